@@ -1,0 +1,137 @@
+# Parts and what they may link: see "How the parts fit" in README.md.
+#   make demo    the flash sale under several guards, verdict table
+#   make test    the whole suite against real servers
+# Variables: B=build folder, CC=gcc|clang, SAN=address|undefined|thread[,...], V=1 to see commands.
+
+B       ?= build
+SAN     ?=
+CC      ?= gcc
+PREFIX  ?= /usr/local
+JOBS    ?= $(shell nproc)
+TEST_TIMEOUT_S ?= 300
+
+# -- packages (the one list) ----------------------------------------------------------------------
+PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev \
+              libjansson-dev uthash-dev redis-server redis-tools
+PKGS_TEST  := libcmocka-dev python3 strace
+PKGS_LINT  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck
+PKGS_BENCH := wrk
+
+# -- flags ----------------------------------------------------------------------------------------
+LIBS_LOCKKIT := hiredis
+LIBS_DB      := sqlite3
+LIBS_APP     := libmicrohttpd jansson
+LIBS_LOADGEN := jansson
+pkg = $(shell pkg-config $(1) $(2) 2>/dev/null)
+
+WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wconversion -Wno-sign-conversion \
+          -Wmissing-prototypes -Wvla
+OPT    ?= -O2 -g
+CFLAGS += -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread \
+          $(call pkg,--cflags,$(LIBS_LOCKKIT) $(LIBS_DB) $(LIBS_APP))
+LDLIBS := -pthread -lm
+ifneq ($(SAN),)
+CFLAGS  += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
+LDFLAGS += -fsanitize=$(SAN)
+endif
+Q := $(if $(V),,@)
+
+# -- sources: a part is its folder ----------------------------------------------------------------
+obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+SANDBOX_SRC := $(wildcard loadgen/sandbox*.c)
+LOCKKIT_O := $(call obj,$(wildcard lockkit/*.c))
+DB_O      := $(call obj,$(wildcard db/*.c))
+APP_O     := $(call obj,$(filter-out app/seckilld.c,$(wildcard app/*.c)))
+LOADGEN_O := $(call obj,$(filter-out loadgen/main.c $(SANDBOX_SRC),$(wildcard loadgen/*.c)))
+SANDBOX_O := $(call obj,$(SANDBOX_SRC))
+TEST_O    := $(call obj,$(wildcard tests/lib/*.c))
+TEST_SRC  := $(wildcard tests/*/test_*.c)
+TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
+BINS      := $(B)/seckilld $(B)/loadgen
+
+L_LOCKKIT := $(B)/liblockkit.a
+L_APP     := $(B)/libapp.a $(L_LOCKKIT) $(B)/libdb.a
+L_LOADGEN := $(B)/libloadgen.a $(B)/libsandbox.a $(L_LOCKKIT)
+D_LOCKKIT := $(call pkg,--libs,$(LIBS_LOCKKIT))
+D_APP     := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_DB) $(LIBS_APP))
+D_LOADGEN := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_LOADGEN))
+
+.PHONY: all demo serve test bench lint format tidy check-asan check-ubsan check-tsan coverage \
+        install uninstall clean deps-build deps-test deps-lint deps-bench libs
+all: deps-build
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) bins
+.PHONY: bins
+bins: $(BINS) $(B)/liblockkit.so
+
+$(B)/seckilld: $(call obj,app/seckilld.c) $(L_APP)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_APP) $(LDLIBS)
+$(B)/loadgen: $(call obj,loadgen/main.c) $(L_LOADGEN)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
+$(B)/liblockkit.so: $(LOCKKIT_O)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,liblockkit.so.0 -o $@ $^ $(D_LOCKKIT) $(LDLIBS)
+$(B)/liblockkit.a: $(LOCKKIT_O)
+$(B)/libdb.a: $(DB_O)
+$(B)/libapp.a: $(APP_O)
+$(B)/libloadgen.a: $(LOADGEN_O)
+$(B)/libsandbox.a: $(SANDBOX_O)
+$(B)/libtest.a: $(TEST_O)
+$(B)/%.a:
+	$(Q)rm -f $@ && ar rcs $@ $^
+$(B)/obj/%.o: %.c Makefile
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
+
+# -- tests: tests/<part>/test_<name>.c -> build/tests/<part>/test_<name> ---------------------------
+T_LIBS = $(B)/libtest.a $(if $(findstring tests/db/,$@),$(B)/libdb.a,$(if \
+         $(findstring tests/lockkit/,$@),$(B)/libsandbox.a $(L_LOCKKIT),$(if \
+         $(findstring tests/loadgen/,$@),$(L_LOADGEN),$(B)/libsandbox.a $(L_APP))))
+$(B)/tests/lockkit/%: $(B)/libsandbox.a $(L_LOCKKIT)
+$(B)/tests/db/%: $(B)/libdb.a
+$(B)/tests/app/%: $(B)/libsandbox.a $(L_APP)
+$(B)/tests/loadgen/%: $(L_LOADGEN)
+$(B)/tests/e2e/%: $(B)/libsandbox.a $(L_APP) $(BINS)
+$(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a
+	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $< $(T_LIBS) -lcmocka $(D_APP) $(LDLIBS)
+.PRECIOUS: $(B)/obj/%.o
+
+test: deps-build deps-test
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(BINS) $(TESTS)
+	$(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) tests/run.sh $(TESTS)
+check-asan:
+	$(Q)$(MAKE) --no-print-directory test SAN=address B=$(B)/asan
+check-ubsan:
+	$(Q)$(MAKE) --no-print-directory test SAN=undefined B=$(B)/ubsan CC=clang
+check-tsan:
+	$(Q)TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1" \
+	    $(MAKE) --no-print-directory test SAN=thread B=$(B)/tsan
+
+# -- running --------------------------------------------------------------------------------------
+demo: all
+	$(Q)$(B)/loadgen demo --seckilld $(B)/seckilld --json $(B)/demo/report.json --html $(B)/demo/report.html
+serve: all
+	$(Q)$(B)/loadgen serve --seckilld $(B)/seckilld --dir $(B)/serve
+
+# -- style ----------------------------------------------------------------------------------------
+C_FILES := $(wildcard app/*.[ch] lockkit/*.[ch] db/*.[ch] loadgen/*.[ch] tests/*/*.[ch])
+format:
+	$(Q)clang-format -i $(C_FILES)
+lint: deps-lint
+	$(Q)clang-format --dry-run --Werror $(C_FILES)
+	$(Q)cppcheck --quiet --enable=warning,performance,portability --error-exitcode=1 --std=c11 \
+	    --inline-suppr --suppressions-list=.cppcheck --library=posix app lockkit db loadgen
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) CC=clang B=$(B)/clang bins $(patsubst $(B)/%,$(B)/clang/%,$(TESTS))
+
+clean:
+	$(Q)rm -rf $(B)
+
+# -- dependencies: installed when missing, through sudo when not root -------------------------------
+install_pkgs = missing=$$(for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | \
+    grep -q 'ok installed' || echo $$p; done); [ -z "$$missing" ] || .ci/install-packages $$missing
+deps-build:
+	$(Q)$(call install_pkgs,$(PKGS_BUILD))
+deps-test:
+	$(Q)$(call install_pkgs,$(PKGS_TEST))
+deps-lint:
+	$(Q)$(call install_pkgs,$(PKGS_LINT))
+deps-bench:
+	$(Q)$(call install_pkgs,$(PKGS_BENCH))

@@ -1,0 +1,37 @@
+/* seckilld's settings: flag, then environment SECKILL_*, then file, then default. */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CONFIG_TEXT_MAX = 512 };
+
+struct config {
+    char listen[CONFIG_TEXT_MAX]; /* host:port; port 0: any free one */
+    char db[CONFIG_TEXT_MAX];     /* sqlite:FILE */
+    bool db_shared;               /* --db-shared: SQLite file used by several instances (lessons) */
+    bool sync_normal;             /* --sync full|normal */
+    char guard[32];               /* default guard of items and accounts */
+    char redis[CONFIG_TEXT_MAX];  /* URL[,URL...] */
+    char zookeeper[CONFIG_TEXT_MAX];
+    char memcached[CONFIG_TEXT_MAX];
+    int64_t lease_ms, wait_ms;
+    bool watchdog, fence, lanes;
+    int64_t batch;         /* operations per lane turn at most */
+    int64_t workers;       /* threads that run operations */
+    int64_t queue_max;     /* operations waiting at most; beyond: 503 overloaded */
+    int64_t connections;   /* open connections at most */
+    char instance[33];     /* name of this instance in ledger rows and answers */
+    bool lab, demo;        /* only on loopback addresses */
+    char admin_token[129]; /* read from --admin-token-file; "": admin routes open (loopback only) */
+    int64_t close_orders_ms; /* period of the scheduled task that closes unpaid orders */
+};
+
+/* Fills *ret from defaults, --config file, environment and flags. Prints usage errors to stderr.
+ * Returns -1 to go on, else the exit status (0 after --help, --print-config, --check; 2 on a usage
+ * error). */
+int config_load(int argc, char **argv, struct config *ret);
+
+#endif

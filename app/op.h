@@ -1,0 +1,126 @@
+/*
+ * One request on its way: what was asked, what is to be answered, and when it passed each point.
+ * The HTTP side fills the question and owns the memory; the service fills the answer.
+ */
+#ifndef OP_H
+#define OP_H
+
+#include "../db/db.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum op_kind {
+    OP_PLACE_ORDER,    /* lane: item */
+    OP_CHANGE_BALANCE, /* lane: account */
+    OP_PAY_ORDER,      /* keys: order, account */
+    OP_CANCEL_ORDER,   /* keys: order, item */
+    OP_TRANSFER,       /* keys: two accounts */
+    OP_PUT_ITEM,       /* admin */
+    OP_PUT_ACCOUNT,    /* admin */
+    OP_GET_ITEM,       /* reads: OP_GET_ITEM and all after it take no lock */
+    OP_GET_ACCOUNT,
+    OP_GET_ORDER,
+    OP_GET_TRANSACTION,
+    OP_AUDIT,
+    OP_GUARDS,
+    OP_READY /* /readyz: store and default guard's server answer */
+};
+
+/* Problem documents: name (end of "type"), HTTP status, title, Retry-After in seconds (0: none),
+ * decided (a decision about the business, stored under its idempotency key). */
+#define PROBLEM_MAP(X)                                                                             \
+    X(BAD_REQUEST, "bad-request", 400, "Bad request", 0, false)                                    \
+    X(KEY_REQUIRED, "key-required", 400, "Idempotency-Key required", 0, false)                     \
+    X(FORBIDDEN, "forbidden", 403, "Admin token required", 0, false)                               \
+    X(NOT_FOUND, "not-found", 404, "Not found", 0, false)                                          \
+    X(METHOD, "method-not-allowed", 405, "Method not allowed", 0, false)                           \
+    X(REQUEST_TIMEOUT, "request-timeout", 408, "Request not complete in time", 0, false)           \
+    X(SOLD_OUT, "sold-out", 409, "Sold out", 0, true)                                              \
+    X(USER_LIMIT, "user-limit", 409, "Limit per user reached", 0, true)                            \
+    X(FUNDS, "insufficient-funds", 409, "Insufficient funds", 0, true)                             \
+    X(OUT_OF_RANGE, "out-of-range", 409, "Value would leave the 64-bit range", 0, true)            \
+    X(ORDER_CLOSED, "order-closed", 409, "Order is no longer open", 0, true)                       \
+    X(IN_FLIGHT, "in-flight", 409, "A request with this key is still running", 1, false)           \
+    X(TOO_LARGE, "too-large", 413, "Request too large", 0, false)                                  \
+    X(MEDIA_TYPE, "media-type", 415, "application/json expected", 0, false)                        \
+    X(KEY_REUSED, "key-reused", 422, "Idempotency-Key was used for another request", 0, false)     \
+    X(UNKNOWN_GUARD, "unknown-guard", 422, "Unknown guard", 0, false)                              \
+    X(HEADERS_TOO_LARGE, "headers-too-large", 431, "Header fields too large", 0, false)            \
+    X(INTERNAL, "internal", 500, "Internal error", 0, false)                                       \
+    X(LOCK_TIMEOUT, "lock-timeout", 503, "Lock not had in time", 1, false)                         \
+    X(LOCK_LOST, "lock-lost", 503, "Lock lost before the write; nothing written", 1, false)        \
+    X(UNAVAILABLE, "unavailable", 503, "Lock server or database away", 1, false)                   \
+    X(OVERLOADED, "overloaded", 503, "Queue full", 1, false)                                       \
+    X(DRAINING, "draining", 503, "Shutting down", 1, false)
+
+enum problem {
+    PROBLEM_NONE,
+#define PROBLEM_ENUM(name, id, status, title, retry_s, decided) PROBLEM_##name,
+    PROBLEM_MAP(PROBLEM_ENUM)
+#undef PROBLEM_ENUM
+        PROBLEM_COUNT
+};
+
+struct problem_info {
+    const char *id, *title;
+    int status, retry_s;
+    bool decided;
+};
+const struct problem_info *problem_info(enum problem problem); /* problem.c; static */
+
+/* The named points of an operation, in order. */
+#define OP_POINT_MAP(X)                                                                            \
+    X(SUBMITTED, "submitted")                                                                      \
+    X(WAITING, "waiting") /* a worker has it and asks for the lock */                              \
+    X(ACQUIRED, "acquired")                                                                        \
+    X(READ, "read")                                                                                \
+    X(DECIDED, "decided")                                                                          \
+    X(COMMITTED, "committed")                                                                      \
+    X(RELEASED, "released")                                                                        \
+    X(LOST, "lost")                                                                                \
+    X(REJECTED, "rejected")
+
+enum op_point {
+#define OP_POINT_ENUM(name, text) OP_##name,
+    OP_POINT_MAP(OP_POINT_ENUM)
+#undef OP_POINT_ENUM
+        OP_POINT_COUNT
+};
+
+struct answer {
+    int status;           /* HTTP */
+    enum problem problem; /* PROBLEM_NONE for a success */
+    bool replayed;        /* Idempotent-Replayed: true */
+    bool decided;         /* goes into the idempotency table with the effect */
+    char body[DB_BODY_MAX + 1];
+    char *long_body; /* malloc()ed, used instead of body when not NULL (audit, guards) */
+};
+
+struct op {
+    struct op *next; /* the service's queues */
+    enum op_kind kind;
+
+    /* the question */
+    char key[DB_KEY_MAX + 1];         /* idempotency key; "" where none applies */
+    char request[DB_REQUEST_MAX + 1]; /* canonical text, see db_answer; "" where none applies */
+    char request_id[65];
+    char id[DB_ID_MAX + 1];    /* item, account, order, or transfer's "from"; audit: "" for all */
+    char other[DB_ID_MAX + 1]; /* buyer, or transfer's "to" */
+    int64_t amount;            /* quantity, signed amount, stock, balance */
+    /* OP_PUT_*, otherwise unused */
+    int64_t price, per_user_limit, reserve_s;
+    char guard[DB_GUARD_MAX + 1];
+    int8_t fence; /* -1: the service's default */
+
+    /* the answer, written by the service before done() */
+    struct answer answer;
+
+    int64_t deadline_us;              /* monotonic: no waiting for lock or queue beyond it */
+    int64_t point_us[OP_POINT_COUNT]; /* monotonic; 0: not passed */
+
+    void (*done)(struct op *op); /* called exactly once, from a worker, if submit succeeded */
+    void *http;                  /* the HTTP side's own */
+};
+
+#endif

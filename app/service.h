@@ -1,0 +1,39 @@
+/*
+ * The service behind the HTTP side: it takes operations and answers them.
+ * Between the two stands nothing but this header and op.h.
+ */
+#ifndef SERVICE_H
+#define SERVICE_H
+
+#include "config.h"
+#include "op.h"
+
+#include <stdio.h>
+
+struct service;
+
+/* Opens store and guards, starts workers, readers and the scheduled task. config is borrowed until
+ * service_close(). Returns 0, or -1 after printing why to stderr. */
+int service_open(const struct config *config, struct service **ret);
+
+/* Queues op. True: op->done(op) will be called once, from another thread. False: not taken;
+ * op->answer holds the problem (overloaded, in-flight, draining) and done() is not called.
+ * Never blocks. Any thread. */
+bool service_submit(struct service *service, struct op *op);
+
+/* No new operations from now on (service_submit answers draining); returns when all accepted ones
+ * are done, or after timeout_ms: false. */
+bool service_drain(struct service *service, int64_t timeout_ms);
+
+/* Stops the threads, closes guards and store. */
+void service_close(struct service *service);
+
+/* Appends the service's metrics in Prometheus text format. */
+void service_metrics(struct service *service, FILE *out);
+
+/* problem.c: makes op's answer this problem; detail is printf-style: what happened, to what, what
+ * to do. The document carries op->request_id. */
+void op_problem(struct op *op, enum problem problem, const char *detail, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

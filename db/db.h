@@ -1,0 +1,263 @@
+/*
+ * The store: items, accounts, orders, the append-only ledger and the idempotency table.
+ *
+ * Two kinds of access, on purpose apart:
+ *
+ *   db_reader  read-only, one per worker thread. What a lock-guarded operation reads and decides on
+ *              comes from here, OUTSIDE the write transaction: that gap is what the lock is for.
+ *   db_tx      inside a write transaction. db_run() hands one to a function; everything that the
+ *              function does through it is committed whole or not at all.
+ *
+ * Nothing in here hides a race: db_tx_put_item() stores the absolute value it is given, whatever
+ * stands there by then. Only the fence, the epoch and (sql-version) the version can refuse it.
+ *
+ * Values are signed 64-bit integers in minor units or pieces. Times are Unix microseconds.
+ * Threading: db is shared; a db_reader belongs to one thread at a time; a db_tx lives only inside
+ * its db_work function, which may run on another thread (the writer's) while db_run() waits.
+ * Ownership: the caller owns every struct, all text is in fixed arrays, nothing to free but
+ * handles.
+ */
+#ifndef DB_H
+#define DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    DB_ID_MAX = 64,       /* item, account, user, order id */
+    DB_RESOURCE_MAX = 72, /* "account:" + id */
+    DB_GUARD_MAX = 24,
+    DB_INSTANCE_MAX = 32,
+    DB_KEY_MAX = 255,     /* idempotency key */
+    DB_REQUEST_MAX = 320, /* canonical text of a request, see db_answer */
+    DB_BODY_MAX = 767,    /* stored answer */
+    DB_MESSAGE_MAX = 256,
+    DB_EXPIRED_MAX = 256 /* orders returned by one db_read_expired() */
+};
+
+#define DB_STATUS_MAP(X)                                                                           \
+    X(OK, "ok")                                                                                    \
+    X(NOT_FOUND, "no such row")                                                                    \
+    X(DUPLICATE, "idempotency key already used") /* the stored answer is the outcome */            \
+    X(STALE_FENCE, "fence older than the last one seen")                                           \
+    X(CONFLICT, "row changed since it was read") /* sql-version; or the row was reset (epoch) */   \
+    X(REFUSED, "condition not met")              /* sql-atomic: would fall below zero */           \
+    X(INVALID, "invalid argument")                                                                 \
+    X(BUSY, "database locked for too long") /* certainly nothing was written */                    \
+    X(UNAVAILABLE, "database away")         /* certainly nothing was written */                    \
+    X(UNKNOWN, "outcome of the commit unknown")                                                    \
+    X(FAILED, "database failed") /* disk full, I/O error, corrupt: rolled back */
+
+typedef enum db_status {
+#define DB_STATUS_ENUM(name, text) DB_##name,
+    DB_STATUS_MAP(DB_STATUS_ENUM)
+#undef DB_STATUS_ENUM
+} db_status;
+
+const char *db_status_text(db_status status);
+
+typedef struct db db;
+typedef struct db_reader db_reader;
+typedef struct db_tx db_tx;
+
+typedef struct db_error {
+    db_status status;
+    char message[DB_MESSAGE_MAX];
+} db_error;
+
+enum db_sync { DB_SYNC_FULL, DB_SYNC_NORMAL }; /* FULL: an answered commit survives power loss */
+
+typedef struct db_options {
+    const char *url; /* "sqlite:FILE" ("postgres:URL" later) */
+    enum db_sync sync;
+    bool shared_file;  /* SQLite: several processes on one file: rollback journal instead of
+                          WAL; for lessons only */
+    int64_t busy_ms;   /* wait for another process's write at most; default 5000 */
+    int32_t group_max; /* db_run() calls per commit at most; default 256 */
+} db_options;
+
+/* Opens, creating file and schema when missing. Returns DB_OK, DB_INVALID (unknown scheme, a schema
+ * of another version), DB_UNAVAILABLE, DB_FAILED; error (may be NULL) says why. */
+db_status db_open(const db_options *options, db **ret, db_error *error);
+/* Ends: waits for running db_run() calls; all readers must be closed. NULL is allowed. */
+void db_close(db *db);
+/* Answers now? One cheap read. */
+db_status db_ping(db *db);
+
+/* -- rows ------------------------------------------------------------------------------------- */
+
+typedef struct db_item {
+    char id[DB_ID_MAX + 1];
+    char guard[DB_GUARD_MAX + 1]; /* "" : the service's default */
+    int64_t initial_stock, stock;
+    int64_t price;          /* minor units for one piece */
+    int64_t per_user_limit; /* pieces in live or paid orders; 0: none */
+    int64_t reserve_s;      /* an unpaid order is closed after this */
+    bool fence;             /* check fences on write */
+    int64_t version;        /* rises by 1 with each accepted change; a fork when it does not */
+    int64_t last_fence;
+    int64_t epoch; /* rises with each reset (PUT): older orders and ledger rows are history */
+} db_item;
+
+typedef struct db_account {
+    char id[DB_ID_MAX + 1];
+    char guard[DB_GUARD_MAX + 1];
+    int64_t initial_balance, balance;
+    bool fence;
+    int64_t version, last_fence, epoch;
+} db_account;
+
+/* reserved -> paid | cancelled | closed (by the scheduled task); nothing leaves the last three. */
+typedef enum db_order_state { DB_RESERVED, DB_PAID, DB_CANCELLED, DB_CLOSED } db_order_state;
+const char *db_order_state_text(db_order_state state);
+
+typedef struct db_order {
+    char id[DB_ID_MAX + 1];
+    char item_id[DB_ID_MAX + 1], user_id[DB_ID_MAX + 1];
+    int64_t quantity, amount; /* amount = quantity * price at the time of the order */
+    db_order_state state;
+    int64_t version; /* of the order row */
+    int64_t item_epoch;
+    int64_t created_us, expires_us;
+} db_order;
+
+/* What an idempotency key led to. request is the canonical text of what was asked ("order item=1
+ * user=u42 quantity=1"): same key + same text replays, other text is refused by the caller. */
+typedef struct db_answer {
+    char key[DB_KEY_MAX + 1];
+    char request[DB_REQUEST_MAX + 1];
+    int32_t http_status;
+    char body[DB_BODY_MAX + 1];
+    int64_t at_us;
+} db_answer;
+
+/* One accepted change. Unharmed, version_before of a resource's rows counts up without gap or
+ * repetition; two rows with one version_before are a fork, and a fork is a lost update. */
+typedef struct db_ledger_row {
+    int64_t id;                         /* given by the store, in commit order */
+    char resource[DB_RESOURCE_MAX + 1]; /* "item:1", "account:12345" */
+    char txn_id[DB_KEY_MAX + 1];        /* the idempotency key, or "task:..." */
+    int64_t delta, before, after, version_before;
+    int64_t fence; /* 0: unfenced */
+    int64_t epoch;
+    char guard[DB_GUARD_MAX + 1];
+    char instance[DB_INSTANCE_MAX + 1];
+    int64_t at_us;
+} db_ledger_row;
+
+/* -- reading ---------------------------------------------------------------------------------- */
+
+db_status db_reader_open(db *db, db_reader **ret, db_error *error);
+void db_reader_close(db_reader *reader);
+
+/* Everything between begin and end sees one snapshot, taken at the first read after begin. Reads
+ * outside such a pair each see the newest committed state. */
+db_status db_reader_begin(db_reader *reader);
+void db_reader_end(db_reader *reader);
+
+/* Each returns DB_OK, DB_NOT_FOUND, DB_BUSY, DB_UNAVAILABLE or DB_FAILED. */
+db_status db_read_item(db_reader *reader, const char *id, db_item *ret);
+db_status db_read_account(db_reader *reader, const char *id, db_account *ret);
+db_status db_read_order(db_reader *reader, const char *id, db_order *ret);
+db_status db_read_answer(db_reader *reader, const char *key, db_answer *ret);
+/* Pieces of this item's epoch in reserved and paid orders of the user. */
+db_status db_read_bought(db_reader *reader, const db_item *item, const char *user_id,
+                         int64_t *ret_quantity);
+/* Pieces in reserved and paid orders of the item's epoch. */
+db_status db_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
+/* Ids of reserved orders with expires_us <= now_us, oldest first. */
+db_status db_read_expired(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
+                          size_t max, size_t *ret_n);
+
+/* -- writing ---------------------------------------------------------------------------------- */
+
+/* Runs in a write transaction. DB_OK keeps what was done; anything else undoes all of it and is
+ * what db_run() returns. It must not block on anything but the database. It may be run again after
+ * an undone run, so it starts from its inputs each time. */
+typedef db_status db_work(db_tx *tx, void *arg);
+
+/* Runs work and returns when it is durably committed, or undone. Calls from many threads are
+ * committed as one group, each in a savepoint of its own, in order of arrival. Returns what work
+ * returned, or DB_BUSY, DB_UNAVAILABLE, DB_FAILED, DB_UNKNOWN from the commit. */
+db_status db_run(db *db, db_work *work, void *arg, db_error *error);
+
+/* Reads inside the transaction. for_update: lock the row until the end (sql-row); on SQLite the
+ * whole transaction is BEGIN IMMEDIATE, so the flag changes nothing there. */
+db_status db_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);
+db_status db_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret);
+db_status db_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret);
+db_status db_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
+                            int64_t *ret_quantity);
+
+/* How an absolute value is stored. */
+typedef struct db_put {
+    int64_t fence;            /* 0: unfenced. Else DB_STALE_FENCE when last_fence > fence, tested in
+                                 the same statement; last_fence becomes fence */
+    int64_t expected_version; /* -1: store whatever stands there (locks, none). Else (sql-version)
+                                 DB_CONFLICT unless the row still has it */
+} db_put;
+
+/* Store stock/balance and version of *row as they stand in it, for the row's id and epoch:
+ * DB_CONFLICT when the row was reset since, DB_NOT_FOUND when it is gone. */
+db_status db_tx_put_item(db_tx *tx, const db_item *row, const db_put *how);
+db_status db_tx_put_account(db_tx *tx, const db_account *row, const db_put *how);
+/* Order state and version, absolute like the others; other columns never change. */
+db_status db_tx_put_order(db_tx *tx, const db_order *row, const db_put *how);
+
+/* sql-atomic: one conditional UPDATE adds delta if the value stays >= 0, raises version by 1 and
+ * fills stock/balance and version of *row with what the row has now. DB_REFUSED otherwise. */
+db_status db_tx_add_item(db_tx *tx, db_item *row, int64_t delta);
+db_status db_tx_add_account(db_tx *tx, db_account *row, int64_t delta);
+/* One conditional UPDATE of an order's state; DB_REFUSED when it is not in state `from`. */
+db_status db_tx_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to);
+
+db_status db_tx_insert_order(db_tx *tx, const db_order *row);
+db_status db_tx_append_ledger(db_tx *tx, const db_ledger_row *row);
+/* DB_DUPLICATE when the key has an answer already. */
+db_status db_tx_insert_answer(db_tx *tx, const db_answer *row);
+
+/* Create or reset. Writes a ledger row of its own (txn_id "reset:<resource>:<epoch>", guard and
+ * instance as given), raises epoch and version, clears last_fence; fills *row from the store. */
+db_status db_tx_reset_item(db_tx *tx, db_item *row, const char *guard, const char *instance);
+db_status db_tx_reset_account(db_tx *tx, db_account *row, const char *guard, const char *instance);
+
+/* The scheduled task's record, in the same transaction as nothing else. */
+db_status db_tx_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
+                         int64_t done);
+
+/* -- audit ------------------------------------------------------------------------------------ */
+
+enum { DB_FORKS_MAX = 8 }; /* forks shown per resource; all are counted */
+
+typedef struct db_audit_row {
+    char resource[DB_RESOURCE_MAX + 1];
+    char guard[DB_GUARD_MAX + 1];
+    int64_t initial, current;
+    int64_t ledger_sum;   /* of the deltas since the reset */
+    int64_t sold;         /* items: pieces in reserved and paid orders */
+    int64_t oversold;     /* items: max(0, sold - initial) */
+    int64_t negative;     /* 1 if current < 0 or any ledger row's after < 0 */
+    int64_t lost_updates; /* ledger rows whose version_before an earlier row has already */
+    int64_t lost_amount;  /* |initial + ledger_sum - current| */
+    int64_t duplicates;   /* ledger rows beyond the first of one txn_id on this resource */
+    int64_t broken;       /* rows with after != before + delta, or gaps in the chain */
+    size_t n_forks;       /* filled below */
+    db_ledger_row forks[DB_FORKS_MAX][2];
+    bool ok; /* oversold, negative, lost_*, duplicates and broken all 0 */
+} db_audit_row;
+
+/* Calls each() per resource in ascending order, from one snapshot; resource NULL: all. A non-zero
+ * return of each() stops and is not an error. DB_NOT_FOUND for an unknown named resource. */
+db_status db_audit(db_reader *reader, const char *resource,
+                   int (*each)(void *arg, const db_audit_row *row), void *arg);
+
+/* Counters for metrics. */
+typedef struct db_stats {
+    uint64_t commits, runs, rollbacks, busy_retries, checkpoints;
+    uint64_t group_largest;
+    uint64_t commit_us_total; /* time spent in COMMIT */
+} db_stats;
+void db_get_stats(const db *db, db_stats *ret);
+
+#endif

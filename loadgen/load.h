@@ -1,0 +1,122 @@
+/*
+ * The load engine: sends a workload's requests to one or more targets from a few threads, each with
+ * an epoll of its own, and keeps the time from the INTENDED start of each request (no coordinated
+ * omission). It knows HTTP, not the business: what to send and what an answer means is the
+ * workload's.
+ */
+#ifndef LOAD_H
+#define LOAD_H
+
+#include "hist.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    LOAD_TARGETS_MAX = 16,
+    LOAD_REQUEST_MAX = 2048, /* bytes of one request, head and body */
+    LOAD_KEPT_MAX = 4096,    /* bytes of an answer's body that a workload sees */
+    LOAD_THREADS_MAX = 64,
+    LOAD_CONNECTIONS_MAX = 65536
+};
+
+struct load_target {
+    char host[256];   /* Host header */
+    char address[64]; /* numeric; "" for a unix socket */
+    int port;
+    char socket_path[108]; /* "http+unix:///path"; "" for TCP */
+    char path[512];        /* of the URL; "/" when it has none */
+};
+/* Parses "http://host:port/path" or "http+unix:///socket". Returns 0, or -1 with a message. */
+int load_target_parse(const char *url, struct load_target *ret, char *message, size_t size);
+
+enum load_mode {
+    LOAD_BURST, /* all requests are due at once, at the start */
+    LOAD_RATE,  /* open model: request i is due at start + i / rate */
+    LOAD_CLOSED /* each connection sends its next request when it has its answer */
+};
+
+/* How one sending ended. */
+enum load_end {
+    LOAD_ANSWERED,
+    LOAD_ABANDONED,  /* sent, then dropped on purpose before the answer: outcome unknown */
+    LOAD_NOT_SENT,   /* connection refused or broken before the first byte: nothing happened */
+    LOAD_BROKEN,     /* reset or closed after sending: outcome unknown */
+    LOAD_TIMED_OUT,  /* no whole answer in timeout_ms: outcome unknown */
+    LOAD_BAD_ANSWER, /* not HTTP: outcome unknown */
+    LOAD_END_COUNT
+};
+
+struct load_answer {
+    enum load_end end;
+    int status;             /* 0 unless answered */
+    const char *body;       /* NUL-terminated, at most LOAD_KEPT_MAX bytes; valid for the call */
+    size_t body_length;     /* of the kept part */
+    bool replayed;          /* Idempotent-Replayed: true */
+    int64_t retry_after_ms; /* from Retry-After; -1 without */
+    int64_t sent_us, answered_us; /* monotonic */
+    int target;
+};
+
+/* A workload. Both functions are called from any load thread, but for one sequence number by one
+ * thread at a time; what they share they keep in arrays indexed by it. */
+struct load_workload {
+    /* Writes request number seq (0, 1, 2, ...) into out (a whole HTTP/1.1 request, with Host of
+     * the target); returns its length, or 0 for "nothing more to send". */
+    size_t (*request)(void *ctx, uint64_t seq, const struct load_target *target, char *out,
+                      size_t size);
+    /* Takes the outcome. Returns a delay in ms after which the same seq is to be sent again (a
+     * client's retry: same key, latency goes on from the intended start), or -1: finished. */
+    int64_t (*outcome)(void *ctx, uint64_t seq, const struct load_answer *answer);
+    void *ctx;
+};
+
+struct load_progress {
+    int64_t elapsed_us;
+    uint64_t due, sent, completed, errors;
+};
+
+struct load_options {
+    struct load_target targets[LOAD_TARGETS_MAX];
+    int n_targets; /* connections are spread over them in turn */
+    enum load_mode mode;
+    double rate; /* per second, LOAD_RATE */
+    int connections, threads;
+    uint64_t requests;   /* stop after this many; 0: no bound */
+    int64_t duration_ms; /* stop starting new ones after this; 0: no bound */
+    int64_t timeout_ms;  /* per sending */
+    double abandon_pct;  /* this share of first sendings is abandoned */
+    uint64_t seed;
+    atomic_bool *stop; /* set by a signal handler or an early abort; may be NULL */
+    /* called about 5 times a second from the calling thread; may be NULL */
+    void (*progress)(void *ctx, const struct load_progress *now);
+    void *progress_ctx;
+};
+
+struct load_result {
+    uint64_t sent;      /* sendings begun, retries included */
+    uint64_t completed; /* requests finished (seq numbers) */
+    uint64_t dropped;   /* due but never sent before the end */
+    uint64_t retries;
+    uint64_t ends[LOAD_END_COUNT];
+    uint64_t status[600]; /* answered sendings by HTTP status */
+    uint64_t bytes_in, bytes_out, connects;
+    int64_t started_us, duration_us; /* first due to last outcome */
+    struct hist latency;             /* us from intended start to final answer */
+    struct hist service;             /* us from each send to its answer */
+};
+
+/* Runs to the end. Returns 0, or -1 with a message. *ret is to be freed with load_result_free(). */
+int load_run(const struct load_options *options, const struct load_workload *workload,
+             struct load_result *ret, char *message, size_t size);
+void load_result_free(struct load_result *result);
+
+/* One request, one answer, blocking: for set-up, audit and resolving outcomes. body may be NULL.
+ * Returns the HTTP status, or -1 with a message in *ret_body's place. *ret_body is malloc()ed and
+ * NUL-terminated, to be freed; headers: further header lines, each ending in \r\n, may be "". */
+int load_fetch(const struct load_target *target, const char *method, const char *path,
+               const char *headers, const char *body, int64_t timeout_ms, char **ret_body);
+
+#endif

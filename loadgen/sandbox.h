@@ -1,0 +1,68 @@
+/*
+ * Private real servers in a temporary folder, on loopback and free ports; for the demo, the lab and
+ * the tests.
+ *
+ * Everything a sandbox started is stopped and reaped, and its folder removed, on every way out:
+ * sandbox_close(), exit(), a fatal signal, and the kill -9 of this process (each child is started
+ * with PR_SET_PDEATHSIG and a guardian process sweeps up what that misses, the folder included).
+ * Only processes that the sandbox itself started are ever signalled, by pid.
+ *
+ * Threading: one thread uses a sandbox at a time.
+ */
+#ifndef SANDBOX_H
+#define SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { SANDBOX_TEXT_MAX = 256, SANDBOX_SERVERS_MAX = 64, SANDBOX_ARGS_MAX = 64 };
+
+struct sandbox;
+
+/* One child process: a lock server, or an instance of the service. */
+struct sandbox_server {
+    char name[32];
+    pid_t pid;                     /* 0: not running */
+    int port;                      /* loopback TCP port; 0: none */
+    char socket[SANDBOX_TEXT_MAX]; /* unix socket path; "": none */
+    char url[SANDBOX_TEXT_MAX]; /* what a client is given: "redis://127.0.0.1:PORT", "http://..." */
+    char log[SANDBOX_TEXT_MAX]; /* its stdout and stderr */
+    struct sandbox *sandbox;
+    char args[2048]; /* its command line, to start it again (NUL-separated) */
+    bool ready_by_http;
+};
+
+/* Makes the folder (under $TMPDIR or /tmp). Returns 0, or -1 with a message on stderr. */
+int sandbox_open(struct sandbox **ret);
+/* Stops everything (SIGTERM, then SIGKILL after 5 s), reaps, removes the folder. NULL is allowed.
+ */
+void sandbox_close(struct sandbox *sandbox);
+const char *sandbox_dir(const struct sandbox *sandbox);
+
+/* Each start returns once the server answers (PING, GET /readyz), after 10 s at most, and gives
+ * NULL with a message and the log's last lines on stderr otherwise. The struct lives until
+ * sandbox_close(). */
+
+/* Redis without persistence on a free port and a unix socket; extra: NULL-terminated further
+ * arguments ("--maxmemory", "1mb"), may be NULL. */
+struct sandbox_server *sandbox_redis(struct sandbox *sandbox, const char *const *extra);
+
+/* The service: binary is seckilld's path, --listen 127.0.0.1:0 is added (the port is read from its
+ * "listening on" line), args NULL-terminated. */
+struct sandbox_server *sandbox_seckilld(struct sandbox *sandbox, const char *binary,
+                                        const char *const *args);
+
+/* Signals the server; SIGKILL and SIGTERM also reap it (pid becomes 0). Returns its wait status,
+ * or 0 for other signals; -1 when it is not running. */
+int sandbox_signal(struct sandbox_server *server, int signal);
+/* Starts a stopped server again with the same arguments, port and folder; waits until it answers.
+ * Returns 0 or -1. */
+int sandbox_restart(struct sandbox_server *server);
+/* False, and reaped, if it has died by itself. */
+bool sandbox_alive(struct sandbox_server *server);
+
+/* A loopback port that was free a moment ago. */
+int sandbox_free_port(void);
+
+#endif

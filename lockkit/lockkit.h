@@ -1,0 +1,277 @@
+/*
+ * lockkit: one interface over the locks that people really use.
+ *
+ *     lk_client *locks;
+ *     lk_error error;
+ *     if (lk_open("redis-token", "redis://127.0.0.1:6379", NULL, &locks, &error) != LK_OK)
+ *         die(error.message);
+ *
+ *     lk_hold hold;
+ *     lk_request request = {.key = "lock:item:1", .wait_ms = 10000};
+ *     if (lk_acquire(locks, &request, &hold) == LK_OK) {
+ *         ... read, decide, write with hold.fence, commit ...
+ *         lk_release(&hold);
+ *     }
+ *
+ * Threading: a client is shared by all threads of a process. A hold belongs to the thread that
+ * acquired it; lk_check() alone may be called on it from any thread.
+ * Ownership: the caller owns every struct; strings are copied unless said otherwise.
+ * Times: durations in milliseconds (_ms), instants in microseconds on the monotonic clock (_us).
+ */
+#ifndef LOCKKIT_H
+#define LOCKKIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    LK_KEY_MAX = 200,          /* bytes of a key, without the final NUL */
+    LK_OWNER_MAX = 96,         /* bytes of an owner name */
+    LK_TOKEN_MAX = 160,        /* bytes of a token */
+    LK_MANY_MAX = 16,          /* requests of one lk_acquire_many() */
+    LK_MESSAGE_MAX = 256,      /* bytes of an error message with its NUL */
+    LK_LEASE_MS_MIN = 10,      /* shortest lease accepted */
+    LK_LEASE_MS_MAX = 86400000 /* longest lease accepted: a day */
+};
+
+/* Every outcome. LK_OK is 0. Busy and timeout are answers; unknown is neither yes nor no. */
+#define LK_STATUS_MAP(X)                                                                           \
+    X(OK, "ok")                                                                                    \
+    X(BUSY, "held by another")                    /* one attempt said no (providers only) */       \
+    X(TIMEOUT, "not granted within wait_ms")      /* the deadline passed while others held it */   \
+    X(LOST, "the lock is no longer ours")         /* expired, deleted, taken over, over-held */    \
+    X(UNKNOWN, "the server's answer was lost")    /* it may or may not have been done */           \
+    X(UNAVAILABLE, "the lock server is away")     /* not reached: certainly nothing was done */    \
+    X(PROTOCOL, "the lock server talks nonsense") /* an answer that is none of the protocol's */   \
+    X(INVALID, "invalid argument")                                                                 \
+    X(UNSUPPORTED, "not offered by this guard")                                                    \
+    X(NO_MEMORY, "out of memory or threads")
+
+typedef enum lk_status {
+#define LK_STATUS_ENUM(name, text) LK_##name,
+    LK_STATUS_MAP(LK_STATUS_ENUM)
+#undef LK_STATUS_ENUM
+} lk_status;
+
+/* What a provider claims. The conformance suite holds each to every bit it sets, and lets it show
+ * the anomaly of every bit it leaves out. Names and descriptions: lk_cap_list(). */
+#define LK_CAP_MAP(X)                                                                              \
+    X(EXCLUSIVE, "exclusive", "at most one holder while no lease ends and no server is lost")      \
+    X(DISTRIBUTED, "distributed", "excludes other processes")                                      \
+    X(LEASE, "lease", "a dead holder's lock frees itself after the lease")                         \
+    X(ATOMIC_LEASE, "atomic-lease", "no moment at which the lock exists without its lease")        \
+    X(OWNER, "owner", "release never frees somebody else's lock")                                  \
+    X(RENEW, "renew", "can be extended; the watchdog keeps a live holder's lease")                 \
+    X(FENCE, "fence", "each grant carries a number that rises per key")                            \
+    X(REENTRANT, "reentrant", "the same owner may acquire again; the server counts")               \
+    X(FAIR, "fair", "granted in order of arrival")                                                 \
+    X(WAKES, "wakes", "waiters are woken by release instead of polling")                           \
+    X(SERVER_CLOCK, "server-clock", "expiry is judged by one clock only, the server's")            \
+    X(SHARED, "shared", "offers shared (read) mode")
+
+enum {
+#define LK_CAP_INDEX(name, id, text) LK_CAP_INDEX_##name,
+    LK_CAP_MAP(LK_CAP_INDEX)
+#undef LK_CAP_INDEX
+        LK_CAP_COUNT,
+#define LK_CAP_BIT(name, id, text) LK_CAP_##name = 1 << LK_CAP_INDEX_##name,
+    LK_CAP_MAP(LK_CAP_BIT)
+#undef LK_CAP_BIT
+};
+
+/* Why a hold was lost, as told to the on-lost callback. */
+#define LK_LOSS_MAP(X)                                                                             \
+    X(EXPIRED, "lease ended before it could be renewed")                                           \
+    X(DELETED, "lock vanished or changed owner on the server")                                     \
+    X(SESSION, "session with the lock server ended")                                               \
+    X(MAX_HOLD, "held longer than the maximum hold time")
+
+typedef enum lk_loss {
+#define LK_LOSS_ENUM(name, text) LK_LOSS_##name,
+    LK_LOSS_MAP(LK_LOSS_ENUM)
+#undef LK_LOSS_ENUM
+} lk_loss;
+
+typedef enum lk_mode { LK_EXCLUSIVE, LK_SHARED } lk_mode;
+
+typedef struct lk_client lk_client;
+typedef struct lk_hold lk_hold;
+
+typedef struct lk_error {
+    lk_status status;
+    char message[LK_MESSAGE_MAX]; /* what happened, to what, and what to do */
+} lk_error;
+
+/* Everything the library takes from the world besides its servers. All members are required;
+ * called from any thread. Tests give a virtual clock and a seeded random source; lessons stop or
+ * kill a caller at a named point. */
+typedef struct lk_env {
+    int64_t (*now_us)(void *ctx);            /* monotonic */
+    int64_t (*wall_us)(void *ctx);           /* Unix time; only redis-getset trusts it */
+    void (*sleep_us)(void *ctx, int64_t us); /* at most this long */
+    uint64_t (*random)(void *ctx);           /* uniform over all 64 bits, unpredictable */
+    void (*point)(void *ctx, const char *point, const char *key); /* see LK_POINT_* */
+    void *ctx;
+} lk_env;
+
+/* The named points at which env->point is called, in the caller's (or watchdog's) thread. */
+#define LK_POINT_TRY       "lock.try"          /* before each attempt */
+#define LK_POINT_WAIT      "lock.wait"         /* refused, before waiting */
+#define LK_POINT_ACQUIRED  "lock.acquired"     /* granted, before the caller learns it */
+#define LK_POINT_RENEW     "lock.renew"        /* before a renewal */
+#define LK_POINT_RELEASE   "lock.release"      /* before the release is sent */
+#define LK_POINT_RELEASED  "lock.released"     /* after it */
+#define LK_POINT_CLEANUP   "lock.cleanup"      /* undoing an attempt of unknown outcome */
+#define LK_POINT_LOST      "lock.lost"         /* loss found out */
+#define LK_POINT_EXPIRE    "lock.setnx.expire" /* redis-setnx-expire: between SETNX and EXPIRE */
+#define LK_POINT_SUBSCRIBE "lock.subscribe"    /* failed try done, SUBSCRIBE not yet sent */
+
+/* The real clock, nanosleep and getrandom(2); points do nothing. Static; never freed. */
+const lk_env *lk_env_system(void);
+
+typedef struct lk_options {
+    int64_t lease_ms;           /* lease when a request names none; default 30000 */
+    bool watchdog_off;          /* default: renewable locks without an explicit lease are renewed */
+    int64_t max_hold_ms;        /* watchdog stops renewing after this; 0: ten leases */
+    int64_t retry_min_ms;       /* polling guards wait a random time in this range; default 1 */
+    int64_t retry_max_ms;       /* default 16; the range doubles from min towards max */
+    int64_t command_timeout_ms; /* one command to a lock server; default 1000 */
+    const lk_env *env;          /* borrowed until lk_close(); NULL: lk_env_system() */
+} lk_options;
+
+/* Called once per lost hold, from the watchdog's thread, before any later lk_check() of the hold
+ * returns LK_OK. Must not block and must not call lockkit on this hold except lk_check(). */
+typedef void lk_on_lost(void *arg, const lk_hold *hold, lk_loss cause);
+
+typedef struct lk_request {
+    lk_client *client;   /* used by lk_acquire_many() only, when its own argument is NULL */
+    const char *key;     /* 1 to LK_KEY_MAX printable ASCII bytes without spaces or braces */
+    const char *owner;   /* identity for re-entry within this client; NULL: a new one each time */
+    lk_mode mode;        /* default LK_EXCLUSIVE */
+    int64_t lease_ms;    /* 0: the client's default, renewed by the watchdog.
+                            > 0: exactly this long; the watchdog keeps off (as in Redisson) */
+    int64_t wait_ms;     /* 0: one attempt. Bound on the whole call */
+    lk_on_lost *on_lost; /* may be NULL */
+    void *on_lost_arg;
+} lk_request;
+
+/* A granted lock. The caller owns the memory and must not move or free it before lk_release().
+ * Fields are read-only for the caller. */
+struct lk_hold {
+    lk_client *client;
+    char key[LK_KEY_MAX + 1];
+    char token[LK_TOKEN_MAX + 1]; /* what the server stores as the holder's mark */
+    lk_mode mode;
+    uint64_t fence;      /* rises with every grant of the key; 0: this guard has none */
+    int64_t lease_ms;    /* 0: no lease (mutex, redis-setnx) */
+    int64_t acquired_us; /* when the grant was known */
+    int64_t wait_us;     /* time spent in lk_acquire() */
+    uint32_t attempts;   /* tries on the server, at least 1 */
+    struct lk_hold_private {
+        int64_t valid_until_us; /* counted from before the request was sent; atomic access */
+        int32_t state;          /* enum hold_state of core.c; atomic access */
+        bool watched;
+        int64_t renew_at_us;
+        int64_t give_up_us; /* maximum hold time ends */
+        lk_on_lost *on_lost;
+        void *on_lost_arg;
+        lk_hold *prev, *next; /* the watchdog's list */
+        uint64_t slot;        /* for the provider: e.g. the getset stamp, a queue ticket */
+    } private_;
+};
+
+/*
+ * Opens a client of one provider.
+ * endpoints: "redis://host[:port][/db]", "unix:///path/to/socket"; ignored by in-process guards
+ *            (NULL allowed). The servers need not answer yet: their absence is reported by acquire.
+ * options:   copied; NULL for defaults.
+ * Returns LK_OK, LK_INVALID (unknown provider, malformed endpoint, option out of range),
+ * LK_NO_MEMORY. On failure *ret is untouched and error (may be NULL) says why.
+ */
+lk_status lk_open(const char *provider, const char *endpoints, const lk_options *options,
+                  lk_client **ret, lk_error *error);
+
+/* Closes the client. All its holds must have been released: asserted. NULL is allowed. */
+void lk_close(lk_client *client);
+
+/*
+ * Acquires request->key, waiting at most wait_ms. On LK_OK *hold is filled and must be released.
+ * On any other status nothing is held: an attempt of unknown outcome has been cleaned up, or, when
+ * the server stays away, will end with its lease.
+ * Returns LK_OK, LK_TIMEOUT, LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL, LK_INVALID, LK_UNSUPPORTED.
+ * A server that is away is retried until wait_ms ends only if it went away during the wait; the
+ * first attempt's LK_UNAVAILABLE is answered at once.
+ */
+lk_status lk_acquire(lk_client *client, const lk_request *request, lk_hold *hold);
+
+/*
+ * Acquires n (1..LK_MANY_MAX) distinct keys in ascending byte order of the key, whatever order they
+ * are given in, so that no two callers can wait for each other in a circle. All or nothing:
+ * on failure everything granted is released, in reverse order. holds[i] belongs to requests[i].
+ * wait_ms of requests[0] bounds the whole call. client NULL: each request names its own client.
+ * Returns as lk_acquire(); LK_INVALID for equal keys.
+ */
+lk_status lk_acquire_many(lk_client *client, const lk_request *requests, size_t n, lk_hold *holds);
+
+/* LK_OK: still ours as far as this process can know, *ret_left_ms (may be NULL) is what remains of
+ * the lease on the monotonic clock counted from before the request was sent (INT64_MAX without
+ * lease). LK_LOST: it ended, or the watchdog found it gone. No server is asked. */
+lk_status lk_check(const lk_hold *hold, int64_t *ret_left_ms);
+
+/* Sets the lease to lease_ms from now on the server. Returns LK_OK, LK_LOST (no longer ours),
+ * LK_UNSUPPORTED (no LK_CAP_RENEW), LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL, LK_INVALID. */
+lk_status lk_extend(lk_hold *hold, int64_t lease_ms);
+
+/* Releases. The watchdog has stopped for this hold when it returns, and on_lost will not be called
+ * any more. The hold is finished whatever the status; releasing it again is LK_LOST.
+ * Returns LK_OK (it was ours until now), LK_LOST (it had ended before; a provider without
+ * LK_CAP_OWNER cannot tell), LK_UNAVAILABLE or LK_UNKNOWN (the lease will end it). */
+lk_status lk_release(lk_hold *hold);
+
+/* Tells the lock server that fence `seen` of this key has been seen at the resource, so that the
+ * next grants rise above it. Heals a counter lost with its server. Returns LK_OK, LK_UNSUPPORTED
+ * (no LK_CAP_FENCE), LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL. */
+lk_status lk_raise_fence(lk_client *client, const char *key, uint64_t seen);
+
+/* LK_OK when the lock server answers now (one round trip); in-process guards always. */
+lk_status lk_ping(lk_client *client);
+
+/* What is built in. Entries are static. */
+typedef struct lk_provider_info {
+    const char *name;
+    uint32_t caps;         /* LK_CAP_* */
+    const char *algorithm; /* one line each */
+    const char *guarantee;
+    const char *weakness;
+    const char *source;
+} lk_provider_info;
+
+typedef struct lk_cap_info {
+    uint32_t bit;
+    const char *name, *text;
+} lk_cap_info;
+
+const lk_provider_info *lk_provider_at(size_t i);           /* NULL past the last */
+const lk_provider_info *lk_provider_find(const char *name); /* NULL if unknown */
+const lk_provider_info *lk_client_provider(const lk_client *client);
+const lk_cap_info *lk_cap_list(void); /* LK_CAP_COUNT entries */
+
+/* Counters since lk_open(); each is exact, the set is not one snapshot. */
+typedef struct lk_stats {
+    uint64_t attempts, grants, refusals, timeouts, releases, renewals, lost, cleanups;
+    uint64_t commands; /* sent to lock servers */
+} lk_stats;
+void lk_client_stats(const lk_client *client, lk_stats *ret);
+
+const char *lk_status_text(lk_status status); /* static */
+const char *lk_loss_text(lk_loss loss);       /* static */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,83 @@
+/*
+ * The provider interface: what one has to write to add a lock to lockkit.
+ *
+ * A provider is leaves only: one attempt, one renewal, one release. It never loops for the lock,
+ * never sleeps between attempts, keeps no deadline, makes no token. The core (core.c) owns the
+ * acquire loop, tokens, back-off, clean-up and the watchdog.
+ *
+ * Every provider file begins with: algorithm, guarantee, known weakness, source; and the same four
+ * facts stand in its lk_provider_info, from which GET /v1/guards and the README table are made.
+ */
+#ifndef LOCKKIT_PROVIDER_H
+#define LOCKKIT_PROVIDER_H
+
+#include "lockkit.h"
+
+#include <stdatomic.h>
+
+/* What a provider is given at open(). Lives as long as the client. */
+typedef struct lk_context {
+    const lk_env *env;
+    const lk_options *options;  /* defaults filled in */
+    const char *endpoints;      /* may be NULL */
+    char client_id[33];         /* random, 32 hex digits: tells this client from all others */
+    _Atomic uint64_t *commands; /* add 1 for each command sent */
+} lk_context;
+
+/* One acquire call, from its first attempt to its end. hold->key, token, mode, lease_ms are set by
+ * the core. The token is "client_id:owner" for a request with an owner, else "client_id:random".
+ * try_acquire() may keep a note for itself in hold->private_.slot. */
+typedef struct lk_attempt {
+    lk_hold *hold;
+    int64_t deadline_us; /* of the whole call */
+    int64_t retry_us;    /* out of try_acquire() on LK_BUSY: no sooner retry is worth while unless
+                            woken; 0: not known */
+    void *waiter;        /* whatever prepare/wait keep for this call; NULL at first */
+    bool last;           /* no further attempt will follow this one */
+} lk_attempt;
+
+typedef struct lk_provider {
+    lk_provider_info info;
+
+    /* Opens. Does not require the server to answer. The message goes to *error. */
+    lk_status (*open)(const lk_context *context, void **ret_self, lk_error *error);
+    void (*close)(void *self);
+
+    /* One attempt; never sleeps. LK_OK fills hold->fence. LK_BUSY: another holds it.
+     * LK_UNAVAILABLE: certainly nothing sent. LK_UNKNOWN: sent, no answer: the core calls
+     * release() to undo it. LK_PROTOCOL: undone likewise. */
+    lk_status (*try_acquire)(void *self, lk_attempt *attempt);
+
+    /* Optional, called after LK_BUSY: blocks until a retry is worth while, at most until until_us
+     * (never after the deadline). NULL: the core sleeps with jitter. The core's loop tries once
+     * more after the first wait() of a call returns, so wait() may return at once after it has
+     * subscribed: subscribe, second try, bounded block. */
+    lk_status (*wait)(void *self, lk_attempt *attempt, int64_t until_us);
+
+    /* Optional, called once at the end of every lk_acquire() that called wait(), whatever its
+     * outcome: unsubscribe, leave the queue. */
+    void (*wait_end)(void *self, lk_attempt *attempt);
+
+    /* Optional (LK_CAP_RENEW): sets the lease to lease_ms from now if it is still ours. LK_OK or
+     * LK_LOST when the server said so. */
+    lk_status (*renew)(void *self, lk_hold *hold, int64_t lease_ms);
+
+    /* Frees the lock if it is ours; idempotent. Also called after an attempt of unknown outcome.
+     * LK_LOST when the server says it was not ours. */
+    lk_status (*release)(void *self, lk_hold *hold);
+
+    /* Optional (LK_CAP_FENCE): the counter of key becomes at least seen. */
+    lk_status (*raise_fence)(void *self, const char *key, uint64_t seen);
+
+    /* Optional: one round trip to the server. */
+    lk_status (*ping)(void *self);
+} lk_provider;
+
+/* registry.c: the one list of providers. */
+extern const lk_provider *const lk_providers[]; /* NULL-terminated */
+
+/* For provider files: fills *error (may be NULL) and returns status. */
+lk_status lk_fail(lk_error *error, lk_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
