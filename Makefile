@@ -84,12 +84,12 @@ $(B)/obj/%.o: %.c Makefile
 # -- tests: tests/<part>/test_<name>.c -> build/tests/<part>/test_<name> ---------------------------
 T_LIBS = $(B)/libtest.a $(if $(findstring tests/db/,$@),$(B)/libdb.a,$(if \
          $(findstring tests/lockkit/,$@),$(B)/libsandbox.a $(L_LOCKKIT),$(if \
-         $(findstring tests/loadgen/,$@),$(L_LOADGEN),$(B)/libsandbox.a $(L_APP))))
+         $(findstring tests/app/,$@),$(B)/libsandbox.a $(L_APP),$(L_LOADGEN))))
 $(B)/tests/lockkit/%: $(B)/libsandbox.a $(L_LOCKKIT)
 $(B)/tests/db/%: $(B)/libdb.a
 $(B)/tests/app/%: $(B)/libsandbox.a $(L_APP)
 $(B)/tests/loadgen/%: $(L_LOADGEN)
-$(B)/tests/e2e/%: $(B)/libsandbox.a $(L_APP) $(BINS)
+$(B)/tests/e2e/%: $(L_LOADGEN) $(BINS)
 $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a
 	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $< $(T_LIBS) -lcmocka $(D_APP) $(LDLIBS)
 .PRECIOUS: $(B)/obj/%.o
