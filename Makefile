@@ -56,8 +56,8 @@ D_LOCKKIT := $(call pkg,--libs,$(LIBS_LOCKKIT))
 D_APP     := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_DB) $(LIBS_APP))
 D_LOADGEN := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_LOADGEN))
 
-.PHONY: all demo serve test bench lint format tidy check-asan check-ubsan check-tsan coverage \
-        install uninstall clean deps-build deps-test deps-lint deps-bench libs
+.PHONY: all demo serve test bench lint format check-asan check-ubsan check-tsan \
+        install uninstall clean deps-build deps-test deps-lint deps-bench
 all: deps-build
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) bins
 .PHONY: bins
@@ -111,6 +111,14 @@ demo: all
 serve: all
 	$(Q)$(B)/loadgen serve --seckilld $(B)/seckilld --dir $(B)/serve
 
+# -- benchmarks: medians of interleaved runs; JSON to build/bench, tables on the terminal ------------
+BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
+$(B)/bench/%: $(B)/obj/tests/bench/%.o $(L_LOADGEN) $(B)/libdb.a
+	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $^ $(D_APP) $(LDLIBS)
+bench: all deps-bench
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(BENCHES)
+	$(Q)for b in $(BENCHES); do BUILD=$(B) $$b > $$b.json || exit 1; done
+
 # -- style ----------------------------------------------------------------------------------------
 C_FILES := $(wildcard app/*.[ch] lockkit/*.[ch] db/*.[ch] loadgen/*.[ch] tests/*/*.[ch])
 format:
@@ -121,6 +129,17 @@ lint: deps-lint
 	    --inline-suppr --suppressions-list=.cppcheck --library=posix app lockkit db loadgen
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) CC=clang B=$(B)/clang bins $(patsubst $(B)/%,$(B)/clang/%,$(TESTS))
 
+# -- installing: the lock library for others, the service and the load generator ---------------------
+install: all
+	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
+	$(Q)install -m 755 $(BINS) $(DESTDIR)$(PREFIX)/bin
+	$(Q)install -m 644 $(B)/liblockkit.a $(DESTDIR)$(PREFIX)/lib
+	$(Q)install -m 755 $(B)/liblockkit.so $(DESTDIR)$(PREFIX)/lib/liblockkit.so.0
+	$(Q)ln -sf liblockkit.so.0 $(DESTDIR)$(PREFIX)/lib/liblockkit.so
+	$(Q)install -m 644 lockkit/lockkit.h $(DESTDIR)$(PREFIX)/include
+uninstall:
+	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f bin/seckilld bin/loadgen lib/liblockkit.a \
+	    lib/liblockkit.so lib/liblockkit.so.0 include/lockkit.h
 clean:
 	$(Q)rm -rf $(B)
 

@@ -1,0 +1,223 @@
+/*
+ * What a lock costs: pairs of lock + unlock, and hand-overs between waiters, against a private
+ * Redis over TCP. Every figure is the median of REPEAT interleaved runs, so that a slow moment of a
+ * shared machine hits all rows alike; the spread is printed beside it.
+ *
+ *     build/bench/bench_locks [REPEAT] [RUN_MS] > build/bench/locks.json     (table on stderr)
+ */
+#include "../../lockkit/lockkit.h"
+#include "../../loadgen/sandbox.h"
+
+#include <hiredis/hiredis.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { THREADS_MAX = 64, REPEAT_MAX = 25, WAITS_MAX = 1 << 20 };
+
+struct row {
+    const char *guard; /* "hiredis": a bare loop of SET NX PX and a compare-and-delete script */
+    int threads;
+    bool one_key; /* all threads want the same key: hand-overs */
+    double rates[REPEAT_MAX], jain[REPEAT_MAX], wait_p99_us[REPEAT_MAX], commands[REPEAT_MAX];
+};
+
+static struct row rows[] = {
+    {"hiredis", 1, false, {0}, {0}, {0}, {0}},
+    {"redis-token", 1, false, {0}, {0}, {0}, {0}},
+    {"redis-reentrant", 1, false, {0}, {0}, {0}, {0}},
+    {"redis-fair", 1, false, {0}, {0}, {0}, {0}},
+    {"redis-token", 16, false, {0}, {0}, {0}, {0}},
+    {"redis-token", 64, false, {0}, {0}, {0}, {0}},
+    {"redis-reentrant", 64, false, {0}, {0}, {0}, {0}},
+    {"mutex", 8, true, {0}, {0}, {0}, {0}},
+    {"redis-token", 8, true, {0}, {0}, {0}, {0}},
+    {"redis-reentrant", 8, true, {0}, {0}, {0}, {0}},
+    {"redis-fair", 8, true, {0}, {0}, {0}, {0}},
+    {"redis-fair", 32, true, {0}, {0}, {0}, {0}},
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+struct worker {
+    pthread_t thread;
+    lk_client *client;
+    char key[LK_KEY_MAX];
+    atomic_bool *go, *stop;
+    uint64_t pairs, failures;
+    int64_t *waits_us;
+    size_t n_waits;
+};
+
+static int64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
+}
+
+static void *lock_unlock(void *arg)
+{
+    struct worker *worker = arg;
+    while (!atomic_load(worker->go))
+        sched_yield();
+    while (!atomic_load(worker->stop)) {
+        lk_hold hold;
+        lk_request request = {.key = worker->key, .wait_ms = 10000};
+        if (lk_acquire(worker->client, &request, &hold) != LK_OK) {
+            worker->failures++;
+            continue;
+        }
+        if (worker->n_waits < WAITS_MAX / THREADS_MAX)
+            worker->waits_us[worker->n_waits++] = hold.wait_us;
+        if (lk_release(&hold) != LK_OK)
+            worker->failures++;
+        worker->pairs++;
+    }
+    return NULL;
+}
+
+static int compare_i64(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int compare_double(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void die(const char *what, const char *why)
+{
+    fprintf(stderr, "bench_locks: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void measure(struct row *row, int run, const char *url, int64_t run_ms)
+{
+    static struct worker workers[THREADS_MAX];
+    static int64_t waits_us[WAITS_MAX];
+    atomic_bool go = false, stop = false;
+    lk_client *client;
+    lk_error error;
+    if (lk_open(row->guard, url, NULL, &client, &error) != LK_OK)
+        die(row->guard, error.message);
+    for (int i = 0; i < row->threads; i++) {
+        workers[i] = (struct worker){.client = client, .go = &go, .stop = &stop};
+        workers[i].waits_us = waits_us + i * (WAITS_MAX / THREADS_MAX);
+        snprintf(workers[i].key, sizeof workers[i].key, "lock:bench:%d", row->one_key ? 0 : i);
+        if (pthread_create(&workers[i].thread, NULL, lock_unlock, &workers[i]) != 0)
+            die(row->guard, "no more threads");
+    }
+    int64_t start_us = now_us();
+    atomic_store(&go, true);
+    nanosleep(&(struct timespec){run_ms / 1000, run_ms % 1000 * 1000000}, NULL);
+    atomic_store(&stop, true);
+    double sum = 0, squares = 0;
+    size_t n = 0;
+    for (int i = 0; i < row->threads; i++) {
+        pthread_join(workers[i].thread, NULL);
+        if (workers[i].failures != 0)
+            die(row->guard, "an acquire or release failed");
+        double pairs = (double)workers[i].pairs;
+        sum += pairs;
+        squares += pairs * pairs;
+        memmove(waits_us + n, workers[i].waits_us, workers[i].n_waits * sizeof *waits_us);
+        n += workers[i].n_waits;
+    }
+    double seconds = (double)(now_us() - start_us) / 1e6;
+    lk_stats stats;
+    lk_client_stats(client, &stats);
+    lk_close(client);
+    qsort(waits_us, n, sizeof *waits_us, compare_i64);
+    row->rates[run] = sum / seconds;
+    row->jain[run] = squares > 0 ? sum * sum / (row->threads * squares) : 0;
+    row->wait_p99_us[run] = n ? (double)waits_us[n * 99 / 100] : 0;
+    row->commands[run] = sum > 0 ? (double)stats.commands / sum : 0;
+}
+
+/* The limit for one caller: the same two steps with nothing around them. */
+static void measure_bare(struct row *row, int run, int port, int64_t run_ms)
+{
+    redisContext *redis = redisConnect("127.0.0.1", port);
+    if (!redis || redis->err)
+        die("hiredis", redis ? redis->errstr : "no memory");
+    redisReply *sha = redisCommand(redis, "SCRIPT LOAD %s",
+                                   "if redis.call('get',KEYS[1])==ARGV[1] then return "
+                                   "redis.call('del',KEYS[1]) else return 0 end");
+    if (!sha || sha->type != REDIS_REPLY_STRING)
+        die("hiredis", "SCRIPT LOAD failed");
+    uint64_t pairs = 0;
+    int64_t start_us = now_us(), end_us = start_us + run_ms * 1000;
+    while (now_us() < end_us) {
+        redisReply *set = redisCommand(redis, "SET lock:bench:bare token NX PX 30000");
+        redisReply *del = redisCommand(redis, "EVALSHA %s 1 lock:bench:bare token", sha->str);
+        if (!set || !del || set->type != REDIS_REPLY_STATUS || del->integer != 1)
+            die("hiredis", "SET or EVALSHA failed");
+        freeReplyObject(set);
+        freeReplyObject(del);
+        pairs++;
+    }
+    row->rates[run] = (double)pairs * 1e6 / (double)(now_us() - start_us);
+    row->jain[run] = 1;
+    row->commands[run] = 2;
+    freeReplyObject(sha);
+    redisFree(redis);
+}
+
+static double median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, compare_double);
+    return values[n / 2];
+}
+
+int main(int argc, char **argv)
+{
+    int repeat = argc > 1 ? atoi(argv[1]) : 5;
+    int64_t run_ms = argc > 2 ? atoll(argv[2]) : 1000;
+    if (repeat < 1 || repeat > REPEAT_MAX || run_ms < 1) {
+        fprintf(stderr, "usage: bench_locks [REPEAT 1..%d] [RUN_MS]\n", REPEAT_MAX);
+        return 2;
+    }
+    struct sandbox *sandbox;
+    if (sandbox_open(&sandbox) != 0)
+        return 1;
+    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
+    if (!redis)
+        return 1;
+    for (int run = 0; run < repeat; run++)
+        for (size_t i = 0; i < ROWS; i++) {
+            if (strcmp(rows[i].guard, "hiredis") == 0)
+                measure_bare(&rows[i], run, redis->port, run_ms);
+            else
+                measure(&rows[i], run, redis->url, run_ms);
+        }
+    sandbox_close(sandbox);
+
+    json_t *all = json_array();
+    fprintf(stderr, "%-16s %7s %-9s %10s %10s %10s %9s %6s %9s\n", "guard", "threads", "keys",
+            "pairs/s", "min", "max", "p99 wait", "Jain", "commands");
+    for (size_t i = 0; i < ROWS; i++) {
+        struct row *row = &rows[i];
+        double rate = median(row->rates, repeat);
+        double jain = median(row->jain, repeat), wait_us = median(row->wait_p99_us, repeat);
+        double commands = median(row->commands, repeat);
+        fprintf(stderr, "%-16s %7d %-9s %10.0f %10.0f %10.0f %6.2f ms %6.3f %9.2f\n", row->guard,
+                row->threads, row->one_key ? "one" : "distinct", rate, row->rates[0],
+                row->rates[repeat - 1], wait_us / 1000, jain, commands);
+        json_array_append_new(
+            all, json_pack("{s:s,s:i,s:b,s:f,s:f,s:f,s:f,s:f,s:f}", "guard", row->guard, "threads",
+                           row->threads, "one_key", row->one_key, "pairs_per_s", rate, "min",
+                           row->rates[0], "max", row->rates[repeat - 1], "wait_p99_us", wait_us,
+                           "jain", jain, "commands_per_pair", commands));
+    }
+    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(all);
+    return 0;
+}
