@@ -3,10 +3,12 @@
  * the tests.
  *
  * Everything a sandbox started is stopped and reaped, and its folder removed, on every way out:
- * sandbox_close(), exit(), a fatal signal, and the kill -9 of this process (each child is started
- * with PR_SET_PDEATHSIG and a guardian process sweeps up what that misses, the folder included).
- * Only processes that the sandbox itself started are ever signalled, by pid.
+ * sandbox_close(), exit(), a fatal signal, and the kill -9 of this process: a guardian process is
+ * the servers' parent, sees this process end, and ends them. Should the guardian be killed, the
+ * servers die with it (PR_SET_PDEATHSIG). No signal handler is installed, and only processes that
+ * the sandbox itself started are ever signalled, by pid.
  *
+ * Servers get the environment of sandbox_open()'s time and this process's working directory then.
  * Threading: one thread uses a sandbox at a time.
  */
 #ifndef SANDBOX_H
@@ -30,7 +32,11 @@ struct sandbox_server {
     char log[SANDBOX_TEXT_MAX]; /* its stdout and stderr */
     struct sandbox *sandbox;
     char args[2048]; /* its command line, to start it again (NUL-separated) */
-    bool ready_by_http;
+    int n_args;
+    size_t args_length;                           /* bytes used of args */
+    bool args_overflow;                           /* more than fits: it will not be started */
+    long log_start;                               /* where its present life begins in the log */
+    bool (*ready)(struct sandbox_server *server); /* asks it; per kind of server */
 };
 
 /* Makes the folder (under $TMPDIR or /tmp). Returns 0, or -1 with a message on stderr. */
@@ -48,8 +54,8 @@ const char *sandbox_dir(const struct sandbox *sandbox);
  * arguments ("--maxmemory", "1mb"), may be NULL. */
 struct sandbox_server *sandbox_redis(struct sandbox *sandbox, const char *const *extra);
 
-/* The service: binary is seckilld's path, --listen 127.0.0.1:0 is added (the port is read from its
- * "listening on" line), args NULL-terminated. */
+/* The service: binary is seckilld's path, --listen with a free port is added, args NULL-terminated.
+ * Ready when its log says "listening on http://127.0.0.1:PORT" and /readyz answers 200. */
 struct sandbox_server *sandbox_seckilld(struct sandbox *sandbox, const char *binary,
                                         const char *const *args);
 

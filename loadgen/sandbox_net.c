@@ -1,0 +1,106 @@
+/* Ports, and one bounded question to a server. */
+#include "sandbox_process.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Below Linux's range for outgoing connections (32768 and up): while a server is down, no client's
+ * own port can be its port, so a restart finds it free and a client can not connect to itself. */
+enum { PORT_FIRST = 20000, PORT_COUNT = 12000, PORT_LOOKS_MAX = 1000 };
+
+int64_t sandbox_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static struct sockaddr_in loopback(int port)
+{
+    return (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+bool sandbox_port_taken(int port)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    int on = 1; /* as servers do: connections that linger after their end are no obstacle */
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    struct sockaddr_in address = loopback(port);
+    bool taken = bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 1) != 0;
+    close(fd);
+    return taken;
+}
+
+int sandbox_free_port(void)
+{
+    for (int look = 0; look < PORT_LOOKS_MAX; look++) {
+        uint32_t random = 0;
+        if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+            continue;
+        int port = PORT_FIRST + (int)(random % PORT_COUNT);
+        if (!sandbox_port_taken(port))
+            return port;
+    }
+    return -1;
+}
+
+static int connect_to(const char *path, int port)
+{
+    struct sockaddr_in inet = loopback(port);
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    if (path != NULL) {
+        if (strlen(path) >= sizeof local.sun_path)
+            return -1;
+        strcpy(local.sun_path, path);
+    }
+    int fd = socket(path != NULL ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    int failed = path != NULL ? connect(fd, (struct sockaddr *)&local, sizeof local)
+                              : connect(fd, (struct sockaddr *)&inet, sizeof inet);
+    if (failed != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+bool sandbox_answers(const char *path, int port, const char *question, const char *wanted,
+                     int64_t wait_ms)
+{
+    char answer[64];
+    size_t got = 0, need = strlen(wanted);
+    if (need > sizeof answer)
+        return false;
+    int fd = connect_to(path, port);
+    if (fd < 0)
+        return false;
+    int64_t deadline_ms = sandbox_now_ms() + wait_ms;
+    ssize_t n = send(fd, question, strlen(question), MSG_NOSIGNAL);
+    while (n > 0 && got < need) {
+        int64_t left_ms = deadline_ms - sandbox_now_ms();
+        struct pollfd readable = {.fd = fd, .events = POLLIN};
+        if (left_ms <= 0)
+            break;
+        int ready = poll(&readable, 1, (int)left_ms);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <= 0)
+            break;
+        n = recv(fd, answer + got, need - got, 0);
+        got += n > 0 ? (size_t)n : 0;
+    }
+    close(fd);
+    return got == need && memcmp(answer, wanted, need) == 0;
+}
