@@ -31,7 +31,7 @@ enum {
     DB_INSTANCE_MAX = 32,
     DB_KEY_MAX = 255,     /* idempotency key */
     DB_REQUEST_MAX = 320, /* canonical text of a request, see db_answer */
-    DB_BODY_MAX = 767,    /* stored answer */
+    DB_BODY_MAX = 1023,   /* stored answer */
     DB_MESSAGE_MAX = 256,
     DB_EXPIRED_MAX = 256 /* orders returned by one db_read_expired() */
 };

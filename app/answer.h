@@ -1,0 +1,20 @@
+/* The JSON of answers: one writer per thing that is shown, so that every route shows it alike. */
+#ifndef ANSWER_H
+#define ANSWER_H
+
+#include "op.h"
+
+#include <stddef.h>
+
+/* Makes op's answer a success: status and a JSON text. */
+void op_answer(struct op *op, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Writes text as the inside of a JSON string, NUL-terminated. What does not fit is cut between
+ * characters; bytes that are not printable ASCII become '?'. Returns the length written. */
+size_t json_escape(char *out, size_t size, const char *text);
+
+/* "item:1" from its parts. */
+void resource_name(char ret[DB_RESOURCE_MAX + 1], const char *kind, const char *id);
+
+#endif

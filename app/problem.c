@@ -1,0 +1,45 @@
+/* Problem documents, RFC 9457. */
+#include "answer.h"
+#include "service.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { DETAIL_MAX = 400 };
+
+static const struct problem_info problems[] = {[PROBLEM_NONE] = {"none", "", 200, 0, false},
+#define PROBLEM_INFO(name, id, status, title, retry_s, decided)                                    \
+    [PROBLEM_##name] = {id, title, status, retry_s, decided},
+                                               PROBLEM_MAP(PROBLEM_INFO)
+#undef PROBLEM_INFO
+};
+
+void op_problem(struct op *op, enum problem problem, const char *detail, ...)
+{
+    char text[DETAIL_MAX], escaped[DETAIL_MAX], request_id[2 * sizeof op->request_id];
+    va_list args;
+    va_start(args, detail);
+    vsnprintf(text, sizeof text, detail, args); /* a detail too long is cut */
+    va_end(args);
+    json_escape(escaped, sizeof escaped, text);
+    json_escape(request_id, sizeof request_id, op->request_id);
+
+    const struct problem_info *info = problem_info(problem);
+    struct answer *answer = &op->answer;
+    int length = snprintf(answer->body, sizeof answer->body,
+                          "{\"type\":\"/problems/%s\",\"title\":\"%s\",\"status\":%d,"
+                          "\"detail\":\"%s\",\"request_id\":\"%s\"}",
+                          info->id, info->title, info->status, escaped, request_id);
+    assert(length > 0 && (size_t)length < sizeof answer->body);
+    answer->status = info->status;
+    answer->problem = problem;
+    answer->decided = info->decided;
+    answer->replayed = false;
+}
+
+const struct problem_info *problem_info(enum problem problem)
+{
+    assert((unsigned)problem < PROBLEM_COUNT);
+    return &problems[problem];
+}
