@@ -98,7 +98,8 @@ struct answer {
 };
 
 struct op {
-    struct op *next; /* the service's queues */
+    struct op *next;      /* the service's queues */
+    struct op *same_hash; /* the service's table of running keys */
     enum op_kind kind;
 
     /* the question */

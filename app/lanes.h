@@ -1,0 +1,45 @@
+/*
+ * Queues and the threads that serve them.
+ *
+ * Operations submitted under one name wait in one lane. At any time one thread at most serves a
+ * lane: it takes up to `batch` of its operations in order of arrival, and when the lane has more,
+ * the lane goes to the end of the line. So a lane with ten thousand waiting operations holds no
+ * thread while it waits for its turn, and the next lane's turn comes after one batch.
+ * An operation without a name is a lane of its own.
+ */
+#ifndef LANES_H
+#define LANES_H
+
+#include "op.h"
+
+#include <stddef.h>
+
+struct lanes;
+
+struct lanes_options {
+    const char *thread_name; /* at most 15 characters; borrowed */
+    size_t threads, batch;
+    size_t waiting_max; /* operations that no thread has taken yet */
+    /* What serve() is given: one for each thread, made by lanes_open(), which fails on NULL. */
+    void *(*state_new)(void *ctx);
+    void (*state_free)(void *state);
+    /* Serves n >= 1 operations of one lane. */
+    void (*serve)(void *state, struct op **ops, size_t n);
+    void *ctx;
+};
+
+/* Starts the threads. NULL without memory or threads. */
+struct lanes *lanes_open(const struct lanes_options *options);
+/* Serves what waits and ends the threads. Nothing may be submitted any more. */
+void lanes_close(struct lanes *lanes);
+
+/* False: too many are waiting. Never blocks. */
+bool lanes_submit(struct lanes *lanes, const char *name, struct op *op);
+
+/* For serve(): gives operations back, each as a lane of its own, so that other threads can serve
+ * them at the same time. Returns how many; the caller keeps the rest (no memory). */
+size_t lanes_spread(struct lanes *lanes, struct op **ops, size_t n);
+
+size_t lanes_waiting(struct lanes *lanes);
+
+#endif

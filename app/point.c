@@ -1,0 +1,44 @@
+#include "point.h"
+
+#include <time.h>
+
+static point_hook *point_called;
+static void *point_arg;
+
+static int64_t clock_us(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t now_us(void)
+{
+    return clock_us(CLOCK_MONOTONIC);
+}
+
+int64_t wall_us(void)
+{
+    return clock_us(CLOCK_REALTIME);
+}
+
+void op_pass(struct op *op, enum op_point point)
+{
+    op_pass_all(&op, 1, point);
+}
+
+void op_pass_all(struct op **ops, size_t n, enum op_point point)
+{
+    int64_t at_us = now_us();
+    for (size_t i = 0; i < n; i++) {
+        ops[i]->point_us[point] = at_us;
+        if (point_called)
+            point_called(point_arg, ops[i], point);
+    }
+}
+
+void point_set_hook(point_hook *hook, void *arg)
+{
+    point_called = hook;
+    point_arg = arg;
+}
