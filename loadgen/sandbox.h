@@ -59,8 +59,9 @@ struct sandbox_server *sandbox_redis(struct sandbox *sandbox, const char *const 
 struct sandbox_server *sandbox_seckilld(struct sandbox *sandbox, const char *binary,
                                         const char *const *args);
 
-/* Signals the server; SIGKILL and SIGTERM also reap it (pid becomes 0). Returns its wait status,
- * or 0 for other signals; -1 when it is not running. */
+/* Signals the server; SIGKILL and SIGTERM also reap it (pid becomes 0; SIGKILL follows when SIGTERM
+ * has not ended it within 30 s), SIGSTOP returns when it stands still. Returns its wait status, or
+ * 0 for other signals; -1 when it is not running. */
 int sandbox_signal(struct sandbox_server *server, int signal);
 /* Starts a stopped server again with the same arguments, port and folder; waits until it answers.
  * Returns 0 or -1. */

@@ -184,6 +184,12 @@ static struct guardian_reply signal_child(struct child *child, int signal)
         reply.error = errno;
         return reply;
     }
+    if (signal == SIGSTOP) { /* returns when it stands still, all its threads */
+        siginfo_t info;
+        while (waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0 &&
+               errno == EINTR)
+            continue;
+    }
     if (signal == SIGTERM || signal == SIGKILL) {
         reply.running = false;
         reply.status = reap(child);
