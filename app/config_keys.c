@@ -1,0 +1,214 @@
+#include "config_keys.h"
+#include "listen.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AT(member) offsetof(struct config, member), sizeof(((struct config *)0)->member)
+
+const struct config_key config_keys[] = {
+    {"listen", CONFIG_TEXT, AT(listen), 0, 0, "127.0.0.1:8080", "HOST:PORT; port 0: any free one"},
+    {"db", CONFIG_TEXT, AT(db), 0, 0, "sqlite:seckill.db", "sqlite:FILE"},
+    {"db-shared", CONFIG_FLAG, AT(db_shared), 0, 0, "off",
+     "the SQLite file is used by several instances (lessons only)"},
+    {"sync", CONFIG_SYNC, AT(sync_normal), 0, 0, "full",
+     "full: an answered order survives power loss; normal: faster"},
+    {"guard", CONFIG_TEXT, AT(guard), 0, 0, "redis-token", "default guard; GET /v1/guards lists"},
+    {"redis", CONFIG_TEXT, AT(redis), 0, 0, "redis://127.0.0.1:6379", "URL[,URL...]"},
+    {"zookeeper", CONFIG_TEXT, AT(zookeeper), 0, 0, "", "HOST:PORT[,HOST:PORT...]"},
+    {"memcached", CONFIG_TEXT, AT(memcached), 0, 0, "", "HOST:PORT[,HOST:PORT...]"},
+    {"lease-ms", CONFIG_NUMBER, AT(lease_ms), 10, 86400000, "30000", "lease of a lock"},
+    {"wait-ms", CONFIG_NUMBER, AT(wait_ms), 0, 600000, "10000", "wait for a lock at most"},
+    {"watchdog", CONFIG_SWITCH, AT(watchdog), 0, 0, "on", "renew leases of live holders"},
+    {"fence", CONFIG_SWITCH, AT(fence), 0, 0, "on", "refuse writes with a stale fence"},
+    {"lanes", CONFIG_SWITCH, AT(lanes), 0, 0, "on", "one lock per batch instead of per request"},
+    {"batch", CONFIG_NUMBER, AT(batch), 1, 4096, "64", "operations per lane turn at most"},
+    {"workers", CONFIG_NUMBER, AT(workers), 1, 1024, "16", "threads that run operations"},
+    {"queue-max", CONFIG_NUMBER, AT(queue_max), 1, 1000000, "20000",
+     "operations waiting at most; beyond: 503"},
+    {"connections", CONFIG_NUMBER, AT(connections), 1, 1000000, "10000",
+     "open connections at most"},
+    {"instance", CONFIG_TEXT, AT(instance), 0, 0, "", "name of this instance; default HOST-PID"},
+    {"lab", CONFIG_FLAG, AT(lab), 0, 0, "off", "pause points; loopback only"},
+    {"demo", CONFIG_FLAG, AT(demo), 0, 0, "off", "demo routes; loopback only"},
+    {"admin-token-file", CONFIG_TOKEN, AT(admin_token), 0, 0, "",
+     "file with the bearer token of the PUT routes; needed off loopback"},
+    {"close-orders-ms", CONFIG_NUMBER, AT(close_orders_ms), 10, 3600000, "5000",
+     "period of the task that closes unpaid orders"},
+};
+const size_t config_n_keys = sizeof(config_keys) / sizeof(config_keys[0]);
+static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= CONFIG_KEYS_MAX, "raise the bound");
+
+static int fail(struct config_draft *draft, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static int fail(struct config_draft *draft, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(draft->message, sizeof(draft->message), format, args);
+    va_end(args);
+    return -1;
+}
+
+int config_key_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < config_n_keys; i++)
+        if (strlen(config_keys[i].name) == length && memcmp(config_keys[i].name, name, length) == 0)
+            return (int)i;
+    return -1;
+}
+
+void config_draft_defaults(struct config_draft *draft)
+{
+    memset(draft, 0, sizeof(*draft));
+    for (size_t i = 0; i < config_n_keys; i++)
+        snprintf(draft->value[i], sizeof(draft->value[i]), "%s", config_keys[i].fallback);
+    char host[24] = "";
+    gethostname(host, sizeof(host) - 1);
+    for (char *c = host; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && *c != '-')
+            *c = '_';
+    int instance = config_key_find("instance", strlen("instance"));
+    assert(instance >= 0);
+    snprintf(draft->value[instance], sizeof(draft->value[instance]), "%.20s-%d", host,
+             (int)getpid());
+}
+
+int config_draft_set(struct config_draft *draft, size_t key, const char *value,
+                     enum config_source source)
+{
+    assert(key < config_n_keys);
+    if (source < draft->source[key])
+        return 0;
+    size_t room = config_keys[key].type == CONFIG_TEXT ? config_keys[key].size : CONFIG_TEXT_MAX;
+    if (strlen(value) >= room)
+        return fail(draft, "%s: longer than %zu characters", config_keys[key].name, room - 1);
+    snprintf(draft->value[key], sizeof(draft->value[key]), "%s", value);
+    draft->source[key] = source;
+    return 0;
+}
+
+int config_draft_environment(struct config_draft *draft, char **environment)
+{
+    static const char prefix[] = "SECKILL_";
+    for (char **entry = environment; *entry != NULL; entry++) {
+        if (strncmp(*entry, prefix, sizeof(prefix) - 1) != 0)
+            continue;
+        const char *name = *entry + sizeof(prefix) - 1;
+        size_t length = strcspn(name, "=");
+        char key[64];
+        if (length < sizeof(key)) {
+            for (size_t i = 0; i < length; i++)
+                key[i] = name[i] == '_' ? '-' : (char)tolower((unsigned char)name[i]);
+        }
+        int found = length < sizeof(key) ? config_key_find(key, length) : -1;
+        if (found < 0)
+            return fail(draft, "environment: unknown setting %.*s",
+                        (int)(length + sizeof(prefix) - 1), *entry);
+        if (config_draft_set(draft, (size_t)found, name + length + 1, CONFIG_ENVIRONMENT) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_token(struct config_draft *draft, const char *path, char *token, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return fail(draft, "admin-token-file: cannot read %s: %s", path, strerror(errno));
+    char line[256] = "";
+    bool got = fgets(line, sizeof(line), file) != NULL;
+    fclose(file);
+    line[strcspn(line, "\r\n")] = '\0';
+    size_t length = strlen(line);
+    enum { TOKEN_MIN = 8 };
+    if (!got || length < TOKEN_MIN || length >= size)
+        return fail(draft, "admin-token-file: the first line of %s must be %d to %zu characters",
+                    path, TOKEN_MIN, size - 1);
+    for (size_t i = 0; i < length; i++)
+        if (line[i] <= ' ' || line[i] > '~')
+            return fail(draft, "admin-token-file: %s holds a character that is not printable ASCII",
+                        path);
+    memcpy(token, line, length + 1);
+    return 0;
+}
+
+static int convert(struct config_draft *draft, size_t key, struct config *config)
+{
+    const struct config_key *k = &config_keys[key];
+    const char *value = draft->value[key];
+    char *at = (char *)config + k->offset;
+    const char *yes = k->type == CONFIG_SYNC ? "normal" : "on";
+    const char *no = k->type == CONFIG_SYNC ? "full" : "off";
+
+    switch (k->type) {
+    case CONFIG_TEXT:
+        memcpy(at, value, strlen(value) + 1);
+        return 0;
+    case CONFIG_NUMBER: {
+        char *end;
+        errno = 0;
+        long long number = strtoll(value, &end, 10);
+        if (end == value || *end != '\0' || errno != 0 || number < k->min || number > k->max)
+            return fail(draft, "%s: \"%s\" is not a whole number from %lld to %lld", k->name, value,
+                        (long long)k->min, (long long)k->max);
+        const int64_t result = number;
+        memcpy(at, &result, sizeof(result));
+        return 0;
+    }
+    case CONFIG_SWITCH:
+    case CONFIG_SYNC:
+    case CONFIG_FLAG: {
+        const bool result = strcmp(value, yes) == 0;
+        if (!result && strcmp(value, no) != 0)
+            return fail(draft, "%s: \"%s\" is neither %s nor %s", k->name, value, yes, no);
+        memcpy(at, &result, sizeof(result));
+        return 0;
+    }
+    case CONFIG_TOKEN:
+        return value[0] == '\0' ? 0 : read_token(draft, value, at, k->size);
+    }
+    assert(false); /* every type is handled */
+    return -1;
+}
+
+int config_draft_finish(struct config_draft *draft, struct config *ret)
+{
+    struct config config = {0};
+    for (size_t i = 0; i < config_n_keys; i++)
+        if (convert(draft, i, &config) != 0)
+            return -1;
+    static const char id[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    if (config.instance[0] == '\0' || config.instance[strspn(config.instance, id)] != '\0')
+        return fail(draft, "instance: \"%s\" is not of [A-Za-z0-9_-]", config.instance);
+    if (config.guard[0] == '\0' || config.db[0] == '\0')
+        return fail(draft, "%s: must not be empty", config.guard[0] == '\0' ? "guard" : "db");
+
+    struct listen_address address;
+    char message[LISTEN_MESSAGE_MAX];
+    if (listen_parse(config.listen, &address, message, sizeof(message)) != 0)
+        return fail(draft, "listen: %s", message);
+    if (!listen_is_loopback(&address)) {
+        if (config.lab || config.demo)
+            return fail(draft, "listen: %s is not a loopback address; --lab and --demo need one",
+                        config.listen);
+        if (config.admin_token[0] == '\0')
+            return fail(draft,
+                        "listen: %s is not a loopback address; give --admin-token-file, or "
+                        "anybody could reset items and accounts",
+                        config.listen);
+    }
+    *ret = config;
+    return 0;
+}
+
+void config_draft_print(const struct config_draft *draft, FILE *out)
+{
+    for (size_t i = 0; i < config_n_keys; i++)
+        fprintf(out, "%s = %s\n", config_keys[i].name, draft->value[i]);
+}

@@ -1,0 +1,191 @@
+#include "parse.h"
+#include "service.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static void *place(struct op *op, const struct field *field)
+{
+    return (char *)op + field->offset;
+}
+
+/* Appends to op->request, which the table and DB_REQUEST_MAX leave room for. */
+static void describe(struct op *op, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void describe(struct op *op, const char *format, ...)
+{
+    size_t used = strlen(op->request);
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(op->request + used, sizeof(op->request) - used, format, args);
+    va_end(args);
+    assert(n >= 0 && (size_t)n < sizeof(op->request) - used);
+}
+
+static bool take_integer(const struct field *field, const json_t *value, struct op *op)
+{
+    int64_t number = field->fallback;
+    if (value != NULL) {
+        if (!json_is_integer(value) || json_integer_value(value) < field->min ||
+            json_integer_value(value) > field->max) {
+            op_problem(op, PROBLEM_BAD_REQUEST,
+                       "%s must be a whole number from %" PRId64 " to %" PRId64, field->name,
+                       field->min, field->max);
+            return false;
+        }
+        number = json_integer_value(value);
+    }
+    memcpy(place(op, field), &number, sizeof(number));
+    describe(op, " %s=%" PRId64, field->name, number);
+    return true;
+}
+
+static bool take_word(const struct field *field, const json_t *value, struct op *op)
+{
+    const size_t max = field->type == FIELD_ID ? DB_ID_MAX : DB_GUARD_MAX;
+    const char *text = "";
+    if (value != NULL) {
+        text = json_string_value(value);
+        if (text == NULL || !is_id(text, max)) {
+            op_problem(op, PROBLEM_BAD_REQUEST, "%s must be a string of 1 to %zu of [A-Za-z0-9_-]",
+                       field->name, max);
+            return false;
+        }
+    }
+    memcpy(place(op, field), text, strlen(text) + 1);
+    describe(op, " %s=%s", field->name, text);
+    return true;
+}
+
+static bool take_text(const struct field *field, const json_t *value, struct op *op)
+{
+    const char *text = value != NULL ? json_string_value(value) : "";
+    bool good = text != NULL && strlen(text) <= FIELD_TEXT_MAX;
+    for (const char *c = text; good && *c != '\0'; c++)
+        good = (unsigned char)*c >= ' ' && *c != 0x7f;
+    if (!good) {
+        op_problem(op, PROBLEM_BAD_REQUEST,
+                   "%s must be a string of at most %d bytes without control characters",
+                   field->name, FIELD_TEXT_MAX);
+        return false;
+    }
+    describe(op, " %s=%s", field->name, text);
+    return true;
+}
+
+static bool take_bool(const struct field *field, const json_t *value, struct op *op)
+{
+    if (value != NULL && !json_is_boolean(value)) {
+        op_problem(op, PROBLEM_BAD_REQUEST, "%s must be true or false", field->name);
+        return false;
+    }
+    *(int8_t *)place(op, field) = value == NULL ? -1 : json_is_true(value);
+    return true;
+}
+
+static bool take_field(const struct field *field, const json_t *object, struct op *op)
+{
+    const json_t *value = json_object_get(object, field->name);
+    if (value == NULL && field->required) {
+        op_problem(op, PROBLEM_BAD_REQUEST, "%s is missing", field->name);
+        return false;
+    }
+    switch (field->type) {
+    case FIELD_INTEGER:
+        return take_integer(field, value, op);
+    case FIELD_ID:
+    case FIELD_NAME:
+        return take_word(field, value, op);
+    case FIELD_TEXT:
+        return take_text(field, value, op);
+    case FIELD_BOOL:
+        return take_bool(field, value, op);
+    }
+    assert(false); /* every type is handled */
+    return false;
+}
+
+static bool only_known(const struct route *route, json_t *object, struct op *op)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(object, name, value)
+    {
+        bool known = false;
+        for (const struct field *f = route->fields; f->name != NULL && !known; f++)
+            known = strcmp(f->name, name) == 0;
+        if (!known) {
+            op_problem(op, PROBLEM_BAD_REQUEST, "unknown field \"%.64s\"", name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static json_t *load(const char *body, size_t length, struct op *op)
+{
+    json_error_t error;
+    json_t *object = json_loadb(body, length, JSON_REJECT_DUPLICATES, &error);
+    if (object != NULL && json_is_object(object))
+        return object;
+    if (object != NULL)
+        op_problem(op, PROBLEM_BAD_REQUEST, "the body must be a JSON object");
+    else if (json_error_code(&error) == json_error_duplicate_key)
+        op_problem(op, PROBLEM_BAD_REQUEST, "the body has a name twice (line %d, column %d)",
+                   error.line, error.column);
+    else
+        op_problem(op, PROBLEM_BAD_REQUEST, "the body is not valid JSON (line %d, column %d)",
+                   error.line, error.column);
+    json_decref(object);
+    return NULL;
+}
+
+bool parse_body(const struct route *route, const char *body, size_t length, struct op *op)
+{
+    if (length == 0 && (route->fields[0].name == NULL || !route->fields[0].required))
+        body = "{}", length = 2;
+    json_t *object = load(body, length, op);
+    if (object == NULL)
+        return false;
+
+    op->request[0] = '\0';
+    if (route->canonical != NULL)
+        describe(op, "%s%s", route->canonical, route->parameter == ROUTE_ID ? op->id : "");
+    bool good = only_known(route, object, op);
+    for (const struct field *f = route->fields; good && f->name != NULL; f++)
+        good = take_field(f, object, op);
+    json_decref(object);
+    if (route->canonical == NULL)
+        op->request[0] = '\0';
+    if (good && route->kind == OP_TRANSFER && strcmp(op->id, op->other) == 0) {
+        op_problem(op, PROBLEM_BAD_REQUEST, "from and to are the same account");
+        return false;
+    }
+    return good;
+}
+
+bool parse_audit_query(const char *query, struct op *op)
+{
+    static const char name[] = "resource=";
+    op->id[0] = '\0';
+    if (query == NULL || query[0] == '\0')
+        return true;
+    if (strncmp(query, name, sizeof(name) - 1) != 0) {
+        op_problem(op, PROBLEM_BAD_REQUEST,
+                   "unknown query; give ?resource=item:ID or ?resource=account:ID, or none");
+        return false;
+    }
+    const char *value = query + sizeof(name) - 1;
+    char resource[DB_RESOURCE_MAX + 1];
+    int length = percent_decode(value, strlen(value), resource, sizeof(resource));
+    const char *id = strchr(resource, ':');
+    if (length < 0 || id == NULL || !is_id(id + 1, DB_ID_MAX) ||
+        (strncmp(resource, "item:", 5) != 0 && strncmp(resource, "account:", 8) != 0)) {
+        op_problem(op, PROBLEM_BAD_REQUEST, "resource must be item:ID or account:ID");
+        return false;
+    }
+    memcpy(op->id, resource, (size_t)length + 1);
+    return true;
+}

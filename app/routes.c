@@ -1,0 +1,168 @@
+#include "routes.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct op, member)
+#define PIECES_MAX 1000000000 /* pieces of one order, or of one user */
+
+#define OPERATION(verb, pattern, what, op)                                                         \
+    .method = (verb), .path = (pattern), .action = ROUTE_OPERATION, .parameter = (what),           \
+    .kind = (op)
+#define LOCAL(pattern, who) .method = "GET", .path = (pattern), .action = (who)
+
+const struct route routes[] = {
+    {OPERATION("PUT", "/v1/items/{}", ROUTE_ID, OP_PUT_ITEM), .admin = true,
+     .fields = {{"stock", FIELD_INTEGER, AT(amount), true, 0, INT64_MAX, 0},
+                {"price", FIELD_INTEGER, AT(price), false, 0, INT64_MAX, 0},
+                {"per_user_limit", FIELD_INTEGER, AT(per_user_limit), false, 0, PIECES_MAX, 0},
+                {"guard", FIELD_NAME, AT(guard), false, 0, 0, 0},
+                {"reserve_s", FIELD_INTEGER, AT(reserve_s), false, 1, 31536000, 900},
+                {"fence", FIELD_BOOL, AT(fence), false, 0, 0, 0}}},
+    {OPERATION("GET", "/v1/items/{}", ROUTE_ID, OP_GET_ITEM)},
+    {OPERATION("POST", "/v1/items/{}/orders", ROUTE_ID, OP_PLACE_ORDER), .canonical = "order item=",
+     .fields = {{"user_id", FIELD_ID, AT(other), true, 0, 0, 0},
+                {"quantity", FIELD_INTEGER, AT(amount), false, 1, PIECES_MAX, 1}}},
+    {OPERATION("GET", "/v1/orders/{}", ROUTE_ID, OP_GET_ORDER)},
+    {OPERATION("POST", "/v1/orders/{}/payment", ROUTE_ID, OP_PAY_ORDER),
+     .canonical = "payment order="},
+    {OPERATION("POST", "/v1/orders/{}/cancellation", ROUTE_ID, OP_CANCEL_ORDER),
+     .canonical = "cancellation order="},
+    {OPERATION("PUT", "/v1/accounts/{}", ROUTE_ID, OP_PUT_ACCOUNT), .admin = true,
+     .fields = {{"balance", FIELD_INTEGER, AT(amount), true, 0, INT64_MAX, 0},
+                {"guard", FIELD_NAME, AT(guard), false, 0, 0, 0},
+                {"fence", FIELD_BOOL, AT(fence), false, 0, 0, 0}}},
+    {OPERATION("GET", "/v1/accounts/{}", ROUTE_ID, OP_GET_ACCOUNT)},
+    {OPERATION("POST", "/v1/accounts/{}/transactions", ROUTE_ID, OP_CHANGE_BALANCE),
+     .canonical = "transaction account=",
+     .fields = {{"amount", FIELD_INTEGER, AT(amount), true, -INT64_MAX, INT64_MAX, 0},
+                {"reason", FIELD_TEXT, 0, false, 0, 0, 0}}},
+    {OPERATION("POST", "/v1/transfers", ROUTE_NONE, OP_TRANSFER), .canonical = "transfer",
+     .fields = {{"from", FIELD_ID, AT(id), true, 0, 0, 0},
+                {"to", FIELD_ID, AT(other), true, 0, 0, 0},
+                {"amount", FIELD_INTEGER, AT(amount), true, 1, INT64_MAX, 0}}},
+    {OPERATION("GET", "/v1/transactions/{}", ROUTE_KEY, OP_GET_TRANSACTION)},
+    {OPERATION("GET", "/v1/audit", ROUTE_NONE, OP_AUDIT)},
+    {OPERATION("GET", "/v1/guards", ROUTE_NONE, OP_GUARDS)},
+    {OPERATION("GET", "/readyz", ROUTE_NONE, OP_READY)},
+    {OPERATION("GET", "/healthz", ROUTE_NONE, OP_READY)},
+    {LOCAL("/livez", ROUTE_LIVE)},
+    {LOCAL("/metrics", ROUTE_METRICS)},
+    {LOCAL("/openapi.json", ROUTE_OPENAPI)},
+};
+const size_t n_routes = sizeof(routes) / sizeof(routes[0]);
+
+bool is_id(const char *text, size_t max)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    size_t length = strspn(text, allowed);
+    return length >= 1 && length <= max && text[length] == '\0';
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int percent_decode(const char *text, size_t length, char *ret, size_t size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < length; i++) {
+        int c = (unsigned char)text[i];
+        if (c == '%') {
+            int high = i + 2 < length ? hex_digit(text[i + 1]) : -1;
+            int low = i + 2 < length ? hex_digit(text[i + 2]) : -1;
+            if (high < 0 || low < 0)
+                return -1;
+            c = high << 4 | low;
+            i += 2;
+        }
+        if (c == '\0' || n + 1 >= size)
+            return -1;
+        ret[n++] = (char)c;
+    }
+    ret[n] = '\0';
+    return (int)n;
+}
+
+static bool is_key(const char *text)
+{
+    size_t length = 0;
+    for (; text[length] != '\0'; length++)
+        if (text[length] < ' ' || text[length] > '~')
+            return false;
+    return length >= 1 && length <= DB_KEY_MAX;
+}
+
+/* Compares path[0..length) with a pattern; a {} matches one segment, given back raw. */
+static bool matches(const char *pattern, const char *path, size_t length, const char **ret_segment,
+                    size_t *ret_length)
+{
+    const char *brace = strstr(pattern, "{}");
+    size_t before = brace != NULL ? (size_t)(brace - pattern) : strlen(pattern);
+    if (length < before || memcmp(pattern, path, before) != 0)
+        return false;
+    if (brace == NULL)
+        return length == before;
+    const char *slash = memchr(path + before, '/', length - before);
+    size_t segment = slash != NULL ? (size_t)(slash - path) - before : length - before;
+    const char *rest = brace + 2;
+    if (length - before - segment != strlen(rest) ||
+        memcmp(path + before + segment, rest, strlen(rest)) != 0)
+        return false;
+    *ret_segment = path + before;
+    *ret_length = segment;
+    return true;
+}
+
+static void add_allow(char allow[ROUTE_ALLOW_MAX], const char *method)
+{
+    size_t used = strlen(allow);
+    int n = snprintf(allow + used, ROUTE_ALLOW_MAX - used, "%s%s%s", used > 0 ? ", " : "", method,
+                     strcmp(method, "GET") == 0 ? ", HEAD" : "");
+    assert(n > 0 && (size_t)n < ROUTE_ALLOW_MAX - used);
+}
+
+/* Leaves the path of an absolute target "http://host/path". */
+static const char *skip_authority(const char *target)
+{
+    static const char scheme[] = "http://";
+    if (strncmp(target, scheme, sizeof(scheme) - 1) != 0)
+        return target;
+    return target + sizeof(scheme) - 1 + strcspn(target + sizeof(scheme) - 1, "/?");
+}
+
+enum route_outcome route_find(const char *method, const char *target, struct route_match *ret)
+{
+    const char *path = skip_authority(target);
+    const size_t length = strcspn(path, "?");
+    const char *segment = NULL;
+    size_t segment_length = 0;
+    const bool head = strcmp(method, "HEAD") == 0;
+
+    ret->route = NULL;
+    ret->parameter[0] = ret->allow[0] = '\0';
+    ret->query = path[length] == '?' ? path + length + 1 : NULL;
+    for (size_t i = 0; i < n_routes && ret->route == NULL; i++) {
+        if (!matches(routes[i].path, path, length, &segment, &segment_length))
+            continue;
+        if (strcmp(routes[i].method, head ? "GET" : method) == 0)
+            ret->route = &routes[i];
+        else
+            add_allow(ret->allow, routes[i].method);
+    }
+    if (ret->route == NULL)
+        return ret->allow[0] != '\0' ? ROUTE_WRONG_METHOD : ROUTE_UNKNOWN;
+    if (ret->route->parameter == ROUTE_NONE)
+        return ROUTE_FOUND;
+    if (percent_decode(segment, segment_length, ret->parameter, sizeof(ret->parameter)) < 0)
+        return ROUTE_BAD_PARAMETER;
+    const bool valid = ret->route->parameter == ROUTE_KEY ? is_key(ret->parameter)
+                                                          : is_id(ret->parameter, DB_ID_MAX);
+    return valid ? ROUTE_FOUND : ROUTE_BAD_PARAMETER;
+}

@@ -1,0 +1,72 @@
+/* The table of routes: method, path pattern, what the body holds, what is done. */
+#ifndef ROUTES_H
+#define ROUTES_H
+
+#include "op.h"
+
+#include <stddef.h>
+
+/* What one member of a JSON body is. */
+enum field_type {
+    FIELD_ID,      /* string of [A-Za-z0-9_-]{1,64} */
+    FIELD_NAME,    /* string of [A-Za-z0-9_-]{1,24}: a guard */
+    FIELD_TEXT,    /* string of printable characters, at most FIELD_TEXT_MAX bytes; kept only in
+                      op.request */
+    FIELD_INTEGER, /* whole number from min to max */
+    FIELD_BOOL     /* into an int8_t: 1, 0; -1 when absent */
+};
+
+enum { FIELD_TEXT_MAX = 128, ROUTE_FIELDS_MAX = 8 };
+
+struct field {
+    const char *name;
+    enum field_type type;
+    size_t offset; /* in struct op */
+    bool required;
+    int64_t min, max, fallback; /* FIELD_INTEGER */
+};
+
+/* Who answers. */
+enum route_action { ROUTE_OPERATION, ROUTE_LIVE, ROUTE_METRICS, ROUTE_OPENAPI };
+
+/* What {} in the path is, and where it goes. */
+enum route_parameter { ROUTE_NONE, ROUTE_ID, ROUTE_KEY };
+
+struct route {
+    const char *method, *path;
+    enum route_action action;
+    enum route_parameter parameter;
+    enum op_kind kind;
+    bool admin;            /* needs the admin token when there is one */
+    const char *canonical; /* beginning of op.request: "order item="; NULL: none, and no key */
+    struct field fields[ROUTE_FIELDS_MAX];
+};
+
+extern const struct route routes[];
+extern const size_t n_routes;
+
+enum { ROUTE_TARGET_MAX = 1023, ROUTE_ALLOW_MAX = 32 };
+
+enum route_outcome {
+    ROUTE_FOUND,
+    ROUTE_UNKNOWN,      /* no such path */
+    ROUTE_WRONG_METHOD, /* allow says which would do */
+    ROUTE_BAD_PARAMETER /* malformed id or key, or malformed percent-encoding */
+};
+
+struct route_match {
+    const struct route *route;
+    char parameter[DB_KEY_MAX + 1]; /* decoded */
+    const char *query;              /* after '?', in the target; NULL without */
+    char allow[ROUTE_ALLOW_MAX];
+};
+
+/* Finds the route of a raw request target ("/v1/items/1?x=y" or "http://host/v1/items/1"). */
+enum route_outcome route_find(const char *method, const char *target, struct route_match *ret);
+
+bool is_id(const char *text, size_t max);
+
+/* Decodes %XX of text[0..length) into ret. Returns the length, or -1: malformed or too long. */
+int percent_decode(const char *text, size_t length, char *ret, size_t size);
+
+#endif
