@@ -180,7 +180,7 @@ struct lk_hold {
         int64_t give_up_us; /* maximum hold time ends */
         lk_on_lost *on_lost;
         void *on_lost_arg;
-        lk_hold *prev, *next; /* the watchdog's list */
+        lk_hold *prev, *next; /* the watchdog's list; without lease: the provider's */
         uint64_t slot;        /* for the provider: e.g. the getset stamp, a queue ticket */
     } private_;
 };
@@ -203,7 +203,8 @@ void lk_close(lk_client *client);
  * Acquires request->key, waiting at most wait_ms. On LK_OK *hold is filled and must be released.
  * On any other status nothing is held: an attempt of unknown outcome has been cleaned up, or, when
  * the server stays away, will end with its lease.
- * Returns LK_OK, LK_TIMEOUT, LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL, LK_INVALID, LK_UNSUPPORTED.
+ * Returns LK_OK, LK_TIMEOUT, LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL, LK_INVALID, LK_UNSUPPORTED,
+ * LK_NO_MEMORY (the watchdog's thread could not be started).
  * A server that is away is retried until wait_ms ends only if it went away during the wait; the
  * first attempt's LK_UNAVAILABLE is answered at once.
  */

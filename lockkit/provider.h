@@ -73,6 +73,11 @@ typedef struct lk_provider {
     lk_status (*ping)(void *self);
 } lk_provider;
 
+/* lk_open() with a provider that is not in the list: one's own, or a test's. It must outlive the
+ * client. */
+lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
+                           const lk_options *options, lk_client **ret, lk_error *error);
+
 /* registry.c: the one list of providers. */
 extern const lk_provider *const lk_providers[]; /* NULL-terminated */
 

@@ -1,0 +1,146 @@
+/* A client: its options, opening, closing, and what can be asked of it besides locks. */
+#include "client.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LEASE_MS_DEFAULT = 30000,
+    LEASES_PER_HOLD = 10,
+    RETRY_MIN_MS_DEFAULT = 1,
+    RETRY_MAX_MS_DEFAULT = 16,
+    RETRY_MS_MAX = 60000,
+    COMMAND_TIMEOUT_MS_DEFAULT = 1000,
+    COMMAND_TIMEOUT_MS_MAX = 60000
+};
+
+/* 0 means the default; anything else must lie in the range. */
+static lk_status settle(int64_t *value, int64_t fallback, int64_t min, int64_t max,
+                        const char *name, lk_error *error)
+{
+    if (*value == 0)
+        *value = fallback;
+    if (*value >= min && *value <= max)
+        return LK_OK;
+    return lk_fail(error, LK_INVALID, "option %s is %lld, must be %lld to %lld", name,
+                   (long long)*value, (long long)min, (long long)max);
+}
+
+static lk_status settle_options(lk_options *o, lk_error *error)
+{
+    if (settle(&o->lease_ms, LEASE_MS_DEFAULT, LK_LEASE_MS_MIN, LK_LEASE_MS_MAX, "lease_ms",
+               error) != LK_OK ||
+        settle(&o->max_hold_ms, o->lease_ms * LEASES_PER_HOLD, 1, INT64_MAX / 1000000,
+               "max_hold_ms", error) != LK_OK ||
+        settle(&o->retry_min_ms, RETRY_MIN_MS_DEFAULT, 1, RETRY_MS_MAX, "retry_min_ms", error) !=
+            LK_OK)
+        return LK_INVALID;
+    int64_t retry_max_ms =
+        o->retry_min_ms > RETRY_MAX_MS_DEFAULT ? o->retry_min_ms : RETRY_MAX_MS_DEFAULT;
+    if (settle(&o->retry_max_ms, retry_max_ms, o->retry_min_ms, RETRY_MS_MAX, "retry_max_ms",
+               error) != LK_OK ||
+        settle(&o->command_timeout_ms, COMMAND_TIMEOUT_MS_DEFAULT, 1, COMMAND_TIMEOUT_MS_MAX,
+               "command_timeout_ms", error) != LK_OK)
+        return LK_INVALID;
+    if (!o->env)
+        o->env = lk_env_system();
+    if (!o->env->now_us || !o->env->wall_us || !o->env->sleep_us || !o->env->random ||
+        !o->env->point)
+        return lk_fail(error, LK_INVALID, "option env lacks a function: all five are required");
+    return LK_OK;
+}
+
+static void name_client(char *id, const lk_env *env)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint64_t bits = 0;
+    for (int i = 0; i < 32; i++, bits >>= 4) {
+        if (i % 16 == 0)
+            bits = env->random(env->ctx);
+        id[i] = digits[bits & 15];
+    }
+    id[32] = '\0';
+}
+
+lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
+                           const lk_options *options, lk_client **ret, lk_error *error)
+{
+    lk_options settled = options ? *options : (lk_options){0};
+    lk_status status = settle_options(&settled, error);
+    if (status != LK_OK)
+        return status;
+    lk_client *client = calloc(1, sizeof *client);
+    char *copy = endpoints ? strdup(endpoints) : NULL;
+    if (!client || (endpoints && !copy) || watchdog_open(&client->watchdog) != LK_OK) {
+        free(copy);
+        free(client);
+        return lk_fail(error, LK_NO_MEMORY, "no memory for a client of %s", provider->info.name);
+    }
+    client->provider = provider;
+    client->endpoints = copy;
+    client->options = settled;
+    client->env = *settled.env;
+    client->context = (lk_context){.env = settled.env,
+                                   .options = &client->options,
+                                   .endpoints = copy,
+                                   .commands = &client->stats.commands};
+    name_client(client->context.client_id, settled.env);
+    status = provider->open(&client->context, &client->self, error);
+    if (status != LK_OK) {
+        watchdog_close(&client->watchdog);
+        free(copy);
+        free(client);
+        return status;
+    }
+    *ret = client;
+    return LK_OK;
+}
+
+void lk_close(lk_client *client)
+{
+    if (!client)
+        return;
+    assert(atomic_load(&client->n_holds) == 0); /* release before closing */
+    watchdog_close(&client->watchdog);
+    client->provider->close(client->self);
+    free(client->endpoints);
+    free(client);
+}
+
+bool client_key_valid(const char *key)
+{
+    size_t n = 0;
+    if (!key)
+        return false;
+    for (; key[n]; n++)
+        if (n == LK_KEY_MAX || key[n] <= ' ' || key[n] > '~' || key[n] == '{' || key[n] == '}')
+            return false;
+    return n > 0;
+}
+
+lk_status lk_raise_fence(lk_client *client, const char *key, uint64_t seen)
+{
+    if (!client_key_valid(key))
+        return LK_INVALID;
+    if (!(client->provider->info.caps & LK_CAP_FENCE) || !client->provider->raise_fence)
+        return LK_UNSUPPORTED;
+    return client->provider->raise_fence(client->self, key, seen);
+}
+
+lk_status lk_ping(lk_client *client)
+{
+    return client->provider->ping ? client->provider->ping(client->self) : LK_OK;
+}
+
+const lk_provider_info *lk_client_provider(const lk_client *client)
+{
+    return &client->provider->info;
+}
+
+void lk_client_stats(const lk_client *client, lk_stats *ret)
+{
+#define COPY_STAT(name) ret->name = atomic_load_explicit(&client->stats.name, memory_order_relaxed);
+    CLIENT_STAT_MAP(COPY_STAT)
+#undef COPY_STAT
+}

@@ -1,0 +1,85 @@
+/* Inside a client: what core.c, many.c, watchdog.c and client.c share. Not for providers. */
+#ifndef LOCKKIT_CLIENT_H
+#define LOCKKIT_CLIENT_H
+
+#include "provider.h"
+#include "watchdog.h"
+
+#include <stdatomic.h>
+
+#define CLIENT_STAT_MAP(X)                                                                         \
+    X(attempts)                                                                                    \
+    X(grants) X(refusals) X(timeouts) X(releases) X(renewals) X(lost) X(cleanups) X(commands)
+
+struct client_stats {
+#define CLIENT_STAT_FIELD(name) _Atomic uint64_t name;
+    CLIENT_STAT_MAP(CLIENT_STAT_FIELD)
+#undef CLIENT_STAT_FIELD
+};
+
+struct lk_client {
+    const lk_provider *provider;
+    void *self; /* the provider's own */
+    lk_context context;
+    lk_options options; /* defaults filled in */
+    lk_env env;
+    char *endpoints;
+    struct watchdog watchdog;
+    struct client_stats stats;
+    _Atomic int64_t n_holds; /* granted and not yet released */
+};
+
+enum hold_state {
+    HOLD_NONE, /* not granted, or released: nothing to free */
+    HOLD_HELD,
+    HOLD_LAPSED, /* lost by time: the server may still have it */
+    HOLD_GONE    /* lost: the server said that it is not ours */
+};
+
+/* lk_check() reads these two from any thread. */
+static inline enum hold_state hold_state(const lk_hold *hold)
+{
+    return (enum hold_state)__atomic_load_n(&hold->private_.state, __ATOMIC_ACQUIRE);
+}
+
+static inline void hold_set_state(lk_hold *hold, enum hold_state state)
+{
+    __atomic_store_n(&hold->private_.state, (int32_t)state, __ATOMIC_RELEASE);
+}
+
+static inline int64_t hold_valid_until_us(const lk_hold *hold)
+{
+    return __atomic_load_n(&hold->private_.valid_until_us, __ATOMIC_ACQUIRE);
+}
+
+/* The lease counts from before the request was sent: the server started it later, never earlier. */
+static inline void hold_set_valid_from(lk_hold *hold, int64_t sent_us)
+{
+    int64_t until_us = hold->lease_ms == 0 ? INT64_MAX : sent_us + hold->lease_ms * 1000;
+    __atomic_store_n(&hold->private_.valid_until_us, until_us, __ATOMIC_RELEASE);
+}
+
+static inline int64_t client_now_us(const lk_client *client)
+{
+    return client->env.now_us(client->env.ctx);
+}
+
+static inline void client_point(const lk_client *client, const char *point, const char *key)
+{
+    client->env.point(client->env.ctx, point, key);
+}
+
+static inline void client_count(_Atomic uint64_t *counter)
+{
+    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+bool client_key_valid(const char *key);
+
+/* lk_acquire() in its two halves: many.c checks all requests first, then gives all one deadline. */
+lk_status core_check(const lk_client *client, const lk_request *request);
+lk_status core_acquire(lk_client *client, const lk_request *request, int64_t deadline_us,
+                       lk_hold *hold);
+int64_t core_deadline_us(const lk_client *client, int64_t wait_ms);
+
+#endif

@@ -1,0 +1,97 @@
+/* The world as it really is: see lk_env. */
+#include "lockkit.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/random.h>
+#include <time.h>
+
+static int64_t clock_us(clockid_t clock)
+{
+    struct timespec t;
+    int failed = clock_gettime(clock, &t);
+    assert(failed == 0);
+    return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
+}
+
+static int64_t system_now_us(void *ctx)
+{
+    (void)ctx;
+    return clock_us(CLOCK_MONOTONIC);
+}
+
+static int64_t system_wall_us(void *ctx)
+{
+    (void)ctx;
+    return clock_us(CLOCK_REALTIME);
+}
+
+static void system_sleep_us(void *ctx, int64_t us)
+{
+    (void)ctx;
+    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    if (us > 0)
+        nanosleep(&t, NULL); /* a signal may cut it short: the core looks at the clock anyway */
+}
+
+/* A call of getrandom(2) costs as much as the rest of an acquire, so each thread draws a buffer at
+ * a time. A forked child throws its copy away: it would hand out its parent's next tokens. */
+static struct {
+    pthread_once_t once;
+    _Atomic unsigned n_forks;
+} forks = {.once = PTHREAD_ONCE_INIT};
+
+static void count_fork(void)
+{
+    atomic_fetch_add(&forks.n_forks, 1);
+}
+
+static void watch_forks(void)
+{
+    int failed = pthread_atfork(NULL, NULL, count_fork);
+    assert(failed == 0);
+}
+
+static uint64_t system_random(void *ctx)
+{
+    (void)ctx;
+    enum { WORDS = 32 }; /* 256 bytes: what getrandom() gives whole, whatever the signals */
+    static _Thread_local struct {
+        uint64_t words[WORDS];
+        size_t n;
+        unsigned n_forks;
+    } drawn;
+    pthread_once(&forks.once, watch_forks);
+    unsigned n_forks = atomic_load(&forks.n_forks);
+    if (drawn.n == 0 || drawn.n_forks != n_forks) {
+        ssize_t got;
+        do
+            got = getrandom(drawn.words, sizeof drawn.words, 0);
+        while (got < 0 && errno == EINTR);
+        assert(got == (ssize_t)sizeof drawn.words);
+        drawn.n = WORDS;
+        drawn.n_forks = n_forks;
+    }
+    return drawn.words[--drawn.n];
+}
+
+static void system_point(void *ctx, const char *point, const char *key)
+{
+    (void)ctx;
+    (void)point;
+    (void)key;
+}
+
+const lk_env *lk_env_system(void)
+{
+    static const lk_env env = {
+        .now_us = system_now_us,
+        .wall_us = system_wall_us,
+        .sleep_us = system_sleep_us,
+        .random = system_random,
+        .point = system_point,
+    };
+    return &env;
+}

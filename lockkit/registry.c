@@ -1,0 +1,57 @@
+/* The one list of providers, and opening one by its name. */
+#include "providers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const lk_provider *const lk_providers[] = {
+    &lk_mutex,       &lk_redis_setnx,     &lk_redis_setnx_expire, &lk_redis_set, &lk_redis_getset,
+    &lk_redis_token, &lk_redis_reentrant, &lk_redis_fair,         NULL,
+};
+
+static const lk_provider *find(const char *name)
+{
+    for (size_t i = 0; name && lk_providers[i]; i++)
+        if (strcmp(lk_providers[i]->info.name, name) == 0)
+            return lk_providers[i];
+    return NULL;
+}
+
+lk_status lk_open(const char *provider, const char *endpoints, const lk_options *options,
+                  lk_client **ret, lk_error *error)
+{
+    const lk_provider *found = find(provider);
+    if (found)
+        return lk_open_provider(found, endpoints, options, ret, error);
+    char known[LK_MESSAGE_MAX] = "";
+    size_t length = 0;
+    for (size_t i = 0; lk_providers[i] && length < sizeof known; i++)
+        length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "",
+                                   lk_providers[i]->info.name);
+    return lk_fail(error, LK_INVALID, "unknown guard \"%.40s\"; known are: %s",
+                   provider ? provider : "", known);
+}
+
+const lk_provider_info *lk_provider_at(size_t i)
+{
+    size_t n = 0;
+    while (lk_providers[n])
+        n++;
+    return i < n ? &lk_providers[i]->info : NULL;
+}
+
+const lk_provider_info *lk_provider_find(const char *name)
+{
+    const lk_provider *found = find(name);
+    return found ? &found->info : NULL;
+}
+
+const lk_cap_info *lk_cap_list(void)
+{
+    static const lk_cap_info caps[LK_CAP_COUNT] = {
+#define CAP_INFO(name, id, text) {LK_CAP_##name, id, text},
+        LK_CAP_MAP(CAP_INFO)
+#undef CAP_INFO
+    };
+    return caps;
+}

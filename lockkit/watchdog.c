@@ -1,0 +1,264 @@
+#include "watchdog.h"
+#include "client.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <time.h>
+
+enum { RENEWALS_PER_LEASE = 3, RETRIES_PER_LEASE = 10, RETRY_MS_MIN = 5, IDLE_POLL_US = 1000 };
+
+static int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* -- the list: caller holds the lock --------------------------------------------------------------
+ */
+
+/* From the back: all holds of one lease are due in the order in which they come. */
+static void insert(struct watchdog *watchdog, lk_hold *hold)
+{
+    lk_hold *before = watchdog->last;
+    while (before && before->private_.renew_at_us > hold->private_.renew_at_us)
+        before = before->private_.prev;
+    lk_hold *after = before ? before->private_.next : watchdog->first;
+    hold->private_.prev = before;
+    hold->private_.next = after;
+    *(before ? &before->private_.next : &watchdog->first) = hold;
+    *(after ? &after->private_.prev : &watchdog->last) = hold;
+}
+
+static void unlink_hold(struct watchdog *watchdog, lk_hold *hold)
+{
+    lk_hold *before = hold->private_.prev, *after = hold->private_.next;
+    *(before ? &before->private_.next : &watchdog->first) = after;
+    *(after ? &after->private_.prev : &watchdog->last) = before;
+    hold->private_.prev = hold->private_.next = NULL;
+}
+
+static bool is_listed(const struct watchdog *watchdog, const lk_hold *hold)
+{
+    return hold->private_.prev || watchdog->first == hold;
+}
+
+/* -- one hold: the lock is not held, the hold is busy
+ * ----------------------------------------------
+ */
+
+static void lose(lk_client *client, lk_hold *hold, lk_loss cause)
+{
+    hold_set_state(hold, cause == LK_LOSS_DELETED ? HOLD_GONE : HOLD_LAPSED);
+    client_count(&client->stats.lost);
+    client_point(client, LK_POINT_LOST, hold->key);
+    if (hold->private_.on_lost)
+        hold->private_.on_lost(hold->private_.on_lost_arg, hold, cause);
+}
+
+/* Sets when the hold is due next; its lease's end and its maximum time are due times too. */
+static void schedule(lk_hold *hold, int64_t renew_at_us)
+{
+    int64_t due_us = hold_valid_until_us(hold);
+    if (hold->private_.give_up_us != 0)
+        due_us = min_i64(due_us, min_i64(renew_at_us, hold->private_.give_up_us));
+    hold->private_.renew_at_us = due_us;
+}
+
+/* True: still ours, scheduled again. False: lost. */
+static bool attend(lk_client *client, lk_hold *hold)
+{
+    bool renewed = hold->private_.give_up_us != 0;
+    if (renewed)
+        client_point(client, LK_POINT_RENEW, hold->key);
+    int64_t sent_us = client_now_us(client);
+    if (sent_us >= hold_valid_until_us(hold)) {
+        lose(client, hold, LK_LOSS_EXPIRED);
+        return false;
+    }
+    if (renewed && sent_us >= hold->private_.give_up_us) {
+        lose(client, hold, LK_LOSS_MAX_HOLD);
+        return false;
+    }
+    int64_t lease_us = hold->lease_ms * 1000;
+    int64_t again_us = 0;
+    if (renewed) {
+        lk_status status = client->provider->renew(client->self, hold, hold->lease_ms);
+        if (status == LK_LOST) {
+            lose(client, hold, LK_LOSS_DELETED);
+            return false;
+        }
+        if (status == LK_OK) {
+            client_count(&client->stats.renewals);
+            hold_set_valid_from(hold, sent_us);
+            again_us = sent_us + lease_us / RENEWALS_PER_LEASE;
+        } else {
+            int64_t pause_us = lease_us / RETRIES_PER_LEASE;
+            if (pause_us < RETRY_MS_MIN * 1000)
+                pause_us = RETRY_MS_MIN * 1000;
+            again_us = client_now_us(client) + pause_us;
+        }
+    }
+    schedule(hold, again_us);
+    return true;
+}
+
+/* The lock is held on entry and on return. */
+static int64_t step(lk_client *client)
+{
+    struct watchdog *watchdog = &client->watchdog;
+    while (watchdog->first && watchdog->first->private_.renew_at_us <= client_now_us(client)) {
+        lk_hold *hold = watchdog->first;
+        unlink_hold(watchdog, hold);
+        watchdog->busy = hold;
+        pthread_mutex_unlock(&watchdog->lock);
+        bool keep = attend(client, hold);
+        pthread_mutex_lock(&watchdog->lock);
+        if (keep)
+            insert(watchdog, hold);
+        watchdog->busy = NULL;
+        pthread_cond_broadcast(&watchdog->idle);
+    }
+    return watchdog->first ? watchdog->first->private_.renew_at_us : INT64_MAX;
+}
+
+int64_t watchdog_step(lk_client *client)
+{
+    pthread_mutex_lock(&client->watchdog.lock);
+    int64_t due_us = step(client);
+    pthread_mutex_unlock(&client->watchdog.lock);
+    return due_us;
+}
+
+/* -- the thread ---------------------------------------------------------------------------------
+ */
+
+static void wait_until(struct watchdog *watchdog, int64_t now_us, int64_t due_us)
+{
+    if (due_us == INT64_MAX) {
+        pthread_cond_wait(&watchdog->wake, &watchdog->lock);
+        return;
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t us = until.tv_nsec / 1000 + (due_us > now_us ? due_us - now_us : 0);
+    until.tv_sec += us / 1000000;
+    until.tv_nsec = us % 1000000 * 1000;
+    pthread_cond_timedwait(&watchdog->wake, &watchdog->lock, &until);
+}
+
+static void *run(void *arg)
+{
+    lk_client *client = arg;
+    struct watchdog *watchdog = &client->watchdog;
+    pthread_mutex_lock(&watchdog->lock);
+    while (!watchdog->stop) {
+        watchdog->wake_at_us = 0;
+        int64_t due_us = step(client);
+        watchdog->wake_at_us = due_us;
+        wait_until(watchdog, client_now_us(client), due_us);
+    }
+    pthread_mutex_unlock(&watchdog->lock);
+    return NULL;
+}
+
+static lk_status start_thread(lk_client *client)
+{
+    struct watchdog *watchdog = &client->watchdog;
+    sigset_t all, before; /* the program's signals are for the program's threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&watchdog->thread, NULL, run, client);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed)
+        return LK_NO_MEMORY;
+    atomic_store(&watchdog->started, true);
+    return LK_OK;
+}
+
+lk_status watchdog_start(lk_client *client)
+{
+    struct watchdog *watchdog = &client->watchdog;
+    if (atomic_load(&watchdog->started) || watchdog->manual)
+        return LK_OK;
+    pthread_mutex_lock(&watchdog->lock);
+    lk_status status = atomic_load(&watchdog->started) ? LK_OK : start_thread(client);
+    pthread_mutex_unlock(&watchdog->lock);
+    return status;
+}
+
+/* -- called by the core --------------------------------------------------------------------------
+ */
+
+bool watchdog_renews(const lk_client *client, const lk_request *request)
+{
+    return (client->provider->info.caps & LK_CAP_RENEW) != 0 && !client->options.watchdog_off &&
+           request->lease_ms == 0;
+}
+
+bool watchdog_wants(const lk_client *client, const lk_request *request)
+{
+    return (client->provider->info.caps & LK_CAP_LEASE) != 0 &&
+           (watchdog_renews(client, request) || request->on_lost);
+}
+
+void watchdog_add(lk_client *client, lk_hold *hold)
+{
+    struct watchdog *watchdog = &client->watchdog;
+    int64_t lease_us = hold->lease_ms * 1000;
+    schedule(hold, hold_valid_until_us(hold) - lease_us + lease_us / RENEWALS_PER_LEASE);
+    pthread_mutex_lock(&watchdog->lock);
+    insert(watchdog, hold);
+    /* Most holds come and go between two wakings: the thread then never hears of them. */
+    if (hold->private_.renew_at_us < watchdog->wake_at_us) {
+        watchdog->wake_at_us = hold->private_.renew_at_us;
+        pthread_cond_signal(&watchdog->wake);
+    }
+    pthread_mutex_unlock(&watchdog->lock);
+}
+
+void watchdog_remove(lk_client *client, lk_hold *hold)
+{
+    struct watchdog *watchdog = &client->watchdog;
+    pthread_mutex_lock(&watchdog->lock);
+    assert(watchdog->busy != hold || watchdog->manual ||
+           !pthread_equal(pthread_self(), watchdog->thread)); /* from its own on_lost */
+    while (watchdog->busy == hold) {
+        if (!watchdog->manual) {
+            pthread_cond_wait(&watchdog->idle, &watchdog->lock);
+        } else { /* the step that is busy with it runs on this same thread */
+            pthread_mutex_unlock(&watchdog->lock);
+            client->env.sleep_us(client->env.ctx, IDLE_POLL_US);
+            pthread_mutex_lock(&watchdog->lock);
+        }
+    }
+    if (is_listed(watchdog, hold))
+        unlink_hold(watchdog, hold);
+    pthread_mutex_unlock(&watchdog->lock);
+}
+
+lk_status watchdog_open(struct watchdog *watchdog)
+{
+    pthread_condattr_t monotonic;
+    if (pthread_condattr_init(&monotonic) != 0)
+        return LK_NO_MEMORY;
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&watchdog->lock, NULL);
+    pthread_cond_init(&watchdog->wake, &monotonic);
+    pthread_cond_init(&watchdog->idle, NULL);
+    pthread_condattr_destroy(&monotonic);
+    return LK_OK;
+}
+
+void watchdog_close(struct watchdog *watchdog)
+{
+    assert(!watchdog->first && !watchdog->busy);
+    if (atomic_load(&watchdog->started)) {
+        pthread_mutex_lock(&watchdog->lock);
+        watchdog->stop = true;
+        pthread_cond_signal(&watchdog->wake);
+        pthread_mutex_unlock(&watchdog->lock);
+        pthread_join(watchdog->thread, NULL);
+    }
+    pthread_cond_destroy(&watchdog->idle);
+    pthread_cond_destroy(&watchdog->wake);
+    pthread_mutex_destroy(&watchdog->lock);
+}
