@@ -1,0 +1,142 @@
+/*
+ * What a guard costs a durable order through HTTP: one hot item with stock enough, closed model,
+ * one instance, SQLite with synchronous=FULL, private Redis; each guard with lanes off (the
+ * textbook: a lock, a read and a commit per order) and on. Medians of REPEAT interleaved runs.
+ *
+ *     BUILD=build build/bench/bench_guards [REPEAT] [RUN_MS] [CONNECTIONS] >
+ * build/bench/guards.json
+ */
+#include "../../loadgen/sandbox.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPEAT_MAX = 25, COMMAND_MAX = 1024 };
+
+struct row {
+    const char *guard;
+    bool lanes;
+    double rates[REPEAT_MAX], p50_us[REPEAT_MAX], p99_us[REPEAT_MAX];
+};
+
+static struct row rows[] = {
+    {"none", false, {0}, {0}, {0}},           {"mutex", false, {0}, {0}, {0}},
+    {"mutex", true, {0}, {0}, {0}},           {"redis-set", false, {0}, {0}, {0}},
+    {"redis-set", true, {0}, {0}, {0}},       {"redis-token", false, {0}, {0}, {0}},
+    {"redis-token", true, {0}, {0}, {0}},     {"redis-reentrant", false, {0}, {0}, {0}},
+    {"redis-reentrant", true, {0}, {0}, {0}}, {"redis-fair", false, {0}, {0}, {0}},
+    {"redis-fair", true, {0}, {0}, {0}},      {"sql-row", false, {0}, {0}, {0}},
+    {"sql-row", true, {0}, {0}, {0}},         {"sql-atomic", false, {0}, {0}, {0}},
+    {"sql-atomic", true, {0}, {0}, {0}},      {"sql-version", false, {0}, {0}, {0}},
+    {"sql-version", true, {0}, {0}, {0}},
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static void die(const char *what, const char *why)
+{
+    fprintf(stderr, "bench_guards: %s: %s\n", what, why);
+    exit(1);
+}
+
+static double number(const json_t *object, const char *name)
+{
+    json_t *value = json_object_get(object, name);
+    if (!json_is_number(value))
+        die("loadgen's report lacks a number", name);
+    return json_number_value(value);
+}
+
+static void measure(struct row *row, int run, const char *build, const char *url, int64_t run_ms,
+                    int connections)
+{
+    char command[COMMAND_MAX];
+    snprintf(command, sizeof command,
+             "%s/loadgen sale --quiet --url %s --guards %s --expect %s=%s --mode closed "
+             "--connections %d --duration %lldms --stock 100000000 --json -",
+             build, url, row->guard, row->guard,
+             strcmp(row->guard, "none") == 0 ? "unsafe" : "safe", connections, (long long)run_ms);
+    FILE *pipe = popen(command, "re");
+    if (!pipe)
+        die(command, "cannot be started");
+    json_error_t error;
+    json_t *report = json_loadf(pipe, JSON_DISABLE_EOF_CHECK, &error);
+    int status = pclose(pipe);
+    if (!report || status != 0)
+        die(command, report ? "the guard is not as it claims" : error.text);
+    json_t *result = json_array_get(json_object_get(report, "runs"), 0);
+    json_t *latency = json_object_get(result, "latency_us");
+    row->rates[run] = number(result, "accepted_per_s");
+    row->p50_us[run] = number(latency, "p50");
+    row->p99_us[run] = number(latency, "p99");
+    json_decref(report);
+}
+
+static int compare_double(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, compare_double);
+    return values[n / 2];
+}
+
+static void print_rows(int repeat)
+{
+    json_t *all = json_array();
+    fprintf(stderr, "%-16s %-5s %10s %10s %10s %10s %10s\n", "guard", "lanes", "orders/s", "min",
+            "max", "p50", "p99");
+    for (size_t i = 0; i < ROWS; i++) {
+        struct row *row = &rows[i];
+        double rate = median(row->rates, repeat);
+        double p50_us = median(row->p50_us, repeat), p99_us = median(row->p99_us, repeat);
+        fprintf(stderr, "%-16s %-5s %10.0f %10.0f %10.0f %7.1f ms %7.1f ms\n", row->guard,
+                row->lanes ? "on" : "off", rate, row->rates[0], row->rates[repeat - 1],
+                p50_us / 1000, p99_us / 1000);
+        json_array_append_new(all, json_pack("{s:s,s:b,s:f,s:f,s:f,s:f,s:f}", "guard", row->guard,
+                                             "lanes", row->lanes, "orders_per_s", rate, "min",
+                                             row->rates[0], "max", row->rates[repeat - 1], "p50_us",
+                                             p50_us, "p99_us", p99_us));
+    }
+    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(all);
+}
+
+int main(int argc, char **argv)
+{
+    int repeat = argc > 1 ? atoi(argv[1]) : 5;
+    int64_t run_ms = argc > 2 ? atoll(argv[2]) : 1500;
+    int connections = argc > 3 ? atoi(argv[3]) : 64;
+    const char *build = getenv("BUILD") ? getenv("BUILD") : "build";
+    if (repeat < 1 || repeat > REPEAT_MAX || run_ms < 1 || connections < 1) {
+        fprintf(stderr, "usage: bench_guards [REPEAT 1..%d] [RUN_MS] [CONNECTIONS]\n", REPEAT_MAX);
+        return 2;
+    }
+    struct sandbox *sandbox;
+    if (sandbox_open(&sandbox) != 0)
+        return 1;
+    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
+    struct sandbox_server *services[2] = {NULL, NULL}; /* lanes off, on */
+    for (int lanes = 0; lanes < 2 && redis; lanes++) {
+        char binary[SANDBOX_TEXT_MAX], file[SANDBOX_TEXT_MAX + 32];
+        snprintf(binary, sizeof binary, "%s/seckilld", build);
+        snprintf(file, sizeof file, "sqlite:%s/lanes-%d.db", sandbox_dir(sandbox), lanes);
+        const char *args[] = {"--db",    file,   "--redis", redis->url,
+                              "--guard", "none", "--lanes", lanes ? "on" : "off",
+                              NULL};
+        services[lanes] = sandbox_seckilld(sandbox, binary, args);
+    }
+    if (!services[0] || !services[1])
+        return 1;
+    for (int run = 0; run < repeat; run++)
+        for (size_t i = 0; i < ROWS; i++)
+            measure(&rows[i], run, build, services[rows[i].lanes]->url, run_ms, connections);
+    sandbox_close(sandbox);
+    print_rows(repeat);
+    return 0;
+}
