@@ -96,9 +96,10 @@ struct load_options {
 };
 
 struct load_result {
-    uint64_t sent;      /* sendings begun, retries included */
-    uint64_t completed; /* requests finished (seq numbers) */
-    uint64_t dropped;   /* due but never sent before the end */
+    uint64_t sent;       /* sendings begun, retries included */
+    uint64_t completed;  /* requests finished (seq numbers) */
+    uint64_t dropped;    /* due but never sent before the end */
+    uint64_t unfinished; /* sent, but the run ended before the retry that outcome() asked for */
     uint64_t retries;
     uint64_t ends[LOAD_END_COUNT];
     uint64_t status[600]; /* answered sendings by HTTP status */

@@ -1,0 +1,231 @@
+/* load_run: checks the options, starts the threads, reports progress, sums up. */
+#include "load_thread.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum {
+    PROGRESS_MS = 200,
+    FILES_SPARE = 64 /* descriptors beside the connections */
+};
+
+struct load {
+    const struct load_options *options;
+    struct target_address addresses[LOAD_TARGETS_MAX];
+    struct schedule schedule;
+    struct load_gate gate;
+    struct load_thread *threads[LOAD_THREADS_MAX];
+    int n_threads; /* prepared */
+    int n_running;
+};
+
+static const char *wrong_option(const struct load_options *options)
+{
+    if (options->n_targets < 1 || options->n_targets > LOAD_TARGETS_MAX)
+        return "between 1 and 16 targets are needed";
+    if (options->threads < 1 || options->threads > LOAD_THREADS_MAX)
+        return "threads must be between 1 and 64";
+    if (options->connections < options->threads || options->connections > LOAD_CONNECTIONS_MAX)
+        return "connections must be between the number of threads and 65536";
+    if (options->timeout_ms < 1)
+        return "the timeout must be at least 1 ms";
+    if (options->mode == LOAD_RATE && !(options->rate > 0 && options->rate <= 1e9))
+        return "the rate must be between 0 and 1e9 per second";
+    if (options->mode == LOAD_BURST && options->requests == 0)
+        return "a burst needs a number of requests";
+    if (options->requests == 0 && options->duration_ms <= 0 && options->stop == NULL)
+        return "a number of requests or a duration is needed";
+    if (!(options->abandon_pct >= 0 && options->abandon_pct <= 100))
+        return "the share of abandoned requests must be between 0 and 100 percent";
+    return NULL;
+}
+
+/* Raises the soft limit of open files as far as needed. */
+static int allow_files(int connections, char *message, size_t size)
+{
+    struct rlimit limit;
+    rlim_t needed = (rlim_t)connections + FILES_SPARE;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed)
+        return 0;
+    if (limit.rlim_max < needed) {
+        snprintf(message, size,
+                 "%d connections need %llu open files, the limit is %llu: raise it (ulimit -Hn) or "
+                 "use fewer connections",
+                 connections, (unsigned long long)needed, (unsigned long long)limit.rlim_max);
+        return -1;
+    }
+    limit.rlim_cur = needed;
+    return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int prepare(struct load *load, const struct load_workload *workload)
+{
+    const struct load_options *options = load->options;
+    for (int i = 0; i < options->n_targets; i++)
+        target_address(&options->targets[i], &load->addresses[i]);
+    schedule_init(&load->schedule, options);
+    for (int i = 0; i < options->threads; i++) {
+        struct load_thread *thread = calloc(1, sizeof *thread);
+        if (thread == NULL)
+            return -1;
+        load->threads[load->n_threads++] = thread;
+        thread->options = options;
+        thread->workload = workload;
+        thread->gate = &load->gate;
+        if (load_thread_init(thread, i, &load->schedule, load->addresses) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void report(const struct load *load)
+{
+    const struct load_options *options = load->options;
+    int64_t now_us = load_clock_us();
+    struct load_progress now = {.elapsed_us = now_us - load->schedule.start_us};
+    for (int i = 0; i < load->n_running; i++) {
+        struct load_thread *thread = load->threads[i];
+        now.sent += atomic_load_explicit(&thread->sent, memory_order_relaxed);
+        now.completed += atomic_load_explicit(&thread->completed, memory_order_relaxed);
+        now.errors += atomic_load_explicit(&thread->errors, memory_order_relaxed);
+    }
+    now.due = schedule_due(&load->schedule, now_us, now.sent);
+    options->progress(options->progress_ctx, &now);
+}
+
+/* Waits until `threads` of *counter are reached; reports meanwhile if asked to. */
+static void await(struct load *load, const int *counter, bool reporting)
+{
+    struct load_gate *gate = &load->gate;
+    pthread_mutex_lock(&gate->mutex);
+    while (*counter < load->n_running) {
+        if (!reporting) {
+            pthread_cond_wait(&gate->changed, &gate->mutex);
+            continue;
+        }
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += PROGRESS_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        int error = 0;
+        while (*counter < load->n_running && error == 0)
+            error = pthread_cond_timedwait(&gate->changed, &gate->mutex, &until);
+        pthread_mutex_unlock(&gate->mutex);
+        report(load);
+        pthread_mutex_lock(&gate->mutex);
+    }
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+static void open_gate(struct load *load, int state)
+{
+    pthread_mutex_lock(&load->gate.mutex);
+    schedule_begin(&load->schedule, load_clock_us(), load->options->duration_ms);
+    load->gate.state = state;
+    pthread_cond_broadcast(&load->gate.changed);
+    pthread_mutex_unlock(&load->gate.mutex);
+}
+
+static int run_threads(struct load *load)
+{
+    int error = 0;
+    for (int i = 0; i < load->n_threads && error == 0; i++) {
+        error = pthread_create(&load->threads[i]->id, NULL, load_thread_run, load->threads[i]);
+        load->n_running += error == 0;
+    }
+    await(load, &load->gate.ready, false);
+    open_gate(load, error == 0 ? GATE_OPEN : GATE_CANCELLED);
+    await(load, &load->gate.finished, error == 0 && load->options->progress != NULL);
+    for (int i = 0; i < load->n_running; i++)
+        pthread_join(load->threads[i]->id, NULL);
+    errno = error;
+    return error == 0 ? 0 : -1;
+}
+
+static void add(struct load_result *into, const struct load_result *from)
+{
+    into->sent += from->sent;
+    into->completed += from->completed;
+    into->unfinished += from->unfinished;
+    into->retries += from->retries;
+    for (size_t i = 0; i < sizeof into->ends / sizeof into->ends[0]; i++)
+        into->ends[i] += from->ends[i];
+    for (size_t i = 0; i < sizeof into->status / sizeof into->status[0]; i++)
+        into->status[i] += from->status[i];
+    hist_add(&into->latency, &from->latency);
+    hist_add(&into->service, &from->service);
+}
+
+static void sum_up(const struct load *load, struct load_result *into)
+{
+    int64_t start_us = load->schedule.start_us;
+    into->started_us = start_us;
+    for (int i = 0; i < load->n_threads; i++) {
+        const struct load_thread *thread = load->threads[i];
+        add(into, &thread->result);
+        into->bytes_in += thread->io.bytes_in;
+        into->bytes_out += thread->io.bytes_out;
+        into->connects += thread->io.connects;
+        if (thread->last_outcome_us - start_us > into->duration_us)
+            into->duration_us = thread->last_outcome_us - start_us;
+    }
+    uint64_t begun = into->sent - into->retries;
+    uint64_t due = schedule_due(&load->schedule, load_clock_us(), begun);
+    into->dropped = due > begun ? due - begun : 0;
+}
+
+static void gate_init(struct load_gate *gate)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&gate->mutex, NULL);
+    pthread_cond_init(&gate->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+int load_run(const struct load_options *options, const struct load_workload *workload,
+             struct load_result *ret, char *message, size_t size)
+{
+    struct load load = {.options = options};
+    struct load_result result = {0};
+    const char *wrong = wrong_option(options);
+    int status = -1;
+    gate_init(&load.gate);
+    if (wrong != NULL) {
+        snprintf(message, size, "%s", wrong);
+        goto out;
+    }
+    if (allow_files(options->connections, message, size) != 0)
+        goto out;
+    if (prepare(&load, workload) != 0 || hist_init(&result.latency) != 0 ||
+        hist_init(&result.service) != 0 || run_threads(&load) != 0) {
+        snprintf(message, size, "cannot start %d threads with %d connections: %s", options->threads,
+                 options->connections, strerror(errno));
+        goto out;
+    }
+    sum_up(&load, &result);
+    *ret = result;
+    result = (struct load_result){0};
+    status = 0;
+out:
+    load_result_free(&result);
+    for (int i = 0; i < load.n_threads; i++) {
+        load_thread_free(load.threads[i]);
+        free(load.threads[i]);
+    }
+    pthread_cond_destroy(&load.gate.changed);
+    pthread_mutex_destroy(&load.gate.mutex);
+    return status;
+}
+
+void load_result_free(struct load_result *result)
+{
+    hist_free(&result->latency);
+    hist_free(&result->service);
+}

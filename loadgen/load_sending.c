@@ -1,0 +1,224 @@
+#include "load_thread.h"
+
+#include <assert.h>
+
+enum {
+    STARTS_MAX = 64,            /* sendings begun in a row before events get their turn */
+    ABANDON_WAIT_MAX_US = 5000, /* the longest that an abandoning client waits for its answer */
+    KNOCK_AGAIN_US = 1000       /* pause after a full backlog */
+};
+
+/* Sebastiano Vigna, splitmix64.c (2015). */
+static uint64_t mix(uint64_t x)
+{
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* Is this first sending to be abandoned, and how long after it was sent? Half of them at once. The
+ * same seed gives the same answers. */
+static bool is_abandoned(const struct load_options *options, const struct sending *sending,
+                         int64_t *ret_wait_us)
+{
+    if (sending->attempt > 0)
+        return false;
+    uint64_t x = mix(options->seed ^ mix(sending->seq));
+    double share = (double)(x >> 11) * 0x1p-53;
+    uint64_t y = mix(x);
+    *ret_wait_us = (y & 1) != 0 ? 0 : 1 + (int64_t)((y >> 1) % ABANDON_WAIT_MAX_US);
+    return share * 100.0 < options->abandon_pct;
+}
+
+static void publish(struct load_thread *thread)
+{
+    const struct load_result *result = &thread->result;
+    uint64_t errors = result->ends[LOAD_NOT_SENT] + result->ends[LOAD_BROKEN] +
+                      result->ends[LOAD_TIMED_OUT] + result->ends[LOAD_BAD_ANSWER];
+    atomic_store_explicit(&thread->sent, result->sent, memory_order_relaxed);
+    atomic_store_explicit(&thread->completed, result->completed, memory_order_relaxed);
+    atomic_store_explicit(&thread->errors, errors, memory_order_relaxed);
+}
+
+/* Tells the workload, and does what it wants next with this request. */
+static void conclude(struct load_thread *thread, struct connection *connection, enum load_end how)
+{
+    struct load_result *result = &thread->result;
+    const struct sending *sending = &connection->sending;
+    struct load_answer answer = {
+        .end = how,
+        .body = "",
+        .retry_after_ms = -1,
+        .sent_us = sending->sent_us,
+        .answered_us = thread->now_us,
+        .target = connection->target,
+    };
+    if (how == LOAD_ANSWERED) {
+        answer.status = connection->parser.status;
+        answer.body = connection_body(connection, &thread->io);
+        answer.body_length = connection->body_length;
+        answer.replayed = connection->parser.replayed;
+        answer.retry_after_ms = connection->parser.retry_after_ms;
+        result->status[answer.status]++;
+        hist_record(&result->service, thread->now_us - sending->sent_us);
+    }
+    result->ends[how]++;
+    thread->last_outcome_us = thread->now_us;
+
+    int64_t delay_ms = thread->workload->outcome(thread->workload->ctx, sending->seq, &answer);
+    if (delay_ms < 0) {
+        result->completed++;
+        if (how == LOAD_ANSWERED || how == LOAD_TIMED_OUT)
+            hist_record(&result->latency, thread->now_us - sending->intended_us);
+    } else {
+        struct timer retry = {.due_us = thread->now_us + delay_ms * 1000, .sending = *sending};
+        retry.sending.attempt++;
+        if (!timers_add(&thread->retries, &retry))
+            result->unfinished++;
+    }
+    publish(thread);
+}
+
+static void wake_later(struct load_thread *thread, struct connection *connection, int64_t wait_us)
+{
+    struct timer wake = {.due_us = thread->now_us + wait_us, .connection = connection};
+    if (!timers_add(&thread->wakes, &wake))
+        load_sending_expire(thread, connection);
+}
+
+static void leave(struct load_thread *thread, struct connection *connection)
+{
+    conclude(thread, connection, LOAD_ABANDONED);
+    connection_close(connection);
+    load_thread_move(connection, &thread->closed);
+}
+
+static void sent(struct load_thread *thread, struct connection *connection)
+{
+    int64_t wait_us;
+    if (!is_abandoned(thread->options, &connection->sending, &wait_us))
+        return;
+    connection_leave(connection);
+    load_thread_move(connection, &thread->leaving);
+    if (wait_us == 0)
+        leave(thread, connection);
+    else
+        wake_later(thread, connection, wait_us);
+}
+
+static void ended(struct load_thread *thread, struct connection *connection, enum load_end how)
+{
+    conclude(thread, connection, how);
+    load_thread_move(connection, &thread->closed);
+}
+
+void load_sending_event(struct load_thread *thread, struct connection *connection,
+                        enum connection_event event)
+{
+    switch (event) {
+    case CONNECTION_NOTHING:
+        if (connection->state == CONNECTION_TURNED_AWAY)
+            wake_later(thread, connection, KNOCK_AGAIN_US);
+        break;
+    case CONNECTION_OPENED:
+        load_thread_move(connection, &thread->idle);
+        break;
+    case CONNECTION_GONE:
+        load_thread_move(connection, &thread->closed);
+        break;
+    case CONNECTION_SENT:
+        sent(thread, connection);
+        break;
+    case CONNECTION_ANSWER:
+        conclude(thread, connection, LOAD_ANSWERED);
+        connection_release(connection);
+        load_thread_move(connection,
+                         connection->state == CONNECTION_IDLE ? &thread->idle : &thread->closed);
+        break;
+    case CONNECTION_NOT_SENT:
+        ended(thread, connection, LOAD_NOT_SENT);
+        break;
+    case CONNECTION_BROKEN:
+        ended(thread, connection, LOAD_BROKEN);
+        break;
+    case CONNECTION_BAD_ANSWER:
+        ended(thread, connection, LOAD_BAD_ANSWER);
+        break;
+    }
+}
+
+void load_sending_expire(struct load_thread *thread, struct connection *connection)
+{
+    if (connection->state == CONNECTION_LEAVING) {
+        leave(thread, connection);
+        return;
+    }
+    enum connection_event event = connection_expire(connection);
+    if (event == CONNECTION_BROKEN)
+        ended(thread, connection, LOAD_TIMED_OUT);
+    else
+        load_sending_event(thread, connection, event);
+}
+
+void load_sending_wake(struct load_thread *thread, struct connection *connection)
+{
+    /* A timer may be left over from before its connection's deadline: then there is nothing to
+     * do, or what is to be done comes a little early. */
+    if (connection->state == CONNECTION_LEAVING)
+        leave(thread, connection);
+    else if (connection->state == CONNECTION_TURNED_AWAY)
+        load_sending_event(thread, connection, connection_again(connection, &thread->io));
+}
+
+/* What to send next: a retry whose time has come, else what the schedule has due. */
+static bool take_due(struct load_thread *thread, struct sending *ret)
+{
+    struct timer retry;
+    if (timers_take(&thread->retries, thread->now_us, &retry)) {
+        *ret = retry.sending;
+        return true;
+    }
+    *ret = (struct sending){0};
+    return !thread->ended &&
+           schedule_take(&thread->cursor, thread->now_us, &ret->seq, &ret->intended_us);
+}
+
+static void start(struct load_thread *thread, struct connection *connection,
+                  const struct sending *sending)
+{
+    const struct load_options *options = thread->options;
+    const struct load_workload *workload = thread->workload;
+    struct load_result *result = &thread->result;
+    size_t length =
+        workload->request(workload->ctx, sending->seq, &options->targets[connection->target],
+                          thread->text, sizeof thread->text);
+    assert(length <= sizeof thread->text);
+    if (length == 0) {
+        schedule_exhausted(thread->cursor.schedule, sending->seq);
+        result->unfinished += sending->attempt > 0;
+        return;
+    }
+    result->sent++;
+    result->retries += sending->attempt > 0;
+    connection->sending = *sending;
+    connection->sending.sent_us = thread->now_us;
+    connection->deadline_us = thread->now_us + options->timeout_ms * 1000;
+    load_thread_move(connection, &thread->busy);
+    load_sending_event(thread, connection,
+                       connection_send(connection, &thread->io, thread->text, length));
+}
+
+bool load_sending_start_due(struct load_thread *thread)
+{
+    for (int i = 0; i < STARTS_MAX; i++) {
+        struct connection *connection = TAILQ_FIRST(&thread->idle);
+        struct sending sending;
+        if (connection == NULL)
+            connection = TAILQ_FIRST(&thread->closed);
+        if (connection == NULL || !take_due(thread, &sending))
+            return false;
+        start(thread, connection, &sending);
+    }
+    return true;
+}

@@ -1,0 +1,177 @@
+#include "plain.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct text {
+    size_t length;
+    char bytes[LOAD_REQUEST_MAX];
+};
+
+struct plain {
+    const struct load_options *options;
+    struct text texts[LOAD_TARGETS_MAX]; /* one per target: path and Host differ */
+};
+
+static const char *const end_names[LOAD_END_COUNT] = {
+    [LOAD_ANSWERED] = "answered", [LOAD_ABANDONED] = "abandoned", [LOAD_NOT_SENT] = "not sent",
+    [LOAD_BROKEN] = "broken",     [LOAD_TIMED_OUT] = "timed out", [LOAD_BAD_ANSWER] = "bad answer",
+};
+
+/* False when it does not fit any more. */
+__attribute__((format(printf, 2, 3))) static bool append(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+    size_t room = sizeof text->bytes - text->length;
+    va_start(arguments, format);
+    int n = vsnprintf(text->bytes + text->length, room, format, arguments);
+    va_end(arguments);
+    if (n < 0 || (size_t)n >= room)
+        return false;
+    text->length += (size_t)n;
+    return true;
+}
+
+static bool is_method(const char *method)
+{
+    for (const char *c = method; *c != '\0'; c++)
+        if (!isupper((unsigned char)*c) && *c != '-')
+            return false;
+    return *method != '\0';
+}
+
+static bool is_header(const char *header)
+{
+    size_t name = strcspn(header, ": \t");
+    return name > 0 && header[name] == ':' && strpbrk(header, "\r\n") == NULL;
+}
+
+static bool compose(const struct plain_request *request, const struct load_target *target,
+                    struct text *ret)
+{
+    const char *method = request->method;
+    if (method == NULL)
+        method = request->body != NULL ? "POST" : "GET";
+    bool fits = append(ret, "%s %s HTTP/1.1\r\n", method, target->path);
+    bool has_host = false;
+    for (const char *const *header = request->headers; header != NULL && *header != NULL;
+         header++) {
+        fits = fits && append(ret, "%s\r\n", *header);
+        has_host = has_host || strncasecmp(*header, "Host:", 5) == 0;
+    }
+    if (!has_host)
+        fits = fits && append(ret, "Host: %s\r\n", target->host);
+    if (request->body != NULL)
+        fits = fits && append(ret, "Content-Length: %zu\r\n", strlen(request->body));
+    return fits && append(ret, "\r\n%s", request->body != NULL ? request->body : "");
+}
+
+int plain_open(const struct plain_request *request, const struct load_options *options,
+               struct plain **ret, char *message, size_t size)
+{
+    if (request->method != NULL && !is_method(request->method)) {
+        snprintf(message, size, "method '%s': capital letters expected", request->method);
+        return -1;
+    }
+    for (const char *const *header = request->headers; header != NULL && *header != NULL; header++)
+        if (!is_header(*header)) {
+            snprintf(message, size, "header '%s': 'Name: value' on one line expected", *header);
+            return -1;
+        }
+    struct plain *plain = calloc(1, sizeof *plain);
+    if (plain == NULL) {
+        snprintf(message, size, "out of memory");
+        return -1;
+    }
+    plain->options = options;
+    for (int i = 0; i < options->n_targets; i++)
+        if (!compose(request, &options->targets[i], &plain->texts[i])) {
+            snprintf(message, size, "the request has more than %d bytes: shorten body or headers",
+                     LOAD_REQUEST_MAX - 1);
+            free(plain);
+            return -1;
+        }
+    *ret = plain;
+    return 0;
+}
+
+static size_t write_request(void *ctx, uint64_t seq, const struct load_target *target, char *out,
+                            size_t size)
+{
+    const struct plain *plain = ctx;
+    const struct text *text = &plain->texts[target - plain->options->targets];
+    (void)seq;
+    (void)size; /* at least LOAD_REQUEST_MAX */
+    memcpy(out, text->bytes, text->length);
+    return text->length;
+}
+
+static int64_t take_outcome(void *ctx, uint64_t seq, const struct load_answer *answer)
+{
+    (void)ctx;
+    (void)seq;
+    (void)answer; /* the engine counts */
+    return -1;
+}
+
+struct load_workload plain_workload(struct plain *plain)
+{
+    return (struct load_workload){.request = write_request, .outcome = take_outcome, .ctx = plain};
+}
+
+void plain_close(struct plain *plain)
+{
+    free(plain);
+}
+
+static void print_latency(FILE *out, const char *name, const struct hist *hist)
+{
+    fprintf(out, "%-9s p50 %lld us, p90 %lld, p99 %lld, p99.9 %lld, max %lld\n", name,
+            (long long)hist_percentile(hist, 50), (long long)hist_percentile(hist, 90),
+            (long long)hist_percentile(hist, 99), (long long)hist_percentile(hist, 99.9),
+            (long long)hist->max);
+}
+
+static void print_result(FILE *out, const struct load_result *result)
+{
+    double seconds = (double)result->duration_us / 1e6;
+    double rate = seconds > 0 ? (double)result->ends[LOAD_ANSWERED] / seconds : 0;
+    fprintf(out, "answers   %llu in %.2f s: %.0f per second, %.2f MB read\n",
+            (unsigned long long)result->ends[LOAD_ANSWERED], seconds, rate,
+            (double)result->bytes_in / 1e6);
+    print_latency(out, "latency", &result->latency);
+    print_latency(out, "service", &result->service);
+    fprintf(out, "status   ");
+    for (int i = 0; i < 600; i++)
+        if (result->status[i] > 0)
+            fprintf(out, " %d: %llu", i, (unsigned long long)result->status[i]);
+    fprintf(out, "\nproblems ");
+    for (int i = LOAD_ABANDONED; i < LOAD_END_COUNT; i++)
+        if (result->ends[i] > 0)
+            fprintf(out, " %s: %llu", end_names[i], (unsigned long long)result->ends[i]);
+    fprintf(out, " dropped: %llu\n", (unsigned long long)result->dropped);
+}
+
+int plain_main(const struct plain_request *request, const struct load_options *options, FILE *out,
+               struct load_result *ret_result)
+{
+    char message[512];
+    struct plain *plain;
+    if (plain_open(request, options, &plain, message, sizeof message) != 0) {
+        fprintf(stderr, "loadgen http: %s\n", message);
+        return 1;
+    }
+    struct load_workload workload = plain_workload(plain);
+    int status = load_run(options, &workload, ret_result, message, sizeof message);
+    plain_close(plain);
+    if (status != 0) {
+        *ret_result = (struct load_result){0};
+        fprintf(stderr, "loadgen http: %s\n", message);
+        return 1;
+    }
+    if (out != NULL)
+        print_result(out, ret_result);
+    return ret_result->ends[LOAD_ANSWERED] > 0 ? 0 : 1;
+}

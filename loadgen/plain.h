@@ -1,0 +1,31 @@
+/* Plain HTTP load: the same request again and again to any server, no verdict. */
+#ifndef PLAIN_H
+#define PLAIN_H
+
+#include "load.h"
+
+#include <stdio.h>
+
+struct plain_request {
+    const char *method;         /* NULL: GET, or POST when there is a body */
+    const char *body;           /* NULL: none */
+    const char *const *headers; /* "Name: value" without line ends, NULL-terminated; may be NULL */
+};
+
+struct plain;
+
+/* Builds the request for each of options->targets (borrowed until plain_close()) at its path.
+ * Returns 0, or -1 with a message (malformed header or method, too long). */
+int plain_open(const struct plain_request *request, const struct load_options *options,
+               struct plain **ret, char *message, size_t size);
+/* The workload to give to load_run(); each request is sent once, whatever becomes of it. */
+struct load_workload plain_workload(struct plain *plain);
+void plain_close(struct plain *plain); /* NULL is allowed */
+
+/* Runs the load and prints the figures as text to `out` (NULL: nothing). *ret_result is to be
+ * freed with load_result_free(). Returns an exit status: 0, or 1 after a message on stderr (no
+ * run), or because no request was answered. */
+int plain_main(const struct plain_request *request, const struct load_options *options, FILE *out,
+               struct load_result *ret_result);
+
+#endif
