@@ -106,10 +106,10 @@ struct op {
     char key[DB_KEY_MAX + 1];         /* idempotency key; "" where none applies */
     char request[DB_REQUEST_MAX + 1]; /* canonical text, see db_answer; "" where none applies */
     char request_id[65];
-    char id[DB_RESOURCE_MAX + 1]; /* item, account, order, or transfer's "from" (DB_ID_MAX at most);
-                                     audit: "item:1", or "" for all */
-    char other[DB_ID_MAX + 1];    /* buyer, or transfer's "to" */
-    int64_t amount;               /* quantity, signed amount, stock, balance */
+    char id[DB_ID_MAX + 1];             /* item, account, order, or transfer's "from" */
+    char resource[DB_RESOURCE_MAX + 1]; /* audit: "item:1", "" for all */
+    char other[DB_ID_MAX + 1];          /* buyer, or transfer's "to" */
+    int64_t amount;                     /* quantity, signed amount, stock, balance */
     /* OP_PUT_*, otherwise unused */
     int64_t price, per_user_limit, reserve_s;
     char guard[DB_GUARD_MAX + 1];

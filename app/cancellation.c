@@ -1,0 +1,76 @@
+/* Giving a reservation back: on the buyer's wish, or by the scheduled task once its time is over.
+ */
+#include "answer.h"
+#include "business.h"
+#include "point.h"
+#include "service.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+static bool uses(struct section *section, struct op *op)
+{
+    db_order order;
+    return section_uses_order(section, op, op->id, &order) &&
+           section_uses_item(section, op, order.item_id);
+}
+
+static void give_back(struct section *section, struct op *op, db_order_state state)
+{
+    db_order *order = section_order(section, op, op->id); /* read */
+    db_item *item = order ? section_item(section, op, order->item_id) : NULL;
+    if (!item)
+        return;
+
+    int64_t after; /* decide */
+    if (order->state != DB_RESERVED) {
+        op_problem(op, PROBLEM_ORDER_CLOSED, "order %s is %s", op->id,
+                   db_order_state_text(order->state));
+        return;
+    }
+    if (order->item_epoch != item->epoch) {
+        op_problem(op, PROBLEM_ORDER_CLOSED, "order %s is of a sale that was reset", op->id);
+        return;
+    }
+    if (__builtin_add_overflow(item->stock, order->quantity, &after)) {
+        op_problem(op, PROBLEM_OUT_OF_RANGE,
+                   "item %s has %" PRId64 ", order %s gives back %" PRId64, item->id, item->stock,
+                   op->id, order->quantity);
+        return;
+    }
+
+    struct change stock; /* write */
+    if (!section_move_order(section, order, state)) {
+        op_problem(op, PROBLEM_ORDER_CLOSED, "order %s is no longer reserved", op->id);
+        return;
+    }
+    if (!section_insist(section, section_change_item(section, op, item, order->quantity, &stock)))
+        return;
+    op_answer(op, 201,
+              "{\"order_id\":\"%s\",\"item_id\":\"%s\",\"user_id\":\"%s\",\"quantity\":%" PRId64
+              ",\"amount\":%" PRId64 ",\"state\":\"%s\",\"stock_before\":%" PRId64
+              ",\"stock_after\":%" PRId64 ",\"version\":%" PRId64 ",\"fence\":%" PRId64
+              ",\"guard\":\"%s\",\"instance\":\"%s\"}",
+              order->id, order->item_id, order->user_id, order->quantity, order->amount,
+              db_order_state_text(state), stock.before, stock.after, stock.version, stock.fence,
+              section_guard_of(section, item), section_instance(section));
+}
+
+static void cancel(struct section *section, struct op *op)
+{
+    give_back(section, op, DB_CANCELLED);
+}
+
+static void close_expired(struct section *section, struct op *op)
+{
+    db_order *order = section_order(section, op, op->id);
+    if (!order)
+        return;
+    if (order->state == DB_RESERVED && order->expires_us > wall_us())
+        op_problem(op, PROBLEM_ORDER_CLOSED, "order %s has time left", op->id);
+    else
+        give_back(section, op, DB_CLOSED);
+}
+
+const struct operation cancellation_operation = {"cancellation", uses, cancel};
+const struct operation close_operation = {"close", uses, close_expired};

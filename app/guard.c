@@ -1,0 +1,199 @@
+#include "guard.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A refused request is to be answered within a second after its time to wait: one last attempt and
+ * its clean-up, each at most this long, fit. */
+enum { COMMAND_TIMEOUT_MS = 400 };
+
+struct guards {
+    const struct config *config;
+    pthread_mutex_t opening;
+    size_t n;
+    struct guard *chosen; /* the default */
+    struct guard list[GUARDS_MAX];
+};
+
+static const lk_env *guards_env;
+
+static const lk_provider_info none_info = {
+    .name = "none",
+    .algorithm = "read, decide, write the new value; nothing keeps two requests apart",
+    .guarantee = "none",
+    .weakness = "loses updates and oversells as soon as two requests overlap",
+    .source = "the lost update anomaly: Berenson et al., A Critique of ANSI SQL Isolation Levels, "
+              "1995, P4",
+};
+
+/* No two changes of one value overlap, whoever makes them. */
+enum { IN_STORE_CAPS = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED };
+
+static const struct {
+    enum guard_kind kind;
+    lk_provider_info info;
+} in_store[] = {
+    {GUARD_ROW,
+     {.name = "sql-row",
+      .caps = IN_STORE_CAPS,
+      .algorithm = "SELECT ... FOR UPDATE, decide and write in one write transaction "
+                   "(SQLite: BEGIN IMMEDIATE)",
+      .guarantee = "exclusive between all clients of the database; freed with the transaction",
+      .weakness = "the decision is made with the database's write lock held",
+      .source = "https://www.postgresql.org/docs/15/explicit-locking.html#LOCKING-ROWS"}},
+    {GUARD_ATOMIC,
+     {.name = "sql-atomic",
+      .caps = IN_STORE_CAPS,
+      .algorithm = "UPDATE ... SET stock = stock - n WHERE stock >= n; the database decides",
+      .guarantee = "no lost update, nothing below zero",
+      .weakness = "only for decisions that one statement can make",
+      .source = "https://www.sqlite.org/lang_update.html"}},
+    {GUARD_VERSION,
+     {.name = "sql-version",
+      .caps = IN_STORE_CAPS,
+      .algorithm = "read, decide, UPDATE ... WHERE version = the one read; else once more",
+      .guarantee = "no lost update",
+      .weakness = "under contention most attempts are wasted, and some give up",
+      .source = "Kung, Robinson: On Optimistic Methods for Concurrency Control, 1981"}},
+};
+
+static struct guard *add(struct guards *guards, enum guard_kind kind, const lk_provider_info *info)
+{
+    assert(guards->n < GUARDS_MAX);
+    struct guard *guard = &guards->list[guards->n++];
+    guard->kind = kind;
+    guard->info = info;
+    guard->guards = guards;
+    guard->wait_us.scale = &metric_seconds;
+    guard->hold_us.scale = &metric_seconds;
+    return guard;
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static const char *endpoints_of(const struct config *config, const lk_provider_info *info)
+{
+    if (begins(info->name, "red")) /* redis-..., redlock */
+        return config->redis;
+    if (begins(info->name, "zk-"))
+        return config->zookeeper;
+    if (begins(info->name, "memcached"))
+        return config->memcached;
+    return NULL;
+}
+
+int guards_open(const struct config *config, struct guards **ret)
+{
+    struct guards *guards = calloc(1, sizeof *guards);
+    if (!guards) {
+        fprintf(stderr, "seckilld: no memory for the guards\n");
+        return -1;
+    }
+    guards->config = config;
+    pthread_mutex_init(&guards->opening, NULL);
+    add(guards, GUARD_NONE, &none_info);
+    const lk_provider_info *info;
+    for (size_t i = 0; (info = lk_provider_at(i)) != NULL; i++)
+        add(guards, GUARD_LOCK, info)->endpoints = endpoints_of(config, info);
+    for (size_t i = 0; i < sizeof in_store / sizeof in_store[0]; i++)
+        add(guards, in_store[i].kind, &in_store[i].info);
+
+    lk_error error;
+    guards->chosen = config->guard[0] ? guard_find(guards, config->guard) : NULL;
+    if (!guards->chosen) {
+        fprintf(stderr, "seckilld: unknown guard \"%s\"; known are:", config->guard);
+        for (size_t i = 0; i < guards->n; i++)
+            fprintf(stderr, " %s", guards->list[i].info->name);
+        fprintf(stderr, "\n");
+    } else if (guards->chosen->kind == GUARD_LOCK && !guard_client(guards->chosen, &error)) {
+        fprintf(stderr, "seckilld: guard %s: %s\n", config->guard, error.message);
+    } else {
+        *ret = guards;
+        return 0;
+    }
+    guards_close(guards);
+    return -1;
+}
+
+void guards_close(struct guards *guards)
+{
+    if (!guards)
+        return;
+    for (size_t i = 0; i < guards->n; i++)
+        lk_close(guards->list[i].client);
+    pthread_mutex_destroy(&guards->opening);
+    free(guards);
+}
+
+struct guard *guard_find(struct guards *guards, const char *name)
+{
+    if (name[0] == '\0')
+        return guards->chosen;
+    for (size_t i = 0; i < guards->n; i++) {
+        if (strcmp(guards->list[i].info->name, name) == 0)
+            return &guards->list[i];
+    }
+    return NULL;
+}
+
+struct guard *guard_default(struct guards *guards)
+{
+    return guards->chosen;
+}
+
+struct guard *guard_at(struct guards *guards, size_t i)
+{
+    return i < guards->n ? &guards->list[i] : NULL;
+}
+
+lk_client *guard_client(struct guard *guard, lk_error *error)
+{
+    assert(guard->kind == GUARD_LOCK);
+    lk_client *client = atomic_load(&guard->client);
+    if (client)
+        return client;
+    const struct config *config = guard->guards->config;
+    const lk_options options = {
+        .lease_ms = config->lease_ms,
+        .watchdog_off = !config->watchdog,
+        .command_timeout_ms = COMMAND_TIMEOUT_MS,
+        .env = guards_env,
+    };
+    pthread_mutex_lock(&guard->guards->opening);
+    client = atomic_load(&guard->client);
+    if (!client && lk_open(guard->info->name, guard->endpoints, &options, &client, error) == LK_OK)
+        atomic_store(&guard->client, client);
+    pthread_mutex_unlock(&guard->guards->opening);
+    return client;
+}
+
+int64_t guard_lease_ms(const struct guard *guard)
+{
+    const struct config *config = guard->guards->config;
+    return config->watchdog ? 0 : config->lease_ms;
+}
+
+bool guard_reads_in_transaction(const struct guard *guard)
+{
+    return guard->kind == GUARD_ROW || guard->kind == GUARD_ATOMIC;
+}
+
+bool guard_claims_safe(const struct guard *guard)
+{
+    return guard_claims_safe_in_one_process(guard) && (guard->info->caps & LK_CAP_DISTRIBUTED);
+}
+
+bool guard_claims_safe_in_one_process(const struct guard *guard)
+{
+    return (guard->info->caps & LK_CAP_EXCLUSIVE) != 0;
+}
+
+void guards_set_env(const lk_env *env)
+{
+    guards_env = env;
+}

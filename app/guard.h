@@ -1,0 +1,63 @@
+/*
+ * The guards that a resource can name: nothing, every lock that lockkit knows, and the three ways
+ * in which the store itself keeps changes apart.
+ */
+#ifndef GUARD_H
+#define GUARD_H
+
+#include "config.h"
+#include "metric.h"
+#include "../lockkit/lockkit.h"
+
+#include <pthread.h>
+
+enum guard_kind {
+    GUARD_NONE,    /* read, decide, write: and no protection at all */
+    GUARD_LOCK,    /* the same, under a lock of lockkit's */
+    GUARD_ROW,     /* read for update, decide and write in one write transaction */
+    GUARD_ATOMIC,  /* one conditional UPDATE */
+    GUARD_VERSION, /* write only if the version is still the one read; else once more */
+};
+
+enum { GUARD_LOSSES = LK_LOSS_MAX_HOLD + 1, GUARDS_MAX = 32 };
+
+struct guards;
+
+struct guard {
+    const lk_provider_info *info; /* name, claims, algorithm, guarantee, weakness, source */
+    enum guard_kind kind;
+    const char *endpoints; /* of its lock servers; NULL: none needed */
+    struct guards *guards;
+    _Atomic(lk_client *) client; /* NULL: not opened yet */
+    struct metric_histogram wait_us, hold_us;
+    atomic_uint_fast64_t lost[GUARD_LOSSES];
+};
+
+/* Opens the default guard's client; the others follow when first needed. config is borrowed.
+ * Returns 0, or -1 after printing why to stderr. */
+int guards_open(const struct config *config, struct guards **ret);
+void guards_close(struct guards *guards);
+
+/* The guard of this name; "" is the default. NULL: unknown. */
+struct guard *guard_find(struct guards *guards, const char *name);
+struct guard *guard_default(struct guards *guards);
+struct guard *guard_at(struct guards *guards, size_t i); /* NULL past the last */
+
+/* The client of a GUARD_LOCK, opened now if need be. NULL: error (may be NULL) says why. */
+lk_client *guard_client(struct guard *guard, lk_error *error);
+
+/* The lease that a request names: 0, the client's, which the watchdog renews; with the watchdog
+ * off exactly --lease-ms. */
+int64_t guard_lease_ms(const struct guard *guard);
+
+/* What its resources are read from: the write transaction itself, or a snapshot before it. */
+bool guard_reads_in_transaction(const struct guard *guard);
+
+/* Claims to lose no update and to sell nothing twice while no lease ends and no server is lost: */
+bool guard_claims_safe(const struct guard *guard);                /* whatever the instances */
+bool guard_claims_safe_in_one_process(const struct guard *guard); /* with one instance */
+
+/* For tests and lessons: the environment of clients opened from now on; NULL: the system's. */
+void guards_set_env(const lk_env *env);
+
+#endif

@@ -1,0 +1,31 @@
+/* The locks of one operation: taken together in the order of their keys, so that no two operations
+ * wait for each other in a circle; released together. */
+#ifndef LOCK_SET_H
+#define LOCK_SET_H
+
+#include "guard.h"
+#include "op.h"
+
+enum { LOCK_SET_MAX = 4, LOCK_SET_MESSAGE_MAX = 384 };
+
+struct lock_set {
+    size_t n;
+    bool held;
+    struct guard *guards[LOCK_SET_MAX]; /* each a GUARD_LOCK */
+    char keys[LOCK_SET_MAX][LK_KEY_MAX + 1];
+    lk_hold holds[LOCK_SET_MAX];
+    char message[LOCK_SET_MESSAGE_MAX]; /* what happened, when acquiring failed */
+};
+
+void lock_set_clear(struct lock_set *set);
+/* The lock of resource "item:1" is lock:item:1. The hold returned is valid while set is held. */
+const lk_hold *lock_set_add(struct lock_set *set, struct guard *guard, const char *resource);
+
+/* Waits at most until deadline_us (monotonic); one attempt is always made. PROBLEM_NONE: all held.
+ * PROBLEM_LOCK_TIMEOUT, PROBLEM_UNAVAILABLE, PROBLEM_INTERNAL: none, and message says why. */
+enum problem lock_set_acquire(struct lock_set *set, int64_t deadline_us);
+/* A hold that is no longer ours; NULL: all are, as far as this process can know. Any thread. */
+const lk_hold *lock_set_lost(const struct lock_set *set);
+void lock_set_release(struct lock_set *set);
+
+#endif

@@ -1,0 +1,79 @@
+/* Placing an order: the flash sale's one critical section. */
+#include "answer.h"
+#include "business.h"
+#include "order_id.h"
+#include "point.h"
+#include "service.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool uses(struct section *section, struct op *op)
+{
+    return section_uses_item(section, op, op->id);
+}
+
+static void insert(struct section *section, const struct op *op, const db_item *item,
+                   int64_t amount, db_order *order)
+{
+    int64_t now = wall_us();
+    *order = (db_order){
+        .quantity = op->amount,
+        .amount = amount,
+        .state = DB_RESERVED,
+        .version = 1,
+        .item_epoch = item->epoch,
+        .created_us = now,
+        .expires_us = now + item->reserve_s * 1000000,
+    };
+    order_id_make(order->id, now);
+    snprintf(order->item_id, sizeof order->item_id, "%s", item->id);
+    snprintf(order->user_id, sizeof order->user_id, "%s", op->other);
+    section_insert_order(section, order);
+}
+
+static void decide(struct section *section, struct op *op)
+{
+    db_item *item = section_item(section, op, op->id); /* read */
+    if (!item)
+        return;
+
+    int64_t bought = 0, amount; /* decide */
+    if (item->stock < op->amount) {
+        op_problem(op, PROBLEM_SOLD_OUT, "item %s has %" PRId64 " left, %" PRId64 " wanted", op->id,
+                   item->stock, op->amount);
+        return;
+    }
+    if (item->per_user_limit > 0 && !section_bought(section, op, item, op->other, &bought))
+        return;
+    if (item->per_user_limit > 0 && op->amount > item->per_user_limit - bought) {
+        op_problem(op, PROBLEM_USER_LIMIT,
+                   "user %s has %" PRId64 " of item %s, %" PRId64 " allowed", op->other, bought,
+                   op->id, item->per_user_limit);
+        return;
+    }
+    if (__builtin_mul_overflow(op->amount, item->price, &amount)) {
+        op_problem(op, PROBLEM_OUT_OF_RANGE, "%" PRId64 " pieces at %" PRId64, op->amount,
+                   item->price);
+        return;
+    }
+
+    struct change stock; /* write */
+    if (!section_change_item(section, op, item, -op->amount, &stock)) {
+        op_problem(op, PROBLEM_SOLD_OUT, "item %s has fewer than %" PRId64 " left", op->id,
+                   op->amount);
+        return;
+    }
+    db_order order;
+    insert(section, op, item, amount, &order);
+    op_answer(op, 201,
+              "{\"order_id\":\"%s\",\"item_id\":\"%s\",\"user_id\":\"%s\",\"quantity\":%" PRId64
+              ",\"amount\":%" PRId64 ",\"state\":\"reserved\",\"stock_before\":%" PRId64
+              ",\"stock_after\":%" PRId64 ",\"version\":%" PRId64 ",\"fence\":%" PRId64
+              ",\"guard\":\"%s\",\"instance\":\"%s\",\"expires_us\":%" PRId64 "}",
+              order.id, order.item_id, order.user_id, order.quantity, order.amount, stock.before,
+              stock.after, stock.version, stock.fence, section_guard_of(section, item),
+              section_instance(section), order.expires_us);
+}
+
+const struct operation order_operation = {"order", uses, decide};

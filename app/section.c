@@ -1,0 +1,259 @@
+#include "section.h"
+#include "answer.h"
+#include "service.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const kind_names[] = {
+    [ROW_ITEM] = "item", [ROW_ACCOUNT] = "account", [ROW_ORDER] = "order"};
+
+/* -- which rows ------------------------------------------------------------------------------- */
+
+/* The rows of a section are few. */
+static struct section_row *find_row(struct section *section, enum row_kind kind, const char *id)
+{
+    for (size_t i = 0; i < section->n_rows; i++) {
+        if (section->rows[i].kind == kind && strcmp(section->rows[i].id, id) == 0)
+            return &section->rows[i];
+    }
+    return NULL;
+}
+
+/* A row that was not read: op learns why. */
+static bool not_read(struct section *section, struct op *op, enum row_kind kind, const char *id,
+                     db_status status)
+{
+    if (status == DB_NOT_FOUND) {
+        op_problem(op, PROBLEM_NOT_FOUND, "%s %s does not exist", kind_names[kind], id);
+        return false;
+    }
+    section->status = status;
+    op_problem(op, PROBLEM_UNAVAILABLE, "reading %s %s: %s", kind_names[kind], id,
+               db_status_text(status));
+    return false;
+}
+
+static bool add_row(struct section *section, struct op *op, enum row_kind kind, const char *id,
+                    const char *guard_name)
+{
+    struct guard *guard = guard_find(section->guards, guard_name);
+    if (!guard) {
+        op_problem(op, PROBLEM_UNKNOWN_GUARD, "%s %s names guard %s, which is not built in",
+                   kind_names[kind], id, guard_name);
+        return false;
+    }
+    assert(section->n_rows < SECTION_ROWS_MAX && !find_row(section, kind, id));
+    struct section_row *row = &section->rows[section->n_rows++];
+    row->kind = kind;
+    row->guard = guard;
+    row->changed = row->loaded = false;
+    snprintf(row->id, sizeof row->id, "%s", id);
+    resource_name(row->resource, kind_names[kind], id);
+    row->hold =
+        guard->kind == GUARD_LOCK ? lock_set_add(&section->locks, guard, row->resource) : NULL;
+    return true;
+}
+
+bool section_uses_item(struct section *section, struct op *op, const char *id)
+{
+    db_item item;
+    db_status status = db_read_item(section->reader, id, &item);
+    if (status != DB_OK)
+        return not_read(section, op, ROW_ITEM, id, status);
+    return add_row(section, op, ROW_ITEM, id, item.guard);
+}
+
+bool section_uses_account(struct section *section, struct op *op, const char *id)
+{
+    db_account account;
+    db_status status = db_read_account(section->reader, id, &account);
+    if (status != DB_OK)
+        return not_read(section, op, ROW_ACCOUNT, id, status);
+    return add_row(section, op, ROW_ACCOUNT, id, account.guard);
+}
+
+bool section_uses_order(struct section *section, struct op *op, const char *id, db_order *ret)
+{
+    db_item item;
+    db_status status = db_read_order(section->reader, id, ret);
+    if (status != DB_OK)
+        return not_read(section, op, ROW_ORDER, id, status);
+    status = db_read_item(section->reader, ret->item_id, &item);
+    if (status != DB_OK)
+        return not_read(section, op, ROW_ITEM, ret->item_id, status);
+    return add_row(section, op, ROW_ORDER, id, item.guard);
+}
+
+/* -- read ------------------------------------------------------------------------------------- */
+
+/* A row that is read inside the transaction is read at its first use; the others are there. */
+static struct section_row *use_row(struct section *section, struct op *op, enum row_kind kind,
+                                   const char *id)
+{
+    struct section_row *row = find_row(section, kind, id);
+    assert(row);
+    if (!row->loaded)
+        row->status = section_read_row(section, row);
+    if (row->status == DB_OK)
+        return row;
+    not_read(section, op, kind, id, row->status);
+    return NULL;
+}
+
+db_item *section_item(struct section *section, struct op *op, const char *id)
+{
+    struct section_row *row = use_row(section, op, ROW_ITEM, id);
+    return row ? &row->now.item : NULL;
+}
+
+db_account *section_account(struct section *section, struct op *op, const char *id)
+{
+    struct section_row *row = use_row(section, op, ROW_ACCOUNT, id);
+    return row ? &row->now.account : NULL;
+}
+
+db_order *section_order(struct section *section, struct op *op, const char *id)
+{
+    struct section_row *row = use_row(section, op, ROW_ORDER, id);
+    return row ? &row->now.order : NULL;
+}
+
+bool section_epoch(struct section *section, struct op *op, const char *item_id, int64_t *ret_epoch)
+{
+    db_item item;
+    db_status status = section->tx ? db_tx_read_item(section->tx, item_id, false, &item)
+                                   : db_read_item(section->reader, item_id, &item);
+    if (status != DB_OK)
+        return not_read(section, op, ROW_ITEM, item_id, status);
+    *ret_epoch = item.epoch;
+    return true;
+}
+
+bool section_bought(struct section *section, struct op *op, const db_item *item,
+                    const char *user_id, int64_t *ret_quantity)
+{
+    int64_t bought;
+    db_status status = section->tx ? db_tx_read_bought(section->tx, item, user_id, &bought)
+                                   : db_read_bought(section->reader, item, user_id, &bought);
+    if (status != DB_OK)
+        return not_read(section, op, ROW_ITEM, item->id, status);
+    for (size_t i = 0; i < section->n_orders; i++) { /* of this batch, not yet in the store */
+        if (strcmp(section->orders[i].user_id, user_id) == 0)
+            bought += section->orders[i].quantity;
+    }
+    *ret_quantity = bought;
+    return true;
+}
+
+/* -- write ------------------------------------------------------------------------------------ */
+
+/* Which row a value handed out belongs to. */
+static struct section_row *row_of(struct section *section, const void *value)
+{
+    for (size_t i = 0; i < section->n_rows; i++) {
+        if ((const void *)&section->rows[i].now == value)
+            return &section->rows[i];
+    }
+    assert(!"a row of another section");
+    return NULL;
+}
+
+static bool refused(struct section *section, db_status status)
+{
+    if (status != DB_REFUSED)
+        section->status = status;
+    return false;
+}
+
+static void note_change(struct section *section, struct op *op, struct section_row *row,
+                        int64_t delta, int64_t after, int64_t version, struct change *ret)
+{
+    assert(section->n_changes < section->batch * SECTION_CHANGES_PER_OP);
+    *ret = (struct change){
+        .before = after - delta,
+        .after = after,
+        .version = version,
+        .fence = row->hold ? (int64_t)row->hold->fence : 0,
+    };
+    section->changes[section->n_changes++] =
+        (struct section_change){.op = op, .row = row, .delta = delta, .change = *ret};
+}
+
+bool section_change_item(struct section *section, struct op *op, db_item *item, int64_t delta,
+                         struct change *ret)
+{
+    struct section_row *row = row_of(section, item);
+    if (row->guard->kind == GUARD_ATOMIC) {
+        db_status status = db_tx_add_item(section->tx, item, delta);
+        if (status != DB_OK)
+            return refused(section, status);
+    } else {
+        bool overflow = __builtin_add_overflow(item->stock, delta, &item->stock);
+        assert(!overflow && item->stock >= 0);
+        item->version++;
+        row->changed = true;
+    }
+    note_change(section, op, row, delta, item->stock, item->version, ret);
+    return true;
+}
+
+bool section_change_account(struct section *section, struct op *op, db_account *account,
+                            int64_t delta, struct change *ret)
+{
+    struct section_row *row = row_of(section, account);
+    if (row->guard->kind == GUARD_ATOMIC) {
+        db_status status = db_tx_add_account(section->tx, account, delta);
+        if (status != DB_OK)
+            return refused(section, status);
+    } else {
+        bool overflow = __builtin_add_overflow(account->balance, delta, &account->balance);
+        assert(!overflow && account->balance >= 0);
+        account->version++;
+        row->changed = true;
+    }
+    note_change(section, op, row, delta, account->balance, account->version, ret);
+    return true;
+}
+
+bool section_move_order(struct section *section, db_order *order, db_order_state state)
+{
+    struct section_row *row = row_of(section, order);
+    assert(order->state == DB_RESERVED && state != DB_RESERVED);
+    if (row->guard->kind == GUARD_ATOMIC) {
+        db_status status = db_tx_move_order(section->tx, order, DB_RESERVED, state);
+        return status == DB_OK || refused(section, status);
+    }
+    order->state = state;
+    order->version++;
+    row->changed = true;
+    return true;
+}
+
+bool section_insist(struct section *section, bool done)
+{
+    if (!done && section->status == DB_OK)
+        section->status = DB_CONFLICT;
+    return done;
+}
+
+void section_insert_order(struct section *section, const db_order *order)
+{
+    assert(section->n_orders < section->batch);
+    section->orders[section->n_orders++] = *order;
+}
+
+/* -- for answers ------------------------------------------------------------------------------ */
+
+const char *section_guard_of(const struct section *section, const db_item *item)
+{
+    const struct guard *guard = guard_find(section->guards, item->guard);
+    assert(guard);
+    return guard->info->name;
+}
+
+const char *section_instance(const struct section *section)
+{
+    return section->config->instance;
+}

@@ -1,0 +1,297 @@
+/* The machinery of a section: load, decide, commit. */
+#include "point.h"
+#include "section.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static db_status load(struct section *section);
+static void decide(struct section *section);
+static bool has_something_to_write(const struct section *section);
+static db_status write_section(db_tx *tx, void *arg);
+
+/* Some row is read inside the transaction, and so the decision is made there. */
+static bool decides_inside(const struct section *section)
+{
+    for (size_t i = 0; i < section->n_rows; i++) {
+        if (guard_reads_in_transaction(section->rows[i].guard))
+            return true;
+    }
+    return false;
+}
+
+db_status section_run(struct section *section)
+{
+    bool inside = decides_inside(section);
+    section->guard_changed = false;
+    section->lost = NULL;
+    section->refused = NULL;
+    section->message[0] = '\0';
+    section->status = load(section);
+    if (section->status == DB_OK && !inside)
+        decide(section);
+    db_reader_end(section->reader);
+    if (section->status != DB_OK || (!inside && !has_something_to_write(section)))
+        return section->status;
+
+    db_error error = {.message = ""};
+    db_status status = db_run(section->db, write_section, section, &error);
+    if (status != DB_OK)
+        snprintf(section->message, sizeof section->message, "%s", error.message);
+    return status;
+}
+
+/* -- reading ---------------------------------------------------------------------------------- */
+
+static db_status read_value(struct section *section, struct section_row *row)
+{
+    db_reader *reader = section->reader;
+    db_tx *tx = guard_reads_in_transaction(row->guard) ? section->tx : NULL;
+    bool for_update = row->guard->kind == GUARD_ROW;
+    switch (row->kind) {
+    case ROW_ITEM:
+        return tx ? db_tx_read_item(tx, row->id, for_update, &row->read.item)
+                  : db_read_item(reader, row->id, &row->read.item);
+    case ROW_ACCOUNT:
+        return tx ? db_tx_read_account(tx, row->id, for_update, &row->read.account)
+                  : db_read_account(reader, row->id, &row->read.account);
+    case ROW_ORDER:
+        break;
+    }
+    return tx ? db_tx_read_order(tx, row->id, for_update, &row->read.order)
+              : db_read_order(reader, row->id, &row->read.order);
+}
+
+/* An order's guard is its item's, and whoever changes that also ends the item's epoch. */
+static bool guard_changed(const struct section *section, const struct section_row *row)
+{
+    if (row->kind == ROW_ORDER)
+        return false;
+    const char *name = row->kind == ROW_ITEM ? row->read.item.guard : row->read.account.guard;
+    return guard_find(section->guards, name) != row->guard;
+}
+
+db_status section_read_row(struct section *section, struct section_row *row)
+{
+    db_status status = read_value(section, row);
+    row->now = row->read;
+    row->loaded = true;
+    if (status == DB_OK && guard_changed(section, row)) {
+        section->guard_changed = true;
+        return DB_CONFLICT;
+    }
+    return status;
+}
+
+static db_status load(struct section *section)
+{
+    db_status status = db_reader_begin(section->reader);
+    for (size_t i = 0; i < section->n_rows && status == DB_OK; i++) {
+        struct section_row *row = &section->rows[i];
+        row->loaded = false;
+        if (guard_reads_in_transaction(row->guard))
+            continue;
+        row->status = section_read_row(section, row);
+        if (row->status != DB_NOT_FOUND)
+            status = row->status;
+    }
+    return status;
+}
+
+/* -- deciding --------------------------------------------------------------------------------- */
+
+/* The store may run an undone transaction again: each run starts from what was read. */
+static void restart(struct section *section)
+{
+    section->n_changes = section->n_orders = 0;
+    section->status = DB_OK;
+    section->guard_changed = false;
+    for (size_t i = 0; i < section->n_rows; i++) {
+        struct section_row *row = &section->rows[i];
+        row->changed = false;
+        if (guard_reads_in_transaction(row->guard))
+            row->loaded = false;
+        else
+            row->now = row->read;
+    }
+}
+
+static void decide(struct section *section)
+{
+    restart(section);
+    op_pass_all(section->ops, section->n_ops, OP_READ);
+    for (size_t i = 0; i < section->n_ops && section->status == DB_OK; i++)
+        section->operation->decide(section, section->ops[i]);
+    if (section->status == DB_OK)
+        op_pass_all(section->ops, section->n_ops, OP_DECIDED);
+}
+
+static bool is_stored(const struct op *op)
+{
+    return op->answer.decided && op->key[0] != '\0';
+}
+
+static bool has_something_to_write(const struct section *section)
+{
+    bool something = section->n_changes > 0 || section->n_orders > 0;
+    for (size_t i = 0; i < section->n_rows && !something; i++)
+        something = section->rows[i].changed;
+    for (size_t i = 0; i < section->n_ops && !something; i++)
+        something = is_stored(section->ops[i]);
+    return something;
+}
+
+/* -- writing ---------------------------------------------------------------------------------- */
+
+/* First, since it can refuse everything. */
+static db_status write_answers(struct section *section, db_tx *tx, int64_t at_us)
+{
+    for (size_t i = 0; i < section->n_ops; i++) {
+        const struct op *op = section->ops[i];
+        if (!is_stored(op))
+            continue;
+        db_answer row = {.http_status = op->answer.status, .at_us = at_us};
+        snprintf(row.key, sizeof row.key, "%s", op->key);
+        snprintf(row.request, sizeof row.request, "%s", op->request);
+        snprintf(row.body, sizeof row.body, "%s", op->answer.body);
+        db_status status = db_tx_insert_answer(tx, &row);
+        if (status == DB_DUPLICATE)
+            section->duplicate = i;
+        if (status != DB_OK)
+            return status;
+    }
+    return DB_OK;
+}
+
+static db_status write_row(const struct section *section, db_tx *tx, const struct section_row *row)
+{
+    bool versioned = row->guard->kind == GUARD_VERSION;
+    int64_t fence = row->hold && section->config->fence ? (int64_t)row->hold->fence : 0;
+    db_put put = {.expected_version = -1};
+    switch (row->kind) {
+    case ROW_ITEM:
+        put.fence = row->read.item.fence ? fence : 0;
+        if (versioned)
+            put.expected_version = row->read.item.version;
+        return db_tx_put_item(tx, &row->now.item, &put);
+    case ROW_ACCOUNT:
+        put.fence = row->read.account.fence ? fence : 0;
+        if (versioned)
+            put.expected_version = row->read.account.version;
+        return db_tx_put_account(tx, &row->now.account, &put);
+    case ROW_ORDER:
+        break;
+    }
+    if (versioned)
+        put.expected_version = row->read.order.version;
+    return db_tx_put_order(tx, &row->now.order, &put);
+}
+
+static db_status write_rows(struct section *section, db_tx *tx)
+{
+    for (size_t i = 0; i < section->n_rows; i++) {
+        const struct section_row *row = &section->rows[i];
+        db_status status = row->changed ? write_row(section, tx, row) : DB_OK;
+        if (status != DB_OK) {
+            section->refused = row;
+            return status;
+        }
+    }
+    return DB_OK;
+}
+
+static db_status write_ledger(const struct section *section, db_tx *tx, int64_t at_us)
+{
+    for (size_t i = 0; i < section->n_changes; i++) {
+        const struct section_change *change = &section->changes[i];
+        const struct section_row *row = change->row;
+        db_ledger_row ledger = {
+            .delta = change->delta,
+            .before = change->change.before,
+            .after = change->change.after,
+            .version_before = change->change.version - 1,
+            .fence = change->change.fence,
+            .epoch = row->kind == ROW_ITEM ? row->now.item.epoch : row->now.account.epoch,
+            .at_us = at_us,
+        };
+        snprintf(ledger.resource, sizeof ledger.resource, "%s", row->resource);
+        if (change->op->key[0] != '\0')
+            snprintf(ledger.txn_id, sizeof ledger.txn_id, "%s", change->op->key);
+        else /* a task's: "close:ORDER" */
+            snprintf(ledger.txn_id, sizeof ledger.txn_id, "%s:%s", section->operation->name,
+                     change->op->id);
+        snprintf(ledger.guard, sizeof ledger.guard, "%s", row->guard->info->name);
+        snprintf(ledger.instance, sizeof ledger.instance, "%s", section->config->instance);
+        db_status status = db_tx_append_ledger(tx, &ledger);
+        if (status != DB_OK)
+            return status;
+    }
+    return DB_OK;
+}
+
+static db_status write_all(struct section *section, db_tx *tx)
+{
+    int64_t at_us = wall_us();
+    db_status status = write_answers(section, tx, at_us);
+    if (status == DB_OK)
+        status = write_rows(section, tx);
+    for (size_t i = 0; i < section->n_orders && status == DB_OK; i++)
+        status = db_tx_insert_order(tx, &section->orders[i]);
+    return status == DB_OK ? write_ledger(section, tx, at_us) : status;
+}
+
+static db_status write_section(db_tx *tx, void *arg)
+{
+    struct section *section = arg;
+    section->tx = tx;
+    if (decides_inside(section))
+        decide(section);
+    /* As late as this side can know: a lock lost by now means that nothing is written. */
+    section->lost = lock_set_lost(&section->locks);
+    if (section->status == DB_OK)
+        section->status = section->lost ? DB_CONFLICT : write_all(section, tx);
+    section->tx = NULL;
+    return section->status;
+}
+
+/* -- life ------------------------------------------------------------------------------------- */
+
+int section_init(struct section *section, const struct config *config, struct guards *guards,
+                 db *store, size_t batch)
+{
+    *section = (struct section){.config = config, .guards = guards, .db = store, .batch = batch};
+    section->changes = calloc(batch * SECTION_CHANGES_PER_OP, sizeof *section->changes);
+    section->orders = calloc(batch, sizeof *section->orders);
+    if (section->changes && section->orders)
+        return 0;
+    section_free(section);
+    return -1;
+}
+
+void section_free(struct section *section)
+{
+    free(section->changes);
+    free(section->orders);
+    db_reader_close(section->reader);
+    section->changes = NULL;
+    section->orders = NULL;
+    section->reader = NULL;
+}
+
+db_reader *section_reader(struct section *section)
+{
+    db_error error = {.message = ""};
+    if (!section->reader) {
+        section->status = db_reader_open(section->db, &section->reader, &error);
+        if (section->status != DB_OK)
+            snprintf(section->message, sizeof section->message, "%s", error.message);
+    }
+    return section->reader;
+}
+
+void section_clear(struct section *section)
+{
+    section->n_rows = 0;
+    lock_set_clear(&section->locks);
+}
