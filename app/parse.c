@@ -169,7 +169,7 @@ bool parse_body(const struct route *route, const char *body, size_t length, stru
 bool parse_audit_query(const char *query, struct op *op)
 {
     static const char name[] = "resource=";
-    op->id[0] = '\0';
+    op->resource[0] = '\0';
     if (query == NULL || query[0] == '\0')
         return true;
     if (strncmp(query, name, sizeof(name) - 1) != 0) {
@@ -178,14 +178,13 @@ bool parse_audit_query(const char *query, struct op *op)
         return false;
     }
     const char *value = query + sizeof(name) - 1;
-    char resource[DB_RESOURCE_MAX + 1];
-    int length = percent_decode(value, strlen(value), resource, sizeof(resource));
-    const char *id = strchr(resource, ':');
-    if (length < 0 || id == NULL || !is_id(id + 1, DB_ID_MAX) ||
+    char *const resource = op->resource;
+    int length = percent_decode(value, strlen(value), resource, sizeof(op->resource));
+    const char *id = length < 0 ? NULL : strchr(resource, ':');
+    if (id == NULL || !is_id(id + 1, DB_ID_MAX) ||
         (strncmp(resource, "item:", 5) != 0 && strncmp(resource, "account:", 8) != 0)) {
         op_problem(op, PROBLEM_BAD_REQUEST, "resource must be item:ID or account:ID");
         return false;
     }
-    memcpy(op->id, resource, (size_t)length + 1);
     return true;
 }

@@ -11,7 +11,7 @@
  */
 bool parse_body(const struct route *route, const char *body, size_t length, struct op *op);
 
-/* Reads the query of GET /v1/audit ("resource=item:1" or nothing) into op->id. */
+/* Reads the query of GET /v1/audit ("resource=item:1" or nothing) into op->resource. */
 bool parse_audit_query(const char *query, struct op *op);
 
 #endif

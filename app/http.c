@@ -1,0 +1,231 @@
+/*
+ * The daemon and the one thread that drives it.
+ *
+ * libmicrohttpd's own epoll thread stalls when a multiple of 128 connections is busy, so the loop
+ * is ours: wait on its epoll descriptor and on the workers' eventfd, resume what the workers have
+ * finished, let it run, end what is overdue.
+ */
+#include "http_internal.h"
+#include "listen.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    CONN_MEMORY = 32768, /* libmicrohttpd's buffer of a connection */
+    FILES_SPARE = 128    /* descriptors for everything but client connections */
+};
+
+const struct http_limits http_limits_default = {
+    .read_ms = 10000, .idle_ms = 60000, .send_ms = 30000, .grace_ms = 500};
+
+int64_t http_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void begin_drain(struct http *http)
+{
+    http->draining = true;
+    MHD_socket fd = MHD_quiesce_daemon(http->daemon);
+    if (fd != MHD_INVALID_SOCKET)
+        close(fd);
+    http->listen_fd = -1;
+    conn_end_unused(http);
+    pthread_mutex_lock(&http->gone_mutex); /* there may be no connection to announce the end */
+    pthread_cond_broadcast(&http->gone_cond);
+    pthread_mutex_unlock(&http->gone_mutex);
+}
+
+static void take_done(struct http *http)
+{
+    for (struct op *op = http_done_take(&http->done), *next; op != NULL; op = next) {
+        next = op->next;
+        request_done(http, op);
+    }
+}
+
+static int timeout_ms(struct http *http, int64_t due_us, int64_t now_us)
+{
+    MHD_UNSIGNED_LONG_LONG mhd_ms;
+    if (MHD_get_timeout(http->daemon, &mhd_ms) == MHD_YES && mhd_ms == 0)
+        return 0;
+    enum { LONGEST_MS = 60000 };
+    const int64_t ms = (due_us - now_us + 999) / 1000;
+    return ms > LONGEST_MS ? LONGEST_MS : ms < 0 ? 0 : (int)ms;
+}
+
+static void *loop(void *context)
+{
+    struct http *http = context;
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    assert(info != NULL && info->epoll_fd >= 0);
+    struct pollfd waits[] = {{.fd = info->epoll_fd, .events = POLLIN},
+                             {.fd = http->done.wake_fd, .events = POLLIN}};
+    MHD_run(http->daemon); /* the listening socket enters the epoll set here */
+    while (!atomic_load(&http->stop_wanted)) {
+        const int64_t now_us = http_now_us();
+        const int64_t due_us = conn_expire(http, now_us);
+        int ready = poll(waits, 2, timeout_ms(http, due_us, now_us));
+        assert(ready >= 0 || errno == EINTR);
+        if (ready > 0 && waits[1].revents != 0)
+            http_done_woken(&http->done);
+        take_done(http);
+        if (!http->draining && atomic_load(&http->drain_wanted))
+            begin_drain(http);
+        MHD_run(http->daemon);
+    }
+    while (http->phases[PHASE_SERVICE].first != NULL)
+        request_give_up(http, http->phases[PHASE_SERVICE].first);
+    MHD_run(http->daemon); /* resumes them and sends what the sockets take */
+    return NULL;
+}
+
+/* Enough descriptors for the connections asked for, or a message. */
+static int raise_file_limit(int64_t connections)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 0;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        getrlimit(RLIMIT_NOFILE, &limit);
+    const uint64_t needed = (uint64_t)connections + FILES_SPARE;
+    if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < needed) {
+        fprintf(stderr,
+                "seckilld: %lld connections need %llu open files, the limit is %llu: lower "
+                "--connections or raise it (ulimit -Hn)\n",
+                (long long)connections, (unsigned long long)needed,
+                (unsigned long long)limit.rlim_cur);
+        return -1;
+    }
+    return 0;
+}
+
+static int listen_socket(struct http *http)
+{
+    struct listen_address address;
+    char message[LISTEN_MESSAGE_MAX];
+    int port;
+    if (listen_parse(http->config->listen, &address, message, sizeof(message)) != 0 ||
+        (http->listen_fd = listen_open(&address, &port, message, sizeof(message))) < 0) {
+        fprintf(stderr, "seckilld: %s\n", message);
+        return -1;
+    }
+    const bool v6 = strchr(address.host, ':') != NULL;
+    snprintf(http->url, sizeof(http->url), "http://%s%s%s:%d", v6 ? "[" : "", address.host,
+             v6 ? "]" : "", port);
+    return 0;
+}
+
+static int start_daemon(struct http *http)
+{
+    http->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, request_step,
+        http, MHD_OPTION_EXTERNAL_LOGGER, http_log, http, MHD_OPTION_LISTEN_SOCKET, http->listen_fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)http->config->connections,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
+        MHD_OPTION_NOTIFY_CONNECTION, conn_opened_or_closed, http, MHD_OPTION_NOTIFY_COMPLETED,
+        request_end, http, MHD_OPTION_URI_LOG_CALLBACK, request_begin, http, MHD_OPTION_END);
+    if (http->daemon != NULL)
+        return 0;
+    fprintf(stderr, "seckilld: cannot start the HTTP server on %s\n", http->url);
+    return -1;
+}
+
+int http_start(const struct config *config, struct service *service,
+               const struct http_limits *limits, struct http **ret)
+{
+    struct http *http = calloc(1, sizeof(*http));
+    if (http == NULL) {
+        fputs("seckilld: out of memory\n", stderr);
+        return -1;
+    }
+    http->config = config;
+    http->service = service;
+    http->limits = limits != NULL ? *limits : http_limits_default;
+    http->listen_fd = http->done.wake_fd = -1;
+    pthread_mutex_init(&http->gone_mutex, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&http->gone_cond, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+
+    if (raise_file_limit(config->connections) != 0)
+        goto failed;
+    if (http_done_open(&http->done) != 0 ||
+        getrandom(&http->id_state, sizeof(http->id_state), 0) != sizeof(http->id_state)) {
+        fprintf(stderr, "seckilld: cannot prepare the HTTP side: %s\n", strerror(errno));
+        goto failed;
+    }
+    if (listen_socket(http) != 0 || start_daemon(http) != 0)
+        goto failed;
+    errno = pthread_create(&http->thread, NULL, loop, http);
+    if (errno == 0) {
+        pthread_setname_np(http->thread, "http");
+        *ret = http;
+        return 0;
+    }
+    fprintf(stderr, "seckilld: cannot start the HTTP thread: %s\n", strerror(errno));
+
+failed:
+    if (http->daemon != NULL)
+        MHD_stop_daemon(http->daemon); /* closes the listening socket */
+    else if (http->listen_fd >= 0)
+        close(http->listen_fd);
+    http_free(http);
+    return -1;
+}
+
+const char *http_url(const struct http *http)
+{
+    return http->url;
+}
+
+void http_drain(struct http *http)
+{
+    atomic_store(&http->drain_wanted, true);
+    http_done_wake(&http->done);
+}
+
+bool http_drained(struct http *http, int64_t wait_ms)
+{
+    const int64_t until_us = http_now_us() + wait_ms * 1000;
+    const struct timespec until = {.tv_sec = until_us / 1000000,
+                                   .tv_nsec = until_us % 1000000 * 1000};
+    pthread_mutex_lock(&http->gone_mutex);
+    int code = 0;
+    while (atomic_load(&http->open_conns) > 0 && code != ETIMEDOUT)
+        code = pthread_cond_timedwait(&http->gone_cond, &http->gone_mutex, &until);
+    pthread_mutex_unlock(&http->gone_mutex);
+    return atomic_load(&http->open_conns) == 0;
+}
+
+void http_stop(struct http *http)
+{
+    atomic_store(&http->stop_wanted, true);
+    http_done_wake(&http->done);
+    pthread_join(http->thread, NULL);
+    MHD_stop_daemon(http->daemon);
+}
+
+void http_free(struct http *http)
+{
+    take_done(http); /* finished after the loop's end: nobody waits for them */
+    pool_free(http);
+    http_done_close(&http->done);
+    pthread_cond_destroy(&http->gone_cond);
+    pthread_mutex_destroy(&http->gone_mutex);
+    free(http);
+}

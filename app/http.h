@@ -1,0 +1,50 @@
+/*
+ * The HTTP side: one thread that drives libmicrohttpd, turns requests into operations, hands them
+ * to the service, and sends the answers back.
+ */
+#ifndef HTTP_H
+#define HTTP_H
+
+#include "service.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    HTTP_BODY_MAX = 16384, /* bytes of a request body; beyond: 413 */
+    HTTP_HEAD_MAX = 8192,  /* bytes of request line and headers; beyond: 431 */
+    HTTP_URL_MAX = 300
+};
+
+/* How long a connection may take for what. Each is absolute: no activity extends it. */
+struct http_limits {
+    int64_t read_ms;  /* accept (or, on a kept connection, request line) to whole request: 408 */
+    int64_t idle_ms;  /* between two requests on a kept connection */
+    int64_t send_ms;  /* answer queued to answer sent */
+    int64_t grace_ms; /* beyond an operation's deadline, until we answer 503 in its place */
+};
+extern const struct http_limits http_limits_default; /* 10 s, 60 s, 30 s, 500 ms */
+
+struct http;
+
+/* Listens and starts the loop thread. config and service are borrowed until http_free(). limits
+ * NULL: the default. Returns 0, or -1 after printing why to stderr. */
+int http_start(const struct config *config, struct service *service,
+               const struct http_limits *limits, struct http **ret);
+
+const char *http_url(const struct http *http); /* "http://127.0.0.1:8080" */
+
+/* Begins the end: /readyz answers 503, nothing more is accepted, connections without a request are
+ * closed, the others after their answer. Any thread; returns at once. */
+void http_drain(struct http *http);
+
+/* After http_drain(): true when every connection is gone, false after timeout_ms. */
+bool http_drained(struct http *http, int64_t timeout_ms);
+
+/* Ends the loop thread and every connection; operations not done are answered 503 first. */
+void http_stop(struct http *http);
+
+/* Frees. Only after http_stop(), and when the service will call done() no more. */
+void http_free(struct http *http);
+
+#endif

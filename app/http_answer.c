@@ -1,0 +1,178 @@
+/* From op->answer to bytes. */
+#include "http_internal.h"
+#include "openapi.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static const char plain_type[] = "application/json";
+static const char problem_type[] = "application/problem+json";
+
+/* splitmix64, Sebastiano Vigna: distinct for 2^64 steps, and that is all an id needs. */
+static uint64_t next_id(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+void answer_request_id(struct http *http, struct op *op, const struct http_value *sent)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+    if (sent != NULL && sent->count == 1 && sent->length >= 1 &&
+        sent->length < sizeof(op->request_id) && strspn(sent->text, allowed) >= sent->length) {
+        memcpy(op->request_id, sent->text, sent->length);
+        op->request_id[sent->length] = '\0';
+        return;
+    }
+    static const char digits[] = "0123456789abcdef";
+    uint64_t id = next_id(&http->id_state);
+    for (int i = 0; i < 16; i++, id >>= 4)
+        op->request_id[i] = digits[id & 15];
+    op->request_id[16] = '\0';
+}
+
+static void metrics_text(struct http *http, struct op *op)
+{
+    size_t size;
+    FILE *out = open_memstream(&op->answer.long_body, &size);
+    if (out == NULL) {
+        op_problem(op, PROBLEM_OVERLOADED, "out of memory");
+        return;
+    }
+    const struct http_gauges gauges = {.connections_open = atomic_load(&http->open_conns),
+                                       .in_flight = http->in_flight};
+    http_metrics_write(&http->metrics, &gauges, out);
+    service_metrics(http->service, out);
+    if (fclose(out) == 0)
+        op->answer.status = MHD_HTTP_OK;
+    else
+        op_problem(op, PROBLEM_OVERLOADED, "out of memory");
+}
+
+void answer_local(struct http *http, struct request *request)
+{
+    struct op *op = &request->call->op;
+    switch (request->match.route->action) {
+    case ROUTE_LIVE:
+        snprintf(op->answer.body, sizeof(op->answer.body), "{\"status\":\"ok\"}");
+        op->answer.status = MHD_HTTP_OK;
+        return;
+    case ROUTE_METRICS:
+        metrics_text(http, op);
+        if (op->answer.status == MHD_HTTP_OK)
+            request->type = "text/plain; version=0.0.4; charset=utf-8";
+        return;
+    case ROUTE_OPENAPI:
+        request->text = openapi_json;
+        request->text_bytes = openapi_json_bytes;
+        op->answer.status = MHD_HTTP_OK;
+        return;
+    case ROUTE_OPERATION:
+        break;
+    }
+}
+
+/* "/v1/orders/ID" of a created order, from the service's own document. */
+static bool location(const struct op *op, char *ret, size_t size)
+{
+    if (op->kind != OP_PLACE_ORDER || op->answer.status != MHD_HTTP_CREATED)
+        return false;
+    json_t *document = json_loads(op->answer.body, 0, NULL);
+    const char *id = json_string_value(json_object_get(document, "order_id"));
+    int n = id != NULL ? snprintf(ret, size, "/v1/orders/%s", id) : -1;
+    json_decref(document);
+    return n > 0 && (size_t)n < size;
+}
+
+static bool add_headers(const struct http *http, const struct request *request,
+                        struct MHD_Response *response)
+{
+    const struct op *op = &request->call->op;
+    const struct answer *answer = &op->answer;
+    const char *type = request->type;
+    if (type == NULL)
+        type = answer->status >= MHD_HTTP_BAD_REQUEST ? problem_type : plain_type;
+    bool good = MHD_add_response_header(response, "Content-Type", type) == MHD_YES &&
+                MHD_add_response_header(response, "Cache-Control", "no-store") == MHD_YES &&
+                MHD_add_response_header(response, "X-Request-Id", op->request_id) == MHD_YES;
+    const int retry_s = problem_info(answer->problem)->retry_s;
+    char text[128];
+    if (retry_s > 0) {
+        snprintf(text, sizeof(text), "%d", retry_s);
+        good = good && MHD_add_response_header(response, "Retry-After", text) == MHD_YES;
+    }
+    if (answer->replayed)
+        good = good && MHD_add_response_header(response, "Idempotent-Replayed", "true") == MHD_YES;
+    if (answer->problem == PROBLEM_METHOD)
+        good = good && MHD_add_response_header(response, "Allow", request->match.allow) == MHD_YES;
+    if (location(op, text, sizeof(text)))
+        good = good && MHD_add_response_header(response, "Location", text) == MHD_YES;
+    if (request->close || http->draining)
+        good = good && MHD_add_response_header(response, "Connection", "close") == MHD_YES;
+    return good;
+}
+
+enum MHD_Result answer_send(struct http *http, struct request *request)
+{
+    if (request->call == NULL)
+        return MHD_NO; /* no memory for an answer: close */
+    struct op *op = &request->call->op;
+    const char *text = request->text;
+    size_t bytes = request->text_bytes;
+    if (text == NULL) {
+        text = op->answer.long_body != NULL ? op->answer.long_body : op->answer.body;
+        bytes = strlen(text);
+    }
+    /* the text lives as long as the request, which outlives the response */
+    union {
+        const char *text;
+        void *buffer;
+    } borrowed = {.text = text};
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(bytes, borrowed.buffer, MHD_RESPMEM_PERSISTENT);
+    if (response == NULL)
+        return MHD_NO;
+    enum MHD_Result result = MHD_NO;
+    if (add_headers(http, request, response)) {
+        request->stage = STAGE_SENT;
+        conn_phase(http, request->conn, PHASE_SENDING, http_now_us());
+        http->metrics.sent_bytes += bytes;
+        result = MHD_queue_response(request->conn->mhd, (unsigned)op->answer.status, response);
+    }
+    MHD_destroy_response(response);
+    return result;
+}
+
+void answer_too_late(struct http *http, struct conn *conn)
+{
+    struct call *call = call_get(http);
+    if (call == NULL)
+        return;
+    struct op *op = &call->op;
+    if (conn->request != NULL && conn->request->call->op.request_id[0] != '\0')
+        strcpy(op->request_id, conn->request->call->op.request_id);
+    else
+        answer_request_id(http, op, NULL);
+    op_problem(op, PROBLEM_REQUEST_TIMEOUT, "the request was not complete after %" PRId64 " ms",
+               http->limits.read_ms);
+    char text[sizeof(op->answer.body) + 512];
+    int n = snprintf(text, sizeof(text),
+                     "HTTP/1.1 408 Request Timeout\r\nContent-Type: %s\r\n"
+                     "Cache-Control: no-store\r\nX-Request-Id: %s\r\nConnection: close\r\n"
+                     "Content-Length: %zu\r\n\r\n%s",
+                     problem_type, op->request_id, strlen(op->answer.body), op->answer.body);
+    if (n > 0 && (size_t)n < sizeof(text)) {
+        ssize_t sent = send(conn->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void)sent; /* a courtesy: the connection ends either way */
+    }
+    http_metrics_count(&http->metrics, conn->request != NULL ? conn->request->match.route : NULL,
+                       MHD_HTTP_REQUEST_TIMEOUT, http->limits.read_ms * 1000);
+    call_put(http, call);
+}

@@ -1,0 +1,127 @@
+/*
+ * Connections and their deadlines. All connections of a phase have the same allowance, so each
+ * phase's list is in order of its deadlines and only the first of each need be looked at.
+ */
+#include "http_internal.h"
+
+#include <assert.h>
+#include <sys/socket.h>
+
+static int64_t allowance_us(const struct http *http, enum phase phase)
+{
+    switch (phase) {
+    case PHASE_IDLE:
+        return http->limits.idle_ms * 1000;
+    case PHASE_READING:
+        return http->limits.read_ms * 1000;
+    case PHASE_SERVICE:
+        return (http->config->wait_ms + http->limits.grace_ms) * 1000;
+    case PHASE_SENDING:
+        return http->limits.send_ms * 1000;
+    case PHASE_ENDING:
+    case PHASE_COUNT:
+        break;
+    }
+    return INT64_MAX / 2; /* shut down already: nothing more to be done about it */
+}
+
+static void list_append(struct conn_list *list, struct conn *conn)
+{
+    conn->prev = list->last;
+    conn->next = NULL;
+    *(list->last != NULL ? &list->last->next : &list->first) = conn;
+    list->last = conn;
+}
+
+static void list_remove(struct conn_list *list, struct conn *conn)
+{
+    *(conn->prev != NULL ? &conn->prev->next : &list->first) = conn->next;
+    *(conn->next != NULL ? &conn->next->prev : &list->last) = conn->prev;
+}
+
+void conn_phase(struct http *http, struct conn *conn, enum phase phase, int64_t now_us)
+{
+    list_remove(&http->phases[conn->phase], conn);
+    conn->phase = phase;
+    conn->due_us = now_us + allowance_us(http, phase);
+    list_append(&http->phases[phase], conn);
+}
+
+static void opened(struct http *http, struct MHD_Connection *mhd, void **ret)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct conn *conn = info != NULL ? conn_get(http) : NULL;
+    *ret = conn;
+    if (conn == NULL)
+        return; /* request_begin() refuses it */
+    *conn = (struct conn){.mhd = mhd, .fd = info->connect_fd, .phase = PHASE_READING};
+    conn->due_us = http_now_us() + allowance_us(http, PHASE_READING);
+    list_append(&http->phases[PHASE_READING], conn);
+    http->metrics.connections++;
+    atomic_fetch_add(&http->open_conns, 1);
+}
+
+static void closed(struct http *http, struct conn *conn)
+{
+    assert(conn->request == NULL);
+    list_remove(&http->phases[conn->phase], conn);
+    conn_put(http, conn);
+    if (atomic_fetch_sub(&http->open_conns, 1) == 1 && http->draining) {
+        pthread_mutex_lock(&http->gone_mutex);
+        pthread_cond_broadcast(&http->gone_cond);
+        pthread_mutex_unlock(&http->gone_mutex);
+    }
+}
+
+void conn_opened_or_closed(void *http, struct MHD_Connection *mhd, void **conn,
+                           enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        opened(http, mhd, conn);
+    else if (*conn != NULL)
+        closed(http, *conn);
+}
+
+void conn_shutdown(struct http *http, struct conn *conn)
+{
+    shutdown(conn->fd, SHUT_RDWR); /* libmicrohttpd sees the end, and closes */
+    conn_phase(http, conn, PHASE_ENDING, http_now_us());
+}
+
+static void end_late(struct http *http, struct conn *conn)
+{
+    if (conn->phase == PHASE_SERVICE) {
+        request_give_up(http, conn);
+        return;
+    }
+    http->metrics.timed_out++;
+    if (conn->phase == PHASE_READING)
+        answer_too_late(http, conn);
+    conn_shutdown(http, conn);
+}
+
+int64_t conn_expire(struct http *http, int64_t now_us)
+{
+    int64_t next_us = INT64_MAX;
+    for (int phase = 0; phase < PHASE_COUNT; phase++) {
+        struct conn *conn;
+        while ((conn = http->phases[phase].first) != NULL && conn->due_us <= now_us)
+            end_late(http, conn);
+        if (conn != NULL && conn->due_us < next_us)
+            next_us = conn->due_us;
+    }
+    return next_us;
+}
+
+void conn_end_unused(struct http *http)
+{
+    for (int phase = PHASE_IDLE; phase <= PHASE_READING; phase++) {
+        struct conn *next;
+        for (struct conn *conn = http->phases[phase].first; conn != NULL; conn = next) {
+            next = conn->next;
+            if (conn->request == NULL)
+                conn_shutdown(http, conn);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+/* What the files http_*.c share. Everything here belongs to the loop thread, except what is said
+ * to be shared. */
+#ifndef HTTP_INTERNAL_H
+#define HTTP_INTERNAL_H
+
+#include "http.h"
+#include "http_done.h"
+#include "http_framing.h"
+#include "http_metrics.h"
+#include "routes.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* What a connection is waiting for; each phase has its allowance in http_limits. */
+enum phase {
+    PHASE_IDLE,    /* the next request */
+    PHASE_READING, /* the rest of a request */
+    PHASE_SERVICE, /* the service's answer; the connection is suspended */
+    PHASE_SENDING, /* the client taking our answer */
+    PHASE_ENDING,  /* shut down; libmicrohttpd is about to close it */
+    PHASE_COUNT
+};
+
+struct conn {
+    struct conn *prev, *next; /* in the list of its phase, the longest waiting first */
+    struct MHD_Connection *mhd;
+    int fd;
+    enum phase phase;
+    int64_t due_us; /* end of the phase's allowance */
+    struct request *request;
+};
+
+struct conn_list {
+    struct conn *first, *last;
+};
+
+/* An operation and who waits for it. Given up: the service still has it, the request has another
+ * call by now. */
+struct call {
+    struct op op;            /* op.http: the struct http, for done() */
+    struct request *request; /* NULL: given up */
+};
+
+/* How far a request has come. */
+enum stage {
+    STAGE_HEAD,    /* request line read */
+    STAGE_BODY,    /* head good; the body is coming */
+    STAGE_SERVICE, /* submitted */
+    STAGE_ANSWER,  /* op->answer is to be sent */
+    STAGE_SENT     /* given to libmicrohttpd */
+};
+
+struct request {
+    struct request *next; /* free list */
+    struct conn *conn;
+    struct call *call; /* the service's in STAGE_SERVICE, else ours */
+    struct route_match match;
+    enum stage stage;
+    bool close;       /* the connection ends with this answer */
+    const char *text; /* answer's body; NULL: that of the operation */
+    size_t text_bytes;
+    const char *type;  /* Content-Type of the answer; NULL: by its status */
+    int64_t begun_us;  /* request line read */
+    const char *raw;   /* request line in libmicrohttpd's buffer, the target's first byte */
+    size_t raw_length; /* of the target, up to its first NUL */
+    size_t body_bytes; /* arrived, kept or not */
+    char *body;        /* kept for the next request, too */
+    size_t body_room;
+    char target[ROUTE_TARGET_MAX + 1];
+};
+
+struct http_log_ration {
+    int64_t second;
+    int lines;
+    uint64_t dropped;
+};
+
+struct http {
+    const struct config *config;
+    struct service *service;
+    struct http_limits limits;
+    struct MHD_Daemon *daemon;
+    int listen_fd; /* -1 once quiesced */
+    pthread_t thread;
+    char url[HTTP_URL_MAX];
+
+    struct conn_list phases[PHASE_COUNT];
+    struct conn *free_conns; /* linked by next */
+    struct request *free_requests;
+    struct op *free_calls; /* linked by op.next */
+    bool draining;
+    long in_flight;    /* operations with the service */
+    uint64_t id_state; /* of the made request ids */
+    struct http_metrics metrics;
+    struct http_log_ration log_ration;
+
+    /* shared */
+    struct http_done done;
+    atomic_bool drain_wanted, stop_wanted;
+    atomic_long open_conns;
+    pthread_mutex_t gone_mutex; /* for gone_cond: open_conns has become 0 while draining */
+    pthread_cond_t gone_cond;
+};
+
+int64_t http_now_us(void);
+
+/* -- http_conn.c: connections, their phases and deadlines -- */
+void conn_opened_or_closed(void *http, struct MHD_Connection *mhd, void **conn,
+                           enum MHD_ConnectionNotificationCode code);
+void conn_phase(struct http *http, struct conn *conn, enum phase phase, int64_t now_us);
+/* Ends what is overdue; returns when the next is due, INT64_MAX for never. */
+int64_t conn_expire(struct http *http, int64_t now_us);
+void conn_end_unused(struct http *http); /* those without a request */
+void conn_shutdown(struct http *http, struct conn *conn);
+
+/* -- http_request.c: one request from its first line to its last byte -- */
+void *request_begin(void *http, const char *target, struct MHD_Connection *mhd);
+enum MHD_Result request_step(void *http, struct MHD_Connection *mhd, const char *url,
+                             const char *method, const char *version, const char *data,
+                             size_t *data_bytes, void **request);
+void request_end(void *http, struct MHD_Connection *mhd, void **request,
+                 enum MHD_RequestTerminationCode why);
+void request_done(struct http *http, struct op *op);        /* taken from http->done */
+void request_give_up(struct http *http, struct conn *conn); /* answered 503 in the op's place */
+
+/* -- http_answer.c -- */
+enum MHD_Result answer_send(struct http *http, struct request *request);
+/* Writes 408 straight to the socket: libmicrohttpd takes no answer to a request half read. */
+void answer_too_late(struct http *http, struct conn *conn);
+void answer_local(struct http *http, struct request *request); /* /livez, /metrics, /openapi.json */
+void answer_request_id(struct http *http, struct op *op, const struct http_value *sent);
+
+/* -- http_pool.c: calls, requests, connections, kept for reuse; NULL without memory -- */
+struct call *call_get(struct http *http);
+void call_put(struct http *http, struct call *call);
+struct request *request_get(struct http *http);
+void request_put(struct http *http, struct request *request);
+struct conn *conn_get(struct http *http);
+void conn_put(struct http *http, struct conn *conn);
+void pool_free(struct http *http);
+
+/* -- http_log.c: libmicrohttpd's messages, a few per second -- */
+void http_log(void *http, const char *format, va_list args);
+
+#endif

@@ -1,0 +1,325 @@
+/* One request, from its first line to its last byte. */
+#include "http_internal.h"
+#include "parse.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    BODY_ROOM_MIN = 512,
+    DRAIN_MAX = 1 << 20 /* a refused body is read up to here, so that its answer arrives */
+};
+
+void *request_begin(void *context, const char *target, struct MHD_Connection *mhd)
+{
+    struct http *http = context;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct conn *conn = info != NULL ? info->socket_context : NULL;
+    struct request *request = conn != NULL ? request_get(http) : NULL;
+    if (request == NULL)
+        return NULL; /* request_step() closes the connection */
+    assert(conn->request == NULL);
+    conn->request = request;
+    request->conn = conn;
+    request->begun_us = http_now_us();
+    request->raw = target;
+    request->raw_length = strlen(target);
+    const size_t kept = request->raw_length <= ROUTE_TARGET_MAX ? request->raw_length : 0;
+    memcpy(request->target, target, kept);
+    request->target[kept] = '\0';
+    if (conn->phase == PHASE_IDLE)
+        conn_phase(http, conn, PHASE_READING, request->begun_us);
+    return request;
+}
+
+/* What framing_read() cannot know: libmicrohttpd has cut up the target since request_begin(). */
+static const char *check_request_line(const struct request *request, const char *method,
+                                      const char *version)
+{
+    if (request->raw != method + strlen(method) + 1 ||
+        version != request->raw + request->raw_length + 1)
+        return "malformed request line";
+    for (const char *c = request->target; *c != '\0'; c++)
+        if (*c <= ' ' || *c > '~')
+            return "malformed request target";
+    return NULL;
+}
+
+/* Takes the same time wherever the two differ. */
+static bool same_secret(const char *a, size_t length, const char *secret)
+{
+    const size_t secret_length = strlen(secret);
+    unsigned char differ = length != secret_length;
+    for (size_t i = 0; i < secret_length; i++)
+        differ |= (unsigned char)(secret[i] ^ (i < length ? a[i] : '\0'));
+    return differ == 0;
+}
+
+static bool is_admin(const struct config *config, const struct http_value *authorization)
+{
+    static const char scheme[] = "Bearer ";
+    if (config->admin_token[0] == '\0')
+        return true;
+    if (authorization->count == 0 || authorization->length < sizeof(scheme) - 1 ||
+        strncasecmp(authorization->text, scheme, sizeof(scheme) - 1) != 0)
+        return false;
+    return same_secret(authorization->text + sizeof(scheme) - 1,
+                       authorization->length - (sizeof(scheme) - 1), config->admin_token);
+}
+
+static void check_route(struct request *request, const char *method)
+{
+    struct op *op = &request->call->op;
+    switch (route_find(method, request->target, &request->match)) {
+    case ROUTE_FOUND:
+        return;
+    case ROUTE_UNKNOWN:
+        op_problem(op, PROBLEM_NOT_FOUND, "no such path; GET /openapi.json lists them");
+        return;
+    case ROUTE_WRONG_METHOD:
+        op_problem(op, PROBLEM_METHOD, "this path takes %s", request->match.allow);
+        return;
+    case ROUTE_BAD_PARAMETER:
+        op_problem(op, PROBLEM_BAD_REQUEST,
+                   request->match.route->parameter == ROUTE_KEY
+                       ? "the key in the path must be 1 to 255 printable ASCII characters"
+                       : "the id in the path must be 1 to 64 of [A-Za-z0-9_-]");
+        return;
+    }
+}
+
+/* Refuses what the head alone is enough to refuse, as a problem in op->answer. */
+static void check_head(const struct http *http, struct request *request,
+                       const struct http_head *head, const char *method)
+{
+    struct op *op = &request->call->op;
+    check_route(request, method);
+    if (op->answer.status != 0)
+        return;
+    const struct route *route = request->match.route;
+    const bool takes_body = strcmp(route->method, "GET") != 0;
+    if (route->admin && !is_admin(http->config, &head->authorization)) {
+        op_problem(op, PROBLEM_FORBIDDEN, "give the admin token: Authorization: Bearer TOKEN");
+    } else if (head->body_bytes > HTTP_BODY_MAX) {
+        op_problem(op, PROBLEM_TOO_LARGE, "the body may have %d bytes at most", HTTP_BODY_MAX);
+    } else if (takes_body && head->body_bytes != 0 && !framing_is_json(&head->content_type)) {
+        op_problem(op, PROBLEM_MEDIA_TYPE, "send the body as Content-Type: application/json");
+    } else if (route->canonical != NULL && head->idempotency_key.count == 0) {
+        op_problem(op, PROBLEM_KEY_REQUIRED,
+                   "send an Idempotency-Key header, a new one for each new intent");
+    } else if (route->canonical != NULL &&
+               framing_key(&head->idempotency_key, op->key, sizeof(op->key)) < 0) {
+        op_problem(op, PROBLEM_BAD_REQUEST,
+                   "Idempotency-Key must be 1 to %d printable ASCII characters, bare or a quoted "
+                   "string",
+                   DB_KEY_MAX);
+    }
+}
+
+static enum MHD_Result take_head(struct http *http, struct request *request, const char *method,
+                                 const char *version)
+{
+    struct op *op = &request->call->op;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->conn->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    struct http_head head = {0};
+    bool refused = true;
+    if (info == NULL || info->header_size > HTTP_HEAD_MAX ||
+        request->raw_length > ROUTE_TARGET_MAX) {
+        answer_request_id(http, op, NULL);
+        op_problem(op, PROBLEM_HEADERS_TOO_LARGE,
+                   "request line and headers may have %d bytes, the target %d", HTTP_HEAD_MAX,
+                   ROUTE_TARGET_MAX);
+    } else {
+        const char *wrong = check_request_line(request, method, version);
+        if (wrong == NULL)
+            wrong = framing_read(method, version, info->header_size, &head);
+        answer_request_id(http, op, wrong == NULL ? &head.request_id : NULL);
+        refused = wrong != NULL;
+        if (refused)
+            op_problem(op, PROBLEM_BAD_REQUEST, "%s", wrong);
+    }
+    if (refused) {
+        http->metrics.refused_heads++;
+        request->close = true;
+        return answer_send(http, request);
+    }
+
+    check_head(http, request, &head, method);
+    request->stage = STAGE_BODY;
+    const bool hopeless = head.expect.count > 0 || head.body_bytes > DRAIN_MAX;
+    if (op->answer.status != 0 && head.body_bytes != 0 && hopeless) {
+        request->close = true;
+        return answer_send(http, request);
+    }
+    return MHD_YES;
+}
+
+static bool keep_body(struct request *request, const char *data, size_t length)
+{
+    const size_t needed = request->body_bytes + length;
+    if (needed > request->body_room) {
+        size_t room = request->body_room > 0 ? request->body_room : BODY_ROOM_MIN;
+        while (room < needed)
+            room *= 2;
+        char *body = realloc(request->body, room);
+        if (body == NULL)
+            return false;
+        request->body = body;
+        request->body_room = room;
+    }
+    memcpy(request->body + request->body_bytes, data, length);
+    return true;
+}
+
+static enum MHD_Result take_body(struct http *http, struct request *request, const char *data,
+                                 size_t *length)
+{
+    struct op *op = &request->call->op;
+    if (op->answer.status == 0) {
+        if (request->body_bytes + *length > HTTP_BODY_MAX)
+            op_problem(op, PROBLEM_TOO_LARGE, "the body may have %d bytes at most", HTTP_BODY_MAX);
+        else if (!keep_body(request, data, *length))
+            op_problem(op, PROBLEM_OVERLOADED, "out of memory");
+    }
+    request->body_bytes += *length;
+    http->metrics.received_bytes += *length;
+    *length = 0;
+    return request->body_bytes <= DRAIN_MAX ? MHD_YES : MHD_NO;
+}
+
+/* Any worker's thread. */
+static void op_done(struct op *op)
+{
+    struct http *http = op->http;
+    http_done_push(&http->done, op);
+}
+
+/* Fills the question. False: op->answer has the problem. */
+static bool ask(const struct http *http, struct request *request)
+{
+    const struct route *route = request->match.route;
+    struct op *op = &request->call->op;
+    op->kind = route->kind;
+    if (route->parameter == ROUTE_ID)
+        strcpy(op->id, request->match.parameter);
+    else if (route->parameter == ROUTE_KEY)
+        strcpy(op->key, request->match.parameter);
+    if (op->kind == OP_READY && http->draining) {
+        op_problem(op, PROBLEM_DRAINING, "shutting down; use another instance");
+        return false;
+    }
+    if (op->kind == OP_AUDIT)
+        return parse_audit_query(request->match.query, op);
+    if (strcmp(route->method, "GET") == 0)
+        return true;
+    return parse_body(route, request->body, request->body_bytes, op);
+}
+
+static enum MHD_Result take_whole(struct http *http, struct request *request)
+{
+    struct call *call = request->call;
+    if (call->op.answer.status == 0 && request->match.route->action != ROUTE_OPERATION)
+        answer_local(http, request);
+    if (call->op.answer.status == 0 && ask(http, request)) {
+        const int64_t now_us = http_now_us();
+        call->op.deadline_us = now_us + http->config->wait_ms * 1000;
+        call->op.done = op_done;
+        call->request = request;
+        if (service_submit(http->service, &call->op)) {
+            request->stage = STAGE_SERVICE;
+            http->in_flight++;
+            conn_phase(http, request->conn, PHASE_SERVICE, now_us);
+            /* done() may have been called by now; only this thread resumes, and later */
+            MHD_suspend_connection(request->conn->mhd);
+            return MHD_YES;
+        }
+    }
+    return answer_send(http, request);
+}
+
+enum MHD_Result request_step(void *context, struct MHD_Connection *mhd, const char *url,
+                             const char *method, const char *version, const char *data,
+                             size_t *data_bytes, void **context_of_request)
+{
+    struct http *http = context;
+    struct request *request = *context_of_request;
+    (void)mhd;
+    (void)url;
+    if (request == NULL)
+        return MHD_NO;
+    switch (request->stage) {
+    case STAGE_HEAD:
+        return take_head(http, request, method, version);
+    case STAGE_BODY:
+        return *data_bytes > 0 ? take_body(http, request, data, data_bytes)
+                               : take_whole(http, request);
+    case STAGE_ANSWER:
+        return answer_send(http, request);
+    case STAGE_SERVICE:
+    case STAGE_SENT:
+        break;
+    }
+    return MHD_YES;
+}
+
+static void resume(struct http *http, struct request *request)
+{
+    request->stage = STAGE_ANSWER;
+    conn_phase(http, request->conn, PHASE_SENDING, http_now_us());
+    MHD_resume_connection(request->conn->mhd);
+}
+
+void request_done(struct http *http, struct op *op)
+{
+    struct call *call = (struct call *)(void *)op;
+    http->in_flight--;
+    if (call->request != NULL)
+        resume(http, call->request);
+    else
+        call_put(http, call);
+}
+
+void request_give_up(struct http *http, struct conn *conn)
+{
+    struct request *request = conn->request;
+    assert(request->stage == STAGE_SERVICE);
+    struct call *late = request->call;
+    late->request = NULL; /* request_done() frees it */
+    request->call = call_get(http);
+    if (request->call != NULL) {
+        struct op *op = &request->call->op;
+        op->kind = late->op.kind;
+        strcpy(op->request_id, late->op.request_id);
+        op_problem(op, PROBLEM_UNAVAILABLE,
+                   "not answered in time, the outcome is unknown: retry with the same key");
+    }
+    http->metrics.unanswered++;
+    resume(http, request);
+}
+
+void request_end(void *context, struct MHD_Connection *mhd, void **context_of_request,
+                 enum MHD_RequestTerminationCode why)
+{
+    struct http *http = context;
+    struct request *request = *context_of_request;
+    (void)mhd;
+    if (request == NULL)
+        return;
+    struct conn *conn = request->conn;
+    assert(request->stage != STAGE_SERVICE);
+    const int64_t now_us = http_now_us();
+    if (request->stage == STAGE_SENT)
+        http_metrics_count(&http->metrics, request->match.route, request->call->op.answer.status,
+                           now_us - request->begun_us);
+    else if (why == MHD_REQUEST_TERMINATED_WITH_ERROR)
+        http->metrics.refused_heads++; /* by libmicrohttpd itself */
+    conn->request = NULL;
+    if (conn->phase != PHASE_ENDING)
+        conn_phase(http, conn, PHASE_IDLE, now_us);
+    request_put(http, request);
+    *context_of_request = NULL;
+}

@@ -1,0 +1,85 @@
+/* The service's main: settings, start, drain, end. */
+#include "config.h"
+#include "http.h"
+#include "service.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FLUSH_MS = 5000, SIGNAL_BASE = 128 };
+
+static void exit_at_once(int signal_number)
+{
+    _exit(SIGNAL_BASE + signal_number);
+}
+
+static void print_start(const struct config *config)
+{
+    fprintf(stderr,
+            "level=info event=start instance=%s db=%s sync=%s guard=%s lanes=%s batch=%lld "
+            "workers=%lld lease_ms=%lld wait_ms=%lld watchdog=%s fence=%s admin=%s%s%s\n",
+            config->instance, config->db, config->sync_normal ? "normal" : "full", config->guard,
+            config->lanes ? "on" : "off", (long long)config->batch, (long long)config->workers,
+            (long long)config->lease_ms, (long long)config->wait_ms,
+            config->watchdog ? "on" : "off", config->fence ? "on" : "off",
+            config->admin_token[0] != '\0' ? "token" : "open", config->lab ? " lab=on" : "",
+            config->demo ? " demo=on" : "");
+}
+
+/* Finishes what was accepted. A second signal exits at once. */
+static void drain(const struct config *config, struct http *http, struct service *service,
+                  const sigset_t *signals, int signal_number)
+{
+    fprintf(stderr, "level=info event=drain signal=%d\n", signal_number);
+    struct sigaction action = {.sa_handler = exit_at_once};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+
+    http_drain(http);
+    const bool done = service_drain(service, config->wait_ms + FLUSH_MS);
+    const bool sent = http_drained(http, FLUSH_MS);
+    if (!done || !sent)
+        fprintf(stderr, "level=warning event=drain-incomplete operations=%s answers=%s\n",
+                done ? "done" : "pending", sent ? "sent" : "pending");
+}
+
+int main(int argc, char **argv)
+{
+    struct config config;
+    int status = config_load(argc, argv, &config);
+    if (status >= 0)
+        return status;
+
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* every thread inherits it; main takes them */
+    signal(SIGPIPE, SIG_IGN);
+
+    struct service *service;
+    struct http *http;
+    print_start(&config);
+    if (service_open(&config, &service) != 0)
+        return 1;
+    if (http_start(&config, service, NULL, &http) != 0) {
+        service_close(service);
+        return 1;
+    }
+    printf("listening on %s\n", http_url(http));
+    fflush(stdout);
+
+    int signal_number;
+    sigwait(&signals, &signal_number);
+    drain(&config, http, service, &signals, signal_number);
+    http_stop(http);
+    service_close(service);
+    http_free(http);
+    fputs("level=info event=stop\n", stderr);
+    return 0;
+}
