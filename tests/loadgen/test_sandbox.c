@@ -243,7 +243,9 @@ static void servers_inherit_no_descriptor_and_no_blocked_signal(void **state)
     (void)state;
     char path[SANDBOX_TEXT_MAX + 16];
     snprintf(path, sizeof path, "%s/open", sandbox_dir(sandbox));
-    int fd = open(path, O_RDWR | O_CREAT, 0600); /* not close-on-exec, on purpose */
+    int low = open(path, O_RDWR | O_CREAT, 0600); /* not close-on-exec, on purpose */
+    int fd = fcntl(low, F_DUPFD, 60);
+    close(low);
     sigset_t set, before;
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);

@@ -1,0 +1,181 @@
+#include "client.h"
+#include "process.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { REQUEST_MAX = 65536, GET_WAIT_MS = 30000 };
+
+static int connect_client(struct client *client)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)client->port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        close(fd);
+        return -1;
+    }
+    client->fd = fd;
+    return 0;
+}
+
+void client_close(struct client *client)
+{
+    if (client->fd >= 0)
+        close(client->fd);
+    client->fd = -1;
+}
+
+int client_send(struct client *client, const char *method, const char *path, const char *key,
+                const char *body)
+{
+    char *request = NULL;
+    size_t length = 0, sent = 0;
+    if (client->fd < 0 && connect_client(client) != 0)
+        return -1;
+    FILE *out = open_memstream(&request, &length);
+    if (out == NULL)
+        return -1;
+    fprintf(out, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n", method, path);
+    if (key != NULL)
+        fprintf(out, "Idempotency-Key: %s\r\n", key);
+    if (body != NULL)
+        fprintf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(body));
+    fprintf(out, "\r\n%s", body != NULL ? body : "");
+    fclose(out);
+    while (sent < length) {
+        ssize_t n = send(client->fd, request + sent, length - sent, MSG_NOSIGNAL);
+        if (n <= 0 && errno != EINTR)
+            break;
+        sent += n > 0 ? (size_t)n : 0;
+    }
+    free(request);
+    if (sent == length)
+        return 0;
+    client_close(client);
+    return -1;
+}
+
+/* The value of a header, up to the line's end; "" without. */
+static void header(const char *head, const char *name, char *ret, size_t size)
+{
+    size_t length = strlen(name);
+    ret[0] = '\0';
+    for (const char *line = strstr(head, "\r\n"); line != NULL; line = strstr(line, "\r\n")) {
+        line += 2;
+        if (strncasecmp(line, name, length) == 0 && line[length] == ':') {
+            line += length + 1;
+            line += strspn(line, " ");
+            snprintf(ret, size, "%.*s", (int)strcspn(line, "\r"), line);
+            return;
+        }
+    }
+}
+
+static void read_head(const char *head, struct reply *ret, size_t *ret_length)
+{
+    char value[64];
+    header(head, "Content-Length", value, sizeof value);
+    *ret_length = strtoul(value, NULL, 10);
+    header(head, "Idempotent-Replayed", value, sizeof value);
+    ret->replayed = strcmp(value, "true") == 0;
+    header(head, "Retry-After", value, sizeof value);
+    ret->retry_after_s = value[0] != '\0' ? atoi(value) : -1;
+    header(head, "Content-Type", ret->type, sizeof ret->type);
+}
+
+int client_read(struct client *client, int64_t wait_ms, struct reply *ret)
+{
+    enum { BUFFER = CLIENT_HEAD_MAX + CLIENT_BODY_MAX };
+    char *buffer = malloc(BUFFER + 1), *end = NULL;
+    size_t got = 0, length = 0, head = 0;
+    int64_t deadline_ms = test_now_ms() + wait_ms;
+    ret->status = 0;
+    while (buffer != NULL && client->fd >= 0 && (end == NULL || got < head + length)) {
+        int64_t left_ms = deadline_ms - test_now_ms();
+        struct pollfd readable = {.fd = client->fd, .events = POLLIN};
+        if (left_ms <= 0 || poll(&readable, 1, (int)left_ms) <= 0)
+            break;
+        ssize_t n = recv(client->fd, buffer + got, BUFFER - got, 0);
+        if (n <= 0)
+            break;
+        got += (size_t)n;
+        buffer[got] = '\0';
+        if (end == NULL && (end = strstr(buffer, "\r\n\r\n")) != NULL) {
+            head = (size_t)(end - buffer) + 4;
+            read_head(buffer, ret, &length);
+            if (length >= CLIENT_BODY_MAX)
+                break;
+        }
+    }
+    if (end != NULL && got == head + length && strncmp(buffer, "HTTP/1.1 ", 9) == 0) {
+        char connection[64];
+        ret->status = atoi(buffer + 9);
+        memcpy(ret->body, buffer + head, length);
+        ret->body[length] = '\0';
+        header(buffer, "Connection", connection, sizeof connection);
+        if (strcasecmp(connection, "close") == 0)
+            client_close(client);
+    } else {
+        client_close(client);
+    }
+    free(buffer);
+    return ret->status;
+}
+
+int client_call(struct client *client, const char *method, const char *path, const char *key,
+                const char *body, int64_t wait_ms, struct reply *ret)
+{
+    int64_t start_ms = test_now_ms();
+    ret->status = 0;
+    ret->body[0] = '\0';
+    if (client_send(client, method, path, key, body) == 0)
+        client_read(client, wait_ms, ret);
+    ret->took_ms = test_now_ms() - start_ms;
+    return ret->status;
+}
+
+json_t *client_get(int port, const char *path)
+{
+    struct client client = {.port = port, .fd = -1};
+    struct reply *reply = calloc(1, sizeof *reply);
+    json_t *json = NULL;
+    if (reply != NULL && client_call(&client, "GET", path, NULL, NULL, GET_WAIT_MS, reply) == 200)
+        json = json_loads(reply->body, 0, NULL);
+    client_close(&client);
+    free(reply);
+    return json;
+}
+
+int64_t client_number(int port, const char *path, const char *name)
+{
+    json_t *json = client_get(port, path);
+    json_t *value = json_object_get(json, name);
+    int64_t number = json_is_integer(value) ? json_integer_value(value) : INT64_MIN;
+    json_decref(json);
+    return number;
+}
+
+const char *reply_problem(const struct reply *reply, char *ret, size_t size)
+{
+    json_t *json = json_loads(reply->body, 0, NULL);
+    const char *type = json_string_value(json_object_get(json, "type"));
+    const char *slash = type != NULL ? strrchr(type, '/') : NULL;
+    bool is_problem = strcmp(reply->type, "application/problem+json") == 0;
+    snprintf(ret, size, "%s", is_problem && slash != NULL ? slash + 1 : "");
+    json_decref(json);
+    return ret;
+}
