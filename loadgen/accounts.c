@@ -1,0 +1,61 @@
+/* Many changes to few balances: first the textbook's pair, then the crowd. */
+#include "balances.h"
+
+#include <stdio.h>
+
+enum {
+    INITIAL = 1000000, /* enough that no change is ever refused for lack of money */
+    AMOUNT_MAX = 500,
+    CHANGES_PER_CONNECTION = 50
+};
+
+enum use { USE_ACCOUNT, USE_AMOUNT };
+
+static uint64_t accounts_requests(const struct options *options)
+{
+    return (uint64_t)options->connections * CHANGES_PER_CONNECTION;
+}
+
+static int accounts_prepare(struct run *run)
+{
+    if (run->options->pairs > 0 && textbook_try(run) != 0)
+        return -1;
+    return balances_create(run, INITIAL);
+}
+
+static void accounts_effect(const struct run *run, uint64_t origin,
+                            struct balances_change ret[BALANCES_CHANGES_MAX])
+{
+    uint64_t dice = tally_random(&run->tally, origin, USE_AMOUNT);
+    int64_t amount = 1 + (int64_t)((dice >> 1) % AMOUNT_MAX);
+    ret[0].account =
+        tally_random(&run->tally, origin, USE_ACCOUNT) % (uint64_t)run->options->accounts;
+    ret[0].amount = (dice & 1) != 0 ? amount : -amount;
+}
+
+static void accounts_ask(const struct run *run, uint64_t origin, char path[REMOTE_PATH_MAX],
+                         char body[RUN_BODY_MAX])
+{
+    struct balances_change changes[BALANCES_CHANGES_MAX];
+    char id[80];
+    accounts_effect(run, origin, changes);
+    balances_account_id(run, changes[0].account, id);
+    snprintf(path, REMOTE_PATH_MAX, "/v1/accounts/%s/transactions", id);
+    snprintf(body, RUN_BODY_MAX, "{\"amount\":%lld,\"reason\":\"load\"}",
+             (long long)changes[0].amount);
+}
+
+static int accounts_judge(struct run *run)
+{
+    return balances_judge(run, accounts_effect);
+}
+
+const struct workload workload_accounts = {
+    .name = "accounts",
+    .unit = "changes",
+    .mode = LOAD_CLOSED,
+    .requests = accounts_requests,
+    .prepare = accounts_prepare,
+    .ask = accounts_ask,
+    .judge = accounts_judge,
+};

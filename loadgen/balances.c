@@ -1,0 +1,78 @@
+#include "balances.h"
+#include "progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void balances_account_id(const struct run *run, uint64_t account, char ret[80])
+{
+    snprintf(ret, 80, "%s-%s-%llu", run->workload->name, run->id, (unsigned long long)account);
+}
+
+int balances_create(struct run *run, int64_t balance)
+{
+    char id[80];
+    for (int64_t i = 0; i < run->options->accounts && !run_stopped(run); i++) {
+        balances_account_id(run, (uint64_t)i, id);
+        if (remote_put_account(run->options, id, run->guard, balance, run->message) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Adds up, per account, what the client was told. */
+static void count_changes(const struct run *run, balances_effect *effect,
+                          struct client_count *counts)
+{
+    for (uint64_t seq = 0; seq < run->tally.n; seq++) {
+        enum tally_state state = run->tally.entries[seq].state;
+        if ((state != TALLY_ACCEPTED && state != TALLY_UNKNOWN) ||
+            tally_origin(&run->tally, seq) != seq)
+            continue;
+        struct balances_change changes[BALANCES_CHANGES_MAX] = {0};
+        effect(run, seq, changes);
+        for (int i = 0; i < BALANCES_CHANGES_MAX && changes[i].amount != 0; i++) {
+            struct client_count *count = &counts[changes[i].account];
+            if (state == TALLY_ACCEPTED) {
+                count->accepted += changes[i].amount;
+            } else {
+                count->unknown += i == 0; /* a transfer is one request */
+                count->unknown_amount += llabs(changes[i].amount);
+            }
+        }
+    }
+}
+
+static int judge_account(struct run *run, uint64_t account, const struct client_count *count)
+{
+    char id[80], resource[100];
+    struct audit_row audit;
+    struct verdict verdict;
+    balances_account_id(run, account, id);
+    snprintf(resource, sizeof resource, "account:%s", id);
+    if (remote_audit(run->options, resource, &audit, run->message) != 0)
+        return -1;
+    verdict_of_account(&audit, count, &verdict);
+    run_add_verdict(run, &verdict, &audit);
+    run->initial += audit.initial;
+    run->expected += audit.initial + count->accepted;
+    run->actual += audit.current;
+    return 0;
+}
+
+int balances_judge(struct run *run, balances_effect *effect)
+{
+    uint64_t n = (uint64_t)run->options->accounts;
+    struct client_count *counts = calloc(n, sizeof *counts);
+    int result = counts == NULL ? -1 : 0;
+    if (counts == NULL) {
+        snprintf(run->message, sizeof run->message, "not enough memory for %llu accounts",
+                 (unsigned long long)n);
+        return -1;
+    }
+    count_changes(run, effect, counts);
+    for (uint64_t i = 0; i < n && result == 0; i++)
+        result = judge_account(run, i, &counts[i]);
+    free(counts);
+    return result;
+}

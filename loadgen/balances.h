@@ -1,0 +1,27 @@
+/* What accounts and transfers share: creating the accounts of a run and judging each of them. */
+#ifndef BALANCES_H
+#define BALANCES_H
+
+#include "run.h"
+
+/* Creates options->accounts accounts with this balance. 0, or -1 with run->message. */
+int balances_create(struct run *run, int64_t balance);
+void balances_account_id(const struct run *run, uint64_t account, char ret[80]);
+
+/* Changes of one request: the accounts it touches and by how much; amount 0 ends the list early. */
+enum { BALANCES_CHANGES_MAX = 2 };
+struct balances_change {
+    uint64_t account;
+    int64_t amount;
+};
+typedef void balances_effect(const struct run *run, uint64_t origin,
+                             struct balances_change ret[BALANCES_CHANGES_MAX]);
+
+/* Compares each account's audit with the changes that were acknowledged. 0, or -1 with message. */
+int balances_judge(struct run *run, balances_effect *effect);
+
+/* textbook.c: 1,000 - 200 - 300 at the same time, on fresh accounts until one pair loses an update
+ * or options->pairs are done. Adds to the run's verdict. 0, or -1 with run->message. */
+int textbook_try(struct run *run);
+
+#endif

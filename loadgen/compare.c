@@ -1,0 +1,86 @@
+/* One workload under one guard after the other: same seed, one run each, one table. */
+#include "compare.h"
+#include "progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int compare_add(struct report *report, const struct options *options,
+                const struct workload *workload, const struct remote_service *service)
+{
+    int n = options->n_guards == 0 ? 1 : options->n_guards;
+    for (int i = 0; i < n; i++) {
+        if (options->stop != NULL && atomic_load(options->stop))
+            return 0;
+        const char *guard = options->n_guards == 0 ? service->default_guard : options->guards[i];
+        if (report->n_runs == REPORT_RUNS_MAX) {
+            fprintf(stderr, "loadgen: more than %d runs in one report\n", REPORT_RUNS_MAX);
+            return -1;
+        }
+        struct run *run = &report->runs[report->n_runs];
+        if (run_once(options, workload, service, guard, run) != 0) {
+            fprintf(stderr, "loadgen: %s under %s: %s\n", workload->name, guard, run->message);
+            run_free(run);
+            return -1;
+        }
+        report->n_runs++;
+    }
+    return 0;
+}
+
+int compare_exit_status(const struct report *report)
+{
+    const struct options *options = report->options;
+    if (options->stop != NULL && atomic_load(options->stop))
+        return COMPARE_INTERRUPTED;
+    for (int i = 0; i < report->n_runs; i++)
+        if (report->runs[i].failed > 0)
+            return EXIT_FAILURE;
+    return report_as_claimed(report) ? EXIT_SUCCESS : COMPARE_BROKEN;
+}
+
+static int compare(const struct options *options, const struct workload *workload)
+{
+    struct remote_service service;
+    char message[REMOTE_MESSAGE_MAX];
+    if (remote_describe(options, &service, message) != 0) {
+        fprintf(stderr, "loadgen: %s\n", message);
+        return EXIT_FAILURE;
+    }
+    struct report *report = calloc(1, sizeof *report);
+    if (report == NULL) {
+        fprintf(stderr, "loadgen: not enough memory\n");
+        remote_forget(&service);
+        return EXIT_FAILURE;
+    }
+    report->options = options;
+    report->workload = workload->name;
+    environment_read(&report->environment);
+    int result = compare_add(report, options, workload, &service);
+    /* What is known is shown, also when a later guard could not be run. */
+    if (report->n_runs > 0 && report_write(report) != 0)
+        result = -1;
+    int status = compare_exit_status(report);
+    if (result != 0 && status != COMPARE_INTERRUPTED)
+        status = EXIT_FAILURE;
+    report_free(report);
+    free(report);
+    remote_forget(&service);
+    return status;
+}
+
+int compare_sale(const struct options *options)
+{
+    return compare(options, &workload_sale);
+}
+
+int compare_accounts(const struct options *options)
+{
+    return compare(options, &workload_accounts);
+}
+
+int compare_transfers(const struct options *options)
+{
+    return compare(options, &workload_transfers);
+}

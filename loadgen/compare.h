@@ -1,0 +1,22 @@
+/* The commands sale, accounts and transfers, and the parts that demo puts together itself. */
+#ifndef COMPARE_H
+#define COMPARE_H
+
+#include "report.h"
+
+enum { COMPARE_BROKEN = 99, COMPARE_INTERRUPTED = 130 }; /* exit statuses */
+
+/* Each returns the program's exit status. */
+int compare_sale(const struct options *options);
+int compare_accounts(const struct options *options);
+int compare_transfers(const struct options *options);
+
+/* Runs the workload once per guard of options and adds the runs to the report. Returns 0, also when
+ * interrupted, or -1 after a message on stderr. */
+int compare_add(struct report *report, const struct options *options,
+                const struct workload *workload, const struct remote_service *service);
+
+/* 0 as claimed, 1 when requests failed, 99 when a guard is not as it claims, 130 interrupted. */
+int compare_exit_status(const struct report *report);
+
+#endif

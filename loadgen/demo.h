@@ -1,0 +1,13 @@
+/* What `make demo` runs: private Redis, two instances of the service on one store, every guard. */
+#ifndef DEMO_H
+#define DEMO_H
+
+#include "options.h"
+
+/* Returns the program's exit status. */
+int demo_run(const struct options *options);
+
+/* The service's binary: --seckilld, else the one beside this program. NULL with a message. */
+const char *demo_seckilld(const struct options *options, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,99 @@
+/* loadgen: drives the service from outside and says what was lost, in units and money. */
+#include "compare.h"
+#include "demo.h"
+#include "serve.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_USAGE = 2 };
+
+#define LOAD_NOTES                                                                                 \
+    "\nExit status: 0 every guard was as it claims, 1 failure, 2 usage, 99 a guard was not as it " \
+    "claims (an unguarded one must lose), 130 interrupted."
+
+static const struct command commands[] = {
+    {"sale", "one item, many buyers: oversold, undersold",
+     "Sells one item to many buyers at the same time and checks that exactly the stock was sold.\v"
+     "Examples:\n"
+     "  loadgen sale --url http://127.0.0.1:8080\n"
+     "  loadgen sale --url http://127.0.0.1:8080 --guards none,redis-token\n"
+     "  loadgen sale --url http://[::1]:8081,http://[::1]:8082 --guards mutex\n"
+     "  loadgen sale --url http://127.0.0.1:8080 --mode rate --rate 500 --duration "
+     "30s\n" LOAD_NOTES,
+     &options_load_argp, compare_sale},
+    {"accounts", "many changes to few balances: lost updates, lost amount",
+     "Changes a few balances from many connections and checks that no change was lost.\v"
+     "Examples:\n"
+     "  loadgen accounts --url http://127.0.0.1:8080 --pairs 200\n"
+     "  loadgen accounts --url http://127.0.0.1:8080 --accounts 1 --duplicates 30 --abandon "
+     "5\n" LOAD_NOTES,
+     &options_load_argp, compare_accounts},
+    {"transfers", "money moving between accounts: sum conserved, none negative",
+     "Moves money between a few accounts in both directions at once and checks that none was lost "
+     "or made.\v"
+     "Example:\n"
+     "  loadgen transfers --url http://127.0.0.1:8080 --accounts 8 --mode closed --duration "
+     "10s\n" LOAD_NOTES,
+     &options_load_argp, compare_transfers},
+    {"demo", "everything private: the same sale under several guards",
+     "Starts a private Redis and two instances of the service, runs the same sale and the same "
+     "balance changes under several guards, prints the verdicts and stops everything.\v"
+     "Example:\n  loadgen demo --html report.html\n" LOAD_NOTES,
+     &options_demo_argp, demo_run},
+    {"serve", "a service to play with, with a private Redis",
+     "Starts the service with a private Redis and a sample item and account; Ctrl-C stops it all.\v"
+     "Example:\n  loadgen serve --listen 127.0.0.1:8080\n",
+     &options_serve_argp, serve_run},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static atomic_bool stop;
+
+/* The first Ctrl-C ends the load and shows what is known; a second one ends the program. */
+static void on_signal(int signal)
+{
+    (void)signal;
+    atomic_store(&stop, true);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static void usage(FILE *out)
+{
+    fprintf(out, "Usage: loadgen COMMAND [OPTION...]\n"
+                 "Drives a flash-sale service from outside and says what was lost.\n\n");
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fprintf(out, "\n'loadgen COMMAND --help' tells more and shows examples.\n");
+}
+
+int main(int argc, char **argv)
+{
+    static struct options options;
+    char name[64];
+    if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0)) {
+        usage(stdout);
+        return EXIT_SUCCESS;
+    }
+    for (int i = 0; argc >= 2 && i < COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            snprintf(name, sizeof name, "loadgen %s", commands[i].name);
+            argv[1] = name;
+            options_parse(&commands[i], argc - 1, argv + 1, &options);
+            options.stop = &stop;
+            catch_signals();
+            return commands[i].run(&options);
+        }
+    if (argc >= 2)
+        fprintf(stderr, "loadgen: unknown command '%s'\n", argv[1]);
+    usage(stderr);
+    return EXIT_USAGE;
+}

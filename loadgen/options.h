@@ -1,0 +1,72 @@
+/* What the command line asked for. One struct for all subcommands; each reads its own part. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "load.h"
+
+#include <argp.h>
+
+enum {
+    OPTIONS_GUARDS_MAX = 24,
+    OPTIONS_GUARD_TEXT_MAX = 25, /* bytes of a guard's name with its NUL */
+    OPTIONS_COMMAND_MAX = 1024,
+    OPTIONS_REQUESTS_MAX = 1 << 22 /* requests of one run: each is remembered until the verdict */
+};
+
+struct expectation {
+    char guard[OPTIONS_GUARD_TEXT_MAX];
+    bool safe;
+};
+
+struct options {
+    char command[OPTIONS_COMMAND_MAX]; /* the command line, for reports */
+
+    struct load_target targets[LOAD_TARGETS_MAX];
+    int n_targets;
+    char guards[OPTIONS_GUARDS_MAX][OPTIONS_GUARD_TEXT_MAX];
+    int n_guards; /* 0: the service's default */
+    struct expectation expectations[OPTIONS_GUARDS_MAX];
+    int n_expectations;
+
+    bool mode_given; /* else the workload's own */
+    enum load_mode mode;
+    double rate; /* per second */
+    int connections, threads;
+    int64_t duration_ms; /* 0: until the requests are done */
+    uint64_t requests;   /* 0: the workload's own number, or no bound when there is a duration */
+    int64_t timeout_ms;
+    uint64_t seed;
+
+    int64_t stock, buyers, accounts;
+    int pairs; /* accounts: textbook pairs tried until one loses */
+    double duplicates_pct, abandon_pct;
+
+    char token[256];         /* of --admin-token-file; "": none */
+    const char *json, *html; /* NULL: not wanted; "-": stdout */
+    bool quiet, no_color;
+
+    const char *seckilld, *dir, *listen; /* demo, serve */
+
+    atomic_bool *stop; /* set by Ctrl-C */
+};
+
+/* A subcommand: its options are parsed by its own argp, so that --help shows what it takes. */
+struct command {
+    const char *name, *summary;
+    const char *doc; /* of --help, as argp takes it: before the options \v after them */
+    const struct argp *argp;
+    int (*run)(const struct options *options); /* returns the exit status */
+};
+
+/* Fills *ret from the arguments after the subcommand's name. Exits with 2 on a usage error, with 0
+ * after --help, as argp does. argv[0] is the name shown ("loadgen sale"). */
+void options_parse(const struct command *command, int argc, char **argv, struct options *ret);
+
+/* "burst", "rate", "closed" */
+const char *options_mode_text(enum load_mode mode);
+
+extern const struct argp options_load_argp;  /* sale, accounts, transfers */
+extern const struct argp options_demo_argp;  /* demo */
+extern const struct argp options_serve_argp; /* serve */
+
+#endif

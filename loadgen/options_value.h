@@ -1,0 +1,16 @@
+/* Values of flags. Each ends the program with a usage error that names the flag unless the text is
+ * a value in range. */
+#ifndef OPTIONS_VALUE_H
+#define OPTIONS_VALUE_H
+
+#include <argp.h>
+#include <stdint.h>
+
+double options_number(struct argp_state *state, const char *flag, const char *text, double min,
+                      double max);
+int64_t options_integer(struct argp_state *state, const char *flag, const char *text, int64_t min,
+                        int64_t max);
+/* "500ms", "30s", "2m", "1h", or plain seconds: "30". In milliseconds. */
+int64_t options_duration(struct argp_state *state, const char *flag, const char *text);
+
+#endif

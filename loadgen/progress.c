@@ -1,0 +1,44 @@
+#include "progress.h"
+#include "run.h"
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define CLEAR_LINE "\r\033[K"
+
+static bool is_shown(const struct options *options)
+{
+    return !options->quiet && isatty(STDERR_FILENO);
+}
+
+void progress_step(const struct options *options, const char *format, ...)
+{
+    char line[200];
+    va_list args;
+    if (!is_shown(options))
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    fprintf(stderr, CLEAR_LINE "%.78s", line);
+    fflush(stderr);
+}
+
+void progress_clear(const struct options *options)
+{
+    if (is_shown(options)) {
+        fputs(CLEAR_LINE, stderr);
+        fflush(stderr);
+    }
+}
+
+void progress_load(void *ctx, const struct load_progress *now)
+{
+    const struct run *run = ctx;
+    char completed[TEXT_MAX], due[TEXT_MAX], elapsed[TEXT_MAX];
+    progress_step(run->options, "%s under %s: %s of %s requests answered, %s", run->workload->name,
+                  run->guard, text_count(completed, (int64_t)now->completed),
+                  text_count(due, (int64_t)run->tally.n), text_time_us(elapsed, now->elapsed_us));
+}

@@ -1,0 +1,214 @@
+#include "remote.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Set-up and audit wait longer than a request under load: a busy service answers them last. */
+enum { CALL_TIMEOUT_MS = 30000, DETAIL_SHOWN_MAX = 200 };
+
+static int fail(char *message, const struct load_target *target, const char *method,
+                const char *path, int status, const char *body)
+{
+    if (status < 0)
+        snprintf(message, REMOTE_MESSAGE_MAX, "%.*s; is the service running?", DETAIL_SHOWN_MAX,
+                 body == NULL ? "not enough memory" : body);
+    else
+        snprintf(message, REMOTE_MESSAGE_MAX, "%s: %s %s answered %d: %.*s", target->host, method,
+                 path, status, DETAIL_SHOWN_MAX, body);
+    return -1;
+}
+
+/* One call to one instance; *ret is the parsed answer. */
+static int call(const struct options *options, const struct load_target *target, const char *method,
+                const char *path, const char *body, json_t **ret, char *message)
+{
+    char headers[400] = "";
+    char *answer;
+    if (options->token[0] != '\0')
+        snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n", options->token);
+    int status = load_fetch(target, method, path, headers, body, CALL_TIMEOUT_MS, &answer);
+    json_t *parsed = status == 200 ? json_loads(answer, 0, NULL) : NULL;
+    int result = 0;
+    if (status != 200)
+        result = fail(message, target, method, path, status, answer);
+    else if (parsed == NULL)
+        result = fail(message, target, method, path, status, "not JSON");
+    else
+        *ret = parsed;
+    free(answer);
+    return result;
+}
+
+/* -- guards ------------------------------------------------------------------------------------ */
+
+static int count_instances(const char names[][65], int n)
+{
+    int different = 0;
+    for (int i = 0; i < n; i++) {
+        bool seen = false;
+        for (int j = 0; j < i; j++)
+            seen = seen || strcmp(names[i], names[j]) == 0;
+        different += !seen;
+    }
+    return different;
+}
+
+int remote_describe(const struct options *options, struct remote_service *ret, char *message)
+{
+    struct remote_service service = {0};
+    char names[LOAD_TARGETS_MAX][65];
+    for (int i = 0; i < options->n_targets; i++) {
+        json_t *answer;
+        if (call(options, &options->targets[i], "GET", "/v1/guards", NULL, &answer, message) != 0) {
+            json_decref(service.guards);
+            return -1;
+        }
+        const char *instance = json_string_value(json_object_get(answer, "instance"));
+        const char *guard = json_string_value(json_object_get(answer, "default"));
+        snprintf(names[i], sizeof names[i], "%s", instance == NULL ? "" : instance);
+        if (instance == NULL) /* an older service does not say: each address is one */
+            snprintf(names[i], sizeof names[i], "address %d", i);
+        service.lanes |= json_is_true(json_object_get(answer, "lanes"));
+        if (i == 0) {
+            snprintf(service.default_guard, sizeof service.default_guard, "%s",
+                     guard == NULL ? "" : guard);
+            service.guards = json_incref(json_object_get(answer, "guards"));
+        }
+        json_decref(answer);
+    }
+    service.instances = count_instances(names, options->n_targets);
+    *ret = service;
+    return 0;
+}
+
+void remote_forget(struct remote_service *service)
+{
+    json_decref(service->guards);
+    service->guards = NULL;
+}
+
+static bool has_cap(const json_t *guard, const char *wanted)
+{
+    size_t i;
+    const json_t *cap;
+    json_array_foreach(json_object_get(guard, "caps"), i,
+                       cap) if (json_is_string(cap) &&
+                                strcmp(json_string_value(cap), wanted) == 0) return true;
+    return false;
+}
+
+int remote_claims_safe(const struct remote_service *service, const char *guard, bool *ret,
+                       char *message)
+{
+    size_t i;
+    const json_t *each;
+    json_array_foreach(service->guards, i, each)
+    {
+        const char *name = json_string_value(json_object_get(each, "name"));
+        if (name != NULL && strcmp(name, guard) == 0) {
+            *ret = has_cap(each, "exclusive") &&
+                   (service->instances == 1 || has_cap(each, "distributed"));
+            return 0;
+        }
+    }
+    snprintf(message, REMOTE_MESSAGE_MAX,
+             "the service knows no guard '%s'; GET /v1/guards lists those it has", guard);
+    return -1;
+}
+
+/* -- resources --------------------------------------------------------------------------------- */
+
+static int put(const struct options *options, const char *kind, const char *id, const char *guard,
+               const char *fields, char *message)
+{
+    char path[REMOTE_PATH_MAX], body[512];
+    json_t *answer;
+    snprintf(path, sizeof path, "/v1/%s/%s", kind, id);
+    snprintf(body, sizeof body, "{%s,\"guard\":\"%s\"}", fields, guard);
+    if (call(options, &options->targets[0], "PUT", path, body, &answer, message) != 0)
+        return -1;
+    json_decref(answer);
+    return 0;
+}
+
+int remote_put_item(const struct options *options, const char *id, const char *guard,
+                    int64_t per_user_limit, char *message)
+{
+    char fields[200];
+    snprintf(fields, sizeof fields,
+             "\"stock\":%lld,\"price\":1999,\"per_user_limit\":%lld,\"reserve_s\":86400",
+             (long long)options->stock, (long long)per_user_limit);
+    return put(options, "items", id, guard, fields, message);
+}
+
+int remote_put_account(const struct options *options, const char *id, const char *guard,
+                       int64_t balance, char *message)
+{
+    char fields[64];
+    snprintf(fields, sizeof fields, "\"balance\":%lld", (long long)balance);
+    return put(options, "accounts", id, guard, fields, message);
+}
+
+int remote_audit(const struct options *options, const char *resource, struct audit_row *ret,
+                 char *message)
+{
+    char path[REMOTE_PATH_MAX];
+    json_t *answer;
+    snprintf(path, sizeof path, "/v1/audit?resource=%s", resource);
+    if (call(options, &options->targets[0], "GET", path, NULL, &answer, message) != 0)
+        return -1;
+    const json_t *row = json_array_get(json_object_get(answer, "resources"), 0);
+    int result = audit_row_parse(row, ret);
+    if (result != 0)
+        snprintf(message, REMOTE_MESSAGE_MAX, "%s: GET %s: a field of the audit is missing",
+                 options->targets[0].host, path);
+    json_decref(answer);
+    return result;
+}
+
+/* -- single requests ------------------------------------------------------------------------------
+ */
+
+int remote_post(const struct options *options, uint64_t n, const char *path, const char *key,
+                const char *body, char **ret_body)
+{
+    char headers[400];
+    snprintf(headers, sizeof headers, "Idempotency-Key: %s\r\nContent-Type: application/json\r\n",
+             key);
+    return load_fetch(&options->targets[n % (uint64_t)options->n_targets], "POST", path, headers,
+                      body, options->timeout_ms, ret_body);
+}
+
+int remote_outcome(const struct options *options, uint64_t n, const char *key, char **ret_body)
+{
+    char path[REMOTE_PATH_MAX], problem[64];
+    snprintf(path, sizeof path, "/v1/transactions/%s", key);
+    int status = load_fetch(&options->targets[n % (uint64_t)options->n_targets], "GET", path, "",
+                            NULL, options->timeout_ms, ret_body);
+    if (status != 200)
+        return status;
+    /* The stored answer is a success or a refusal that was decided. */
+    remote_problem_name(*ret_body, problem, sizeof problem);
+    return problem[0] == '\0' ? 201 : 409;
+}
+
+void remote_problem_name(const char *body, char *out, size_t size)
+{
+    static const char before[] = "\"type\":\"";
+    const char *type = strstr(body, before);
+    const char *title = strstr(body, "\"title\":");
+    size_t length = 0;
+    if (type != NULL && title != NULL) {
+        type += strlen(before);
+        const char *end = strchr(type, '"');
+        for (const char *c = type; end != NULL && c < end; c++)
+            if (*c == '/')
+                type = c + 1;
+        length = end == NULL ? 0 : (size_t)(end - type);
+    }
+    if (length >= size)
+        length = size - 1;
+    memcpy(out, type == NULL ? "" : type, length);
+    out[length] = '\0';
+}

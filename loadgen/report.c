@@ -1,0 +1,202 @@
+#include "report.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+bool report_as_claimed(const struct report *report)
+{
+    bool all = report->n_runs > 0;
+    for (int i = 0; i < report->n_runs; i++)
+        all = all && run_as_claimed(&report->runs[i]);
+    return all;
+}
+
+const struct run *report_example(const struct report *report)
+{
+    const struct run *best = NULL;
+    for (int i = 0; i < report->n_runs; i++) {
+        const struct run *run = &report->runs[i];
+        if (!run->has_counterexample)
+            continue;
+        if (best == NULL || (best->claims_safe && !run->claims_safe))
+            best = run;
+    }
+    return best;
+}
+
+/* -- sentences
+ * ------------------------------------------------------------------------------------- */
+
+struct sentence {
+    char *out;
+    size_t size, used;
+};
+
+static void say(struct sentence *sentence, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void say(struct sentence *sentence, const char *format, ...)
+{
+    va_list args;
+    if (sentence->used >= sentence->size)
+        return;
+    va_start(args, format);
+    sentence->used += (size_t)vsnprintf(sentence->out + sentence->used,
+                                        sentence->size - sentence->used, format, args);
+    va_end(args);
+}
+
+/* Lists the guards with this claim, each once; returns how many. */
+static int say_guards(struct sentence *sentence, const struct report *report, bool claims_safe)
+{
+    int n = 0;
+    for (int i = 0; i < report->n_runs; i++) {
+        const struct run *run = &report->runs[i];
+        bool first = run->claims_safe == claims_safe;
+        for (int j = 0; j < i && first; j++)
+            first = strcmp(report->runs[j].guard, run->guard) != 0 ||
+                    report->runs[j].instances != run->instances;
+        if (!first)
+            continue;
+        say(sentence, "%s%s", n++ == 0 ? "" : ", ", run->guard);
+    }
+    return n;
+}
+
+static void say_broken_claim(struct sentence *sentence, const struct run *run)
+{
+    char verdict[60];
+    say(sentence, " %s under %s: ", run->workload->name, run->guard);
+    if (run->interrupted)
+        say(sentence, "interrupted;");
+    else if (run->failed > 0)
+        say(sentence, "%llu requests failed (%s);", (unsigned long long)run->failed,
+            run->tally.failure);
+    else
+        say(sentence, "%s, but it claims %s;", verdict_text(&run->verdict, verdict, sizeof verdict),
+            run->claims_safe ? "to be safe" : "nothing and was expected to lose");
+}
+
+void report_headline(const struct report *report, char *out, size_t size)
+{
+    struct sentence sentence = {.out = out, .size = size};
+    if (report_as_claimed(report)) {
+        char unsafe[600];
+        struct sentence losers = {.out = unsafe, .size = sizeof unsafe};
+        int n_unsafe = say_guards(&losers, report, false);
+        say(&sentence, "As claimed: ");
+        if (n_unsafe > 0)
+            say(&sentence, "%s lose%s", unsafe, n_unsafe == 1 ? "s" : "");
+        struct sentence mark = sentence;
+        say(&sentence, "%s", n_unsafe > 0 ? "; " : "");
+        int n_safe = say_guards(&sentence, report, true);
+        if (n_safe == 0)
+            sentence = mark, out[mark.used] = '\0';
+        else
+            say(&sentence, " lose%s nothing", n_safe == 1 ? "s" : "");
+        say(&sentence, ".");
+        return;
+    }
+    say(&sentence, "NOT AS CLAIMED:");
+    for (int i = 0; i < report->n_runs; i++)
+        if (!run_as_claimed(&report->runs[i]))
+            say_broken_claim(&sentence, &report->runs[i]);
+    if (sentence.used < size && out[sentence.used - 1] == ';')
+        out[sentence.used - 1] = '.';
+}
+
+void report_counterexample(const struct run *run, char *out, size_t size)
+{
+    const struct ledger_row *a = &run->counterexample[0], *b = &run->counterexample[1];
+    struct sentence sentence = {.out = out, .size = size};
+    char read_a[TEXT_MAX], wrote_a[TEXT_MAX], read_b[TEXT_MAX], wrote_b[TEXT_MAX], text[TEXT_MAX];
+    say(&sentence, "%s read %s and wrote %s; ", a->txn_id, text_count(read_a, a->before),
+        text_count(wrote_a, a->after));
+    say(&sentence, "%s had read %s too and wrote %s: ", b->txn_id, text_count(read_b, b->before),
+        text_count(wrote_b, b->after));
+    if (strncmp(a->resource, "item:", 5) == 0 && a->delta == -1)
+        say(&sentence, "one sale vanished.");
+    else
+        say(&sentence, "the change of %s vanished; it should be %s.", text_signed(text, a->delta),
+            text_count(wrote_a, a->before + a->delta + b->delta));
+}
+
+/* -- writing
+ * --------------------------------------------------------------------------------------- */
+
+static FILE *open_file(const char *path)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(folder, 0777); /* one that cannot be made shows at fopen() */
+        *slash = '/';
+    }
+    return fopen(path, "we");
+}
+
+static int close_file(FILE *file, const char *path)
+{
+    bool failed = ferror(file) != 0;
+    failed |= fclose(file) != 0;
+    if (failed)
+        fprintf(stderr, "loadgen: cannot write %s: %s\n", path, strerror(errno));
+    return failed ? -1 : 0;
+}
+
+static int write_json(const struct report *report, const char *path)
+{
+    bool to_stdout = strcmp(path, "-") == 0;
+    FILE *file = to_stdout ? stdout : open_file(path);
+    json_t *json = report_to_json(report);
+    int result = -1;
+    if (file == NULL) {
+        fprintf(stderr, "loadgen: cannot write %s: %s\n", path, strerror(errno));
+    } else if (json == NULL) {
+        fprintf(stderr, "loadgen: not enough memory for the JSON report\n");
+    } else {
+        json_dumpf(json, file, JSON_INDENT(2) | JSON_REAL_PRECISION(8));
+        fputc('\n', file);
+        result = to_stdout ? fflush(file) : 0;
+    }
+    if (file != NULL && !to_stdout && close_file(file, path) != 0)
+        result = -1;
+    json_decref(json);
+    return result;
+}
+
+static int write_html(const struct report *report, const char *path)
+{
+    FILE *file = open_file(path);
+    if (file == NULL) {
+        fprintf(stderr, "loadgen: cannot write %s: %s\n", path, strerror(errno));
+        return -1;
+    }
+    report_to_html(report, file);
+    return close_file(file, path);
+}
+
+int report_write(const struct report *report)
+{
+    const struct options *options = report->options;
+    int result = 0;
+    bool data_on_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
+    if (!options->quiet)
+        report_text(report, data_on_stdout ? stderr : stdout);
+    if (options->json != NULL && write_json(report, options->json) != 0)
+        result = -1;
+    if (options->html != NULL && write_html(report, options->html) != 0)
+        result = -1;
+    return result;
+}
+
+void report_free(struct report *report)
+{
+    for (int i = 0; i < report->n_runs; i++)
+        run_free(&report->runs[i]);
+    report->n_runs = 0;
+}

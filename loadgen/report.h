@@ -1,0 +1,46 @@
+/* What comes out: a table for people, JSON for programs, a page for both. Verdict first. */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "run.h"
+
+#include <stdio.h>
+
+enum { REPORT_RUNS_MAX = 2 * OPTIONS_GUARDS_MAX };
+
+/* Where it was measured. */
+struct environment {
+    char system[200]; /* kernel and machine */
+    char cpu[160];
+    int cores;
+    int64_t memory_mb;
+    char at[32]; /* UTC, ISO 8601 */
+};
+void environment_read(struct environment *ret);
+
+struct report {
+    const struct options *options;
+    const char *workload; /* "sale", ..., "demo" */
+    struct environment environment;
+    struct run runs[REPORT_RUNS_MAX];
+    int n_runs;
+};
+
+bool report_as_claimed(const struct report *report);
+/* One sentence: "As claimed: ..." or what is not. */
+void report_headline(const struct report *report, char *out, size_t size);
+/* The loss in plain words: "A read 37 and wrote 36; B had read 37 too ...: one sale vanished". */
+void report_counterexample(const struct run *run, char *out, size_t size);
+/* The run that shows best what goes wrong: the first with a counter-example, or NULL. */
+const struct run *report_example(const struct report *report);
+
+void report_text(const struct report *report, FILE *out);
+json_t *report_to_json(const struct report *report); /* NULL without memory */
+void report_to_html(const struct report *report, FILE *out);
+
+/* Writes what --json, --html and the terminal are to get; makes the files' folders. Returns 0, or
+ * -1 with a message on stderr. */
+int report_write(const struct report *report);
+void report_free(struct report *report);
+
+#endif

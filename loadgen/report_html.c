@@ -1,0 +1,246 @@
+/* A page that needs nothing but itself: no script, no font, no picture from elsewhere. */
+#include "html.h"
+#include "text.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum { SENTENCE_MAX = 2048 };
+
+void html_text(FILE *out, const char *text)
+{
+    char escaped[6 * SENTENCE_MAX];
+    fputs(text_html(escaped, sizeof escaped, text), out);
+}
+
+static void cell(FILE *out, const char *class, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void cell(FILE *out, const char *class, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(out, "<td%s%s%s>", class == NULL ? "" : " class='", class == NULL ? "" : class,
+            class == NULL ? "" : "'");
+    html_text(out, text);
+    fputs("</td>", out);
+}
+
+static void guard_label(const struct run *run, char *out, size_t size)
+{
+    bool in_process = strcmp(run->guard, "mutex") == 0;
+    snprintf(out, size, in_process ? "%s, %d instance%s" : "%s", run->guard, run->instances,
+             run->instances == 1 ? "" : "s");
+}
+
+/* -- charts
+ * ---------------------------------------------------------------------------------------- */
+
+/* What one chart shows of one run. */
+typedef void fill_bar(const struct run *run, struct html_bar *bar);
+
+static void fill_sold(const struct run *run, struct html_bar *bar)
+{
+    char sold[TEXT_MAX], over[TEXT_MAX];
+    bar->bad = (double)run->verdict.oversold;
+    bar->good = (double)(run->actual - run->verdict.oversold);
+    if (run->verdict.oversold > 0)
+        snprintf(bar->text, sizeof bar->text, "%s sold, %s too many", text_count(sold, run->actual),
+                 text_count(over, run->verdict.oversold));
+    else
+        snprintf(bar->text, sizeof bar->text, "%s sold", text_count(sold, run->actual));
+}
+
+static void fill_lost(const struct run *run, struct html_bar *bar)
+{
+    char lost[TEXT_MAX], amount[TEXT_MAX];
+    bar->bad = (double)run->verdict.lost_updates;
+    if (run->verdict.lost_updates > 0)
+        snprintf(bar->text, sizeof bar->text, "%s changes lost, %s missing or too much",
+                 text_count(lost, run->verdict.lost_updates),
+                 text_count(amount, run->verdict.lost_amount));
+    else
+        snprintf(bar->text, sizeof bar->text, "none lost");
+}
+
+static void fill_speed(const struct run *run, struct html_bar *bar)
+{
+    char rate[TEXT_MAX], p99[TEXT_MAX];
+    double seconds = (double)run->load.duration_us / 1e6;
+    bar->good = seconds > 0 ? (double)run->load.completed / seconds : 0;
+    snprintf(bar->text, sizeof bar->text, "%s/s, p99 %s", text_rate(rate, bar->good),
+             text_time_us(p99, run->has_load ? hist_percentile(&run->load.service, 99) : 0));
+}
+
+static void draw_chart(const struct report *report, const struct workload *workload,
+                       const char *title, fill_bar *fill, int64_t mark, FILE *out)
+{
+    struct html_chart chart = {.title = title, .description = title, .mark = (double)mark};
+    char number[TEXT_MAX];
+    snprintf(chart.mark_text, sizeof chart.mark_text, "in stock: %s", text_count(number, mark));
+    for (int i = 0; i < report->n_runs; i++) {
+        const struct run *run = &report->runs[i];
+        if (run->workload != workload)
+            continue;
+        struct html_bar *bar = &chart.bars[chart.n_bars++];
+        char label[40];
+        guard_label(run, label, sizeof label);
+        bar->is_bad = !verdict_is_safe(&run->verdict);
+        snprintf(bar->label, sizeof bar->label, "%s %s", label, bar->is_bad ? "✗" : "✓");
+        fill(run, bar);
+    }
+    fprintf(out, "<div class='card'><p class='note'>");
+    html_text(out, title);
+    fprintf(out, "</p>\n");
+    html_chart(&chart, out);
+    fprintf(out, "</div>\n");
+}
+
+/* -- tables
+ * ---------------------------------------------------------------------------------------- */
+
+static void draw_row(const struct run *run, FILE *out)
+{
+    char label[40], verdict[60], a[TEXT_MAX], b[TEXT_MAX];
+    const struct verdict *v = &run->verdict;
+    double seconds = (double)run->load.duration_us / 1e6;
+    guard_label(run, label, sizeof label);
+    fprintf(out, "<tr>");
+    cell(out, NULL, "%s", label);
+    cell(out, verdict_is_safe(v) ? "ok" : "broken", "%s %s", verdict_is_safe(v) ? "✓" : "✗",
+         verdict_text(v, verdict, sizeof verdict));
+    cell(out, NULL, "%s", run->claims_safe ? "safe" : "nothing");
+    cell(out, NULL, "%s", text_count(a, run->expected));
+    cell(out, NULL, "%s", text_count(a, run->actual));
+    if (run->workload == &workload_sale)
+        cell(out, NULL, "%s", text_count(a, v->undersold));
+    else if (run->textbook.pairs > 0)
+        cell(out, NULL, "%s", text_count(a, run->textbook.final));
+    else
+        cell(out, NULL, "-");
+    cell(out, NULL, "%s", text_count(a, v->lost_updates));
+    cell(out, NULL, "%s", text_count(a, v->lost_amount));
+    cell(out, NULL, "%s", text_rate(a, seconds > 0 ? (double)run->load.completed / seconds : 0));
+    if (run->has_load)
+        cell(out, NULL, "%s / %s", text_time_us(a, hist_percentile(&run->load.latency, 50)),
+             text_time_us(b, hist_percentile(&run->load.latency, 99)));
+    else
+        cell(out, NULL, "-");
+    fprintf(out, "</tr>\n");
+}
+
+static void draw_table(const struct report *report, const struct workload *workload, FILE *out)
+{
+    bool is_sale = workload == &workload_sale;
+    fprintf(out,
+            "<div class='card'><table><tr><th>guard</th><th>verdict</th><th>claims</th>"
+            "<th>%s</th><th>%s</th><th>%s</th><th>lost updates</th><th>lost amount</th>"
+            "<th>%s/s</th><th>p50 / p99</th></tr>\n",
+            is_sale ? "to sell" : "expected", is_sale ? "sold" : "actual",
+            is_sale ? "undersold" : "textbook", workload->unit);
+    for (int i = 0; i < report->n_runs; i++)
+        if (report->runs[i].workload == workload)
+            draw_row(&report->runs[i], out);
+    fprintf(out, "</table></div>\n");
+}
+
+static const struct run *first_of(const struct report *report, const struct workload *workload)
+{
+    for (int i = 0; i < report->n_runs; i++)
+        if (report->runs[i].workload == workload)
+            return &report->runs[i];
+    return NULL;
+}
+
+static void draw_workload(const struct report *report, const struct workload *workload, FILE *out)
+{
+    const struct run *run = first_of(report, workload);
+    char a[TEXT_MAX], b[TEXT_MAX];
+    if (run == NULL)
+        return;
+    if (workload == &workload_sale) {
+        fprintf(out, "<h2>The sale: %s pieces, %s orders</h2>\n", text_count(a, run->initial),
+                text_count(b, (int64_t)run->load.completed));
+        draw_chart(report, workload, "Pieces sold; what is beyond the line does not exist",
+                   fill_sold, run->initial, out);
+        draw_chart(report, workload, "Orders answered per second, and the time of one answer",
+                   fill_speed, 0, out);
+    } else {
+        fprintf(out, "<h2>%s: %s %s on %s accounts</h2>\n",
+                workload == &workload_accounts ? "Balances" : "Transfers",
+                text_count(a, (int64_t)run->load.completed), workload->unit,
+                text_count(b, run->options->accounts));
+        draw_chart(report, workload, "Changes that were acknowledged and then overwritten",
+                   fill_lost, 0, out);
+    }
+    draw_table(report, workload, out);
+    if (run->textbook.pairs > 0)
+        fprintf(out,
+                "<p class='note'>textbook: an account of 1,000, from which 200 and 300 are taken "
+                "at the same time; 500 must remain. Tried on fresh accounts until a pair loses, "
+                "%d times at most.</p>\n",
+                run->options->pairs);
+}
+
+/* -- the page
+ * -------------------------------------------------------------------------------------- */
+
+static void draw_example(const struct report *report, FILE *out)
+{
+    const struct run *run = report_example(report);
+    char sentence[SENTENCE_MAX];
+    if (run == NULL)
+        return;
+    fprintf(out, "<h2>Proof: how an update was lost under <code>%s</code></h2>\n<p>", run->guard);
+    report_counterexample(run, sentence, sizeof sentence);
+    html_text(out, sentence);
+    fprintf(out, "</p>\n<div class='card'>\n");
+    html_lanes(run, out);
+    fprintf(out, "</div>\n");
+}
+
+static void draw_setting(const struct report *report, FILE *out)
+{
+    const struct environment *environment = &report->environment;
+    const struct run *run = &report->runs[0];
+    char number[TEXT_MAX];
+    fprintf(out,
+            "<h2>How it was measured</h2>\n<div class='card'><dl>\n<dt>command</dt><dd><code>");
+    html_text(out, report->options->command);
+    fprintf(out, "</code></dd>\n<dt>seed</dt><dd>%llu</dd>\n<dt>load</dt><dd>",
+            (unsigned long long)report->options->seed);
+    fprintf(out, "%d connections, %d instance%s, lanes %s</dd>\n", report->options->connections,
+            run->instances, run->instances == 1 ? "" : "s", run->lanes ? "on" : "off");
+    fprintf(out, "<dt>times</dt><dd>p50 / p99 count from the moment a request was due, waiting for "
+                 "a free connection included; the time of one answer counts from its sending"
+                 "</dd>\n<dt>machine</dt><dd>");
+    html_text(out, environment->cpu);
+    fprintf(out, ", %d cores, %s MB</dd>\n<dt>system</dt><dd>", environment->cores,
+            text_count(number, environment->memory_mb));
+    html_text(out, environment->system);
+    fprintf(out, "</dd>\n<dt>at</dt><dd>%s</dd>\n</dl></div>\n", environment->at);
+}
+
+void report_to_html(const struct report *report, FILE *out)
+{
+    static const struct workload *const order[] = {&workload_sale, &workload_accounts,
+                                                   &workload_transfers};
+    char headline[SENTENCE_MAX];
+    report_headline(report, headline, sizeof headline);
+    fprintf(out,
+            "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+            "<meta name='viewport' content='width=device-width,initial-scale=1'>"
+            "<title>Flash sale: verdict</title>\n<style>\n%s</style></head>\n<body><main>\n"
+            "<h1>Flash sale: what each guard lost</h1>\n<p class='headline%s'>%s ",
+            html_style, report_as_claimed(report) ? "" : " bad",
+            report_as_claimed(report) ? "✓" : "✗");
+    html_text(out, headline);
+    fprintf(out, "</p>\n");
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        draw_workload(report, order[i], out);
+    draw_example(report, out);
+    draw_setting(report, out);
+    fprintf(out, "</main></body></html>\n");
+}

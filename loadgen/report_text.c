@@ -1,0 +1,256 @@
+/* The table on the terminal: verdict first, one line per run, then the proof. */
+#include "report.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COLOR_OFF    "\033[0m"
+#define COLOR_RED    "\033[1;31m"
+#define COLOR_GREEN  "\033[32m"
+#define COLOR_STRONG "\033[1m"
+#define COLOR_DIM    "\033[2m"
+
+enum { COLUMNS_MAX = 12, CELL_MAX = 48, SENTENCE_MAX = 2048 };
+
+struct table {
+    FILE *out;
+    bool color;
+    int n_columns, n_rows;
+    char cells[REPORT_RUNS_MAX + 1][COLUMNS_MAX][CELL_MAX]; /* row 0: headings */
+    const char *colors[REPORT_RUNS_MAX + 1];                /* of the verdict's cell */
+};
+
+static void paint(const struct table *table, const char *color, const char *text)
+{
+    if (table->color)
+        fprintf(table->out, "%s%s" COLOR_OFF, color, text);
+    else
+        fputs(text, table->out);
+}
+
+/* Texts (guard, verdict) to the left, figures to the right. */
+static void print_table(const struct table *table)
+{
+    int widths[COLUMNS_MAX] = {0};
+    for (int row = 0; row < table->n_rows; row++)
+        for (int column = 0; column < table->n_columns; column++) {
+            int width = (int)strlen(table->cells[row][column]);
+            widths[column] = width > widths[column] ? width : widths[column];
+        }
+    for (int row = 0; row < table->n_rows; row++) {
+        for (int column = 0; column < table->n_columns; column++) {
+            char cell[CELL_MAX + 8];
+            bool left = column < 2;
+            snprintf(cell, sizeof cell, left ? "%-*s" : "%*s", widths[column],
+                     table->cells[row][column]);
+            fputs(column == 0 ? "  " : "   ", table->out);
+            if (row == 0)
+                paint(table, COLOR_DIM, cell);
+            else if (column == 1)
+                paint(table, table->colors[row], cell);
+            else
+                fputs(cell, table->out);
+        }
+        fputc('\n', table->out);
+    }
+}
+
+static char *cell_of(struct table *table, int *column)
+{
+    return table->cells[table->n_rows][(*column)++];
+}
+
+/* -- one workload's table ------------------------------------------------------------------------
+ */
+
+static const char *const sale_headings[] = {
+    "guard", "verdict", "sold", "oversold", "undersold", "lost updates", "orders/s", "p50", "p99"};
+static const char *const money_headings[] = {"guard",     "verdict", "textbook",
+                                             "expected",  "actual",  "lost updates",
+                                             "changes/s", "p50",     "p99"};
+
+static void add_headings(struct table *table, const char *const *headings, int n)
+{
+    table->n_columns = n;
+    for (int i = 0; i < n; i++)
+        snprintf(table->cells[0][i], CELL_MAX, "%s", headings[i]);
+    table->n_rows = 1;
+}
+
+static void add_guard(struct table *table, const struct run *run, int *column)
+{
+    const struct verdict *verdict = &run->verdict;
+    char *guard = cell_of(table, column), *cell = cell_of(table, column);
+    /* A lock inside one process is judged differently by how many processes there are. */
+    bool in_process = strcmp(run->guard, "mutex") == 0;
+    snprintf(guard, CELL_MAX, in_process ? "%s (%d instance%s)" : "%s", run->guard, run->instances,
+             run->instances == 1 ? "" : "s");
+    verdict_text(verdict, cell, CELL_MAX - 16);
+    if (run->interrupted)
+        strcat(cell, " (interrupted)");
+    table->colors[table->n_rows] = verdict_is_safe(verdict) ? COLOR_GREEN : COLOR_RED;
+}
+
+static void add_speed(struct table *table, const struct run *run, int *column)
+{
+    const struct load_result *load = &run->load;
+    double seconds = (double)load->duration_us / 1e6;
+    text_rate(cell_of(table, column), seconds > 0 ? (double)run->accepted / seconds : 0);
+    text_time_us(cell_of(table, column), run->has_load ? hist_percentile(&load->latency, 50) : 0);
+    text_time_us(cell_of(table, column), run->has_load ? hist_percentile(&load->latency, 99) : 0);
+}
+
+static void add_sale(struct table *table, const struct run *run)
+{
+    int column = 0;
+    add_guard(table, run, &column);
+    text_count(cell_of(table, &column), run->actual);
+    text_count(cell_of(table, &column), run->verdict.oversold);
+    text_count(cell_of(table, &column), run->verdict.undersold);
+    text_count(cell_of(table, &column), run->verdict.lost_updates);
+    add_speed(table, run, &column);
+    table->n_rows++;
+}
+
+static void add_money(struct table *table, const struct run *run)
+{
+    int column = 0;
+    char final[TEXT_MAX];
+    add_guard(table, run, &column);
+    char *textbook = cell_of(table, &column);
+    if (run->textbook.pairs == 0)
+        snprintf(textbook, CELL_MAX, "-");
+    else if (run->textbook.lost > 0)
+        snprintf(textbook, CELL_MAX, "%s, not %lld", text_count(final, run->textbook.final),
+                 (long long)run->textbook.expected);
+    else
+        text_count(textbook, run->textbook.final);
+    text_count(cell_of(table, &column), run->expected);
+    text_count(cell_of(table, &column), run->actual);
+    text_count(cell_of(table, &column), run->verdict.lost_updates);
+    add_speed(table, run, &column);
+    table->n_rows++;
+}
+
+/* What was done, in one line above the table. */
+static void print_setting(const struct table *table, const struct run *run)
+{
+    const struct options *options = run->options;
+    char a[TEXT_MAX], b[TEXT_MAX], line[400];
+    if (run->workload == &workload_sale)
+        snprintf(line, sizeof line, "sale: %s pieces, %s orders", text_count(a, run->initial),
+                 text_count(b, (int64_t)run->load.completed));
+    else
+        snprintf(line, sizeof line, "%s: %s on %s accounts", run->workload->name,
+                 text_count(a, (int64_t)run->load.completed), text_count(b, options->accounts));
+    paint(table, COLOR_STRONG, line);
+    snprintf(line, sizeof line, ", %s over %d connections, %d instance%s, lanes %s, seed %llu\n",
+             options_mode_text(run->mode), options->connections, run->instances,
+             run->instances == 1 ? "" : "s", run->lanes ? "on" : "off",
+             (unsigned long long)options->seed);
+    fputs(line, table->out);
+}
+
+static void print_workload(const struct report *report, const struct workload *workload,
+                           struct table *table)
+{
+    bool is_sale = workload == &workload_sale;
+    const struct run *first = NULL;
+    memset(table->cells, 0, sizeof table->cells);
+    add_headings(table, is_sale ? sale_headings : money_headings, 9);
+    for (int i = 0; i < report->n_runs; i++) {
+        const struct run *run = &report->runs[i];
+        if (run->workload != workload)
+            continue;
+        if (first == NULL)
+            first = run;
+        if (is_sale)
+            add_sale(table, run);
+        else
+            add_money(table, run);
+    }
+    if (first == NULL)
+        return;
+    fputc('\n', table->out);
+    print_setting(table, first);
+    print_table(table);
+}
+
+/* -- below the tables
+ * ------------------------------------------------------------------------------ */
+
+/* Only what happened: an undisturbed run needs no line. */
+static void print_remarks(const struct table *table, const struct run *run)
+{
+    const struct verdict *verdict = &run->verdict;
+    const struct {
+        uint64_t count;
+        const char *text;
+    } remarks[] = {
+        {run->load.dropped, "requests were due but never sent"},
+        {run->load.ends[LOAD_ABANDONED], "requests were abandoned before their answer"},
+        {run->load.ends[LOAD_TIMED_OUT], "sendings had no answer in time"},
+        {run->load.ends[LOAD_BROKEN], "sendings lost their connection"},
+        {run->load.retries, "retries"},
+        {run->failed, "requests failed"},
+        {(uint64_t)verdict->replay_mismatch, "repeated requests were answered differently"},
+        {(uint64_t)verdict->mismatch, "is the difference between answers and store"},
+        {(uint64_t)verdict->unknown, "outcomes stayed unknown"},
+    };
+    char count[TEXT_MAX];
+    for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
+        if (remarks[i].count != 0)
+            fprintf(table->out, "  %s under %s: %s %s\n", run->workload->name, run->guard,
+                    text_count(count, (int64_t)remarks[i].count), remarks[i].text);
+    if (run->failed != 0)
+        fprintf(table->out, "  %s under %s: first failure: %s\n", run->workload->name, run->guard,
+                run->tally.failure);
+}
+
+static void print_example(const struct table *table, const struct run *run)
+{
+    const struct ledger_row *rows = run->counterexample;
+    char sentence[SENTENCE_MAX], before[TEXT_MAX], after[TEXT_MAX];
+    fputc('\n', table->out);
+    snprintf(sentence, sizeof sentence, "How %s lost an update: two changes of %s from one reading",
+             run->guard, rows[0].resource);
+    paint(table, COLOR_STRONG, sentence);
+    fputc('\n', table->out);
+    for (int i = 0; i < 2; i++)
+        fprintf(table->out, "  %s  read %s (version %lld)  wrote %s  in %s\n", rows[i].instance,
+                text_count(before, rows[i].before), (long long)rows[i].version_before,
+                text_count(after, rows[i].after), rows[i].txn_id);
+    report_counterexample(run, sentence, sizeof sentence);
+    fprintf(table->out, "  %s\n", sentence);
+}
+
+static bool wants_color(const struct report *report, FILE *out)
+{
+    return !report->options->no_color && getenv("NO_COLOR") == NULL && isatty(fileno(out));
+}
+
+void report_text(const struct report *report, FILE *out)
+{
+    static const struct workload *const order[] = {&workload_sale, &workload_accounts,
+                                                   &workload_transfers};
+    struct table *table = calloc(1, sizeof *table);
+    char headline[SENTENCE_MAX];
+    report_headline(report, headline, sizeof headline);
+    if (table == NULL) {
+        fprintf(out, "%s\n", headline);
+        return;
+    }
+    table->out = out;
+    table->color = wants_color(report, out);
+    paint(table, report_as_claimed(report) ? COLOR_GREEN : COLOR_RED, headline);
+    fputc('\n', out);
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        print_workload(report, order[i], table);
+    for (int i = 0; i < report->n_runs; i++)
+        print_remarks(table, &report->runs[i]);
+    if (report_example(report) != NULL)
+        print_example(table, report_example(report));
+    free(table);
+}

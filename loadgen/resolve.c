@@ -1,0 +1,68 @@
+/*
+ * A client that lost an answer knows neither yes nor no. The idempotency key decides: first by
+ * looking it up, then, where nothing happened, by sending the same request again under it; however
+ * often it is sent, its effect happens once.
+ */
+#include "progress.h"
+#include "run.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { RESOLVE_PATIENCE_MS = 30000, RESOLVE_PAUSE_MS = 20 };
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool try_once(struct run *run, uint64_t origin, uint64_t attempt)
+{
+    char key[RUN_KEY_MAX], path[REMOTE_PATH_MAX], body[RUN_BODY_MAX], *answer;
+    run_key(run, origin, key);
+    int status = remote_outcome(run->options, origin + attempt, key, &answer);
+    if (status == 404) {
+        free(answer);
+        run->workload->ask(run, origin, path, body);
+        status = remote_post(run->options, origin + attempt, path, key, body, &answer);
+    }
+    bool decided = status > 0 && tally_decide(&run->tally, origin, status, answer);
+    free(answer);
+    return decided;
+}
+
+static void resolve_one(struct run *run, uint64_t origin, int64_t deadline_ms)
+{
+    for (uint64_t attempt = 0; !try_once(run, origin, attempt); attempt++) {
+        if (run_stopped(run) || now_ms() > deadline_ms)
+            return;
+        nanosleep(&(struct timespec){.tv_nsec = RESOLVE_PAUSE_MS * 1000000L}, NULL);
+    }
+}
+
+/* A duplicate may have been sent when its origin was not. */
+static void mark_origins(struct tally *tally)
+{
+    for (uint64_t seq = 0; seq < tally->n; seq++)
+        if (tally->entries[seq].state == TALLY_UNKNOWN) {
+            struct tally_entry *origin = &tally->entries[tally_origin(tally, seq)];
+            if (origin->state == TALLY_UNSENT)
+                origin->state = TALLY_UNKNOWN;
+        }
+}
+
+void resolve_unknown(struct run *run)
+{
+    struct tally *tally = &run->tally;
+    mark_origins(tally);
+    uint64_t left = tally_count(tally, TALLY_UNKNOWN);
+    int64_t deadline_ms = now_ms() + RESOLVE_PATIENCE_MS;
+    for (uint64_t seq = 0; seq < tally->n && left > 0 && !run_stopped(run); seq++)
+        if (tally->entries[seq].state == TALLY_UNKNOWN && tally_origin(tally, seq) == seq) {
+            progress_step(run->options, "%s under %s: %llu unknown outcomes to find out",
+                          run->workload->name, run->guard, (unsigned long long)left--);
+            resolve_one(run, seq, deadline_ms);
+        }
+}

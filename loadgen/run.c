@@ -1,0 +1,170 @@
+#include "run.h"
+#include "progress.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+void run_key(const struct run *run, uint64_t origin, char ret[RUN_KEY_MAX])
+{
+    snprintf(ret, RUN_KEY_MAX, "%s-%s-%llu", run->workload->name, run->id,
+             (unsigned long long)origin);
+}
+
+bool run_stopped(const struct run *run)
+{
+    return run->options->stop != NULL && atomic_load(run->options->stop);
+}
+
+void run_add_verdict(struct run *run, const struct verdict *verdict, const struct audit_row *audit)
+{
+    verdict_add(&run->verdict, verdict);
+    if (audit->has_fork && !run->has_counterexample) {
+        run->has_counterexample = true;
+        memcpy(run->counterexample, audit->fork, sizeof run->counterexample);
+    }
+}
+
+bool run_as_claimed(const struct run *run)
+{
+    return run->failed == 0 && !run->interrupted &&
+           verdict_as_claimed(&run->verdict, run->claims_safe);
+}
+
+/* -- the load ------------------------------------------------------------------------------------
+ */
+
+static size_t write_request(void *ctx, uint64_t seq, const struct load_target *target, char *out,
+                            size_t size)
+{
+    const struct run *run = ctx;
+    char path[REMOTE_PATH_MAX], body[RUN_BODY_MAX], key[RUN_KEY_MAX];
+    if (seq >= run->tally.n)
+        return 0;
+    uint64_t origin = tally_origin(&run->tally, seq);
+    run_key(run, origin, key);
+    run->workload->ask(run, origin, path, body);
+    int length = snprintf(out, size,
+                          "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
+                          "Content-Length: %zu\r\nIdempotency-Key: %s\r\n\r\n%s",
+                          path, target->host, strlen(body), key, body);
+    return length > 0 && (size_t)length < size ? (size_t)length : 0;
+}
+
+static int64_t take_outcome(void *ctx, uint64_t seq, const struct load_answer *answer)
+{
+    struct run *run = ctx;
+    return tally_outcome(&run->tally, seq, answer);
+}
+
+/* How many requests a run may have: each one is remembered until the verdict. */
+static uint64_t planned_requests(const struct run *run)
+{
+    const struct options *options = run->options;
+    if (options->requests > 0)
+        return options->requests;
+    if (options->duration_ms == 0)
+        return run->workload->requests(options);
+    if (run->mode == LOAD_RATE) {
+        double due = ceil(options->rate * (double)options->duration_ms / 1000);
+        return due < OPTIONS_REQUESTS_MAX ? (uint64_t)due : OPTIONS_REQUESTS_MAX;
+    }
+    return OPTIONS_REQUESTS_MAX;
+}
+
+static int send_load(struct run *run)
+{
+    const struct options *options = run->options;
+    struct load_options load = {.n_targets = options->n_targets,
+                                .mode = run->mode,
+                                .rate = options->rate,
+                                .connections = options->connections,
+                                .threads = options->threads,
+                                .requests = run->tally.n,
+                                .duration_ms = options->duration_ms,
+                                .timeout_ms = options->timeout_ms,
+                                .abandon_pct = options->abandon_pct,
+                                .seed = options->seed,
+                                .stop = options->stop,
+                                .progress = options->quiet ? NULL : progress_load,
+                                .progress_ctx = run};
+    struct load_workload workload = {.request = write_request, .outcome = take_outcome, .ctx = run};
+    memcpy(load.targets, options->targets, sizeof load.targets);
+    if (load_run(&load, &workload, &run->load, run->message, sizeof run->message) != 0)
+        return -1;
+    run->has_load = true;
+    return 0;
+}
+
+/* -- the whole
+ * ------------------------------------------------------------------------------------- */
+
+static void choose_id(struct run *run)
+{
+    uint32_t dice = 0;
+    if (getrandom(&dice, sizeof dice, 0) != sizeof dice)
+        dice = (uint32_t)(uintptr_t)run;
+    snprintf(run->id, sizeof run->id, "%08x", dice);
+}
+
+static bool expected_safe(const struct options *options, const char *guard, bool claimed)
+{
+    for (int i = 0; i < options->n_expectations; i++)
+        if (strcmp(options->expectations[i].guard, guard) == 0)
+            return options->expectations[i].safe;
+    return claimed;
+}
+
+static int perform(struct run *run)
+{
+    if (tally_init(&run->tally, planned_requests(run), run->options->seed,
+                   run->options->duplicates_pct) != 0) {
+        snprintf(run->message, sizeof run->message, "not enough memory for %llu requests",
+                 (unsigned long long)planned_requests(run));
+        return -1;
+    }
+    run->tally.stop = run->options->stop;
+    if (run->workload->prepare(run) != 0)
+        return -1;
+    if (!run_stopped(run) && send_load(run) != 0)
+        return -1;
+    tally_settle(&run->tally);
+    resolve_unknown(run);
+    run->accepted = tally_count(&run->tally, TALLY_ACCEPTED);
+    run->refused = tally_count(&run->tally, TALLY_REFUSED);
+    run->failed = tally_count(&run->tally, TALLY_FAILED);
+    run->interrupted = run_stopped(run);
+    progress_step(run->options, "%s under %s: audit", run->workload->name, run->guard);
+    if (run->workload->judge(run) != 0)
+        return -1;
+    run->verdict.replay_mismatch += (int64_t)tally_differing(&run->tally);
+    return 0;
+}
+
+int run_once(const struct options *options, const struct workload *workload,
+             const struct remote_service *service, const char *guard, struct run *ret)
+{
+    struct run *run = ret;
+    bool claimed;
+    *run = (struct run){.workload = workload, .options = options};
+    snprintf(run->guard, sizeof run->guard, "%s", guard);
+    if (remote_claims_safe(service, guard, &claimed, run->message) != 0)
+        return -1;
+    run->claims_safe = expected_safe(options, guard, claimed);
+    run->instances = service->instances;
+    run->lanes = service->lanes;
+    run->mode = options->mode_given ? options->mode : workload->mode;
+    choose_id(run);
+    int result = perform(run);
+    progress_clear(options);
+    return result;
+}
+
+void run_free(struct run *run)
+{
+    tally_free(&run->tally);
+    if (run->has_load)
+        load_result_free(&run->load);
+    run->has_load = false;
+}

@@ -1,0 +1,89 @@
+/*
+ * One run: one workload under one guard, from creating its resources to the verdict. Every run
+ * makes resources and keys of its own (a random run id is part of their names), so that it neither
+ * disturbs nor replays an earlier one on the same service.
+ */
+#ifndef RUN_H
+#define RUN_H
+
+#include "options.h"
+#include "remote.h"
+#include "tally.h"
+#include "verdict.h"
+
+enum { RUN_ID_MAX = 16, RUN_BODY_MAX = 400, RUN_KEY_MAX = 64 };
+
+/* The textbook's two withdrawals from one account at the same time, tried on fresh accounts. */
+struct textbook {
+    int pairs;        /* tried */
+    int lost;         /* of them ended with the wrong balance */
+    int64_t initial;  /* 1000 */
+    int64_t expected; /* 500 */
+    int64_t final;    /* of the first pair that lost, else of the last one */
+};
+
+struct run;
+
+/* What a workload asks and how it is judged. */
+struct workload {
+    const char *name, *unit;                             /* "sale", "orders" */
+    enum load_mode mode;                                 /* unless --mode says otherwise */
+    uint64_t (*requests)(const struct options *options); /* unless --requests or --duration do */
+    /* Creates the resources. 0, or -1 with run->message. */
+    int (*prepare)(struct run *run);
+    /* Path and body of one request; a pure function of run and origin. */
+    void (*ask)(const struct run *run, uint64_t origin, char path[REMOTE_PATH_MAX],
+                char body[RUN_BODY_MAX]);
+    /* Audit and verdict, when every outcome that can be known is known. 0, or -1 with message. */
+    int (*judge)(struct run *run);
+};
+
+extern const struct workload workload_sale, workload_accounts, workload_transfers;
+
+struct run {
+    const struct workload *workload;
+    const struct options *options;
+    char id[RUN_ID_MAX]; /* random: part of every name and key of this run */
+    char guard[OPTIONS_GUARD_TEXT_MAX];
+    bool claims_safe;
+    int instances;
+    bool lanes;
+    bool interrupted;
+
+    enum load_mode mode;
+    struct tally tally;
+    struct load_result load;
+    bool has_load; /* load is filled */
+
+    /* the result */
+    struct verdict verdict;
+    bool has_counterexample;
+    struct ledger_row counterexample[2];
+    uint64_t accepted, refused, failed;
+    int64_t initial, expected, actual; /* sale: pieces; else: sum of all balances */
+    struct textbook textbook;          /* pairs 0: not tried */
+
+    char message[REMOTE_MESSAGE_MAX]; /* why it could not be run */
+};
+
+/* Runs it. 0: run holds a verdict (also when interrupted). -1: run->message says why not. Either
+ * way run is to be freed with run_free(). step (may be NULL) shows what is being done. */
+int run_once(const struct options *options, const struct workload *workload,
+             const struct remote_service *service, const char *guard, struct run *ret);
+void run_free(struct run *run);
+
+/* Kept its claim, judged by a complete run without requests that failed. */
+bool run_as_claimed(const struct run *run);
+
+/* For workloads. */
+void run_key(const struct run *run, uint64_t origin, char ret[RUN_KEY_MAX]);
+/* Adds one resource's verdict to the run's, and keeps its first fork as the counter-example. */
+void run_add_verdict(struct run *run, const struct verdict *verdict, const struct audit_row *audit);
+bool run_stopped(const struct run *run);
+
+/* resolve.c: finds out what became of every request whose outcome is unknown: asks for the stored
+ * answer of its key, and where nothing happened sends it again with the same key, until it is
+ * decided or patience ends. */
+void resolve_unknown(struct run *run);
+
+#endif

@@ -1,0 +1,126 @@
+#include "serve.h"
+#include "demo.h"
+#include "remote.h"
+#include "sandbox_process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { LOOK_EVERY_MS = 200, SAMPLE_STOCK = 100, SAMPLE_BALANCE = 1000000 };
+
+static bool is_ready(struct sandbox_server *server)
+{
+    static const char question[] =
+        "GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+    return sandbox_answers(NULL, server->port, question, "HTTP/1.1 200 ", 1000);
+}
+
+/* The service at an address of the user's choice: sandbox_seckilld() would take any free port. */
+static struct sandbox_server *start_service(struct sandbox *sandbox, const struct options *options,
+                                            const char *binary, const char *redis_url)
+{
+    const struct load_target *target = &options->targets[0];
+    struct sandbox_server *server = sandbox_add(sandbox, "seckilld", is_ready);
+    if (server == NULL)
+        return NULL;
+    server->port = target->port;
+    snprintf(server->url, sizeof server->url, "http://%s", options->listen);
+    sandbox_arg(server, "%s", binary);
+    sandbox_arg(server, "--listen");
+    sandbox_arg(server, "%s", options->listen);
+    sandbox_arg(server, "--db");
+    sandbox_arg(server, "sqlite:%s/seckill.db",
+                options->dir != NULL ? options->dir : sandbox_dir(sandbox));
+    sandbox_arg(server, "--redis");
+    sandbox_arg(server, "%s", redis_url);
+    sandbox_arg(server, "--demo");
+    return sandbox_start(server) == 0 ? server : NULL;
+}
+
+static int make_samples(const struct options *options)
+{
+    struct options sample = *options;
+    char message[REMOTE_MESSAGE_MAX];
+    sample.stock = SAMPLE_STOCK;
+    if (remote_put_item(&sample, "1", "redis-token", 0, message) == 0 &&
+        remote_put_account(&sample, "12345", "redis-token", SAMPLE_BALANCE, message) == 0)
+        return 0;
+    fprintf(stderr, "loadgen: %s\n", message);
+    return -1;
+}
+
+static void greet(const struct options *options, const struct sandbox_server *server)
+{
+    printf("The service answers at %s/ (its log: %s)\n\n"
+           "Buy one piece of item 1:\n"
+           "  curl -s %s/v1/items/1/orders -H 'Content-Type: application/json' \\\n"
+           "    -H 'Idempotency-Key: my-first-order' -d '{\"user_id\":\"u42\",\"quantity\":1}'\n"
+           "Take 200 from account 12345:\n"
+           "  curl -s %s/v1/accounts/12345/transactions -H 'Content-Type: application/json' \\\n"
+           "    -H 'Idempotency-Key: my-first-payment' -d '{\"amount\":-200,"
+           "\"reason\":\"payment\"}'\n"
+           "Sell it out, with and without a lock:\n"
+           "  loadgen sale --url %s --guards none,redis-token\n\n"
+           "Ctrl-C stops everything%s.\n",
+           server->url, server->log, server->url, server->url, server->url,
+           options->dir != NULL ? "; the store stays in its folder" : "");
+    fflush(stdout);
+}
+
+static int wait_for_end(const struct options *options, struct sandbox_server *server)
+{
+    while (!atomic_load(options->stop)) {
+        if (!sandbox_alive(server)) {
+            fprintf(stderr, "loadgen: the service has ended by itself\n");
+            return EXIT_FAILURE;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_MS * 1000000L}, NULL);
+    }
+    printf("\nstopping\n");
+    return EXIT_SUCCESS;
+}
+
+static int prepare(struct options *options)
+{
+    char url[300], message[256];
+    if (options->dir != NULL && mkdir(options->dir, 0777) != 0 && errno != EEXIST) {
+        fprintf(stderr, "loadgen: cannot make the folder %s: %s\n", options->dir, strerror(errno));
+        return -1;
+    }
+    snprintf(url, sizeof url, "http://%s", options->listen);
+    if (load_target_parse(url, &options->targets[0], message, sizeof message) != 0) {
+        fprintf(stderr, "loadgen: --listen: %s\n", message);
+        return -1;
+    }
+    options->n_targets = 1;
+    if (sandbox_port_taken(options->targets[0].port)) {
+        fprintf(stderr, "loadgen: port %d is taken; choose another one with --listen HOST:PORT\n",
+                options->targets[0].port);
+        return -1;
+    }
+    return 0;
+}
+
+int serve_run(const struct options *given)
+{
+    char path[4096];
+    struct options options = *given;
+    struct sandbox *sandbox = NULL;
+    struct sandbox_server *redis, *server;
+    int status = EXIT_FAILURE;
+    const char *binary = demo_seckilld(given, path, sizeof path);
+    if (binary == NULL || prepare(&options) != 0 || sandbox_open(&sandbox) != 0)
+        return EXIT_FAILURE;
+    redis = sandbox_redis(sandbox, NULL);
+    server = redis == NULL ? NULL : start_service(sandbox, &options, binary, redis->url);
+    if (server != NULL && make_samples(&options) == 0) {
+        greet(&options, server);
+        status = wait_for_end(&options, server);
+    }
+    sandbox_close(sandbox);
+    return status;
+}

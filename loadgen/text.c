@@ -1,0 +1,70 @@
+#include "text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+char *text_count(char out[TEXT_MAX], int64_t value)
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%" PRId64, value);
+    int first = digits[0] == '-' ? 1 : 0;
+    char *to = out;
+    for (int i = 0; i < length; i++) {
+        if (i > first && (length - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+    return out;
+}
+
+char *text_signed(char out[TEXT_MAX], int64_t value)
+{
+    out[0] = '+';
+    text_count(value < 0 ? out : out + 1, value);
+    return out;
+}
+
+char *text_time_us(char out[TEXT_MAX], int64_t us)
+{
+    double ms = (double)us / 1000;
+    if (us < 1000)
+        snprintf(out, TEXT_MAX, "%" PRId64 " us", us);
+    else if (ms < 99.95)
+        snprintf(out, TEXT_MAX, "%.1f ms", ms);
+    else if (ms < 999.5)
+        snprintf(out, TEXT_MAX, "%.0f ms", ms);
+    else
+        snprintf(out, TEXT_MAX, "%.2f s", ms / 1000);
+    return out;
+}
+
+char *text_rate(char out[TEXT_MAX], double per_second)
+{
+    if (per_second < 10)
+        snprintf(out, TEXT_MAX, "%.2f", per_second);
+    else
+        text_count(out, (int64_t)(per_second + 0.5));
+    return out;
+}
+
+char *text_html(char *out, size_t size, const char *text)
+{
+    size_t used = 0;
+    for (; *text != '\0'; text++) {
+        const char *as = *text == '<'    ? "&lt;"
+                         : *text == '>'  ? "&gt;"
+                         : *text == '&'  ? "&amp;"
+                         : *text == '"'  ? "&quot;"
+                         : *text == '\'' ? "&#39;"
+                                         : NULL;
+        size_t length = as == NULL ? 1 : strlen(as);
+        if (used + length >= size)
+            break;
+        memcpy(out + used, as == NULL ? text : as, length);
+        used += length;
+    }
+    out[used] = '\0';
+    return out;
+}

@@ -1,0 +1,132 @@
+/*
+ * The lost update as every textbook tells it: an account of 1,000; A takes 200 and B takes 300 at
+ * the same time; both read 1,000; the account ends at 700 or 800 instead of 500. Two requests
+ * overlap only by luck, so fresh accounts are tried until a pair loses, up to a bound.
+ */
+#include "balances.h"
+#include "progress.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { INITIAL = 1000, FIRST = -200, SECOND = -300, BATCH = 10 };
+
+struct pairs {
+    struct run *run;
+    struct tally tally; /* of this batch: pair p is requests 2p and 2p + 1 */
+    int first;          /* number of the batch's first pair */
+};
+
+static void account_of(const struct pairs *pairs, uint64_t seq, char ret[80])
+{
+    snprintf(ret, 80, "textbook-%s-%llu", pairs->run->id,
+             (unsigned long long)((uint64_t)pairs->first + seq / 2));
+}
+
+static size_t write_request(void *ctx, uint64_t seq, const struct load_target *target, char *out,
+                            size_t size)
+{
+    const struct pairs *pairs = ctx;
+    char id[80], body[80];
+    if (seq >= pairs->tally.n)
+        return 0;
+    account_of(pairs, seq, id);
+    int amount = seq % 2 == 0 ? FIRST : SECOND;
+    snprintf(body, sizeof body, "{\"amount\":%d,\"reason\":\"textbook\"}", amount);
+    int length = snprintf(out, size,
+                          "POST /v1/accounts/%s/transactions HTTP/1.1\r\nHost: %s\r\n"
+                          "Content-Type: application/json\r\nContent-Length: %zu\r\n"
+                          "Idempotency-Key: %s%d\r\n\r\n%s",
+                          id, target->host, strlen(body), id, amount, body);
+    return length > 0 && (size_t)length < size ? (size_t)length : 0;
+}
+
+static int64_t take_outcome(void *ctx, uint64_t seq, const struct load_answer *answer)
+{
+    struct pairs *pairs = ctx;
+    return tally_outcome(&pairs->tally, seq, answer);
+}
+
+static int judge_pair(struct pairs *pairs, uint64_t pair)
+{
+    struct run *run = pairs->run;
+    struct client_count client = {0};
+    struct audit_row audit;
+    struct verdict verdict;
+    char id[80], resource[100];
+    for (uint64_t seq = 2 * pair; seq < 2 * pair + 2; seq++) {
+        int64_t amount = seq % 2 == 0 ? FIRST : SECOND;
+        enum tally_state state = pairs->tally.entries[seq].state;
+        client.accepted += state == TALLY_ACCEPTED ? amount : 0;
+        client.unknown += state == TALLY_UNKNOWN;
+        client.unknown_amount += state == TALLY_UNKNOWN ? -amount : 0;
+        run->failed += state == TALLY_FAILED;
+    }
+    account_of(pairs, 2 * pair, id);
+    snprintf(resource, sizeof resource, "account:%s", id);
+    if (remote_audit(run->options, resource, &audit, run->message) != 0)
+        return -1;
+    verdict_of_account(&audit, &client, &verdict);
+    run_add_verdict(run, &verdict, &audit);
+
+    struct textbook *textbook = &run->textbook;
+    if (textbook->lost == 0)
+        textbook->final = audit.current;
+    textbook->lost += verdict.lost_updates > 0;
+    textbook->pairs++;
+    return 0;
+}
+
+static int try_batch(struct pairs *pairs)
+{
+    struct run *run = pairs->run;
+    const struct options *options = run->options;
+    struct load_result result;
+    struct load_workload workload = {
+        .request = write_request, .outcome = take_outcome, .ctx = pairs};
+    /* Two connections, one per instance where there are two: they take a pair each time. */
+    struct load_options load = {.n_targets = options->n_targets < 2 ? 1 : 2,
+                                .mode = LOAD_CLOSED,
+                                .connections = 2,
+                                .threads = 1,
+                                .requests = pairs->tally.n,
+                                .timeout_ms = options->timeout_ms,
+                                .seed = options->seed,
+                                .stop = options->stop};
+    memcpy(load.targets, options->targets, sizeof load.targets);
+    for (uint64_t seq = 0; seq < pairs->tally.n; seq += 2) {
+        char id[80];
+        account_of(pairs, seq, id);
+        if (remote_put_account(options, id, run->guard, INITIAL, run->message) != 0)
+            return -1;
+    }
+    if (load_run(&load, &workload, &result, run->message, sizeof run->message) != 0)
+        return -1;
+    load_result_free(&result);
+    for (uint64_t pair = 0; pair < pairs->tally.n / 2; pair++)
+        if (judge_pair(pairs, pair) != 0)
+            return -1;
+    return 0;
+}
+
+int textbook_try(struct run *run)
+{
+    struct pairs pairs = {.run = run};
+    int bound = run->options->pairs, result = 0;
+    run->textbook.initial = INITIAL;
+    run->textbook.expected = INITIAL + FIRST + SECOND;
+    while (pairs.first < bound && run->textbook.lost == 0 && result == 0 && !run_stopped(run)) {
+        int batch = bound - pairs.first < BATCH ? bound - pairs.first : BATCH;
+        progress_step(run->options, "accounts under %s: 1,000 - 200 - 300, pair %d of at most %d",
+                      run->guard, pairs.first + 1, bound);
+        if (tally_init(&pairs.tally, 2 * (uint64_t)batch, run->options->seed, 0) != 0) {
+            snprintf(run->message, sizeof run->message, "not enough memory");
+            return -1;
+        }
+        pairs.tally.stop = run->options->stop;
+        result = try_batch(&pairs);
+        tally_free(&pairs.tally);
+        pairs.first += batch;
+    }
+    return result;
+}

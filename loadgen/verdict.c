@@ -1,0 +1,160 @@
+#include "verdict.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool verdict_is_broken(const struct verdict *verdict)
+{
+    struct verdict known = *verdict;
+    known.unknown = 0;
+#define VERDICT_ANY(name, text)                                                                    \
+    if (known.name != 0)                                                                           \
+        return true;
+    VERDICT_MAP(VERDICT_ANY)
+#undef VERDICT_ANY
+    return false;
+}
+
+bool verdict_is_safe(const struct verdict *verdict)
+{
+    return !verdict_is_broken(verdict) && verdict->unknown == 0;
+}
+
+bool verdict_as_claimed(const struct verdict *verdict, bool claims_safe)
+{
+    return claims_safe ? verdict_is_safe(verdict) : verdict_is_broken(verdict);
+}
+
+void verdict_add(struct verdict *into, const struct verdict *from)
+{
+#define VERDICT_ADD(name, text) into->name += from->name;
+    VERDICT_MAP(VERDICT_ADD)
+#undef VERDICT_ADD
+}
+
+char *verdict_text(const struct verdict *verdict, char *out, size_t size)
+{
+    const struct {
+        const char *label;
+        int64_t value;
+    } worst_first[] = {
+        {"OVERSOLD", verdict->oversold},     {"NEGATIVE", verdict->negative},
+        {"LOST", verdict->lost_amount},      {"LOST UPDATES", verdict->lost_updates},
+        {"DUPLICATES", verdict->duplicates}, {"UNDERSOLD", verdict->undersold},
+        {"MISMATCH", verdict->mismatch},     {"REPLAY DIFFERS", verdict->replay_mismatch},
+        {"BROKEN LEDGER", verdict->broken},  {"UNKNOWN", verdict->unknown},
+    };
+    char count[TEXT_MAX];
+    for (size_t i = 0; i < sizeof worst_first / sizeof *worst_first; i++)
+        if (worst_first[i].value != 0) {
+            snprintf(out, size, "%s %s", worst_first[i].label,
+                     text_count(count, worst_first[i].value));
+            return out;
+        }
+    snprintf(out, size, "OK");
+    return out;
+}
+
+static int64_t at_least_0(int64_t value)
+{
+    return value > 0 ? value : 0;
+}
+
+static int64_t distance(int64_t a, int64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+static void take_audit(const struct audit_row *audit, struct verdict *verdict)
+{
+    verdict->oversold = audit->oversold;
+    verdict->lost_updates = audit->lost_updates;
+    verdict->lost_amount = audit->lost_amount;
+    verdict->duplicates = audit->duplicates;
+    verdict->negative = audit->negative;
+    verdict->broken = audit->broken;
+}
+
+void verdict_of_item(const struct audit_row *audit, const struct client_count *client,
+                     struct verdict *ret)
+{
+    struct verdict verdict = {.unknown = client->unknown};
+    int64_t sellable = audit->initial < client->demand ? audit->initial : client->demand;
+    take_audit(audit, &verdict);
+    verdict.undersold = at_least_0(sellable - audit->sold - client->unknown_amount);
+    /* An unknown order explains at most its own pieces. */
+    verdict.mismatch = at_least_0(distance(audit->sold, client->accepted) - client->unknown_amount);
+    *ret = verdict;
+}
+
+void verdict_of_account(const struct audit_row *audit, const struct client_count *client,
+                        struct verdict *ret)
+{
+    struct verdict verdict = {.unknown = client->unknown};
+    take_audit(audit, &verdict);
+    verdict.mismatch =
+        at_least_0(distance(audit->ledger_sum, client->accepted) - client->unknown_amount);
+    *ret = verdict;
+}
+
+/* -- the audit's JSON ----------------------------------------------------------------------------
+ */
+
+static int take_integer(const json_t *object, const char *name, int64_t *ret)
+{
+    const json_t *value = json_object_get(object, name);
+    if (!json_is_integer(value))
+        return -1;
+    *ret = json_integer_value(value);
+    return 0;
+}
+
+static int take_text(const json_t *object, const char *name, char *ret, size_t size)
+{
+    const char *value = json_string_value(json_object_get(object, name));
+    if (value == NULL || strlen(value) >= size)
+        return -1;
+    strcpy(ret, value);
+    return 0;
+}
+
+static int parse_ledger_row(const json_t *object, struct ledger_row *ret)
+{
+    return take_text(object, "txn_id", ret->txn_id, sizeof ret->txn_id) |
+           take_text(object, "instance", ret->instance, sizeof ret->instance) |
+           take_integer(object, "before", &ret->before) |
+           take_integer(object, "after", &ret->after) |
+           take_integer(object, "version_before", &ret->version_before) |
+           take_integer(object, "at_us", &ret->at_us);
+}
+
+int audit_row_parse(const json_t *object, struct audit_row *ret)
+{
+    struct audit_row row = {0};
+    if (take_text(object, "resource", row.resource, sizeof row.resource) |
+        take_integer(object, "initial", &row.initial) |
+        take_integer(object, "current", &row.current) |
+        take_integer(object, "ledger_sum", &row.ledger_sum) |
+        take_integer(object, "sold", &row.sold) | take_integer(object, "oversold", &row.oversold) |
+        take_integer(object, "lost_updates", &row.lost_updates) |
+        take_integer(object, "lost_amount", &row.lost_amount) |
+        take_integer(object, "duplicates", &row.duplicates))
+        return -1;
+    /* These two are younger than the contract's list; a service without them has no more to say. */
+    take_integer(object, "negative", &row.negative);
+    take_integer(object, "broken", &row.broken);
+
+    const json_t *fork = json_array_get(json_object_get(object, "forks"), 0);
+    if (fork != NULL) {
+        for (size_t i = 0; i < 2; i++) {
+            if (parse_ledger_row(json_array_get(fork, i), &row.fork[i]) != 0)
+                return -1;
+            row.fork[i].delta = row.fork[i].after - row.fork[i].before;
+            strcpy(row.fork[i].resource, row.resource);
+        }
+        row.has_fork = true;
+    }
+    *ret = row;
+    return 0;
+}
