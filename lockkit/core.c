@@ -86,8 +86,9 @@ static void pause_after(struct pursuit *p, lk_status status)
     lk_attempt *attempt = &p->attempt;
     int64_t until_us = attempt->deadline_us;
     if (attempt->retry_us != 0) {
-        int64_t soonest_us = client_now_us(client) + client->options.retry_min_ms * 1000;
-        int64_t retry_us = attempt->retry_us > soonest_us ? attempt->retry_us : soonest_us;
+        int64_t now_us = client_now_us(client), retry_us = attempt->retry_us;
+        if (retry_us <= now_us) /* should be free, and is not: no reason to wait to the deadline */
+            retry_us = now_us + client->options.retry_min_ms * 1000;
         until_us = retry_us < until_us ? retry_us : until_us;
     }
     if (status == LK_BUSY && !p->in_doubt) {

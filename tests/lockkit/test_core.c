@@ -1,0 +1,379 @@
+/* The acquire loop, on a virtual clock against a lock server in memory. */
+#include "../lib/lk_fake.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <string.h>
+
+#define KEY "lock:item:1"
+
+struct fixture {
+    struct fake fake;
+    lk_client *client;
+    lk_hold hold;
+};
+
+static void open_fixture(struct fixture *f, const lk_provider *provider)
+{
+    fake_init(&f->fake, 7);
+    f->client = fake_open(&f->fake, provider, NULL);
+}
+
+/* Takes the lock while wait_ms allows; returns the virtual time it took. */
+static lk_status acquire(struct fixture *f, int64_t wait_ms, int64_t *ret_took_us)
+{
+    int64_t start_us = fake_now_us(&f->fake);
+    lk_request request = {.key = KEY, .wait_ms = wait_ms};
+    lk_status status = lk_acquire(f->client, &request, &f->hold);
+    *ret_took_us = fake_now_us(&f->fake) - start_us;
+    return status;
+}
+
+static void grant_fills_the_hold_and_release_frees_the_key(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us, left_ms;
+    open_fixture(&f, &fake_provider);
+    f.fake.latency_us = 4000;
+    assert_int_equal(acquire(&f, 0, &took_us), LK_OK);
+    assert_ptr_equal(f.hold.client, f.client);
+    assert_string_equal(f.hold.key, KEY);
+    assert_true(fake_held(&f.fake, KEY, f.hold.token));
+    assert_int_equal(f.hold.fence, 1);
+    assert_int_equal(f.hold.attempts, 1);
+    assert_int_equal(f.hold.wait_us, 4000);
+    assert_int_equal(f.hold.lease_ms, 30000);
+    assert_int_equal(lk_check(&f.hold, &left_ms), LK_OK);
+    assert_int_equal(left_ms, 30000 - 4); /* from before the request was sent */
+    assert_int_equal(lk_release(&f.hold), LK_OK);
+    assert_false(fake_held(&f.fake, KEY, NULL));
+    lk_close(f.client);
+}
+
+static void a_held_lock_times_out_at_wait_ms_after_one_last_try(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_provider);
+    fake_take(&f.fake, KEY, "other", 0);
+    assert_int_equal(acquire(&f, 100, &took_us), LK_TIMEOUT);
+    assert_int_equal(took_us, 100000);
+    assert_in_range(f.fake.calls[FAKE_TRY], 8, 40);
+    assert_int_equal(f.fake.calls[FAKE_RELEASE], 0); /* nothing was in doubt */
+    assert_true(fake_held(&f.fake, KEY, "other"));
+    lk_stats stats;
+    lk_client_stats(f.client, &stats);
+    assert_int_equal(stats.timeouts, 1);
+    assert_int_equal(stats.refusals, f.fake.calls[FAKE_TRY]);
+    lk_close(f.client);
+}
+
+static void no_wait_is_one_attempt(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_waiting_provider);
+    fake_take(&f.fake, KEY, "other", 0);
+    assert_int_equal(acquire(&f, 0, &took_us), LK_TIMEOUT);
+    assert_int_equal(f.fake.calls[FAKE_TRY], 1);
+    assert_int_equal(f.fake.calls[FAKE_WAIT], 0);
+    assert_int_equal(f.fake.calls[FAKE_WAIT_END], 0);
+    lk_close(f.client);
+}
+
+static void sleeps_are_random_within_a_range_that_doubles(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us, largest_us[5] = {0};
+    for (int round = 0; round < 300; round++) {
+        fake_init(&f.fake, (uint64_t)round);
+        f.client = fake_open(&f.fake, &fake_provider, &(lk_options){.retry_min_ms = 2});
+        fake_take(&f.fake, KEY, "other", 0);
+        assert_int_equal(acquire(&f, 500, &took_us), LK_TIMEOUT);
+        for (size_t i = 0; i + 1 < f.fake.n_sleeps; i++) { /* the deadline cuts the last */
+            int64_t limit_us = i < 2 ? 4000 << i : 16000;
+            assert_in_range(f.fake.sleeps_us[i], 2000, limit_us);
+            if (i < 5 && f.fake.sleeps_us[i] > largest_us[i])
+                largest_us[i] = f.fake.sleeps_us[i];
+        }
+        lk_close(f.client);
+    }
+    assert_in_range(largest_us[0], 3900, 4000); /* the whole range is used */
+    assert_in_range(largest_us[1], 7500, 8000);
+    assert_in_range(largest_us[4], 15000, 16000);
+}
+
+static void no_sleep_outlasts_the_known_end_of_the_lease(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    fake_init(&f.fake, 7);
+    lk_options slow = {.retry_min_ms = 400, .retry_max_ms = 400};
+    f.client = fake_open(&f.fake, &fake_provider, &slow);
+    f.fake.tell_expiry = true;
+    fake_take(&f.fake, KEY, "other", 500);
+    assert_int_equal(acquire(&f, 10000, &took_us), LK_OK);
+    assert_in_range(took_us, 500000, 500000 + 1000);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+static enum fake_fault always_away(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)call;
+    (void)n;
+    return FAKE_AWAY;
+}
+
+static enum fake_fault away_after_first(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)call;
+    return n == 0 ? FAKE_NONE : FAKE_AWAY;
+}
+
+static enum fake_fault away_for_a_while(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)call;
+    return n == 0 || n > 5 ? FAKE_NONE : FAKE_AWAY;
+}
+
+static void a_server_away_at_first_is_reported_at_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_provider);
+    f.fake.fault = always_away;
+    assert_int_equal(acquire(&f, 10000, &took_us), LK_UNAVAILABLE);
+    assert_int_equal(took_us, 0);
+    assert_int_equal(f.fake.n_calls, 1);
+    lk_close(f.client);
+}
+
+static void a_server_going_away_during_the_wait_is_retried_until_wait_ms(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_waiting_provider);
+    fake_take(&f.fake, KEY, "other", 20);
+    f.fake.fault = away_after_first;
+    assert_int_equal(acquire(&f, 200, &took_us), LK_UNAVAILABLE);
+    assert_int_equal(took_us, 200000);
+    f.fake.n_calls = 0;
+    f.fake.fault = away_for_a_while;
+    fake_take(&f.fake, KEY, "other", 20);
+    assert_int_equal(acquire(&f, 10000, &took_us), LK_OK);
+    assert_in_range(took_us, 20000, 100000);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+static enum fake_fault all_requests_lost(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)call;
+    (void)n;
+    return FAKE_REQUEST_LOST;
+}
+
+static enum fake_fault first_reply_lost(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)call;
+    return n == 0 ? FAKE_REPLY_LOST : FAKE_NONE;
+}
+
+static enum fake_fault replies_lost_for_a_while(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)call;
+    return n < 4 ? FAKE_REPLY_LOST : FAKE_NONE;
+}
+
+static void a_hung_server_cannot_hold_the_caller_beyond_two_more_commands(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us, timeout_us;
+    for (int64_t wait_ms = 0; wait_ms <= 400; wait_ms += 7) {
+        open_fixture(&f, &fake_provider);
+        timeout_us = f.fake.timeout_us;
+        f.fake.fault = all_requests_lost;
+        assert_int_equal(acquire(&f, wait_ms, &took_us), LK_UNKNOWN);
+        assert_true(took_us <= wait_ms * 1000 + 2 * timeout_us);
+        lk_close(f.client);
+    }
+}
+
+static void a_grant_whose_answer_is_lost_leaves_no_orphan(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_provider);
+    f.fake.fault = first_reply_lost;
+    assert_int_equal(acquire(&f, 0, &took_us), LK_UNKNOWN);
+    assert_int_equal(f.fake.calls[FAKE_TRY], 1);
+    assert_false(fake_held(&f.fake, KEY, NULL));
+    assert_int_equal(lk_release(&f.hold), LK_LOST); /* nothing was held */
+    assert_int_equal(f.fake.calls[FAKE_RELEASE], 1);
+    lk_close(f.client);
+}
+
+static void a_lost_answer_is_undone_and_the_lock_then_taken(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_provider);
+    f.fake.fault = replies_lost_for_a_while;
+    assert_int_equal(acquire(&f, 1000, &took_us), LK_OK);
+    assert_int_equal(f.hold.attempts, 2); /* while in doubt nothing is tried */
+    assert_int_equal(f.hold.fence, 2);
+    assert_int_equal(lk_release(&f.hold), LK_OK);
+    lk_close(f.client);
+}
+
+static enum fake_fault first_request_late(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)call;
+    return n == 0 ? FAKE_REQUEST_LATE : FAKE_NONE;
+}
+
+/* The first try arrives long after it was undone; the caller must not leave it behind. */
+static void a_request_that_arrives_late_is_cleaned_up_at_the_end(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_provider);
+    fake_take(&f.fake, KEY, "other", 120);
+    f.fake.fault = first_request_late;
+    f.fake.late_us = 80000; /* at 130 ms, while we sleep before the deadline at 131 */
+    lk_options slow = {.retry_min_ms = 60, .retry_max_ms = 60};
+    lk_close(f.client);
+    f.client = fake_open(&f.fake, &fake_provider, &slow);
+    assert_int_equal(acquire(&f, 131, &took_us), LK_TIMEOUT);
+    assert_false(fake_held(&f.fake, KEY, f.hold.token));
+    lk_close(f.client);
+}
+
+static enum fake_fault garbage(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)n;
+    return call == FAKE_TRY ? FAKE_GARBAGE : FAKE_NONE;
+}
+
+static void nonsense_is_undone_and_reported_at_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_provider);
+    f.fake.fault = garbage;
+    assert_int_equal(acquire(&f, 10000, &took_us), LK_PROTOCOL);
+    assert_int_equal(took_us, 0);
+    assert_false(fake_held(&f.fake, KEY, NULL));
+    lk_close(f.client);
+}
+
+static void a_grant_that_took_longer_than_its_lease_is_not_had(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &fake_provider);
+    f.fake.latency_us = 30000; /* the server has it 15 ms longer than we may count on it */
+    lk_request request = {.key = KEY, .lease_ms = 25};
+    assert_int_equal(lk_acquire(f.client, &request, &f.hold), LK_TIMEOUT);
+    assert_false(fake_held(&f.fake, KEY, NULL));
+    assert_int_equal(f.fake.calls[FAKE_RELEASE], 1);
+    assert_int_equal(lk_check(&f.hold, NULL), LK_LOST);
+    lk_close(f.client);
+}
+
+static void the_second_try_follows_the_subscription_at_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_waiting_provider);
+    fake_take(&f.fake, KEY, "other", 300);
+    assert_int_equal(acquire(&f, 1000, &took_us), LK_OK);
+    assert_int_equal(f.fake.calls[FAKE_TRY], 3); /* refused, refused after subscribing, granted */
+    assert_int_equal(f.fake.calls[FAKE_WAIT], 2);
+    assert_int_equal(f.fake.calls[FAKE_WAIT_END], 1);
+    assert_int_equal(f.fake.n_sleeps, 0);
+    assert_in_range(took_us, 300000, 300200);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+static void wait_end_comes_once_after_a_timeout_too(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_waiting_provider);
+    fake_take(&f.fake, KEY, "other", 0);
+    assert_int_equal(acquire(&f, 50, &took_us), LK_TIMEOUT);
+    assert_int_equal(took_us, 50000);
+    assert_int_equal(f.fake.calls[FAKE_WAIT_END], 1);
+    lk_close(f.client);
+}
+
+static enum fake_fault deaf(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)n;
+    return call == FAKE_WAIT ? FAKE_AWAY : FAKE_NONE;
+}
+
+static void without_its_subscription_a_waiter_polls_with_jitter(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_waiting_provider);
+    f.fake.fault = deaf;
+    fake_take(&f.fake, KEY, "other", 100);
+    assert_int_equal(acquire(&f, 1000, &took_us), LK_OK);
+    assert_in_range(f.fake.n_sleeps, 6, 60);
+    assert_in_range(took_us, 100000, 116000);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grant_fills_the_hold_and_release_frees_the_key),
+        cmocka_unit_test(a_held_lock_times_out_at_wait_ms_after_one_last_try),
+        cmocka_unit_test(no_wait_is_one_attempt),
+        cmocka_unit_test(sleeps_are_random_within_a_range_that_doubles),
+        cmocka_unit_test(no_sleep_outlasts_the_known_end_of_the_lease),
+        cmocka_unit_test(a_server_away_at_first_is_reported_at_once),
+        cmocka_unit_test(a_server_going_away_during_the_wait_is_retried_until_wait_ms),
+        cmocka_unit_test(a_hung_server_cannot_hold_the_caller_beyond_two_more_commands),
+        cmocka_unit_test(a_grant_whose_answer_is_lost_leaves_no_orphan),
+        cmocka_unit_test(a_lost_answer_is_undone_and_the_lock_then_taken),
+        cmocka_unit_test(a_request_that_arrives_late_is_cleaned_up_at_the_end),
+        cmocka_unit_test(nonsense_is_undone_and_reported_at_once),
+        cmocka_unit_test(a_grant_that_took_longer_than_its_lease_is_not_had),
+        cmocka_unit_test(the_second_try_follows_the_subscription_at_once),
+        cmocka_unit_test(wait_end_comes_once_after_a_timeout_too),
+        cmocka_unit_test(without_its_subscription_a_waiter_polls_with_jitter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

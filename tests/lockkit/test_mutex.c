@@ -1,0 +1,212 @@
+/* The in-process provider: exclusive, first come first served, bounded waits. */
+#include "../lib/lk_fake.h"
+#include "../../lockkit/providers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 8, ROUNDS = 5000, WAITERS = 6 };
+
+static lk_client *open_mutex(const lk_env *env)
+{
+    lk_client *client;
+    lk_options options = {.env = env};
+    assert_int_equal(lk_open_provider(&lk_mutex, NULL, &options, &client, NULL), LK_OK);
+    return client;
+}
+
+static void a_second_taker_is_refused_until_release(void **state)
+{
+    (void)state;
+    lk_client *client = open_mutex(NULL);
+    lk_hold a, b, other;
+    lk_request request = {.key = "k"}, elsewhere = {.key = "l"};
+    assert_int_equal(lk_acquire(client, &request, &a), LK_OK);
+    assert_int_equal(a.lease_ms, 0);
+    assert_int_equal(lk_acquire(client, &request, &b), LK_TIMEOUT);
+    assert_int_equal(lk_acquire(client, &elsewhere, &other), LK_OK);
+    assert_int_equal(lk_release(&a), LK_OK);
+    assert_int_equal(lk_release(&a), LK_LOST);
+    assert_int_equal(lk_acquire(client, &request, &b), LK_OK);
+    assert_int_equal(lk_release(&b), LK_OK);
+    assert_int_equal(lk_release(&other), LK_OK);
+    lk_close(client);
+}
+
+static void the_same_owner_waits_for_itself_until_wait_ms(void **state)
+{
+    (void)state;
+    lk_client *client = open_mutex(NULL);
+    lk_hold a, b;
+    lk_request request = {.key = "k", .owner = "me", .wait_ms = 20};
+    assert_int_equal(lk_acquire(client, &request, &a), LK_OK);
+    int64_t start_us = lk_env_system()->now_us(NULL);
+    assert_int_equal(lk_acquire(client, &request, &b), LK_TIMEOUT);
+    assert_true(lk_env_system()->now_us(NULL) - start_us >= 20000);
+    assert_int_equal(lk_release(&a), LK_OK);
+    assert_int_equal(lk_acquire(client, &request, &b),
+                     LK_OK); /* the one who gave up left no trace */
+    assert_int_equal(lk_release(&b), LK_OK);
+    lk_close(client);
+}
+
+static void two_clients_do_not_exclude_each_other(void **state)
+{
+    (void)state;
+    lk_client *one = open_mutex(NULL), *other = open_mutex(NULL);
+    lk_hold a, b;
+    lk_request request = {.key = "k"};
+    assert_int_equal(lk_acquire(one, &request, &a), LK_OK);
+    assert_int_equal(lk_acquire(other, &request, &b), LK_OK); /* its weakness, as documented */
+    lk_release(&a);
+    lk_release(&b);
+    lk_close(one);
+    lk_close(other);
+}
+
+/* -- order of arrival
+ * ------------------------------------------------------------------------------ */
+
+static atomic_int n_waiting;
+
+static void count_waiting(void *ctx, const char *point, const char *key)
+{
+    (void)ctx;
+    (void)key;
+    if (strcmp(point, LK_POINT_WAIT) == 0) /* queued by then */
+        atomic_fetch_add(&n_waiting, 1);
+}
+
+struct waiter {
+    pthread_t thread;
+    lk_client *client;
+    int64_t wait_ms;
+    lk_status status;
+    int place; /* in the order of grants */
+};
+
+static atomic_int n_granted;
+
+static void *wait_for_it(void *arg)
+{
+    struct waiter *waiter = arg;
+    lk_hold hold;
+    lk_request request = {.key = "k", .wait_ms = waiter->wait_ms};
+    waiter->status = lk_acquire(waiter->client, &request, &hold);
+    if (waiter->status == LK_OK) {
+        waiter->place = atomic_fetch_add(&n_granted, 1);
+        lk_release(&hold);
+    }
+    return NULL;
+}
+
+static void waiters_are_served_in_order_and_those_who_gave_up_are_skipped(void **state)
+{
+    (void)state;
+    lk_env env = *lk_env_system();
+    env.point = count_waiting;
+    lk_client *client = open_mutex(&env);
+    lk_hold hold;
+    struct waiter waiters[WAITERS];
+    lk_request request = {.key = "k"};
+    atomic_store(&n_waiting, 0);
+    atomic_store(&n_granted, 0);
+    assert_int_equal(lk_acquire(client, &request, &hold), LK_OK);
+    for (int i = 0; i < WAITERS; i++) {
+        waiters[i] = (struct waiter){.client = client, .wait_ms = i % 3 == 1 ? 10 : 60000};
+        assert_int_equal(pthread_create(&waiters[i].thread, NULL, wait_for_it, &waiters[i]), 0);
+        while (atomic_load(&n_waiting) <= i) /* one after the other */
+            sched_yield();
+    }
+    for (int i = 1; i < WAITERS; i += 3) {
+        pthread_join(waiters[i].thread, NULL);
+        assert_int_equal(waiters[i].status, LK_TIMEOUT);
+    }
+    lk_release(&hold);
+    for (int i = 0, place = 0; i < WAITERS; i++) {
+        if (i % 3 == 1)
+            continue;
+        pthread_join(waiters[i].thread, NULL);
+        assert_int_equal(waiters[i].status, LK_OK);
+        assert_int_equal(waiters[i].place, place++);
+    }
+    lk_close(client);
+}
+
+/* -- many threads on few keys
+ * ---------------------------------------------------------------------- */
+
+struct counter {
+    lk_client *client;
+    int64_t values[2]; /* plain: only the lock keeps them right */
+};
+
+struct adder {
+    pthread_t thread;
+    struct counter *counter;
+    unsigned seed;
+    int added[2], timeouts, failures;
+};
+
+static void *add(void *arg)
+{
+    struct adder *adder = arg;
+    struct counter *counter = adder->counter;
+    for (int i = 0; i < ROUNDS; i++) {
+        int which = rand_r(&adder->seed) % 2;
+        lk_hold hold;
+        lk_request request = {.key = which ? "item" : "account", .wait_ms = i % 2 ? 0 : 60000};
+        lk_status status = lk_acquire(counter->client, &request, &hold);
+        if (status == LK_TIMEOUT && request.wait_ms == 0) {
+            adder->timeouts++;
+        } else if (status == LK_OK) {
+            int64_t seen = counter->values[which];
+            if (i % 64 == 0)
+                sched_yield();
+            counter->values[which] = seen + 1;
+            adder->added[which]++;
+            adder->failures += lk_release(&hold) != LK_OK;
+        } else {
+            adder->failures++;
+        }
+    }
+    return NULL;
+}
+
+static void no_update_is_lost_among_threads(void **state)
+{
+    (void)state;
+    struct counter counter = {.client = open_mutex(NULL)};
+    struct adder adders[THREADS];
+    int64_t sums[2] = {0, 0};
+    for (int i = 0; i < THREADS; i++) {
+        adders[i] = (struct adder){.counter = &counter, .seed = (unsigned)i};
+        assert_int_equal(pthread_create(&adders[i].thread, NULL, add, &adders[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(adders[i].thread, NULL);
+        assert_int_equal(adders[i].failures, 0);
+        sums[0] += adders[i].added[0];
+        sums[1] += adders[i].added[1];
+    }
+    assert_int_equal(counter.values[0], sums[0]);
+    assert_int_equal(counter.values[1], sums[1]);
+    lk_close(counter.client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_second_taker_is_refused_until_release),
+        cmocka_unit_test(the_same_owner_waits_for_itself_until_wait_ms),
+        cmocka_unit_test(two_clients_do_not_exclude_each_other),
+        cmocka_unit_test(waiters_are_served_in_order_and_those_who_gave_up_are_skipped),
+        cmocka_unit_test(no_update_is_lost_among_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

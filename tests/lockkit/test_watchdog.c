@@ -1,0 +1,296 @@
+/* The watchdog's rules, exactly, on a virtual clock; its thread: test_watchdog_thread.c. */
+#include "../lib/lk_fake.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#define KEY "lock:item:1"
+
+enum { LEASE_MS = 300, HOLDS_MANY = 1000 };
+
+struct fixture {
+    struct fake fake;
+    lk_client *client;
+    lk_hold hold;
+    int n_lost;
+    lk_loss cause;
+    int64_t lost_at_us, start_us;
+};
+
+static void note_loss(void *arg, const lk_hold *hold, lk_loss cause)
+{
+    struct fixture *f = arg;
+    f->n_lost++;
+    f->cause = cause;
+    f->lost_at_us = fake_now_us(&f->fake);
+    if (lk_check(hold, NULL) != LK_LOST)
+        f->n_lost = -1000; /* told of it before it was so */
+}
+
+static void open_fixture(struct fixture *f, const lk_options *options)
+{
+    *f = (struct fixture){0};
+    fake_init(&f->fake, 7);
+    f->client = fake_open(&f->fake, &fake_provider, options);
+}
+
+static void acquire(struct fixture *f, int64_t lease_ms)
+{
+    lk_request request = {.key = KEY, .lease_ms = lease_ms, .on_lost = note_loss, .on_lost_arg = f};
+    f->start_us = fake_now_us(&f->fake);
+    assert_int_equal(lk_acquire(f->client, &request, &f->hold), LK_OK);
+}
+
+/* What the thread does, to the given time after the grant. */
+static void run_to_ms(struct fixture *f, int64_t ms)
+{
+    int64_t end_us = f->start_us + ms * 1000;
+    for (;;) {
+        int64_t due_us = watchdog_step(f->client);
+        if (due_us > end_us)
+            break;
+        if (due_us > f->fake.now_us)
+            f->fake.now_us = due_us;
+    }
+    f->fake.now_us = end_us;
+}
+
+static void a_section_three_leases_long_keeps_its_lock(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t left_ms;
+    open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS});
+    acquire(&f, 0);
+    for (int64_t ms = 1; ms <= 3 * LEASE_MS; ms++) {
+        run_to_ms(&f, ms);
+        assert_int_equal(lk_check(&f.hold, &left_ms), LK_OK);
+        assert_in_range(left_ms, LEASE_MS * 2 / 3 - 1, LEASE_MS);
+        assert_true(fake_held(&f.fake, KEY, f.hold.token));
+    }
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 9); /* at each third */
+    assert_int_equal(lk_release(&f.hold), LK_OK);
+    run_to_ms(&f, 6 * LEASE_MS);
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 9); /* stopped exactly at release */
+    assert_int_equal(f.n_lost, 0);
+    lk_close(f.client);
+}
+
+static void a_key_deleted_under_its_holder_is_told_within_a_third_of_the_lease(void **state)
+{
+    (void)state;
+    for (int64_t at_ms = 1; at_ms < LEASE_MS; at_ms += 7) {
+        struct fixture f;
+        open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS});
+        acquire(&f, 0);
+        run_to_ms(&f, at_ms);
+        fake_free(&f.fake, KEY);
+        run_to_ms(&f, 3 * LEASE_MS);
+        assert_int_equal(f.n_lost, 1);
+        assert_int_equal(f.cause, LK_LOSS_DELETED);
+        assert_in_range(f.lost_at_us, f.start_us + at_ms * 1000,
+                        f.start_us + at_ms * 1000 + LEASE_MS * 1000 / 3);
+        fake_take(&f.fake, KEY, "next", 0);
+        assert_int_equal(lk_release(&f.hold), LK_LOST);
+        assert_true(fake_held(&f.fake, KEY, "next"));
+        lk_close(f.client);
+    }
+}
+
+static enum fake_fault no_renewals(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)n;
+    return call == FAKE_RENEW ? FAKE_AWAY : FAKE_NONE;
+}
+
+static enum fake_fault three_renewals_fail(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)n;
+    return call == FAKE_RENEW && fake->calls[FAKE_RENEW] <= 3 ? FAKE_REQUEST_LOST : FAKE_NONE;
+}
+
+static void failed_renewals_are_repeated_until_the_lease_ends_by_our_clock(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS});
+    acquire(&f, 0);
+    f.fake.fault = no_renewals;
+    run_to_ms(&f, 2 * LEASE_MS);
+    assert_int_equal(f.n_lost, 1);
+    assert_int_equal(f.cause, LK_LOSS_EXPIRED);
+    assert_int_equal(f.lost_at_us - f.start_us, LEASE_MS * 1000);
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 7); /* at 10/30, then each 3/30, to 28/30 */
+    assert_int_equal(lk_release(&f.hold), LK_LOST);
+    lk_close(f.client);
+}
+
+static void a_server_that_comes_back_in_time_costs_nothing(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS});
+    acquire(&f, 0);
+    f.fake.timeout_us = 20000;
+    f.fake.fault = three_renewals_fail;
+    for (int64_t ms = 1; ms <= 3 * LEASE_MS; ms++) {
+        run_to_ms(&f, ms);
+        assert_int_equal(lk_check(&f.hold, NULL), LK_OK);
+    }
+    assert_int_equal(f.n_lost, 0);
+    assert_int_equal(lk_release(&f.hold), LK_OK);
+    lk_close(f.client);
+}
+
+static void a_hung_worker_is_let_go_of_at_the_maximum_hold_time(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS, .max_hold_ms = 1000});
+    acquire(&f, 0);
+    run_to_ms(&f, 999);
+    assert_int_equal(lk_check(&f.hold, NULL), LK_OK);
+    run_to_ms(&f, 1000);
+    assert_int_equal(f.n_lost, 1);
+    assert_int_equal(f.cause, LK_LOSS_MAX_HOLD);
+    assert_int_equal(lk_check(&f.hold, NULL), LK_LOST);
+    uint64_t renewals = f.fake.calls[FAKE_RENEW];
+    run_to_ms(&f, 1000 + LEASE_MS);
+    assert_int_equal(f.fake.calls[FAKE_RENEW], renewals);
+    assert_false(fake_held(&f.fake, KEY, NULL)); /* the next one can have it */
+    assert_int_equal(lk_release(&f.hold), LK_LOST);
+    lk_close(f.client);
+
+    open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS}); /* the default: ten leases */
+    acquire(&f, 0);
+    run_to_ms(&f, 20 * LEASE_MS);
+    assert_int_equal(f.cause, LK_LOSS_MAX_HOLD);
+    assert_int_equal(f.lost_at_us - f.start_us, 10 * LEASE_MS * 1000);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+static void an_explicit_lease_is_not_renewed_but_its_end_is_told(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, NULL);
+    acquire(&f, LEASE_MS);
+    run_to_ms(&f, LEASE_MS - 1);
+    assert_int_equal(lk_check(&f.hold, NULL), LK_OK);
+    run_to_ms(&f, 2 * LEASE_MS);
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 0);
+    assert_int_equal(f.n_lost, 1);
+    assert_int_equal(f.cause, LK_LOSS_EXPIRED);
+    assert_int_equal(f.lost_at_us - f.start_us, LEASE_MS * 1000);
+    lk_release(&f.hold);
+
+    lk_request untold = {.key = KEY, .lease_ms = LEASE_MS};
+    assert_int_equal(lk_acquire(f.client, &untold, &f.hold), LK_OK);
+    assert_true(watchdog_step(f.client) == INT64_MAX); /* nobody to tell: not watched */
+    fake_sleep_us(&f.fake, LEASE_MS * 1000);
+    assert_int_equal(lk_check(&f.hold, NULL), LK_LOST);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+static void a_watchdog_switched_off_renews_nothing(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS, .watchdog_off = true});
+    acquire(&f, 0);
+    run_to_ms(&f, 2 * LEASE_MS);
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 0);
+    assert_int_equal(f.cause, LK_LOSS_EXPIRED);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+static void an_extended_lease_is_renewed_at_its_new_length(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t left_ms;
+    open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS});
+    acquire(&f, 0);
+    run_to_ms(&f, 50);
+    assert_int_equal(lk_extend(&f.hold, 4 * LEASE_MS), LK_OK);
+    run_to_ms(&f, 50 + 4 * LEASE_MS / 3 - 1);
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 1); /* the extension itself */
+    run_to_ms(&f, 50 + 4 * LEASE_MS / 3);
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 2);
+    assert_int_equal(lk_check(&f.hold, &left_ms), LK_OK);
+    assert_int_equal(left_ms, 4 * LEASE_MS);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+/* A server that grants all keys, for more holds than the fake one has room for. Each renewal takes
+ * 0.1 ms, each hundredth hangs for 20 ms and fails: 300 ms of work in each 333 ms. */
+static lk_status grant_any(void *self, lk_attempt *attempt)
+{
+    (void)self;
+    (void)attempt;
+    return LK_OK;
+}
+
+static lk_status free_any(void *self, lk_hold *hold)
+{
+    (void)self;
+    (void)hold;
+    return LK_OK;
+}
+
+static lk_status renew_slowly(void *self, lk_hold *hold, int64_t lease_ms)
+{
+    struct fake *fake = self;
+    (void)hold;
+    (void)lease_ms;
+    bool hangs = ++fake->calls[FAKE_RENEW] % 100 == 0;
+    fake_sleep_us(fake, hangs ? 20000 : 100);
+    return hangs ? LK_UNKNOWN : LK_OK;
+}
+
+static void slow_renewals_of_some_do_not_expire_the_others(void **state)
+{
+    (void)state;
+    static lk_hold holds[HOLDS_MANY];
+    struct fixture f = {0};
+    lk_provider crowded = fake_provider;
+    crowded.try_acquire = grant_any;
+    crowded.release = free_any;
+    crowded.renew = renew_slowly;
+    fake_init(&f.fake, 7);
+    f.client = fake_open(&f.fake, &crowded, &(lk_options){.lease_ms = 1000, .max_hold_ms = 60000});
+    f.start_us = fake_now_us(&f.fake);
+    for (int i = 0; i < HOLDS_MANY; i++) {
+        lk_request request = {.key = KEY, .on_lost = note_loss, .on_lost_arg = &f};
+        assert_int_equal(lk_acquire(f.client, &request, &holds[i]), LK_OK);
+    }
+    run_to_ms(&f, 20000);
+    assert_true(f.fake.calls[FAKE_RENEW] > 40 * HOLDS_MANY);
+    assert_int_equal(f.n_lost, 0);
+    for (int i = 0; i < HOLDS_MANY; i++)
+        assert_int_equal(lk_release(&holds[(i * 7) % HOLDS_MANY]), LK_OK); /* in any order */
+    assert_true(watchdog_step(f.client) == INT64_MAX);
+    lk_close(f.client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_section_three_leases_long_keeps_its_lock),
+        cmocka_unit_test(a_key_deleted_under_its_holder_is_told_within_a_third_of_the_lease),
+        cmocka_unit_test(failed_renewals_are_repeated_until_the_lease_ends_by_our_clock),
+        cmocka_unit_test(a_server_that_comes_back_in_time_costs_nothing),
+        cmocka_unit_test(a_hung_worker_is_let_go_of_at_the_maximum_hold_time),
+        cmocka_unit_test(an_explicit_lease_is_not_renewed_but_its_end_is_told),
+        cmocka_unit_test(a_watchdog_switched_off_renews_nothing),
+        cmocka_unit_test(an_extended_lease_is_renewed_at_its_new_length),
+        cmocka_unit_test(slow_renewals_of_some_do_not_expire_the_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
