@@ -1,0 +1,122 @@
+#include "audit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void audit_reset_txn(char (*ret)[DB_KEY_MAX + 1], const char *resource, int64_t epoch)
+{
+    snprintf(*ret, sizeof *ret, "reset:%s:%" PRId64, resource, epoch);
+}
+
+void audit_start(struct audit *audit, const struct audit_head *head)
+{
+    db_audit_row *row = &audit->row;
+    memset(row, 0, sizeof *row);
+    audit->head = *head;
+    audit->ledger_sum = 0;
+    audit->any = audit->has_previous = false;
+    audit->previous.rows = audit->step.rows = 0;
+    memcpy(row->resource, head->resource, sizeof row->resource);
+    memcpy(row->guard, head->guard, sizeof row->guard);
+    row->initial = head->initial;
+    row->current = head->current;
+    row->sold = head->sold;
+    row->negative = head->current < 0;
+}
+
+/* The first row of an epoch is the reset's own: without it, rows before it may be missing too. */
+static bool opens_epoch(const struct audit *audit, const db_ledger_row *row)
+{
+    char txn_id[DB_KEY_MAX + 1];
+    audit_reset_txn(&txn_id, audit->head.resource, audit->head.epoch);
+    return strcmp(row->txn_id, txn_id) == 0 && row->delta == 0 &&
+           row->before == audit->head.initial;
+}
+
+/* Does some row that made this version leave the value that `row` began from? */
+static bool continues_chain(const struct audit *audit, const db_ledger_row *row)
+{
+    const struct audit_step *previous = &audit->previous;
+    if ((__int128)row->version_before - previous->version_before != 1)
+        return false;
+    if (previous->rows > AUDIT_FORK_WIDTH_MAX)
+        return true;
+    for (int64_t i = 0; i < previous->rows; i++)
+        if (previous->after[i] == row->before)
+            return true;
+    return false;
+}
+
+static void add_fork(struct audit *audit, const db_ledger_row *row)
+{
+    db_audit_row *result = &audit->row;
+    result->lost_updates++;
+    if (result->n_forks < DB_FORKS_MAX) {
+        result->forks[result->n_forks][0] = audit->first;
+        result->forks[result->n_forks][1] = *row;
+        result->n_forks++;
+    }
+}
+
+void audit_add(struct audit *audit, const db_ledger_row *row)
+{
+    int64_t expected_after;
+    struct audit_step *step = &audit->step;
+    audit->ledger_sum += row->delta;
+    if (row->after < 0)
+        audit->row.negative = 1;
+
+    if (audit->any && row->version_before == step->version_before) {
+        add_fork(audit, row);
+    } else {
+        audit->has_previous = audit->any;
+        audit->previous = *step;
+        step->version_before = row->version_before;
+        step->rows = 0;
+        audit->first = *row;
+    }
+    bool follows = audit->has_previous ? continues_chain(audit, row) : opens_epoch(audit, row);
+    if (!follows || __builtin_add_overflow(row->before, row->delta, &expected_after) ||
+        expected_after != row->after)
+        audit->row.broken++;
+    if (step->rows < AUDIT_FORK_WIDTH_MAX)
+        step->after[step->rows] = row->after;
+    step->rows++;
+    audit->any = true;
+}
+
+static int64_t clamp(__int128 value)
+{
+    if (value > INT64_MAX)
+        return INT64_MAX;
+    return value < INT64_MIN ? INT64_MIN : (int64_t)value;
+}
+
+/* The row's version is one more than the newest in the ledger; after a fork a late writer may have
+ * set it back, but never ahead. */
+static bool version_fits(const struct audit *audit)
+{
+    __int128 newest = audit->any ? (__int128)audit->step.version_before + 1 : 0;
+    return audit->row.lost_updates ? audit->head.version <= newest
+                                   : audit->any && audit->head.version == newest;
+}
+
+void audit_finish(struct audit *audit, int64_t duplicates)
+{
+    db_audit_row *row = &audit->row;
+    __int128 lost = (__int128)row->initial + audit->ledger_sum - row->current;
+    row->ledger_sum = clamp(audit->ledger_sum);
+    row->lost_amount = clamp(lost < 0 ? -lost : lost);
+    row->duplicates = duplicates;
+    if (!version_fits(audit))
+        row->broken++;
+    if (audit->head.is_item) {
+        __int128 over = (__int128)row->sold - row->initial;
+        row->oversold = over > 0 ? clamp(over) : 0;
+        if (audit->ledger_sum + row->sold != 0) /* orders and ledger tell different stories */
+            row->broken++;
+    }
+    row->ok = row->oversold == 0 && row->negative == 0 && row->lost_updates == 0 &&
+              row->lost_amount == 0 && row->duplicates == 0 && row->broken == 0;
+}

@@ -1,0 +1,165 @@
+/* The store's front: engines by URL scheme, and the reading half of db.h. Writing: tx.c. */
+#include "engine.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BUSY_MS_DEFAULT = 5000, GROUP_MAX_DEFAULT = 256 };
+
+static const db_engine *const engines[] = {&db_engine_sqlite};
+enum { ENGINES = sizeof engines / sizeof *engines };
+
+db_status db_open(const db_options *options, db **ret, db_error *error)
+{
+    assert(options && options->url && ret);
+    db_options filled = *options;
+    if (filled.busy_ms == 0)
+        filled.busy_ms = BUSY_MS_DEFAULT;
+    if (filled.group_max == 0)
+        filled.group_max = GROUP_MAX_DEFAULT;
+    if (filled.busy_ms < 0 || filled.group_max < 0)
+        return db_fail(error, DB_INVALID, "busy_ms and group_max must be positive");
+    for (size_t i = 0; i < ENGINES; i++) {
+        size_t length = strlen(engines[i]->scheme);
+        if (strncmp(filled.url, engines[i]->scheme, length) == 0 && filled.url[length] == ':')
+            return engines[i]->open(filled.url + length + 1, &filled, ret, error);
+    }
+    return db_fail(error, DB_INVALID, "%.100s: unknown kind of database; give sqlite:FILE",
+                   filled.url);
+}
+
+void db_close(db *store)
+{
+    if (store)
+        store->engine->close(store);
+}
+
+db_status db_ping(db *store)
+{
+    return store->engine->ping(store);
+}
+
+void db_get_stats(const db *store, db_stats *ret)
+{
+    store->engine->stats(store, ret);
+}
+
+/* -- text ------------------------------------------------------------------------------------- */
+
+const char *db_status_text(db_status status)
+{
+    static const char *const texts[] = {
+#define STATUS_TEXT(name, text) text,
+        DB_STATUS_MAP(STATUS_TEXT)
+#undef STATUS_TEXT
+    };
+    size_t i = (size_t)status;
+    return i < sizeof texts / sizeof *texts ? texts[i] : "unknown status";
+}
+
+const char *db_order_state_text(db_order_state state)
+{
+    static const char *const texts[] = {"reserved", "paid", "cancelled", "closed"};
+    size_t i = (size_t)state;
+    return i < sizeof texts / sizeof *texts ? texts[i] : "unknown state";
+}
+
+db_status db_fail(db_error *error, db_status status, const char *format, ...)
+{
+    if (error) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(error->message, sizeof error->message, format, args);
+        va_end(args);
+        error->status = status;
+    }
+    return status;
+}
+
+bool db_text_ok(const char *text, size_t max)
+{
+    return strnlen(text, max + 1) <= max;
+}
+
+bool db_name_ok(const char *name, size_t max)
+{
+    return name[0] != '\0' && db_text_ok(name, max);
+}
+
+/* -- reading ---------------------------------------------------------------------------------- */
+
+db_status db_reader_open(db *store, db_reader **ret, db_error *error)
+{
+    return store->engine->reader_open(store, ret, error);
+}
+
+void db_reader_close(db_reader *reader)
+{
+    if (reader)
+        reader->engine->reader_close(reader);
+}
+
+db_status db_reader_begin(db_reader *reader)
+{
+    return reader->engine->reader_begin(reader);
+}
+
+void db_reader_end(db_reader *reader)
+{
+    reader->engine->reader_end(reader);
+}
+
+/* A name that could not have been stored is not found. */
+db_status db_read_item(db_reader *reader, const char *id, db_item *ret)
+{
+    return db_name_ok(id, DB_ID_MAX) ? reader->engine->read_item(reader, id, ret) : DB_NOT_FOUND;
+}
+
+db_status db_read_account(db_reader *reader, const char *id, db_account *ret)
+{
+    return db_name_ok(id, DB_ID_MAX) ? reader->engine->read_account(reader, id, ret) : DB_NOT_FOUND;
+}
+
+db_status db_read_order(db_reader *reader, const char *id, db_order *ret)
+{
+    return db_name_ok(id, DB_ID_MAX) ? reader->engine->read_order(reader, id, ret) : DB_NOT_FOUND;
+}
+
+db_status db_read_answer(db_reader *reader, const char *key, db_answer *ret)
+{
+    return db_name_ok(key, DB_KEY_MAX) ? reader->engine->read_answer(reader, key, ret)
+                                       : DB_NOT_FOUND;
+}
+
+db_status db_read_bought(db_reader *reader, const db_item *item, const char *user_id,
+                         int64_t *ret_quantity)
+{
+    if (!db_name_ok(item->id, DB_ID_MAX) || !db_name_ok(user_id, DB_ID_MAX))
+        return DB_NOT_FOUND;
+    return reader->engine->read_bought(reader, item, user_id, ret_quantity);
+}
+
+db_status db_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity)
+{
+    if (!db_name_ok(item->id, DB_ID_MAX))
+        return DB_NOT_FOUND;
+    return reader->engine->read_sold(reader, item, ret_quantity);
+}
+
+db_status db_read_expired(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
+                          size_t max, size_t *ret_n)
+{
+    if (max > DB_EXPIRED_MAX)
+        max = DB_EXPIRED_MAX;
+    return reader->engine->read_expired(reader, now_us, ret_ids, max, ret_n);
+}
+
+db_status db_audit(db_reader *reader, const char *resource,
+                   int (*each)(void *arg, const db_audit_row *row), void *arg)
+{
+    if (resource && !db_name_ok(resource, DB_RESOURCE_MAX))
+        return DB_NOT_FOUND;
+    return reader->engine->audit(reader, resource, each, arg);
+}

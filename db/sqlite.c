@@ -1,0 +1,147 @@
+#include "sqlite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Opens, locks and sets up the writing connection and the one for pings. */
+static db_status open_connections(struct sqlite_store *store, const char *path, db_error *error)
+{
+    bool shared = store->options.shared_file, alone;
+    db_status status = conn_open(&store->conn, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                                 store->options.busy_ms, &store->counters.busy_retries, error);
+    if (status != DB_OK)
+        return status;
+    /* SQLite has made the path absolute: the name is the same from any working directory. */
+    snprintf(store->path, sizeof store->path, "%s",
+             sqlite3_db_filename(store->conn.handle, "main"));
+    if ((status = file_lock_open(&store->lock, store->path, shared, &alone, error)) != DB_OK)
+        goto close_writer;
+    if ((status = setup_file(store, alone, error)) != DB_OK ||
+        (status = conn_prepare(&store->conn, CONN_WRITER, error)) != DB_OK ||
+        (status = conn_open_reading(store, &store->ping, error)) != DB_OK)
+        goto unlock;
+    if (shared && alone && (status = file_lock_share(&store->lock, error)) != DB_OK)
+        goto close_ping;
+    return DB_OK;
+close_ping:
+    conn_close(&store->ping);
+unlock: /* closed first: no other process may open while this connection ends */
+    conn_close(&store->conn);
+    file_lock_close(&store->lock);
+close_writer:
+    conn_close(&store->conn);
+    return status;
+}
+
+static void close_connections(struct sqlite_store *store)
+{
+    conn_close(&store->ping);
+    conn_close(&store->conn); /* the last one: checkpoints, removes the log */
+    file_lock_close(&store->lock);
+}
+
+static db_status sqlite_open(const char *address, const db_options *options, db **ret,
+                             db_error *error)
+{
+    if (address[0] == '\0' || address[0] == ':' || strncmp(address, "file:", 5) == 0)
+        return db_fail(error, DB_INVALID,
+                       "sqlite:%.100s: give the path of a file; in memory, or as a file: URI, "
+                       "the connections of one store would not see the same data",
+                       address);
+    if (strlen(address) >= PATH_MAX - sizeof "-journal")
+        return db_fail(error, DB_INVALID, "sqlite:%.60s...: path too long", address);
+    struct sqlite_store *store = calloc(1, sizeof *store);
+    if (!store)
+        return db_fail(error, DB_FAILED, "out of memory");
+    store->base.engine = &db_engine_sqlite;
+    store->options = *options;
+    store->options.url = NULL; /* borrowed for this call only */
+    pthread_mutex_init(&store->ping_mutex, NULL);
+
+    db_status status = open_connections(store, address, error);
+    if (status == DB_OK && (status = writer_start(store, error)) != DB_OK)
+        close_connections(store);
+    if (status != DB_OK) {
+        pthread_mutex_destroy(&store->ping_mutex);
+        free(store);
+        return status;
+    }
+    if (options->shared_file)
+        fprintf(stderr,
+                "warning: %s is open for several processes (rollback journal, several disk "
+                "flushes per commit): for lessons only, not for service\n",
+                store->path);
+    *ret = &store->base;
+    return DB_OK;
+}
+
+static void sqlite_close(db *base)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    writer_stop(store);
+    close_connections(store);
+    pthread_mutex_destroy(&store->ping_mutex);
+    free(store);
+}
+
+static db_status sqlite_ping(db *base)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    pthread_mutex_lock(&store->ping_mutex);
+    conn_clear(&store->ping);
+    db_status status = conn_run_plain(&store->ping, SQL_PING);
+    pthread_mutex_unlock(&store->ping_mutex);
+    return status;
+}
+
+static void sqlite_stats(const db *base, db_stats *ret)
+{
+    const struct counters *counters = &((const struct sqlite_store *)base)->counters;
+    *ret = (db_stats){.commits = atomic_load(&counters->commits),
+                      .runs = atomic_load(&counters->runs),
+                      .rollbacks = atomic_load(&counters->rollbacks),
+                      .busy_retries = atomic_load(&counters->busy_retries),
+                      .checkpoints = atomic_load(&counters->checkpoints),
+                      .group_largest = atomic_load(&counters->group_largest),
+                      .commit_us_total = atomic_load(&counters->commit_us_total)};
+}
+
+/* -- the engine ------------------------------------------------------------------------------- */
+
+const db_engine db_engine_sqlite = {
+    .scheme = "sqlite",
+    .open = sqlite_open,
+    .close = sqlite_close,
+    .ping = sqlite_ping,
+    .stats = sqlite_stats,
+    .reader_open = sqlite_reader_open,
+    .reader_close = sqlite_reader_close,
+    .reader_begin = sqlite_reader_begin,
+    .reader_end = sqlite_reader_end,
+    .read_item = sqlite_read_item,
+    .read_account = sqlite_read_account,
+    .read_order = sqlite_read_order,
+    .read_answer = sqlite_read_answer,
+    .read_bought = sqlite_read_bought,
+    .read_sold = sqlite_read_sold,
+    .read_expired = sqlite_read_expired,
+    .audit = sqlite_audit,
+    .run = writer_run,
+    .tx_read_item = sqlite_tx_read_item,
+    .tx_read_account = sqlite_tx_read_account,
+    .tx_read_order = sqlite_tx_read_order,
+    .tx_read_bought = sqlite_tx_read_bought,
+    .tx_put_item = sqlite_put_item,
+    .tx_put_account = sqlite_put_account,
+    .tx_put_order = sqlite_put_order,
+    .tx_add_item = sqlite_add_item,
+    .tx_add_account = sqlite_add_account,
+    .tx_move_order = sqlite_move_order,
+    .tx_insert_order = sqlite_insert_order,
+    .tx_append_ledger = sqlite_append_ledger,
+    .tx_insert_answer = sqlite_insert_answer,
+    .tx_reset_item = sqlite_reset_item,
+    .tx_reset_account = sqlite_reset_account,
+    .tx_put_task = sqlite_put_task,
+};

@@ -1,0 +1,225 @@
+/*
+ * The SQLite engine.
+ *
+ *   sqlite.c         open, close: the engine's table
+ *   sqlite_setup.c   journal mode, schema and its version
+ *   sqlite_conn.c    one connection: settings, prepared statements, errors, waiting when busy
+ *   sqlite_lock.c    FILE-lock: who may open the file, and whose turn it is to write
+ *   sqlite_writer.c  the writer thread: group commit and checkpoints
+ *   sqlite_reader.c  readers and snapshots; sqlite_read.c: reading rows
+ *   sqlite_write.c   changing rows; sqlite_insert.c: new rows and resets
+ *   sqlite_audit.c   feeding the audit
+ *
+ * WAL (default): SQLite before 3.51.3 can corrupt a WAL database when two connections write or
+ * checkpoint at the same instant. So exactly one connection, the writer thread's, does both;
+ * readers are opened read-only; and FILE-lock keeps a second process out. Shared file (lessons):
+ * rollback journal, any number of processes.
+ */
+#ifndef DB_SQLITE_H
+#define DB_SQLITE_H
+
+#include "engine.h"
+#include "sqlite_sql.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+enum {
+    SQLITE_WRITER_CACHE_KB = 8192,
+    SQLITE_READER_CACHE_KB = 256,     /* there are as many readers as workers */
+    SQLITE_WAL_KEPT_BYTES = 64 << 20, /* a larger log file is cut when it starts over */
+    SQLITE_CHECKPOINT_FRAMES = 4000,  /* frames in the log (4 KB each) that call for a checkpoint */
+    SQLITE_RESTART_FRAMES = 8 * 4000, /* beyond: wait for readers to let the log start over, ... */
+    SQLITE_RESTART_MS = 50,           /* ... at most this long */
+    SQLITE_TURN_MS = 20,              /* wait for one's turn to write, see sqlite_lock.c */
+    SQLITE_SHARED_OPEN_MS = 1000      /* wait for another process that is opening the file */
+};
+
+/* -- sqlite_conn.c ------------------------------------------------------------------------------
+ */
+
+struct conn {
+    sqlite3 *handle;
+    sqlite3_stmt *statements[SQL_COUNT];
+    int64_t busy_ms, busy_until_us; /* how long to wait for a lock; end of the present wait */
+    uint64_t random;                /* for the sleeps of that wait */
+    _Atomic uint64_t *busy_retries; /* counter of the store */
+    /* The first database error since conn_clear(); sticky, so that no work can overlook it. */
+    db_error trouble;
+};
+
+enum conn_kind { CONN_WRITER, CONN_READER };
+
+/* Opens the file and applies the settings that a connection has for itself. conn_prepare() comes
+ * after the schema exists. */
+db_status conn_open(struct conn *conn, const char *path, int flags, int64_t busy_ms,
+                    _Atomic uint64_t *busy_retries, db_error *error);
+db_status conn_prepare(struct conn *conn, enum conn_kind kind, db_error *error);
+void conn_close(struct conn *conn);
+
+/* Runs SQL text without parameters. Errors go to conn->trouble. */
+db_status conn_exec(struct conn *conn, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* One integer answered by SQL text. */
+db_status conn_query_int(struct conn *conn, const char *sql, int64_t *ret);
+
+/* Steps a bound statement: DB_OK with a row to read columns from (then conn_done()), DB_NOT_FOUND
+ * at the end, else trouble. Only on DB_OK does the statement stay active. */
+db_status conn_step(struct conn *conn, sqlite3_stmt *statement);
+void conn_done(sqlite3_stmt *statement);
+/* Runs a bound statement that has no rows to read. */
+db_status conn_run(struct conn *conn, sqlite3_stmt *statement);
+db_status conn_run_plain(struct conn *conn, enum sqlite_sql sql);
+
+void conn_clear(struct conn *conn);
+/* Notes what SQLite answered as trouble and returns its status. */
+db_status conn_trouble(struct conn *conn, int sqlite_code);
+
+/* Text is bound without a copy: it must live until the statement has run. */
+void bind_text(sqlite3_stmt *statement, int at, const char *text);
+void bind_int(sqlite3_stmt *statement, int at, int64_t value);
+/* Copies a text column; one that does not fit is a damaged file: trouble. */
+db_status column_text(struct conn *conn, sqlite3_stmt *statement, int at, char *out, size_t size);
+
+/* -- sqlite_lock.c ------------------------------------------------------------------------------
+ */
+
+struct file_lock {
+    int fd;
+};
+
+/* Takes the file for this process alone; when it is to be shared and another sharer has it, takes a
+ * share (*ret_alone false: that one has set the file up). DB_UNAVAILABLE: somebody else's. */
+db_status file_lock_open(struct file_lock *lock, const char *path, bool shared, bool *ret_alone,
+                         db_error *error);
+db_status file_lock_share(struct file_lock *lock, db_error *error); /* alone -> one of several */
+void file_lock_close(struct file_lock *lock);
+/* Queueing for the right to write to a shared file. Best effort: false after SQLITE_TURN_MS. */
+bool file_lock_take_turn(struct file_lock *lock);
+void file_lock_give_turn(struct file_lock *lock);
+
+/* -- the store ----------------------------------------------------------------------------------
+ */
+
+/* One db_run() call; lives on its caller's stack until `done` is posted. */
+struct run {
+    struct run *next;
+    db_work *work;
+    void *arg;
+    db_status status;
+    db_error *error; /* the caller's, may be NULL */
+    sem_t done;
+};
+
+struct counters {
+    _Atomic uint64_t commits, runs, rollbacks, busy_retries, checkpoints, group_largest,
+        commit_us_total;
+};
+
+struct sqlite_store {
+    db base;
+    char path[PATH_MAX];
+    db_options options;
+    struct file_lock lock;
+    struct counters counters;
+
+    pthread_mutex_t ping_mutex;
+    struct conn ping;
+
+    /* the writer thread's */
+    pthread_t writer;
+    struct conn conn;
+    int wal_frames, checkpoint_at;
+
+    pthread_mutex_t queue_mutex;
+    pthread_cond_t queue_filled;
+    struct run *queue_head, **queue_tail;
+    bool stopping;
+};
+
+struct sqlite_reader {
+    db_reader base;
+    struct sqlite_store *store;
+    struct conn conn;
+    bool in_snapshot;
+};
+
+struct sqlite_tx {
+    db_tx base;
+    struct conn *conn;
+    bool others_wrote; /* earlier runs of the same transaction must survive our undoing, ... */
+    bool savepoint;    /* ... so a savepoint was set before our first write */
+};
+
+/* sqlite_setup.c: journal mode, and the schema if the file is new. */
+db_status setup_file(struct sqlite_store *store, bool alone, db_error *error);
+
+/* sqlite_writer.c */
+db_status writer_start(struct sqlite_store *store, db_error *error);
+void writer_stop(struct sqlite_store *store); /* after everything queued is done */
+db_status writer_run(db *db, db_work *work, void *arg, db_error *error);
+/* To be called before each write: gives the connection, after a savepoint if one is needed. */
+db_status tx_begin_write(db_tx *tx, struct conn **ret_conn);
+
+/* sqlite_read.c */
+db_status conn_read_item(struct conn *conn, const char *id, db_item *ret);
+db_status conn_read_account(struct conn *conn, const char *id, db_account *ret);
+db_status conn_read_order(struct conn *conn, const char *id, db_order *ret);
+db_status conn_read_answer(struct conn *conn, const char *key, db_answer *ret);
+db_status conn_read_bought(struct conn *conn, const db_item *item, const char *user_id,
+                           int64_t *ret_quantity);
+db_status conn_read_sold(struct conn *conn, const db_item *item, int64_t *ret_quantity);
+db_status conn_read_expired(struct conn *conn, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
+                            size_t max, size_t *ret_n);
+db_status column_item(struct conn *conn, sqlite3_stmt *statement, db_item *ret);
+db_status column_account(struct conn *conn, sqlite3_stmt *statement, db_account *ret);
+
+/* sqlite_reader.c */
+db_status conn_open_reading(struct sqlite_store *store, struct conn *conn, db_error *error);
+db_status sqlite_reader_open(db *db, db_reader **ret, db_error *error);
+void sqlite_reader_close(db_reader *reader);
+db_status sqlite_reader_begin(db_reader *reader);
+void sqlite_reader_end(db_reader *reader);
+db_status sqlite_read_item(db_reader *reader, const char *id, db_item *ret);
+db_status sqlite_read_account(db_reader *reader, const char *id, db_account *ret);
+db_status sqlite_read_order(db_reader *reader, const char *id, db_order *ret);
+db_status sqlite_read_answer(db_reader *reader, const char *key, db_answer *ret);
+db_status sqlite_read_bought(db_reader *reader, const db_item *item, const char *user_id,
+                             int64_t *ret_quantity);
+db_status sqlite_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
+db_status sqlite_read_expired(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
+                              size_t max, size_t *ret_n);
+db_status sqlite_audit(db_reader *reader, const char *resource,
+                       int (*each)(void *arg, const db_audit_row *row), void *arg);
+db_status sqlite_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);
+db_status sqlite_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret);
+db_status sqlite_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret);
+db_status sqlite_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
+                                int64_t *ret_quantity);
+
+/* sqlite_write.c: changing rows */
+db_status sqlite_put_item(db_tx *tx, const db_item *row, const db_put *how);
+db_status sqlite_put_account(db_tx *tx, const db_account *row, const db_put *how);
+db_status sqlite_put_order(db_tx *tx, const db_order *row, const db_put *how);
+db_status sqlite_add_item(db_tx *tx, db_item *row, int64_t delta);
+db_status sqlite_add_account(db_tx *tx, db_account *row, int64_t delta);
+db_status sqlite_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to);
+/* sqlite_insert.c: new rows and resets */
+db_status sqlite_insert_order(db_tx *tx, const db_order *row);
+db_status sqlite_append_ledger(db_tx *tx, const db_ledger_row *row);
+db_status sqlite_insert_answer(db_tx *tx, const db_answer *row);
+db_status sqlite_reset_item(db_tx *tx, db_item *row, const char *guard, const char *instance);
+db_status sqlite_reset_account(db_tx *tx, db_account *row, const char *guard, const char *instance);
+db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
+                          int64_t done);
+
+/* sqlite_audit.c: from the snapshot that the connection is in. */
+db_status conn_audit(struct conn *conn, const char *resource,
+                     int (*each)(void *arg, const db_audit_row *row), void *arg);
+
+int64_t store_now_us(void); /* monotonic */
+
+#endif

@@ -1,0 +1,160 @@
+#include "sqlite.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* In WAL mode a reader must not be able to write or checkpoint. On a shared file it may have to
+ * roll back what a killed process left half done, so only its statements are forbidden to write. */
+db_status conn_open_reading(struct sqlite_store *store, struct conn *conn, db_error *error)
+{
+    bool shared = store->options.shared_file;
+    db_status status =
+        conn_open(conn, store->path, shared ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY,
+                  store->options.busy_ms, &store->counters.busy_retries, error);
+    if (status != DB_OK)
+        return status;
+    if (conn_exec(conn, "PRAGMA query_only = ON; PRAGMA cache_size = %d",
+                  -SQLITE_READER_CACHE_KB) != DB_OK)
+        status = db_fail(error, conn->trouble.status, "%s", conn->trouble.message);
+    else
+        status = conn_prepare(conn, CONN_READER, error);
+    if (status != DB_OK)
+        conn_close(conn);
+    return status;
+}
+
+db_status sqlite_reader_open(db *base, db_reader **ret, db_error *error)
+{
+    struct sqlite_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return db_fail(error, DB_FAILED, "out of memory");
+    reader->base.engine = &db_engine_sqlite;
+    reader->store = (struct sqlite_store *)base;
+    db_status status = conn_open_reading(reader->store, &reader->conn, error);
+    if (status != DB_OK) {
+        free(reader);
+        return status;
+    }
+    *ret = &reader->base;
+    return DB_OK;
+}
+
+/* The connection of a reader, ready for its next question. */
+static struct conn *conn_of(db_reader *base)
+{
+    struct conn *conn = &((struct sqlite_reader *)base)->conn;
+    conn_clear(conn);
+    return conn;
+}
+
+db_status sqlite_reader_begin(db_reader *base)
+{
+    struct sqlite_reader *reader = (struct sqlite_reader *)base;
+    assert(!reader->in_snapshot);
+    db_status status = conn_run_plain(conn_of(base), SQL_BEGIN_READ);
+    reader->in_snapshot = status == DB_OK;
+    return status;
+}
+
+void sqlite_reader_end(db_reader *base)
+{
+    struct sqlite_reader *reader = (struct sqlite_reader *)base;
+    assert(reader->in_snapshot);
+    /* An error may have ended the transaction already. */
+    if (!sqlite3_get_autocommit(reader->conn.handle))
+        conn_run_plain(conn_of(base), SQL_COMMIT);
+    reader->in_snapshot = false;
+}
+
+void sqlite_reader_close(db_reader *base)
+{
+    struct sqlite_reader *reader = (struct sqlite_reader *)base;
+    if (reader->in_snapshot)
+        sqlite_reader_end(base);
+    conn_close(&reader->conn);
+    free(reader);
+}
+
+db_status sqlite_read_item(db_reader *reader, const char *id, db_item *ret)
+{
+    return conn_read_item(conn_of(reader), id, ret);
+}
+
+db_status sqlite_read_account(db_reader *reader, const char *id, db_account *ret)
+{
+    return conn_read_account(conn_of(reader), id, ret);
+}
+
+db_status sqlite_read_order(db_reader *reader, const char *id, db_order *ret)
+{
+    return conn_read_order(conn_of(reader), id, ret);
+}
+
+db_status sqlite_read_answer(db_reader *reader, const char *key, db_answer *ret)
+{
+    return conn_read_answer(conn_of(reader), key, ret);
+}
+
+db_status sqlite_read_bought(db_reader *reader, const db_item *item, const char *user_id,
+                             int64_t *ret_quantity)
+{
+    return conn_read_bought(conn_of(reader), item, user_id, ret_quantity);
+}
+
+db_status sqlite_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity)
+{
+    return conn_read_sold(conn_of(reader), item, ret_quantity);
+}
+
+db_status sqlite_read_expired(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
+                              size_t max, size_t *ret_n)
+{
+    return conn_read_expired(conn_of(reader), now_us, ret_ids, max, ret_n);
+}
+
+db_status sqlite_audit(db_reader *base, const char *resource,
+                       int (*each)(void *arg, const db_audit_row *row), void *arg)
+{
+    bool own_snapshot = !((struct sqlite_reader *)base)->in_snapshot;
+    if (own_snapshot) {
+        db_status status = sqlite_reader_begin(base);
+        if (status != DB_OK)
+            return status;
+    }
+    db_status status = conn_audit(conn_of(base), resource, each, arg);
+    if (own_snapshot)
+        sqlite_reader_end(base);
+    return status;
+}
+
+/* -- inside a transaction: it holds the only write lock, so for_update adds nothing -------------
+ */
+
+static struct conn *conn_of_tx(db_tx *tx)
+{
+    return ((struct sqlite_tx *)tx)->conn;
+}
+
+db_status sqlite_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret)
+{
+    (void)for_update;
+    return conn_read_item(conn_of_tx(tx), id, ret);
+}
+
+db_status sqlite_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret)
+{
+    (void)for_update;
+    return conn_read_account(conn_of_tx(tx), id, ret);
+}
+
+db_status sqlite_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret)
+{
+    (void)for_update;
+    return conn_read_order(conn_of_tx(tx), id, ret);
+}
+
+db_status sqlite_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
+                                int64_t *ret_quantity)
+{
+    return conn_read_bought(conn_of_tx(tx), item, user_id, ret_quantity);
+}

@@ -1,0 +1,110 @@
+/* Every statement of the SQLite engine. They are prepared when a connection opens.
+ * X(use, name, sql); use: WRITE (the writer only), READ (readers only), BOTH. */
+#ifndef DB_SQLITE_SQL_H
+#define DB_SQLITE_SQL_H
+
+#define ITEM_COLUMNS                                                                               \
+    "id, guard, initial_stock, stock, price, per_user_limit, reserve_s, fence, version, "          \
+    "last_fence, epoch"
+#define ACCOUNT_COLUMNS "id, guard, initial_balance, balance, fence, version, last_fence, epoch"
+#define LEDGER_COLUMNS                                                                             \
+    "resource, txn_id, delta, before, after, version_before, fence, epoch, guard, instance, at_us"
+
+/* One statement stores a value and tests epoch, fence and version, or changes nothing.
+ * ?1 id, ?2 value, ?3 version, ?4 epoch (orders: 0), ?5 fence (0: none), ?6 expected version (-1:
+ * any) */
+#define PUT_WHERE                                                                                  \
+    " WHERE id = ?1 AND epoch = ?4 AND (?5 = 0 OR last_fence <= ?5)"                               \
+    " AND (?6 = -1 OR version = ?6)"
+/* ?2 delta, ?3 epoch, ?4 and ?5: smallest and largest value that the delta can be added to; SQLite
+ * would turn an overflow into a floating point number. */
+#define ADD_LIMIT "9223372036854775807"
+
+#define SQLITE_SQL_MAP(X)                                                                          \
+    X(WRITE, BEGIN_WRITE, "BEGIN IMMEDIATE")                                                       \
+    X(READ, BEGIN_READ, "BEGIN")                                                                   \
+    X(BOTH, COMMIT, "COMMIT")                                                                      \
+    X(BOTH, ROLLBACK, "ROLLBACK")                                                                  \
+    X(WRITE, SAVEPOINT, "SAVEPOINT run")                                                           \
+    X(WRITE, RELEASE, "RELEASE run")                                                               \
+    X(WRITE, UNDO, "ROLLBACK TO run")                                                              \
+    X(READ, PING, "SELECT 1 FROM sqlite_schema LIMIT 1")                                           \
+    X(BOTH, READ_ITEM, "SELECT " ITEM_COLUMNS " FROM items WHERE id = ?1")                         \
+    X(BOTH, READ_ACCOUNT, "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id = ?1")                \
+    X(BOTH, READ_ORDER,                                                                            \
+      "SELECT id, item_id, user_id, quantity, amount, state, version, item_epoch, created_us, "    \
+      "expires_us FROM orders WHERE id = ?1")                                                      \
+    X(READ, READ_ANSWER,                                                                           \
+      "SELECT key, request, http_status, body, at_us FROM idempotency WHERE key = ?1")             \
+    X(BOTH, READ_BOUGHT,                                                                           \
+      "SELECT coalesce(sum(quantity), 0) FROM orders"                                              \
+      " WHERE item_id = ?1 AND item_epoch = ?2 AND user_id = ?3 AND state <= 1")                   \
+    X(READ, READ_SOLD,                                                                             \
+      "SELECT coalesce(sum(quantity), 0) FROM orders"                                              \
+      " WHERE item_id = ?1 AND item_epoch = ?2 AND state <= 1")                                    \
+    X(READ, READ_EXPIRED,                                                                          \
+      "SELECT id FROM orders WHERE state = 0 AND expires_us <= ?1 ORDER BY expires_us, id"         \
+      " LIMIT ?2")                                                                                 \
+    X(READ, EACH_ITEM, "SELECT " ITEM_COLUMNS " FROM items ORDER BY id")                           \
+    X(READ, EACH_ACCOUNT, "SELECT " ACCOUNT_COLUMNS " FROM accounts ORDER BY id")                  \
+    X(READ, EACH_LEDGER_ROW,                                                                       \
+      "SELECT id, " LEDGER_COLUMNS " FROM ledger WHERE resource = ?1 AND epoch = ?2"               \
+      " ORDER BY version_before, id")                                                              \
+    X(READ, COUNT_DUPLICATES,                                                                      \
+      "SELECT coalesce(sum(n - 1), 0) FROM (SELECT count(*) AS n FROM ledger"                      \
+      " WHERE resource = ?1 AND epoch = ?2 AND id <> ?3 GROUP BY txn_id)")                         \
+    X(WRITE, PUT_ITEM,                                                                             \
+      "UPDATE items SET stock = ?2, version = ?3, last_fence = max(last_fence, ?5)" PUT_WHERE)     \
+    X(WRITE, PUT_ACCOUNT,                                                                          \
+      "UPDATE accounts SET balance = ?2, version = ?3, last_fence = max(last_fence, "              \
+      "?5)" PUT_WHERE)                                                                             \
+    X(WRITE, PUT_ORDER,                                                                            \
+      "UPDATE orders SET state = ?2, version = ?3, last_fence = max(last_fence, ?5)"               \
+      " WHERE id = ?1 AND ?4 = 0 AND (?5 = 0 OR last_fence <= ?5)"                                 \
+      " AND (?6 = -1 OR version = ?6)")                                                            \
+    X(WRITE, WHY_ITEM, "SELECT epoch, last_fence FROM items WHERE id = ?1")                        \
+    X(WRITE, WHY_ACCOUNT, "SELECT epoch, last_fence FROM accounts WHERE id = ?1")                  \
+    X(WRITE, WHY_ORDER, "SELECT 0, last_fence FROM orders WHERE id = ?1")                          \
+    X(WRITE, ADD_ITEM,                                                                             \
+      "UPDATE items SET stock = stock + ?2, version = version + 1"                                 \
+      " WHERE id = ?1 AND epoch = ?3 AND stock BETWEEN ?4 AND ?5 AND version < " ADD_LIMIT         \
+      " RETURNING stock, version")                                                                 \
+    X(WRITE, ADD_ACCOUNT,                                                                          \
+      "UPDATE accounts SET balance = balance + ?2, version = version + 1"                          \
+      " WHERE id = ?1 AND epoch = ?3 AND balance BETWEEN ?4 AND ?5 AND version < " ADD_LIMIT       \
+      " RETURNING balance, version")                                                               \
+    X(WRITE, MOVE_ORDER,                                                                           \
+      "UPDATE orders SET state = ?3, version = version + 1 WHERE id = ?1 AND state = ?2"           \
+      " RETURNING state, version")                                                                 \
+    X(WRITE, INSERT_ORDER,                                                                         \
+      "INSERT INTO orders (id, item_id, user_id, quantity, amount, state, version, item_epoch, "   \
+      "created_us, expires_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"                   \
+      " ON CONFLICT DO NOTHING")                                                                   \
+    X(WRITE, APPEND_LEDGER,                                                                        \
+      "INSERT INTO ledger (" LEDGER_COLUMNS ")"                                                    \
+      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")                                    \
+    X(WRITE, INSERT_ANSWER,                                                                        \
+      "INSERT INTO idempotency (key, request, http_status, body, at_us)"                           \
+      " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")                                       \
+    X(WRITE, RESET_ITEM,                                                                           \
+      "INSERT INTO items (" ITEM_COLUMNS ") VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, 1, 0, 1)"      \
+      " ON CONFLICT (id) DO UPDATE SET guard = ?2, initial_stock = ?3, stock = ?3, price = ?4,"    \
+      " per_user_limit = ?5, reserve_s = ?6, fence = ?7, version = version + 1, last_fence = 0,"   \
+      " epoch = epoch + 1 RETURNING version, epoch")                                               \
+    X(WRITE, RESET_ACCOUNT,                                                                        \
+      "INSERT INTO accounts (" ACCOUNT_COLUMNS ") VALUES (?1, ?2, ?3, ?3, ?4, 1, 0, 1)"            \
+      " ON CONFLICT (id) DO UPDATE SET guard = ?2, initial_balance = ?3, balance = ?3,"            \
+      " fence = ?4, version = version + 1, last_fence = 0, epoch = epoch + 1"                      \
+      " RETURNING version, epoch")                                                                 \
+    X(WRITE, PUT_TASK,                                                                             \
+      "INSERT INTO tasks (name, instance, at_us, done) VALUES (?1, ?2, ?3, ?4)"                    \
+      " ON CONFLICT (name) DO UPDATE SET instance = ?2, at_us = ?3, done = ?4")
+
+enum sqlite_sql {
+#define SQLITE_SQL_ENUM(use, name, text) SQL_##name,
+    SQLITE_SQL_MAP(SQLITE_SQL_ENUM)
+#undef SQLITE_SQL_ENUM
+        SQL_COUNT
+};
+
+#endif

@@ -1,0 +1,302 @@
+/*
+ * The writer thread: the only connection that writes and checkpoints.
+ *
+ * Group commit (as in DeWitt et al., "Implementation Techniques for Main Memory Database Systems",
+ * 1984): whatever has queued up during the last commit shares the next one and its disk flush. Each
+ * run can be undone alone: by a savepoint, set before its first write if an earlier run of the same
+ * transaction has written, or else by ending the transaction, which then holds nothing else.
+ */
+#include "schema.h"
+#include "sqlite.h"
+
+#include <assert.h>
+#include <string.h>
+
+static void count(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+/* -- answering -------------------------------------------------------------------------------- */
+
+static void decide(struct run *run, db_status status, const char *message)
+{
+    run->status = status;
+    if (status != DB_OK)
+        db_fail(run->error, status, "%s", message);
+}
+
+/* Everybody in the group learns the same. The run is gone once its caller has been woken. */
+static void answer_group(struct sqlite_store *store, struct run *group)
+{
+    uint64_t n = 0;
+    while (group) {
+        struct run *next = group->next;
+        sem_post(&group->done);
+        group = next;
+        n++;
+    }
+    count(&store->counters.runs, n);
+}
+
+static void fail_group(struct run *group, const db_error *why)
+{
+    for (struct run *run = group; run; run = run->next) {
+        /* What was to be undone anyway is not in doubt. */
+        bool in_doubt = why->status == DB_UNKNOWN && run->status != DB_OK;
+        decide(run, in_doubt ? DB_FAILED : why->status, why->message);
+    }
+}
+
+/* -- transactions ----------------------------------------------------------------------------- */
+
+static db_status begin(struct sqlite_store *store)
+{
+    bool turn = store->options.shared_file && file_lock_take_turn(&store->lock);
+    db_status status = conn_run_plain(&store->conn, SQL_BEGIN_WRITE);
+    if (turn)
+        file_lock_give_turn(&store->lock);
+    return status;
+}
+
+/* An error may have ended the transaction already. */
+static void rollback(struct sqlite_store *store)
+{
+    if (!sqlite3_get_autocommit(store->conn.handle))
+        conn_run_plain(&store->conn, SQL_ROLLBACK);
+}
+
+/*
+ * COMMIT failed with an I/O error. WAL: its frames may stand in the log whole, last one included;
+ * the running process does not look at them, but recovery after a crash would. Another commit is
+ * written over the first of them, and as each frame's checksum covers those before it, none of them
+ * counts any longer. Only when that fails too is the outcome unknown. Rollback journal: a flush may
+ * have failed before or after the journal was finished.
+ */
+static bool certainly_undone(struct sqlite_store *store, int sqlite_code)
+{
+    if ((sqlite_code & 0xff) != SQLITE_IOERR) /* full, locked ...: stopped before the last write */
+        return true;
+    if (store->options.shared_file)
+        return sqlite_code != SQLITE_IOERR_FSYNC;
+    return conn_exec(&store->conn, "PRAGMA user_version = %d", SCHEMA_VERSION) == DB_OK;
+}
+
+static db_status commit(struct sqlite_store *store)
+{
+    struct conn *conn = &store->conn;
+    int64_t start_us = store_now_us();
+    db_status status = conn_run_plain(conn, SQL_COMMIT);
+    count(&store->counters.commit_us_total, (uint64_t)(store_now_us() - start_us));
+    if (status == DB_OK) {
+        count(&store->counters.commits, 1);
+        return DB_OK;
+    }
+    int code = sqlite3_extended_errcode(conn->handle);
+    rollback(store);
+    if (certainly_undone(store, code))
+        return status;
+    return conn->trouble.status = DB_UNKNOWN;
+}
+
+db_status tx_begin_write(db_tx *base, struct conn **ret_conn)
+{
+    struct sqlite_tx *tx = (struct sqlite_tx *)base;
+    if (tx->conn->trouble.status != DB_OK)
+        return tx->conn->trouble.status;
+    if (tx->others_wrote && !tx->savepoint) {
+        db_status status = conn_run_plain(tx->conn, SQL_SAVEPOINT);
+        if (status != DB_OK)
+            return status;
+        tx->savepoint = true;
+    }
+    *ret_conn = tx->conn;
+    return DB_OK;
+}
+
+/* Takes back what one run has written. */
+static void undo(struct sqlite_store *store, struct sqlite_tx *tx)
+{
+    count(&store->counters.rollbacks, 1);
+    if (tx->savepoint) {
+        conn_run_plain(tx->conn, SQL_UNDO);
+    } else {
+        rollback(store);
+        begin(store);
+    }
+}
+
+/* -- groups ----------------------------------------------------------------------------------- */
+
+/* Runs one work in the open transaction. False: the database failed, and the transaction with it.
+ */
+static bool run_work(struct sqlite_store *store, struct run *run, int64_t changes_at_begin)
+{
+    struct conn *conn = &store->conn;
+    int64_t changes = sqlite3_total_changes64(conn->handle);
+    struct sqlite_tx tx = {
+        .base = {&db_engine_sqlite}, .conn = conn, .others_wrote = changes != changes_at_begin};
+    db_status status = run->work(&tx.base, run->arg);
+    if (conn->trouble.status == DB_OK && status != DB_OK &&
+        sqlite3_total_changes64(conn->handle) != changes)
+        undo(store, &tx);
+    if (conn->trouble.status == DB_OK && tx.savepoint)
+        conn_run_plain(conn, SQL_RELEASE);
+    if (conn->trouble.status != DB_OK)
+        return false;
+    decide(run, status, db_status_text(status));
+    return true;
+}
+
+/* Returns the run that met a database error, after rolling everything back; NULL when the group is
+ * decided. */
+static struct run *run_group(struct sqlite_store *store, struct run *group)
+{
+    struct conn *conn = &store->conn;
+    conn_clear(conn);
+    if (begin(store) != DB_OK) {
+        rollback(store);
+        fail_group(group, &conn->trouble);
+        return NULL;
+    }
+    int64_t changes_at_begin = sqlite3_total_changes64(conn->handle);
+    for (struct run *run = group; run; run = run->next) {
+        if (run_work(store, run, changes_at_begin))
+            continue;
+        rollback(store);
+        return run;
+    }
+    if (commit(store) != DB_OK)
+        fail_group(group, &conn->trouble);
+    return NULL;
+}
+
+/* A database error in one work ends the transaction of all, and what the others have seen in it.
+ * The one is told; each of the others runs again, alone. */
+static void process(struct sqlite_store *store, struct run *group)
+{
+    struct run *failed = run_group(store, group);
+    if (failed) {
+        decide(failed, store->conn.trouble.status, store->conn.trouble.message);
+        for (struct run *run = group, *next; run; run = next) {
+            next = run->next;
+            run->next = NULL;
+            if (run != failed && run_group(store, run))
+                decide(run, store->conn.trouble.status, store->conn.trouble.message);
+            answer_group(store, run);
+        }
+        return;
+    }
+    answer_group(store, group);
+}
+
+/* -- checkpoints ------------------------------------------------------------------------------ */
+
+static int on_wal_commit(void *arg, sqlite3 *handle, const char *name, int frames)
+{
+    struct sqlite_store *store = arg;
+    (void)handle;
+    (void)name;
+    if (frames < store->wal_frames) /* it has started over */
+        store->checkpoint_at = SQLITE_CHECKPOINT_FRAMES;
+    store->wal_frames = frames;
+    return SQLITE_OK;
+}
+
+/* After the callers have been answered. A long reading keeps the log from starting over: it grows
+ * and is tried again later; when it is large, the writer waits a moment for its chance. */
+static void checkpoint(struct sqlite_store *store)
+{
+    if (store->wal_frames < store->checkpoint_at)
+        return;
+    struct conn *conn = &store->conn;
+    bool large = store->wal_frames >= SQLITE_RESTART_FRAMES;
+    int64_t busy_ms = conn->busy_ms;
+    conn->busy_ms = SQLITE_RESTART_MS;
+    sqlite3_wal_checkpoint_v2(conn->handle, NULL,
+                              large ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, NULL,
+                              NULL);
+    conn->busy_ms = busy_ms;
+    store->checkpoint_at = store->wal_frames + SQLITE_CHECKPOINT_FRAMES;
+    count(&store->counters.checkpoints, 1);
+}
+
+/* -- the queue -------------------------------------------------------------------------------- */
+
+/* Waits for work and takes at most group_max runs; NULL when stopping and nothing is left. */
+static struct run *take_group(struct sqlite_store *store)
+{
+    pthread_mutex_lock(&store->queue_mutex);
+    while (!store->queue_head && !store->stopping)
+        pthread_cond_wait(&store->queue_filled, &store->queue_mutex);
+    struct run *group = store->queue_head, **end = &store->queue_head;
+    int32_t n = 0;
+    for (; *end && n < store->options.group_max; n++)
+        end = &(*end)->next;
+    store->queue_head = *end;
+    if (!*end)
+        store->queue_tail = &store->queue_head;
+    if (n > 0)
+        *end = NULL;
+    pthread_mutex_unlock(&store->queue_mutex);
+    if ((uint64_t)n > atomic_load(&store->counters.group_largest))
+        atomic_store(&store->counters.group_largest, (uint64_t)n);
+    return group;
+}
+
+static void *writer_main(void *arg)
+{
+    struct sqlite_store *store = arg;
+    struct run *group;
+    while ((group = take_group(store)) != NULL) {
+        process(store, group);
+        checkpoint(store);
+    }
+    return NULL;
+}
+
+db_status writer_run(db *base, db_work *work, void *arg, db_error *error)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    struct run run = {.work = work, .arg = arg, .error = error};
+    sem_init(&run.done, 0, 0);
+    pthread_mutex_lock(&store->queue_mutex);
+    assert(!store->stopping);
+    bool was_empty = !store->queue_head;
+    *store->queue_tail = &run;
+    store->queue_tail = &run.next;
+    pthread_mutex_unlock(&store->queue_mutex);
+    if (was_empty)
+        pthread_cond_signal(&store->queue_filled);
+    while (sem_wait(&run.done) != 0)
+        continue; /* a signal */
+    sem_destroy(&run.done);
+    return run.status;
+}
+
+db_status writer_start(struct sqlite_store *store, db_error *error)
+{
+    store->queue_tail = &store->queue_head;
+    store->checkpoint_at = SQLITE_CHECKPOINT_FRAMES;
+    if (!store->options.shared_file) /* replaces SQLite's own checkpoints */
+        sqlite3_wal_hook(store->conn.handle, on_wal_commit, store);
+    pthread_mutex_init(&store->queue_mutex, NULL);
+    pthread_cond_init(&store->queue_filled, NULL);
+    int code = pthread_create(&store->writer, NULL, writer_main, store);
+    if (code == 0)
+        return DB_OK;
+    pthread_cond_destroy(&store->queue_filled);
+    pthread_mutex_destroy(&store->queue_mutex);
+    return db_fail(error, DB_FAILED, "the writer thread cannot be started: %s", strerror(code));
+}
+
+void writer_stop(struct sqlite_store *store)
+{
+    pthread_mutex_lock(&store->queue_mutex);
+    store->stopping = true;
+    pthread_mutex_unlock(&store->queue_mutex);
+    pthread_cond_signal(&store->queue_filled);
+    pthread_join(store->writer, NULL);
+    pthread_cond_destroy(&store->queue_filled);
+    pthread_mutex_destroy(&store->queue_mutex);
+}

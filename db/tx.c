@@ -1,0 +1,154 @@
+/* The writing half of db.h: checks every argument, then hands it to the engine. */
+#include "engine.h"
+
+#include <assert.h>
+#include <string.h>
+
+db_status db_run(db *store, db_work *work, void *arg, db_error *error)
+{
+    assert(store && work);
+    return store->engine->run(store, work, arg, error);
+}
+
+static bool item_ok(const db_item *row)
+{
+    return db_name_ok(row->id, DB_ID_MAX) && db_text_ok(row->guard, DB_GUARD_MAX);
+}
+
+static bool account_ok(const db_account *row)
+{
+    return db_name_ok(row->id, DB_ID_MAX) && db_text_ok(row->guard, DB_GUARD_MAX);
+}
+
+static bool state_ok(db_order_state state)
+{
+    return (unsigned)state <= DB_CLOSED;
+}
+
+static bool order_ok(const db_order *row)
+{
+    return db_name_ok(row->id, DB_ID_MAX) && db_name_ok(row->item_id, DB_ID_MAX) &&
+           db_name_ok(row->user_id, DB_ID_MAX) && state_ok(row->state);
+}
+
+static bool put_ok(const db_put *how)
+{
+    return how->fence >= 0 && how->expected_version >= -1;
+}
+
+/* -- reading inside the transaction ----------------------------------------------------------- */
+
+db_status db_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret)
+{
+    return db_name_ok(id, DB_ID_MAX) ? tx->engine->tx_read_item(tx, id, for_update, ret)
+                                     : DB_NOT_FOUND;
+}
+
+db_status db_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret)
+{
+    return db_name_ok(id, DB_ID_MAX) ? tx->engine->tx_read_account(tx, id, for_update, ret)
+                                     : DB_NOT_FOUND;
+}
+
+db_status db_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret)
+{
+    return db_name_ok(id, DB_ID_MAX) ? tx->engine->tx_read_order(tx, id, for_update, ret)
+                                     : DB_NOT_FOUND;
+}
+
+db_status db_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
+                            int64_t *ret_quantity)
+{
+    if (!db_name_ok(item->id, DB_ID_MAX) || !db_name_ok(user_id, DB_ID_MAX))
+        return DB_NOT_FOUND;
+    return tx->engine->tx_read_bought(tx, item, user_id, ret_quantity);
+}
+
+/* -- absolute values -------------------------------------------------------------------------- */
+
+db_status db_tx_put_item(db_tx *tx, const db_item *row, const db_put *how)
+{
+    return item_ok(row) && put_ok(how) ? tx->engine->tx_put_item(tx, row, how) : DB_INVALID;
+}
+
+db_status db_tx_put_account(db_tx *tx, const db_account *row, const db_put *how)
+{
+    return account_ok(row) && put_ok(how) ? tx->engine->tx_put_account(tx, row, how) : DB_INVALID;
+}
+
+db_status db_tx_put_order(db_tx *tx, const db_order *row, const db_put *how)
+{
+    if (!db_name_ok(row->id, DB_ID_MAX) || !state_ok(row->state) || !put_ok(how))
+        return DB_INVALID;
+    return tx->engine->tx_put_order(tx, row, how);
+}
+
+/* -- conditional changes ---------------------------------------------------------------------- */
+
+db_status db_tx_add_item(db_tx *tx, db_item *row, int64_t delta)
+{
+    return item_ok(row) ? tx->engine->tx_add_item(tx, row, delta) : DB_INVALID;
+}
+
+db_status db_tx_add_account(db_tx *tx, db_account *row, int64_t delta)
+{
+    return account_ok(row) ? tx->engine->tx_add_account(tx, row, delta) : DB_INVALID;
+}
+
+db_status db_tx_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to)
+{
+    if (!db_name_ok(row->id, DB_ID_MAX) || !state_ok(from) || !state_ok(to))
+        return DB_INVALID;
+    return tx->engine->tx_move_order(tx, row, from, to);
+}
+
+/* -- new rows --------------------------------------------------------------------------------- */
+
+db_status db_tx_insert_order(db_tx *tx, const db_order *row)
+{
+    return order_ok(row) ? tx->engine->tx_insert_order(tx, row) : DB_INVALID;
+}
+
+db_status db_tx_append_ledger(db_tx *tx, const db_ledger_row *row)
+{
+    if (!db_name_ok(row->resource, DB_RESOURCE_MAX) || !db_name_ok(row->txn_id, DB_KEY_MAX) ||
+        !db_text_ok(row->guard, DB_GUARD_MAX) || !db_text_ok(row->instance, DB_INSTANCE_MAX) ||
+        row->fence < 0)
+        return DB_INVALID;
+    return tx->engine->tx_append_ledger(tx, row);
+}
+
+db_status db_tx_insert_answer(db_tx *tx, const db_answer *row)
+{
+    if (!db_name_ok(row->key, DB_KEY_MAX) || !db_text_ok(row->request, DB_REQUEST_MAX) ||
+        !db_text_ok(row->body, DB_BODY_MAX))
+        return DB_INVALID;
+    return tx->engine->tx_insert_answer(tx, row);
+}
+
+/* A reset starts at its initial value: another current value beside it is a slip of the caller. */
+db_status db_tx_reset_item(db_tx *tx, db_item *row, const char *guard, const char *instance)
+{
+    if (!item_ok(row) || !db_text_ok(guard, DB_GUARD_MAX) ||
+        !db_text_ok(instance, DB_INSTANCE_MAX) ||
+        (row->stock != 0 && row->stock != row->initial_stock))
+        return DB_INVALID;
+    return tx->engine->tx_reset_item(tx, row, guard, instance);
+}
+
+db_status db_tx_reset_account(db_tx *tx, db_account *row, const char *guard, const char *instance)
+{
+    if (!account_ok(row) || !db_text_ok(guard, DB_GUARD_MAX) ||
+        !db_text_ok(instance, DB_INSTANCE_MAX) ||
+        (row->balance != 0 && row->balance != row->initial_balance))
+        return DB_INVALID;
+    return tx->engine->tx_reset_account(tx, row, guard, instance);
+}
+
+db_status db_tx_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
+                         int64_t done)
+{
+    if (!db_name_ok(name, DB_ID_MAX) || !db_text_ok(instance, DB_INSTANCE_MAX))
+        return DB_INVALID;
+    return tx->engine->tx_put_task(tx, name, instance, at_us, done);
+}
