@@ -1,0 +1,298 @@
+#include "redis_conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* After this long without traffic the connection is looked at before it is written to, so that a
+ * server that has gone away meanwhile costs a reconnect and not an unknown outcome. */
+enum { IDLE_US = 1000, US_PER_MS = 1000 };
+
+/* One command, on its caller's stack. */
+struct call {
+    char *command;
+    size_t length;
+    lk_redis_reply *reply;
+    lk_status status;
+    bool combine; /* woken to read its batch, not because it is done */
+    struct call *next;
+    sem_t wake;
+};
+
+/* Calls in order of arrival. */
+struct calls {
+    struct call *head, **tail;
+    size_t n;
+};
+
+struct lk_redis {
+    const lk_context *context;
+    lk_redis_url url;
+    int64_t timeout_us;
+
+    pthread_mutex_t mutex; /* guards the next four */
+    struct calls queue;    /* not yet written */
+    bool busy;             /* somebody combines */
+    char last_error[LK_MESSAGE_MAX];
+
+    /* The combiner's, handed over with the role. */
+    struct calls batch; /* written, to be answered */
+    int64_t deadline_us;
+    int64_t used_us; /* last traffic */
+    lk_redis_stream stream;
+};
+
+static void combine(lk_redis *redis, struct call *mine);
+
+/* -- queues of calls -------------------------------------------------------------------------- */
+
+static void calls_init(struct calls *calls)
+{
+    *calls = (struct calls){.tail = &calls->head};
+}
+
+static void calls_add(struct calls *calls, struct call *call)
+{
+    call->next = NULL;
+    *calls->tail = call;
+    calls->tail = &call->next;
+    calls->n++;
+}
+
+static struct call *calls_take(struct calls *calls)
+{
+    struct call *call = calls->head;
+    calls->head = call->next;
+    if (calls->head == NULL)
+        calls->tail = &calls->head;
+    calls->n--;
+    return call;
+}
+
+/* -- a caller --------------------------------------------------------------------------------- */
+
+static void wait_for(sem_t *sem)
+{
+    while (sem_wait(sem) != 0)
+        assert(errno == EINTR);
+}
+
+lk_status lk_redis_run(lk_redis *redis, lk_redis_reply *reply, int n, const char **words)
+{
+    struct call call = {.reply = reply};
+    int length = redisFormatCommandArgv(&call.command, n, words, NULL);
+    if (length < 0)
+        return LK_NO_MEMORY;
+    call.length = (size_t)length;
+    sem_init(&call.wake, 0, 0);
+
+    pthread_mutex_lock(&redis->mutex);
+    bool lead = !redis->busy;
+    redis->busy = true;
+    calls_add(&redis->queue, &call);
+    pthread_mutex_unlock(&redis->mutex);
+    if (!lead)
+        wait_for(&call.wake);
+    if (lead || call.combine)
+        combine(redis, &call);
+
+    sem_destroy(&call.wake);
+    redisFreeCommand(call.command);
+    return call.status;
+}
+
+lk_status lk_redis_command(lk_redis *redis, lk_redis_reply *reply, ...)
+{
+    const char *words[LK_REDIS_WORDS_MAX];
+    int n = 0;
+    va_list args;
+    va_start(args, reply);
+    for (const char *word; (word = va_arg(args, const char *)) != NULL;) {
+        assert(n < LK_REDIS_WORDS_MAX);
+        words[n++] = word;
+    }
+    va_end(args);
+    return lk_redis_run(redis, reply, n, words);
+}
+
+lk_status lk_redis_expect(lk_redis *redis, lk_redis_reply *reply, int type, lk_status status)
+{
+    if (status != LK_OK)
+        return status;
+    status = lk_redis_reply_status(reply);
+    if (status == LK_OK && type != 0 && reply->root.type != type)
+        status = LK_PROTOCOL;
+    if (status != LK_OK) {
+        pthread_mutex_lock(&redis->mutex);
+        snprintf(redis->last_error, sizeof redis->last_error, "Redis answered: %.200s",
+                 reply->root.type == REDIS_REPLY_ERROR ? reply->root.text : "a wrong type");
+        pthread_mutex_unlock(&redis->mutex);
+    }
+    return status;
+}
+
+lk_status lk_redis_ping(lk_redis *redis)
+{
+    lk_redis_reply reply;
+    lk_status status = lk_redis_command(redis, &reply, "PING", NULL);
+    return lk_redis_expect(redis, &reply, REDIS_REPLY_STATUS, status);
+}
+
+/* -- the combiner ----------------------------------------------------------------------------- */
+
+/* Moves what is queued to the batch, as much as one write takes; gives up the role if nothing is.
+ */
+static bool take_batch(lk_redis *redis)
+{
+    assert(redis->batch.n == 0);
+    pthread_mutex_lock(&redis->mutex);
+    while (redis->queue.n > 0 && redis->batch.n < LK_REDIS_BATCH_MAX)
+        calls_add(&redis->batch, calls_take(&redis->queue));
+    redis->busy = redis->batch.n > 0;
+    pthread_mutex_unlock(&redis->mutex);
+    return redis->batch.n > 0;
+}
+
+static lk_status write_batch(lk_redis *redis)
+{
+    lk_redis_stream *stream = &redis->stream;
+    int64_t now_us = lk_redis_now_us();
+    redis->deadline_us = now_us + redis->timeout_us;
+    if (stream->fd >= 0 && now_us - redis->used_us > IDLE_US && !lk_redis_stream_quiet(stream))
+        lk_redis_stream_close(stream);
+    if (stream->fd < 0) {
+        lk_status status = lk_redis_stream_open(stream, &redis->url, redis->deadline_us);
+        if (status != LK_OK)
+            return LK_UNAVAILABLE; /* a greeting went wrong, no command was sent */
+    }
+    struct iovec iov[LK_REDIS_BATCH_MAX];
+    size_t n = 0;
+    for (struct call *call = redis->batch.head; call != NULL; call = call->next)
+        iov[n++] = (struct iovec){.iov_base = call->command, .iov_len = call->length};
+    atomic_fetch_add_explicit(redis->context->commands, n, memory_order_relaxed);
+    return lk_redis_stream_write(stream, iov, n, redis->deadline_us);
+}
+
+/* Reads the answers of the batch; answered calls move to done. */
+static lk_status read_batch(lk_redis *redis, struct calls *done)
+{
+    while (redis->batch.n > 0) {
+        struct call *call = redis->batch.head;
+        lk_status status = lk_redis_stream_read(&redis->stream, call->reply, redis->deadline_us);
+        if (status != LK_OK)
+            return status;
+        call->status = LK_OK;
+        calls_add(done, calls_take(&redis->batch));
+    }
+    redis->used_us = lk_redis_now_us();
+    if (lk_redis_stream_leftover(&redis->stream)) {
+        snprintf(redis->stream.message, sizeof redis->stream.message,
+                 "Redis sent more answers than it was asked");
+        return LK_PROTOCOL;
+    }
+    return LK_OK;
+}
+
+/* The connection is of no more use. What was written ends with status; when the server does not
+ * answer or cannot be reached, whatever is queued ends too, so that a thousand callers do not each
+ * wait a timeout of their own. */
+static void fail_batch(lk_redis *redis, lk_status status, struct calls *done)
+{
+    bool away = status == LK_TIMEOUT || status == LK_UNAVAILABLE;
+    if (status == LK_TIMEOUT)
+        status = LK_UNKNOWN;
+    lk_redis_stream_close(&redis->stream);
+    while (redis->batch.n > 0) {
+        struct call *call = calls_take(&redis->batch);
+        call->status = status;
+        calls_add(done, call);
+    }
+    pthread_mutex_lock(&redis->mutex);
+    memcpy(redis->last_error, redis->stream.message, sizeof redis->last_error);
+    while (away && redis->queue.n > 0) {
+        struct call *call = calls_take(&redis->queue);
+        call->status = LK_UNAVAILABLE;
+        calls_add(done, call);
+    }
+    pthread_mutex_unlock(&redis->mutex);
+}
+
+/* Serves one batch, that of the own call, and starts the next one. */
+static void combine(lk_redis *redis, struct call *mine)
+{
+    struct calls done;
+    calls_init(&done);
+    lk_status status = mine->combine ? LK_OK : (take_batch(redis), write_batch(redis));
+    if (status == LK_OK)
+        status = read_batch(redis, &done);
+    for (;;) {
+        if (status != LK_OK)
+            fail_batch(redis, status, &done);
+        if (!take_batch(redis))
+            break;
+        status = write_batch(redis);
+        if (status == LK_OK) {
+            struct call *next = redis->batch.head;
+            next->combine = true;
+            sem_post(&next->wake); /* the role is theirs from here */
+            break;
+        }
+    }
+    while (done.n > 0) {
+        struct call *call = calls_take(&done);
+        if (call != mine)
+            sem_post(&call->wake);
+    }
+}
+
+/* -- opening and closing ---------------------------------------------------------------------- */
+
+lk_status lk_redis_open(const lk_context *context, lk_redis **ret, lk_error *error)
+{
+    lk_redis_url url;
+    lk_status status = lk_redis_url_parse(context->endpoints, &url, error);
+    if (status != LK_OK)
+        return status;
+    lk_redis *redis = calloc(1, sizeof *redis);
+    if (redis == NULL)
+        return lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis connection");
+    redis->context = context;
+    redis->url = url;
+    redis->timeout_us = context->options->command_timeout_ms * US_PER_MS;
+    pthread_mutex_init(&redis->mutex, NULL);
+    calls_init(&redis->queue);
+    calls_init(&redis->batch);
+    lk_redis_stream_init(&redis->stream);
+    *ret = redis;
+    return LK_OK;
+}
+
+void lk_redis_close(lk_redis *redis)
+{
+    assert(!redis->busy);
+    lk_redis_stream_close(&redis->stream);
+    pthread_mutex_destroy(&redis->mutex);
+    free(redis);
+}
+
+const lk_context *lk_redis_context(const lk_redis *redis)
+{
+    return redis->context;
+}
+
+const lk_redis_url *lk_redis_endpoint(const lk_redis *redis)
+{
+    return &redis->url;
+}
+
+void lk_redis_last_error(lk_redis *redis, char *ret, size_t size)
+{
+    pthread_mutex_lock(&redis->mutex);
+    snprintf(ret, size, "%s", redis->last_error);
+    pthread_mutex_unlock(&redis->mutex);
+}

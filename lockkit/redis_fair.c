@@ -1,0 +1,333 @@
+/*
+ * redis-fair: first come, first served; the lock is handed from holder to waiter.
+ *
+ * Algorithm: the value of the key is the holder's token, as in redis-token. A refused waiter stands
+ *            in a list with its token ({key}:queue) and gives a sign of life (server time, in the
+ *            hash {key}:seen) when it comes and every REFRESH_MS. The release script takes the
+ *            first waiter off the list whose sign of life is younger than DEAD_MS, makes the lock
+ *            that waiter's with a new fence and a lease of CLAIM_MS, and publishes it on
+ *            lockkit_fair__channel:CLIENT_ID, where only that waiter's client listens. The waiter
+ *            claims the lock by setting its full lease. Whoever finds the lock free while others
+ *            queue hands it to the first of them; whoever gives up leaves the queue, and passes on
+ *            what it was handed meanwhile.
+ * Guarantee: that of redis-token, and grants in order of arrival at the server. A waiter that died
+ *            holds the others up for DEAD_MS, or CLAIM_MS if the lock was handed to it, at most.
+ * Weakness:  one node, as redis-token; a waiter whose process stood still for DEAD_MS goes to the
+ *            end of the queue; all waiters look again every REFRESH_MS.
+ * Source:    the idea of the queue with timeouts: RedissonFairLock.java of Redisson 3, which wakes
+ *            the next waiter to try again instead of handing over; J. Mellor-Crummey, M. Scott:
+ *            "Algorithms for Scalable Synchronization", 1991 (direct hand-over)
+ */
+#include "providers.h"
+#include "redis_guard.h"
+#include "redis_rooms.h"
+#include "redis_sub.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { US_PER_MS = 1000 };
+
+/* Also written into the scripts below. A dead waiter must have missed several refreshes. */
+#define REFRESH_MS 500
+#define DEAD_MS    2000
+#define CLAIM_MS   2000
+#define KEEP_MS    60000 /* queue keys that nobody touches any more vanish */
+#define TEXT(x)    TEXT_OF(x)
+#define TEXT_OF(x) #x
+
+struct fair {
+    lk_redis_guard guard;
+    lk_redis_rooms *rooms; /* one per waiting token */
+    lk_redis_sub *sub;
+    char channel[LK_REDIS_CHANNEL_MAX];
+    atomic_bool joined; /* listening to the channel, until the end */
+};
+
+/* One lk_acquire() that may wait. */
+struct waiting {
+    lk_redis_waiter *waiter;
+    uint64_t live; /* of the channel, at the last try */
+    bool waited;   /* wait() was called, so wait_end() will be */
+    bool queued;   /* as far as the last answer tells */
+};
+
+/* KEYS: lock, queue, seen, fence. Takes the first live waiter off the queue; makes it the holder.
+ */
+#define HAND_OVER                                                                                  \
+    "local function now() "                                                                        \
+    "  local t = redis.call('time') "                                                              \
+    "  return t[1] * 1000 + math.floor(t[2] / 1000) "                                              \
+    "end "                                                                                         \
+    "local function next_live() "                                                                  \
+    "  while true do "                                                                             \
+    "    local token = redis.call('lpop', KEYS[2]) "                                               \
+    "    if not token then return nil end "                                                        \
+    "    local seen = redis.call('hget', KEYS[3], token) "                                         \
+    "    redis.call('hdel', KEYS[3], token) "                                                      \
+    "    if seen and now() - seen < " TEXT(                                                        \
+        DEAD_MS) " then return token end "                                                         \
+                 "  end "                                                                          \
+                 "end "                                                                            \
+                 "local function hand_over(token) "                                                \
+                 "  redis.call('set', KEYS[1], token, 'PX', " TEXT(                                \
+                     CLAIM_MS) ") "                                                                \
+                               "  local fence = redis.call('incr', KEYS[4]) "                      \
+                               "  redis.call('publish', 'lockkit_fair__channel:' .. "              \
+                               "string.sub(token, 1, 32), "                                        \
+                               "    token .. ' ' .. fence) "                                       \
+                               "end "
+
+/* ARGV: token, lease, '1' to queue. */
+static const char acquire_body[] =
+    HAND_OVER "local holder = redis.call('get', KEYS[1]) "
+              "if holder == ARGV[1] then "
+              "  redis.call('pexpire', KEYS[1], ARGV[2]) "
+              "  return tonumber(redis.call('get', KEYS[4])) "
+              "end "
+              "if ARGV[3] == '1' and (holder or redis.call('exists', KEYS[2]) == 1) then "
+              "  if redis.call('hset', KEYS[3], ARGV[1], now()) == 1 then "
+              "    redis.call('rpush', KEYS[2], ARGV[1]) "
+              "  end "
+              "  redis.call('pexpire', KEYS[2], " TEXT(
+                  KEEP_MS) ") "
+                           "  redis.call('pexpire', KEYS[3], " TEXT(
+                               KEEP_MS) ") "
+                                        "end "
+                                        "if not holder then "
+                                        "  local first = next_live() "
+                                        "  if not first or first == ARGV[1] then "
+                                        "    redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) "
+                                        "    return redis.call('incr', KEYS[4]) "
+                                        "  end "
+                                        "  hand_over(first) "
+                                        "end "
+                                        "return -1 - redis.call('pttl', KEYS[1])";
+
+/* ARGV: token, '1' if it may stand in the queue. */
+static const char release_body[] =
+    HAND_OVER "if ARGV[2] == '1' and redis.call('hdel', KEYS[3], ARGV[1]) == 1 then "
+              "  redis.call('lrem', KEYS[2], 1, ARGV[1]) "
+              "end "
+              "if redis.call('get', KEYS[1]) ~= ARGV[1] then "
+              "  return 0 "
+              "end "
+              "local first = next_live() "
+              "if first then "
+              "  hand_over(first) "
+              "else "
+              "  redis.call('del', KEYS[1]) "
+              "end "
+              "return 1";
+
+struct keys {
+    char queue[LK_REDIS_KEY_MAX], seen[LK_REDIS_KEY_MAX], fence[LK_REDIS_KEY_MAX];
+};
+
+static void fill_keys(struct keys *keys, const char *key)
+{
+    lk_redis_key(keys->queue, key, "queue");
+    lk_redis_key(keys->seen, key, "seen");
+    lk_redis_key(keys->fence, key, "fence");
+}
+
+static void forget(struct fair *fair, lk_attempt *attempt)
+{
+    struct waiting *waiting = attempt->waiter;
+    lk_redis_rooms_leave(fair->rooms, waiting->waiter);
+    free(waiting);
+    attempt->waiter = NULL;
+}
+
+/* Before the token is put into the queue: its message may come at any time after. */
+static struct waiting *prepare(struct fair *fair, lk_attempt *attempt)
+{
+    uint64_t live = atomic_load(&fair->joined) ? lk_redis_sub_live(fair->sub, fair->channel) : 0;
+    if (attempt->waiter != NULL || attempt->last || live == 0)
+        return attempt->waiter;
+    struct waiting *waiting = calloc(1, sizeof *waiting);
+    if (waiting == NULL)
+        return NULL;
+    waiting->live = live;
+    waiting->waiter = lk_redis_rooms_enter(fair->rooms, attempt->hold->token, NULL);
+    if (waiting->waiter == NULL) {
+        free(waiting);
+        return NULL;
+    }
+    return attempt->waiter = waiting;
+}
+
+static lk_status try_acquire(void *self, lk_attempt *attempt)
+{
+    struct fair *fair = self;
+    lk_redis_guard *guard = &fair->guard;
+    lk_hold *hold = attempt->hold;
+    lk_redis_reply reply;
+    struct keys keys;
+    char lease[LK_REDIS_NUMBER_MAX];
+    fill_keys(&keys, hold->key);
+    lk_redis_mark(guard, hold);
+    struct waiting *waiting = prepare(fair, attempt);
+    lk_status status = lk_redis_script_run(
+        guard->redis, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 4, hold->key, keys.queue,
+        keys.seen, keys.fence, hold->token, lk_redis_number(lease, hold->lease_ms),
+        waiting != NULL ? "1" : "0", NULL);
+    if (status == LK_OK)
+        status = lk_redis_granted(guard, attempt, reply.root.integer);
+    if (status == LK_OK)
+        lk_redis_mark_granted(hold);
+    if (waiting != NULL) {
+        waiting->queued = status == LK_BUSY;
+        if (status == LK_OK || status == LK_BUSY)
+            lk_redis_rooms_use(fair->rooms, waiting->waiter);
+        if (status != LK_BUSY && !waiting->waited)
+            forget(fair, attempt);
+    }
+    return status;
+}
+
+/* Also leaves the queue when the hold was never granted. */
+static lk_status release(void *self, lk_hold *hold)
+{
+    struct fair *fair = self;
+    lk_redis_guard *guard = &fair->guard;
+    lk_redis_reply reply;
+    struct keys keys;
+    fill_keys(&keys, hold->key);
+    lk_status status = lk_redis_script_run(
+        guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 4, hold->key, keys.queue,
+        keys.seen, keys.fence, hold->token, lk_redis_is_granted(hold) ? "0" : "1", NULL);
+    return lk_redis_done(status, &reply);
+}
+
+/* -- waiting ---------------------------------------------------------------------------------- */
+
+static lk_status join(struct fair *fair, int64_t left_us)
+{
+    if (atomic_load(&fair->joined))
+        return LK_OK;
+    lk_status status = lk_redis_sub_join(fair->sub, fair->channel, left_us, NULL);
+    if (status == LK_OK && atomic_exchange(&fair->joined, true))
+        lk_redis_sub_leave(fair->sub, fair->channel); /* one listener will do */
+    return status;
+}
+
+static lk_status wait_for(void *self, lk_attempt *attempt, int64_t until_us)
+{
+    struct fair *fair = self;
+    const lk_env *env = fair->guard.context->env;
+    struct waiting *waiting = attempt->waiter;
+    int64_t left_us = until_us - env->now_us(env->ctx);
+    if (waiting == NULL) { /* not listening yet, so not queued yet */
+        env->point(env->ctx, LK_POINT_SUBSCRIBE, attempt->hold->key);
+        return join(fair, left_us);
+    }
+    waiting->waited = true;
+    uint64_t live = lk_redis_sub_live(fair->sub, fair->channel);
+    if (live == 0)
+        return LK_UNAVAILABLE;
+    if (live != waiting->live) { /* it was broken: our message may be lost */
+        waiting->live = live;
+        return LK_OK;
+    }
+    if (left_us > REFRESH_MS * US_PER_MS)
+        left_us = REFRESH_MS * US_PER_MS;
+    lk_redis_rooms_sleep(fair->rooms, waiting->waiter, left_us);
+    return LK_OK;
+}
+
+static void wait_end(void *self, lk_attempt *attempt)
+{
+    struct fair *fair = self;
+    struct waiting *waiting = attempt->waiter;
+    if (waiting == NULL)
+        return;
+    if (waiting->queued)
+        release(self, attempt->hold); /* if this fails the queue finds us dead before long */
+    forget(fair, attempt);
+}
+
+/* "token fence" */
+static void on_message(void *arg, const char *channel, const char *payload)
+{
+    struct fair *fair = arg;
+    char token[LK_TOKEN_MAX + 1];
+    if (channel == NULL) {
+        lk_redis_rooms_post_all(fair->rooms);
+        return;
+    }
+    size_t length = strcspn(payload, " ");
+    if (length >= sizeof token)
+        return; /* none of ours */
+    memcpy(token, payload, length);
+    token[length] = '\0';
+    lk_redis_rooms_post(fair->rooms, token);
+}
+
+/* -- opening and closing ---------------------------------------------------------------------- */
+
+static lk_status open_fair(const lk_context *context, void **ret_self, lk_error *error)
+{
+    struct fair *fair = calloc(1, sizeof *fair);
+    if (fair == NULL)
+        return lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis guard");
+    lk_redis_guard *guard = &fair->guard;
+    lk_status status = lk_redis_guard_init(guard, context, error);
+    if (status != LK_OK)
+        goto no_guard;
+    lk_redis_script_init(&guard->acquire, acquire_body);
+    lk_redis_script_init(&guard->release, release_body);
+    snprintf(fair->channel, sizeof fair->channel, "lockkit_fair__channel:%s", context->client_id);
+    fair->rooms = lk_redis_rooms_open();
+    if (fair->rooms == NULL) {
+        status = lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis guard");
+        goto no_rooms;
+    }
+    status = lk_redis_sub_open(context, lk_redis_endpoint(guard->redis), on_message, fair,
+                               &fair->sub, error);
+    if (status != LK_OK)
+        goto no_sub;
+    *ret_self = fair;
+    return LK_OK;
+no_sub:
+    lk_redis_rooms_close(fair->rooms);
+no_rooms:
+    lk_redis_guard_end(guard);
+no_guard:
+    free(fair);
+    return status;
+}
+
+static void close_fair(void *self)
+{
+    struct fair *fair = self;
+    if (atomic_load(&fair->joined))
+        lk_redis_sub_leave(fair->sub, fair->channel);
+    lk_redis_sub_close(fair->sub);
+    lk_redis_rooms_close(fair->rooms);
+    lk_redis_guard_end(&fair->guard);
+    free(fair);
+}
+
+const lk_provider lk_redis_fair = {
+    .info = {.name = "redis-fair",
+             .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED | LK_CAP_LEASE | LK_CAP_ATOMIC_LEASE |
+                     LK_CAP_OWNER | LK_CAP_RENEW | LK_CAP_FENCE | LK_CAP_FAIR | LK_CAP_WAKES |
+                     LK_CAP_SERVER_CLOCK,
+             .algorithm = "queue in Redis; release hands the lock to the next live waiter, in Lua",
+             .guarantee = "one holder at a time until its lease ends, in order of arrival; fences "
+                          "rise",
+             .weakness = "one node: failover or restart forgets it; a dead waiter holds the others "
+                         "up for " TEXT(DEAD_MS) " ms at most",
+             .source = "Redisson 3: RedissonFairLock.java; Mellor-Crummey and Scott 1991"},
+    .open = open_fair,
+    .close = close_fair,
+    .try_acquire = try_acquire,
+    .wait = wait_for,
+    .wait_end = wait_end,
+    .renew = lk_redis_guard_renew,
+    .release = release,
+    .raise_fence = lk_redis_guard_raise_fence,
+    .ping = lk_redis_guard_ping,
+};

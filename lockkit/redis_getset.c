@@ -1,0 +1,123 @@
+/*
+ * redis-getset: a lease kept in the value and judged by every client's own clock.
+ *
+ * Algorithm: SETNX key stamp, where stamp = the client's wall clock + lease, in milliseconds. If
+ *            the key exists: GET it; a stamp in the past has expired, and whoever replaces it
+ *            (GETSET gives back the very stamp seen) has the lock. Release: DEL key, unless the own
+ *            stamp has passed.
+ * Guarantee: one holder at a time across processes, until its lease ends, while all clocks agree;
+ *            a dead holder's lock can be taken over after the lease.
+ * Weakness:  a client whose clock is ahead takes a live lock; a loser's GETSET moves the stamp of
+ *            the winner, whose lease the others now see end later; the bare DEL frees a
+ *            successor's lock; two clients that stamp the same millisecond look alike. When the
+ *            answer to GETSET is lost the key is left to its stamp: it may be the winner's.
+ * Source:    https://redis.io/docs/latest/commands/setnx/ ("Handling deadlocks")
+ */
+#include "providers.h"
+#include "redis_guard.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { US_PER_MS = 1000, IN_GETSET = 2 }; /* of private_.slot, beside the grant's bit */
+
+static int64_t wall_ms(const lk_redis_guard *guard)
+{
+    const lk_env *env = guard->context->env;
+    return env->wall_us(env->ctx) / US_PER_MS;
+}
+
+/* False for a value that is no stamp: another guard's. */
+static bool parse_stamp(const lk_redis_item *item, int64_t *ret_ms)
+{
+    char *end;
+    errno = 0;
+    long long ms = strtoll(item->text, &end, 10);
+    if (errno != 0 || end == item->text || *end != '\0')
+        return false;
+    *ret_ms = ms;
+    return true;
+}
+
+/* The stamp seen has expired: replace it, and see whether it was still the same. */
+static lk_status take_over(lk_redis_guard *guard, lk_hold *hold, const char *seen)
+{
+    lk_redis_reply reply;
+    hold->private_.slot = IN_GETSET;
+    lk_status status =
+        lk_redis_command(guard->redis, &reply, "GETSET", hold->key, hold->token, NULL);
+    status = lk_redis_expect(guard->redis, &reply, 0, status);
+    if (status != LK_OK)
+        return status;
+    bool vanished = reply.root.type == REDIS_REPLY_NIL; /* so the key is our own making */
+    if (!vanished && reply.root.type != REDIS_REPLY_STRING)
+        return LK_PROTOCOL;
+    if (!vanished && strcmp(reply.root.text, seen) != 0)
+        return LK_BUSY; /* and the winner's stamp is moved now */
+    lk_redis_mark_granted(hold);
+    return LK_OK;
+}
+
+static lk_status try_acquire(void *self, lk_attempt *attempt)
+{
+    lk_redis_guard *guard = self;
+    lk_hold *hold = attempt->hold;
+    lk_redis_reply reply;
+    int64_t now_ms = wall_ms(guard), stamp_ms;
+    lk_redis_number(hold->token, now_ms + hold->lease_ms);
+    hold->private_.slot = 0;
+    lk_status status =
+        lk_redis_command(guard->redis, &reply, "SETNX", hold->key, hold->token, NULL);
+    status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
+    if (status != LK_OK)
+        return status;
+    if (reply.root.integer == 1) {
+        lk_redis_mark_granted(hold);
+        return LK_OK;
+    }
+
+    status = lk_redis_command(guard->redis, &reply, "GET", hold->key, NULL);
+    status = lk_redis_expect(guard->redis, &reply, 0, status);
+    if (status == LK_UNKNOWN)
+        return LK_UNAVAILABLE; /* a read leaves nothing in doubt */
+    if (status != LK_OK)
+        return status;
+    if (reply.root.type == REDIS_REPLY_NIL)
+        return LK_BUSY; /* freed a moment ago */
+    if (reply.root.type != REDIS_REPLY_STRING)
+        return LK_PROTOCOL;
+    if (!parse_stamp(&reply.root, &stamp_ms))
+        return LK_BUSY;
+    if (stamp_ms >= now_ms) {
+        attempt->retry_us = lk_redis_gone_at_us(guard, stamp_ms - now_ms);
+        return LK_BUSY;
+    }
+    return take_over(guard, hold, reply.root.text);
+}
+
+static lk_status release(void *self, lk_hold *hold)
+{
+    lk_redis_guard *guard = self;
+    if (!lk_redis_is_granted(hold) && hold->private_.slot == IN_GETSET)
+        return LK_LOST; /* our stamp may stand in the winner's lock: not ours to delete */
+    if (lk_redis_is_granted(hold) && wall_ms(guard) > strtoll(hold->token, NULL, 10))
+        return LK_LOST;
+    return lk_redis_guard_bare_release(self, hold);
+}
+
+const lk_provider lk_redis_getset = {
+    .info = {.name = "redis-getset",
+             .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED | LK_CAP_LEASE | LK_CAP_ATOMIC_LEASE,
+             .algorithm = "SETNX of an expiry stamp, taken over by GETSET; release by DEL unless "
+                          "expired",
+             .guarantee = "one holder at a time until its lease ends, while all clocks agree",
+             .weakness = "a clock that is ahead takes a live lock; a loser moves the winner's "
+                         "stamp; bare DEL",
+             .source = "https://redis.io/docs/latest/commands/setnx/"},
+    .open = lk_redis_guard_open,
+    .close = lk_redis_guard_close,
+    .try_acquire = try_acquire,
+    .release = release,
+    .ping = lk_redis_guard_ping,
+};

@@ -1,0 +1,178 @@
+#include "redis_guard.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOT_GRANTED = 1, SLOT_STEP = 2, US_PER_MS = 1000 };
+
+/* Compare-and-delete: https://redis.io/docs/latest/commands/set/ (Patterns). */
+static const char release_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
+                                   "  return redis.call('del', KEYS[1]) "
+                                   "end "
+                                   "return 0";
+
+static const char renew_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
+                                 "  return redis.call('pexpire', KEYS[1], ARGV[2]) "
+                                 "end "
+                                 "return 0";
+
+static const char raise_fence_body[] =
+    "if tonumber(redis.call('get', KEYS[1]) or '0') < tonumber(ARGV[1]) then "
+    "  redis.call('set', KEYS[1], ARGV[1]) "
+    "end "
+    "return 1";
+
+/* -- opening ---------------------------------------------------------------------------------- */
+
+lk_status lk_redis_guard_init(lk_redis_guard *guard, const lk_context *context, lk_error *error)
+{
+    *guard = (lk_redis_guard){.context = context};
+    lk_redis_script_init(&guard->release, release_body);
+    lk_redis_script_init(&guard->renew, renew_body);
+    lk_redis_script_init(&guard->raise_fence, raise_fence_body);
+    return lk_redis_open(context, &guard->redis, error);
+}
+
+void lk_redis_guard_end(lk_redis_guard *guard)
+{
+    lk_redis_close(guard->redis);
+}
+
+lk_status lk_redis_guard_open(const lk_context *context, void **ret_self, lk_error *error)
+{
+    lk_redis_guard *guard = malloc(sizeof *guard);
+    if (guard == NULL)
+        return lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis guard");
+    lk_status status = lk_redis_guard_init(guard, context, error);
+    if (status != LK_OK)
+        free(guard);
+    else
+        *ret_self = guard;
+    return status;
+}
+
+void lk_redis_guard_close(void *self)
+{
+    lk_redis_guard_end(self);
+    free(self);
+}
+
+lk_status lk_redis_guard_ping(void *self)
+{
+    lk_redis_guard *guard = self;
+    return lk_redis_ping(guard->redis);
+}
+
+/* -- fences ----------------------------------------------------------------------------------- */
+
+lk_status lk_redis_guard_raise_fence(void *self, const char *key, uint64_t seen)
+{
+    lk_redis_guard *guard = self;
+    lk_redis_reply reply;
+    char fence[LK_REDIS_KEY_MAX], number[LK_REDIS_NUMBER_MAX];
+    if (seen > LK_REDIS_FENCE_MAX)
+        return LK_INVALID;
+    lk_status status = lk_redis_script_run(
+        guard->redis, &guard->raise_fence, &reply, REDIS_REPLY_INTEGER, 1,
+        lk_redis_key(fence, key, "fence"), lk_redis_number(number, (int64_t)seen), NULL);
+    return status == LK_BUSY ? LK_PROTOCOL : status;
+}
+
+/* -- a lock whose value is the token ------------------------------------------------------------
+ */
+
+lk_status lk_redis_guard_release(void *self, lk_hold *hold)
+{
+    lk_redis_guard *guard = self;
+    lk_redis_reply reply;
+    lk_status status = lk_redis_script_run(guard->redis, &guard->release, &reply,
+                                           REDIS_REPLY_INTEGER, 1, hold->key, hold->token, NULL);
+    return lk_redis_done(status, &reply);
+}
+
+lk_status lk_redis_guard_renew(void *self, lk_hold *hold, int64_t lease_ms)
+{
+    lk_redis_guard *guard = self;
+    lk_redis_reply reply;
+    char number[LK_REDIS_NUMBER_MAX];
+    lk_status status =
+        lk_redis_script_run(guard->redis, &guard->renew, &reply, REDIS_REPLY_INTEGER, 1, hold->key,
+                            hold->token, lk_redis_number(number, lease_ms), NULL);
+    return lk_redis_done(status, &reply);
+}
+
+lk_status lk_redis_guard_bare_release(void *self, lk_hold *hold)
+{
+    lk_redis_guard *guard = self;
+    lk_redis_reply reply;
+    if (!lk_redis_is_granted(hold))
+        return lk_redis_guard_release(self, hold);
+    lk_status status = lk_redis_command(guard->redis, &reply, "DEL", hold->key, NULL);
+    status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
+    return lk_redis_done(status, &reply);
+}
+
+lk_status lk_redis_done(lk_status status, const lk_redis_reply *reply)
+{
+    if (status == LK_BUSY)
+        return LK_LOST;
+    if (status == LK_OK && reply->root.integer == 0)
+        return LK_LOST;
+    return status;
+}
+
+/* -- small things -------------------------------------------------------------------------------
+ */
+
+void lk_redis_mark(lk_redis_guard *guard, lk_hold *hold)
+{
+    hold->private_.slot &= ~(uint64_t)SLOT_GRANTED;
+    if (hold->private_.slot != 0)
+        return;
+    hold->private_.slot =
+        (atomic_fetch_add_explicit(&guard->n_marks, 1, memory_order_relaxed) + 1) * SLOT_STEP;
+    size_t length = strlen(hold->token);
+    snprintf(hold->token + length, sizeof hold->token - length, "#%" PRIx64,
+             hold->private_.slot / SLOT_STEP);
+}
+
+void lk_redis_mark_granted(lk_hold *hold)
+{
+    hold->private_.slot |= SLOT_GRANTED;
+}
+
+bool lk_redis_is_granted(const lk_hold *hold)
+{
+    return (hold->private_.slot & SLOT_GRANTED) != 0;
+}
+
+const char *lk_redis_number(char buffer[LK_REDIS_NUMBER_MAX], int64_t number)
+{
+    snprintf(buffer, LK_REDIS_NUMBER_MAX, "%" PRId64, number);
+    return buffer;
+}
+
+const char *lk_redis_key(char buffer[LK_REDIS_KEY_MAX], const char *key, const char *suffix)
+{
+    snprintf(buffer, LK_REDIS_KEY_MAX, "{%s}:%s", key, suffix);
+    return buffer;
+}
+
+int64_t lk_redis_gone_at_us(const lk_redis_guard *guard, int64_t pttl_ms)
+{
+    const lk_env *env = guard->context->env;
+    /* A key lives until after its last millisecond. */
+    return pttl_ms < 0 ? 0 : env->now_us(env->ctx) + (pttl_ms + 1) * US_PER_MS;
+}
+
+lk_status lk_redis_granted(const lk_redis_guard *guard, lk_attempt *attempt, int64_t answer)
+{
+    if (answer > 0) {
+        attempt->hold->fence = (uint64_t)answer;
+        return LK_OK;
+    }
+    attempt->retry_us = lk_redis_gone_at_us(guard, -1 - answer);
+    return LK_BUSY;
+}

@@ -1,0 +1,29 @@
+/*
+ * A Lua script that runs in Redis as one atomic step: sent by its SHA-1 (EVALSHA), in full (EVAL)
+ * when the server does not know it, as after a restart. The hash comes from SCRIPT LOAD, asked
+ * once per client.
+ * Threading: a script may be run by all threads at once.
+ */
+#ifndef LOCKKIT_REDIS_SCRIPT_H
+#define LOCKKIT_REDIS_SCRIPT_H
+
+#include "redis_conn.h"
+
+enum { LK_REDIS_SHA_LENGTH = 40 };
+
+typedef struct lk_redis_script {
+    const char *body; /* static */
+    _Atomic int state;
+    char sha[LK_REDIS_SHA_LENGTH + 1];
+} lk_redis_script;
+
+void lk_redis_script_init(lk_redis_script *script, const char *body);
+
+/*
+ * Runs it: n_keys keys, then the arguments, then NULL. The reply must be of type (REDIS_REPLY_*).
+ * Returns as lk_redis_expect().
+ */
+lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis_reply *reply,
+                              int type, int n_keys, ...) __attribute__((sentinel));
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * redis-setnx: the first lock everybody writes.
+ *
+ * Algorithm: SETNX key token; release by DEL key.
+ * Guarantee: one holder at a time, across processes, as long as nobody dies.
+ * Weakness:  no lease: a holder that dies keeps the lock for ever. When somebody then deletes the
+ *            key by hand, a holder that was only slow frees its successor's lock with its bare DEL.
+ * Source:    https://redis.io/docs/latest/commands/setnx/ ("Design pattern: Locking with SETNX")
+ */
+#include "providers.h"
+#include "redis_guard.h"
+
+static lk_status try_acquire(void *self, lk_attempt *attempt)
+{
+    lk_redis_guard *guard = self;
+    lk_hold *hold = attempt->hold;
+    lk_redis_reply reply;
+    lk_redis_mark(guard, hold);
+    lk_status status =
+        lk_redis_command(guard->redis, &reply, "SETNX", hold->key, hold->token, NULL);
+    status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
+    if (status != LK_OK)
+        return status;
+    if (reply.root.integer == 0)
+        return LK_BUSY;
+    lk_redis_mark_granted(hold);
+    return LK_OK;
+}
+
+const lk_provider lk_redis_setnx = {
+    .info = {.name = "redis-setnx",
+             .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED,
+             .algorithm = "SETNX key; release by DEL",
+             .guarantee = "one holder at a time across processes, while nobody dies",
+             .weakness =
+                 "no lease: a dead holder keeps it for ever; the bare DEL frees whoever has "
+                 "the key",
+             .source = "https://redis.io/docs/latest/commands/setnx/"},
+    .open = lk_redis_guard_open,
+    .close = lk_redis_guard_close,
+    .try_acquire = try_acquire,
+    .release = lk_redis_guard_bare_release,
+    .ping = lk_redis_guard_ping,
+};

@@ -1,0 +1,306 @@
+#include "redis_stream.h"
+
+#include "provider.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { READ_SIZE = 16 * 1024, US_PER_MS = 1000, US_PER_S = 1000000 };
+
+static redisReplyObjectFunctions reply_functions;
+
+int64_t lk_redis_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * US_PER_S + now.tv_nsec / 1000;
+}
+
+void lk_redis_stream_init(lk_redis_stream *stream)
+{
+    *stream = (lk_redis_stream){.fd = -1};
+}
+
+void lk_redis_stream_close(lk_redis_stream *stream)
+{
+    if (stream->fd >= 0)
+        close(stream->fd);
+    if (stream->reader != NULL)
+        redisReaderFree(stream->reader);
+    stream->fd = -1;
+    stream->reader = NULL;
+}
+
+__attribute__((format(printf, 3, 4))) static lk_status
+failed(lk_redis_stream *stream, lk_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(stream->message, sizeof stream->message, format, args);
+    va_end(args);
+    return status;
+}
+
+/* -- opening ---------------------------------------------------------------------------------- */
+
+static lk_status dial(lk_redis_stream *stream, const lk_redis_url *url, int64_t deadline_us)
+{
+    int64_t left_us = deadline_us - lk_redis_now_us();
+    if (left_us < US_PER_MS)
+        left_us = US_PER_MS;
+    struct timeval limit = {.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
+    redisContext *context = url->path[0] != '\0'
+                                ? redisConnectUnixWithTimeout(url->path, limit)
+                                : redisConnectWithTimeout(url->host, url->port, limit);
+    if (context == NULL)
+        return failed(stream, LK_UNAVAILABLE, "out of memory");
+    if (context->err != 0) {
+        failed(stream, LK_UNAVAILABLE, "cannot connect to Redis at %s: %s",
+               url->path[0] != '\0' ? url->path : url->host, context->errstr);
+        redisFree(context);
+        return LK_UNAVAILABLE;
+    }
+    stream->fd = redisFreeKeepFd(context);
+    fcntl(stream->fd, F_SETFD, FD_CLOEXEC);
+    int on = 1;
+    setsockopt(stream->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    return LK_OK;
+}
+
+/* One command of the greeting, answered by +OK. */
+static lk_status greet(lk_redis_stream *stream, int n, const char **words, int64_t deadline_us)
+{
+    char *command;
+    int length = redisFormatCommandArgv(&command, n, words, NULL);
+    if (length < 0)
+        return failed(stream, LK_UNAVAILABLE, "out of memory");
+    struct iovec iov = {.iov_base = command, .iov_len = (size_t)length};
+    lk_redis_reply reply;
+    lk_status status = lk_redis_stream_write(stream, &iov, 1, deadline_us);
+    redisFreeCommand(command);
+    if (status == LK_OK)
+        status = lk_redis_stream_read(stream, &reply, deadline_us);
+    if (status == LK_PROTOCOL)
+        return status;
+    if (status != LK_OK)
+        return LK_UNAVAILABLE; /* nothing but the greeting was sent */
+    if (reply.root.type == REDIS_REPLY_ERROR)
+        return failed(stream, LK_UNAVAILABLE, "Redis refuses %s: %s", words[0], reply.root.text);
+    return LK_OK;
+}
+
+lk_status lk_redis_stream_open(lk_redis_stream *stream, const lk_redis_url *url,
+                               int64_t deadline_us)
+{
+    assert(stream->fd < 0);
+    lk_status status = dial(stream, url, deadline_us);
+    if (status != LK_OK)
+        return status;
+    stream->reader = redisReaderCreateWithFunctions(&reply_functions);
+    if (stream->reader == NULL) {
+        status = failed(stream, LK_UNAVAILABLE, "out of memory");
+        goto out;
+    }
+    if (url->password[0] != '\0') {
+        bool named = url->user[0] != '\0';
+        const char *words[] = {"AUTH", named ? url->user : url->password, url->password};
+        status = greet(stream, named ? 3 : 2, words, deadline_us);
+        if (status != LK_OK)
+            goto out;
+    }
+    if (url->db != 0) {
+        char db[16];
+        snprintf(db, sizeof db, "%d", url->db);
+        status = greet(stream, 2, (const char *[]){"SELECT", db}, deadline_us);
+    }
+out:
+    if (status != LK_OK)
+        lk_redis_stream_close(stream);
+    return status;
+}
+
+bool lk_redis_stream_quiet(const lk_redis_stream *stream)
+{
+    char byte;
+    ssize_t n = recv(stream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+}
+
+/* -- bytes ------------------------------------------------------------------------------------ */
+
+/* Waits for events until the deadline; false when it has passed. */
+static bool ready(const lk_redis_stream *stream, short events, int64_t deadline_us)
+{
+    for (;;) {
+        int64_t left_us = deadline_us - lk_redis_now_us();
+        if (left_us < 0)
+            left_us = 0;
+        struct timespec limit = {.tv_sec = left_us / US_PER_S,
+                                 .tv_nsec = left_us % US_PER_S * 1000};
+        struct pollfd watched = {.fd = stream->fd, .events = events};
+        int n = ppoll(&watched, 1, &limit, NULL);
+        if (n > 0)
+            return true;
+        if (n == 0)
+            return false;
+        assert(errno == EINTR);
+    }
+}
+
+lk_status lk_redis_stream_write(lk_redis_stream *stream, struct iovec *iov, size_t n,
+                                int64_t deadline_us)
+{
+    bool begun = false;
+    while (n > 0) {
+        struct msghdr message = {.msg_iov = iov, .msg_iovlen = n};
+        ssize_t sent = sendmsg(stream->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            if (ready(stream, POLLOUT, deadline_us))
+                continue;
+            errno = ETIMEDOUT;
+        }
+        if (sent < 0)
+            return failed(stream, begun ? LK_UNKNOWN : LK_UNAVAILABLE, "cannot write to Redis: %s",
+                          strerror(errno));
+        begun = true;
+        size_t left = (size_t)sent;
+        for (; n > 0 && left >= iov->iov_len; iov++, n--)
+            left -= iov->iov_len;
+        if (n > 0) {
+            iov->iov_base = (char *)iov->iov_base + left;
+            iov->iov_len -= left;
+        }
+    }
+    return LK_OK;
+}
+
+lk_status lk_redis_stream_read(lk_redis_stream *stream, lk_redis_reply *reply, int64_t deadline_us)
+{
+    redisReader *reader = stream->reader;
+    if (reader->ridx < 0) /* none begun: otherwise it goes on where LK_TIMEOUT left it */
+        reply->used = 0;
+    reader->privdata = reply;
+    for (bool late = false;;) {
+        void *done = NULL;
+        if (redisReaderGetReply(reader, &done) != REDIS_OK)
+            return failed(stream, LK_PROTOCOL, "Redis answered nonsense: %s", reader->errstr);
+        if (done != NULL)
+            return LK_OK;
+        if (reader->len - reader->pos > LK_REDIS_BACKLOG_MAX)
+            return failed(stream, LK_PROTOCOL, "Redis answered without an end");
+        /* What came while this process slept past the deadline is still taken, but only once: a
+         * server that dribbles must not keep us. */
+        if (late || (deadline_us != LK_REDIS_NO_WAIT && !ready(stream, POLLIN, deadline_us)))
+            return failed(stream, LK_TIMEOUT, "Redis did not answer in time");
+        late = lk_redis_now_us() >= deadline_us;
+        char bytes[READ_SIZE];
+        ssize_t n = recv(stream->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
+            continue;
+        if (n <= 0)
+            return failed(stream, LK_UNKNOWN, "Redis hung up: %s",
+                          n == 0 ? "end of stream" : strerror(errno));
+        if (redisReaderFeed(reader, bytes, (size_t)n) != REDIS_OK)
+            return failed(stream, LK_PROTOCOL, "out of memory for an answer of Redis");
+    }
+}
+
+bool lk_redis_stream_leftover(const lk_redis_stream *stream)
+{
+    return stream->reader->pos != stream->reader->len;
+}
+
+/* -- replies: hiredis' parser calls these; NULL makes it stop with an error ---------------------
+ */
+
+static lk_redis_item *place(const redisReadTask *task)
+{
+    lk_redis_reply *reply = task->privdata;
+    if (task->parent == NULL)
+        return &reply->root;
+    if (task->parent->parent != NULL || task->idx >= LK_REDIS_ITEMS_MAX)
+        return NULL;
+    return &reply->item[task->idx];
+}
+
+static void *create_string(const redisReadTask *task, char *text, size_t length)
+{
+    lk_redis_reply *reply = task->privdata;
+    lk_redis_item *item = place(task);
+    size_t room = sizeof reply->text - reply->used;
+    if (item == NULL || room == 0)
+        return NULL;
+    if (length >= room) {
+        if (task->type == REDIS_REPLY_STRING)
+            return NULL; /* a cut value would be a wrong value; a cut message is only shorter */
+        length = room - 1;
+    }
+    char *to = reply->text + reply->used;
+    memcpy(to, text, length);
+    to[length] = '\0';
+    reply->used += length + 1;
+    *item = (lk_redis_item){.type = task->type, .text = to, .length = length};
+    return item;
+}
+
+static void *create_array(const redisReadTask *task, int elements)
+{
+    lk_redis_item *item = place(task);
+    if (item == NULL || task->parent != NULL || elements < 0 || elements > LK_REDIS_ITEMS_MAX)
+        return NULL;
+    *item = (lk_redis_item){.type = REDIS_REPLY_ARRAY, .integer = elements};
+    return item;
+}
+
+static void *create_integer(const redisReadTask *task, long long value)
+{
+    lk_redis_item *item = place(task);
+    if (item != NULL)
+        *item = (lk_redis_item){.type = REDIS_REPLY_INTEGER, .integer = value};
+    return item;
+}
+
+static void *create_nil(const redisReadTask *task)
+{
+    lk_redis_item *item = place(task);
+    if (item != NULL)
+        *item = (lk_redis_item){.type = REDIS_REPLY_NIL};
+    return item;
+}
+
+static void free_object(void *object)
+{
+    (void)object; /* the reply belongs to the caller */
+}
+
+static redisReplyObjectFunctions reply_functions = {
+    .createString = create_string,
+    .createArray = create_array,
+    .createInteger = create_integer,
+    .createNil = create_nil,
+    .freeObject = free_object,
+};
+
+lk_status lk_redis_reply_status(const lk_redis_reply *reply)
+{
+    static const char *const not_now[] = {
+        "LOADING",     "READONLY", "NOREPLICAS", "OOM",    "MISCONF", "MASTERDOWN", "BUSY ",
+        "CLUSTERDOWN", "TRYAGAIN", "NOAUTH",     "NOPERM", "MOVED",   "ASK "};
+    if (reply->root.type != REDIS_REPLY_ERROR)
+        return LK_OK;
+    for (size_t i = 0; i < sizeof not_now / sizeof not_now[0]; i++)
+        if (strncmp(reply->root.text, not_now[i], strlen(not_now[i])) == 0)
+            return LK_UNAVAILABLE;
+    /* Redis 6 wraps errors of a script's commands, so it may stand further on. */
+    return strstr(reply->root.text, "WRONGTYPE") != NULL ? LK_BUSY : LK_PROTOCOL;
+}

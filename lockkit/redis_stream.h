@@ -1,0 +1,72 @@
+/*
+ * One RESP2 connection: opened, logged in, written to, read from; every step bounded in time.
+ * What both the shared command connection (redis_conn.h) and the subscriber (redis_sub.h) stand on.
+ * hiredis does the connecting and the parsing; replies land in a fixed struct, without allocation.
+ *
+ * Threading: none; the owner hands a stream over as a whole.
+ * Deadlines are instants of lk_redis_now_us(), the real monotonic clock: the bound is on a real
+ * socket, so an injected clock (lk_env) has no say in it.
+ */
+#ifndef LOCKKIT_REDIS_STREAM_H
+#define LOCKKIT_REDIS_STREAM_H
+
+#include "lockkit.h"
+#include "redis_url.h"
+
+#include <hiredis/hiredis.h>
+#include <sys/uio.h>
+
+enum {
+    LK_REDIS_ITEMS_MAX = 4,         /* elements of an array reply; ours have at most three */
+    LK_REDIS_TEXT_MAX = 640,        /* bytes of all strings of one reply */
+    LK_REDIS_BACKLOG_MAX = 1 << 20, /* bytes received and not yet understood */
+    LK_REDIS_NO_WAIT = 0            /* as a deadline: only what is there already */
+};
+
+/* One value: REDIS_REPLY_* of hiredis. */
+typedef struct lk_redis_item {
+    int type;
+    int64_t integer;  /* of an integer; count of an array */
+    const char *text; /* of a string, status or error; NUL-terminated, in the reply's text */
+    size_t length;
+} lk_redis_item;
+
+typedef struct lk_redis_reply {
+    lk_redis_item root;
+    lk_redis_item item[LK_REDIS_ITEMS_MAX]; /* elements when root is an array */
+    size_t used;
+    char text[LK_REDIS_TEXT_MAX];
+} lk_redis_reply;
+
+typedef struct lk_redis_stream {
+    int fd; /* -1: closed */
+    redisReader *reader;
+    char message[LK_MESSAGE_MAX]; /* why the last step failed */
+} lk_redis_stream;
+
+int64_t lk_redis_now_us(void);
+
+/* A closed stream; needs no clean-up. */
+void lk_redis_stream_init(lk_redis_stream *stream);
+/* Connects, AUTH, SELECT. Returns LK_OK, LK_UNAVAILABLE (message says why), LK_PROTOCOL. */
+lk_status lk_redis_stream_open(lk_redis_stream *stream, const lk_redis_url *url,
+                               int64_t deadline_us);
+void lk_redis_stream_close(lk_redis_stream *stream);
+/* False when the server has hung up or has said something that nobody asked for. */
+bool lk_redis_stream_quiet(const lk_redis_stream *stream);
+
+/* Writes all of it; iov is consumed. LK_OK; LK_UNAVAILABLE: not one byte went out; LK_UNKNOWN. */
+lk_status lk_redis_stream_write(lk_redis_stream *stream, struct iovec *iov, size_t n,
+                                int64_t deadline_us);
+/* The next reply. LK_OK; LK_TIMEOUT: deadline passed; LK_UNKNOWN: hung up; LK_PROTOCOL. After
+ * anything but LK_OK the stream is of no more use, except that LK_TIMEOUT may be tried again. */
+lk_status lk_redis_stream_read(lk_redis_stream *stream, lk_redis_reply *reply, int64_t deadline_us);
+/* True when bytes beyond the replies read so far have arrived. */
+bool lk_redis_stream_leftover(const lk_redis_stream *stream);
+
+/* What an answer means for a command: LK_OK; LK_UNAVAILABLE for errors that say "not now" (LOADING,
+ * READONLY, OOM ...: certainly not done); LK_BUSY for WRONGTYPE (the key belongs to another kind of
+ * guard); LK_PROTOCOL for every other error. */
+lk_status lk_redis_reply_status(const lk_redis_reply *reply);
+
+#endif

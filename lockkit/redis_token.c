@@ -1,0 +1,67 @@
+/*
+ * redis-token: the single-node lock as the Redis documentation has it, plus a fence.
+ *
+ * Algorithm: SET key token NX PX lease and INCR of the fence counter, in one script; release and
+ *            renewal compare the value with the own token first, in one script each. The value of
+ *            the key is the token, so that every other client of this protocol excludes and is
+ *            excluded by it.
+ * Guarantee: one holder at a time across processes, until its lease ends; frees itself with the
+ *            lease; only the holder can free it; fences rise with every grant of the key.
+ * Weakness:  one node: a failover or a restart without persistence forgets locks and counters
+ *            (lk_raise_fence() heals the latter); leases follow the server's wall clock; waiters
+ *            poll, in no order. The fence counter stays for ever.
+ * Source:    https://redis.io/docs/latest/commands/set/ (Patterns); M. Kleppmann, "How to do
+ *            distributed locking", 2016 (fencing)
+ */
+#include "providers.h"
+#include "redis_guard.h"
+
+static const char acquire_body[] =
+    "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then "
+    "  return redis.call('incr', KEYS[2]) "
+    "end "
+    "return -1 - redis.call('pttl', KEYS[1])";
+
+static lk_status open_token(const lk_context *context, void **ret_self, lk_error *error)
+{
+    void *self;
+    lk_status status = lk_redis_guard_open(context, &self, error);
+    if (status != LK_OK)
+        return status;
+    lk_redis_guard *guard = self;
+    lk_redis_script_init(&guard->acquire, acquire_body);
+    *ret_self = self;
+    return LK_OK;
+}
+
+static lk_status try_acquire(void *self, lk_attempt *attempt)
+{
+    lk_redis_guard *guard = self;
+    lk_hold *hold = attempt->hold;
+    lk_redis_reply reply;
+    char fence[LK_REDIS_KEY_MAX], lease[LK_REDIS_NUMBER_MAX];
+    lk_redis_mark(guard, hold);
+    lk_status status =
+        lk_redis_script_run(guard->redis, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 2,
+                            hold->key, lk_redis_key(fence, hold->key, "fence"), hold->token,
+                            lk_redis_number(lease, hold->lease_ms), NULL);
+    return status == LK_OK ? lk_redis_granted(guard, attempt, reply.root.integer) : status;
+}
+
+const lk_provider lk_redis_token = {
+    .info = {.name = "redis-token",
+             .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED | LK_CAP_LEASE | LK_CAP_ATOMIC_LEASE |
+                     LK_CAP_OWNER | LK_CAP_RENEW | LK_CAP_FENCE | LK_CAP_SERVER_CLOCK,
+             .algorithm = "SET key token NX PX lease; release by compare-and-delete in Lua",
+             .guarantee = "one holder at a time until its lease ends; only the holder frees it; "
+                          "fences rise",
+             .weakness = "one node: failover or restart forgets it; waiters poll, in no order",
+             .source = "https://redis.io/docs/latest/commands/set/"},
+    .open = open_token,
+    .close = lk_redis_guard_close,
+    .try_acquire = try_acquire,
+    .renew = lk_redis_guard_renew,
+    .release = lk_redis_guard_release,
+    .raise_fence = lk_redis_guard_raise_fence,
+    .ping = lk_redis_guard_ping,
+};
