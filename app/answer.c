@@ -1,6 +1,7 @@
 #include "answer.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,36 @@ void op_answer(struct op *op, int status, const char *format, ...)
     answer->status = status;
     answer->problem = PROBLEM_NONE;
     answer->decided = true;
+}
+
+void answer_item(struct op *op, const db_item *item, int64_t sold, const char *guard)
+{
+    op_answer(op, 200,
+              "{\"id\":\"%s\",\"stock\":%" PRId64 ",\"initial_stock\":%" PRId64 ",\"sold\":%" PRId64
+              ",\"price\":%" PRId64 ",\"per_user_limit\":%" PRId64 ",\"reserve_s\":%" PRId64
+              ",\"guard\":\"%s\",\"fence\":%s,\"version\":%" PRId64 "}",
+              item->id, item->stock, item->initial_stock, sold, item->price, item->per_user_limit,
+              item->reserve_s, guard, item->fence ? "true" : "false", item->version);
+}
+
+void answer_account(struct op *op, const db_account *account, const char *guard)
+{
+    op_answer(op, 200,
+              "{\"id\":\"%s\",\"balance\":%" PRId64
+              ",\"guard\":\"%s\",\"fence\":%s,\"version\":%" PRId64 "}",
+              account->id, account->balance, guard, account->fence ? "true" : "false",
+              account->version);
+}
+
+void answer_order(struct op *op, const db_order *order)
+{
+    op_answer(op, 200,
+              "{\"order_id\":\"%s\",\"item_id\":\"%s\",\"user_id\":\"%s\",\"quantity\":%" PRId64
+              ",\"amount\":%" PRId64 ",\"state\":\"%s\",\"version\":%" PRId64
+              ",\"created_us\":%" PRId64 ",\"expires_us\":%" PRId64 "}",
+              order->id, order->item_id, order->user_id, order->quantity, order->amount,
+              db_order_state_text(order->state), order->version, order->created_us,
+              order->expires_us);
 }
 
 size_t json_escape(char *out, size_t size, const char *text)

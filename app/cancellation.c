@@ -64,10 +64,13 @@ static void cancel(struct section *section, struct op *op)
 static void close_expired(struct section *section, struct op *op)
 {
     db_order *order = section_order(section, op, op->id);
-    if (!order)
+    db_item *item = order ? section_item(section, op, order->item_id) : NULL;
+    if (!item)
         return;
     if (order->state == DB_RESERVED && order->expires_us > wall_us())
         op_problem(op, PROBLEM_ORDER_CLOSED, "order %s has time left", op->id);
+    else if (order->state == DB_RESERVED && order->item_epoch != item->epoch)
+        section_move_order(section, order, DB_CLOSED); /* of a sale that was reset: no stock */
     else
         give_back(section, op, DB_CLOSED);
 }

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { DETAIL_MAX = 400 };
@@ -36,6 +37,31 @@ void op_problem(struct op *op, enum problem problem, const char *detail, ...)
     answer->problem = problem;
     answer->decided = info->decided;
     answer->replayed = false;
+}
+
+/* Which problem a document is about; PROBLEM_NONE when it is none of ours. */
+static enum problem problem_of(const char *document)
+{
+    static const char before[] = "{\"type\":\"/problems/";
+    if (strncmp(document, before, sizeof before - 1) != 0)
+        return PROBLEM_NONE;
+    const char *id = document + sizeof before - 1;
+    for (int i = 1; i < PROBLEM_COUNT; i++) {
+        size_t length = strlen(problems[i].id);
+        if (strncmp(id, problems[i].id, length) == 0 && id[length] == '"')
+            return (enum problem)i;
+    }
+    return PROBLEM_NONE;
+}
+
+void op_replay(struct op *op, const db_answer *stored)
+{
+    struct answer *answer = &op->answer;
+    answer->status = stored->http_status;
+    answer->problem = problem_of(stored->body);
+    answer->decided = false; /* it is stored already */
+    answer->replayed = true;
+    snprintf(answer->body, sizeof answer->body, "%s", stored->body);
 }
 
 const struct problem_info *problem_info(enum problem problem)

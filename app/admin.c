@@ -1,0 +1,139 @@
+#include "admin.h"
+#include "answer.h"
+#include "point.h"
+#include "service.h"
+
+#include <stdio.h>
+
+/* What is written: one of the two rows. */
+struct reset {
+    const char *guard, *instance;
+    db_item *item;
+    db_account *account;
+};
+
+static db_status write_reset(db_tx *tx, void *arg)
+{
+    const struct reset *reset = arg;
+    return reset->item ? db_tx_reset_item(tx, reset->item, reset->guard, reset->instance)
+                       : db_tx_reset_account(tx, reset->account, reset->guard, reset->instance);
+}
+
+/* The guard that is asked for. NULL: op has its problem. */
+static struct guard *wanted_guard(struct section *section, struct op *op)
+{
+    lk_error error;
+    struct guard *guard = guard_find(section->guards, op->guard);
+    if (!guard)
+        op_problem(op, PROBLEM_UNKNOWN_GUARD, "no guard %s; GET /v1/guards lists them", op->guard);
+    if (guard && guard->kind == GUARD_LOCK && !guard_client(guard, &error)) {
+        op_problem(op, PROBLEM_UNKNOWN_GUARD, "guard %s cannot be used here: %s", op->guard,
+                   error.message);
+        return NULL;
+    }
+    return guard;
+}
+
+/* The guard column of the row as it is now: its lock keeps those out who run under it. Whoever
+ * slips through (the row is created or reset by another at this moment) finds a new epoch. */
+static db_status current_guard(struct section *section, const struct op *op, char *ret_guard)
+{
+    union row_value row;
+    bool is_item = op->kind == OP_PUT_ITEM;
+    db_status status = is_item ? db_read_item(section->reader, op->id, &row.item)
+                               : db_read_account(section->reader, op->id, &row.account);
+    if (status == DB_OK)
+        snprintf(ret_guard, DB_GUARD_MAX + 1, "%s", is_item ? row.item.guard : row.account.guard);
+    return status;
+}
+
+/* False: op has its problem. */
+static bool acquire(struct section *section, struct op *op)
+{
+    char name[DB_GUARD_MAX + 1], resource[DB_RESOURCE_MAX + 1];
+    section_clear(section);
+    db_status status = current_guard(section, op, name);
+    if (status == DB_NOT_FOUND)
+        return true;
+    if (status != DB_OK) {
+        op_problem(op, PROBLEM_UNAVAILABLE, "reading %s: %s", op->id, db_status_text(status));
+        return false;
+    }
+    struct guard *guard = guard_find(section->guards, name);
+    if (!guard || guard->kind != GUARD_LOCK)
+        return true;
+    resource_name(resource, op->kind == OP_PUT_ITEM ? "item" : "account", op->id);
+    lock_set_add(&section->locks, guard, resource);
+    enum problem problem = lock_set_acquire(&section->locks, op->deadline_us);
+    if (problem != PROBLEM_NONE)
+        op_problem(op, problem, "%s; nothing was written", section->locks.message);
+    return problem == PROBLEM_NONE;
+}
+
+static bool commit(struct section *section, struct op *op, struct reset *reset)
+{
+    db_error error = {.message = ""};
+    if (lock_set_lost(&section->locks)) {
+        op_problem(op, PROBLEM_LOCK_LOST, "the lock of %s was lost; nothing was written", op->id);
+        return false;
+    }
+    db_status status = db_run(section->db, write_reset, reset, &error);
+    if (status != DB_OK)
+        op_problem(op, PROBLEM_UNAVAILABLE, "writing %s: %s: %s", op->id, db_status_text(status),
+                   error.message);
+    else
+        op_pass(op, OP_COMMITTED);
+    return status == DB_OK;
+}
+
+static void put_item(struct section *section, struct op *op, struct reset *reset)
+{
+    db_item item = {
+        .stock = op->amount,
+        .initial_stock = op->amount,
+        .price = op->price,
+        .per_user_limit = op->per_user_limit,
+        .reserve_s = op->reserve_s,
+        .fence = op->fence < 0 ? section->config->fence : op->fence > 0,
+    };
+    snprintf(item.id, sizeof item.id, "%.*s", DB_ID_MAX, op->id);
+    snprintf(item.guard, sizeof item.guard, "%s", op->guard);
+    reset->item = &item;
+    if (commit(section, op, reset))
+        answer_item(op, &item, 0, reset->guard);
+}
+
+static void put_account(struct section *section, struct op *op, struct reset *reset)
+{
+    db_account account = {
+        .balance = op->amount,
+        .initial_balance = op->amount,
+        .fence = op->fence < 0 ? section->config->fence : op->fence > 0,
+    };
+    snprintf(account.id, sizeof account.id, "%.*s", DB_ID_MAX, op->id);
+    snprintf(account.guard, sizeof account.guard, "%s", op->guard);
+    reset->account = &account;
+    if (commit(section, op, reset))
+        answer_account(op, &account, reset->guard);
+}
+
+void admin_put(struct section *section, struct op *op)
+{
+    struct reset reset = {.instance = section->config->instance};
+    op_pass(op, OP_WAITING);
+    if (!section_reader(section)) {
+        op_problem(op, PROBLEM_UNAVAILABLE, "store: %s", section->message);
+        return;
+    }
+    const struct guard *guard = wanted_guard(section, op);
+    if (!guard || !acquire(section, op))
+        return;
+    op_pass(op, OP_ACQUIRED);
+    reset.guard = guard->info->name;
+    if (op->kind == OP_PUT_ITEM)
+        put_item(section, op, &reset);
+    else
+        put_account(section, op, &reset);
+    lock_set_release(&section->locks);
+    op_pass(op, OP_RELEASED);
+}

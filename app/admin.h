@@ -1,0 +1,11 @@
+/* PUT of items and accounts: create, or reset to a new start. */
+#ifndef ADMIN_H
+#define ADMIN_H
+
+#include "section.h"
+
+/* Answers op, which is OP_PUT_ITEM or OP_PUT_ACCOUNT. Of the section it uses reader, locks, store
+ * and settings. */
+void admin_put(struct section *section, struct op *op);
+
+#endif

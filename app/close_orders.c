@@ -1,0 +1,169 @@
+#include "close_orders.h"
+#include "business.h"
+#include "guarded.h"
+#include "point.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* What the lock of one order is waited for at most: the next run comes soon. */
+enum { ORDER_WAIT_US = 1000000 };
+
+static const char task_name[] = "close-orders";
+
+struct close_orders {
+    const struct config *config;
+    struct guards *guards;
+    db *db;
+    struct counters *counters;
+    struct section section;
+    struct lock_set lock; /* of the task itself */
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool stopping, started;
+};
+
+static bool is_stopping(struct close_orders *task)
+{
+    pthread_mutex_lock(&task->mutex);
+    bool stopping = task->stopping;
+    pthread_mutex_unlock(&task->mutex);
+    return stopping;
+}
+
+/* Two instances must not do the same work: the default guard's lock keeps them apart. A guard in
+ * the store does so order by order, in the transaction; none does not, which is the lesson. */
+static bool enter(struct close_orders *task)
+{
+    struct guard *guard = guard_default(task->guards);
+    lock_set_clear(&task->lock);
+    if (guard->kind == GUARD_LOCK)
+        lock_set_add(&task->lock, guard, "task:close-orders");
+    return lock_set_acquire(&task->lock, 0) == PROBLEM_NONE; /* busy: another instance is at it */
+}
+
+static void take_outcome(void *ctx, struct op *op)
+{
+    enum problem *problem = ctx;
+    *problem = op->answer.problem;
+}
+
+static enum problem close_order(struct close_orders *task, const char *id)
+{
+    enum problem problem = PROBLEM_INTERNAL;
+    const struct guarded_host host = {
+        .counters = task->counters, .ctx = &problem, .finish = take_outcome};
+    struct op op = {.kind = OP_CANCEL_ORDER, .deadline_us = now_us() + ORDER_WAIT_US};
+    struct op *ops[] = {&op};
+    snprintf(op.id, sizeof op.id, "%.*s", DB_ID_MAX, id);
+    guarded_run(&host, &task->section, &close_operation, ops, 1);
+    return problem;
+}
+
+static size_t read_expired(struct close_orders *task, char (*ret_ids)[DB_ID_MAX + 1])
+{
+    size_t n = 0;
+    db_reader *reader = section_reader(&task->section);
+    if (!reader || db_read_expired(reader, wall_us(), ret_ids, DB_EXPIRED_MAX, &n) != DB_OK)
+        return 0; /* the store is away: the next run will see */
+    return n;
+}
+
+struct record {
+    const char *instance;
+    int64_t at_us, done;
+};
+
+static db_status write_record(db_tx *tx, void *arg)
+{
+    const struct record *record = arg;
+    return db_tx_put_task(tx, task_name, record->instance, record->at_us, record->done);
+}
+
+/* Closes what has expired by now. */
+static void run(struct close_orders *task)
+{
+    char ids[DB_EXPIRED_MAX][DB_ID_MAX + 1];
+    struct record record = {.instance = task->config->instance, .at_us = wall_us()};
+    if (read_expired(task, ids) == 0 || !enter(task))
+        return;
+    size_t n = read_expired(task, ids); /* again: what was there before the lock may be done */
+    for (size_t i = 0; i < n && !is_stopping(task) && !lock_set_lost(&task->lock); i++) {
+        enum problem problem = close_order(task, ids[i]);
+        record.done += problem == PROBLEM_NONE;
+        if (problem == PROBLEM_UNAVAILABLE)
+            break;
+    }
+    if (record.done > 0) {
+        counter_add(&task->counters->closed, (uint64_t)record.done);
+        db_run(task->db, write_record, &record, NULL); /* tells who was last; nothing hangs on it */
+    }
+    lock_set_release(&task->lock);
+}
+
+static void *run_thread(void *arg)
+{
+    struct close_orders *task = arg;
+    int64_t period_ms = task->config->close_orders_ms;
+    struct timespec next;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    pthread_mutex_lock(&task->mutex);
+    while (!task->stopping) {
+        int64_t ns = next.tv_nsec + period_ms % 1000 * 1000000;
+        next.tv_sec += period_ms / 1000 + ns / 1000000000;
+        next.tv_nsec = ns % 1000000000;
+        while (!task->stopping && pthread_cond_timedwait(&task->changed, &task->mutex, &next) == 0)
+            continue;
+        if (task->stopping)
+            break;
+        pthread_mutex_unlock(&task->mutex);
+        run(task);
+        clock_gettime(CLOCK_MONOTONIC, &next); /* a period of rest after each run */
+        pthread_mutex_lock(&task->mutex);
+    }
+    pthread_mutex_unlock(&task->mutex);
+    return NULL;
+}
+
+struct close_orders *close_orders_open(const struct config *config, struct guards *guards,
+                                       db *store, struct counters *counters)
+{
+    struct close_orders *task = calloc(1, sizeof *task);
+    pthread_condattr_t attr;
+    if (!task)
+        return NULL;
+    task->config = config;
+    task->guards = guards;
+    task->db = store;
+    task->counters = counters;
+    pthread_mutex_init(&task->mutex, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&task->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    if (section_init(&task->section, config, guards, store, 1) == 0)
+        task->started = pthread_create(&task->thread, NULL, run_thread, task) == 0;
+    if (task->started)
+        return task;
+    close_orders_close(task);
+    return NULL;
+}
+
+void close_orders_close(struct close_orders *task)
+{
+    if (!task)
+        return;
+    pthread_mutex_lock(&task->mutex);
+    task->stopping = true;
+    pthread_cond_signal(&task->changed);
+    pthread_mutex_unlock(&task->mutex);
+    if (task->started)
+        pthread_join(task->thread, NULL);
+    section_free(&task->section);
+    pthread_cond_destroy(&task->changed);
+    pthread_mutex_destroy(&task->mutex);
+    free(task);
+}

@@ -1,0 +1,296 @@
+#include "guarded.h"
+#include "answer.h"
+#include "point.h"
+#include "service.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+enum {
+    LATE_US = 100000,      /* a request this late is not begun any more; so wait_ms 0 means: once */
+    SAME_TIME_US = 20000,  /* deadlines so close together count as one */
+    RELOCKS_MAX = 5,       /* a guard that was changed between reading it and taking it */
+    RERUNS_MAX = 200,      /* of a section whose rows changed meanwhile */
+    BACK_OFF_US_MAX = 8000 /* between two of these */
+};
+
+struct run {
+    const struct guarded_host *host;
+    struct section *section;
+    int relocks; /* times that the guard was changed between reading and taking it */
+};
+
+/* -- leaving the batch ------------------------------------------------------------------------ */
+
+static void finish(struct run *run, struct op *op)
+{
+    if (op->answer.problem != PROBLEM_NONE)
+        op_pass(op, OP_REJECTED);
+    run->host->finish(run->host->ctx, op);
+}
+
+/* Answers those for which leave() says so; the others stay, in order. */
+static void leave_if(struct run *run, bool (*leave)(struct run *run, struct op *op))
+{
+    struct section *section = run->section;
+    size_t kept = 0;
+    for (size_t i = 0; i < section->n_ops; i++) {
+        struct op *op = section->ops[i];
+        if (leave(run, op))
+            finish(run, op);
+        else
+            section->ops[kept++] = op;
+    }
+    section->n_ops = kept;
+}
+
+static bool leave_now(struct run *run, struct op *op)
+{
+    (void)run;
+    (void)op;
+    return true;
+}
+
+static void fail_all(struct run *run, enum problem problem, const char *what, const char *why)
+{
+    struct section *section = run->section;
+    for (size_t i = 0; i < section->n_ops; i++)
+        op_problem(section->ops[i], problem, "%s: %s; retry with the same Idempotency-Key", what,
+                   why);
+}
+
+static bool is_late(struct run *run, struct op *op)
+{
+    (void)run;
+    if (now_us() < op->deadline_us + LATE_US)
+        return false;
+    op_problem(op, PROBLEM_LOCK_TIMEOUT, "its turn did not come in time; nothing was written");
+    return true;
+}
+
+static bool has_waited(struct run *run, struct op *op)
+{
+    if (now_us() + SAME_TIME_US < op->deadline_us)
+        return false;
+    op_problem(op, PROBLEM_LOCK_TIMEOUT, "%s; nothing was written", run->section->locks.message);
+    return true;
+}
+
+/* -- stored answers --------------------------------------------------------------------------- */
+
+static void replay(struct run *run, struct op *op, const db_answer *stored)
+{
+    if (strcmp(stored->request, op->request) != 0) {
+        op_problem(op, PROBLEM_KEY_REUSED, "the key was used for \"%.80s\"", stored->request);
+        return;
+    }
+    op_replay(op, stored);
+    counter_add(&run->host->counters->replays, 1);
+}
+
+static bool was_answered(struct run *run, struct op *op)
+{
+    db_answer stored;
+    if (op->key[0] == '\0')
+        return false;
+    db_status status = db_read_answer(run->section->reader, op->key, &stored);
+    if (status == DB_NOT_FOUND)
+        return false;
+    if (status == DB_OK)
+        replay(run, op, &stored);
+    else
+        op_problem(op, PROBLEM_UNAVAILABLE, "reading the key's answer: %s", db_status_text(status));
+    return true;
+}
+
+static void leave_answered(struct run *run)
+{
+    /* One snapshot for all: without one (the store is away) each read says why for itself. */
+    bool snapshot = db_reader_begin(run->section->reader) == DB_OK;
+    leave_if(run, was_answered);
+    if (snapshot)
+        db_reader_end(run->section->reader);
+}
+
+/* Another instance has answered this key since we looked: its answer counts, and the others of the
+ * batch go on without it. */
+static void leave_duplicate(struct run *run)
+{
+    struct section *section = run->section;
+    struct op *op = section->ops[section->duplicate];
+    if (!was_answered(run, op))
+        op_problem(op, PROBLEM_UNAVAILABLE,
+                   "the key's first request failed at the same time; "
+                   "retry with the same Idempotency-Key");
+    finish(run, op);
+    section->n_ops--;
+    memmove(&section->ops[section->duplicate], &section->ops[section->duplicate + 1],
+            (section->n_ops - section->duplicate) * sizeof section->ops[0]);
+}
+
+/* -- under the locks -------------------------------------------------------------------------- */
+
+static int64_t first_deadline_us(const struct section *section)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < section->n_ops; i++) {
+        if (section->ops[i]->deadline_us < first)
+            first = section->ops[i]->deadline_us;
+    }
+    return first;
+}
+
+/* A random pause that doubles, so that those who collided do not collide again. */
+static void back_off(int rerun)
+{
+    int64_t most_us = rerun < 7 ? INT64_C(64) << rerun : BACK_OFF_US_MAX;
+    uint32_t random = 0;
+    if (getrandom(&random, sizeof random, 0) < 0)
+        random = (uint32_t)now_us();
+    const struct timespec pause = {.tv_nsec = (int64_t)random % most_us * 1000};
+    nanosleep(&pause, NULL);
+}
+
+/* The store has seen a newer fence: ours is a hold that ended unnoticed, or the lock server has
+ * lost its counter. In the second case nobody could write any more until it is told. */
+static void refuse_stale(struct run *run)
+{
+    struct section *section = run->section;
+    const struct section_row *row = section->refused;
+    union row_value now;
+    counter_add(&run->host->counters->stale_fences, 1);
+    if (row->kind == ROW_ITEM && db_read_item(section->reader, row->id, &now.item) == DB_OK)
+        lk_raise_fence(row->hold->client, row->hold->key, (uint64_t)now.item.last_fence);
+    if (row->kind == ROW_ACCOUNT &&
+        db_read_account(section->reader, row->id, &now.account) == DB_OK)
+        lk_raise_fence(row->hold->client, row->hold->key, (uint64_t)now.account.last_fence);
+    fail_all(run, PROBLEM_LOCK_LOST, row->hold->key,
+             "a newer holder has written; nothing was written");
+}
+
+static void refuse(struct run *run, db_status status)
+{
+    struct section *section = run->section;
+    if (section->lost || status == DB_STALE_FENCE)
+        op_pass_all(section->ops, section->n_ops, OP_LOST);
+    if (section->lost)
+        fail_all(run, PROBLEM_LOCK_LOST, section->lost->key,
+                 "lost before the write; nothing was written");
+    else if (status == DB_STALE_FENCE)
+        refuse_stale(run);
+    else if (status == DB_CONFLICT)
+        fail_all(run, PROBLEM_LOCK_TIMEOUT, section->rows[0].resource,
+                 "changed by others at each attempt; nothing was written");
+    else if (status == DB_UNKNOWN)
+        fail_all(run, PROBLEM_UNAVAILABLE, "store", "outcome of the commit unknown");
+    else
+        fail_all(run, PROBLEM_UNAVAILABLE, "store",
+                 section->message[0] ? section->message : db_status_text(status));
+}
+
+/* Reads, decides and commits, again if the rows changed meanwhile. False: the guard was changed. */
+static bool run_locked(struct run *run)
+{
+    struct section *section = run->section;
+    int reruns = 0;
+    while (section->n_ops > 0) {
+        db_status status = section_run(section);
+        if (status == DB_OK) {
+            op_pass_all(section->ops, section->n_ops, OP_COMMITTED);
+            return true;
+        }
+        if (section->guard_changed)
+            return false;
+        if (status == DB_DUPLICATE) {
+            leave_duplicate(run);
+            continue;
+        }
+        bool again = status == DB_CONFLICT && !section->lost && reruns < RERUNS_MAX &&
+                     now_us() < first_deadline_us(section);
+        if (!again) {
+            refuse(run, status);
+            return true;
+        }
+        counter_add(&run->host->counters->reruns, 1);
+        back_off(reruns++);
+    }
+    return true;
+}
+
+/* -- the whole way ---------------------------------------------------------------------------- */
+
+static bool lacks_rows(struct run *run, struct op *op)
+{
+    section_clear(run->section);
+    return !run->section->operation->uses(run->section, op);
+}
+
+/* Nothing but its guard is to keep the operations on a resource apart. Those of a batch run one
+ * after the other, which would be a guard: without one they go their own ways. */
+static void spread_unguarded(struct run *run)
+{
+    struct section *section = run->section;
+    if (section->rows[0].guard->kind != GUARD_NONE || section->n_ops == 1)
+        return;
+    assert(run->host->spread);
+    size_t spread = run->host->spread(run->host->ctx, &section->ops[1], section->n_ops - 1);
+    section->n_ops -= spread;
+    memmove(&section->ops[1], &section->ops[1 + spread],
+            (section->n_ops - 1) * sizeof section->ops[0]);
+}
+
+/* One try for the locks and what follows, for those who are left. */
+static void run_once(struct run *run)
+{
+    struct section *section = run->section;
+    leave_if(run, is_late);
+    if (section->n_ops > 0 && lacks_rows(run, section->ops[0]))
+        leave_if(run, lacks_rows); /* each learns why; all use the same rows */
+    if (section->n_ops == 0 || section->n_rows == 0)
+        return;
+    spread_unguarded(run);
+
+    enum problem problem = lock_set_acquire(&section->locks, first_deadline_us(section));
+    if (problem == PROBLEM_LOCK_TIMEOUT) {
+        leave_if(run, has_waited);
+        return;
+    }
+    if (problem != PROBLEM_NONE) {
+        fail_all(run, problem, section->locks.message, "nothing was written");
+        leave_if(run, leave_now);
+        return;
+    }
+    op_pass_all(section->ops, section->n_ops, OP_ACQUIRED);
+    metric_observe(&run->host->counters->batch, (int64_t)section->n_ops);
+    bool done = run_locked(run);
+    lock_set_release(&section->locks);
+    if (!done && ++run->relocks < RELOCKS_MAX)
+        return;
+    if (!done)
+        fail_all(run, PROBLEM_LOCK_TIMEOUT, section->rows[0].resource,
+                 "its guard keeps changing; nothing was written");
+    op_pass_all(section->ops, section->n_ops, OP_RELEASED);
+    leave_if(run, leave_now);
+}
+
+void guarded_run(const struct guarded_host *host, struct section *section,
+                 const struct operation *operation, struct op **ops, size_t n)
+{
+    struct run run = {.host = host, .section = section};
+    assert(n >= 1 && n <= section->batch);
+    section->operation = operation;
+    section->ops = ops;
+    section->n_ops = n;
+    op_pass_all(ops, n, OP_WAITING);
+    if (!section_reader(section)) {
+        fail_all(&run, PROBLEM_UNAVAILABLE, "store", section->message);
+        leave_if(&run, leave_now);
+        return;
+    }
+    leave_answered(&run);
+    while (section->n_ops > 0)
+        run_once(&run);
+}

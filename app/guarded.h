@@ -1,0 +1,31 @@
+/*
+ * One operation, or a batch of them on one resource, from its key to its answer:
+ *
+ *     stored answer? replay it          acquire the locks, in the order of their keys
+ *     read, decide, check the locks     commit all of it in one transaction
+ *     release                           answer
+ *
+ * The lock lies around the transaction: it is released only after the commit has returned.
+ */
+#ifndef GUARDED_H
+#define GUARDED_H
+
+#include "section.h"
+#include "service_metrics.h"
+
+/* What the operations run in. */
+struct guarded_host {
+    struct counters *counters;
+    void *ctx;
+    /* Takes an answered operation; exactly once each. */
+    void (*finish)(void *ctx, struct op *op);
+    /* As lanes_spread(); NULL: operations come singly. */
+    size_t (*spread)(void *ctx, struct op **ops, size_t n);
+};
+
+/* n >= 1 operations, at most the section's batch; n > 1 only when all use the same one row. Returns
+ * when each is finished or spread. */
+void guarded_run(const struct guarded_host *host, struct section *section,
+                 const struct operation *operation, struct op **ops, size_t n);
+
+#endif

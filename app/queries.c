@@ -1,0 +1,128 @@
+#include "queries.h"
+#include "answer.h"
+#include "service.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+static const char *guard_shown(const struct queries *queries, const char *column)
+{
+    return column[0] ? column : guard_default(queries->guards)->info->name;
+}
+
+/* What is to be said of a read that did not come back with DB_OK. */
+static void not_read(struct op *op, const char *what, db_status status)
+{
+    if (status == DB_NOT_FOUND)
+        op_problem(op, PROBLEM_NOT_FOUND, "%s %s does not exist", what, op->id);
+    else
+        op_problem(op, PROBLEM_UNAVAILABLE, "reading %s %s: %s", what, op->id,
+                   db_status_text(status));
+}
+
+static void get_item(const struct queries *queries, struct op *op)
+{
+    db_item item;
+    int64_t sold = 0;
+    db_status status = db_reader_begin(queries->reader); /* stock and sold of one moment */
+    if (status == DB_OK)
+        status = db_read_item(queries->reader, op->id, &item);
+    if (status == DB_OK)
+        status = db_read_sold(queries->reader, &item, &sold);
+    db_reader_end(queries->reader);
+    if (status == DB_OK)
+        answer_item(op, &item, sold, guard_shown(queries, item.guard));
+    else
+        not_read(op, "item", status);
+}
+
+static void get_account(const struct queries *queries, struct op *op)
+{
+    db_account account;
+    db_status status = db_read_account(queries->reader, op->id, &account);
+    if (status == DB_OK)
+        answer_account(op, &account, guard_shown(queries, account.guard));
+    else
+        not_read(op, "account", status);
+}
+
+static void get_order(const struct queries *queries, struct op *op)
+{
+    db_order order;
+    db_status status = db_read_order(queries->reader, op->id, &order);
+    if (status == DB_OK)
+        answer_order(op, &order);
+    else
+        not_read(op, "order", status);
+}
+
+static void get_transaction(const struct queries *queries, struct op *op)
+{
+    db_answer stored;
+    /* In this order: what is not running any more has left its answer in the store. */
+    if (inflight_has(queries->inflight, op->key)) {
+        op_problem(op, PROBLEM_IN_FLIGHT, "its request is running; ask again");
+        return;
+    }
+    db_status status = db_read_answer(queries->reader, op->key, &stored);
+    if (status == DB_OK) {
+        op_answer(op, 200, "%s", stored.body);
+    } else if (status == DB_NOT_FOUND) {
+        op_problem(op, PROBLEM_NOT_FOUND, "nothing happened under this key");
+    } else {
+        op_problem(op, PROBLEM_UNAVAILABLE, "reading the key's answer: %s", db_status_text(status));
+    }
+}
+
+static void get_ready(const struct queries *queries, struct op *op)
+{
+    struct guard *guard = guard_default(queries->guards);
+    db_status store = db_ping(queries->db);
+    lk_error error;
+    lk_client *client = guard->kind == GUARD_LOCK ? guard_client(guard, &error) : NULL;
+    lk_status locks = client ? lk_ping(client) : LK_OK;
+    if (store != DB_OK)
+        op_problem(op, PROBLEM_UNAVAILABLE, "store: %s", db_status_text(store));
+    else if (locks != LK_OK)
+        op_problem(op, PROBLEM_UNAVAILABLE, "guard %s: %s", guard->info->name,
+                   lk_status_text(locks));
+    else
+        op_answer(op, 200, "{\"status\":\"ready\",\"instance\":\"%s\",\"guard\":\"%s\"}",
+                  queries->config->instance, guard->info->name);
+}
+
+void query_run(const struct queries *queries, struct op *op)
+{
+    switch (op->kind) {
+    case OP_GET_ITEM:
+        get_item(queries, op);
+        return;
+    case OP_GET_ACCOUNT:
+        get_account(queries, op);
+        return;
+    case OP_GET_ORDER:
+        get_order(queries, op);
+        return;
+    case OP_GET_TRANSACTION:
+        get_transaction(queries, op);
+        return;
+    case OP_AUDIT:
+        query_audit(queries, op);
+        return;
+    case OP_GUARDS:
+        query_guards(queries, op);
+        return;
+    case OP_READY:
+        get_ready(queries, op);
+        return;
+    case OP_PLACE_ORDER:
+    case OP_CHANGE_BALANCE:
+    case OP_PAY_ORDER:
+    case OP_CANCEL_ORDER:
+    case OP_TRANSFER:
+    case OP_PUT_ITEM:
+    case OP_PUT_ACCOUNT:
+        break;
+    }
+    assert(!"not a query");
+}

@@ -1,0 +1,84 @@
+/* GET /v1/guards: what is built in, what each claims, whether its servers answer. */
+#include "queries.h"
+#include "service.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static const char *const kinds[] = {
+    [GUARD_NONE] = "none",       [GUARD_LOCK] = "lock",        [GUARD_ROW] = "in-store",
+    [GUARD_ATOMIC] = "in-store", [GUARD_VERSION] = "in-store",
+};
+
+/* Guards share servers: each is asked once. */
+struct servers {
+    size_t n;
+    const char *endpoints[GUARDS_MAX];
+    bool answer[GUARDS_MAX];
+};
+
+static bool servers_answer(struct servers *servers, struct guard *guard)
+{
+    if (!guard->endpoints)
+        return true;
+    for (size_t i = 0; i < servers->n; i++) {
+        if (servers->endpoints[i] == guard->endpoints)
+            return servers->answer[i];
+    }
+    lk_client *client = guard_client(guard, NULL);
+    bool answer = client && lk_ping(client) == LK_OK;
+    servers->endpoints[servers->n] = guard->endpoints;
+    servers->answer[servers->n++] = answer;
+    return answer;
+}
+
+static json_t *caps_json(uint32_t caps)
+{
+    json_t *names = json_array();
+    const lk_cap_info *list = lk_cap_list();
+    for (size_t i = 0; i < LK_CAP_COUNT; i++) {
+        if (caps & list[i].bit)
+            json_array_append_new(names, json_string(list[i].name));
+    }
+    return names;
+}
+
+static json_t *guard_json(struct guard *guard, bool is_default, bool answer)
+{
+    const lk_provider_info *info = guard->info;
+    return json_pack("{s:s, s:s, s:b, s:o, s:b, s:b, s:s, s:s, s:s, s:s, s:b}", "name", info->name,
+                     "kind", kinds[guard->kind], "default", is_default, "caps",
+                     caps_json(info->caps), "claims_safe", guard_claims_safe(guard),
+                     "claims_safe_in_one_process", guard_claims_safe_in_one_process(guard),
+                     "algorithm", info->algorithm, "guarantee", info->guarantee, "weakness",
+                     info->weakness, "source", info->source, "servers_answer", answer);
+}
+
+static json_t *legend_json(void)
+{
+    json_t *legend = json_object();
+    const lk_cap_info *list = lk_cap_list();
+    for (size_t i = 0; i < LK_CAP_COUNT; i++)
+        json_object_set_new(legend, list[i].name, json_string(list[i].text));
+    return legend;
+}
+
+void query_guards(const struct queries *queries, struct op *op)
+{
+    struct servers servers = {.n = 0};
+    const struct guard *chosen = guard_default(queries->guards);
+    struct guard *guard;
+    json_t *list = json_array();
+    for (size_t i = 0; (guard = guard_at(queries->guards, i)) != NULL; i++)
+        json_array_append_new(list,
+                              guard_json(guard, guard == chosen, servers_answer(&servers, guard)));
+    json_t *document =
+        json_pack("{s:s, s:s, s:b, s:b, s:o, s:o}", "instance", queries->config->instance,
+                  "default", chosen->info->name, "lanes", queries->config->lanes, "fence",
+                  queries->config->fence, "guards", list, "caps", legend_json());
+    op->answer.long_body = document ? json_dumps(document, JSON_COMPACT) : NULL;
+    json_decref(document);
+    op->answer.status = 200;
+    if (!op->answer.long_body)
+        op_problem(op, PROBLEM_INTERNAL, "no memory for the list of guards");
+}

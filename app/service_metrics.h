@@ -1,0 +1,22 @@
+/* What the service counts, and how it is shown. */
+#ifndef SERVICE_METRICS_H
+#define SERVICE_METRICS_H
+
+#include "metric.h"
+#include "op.h"
+
+enum { OP_KIND_COUNT = OP_READY + 1 };
+
+struct counters {
+    atomic_uint_fast64_t outcomes[OP_KIND_COUNT][PROBLEM_COUNT]; /* PROBLEM_NONE: done */
+    atomic_uint_fast64_t replays;      /* answered from the idempotency table */
+    atomic_uint_fast64_t reruns;       /* sections read and decided again: the row had changed */
+    atomic_uint_fast64_t stale_fences; /* writes refused by the store */
+    atomic_uint_fast64_t closed;       /* orders closed by the scheduled task */
+    struct metric_histogram batch;     /* operations per section */
+};
+
+void counters_init(struct counters *counters);
+void counter_add(atomic_uint_fast64_t *counter, uint64_t n);
+
+#endif

@@ -1,0 +1,30 @@
+/* The service's own parts; for service.c and service_metrics.c only. */
+#ifndef SERVICE_PRIVATE_H
+#define SERVICE_PRIVATE_H
+
+#include "close_orders.h"
+#include "guarded.h"
+#include "inflight.h"
+#include "lanes.h"
+#include "service.h"
+
+struct service {
+    const struct config *config;
+    db *db;
+    struct guards *guards;
+    struct inflight *inflight;
+    struct lanes *writes; /* all that take locks */
+    struct lanes *reads;  /* these never wait behind those */
+    struct lanes *audits; /* long ones: audit, guards */
+    struct lanes *probes; /* readiness: asked while all else is stuck */
+    struct close_orders *task;
+    struct counters counters;
+    struct guarded_host host;
+
+    atomic_bool draining, closing;
+    atomic_size_t accepted; /* and not yet done */
+    pthread_mutex_t mutex;
+    pthread_cond_t idle;
+};
+
+#endif
