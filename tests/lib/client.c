@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { REQUEST_MAX = 65536, GET_WAIT_MS = 30000 };
+enum { GET_WAIT_MS = 30000 };
 
 static int connect_client(struct client *client)
 {
@@ -39,13 +39,29 @@ void client_close(struct client *client)
     client->fd = -1;
 }
 
+int client_send_text(struct client *client, const char *text, size_t length)
+{
+    size_t sent = 0;
+    if (client->fd < 0 && connect_client(client) != 0)
+        return -1;
+    while (sent < length) {
+        ssize_t n = send(client->fd, text + sent, length - sent, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            client_close(client);
+            return -1;
+        }
+        sent += (size_t)n;
+    }
+    return 0;
+}
+
 int client_send(struct client *client, const char *method, const char *path, const char *key,
                 const char *body)
 {
     char *request = NULL;
-    size_t length = 0, sent = 0;
-    if (client->fd < 0 && connect_client(client) != 0)
-        return -1;
+    size_t length = 0;
     FILE *out = open_memstream(&request, &length);
     if (out == NULL)
         return -1;
@@ -55,18 +71,9 @@ int client_send(struct client *client, const char *method, const char *path, con
     if (body != NULL)
         fprintf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(body));
     fprintf(out, "\r\n%s", body != NULL ? body : "");
-    fclose(out);
-    while (sent < length) {
-        ssize_t n = send(client->fd, request + sent, length - sent, MSG_NOSIGNAL);
-        if (n <= 0 && errno != EINTR)
-            break;
-        sent += n > 0 ? (size_t)n : 0;
-    }
+    int result = fclose(out) == 0 ? client_send_text(client, request, length) : -1;
     free(request);
-    if (sent == length)
-        return 0;
-    client_close(client);
-    return -1;
+    return result;
 }
 
 /* The value of a header, up to the line's end; "" without. */

@@ -29,6 +29,8 @@ int client_call(struct client *client, const char *method, const char *path, con
 /* The two halves. client_send() is 0, or -1 when nothing, or not all, could be sent. */
 int client_send(struct client *client, const char *method, const char *path, const char *key,
                 const char *body);
+/* These bytes as they are; connects first if need be. */
+int client_send_text(struct client *client, const char *text, size_t length);
 int client_read(struct client *client, int64_t wait_ms, struct reply *ret);
 void client_close(struct client *client);
 
