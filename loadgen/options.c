@@ -332,6 +332,7 @@ void options_parse(const struct command *command, int argc, char **argv, struct 
         .connections = 64,
         .threads = 1,
         .timeout_ms = 15000,
+        .patience_ms = 30000,
         .seed = 1,
         .stock = 100,
         .buyers = 2000,

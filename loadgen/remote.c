@@ -88,16 +88,6 @@ void remote_forget(struct remote_service *service)
     service->guards = NULL;
 }
 
-static bool has_cap(const json_t *guard, const char *wanted)
-{
-    size_t i;
-    const json_t *cap;
-    json_array_foreach(json_object_get(guard, "caps"), i,
-                       cap) if (json_is_string(cap) &&
-                                strcmp(json_string_value(cap), wanted) == 0) return true;
-    return false;
-}
-
 int remote_claims_safe(const struct remote_service *service, const char *guard, bool *ret,
                        char *message)
 {
@@ -107,8 +97,8 @@ int remote_claims_safe(const struct remote_service *service, const char *guard, 
     {
         const char *name = json_string_value(json_object_get(each, "name"));
         if (name != NULL && strcmp(name, guard) == 0) {
-            *ret = has_cap(each, "exclusive") &&
-                   (service->instances == 1 || has_cap(each, "distributed"));
+            *ret = json_is_true(json_object_get(
+                each, service->instances == 1 ? "claims_safe_in_one_process" : "claims_safe"));
             return 0;
         }
     }

@@ -115,8 +115,8 @@ void report_counterexample(const struct run *run, char *out, size_t size)
     char read_a[TEXT_MAX], wrote_a[TEXT_MAX], read_b[TEXT_MAX], wrote_b[TEXT_MAX], text[TEXT_MAX];
     say(&sentence, "%s read %s and wrote %s; ", a->txn_id, text_count(read_a, a->before),
         text_count(wrote_a, a->after));
-    say(&sentence, "%s had read %s too and wrote %s: ", b->txn_id, text_count(read_b, b->before),
-        text_count(wrote_b, b->after));
+    say(&sentence, "%s had read %s%s and wrote %s: ", b->txn_id, text_count(read_b, b->before),
+        a->before == b->before ? " too" : "", text_count(wrote_b, b->after));
     if (strncmp(a->resource, "item:", 5) == 0 && a->delta == -1)
         say(&sentence, "one sale vanished.");
     else

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { RESOLVE_PATIENCE_MS = 30000, RESOLVE_PAUSE_MS = 20 };
+enum { RESOLVE_PAUSE_MS = 20 };
 
 static int64_t now_ms(void)
 {
@@ -58,7 +58,7 @@ void resolve_unknown(struct run *run)
     struct tally *tally = &run->tally;
     mark_origins(tally);
     uint64_t left = tally_count(tally, TALLY_UNKNOWN);
-    int64_t deadline_ms = now_ms() + RESOLVE_PATIENCE_MS;
+    int64_t deadline_ms = now_ms() + run->options->patience_ms;
     for (uint64_t seq = 0; seq < tally->n && left > 0 && !run_stopped(run); seq++)
         if (tally->entries[seq].state == TALLY_UNKNOWN && tally_origin(tally, seq) == seq) {
             progress_step(run->options, "%s under %s: %llu unknown outcomes to find out",

@@ -119,7 +119,7 @@ static bool expected_safe(const struct options *options, const char *guard, bool
 static int perform(struct run *run)
 {
     if (tally_init(&run->tally, planned_requests(run), run->options->seed,
-                   run->options->duplicates_pct) != 0) {
+                   run->options->duplicates_pct, run->options->patience_ms) != 0) {
         snprintf(run->message, sizeof run->message, "not enough memory for %llu requests",
                  (unsigned long long)planned_requests(run));
         return -1;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 enum {
-    PATIENCE_MS = 30000,
     RETRY_MIN_MS = 20, /* without Retry-After: a random time in this range */
     RETRY_MAX_MS = 120,
     RETRY_SPREAD_MS = 250 /* added to Retry-After, so that retries do not come in one wave */
@@ -15,7 +14,8 @@ enum {
 
 enum use { USE_IS_DUPLICATE = 0x100, USE_WHICH, USE_RETRY };
 
-int tally_init(struct tally *tally, uint64_t n, uint64_t seed, double duplicates_pct)
+int tally_init(struct tally *tally, uint64_t n, uint64_t seed, double duplicates_pct,
+               int64_t patience_ms)
 {
     memset(tally, 0, sizeof *tally);
     tally->entries = calloc(n == 0 ? 1 : n, sizeof *tally->entries);
@@ -24,7 +24,7 @@ int tally_init(struct tally *tally, uint64_t n, uint64_t seed, double duplicates
     tally->n = n;
     tally->seed = seed;
     tally->duplicates_pct = duplicates_pct;
-    tally->patience_ms = PATIENCE_MS;
+    tally->patience_ms = patience_ms;
     pthread_mutex_init(&tally->lock, NULL);
     return 0;
 }

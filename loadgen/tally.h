@@ -48,7 +48,9 @@ struct tally {
     char failure[256]; /* the first answer that counted as failed */
 };
 
-int tally_init(struct tally *tally, uint64_t n, uint64_t seed, double duplicates_pct); /* 0 or -1 */
+/* 0, or -1 without memory. */
+int tally_init(struct tally *tally, uint64_t n, uint64_t seed, double duplicates_pct,
+               int64_t patience_ms);
 void tally_free(struct tally *tally);
 
 /* The request whose key and content seq carries: itself, or an earlier one. */

@@ -119,7 +119,8 @@ int textbook_try(struct run *run)
         int batch = bound - pairs.first < BATCH ? bound - pairs.first : BATCH;
         progress_step(run->options, "accounts under %s: 1,000 - 200 - 300, pair %d of at most %d",
                       run->guard, pairs.first + 1, bound);
-        if (tally_init(&pairs.tally, 2 * (uint64_t)batch, run->options->seed, 0) != 0) {
+        if (tally_init(&pairs.tally, 2 * (uint64_t)batch, run->options->seed, 0,
+                       run->options->patience_ms) != 0) {
             snprintf(run->message, sizeof run->message, "not enough memory");
             return -1;
         }

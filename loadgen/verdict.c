@@ -129,6 +129,32 @@ static int parse_ledger_row(const json_t *object, struct ledger_row *ret)
            take_integer(object, "at_us", &ret->at_us);
 }
 
+/* The first fork whose two changes began from one value, which shows the loss most plainly; after
+ * a fork of a fork the values differ. */
+static int take_fork(const json_t *forks, struct audit_row *row)
+{
+    size_t i;
+    const json_t *fork;
+    json_array_foreach(forks, i, fork)
+    {
+        struct ledger_row pair[2] = {0};
+        if (parse_ledger_row(json_array_get(fork, 0), &pair[0]) != 0 ||
+            parse_ledger_row(json_array_get(fork, 1), &pair[1]) != 0)
+            return -1;
+        if (row->has_fork && pair[0].before != pair[1].before)
+            continue;
+        for (size_t side = 0; side < 2; side++) {
+            pair[side].delta = pair[side].after - pair[side].before;
+            strcpy(pair[side].resource, row->resource);
+            row->fork[side] = pair[side];
+        }
+        row->has_fork = true;
+        if (pair[0].before == pair[1].before)
+            return 0;
+    }
+    return 0;
+}
+
 int audit_row_parse(const json_t *object, struct audit_row *ret)
 {
     struct audit_row row = {0};
@@ -145,16 +171,8 @@ int audit_row_parse(const json_t *object, struct audit_row *ret)
     take_integer(object, "negative", &row.negative);
     take_integer(object, "broken", &row.broken);
 
-    const json_t *fork = json_array_get(json_object_get(object, "forks"), 0);
-    if (fork != NULL) {
-        for (size_t i = 0; i < 2; i++) {
-            if (parse_ledger_row(json_array_get(fork, i), &row.fork[i]) != 0)
-                return -1;
-            row.fork[i].delta = row.fork[i].after - row.fork[i].before;
-            strcpy(row.fork[i].resource, row.resource);
-        }
-        row.has_fork = true;
-    }
+    if (take_fork(json_object_get(object, "forks"), &row) != 0)
+        return -1;
     *ret = row;
     return 0;
 }

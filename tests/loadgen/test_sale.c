@@ -1,0 +1,374 @@
+/* Whole runs against a service in miniature whose defects are planted: the verdict names each. */
+#include "../../loadgen/run.h"
+#include "../lib/fake_service.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { STOCK = 30, BUYERS = 50, PATIENCE_MS = 20000, SHORT_PATIENCE_MS = 300 };
+
+static struct options options;
+static struct fake_service *fakes[2];
+static int n_fakes;
+
+static void add_fake(const struct fake_options *fake)
+{
+    char message[256];
+    fakes[n_fakes] = fake_start(fake);
+    assert_non_null(fakes[n_fakes]);
+    assert_int_equal(load_target_parse(fake_url(fakes[n_fakes]), &options.targets[n_fakes], message,
+                                       sizeof message),
+                     0);
+    options.n_targets = ++n_fakes;
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    options = (struct options){.connections = 8,
+                               .threads = 1,
+                               .timeout_ms = 5000,
+                               .patience_ms = PATIENCE_MS,
+                               .seed = 7,
+                               .stock = STOCK,
+                               .buyers = BUYERS,
+                               .accounts = 4,
+                               .quiet = true};
+    return 0;
+}
+
+static int stop_fakes(void **state)
+{
+    (void)state;
+    while (n_fakes > 0)
+        fake_stop(fakes[--n_fakes]);
+    return 0;
+}
+
+/* Runs it; the run's figures are kept, its memory is not. */
+static struct run perform(const struct workload *workload, const char *guard)
+{
+    static struct run run;
+    struct remote_service service;
+    char message[REMOTE_MESSAGE_MAX];
+    assert_int_equal(remote_describe(&options, &service, message), 0);
+    int result = run_once(&options, workload, &service, guard, &run);
+    remote_forget(&service);
+    run_free(&run);
+    if (result != 0)
+        print_error("%s\n", run.message);
+    assert_int_equal(result, 0);
+    return run;
+}
+
+static struct run perform_with(const struct workload *workload, struct fake_defects defects)
+{
+    add_fake(&(struct fake_options){.defects = defects});
+    return perform(workload, "redis-token");
+}
+
+static void sound_sale_is_exact(void **state)
+{
+    (void)state;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){0});
+    assert_true(verdict_is_safe(&run.verdict));
+    assert_true(run_as_claimed(&run));
+    assert_int_equal(run.accepted, STOCK);
+    assert_int_equal(run.refused, BUYERS - STOCK);
+    assert_int_equal(run.actual, STOCK);
+}
+
+static void oversale_is_counted(void **state)
+{
+    (void)state;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){.oversell = 4});
+    assert_int_equal(run.verdict.oversold, 4);
+    assert_int_equal(run.verdict.mismatch, 0);
+    assert_false(run_as_claimed(&run));
+}
+
+static void undersale_is_counted(void **state)
+{
+    (void)state;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){.undersell = 2});
+    assert_int_equal(run.verdict.undersold, 2);
+}
+
+static void answered_but_forgotten_order_is_a_mismatch(void **state)
+{
+    (void)state;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){.forget_nth = 5});
+    assert_int_equal(run.verdict.mismatch, 1);
+}
+
+static void lost_update_is_shown_by_its_two_writes(void **state)
+{
+    (void)state;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){.lose_nth = 9});
+    assert_int_equal(run.verdict.lost_updates, 1);
+    assert_int_equal(run.verdict.lost_amount, 1);
+    assert_true(run.has_counterexample);
+    assert_int_equal(run.counterexample[0].before, run.counterexample[1].before);
+    assert_int_equal(run.counterexample[0].version_before, run.counterexample[1].version_before);
+    assert_string_not_equal(run.counterexample[0].txn_id, run.counterexample[1].txn_id);
+}
+
+static void refusals_for_now_are_retried_with_the_same_key(void **state)
+{
+    (void)state;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){.busy_first = true});
+    assert_true(verdict_is_safe(&run.verdict));
+    assert_int_equal(run.load.retries, BUYERS);
+    assert_int_equal(fake_posts(fakes[0]), 2 * BUYERS);
+    assert_int_equal(run.actual, STOCK);
+}
+
+static void request_still_running_is_asked_again(void **state)
+{
+    (void)state;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){.in_flight_first = true});
+    assert_true(verdict_is_safe(&run.verdict));
+    assert_int_equal(run.refused, BUYERS - STOCK);
+}
+
+static void effect_behind_a_cut_connection_is_found_by_its_key(void **state)
+{
+    (void)state;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){.cut_nth = 3});
+    assert_int_equal(run.load.ends[LOAD_BROKEN], 1);
+    assert_true(verdict_is_safe(&run.verdict));
+    assert_int_equal(run.accepted, STOCK);
+    assert_int_equal(fake_posts(fakes[0]), BUYERS); /* looked up, not sent again */
+}
+
+static void request_that_never_arrived_is_sent_again(void **state)
+{
+    (void)state;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){.lose_request_nth = 3});
+    assert_int_equal(run.load.ends[LOAD_BROKEN], 1);
+    assert_true(verdict_is_safe(&run.verdict));
+    assert_int_equal(run.accepted + run.refused, BUYERS);
+    assert_int_equal(fake_posts(fakes[0]), BUYERS + 1);
+}
+
+static void outcome_that_stays_unknown_is_not_called_safe(void **state)
+{
+    (void)state;
+    options.patience_ms = SHORT_PATIENCE_MS;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){.never_nth = 2});
+    assert_int_equal(run.verdict.unknown, 1);
+    assert_false(verdict_is_safe(&run.verdict));
+    assert_false(run_as_claimed(&run));
+}
+
+static void refused_request_fails_the_run(void **state)
+{
+    (void)state;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){.refuse_nth = 2});
+    assert_int_equal(run.failed, 1);
+    assert_false(run_as_claimed(&run));
+    assert_non_null(strstr(run.tally.failure, "400"));
+}
+
+static void duplicates_have_one_effect_and_one_answer(void **state)
+{
+    (void)state;
+    options.duplicates_pct = 40;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){0});
+    assert_true(verdict_is_safe(&run.verdict));
+    assert_int_equal(fake_posts(fakes[0]), BUYERS);
+    assert_in_range(run.accepted + run.refused, BUYERS * 4 / 10, BUYERS * 8 / 10);
+}
+
+static void differing_replay_is_counted(void **state)
+{
+    (void)state;
+    options.duplicates_pct = 40;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){.replay_differs = true});
+    assert_true(run.verdict.replay_mismatch > 0);
+    assert_true(verdict_is_broken(&run.verdict));
+}
+
+static void abandoned_requests_are_all_found_out(void **state)
+{
+    (void)state;
+    options.abandon_pct = 30;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){0});
+    assert_true(run.load.ends[LOAD_ABANDONED] > 0);
+    assert_true(verdict_is_safe(&run.verdict));
+    assert_int_equal(run.accepted, STOCK);
+}
+
+static void same_seed_asks_the_same(void **state)
+{
+    (void)state;
+    options.duplicates_pct = 40;
+    struct run first = perform_with(&workload_accounts, (struct fake_defects){0});
+    struct run again = perform(&workload_accounts, "redis-token");
+    assert_int_equal(first.expected, again.expected);
+    assert_int_equal(first.accepted, again.accepted);
+    options.seed = 8;
+    struct run other = perform(&workload_accounts, "redis-token");
+    assert_int_not_equal(first.expected, other.expected);
+}
+
+static void lost_money_is_counted(void **state)
+{
+    (void)state;
+    options.requests = 100;
+    options.accounts = 1;
+    struct run run = perform_with(&workload_accounts, (struct fake_defects){.lose_nth = 50});
+    assert_int_equal(run.verdict.lost_updates, 1);
+    assert_true(run.verdict.lost_amount > 0);
+    assert_int_equal(llabs(run.expected - run.actual), run.verdict.lost_amount);
+    assert_int_equal(run.verdict.mismatch, 0);
+}
+
+static void double_charge_is_counted(void **state)
+{
+    (void)state;
+    options.requests = 100;
+    struct run run = perform_with(&workload_accounts, (struct fake_defects){.double_nth = 50});
+    assert_int_equal(run.verdict.duplicates, 1);
+    assert_true(run.verdict.mismatch > 0);
+}
+
+static void textbook_pair_that_loses_is_shown(void **state)
+{
+    (void)state;
+    options.pairs = 20;
+    options.requests = 8;
+    struct run run = perform_with(&workload_accounts, (struct fake_defects){.lose_nth = 6});
+    assert_int_equal(run.textbook.lost, 1);
+    assert_int_equal(run.textbook.pairs, 10); /* the batch in which it was seen */
+    assert_true(run.textbook.final == 700 || run.textbook.final == 800);
+    assert_int_equal(run.counterexample[0].before, 1000);
+}
+
+static void textbook_pairs_of_a_sound_guard_end_at_500(void **state)
+{
+    (void)state;
+    options.pairs = 12;
+    options.requests = 8;
+    struct run run = perform_with(&workload_accounts, (struct fake_defects){0});
+    assert_int_equal(run.textbook.pairs, 12);
+    assert_int_equal(run.textbook.lost, 0);
+    assert_int_equal(run.textbook.final, 500);
+    assert_true(verdict_is_safe(&run.verdict));
+}
+
+static void transfers_conserve_the_sum(void **state)
+{
+    (void)state;
+    options.requests = 400;
+    struct run run = perform_with(&workload_transfers, (struct fake_defects){0});
+    assert_true(verdict_is_safe(&run.verdict));
+    assert_int_equal(run.initial, run.actual);
+    assert_true(run.refused > 0); /* some had not enough money: decided, not lost */
+}
+
+static void transfer_that_lost_a_side_is_found(void **state)
+{
+    (void)state;
+    options.requests = 400;
+    struct run run = perform_with(&workload_transfers, (struct fake_defects){.lose_nth = 100});
+    assert_true(run.verdict.lost_updates > 0);
+    assert_int_not_equal(run.initial, run.actual);
+}
+
+static void mutex_claims_nothing_for_two_instances(void **state)
+{
+    (void)state;
+    add_fake(&(struct fake_options){.instance = "one"});
+    struct run alone = perform(&workload_sale, "mutex");
+    assert_true(alone.claims_safe);
+    add_fake(&(struct fake_options){.instance = "two"});
+    struct remote_service service;
+    char message[REMOTE_MESSAGE_MAX];
+    bool safe;
+    assert_int_equal(remote_describe(&options, &service, message), 0);
+    assert_int_equal(service.instances, 2);
+    assert_int_equal(remote_claims_safe(&service, "mutex", &safe, message), 0);
+    assert_false(safe);
+    assert_int_equal(remote_claims_safe(&service, "redis-token", &safe, message), 0);
+    assert_true(safe);
+    remote_forget(&service);
+}
+
+static void expectation_overrides_the_claim(void **state)
+{
+    (void)state;
+    options.expectations[0] = (struct expectation){.guard = "redis-token", .safe = false};
+    options.n_expectations = 1;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){0});
+    assert_true(verdict_is_safe(&run.verdict));
+    assert_false(run_as_claimed(&run));
+}
+
+static void unknown_guard_and_odd_audit_are_told(void **state)
+{
+    (void)state;
+    struct remote_service service;
+    struct run *run = calloc(1, sizeof *run);
+    char message[REMOTE_MESSAGE_MAX];
+    assert_non_null(run);
+    add_fake(&(struct fake_options){.defects.bad_audit = true});
+    assert_int_equal(remote_describe(&options, &service, message), 0);
+    assert_int_equal(run_once(&options, &workload_sale, &service, "no-such", run), -1);
+    assert_non_null(strstr(run->message, "no-such"));
+    run_free(run);
+    assert_int_equal(run_once(&options, &workload_sale, &service, "redis-token", run), -1);
+    assert_non_null(strstr(run->message, "audit"));
+    run_free(run);
+    remote_forget(&service);
+    free(run);
+}
+
+static void stopped_run_keeps_what_is_known(void **state)
+{
+    (void)state;
+    atomic_bool stop = true;
+    options.stop = &stop;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){0});
+    assert_true(run.interrupted);
+    assert_int_equal(run.accepted, 0);
+    assert_false(run_as_claimed(&run));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, reset, stop_fakes)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(sound_sale_is_exact),
+        TEST(oversale_is_counted),
+        TEST(undersale_is_counted),
+        TEST(answered_but_forgotten_order_is_a_mismatch),
+        TEST(lost_update_is_shown_by_its_two_writes),
+        TEST(refusals_for_now_are_retried_with_the_same_key),
+        TEST(request_still_running_is_asked_again),
+        TEST(effect_behind_a_cut_connection_is_found_by_its_key),
+        TEST(request_that_never_arrived_is_sent_again),
+        TEST(outcome_that_stays_unknown_is_not_called_safe),
+        TEST(refused_request_fails_the_run),
+        TEST(duplicates_have_one_effect_and_one_answer),
+        TEST(differing_replay_is_counted),
+        TEST(abandoned_requests_are_all_found_out),
+        TEST(same_seed_asks_the_same),
+        TEST(lost_money_is_counted),
+        TEST(double_charge_is_counted),
+        TEST(textbook_pair_that_loses_is_shown),
+        TEST(textbook_pairs_of_a_sound_guard_end_at_500),
+        TEST(transfers_conserve_the_sum),
+        TEST(transfer_that_lost_a_side_is_found),
+        TEST(mutex_claims_nothing_for_two_instances),
+        TEST(expectation_overrides_the_claim),
+        TEST(unknown_guard_and_odd_audit_are_told),
+        TEST(stopped_run_keeps_what_is_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

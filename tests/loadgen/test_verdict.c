@@ -1,0 +1,213 @@
+/* Each kind of loss is planted and must be found; what is right must pass. */
+#include "../../loadgen/verdict.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* A sale that went well: 100 in stock, 150 wanted, 100 sold. */
+static const struct audit_row good_item = {
+    .resource = "item:1", .initial = 100, .current = 0, .ledger_sum = -100, .sold = 100};
+static const struct client_count good_buyers = {.accepted = 100, .demand = 150};
+
+static struct verdict judge_item(const struct audit_row *audit, const struct client_count *client)
+{
+    struct verdict verdict;
+    verdict_of_item(audit, client, &verdict);
+    return verdict;
+}
+
+static void exact_sale_is_safe(void **state)
+{
+    (void)state;
+    struct verdict verdict = judge_item(&good_item, &good_buyers);
+    char text[64];
+    assert_true(verdict_is_safe(&verdict));
+    assert_string_equal(verdict_text(&verdict, text, sizeof text), "OK");
+}
+
+static void sale_below_stock_is_safe_when_fewer_wanted(void **state)
+{
+    (void)state;
+    struct audit_row audit = good_item;
+    audit.sold = 40, audit.current = 60, audit.ledger_sum = -40;
+    struct client_count client = {.accepted = 40, .demand = 40};
+    struct verdict verdict = judge_item(&audit, &client);
+    assert_true(verdict_is_safe(&verdict));
+}
+
+static void unsold_pieces_are_undersold_when_buyers_were_turned_away(void **state)
+{
+    (void)state;
+    struct audit_row audit = good_item;
+    audit.sold = 97, audit.current = 3, audit.ledger_sum = -97;
+    struct client_count client = {.accepted = 97, .demand = 150};
+    struct verdict verdict = judge_item(&audit, &client);
+    char text[64];
+    assert_int_equal(verdict.undersold, 3);
+    assert_true(verdict_is_broken(&verdict));
+    assert_string_equal(verdict_text(&verdict, text, sizeof text), "UNDERSOLD 3");
+}
+
+static void oversale_is_named_first(void **state)
+{
+    (void)state;
+    struct audit_row audit = good_item;
+    audit.sold = 1173, audit.oversold = 1073, audit.lost_updates = 61, audit.lost_amount = 61;
+    struct client_count client = {.accepted = 1173, .demand = 2000};
+    struct verdict verdict = judge_item(&audit, &client);
+    char text[64];
+    assert_string_equal(verdict_text(&verdict, text, sizeof text), "OVERSOLD 1,073");
+    assert_int_equal(verdict.mismatch, 0);
+    assert_int_equal(verdict.undersold, 0);
+}
+
+static void order_answered_but_not_stored_is_a_mismatch(void **state)
+{
+    (void)state;
+    struct client_count client = good_buyers;
+    client.accepted = 101;
+    struct verdict verdict = judge_item(&good_item, &client);
+    assert_int_equal(verdict.mismatch, 1);
+    assert_true(verdict_is_broken(&verdict));
+}
+
+static void order_stored_but_refused_to_the_buyer_is_a_mismatch(void **state)
+{
+    (void)state;
+    struct client_count client = good_buyers;
+    client.accepted = 99;
+    struct verdict verdict = judge_item(&good_item, &client);
+    assert_int_equal(verdict.mismatch, 1);
+}
+
+static void unknown_order_explains_one_piece_but_is_not_safe(void **state)
+{
+    (void)state;
+    struct client_count client = {.accepted = 99, .demand = 150, .unknown = 1, .unknown_amount = 1};
+    struct verdict verdict = judge_item(&good_item, &client);
+    assert_int_equal(verdict.mismatch, 0);
+    assert_int_equal(verdict.unknown, 1);
+    assert_false(verdict_is_safe(&verdict));
+    assert_false(verdict_is_broken(&verdict));
+    client.accepted = 97;
+    verdict = judge_item(&good_item, &client);
+    assert_int_equal(verdict.mismatch, 2);
+}
+
+static void acknowledged_change_missing_in_the_ledger_is_a_mismatch(void **state)
+{
+    (void)state;
+    struct audit_row audit = {.initial = 1000, .current = 800, .ledger_sum = -200};
+    struct client_count client = {.accepted = -500};
+    struct verdict verdict;
+    verdict_of_account(&audit, &client, &verdict);
+    assert_int_equal(verdict.mismatch, 300);
+    client.unknown = 1, client.unknown_amount = 300;
+    verdict_of_account(&audit, &client, &verdict);
+    assert_int_equal(verdict.mismatch, 0);
+}
+
+static void every_defect_alone_is_broken(void **state)
+{
+    (void)state;
+#define PLANT(name, text)                                                                          \
+    {                                                                                              \
+        struct verdict verdict = {.name = 1};                                                      \
+        bool is_unknown = strcmp(#name, "unknown") == 0;                                           \
+        assert_false(verdict_is_safe(&verdict));                                                   \
+        assert_int_equal(verdict_is_broken(&verdict), !is_unknown);                                \
+        char words[64];                                                                            \
+        assert_string_not_equal(verdict_text(&verdict, words, sizeof words), "OK");                \
+    }
+    VERDICT_MAP(PLANT)
+#undef PLANT
+}
+
+static void unguarded_run_must_lose_to_be_as_claimed(void **state)
+{
+    (void)state;
+    struct verdict safe = {0}, lost = {.lost_updates = 1}, unknown = {.unknown = 1};
+    assert_true(verdict_as_claimed(&safe, true));
+    assert_false(verdict_as_claimed(&safe, false));
+    assert_true(verdict_as_claimed(&lost, false));
+    assert_false(verdict_as_claimed(&lost, true));
+    assert_false(verdict_as_claimed(&unknown, true));
+    assert_false(verdict_as_claimed(&unknown, false));
+}
+
+static json_t *audit_json(const char *forks)
+{
+    char text[2000];
+    snprintf(text, sizeof text,
+             "{\"resource\":\"item:1\",\"initial\":100,\"current\":3,\"ledger_sum\":-98,"
+             "\"sold\":98,\"oversold\":0,\"lost_updates\":1,\"lost_amount\":1,\"duplicates\":0,"
+             "\"negative\":0,\"broken\":2,\"forks\":[%s]}",
+             forks);
+    json_t *json = json_loads(text, 0, NULL);
+    assert_non_null(json);
+    return json;
+}
+
+#define ROW(txn, before, after)                                                                    \
+    "{\"txn_id\":\"" txn "\",\"instance\":\"shop-1\",\"before\":" before ",\"after\":" after       \
+    ",\"version_before\":63,\"at_us\":5}"
+
+static void audit_is_read_with_its_plainest_fork(void **state)
+{
+    (void)state;
+    json_t *json = audit_json("[" ROW("a", "40", "39") "," ROW(
+        "b", "41", "40") "],"
+                         "[" ROW("c", "37", "36") "," ROW("d", "37", "35") "]");
+    struct audit_row row;
+    assert_int_equal(audit_row_parse(json, &row), 0);
+    json_decref(json);
+    assert_int_equal(row.current, 3);
+    assert_int_equal(row.broken, 2);
+    assert_true(row.has_fork);
+    assert_string_equal(row.fork[0].txn_id, "c");
+    assert_string_equal(row.fork[1].txn_id, "d");
+    assert_int_equal(row.fork[1].delta, -2);
+    assert_string_equal(row.fork[1].resource, "item:1");
+}
+
+static void audit_without_a_needed_field_is_refused(void **state)
+{
+    (void)state;
+    static const char *const needed[] = {"resource",     "initial",     "current",
+                                         "ledger_sum",   "sold",        "oversold",
+                                         "lost_updates", "lost_amount", "duplicates"};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        json_t *json = audit_json("");
+        struct audit_row row;
+        json_object_del(json, needed[i]);
+        assert_int_equal(audit_row_parse(json, &row), -1);
+        json_decref(json);
+    }
+    struct audit_row row;
+    json_t *half = audit_json("[" ROW("a", "40", "39") "]");
+    assert_int_equal(audit_row_parse(half, &row), -1);
+    json_decref(half);
+    assert_int_equal(audit_row_parse(NULL, &row), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exact_sale_is_safe),
+        cmocka_unit_test(sale_below_stock_is_safe_when_fewer_wanted),
+        cmocka_unit_test(unsold_pieces_are_undersold_when_buyers_were_turned_away),
+        cmocka_unit_test(oversale_is_named_first),
+        cmocka_unit_test(order_answered_but_not_stored_is_a_mismatch),
+        cmocka_unit_test(order_stored_but_refused_to_the_buyer_is_a_mismatch),
+        cmocka_unit_test(unknown_order_explains_one_piece_but_is_not_safe),
+        cmocka_unit_test(acknowledged_change_missing_in_the_ledger_is_a_mismatch),
+        cmocka_unit_test(every_defect_alone_is_broken),
+        cmocka_unit_test(unguarded_run_must_lose_to_be_as_claimed),
+        cmocka_unit_test(audit_is_read_with_its_plainest_fork),
+        cmocka_unit_test(audit_without_a_needed_field_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
