@@ -52,10 +52,8 @@ static inline int64_t hold_valid_until_us(const lk_hold *hold)
     return __atomic_load_n(&hold->private_.valid_until_us, __ATOMIC_ACQUIRE);
 }
 
-/* The lease counts from before the request was sent: the server started it later, never earlier. */
-static inline void hold_set_valid_from(lk_hold *hold, int64_t sent_us)
+static inline void hold_set_valid_until(lk_hold *hold, int64_t until_us)
 {
-    int64_t until_us = hold->lease_ms == 0 ? INT64_MAX : sent_us + hold->lease_ms * 1000;
     __atomic_store_n(&hold->private_.valid_until_us, until_us, __ATOMIC_RELEASE);
 }
 

@@ -37,6 +37,12 @@ static bool undo(lk_client *client, lk_hold *hold)
     return status == LK_OK || status == LK_LOST;
 }
 
+/* Counted from before the request was sent: the server's own count began later, never earlier. */
+static int64_t lease_end_us(const lk_hold *hold, int64_t sent_us)
+{
+    return hold->lease_ms == 0 ? INT64_MAX : sent_us + hold->lease_ms * 1000;
+}
+
 static lk_status try_once(struct pursuit *p)
 {
     lk_client *client = p->client;
@@ -48,7 +54,7 @@ static lk_status try_once(struct pursuit *p)
     int64_t sent_us = client_now_us(client);
     lk_status status = client->provider->try_acquire(client->self, &p->attempt);
     if (status == LK_OK) {
-        hold_set_valid_from(hold, sent_us);
+        hold_set_valid_until(hold, lease_end_us(hold, sent_us));
         hold->acquired_us = client_now_us(client);
         if (hold->acquired_us < hold_valid_until_us(hold))
             return LK_OK;
@@ -271,17 +277,23 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms)
         watchdog_remove(client, hold); /* one renewal at a time, and the length is now another */
     if (hold_state(hold) != HOLD_HELD)
         return LK_LOST;
-    int64_t sent_us = client_now_us(client);
+    int64_t sent_us = client_now_us(client), was_until_us = hold_valid_until_us(hold);
+    /* It may shorten the lease, and the answer may be lost: trust the shorter one from now on. */
+    if (sent_us + lease_ms * 1000 < was_until_us)
+        hold_set_valid_until(hold, sent_us + lease_ms * 1000);
     lk_status status = client->provider->renew(client->self, hold, lease_ms);
-    if (status == LK_OK) {
-        client_count(&client->stats.renewals);
-        hold->lease_ms = lease_ms;
-        hold_set_valid_from(hold, sent_us);
-    } else if (status == LK_LOST) {
+    if (status == LK_LOST) {
         client_count(&client->stats.lost);
         hold_set_state(hold, HOLD_GONE);
         client_point(client, LK_POINT_LOST, hold->key);
         return LK_LOST;
+    }
+    if (status == LK_OK) {
+        client_count(&client->stats.renewals);
+        hold->lease_ms = lease_ms;
+        hold_set_valid_until(hold, sent_us + lease_ms * 1000);
+    } else if (status == LK_UNAVAILABLE) {
+        hold_set_valid_until(hold, was_until_us);
     }
     if (hold->private_.watched)
         watchdog_add(client, hold);

@@ -71,6 +71,7 @@ void fake_init(struct fake *fake, uint64_t seed)
                           .now_us = 1000000,
                           .random_state = seed,
                           .timeout_us = 50000,
+                          .look_us = 100,
                           .lock = PTHREAD_MUTEX_INITIALIZER};
 }
 
@@ -252,7 +253,6 @@ static lk_status fake_release(void *self, lk_hold *hold)
 /* Subscribes and returns; then blocks until the key is free, or to until_us. */
 static lk_status fake_wait(void *self, lk_attempt *attempt, int64_t until_us)
 {
-    enum { LOOK_US = 100 };
     struct fake *fake = self;
     if (send_call(fake, FAKE_WAIT) != FAKE_NONE)
         return LK_UNAVAILABLE;
@@ -261,7 +261,7 @@ static lk_status fake_wait(void *self, lk_attempt *attempt, int64_t until_us)
         return LK_OK;
     }
     while (fake_now_us(fake) < until_us && fake_held(fake, attempt->hold->key, NULL))
-        fake_sleep_us(fake, LOOK_US);
+        fake_sleep_us(fake, fake->look_us);
     return LK_OK;
 }
 

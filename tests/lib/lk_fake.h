@@ -47,6 +47,7 @@ struct fake {
     int64_t latency_us; /* of a command: half before its effect, half after */
     int64_t timeout_us; /* what a lost command takes */
     int64_t late_us;
+    int64_t look_us; /* a blocked wait() looks this often */
     /* Decides over call n (counted over all kinds from 0); NULL: no faults. */
     enum fake_fault (*fault)(struct fake *fake, enum fake_call call, uint64_t n);
     void *test; /* the test's own */
