@@ -1,0 +1,277 @@
+/* Requests that two parsers could read differently are refused, over a raw socket, and the
+ * connection ends. */
+#include "../lib/http_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define GET  "GET /livez HTTP/1.1\r\n"
+#define HOST "Host: t\r\n"
+#define POST                                                                                       \
+    "POST /v1/items/1/orders HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"            \
+    "Idempotency-Key: k1\r\n"
+#define BODY "{\"user_id\":\"u1\"}" /* 16 bytes */
+
+static struct fixture fixture;
+
+static int start(void **state)
+{
+    (void)state;
+    fixture_defaults(&fixture);
+    fixture_start(&fixture);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fixture_stop(&fixture);
+    return 0;
+}
+
+/* Sent whole, and again byte by byte: the answer is 400, a problem, and the connection is closed;
+ * the service has seen nothing. */
+static void refused(const char *bytes, size_t n)
+{
+    const long before = stub_submitted(fixture.service);
+    for (int piecewise = 0; piecewise < 2; piecewise++) {
+        int fd = raw_connect(fixture.port);
+        assert_true(fd >= 0);
+        for (size_t i = 0; piecewise && i < n; i++)
+            if (raw_send(fd, bytes + i, 1) != 0)
+                break;
+        if (!piecewise)
+            raw_send(fd, bytes, n);
+        struct raw_reply reply;
+        char header[64];
+        assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 400);
+        assert_string_equal(raw_header(&reply, "Connection", header, sizeof(header)), "close");
+        assert_string_equal(raw_header(&reply, "Content-Type", header, sizeof(header)),
+                            "application/problem+json");
+        assert_true(raw_closed(fd, RAW_WAIT_MS));
+        raw_free(&reply);
+        close(fd);
+    }
+    assert_int_equal(stub_submitted(fixture.service), before);
+}
+
+#define REFUSED(bytes) refused((bytes), sizeof(bytes) - 1)
+
+static void length_beside_transfer_coding_is_refused(void **state)
+{
+    (void)state;
+    REFUSED(POST "Content-Length: 16\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+    REFUSED(POST "Transfer-Encoding: chunked\r\nContent-Length: 16\r\n\r\n" BODY);
+}
+
+static void two_lengths_are_refused(void **state)
+{
+    (void)state;
+    REFUSED(POST "Content-Length: 16\r\nContent-Length: 17\r\n\r\n" BODY);
+    REFUSED(POST "Content-Length: 16\r\nContent-Length: 16\r\n\r\n" BODY);
+    REFUSED(POST "Content-Length: 16\r\ncontent-length: 0\r\n\r\n" BODY);
+}
+
+static void transfer_coding_other_than_chunked_is_refused(void **state)
+{
+    (void)state;
+    REFUSED(POST "Transfer-Encoding: gzip\r\n\r\n");
+    REFUSED(POST "Transfer-Encoding: chunked, identity\r\n\r\n");
+    REFUSED(POST "Transfer-Encoding: chunked \r\n\r\n0\r\n\r\n");
+    REFUSED(POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+    REFUSED("POST /v1/transfers HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+}
+
+static void space_around_a_header_name_is_refused(void **state)
+{
+    (void)state;
+    REFUSED(POST "Content-Length : 16\r\n\r\n" BODY);
+    REFUSED(POST "Content-Length\t: 16\r\n\r\n" BODY);
+    REFUSED(GET HOST "A B: c\r\n\r\n");
+    REFUSED(GET " Host: t\r\n\r\n");
+    REFUSED(GET HOST ": c\r\n\r\n");
+    REFUSED(GET HOST "A(: c\r\n\r\n");
+}
+
+static void bare_line_feed_is_refused(void **state)
+{
+    (void)state;
+    REFUSED("GET /livez HTTP/1.1\nHost: t\r\n\r\n");
+    REFUSED("GET /livez HTTP/1.1\n\n");
+    REFUSED(GET "Host: t\n\r\n");
+    REFUSED(GET "Host: t\r\nA: b\nC: d\r\n\r\n");
+    REFUSED(GET "Host: t\r\nA:\nC: d\r\n\r\n");
+    REFUSED(GET "Host: t\r\nA: b\r\n\n");
+    REFUSED(GET "Host: t\n\n");
+    REFUSED(GET "Host: t\r\n\n");
+}
+
+static void folded_lines_are_refused(void **state)
+{
+    (void)state;
+    REFUSED(GET HOST "A: b\r\n c\r\n\r\n");
+    REFUSED(GET HOST "A: b\r\n\tc\r\n\r\n");
+    REFUSED(GET "Host: t\r\n u\r\n\r\n");
+    REFUSED(GET HOST "A: b\r\n c\r\n d\r\nE: f\r\n\r\n");
+    REFUSED(POST "Content-Length: 1\r\n 6\r\n\r\n" BODY);
+}
+
+static void nul_and_control_characters_are_refused(void **state)
+{
+    (void)state;
+    REFUSED(GET HOST "A: b\0c\r\n\r\n");
+    REFUSED(GET HOST "A: b\0\r\n\r\n");
+    REFUSED(GET HOST "A: \0\r\n\r\n");
+    REFUSED(GET HOST "\0A: b\r\n\r\n");
+    REFUSED(GET HOST "\0\r\n\r\n");
+    REFUSED(GET HOST "A: b\rc\r\n\r\n");
+    REFUSED(GET HOST "A: b\001\r\n\r\n");
+    REFUSED(GET HOST "A: b\177\r\n\r\n");
+    REFUSED("GET /livez\0 HTTP/1.1\r\nHost: t\r\n\r\n");
+    REFUSED("GET /livez\0/x?y HTTP/1.1\r\nHost: t\r\n\r\n");
+    REFUSED("GET /li\001vez HTTP/1.1\r\nHost: t\r\n\r\n");
+}
+
+static void malformed_request_lines_are_refused(void **state)
+{
+    (void)state;
+    REFUSED("GET  /livez HTTP/1.1\r\nHost: t\r\n\r\n");
+    REFUSED("GET /livez  HTTP/1.1\r\nHost: t\r\n\r\n");
+    REFUSED("GET /li vez HTTP/1.1\r\nHost: t\r\n\r\n");
+    REFUSED("GET\t/livez HTTP/1.1 HTTP/1.1\r\nHost: t\r\n\r\n");
+    REFUSED("G(T /livez HTTP/1.1\r\nHost: t\r\n\r\n");
+    REFUSED("GET /liv\xc3\xa9z HTTP/1.1\r\nHost: t\r\n\r\n");
+}
+
+static void exactly_one_host_is_needed(void **state)
+{
+    (void)state;
+    REFUSED(GET "\r\n");
+    REFUSED(GET "Host: a\r\nHost: b\r\n\r\n");
+    REFUSED(GET "Host: a\r\nhost: a\r\n\r\n");
+    struct raw_reply reply;
+    assert_int_equal(fixture_ask(&fixture, "GET /livez HTTP/1.0\r\n\r\n", &reply), 200);
+    raw_free(&reply);
+}
+
+static void too_many_header_lines_are_refused(void **state)
+{
+    (void)state;
+    char text[2048] = GET HOST;
+    for (int i = 0; i < 64; i++)
+        strcat(text, "A: b\r\n");
+    strcat(text, "\r\n");
+    refused(text, strlen(text));
+}
+
+/* The status alone: libmicrohttpd refuses these itself, with a page of its own. */
+static void what_is_not_http_is_refused_and_closed(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {POST "Content-Length: -1\r\n\r\n",
+                                           POST "Content-Length: +16\r\n\r\n" BODY,
+                                           POST "Content-Length: 0x10\r\n\r\n" BODY,
+                                           POST "Content-Length: 16, 16\r\n\r\n" BODY,
+                                           POST "Content-Length: 99999999999999999999999\r\n\r\n",
+                                           GET HOST "no colon\r\n\r\n",
+                                           "GET /livez HTTP/2.0\r\nHost: t\r\n\r\n",
+                                           "GET /livez\r\nHost: t\r\n\r\n",
+                                           POST "Transfer-Encoding: chunked\r\n\r\nxyz\r\n"};
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        int fd = raw_connect(fixture.port);
+        raw_send_text(fd, requests[i]);
+        struct raw_reply reply;
+        int status = raw_read(fd, 0, RAW_WAIT_MS, &reply);
+        assert_true(status >= 400 && status <= 505);
+        assert_true(raw_closed(fd, RAW_WAIT_MS));
+        raw_free(&reply);
+        close(fd);
+    }
+    assert_int_equal(stub_held(fixture.service), 0);
+}
+
+static void long_heads_are_431(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {8300, 12000};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        char *text = calloc(1, sizes[i] + 128);
+        size_t n = (size_t)sprintf(text, GET HOST "A: ");
+        memset(text + n, 'a', sizes[i]);
+        strcpy(text + n + sizes[i], "\r\n\r\n");
+        struct raw_reply reply;
+        assert_int_equal(fixture_ask(&fixture, text, &reply), 431);
+        assert_non_null(strstr(reply.body, "headers-too-large"));
+        raw_free(&reply);
+        free(text);
+    }
+    char target[1400];
+    int n = sprintf(target, "GET /");
+    memset(target + n, 'a', 1100);
+    strcpy(target + n + 1100, " HTTP/1.1\r\nHost: t\r\n\r\n");
+    struct raw_reply reply;
+    assert_int_equal(fixture_ask(&fixture, target, &reply), 431);
+    raw_free(&reply);
+}
+
+/* Beyond libmicrohttpd's buffer it answers by itself; what counts is that it ends. */
+static void endless_heads_are_cut_off(void **state)
+{
+    (void)state;
+    int fd = raw_connect(fixture.port);
+    raw_send_text(fd, GET HOST);
+    char line[1024];
+    memset(line, 'a', sizeof(line));
+    memcpy(line, "A: ", 3);
+    memcpy(line + sizeof(line) - 2, "\r\n", 2);
+    for (int i = 0; i < 200; i++)
+        if (raw_send(fd, line, sizeof(line)) != 0)
+            break;
+    assert_true(raw_closed(fd, RAW_WAIT_MS));
+    close(fd);
+}
+
+static void well_formed_requests_pass(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        GET HOST "\r\n",
+        GET "hOsT:\tt \r\nA:\r\nB: \t c d \xc3\xa9\t\r\n\r\n",
+        "\r\n" GET HOST "\r\n",
+        "GET http://t:80/livez?x=%20 HTTP/1.1\r\nHost: t\r\n\r\n",
+        "GET /livez?a=b&c=d?e HTTP/1.1\r\nHost: t\r\n\r\n",
+        "GET /livez HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\nabc",
+    };
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        struct raw_reply reply;
+        assert_int_equal(fixture_ask(&fixture, good[i], &reply), 200);
+        raw_free(&reply);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(length_beside_transfer_coding_is_refused),
+        cmocka_unit_test(two_lengths_are_refused),
+        cmocka_unit_test(transfer_coding_other_than_chunked_is_refused),
+        cmocka_unit_test(space_around_a_header_name_is_refused),
+        cmocka_unit_test(bare_line_feed_is_refused),
+        cmocka_unit_test(folded_lines_are_refused),
+        cmocka_unit_test(nul_and_control_characters_are_refused),
+        cmocka_unit_test(malformed_request_lines_are_refused),
+        cmocka_unit_test(exactly_one_host_is_needed),
+        cmocka_unit_test(too_many_header_lines_are_refused),
+        cmocka_unit_test(what_is_not_http_is_refused_and_closed),
+        cmocka_unit_test(long_heads_are_431),
+        cmocka_unit_test(endless_heads_are_cut_off),
+        cmocka_unit_test(well_formed_requests_pass),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

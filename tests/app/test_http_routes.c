@@ -1,0 +1,233 @@
+/* Paths, methods, ids, what reads answer, and who may, over the stub service. */
+#include "../lib/http_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct fixture fixture;
+
+static int start(void **state)
+{
+    (void)state;
+    fixture_defaults(&fixture);
+    fixture_start(&fixture);
+    return 0;
+}
+
+#define JSON "Content-Type: application/json\r\n"
+
+static int start_with_token(void **state)
+{
+    (void)state;
+    fixture_defaults(&fixture);
+    strcpy(fixture.config.admin_token, "s3cret-token");
+    fixture_start(&fixture);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fixture_stop(&fixture);
+    return 0;
+}
+
+static void unknown_paths_are_404(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"/nothing",      "/v1/items", "/v1/items/1/",
+                                        "/v1/items/1/2", "//livez",   "/v1/items//orders/1",
+                                        "/V1/guards",    "*"};
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        struct raw_reply reply;
+        assert_int_equal(fixture_call(&fixture, "GET", paths[i], "", "", &reply), 404);
+        raw_free(&reply);
+    }
+}
+
+static void bad_ids_are_400(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {
+        "/v1/items/a%20b",
+        "/v1/items/a.b",
+        "/v1/items/%",
+        "/v1/items/%2",
+        "/v1/items/%zz",
+        "/v1/items/%00",
+        "/v1/items/a%2Fb",
+        "/v1/items/",
+        "/v1/transactions/%0a",
+        "/v1/transactions/%C3%A9",
+        "/v1/items/0123456789012345678901234567890123456789012345678901234567890123x"};
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        struct raw_reply reply;
+        assert_int_equal(fixture_call(&fixture, "GET", paths[i], "", "", &reply), 400);
+        raw_free(&reply);
+    }
+}
+
+static void wrong_methods_are_405_with_allow(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *path, *allow;
+    } cases[] = {{"DELETE", "/v1/items/1", "PUT, GET, HEAD"},
+                 {"GET", "/v1/transfers", "POST"},
+                 {"POST", "/livez", "GET, HEAD"},
+                 {"OPTIONS", "/v1/items/1/orders", "POST"},
+                 {"get", "/livez", "GET, HEAD"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct raw_reply reply;
+        char header[64];
+        assert_int_equal(fixture_call(&fixture, cases[i].method, cases[i].path, "", "", &reply),
+                         405);
+        assert_string_equal(raw_header(&reply, "Allow", header, sizeof(header)), cases[i].allow);
+        raw_free(&reply);
+    }
+}
+
+static void head_answers_like_get_without_a_body(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"/livez", "/v1/items/1", "/metrics", "/openapi.json"};
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        char text[128], header[64];
+        int fd = raw_connect(fixture.port);
+        struct raw_reply reply;
+        snprintf(text, sizeof(text), "HEAD %s HTTP/1.1\r\nHost: t\r\n\r\n", paths[i]);
+        raw_send_text(fd, text);
+        assert_int_equal(raw_read(fd, 1, RAW_WAIT_MS, &reply), 200);
+        assert_true(atoi(raw_header(&reply, "Content-Length", header, sizeof(header))) > 0);
+        raw_free(&reply);
+        fixture_send(fd, "GET", "/livez", NULL); /* nothing but this answer follows */
+        assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 200);
+        assert_string_equal(reply.body, "{\"status\":\"ok\"}");
+        raw_free(&reply);
+        close(fd);
+    }
+}
+
+static void request_ids_are_echoed_or_made(void **state)
+{
+    (void)state;
+    struct raw_reply reply;
+    char first[128], second[128];
+    fixture_call(&fixture, "GET", "/nothing", "X-Request-Id: abc.D-1_2\r\n", "", &reply);
+    assert_string_equal(raw_header(&reply, "X-Request-Id", first, sizeof(first)), "abc.D-1_2");
+    assert_non_null(strstr(reply.body, "\"request_id\":\"abc.D-1_2\""));
+    raw_free(&reply);
+    fixture_call(&fixture, "GET", "/livez", "X-Request-Id: not valid\r\n", "", &reply);
+    raw_header(&reply, "X-Request-Id", first, sizeof(first));
+    raw_free(&reply);
+    fixture_call(&fixture, "GET", "/livez", "", "", &reply);
+    raw_header(&reply, "X-Request-Id", second, sizeof(second));
+    raw_free(&reply);
+    assert_int_equal(strlen(first), 16);
+    assert_int_equal(strlen(second), 16);
+    assert_string_not_equal(first, second);
+}
+
+static void audit_takes_a_resource(void **state)
+{
+    (void)state;
+    struct raw_reply reply;
+    struct op op;
+    assert_int_equal(
+        fixture_call(&fixture, "GET", "/v1/audit?resource=account%3Aa1", "", "", &reply), 200);
+    raw_free(&reply);
+    stub_last(fixture.service, &op);
+    assert_int_equal(op.kind, OP_AUDIT);
+    assert_string_equal(op.resource, "account:a1");
+    assert_int_equal(fixture_call(&fixture, "GET", "/v1/audit", "", "", &reply), 200);
+    raw_free(&reply);
+    stub_last(fixture.service, &op);
+    assert_string_equal(op.resource, "");
+    static const char *const bad[] = {"/v1/audit?resourse=item:1", "/v1/audit?resource=1",
+                                      "/v1/audit?resource=item:", "/v1/audit?resource=order:1"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(fixture_call(&fixture, "GET", bad[i], "", "", &reply), 400);
+        raw_free(&reply);
+    }
+}
+
+static void long_answers_arrive_whole(void **state)
+{
+    (void)state;
+    struct raw_reply reply;
+    assert_int_equal(fixture_call(&fixture, "GET", "/v1/guards", "", "", &reply), 200);
+    assert_int_equal(reply.body_bytes, STUB_LONG_BYTES);
+    assert_int_equal(reply.body[STUB_LONG_BYTES - 1], ']');
+    raw_free(&reply);
+}
+
+static void metrics_count_what_was_answered(void **state)
+{
+    (void)state;
+    static const char line[] =
+        "seckill_http_requests_total{method=\"GET\",route=\"/v1/orders/{id}\",status=\"200\"}";
+    const long before = fixture_metric(&fixture, line);
+    struct raw_reply reply;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(fixture_call(&fixture, "GET", "/v1/orders/1", "", "", &reply), 200);
+        raw_free(&reply);
+    }
+    assert_int_equal(fixture_metric(&fixture, line), (before < 0 ? 0 : before) + 3);
+    assert_int_equal(fixture_metric(&fixture,
+                                    "seckill_http_request_duration_seconds_bucket{method=\"GET\","
+                                    "route=\"/v1/orders/{id}\",le=\"+Inf\"}"),
+                     (before < 0 ? 0 : before) + 3);
+    assert_true(fixture_metric(&fixture, "stub_submitted_total") > 0);
+    assert_int_equal(fixture_metric(&fixture, "seckill_http_in_flight"), 0);
+}
+
+static void admin_routes_need_the_token(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",
+                                      "Authorization: Bearer s3cret-tokeN\r\n",
+                                      "Authorization: Bearer s3cret-token2\r\n",
+                                      "Authorization: Bearer s3cret\r\n",
+                                      "Authorization: Bearer \r\n",
+                                      "Authorization: Basic s3cret-token\r\n"};
+    static const char *const paths[] = {"/v1/items/1", "/v1/accounts/1"};
+    static const char *const bodies[] = {"{\"stock\":1}", "{\"balance\":1}"};
+    for (size_t p = 0; p < 2; p++) {
+        struct raw_reply reply;
+        char headers[256];
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+            snprintf(headers, sizeof(headers), JSON "%s", bad[i]);
+            assert_int_equal(fixture_call(&fixture, "PUT", paths[p], headers, bodies[p], &reply),
+                             403);
+            raw_free(&reply);
+        }
+        assert_int_equal(fixture_call(&fixture, "PUT", paths[p],
+                                      JSON "Authorization: bearer s3cret-token\r\n", bodies[p],
+                                      &reply),
+                         200);
+        raw_free(&reply);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unknown_paths_are_404),
+        cmocka_unit_test(bad_ids_are_400),
+        cmocka_unit_test(wrong_methods_are_405_with_allow),
+        cmocka_unit_test(head_answers_like_get_without_a_body),
+        cmocka_unit_test(request_ids_are_echoed_or_made),
+        cmocka_unit_test(audit_takes_a_resource),
+        cmocka_unit_test(long_answers_arrive_whole),
+        cmocka_unit_test(metrics_count_what_was_answered),
+    };
+    const struct CMUnitTest admin[] = {cmocka_unit_test(admin_routes_need_the_token)};
+    int failed = cmocka_run_group_tests_name("routes", tests, start, stop);
+    return failed + cmocka_run_group_tests_name("admin", admin, start_with_token, stop);
+}

@@ -1,0 +1,32 @@
+/* The HTTP side in this process, on a free loopback port, over the stub service. */
+#ifndef HTTP_FIXTURE_H
+#define HTTP_FIXTURE_H
+
+#include "../../app/http.h"
+#include "raw_http.h"
+#include "stub_service.h"
+
+struct fixture {
+    struct config config; /* fill what matters before fixture_start() */
+    struct http_limits limits;
+    struct service *service;
+    struct http *http;
+    int port;
+};
+
+void fixture_defaults(struct fixture *fixture);
+void fixture_start(struct fixture *fixture); /* asserts success */
+void fixture_stop(struct fixture *fixture);
+
+/* Connects, sends text, reads one answer, closes; the caller frees reply. Returns the status. */
+int fixture_ask(const struct fixture *fixture, const char *text, struct raw_reply *reply);
+/* The same from parts; each of headers ends in CR LF. */
+int fixture_call(const struct fixture *fixture, const char *method, const char *path,
+                 const char *headers, const char *body, struct raw_reply *reply);
+/* "METHOD path" with Host and, when body is not NULL, JSON type, length and key "k1" on a socket
+ * that stays open. */
+void fixture_send(int fd, const char *method, const char *path, const char *body);
+/* The number that /metrics has for a whole line's name ("seckill_http_in_flight"); -1 without. */
+long fixture_metric(const struct fixture *fixture, const char *name);
+
+#endif

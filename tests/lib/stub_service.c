@@ -1,0 +1,182 @@
+#include "stub_service.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct service {
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+    enum stub_mode mode;
+    struct op *queue, *held;
+    long submitted, n_held, running;
+    bool draining, stop;
+    struct op last;
+};
+
+static void long_answer(struct op *op)
+{
+    op->answer.long_body = malloc(STUB_LONG_BYTES + 1);
+    assert(op->answer.long_body != NULL);
+    memset(op->answer.long_body, ' ', STUB_LONG_BYTES);
+    op->answer.long_body[0] = '[';
+    op->answer.long_body[STUB_LONG_BYTES - 1] = ']';
+    op->answer.long_body[STUB_LONG_BYTES] = '\0';
+    op->answer.status = 200;
+}
+
+static void answer(struct op *op)
+{
+    if (op->kind == OP_GUARDS) {
+        long_answer(op);
+    } else if (strcmp(op->other, "sold-out") == 0) {
+        op_problem(op, PROBLEM_SOLD_OUT, "nothing left of item %s", op->id);
+    } else {
+        op->answer.status = op->kind <= OP_TRANSFER ? 201 : 200;
+        snprintf(op->answer.body, sizeof(op->answer.body),
+                 "{\"order_id\":\"o1\",\"id\":\"%s\",\"other\":\"%s\",\"amount\":%" PRId64
+                 ",\"request\":\"%s\"}",
+                 op->id, op->other, op->amount, op->request);
+    }
+    op->answer.replayed = strncmp(op->key, "replay", 6) == 0;
+    op->done(op);
+}
+
+static void *run(void *context)
+{
+    struct service *s = context;
+    pthread_mutex_lock(&s->mutex);
+    while (!s->stop || s->queue != NULL) {
+        struct op *list = s->queue;
+        s->queue = NULL;
+        if (list == NULL) {
+            pthread_cond_wait(&s->cond, &s->mutex);
+            continue;
+        }
+        pthread_mutex_unlock(&s->mutex);
+        long n = 0;
+        for (struct op *next; list != NULL; list = next, n++) {
+            next = list->next;
+            answer(list);
+        }
+        pthread_mutex_lock(&s->mutex);
+        s->running -= n;
+        pthread_cond_broadcast(&s->cond);
+    }
+    pthread_mutex_unlock(&s->mutex);
+    return NULL;
+}
+
+int service_open(const struct config *config, struct service **ret)
+{
+    (void)config;
+    struct service *s = calloc(1, sizeof(*s));
+    assert(s != NULL);
+    pthread_mutex_init(&s->mutex, NULL);
+    pthread_cond_init(&s->cond, NULL);
+    int code = pthread_create(&s->thread, NULL, run, s);
+    assert(code == 0);
+    *ret = s;
+    return 0;
+}
+
+bool service_submit(struct service *s, struct op *op)
+{
+    pthread_mutex_lock(&s->mutex);
+    const bool refused = s->draining || s->mode == STUB_REFUSE;
+    if (s->draining) {
+        op_problem(op, PROBLEM_DRAINING, "the stub drains");
+    } else if (refused) {
+        op_problem(op, PROBLEM_OVERLOADED, "the stub refuses");
+    } else {
+        struct op **list = s->mode == STUB_HOLD ? &s->held : &s->queue;
+        s->submitted++;
+        s->n_held += s->mode == STUB_HOLD;
+        s->running++;
+        s->last = *op;
+        op->next = *list;
+        *list = op;
+        if (op->next == NULL && s->mode == STUB_ANSWER)
+            pthread_cond_broadcast(&s->cond);
+    }
+    pthread_mutex_unlock(&s->mutex);
+    return !refused;
+}
+
+bool service_drain(struct service *s, int64_t timeout_ms)
+{
+    (void)timeout_ms; /* what is held must be released by the test */
+    pthread_mutex_lock(&s->mutex);
+    s->draining = true;
+    while (s->running > 0)
+        pthread_cond_wait(&s->cond, &s->mutex);
+    pthread_mutex_unlock(&s->mutex);
+    return true;
+}
+
+void service_close(struct service *s)
+{
+    stub_release(s);
+    pthread_mutex_lock(&s->mutex);
+    s->stop = true;
+    pthread_cond_broadcast(&s->cond);
+    pthread_mutex_unlock(&s->mutex);
+    pthread_join(s->thread, NULL);
+    pthread_cond_destroy(&s->cond);
+    pthread_mutex_destroy(&s->mutex);
+    free(s);
+}
+
+void service_metrics(struct service *s, FILE *out)
+{
+    fprintf(out, "stub_submitted_total %ld\n", stub_submitted(s));
+}
+
+void stub_mode(struct service *s, enum stub_mode mode)
+{
+    pthread_mutex_lock(&s->mutex);
+    s->mode = mode;
+    pthread_mutex_unlock(&s->mutex);
+}
+
+void stub_release(struct service *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    while (s->held != NULL) {
+        struct op *op = s->held;
+        s->held = op->next;
+        op->next = s->queue;
+        s->queue = op;
+    }
+    s->n_held = 0;
+    pthread_cond_broadcast(&s->cond);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+static long read_count(struct service *s, const long *count)
+{
+    pthread_mutex_lock(&s->mutex);
+    long n = *count;
+    pthread_mutex_unlock(&s->mutex);
+    return n;
+}
+
+long stub_submitted(struct service *s)
+{
+    return read_count(s, &s->submitted);
+}
+
+long stub_held(struct service *s)
+{
+    return read_count(s, &s->n_held);
+}
+
+void stub_last(struct service *s, struct op *ret)
+{
+    pthread_mutex_lock(&s->mutex);
+    *ret = s->last;
+    pthread_mutex_unlock(&s->mutex);
+}
