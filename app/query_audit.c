@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 struct audit {
+    const char *default_guard;
     json_t *resources;
     bool ok;
 };
@@ -27,17 +28,20 @@ static int add_resource(void *arg, const db_audit_row *row)
                                                ledger_json(&row->forks[i][1])));
     json_t *resource = json_pack(
         "{s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "resource",
-        row->resource, "ok", row->ok, "guard", row->guard, "initial", row->initial, "current",
-        row->current, "ledger_sum", row->ledger_sum, "sold", row->sold, "oversold", row->oversold,
-        "negative", row->negative, "lost_updates", row->lost_updates, "lost_amount",
-        row->lost_amount, "duplicates", row->duplicates, "broken", row->broken, "forks", forks);
+        row->resource, "ok", row->ok, "guard", row->guard[0] ? row->guard : audit->default_guard,
+        "initial", row->initial, "current", row->current, "ledger_sum", row->ledger_sum, "sold",
+        row->sold, "oversold", row->oversold, "negative", row->negative, "lost_updates",
+        row->lost_updates, "lost_amount", row->lost_amount, "duplicates", row->duplicates, "broken",
+        row->broken, "forks", forks);
     audit->ok &= row->ok;
     return json_array_append_new(audit->resources, resource); /* -1 without memory: stops */
 }
 
 void query_audit(const struct queries *queries, struct op *op)
 {
-    struct audit audit = {.resources = json_array(), .ok = true};
+    struct audit audit = {.default_guard = guard_default(queries->guards)->info->name,
+                          .resources = json_array(),
+                          .ok = true};
     const char *resource = op->id[0] ? op->id : NULL;
     db_status status = db_audit(queries->reader, resource, add_resource, &audit);
     if (status != DB_OK) {

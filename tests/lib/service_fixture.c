@@ -1,0 +1,294 @@
+#include "service_fixture.h"
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- servers ---------------------------------------------------------------------------------- */
+
+int fixture_open(struct service_fixture *fixture)
+{
+    *fixture = (struct service_fixture){.sandbox = NULL};
+    if (sandbox_open(&fixture->sandbox) != 0)
+        return -1;
+    fixture->redis = sandbox_redis(fixture->sandbox, NULL);
+    return fixture->redis ? 0 : -1;
+}
+
+void fixture_close(struct service_fixture *fixture)
+{
+    sandbox_close(fixture->sandbox);
+}
+
+void fixture_reset(struct service_fixture *fixture, const char *guard)
+{
+    struct config *config = &fixture->config;
+    *config = (struct config){
+        .lease_ms = 30000,
+        .wait_ms = 60000, /* a test that waits so long has failed already */
+        .watchdog = true,
+        .fence = true,
+        .lanes = true,
+        .batch = 64,
+        .workers = 16,
+        .queue_max = 20000,
+        .connections = 1000,
+        .close_orders_ms = 3600000,
+    };
+    snprintf(config->db, sizeof config->db, "sqlite:%.400s/%d.db", sandbox_dir(fixture->sandbox),
+             ++fixture->databases);
+    snprintf(config->guard, sizeof config->guard, "%s", guard);
+    snprintf(config->redis, sizeof config->redis, "%s", fixture->redis->url);
+    snprintf(config->instance, sizeof config->instance, "test");
+}
+
+int fixture_start(struct service_fixture *fixture)
+{
+    return service_open(&fixture->config, &fixture->service);
+}
+
+void fixture_stop(struct service_fixture *fixture)
+{
+    if (fixture->service)
+        service_drain(fixture->service, 60000);
+    service_close(fixture->service);
+    fixture->service = NULL;
+}
+
+/* -- operations ------------------------------------------------------------------------------- */
+
+enum { WAIT_MS = 60000 };
+
+static pthread_mutex_t done_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t done_any = PTHREAD_COND_INITIALIZER;
+
+/* op->http is the test's: it says whether the answer is there. */
+static char is_done;
+
+static void take_answer(struct op *op)
+{
+    pthread_mutex_lock(&done_mutex);
+    op->http = &is_done;
+    pthread_cond_broadcast(&done_any);
+    pthread_mutex_unlock(&done_mutex);
+}
+
+struct op *op_make(struct op *op, enum op_kind kind, const char *id, const char *other,
+                   int64_t amount, int number)
+{
+    *op = (struct op){.kind = kind, .amount = amount, .fence = -1, .done = take_answer};
+    snprintf(op->id, sizeof op->id, "%s", id);
+    snprintf(op->other, sizeof op->other, "%s", other);
+    if (kind < OP_PUT_ITEM) {
+        snprintf(op->key, sizeof op->key, "key-%d-%s-%d", (int)kind, op->id, number);
+        snprintf(op->request, sizeof op->request, "%d %s %s %lld", (int)kind, op->id, op->other,
+                 (long long)amount);
+    }
+    snprintf(op->request_id, sizeof op->request_id, "request-%d", number);
+    op->deadline_us = now_us() + WAIT_MS * INT64_C(1000);
+    return op;
+}
+
+struct op *op_put_item(struct op *op, const char *id, int64_t stock, const char *guard)
+{
+    op_make(op, OP_PUT_ITEM, id, "", stock, 0);
+    op->price = 100;
+    op->reserve_s = 900;
+    snprintf(op->guard, sizeof op->guard, "%s", guard);
+    return op;
+}
+
+struct op *op_put_account(struct op *op, const char *id, int64_t balance, const char *guard)
+{
+    op_make(op, OP_PUT_ACCOUNT, id, "", balance, 0);
+    snprintf(op->guard, sizeof op->guard, "%s", guard);
+    return op;
+}
+
+void ops_submit(struct service *service, struct op *ops, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        ops[i].http = NULL;
+        if (!service_submit(service, &ops[i]))
+            take_answer(&ops[i]);
+    }
+}
+
+void ops_wait(struct op *ops, size_t n)
+{
+    pthread_mutex_lock(&done_mutex);
+    for (size_t i = 0; i < n; i++) {
+        while (ops[i].http != &is_done)
+            pthread_cond_wait(&done_any, &done_mutex);
+    }
+    pthread_mutex_unlock(&done_mutex);
+}
+
+void ops_run(struct service *service, struct op *ops, size_t n)
+{
+    ops_submit(service, ops, n);
+    ops_wait(ops, n);
+}
+
+int op_run(struct service *service, struct op *op)
+{
+    ops_run(service, op, 1);
+    return op->answer.status;
+}
+
+size_t ops_count(const struct op *ops, size_t n, int status)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += ops[i].answer.status == status;
+    return count;
+}
+
+size_t ops_count_problem(const struct op *ops, size_t n, enum problem problem)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += ops[i].answer.problem == problem;
+    return count;
+}
+
+/* -- what became of it ------------------------------------------------------------------------ */
+
+static json_t *parse(const struct op *op)
+{
+    const char *body = op->answer.long_body ? op->answer.long_body : op->answer.body;
+    json_error_t error;
+    json_t *document = json_loads(body, JSON_REJECT_DUPLICATES, &error);
+    if (!document)
+        fprintf(stderr, "not JSON: %s: %s\n", error.text, body);
+    return document;
+}
+
+int64_t answer_number(const struct op *op, const char *name)
+{
+    json_t *document = parse(op), *value = json_object_get(document, name);
+    int64_t number = json_is_integer(value) ? json_integer_value(value) : INT64_MIN;
+    json_decref(document);
+    return number;
+}
+
+bool answer_text(const struct op *op, const char *name, char *ret, size_t size)
+{
+    json_t *document = parse(op), *value = json_object_get(document, name);
+    bool found = json_is_string(value);
+    if (found)
+        snprintf(ret, size, "%s", json_string_value(value));
+    json_decref(document);
+    return found;
+}
+
+int64_t audit_number(struct service *service, const char *resource, const char *name)
+{
+    struct op op;
+    int64_t number = INT64_MIN;
+    if (op_run(service, op_make(&op, OP_AUDIT, resource, "", 0, 0)) != 200)
+        return number;
+    json_t *document = parse(&op);
+    json_t *row = json_array_get(json_object_get(document, "resources"), 0);
+    json_t *value = json_object_get(row, name);
+    if (strcmp(name, "n_forks") == 0)
+        number = (int64_t)json_array_size(json_object_get(row, "forks"));
+    else if (json_is_integer(value))
+        number = json_integer_value(value);
+    json_decref(document);
+    free(op.answer.long_body);
+    return number;
+}
+
+bool audit_is_clean(struct service *service)
+{
+    struct op op;
+    if (op_run(service, op_make(&op, OP_AUDIT, "", "", 0, 0)) != 200) {
+        fprintf(stderr, "audit: %s\n", op.answer.body);
+        return false;
+    }
+    json_t *document = parse(&op);
+    bool clean = json_is_true(json_object_get(document, "ok"));
+    if (!clean)
+        fprintf(stderr, "audit: %s\n", op.answer.long_body);
+    json_decref(document);
+    free(op.answer.long_body);
+    return clean;
+}
+
+/* -- points ------------------------------------------------------------------------------------ */
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    enum op_point point;
+    char key[DB_KEY_MAX + 1];
+    bool reached, open;
+    int meeting, present;
+} points = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void stand_at_gate(void *arg, struct op *op, enum op_point point)
+{
+    (void)arg;
+    if (point != points.point || strcmp(op->key, points.key) != 0)
+        return;
+    pthread_mutex_lock(&points.mutex);
+    points.reached = true;
+    pthread_cond_broadcast(&points.changed);
+    while (!points.open)
+        pthread_cond_wait(&points.changed, &points.mutex);
+    pthread_mutex_unlock(&points.mutex);
+}
+
+void gate_set(enum op_point point, const char *key)
+{
+    points.point = point;
+    points.reached = points.open = false;
+    snprintf(points.key, sizeof points.key, "%s", key);
+    point_set_hook(stand_at_gate, NULL);
+}
+
+void gate_wait(void)
+{
+    pthread_mutex_lock(&points.mutex);
+    while (!points.reached)
+        pthread_cond_wait(&points.changed, &points.mutex);
+    pthread_mutex_unlock(&points.mutex);
+}
+
+void gate_open(void)
+{
+    pthread_mutex_lock(&points.mutex);
+    points.open = true;
+    pthread_cond_broadcast(&points.changed);
+    pthread_mutex_unlock(&points.mutex);
+}
+
+static void meet(void *arg, struct op *op, enum op_point point)
+{
+    (void)arg;
+    if (point != points.point || op->key[0] == '\0')
+        return;
+    pthread_mutex_lock(&points.mutex);
+    points.present++;
+    pthread_cond_broadcast(&points.changed);
+    while (points.present < points.meeting)
+        pthread_cond_wait(&points.changed, &points.mutex);
+    pthread_mutex_unlock(&points.mutex);
+}
+
+void meeting_set(enum op_point point, int n)
+{
+    points.point = point;
+    points.present = 0;
+    points.meeting = n;
+    point_set_hook(meet, NULL);
+}
+
+void points_clear(void)
+{
+    point_set_hook(NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* The service in the test's own process, on a real store and a private Redis: operations are
+ * submitted as the HTTP side does. */
+#ifndef SERVICE_FIXTURE_H
+#define SERVICE_FIXTURE_H
+
+#include "../../app/point.h"
+#include "../../app/service.h"
+#include "../../loadgen/sandbox.h"
+
+#include <stddef.h>
+
+struct service_fixture {
+    struct sandbox *sandbox;
+    struct sandbox_server *redis;
+    struct config config; /* to be changed before service_start() */
+    struct service *service;
+    int databases; /* made so far */
+};
+
+/* Sandbox and Redis. 0 or -1. */
+int fixture_open(struct service_fixture *fixture);
+void fixture_close(struct service_fixture *fixture);
+
+/* Defaults for config, with a database of its own and this default guard. */
+void fixture_reset(struct service_fixture *fixture, const char *guard);
+int fixture_start(struct service_fixture *fixture); /* 0 or -1 */
+void fixture_stop(struct service_fixture *fixture); /* waits for what was accepted */
+
+/* -- operations ------------------------------------------------------------------------------- */
+
+/* Fills op with a question; keys and request texts are made from it. number tells operations of one
+ * test apart: it makes the key. */
+struct op *op_make(struct op *op, enum op_kind kind, const char *id, const char *other,
+                   int64_t amount, int number);
+struct op *op_put_item(struct op *op, const char *id, int64_t stock, const char *guard);
+struct op *op_put_account(struct op *op, const char *id, int64_t balance, const char *guard);
+
+/* Submits all and waits until each is answered. Answers of submit itself count as answers. */
+void ops_run(struct service *service, struct op *ops, size_t n);
+/* The same in two steps. */
+void ops_submit(struct service *service, struct op *ops, size_t n);
+void ops_wait(struct op *ops, size_t n);
+int op_run(struct service *service, struct op *op); /* one; returns its HTTP status */
+
+size_t ops_count(const struct op *ops, size_t n, int status);
+size_t ops_count_problem(const struct op *ops, size_t n, enum problem problem);
+
+/* -- what became of it ------------------------------------------------------------------------ */
+
+/* A whole number of the JSON body at this name; INT64_MIN when there is none. */
+int64_t answer_number(const struct op *op, const char *name);
+/* The text at this name, to ret. */
+bool answer_text(const struct op *op, const char *name, char *ret, size_t size);
+
+/* A number of the audit's row about resource ("lost_updates"), n_forks for the forks shown. */
+int64_t audit_number(struct service *service, const char *resource, const char *name);
+bool audit_is_clean(struct service *service); /* of all resources; prints it otherwise */
+
+/* -- points ------------------------------------------------------------------------------------ */
+
+/* Holds the operation with this key at a point until gate_open(); one gate at a time. */
+void gate_set(enum op_point point, const char *key);
+void gate_wait(void); /* until the operation stands there */
+void gate_open(void);
+
+/* Makes n operations wait for each other at a point, so that all have read before any writes. Only
+ * for guards under which all of them can be there at once. */
+void meeting_set(enum op_point point, int n);
+void points_clear(void);
+
+#endif
