@@ -1,0 +1,224 @@
+/* Answers of Redis and what they mean; logging in; scripts by their hash. */
+#include "../../lockkit/redis_script.h"
+#include "../../loadgen/sandbox.h"
+#include "../lib/proxy.h"
+#include "../lib/redis.h"
+#include "../lib/redis_link.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct sandbox *sandbox;
+static struct sandbox_server *server;
+
+static int open_server(void **state)
+{
+    (void)state;
+    if (sandbox_open(&sandbox) != 0)
+        return -1;
+    server = sandbox_redis(sandbox, NULL);
+    return server != NULL ? 0 : -1;
+}
+
+static int close_server(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+/* -- answers ------------------------------------------------------------------------------------
+ */
+
+static void answer_that_does_not_fit_is_refused_not_cut(void **state)
+{
+    (void)state;
+    struct link link;
+    char text[2 * LK_REDIS_TEXT_MAX];
+    lk_redis_reply reply;
+    lk_status status;
+    assert_true(link_open(&link, server->url));
+    memset(text, 'x', sizeof text);
+    text[LK_REDIS_TEXT_MAX - 1] = '\0';
+    assert_true(link_echoes(&link, text, &status));
+    assert_int_equal(status, LK_OK);
+    text[LK_REDIS_TEXT_MAX - 1] = 'x';
+    text[LK_REDIS_TEXT_MAX] = '\0';
+    assert_true(link_echoes(&link, text, &status));
+    assert_int_equal(status, LK_PROTOCOL);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "COMMAND", NULL), LK_PROTOCOL);
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    link_close(&link);
+}
+
+static void errors_that_say_not_now_are_told_from_nonsense(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *error;
+        lk_status status;
+    } rows[] = {
+        {"LOADING Redis is loading the dataset in memory", LK_UNAVAILABLE},
+        {"READONLY You can't write against a read only replica.", LK_UNAVAILABLE},
+        {"NOREPLICAS Not enough good replicas to write.", LK_UNAVAILABLE},
+        {"OOM command not allowed when used memory > 'maxmemory'.", LK_UNAVAILABLE},
+        {"MISCONF Redis is configured to save RDB snapshots", LK_UNAVAILABLE},
+        {"BUSY Redis is busy running a script.", LK_UNAVAILABLE},
+        {"NOAUTH Authentication required.", LK_UNAVAILABLE},
+        {"CLUSTERDOWN Hash slot not served", LK_UNAVAILABLE},
+        {"MOVED 3999 127.0.0.1:6381", LK_UNAVAILABLE},
+        {"WRONGTYPE Operation against a key", LK_BUSY},
+        {"ERR Error running script: @user_script:1: WRONGTYPE Operation", LK_BUSY},
+        {"BUSYGROUP Consumer Group name already exists", LK_PROTOCOL},
+        {"ERR unknown command", LK_PROTOCOL},
+    };
+    struct link link;
+    assert_true(link_open(&link, server->url));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        lk_redis_reply reply;
+        lk_status status =
+            lk_redis_command(link.redis, &reply, "EVAL", "return redis.error_reply(ARGV[1])", "0",
+                             rows[i].error, NULL);
+        assert_int_equal(status, LK_OK);
+        assert_int_equal(lk_redis_expect(link.redis, &reply, 0, status), rows[i].status);
+        char message[LK_MESSAGE_MAX];
+        lk_redis_last_error(link.redis, message, sizeof message);
+        assert_non_null(strstr(message, rows[i].error));
+    }
+    link_close(&link);
+}
+
+static void full_server_and_replica_are_unavailable(void **state)
+{
+    (void)state;
+    struct link link;
+    lk_redis_reply reply;
+    assert_true(link_open(&link, server->url));
+    redis_do(server, "CONFIG SET maxmemory 1");
+    lk_status status = lk_redis_command(link.redis, &reply, "SET", "k", "v", NULL);
+    assert_int_equal(lk_redis_expect(link.redis, &reply, 0, status), LK_UNAVAILABLE);
+    redis_do(server, "CONFIG SET maxmemory 0");
+    redis_do(server, "REPLICAOF 127.0.0.1 1");
+    status = lk_redis_command(link.redis, &reply, "SET", "k", "v", NULL);
+    assert_int_equal(lk_redis_expect(link.redis, &reply, 0, status), LK_UNAVAILABLE);
+    redis_do(server, "REPLICAOF NO ONE");
+    status = lk_redis_command(link.redis, &reply, "SET", "k", "v", NULL);
+    assert_int_equal(lk_redis_expect(link.redis, &reply, REDIS_REPLY_STATUS, status), LK_OK);
+    link_close(&link);
+}
+
+static void lost_answer_is_unknown_and_done(void **state)
+{
+    (void)state;
+    struct link link;
+    lk_redis_reply reply;
+    struct proxy *proxy = proxy_open(server->port);
+    assert_non_null(proxy);
+    assert_true(link_open_port(&link, proxy_port(proxy)));
+    redis_do(server, "DEL lost");
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    proxy_lose_answer(proxy, "INCR", 1);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "lost", NULL), LK_UNKNOWN);
+    assert_int_equal(proxy_lost(proxy), 1);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "lost", NULL), LK_OK);
+    assert_int_equal(reply.root.integer, 2);
+    link_close(&link);
+    proxy_close(proxy);
+}
+
+/* -- logging in, scripts -------------------------------------------------------------------------
+ */
+
+static void password_and_database_are_used_on_connect(void **state)
+{
+    (void)state;
+    struct link link;
+    char url[128];
+    lk_redis_reply reply;
+    struct sandbox_server *closed = sandbox_redis(sandbox, NULL);
+    assert_non_null(closed);
+    redis_do(closed, "ACL SETUSER u on >p@ss ~* &* +@all");
+    redis_do(closed, "CONFIG SET requirepass secret");
+    snprintf(url, sizeof url, "redis://:secret@127.0.0.1:%d/3", closed->port);
+    assert_true(link_open(&link, url));
+    assert_int_equal(lk_redis_command(link.redis, &reply, "SET", "k", "in 3", NULL), LK_OK);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "SELECT", "0", NULL), LK_OK);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "GET", "k", NULL), LK_OK);
+    assert_int_equal(reply.root.type, REDIS_REPLY_NIL);
+    link_close(&link);
+
+    snprintf(url, sizeof url, "redis://u:p%%40ss@127.0.0.1:%d", closed->port);
+    assert_true(link_open(&link, url));
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    link_close(&link);
+
+    snprintf(url, sizeof url, "redis://:wrong@127.0.0.1:%d", closed->port);
+    assert_true(link_open(&link, url));
+    assert_int_equal(lk_redis_ping(link.redis), LK_UNAVAILABLE);
+    char message[LK_MESSAGE_MAX];
+    lk_redis_last_error(link.redis, message, sizeof message);
+    assert_non_null(strstr(message, "WRONGPASS"));
+    assert_null(strstr(message, "wrong"));
+    link_close(&link);
+    sandbox_signal(closed, SIGTERM);
+}
+
+static void unix_socket_works_as_tcp_does(void **state)
+{
+    (void)state;
+    struct link link;
+    char url[SANDBOX_TEXT_MAX + 8];
+    lk_status status;
+    snprintf(url, sizeof url, "unix://%s", server->socket);
+    assert_true(link_open(&link, url));
+    assert_true(link_echoes(&link, "over there", &status));
+    assert_int_equal(status, LK_OK);
+    link_close(&link);
+    assert_true(link_open(&link, "unix:///nowhere/to/be/found"));
+    assert_int_equal(lk_redis_ping(link.redis), LK_UNAVAILABLE);
+    link_close(&link);
+}
+
+static void script_is_sent_by_hash_and_in_full_when_forgotten(void **state)
+{
+    (void)state;
+    struct link link;
+    lk_redis_script script;
+    lk_redis_reply reply;
+    assert_true(link_open(&link, server->url));
+    lk_redis_script_init(&script, "return tonumber(ARGV[1]) + #KEYS[1]");
+    for (int i = 0; i < 6; i++) {
+        if (i == 3)
+            redis_do(server, "SCRIPT FLUSH");
+        uint64_t before = link.commands;
+        assert_int_equal(lk_redis_script_run(link.redis, &script, &reply, REDIS_REPLY_INTEGER, 1,
+                                             "four", "38", NULL),
+                         LK_OK);
+        assert_int_equal(reply.root.integer, 42);
+        /* the first asks for the hash, the one after the flush says it twice */
+        assert_int_equal(link.commands - before, i == 0 || i == 3 ? 2 : 1);
+    }
+    assert_int_equal(
+        lk_redis_script_run(link.redis, &script, &reply, REDIS_REPLY_STRING, 1, "k", "1", NULL),
+        LK_PROTOCOL);
+    link_close(&link);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answer_that_does_not_fit_is_refused_not_cut),
+        cmocka_unit_test(errors_that_say_not_now_are_told_from_nonsense),
+        cmocka_unit_test(full_server_and_replica_are_unavailable),
+        cmocka_unit_test(lost_answer_is_unknown_and_done),
+        cmocka_unit_test(password_and_database_are_used_on_connect),
+        cmocka_unit_test(unix_socket_works_as_tcp_does),
+        cmocka_unit_test(script_is_sent_by_hash_and_in_full_when_forgotten),
+    };
+    return cmocka_run_group_tests(tests, open_server, close_server);
+}

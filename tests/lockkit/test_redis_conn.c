@@ -1,0 +1,250 @@
+/* The shared connection, against a real Redis and against servers that are none. */
+#include "../../loadgen/sandbox.h"
+#include "../lib/impostor.h"
+#include "../lib/process.h"
+#include "../lib/redis_link.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 64, SLACK_MS = 700 };
+
+static struct sandbox *sandbox;
+static struct sandbox_server *server;
+
+static int open_server(void **state)
+{
+    (void)state;
+    if (sandbox_open(&sandbox) != 0)
+        return -1;
+    server = sandbox_redis(sandbox, NULL);
+    return server != NULL ? 0 : -1;
+}
+
+static int close_server(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+/* -- many callers -------------------------------------------------------------------------------
+ */
+
+struct caller {
+    pthread_t thread;
+    struct link *link;
+    int number;
+    int64_t times;
+    int64_t crossed, failed; /* answers of others, statuses other than OK */
+    lk_status last;
+    int64_t took_ms;
+};
+
+static void *call_often(void *arg)
+{
+    struct caller *caller = arg;
+    int64_t start_ms = test_now_ms();
+    for (int64_t i = 0; i < caller->times; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "caller %d call %d", caller->number, (int)i);
+        caller->crossed += !link_echoes(caller->link, text, &caller->last);
+        caller->failed += caller->last != LK_OK;
+    }
+    caller->took_ms = test_now_ms() - start_ms;
+    return NULL;
+}
+
+static void call_together(struct caller *callers, struct link *link, int64_t times)
+{
+    for (int i = 0; i < THREADS; i++) {
+        callers[i] = (struct caller){.link = link, .number = i, .times = times};
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, call_often, &callers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(callers[i].thread, NULL);
+}
+
+/* A counter of INFO stats; the question comes on a connection of its own, in one read. */
+static int64_t server_counts(const char *name)
+{
+    redisContext *context = redisConnect("127.0.0.1", server->port);
+    redisReply *reply = redisCommand(context, "INFO stats");
+    const char *at = strstr(reply->str, name);
+    assert_non_null(at);
+    int64_t count = atoll(at + strlen(name));
+    freeReplyObject(reply);
+    redisFree(context);
+    return count;
+}
+
+static void callers_share_a_connection_and_writes_and_get_their_own_answers(void **state)
+{
+    (void)state;
+    struct link link;
+    struct caller callers[THREADS];
+    int64_t times = test_size(200, 20000);
+    assert_true(link_open(&link, server->url));
+    int64_t connections = server_counts("total_connections_received:");
+    int64_t reads = server_counts("total_reads_processed:");
+    call_together(callers, &link, times);
+    assert_int_equal(server_counts("total_connections_received:") - connections, 3);
+    assert_true(server_counts("total_reads_processed:") - reads < THREADS * times / 2);
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(callers[i].crossed, 0);
+        assert_int_equal(callers[i].failed, 0);
+    }
+    assert_int_equal(link.commands, THREADS * times);
+    link_close(&link);
+}
+
+/* -- a server that is away, or not itself --------------------------------------------------------
+ */
+
+static void stopped_server_leaves_what_was_sent_unknown_and_the_rest_undone(void **state)
+{
+    (void)state;
+    struct link link;
+    struct caller callers[THREADS];
+    assert_true(link_open(&link, server->url));
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    uint64_t sent = link.commands;
+    assert_int_equal(sandbox_signal(server, SIGSTOP), 0);
+    call_together(callers, &link, 1);
+    sent = link.commands - sent;
+    assert_int_equal(sandbox_signal(server, SIGCONT), 0);
+    uint64_t unknown = 0, unavailable = 0;
+    for (int i = 0; i < THREADS; i++) {
+        unknown += callers[i].last == LK_UNKNOWN;
+        unavailable += callers[i].last == LK_UNAVAILABLE;
+        assert_true(callers[i].took_ms <= 2 * LINK_TIMEOUT_MS + SLACK_MS);
+    }
+    assert_int_equal(unknown + unavailable, THREADS);
+    assert_int_equal(unknown, sent);
+    assert_true(unavailable > 0);
+    link_close(&link);
+}
+
+static void late_answer_never_answers_another_command(void **state)
+{
+    (void)state;
+    struct link link;
+    lk_status status;
+    assert_true(link_open(&link, server->url));
+    for (int i = 0; i < 5; i++) {
+        assert_true(link_echoes(&link, "early", &status));
+        assert_int_equal(status, LK_OK);
+        assert_int_equal(sandbox_signal(server, SIGSTOP), 0);
+        assert_true(link_echoes(&link, "late", &status));
+        assert_int_equal(status, LK_UNKNOWN);
+        assert_int_equal(sandbox_signal(server, SIGCONT), 0);
+        assert_true(link_echoes(&link, "next", &status));
+        assert_int_equal(status, LK_OK);
+    }
+    link_close(&link);
+}
+
+static void dead_server_is_told_at_once_and_found_again_when_it_is_back(void **state)
+{
+    (void)state;
+    struct link link;
+    struct caller callers[THREADS];
+    assert_true(link_open(&link, server->url));
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    assert_true(WIFSIGNALED(sandbox_signal(server, SIGKILL)));
+    call_together(callers, &link, 3);
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(callers[i].failed, 3);
+        assert_int_equal(callers[i].last, LK_UNAVAILABLE);
+        assert_true(callers[i].took_ms < LINK_TIMEOUT_MS + SLACK_MS);
+    }
+    char message[LK_MESSAGE_MAX];
+    lk_redis_last_error(link.redis, message, sizeof message);
+    assert_non_null(strstr(message, "refused"));
+    assert_int_equal(sandbox_restart(server), 0);
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    link_close(&link);
+}
+
+/* The old connection is seen to be dead before anything is written to it. */
+static void server_restarted_while_idle_costs_no_unknown_outcome(void **state)
+{
+    (void)state;
+    struct link link;
+    assert_true(link_open(&link, server->url));
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    assert_true(WIFSIGNALED(sandbox_signal(server, SIGKILL)));
+    assert_int_equal(sandbox_restart(server), 0);
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    link_close(&link);
+}
+
+static lk_status ask_impostor(enum impostor_manner manner)
+{
+    struct link link;
+    int port = sandbox_free_port();
+    struct impostor *impostor = impostor_open(port, manner);
+    assert_non_null(impostor);
+    assert_true(link_open_port(&link, port));
+    int64_t start_ms = test_now_ms();
+    lk_redis_reply reply;
+    lk_status status = lk_redis_command(link.redis, &reply, "SET", "k", "v", "NX", NULL);
+    status = lk_redis_expect(link.redis, &reply, REDIS_REPLY_STATUS, status);
+    assert_true(test_now_ms() - start_ms < LINK_TIMEOUT_MS + SLACK_MS);
+    char message[LK_MESSAGE_MAX];
+    lk_redis_last_error(link.redis, message, sizeof message);
+    assert_true(strlen(message) > 0);
+    link_close(&link);
+    assert_true(impostor_close(impostor) > 0);
+    return status;
+}
+
+static void whatever_answers_in_place_of_redis_has_a_status_in_time(void **state)
+{
+    (void)state;
+    assert_int_equal(ask_impostor(IMPOSTOR_GARBAGE), LK_PROTOCOL);
+    assert_int_equal(ask_impostor(IMPOSTOR_BAD_TYPE), LK_PROTOCOL);
+    assert_int_equal(ask_impostor(IMPOSTOR_ENDLESS), LK_PROTOCOL);
+    assert_int_equal(ask_impostor(IMPOSTOR_HUGE), LK_UNKNOWN);
+    assert_int_equal(ask_impostor(IMPOSTOR_SILENT), LK_UNKNOWN);
+    assert_int_equal(ask_impostor(IMPOSTOR_HANGS_UP), LK_UNKNOWN);
+}
+
+static void many_callers_of_a_silent_server_wait_one_timeout_together(void **state)
+{
+    (void)state;
+    struct link link;
+    struct caller callers[THREADS];
+    int port = sandbox_free_port();
+    struct impostor *impostor = impostor_open(port, IMPOSTOR_SILENT);
+    assert_non_null(impostor);
+    assert_true(link_open_port(&link, port));
+    call_together(callers, &link, 1);
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(callers[i].failed, 1);
+        assert_true(callers[i].took_ms <= 2 * LINK_TIMEOUT_MS + SLACK_MS);
+    }
+    link_close(&link);
+    impostor_close(impostor);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(callers_share_a_connection_and_writes_and_get_their_own_answers),
+        cmocka_unit_test(stopped_server_leaves_what_was_sent_unknown_and_the_rest_undone),
+        cmocka_unit_test(late_answer_never_answers_another_command),
+        cmocka_unit_test(dead_server_is_told_at_once_and_found_again_when_it_is_back),
+        cmocka_unit_test(server_restarted_while_idle_costs_no_unknown_outcome),
+        cmocka_unit_test(whatever_answers_in_place_of_redis_has_a_status_in_time),
+        cmocka_unit_test(many_callers_of_a_silent_server_wait_one_timeout_together),
+    };
+    return cmocka_run_group_tests(tests, open_server, close_server);
+}
