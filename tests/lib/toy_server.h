@@ -29,10 +29,11 @@ struct toy_reply {
     char buffer[TOY_REPLY_MAX];
 };
 
+/* Called in the server's thread; may sleep: then the whole server is paused. */
+typedef void toy_answer(void *ctx, const struct toy_request *request, struct toy_reply *reply);
+
 struct toy_options {
-    /* Called in the server's thread; may sleep: then the whole server is paused.
-     * NULL: 200 with a short body. */
-    void (*answer)(void *ctx, const struct toy_request *request, struct toy_reply *reply);
+    toy_answer *answer; /* NULL: 200 with a short body */
     void *ctx;
     const char *unix_path; /* NULL: TCP */
     int backlog;           /* 0: as large as the system allows */

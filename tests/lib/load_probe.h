@@ -1,0 +1,36 @@
+/* A workload for tests: GET /SEQ, and what became of each sequence number. */
+#ifndef LOAD_PROBE_H
+#define LOAD_PROBE_H
+
+#include "../../loadgen/load.h"
+
+enum { PROBE_BODY_MAX = 64 };
+
+struct probe_entry {
+    uint32_t requests, outcomes; /* calls of the workload's functions */
+    enum load_end end;           /* of the last sending */
+    int status, target;
+    int64_t first_sent_us, sent_us, answered_us, retry_after_ms;
+    size_t body_length;
+    bool replayed;
+    char body[PROBE_BODY_MAX]; /* its start */
+};
+
+struct probe {
+    struct probe_entry *entries;
+    uint64_t max;          /* entries; the workload has nothing to send from there on */
+    int64_t retry_ms;      /* > 0: send again after that when the answer is not 200 ... */
+    uint32_t sendings_max; /* ... until so many were sent */
+};
+
+/* Asserts on failure. Any thread. */
+void probe_init(struct probe *probe, uint64_t max);
+void probe_free(struct probe *probe);
+struct load_workload probe_workload(struct probe *probe);
+
+/* Options for one target: closed, 1 thread, 4 connections, 5 s timeout, no bound. Asserts. */
+struct load_options probe_options(const char *url);
+/* load_run() that fails the process on error. */
+struct load_result probe_run(const struct load_options *options, struct probe *probe);
+
+#endif
