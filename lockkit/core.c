@@ -58,7 +58,9 @@ static lk_status try_once(struct pursuit *p)
         hold->acquired_us = client_now_us(client);
         if (hold->acquired_us < hold_valid_until_us(hold))
             return LK_OK;
-        p->in_doubt = true; /* the server may not think so yet */
+        /* The server may not think so yet. A guard that cannot tell whose lock it frees had better
+         * leave it to the lease. */
+        p->in_doubt = (client->provider->info.caps & LK_CAP_OWNER) != 0;
         status = LK_BUSY;
     }
     if (status == LK_UNKNOWN || status == LK_PROTOCOL)

@@ -49,18 +49,15 @@ void fibers_free(struct fibers *fibers)
         free(fibers->all[i].stack);
 }
 
-static void switch_to_scheduler(struct fibers *fibers)
-{
-    __tsan_switch_to_fiber(fibers->tsan, 0);
-}
-
 /* makecontext() passes ints only: a pointer travels in two halves. */
 static void start(unsigned high, unsigned low)
 {
     struct fiber *fiber = (struct fiber *)(uintptr_t)((uint64_t)high << 32 | low);
     fiber->run(fiber->arg);
     fiber->ended = true;
-    switch_to_scheduler(fiber->fibers); /* uc_link goes on there */
+    /* Not by returning: each function has to leave on the shadow stack on which it was entered. */
+    __tsan_switch_to_fiber(fiber->fibers->tsan, 0);
+    setcontext(&fiber->fibers->scheduler);
 }
 
 void fibers_spawn(struct fibers *fibers, int64_t due_us, void (*run)(void *arg), void *arg)
@@ -79,7 +76,7 @@ void fibers_spawn(struct fibers *fibers, int64_t due_us, void (*run)(void *arg),
     getcontext(&fiber->context);
     fiber->context.uc_stack.ss_sp = fiber->stack;
     fiber->context.uc_stack.ss_size = FIBER_STACK_BYTES;
-    fiber->context.uc_link = &fibers->scheduler;
+    fiber->context.uc_link = NULL;
     uint64_t address = (uintptr_t)fiber;
     makecontext(&fiber->context, (void (*)(void))start, 2, (unsigned)(address >> 32),
                 (unsigned)address);
@@ -110,6 +107,6 @@ void fibers_sleep_us(struct fibers *fibers, int64_t us)
 {
     struct fiber *fiber = fibers->current;
     fiber->due_us = *fibers->now_us + us;
-    switch_to_scheduler(fibers);
+    __tsan_switch_to_fiber(fibers->tsan, 0);
     swapcontext(&fiber->context, &fibers->scheduler);
 }

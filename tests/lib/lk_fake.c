@@ -94,7 +94,8 @@ lk_client *fake_open(struct fake *fake, const lk_provider *provider, const lk_op
 
 static struct fake_lock *find(struct fake *fake, const char *key)
 {
-    for (size_t i = 0; i < FAKE_KEYS_MAX; i++) {
+    for (size_t i = 0;; i++) {
+        assert(i < FAKE_KEYS_MAX);
         struct fake_lock *lock = &fake->locks[i];
         if (lock->key[0] == '\0')
             memcpy(lock->key, key, strlen(key) + 1);
@@ -104,8 +105,6 @@ static struct fake_lock *find(struct fake *fake, const char *key)
             lock->token[0] = '\0';
         return lock;
     }
-    assert(!"FAKE_KEYS_MAX keys are in use");
-    return NULL;
 }
 
 static bool set_if_free(struct fake *fake, const char *key, const char *token, int64_t lease_ms)

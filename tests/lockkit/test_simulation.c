@@ -192,7 +192,7 @@ static void act(void *arg)
 
 static void watch(void *arg)
 {
-    enum { LOOK_US = 1000 };
+    enum { LOOK_US = LEASE_MS * 1000 / 12 }; /* a quarter of the time between renewals */
     lk_client *client = arg;
     struct fake *fake = client->env.ctx;
     struct world *world = fake->test;
@@ -261,7 +261,7 @@ static uint64_t simulate(struct world *world, uint64_t seed, const lk_provider *
     world->fake.latency_us = 200 + (int64_t)below(world, 3000);
     world->fake.timeout_us = 10000;
     world->fake.late_us = (int64_t)below(world, 3 * LEASE_MS * 1000);
-    world->fake.look_us = 1000;
+    world->fake.look_us = 3000;
     world->fake.tell_expiry = below(world, 2);
     world->faults_permille = (unsigned)below(world, 4) * 15;
     world->stalls_permille = (unsigned)below(world, 4) * 3;

@@ -168,7 +168,8 @@ static void *race(void *arg)
     struct fake *fake = &racer->f->fake;
     for (int i = 0; i < racer->rounds; i++) {
         lk_hold hold;
-        lk_request request = {.key = racer->key};
+        /* Waits: a stalled machine may get a grant too late to be of use. */
+        lk_request request = {.key = racer->key, .wait_ms = 60000};
         atomic_store(&racer->held, true);
         if (lk_acquire(racer->f->client, &request, &hold) != LK_OK) {
             racer->failures++;
@@ -182,7 +183,7 @@ static void *race(void *arg)
                 fake_sleep_us(fake, LOOK_US);
         if (i % 8 == 0)
             lk_extend(&hold, LK_LEASE_MS_MIN);
-        lk_release(&hold); /* a stalled machine may have lost it: no matter here */
+        lk_release(&hold); /* or it has been lost meanwhile: no matter here */
         atomic_store(&racer->held, false);
         memset(&hold, 0xa5, sizeof hold); /* it is the caller's again */
     }
