@@ -30,7 +30,7 @@ int64_t timers_next_us(const struct timers *timers)
 
 bool timers_take(struct timers *timers, int64_t now_us, struct timer *ret)
 {
-    if (timers_next_us(timers) > now_us)
+    if (timers->count == 0 || timers->heap[0].due_us > now_us)
         return false;
     *ret = timers->heap[0];
     const struct timer last = timers->heap[--timers->count];
