@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +45,8 @@ int raw_send_text(int fd, const char *text)
     return raw_send(fd, text, strlen(text));
 }
 
-/* Bytes read, 0: closed, -1: nothing until then. */
-static ssize_t read_some(int fd, char *into, size_t n, int64_t until_ms)
+/* As recv(): bytes, 0: closed; -1: nothing until then. */
+static ssize_t read_some(int fd, char *into, size_t n, int flags, int64_t until_ms)
 {
     for (;;) {
         int64_t left_ms = until_ms - test_now_ms();
@@ -55,24 +56,44 @@ static ssize_t read_some(int fd, char *into, size_t n, int64_t until_ms)
             continue;
         if (ready <= 0)
             return -1;
-        ssize_t got = recv(fd, into, n, 0);
+        ssize_t got = recv(fd, into, n, flags);
         return got < 0 ? 0 : got;
+    }
+}
+
+/* Reads up to the empty line and not beyond it: what follows is the body or the next answer. */
+static ssize_t read_head(int fd, int64_t until_ms, struct raw_reply *ret)
+{
+    size_t have = 0;
+    for (;;) {
+        ssize_t got =
+            read_some(fd, ret->head + have, sizeof(ret->head) - 1 - have, MSG_PEEK, until_ms);
+        if (got <= 0)
+            return got;
+        ret->head[have + (size_t)got] = '\0';
+        const char *end = strstr(ret->head, "\r\n\r\n");
+        size_t take = end != NULL ? (size_t)(end - ret->head) + 4 - have : (size_t)got;
+        got = read_some(fd, ret->head + have, take, 0, until_ms);
+        if (got <= 0)
+            return got;
+        have += (size_t)got;
+        ret->head[have] = '\0';
+        if (end != NULL)
+            return 1;
+        if (have + 1 >= sizeof(ret->head))
+            return 0;
     }
 }
 
 int raw_read(int fd, int no_body, int64_t wait_ms, struct raw_reply *ret)
 {
     const int64_t until_ms = test_now_ms() + wait_ms;
-    size_t head = 0;
-    memset(ret, 0, sizeof(*ret));
-    /* byte by byte: what follows the head belongs to the body or to the next answer */
-    while (head < 4 || memcmp(ret->head + head - 4, "\r\n\r\n", 4) != 0) {
-        ssize_t got =
-            head + 1 < sizeof(ret->head) ? read_some(fd, ret->head + head, 1, until_ms) : 0;
-        if (got <= 0)
-            return ret->status = got < 0 ? -1 : 0;
-        head++;
-    }
+    memset(ret, 0, offsetof(struct raw_reply, head) + 1);
+    ret->body = NULL;
+    ret->body_bytes = 0;
+    ssize_t got = read_head(fd, until_ms, ret);
+    if (got <= 0)
+        return ret->status = (int)got;
     char text[32];
     raw_header(ret, "Content-Length", text, sizeof(text));
     int status = 0;
@@ -81,10 +102,9 @@ int raw_read(int fd, int no_body, int64_t wait_ms, struct raw_reply *ret)
     const size_t length = no_body ? 0 : (size_t)strtoul(text, NULL, 10);
     ret->body = calloc(1, length + 1);
     while (ret->body != NULL && ret->body_bytes < length) {
-        ssize_t got =
-            read_some(fd, ret->body + ret->body_bytes, length - ret->body_bytes, until_ms);
+        got = read_some(fd, ret->body + ret->body_bytes, length - ret->body_bytes, 0, until_ms);
         if (got <= 0)
-            return ret->status = got < 0 ? -1 : 0;
+            return ret->status = (int)got;
         ret->body_bytes += (size_t)got;
     }
     return ret->status = status;
@@ -101,7 +121,7 @@ int raw_closed(int fd, int64_t wait_ms)
     const int64_t until_ms = test_now_ms() + wait_ms;
     char skipped[4096];
     ssize_t got;
-    while ((got = read_some(fd, skipped, sizeof(skipped), until_ms)) > 0)
+    while ((got = read_some(fd, skipped, sizeof(skipped), 0, until_ms)) > 0)
         ;
     return got == 0;
 }

@@ -1,0 +1,225 @@
+/* Nobody holds a connection, and nobody waits, longer than is allowed: the limits are shortened and
+ * the ends observed. */
+#include "../lib/http_fixture.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum {
+    READ_MS = 600,
+    IDLE_MS = 900,
+    SEND_MS = 700,
+    GRACE_MS = 200,
+    WAIT_MS = 500,
+    SLACK_MS = 3000
+};
+
+static struct fixture fixture;
+
+static int start(void **state)
+{
+    (void)state;
+    fixture_defaults(&fixture);
+    fixture.limits = (struct http_limits){
+        .read_ms = READ_MS, .idle_ms = IDLE_MS, .send_ms = SEND_MS, .grace_ms = GRACE_MS};
+    fixture.config.wait_ms = WAIT_MS;
+    fixture_start(&fixture);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fixture_stop(&fixture);
+    return 0;
+}
+
+static void took(int64_t began_ms, int64_t at_least_ms)
+{
+    const int64_t ms = test_now_ms() - began_ms;
+    assert_true(ms >= at_least_ms - 1); /* both clocks are cut to whole milliseconds */
+    assert_true(ms < at_least_ms + SLACK_MS);
+}
+
+/* Sends text a byte at a time, each as soon as nothing has come back for 20 ms, until answered. */
+static int drip(int fd, const char *text, struct raw_reply *reply)
+{
+    for (const char *c = text; *c != '\0'; c++) {
+        raw_send(fd, c, 1);
+        int status = raw_read(fd, 0, 20, reply);
+        if (status != -1)
+            return status;
+        raw_free(reply);
+    }
+    return raw_read(fd, 0, RAW_WAIT_MS, reply);
+}
+
+static void dripped_heads_are_408(void **state)
+{
+    (void)state;
+    const int64_t began_ms = test_now_ms();
+    int fd = raw_connect(fixture.port);
+    struct raw_reply reply;
+    char header[64];
+    assert_int_equal(
+        drip(fd, "GET /livez HTTP/1.1\r\nHost: t\r\nA: 0123456789012345678901234567890", &reply),
+        408);
+    took(began_ms, READ_MS);
+    assert_string_equal(raw_header(&reply, "Connection", header, sizeof(header)), "close");
+    assert_non_null(strstr(reply.body, "request-timeout"));
+    assert_true(raw_closed(fd, RAW_WAIT_MS));
+    raw_free(&reply);
+    close(fd);
+}
+
+static void dripped_bodies_are_408(void **state)
+{
+    (void)state;
+    int fd = raw_connect(fixture.port);
+    const int64_t began_ms = test_now_ms();
+    raw_send_text(fd, "POST /v1/items/1/orders HTTP/1.1\r\nHost: t\r\nIdempotency-Key: k\r\n"
+                      "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n");
+    struct raw_reply reply;
+    assert_int_equal(
+        drip(fd, "{                                                              ", &reply), 408);
+    took(began_ms, READ_MS);
+    assert_true(raw_closed(fd, RAW_WAIT_MS));
+    raw_free(&reply);
+    close(fd);
+}
+
+static void silent_connections_are_shut(void **state)
+{
+    (void)state;
+    const int64_t began_ms = test_now_ms();
+    int fd = raw_connect(fixture.port);
+    assert_true(raw_closed(fd, RAW_WAIT_MS));
+    took(began_ms, READ_MS);
+    close(fd);
+}
+
+static void idle_kept_connections_are_shut(void **state)
+{
+    (void)state;
+    int fd = raw_connect(fixture.port);
+    struct raw_reply reply;
+    fixture_send(fd, "GET", "/livez", NULL);
+    const int64_t began_ms = test_now_ms();
+    assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 200);
+    assert_true(raw_closed(fd, RAW_WAIT_MS));
+    took(began_ms, IDLE_MS);
+    raw_free(&reply);
+    close(fd);
+}
+
+/* The second request is given its own time, though the connection is older than that. */
+static void each_request_has_its_own_deadline(void **state)
+{
+    (void)state;
+    int fd = raw_connect(fixture.port);
+    const int64_t began_ms = test_now_ms();
+    for (int i = 0; i < 4; i++) {
+        struct raw_reply reply;
+        raw_send_text(fd, "GET /livez HTTP/1.1\r\n");
+        assert_int_equal(raw_read(fd, 0, READ_MS / 3, &reply),
+                         -1); /* not before the head is whole */
+        raw_send_text(fd, "Host: t\r\n\r\n");
+        assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 200);
+        raw_free(&reply);
+    }
+    assert_true(test_now_ms() - began_ms > READ_MS);
+    close(fd);
+}
+
+static void clients_that_do_not_read_are_shut(void **state)
+{
+    (void)state;
+    const long before = fixture_metric(&fixture, "seckill_http_timeouts_total");
+    int fd = raw_connect(fixture.port);
+    const int small = 4096;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    for (int i = 0; i < 40; i++) /* 12 MB of answers: more than the buffers between us hold */
+        fixture_send(fd, "GET", "/v1/guards", NULL);
+    const int64_t until_ms = test_now_ms() + RAW_WAIT_MS;
+    while (fixture_metric(&fixture, "seckill_http_timeouts_total") == before)
+        assert_true(test_now_ms() < until_ms);
+    close(fd);
+}
+
+static bool nothing_in_flight(void *arg)
+{
+    return fixture_metric(arg, "seckill_http_in_flight") == 0;
+}
+
+static void operations_that_take_too_long_are_answered_503(void **state)
+{
+    (void)state;
+    stub_mode(fixture.service, STUB_HOLD);
+    int fd = raw_connect(fixture.port);
+    const int64_t began_ms = test_now_ms();
+    struct raw_reply reply;
+    char header[64];
+    fixture_send(fd, "POST", "/v1/items/1/orders", "{\"user_id\":\"u1\"}");
+    assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 503);
+    took(began_ms, WAIT_MS + GRACE_MS);
+    assert_non_null(strstr(reply.body, "unavailable"));
+    assert_string_equal(raw_header(&reply, "Retry-After", header, sizeof(header)), "1");
+    raw_free(&reply);
+    assert_int_equal(fixture_metric(&fixture, "seckill_http_in_flight"), 1);
+
+    /* the late answer reaches nobody: the next one on this connection is its own */
+    stub_mode(fixture.service, STUB_ANSWER);
+    stub_release(fixture.service);
+    assert_true(wait_until(nothing_in_flight, &fixture, RAW_WAIT_MS));
+    fixture_send(fd, "GET", "/v1/items/mine", NULL);
+    assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 200);
+    assert_non_null(strstr(reply.body, "\"id\":\"mine\""));
+    raw_free(&reply);
+    close(fd);
+}
+
+static void clients_that_vanish_while_waiting_cost_nothing(void **state)
+{
+    (void)state;
+    enum { CLIENTS = 20 };
+    stub_mode(fixture.service, STUB_HOLD);
+    const long before = stub_submitted(fixture.service);
+    int fds[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = raw_connect(fixture.port);
+        fixture_send(fds[i], "POST", "/v1/items/1/orders", "{\"user_id\":\"u1\"}");
+    }
+    while (stub_submitted(fixture.service) < before + CLIENTS)
+        usleep(1000);
+    for (int i = 0; i < CLIENTS; i++)
+        close(fds[i]);
+    stub_mode(fixture.service, STUB_ANSWER);
+    stub_release(fixture.service);
+    assert_true(wait_until(nothing_in_flight, &fixture, RAW_WAIT_MS));
+    struct raw_reply reply;
+    assert_int_equal(fixture_call(&fixture, "GET", "/v1/items/1", "", "", &reply), 200);
+    raw_free(&reply);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dripped_heads_are_408),
+        cmocka_unit_test(dripped_bodies_are_408),
+        cmocka_unit_test(silent_connections_are_shut),
+        cmocka_unit_test(idle_kept_connections_are_shut),
+        cmocka_unit_test(each_request_has_its_own_deadline),
+        cmocka_unit_test(clients_that_do_not_read_are_shut),
+        cmocka_unit_test(operations_that_take_too_long_are_answered_503),
+        cmocka_unit_test(clients_that_vanish_while_waiting_cost_nothing),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

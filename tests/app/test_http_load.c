@@ -1,0 +1,205 @@
+/* Many connections at once. libmicrohttpd's own epoll thread stalls when a multiple of 128
+ * connections is busy; our loop must not. */
+#include "../lib/http_fixture.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct fixture fixture;
+
+static int start(void **state)
+{
+    (void)state;
+    fixture_defaults(&fixture);
+    fixture.config.connections = 12000;
+    fixture.config.wait_ms = 60000;
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    fixture_start(&fixture);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fixture_stop(&fixture);
+    return 0;
+}
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int *connect_all(int n)
+{
+    int *fds = calloc((size_t)n, sizeof(*fds));
+    assert_non_null(fds);
+    for (int i = 0; i < n; i++) {
+        fds[i] = raw_connect(fixture.port);
+        assert_true(fds[i] >= 0);
+    }
+    return fds;
+}
+
+static void close_all(int *fds, int n)
+{
+    for (int i = 0; i < n; i++)
+        close(fds[i]);
+    free(fds);
+}
+
+static void expect_all(const int *fds, int n, int status)
+{
+    for (int i = 0; i < n; i++) {
+        struct raw_reply reply;
+        assert_int_equal(raw_read(fds[i], 0, RAW_WAIT_MS, &reply), status);
+        raw_free(&reply);
+    }
+}
+
+/* Each connection sends its next request as soon as it has its answer, so all are busy all the
+ * time. Returns the time for one answer. */
+static double answer_us(int n)
+{
+    enum { ROUNDS = 40, ANSWER_MAX = 512 };
+    static const char request[] = "GET /livez HTTP/1.1\r\nHost: t\r\n\r\n";
+    struct raw_reply reply;
+    int *fds = connect_all(n);
+    raw_send_text(fds[0], request);
+    assert_int_equal(raw_read(fds[0], 0, RAW_WAIT_MS, &reply), 200);
+    const size_t answer = strlen(reply.head) + reply.body_bytes; /* all have this length */
+    assert_true(answer < ANSWER_MAX);
+    raw_free(&reply);
+
+    int poller = epoll_create1(EPOLL_CLOEXEC);
+    size_t *have = calloc((size_t)n, sizeof(*have));
+    const int64_t began_us = now_us();
+    for (int i = 0; i < n; i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
+        assert_int_equal(epoll_ctl(poller, EPOLL_CTL_ADD, fds[i], &event), 0);
+        raw_send(fds[i], request, sizeof(request) - 1);
+    }
+    for (int answers = 0; answers < ROUNDS * n;) {
+        struct epoll_event events[1024];
+        int ready = epoll_wait(poller, events, 1024, RAW_WAIT_MS);
+        assert_true(ready > 0);
+        for (int e = 0; e < ready; e++) {
+            const uint32_t i = events[e].data.u32;
+            char bytes[ANSWER_MAX];
+            ssize_t got = recv(fds[i], bytes, answer - have[i], 0);
+            assert_true(got > 0);
+            have[i] += (size_t)got;
+            if (have[i] < answer)
+                continue;
+            have[i] = 0;
+            answers++;
+            raw_send(fds[i], request, sizeof(request) - 1);
+        }
+    }
+    const double us = (double)(now_us() - began_us) / (ROUNDS * n);
+    free(have);
+    close(poller);
+    close_all(fds, n);
+    return us;
+}
+
+/* A loop that stalls needs some 50 times as long for an answer at 128, and more at 256. */
+static void full_batches_of_events_do_not_stall(void **state)
+{
+    (void)state;
+    static const int counts[] = {128, 129, 256, 512};
+    const double unit_us = answer_us(127);
+    printf("127 connections: %.1f us an answer\n", unit_us);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        const double us = answer_us(counts[i]);
+        printf("%d connections: %.1f us an answer\n", counts[i], us);
+        assert_true(us < 8 * unit_us);
+    }
+}
+
+static bool all_held(void *arg)
+{
+    return stub_held(fixture.service) == *(int *)arg;
+}
+
+/* They hold a connection each, but no thread; the neighbours are served meanwhile. */
+static void thousands_can_wait_for_the_service(void **state)
+{
+    (void)state;
+    int n = (int)test_size(1000, 9000);
+    stub_mode(fixture.service, STUB_HOLD);
+    int *fds = connect_all(n);
+    for (int i = 0; i < n; i++)
+        fixture_send(fds[i], "POST", "/v1/items/1/orders", "{\"user_id\":\"u1\"}");
+    assert_true(wait_until(all_held, &n, RAW_WAIT_MS));
+    struct raw_reply reply;
+    assert_int_equal(fixture_call(&fixture, "GET", "/livez", "", "", &reply), 200);
+    raw_free(&reply);
+    assert_int_equal(fixture_metric(&fixture, "seckill_http_in_flight"), n);
+    stub_mode(fixture.service, STUB_ANSWER);
+    stub_release(fixture.service);
+    expect_all(fds, n, 201);
+    close_all(fds, n);
+}
+
+static bool none_open(void *arg)
+{
+    (void)arg;
+    return fixture_metric(&fixture, "seckill_http_connections_open") == 1; /* the one that asks */
+}
+
+static void thousands_of_idle_connections_are_kept_and_forgotten(void **state)
+{
+    (void)state;
+    const int n = (int)test_size(1000, 9000);
+    int *fds = connect_all(n);
+    for (int i = 0; i < n; i++)
+        fixture_send(fds[i], "GET", "/livez", NULL);
+    expect_all(fds, n, 200);
+    struct raw_reply reply;
+    assert_int_equal(fixture_call(&fixture, "GET", "/v1/items/1", "", "", &reply), 200);
+    raw_free(&reply);
+    close_all(fds, n);
+    assert_true(wait_until(none_open, NULL, RAW_WAIT_MS));
+}
+
+static void descriptors_are_given_back(void **state)
+{
+    (void)state;
+    assert_true(wait_until(none_open, NULL, RAW_WAIT_MS));
+    const int before = process_count_fds();
+    for (int i = 0; i < 200; i++) {
+        struct raw_reply reply;
+        assert_int_equal(fixture_call(&fixture, "GET", "/v1/items/1", "", "", &reply), 200);
+        raw_free(&reply);
+    }
+    assert_true(wait_until(none_open, NULL, RAW_WAIT_MS));
+    assert_in_range(process_count_fds(), before - 1, before + 1); /* the one that asks */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(full_batches_of_events_do_not_stall),
+        cmocka_unit_test(thousands_can_wait_for_the_service),
+        cmocka_unit_test(thousands_of_idle_connections_are_kept_and_forgotten),
+        cmocka_unit_test(descriptors_are_given_back),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
