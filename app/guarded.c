@@ -233,10 +233,9 @@ static bool lacks_rows(struct run *run, struct op *op)
 static void spread_unguarded(struct run *run)
 {
     struct section *section = run->section;
-    if (section->rows[0].guard->kind != GUARD_NONE || section->n_ops == 1)
+    if (section->rows[0].guard->kind != GUARD_NONE || !run->host->spread)
         return;
-    assert(run->host->spread);
-    size_t spread = run->host->spread(run->host->ctx, &section->ops[1], section->n_ops - 1);
+    size_t spread = run->host->spread(run->host->ctx, section->ops, section->n_ops);
     section->n_ops -= spread;
     memmove(&section->ops[1], &section->ops[1 + spread],
             (section->n_ops - 1) * sizeof section->ops[0]);

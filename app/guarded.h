@@ -19,7 +19,8 @@ struct guarded_host {
     void *ctx;
     /* Takes an answered operation; exactly once each. */
     void (*finish)(void *ctx, struct op *op);
-    /* As lanes_spread(); NULL: operations come singly. */
+    /* Nothing is to keep the operations on ops[0]'s resource apart: makes ops[1..n) and those that
+     * wait behind them go their own ways. Returns how many of ops went. NULL: they come singly. */
     size_t (*spread)(void *ctx, struct op **ops, size_t n);
 };
 

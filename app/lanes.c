@@ -200,7 +200,8 @@ static void *run_thread(void *arg)
         struct lane *lane = run_queue_pop(lanes);
         size_t n = lane_take(lanes, lane, thread->ops);
         pthread_mutex_unlock(&lanes->mutex);
-        lanes->options.serve(thread->state, thread->ops, n);
+        if (n > 0) /* else it was spread before its turn */
+            lanes->options.serve(thread->state, thread->ops, n);
         pthread_mutex_lock(&lanes->mutex);
         lane_return(lanes, lane);
     }
@@ -223,16 +224,38 @@ bool lanes_submit(struct lanes *lanes, const char *name, struct op *op)
     return lane != NULL;
 }
 
-size_t lanes_spread(struct lanes *lanes, struct op **ops, size_t n)
+/* A lane of its own for op. */
+static bool detach(struct lanes *lanes, struct op *op)
 {
+    struct lane *lane = lane_for(lanes, NULL);
+    if (lane)
+        lane_push(lanes, lane, op);
+    return lane != NULL;
+}
+
+size_t lanes_spread(struct lanes *lanes, const char *name, struct op **ops, size_t n)
+{
+    struct lane *lane;
     size_t spread = 0;
     pthread_mutex_lock(&lanes->mutex);
-    for (; spread < n; spread++) {
-        struct lane *lane = lane_for(lanes, NULL);
-        if (!lane)
-            break;
-        lane_push(lanes, lane, ops[spread]);
+    while (spread < n && detach(lanes, ops[spread]))
+        spread++;
+    HASH_FIND_STR(lanes->by_name, name, lane);
+    if (lane) { /* a new one will be made for whoever comes */
+        HASH_DEL(lanes->by_name, lane);
+        lane->name[0] = '\0';
     }
+    while (lane && lane->head) {
+        struct op *op = lane->head, *rest = op->next;
+        if (!detach(lanes, op)) {
+            op->next = rest;
+            break;
+        }
+        lane->head = rest;
+        lanes->waiting--;
+    }
+    if (lane && !lane->head)
+        lane->tail = NULL;
     pthread_mutex_unlock(&lanes->mutex);
     return spread;
 }

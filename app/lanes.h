@@ -36,9 +36,10 @@ void lanes_close(struct lanes *lanes);
 /* False: too many are waiting. Never blocks. */
 bool lanes_submit(struct lanes *lanes, const char *name, struct op *op);
 
-/* For serve(): gives operations back, each as a lane of its own, so that other threads can serve
- * them at the same time. Returns how many; the caller keeps the rest (no memory). */
-size_t lanes_spread(struct lanes *lanes, struct op **ops, size_t n);
+/* For serve(): operations under this name need not wait for each other. ops, and those that wait in
+ * the lane, go on as lanes of their own; what is submitted from now on does not wait for this turn.
+ * Returns how many of ops; the caller keeps the rest (no memory). */
+size_t lanes_spread(struct lanes *lanes, const char *name, struct op **ops, size_t n);
 
 size_t lanes_waiting(struct lanes *lanes);
 

@@ -160,7 +160,10 @@ static void write_ops(void *state, struct op **ops, size_t n)
 static size_t spread(void *ctx, struct op **ops, size_t n)
 {
     struct service *service = ctx;
-    return lanes_spread(service->writes, ops, n);
+    char name[DB_RESOURCE_MAX + 1];
+    if (!lane_name(service, ops[0], name))
+        return 0;
+    return lanes_spread(service->writes, name, &ops[1], n - 1);
 }
 
 /* -- threads that read ------------------------------------------------------------------------- */

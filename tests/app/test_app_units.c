@@ -1,0 +1,193 @@
+/* The small parts behind the service, each alone. */
+#include "../../app/answer.h"
+#include "../../app/guard.h"
+#include "../../app/inflight.h"
+#include "../../app/metric.h"
+#include "../../app/order_id.h"
+#include "../../app/service.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* -- running keys ----------------------------------------------------------------------------- */
+
+static void running_key_is_refused_until_it_is_removed(void **state)
+{
+    (void)state;
+    struct inflight *table = inflight_open();
+    struct op first = {.key = "k"}, second = {.key = "k"}, other = {.key = "l"};
+    assert_true(inflight_add(table, &first));
+    assert_false(inflight_add(table, &second));
+    assert_true(inflight_add(table, &other));
+    assert_true(inflight_has(table, "k"));
+    inflight_remove(table, &first);
+    assert_false(inflight_has(table, "k"));
+    assert_true(inflight_has(table, "l"));
+    assert_true(inflight_add(table, &second));
+    inflight_close(table);
+}
+
+static void many_running_keys_are_told_apart(void **state)
+{
+    (void)state;
+    enum { N = 40000 }; /* more than the table has chains */
+    struct inflight *table = inflight_open();
+    struct op *ops = calloc(N, sizeof *ops);
+    for (int i = 0; i < N; i++) {
+        snprintf(ops[i].key, sizeof ops[i].key, "key-%d", i);
+        assert_true(inflight_add(table, &ops[i]));
+    }
+    for (int i = 0; i < N; i += 2)
+        inflight_remove(table, &ops[i]);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(inflight_has(table, ops[i].key), i % 2 == 1);
+    free(ops);
+    inflight_close(table);
+}
+
+/* -- order ids -------------------------------------------------------------------------------- */
+
+static void order_ids_sort_by_time_then_by_creation(void **state)
+{
+    (void)state;
+    char ids[4][ORDER_ID_LENGTH + 1];
+    order_id_make(ids[0], 1795230931452622);
+    order_id_make(ids[1], 1795230931452622);
+    order_id_make(ids[2], 1795230931453622);
+    order_id_make(ids[3], 1795230999999999);
+    for (int i = 0; i < 3; i++)
+        assert_true(strcmp(ids[i], ids[i + 1]) < 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(strspn(ids[i], "0123456789ABCDEFGHJKMNPQRSTVWXYZ"), ORDER_ID_LENGTH);
+}
+
+/* -- answers ---------------------------------------------------------------------------------- */
+
+static void problem_document_is_json_whatever_is_in_it(void **state)
+{
+    (void)state;
+    struct op op = {.request_id = "a\"b\\c"};
+    char detail[2000];
+    memset(detail, '"', sizeof detail - 1);
+    detail[sizeof detail - 1] = '\0';
+    detail[0] = '\n';
+    detail[1] = '\xc3';
+    op_problem(&op, PROBLEM_SOLD_OUT, "%s", detail);
+    json_t *document = json_loads(op.answer.body, 0, NULL);
+    assert_non_null(document);
+    assert_string_equal(json_string_value(json_object_get(document, "type")), "/problems/sold-out");
+    assert_string_equal(json_string_value(json_object_get(document, "title")), "Sold out");
+    assert_int_equal(json_integer_value(json_object_get(document, "status")), 409);
+    assert_string_equal(json_string_value(json_object_get(document, "request_id")), "a\"b\\c");
+    assert_memory_equal(json_string_value(json_object_get(document, "detail")), "\?\?\"\"", 4);
+    json_decref(document);
+    assert_int_equal(op.answer.status, 409);
+    assert_true(op.answer.decided);
+}
+
+static void every_problem_has_a_name_and_an_error_status(void **state)
+{
+    (void)state;
+    for (int i = 1; i < PROBLEM_COUNT; i++) {
+        const struct problem_info *info = problem_info((enum problem)i);
+        assert_true(info->status >= 400 && info->status < 600);
+        assert_true(info->id[0] != '\0' && info->title[0] != '\0');
+        assert_true(info->status != 503 || info->retry_s > 0); /* Retry-After with every 503 */
+        assert_true(!info->decided || info->status == 409);
+    }
+}
+
+static void replay_knows_its_problem(void **state)
+{
+    (void)state;
+    struct op first = {.request_id = "r"}, again = {.request_id = "s"};
+    db_answer stored = {.http_status = 409};
+    op_problem(&first, PROBLEM_FUNDS, "too little");
+    snprintf(stored.body, sizeof stored.body, "%s", first.answer.body);
+    op_replay(&again, &stored);
+    assert_int_equal(again.answer.problem, PROBLEM_FUNDS);
+    assert_int_equal(again.answer.status, 409);
+    assert_true(again.answer.replayed);
+    assert_false(again.answer.decided);
+    assert_string_equal(again.answer.body, first.answer.body);
+}
+
+/* -- metrics ---------------------------------------------------------------------------------- */
+
+static void histogram_counts_cumulatively(void **state)
+{
+    (void)state;
+    struct metric_histogram histogram = {.scale = &metric_seconds};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    metric_observe(&histogram, 50);      /* on a bound: inside */
+    metric_observe(&histogram, 51);      /* the next bucket */
+    metric_observe(&histogram, 1 << 30); /* beyond all bounds */
+    metric_print(&histogram, "t", "guard=\"x\"", out);
+    fclose(out);
+    assert_non_null(strstr(text, "t_bucket{guard=\"x\",le=\"5e-05\"} 1\n"));
+    assert_non_null(strstr(text, "t_bucket{guard=\"x\",le=\"0.0001\"} 2\n"));
+    assert_non_null(strstr(text, "t_bucket{guard=\"x\",le=\"10\"} 2\n"));
+    assert_non_null(strstr(text, "t_bucket{guard=\"x\",le=\"+Inf\"} 3\n"));
+    assert_non_null(strstr(text, "t_count{guard=\"x\"} 3\n"));
+    assert_non_null(strstr(text, "t_sum{guard=\"x\"} 1073.74193\n"));
+    free(text);
+}
+
+/* -- guards ----------------------------------------------------------------------------------- */
+
+static void guards_claim_what_they_can_keep(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool safe, safe_in_one_process;
+    } claims[] = {
+        {"none", false, false},      {"mutex", false, true},    {"redis-token", true, true},
+        {"redis-fair", true, true},  {"sql-row", true, true},   {"sql-atomic", true, true},
+        {"sql-version", true, true}, {"redis-set", true, true}, {"redis-reentrant", true, true},
+    };
+    struct config config = {.guard = "none", .redis = "redis://127.0.0.1:1", .lease_ms = 1000};
+    struct guards *guards;
+    assert_int_equal(guards_open(&config, &guards), 0);
+    for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
+        const struct guard *guard = guard_find(guards, claims[i].name);
+        assert_non_null(guard);
+        assert_int_equal(guard_claims_safe(guard), claims[i].safe);
+        assert_int_equal(guard_claims_safe_in_one_process(guard), claims[i].safe_in_one_process);
+    }
+    assert_ptr_equal(guard_find(guards, ""), guard_find(guards, "none"));
+    assert_null(guard_find(guards, "redis"));
+    guards_close(guards);
+}
+
+static void service_does_not_start_with_an_unknown_guard(void **state)
+{
+    (void)state;
+    struct config config = {.guard = "nonesuch", .lease_ms = 1000};
+    struct guards *guards = NULL;
+    assert_int_equal(guards_open(&config, &guards), -1);
+    assert_null(guards);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(running_key_is_refused_until_it_is_removed),
+        cmocka_unit_test(many_running_keys_are_told_apart),
+        cmocka_unit_test(order_ids_sort_by_time_then_by_creation),
+        cmocka_unit_test(problem_document_is_json_whatever_is_in_it),
+        cmocka_unit_test(every_problem_has_a_name_and_an_error_status),
+        cmocka_unit_test(replay_knows_its_problem),
+        cmocka_unit_test(histogram_counts_cumulatively),
+        cmocka_unit_test(guards_claim_what_they_can_keep),
+        cmocka_unit_test(service_does_not_start_with_an_unknown_guard),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
