@@ -257,6 +257,7 @@ typedef struct db_stats {
     uint64_t commits, runs, rollbacks, busy_retries, checkpoints;
     uint64_t group_largest;
     uint64_t commit_us_total; /* time spent in COMMIT */
+    uint64_t waiting;         /* db_run() calls that are queued now */
 } db_stats;
 void db_get_stats(const db *db, db_stats *ret);
 

@@ -104,7 +104,8 @@ static void sqlite_stats(const db *base, db_stats *ret)
                       .busy_retries = atomic_load(&counters->busy_retries),
                       .checkpoints = atomic_load(&counters->checkpoints),
                       .group_largest = atomic_load(&counters->group_largest),
-                      .commit_us_total = atomic_load(&counters->commit_us_total)};
+                      .commit_us_total = atomic_load(&counters->commit_us_total),
+                      .waiting = atomic_load(&counters->waiting)};
 }
 
 /* -- the engine ------------------------------------------------------------------------------- */

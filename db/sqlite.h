@@ -116,7 +116,7 @@ struct run {
 
 struct counters {
     _Atomic uint64_t commits, runs, rollbacks, busy_retries, checkpoints, group_largest,
-        commit_us_total;
+        commit_us_total, waiting;
 };
 
 struct sqlite_store {

@@ -238,6 +238,7 @@ static struct run *take_group(struct sqlite_store *store)
         store->queue_tail = &store->queue_head;
     if (n > 0)
         *end = NULL;
+    atomic_fetch_sub(&store->counters.waiting, (uint64_t)n);
     pthread_mutex_unlock(&store->queue_mutex);
     if ((uint64_t)n > atomic_load(&store->counters.group_largest))
         atomic_store(&store->counters.group_largest, (uint64_t)n);
@@ -265,6 +266,7 @@ db_status writer_run(db *base, db_work *work, void *arg, db_error *error)
     bool was_empty = !store->queue_head;
     *store->queue_tail = &run;
     store->queue_tail = &run.next;
+    atomic_fetch_add(&store->counters.waiting, 1);
     pthread_mutex_unlock(&store->queue_mutex);
     if (was_empty)
         pthread_cond_signal(&store->queue_filled);

@@ -1,0 +1,334 @@
+/* The audit must find every kind of damage: each is planted here, on a file that was clean. */
+#include "fixture.h"
+
+static const db_put any = {.expected_version = -1};
+
+/* Account "a" with 1000, and n changes of -10 in a clean chain. */
+static db_account chain(struct fixture *fixture, int n)
+{
+    db_account account = fixture_account(fixture, "a", 1000);
+    for (int i = 0; i < n; i++) {
+        char txn_id[16];
+        snprintf(txn_id, sizeof txn_id, "t%d", i);
+        struct change change = {.account = account, .delta = -10, .txn_id = txn_id, .how = any};
+        assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+        assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &account));
+    }
+    return account;
+}
+
+static db_status work_sell(db_tx *tx, void *arg)
+{
+    db_item *item = arg;
+    db_ledger_row row = {.resource = "item:1",
+                         .delta = -1,
+                         .before = item->stock,
+                         .after = item->stock - 1,
+                         .version_before = item->version,
+                         .epoch = item->epoch};
+    db_order order = {.item_id = "1", .user_id = "u", .quantity = 1, .item_epoch = item->epoch};
+    snprintf(row.txn_id, sizeof row.txn_id, "sale-%ld", (long)item->version);
+    snprintf(order.id, sizeof order.id, "o-%ld", (long)item->version);
+    item->stock--;
+    item->version++;
+    db_status status = db_tx_put_item(tx, item, &any);
+    if (status == DB_OK)
+        status = db_tx_append_ledger(tx, &row);
+    return status == DB_OK ? db_tx_insert_order(tx, &order) : status;
+}
+
+static db_item sale(struct fixture *fixture, int64_t stock, int sold)
+{
+    db_item item = fixture_item(fixture, "1", stock);
+    for (int i = 0; i < sold; i++)
+        assert_int_equal(DB_OK, db_run(fixture->store, work_sell, &item, NULL));
+    return item;
+}
+
+/* Plants past the triggers that defend the ledger. */
+static void plant(struct fixture *fixture, const char *sql)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "DROP TRIGGER ledger_keeps_rows; DROP TRIGGER ledger_keeps_values; %s", sql);
+    fixture_sql(fixture, text);
+}
+
+static void an_unharmed_store_is_clean(void **state)
+{
+    struct fixture *fixture = *state;
+    chain(fixture, 5);
+    sale(fixture, 10, 3);
+    db_audit_row account = fixture_audit(fixture, "account:a");
+    assert_true(account.ok);
+    assert_int_equal(1000, account.initial);
+    assert_int_equal(950, account.current);
+    assert_int_equal(-50, account.ledger_sum);
+    db_audit_row item = fixture_audit(fixture, "item:1");
+    assert_true(item.ok);
+    assert_int_equal(3, item.sold);
+    assert_int_equal(-3, item.ledger_sum);
+    assert_int_equal(7, item.current);
+}
+
+static void two_changes_of_one_version_are_a_fork_and_lose_an_update(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {.account = chain(fixture, 2), .delta = -200, .how = any};
+    change.txn_id = "A";
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    change.txn_id = "B";
+    change.delta = -300;
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    db_audit_row row = fixture_audit(fixture, "account:a");
+    assert_false(row.ok);
+    assert_int_equal(1, row.lost_updates);
+    assert_int_equal(200, row.lost_amount);
+    assert_int_equal(0, row.broken);
+    assert_int_equal(0, row.duplicates);
+    assert_int_equal(1, row.n_forks);
+    assert_string_equal("A", row.forks[0][0].txn_id);
+    assert_string_equal("B", row.forks[0][1].txn_id);
+    assert_int_equal(row.forks[0][0].version_before, row.forks[0][1].version_before);
+    assert_int_equal(980, row.forks[0][1].before);
+    assert_int_equal(680, row.forks[0][1].after);
+}
+
+static void the_chain_goes_on_from_either_side_of_a_fork(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change late = {.account = chain(fixture, 1), .delta = -1, .txn_id = "late", .how = any};
+    struct change next = {.account = late.account, .delta = -2, .txn_id = "n1", .how = any};
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &next, NULL));
+    assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &next.account));
+    next.txn_id = "n2";
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &next, NULL));
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &late, NULL)); /* version falls */
+    assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &next.account));
+    next.txn_id = "n3";
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &next, NULL));
+    db_audit_row row = fixture_audit(fixture, "account:a");
+    assert_int_equal(2, row.lost_updates);
+    assert_int_equal(4, row.lost_amount);
+    assert_int_equal(0, row.broken);
+}
+
+static void every_fork_is_counted_and_the_first_ones_shown(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {.account = chain(fixture, 0), .delta = -1, .how = any};
+    for (int i = 0; i < 101; i++) { /* more than AUDIT_FORK_WIDTH_MAX */
+        char txn_id[16];
+        snprintf(txn_id, sizeof txn_id, "f%d", i);
+        change.txn_id = txn_id;
+        assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    }
+    assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &change.account));
+    change.txn_id = "next";
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    db_audit_row row = fixture_audit(fixture, "account:a");
+    assert_int_equal(100, row.lost_updates);
+    assert_int_equal(100, row.lost_amount);
+    assert_int_equal(DB_FORKS_MAX, row.n_forks);
+    assert_int_equal(0, row.broken);
+}
+
+static void a_value_that_the_ledger_does_not_explain_is_a_lost_amount(void **state)
+{
+    struct fixture *fixture = *state;
+    chain(fixture, 3);
+    fixture_sql(fixture, "UPDATE accounts SET balance = balance + 7");
+    db_audit_row row = fixture_audit(fixture, "account:a");
+    assert_int_equal(7, row.lost_amount);
+    assert_false(row.ok);
+}
+
+static void more_sold_than_there_was_is_oversold(void **state)
+{
+    struct fixture *fixture = *state;
+    sale(fixture, 2, 5);
+    db_audit_row row = fixture_audit(fixture, "item:1");
+    assert_int_equal(3, row.oversold);
+    assert_int_equal(5, row.sold);
+    assert_int_equal(1, row.negative);
+    assert_int_equal(0, row.lost_amount);
+    assert_false(row.ok);
+}
+
+static void a_value_below_zero_is_found_even_when_it_rose_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {.account = chain(fixture, 0), .delta = -1500, .how = any};
+    change.txn_id = "down";
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &change.account));
+    change.txn_id = "up";
+    change.delta = 1500;
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    db_audit_row row = fixture_audit(fixture, "account:a");
+    assert_int_equal(1, row.negative);
+    assert_false(row.ok);
+}
+
+static void one_transaction_booked_twice_is_a_duplicate(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {.account = chain(fixture, 1), .delta = -10, .how = any};
+    change.txn_id = "t0"; /* chain() has used it */
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    db_audit_row row = fixture_audit(fixture, "account:a");
+    assert_int_equal(1, row.duplicates);
+    assert_int_equal(0, row.lost_updates);
+    assert_int_equal(0, row.broken);
+    assert_false(row.ok);
+}
+
+static void a_key_that_looks_like_a_reset_is_no_duplicate(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {.account = chain(fixture, 0), .delta = -10, .how = any};
+    change.txn_id = "reset:account:a:1";
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    assert_true(fixture_audit(fixture, "account:a").ok);
+}
+
+static void expect_broken(struct fixture *fixture, const char *resource, int64_t broken)
+{
+    db_audit_row row = fixture_audit(fixture, resource);
+    assert_int_equal(broken, row.broken);
+    assert_false(row.ok);
+}
+
+static void a_row_that_does_not_add_up_breaks_the_chain(void **state)
+{
+    chain(*state, 3);
+    plant(*state, "UPDATE ledger SET before = 979 WHERE txn_id = 't2'");
+    expect_broken(*state, "account:a", 1);
+}
+
+static void a_missing_row_breaks_the_chain(void **state)
+{
+    chain(*state, 3);
+    plant(*state, "DELETE FROM ledger WHERE txn_id = 't1'");
+    expect_broken(*state, "account:a", 1);
+}
+
+static void a_missing_last_row_breaks_the_chain(void **state)
+{
+    chain(*state, 3);
+    plant(*state, "DELETE FROM ledger WHERE txn_id = 't2'");
+    expect_broken(*state, "account:a", 1);
+}
+
+static void a_missing_reset_breaks_the_chain(void **state)
+{
+    chain(*state, 1);
+    plant(*state, "DELETE FROM ledger WHERE txn_id LIKE 'reset:%'");
+    expect_broken(*state, "account:a", 1);
+}
+
+static void an_empty_ledger_breaks_the_chain(void **state)
+{
+    chain(*state, 0);
+    plant(*state, "DELETE FROM ledger");
+    expect_broken(*state, "account:a", 1);
+}
+
+static void a_step_between_two_values_breaks_the_chain(void **state)
+{
+    chain(*state, 3);
+    plant(*state, "UPDATE ledger SET before = before - 1, after = after - 1 WHERE txn_id = 't1'");
+    expect_broken(*state, "account:a", 2); /* to it, and from it */
+}
+
+static void an_order_without_its_ledger_row_is_broken(void **state)
+{
+    sale(*state, 10, 3);
+    fixture_sql(*state, "DELETE FROM orders WHERE id = 'o-2'");
+    expect_broken(*state, "item:1", 1);
+}
+
+static void sums_beyond_64_bits_do_not_wrap(void **state)
+{
+    chain(*state, 3);
+    plant(*state, "UPDATE ledger SET delta = 9223372036854775807 WHERE txn_id LIKE 't%'");
+    db_audit_row row = fixture_audit(*state, "account:a");
+    assert_true(row.ledger_sum == INT64_MAX && row.lost_amount == INT64_MAX);
+    assert_int_equal(3, row.broken);
+}
+
+static void a_reset_begins_anew_and_keeps_the_history(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {.account = chain(fixture, 2), .delta = -1, .how = any};
+    change.txn_id = "A";
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    change.txn_id = "B";
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    assert_false(fixture_audit(fixture, "account:a").ok);
+    chain(fixture, 2);
+    assert_true(fixture_audit(fixture, "account:a").ok);
+    assert_int_equal(5, fixture_sql_int(fixture, "SELECT count(*) FROM ledger WHERE epoch = 1"));
+}
+
+struct seen {
+    int n, stop_after;
+    char resources[4][DB_RESOURCE_MAX + 1];
+};
+
+static int note(void *arg, const db_audit_row *row)
+{
+    struct seen *seen = arg;
+    memcpy(seen->resources[seen->n++], row->resource, sizeof row->resource);
+    return seen->n == seen->stop_after;
+}
+
+static void all_resources_come_in_order_until_told_to_stop(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_item(fixture, "2", 1);
+    fixture_item(fixture, "1", 1);
+    fixture_account(fixture, "z", 1);
+    fixture_account(fixture, "b", 1);
+    struct seen seen = {0};
+    assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, note, &seen));
+    assert_int_equal(4, seen.n);
+    static const char *const expected[] = {"account:b", "account:z", "item:1", "item:2"};
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(expected[i], seen.resources[i]);
+    for (int stop = 1; stop <= 3; stop++) {
+        seen = (struct seen){.stop_after = stop};
+        assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, note, &seen));
+        assert_int_equal(stop, seen.n);
+    }
+    assert_int_equal(DB_NOT_FOUND, db_audit(fixture->reader, "item:3", note, &seen));
+    assert_int_equal(DB_NOT_FOUND, db_audit(fixture->reader, "thing:1", note, &seen));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_unharmed_store_is_clean),
+        TEST(two_changes_of_one_version_are_a_fork_and_lose_an_update),
+        TEST(the_chain_goes_on_from_either_side_of_a_fork),
+        TEST(every_fork_is_counted_and_the_first_ones_shown),
+        TEST(a_value_that_the_ledger_does_not_explain_is_a_lost_amount),
+        TEST(more_sold_than_there_was_is_oversold),
+        TEST(a_value_below_zero_is_found_even_when_it_rose_again),
+        TEST(one_transaction_booked_twice_is_a_duplicate),
+        TEST(a_key_that_looks_like_a_reset_is_no_duplicate),
+        TEST(a_row_that_does_not_add_up_breaks_the_chain),
+        TEST(a_missing_row_breaks_the_chain),
+        TEST(a_missing_last_row_breaks_the_chain),
+        TEST(a_missing_reset_breaks_the_chain),
+        TEST(an_empty_ledger_breaks_the_chain),
+        TEST(a_step_between_two_values_breaks_the_chain),
+        TEST(an_order_without_its_ledger_row_is_broken),
+        TEST(sums_beyond_64_bits_do_not_wrap),
+        TEST(a_reset_begins_anew_and_keeps_the_history),
+        TEST(all_resources_come_in_order_until_told_to_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

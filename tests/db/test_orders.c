@@ -1,0 +1,285 @@
+/* Orders, stored answers, tasks, and the bounds of every text. */
+#include "fixture.h"
+
+static const db_put any = {.expected_version = -1};
+
+static db_status work_insert_order(db_tx *tx, void *arg)
+{
+    return db_tx_insert_order(tx, arg);
+}
+
+static db_status work_insert_answer(db_tx *tx, void *arg)
+{
+    return db_tx_insert_answer(tx, arg);
+}
+
+static db_status work_append_ledger(db_tx *tx, void *arg)
+{
+    return db_tx_append_ledger(tx, arg);
+}
+
+static db_order make_order(const char *id, const db_item *item, const char *user, int64_t quantity)
+{
+    db_order order = {.quantity = quantity, .item_epoch = item->epoch};
+    snprintf(order.id, sizeof order.id, "%s", id);
+    snprintf(order.item_id, sizeof order.item_id, "%s", item->id);
+    snprintf(order.user_id, sizeof order.user_id, "%s", user);
+    return order;
+}
+
+static void insert_order(struct fixture *fixture, db_order order)
+{
+    assert_int_equal(DB_OK, db_run(fixture->store, work_insert_order, &order, NULL));
+}
+
+struct move {
+    db_order row;
+    db_order_state from, to;
+    db_put how;
+};
+
+static db_status work_move(db_tx *tx, void *arg)
+{
+    struct move *move = arg;
+    return db_tx_move_order(tx, &move->row, move->from, move->to);
+}
+
+static db_status work_put_order(db_tx *tx, void *arg)
+{
+    struct move *move = arg;
+    return db_tx_put_order(tx, &move->row, &move->how);
+}
+
+static void an_order_comes_back_as_stored(void **state)
+{
+    struct fixture *fixture = *state;
+    db_order order = {.item_id = "1",
+                      .user_id = "u42",
+                      .quantity = 2,
+                      .amount = INT64_MAX,
+                      .state = DB_PAID,
+                      .version = 5,
+                      .item_epoch = 3,
+                      .created_us = 1700000000000000,
+                      .expires_us = 1700000900000000};
+    memset(order.id, 'o', DB_ID_MAX);
+    insert_order(fixture, order);
+    db_order back;
+    memset(&back, 0, sizeof back);
+    assert_int_equal(DB_OK, db_read_order(fixture->reader, order.id, &back));
+    assert_string_equal(order.id, back.id);
+    assert_string_equal("u42", back.user_id);
+    assert_true(back.quantity == 2 && back.amount == INT64_MAX && back.state == DB_PAID);
+    assert_true(back.version == 5 && back.item_epoch == 3);
+    assert_true(back.created_us == order.created_us && back.expires_us == order.expires_us);
+    assert_int_equal(DB_NOT_FOUND, db_read_order(fixture->reader, "none", &back));
+}
+
+static void an_order_id_is_used_once(void **state)
+{
+    struct fixture *fixture = *state;
+    db_item item = fixture_item(fixture, "1", 10);
+    db_order order = make_order("o1", &item, "u1", 1);
+    insert_order(fixture, order);
+    assert_int_equal(DB_INVALID, db_run(fixture->store, work_insert_order, &order, NULL));
+}
+
+static void a_state_moves_only_from_where_it_is(void **state)
+{
+    struct fixture *fixture = *state;
+    db_item item = fixture_item(fixture, "1", 10);
+    insert_order(fixture, make_order("o1", &item, "u1", 1));
+    struct move move = {.row = {.id = "o1"}, .from = DB_RESERVED, .to = DB_PAID};
+    assert_int_equal(DB_OK, db_run(fixture->store, work_move, &move, NULL));
+    assert_int_equal(DB_PAID, move.row.state);
+    assert_int_equal(1, move.row.version);
+    assert_int_equal(DB_REFUSED, db_run(fixture->store, work_move, &move, NULL));
+    struct move ghost = {.row = {.id = "ghost"}, .from = DB_RESERVED, .to = DB_PAID};
+    assert_int_equal(DB_NOT_FOUND, db_run(fixture->store, work_move, &ghost, NULL));
+}
+
+static void an_order_state_can_be_put_under_fence_and_version(void **state)
+{
+    struct fixture *fixture = *state;
+    db_item item = fixture_item(fixture, "1", 10);
+    insert_order(fixture, make_order("o1", &item, "u1", 1));
+    struct move put = {.row = {.id = "o1", .state = DB_PAID, .version = 1},
+                       .how = {.fence = 9, .expected_version = 0}};
+    assert_int_equal(DB_OK, db_run(fixture->store, work_put_order, &put, NULL));
+    put.row.state = DB_CLOSED;
+    assert_int_equal(DB_CONFLICT, db_run(fixture->store, work_put_order, &put, NULL));
+    put.how = (db_put){.fence = 8, .expected_version = -1};
+    assert_int_equal(DB_STALE_FENCE, db_run(fixture->store, work_put_order, &put, NULL));
+    db_order back;
+    assert_int_equal(DB_OK, db_read_order(fixture->reader, "o1", &back));
+    assert_int_equal(DB_PAID, back.state);
+    put.how = any; /* unguarded: the closing overwrites the payment */
+    assert_int_equal(DB_OK, db_run(fixture->store, work_put_order, &put, NULL));
+}
+
+static void only_live_orders_of_the_epoch_count_as_bought(void **state)
+{
+    struct fixture *fixture = *state;
+    db_item old = fixture_item(fixture, "1", 10), other = fixture_item(fixture, "2", 10);
+    insert_order(fixture, make_order("history", &old, "u1", 5));
+    db_item item = fixture_item(fixture, "1", 10);
+    insert_order(fixture, make_order("elsewhere", &other, "u1", 5));
+    insert_order(fixture, make_order("reserved", &item, "u1", 1));
+    db_order paid = make_order("paid", &item, "u1", 2);
+    paid.state = DB_PAID;
+    insert_order(fixture, paid);
+    insert_order(fixture, make_order("closed", &item, "u1", 4));
+    insert_order(fixture, make_order("other user", &item, "u2", 1));
+    struct move move = {.row = {.id = "closed"}, .from = DB_RESERVED, .to = DB_CLOSED};
+    assert_int_equal(DB_OK, db_run(fixture->store, work_move, &move, NULL));
+
+    int64_t quantity;
+    assert_int_equal(DB_OK, db_read_bought(fixture->reader, &item, "u1", &quantity));
+    assert_int_equal(3, quantity);
+    assert_int_equal(DB_OK, db_read_bought(fixture->reader, &item, "u3", &quantity));
+    assert_int_equal(0, quantity);
+    assert_int_equal(DB_OK, db_read_sold(fixture->reader, &item, &quantity));
+    assert_int_equal(4, quantity);
+}
+
+static void expired_orders_come_oldest_first_and_bounded(void **state)
+{
+    struct fixture *fixture = *state;
+    db_item item = fixture_item(fixture, "1", 10);
+    static const struct {
+        const char *id;
+        int64_t expires_us;
+        db_order_state state;
+    } rows[] = {{"late", 300, DB_RESERVED},
+                {"first", 100, DB_RESERVED},
+                {"paid", 50, DB_PAID},
+                {"second", 200, DB_RESERVED}};
+    for (size_t i = 0; i < 4; i++) {
+        db_order order = make_order(rows[i].id, &item, "u", 1);
+        order.expires_us = rows[i].expires_us;
+        order.state = rows[i].state;
+        insert_order(fixture, order);
+    }
+    char ids[4][DB_ID_MAX + 1];
+    size_t n;
+    assert_int_equal(DB_OK, db_read_expired(fixture->reader, 200, ids, 4, &n));
+    assert_int_equal(2, n);
+    assert_string_equal("first", ids[0]);
+    assert_string_equal("second", ids[1]);
+    assert_int_equal(DB_OK, db_read_expired(fixture->reader, 1000, ids, 1, &n));
+    assert_int_equal(1, n);
+    assert_int_equal(DB_OK, db_read_expired(fixture->reader, 99, ids, 4, &n));
+    assert_int_equal(0, n);
+}
+
+static void the_first_answer_of_a_key_stays(void **state)
+{
+    struct fixture *fixture = *state;
+    db_answer answer = {.key = "k", .request = "order", .http_status = 201, .at_us = 5}, back;
+    memset(answer.body, 'b', DB_BODY_MAX);
+    assert_int_equal(DB_NOT_FOUND, db_read_answer(fixture->reader, "k", &back));
+    assert_int_equal(DB_OK, db_run(fixture->store, work_insert_answer, &answer, NULL));
+    db_answer second = answer;
+    second.http_status = 409;
+    assert_int_equal(DB_DUPLICATE, db_run(fixture->store, work_insert_answer, &second, NULL));
+    assert_int_equal(DB_OK, db_read_answer(fixture->reader, "k", &back));
+    assert_int_equal(201, back.http_status);
+    assert_string_equal("order", back.request);
+    assert_string_equal(answer.body, back.body);
+    assert_int_equal(5, back.at_us);
+}
+
+static db_status work_task(db_tx *tx, void *arg)
+{
+    return db_tx_put_task(tx, "close-orders", arg, 1234, 7);
+}
+
+static void a_task_keeps_its_last_run(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(DB_OK, db_run(fixture->store, work_task, "a", NULL));
+    assert_int_equal(DB_OK, db_run(fixture->store, work_task, "b", NULL));
+    assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM tasks WHERE instance = 'b'"
+                                                 " AND at_us = 1234 AND done = 7"));
+}
+
+static void the_ledger_lets_nothing_be_changed(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_item(fixture, "1", 10);
+    static const char *const attempts[] = {"UPDATE ledger SET delta = 1", "DELETE FROM ledger"};
+    sqlite3 *handle;
+    assert_int_equal(SQLITE_OK, sqlite3_open(fixture->file, &handle));
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(SQLITE_CONSTRAINT, sqlite3_exec(handle, attempts[i], NULL, NULL, NULL));
+    sqlite3_close(handle);
+    assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM ledger WHERE delta = 0"));
+}
+
+/* A text that fills its array without an end is too long. */
+#define OVERFILL(field) memset(field, 'x', sizeof(field))
+
+static void text_that_is_too_long_or_missing_is_refused_not_cut(void **state)
+{
+    struct fixture *fixture = *state;
+    db *store = fixture->store;
+    const db_order order = {.id = "o", .item_id = "1", .user_id = "u"};
+    const db_answer answer = {.key = "k"};
+    const db_ledger_row row = {.resource = "item:1", .txn_id = "t"};
+    db_order orders[] = {order, order, order, order, order};
+    OVERFILL(orders[0].id);
+    OVERFILL(orders[1].item_id);
+    OVERFILL(orders[2].user_id);
+    orders[3].id[0] = '\0';
+    orders[4].state = (db_order_state)4;
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        assert_int_equal(DB_INVALID, db_run(store, work_insert_order, &orders[i], NULL));
+    db_answer answers[] = {answer, answer, answer, answer};
+    OVERFILL(answers[0].key);
+    OVERFILL(answers[1].request);
+    OVERFILL(answers[2].body);
+    answers[3].key[0] = '\0';
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        assert_int_equal(DB_INVALID, db_run(store, work_insert_answer, &answers[i], NULL));
+    db_ledger_row rows[] = {row, row, row, row, row};
+    OVERFILL(rows[0].resource);
+    OVERFILL(rows[1].txn_id);
+    OVERFILL(rows[2].guard);
+    OVERFILL(rows[3].instance);
+    rows[4].fence = -1;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(DB_INVALID, db_run(store, work_append_ledger, &rows[i], NULL));
+    db_item items[] = {{.id = ""}, {.id = "1"}, {.id = "1"}};
+    OVERFILL(items[1].id);
+    OVERFILL(items[2].guard);
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++)
+        assert_int_equal(DB_INVALID, db_run(store, work_reset_item, &items[i], NULL));
+    assert_int_equal(0, fixture_sql_int(fixture, "SELECT (SELECT count(*) FROM orders)"
+                                                 " + (SELECT count(*) FROM idempotency)"
+                                                 " + (SELECT count(*) FROM ledger)"
+                                                 " + (SELECT count(*) FROM items)"));
+    char id[DB_KEY_MAX + 2];
+    memset(id, 'x', sizeof id);
+    id[sizeof id - 1] = '\0';
+    db_answer nothing;
+    assert_int_equal(DB_NOT_FOUND, db_read_answer(fixture->reader, id, &nothing));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_order_comes_back_as_stored),
+        TEST(an_order_id_is_used_once),
+        TEST(a_state_moves_only_from_where_it_is),
+        TEST(an_order_state_can_be_put_under_fence_and_version),
+        TEST(only_live_orders_of_the_epoch_count_as_bought),
+        TEST(expired_orders_come_oldest_first_and_bounded),
+        TEST(the_first_answer_of_a_key_stays),
+        TEST(a_task_keeps_its_last_run),
+        TEST(the_ledger_lets_nothing_be_changed),
+        TEST(text_that_is_too_long_or_missing_is_refused_not_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
