@@ -1,4 +1,4 @@
-#include "service_fixture.h"
+#include "service_rig.h"
 
 #include <jansson.h>
 #include <pthread.h>
@@ -9,23 +9,23 @@
 
 /* -- servers ---------------------------------------------------------------------------------- */
 
-int fixture_open(struct service_fixture *fixture)
+int rig_open(struct service_rig *rig)
 {
-    *fixture = (struct service_fixture){.sandbox = NULL};
-    if (sandbox_open(&fixture->sandbox) != 0)
+    *rig = (struct service_rig){.sandbox = NULL};
+    if (sandbox_open(&rig->sandbox) != 0)
         return -1;
-    fixture->redis = sandbox_redis(fixture->sandbox, NULL);
-    return fixture->redis ? 0 : -1;
+    rig->redis = sandbox_redis(rig->sandbox, NULL);
+    return rig->redis ? 0 : -1;
 }
 
-void fixture_close(struct service_fixture *fixture)
+void rig_close(struct service_rig *rig)
 {
-    sandbox_close(fixture->sandbox);
+    sandbox_close(rig->sandbox);
 }
 
-void fixture_reset(struct service_fixture *fixture, const char *guard)
+void rig_reset(struct service_rig *rig, const char *guard)
 {
-    struct config *config = &fixture->config;
+    struct config *config = &rig->config;
     *config = (struct config){
         .lease_ms = 30000,
         .wait_ms = 60000, /* a test that waits so long has failed already */
@@ -38,24 +38,24 @@ void fixture_reset(struct service_fixture *fixture, const char *guard)
         .connections = 1000,
         .close_orders_ms = 3600000,
     };
-    snprintf(config->db, sizeof config->db, "sqlite:%.400s/%d.db", sandbox_dir(fixture->sandbox),
-             ++fixture->databases);
+    snprintf(config->db, sizeof config->db, "sqlite:%.400s/%d.db", sandbox_dir(rig->sandbox),
+             ++rig->databases);
     snprintf(config->guard, sizeof config->guard, "%s", guard);
-    snprintf(config->redis, sizeof config->redis, "%s", fixture->redis->url);
+    snprintf(config->redis, sizeof config->redis, "%s", rig->redis->url);
     snprintf(config->instance, sizeof config->instance, "test");
 }
 
-int fixture_start(struct service_fixture *fixture)
+int rig_start(struct service_rig *rig)
 {
-    return service_open(&fixture->config, &fixture->service);
+    return service_open(&rig->config, &rig->service);
 }
 
-void fixture_stop(struct service_fixture *fixture)
+void rig_stop(struct service_rig *rig)
 {
-    if (fixture->service)
-        service_drain(fixture->service, 60000);
-    service_close(fixture->service);
-    fixture->service = NULL;
+    if (rig->service)
+        service_drain(rig->service, 60000);
+    service_close(rig->service);
+    rig->service = NULL;
 }
 
 /* -- operations ------------------------------------------------------------------------------- */

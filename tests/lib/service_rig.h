@@ -1,7 +1,7 @@
 /* The service in the test's own process, on a real store and a private Redis: operations are
  * submitted as the HTTP side does. */
-#ifndef SERVICE_FIXTURE_H
-#define SERVICE_FIXTURE_H
+#ifndef SERVICE_RIG_H
+#define SERVICE_RIG_H
 
 #include "../../app/point.h"
 #include "../../app/service.h"
@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-struct service_fixture {
+struct service_rig {
     struct sandbox *sandbox;
     struct sandbox_server *redis;
     struct config config; /* to be changed before service_start() */
@@ -18,13 +18,13 @@ struct service_fixture {
 };
 
 /* Sandbox and Redis. 0 or -1. */
-int fixture_open(struct service_fixture *fixture);
-void fixture_close(struct service_fixture *fixture);
+int rig_open(struct service_rig *rig);
+void rig_close(struct service_rig *rig);
 
 /* Defaults for config, with a database of its own and this default guard. */
-void fixture_reset(struct service_fixture *fixture, const char *guard);
-int fixture_start(struct service_fixture *fixture); /* 0 or -1 */
-void fixture_stop(struct service_fixture *fixture); /* waits for what was accepted */
+void rig_reset(struct service_rig *rig, const char *guard);
+int rig_start(struct service_rig *rig); /* 0 or -1 */
+void rig_stop(struct service_rig *rig); /* waits for what was accepted */
 
 /* -- operations ------------------------------------------------------------------------------- */
 
