@@ -1,0 +1,266 @@
+/* Where settings come from, and which are refused. */
+#include "../../app/config_keys.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char path[] = "/tmp/test_config.XXXXXX";
+static struct config_draft draft;
+static struct config config;
+
+static int make_file(void **state)
+{
+    (void)state;
+    int fd = mkstemp(path);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 ? 0 : -1;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static void write_file(const char *text)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static size_t key_of(const char *name)
+{
+    int key = config_key_find(name, strlen(name));
+    assert_true(key >= 0);
+    return (size_t)key;
+}
+
+static int set(const char *name, const char *value)
+{
+    return config_draft_set(&draft, key_of(name), value, CONFIG_FROM_FLAG);
+}
+
+static void defaults_are_complete(void **state)
+{
+    (void)state;
+    config_draft_defaults(&draft);
+    assert_int_equal(config_draft_finish(&draft, &config), 0);
+    assert_string_equal(config.listen, "127.0.0.1:8080");
+    assert_string_equal(config.guard, "redis-token");
+    assert_int_equal(config.lease_ms, 30000);
+    assert_int_equal(config.wait_ms, 10000);
+    assert_true(config.watchdog && config.fence && config.lanes);
+    assert_false(config.lab || config.demo || config.sync_normal || config.db_shared);
+    assert_true(config.instance[0] != '\0');
+    assert_true(config.workers > 0 && config.queue_max > 0 && config.batch > 0);
+}
+
+static void flag_beats_environment_beats_file_beats_default(void **state)
+{
+    (void)state;
+    char *environment[] = {"PATH=/bin", "SECKILL_WAIT_MS=2000", "SECKILL_LEASE_MS=2000",
+                           "SECKILL_DB_SHARED=on", NULL};
+    write_file("# comment\n\n  wait-ms=1000 \nlease-ms = 1000\n\tbatch = 7\r\n");
+    config_draft_defaults(&draft);
+    assert_int_equal(set("lease-ms", "3000"), 0);
+    assert_int_equal(config_draft_file(&draft, path), 0);
+    assert_int_equal(config_draft_environment(&draft, environment), 0);
+    assert_int_equal(config_draft_finish(&draft, &config), 0);
+    assert_int_equal(config.lease_ms, 3000);
+    assert_int_equal(config.wait_ms, 2000);
+    assert_int_equal(config.batch, 7);
+    assert_int_equal(config.queue_max, 20000);
+    assert_true(config.db_shared);
+}
+
+static void bad_files_are_refused_by_name_and_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *line, *why;
+    } bad[] = {{"batch = 1\nbacth = 2\n", ":2:", "unknown key \"bacth\""},
+               {"batch\n", ":1:", "key = value"},
+               {"batch = 1\n#\nbatch = 2\n", ":3:", "twice"},
+               {"= 1\n", ":1:", "unknown key"},
+               {"instance = 012345678901234567890123456789012\n", ":1:", "longer than 32"}};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        write_file(bad[i].text);
+        config_draft_defaults(&draft);
+        assert_int_equal(config_draft_file(&draft, path), -1);
+        assert_non_null(strstr(draft.message, path));
+        assert_non_null(strstr(draft.message, bad[i].line));
+        assert_non_null(strstr(draft.message, bad[i].why));
+    }
+    config_draft_defaults(&draft);
+    assert_int_equal(config_draft_file(&draft, "/nonexistent/x"), -1);
+    assert_non_null(strstr(draft.message, "/nonexistent/x"));
+}
+
+static void unknown_environment_is_refused(void **state)
+{
+    (void)state;
+    char *environment[] = {"SECKILL_WAITMS=1", NULL};
+    config_draft_defaults(&draft);
+    assert_int_equal(config_draft_environment(&draft, environment), -1);
+    assert_non_null(strstr(draft.message, "SECKILL_WAITMS"));
+}
+
+static void values_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value;
+    } bad[] = {{"wait-ms", "-1"},
+               {"wait-ms", "1s"},
+               {"wait-ms", ""},
+               {"wait-ms", "600001"},
+               {"lease-ms", "9"},
+               {"workers", "0"},
+               {"batch", "1.5"},
+               {"queue-max", "99999999999999999999"},
+               {"lanes", "yes"},
+               {"watchdog", ""},
+               {"sync", "off"},
+               {"lab", "true"},
+               {"instance", "a b"},
+               {"instance", ""},
+               {"guard", ""},
+               {"db", ""},
+               {"listen", "8080"},
+               {"listen", ":8080"},
+               {"listen", "127.0.0.1:"},
+               {"listen", "127.0.0.1:65536"},
+               {"listen", "127.0.0.1:x"},
+               {"listen", "::1:8080"},
+               {"listen", "127.0.0.1:-1"}};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        config_draft_defaults(&draft);
+        assert_int_equal(set(bad[i].name, bad[i].value), 0);
+        if (config_draft_finish(&draft, &config) == 0)
+            fail_msg("taken: %s = %s", bad[i].name, bad[i].value);
+        assert_non_null(strstr(draft.message, bad[i].name));
+    }
+}
+
+static void open_addresses_need_a_token_and_no_lab(void **state)
+{
+    (void)state;
+    static const char *const loopback[] = {"127.0.0.1:0", "127.9.9.9:1", "[::1]:8080",
+                                           "localhost:8080"};
+    static const char *const open[] = {"0.0.0.0:8080", "[::]:8080", "192.0.2.1:80"};
+    for (size_t i = 0; i < sizeof(loopback) / sizeof(loopback[0]); i++) {
+        config_draft_defaults(&draft);
+        set("listen", loopback[i]);
+        set("lab", "on");
+        assert_int_equal(config_draft_finish(&draft, &config), 0);
+    }
+    write_file("a-long-secret\n");
+    for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
+        config_draft_defaults(&draft);
+        set("listen", open[i]);
+        assert_int_equal(config_draft_finish(&draft, &config), -1);
+        assert_non_null(strstr(draft.message, "admin-token-file"));
+        set("admin-token-file", path);
+        assert_int_equal(config_draft_finish(&draft, &config), 0);
+        assert_string_equal(config.admin_token, "a-long-secret");
+        set("demo", "on");
+        assert_int_equal(config_draft_finish(&draft, &config), -1);
+    }
+}
+
+static void bad_token_files_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "\n", "short\n", "with space in it\n",
+                                      "caf\xc3\xa9-secret\n"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        write_file(bad[i]);
+        config_draft_defaults(&draft);
+        set("admin-token-file", path);
+        assert_int_equal(config_draft_finish(&draft, &config), -1);
+        assert_non_null(strstr(draft.message, "admin-token-file"));
+    }
+}
+
+static void what_is_printed_can_be_read_again(void **state)
+{
+    (void)state;
+    config_draft_defaults(&draft);
+    set("wait-ms", "1234");
+    set("lanes", "off");
+    FILE *file = fopen(path, "we");
+    config_draft_print(&draft, file);
+    fclose(file);
+    static struct config_draft again;
+    config_draft_defaults(&again);
+    assert_int_equal(config_draft_file(&again, path), 0);
+    assert_memory_equal(again.value, draft.value, sizeof(draft.value));
+}
+
+/* argp ends the process on its own, so each command line is tried in a child. */
+static int status_of(char *const *argv)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        int argc = 0;
+        while (argv[argc] != NULL)
+            argc++;
+        FILE *quiet = freopen("/dev/null", "we", stderr);
+        FILE *silent = freopen("/dev/null", "we", stdout);
+        struct config child;
+        int code = config_load(argc, (char **)argv, &child);
+        _exit(quiet == NULL || silent == NULL                    ? 99
+              : code >= 0                                        ? code
+              : child.wait_ms == 77 && child.lab && !child.lanes ? 42
+                                                                 : 43);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WEXITSTATUS(status);
+}
+
+static void command_lines_end_as_promised(void **state)
+{
+    (void)state;
+    char *good[] = {"seckilld", "--wait-ms", "77", "--lanes=off", "--lab", NULL};
+    char *check[] = {"seckilld", "--check", NULL};
+    char *print[] = {"seckilld", "--print-config", NULL};
+    char *help[] = {"seckilld", "--help", NULL};
+    char *unknown[] = {"seckilld", "--wiat-ms", "77", NULL};
+    char *argument[] = {"seckilld", "extra", NULL};
+    char *range[] = {"seckilld", "--check", "--workers", "0", NULL};
+    char *file[] = {"seckilld", "--check", "--config", "/nonexistent/x", NULL};
+    assert_int_equal(status_of(good), 42);
+    assert_int_equal(status_of(check), 0);
+    assert_int_equal(status_of(print), 0);
+    assert_int_equal(status_of(help), 0);
+    assert_int_equal(status_of(unknown), 2);
+    assert_int_equal(status_of(argument), 2);
+    assert_int_equal(status_of(range), 2);
+    assert_int_equal(status_of(file), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_complete),
+        cmocka_unit_test(flag_beats_environment_beats_file_beats_default),
+        cmocka_unit_test(bad_files_are_refused_by_name_and_line),
+        cmocka_unit_test(unknown_environment_is_refused),
+        cmocka_unit_test(values_out_of_range_are_refused),
+        cmocka_unit_test(open_addresses_need_a_token_and_no_lab),
+        cmocka_unit_test(bad_token_files_are_refused),
+        cmocka_unit_test(what_is_printed_can_be_read_again),
+        cmocka_unit_test(command_lines_end_as_promised),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

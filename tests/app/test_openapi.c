@@ -1,0 +1,207 @@
+/* The document of GET /openapi.json says what the table of routes does. */
+#include "../../app/openapi.h"
+#include "../../app/routes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+static json_t *document;
+
+static int load(void **state)
+{
+    (void)state;
+    json_error_t error;
+    document = json_loadb(openapi_json, openapi_json_bytes, JSON_REJECT_DUPLICATES, &error);
+    if (document == NULL)
+        fprintf(stderr, "line %d: %s\n", error.line, error.text);
+    return document != NULL ? 0 : -1;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    json_decref(document);
+    return 0;
+}
+
+/* What "$ref" points to, or the object itself. */
+static json_t *resolve(json_t *object)
+{
+    const char *path = json_string_value(json_object_get(object, "$ref"));
+    if (path == NULL)
+        return object;
+    assert_int_equal(strncmp(path, "#/", 2), 0);
+    char step[64];
+    json_t *at = document;
+    for (const char *p = path + 2; at != NULL && *p != '\0';) {
+        const size_t n = strcspn(p, "/");
+        snprintf(step, sizeof(step), "%.*s", (int)n, p);
+        at = json_object_get(at, step);
+        p += n + (p[n] == '/');
+    }
+    return at;
+}
+
+static json_t *operation_of(const struct route *route)
+{
+    char path[128], method[16];
+    const char *brace = strstr(route->path, "{}");
+    snprintf(path, sizeof(path), "%.*s%s%s",
+             brace != NULL ? (int)(brace - route->path) : (int)strlen(route->path), route->path,
+             brace == NULL                   ? ""
+             : route->parameter == ROUTE_KEY ? "{key}"
+                                             : "{id}",
+             brace != NULL ? brace + 2 : "");
+    size_t i = 0;
+    for (; route->method[i] != '\0'; i++)
+        method[i] = (char)(route->method[i] | 0x20);
+    method[i] = '\0';
+    return json_object_get(json_object_get(json_object_get(document, "paths"), path), method);
+}
+
+static void every_route_is_described_and_nothing_else(void **state)
+{
+    (void)state;
+    size_t described = 0;
+    const char *path, *member;
+    json_t *item, *value;
+    json_object_foreach(json_object_get(document, "paths"), path, item)
+    {
+        json_object_foreach(item, member, value)
+        {
+            described += strcmp(member, "parameters") != 0;
+        }
+    }
+    assert_int_equal(described, n_routes);
+    for (size_t i = 0; i < n_routes; i++) {
+        json_t *operation = operation_of(&routes[i]);
+        assert_non_null(operation);
+        assert_non_null(json_object_get(operation, "operationId"));
+        assert_non_null(json_object_get(operation, "responses"));
+        assert_int_equal(json_object_get(operation, "security") != NULL, routes[i].admin);
+    }
+}
+
+static bool is_required(const json_t *schema, const char *name)
+{
+    size_t i;
+    json_t *value;
+    json_array_foreach(json_object_get(schema, "required"), i, value)
+    {
+        if (strcmp(json_string_value(value), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void field_is(const struct field *field, json_t *schema)
+{
+    json_t *described = json_object_get(json_object_get(schema, "properties"), field->name);
+    assert_non_null(described);
+    assert_int_equal(is_required(schema, field->name), field->required);
+    static const char *const types[] = {[FIELD_ID] = "string",
+                                        [FIELD_NAME] = "string",
+                                        [FIELD_TEXT] = "string",
+                                        [FIELD_INTEGER] = "integer",
+                                        [FIELD_BOOL] = "boolean"};
+    assert_string_equal(json_string_value(json_object_get(described, "type")), types[field->type]);
+    if (field->type != FIELD_INTEGER)
+        return;
+    assert_int_equal(json_integer_value(json_object_get(described, "minimum")), field->min);
+    assert_int_equal(json_integer_value(json_object_get(described, "maximum")), field->max);
+    const json_t *fallback = json_object_get(described, "default");
+    assert_int_equal(fallback == NULL, field->required);
+    assert_int_equal(json_integer_value(fallback), field->fallback);
+}
+
+static void bodies_are_described_as_they_are_checked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_routes; i++) {
+        json_t *body = json_object_get(operation_of(&routes[i]), "requestBody");
+        const bool takes_body = strcmp(routes[i].method, "GET") != 0;
+        assert_int_equal(body != NULL, takes_body);
+        if (!takes_body)
+            continue;
+        json_t *content = json_object_get(json_object_get(body, "content"), "application/json");
+        json_t *schema = resolve(json_object_get(content, "schema"));
+        assert_true(json_is_false(json_object_get(schema, "additionalProperties")));
+        size_t fields = 0;
+        for (const struct field *f = routes[i].fields; f->name != NULL; f++, fields++)
+            field_is(f, schema);
+        assert_int_equal(json_object_size(json_object_get(schema, "properties")), fields);
+    }
+}
+
+static void posts_ask_for_the_key(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_routes; i++) {
+        size_t index;
+        json_t *value;
+        bool asks = false;
+        json_array_foreach(json_object_get(operation_of(&routes[i]), "parameters"), index, value)
+        {
+            const char *name = json_string_value(json_object_get(resolve(value), "name"));
+            asks = asks || strcmp(name, "Idempotency-Key") == 0;
+        }
+        assert_int_equal(asks, strcmp(routes[i].method, "POST") == 0);
+        assert_int_equal(asks, routes[i].canonical != NULL);
+    }
+}
+
+static void every_problem_is_described(void **state)
+{
+    (void)state;
+    json_t *schemas = json_object_get(json_object_get(document, "components"), "schemas");
+    json_t *properties = json_object_get(json_object_get(schemas, "Problem"), "properties");
+    json_t *types = json_object_get(json_object_get(properties, "type"), "enum");
+    assert_int_equal(json_array_size(types), PROBLEM_COUNT - 1);
+    for (int p = PROBLEM_NONE + 1; p < PROBLEM_COUNT; p++) {
+        const struct problem_info *info = problem_info((enum problem)p);
+        const char *type = json_string_value(json_array_get(types, (size_t)p - 1));
+        assert_string_equal(strrchr(type, '/') + 1, info->id);
+        char name[32];
+        snprintf(name, sizeof(name), "Problem%d", info->status);
+        json_t *responses = json_object_get(json_object_get(document, "components"), "responses");
+        assert_non_null(json_object_get(responses, name));
+    }
+}
+
+static void references_lead_somewhere_in(json_t *value)
+{
+    const char *name;
+    json_t *member;
+    size_t index;
+    if (json_is_object(value)) {
+        assert_non_null(resolve(value));
+        json_object_foreach(value, name, member) references_lead_somewhere_in(member);
+    }
+    json_array_foreach(value, index, member) references_lead_somewhere_in(member);
+}
+
+static void references_lead_somewhere(void **state)
+{
+    (void)state;
+    references_lead_somewhere_in(document);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_route_is_described_and_nothing_else),
+        cmocka_unit_test(bodies_are_described_as_they_are_checked),
+        cmocka_unit_test(posts_ask_for_the_key),
+        cmocka_unit_test(every_problem_is_described),
+        cmocka_unit_test(references_lead_somewhere),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}

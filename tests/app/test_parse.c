@@ -1,0 +1,229 @@
+/* What a JSON body may be, field by field. */
+#include "../../app/parse.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct route *route_of(enum op_kind kind)
+{
+    for (size_t i = 0; i < n_routes; i++)
+        if (routes[i].kind == kind)
+            return &routes[i];
+    return NULL;
+}
+
+static bool parse_n(enum op_kind kind, const char *body, size_t n, struct op *op)
+{
+    memset(op, 0, sizeof(*op));
+    strcpy(op->id, "1");
+    char *copy = malloc(n > 0 ? n : 1); /* exactly n bytes: reading beyond is seen */
+    memcpy(copy, body, n);
+    bool good = parse_body(route_of(kind), copy, n, op);
+    free(copy);
+    if (!good)
+        assert_int_equal(op->answer.problem, PROBLEM_BAD_REQUEST);
+    return good;
+}
+
+static bool parse(enum op_kind kind, const char *body, struct op *op)
+{
+    return parse_n(kind, body, strlen(body), op);
+}
+
+static void fields_and_defaults_are_filled(void **state)
+{
+    (void)state;
+    struct op op;
+    assert_true(parse(OP_PUT_ITEM, "{\"stock\":5}", &op));
+    assert_int_equal(op.amount, 5);
+    assert_int_equal(op.price, 0);
+    assert_int_equal(op.per_user_limit, 0);
+    assert_int_equal(op.reserve_s, 900);
+    assert_int_equal(op.fence, -1);
+    assert_string_equal(op.guard, "");
+    assert_string_equal(op.request, "");
+    assert_true(parse(OP_PUT_ITEM,
+                      "{\"stock\":9223372036854775807,\"price\":1999,\"per_user_limit\":1,"
+                      "\"guard\":\"redis-token\",\"reserve_s\":60,\"fence\":false}",
+                      &op));
+    assert_true(op.amount == INT64_MAX);
+    assert_int_equal(op.price, 1999);
+    assert_int_equal(op.per_user_limit, 1);
+    assert_int_equal(op.reserve_s, 60);
+    assert_int_equal(op.fence, 0);
+    assert_string_equal(op.guard, "redis-token");
+    assert_true(parse(OP_CHANGE_BALANCE, "{\"amount\":-200,\"reason\":\"payment\"}", &op));
+    assert_int_equal(op.amount, -200);
+}
+
+static void retries_read_alike_and_other_requests_do_not(void **state)
+{
+    (void)state;
+    static const struct {
+        enum op_kind kind;
+        const char *body;
+    } distinct[] = {{OP_PLACE_ORDER, "{\"user_id\":\"u1\"}"},
+                    {OP_PLACE_ORDER, "{\"user_id\":\"u2\"}"},
+                    {OP_PLACE_ORDER, "{\"user_id\":\"u1\",\"quantity\":2}"},
+                    {OP_PAY_ORDER, "{}"},
+                    {OP_CANCEL_ORDER, "{}"},
+                    {OP_CHANGE_BALANCE, "{\"amount\":1}"},
+                    {OP_CHANGE_BALANCE, "{\"amount\":1,\"reason\":\"a\"}"},
+                    {OP_CHANGE_BALANCE, "{\"amount\":-1}"},
+                    {OP_TRANSFER, "{\"from\":\"a\",\"to\":\"b\",\"amount\":1}"},
+                    {OP_TRANSFER, "{\"from\":\"b\",\"to\":\"a\",\"amount\":1}"}};
+    enum { N = sizeof(distinct) / sizeof(distinct[0]) };
+    static struct op ops[N];
+    for (size_t i = 0; i < N; i++) {
+        assert_true(parse(distinct[i].kind, distinct[i].body, &ops[i]));
+        assert_true(ops[i].request[0] != '\0');
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(ops[i].request, ops[k].request);
+    }
+    struct op same;
+    assert_true(parse(OP_PLACE_ORDER, " {\"quantity\": 1, \"user_id\":\"\\u00751\"}\n", &same));
+    assert_string_equal(same.request, ops[0].request);
+    assert_true(parse(OP_PAY_ORDER, "", &same));
+    assert_string_equal(same.request, ops[3].request);
+}
+
+static void the_longest_request_fits(void **state)
+{
+    (void)state;
+    struct op op;
+    char body[512], id[65], reason[FIELD_TEXT_MAX + 2];
+    memset(id, 'i', 64);
+    id[64] = '\0';
+    snprintf(body, sizeof(body),
+             "{\"from\":\"%s\",\"to\":\"%.63sx\",\"amount\":9223372036854775807}", id, id);
+    assert_true(parse(OP_TRANSFER, body, &op));
+    memset(reason, 'r', sizeof(reason));
+    reason[FIELD_TEXT_MAX] = '\0';
+    memset(&op, 0, sizeof(op));
+    strcpy(op.id, id);
+    snprintf(body, sizeof(body), "{\"amount\":-9223372036854775807,\"reason\":\"%s\"}", reason);
+    assert_true(parse_body(route_of(OP_CHANGE_BALANCE), body, strlen(body), &op));
+    reason[FIELD_TEXT_MAX] = 'r';
+    reason[FIELD_TEXT_MAX + 1] = '\0';
+    snprintf(body, sizeof(body), "{\"amount\":1,\"reason\":\"%s\"}", reason);
+    assert_false(parse(OP_CHANGE_BALANCE, body, &op));
+}
+
+static void malformed_bodies_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",
+                                      " ",
+                                      "{",
+                                      "[]",
+                                      "null",
+                                      "1",
+                                      "\"x\"",
+                                      "{\"user_id\":\"u1\"} x",
+                                      "{\"user_id\":\"u1\"}{}",
+                                      "{\"user_id\":\"u1\",}",
+                                      "{user_id:\"u1\"}",
+                                      "{'user_id':'u1'}",
+                                      "{\"user_id\":\"u\xff\"}",
+                                      "{\"user_id\":\"\xc0\xaf\"}",
+                                      "{\"user_id\":\"\xed\xa0\x80\"}",
+                                      "{\"user_id\":\"u\\u0000\"}",
+                                      "{\"user_id\":\"u\\ud800\"}",
+                                      "\xef\xbb\xbf{\"user_id\":\"u1\"}",
+                                      "{\"user_id\":\"u1\",\"user_id\":\"u1\"}",
+                                      "{\"user_id\":\"u1\",\"quantity\":1,\"quantity\":2}",
+                                      "{\"user_id\":\"u1\",\"x\":1}",
+                                      "{\"user_id\":\"u1\",\"\":1}",
+                                      "{\"user_id\":\"u1\",\"User_id\":\"u1\"}"};
+    struct op op;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        if (parse(OP_PLACE_ORDER, bad[i], &op))
+            fail_msg("taken: %s", bad[i]);
+    assert_false(parse_n(OP_PLACE_ORDER, "{\"user_id\":\"u1\"}\0", 17, &op));
+    assert_false(parse_n(OP_PLACE_ORDER, "{\"user_id\0\":\"u1\"}", 17, &op));
+    static char deep[16384];
+    memset(deep, '[', sizeof(deep));
+    assert_false(parse_n(OP_PLACE_ORDER, deep, sizeof(deep), &op));
+    assert_false(parse(OP_PAY_ORDER, "[]", &op));
+    assert_false(parse(OP_PAY_ORDER, "{\"x\":1}", &op));
+}
+
+static void wrong_types_and_ranges_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        enum op_kind kind;
+        const char *body, *named;
+    } bad[] = {
+        {OP_PLACE_ORDER, "{}", "user_id"},
+        {OP_PLACE_ORDER, "{\"user_id\":null}", "user_id"},
+        {OP_PLACE_ORDER, "{\"user_id\":1}", "user_id"},
+        {OP_PLACE_ORDER, "{\"user_id\":\"\"}", "user_id"},
+        {OP_PLACE_ORDER, "{\"user_id\":\"a b\"}", "user_id"},
+        {OP_PLACE_ORDER, "{\"user_id\":\"a\\nb\"}", "user_id"},
+        {OP_PLACE_ORDER,
+         "{\"user_id\":\"01234567890123456789012345678901234567890123456789012345678901234\"}",
+         "user_id"},
+        {OP_PLACE_ORDER, "{\"user_id\":\"u\",\"quantity\":0}", "quantity"},
+        {OP_PLACE_ORDER, "{\"user_id\":\"u\",\"quantity\":-1}", "quantity"},
+        {OP_PLACE_ORDER, "{\"user_id\":\"u\",\"quantity\":1.0}", "quantity"},
+        {OP_PLACE_ORDER, "{\"user_id\":\"u\",\"quantity\":1e0}", "quantity"},
+        {OP_PLACE_ORDER, "{\"user_id\":\"u\",\"quantity\":\"1\"}", "quantity"},
+        {OP_PLACE_ORDER, "{\"user_id\":\"u\",\"quantity\":true}", "quantity"},
+        {OP_PLACE_ORDER, "{\"user_id\":\"u\",\"quantity\":null}", "quantity"},
+        {OP_PLACE_ORDER, "{\"user_id\":\"u\",\"quantity\":1000000001}", "quantity"},
+        {OP_PUT_ITEM, "{\"stock\":-1}", "stock"},
+        {OP_PUT_ITEM, "{\"stock\":1,\"reserve_s\":0}", "reserve_s"},
+        {OP_PUT_ITEM, "{\"stock\":1,\"fence\":1}", "fence"},
+        {OP_PUT_ITEM, "{\"stock\":1,\"fence\":null}", "fence"},
+        {OP_PUT_ITEM, "{\"stock\":1,\"guard\":\"\"}", "guard"},
+        {OP_PUT_ITEM, "{\"stock\":1,\"guard\":\"0123456789012345678901234\"}", "guard"},
+        {OP_PUT_ACCOUNT, "{}", "balance"},
+        {OP_CHANGE_BALANCE, "{\"amount\":1,\"reason\":\"a\\u0007\"}", "reason"},
+        {OP_CHANGE_BALANCE, "{\"amount\":-9223372036854775808}", "amount"},
+        {OP_TRANSFER, "{\"from\":\"a\",\"to\":\"b\",\"amount\":0}", "amount"},
+        {OP_TRANSFER, "{\"from\":\"a\",\"to\":\"a\",\"amount\":1}", "same account"},
+    };
+    struct op op;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        if (parse(bad[i].kind, bad[i].body, &op))
+            fail_msg("taken: %s", bad[i].body);
+        assert_non_null(strstr(op.answer.body, bad[i].named));
+    }
+    assert_false(parse(OP_CHANGE_BALANCE, "{\"amount\":9223372036854775808}", &op));
+    assert_false(parse(OP_CHANGE_BALANCE, "{\"amount\":99999999999999999999999}", &op));
+}
+
+static void percent_encoding_is_strict(void **state)
+{
+    (void)state;
+    char text[8];
+    assert_int_equal(percent_decode("a%2db", 5, text, sizeof(text)), 3);
+    assert_string_equal(text, "a-b");
+    assert_int_equal(percent_decode("1234567", 7, text, sizeof(text)), 7);
+    assert_int_equal(percent_decode("12345678", 8, text, sizeof(text)), -1);
+    static const char *const bad[] = {"%", "%4", "a%", "%g1", "%1g", "%00", "%%41"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(percent_decode(bad[i], strlen(bad[i]), text, sizeof(text)), -1);
+    assert_int_equal(percent_decode("%41", 2, text, sizeof(text)), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fields_and_defaults_are_filled),
+        cmocka_unit_test(retries_read_alike_and_other_requests_do_not),
+        cmocka_unit_test(the_longest_request_fits),
+        cmocka_unit_test(malformed_bodies_are_refused),
+        cmocka_unit_test(wrong_types_and_ranges_are_refused),
+        cmocka_unit_test(percent_encoding_is_strict),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
