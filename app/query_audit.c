@@ -42,7 +42,7 @@ void query_audit(const struct queries *queries, struct op *op)
     struct audit audit = {.default_guard = guard_default(queries->guards)->info->name,
                           .resources = json_array(),
                           .ok = true};
-    const char *resource = op->id[0] ? op->id : NULL;
+    const char *resource = op->resource[0] ? op->resource : NULL;
     db_status status = db_audit(queries->reader, resource, add_resource, &audit);
     if (status != DB_OK) {
         json_decref(audit.resources);
