@@ -1,7 +1,8 @@
 /*
  * What the load engine costs beside wrk: same server (a child process), same connections, one
  * thread, keep-alive GET; interleaved, medians. Requests per second, and the generator's own CPU
- * time (user + system) per request.
+ * time (user + system) per request. Then, without a peer: how well the open model keeps its times,
+ * and what an open connection costs in memory.
  *
  *     build/bench/bench_load [REPEAT] [SECONDS] > build/bench/load.json     (table on stderr)
  */
@@ -63,19 +64,25 @@ static pid_t start_server(char *ret_url, size_t size)
     return pid;
 }
 
-static struct figures run_engine(const char *url, int connections, int seconds)
+static struct load_options engine_options(const char *url, int connections)
 {
+    char message[256];
     struct load_options options = {.n_targets = 1,
                                    .mode = LOAD_CLOSED,
                                    .connections = connections,
                                    .threads = 1,
-                                   .duration_ms = seconds * 1000,
                                    .timeout_ms = 10000};
-    struct load_result result;
-    struct rusage before, after;
-    char message[256];
     if (load_target_parse(url, &options.targets[0], message, sizeof message) != 0)
         die(message);
+    return options;
+}
+
+static struct figures run_engine(const char *url, int connections, int seconds)
+{
+    struct load_options options = engine_options(url, connections);
+    struct load_result result;
+    struct rusage before, after;
+    options.duration_ms = seconds * 1000;
     getrusage(RUSAGE_SELF, &before);
     if (plain_main(&(struct plain_request){0}, &options, NULL, &result) != 0)
         die("the run failed");
@@ -131,7 +138,7 @@ static double median(double *values, int n)
     return n % 2 != 0 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-static void measure(const char *url, int connections, int repeat, int seconds, json_t *rows)
+static double measure(const char *url, int connections, int repeat, int seconds, json_t *rows)
 {
     double rate[PEERS][REPEAT_MAX], cpu_us[PEERS][REPEAT_MAX];
     for (int i = 0; i < repeat; i++)
@@ -149,6 +156,116 @@ static void measure(const char *url, int connections, int repeat, int seconds, j
                                               "generator", peer_names[peer], "requests_per_s",
                                               rate_median, "cpu_us_per_request", cpu_median));
     }
+    return median(rate[0], repeat);
+}
+
+/* Plain load that remembers when each request was sent. */
+struct stopwatch {
+    struct load_workload plain;
+    int64_t *sent_us;
+};
+
+static size_t pass_request(void *ctx, uint64_t seq, const struct load_target *target, char *out,
+                           size_t size)
+{
+    struct stopwatch *watch = ctx;
+    return watch->plain.request(watch->plain.ctx, seq, target, out, size);
+}
+
+static int64_t note_sending(void *ctx, uint64_t seq, const struct load_answer *answer)
+{
+    struct stopwatch *watch = ctx;
+    watch->sent_us[seq] = answer->sent_us;
+    return -1;
+}
+
+/* How late requests go out at half of what the generator can do, and whether all of them do. */
+static void measure_schedule(const char *url, double rate, int seconds, json_t *all)
+{
+    uint64_t requests = (uint64_t)(rate * seconds);
+    struct load_options options = engine_options(url, 64);
+    struct stopwatch watch = {.sent_us = calloc(requests, sizeof *watch.sent_us)};
+    struct load_workload workload = {
+        .request = pass_request, .outcome = note_sending, .ctx = &watch};
+    struct load_result result;
+    struct plain *plain;
+    struct hist late;
+    char message[256];
+    options.mode = LOAD_RATE;
+    options.rate = rate;
+    options.requests = requests;
+    if (watch.sent_us == NULL || hist_init(&late) != 0)
+        die("out of memory");
+    if (plain_open(&(struct plain_request){0}, &options, &plain, message, sizeof message) != 0)
+        die(message);
+    watch.plain = plain_workload(plain);
+    if (load_run(&options, &workload, &result, message, sizeof message) != 0)
+        die(message);
+    for (uint64_t i = 0; i < requests; i++)
+        hist_record(&late,
+                    watch.sent_us[i] - result.started_us - (int64_t)((double)i * 1e6 / rate));
+    double kept = (double)result.completed / ((double)result.duration_us / 1e6);
+    fprintf(stderr, "open model: %.0f/s wanted, %.0f/s kept; sent late: p50 %lld us, p99 %lld us\n",
+            rate, kept, (long long)hist_percentile(&late, 50),
+            (long long)hist_percentile(&late, 99));
+    json_object_set_new(all, "open_model",
+                        json_pack("{s:f, s:f, s:I, s:I}", "wanted_per_s", rate, "kept_per_s", kept,
+                                  "late_p50_us", (json_int_t)hist_percentile(&late, 50),
+                                  "late_p99_us", (json_int_t)hist_percentile(&late, 99)));
+    hist_free(&late);
+    load_result_free(&result);
+    plain_close(plain);
+    free(watch.sent_us);
+}
+
+static long resident_bytes(void)
+{
+    long pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%ld %ld", &pages, &resident) != 2)
+        die("no /proc/self/statm");
+    fclose(file);
+    return resident * sysconf(_SC_PAGESIZE);
+}
+
+struct memory {
+    long highest;
+};
+
+static void note_memory(void *ctx, const struct load_progress *now)
+{
+    struct memory *memory = ctx;
+    long bytes = resident_bytes();
+    (void)now;
+    if (bytes > memory->highest)
+        memory->highest = bytes;
+}
+
+static long run_memory(const char *url, int connections)
+{
+    struct memory memory = {0};
+    struct load_options options = engine_options(url, connections);
+    struct load_result result;
+    options.duration_ms = 3000;
+    options.timeout_ms = 60000;
+    options.progress = note_memory;
+    options.progress_ctx = &memory;
+    if (plain_main(&(struct plain_request){0}, &options, NULL, &result) != 0)
+        die("the run failed");
+    if (result.ends[LOAD_ANSWERED] != result.sent || result.connects != (uint64_t)connections)
+        die("not every connection opened, or not every request was answered");
+    load_result_free(&result);
+    return memory.highest;
+}
+
+/* Few connections and many, so that what a run needs anyway cancels out. */
+static void measure_memory(const char *url, json_t *all)
+{
+    enum { FEW = 10, MANY = 9000 };
+    long few = run_memory(url, FEW), many = run_memory(url, MANY);
+    double each = (double)(many - few) / (MANY - FEW);
+    fprintf(stderr, "memory: %.0f bytes per connection (%d connections)\n", each, MANY);
+    json_object_set_new(all, "bytes_per_connection", json_real(each));
 }
 
 int main(int argc, char **argv)
@@ -160,10 +277,16 @@ int main(int argc, char **argv)
     pid_t server = start_server(url, sizeof url);
     json_t *rows = json_array();
     fprintf(stderr, "connections  generator  requests/s  CPU us/request\n");
-    for (int i = 0; i < SIZES; i++)
-        measure(url, connection_counts[i], repeat, seconds, rows);
+    double capacity = 0;
+    for (int i = 0; i < SIZES; i++) {
+        double rate = measure(url, connection_counts[i], repeat, seconds, rows);
+        if (i == 0)
+            capacity = rate;
+    }
     json_t *all = json_pack("{s:s, s:i, s:i, s:o}", "bench", "load", "repeat", repeat, "seconds",
                             seconds, "rows", rows);
+    measure_schedule(url, capacity / 2, seconds, all);
+    measure_memory(url, all);
     json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(all);
