@@ -153,9 +153,9 @@ static bool take_batch(lk_redis *redis)
     pthread_mutex_lock(&redis->mutex);
     while (redis->queue.n > 0 && redis->batch.n < LK_REDIS_BATCH_MAX)
         calls_add(&redis->batch, calls_take(&redis->queue));
-    redis->busy = redis->batch.n > 0;
+    bool any = redis->busy = redis->batch.n > 0;
     pthread_mutex_unlock(&redis->mutex);
-    return redis->batch.n > 0;
+    return any; /* if none, the batch is somebody else's by now */
 }
 
 static lk_status write_batch(lk_redis *redis)

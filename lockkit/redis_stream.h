@@ -19,7 +19,7 @@
 enum {
     LK_REDIS_ITEMS_MAX = 4,         /* elements of an array reply; ours have at most three */
     LK_REDIS_TEXT_MAX = 640,        /* bytes of all strings of one reply */
-    LK_REDIS_BACKLOG_MAX = 1 << 20, /* bytes received and not yet understood */
+    LK_REDIS_BACKLOG_MAX = 1 << 16, /* bytes received and not yet understood */
     LK_REDIS_NO_WAIT = 0            /* as a deadline: only what is there already */
 };
 

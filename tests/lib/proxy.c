@@ -16,6 +16,7 @@ enum { PAIRS_MAX = 64, PIECE_MAX = 64 * 1024, TEXT_MAX = 64, LOOK_MS = 1 };
 struct pair {
     int client, server; /* -1: none */
     bool doomed;        /* the next answer is lost */
+    bool silent;        /* and so are all after it */
     bool mutable;       /* has sent the text of proxy_mute() */
 };
 
@@ -27,6 +28,7 @@ struct proxy {
     pthread_mutex_t mutex; /* guards the rest */
     char lose_text[TEXT_MAX], mute_text[TEXT_MAX];
     int lose_in; /* matching pieces until one is doomed; 0: none */
+    enum proxy_then then;
     int lost, muted;
     bool mute, cut, stop;
 };
@@ -95,12 +97,15 @@ static bool answer(struct proxy *proxy, struct pair *pair, const char *bytes, si
 {
     pthread_mutex_lock(&proxy->mutex);
     bool muted = proxy->mute && pair->mutable;
-    proxy->lost += pair->doomed;
+    bool doomed = pair->doomed, cuts = doomed && proxy->then == PROXY_CUT;
+    proxy->lost += doomed;
     proxy->muted += muted;
     pthread_mutex_unlock(&proxy->mutex);
-    if (pair->doomed)
+    pair->doomed = false;
+    pair->silent = pair->silent || doomed;
+    if (cuts)
         return false;
-    return muted || send_all(pair->client, bytes, n);
+    return muted || pair->silent || send_all(pair->client, bytes, n);
 }
 
 /* Passes on what is there in one direction; false: the connection is over. */
@@ -203,9 +208,10 @@ int proxy_port(const struct proxy *proxy)
     return proxy->port;
 }
 
-void proxy_lose_answer(struct proxy *proxy, const char *text, int nth)
+void proxy_lose_answer(struct proxy *proxy, const char *text, int nth, enum proxy_then then)
 {
     pthread_mutex_lock(&proxy->mutex);
+    proxy->then = then;
     strncpy(proxy->lose_text, text, sizeof proxy->lose_text - 1);
     proxy->lose_in = nth;
     pthread_mutex_unlock(&proxy->mutex);

@@ -12,9 +12,11 @@ void proxy_close(struct proxy *proxy);
 int proxy_port(const struct proxy *proxy);
 
 /* From now on, the server's answer to the nth piece (1: the next) that a client sends containing
- * text is swallowed whole, and the connection cut: what was asked is done, nobody learns of it. */
-void proxy_lose_answer(struct proxy *proxy, const char *text, int nth);
-/* Answers lost so far. */
+ * text is swallowed whole: what was asked is done, nobody learns of it. Then the connection is cut,
+ * or kept in silence. nth 0: no more of this. */
+enum proxy_then { PROXY_CUT, PROXY_SILENCE };
+void proxy_lose_answer(struct proxy *proxy, const char *text, int nth, enum proxy_then then);
+/* Connections that have lost an answer so. */
 int proxy_lost(struct proxy *proxy);
 
 /* Swallows all that the server says on connections that have sent text (its pushed messages), until

@@ -122,7 +122,7 @@ static void lost_answer_is_unknown_and_done(void **state)
     assert_true(link_open_port(&link, proxy_port(proxy)));
     redis_do(server, "DEL lost");
     assert_int_equal(lk_redis_ping(link.redis), LK_OK);
-    proxy_lose_answer(proxy, "INCR", 1);
+    proxy_lose_answer(proxy, "INCR", 1, PROXY_CUT);
     assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "lost", NULL), LK_UNKNOWN);
     assert_int_equal(proxy_lost(proxy), 1);
     assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "lost", NULL), LK_OK);

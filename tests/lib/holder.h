@@ -1,0 +1,39 @@
+/*
+ * Another process that holds a lock, or waits for it, so that it can be killed or stopped.
+ *
+ * It is the test binary itself, started anew: the test's main() begins with
+ *     if (argc > 1) return holder_main(argc, argv);
+ */
+#ifndef TEST_HOLDER_H
+#define TEST_HOLDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct holder {
+    pid_t pid;
+    int in, out; /* its standard input and output */
+};
+
+struct holder_plan {
+    const char *guard, *url, *key;
+    int64_t lease_ms; /* 0: the default, renewed by the watchdog */
+    int64_t default_lease_ms;
+    int64_t wait_ms;
+    const char *die_at; /* named point at which it kills itself; NULL: none */
+};
+
+int holder_main(int argc, char **argv);
+
+bool holder_start(struct holder *holder, const struct holder_plan *plan);
+/* Waits for what it has to say: "waiting" (refused the second time, so in earnest), "held" (after
+ * which it holds until told otherwise), "released", or the text of a status. False when it said
+ * something else, or nothing within 10 s. */
+bool holder_says(struct holder *holder, const char *word);
+/* Makes it release. */
+void holder_release(struct holder *holder);
+/* kill -9; reaps. Also after it has ended by itself. */
+void holder_kill(struct holder *holder);
+
+#endif

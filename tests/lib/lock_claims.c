@@ -1,0 +1,390 @@
+#include "lock_claims.h"
+#include "holder.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
+#include "proxy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CONTENDERS = 32,
+    SERIES = 16,
+    SECOND_MS = 1000, /* redis-setnx-expire rounds leases up to it */
+    POLLS = 20,
+    AHEAD_US = 1000000000 /* clocks may differ by a quarter of an hour */
+};
+
+static bool has(const lk_provider_info *guard, uint32_t bit)
+{
+    return (guard->caps & bit) != 0;
+}
+
+static struct holder_plan plan_for(const lk_provider_info *guard, const char *url)
+{
+    return (struct holder_plan){.guard = guard->name,
+                                .url = url,
+                                .key = CLAIM_KEY,
+                                .lease_ms = has(guard, LK_CAP_LEASE) ? CLAIM_LEASE_MS : 0};
+}
+
+static int64_t lease_bound_ms(const lk_provider_info *guard)
+{
+    return strcmp(guard->name, "redis-setnx-expire") == 0 ? SECOND_MS : CLAIM_LEASE_MS;
+}
+
+/* -- the claims ---------------------------------------------------------------------------------
+ */
+
+/* Adds one at a time to a number that nothing but the lock protects. */
+struct contest {
+    pthread_t thread;
+    lk_client *client;
+    volatile int64_t *value;
+    int64_t until_ms, grants;
+    lk_status failed;
+};
+
+static void *contend(void *arg)
+{
+    struct contest *contest = arg;
+    while (test_now_ms() < contest->until_ms && contest->failed == LK_OK) {
+        lk_hold hold;
+        lk_status status =
+            world_acquire(contest->client, CLAIM_KEY, CLAIM_LONG_MS, CLAIM_LONG_MS, &hold);
+        if (status == LK_OK) {
+            int64_t read = *contest->value;
+            lk_env_system()->sleep_us(NULL, 1);
+            *contest->value = read + 1;
+            contest->grants++;
+            status = lk_release(&hold);
+        }
+        contest->failed = status;
+    }
+    return NULL;
+}
+
+/* Two clients, as two instances would have, half of the contenders each. The value is plain memory
+ * on purpose: the lock is all that orders the accesses, and a sanitizer cannot see it. */
+__attribute__((no_sanitize("thread"))) static bool exclusive(const lk_provider_info *guard)
+{
+    struct contest contests[CONTENDERS];
+    lk_client *clients[2] = {world_client(guard->name, NULL), world_client(guard->name, NULL)};
+    int64_t until_ms = test_now_ms() + test_size(400, 5000), grants = 0;
+    volatile int64_t value = 0;
+    for (int i = 0; i < CONTENDERS; i++) {
+        contests[i] =
+            (struct contest){.client = clients[i % 2], .value = &value, .until_ms = until_ms};
+        assert_int_equal(pthread_create(&contests[i].thread, NULL, contend, &contests[i]), 0);
+    }
+    for (int i = 0; i < CONTENDERS; i++) {
+        pthread_join(contests[i].thread, NULL);
+        assert_int_equal(contests[i].failed, LK_OK);
+        grants += contests[i].grants;
+    }
+    lk_close(clients[0]);
+    lk_close(clients[1]);
+    assert_true(grants > CONTENDERS);
+    return value == grants;
+}
+
+static bool distributed(const lk_provider_info *guard)
+{
+    struct holder holder;
+    struct holder_plan plan = plan_for(guard, world_redis->url);
+    lk_hold hold;
+    plan.lease_ms = 0;
+    assert_true(holder_start(&holder, &plan));
+    assert_true(holder_says(&holder, "held"));
+    lk_client *client = world_client(guard->name, NULL);
+    lk_status status = world_acquire(client, CLAIM_KEY, 0, 0, &hold);
+    if (status == LK_OK)
+        lk_release(&hold);
+    holder_release(&holder);
+    assert_true(holder_says(&holder, "released"));
+    holder_kill(&holder);
+    lk_close(client);
+    return status == LK_TIMEOUT;
+}
+
+/* Can the lock be had after its holder's death, within a lease? */
+static bool comes_back(const lk_provider_info *guard)
+{
+    lk_hold hold;
+    lk_client *client = world_client(guard->name, NULL);
+    int64_t start_ms = test_now_ms();
+    /* Nobody waits for ever for what never comes. */
+    int64_t wait_ms = lease_bound_ms(guard) + (has(guard, LK_CAP_LEASE) ? CLAIM_GRACE_MS : 0);
+    lk_status status = world_acquire(client, CLAIM_KEY, 0, wait_ms, &hold);
+    if (status == LK_OK) {
+        assert_true(test_now_ms() - start_ms <= lease_bound_ms(guard) + CLAIM_GRACE_MS);
+        lk_release(&hold);
+    }
+    lk_close(client);
+    return status == LK_OK;
+}
+
+static bool lease(const lk_provider_info *guard)
+{
+    struct holder holder;
+    struct holder_plan plan = plan_for(guard, world_redis->url);
+    assert_true(holder_start(&holder, &plan));
+    assert_true(holder_says(&holder, "held"));
+    holder_kill(&holder);
+    return comes_back(guard);
+}
+
+static bool held_before_loss(struct holder *holder, struct proxy *proxy)
+{
+    struct pollfd said = {.fd = holder->out, .events = POLLIN};
+    while (proxy_lost(proxy) == 0)
+        if (poll(&said, 1, 1) == 1)
+            return holder_says(holder, "held");
+    return false;
+}
+
+/* The holder is killed after each command of its acquisition in turn, before it has the answer. */
+static bool atomic_lease(const lk_provider_info *guard)
+{
+    bool kept = true;
+    for (int nth = 1; kept; nth++) {
+        struct proxy *proxy = proxy_open(world_redis->port);
+        assert_non_null(proxy);
+        char url[64];
+        snprintf(url, sizeof url, "redis://127.0.0.1:%d", proxy_port(proxy));
+        struct holder holder;
+        struct holder_plan plan = plan_for(guard, url);
+        world_ask("DEL " CLAIM_KEY);
+        proxy_lose_answer(proxy, CLAIM_KEY, nth, PROXY_SILENCE);
+        assert_true(holder_start(&holder, &plan));
+        bool held = held_before_loss(&holder, proxy);
+        holder_kill(&holder);
+        proxy_close(proxy);
+        if (held)
+            break; /* its acquisition has fewer commands than nth */
+        kept = comes_back(guard);
+    }
+    return kept;
+}
+
+/* A lock of A passes to B while A still counts on it: its lease ends; or, where the clients' clocks
+ * decide, B's is ahead; or, without a lease, somebody frees it by hand. Then A releases. */
+static bool owner(const lk_provider_info *guard)
+{
+    lk_hold a, b, c;
+    struct hooked hooked;
+    lk_client *client = world_client(guard->name, NULL);
+    lk_client *ahead = world_client(guard->name, &(lk_options){.env = hook(&hooked)});
+    bool expires = has(guard, LK_CAP_LEASE) && has(guard, LK_CAP_SERVER_CLOCK);
+    hooked.ahead_us = expires ? 0 : AHEAD_US;
+    assert_int_equal(world_acquire(client, CLAIM_KEY, expires ? CLAIM_LEASE_MS : 0, 0, &a), LK_OK);
+    if (!has(guard, LK_CAP_LEASE))
+        assert_int_equal(world_ask("DEL " CLAIM_KEY), 1);
+    assert_int_equal(world_acquire(ahead, CLAIM_KEY, 0, CLAIM_LONG_MS, &b), LK_OK);
+    lk_release(&a);
+    lk_status status = world_acquire(client, CLAIM_KEY, 0, 0, &c);
+    if (status == LK_OK)
+        lk_release(&c);
+    lk_release(&b);
+    lk_close(client);
+    lk_close(ahead);
+    return status == LK_TIMEOUT;
+}
+
+static bool renew(const lk_provider_info *guard)
+{
+    lk_hold hold;
+    lk_client *client = world_client(guard->name, NULL);
+    assert_int_equal(
+        world_acquire(client, CLAIM_KEY, has(guard, LK_CAP_LEASE) ? CLAIM_LONG_MS : 0, 0, &hold),
+        LK_OK);
+    lk_status status = lk_extend(&hold, 2 * CLAIM_LONG_MS);
+    if (status == LK_OK) {
+        assert_true(world_ask("PTTL " CLAIM_KEY) > CLAIM_LONG_MS);
+        assert_int_equal(world_ask("DEL " CLAIM_KEY), 1);
+        assert_int_equal(lk_extend(&hold, CLAIM_LONG_MS), LK_LOST);
+    }
+    lk_release(&hold);
+    lk_close(client);
+    return status == LK_OK;
+}
+
+/* Two clients take turns on a key. */
+struct series {
+    pthread_t thread;
+    lk_client *clients[2];
+    char key[32];
+    int64_t grants;
+    bool rises;
+};
+
+static void *take_turns(void *arg)
+{
+    struct series *series = arg;
+    uint64_t last = 0;
+    series->rises = true;
+    for (int64_t i = 0; i < series->grants && series->rises; i++) {
+        lk_hold hold;
+        series->rises = false;
+        if (world_acquire(series->clients[i % 2], series->key, 0, CLAIM_LONG_MS, &hold) != LK_OK)
+            break;
+        series->rises = lk_release(&hold) == LK_OK && hold.fence > last;
+        last = hold.fence;
+    }
+    return NULL;
+}
+
+static bool fence(const lk_provider_info *guard)
+{
+    struct series series[SERIES];
+    lk_client *clients[2] = {world_client(guard->name, NULL), world_client(guard->name, NULL)};
+    int64_t grants = has(guard, LK_CAP_FENCE) ? test_size(34000, 1000000) : SERIES;
+    bool rises = true;
+    for (int i = 0; i < SERIES; i++) {
+        series[i] = (struct series){.clients = {clients[0], clients[1]}, .grants = grants / SERIES};
+        snprintf(series[i].key, sizeof series[i].key, "lock:item:%d", i);
+        assert_int_equal(pthread_create(&series[i].thread, NULL, take_turns, &series[i]), 0);
+    }
+    for (int i = 0; i < SERIES; i++) {
+        pthread_join(series[i].thread, NULL);
+        rises = rises && series[i].rises;
+    }
+    lk_close(clients[0]);
+    lk_close(clients[1]);
+    return rises;
+}
+
+static bool reentrant(const lk_provider_info *guard)
+{
+    lk_hold outer, inner;
+    lk_client *client = world_client(guard->name, NULL);
+    lk_request request = {.key = CLAIM_KEY, .owner = "worker-1"};
+    assert_int_equal(lk_acquire(client, &request, &outer), LK_OK);
+    lk_status status = lk_acquire(client, &request, &inner);
+    if (status == LK_OK) {
+        assert_int_equal(inner.fence, outer.fence);
+        assert_int_equal(lk_release(&inner), LK_OK);
+        assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &inner), LK_TIMEOUT);
+    }
+    assert_int_equal(lk_release(&outer), LK_OK);
+    assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &outer), LK_OK);
+    assert_int_equal(lk_release(&outer), LK_OK);
+    lk_close(client);
+    return status == LK_OK;
+}
+
+/* A waits in earnest; the lock comes free while A is kept from trying; then B comes. */
+static bool fair(const lk_provider_info *guard)
+{
+    lk_hold first, late;
+    struct hooked hooked;
+    lk_client *client = world_client(guard->name, NULL);
+    struct asker waiter = {.key = CLAIM_KEY,
+                           .wait_ms = CLAIM_LONG_MS,
+                           .client =
+                               world_client(guard->name, &(lk_options){.env = hook(&hooked)})};
+    assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &first), LK_OK);
+    asker_start(&waiter);
+    assert_true(wait_until(refused_twice, &hooked, CLAIM_LONG_MS));
+    atomic_store(&hooked.shut, true);
+    assert_int_equal(lk_release(&first), LK_OK);
+    lk_status status = world_acquire(client, CLAIM_KEY, 0, 0, &late);
+    assert_true(wait_until(is_set, &hooked.at_gate, CLAIM_LONG_MS));
+    if (status == LK_OK)
+        assert_int_equal(lk_release(&late), LK_OK);
+    atomic_store(&hooked.shut, false);
+    assert_int_equal(asker_join(&waiter), LK_OK);
+    assert_int_equal(lk_release(&waiter.hold), LK_OK);
+    lk_close(waiter.client);
+    lk_close(client);
+    return status == LK_TIMEOUT;
+}
+
+static bool polled_often(void *count)
+{
+    return atomic_load((_Atomic int *)count) > POLLS;
+}
+
+/* A waiter that may poll every millisecond or two: does it? */
+static bool wakes(const lk_provider_info *guard)
+{
+    lk_hold first;
+    struct hooked hooked;
+    lk_options options = {.env = hook(&hooked), .retry_min_ms = 1, .retry_max_ms = 2};
+    lk_client *client = world_client(guard->name, NULL);
+    struct asker waiter = {
+        .key = CLAIM_KEY, .wait_ms = CLAIM_LONG_MS, .client = world_client(guard->name, &options)};
+    assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &first), LK_OK);
+    asker_start(&waiter);
+    assert_true(wait_until(refused_twice, &hooked, CLAIM_LONG_MS));
+    bool polls =
+        wait_until(polled_often, &hooked.refusals, has(guard, LK_CAP_WAKES) ? 300 : CLAIM_LONG_MS);
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_int_equal(asker_join(&waiter), LK_OK);
+    assert_true(test_now_ms() - start_ms < CLAIM_GRACE_MS);
+    assert_int_equal(lk_release(&waiter.hold), LK_OK);
+    lk_close(waiter.client);
+    lk_close(client);
+    return !polls;
+}
+
+/* A client whose clock is ahead asks for a live lock. */
+static bool server_clock(const lk_provider_info *guard)
+{
+    lk_hold hold, second;
+    struct hooked hooked;
+    lk_client *client = world_client(guard->name, NULL);
+    lk_client *ahead = world_client(guard->name, &(lk_options){.env = hook(&hooked)});
+    hooked.ahead_us = AHEAD_US;
+    assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &hold), LK_OK);
+    lk_status status = world_acquire(ahead, CLAIM_KEY, 0, 0, &second);
+    if (status == LK_OK)
+        lk_release(&second);
+    lk_release(&hold);
+    lk_close(client);
+    lk_close(ahead);
+    return status == LK_TIMEOUT;
+}
+
+static bool shared(const lk_provider_info *guard)
+{
+    lk_hold holds[2];
+    lk_client *client = world_client(guard->name, NULL);
+    lk_request request = {.key = CLAIM_KEY, .mode = LK_SHARED};
+    lk_status status = lk_acquire(client, &request, &holds[0]);
+    if (status == LK_OK) {
+        assert_int_equal(lk_acquire(client, &request, &holds[1]), LK_OK);
+        lk_release(&holds[1]);
+        lk_release(&holds[0]);
+    } else {
+        assert_int_equal(status, LK_UNSUPPORTED);
+    }
+    lk_close(client);
+    return status == LK_OK;
+}
+
+/* -- all of them --------------------------------------------------------------------------------
+ */
+
+const struct claim lock_claims[LK_CAP_COUNT] = {
+    {LK_CAP_EXCLUSIVE, 0, exclusive},
+    {LK_CAP_DISTRIBUTED, 0, distributed},
+    {LK_CAP_LEASE, 0, lease},
+    {LK_CAP_ATOMIC_LEASE, 0, atomic_lease},
+    {LK_CAP_OWNER, 0, owner},
+    {LK_CAP_RENEW, LK_CAP_LEASE, renew},
+    {LK_CAP_FENCE, 0, fence},
+    {LK_CAP_REENTRANT, 0, reentrant},
+    {LK_CAP_FAIR, 0, fair},
+    {LK_CAP_WAKES, 0, wakes},
+    {LK_CAP_SERVER_CLOCK, LK_CAP_LEASE, server_clock},
+    {LK_CAP_SHARED, 0, shared},
+};

@@ -1,0 +1,67 @@
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
+
+#include <assert.h>
+#include <string.h>
+
+static void at_point(void *ctx, const char *point, const char *key)
+{
+    struct hooked *hooked = ctx;
+    (void)key;
+    if (strcmp(point, LK_POINT_WAIT) == 0)
+        atomic_fetch_add(&hooked->refusals, 1);
+    if (strcmp(point, LK_POINT_SUBSCRIBE) == 0 && hooked->at_subscribe != NULL)
+        hooked->at_subscribe(hooked->arg);
+    while (strcmp(point, LK_POINT_TRY) == 0 && atomic_load(&hooked->shut)) {
+        atomic_store(&hooked->at_gate, true);
+        lk_env_system()->sleep_us(NULL, 1000);
+    }
+}
+
+static int64_t wall_us(void *ctx)
+{
+    struct hooked *hooked = ctx;
+    return lk_env_system()->wall_us(NULL) + atomic_load(&hooked->ahead_us);
+}
+
+const lk_env *hook(struct hooked *hooked)
+{
+    *hooked = (struct hooked){.env = *lk_env_system()};
+    hooked->env.point = at_point;
+    hooked->env.wall_us = wall_us;
+    hooked->env.ctx = hooked;
+    return &hooked->env;
+}
+
+static void *ask(void *arg)
+{
+    struct asker *asker = arg;
+    int64_t start_ms = test_now_ms();
+    asker->status =
+        world_acquire(asker->client, asker->key, asker->lease_ms, asker->wait_ms, &asker->hold);
+    asker->took_ms = test_now_ms() - start_ms;
+    return NULL;
+}
+
+void asker_start(struct asker *asker)
+{
+    int failed = pthread_create(&asker->thread, NULL, ask, asker);
+    assert(failed == 0);
+}
+
+lk_status asker_join(struct asker *asker)
+{
+    pthread_join(asker->thread, NULL);
+    return asker->status;
+}
+
+bool is_set(void *flag)
+{
+    return atomic_load((atomic_bool *)flag);
+}
+
+bool refused_twice(void *hooked)
+{
+    return atomic_load(&((struct hooked *)hooked)->refusals) >= 2;
+}

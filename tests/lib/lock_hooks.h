@@ -1,0 +1,42 @@
+/* An environment that counts refusals, keeps its caller from trying, and tells another time; and a
+ * thread that acquires under it. */
+#ifndef TEST_LOCK_HOOKS_H
+#define TEST_LOCK_HOOKS_H
+
+#include "../../lockkit/lockkit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct hooked {
+    lk_env env;
+    _Atomic int refusals; /* LK_POINT_WAIT reached */
+    atomic_bool shut;     /* tries stop here */
+    atomic_bool at_gate;  /* one does */
+    _Atomic int64_t ahead_us;
+    void (*at_subscribe)(void *arg); /* LK_POINT_SUBSCRIBE; may be NULL */
+    void *arg;
+};
+
+/* Returns its environment; the struct must not move. */
+const lk_env *hook(struct hooked *hooked);
+
+struct asker {
+    pthread_t thread;
+    lk_client *client;
+    const char *key;
+    int64_t lease_ms, wait_ms;
+    lk_hold hold;
+    lk_status status;
+    int64_t took_ms;
+};
+
+void asker_start(struct asker *asker);
+/* Waits until its acquisition has ended; returns its status. */
+lk_status asker_join(struct asker *asker);
+
+/* For wait_until(): arg is an atomic_bool; a struct hooked. */
+bool is_set(void *flag);
+bool refused_twice(void *hooked);
+
+#endif
