@@ -33,7 +33,7 @@ static bool misbehave(const struct impostor *impostor, int fd)
     ssize_t n = recv(fd, buffer, sizeof buffer, 0);
     if (n <= 0)
         return false;
-    if (impostor->manner == IMPOSTOR_SILENT)
+    if (impostor->manner == IMPOSTOR_SILENT || impostor->manner == IMPOSTOR_ENDLESS)
         return true;
     const char *answer = answers[impostor->manner];
     return send(fd, answer, strlen(answer), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;

@@ -1,0 +1,228 @@
+/* Leases on the real service: a long section keeps its lock, a dead holder loses it, and a holder
+ * that lost it, asleep or not, writes nothing. Two instances share one database and one Redis.
+ *
+ * What makes the section long is the test's own write transaction on the shared database file: the
+ * holder has acquired and read, and waits for it. So every step is taken when the one before has
+ * been seen to happen. */
+#include "../lib/process.h"
+#include "../lib/redis.h"
+#include "../lib/shop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEASE_MS = 900, SLACK_MS = 400, SEEN_WITHIN_MS = 20000, STOCK = 1000 };
+
+static const char order[] = "{\"user_id\":\"u1\"}";
+
+static const char *const guards[] = {"redis-token", "redis-reentrant", "redis-fair"};
+
+static struct shop shop; /* its service is the first instance */
+static struct sandbox_server *second;
+static struct reply reply, other;
+static int next_key;
+
+/* One guard's turn of a test. */
+struct scene {
+    const char *guard;
+    char lock[64], item[64], orders[64];
+    char key[32], other_key[32];
+    struct client first, second;
+    sqlite3 *writes; /* open: no instance can write */
+};
+
+static int open_shop(void **state)
+{
+    (void)state;
+    if (shop_open(&shop, (const char *const[]){"--db-shared", "--lease-ms", "900", "--instance",
+                                               "first", NULL}) != 0)
+        return -1;
+    second = shop_instance(&shop, (const char *const[]){"--db-shared", "--lease-ms", "900",
+                                                        "--instance", "second", NULL});
+    return second != NULL ? 0 : -1;
+}
+
+static int close_shop(void **state)
+{
+    (void)state;
+    bool well = shop_stop(shop.service) && shop_stop(second);
+    shop_close(&shop);
+    return well ? 0 : -1;
+}
+
+static bool lock_is_there(void *scene)
+{
+    return redis_do(shop.redis, "EXISTS %s", ((struct scene *)scene)->lock) == 1;
+}
+
+static bool lock_is_gone(void *scene)
+{
+    return redis_do(shop.redis, "EXISTS %s", ((struct scene *)scene)->lock) == 0;
+}
+
+static void stop_writes(struct scene *scene)
+{
+    char path[SANDBOX_TEXT_MAX + 16];
+    snprintf(path, sizeof path, "%s/shop.db", sandbox_dir(shop.sandbox));
+    assert_int_equal(sqlite3_open(path, &scene->writes), SQLITE_OK);
+    sqlite3_busy_timeout(scene->writes, 10000);
+    assert_int_equal(sqlite3_exec(scene->writes, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+}
+
+static void let_writes_go(struct scene *scene)
+{
+    assert_int_equal(sqlite3_exec(scene->writes, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(scene->writes), SQLITE_OK);
+}
+
+/* The first instance holds the lock of a new item and cannot write. */
+static struct scene begin(const char *guard)
+{
+    struct scene scene = {.guard = guard};
+    char body[96];
+    int number = next_key++;
+    snprintf(scene.lock, sizeof scene.lock, "lock:item:w%d", number);
+    snprintf(scene.item, sizeof scene.item, "/v1/items/w%d", number);
+    snprintf(scene.orders, sizeof scene.orders, "/v1/items/w%d/orders", number);
+    snprintf(scene.key, sizeof scene.key, "first-%d", number);
+    snprintf(scene.other_key, sizeof scene.other_key, "second-%d", number);
+    snprintf(body, sizeof body, "{\"stock\":%d,\"guard\":\"%s\"}", STOCK, guard);
+    assert_true(shop_put(&shop, scene.item, body));
+
+    scene.first = (struct client){.port = shop.service->port, .fd = -1};
+    scene.second = (struct client){.port = second->port, .fd = -1};
+    stop_writes(&scene);
+    assert_int_equal(client_send(&scene.first, "POST", scene.orders, scene.key, order), 0);
+    assert_true(wait_until(lock_is_there, &scene, SEEN_WITHIN_MS));
+    return scene;
+}
+
+static void end(struct scene *scene, int64_t expected_stock)
+{
+    assert_int_equal(client_number(second->port, scene->item, "stock"), expected_stock);
+    assert_true(shop_audit_ok(second->port));
+    client_close(&scene->first);
+    client_close(&scene->second);
+}
+
+static int64_t fence_of(const struct reply *answer)
+{
+    json_t *json = json_loads(answer->body, 0, NULL);
+    int64_t fence = json_integer_value(json_object_get(json, "fence"));
+    json_decref(json);
+    return fence;
+}
+
+static void expect(const struct scene *scene, const struct reply *got, int status,
+                   const char *problem)
+{
+    char name[32];
+    reply_problem(got, name, sizeof name);
+    if (got->status != status || strcmp(name, problem) != 0)
+        fail_msg("%s: %d %s, not %d %s", scene->guard, got->status, got->body, status, problem);
+}
+
+static void retry_succeeds(struct scene *scene)
+{
+    client_call(&scene->first, "POST", scene->orders, scene->key, order, SHOP_WAIT_MS, &reply);
+    expect(scene, &reply, 201, "");
+    assert_false(reply.replayed);
+}
+
+static void paused_holder_is_refused_after_its_successor(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+        struct scene scene = begin(guards[i]);
+        assert_int_equal(sandbox_signal(shop.service, SIGSTOP), 0); /* its watchdog sleeps too */
+        assert_true(wait_until(lock_is_gone, &scene, SEEN_WITHIN_MS));
+        let_writes_go(&scene);
+        client_call(&scene.second, "POST", scene.orders, scene.other_key, order, SHOP_WAIT_MS,
+                    &other);
+        expect(&scene, &other, 201, "");
+        assert_int_equal(sandbox_signal(shop.service, SIGCONT), 0);
+
+        client_read(&scene.first, SHOP_WAIT_MS, &reply);
+        expect(&scene, &reply, 503, "lock-lost");
+        assert_int_equal(client_number(second->port, scene.item, "stock"), STOCK - 1);
+        retry_succeeds(&scene);
+        assert_true(fence_of(&reply) > fence_of(&other));
+        end(&scene, STOCK - 2);
+    }
+}
+
+static void section_of_three_leases_keeps_its_lock(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+        struct scene scene = begin(guards[i]);
+        assert_int_equal(client_send(&scene.second, "POST", scene.orders, scene.other_key, order),
+                         0);
+        assert_false(wait_until(lock_is_gone, &scene, 3 * LEASE_MS));
+        let_writes_go(&scene);
+        client_read(&scene.first, SHOP_WAIT_MS, &reply);
+        expect(&scene, &reply, 201, "");
+        client_read(&scene.second, SHOP_WAIT_MS, &other);
+        expect(&scene, &other, 201, "");
+        assert_true(fence_of(&other) > fence_of(&reply));
+        end(&scene, STOCK - 2);
+    }
+}
+
+static void killed_holder_frees_its_lock_within_a_lease(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+        struct scene scene = begin(guards[i]);
+        assert_true(WIFSIGNALED(sandbox_signal(shop.service, SIGKILL)));
+        let_writes_go(&scene);
+        client_call(&scene.second, "POST", scene.orders, scene.other_key, order, SHOP_WAIT_MS,
+                    &other);
+        expect(&scene, &other, 201, "");
+        assert_true(other.took_ms <= LEASE_MS + SLACK_MS);
+        assert_int_equal(sandbox_restart(shop.service), 0);
+        client_close(&scene.first);
+        retry_succeeds(&scene);
+        client_close(&shop.client);
+        end(&scene, STOCK - 2);
+    }
+}
+
+static void lock_deleted_under_the_holder_is_noticed_and_nothing_written(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+        struct scene scene = begin(guards[i]);
+        struct redis_watch *watch = redis_watch_open(shop.redis);
+        assert_non_null(watch);
+        assert_int_equal(redis_do(shop.redis, "DEL %s", scene.lock), 1);
+        assert_true(redis_watch_sees(watch, "DEL", SEEN_WITHIN_MS));
+        /* The watchdog asks for the lock's renewal, and is told that it is gone. */
+        assert_true(redis_watch_sees(watch, scene.lock, LEASE_MS / 3 + SLACK_MS));
+        redis_watch_close(watch);
+        let_writes_go(&scene);
+        client_read(&scene.first, SHOP_WAIT_MS, &reply);
+        expect(&scene, &reply, 503, "lock-lost");
+        assert_int_equal(client_number(second->port, scene.item, "stock"), STOCK);
+        retry_succeeds(&scene);
+        end(&scene, STOCK - 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paused_holder_is_refused_after_its_successor),
+        cmocka_unit_test(section_of_three_leases_keeps_its_lock),
+        cmocka_unit_test(killed_holder_frees_its_lock_within_a_lease),
+        cmocka_unit_test(lock_deleted_under_the_holder_is_noticed_and_nothing_written),
+    };
+    return cmocka_run_group_tests(tests, open_shop, close_shop);
+}
