@@ -240,10 +240,6 @@ static error_t parse_servers(int key, char *arg, struct argp_state *state)
 {
     struct options *options = state->input;
     switch (key) {
-    case ARGP_KEY_INIT:
-        if (state->root_argp->children != NULL)
-            state->child_inputs[0] = options;
-        return 0;
     case KEY_SECKILLD:
         options->seckilld = arg;
         return 0;
@@ -256,6 +252,15 @@ static error_t parse_servers(int key, char *arg, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+static error_t parse_demo(int key, char *arg, struct argp_state *state)
+{
+    if (key == ARGP_KEY_INIT) {
+        state->child_inputs[0] = state->input;
+        return 0;
+    }
+    return parse_servers(key, arg, state);
 }
 
 /* -- help -------------------------------------------------------------------------------------- */
@@ -313,7 +318,7 @@ static const struct argp_child report_child[] = {{&report_argp, 0, NULL, 0}, {0}
 const struct argp options_load_argp = {
     .options = load_options, .parser = parse_load, .children = report_child};
 const struct argp options_demo_argp = {
-    .options = server_options, .parser = parse_servers, .children = report_child};
+    .options = server_options, .parser = parse_demo, .children = report_child};
 const struct argp options_serve_argp = {.options = serve_options, .parser = parse_servers};
 
 /* -- the whole --------------------------------------------------------------------------------- */

@@ -140,6 +140,19 @@ int remote_put_account(const struct options *options, const char *id, const char
     return put(options, "accounts", id, guard, fields, message);
 }
 
+static const json_t *find_resource(const json_t *audit, const char *resource)
+{
+    size_t i;
+    const json_t *row;
+    json_array_foreach(json_object_get(audit, "resources"), i, row)
+    {
+        const char *name = json_string_value(json_object_get(row, "resource"));
+        if (name != NULL && strcmp(name, resource) == 0)
+            return row;
+    }
+    return NULL;
+}
+
 int remote_audit(const struct options *options, const char *resource, struct audit_row *ret,
                  char *message)
 {
@@ -148,8 +161,7 @@ int remote_audit(const struct options *options, const char *resource, struct aud
     snprintf(path, sizeof path, "/v1/audit?resource=%s", resource);
     if (call(options, &options->targets[0], "GET", path, NULL, &answer, message) != 0)
         return -1;
-    const json_t *row = json_array_get(json_object_get(answer, "resources"), 0);
-    int result = audit_row_parse(row, ret);
+    int result = audit_row_parse(find_resource(answer, resource), ret);
     if (result != 0)
         snprintf(message, REMOTE_MESSAGE_MAX, "%s: GET %s: a field of the audit is missing",
                  options->targets[0].host, path);

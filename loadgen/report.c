@@ -61,15 +61,16 @@ static int say_guards(struct sentence *sentence, const struct report *report, bo
                     report->runs[j].instances != run->instances;
         if (!first)
             continue;
-        say(sentence, "%s%s", n++ == 0 ? "" : ", ", run->guard);
+        char label[60];
+        say(sentence, "%s%s", n++ == 0 ? "" : ", ", run_label(run, label, sizeof label));
     }
     return n;
 }
 
 static void say_broken_claim(struct sentence *sentence, const struct run *run)
 {
-    char verdict[60];
-    say(sentence, " %s under %s: ", run->workload->name, run->guard);
+    char verdict[60], label[60];
+    say(sentence, " %s under %s: ", run->workload->name, run_label(run, label, sizeof label));
     if (run->interrupted)
         say(sentence, "interrupted;");
     else if (run->failed > 0)
@@ -84,20 +85,16 @@ void report_headline(const struct report *report, char *out, size_t size)
 {
     struct sentence sentence = {.out = out, .size = size};
     if (report_as_claimed(report)) {
-        char unsafe[600];
+        char unsafe[600], safe[600];
         struct sentence losers = {.out = unsafe, .size = sizeof unsafe};
+        struct sentence winners = {.out = safe, .size = sizeof safe};
         int n_unsafe = say_guards(&losers, report, false);
-        say(&sentence, "As claimed: ");
+        int n_safe = say_guards(&winners, report, true);
+        say(&sentence, "As claimed.");
         if (n_unsafe > 0)
-            say(&sentence, "%s lose%s", unsafe, n_unsafe == 1 ? "s" : "");
-        struct sentence mark = sentence;
-        say(&sentence, "%s", n_unsafe > 0 ? "; " : "");
-        int n_safe = say_guards(&sentence, report, true);
-        if (n_safe == 0)
-            sentence = mark, out[mark.used] = '\0';
-        else
-            say(&sentence, " lose%s nothing", n_safe == 1 ? "s" : "");
-        say(&sentence, ".");
+            say(&sentence, " Lost updates: %s.", unsafe);
+        if (n_safe > 0)
+            say(&sentence, " Lost nothing: %s.", safe);
         return;
     }
     say(&sentence, "NOT AS CLAIMED:");

@@ -28,13 +28,6 @@ static void cell(FILE *out, const char *class, const char *format, ...)
     fputs("</td>", out);
 }
 
-static void guard_label(const struct run *run, char *out, size_t size)
-{
-    bool in_process = strcmp(run->guard, "mutex") == 0;
-    snprintf(out, size, in_process ? "%s, %d instance%s" : "%s", run->guard, run->instances,
-             run->instances == 1 ? "" : "s");
-}
-
 /* -- charts
  * ---------------------------------------------------------------------------------------- */
 
@@ -86,7 +79,7 @@ static void draw_chart(const struct report *report, const struct workload *workl
             continue;
         struct html_bar *bar = &chart.bars[chart.n_bars++];
         char label[40];
-        guard_label(run, label, sizeof label);
+        run_label(run, label, sizeof label);
         bar->is_bad = !verdict_is_safe(&run->verdict);
         snprintf(bar->label, sizeof bar->label, "%s %s", label, bar->is_bad ? "✗" : "✓");
         fill(run, bar);
@@ -106,7 +99,7 @@ static void draw_row(const struct run *run, FILE *out)
     char label[40], verdict[60], a[TEXT_MAX], b[TEXT_MAX];
     const struct verdict *v = &run->verdict;
     double seconds = (double)run->load.duration_us / 1e6;
-    guard_label(run, label, sizeof label);
+    run_label(run, label, sizeof label);
     fprintf(out, "<tr>");
     cell(out, NULL, "%s", label);
     cell(out, verdict_is_safe(v) ? "ok" : "broken", "%s %s", verdict_is_safe(v) ? "✓" : "✗",

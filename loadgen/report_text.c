@@ -82,11 +82,8 @@ static void add_headings(struct table *table, const char *const *headings, int n
 static void add_guard(struct table *table, const struct run *run, int *column)
 {
     const struct verdict *verdict = &run->verdict;
-    char *guard = cell_of(table, column), *cell = cell_of(table, column);
-    /* A lock inside one process is judged differently by how many processes there are. */
-    bool in_process = strcmp(run->guard, "mutex") == 0;
-    snprintf(guard, CELL_MAX, in_process ? "%s (%d instance%s)" : "%s", run->guard, run->instances,
-             run->instances == 1 ? "" : "s");
+    run_label(run, cell_of(table, column), CELL_MAX);
+    char *cell = cell_of(table, column);
     verdict_text(verdict, cell, CELL_MAX - 16);
     if (run->interrupted)
         strcat(cell, " (interrupted)");
@@ -97,7 +94,7 @@ static void add_speed(struct table *table, const struct run *run, int *column)
 {
     const struct load_result *load = &run->load;
     double seconds = (double)load->duration_us / 1e6;
-    text_rate(cell_of(table, column), seconds > 0 ? (double)run->accepted / seconds : 0);
+    text_rate(cell_of(table, column), seconds > 0 ? (double)run->load.completed / seconds : 0);
     text_time_us(cell_of(table, column), run->has_load ? hist_percentile(&load->latency, 50) : 0);
     text_time_us(cell_of(table, column), run->has_load ? hist_percentile(&load->latency, 99) : 0);
 }

@@ -32,6 +32,14 @@ bool run_as_claimed(const struct run *run)
            verdict_as_claimed(&run->verdict, run->claims_safe);
 }
 
+char *run_label(const struct run *run, char *out, size_t size)
+{
+    bool in_process = strcmp(run->guard, "mutex") == 0;
+    snprintf(out, size, in_process ? "%s (%d instance%s)" : "%s", run->guard, run->instances,
+             run->instances == 1 ? "" : "s");
+    return out;
+}
+
 /* -- the load ------------------------------------------------------------------------------------
  */
 

@@ -75,6 +75,10 @@ void run_free(struct run *run);
 /* Kept its claim, judged by a complete run without requests that failed. */
 bool run_as_claimed(const struct run *run);
 
+/* "redis-token"; with the instances for a lock inside one process, whose claim depends on them:
+ * "mutex (2 instances)". */
+char *run_label(const struct run *run, char *out, size_t size);
+
 /* For workloads. */
 void run_key(const struct run *run, uint64_t origin, char ret[RUN_KEY_MAX]);
 /* Adds one resource's verdict to the run's, and keeps its first fork as the counter-example. */
