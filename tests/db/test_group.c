@@ -1,63 +1,9 @@
 /* Many callers: group commit, one's failure leaves the others alone, and the race stays visible. */
-#include "fixture.h"
-
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdatomic.h>
+#include "gate.h"
 
 enum { THREADS = 16 };
 
 static const db_put any = {.expected_version = -1};
-
-/* -- holding the writer, so that a group of known size queues up ------------------------------- */
-
-struct gate {
-    db *store;
-    pthread_t thread;
-    sem_t entered, open;
-};
-
-static db_status work_at_gate(db_tx *tx, void *arg)
-{
-    struct gate *gate = arg;
-    (void)tx;
-    sem_post(&gate->entered);
-    sem_wait(&gate->open);
-    return DB_OK;
-}
-
-static void *gate_main(void *arg)
-{
-    struct gate *gate = arg;
-    db_run(gate->store, work_at_gate, gate, NULL);
-    return NULL;
-}
-
-static void gate_close(struct gate *gate, db *store)
-{
-    gate->store = store;
-    sem_init(&gate->entered, 0, 0);
-    sem_init(&gate->open, 0, 0);
-    assert_int_equal(0, pthread_create(&gate->thread, NULL, gate_main, gate));
-    sem_wait(&gate->entered);
-}
-
-static void gate_wait_for(struct gate *gate, uint64_t waiting)
-{
-    db_stats stats;
-    do {
-        sched_yield();
-        db_get_stats(gate->store, &stats);
-    } while (stats.waiting < waiting);
-}
-
-static void gate_open(struct gate *gate)
-{
-    sem_post(&gate->open);
-    pthread_join(gate->thread, NULL);
-    sem_destroy(&gate->entered);
-    sem_destroy(&gate->open);
-}
 
 /* -- callers ---------------------------------------------------------------------------------- */
 
@@ -195,10 +141,8 @@ static void one_failure_undoes_one_run_only(void **state)
 
 static db_status work_taken_key(db_tx *tx, void *arg)
 {
-    struct caller *caller = arg;
     db_status status = work_own_account(tx, arg);
     db_answer taken = {.key = "t0"}; /* written by the first of the same group */
-    (void)caller;
     return status == DB_OK ? db_tx_insert_answer(tx, &taken) : status;
 }
 
@@ -212,6 +156,33 @@ static void a_key_taken_earlier_in_the_group_is_a_duplicate(void **state)
     assert_int_equal(DB_DUPLICATE, callers[5].status);
     assert_int_equal(100, balance(fixture, &callers[5]));
     assert_int_equal(99, balance(fixture, &callers[6]));
+}
+
+/* SQLite ends the whole transaction by itself on some errors; a planted trigger does the same. */
+static void a_database_error_in_one_run_leaves_the_others_whole(void **state)
+{
+    struct fixture *fixture = *state;
+    static const int failing[] = {0, 7, THREADS - 1};
+    for (int f = 0; f < 3; f++) {
+        struct caller callers[THREADS];
+        char sql[200];
+        snprintf(sql, sizeof sql,
+                 "DROP TRIGGER IF EXISTS planted; DELETE FROM idempotency;"
+                 "CREATE TRIGGER planted AFTER UPDATE ON accounts WHEN new.id = 'a%02d'"
+                 " AND new.balance < 100 BEGIN SELECT RAISE(ROLLBACK, 'planted'); END",
+                 failing[f]);
+        fixture_sql(fixture, sql);
+        prepare_callers(fixture, callers);
+        run_as_one_group(fixture, callers);
+        for (int i = 0; i < THREADS; i++) {
+            bool fails = i == failing[f];
+            assert_int_equal(fails ? DB_FAILED : DB_OK, callers[i].status);
+            assert_int_equal(fails ? 100 : 99, balance(fixture, &callers[i]));
+            assert_true(fixture_audit(fixture, i == 7 ? "account:a07" : "account:a08").ok);
+            if (fails)
+                assert_non_null(strstr(callers[i].error.message, "planted"));
+        }
+    }
 }
 
 /* -- the race, and what prevents it --------------------------------------------------------------
@@ -369,6 +340,7 @@ int main(void)
         TEST(a_group_is_no_larger_than_asked),
         TEST(one_failure_undoes_one_run_only),
         TEST(a_key_taken_earlier_in_the_group_is_a_duplicate),
+        TEST(a_database_error_in_one_run_leaves_the_others_whole),
         TEST(absolute_writes_under_a_lock_form_a_chain),
         TEST(absolute_writes_without_a_lock_lose_updates),
         TEST(a_snapshot_does_not_move_and_single_reads_see_the_newest),

@@ -1,0 +1,218 @@
+/*
+ * A file system below SQLite whose Nth write, flush or truncation fails, or kills the process,
+ * before or after it took effect. After SQLite's own test_syscall.c and test_vfs.c.
+ * fault_install() makes it the default for every connection opened from then on.
+ */
+#ifndef TESTS_DB_FAULT_VFS_H
+#define TESTS_DB_FAULT_VFS_H
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum fault_kind { FAULT_IO, FAULT_FULL, FAULT_KILL };
+
+struct fault_plan {
+    enum fault_kind kind;
+    bool after;         /* the effect, which then is there although an error is reported */
+    bool sticky;        /* goes on until fault_heal() */
+    bool database_only; /* not the log or journal: in WAL mode that is checkpoints only */
+};
+
+static struct fault_plan fault_plan;
+static atomic_int fault_countdown; /* 0: nothing planned; 1: the next call */
+static atomic_int fault_fired;
+
+static inline void fault_arm(struct fault_plan plan, int n)
+{
+    fault_plan = plan;
+    atomic_store(&fault_fired, 0);
+    atomic_store(&fault_countdown, n);
+}
+
+static inline void fault_heal(void)
+{
+    atomic_store(&fault_countdown, 0);
+}
+
+struct fault_file {
+    sqlite3_file base;
+    int flags;
+    /* the real file follows */
+};
+
+static inline sqlite3_file *fault_real(sqlite3_file *file)
+{
+    return (sqlite3_file *)((struct fault_file *)file + 1);
+}
+
+#define REAL(file, method, ...) fault_real(file)->pMethods->method(fault_real(file), ##__VA_ARGS__)
+
+/* Is this call the one? */
+static inline bool fault_due(sqlite3_file *file)
+{
+    if (fault_plan.database_only && !(((struct fault_file *)file)->flags & SQLITE_OPEN_MAIN_DB))
+        return false;
+    int left = atomic_load(&fault_countdown);
+    while (left > 0) {
+        int next = left == 1 && fault_plan.sticky ? 1 : left - 1;
+        if (atomic_compare_exchange_weak(&fault_countdown, &left, next)) {
+            if (left == 1)
+                atomic_fetch_add(&fault_fired, 1);
+            return left == 1;
+        }
+    }
+    return false;
+}
+
+static inline int fault_result(int io_code)
+{
+    if (fault_plan.kind == FAULT_KILL)
+        raise(SIGKILL);
+    return fault_plan.kind == FAULT_FULL ? SQLITE_FULL : io_code;
+}
+
+/* -- calls that may fail ------------------------------------------------------------------------
+ */
+
+static int fault_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
+{
+    bool due = fault_due(file);
+    if (due && !fault_plan.after)
+        return fault_result(SQLITE_IOERR_WRITE);
+    int code = REAL(file, xWrite, data, n, at);
+    return due ? fault_result(SQLITE_IOERR_WRITE) : code;
+}
+
+static int fault_truncate(sqlite3_file *file, sqlite3_int64 size)
+{
+    bool due = fault_due(file);
+    if (due && !fault_plan.after)
+        return fault_result(SQLITE_IOERR_TRUNCATE);
+    int code = REAL(file, xTruncate, size);
+    return due ? fault_result(SQLITE_IOERR_TRUNCATE) : code;
+}
+
+static int fault_sync(sqlite3_file *file, int flags)
+{
+    if (fault_plan.kind == FAULT_FULL) /* a full disk stops writes */
+        return REAL(file, xSync, flags);
+    bool due = fault_due(file);
+    if (due && !fault_plan.after)
+        return fault_result(SQLITE_IOERR_FSYNC);
+    int code = REAL(file, xSync, flags);
+    return due ? fault_result(SQLITE_IOERR_FSYNC) : code;
+}
+
+/* -- calls that are passed on -------------------------------------------------------------------
+ */
+
+static int fault_close(sqlite3_file *file)
+{
+    return REAL(file, xClose);
+}
+
+static int fault_read(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
+{
+    return REAL(file, xRead, data, n, at);
+}
+
+static int fault_size(sqlite3_file *file, sqlite3_int64 *ret)
+{
+    return REAL(file, xFileSize, ret);
+}
+
+static int fault_lock(sqlite3_file *file, int level)
+{
+    return REAL(file, xLock, level);
+}
+
+static int fault_unlock(sqlite3_file *file, int level)
+{
+    return REAL(file, xUnlock, level);
+}
+
+static int fault_check_lock(sqlite3_file *file, int *ret)
+{
+    return REAL(file, xCheckReservedLock, ret);
+}
+
+static int fault_control(sqlite3_file *file, int op, void *arg)
+{
+    return REAL(file, xFileControl, op, arg);
+}
+
+static int fault_sector(sqlite3_file *file)
+{
+    return REAL(file, xSectorSize);
+}
+
+static int fault_device(sqlite3_file *file)
+{
+    return REAL(file, xDeviceCharacteristics);
+}
+
+static int fault_shm_map(sqlite3_file *file, int page, int size, int extend, void volatile **ret)
+{
+    return REAL(file, xShmMap, page, size, extend, ret);
+}
+
+static int fault_shm_lock(sqlite3_file *file, int offset, int n, int flags)
+{
+    return REAL(file, xShmLock, offset, n, flags);
+}
+
+static void fault_shm_barrier(sqlite3_file *file)
+{
+    REAL(file, xShmBarrier);
+}
+
+static int fault_shm_unmap(sqlite3_file *file, int delete)
+{
+    return REAL(file, xShmUnmap, delete);
+}
+
+static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                      int *ret_flags)
+{
+    static const sqlite3_io_methods methods = {
+        .iVersion = 2,
+        .xClose = fault_close,
+        .xRead = fault_read,
+        .xWrite = fault_write,
+        .xTruncate = fault_truncate,
+        .xSync = fault_sync,
+        .xFileSize = fault_size,
+        .xLock = fault_lock,
+        .xUnlock = fault_unlock,
+        .xCheckReservedLock = fault_check_lock,
+        .xFileControl = fault_control,
+        .xSectorSize = fault_sector,
+        .xDeviceCharacteristics = fault_device,
+        .xShmMap = fault_shm_map,
+        .xShmLock = fault_shm_lock,
+        .xShmBarrier = fault_shm_barrier,
+        .xShmUnmap = fault_shm_unmap,
+    };
+    sqlite3_vfs *real = vfs->pAppData;
+    ((struct fault_file *)file)->flags = flags;
+    int code = real->xOpen(real, name, fault_real(file), flags, ret_flags);
+    file->pMethods = fault_real(file)->pMethods ? &methods : NULL;
+    return code;
+}
+
+static inline int fault_install(void)
+{
+    static sqlite3_vfs vfs;
+    sqlite3_vfs *real = sqlite3_vfs_find(NULL);
+    vfs = *real; /* everything but opening is the real one's */
+    vfs.zName = "fault";
+    vfs.szOsFile = (int)sizeof(struct fault_file) + real->szOsFile;
+    vfs.pAppData = real;
+    vfs.xOpen = fault_open;
+    return sqlite3_vfs_register(&vfs, 1);
+}
+
+#endif

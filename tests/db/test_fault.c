@@ -1,0 +1,318 @@
+/* The Nth write fails, or kills the process, for every N: the store stays whole, says the truth,
+ * and works again when the disk does. */
+#include "child.h"
+#include "fault_vfs.h"
+#include "gate.h"
+
+#include <sys/mman.h>
+
+enum { CHANGES = 6, N_MAX = 2000 };
+
+static const db_put any = {.expected_version = -1};
+
+static int folder_setup(void **state)
+{
+    struct fixture *fixture = malloc(sizeof *fixture);
+    assert_non_null(fixture);
+    *fixture = fixture_folder();
+    *state = fixture;
+    return 0;
+}
+
+static db_status change(struct fixture *fixture, int i, db_error *error)
+{
+    char key[16];
+    snprintf(key, sizeof key, "k%d", i);
+    struct change change = {.delta = -1, .txn_id = key, .how = any, .with_answer = true};
+    assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &change.account));
+    return db_run(fixture->store, work_change, &change, error);
+}
+
+static bool is_stored(struct fixture *fixture, int i)
+{
+    char key[16];
+    db_answer answer;
+    snprintf(key, sizeof key, "k%d", i);
+    db_status status = db_read_answer(fixture->reader, key, &answer);
+    assert_true(status == DB_OK || status == DB_NOT_FOUND);
+    return status == DB_OK;
+}
+
+static void expect_whole(struct fixture *fixture, int changes)
+{
+    db_audit_row row = fixture_audit(fixture, "account:a");
+    assert_true(row.ok);
+    assert_int_equal(1000 - changes, row.current);
+    assert_int_equal(1, fixture_sql_int(fixture, "SELECT integrity_check = 'ok'"
+                                                 " FROM pragma_integrity_check"));
+}
+
+/* One life of a store whose Nth call fails. Returns whether it came to that. */
+static bool live_with_fault(struct fixture *fixture, const db_options *options,
+                            struct fault_plan plan, int n, int *ret_unknown)
+{
+    fixture_open(fixture, options);
+    fixture_account(fixture, "a", 1000);
+    fault_arm(plan, n);
+    for (int i = 0; i < CHANGES; i++) {
+        db_error error = {0};
+        db_status status = change(fixture, i, &error);
+        if (status == DB_OK) {
+            assert_true(is_stored(fixture, i));
+            continue;
+        }
+        assert_true(status == DB_FAILED || status == DB_UNKNOWN);
+        assert_int_equal(status, error.status);
+        assert_non_null(strstr(error.message, fixture->file));
+        *ret_unknown += status == DB_UNKNOWN;
+        fault_heal();
+        if (status == DB_FAILED)
+            assert_false(is_stored(fixture, i));
+        if (!is_stored(fixture, i)) /* works again when space returns */
+            assert_int_equal(DB_OK, change(fixture, i, NULL));
+    }
+    fixture_close(fixture); /* may fail to checkpoint: the log then stays */
+    fault_heal();
+    bool fired = fault_fired > 0;
+    fixture_open(fixture, options);
+    for (int i = 0; i < CHANGES; i++)
+        assert_true(is_stored(fixture, i));
+    expect_whole(fixture, CHANGES);
+    fixture_close(fixture);
+    fixture_sql(fixture, "DELETE FROM idempotency");
+    return fired;
+}
+
+static int live_with_every_fault(struct fixture *fixture, const db_options *options,
+                                 struct fault_plan plan)
+{
+    int unknown = 0, n = 1;
+    while (live_with_fault(fixture, options, plan, n, &unknown))
+        assert_true(++n < N_MAX);
+    assert_true(n > 3 * CHANGES); /* it was about real writes */
+    return unknown;
+}
+
+static void an_error_at_any_write_undoes_that_run_only(void **state)
+{
+    for (int after = 0; after <= 1; after++) {
+        struct fault_plan plan = {.kind = FAULT_IO, .after = after};
+        assert_int_equal(0, live_with_every_fault(*state, NULL, plan));
+    }
+}
+
+static void a_full_disk_at_any_write_is_survived(void **state)
+{
+    struct fault_plan plan = {.kind = FAULT_FULL, .sticky = true};
+    assert_int_equal(0, live_with_every_fault(*state, NULL, plan));
+}
+
+static void a_dead_disk_may_leave_the_outcome_unknown_but_never_wrong(void **state)
+{
+    struct fault_plan plan = {.kind = FAULT_IO, .after = true, .sticky = true};
+    assert_true(live_with_every_fault(*state, NULL, plan) > 0);
+}
+
+static void a_shared_file_survives_errors_at_any_write(void **state)
+{
+    struct fault_plan plan = {.kind = FAULT_IO};
+    live_with_every_fault(*state, &(db_options){.shared_file = true}, plan);
+    plan = (struct fault_plan){.kind = FAULT_FULL, .sticky = true};
+    assert_int_equal(0, live_with_every_fault(*state, &(db_options){.shared_file = true}, plan));
+}
+
+/* -- a whole group ------------------------------------------------------------------------------
+ */
+
+enum { CALLERS = 8 };
+
+struct caller {
+    pthread_t thread;
+    struct fixture *fixture;
+    struct change change;
+    char id[16];
+    db_status status;
+    db_error error;
+};
+
+static void *caller_main(void *arg)
+{
+    struct caller *caller = arg;
+    caller->status = db_run(caller->fixture->store, work_change, &caller->change, &caller->error);
+    return NULL;
+}
+
+static void a_commit_that_fails_fails_the_whole_group(void **state)
+{
+    struct fixture *fixture = *state;
+    struct caller callers[CALLERS];
+    struct gate gate;
+    fixture_open(fixture, NULL);
+    for (int i = 0; i < CALLERS; i++) {
+        snprintf(callers[i].id, sizeof callers[i].id, "a%d", i);
+        callers[i].fixture = fixture;
+        callers[i].change = (struct change){.account = fixture_account(fixture, callers[i].id, 10),
+                                            .delta = -1,
+                                            .txn_id = callers[i].id,
+                                            .how = any,
+                                            .with_answer = true};
+    }
+    gate_close(&gate, fixture->store);
+    for (int i = 0; i < CALLERS; i++)
+        assert_int_equal(0, pthread_create(&callers[i].thread, NULL, caller_main, &callers[i]));
+    gate_wait_for(&gate, CALLERS);
+    fault_arm((struct fault_plan){.kind = FAULT_FULL}, 3);
+    gate_open(&gate);
+    for (int i = 0; i < CALLERS; i++)
+        pthread_join(callers[i].thread, NULL);
+    assert_int_equal(1, fault_fired);
+    for (int i = 0; i < CALLERS; i++) {
+        db_answer answer;
+        assert_int_equal(DB_FAILED, callers[i].status);
+        assert_non_null(strstr(callers[i].error.message, "full"));
+        assert_int_equal(DB_NOT_FOUND, db_read_answer(fixture->reader, callers[i].id, &answer));
+        assert_int_equal(DB_OK, db_run(fixture->store, work_change, &callers[i].change, NULL));
+    }
+}
+
+/* -- checkpoints --------------------------------------------------------------------------------
+ */
+
+static db_status work_many_accounts(db_tx *tx, void *arg)
+{
+    db_account account = {.initial_balance = 1};
+    db_status status = DB_OK;
+    for (int i = 0; i < 2000 && status == DB_OK; i++) {
+        snprintf(account.id, sizeof account.id, "%d-%d", *(int *)arg, i);
+        account.balance = 0;
+        status = db_tx_reset_account(tx, &account, "none", "test");
+    }
+    return status;
+}
+
+static void a_failing_checkpoint_hurts_nobody(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_open(fixture, &(db_options){.sync = DB_SYNC_NORMAL});
+    fixture_account(fixture, "a", 1000);
+    fault_arm((struct fault_plan){.kind = FAULT_IO, .sticky = true, .database_only = true}, 1);
+    db_stats stats = {0};
+    int rounds = 0;
+    for (; stats.checkpoints < 2; rounds++) {
+        assert_int_equal(DB_OK, db_run(fixture->store, work_many_accounts, &rounds, NULL));
+        db_get_stats(fixture->store, &stats);
+    }
+    assert_true(fault_fired > 0);
+    assert_int_equal(DB_OK, change(fixture, 0, NULL));
+    fault_heal();
+    for (int goal = rounds + 2 * rounds; rounds < goal; rounds++)
+        assert_int_equal(DB_OK, db_run(fixture->store, work_many_accounts, &rounds, NULL));
+    fixture_close(fixture);
+    fixture_open(fixture, NULL);
+    expect_whole(fixture, 1);
+    int64_t accounts = fixture_sql_int(fixture, "SELECT count(*) FROM accounts");
+    assert_int_equal(rounds * 2000 + 1, accounts);
+}
+
+/* -- killed at every write ------------------------------------------------------------------------
+ */
+
+struct doomed {
+    struct fixture *fixture;
+    db_options options;
+    struct fault_plan plan;
+    int n;
+    atomic_bool *go;
+};
+
+static int change_until_killed(void *arg, int report)
+{
+    struct doomed *doomed = arg;
+    struct fixture *fixture = doomed->fixture;
+    while (!atomic_load(doomed->go))
+        sched_yield();
+    fault_arm(doomed->plan, doomed->n);
+    fixture_open(fixture, &doomed->options);
+    for (int i = 0; i < CHANGES; i++) {
+        if (change(fixture, i, NULL) != DB_OK)
+            return 1;
+        child_say(report, (char)i);
+    }
+    fixture_close(fixture);
+    return 0;
+}
+
+/* Returns whether the child was killed. A sharer has the file open meanwhile, and reads first. */
+static bool die_at(struct fixture *fixture, struct doomed *doomed)
+{
+    fixture_open(fixture, &doomed->options);
+    fixture_account(fixture, "a", 1000);
+    fixture_close(fixture);
+    atomic_store(doomed->go, false);
+    struct child child = child_start(change_until_killed, doomed);
+    bool shared = doomed->options.shared_file;
+    if (shared)
+        fixture_open(fixture, &doomed->options);
+    atomic_store(doomed->go, true);
+    int acknowledged = 0;
+    for (char heard; child_hear(&child, &heard);)
+        acknowledged = heard + 1;
+    int status = child_reap(&child);
+    assert_true(WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0);
+    if (!shared)
+        fixture_open(fixture, &doomed->options);
+    int stored = 0;
+    while (stored < CHANGES && is_stored(fixture, stored))
+        stored++;
+    assert_in_range(stored, acknowledged, acknowledged + 1);
+    expect_whole(fixture, stored);
+    fixture_close(fixture);
+    fixture_sql(fixture, "DELETE FROM idempotency");
+    return WIFSIGNALED(status);
+}
+
+static void die_at_every_write(struct fixture *fixture, bool shared, bool after, int step)
+{
+    struct doomed doomed = {.fixture = fixture,
+                            .options = {.shared_file = shared},
+                            .plan = {.kind = FAULT_KILL, .after = after},
+                            .n = 1};
+    doomed.go =
+        mmap(NULL, sizeof *doomed.go, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(doomed.go != MAP_FAILED);
+    while (die_at(fixture, &doomed))
+        assert_true((doomed.n += step) < N_MAX);
+    assert_true(doomed.n > 3 * CHANGES);
+    munmap(doomed.go, sizeof *doomed.go);
+}
+
+static void kill_9_at_any_write_loses_no_answered_change(void **state)
+{
+    die_at_every_write(*state, false, false, full_or(1, 3));
+    die_at_every_write(*state, false, true, full_or(1, 3));
+}
+
+static void kill_9_of_a_sharer_at_any_write_is_repaired_by_the_other(void **state)
+{
+    die_at_every_write(*state, true, false, full_or(1, 7));
+    die_at_every_write(*state, true, true, full_or(1, 7));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_error_at_any_write_undoes_that_run_only),
+        TEST(a_full_disk_at_any_write_is_survived),
+        TEST(a_dead_disk_may_leave_the_outcome_unknown_but_never_wrong),
+        TEST(a_shared_file_survives_errors_at_any_write),
+        TEST(a_commit_that_fails_fails_the_whole_group),
+        TEST(a_failing_checkpoint_hurts_nobody),
+        TEST(kill_9_at_any_write_loses_no_answered_change),
+        TEST(kill_9_of_a_sharer_at_any_write_is_repaired_by_the_other),
+    };
+    if (fault_install() != SQLITE_OK)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

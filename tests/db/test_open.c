@@ -1,0 +1,250 @@
+/* Opening: what is refused and how it is said, who may have the file, changing its mode. */
+#include "child.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static int folder_setup(void **state)
+{
+    struct fixture *fixture = malloc(sizeof *fixture);
+    assert_non_null(fixture);
+    *fixture = fixture_folder();
+    *state = fixture;
+    return 0;
+}
+
+static void expect_refused(struct fixture *fixture, db_status expected, bool shared,
+                           const char *expected_message)
+{
+    db_error error = {0};
+    db *store = NULL;
+    db_options options = {.url = fixture->url, .shared_file = shared};
+    assert_int_equal(expected, db_open(&options, &store, &error));
+    assert_null(store);
+    assert_int_equal(expected, error.status);
+    if (!strstr(error.message, expected_message))
+        fail_msg("\"%s\" does not say \"%s\"", error.message, expected_message);
+}
+
+static void an_url_that_names_no_file_is_invalid(void **state)
+{
+    static const char *const urls[] = {"oracle:x", "sqlite",          "",
+                                       "sqlite:",  "sqlite::memory:", "sqlite:file:x?a=b"};
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        db *store = NULL;
+        db_error error = {0};
+        assert_int_equal(DB_INVALID, db_open(&(db_options){.url = urls[i]}, &store, &error));
+        assert_true(error.message[0] != '\0');
+    }
+    db *store = NULL;
+    assert_int_equal(DB_INVALID,
+                     db_open(&(db_options){.url = "sqlite:x", .busy_ms = -1}, &store, NULL));
+}
+
+static void a_missing_folder_is_named(void **state)
+{
+    struct fixture *fixture = *state;
+    snprintf(fixture->url, sizeof fixture->url, "sqlite:%s/no/store.db", fixture->folder);
+    expect_refused(fixture, DB_UNAVAILABLE, false, "No such file or directory");
+}
+
+static void somebody_elses_database_is_left_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_sql(fixture, "CREATE TABLE theirs (x)");
+    expect_refused(fixture, DB_INVALID, false, "not one of this service");
+    assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM sqlite_schema"));
+    assert_int_equal(1, fixture_sql_int(fixture, "SELECT journal_mode = 'delete'"
+                                                 " FROM pragma_journal_mode"));
+}
+
+static void a_file_that_is_no_database_is_invalid(void **state)
+{
+    struct fixture *fixture = *state;
+    FILE *file = fopen(fixture->file, "w");
+    assert_non_null(file);
+    for (int i = 0; i < 1000; i++)
+        fputs("not a database\n", file);
+    fclose(file);
+    expect_refused(fixture, DB_INVALID, false, "not a database");
+}
+
+static void another_schema_version_is_invalid(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_open(fixture, NULL);
+    fixture_close(fixture);
+    fixture_sql(fixture, "PRAGMA user_version = 99");
+    expect_refused(fixture, DB_INVALID, false, "schema version 99");
+}
+
+static void a_store_answers_pings(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_open(fixture, NULL);
+    assert_int_equal(DB_OK, db_ping(fixture->store));
+}
+
+static void what_was_stored_is_there_after_reopening(void **state)
+{
+    struct fixture *fixture = *state;
+    db_item item;
+    fixture_open(fixture, NULL);
+    fixture_item(fixture, "1", 100);
+    fixture_close(fixture);
+    fixture_open(fixture, NULL);
+    assert_int_equal(DB_OK, db_read_item(fixture->reader, "1", &item));
+    assert_int_equal(100, item.stock);
+}
+
+/* -- who may have the file ----------------------------------------------------------------------
+ */
+
+struct elsewhere {
+    const char *url;
+    bool shared;
+};
+
+static int open_and_stay(void *arg, int report)
+{
+    const struct elsewhere *elsewhere = arg;
+    db *store;
+    db_options options = {.url = elsewhere->url, .shared_file = elsewhere->shared};
+    if (db_open(&options, &store, NULL) != DB_OK)
+        return 1;
+    db_item item = {.id = "child", .initial_stock = 5};
+    if (db_run(store, work_reset_item, &item, NULL) != DB_OK)
+        return 2;
+    child_say(report, 'o');
+    for (;;)
+        pause();
+}
+
+static struct child open_elsewhere(const struct fixture *fixture, bool shared)
+{
+    struct elsewhere elsewhere = {fixture->url, shared};
+    struct child child = child_start(open_and_stay, &elsewhere);
+    child_expect(&child, 'o');
+    return child;
+}
+
+static void a_second_process_is_refused_until_the_first_is_gone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct child child = open_elsewhere(fixture, false);
+    expect_refused(fixture, DB_UNAVAILABLE, false, "already open elsewhere");
+    expect_refused(fixture, DB_UNAVAILABLE, true, "already open elsewhere");
+    child_kill(&child);
+    fixture_open(fixture, NULL);
+    db_item item;
+    assert_int_equal(DB_OK, db_read_item(fixture->reader, "child", &item));
+}
+
+static void a_second_open_in_one_process_is_refused_too(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_open(fixture, NULL);
+    expect_refused(fixture, DB_UNAVAILABLE, false, "already open elsewhere");
+    fixture_item(fixture, "1", 100); /* and the first one still works */
+}
+
+static void sharers_keep_out_a_process_that_wants_the_file_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct child child = open_elsewhere(fixture, true);
+    expect_refused(fixture, DB_UNAVAILABLE, false, "already open elsewhere");
+    fixture_open(fixture, &(db_options){.shared_file = true});
+    child_kill(&child);
+    fixture_close(fixture);
+    fixture_open(fixture, NULL);
+    db_item item;
+    assert_int_equal(DB_OK, db_read_item(fixture->reader, "child", &item));
+}
+
+static void a_symbolic_link_leads_to_the_same_lock(void **state)
+{
+    struct fixture *fixture = *state, other = *fixture;
+    fixture_open(fixture, NULL);
+    snprintf(other.file, sizeof other.file, "%s/link.db", fixture->folder);
+    snprintf(other.url, sizeof other.url, "sqlite:%s", other.file);
+    assert_int_equal(0, symlink(fixture->file, other.file));
+    expect_refused(&other, DB_UNAVAILABLE, false, "already open elsewhere");
+}
+
+static bool is_wal(struct fixture *fixture)
+{
+    return fixture_sql_int(fixture, "SELECT journal_mode = 'wal' FROM pragma_journal_mode") == 1;
+}
+
+static void a_file_changes_its_mode_with_the_next_open(void **state)
+{
+    struct fixture *fixture = *state;
+    for (int i = 0; i < 4; i++) {
+        bool shared = i % 2 == 1;
+        fixture_open(fixture, &(db_options){.shared_file = shared});
+        char id[8];
+        snprintf(id, sizeof id, "%d", i);
+        fixture_item(fixture, id, i);
+        fixture_close(fixture);
+        assert_int_equal(!shared, is_wal(fixture));
+    }
+    assert_int_equal(4, fixture_sql_int(fixture, "SELECT count(*) FROM items"));
+}
+
+static void a_killed_processs_log_is_recovered_into_the_other_mode(void **state)
+{
+    struct fixture *fixture = *state;
+    struct child child = open_elsewhere(fixture, false);
+    child_kill(&child);
+    fixture_open(fixture, &(db_options){.shared_file = true});
+    db_item item;
+    assert_int_equal(DB_OK, db_read_item(fixture->reader, "child", &item));
+    assert_int_equal(5, item.stock);
+}
+
+/* -- an outsider holds SQLite's write lock
+ * --------------------------------------------------------- */
+
+static void a_lock_held_too_long_is_busy_and_writes_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_open(fixture, &(db_options){.busy_ms = 30});
+    sqlite3 *outsider;
+    assert_int_equal(SQLITE_OK, sqlite3_open(fixture->file, &outsider));
+    assert_int_equal(SQLITE_OK, sqlite3_exec(outsider, "BEGIN IMMEDIATE", NULL, NULL, NULL));
+    db_item item = {.id = "1", .initial_stock = 1};
+    db_error error = {0};
+    assert_int_equal(DB_BUSY, db_run(fixture->store, work_reset_item, &item, &error));
+    assert_non_null(strstr(error.message, "locked"));
+    sqlite3_close(outsider);
+    assert_int_equal(DB_NOT_FOUND, db_read_item(fixture->reader, "1", &item));
+    item = (db_item){.id = "1", .initial_stock = 1};
+    assert_int_equal(DB_OK, db_run(fixture->store, work_reset_item, &item, &error));
+    db_stats stats;
+    db_get_stats(fixture->store, &stats);
+    assert_true(stats.busy_retries > 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_url_that_names_no_file_is_invalid),
+        TEST(a_missing_folder_is_named),
+        TEST(somebody_elses_database_is_left_alone),
+        TEST(a_file_that_is_no_database_is_invalid),
+        TEST(another_schema_version_is_invalid),
+        TEST(a_store_answers_pings),
+        TEST(what_was_stored_is_there_after_reopening),
+        TEST(a_second_process_is_refused_until_the_first_is_gone),
+        TEST(a_second_open_in_one_process_is_refused_too),
+        TEST(sharers_keep_out_a_process_that_wants_the_file_alone),
+        TEST(a_symbolic_link_leads_to_the_same_lock),
+        TEST(a_file_changes_its_mode_with_the_next_open),
+        TEST(a_killed_processs_log_is_recovered_into_the_other_mode),
+        TEST(a_lock_held_too_long_is_busy_and_writes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+/* Two processes on one file (rollback journal): both write, neither starves, nothing is damaged. */
+#include "child.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+enum { PROCESSES = 2, THREADS_MAX = 4 };
+
+static const db_options shared_options = {.shared_file = true};
+
+/* Shared memory of both children. */
+struct board {
+    char url[96];
+    int threads, runs; /* of each thread; 0: until stopped */
+    bool absolute;     /* read, then put the absolute value (no lock) */
+    atomic_bool go, stop;
+    _Atomic int64_t done[PROCESSES];
+    _Atomic int64_t failures;
+};
+
+struct worker {
+    pthread_t thread;
+    struct board *board;
+    db *store;
+    int process, number;
+};
+
+static db_status work_add(db_tx *tx, void *arg)
+{
+    const char *txn_id = arg;
+    db_account account;
+    db_ledger_row row = {.resource = "account:a", .delta = 1};
+    db_status status = db_tx_read_account(tx, "a", true, &account);
+    if (status != DB_OK || (status = db_tx_add_account(tx, &account, 1)) != DB_OK)
+        return status;
+    row.after = account.balance;
+    row.before = row.after - 1;
+    row.version_before = account.version - 1;
+    row.epoch = account.epoch;
+    snprintf(row.txn_id, sizeof row.txn_id, "%s", txn_id);
+    return db_tx_append_ledger(tx, &row);
+}
+
+static db_status one_run(struct worker *worker, db_reader *reader, const char *txn_id)
+{
+    struct change change = {.delta = 1, .txn_id = txn_id, .how = {.expected_version = -1}};
+    db_status status = db_read_account(reader, "a", &change.account);
+    if (status != DB_OK)
+        return status;
+    if (worker->board->absolute)
+        return db_run(worker->store, work_change, &change, NULL);
+    char copy[32];
+    snprintf(copy, sizeof copy, "%s", txn_id);
+    return db_run(worker->store, work_add, copy, NULL);
+}
+
+static void *worker_main(void *arg)
+{
+    struct worker *worker = arg;
+    struct board *board = worker->board;
+    db_reader *reader;
+    if (db_reader_open(worker->store, &reader, NULL) != DB_OK) {
+        atomic_fetch_add(&board->failures, 1);
+        return NULL;
+    }
+    while (!atomic_load(&board->go))
+        sched_yield();
+    for (int i = 0; (board->runs == 0 || i < board->runs) && !atomic_load(&board->stop); i++) {
+        char txn_id[32];
+        snprintf(txn_id, sizeof txn_id, "%d-%d-%d", worker->process, worker->number, i);
+        if (one_run(worker, reader, txn_id) == DB_OK)
+            atomic_fetch_add(&board->done[worker->process], 1);
+        else
+            atomic_fetch_add(&board->failures, 1);
+    }
+    db_reader_close(reader);
+    return NULL;
+}
+
+struct seat {
+    struct board *board;
+    int process;
+};
+
+static int process_main(void *arg, int report)
+{
+    const struct seat *seat = arg;
+    struct worker workers[THREADS_MAX];
+    db_options options = shared_options;
+    options.url = seat->board->url;
+    options.busy_ms = 60000;
+    db *store;
+    if (db_open(&options, &store, NULL) != DB_OK)
+        return 1;
+    child_say(report, 'o');
+    for (int i = 0; i < seat->board->threads; i++) {
+        workers[i] = (struct worker){
+            .board = seat->board, .store = store, .process = seat->process, .number = i};
+        if (pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]) != 0)
+            return 2;
+    }
+    for (int i = 0; i < seat->board->threads; i++)
+        pthread_join(workers[i].thread, NULL);
+    db_close(store);
+    return 0;
+}
+
+static struct board *board_make(const struct fixture *fixture)
+{
+    struct board *board =
+        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(board != MAP_FAILED);
+    memset(board, 0, sizeof *board);
+    memcpy(board->url, fixture->url, sizeof board->url);
+    return board;
+}
+
+static int shared_setup(void **state)
+{
+    struct fixture *fixture = malloc(sizeof *fixture);
+    assert_non_null(fixture);
+    *fixture = fixture_folder();
+    fixture_open(fixture, &shared_options);
+    fixture_account(fixture, "a", 1000);
+    fixture_close(fixture);
+    *state = fixture;
+    return 0;
+}
+
+static void start_both(struct board *board, struct child *children)
+{
+    for (int i = 0; i < PROCESSES; i++) {
+        struct seat seat = {board, i};
+        children[i] = child_start(process_main, &seat);
+    }
+    for (int i = 0; i < PROCESSES; i++)
+        child_expect(&children[i], 'o');
+    atomic_store(&board->go, true);
+}
+
+static void expect_undamaged(struct fixture *fixture)
+{
+    assert_int_equal(1, fixture_sql_int(fixture, "SELECT integrity_check = 'ok'"
+                                                 " FROM pragma_integrity_check"));
+    fixture_open(fixture, &shared_options);
+}
+
+static void two_processes_lose_nothing_with_atomic_changes(void **state)
+{
+    struct fixture *fixture = *state;
+    struct board *board = board_make(fixture);
+    struct child children[PROCESSES];
+    board->threads = THREADS_MAX;
+    board->runs = full_or(5000, 50);
+    start_both(board, children);
+    for (int i = 0; i < PROCESSES; i++)
+        child_expect_success(&children[i]);
+    assert_int_equal(0, board->failures);
+    expect_undamaged(fixture);
+    db_audit_row row = fixture_audit(fixture, "account:a");
+    assert_true(row.ok);
+    assert_int_equal(1000 + PROCESSES * THREADS_MAX * board->runs, row.current);
+    munmap(board, sizeof *board);
+}
+
+static void absolute_values_of_two_processes_are_all_in_the_ledger(void **state)
+{
+    struct fixture *fixture = *state;
+    struct board *board = board_make(fixture);
+    struct child children[PROCESSES];
+    board->threads = THREADS_MAX;
+    board->runs = full_or(2000, 50);
+    board->absolute = true;
+    start_both(board, children);
+    for (int i = 0; i < PROCESSES; i++)
+        child_expect_success(&children[i]);
+    assert_int_equal(0, board->failures);
+    expect_undamaged(fixture);
+    db_audit_row row = fixture_audit(fixture, "account:a");
+    assert_int_equal(PROCESSES * THREADS_MAX * board->runs, row.ledger_sum);
+    assert_int_equal(row.initial + row.ledger_sum - row.current, row.lost_amount);
+    assert_int_equal(0, row.broken);
+    munmap(board, sizeof *board);
+}
+
+/* One thread each, as fast as they can: the one that has just committed stands behind the other. */
+static void neither_of_two_busy_processes_starves(void **state)
+{
+    struct fixture *fixture = *state;
+    struct board *board = board_make(fixture);
+    struct child children[PROCESSES];
+    board->threads = 1;
+    start_both(board, children);
+    while (board->done[0] + board->done[1] < full_or(10000, 400) && board->failures == 0)
+        usleep(1000);
+    atomic_store(&board->stop, true);
+    for (int i = 0; i < PROCESSES; i++)
+        child_expect_success(&children[i]);
+    int64_t less = board->done[0] < board->done[1] ? board->done[0] : board->done[1];
+    print_message("%ld and %ld commits\n", (long)board->done[0], (long)board->done[1]);
+    assert_int_equal(0, board->failures);
+    assert_true(less >= (board->done[0] + board->done[1]) / 5);
+    munmap(board, sizeof *board);
+}
+
+static void a_killed_process_leaves_the_other_working(void **state)
+{
+    struct fixture *fixture = *state;
+    for (int round = 0; round < full_or(50, 5); round++) {
+        struct board *board = board_make(fixture);
+        struct child children[PROCESSES];
+        board->threads = 2;
+        start_both(board, children);
+        while (board->done[0] < 5 + round)
+            sched_yield();
+        child_kill(&children[0]);
+        int64_t before = board->done[1];
+        while (board->done[1] < before + 20 && board->failures == 0)
+            usleep(1000);
+        atomic_store(&board->stop, true);
+        child_expect_success(&children[1]);
+        assert_int_equal(0, board->failures);
+        expect_undamaged(fixture);
+        assert_int_equal(0, fixture_audit(fixture, "account:a").lost_amount);
+        assert_true(fixture_audit(fixture, "account:a").current >=
+                    1000 + board->done[0] + board->done[1]);
+        fixture_account(fixture, "a", 1000);
+        fixture_close(fixture);
+        munmap(board, sizeof *board);
+    }
+}
+
+/* A process that is stopped while it holds the turn must not stop the others. */
+static void a_turn_that_is_never_given_back_is_done_without(void **state)
+{
+    struct fixture *fixture = *state;
+    char name[100];
+    snprintf(name, sizeof name, "%s-lock", fixture->file);
+    fixture_open(fixture, &shared_options);
+    int fd = open(name, O_RDWR);
+    struct flock turn = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1};
+    assert_int_equal(0, fcntl(fd, F_OFD_SETLK, &turn));
+    fixture_account(fixture, "b", 1);
+    close(fd);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, shared_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(two_processes_lose_nothing_with_atomic_changes),
+        TEST(absolute_values_of_two_processes_are_all_in_the_ledger),
+        TEST(neither_of_two_busy_processes_starves),
+        TEST(a_killed_process_leaves_the_other_working),
+        TEST(a_turn_that_is_never_given_back_is_done_without),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
