@@ -1,9 +1,9 @@
 #include "point.h"
 
+#include <stdatomic.h>
 #include <time.h>
 
-static point_hook *point_called;
-static void *point_arg;
+static _Atomic(point_hook *) point_called;
 
 static int64_t clock_us(clockid_t clock)
 {
@@ -30,15 +30,15 @@ void op_pass(struct op *op, enum op_point point)
 void op_pass_all(struct op **ops, size_t n, enum op_point point)
 {
     int64_t at_us = now_us();
+    point_hook *hook = atomic_load_explicit(&point_called, memory_order_acquire);
     for (size_t i = 0; i < n; i++) {
         ops[i]->point_us[point] = at_us;
-        if (point_called)
-            point_called(point_arg, ops[i], point);
+        if (hook)
+            hook(ops[i], point);
     }
 }
 
-void point_set_hook(point_hook *hook, void *arg)
+void point_set_hook(point_hook *hook)
 {
-    point_called = hook;
-    point_arg = arg;
+    atomic_store_explicit(&point_called, hook, memory_order_release);
 }

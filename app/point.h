@@ -15,8 +15,8 @@ void op_pass(struct op *op, enum op_point point);
 void op_pass_all(struct op **ops, size_t n, enum op_point point);
 
 /* Called at every point of every operation, in the thread that runs it: traces it, holds it there,
- * or kills it there. Set before service_open(); NULL: none. */
-typedef void point_hook(void *arg, struct op *op, enum op_point point);
-void point_set_hook(point_hook *hook, void *arg);
+ * or kills it there. NULL: none. */
+typedef void point_hook(struct op *op, enum op_point point);
+void point_set_hook(point_hook *hook);
 
 #endif

@@ -255,9 +255,6 @@ static bool open_store(struct service *service)
         .sync = config->sync_normal ? DB_SYNC_NORMAL : DB_SYNC_FULL,
         .shared_file = config->db_shared,
     };
-    if (config->db_shared)
-        fprintf(stderr, "seckilld: warning: several instances on one SQLite file are for lessons "
-                        "only\n");
     if (db_open(&options, &service->db, &error) == DB_OK)
         return true;
     fprintf(stderr, "seckilld: store %s: %s\n", config->db, error.message);

@@ -166,13 +166,13 @@ static void user_limit_counts_orders_of_the_same_batch(void **state)
     static struct op ops[N];
     put_item(100, 3);
     op_make(&ops[0], OP_PLACE_ORDER, "1", "other", 1, 0);
-    gate_set(OP_ACQUIRED, ops[0].key);
+    gate_set(0, OP_ACQUIRED, ops[0].request_id);
     ops_submit(rig.service, ops, 1);
-    gate_wait();
+    gate_wait(0);
     for (int i = 1; i < N; i++)
         op_make(&ops[i], OP_PLACE_ORDER, "1", "u1", 1, i);
     ops_submit(rig.service, &ops[1], N - 1);
-    gate_open();
+    gate_open(0);
     ops_wait(ops, N);
     for (int i = 2; i < N; i++) /* committed as one */
         assert_int_equal(ops[i].point_us[OP_COMMITTED], ops[1].point_us[OP_COMMITTED]);

@@ -80,7 +80,10 @@ struct op *op_make(struct op *op, enum op_kind kind, const char *id, const char 
                    int64_t amount, int number)
 {
     *op = (struct op){.kind = kind, .amount = amount, .fence = -1, .done = take_answer};
-    snprintf(op->id, sizeof op->id, "%s", id);
+    if (kind == OP_AUDIT)
+        snprintf(op->resource, sizeof op->resource, "%s", id);
+    else
+        snprintf(op->id, sizeof op->id, "%s", id);
     snprintf(op->other, sizeof op->other, "%s", other);
     if (kind < OP_PUT_ITEM) {
         snprintf(op->key, sizeof op->key, "key-%d-%s-%d", (int)kind, op->id, number);
@@ -224,71 +227,81 @@ bool audit_is_clean(struct service *service)
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    enum op_point point;
-    char key[DB_KEY_MAX + 1];
-    bool reached, open;
+    struct gate {
+        enum op_point point;
+        char request_id[65];
+        bool reached, open;
+    } gates[GATES];
+    enum op_point meeting_point;
     int meeting, present;
 } points = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static void stand_at_gate(void *arg, struct op *op, enum op_point point)
+static void stand_at_gate(struct op *op, enum op_point point)
 {
-    (void)arg;
-    if (point != points.point || strcmp(op->key, points.key) != 0)
-        return;
     pthread_mutex_lock(&points.mutex);
-    points.reached = true;
-    pthread_cond_broadcast(&points.changed);
-    while (!points.open)
+    for (int i = 0; i < GATES; i++) {
+        struct gate *gate = &points.gates[i];
+        if (point != gate->point || strcmp(op->request_id, gate->request_id) != 0)
+            continue;
+        gate->reached = true;
+        pthread_cond_broadcast(&points.changed);
+        while (!gate->open)
+            pthread_cond_wait(&points.changed, &points.mutex);
+    }
+    pthread_mutex_unlock(&points.mutex);
+}
+
+void gate_set(int gate, enum op_point point, const char *request_id)
+{
+    pthread_mutex_lock(&points.mutex);
+    points.gates[gate] = (struct gate){.point = point};
+    snprintf(points.gates[gate].request_id, sizeof points.gates[gate].request_id, "%s", request_id);
+    pthread_mutex_unlock(&points.mutex);
+    point_set_hook(stand_at_gate);
+}
+
+void gate_wait(int gate)
+{
+    pthread_mutex_lock(&points.mutex);
+    while (!points.gates[gate].reached)
         pthread_cond_wait(&points.changed, &points.mutex);
     pthread_mutex_unlock(&points.mutex);
 }
 
-void gate_set(enum op_point point, const char *key)
-{
-    points.point = point;
-    points.reached = points.open = false;
-    snprintf(points.key, sizeof points.key, "%s", key);
-    point_set_hook(stand_at_gate, NULL);
-}
-
-void gate_wait(void)
+void gate_open(int gate)
 {
     pthread_mutex_lock(&points.mutex);
-    while (!points.reached)
-        pthread_cond_wait(&points.changed, &points.mutex);
-    pthread_mutex_unlock(&points.mutex);
-}
-
-void gate_open(void)
-{
-    pthread_mutex_lock(&points.mutex);
-    points.open = true;
+    points.gates[gate].open = true;
     pthread_cond_broadcast(&points.changed);
     pthread_mutex_unlock(&points.mutex);
 }
 
-static void meet(void *arg, struct op *op, enum op_point point)
+static void meet(struct op *op, enum op_point point)
 {
-    (void)arg;
-    if (point != points.point || op->key[0] == '\0')
-        return;
     pthread_mutex_lock(&points.mutex);
-    points.present++;
-    pthread_cond_broadcast(&points.changed);
-    while (points.present < points.meeting)
-        pthread_cond_wait(&points.changed, &points.mutex);
+    if (point == points.meeting_point && op->key[0] != '\0') {
+        points.present++;
+        pthread_cond_broadcast(&points.changed);
+        while (points.present < points.meeting)
+            pthread_cond_wait(&points.changed, &points.mutex);
+    }
     pthread_mutex_unlock(&points.mutex);
 }
 
 void meeting_set(enum op_point point, int n)
 {
-    points.point = point;
+    pthread_mutex_lock(&points.mutex);
+    points.meeting_point = point;
     points.present = 0;
     points.meeting = n;
-    point_set_hook(meet, NULL);
+    pthread_mutex_unlock(&points.mutex);
+    point_set_hook(meet);
 }
 
 void points_clear(void)
 {
-    point_set_hook(NULL, NULL);
+    point_set_hook(NULL);
+    pthread_mutex_lock(&points.mutex);
+    memset(points.gates, 0, sizeof points.gates);
+    pthread_mutex_unlock(&points.mutex);
 }

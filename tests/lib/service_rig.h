@@ -58,10 +58,11 @@ bool audit_is_clean(struct service *service); /* of all resources; prints it oth
 
 /* -- points ------------------------------------------------------------------------------------ */
 
-/* Holds the operation with this key at a point until gate_open(); one gate at a time. */
-void gate_set(enum op_point point, const char *key);
-void gate_wait(void); /* until the operation stands there */
-void gate_open(void);
+/* Holds the operation with this request id at a point until gate_open(). */
+enum { GATES = 2 };
+void gate_set(int gate, enum op_point point, const char *request_id);
+void gate_wait(int gate); /* until the operation stands there */
+void gate_open(int gate);
 
 /* Makes n operations wait for each other at a point, so that all have read before any writes. Only
  * for guards under which all of them can be there at once. */

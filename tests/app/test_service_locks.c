@@ -1,0 +1,296 @@
+/* Locks that are late, lost, stale or away: a clear problem, in time, and nothing written. */
+#include "real_service.h"
+#include "../lib/redis.h"
+#include "../lib/service_rig.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct service_rig rig;
+
+static int open_all(void **state)
+{
+    (void)state;
+    return rig_open(&rig);
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    redis_do(rig.redis, "FLUSHALL");
+    rig_reset(&rig, "redis-token");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    points_clear();
+    rig_stop(&rig);
+    return 0;
+}
+
+static void start(void)
+{
+    struct op op;
+    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
+}
+
+static struct op *order(struct op *op, int number)
+{
+    return op_make(op, OP_PLACE_ORDER, "1", "u1", 1, number);
+}
+
+static int64_t stock_now(void)
+{
+    struct op op;
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_ITEM, "1", "", 0, 0)), 200);
+    return answer_number(&op, "stock");
+}
+
+static bool metrics_contain(const char *text)
+{
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    service_metrics(rig.service, out);
+    fclose(out);
+    bool found = strstr(all, text) != NULL;
+    free(all);
+    return found;
+}
+
+/* -- lost ------------------------------------------------------------------------------------- */
+
+static void lock_deleted_under_the_holder_writes_nothing(void **state)
+{
+    (void)state;
+    struct op op;
+    rig.config.lease_ms = 300; /* the watchdog looks after a third of it */
+    start();
+    order(&op, 1);
+    gate_set(0, OP_READ, op.request_id);
+    ops_submit(rig.service, &op, 1);
+    gate_wait(0);
+    assert_int_equal(redis_do(rig.redis, "DEL lock:item:1"), 1);
+    while (!metrics_contain("seckill_locks_total{guard=\"redis-token\",event=\"lost\"} 1"))
+        sched_yield();
+    gate_open(0);
+    ops_wait(&op, 1);
+    assert_int_equal(op.answer.problem, PROBLEM_LOCK_LOST);
+    assert_true(op.point_us[OP_LOST] > 0);
+    assert_int_equal(op.point_us[OP_COMMITTED], 0);
+    assert_int_equal(stock_now(), 100);
+    assert_int_equal(op_run(rig.service, order(&op, 1)), 201); /* nothing is left of it */
+    assert_false(op.answer.replayed);
+    assert_true(audit_is_clean(rig.service));
+}
+
+/* A has decided; its lock is deleted and B orders; then A writes. */
+static void write_too_late(struct op *a, struct op *b)
+{
+    rig.config.watchdog = false; /* nobody tells A */
+    rig.config.lanes = false;
+    start();
+    order(a, 1);
+    gate_set(0, OP_DECIDED, a->request_id);
+    ops_submit(rig.service, a, 1);
+    gate_wait(0);
+    assert_int_equal(redis_do(rig.redis, "DEL lock:item:1"), 1);
+    assert_int_equal(op_run(rig.service, order(b, 2)), 201);
+    gate_open(0);
+    ops_wait(a, 1);
+}
+
+static void late_write_of_a_former_holder_is_refused_by_fence(void **state)
+{
+    (void)state;
+    struct op a, b;
+    write_too_late(&a, &b);
+    assert_int_equal(a.answer.problem, PROBLEM_LOCK_LOST);
+    assert_int_equal(stock_now(), 99);
+    assert_true(metrics_contain("seckill_stale_fences_total 1\n"));
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void late_write_loses_an_update_without_fence(void **state)
+{
+    (void)state;
+    struct op a, b;
+    rig.config.fence = false;
+    write_too_late(&a, &b);
+    assert_int_equal(a.answer.status, 201);
+    assert_int_equal(stock_now(), 99);
+    assert_int_equal(audit_number(rig.service, "item:1", "lost_updates"), 1);
+}
+
+static void lock_server_that_lost_its_counter_heals_after_one_refusal(void **state)
+{
+    (void)state;
+    struct op op;
+    start();
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(op_run(rig.service, order(&op, i)), 201);
+    redis_do(rig.redis, "FLUSHALL");
+    op_run(rig.service, order(&op, 5));
+    assert_int_equal(op.answer.problem, PROBLEM_LOCK_LOST);
+    assert_int_equal(op_run(rig.service, order(&op, 5)), 201);
+    assert_int_equal(stock_now(), 94);
+    assert_true(audit_is_clean(rig.service));
+}
+
+/* -- late ------------------------------------------------------------------------------------- */
+
+static void lock_held_by_another_client_is_waited_for_no_longer_than_allowed(void **state)
+{
+    (void)state;
+    struct op op;
+    start();
+    assert_int_equal(redis_do(rig.redis, "SET lock:item:1 another NX PX 60000"), 1);
+    order(&op, 1);
+    int64_t begin_us = now_us();
+    op.deadline_us = begin_us + 200000;
+    op_run(rig.service, &op);
+    int64_t took_us = now_us() - begin_us;
+    assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
+    assert_in_range(took_us, 150000, 1200000);
+    assert_int_equal(stock_now(), 100);
+    assert_int_equal(redis_do(rig.redis, "GET lock:item:1"), 1); /* not ours to delete */
+}
+
+static void operation_without_time_to_wait_gets_one_attempt(void **state)
+{
+    (void)state;
+    struct op op;
+    start();
+    order(&op, 1);
+    op.deadline_us = now_us();
+    assert_int_equal(op_run(rig.service, &op), 201);
+    assert_int_equal(redis_do(rig.redis, "SET lock:item:1 another NX PX 60000"), 1);
+    order(&op, 2);
+    op.deadline_us = now_us();
+    op_run(rig.service, &op);
+    assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
+}
+
+static void impatient_operation_leaves_its_batch_and_the_others_go_on(void **state)
+{
+    (void)state;
+    enum { N = 6 };
+    static struct op first, ops[N];
+    start();
+    gate_set(0, OP_ACQUIRED, "request-0");
+    ops_submit(rig.service, order(&first, 0), 1);
+    gate_wait(0);
+    for (int i = 0; i < N; i++) /* one batch behind the first */
+        order(&ops[i], 1 + i);
+    ops[1].deadline_us = now_us() - 10000000; /* too late already */
+    ops[3].deadline_us = now_us() + 300000;   /* will be */
+    ops_submit(rig.service, ops, N);
+    assert_int_equal(redis_do(rig.redis, "SET lock:item:1 another XX PX 60000"), 1);
+    gate_open(0);
+    ops_wait(&ops[1], 1);
+    ops_wait(&ops[3], 1);
+    assert_int_equal(redis_do(rig.redis, "DEL lock:item:1"), 1);
+    ops_wait(&first, 1);
+    ops_wait(ops, N);
+    assert_int_equal(ops[1].answer.problem, PROBLEM_LOCK_TIMEOUT);
+    assert_int_equal(ops[3].answer.problem, PROBLEM_LOCK_TIMEOUT);
+    assert_int_equal(ops_count(ops, N, 201), N - 2);
+    assert_true(audit_is_clean(rig.service));
+}
+
+/* -- away ------------------------------------------------------------------------------------- */
+
+static void absent_lock_server_is_answered_at_once(void **state)
+{
+    (void)state;
+    struct op op;
+    start();
+    sandbox_signal(rig.redis, SIGKILL);
+    int64_t begin_us = now_us();
+    op_run(rig.service, order(&op, 1));
+    assert_int_equal(op.answer.problem, PROBLEM_UNAVAILABLE);
+    op_run(rig.service, op_make(&op, OP_READY, "", "", 0, 0));
+    assert_int_equal(op.answer.problem, PROBLEM_UNAVAILABLE);
+    assert_true(now_us() - begin_us < 2000000);
+    assert_int_equal(stock_now(), 100); /* reading needs no lock */
+    assert_int_equal(sandbox_restart(rig.redis), 0);
+    while (op_run(rig.service, order(&op, 1)) != 201) {
+        /* PUT took fence 1 before; the new server's counter starts again */
+        assert_int_equal(op.answer.status, 503);
+        sched_yield();
+    }
+    assert_int_equal(stock_now(), 99);
+}
+
+/* -- a guard that changes ---------------------------------------------------------------------- */
+
+static atomic_bool first_try_held, first_try_free;
+
+static void hold_first_try(void *ctx, const char *point, const char *key)
+{
+    (void)ctx;
+    if (strcmp(point, LK_POINT_TRY) != 0 || strcmp(key, "lock:item:1") != 0 ||
+        atomic_exchange(&first_try_held, true))
+        return;
+    while (!atomic_load(&first_try_free))
+        sched_yield();
+}
+
+static void guard_changed_while_waiting_is_taken_as_it_is_then(void **state)
+{
+    (void)state;
+    struct op op, put;
+    lk_env env = *lk_env_system();
+    char guard[32];
+    env.point = hold_first_try;
+    guards_set_env(&env);
+    atomic_store(&first_try_held, false);
+    atomic_store(&first_try_free, false);
+    start(); /* a new item: PUT takes no lock */
+    ops_submit(rig.service, order(&op, 1), 1);
+    while (!atomic_load(&first_try_held))
+        sched_yield();
+    int put_status = op_run(rig.service, op_put_item(&put, "1", 50, "sql-atomic"));
+    atomic_store(&first_try_free, true);
+    ops_wait(&op, 1);
+    rig_stop(&rig);
+    guards_set_env(NULL);
+    assert_int_equal(put_status, 200);
+    assert_int_equal(op.answer.status, 201);
+    assert_true(answer_text(&op, "guard", guard, sizeof guard));
+    assert_string_equal(guard, "sql-atomic");
+    assert_int_equal(answer_number(&op, "stock_after"), 49);
+    assert_int_equal(answer_number(&op, "fence"), 0);
+}
+
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, prepare, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLAIM(lock_deleted_under_the_holder_writes_nothing),
+        CLAIM(late_write_of_a_former_holder_is_refused_by_fence),
+        CLAIM(late_write_loses_an_update_without_fence),
+        CLAIM(lock_server_that_lost_its_counter_heals_after_one_refusal),
+        CLAIM(lock_held_by_another_client_is_waited_for_no_longer_than_allowed),
+        CLAIM(operation_without_time_to_wait_gets_one_attempt),
+        CLAIM(impatient_operation_leaves_its_batch_and_the_others_go_on),
+        CLAIM(absent_lock_server_is_answered_at_once),
+        CLAIM(guard_changed_while_waiting_is_taken_as_it_is_then),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
