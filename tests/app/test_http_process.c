@@ -1,0 +1,240 @@
+/* The real binary as a process: its first line, its signals, its exit statuses. */
+#include "../lib/process.h"
+#include "../lib/raw_http.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { ARGS_MAX = 16, TEXT_MAX = 4096 };
+
+struct daemon {
+    pid_t pid;
+    FILE *out, *err;
+    int port;
+};
+
+static char folder[] = "/tmp/test_http_process.XXXXXX";
+static int n_databases;
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) != NULL ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-lock"};
+    char path[128];
+    for (int i = 0; i < n_databases; i++) {
+        for (size_t k = 0; k < sizeof(suffixes) / sizeof(suffixes[0]); k++) {
+            snprintf(path, sizeof(path), "%s/%d.db%s", folder, i, suffixes[k]);
+            unlink(path);
+        }
+    }
+    return rmdir(folder);
+}
+
+/* Starts it on a free port with a database of its own; max_files 0: no bound. */
+static void run(struct daemon *daemon, rlim_t max_files, const char *const *args)
+{
+    char binary[512], db[128];
+    const char *build = getenv("BUILD");
+    snprintf(binary, sizeof(binary), "%s/seckilld", build != NULL ? build : "build");
+    snprintf(db, sizeof(db), "--db=sqlite:%s/%d.db", folder, n_databases++);
+    const char *argv[ARGS_MAX + 8] = {binary, "--listen=127.0.0.1:0", db, "--guard=mutex"};
+    int n = 4;
+    for (; *args != NULL && n < ARGS_MAX; args++)
+        argv[n++] = *args;
+    int out[2], err[2];
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+    daemon->pid = fork();
+    if (daemon->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        const struct rlimit limit = {max_files, max_files};
+        if (max_files > 0)
+            setrlimit(RLIMIT_NOFILE, &limit);
+        dup2(out[1], 1);
+        dup2(err[1], 2);
+        execv(binary, (char **)argv);
+        _exit(127);
+    }
+    assert_true(daemon->pid > 0);
+    close(out[1]);
+    close(err[1]);
+    daemon->out = fdopen(out[0], "r");
+    daemon->err = fdopen(err[0], "r");
+    daemon->port = 0;
+}
+
+static void run_until_ready(struct daemon *daemon, const char *const *args)
+{
+    char line[256];
+    run(daemon, 0, args);
+    assert_non_null(fgets(line, sizeof(line), daemon->out));
+    assert_int_equal(sscanf(line, "listening on http://127.0.0.1:%d\n", &daemon->port), 1);
+}
+
+/* Reads stderr up to a line that holds text. */
+static void await_line(struct daemon *daemon, const char *text)
+{
+    char line[TEXT_MAX];
+    while (fgets(line, sizeof(line), daemon->err) != NULL)
+        if (strstr(line, text) != NULL)
+            return;
+    fail_msg("never said: %s", text);
+}
+
+static int status_of(struct daemon *daemon)
+{
+    int status;
+    assert_int_equal(waitpid(daemon->pid, &status, 0), daemon->pid);
+    fclose(daemon->out);
+    fclose(daemon->err);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void put_item(int port, const char *guard)
+{
+    char body[128], text[512];
+    int n = snprintf(body, sizeof(body), "{\"stock\":5,\"guard\":\"%s\"}", guard);
+    snprintf(text, sizeof(text),
+             "PUT /v1/items/1 HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
+             "Content-Length: %d\r\n\r\n%s",
+             n, body);
+    int fd = raw_connect(port);
+    struct raw_reply reply;
+    raw_send_text(fd, text);
+    assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 200);
+    raw_free(&reply);
+    close(fd);
+}
+
+static void send_order(int fd)
+{
+    raw_send_text(fd, "POST /v1/items/1/orders HTTP/1.1\r\nHost: t\r\nIdempotency-Key: k\r\n"
+                      "Content-Type: application/json\r\nContent-Length: 16\r\n\r\n"
+                      "{\"user_id\":\"u1\"}");
+}
+
+/* A lock server that takes connections and never answers. */
+static int silent_server(char *option, size_t size)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    snprintf(option, size, "--redis=redis://127.0.0.1:%d", ntohs(address.sin_port));
+    return fd;
+}
+
+static void a_signal_drains_and_ends_with_0(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGTERM, SIGINT};
+    for (int i = 0; i < 2; i++) {
+        struct daemon daemon;
+        run_until_ready(&daemon, (const char *const[]){NULL});
+        int idle = raw_connect(daemon.port);
+        put_item(daemon.port, "mutex");
+        kill(daemon.pid, signals[i]);
+        assert_true(raw_closed(idle, RAW_WAIT_MS));
+        assert_int_equal(status_of(&daemon), 0);
+        close(idle);
+    }
+}
+
+static void what_was_accepted_is_answered_before_the_end(void **state)
+{
+    (void)state;
+    char redis[64];
+    struct daemon daemon;
+    int server = silent_server(redis, sizeof(redis));
+    run_until_ready(&daemon, (const char *const[]){redis, NULL});
+    put_item(daemon.port, "redis-token");
+    int fd = raw_connect(daemon.port);
+    send_order(fd);
+    int asked = accept(server, NULL, NULL); /* the service waits for its lock */
+    kill(daemon.pid, SIGTERM);
+    struct raw_reply reply;
+    assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 503);
+    assert_non_null(strstr(reply.body, "unavailable"));
+    raw_free(&reply);
+    assert_int_equal(status_of(&daemon), 0);
+    close(asked);
+    close(fd);
+    close(server);
+}
+
+static void a_second_signal_ends_at_once(void **state)
+{
+    (void)state;
+    char redis[64];
+    struct daemon daemon;
+    int server = silent_server(redis, sizeof(redis));
+    run_until_ready(&daemon, (const char *const[]){redis, NULL});
+    put_item(daemon.port, "redis-token");
+    int fd = raw_connect(daemon.port);
+    send_order(fd);
+    int asked = accept(server, NULL, NULL);
+    kill(daemon.pid, SIGTERM);
+    await_line(&daemon, "event=drain");
+    kill(daemon.pid, SIGTERM);
+    assert_int_equal(status_of(&daemon), 128 + SIGTERM);
+    close(asked);
+    close(fd);
+    close(server);
+}
+
+static void a_taken_address_is_said(void **state)
+{
+    (void)state;
+    struct daemon first, second;
+    char listen[64];
+    run_until_ready(&first, (const char *const[]){NULL});
+    snprintf(listen, sizeof(listen), "--listen=127.0.0.1:%d", first.port);
+    run(&second, 0, (const char *const[]){listen, NULL});
+    await_line(&second, "cannot listen on 127.0.0.1");
+    assert_int_equal(status_of(&second), 1);
+    kill(first.pid, SIGTERM);
+    assert_int_equal(status_of(&first), 0);
+}
+
+static void too_few_files_are_said(void **state)
+{
+    (void)state;
+    struct daemon daemon;
+    run(&daemon, 256, (const char *const[]){"--connections=5000", NULL});
+    await_line(&daemon, "5000 connections need");
+    assert_int_equal(status_of(&daemon), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_signal_drains_and_ends_with_0),
+        cmocka_unit_test(what_was_accepted_is_answered_before_the_end),
+        cmocka_unit_test(a_second_signal_ends_at_once),
+        cmocka_unit_test(a_taken_address_is_said),
+        cmocka_unit_test(too_few_files_are_said),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
