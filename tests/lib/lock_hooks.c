@@ -41,6 +41,7 @@ static void *ask(void *arg)
     asker->status =
         world_acquire(asker->client, asker->key, asker->lease_ms, asker->wait_ms, &asker->hold);
     asker->took_ms = test_now_ms() - start_ms;
+    atomic_store(&asker->ended, true);
     return NULL;
 }
 
@@ -54,6 +55,11 @@ lk_status asker_join(struct asker *asker)
 {
     pthread_join(asker->thread, NULL);
     return asker->status;
+}
+
+bool asker_ended(struct asker *asker)
+{
+    return atomic_load(&asker->ended);
 }
 
 bool is_set(void *flag)

@@ -29,11 +29,14 @@ struct asker {
     lk_hold hold;
     lk_status status;
     int64_t took_ms;
+    atomic_bool ended;
 };
 
 void asker_start(struct asker *asker);
 /* Waits until its acquisition has ended; returns its status. */
 lk_status asker_join(struct asker *asker);
+/* It has: its fields may be read. */
+bool asker_ended(struct asker *asker);
 
 /* For wait_until(): arg is an atomic_bool; a struct hooked. */
 bool is_set(void *flag);

@@ -1,0 +1,338 @@
+/* redis-fair: order of arrival, hand-over, and waiters that die, give up or miss their message. */
+#include "../../lockkit/providers.h"
+#include "../lib/holder.h"
+#include "../lib/lock_hooks.h"
+#include "../lib/lock_world.h"
+#include "../lib/process.h"
+#include "../lib/proxy.h"
+#include "../lib/redis_link.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GUARD "redis-fair"
+#define KEY   "lock:item:1"
+#define QUEUE "{lock:item:1}:queue"
+#define SEEN  "{lock:item:1}:seen"
+
+enum {
+    LONG_MS = 30000,
+    SOON_MS = 1500,
+    CLAIM_MS = 2000, /* as in redis_fair.c */
+    WAITERS = 12
+};
+
+static lk_client *client;
+static lk_hold first;
+
+/* An empty Redis and a client that holds the lock. */
+static int hold_it(void **state)
+{
+    (void)state;
+    world_ask("FLUSHALL");
+    client = world_client(GUARD, NULL);
+    return world_acquire(client, KEY, LONG_MS, 0, &first) == LK_OK ? 0 : -1;
+}
+
+static int let_go(void **state)
+{
+    (void)state;
+    lk_close(client);
+    return 0;
+}
+
+/* Starts a waiter and sees it into the queue. */
+static void queue_up(struct asker *waiter, lk_client *whose, int64_t wait_ms)
+{
+    int64_t before = world_ask("LLEN " QUEUE);
+    *waiter = (struct asker){.client = whose, .key = KEY, .lease_ms = LONG_MS, .wait_ms = wait_ms};
+    asker_start(waiter);
+    assert_true(world_becomes(before + 1, LONG_MS, "LLEN " QUEUE));
+}
+
+static void queue_up_holder(struct holder *holder, int64_t wait_ms)
+{
+    int64_t before = world_ask("LLEN " QUEUE);
+    struct holder_plan plan = {.guard = GUARD,
+                               .url = world_redis->url,
+                               .key = KEY,
+                               .lease_ms = LONG_MS,
+                               .wait_ms = wait_ms};
+    assert_true(holder_start(holder, &plan));
+    assert_true(holder_says(holder, "waiting"));
+    assert_true(world_becomes(before + 1, LONG_MS, "LLEN " QUEUE));
+}
+
+static void nothing_is_left_but_the_fence(void)
+{
+    assert_int_equal(world_ask("EXISTS " KEY " " QUEUE " " SEEN), 0);
+    assert_int_equal(world_ask("DBSIZE"), 1);
+}
+
+/* Waiters of two clients, mixed. */
+static void grants_follow_the_order_of_arrival_and_fences_rise(void **state)
+{
+    (void)state;
+    struct asker waiters[WAITERS];
+    lk_client *other = world_client(GUARD, NULL);
+    for (int i = 0; i < WAITERS; i++)
+        queue_up(&waiters[i], i % 3 == 0 ? other : client, LONG_MS);
+    lk_hold *last = &first;
+    uint64_t fence = first.fence;
+    for (int i = 0; i < WAITERS; i++) {
+        assert_int_equal(lk_release(last), LK_OK);
+        assert_int_equal(asker_join(&waiters[i]), LK_OK); /* this one and no other */
+        last = &waiters[i].hold;
+        assert_true(last->fence > fence);
+        fence = last->fence;
+        for (int j = i + 1; j < WAITERS; j++)
+            assert_false(asker_ended(&waiters[j]));
+        assert_int_equal(world_ask("LLEN " QUEUE), WAITERS - 1 - i);
+    }
+    assert_int_equal(lk_release(last), LK_OK);
+    nothing_is_left_but_the_fence();
+    lk_close(other);
+}
+
+/* From release to grant: the release, the claim; no other command on the lock. */
+static void hand_over_takes_one_release_and_one_claim(void **state)
+{
+    (void)state;
+    struct asker waiter;
+    queue_up(&waiter, client, LONG_MS);
+    lk_stats before, after;
+    lk_client_stats(client, &before);
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_int_equal(asker_join(&waiter), LK_OK);
+    lk_client_stats(client, &after);
+    assert_in_range(after.commands - before.commands, 2, 3); /* a refresh may come between */
+    assert_true(world_ask("PTTL " KEY) > CLAIM_MS);          /* its own lease, not the claim's */
+    assert_int_equal(lk_release(&waiter.hold), LK_OK);
+}
+
+static void newcomer_does_not_overtake_though_the_lock_looks_free(void **state)
+{
+    (void)state;
+    struct asker waiter;
+    lk_hold hold;
+    queue_up(&waiter, client, LONG_MS);
+    assert_int_equal(world_ask("DEL " KEY), 1); /* as if the lease had ended */
+    lk_client *newcomer = world_client(GUARD, NULL);
+    assert_int_equal(world_acquire(newcomer, KEY, 0, 0, &hold), LK_TIMEOUT);
+    assert_int_equal(asker_join(&waiter), LK_OK);
+    assert_int_equal(lk_release(&first), LK_LOST);
+    assert_int_equal(lk_release(&waiter.hold), LK_OK);
+    lk_close(newcomer);
+}
+
+static void waiter_who_gives_up_leaves_the_queue(void **state)
+{
+    (void)state;
+    struct asker hasty, patient;
+    queue_up(&hasty, client, 300);
+    queue_up(&patient, client, LONG_MS);
+    assert_int_equal(asker_join(&hasty), LK_TIMEOUT);
+    assert_int_equal(world_ask("LLEN " QUEUE), 1);
+    assert_int_equal(world_ask("HLEN " SEEN), 1);
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_int_equal(asker_join(&patient), LK_OK);
+    assert_int_equal(lk_release(&patient.hold), LK_OK);
+    nothing_is_left_but_the_fence();
+}
+
+/* Between its last refused try and its leaving the queue: no lk_acquire() can be stopped there, so
+ * the provider is called directly. */
+static void waiter_who_gives_up_passes_on_what_it_was_handed(void **state)
+{
+    (void)state;
+    static const char id[] = "00112233445566778899aabbccddeeff";
+    const lk_provider *fair = &lk_redis_fair;
+    struct link link;
+    struct asker patient;
+    lk_hold hold = {.key = KEY, .lease_ms = LONG_MS};
+    lk_attempt attempt = {.hold = &hold};
+    void *self;
+    char holder[LK_TOKEN_MAX + 1];
+    int64_t until_us = lk_env_system()->now_us(NULL) + LONG_MS * 1000;
+    assert_true(link_open(&link, world_redis->url));
+    memcpy(link.context.client_id, id, sizeof id);
+    snprintf(hold.token, sizeof hold.token, "%s:hasty", id);
+    assert_int_equal(fair->open(&link.context, &self, NULL), LK_OK);
+    assert_int_equal(fair->try_acquire(self, &attempt), LK_BUSY);
+    assert_int_equal(fair->wait(self, &attempt, until_us), LK_OK);
+    assert_int_equal(fair->try_acquire(self, &attempt), LK_BUSY);
+    queue_up(&patient, client, LONG_MS);
+    assert_int_equal(lk_release(&first), LK_OK);
+    world_ask_text(holder, sizeof holder, "GET " KEY);
+    assert_string_equal(holder, hold.token);
+    fair->wait_end(self, &attempt);
+    assert_int_equal(asker_join(&patient), LK_OK);
+    assert_true(patient.hold.fence == first.fence + 2);
+    assert_int_equal(lk_release(&patient.hold), LK_OK);
+    nothing_is_left_but_the_fence();
+    fair->close(self);
+    link_close(&link);
+}
+
+static void dead_waiter_is_passed_over_within_its_threshold(void **state)
+{
+    (void)state;
+    struct holder dead;
+    struct asker patient;
+    queue_up_holder(&dead, LONG_MS);
+    queue_up(&patient, client, LONG_MS);
+    holder_kill(&dead);
+    assert_int_equal(world_ask("LLEN " QUEUE), 2);
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(lk_release(&first), LK_OK); /* handed to the dead one: it was alive just now */
+    assert_int_equal(world_ask("LLEN " QUEUE), 1);
+    assert_int_equal(asker_join(&patient), LK_OK);
+    int64_t took_ms = test_now_ms() - start_ms;
+    assert_true(took_ms <= CLAIM_MS + SOON_MS);
+    assert_int_equal(lk_release(&patient.hold), LK_OK);
+    nothing_is_left_but_the_fence();
+}
+
+static void long_dead_waiter_is_passed_over_at_once(void **state)
+{
+    (void)state;
+    struct holder dead;
+    struct asker patient;
+    char token[LK_TOKEN_MAX + 1];
+    queue_up_holder(&dead, LONG_MS);
+    queue_up(&patient, client, LONG_MS);
+    holder_kill(&dead);
+    world_ask_text(token, sizeof token, "LINDEX " QUEUE " 0");
+    assert_int_equal(world_ask("HSET " SEEN " %s 1", token), 0); /* last seen long ago */
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_int_equal(asker_join(&patient), LK_OK);
+    char fence[24];
+    world_ask_text(fence, sizeof fence, "GET {" KEY "}:fence");
+    assert_int_equal(patient.hold.fence, atoi(fence));
+    assert_int_equal(patient.hold.fence, first.fence + 1); /* nobody was granted it between */
+    assert_int_equal(lk_release(&patient.hold), LK_OK);
+}
+
+/* Stopped beyond the threshold it has lost its place, but not its chance. */
+static void stopped_waiter_loses_its_place_and_comes_back_at_the_end(void **state)
+{
+    (void)state;
+    struct holder stopped;
+    struct asker patient;
+    queue_up_holder(&stopped, LONG_MS);
+    assert_int_equal(kill(stopped.pid, SIGSTOP), 0);
+    queue_up(&patient, client, LONG_MS);
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_int_equal(asker_join(&patient), LK_OK);
+    assert_int_equal(kill(stopped.pid, SIGCONT), 0);
+    assert_true(world_becomes(1, LONG_MS, "LLEN " QUEUE));
+    assert_int_equal(lk_release(&patient.hold), LK_OK);
+    assert_true(holder_says(&stopped, "held"));
+    holder_release(&stopped);
+    assert_true(holder_says(&stopped, "released"));
+    holder_kill(&stopped);
+    nothing_is_left_but_the_fence();
+}
+
+static void dead_holders_lock_goes_to_the_first_in_the_queue(void **state)
+{
+    (void)state;
+    struct asker waiters[3];
+    for (int i = 0; i < 3; i++)
+        queue_up(&waiters[i], client, LONG_MS);
+    assert_int_equal(world_ask("PEXPIRE " KEY " 200"), 1);
+    assert_int_equal(asker_join(&waiters[0]), LK_OK);
+    assert_true(waiters[0].took_ms < LONG_MS / 2);
+    assert_int_equal(lk_release(&waiters[0].hold), LK_OK);
+    for (int i = 1; i < 3; i++) {
+        assert_int_equal(asker_join(&waiters[i]), LK_OK);
+        assert_int_equal(lk_release(&waiters[i].hold), LK_OK);
+    }
+    assert_int_equal(lk_release(&first), LK_LOST);
+}
+
+static void lost_message_costs_at_most_a_refresh(void **state)
+{
+    (void)state;
+    struct asker waiter;
+    struct proxy *proxy = proxy_open(world_redis->port);
+    assert_non_null(proxy);
+    proxy_mute(proxy, "SUBSCRIBE", false); /* marks the connection */
+    lk_client *deaf = world_client_at(GUARD, proxy_port(proxy), NULL);
+    queue_up(&waiter, deaf, LONG_MS);
+    proxy_mute(proxy, "SUBSCRIBE", true);
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_int_equal(asker_join(&waiter), LK_OK);
+    assert_true(test_now_ms() - start_ms < SOON_MS);
+    assert_true(proxy_muted(proxy) > 0);
+    assert_int_equal(lk_release(&waiter.hold), LK_OK);
+    lk_close(deaf);
+    proxy_close(proxy);
+}
+
+static void broken_subscription_is_remade_and_the_place_kept(void **state)
+{
+    (void)state;
+    struct asker waiters[2];
+    lk_client *other = world_client(GUARD, NULL);
+    queue_up(&waiters[0], client, LONG_MS);
+    queue_up(&waiters[1], other, LONG_MS);
+    assert_int_equal(world_ask("CLIENT KILL TYPE pubsub"), 2);
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_int_equal(asker_join(&waiters[0]), LK_OK);
+    assert_false(asker_ended(&waiters[1]));
+    assert_int_equal(lk_release(&waiters[0].hold), LK_OK);
+    assert_int_equal(asker_join(&waiters[1]), LK_OK);
+    assert_int_equal(lk_release(&waiters[1].hold), LK_OK);
+    nothing_is_left_but_the_fence();
+    lk_close(other);
+}
+
+/* A waiter's attempt whose answer is lost has queued; undoing it must take it out again. */
+static void undone_attempt_leaves_no_ghost_in_the_queue(void **state)
+{
+    (void)state;
+    struct asker waiter;
+    struct proxy *proxy = proxy_open(world_redis->port);
+    assert_non_null(proxy);
+    lk_client *cut = world_client_at(GUARD, proxy_port(proxy), NULL);
+    proxy_lose_answer(proxy, QUEUE, 2, PROXY_CUT); /* the first try does not queue yet */
+    waiter = (struct asker){.client = cut, .key = KEY, .wait_ms = 800};
+    asker_start(&waiter);
+    assert_int_not_equal(asker_join(&waiter), LK_OK);
+    assert_int_equal(proxy_lost(proxy), 1);
+    assert_int_equal(world_ask("EXISTS " QUEUE " " SEEN), 0);
+    assert_int_equal(lk_release(&first), LK_OK);
+    nothing_is_left_but_the_fence();
+    lk_close(cut);
+    proxy_close(proxy);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return holder_main(argc, argv);
+#define CASE(test) cmocka_unit_test_setup_teardown(test, hold_it, let_go)
+    const struct CMUnitTest tests[] = {
+        CASE(grants_follow_the_order_of_arrival_and_fences_rise),
+        CASE(hand_over_takes_one_release_and_one_claim),
+        CASE(newcomer_does_not_overtake_though_the_lock_looks_free),
+        CASE(waiter_who_gives_up_leaves_the_queue),
+        CASE(waiter_who_gives_up_passes_on_what_it_was_handed),
+        CASE(dead_waiter_is_passed_over_within_its_threshold),
+        CASE(long_dead_waiter_is_passed_over_at_once),
+        CASE(stopped_waiter_loses_its_place_and_comes_back_at_the_end),
+        CASE(dead_holders_lock_goes_to_the_first_in_the_queue),
+        CASE(lost_message_costs_at_most_a_refresh),
+        CASE(broken_subscription_is_remade_and_the_place_kept),
+        CASE(undone_attempt_leaves_no_ghost_in_the_queue),
+    };
+    return cmocka_run_group_tests(tests, world_open, world_close);
+}
