@@ -188,7 +188,7 @@ static lk_status answer(struct fake *fake, enum fake_fault fault, lk_status stat
     if (fault == FAKE_GARBAGE)
         return LK_PROTOCOL;
     if (fault != FAKE_NONE) {
-        fake_sleep_us(fake, fake->timeout_us);
+        fake_sleep_us(fake, fake->timeout_us - fake->latency_us / 2); /* the way there is over */
         return LK_UNKNOWN;
     }
     if (fake->latency_us > 1)

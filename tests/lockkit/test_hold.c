@@ -4,7 +4,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define KEY "lock:item:1"
 
@@ -83,6 +87,41 @@ static void an_extended_lease_counts_from_the_extension(void **state)
     assert_int_equal(lk_extend(&f.hold, LK_LEASE_MS_MAX + 1), LK_INVALID);
     assert_int_equal(lk_release(&f.hold), LK_OK);
     assert_int_equal(lk_extend(&f.hold, 500), LK_LOST);
+    lk_close(f.client);
+}
+
+static enum fake_fault extension_away(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)n;
+    return call == FAKE_RENEW ? FAKE_AWAY : FAKE_NONE;
+}
+
+static enum fake_fault extension_in_doubt(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)n;
+    return call == FAKE_RENEW ? FAKE_REPLY_LOST : FAKE_NONE;
+}
+
+static void of_two_possible_leases_the_shorter_is_trusted(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t left_ms;
+    open_fixture(&f);
+    acquire(&f, 1000);
+    f.fake.fault = extension_away;
+    assert_int_equal(lk_extend(&f.hold, 100), LK_UNAVAILABLE);
+    assert_int_equal(lk_check(&f.hold, &left_ms), LK_OK);
+    assert_int_equal(left_ms, 1000); /* certainly nothing was done */
+    f.fake.fault = extension_in_doubt;
+    assert_int_equal(lk_extend(&f.hold, 100), LK_UNKNOWN);
+    assert_int_equal(lk_check(&f.hold, &left_ms), LK_OK);
+    assert_int_equal(left_ms, 100 - f.fake.timeout_us / 1000);
+    assert_int_equal(lk_extend(&f.hold, 5000), LK_UNKNOWN);
+    assert_int_equal(lk_check(&f.hold, NULL), LK_LOST); /* 100 ms are over */
+    assert_int_equal(lk_release(&f.hold), LK_OK);
     lk_close(f.client);
 }
 
@@ -203,6 +242,27 @@ static void without_an_owner_test_a_release_is_never_repeated(void **state)
     lk_close(f.client);
 }
 
+static void closing_with_a_lock_held_aborts(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int status;
+    open_fixture(&f);
+    acquire(&f, 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (freopen("/dev/null", "w", stderr))
+            signal(SIGABRT, SIG_DFL); /* cmocka's would go on with the tests */
+        lk_close(f.client);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
 static void each_hold_has_a_token_of_its_own_unless_it_names_its_owner(void **state)
 {
     (void)state;
@@ -244,7 +304,8 @@ static void a_bad_request_is_refused_before_anything_is_sent(void **state)
         {.key = NULL},
         {.key = ""},
         {.key = "a b"},
-        {.key = "{a}"},
+        {.key = "{a"},
+        {.key = "a}"},
         {.key = "a\n"},
         {.key = "\xc3\xa4"},
         {.key = "a\x7f"},
@@ -311,6 +372,7 @@ int main(void)
         cmocka_unit_test(check_counts_down_to_the_end_of_the_lease),
         cmocka_unit_test(a_lock_without_lease_is_ours_without_end),
         cmocka_unit_test(an_extended_lease_counts_from_the_extension),
+        cmocka_unit_test(of_two_possible_leases_the_shorter_is_trusted),
         cmocka_unit_test(extending_a_lock_that_another_has_loses_it),
         cmocka_unit_test(what_cannot_be_renewed_cannot_be_extended),
         cmocka_unit_test(releasing_twice_is_lost_and_sends_nothing),
@@ -318,6 +380,7 @@ int main(void)
         cmocka_unit_test(a_release_cut_off_is_sent_again_once),
         cmocka_unit_test(a_hung_release_is_not_sent_again),
         cmocka_unit_test(without_an_owner_test_a_release_is_never_repeated),
+        cmocka_unit_test(closing_with_a_lock_held_aborts),
         cmocka_unit_test(each_hold_has_a_token_of_its_own_unless_it_names_its_owner),
         cmocka_unit_test(a_bad_request_is_refused_before_anything_is_sent),
         cmocka_unit_test(a_bad_option_is_refused_by_name),

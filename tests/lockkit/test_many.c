@@ -114,8 +114,10 @@ static void bad_sets_are_refused_before_anything_is_sent(void **state)
     lk_hold holds[LK_MANY_MAX + 1];
     open_noting(&fake, &client);
     lk_request requests[LK_MANY_MAX + 1] = {{.key = "a"}, {.key = "b"}, {.key = "a"}};
+    memset(holds, 0xff, sizeof holds);
     assert_int_equal(lk_acquire_many(client, requests, 3, holds), LK_INVALID);
-    assert_int_equal(lk_release(&holds[0]), LK_LOST);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(lk_release(&holds[i]), LK_LOST);
     requests[2].key = "{c}";
     assert_int_equal(lk_acquire_many(client, requests, 3, holds), LK_INVALID);
     assert_int_equal(lk_acquire_many(client, requests, 0, holds), LK_INVALID);

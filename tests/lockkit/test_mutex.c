@@ -138,6 +138,66 @@ static void waiters_are_served_in_order_and_those_who_gave_up_are_skipped(void *
     lk_close(client);
 }
 
+/* -- more keys than buckets
+ * ------------------------------------------------------------------------ */
+
+enum { KEYS_MANY = 3000, WAIT_MS = 20000 };
+
+struct latecomer {
+    pthread_t thread;
+    lk_client *client;
+    const char *key;
+    int64_t wait_us;
+};
+
+static void *come_late(void *arg)
+{
+    struct latecomer *latecomer = arg;
+    lk_hold hold;
+    lk_request request = {.key = latecomer->key, .wait_ms = WAIT_MS};
+    if (lk_acquire(latecomer->client, &request, &hold) == LK_OK) {
+        latecomer->wait_us = hold.wait_us;
+        lk_release(&hold);
+    }
+    return NULL;
+}
+
+static void keys_that_share_a_bucket_stay_apart(void **state)
+{
+    (void)state;
+    static lk_hold holds[KEYS_MANY];
+    struct latecomer latecomers[WAITERS];
+    lk_env env = *lk_env_system();
+    env.point = count_waiting;
+    lk_client *client = open_mutex(&env);
+    lk_hold second;
+    char key[32];
+    for (int i = 0; i < KEYS_MANY; i++) {
+        lk_request request = {.key = key};
+        snprintf(key, sizeof key, "lock:item:%d", i);
+        assert_int_equal(lk_acquire(client, &request, &holds[i]), LK_OK);
+    }
+    for (int i = 0; i < KEYS_MANY; i++) {
+        lk_request request = {.key = holds[i].key};
+        assert_int_equal(lk_acquire(client, &request, &second), LK_TIMEOUT);
+    }
+    atomic_store(&n_waiting, 0);
+    for (int i = 0; i < WAITERS; i++) { /* for the last: others stand before them in the bucket */
+        latecomers[i] = (struct latecomer){
+            .client = client, .key = holds[KEYS_MANY - 1 - i].key, .wait_us = -1};
+        assert_int_equal(pthread_create(&latecomers[i].thread, NULL, come_late, &latecomers[i]), 0);
+        while (atomic_load(&n_waiting) <= i)
+            sched_yield();
+    }
+    for (int i = KEYS_MANY; i-- > 0;)
+        assert_int_equal(lk_release(&holds[i]), LK_OK);
+    for (int i = 0; i < WAITERS; i++) {
+        pthread_join(latecomers[i].thread, NULL);
+        assert_in_range(latecomers[i].wait_us, 0, WAIT_MS * 1000 - 1); /* woken, not timed out */
+    }
+    lk_close(client);
+}
+
 /* -- many threads on few keys
  * ---------------------------------------------------------------------- */
 
@@ -206,6 +266,7 @@ int main(void)
         cmocka_unit_test(the_same_owner_waits_for_itself_until_wait_ms),
         cmocka_unit_test(two_clients_do_not_exclude_each_other),
         cmocka_unit_test(waiters_are_served_in_order_and_those_who_gave_up_are_skipped),
+        cmocka_unit_test(keys_that_share_a_bucket_stay_apart),
         cmocka_unit_test(no_update_is_lost_among_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

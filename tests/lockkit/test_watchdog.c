@@ -93,6 +93,7 @@ static void a_key_deleted_under_its_holder_is_told_within_a_third_of_the_lease(v
                         f.start_us + at_ms * 1000 + LEASE_MS * 1000 / 3);
         fake_take(&f.fake, KEY, "next", 0);
         assert_int_equal(lk_release(&f.hold), LK_LOST);
+        assert_int_equal(f.fake.calls[FAKE_RELEASE], 0); /* the server has said it is not ours */
         assert_true(fake_held(&f.fake, KEY, "next"));
         lk_close(f.client);
     }
@@ -127,6 +128,21 @@ static void failed_renewals_are_repeated_until_the_lease_ends_by_our_clock(void 
     lk_close(f.client);
 }
 
+/* A tenth of it would be 3 ms. */
+static void of_a_short_lease_no_renewal_is_repeated_within_5_ms(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &(lk_options){.lease_ms = 30});
+    acquire(&f, 0);
+    f.fake.fault = no_renewals;
+    run_to_ms(&f, 100);
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 4); /* at 10, 15, 20, 25 ms */
+    assert_int_equal(f.cause, LK_LOSS_EXPIRED);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
 static void a_server_that_comes_back_in_time_costs_nothing(void **state)
 {
     (void)state;
@@ -144,20 +160,22 @@ static void a_server_that_comes_back_in_time_costs_nothing(void **state)
     lk_close(f.client);
 }
 
+/* 1050 ms: between two renewals. */
 static void a_hung_worker_is_let_go_of_at_the_maximum_hold_time(void **state)
 {
     (void)state;
     struct fixture f;
-    open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS, .max_hold_ms = 1000});
+    open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS, .max_hold_ms = 1050});
     acquire(&f, 0);
-    run_to_ms(&f, 999);
+    run_to_ms(&f, 1049);
     assert_int_equal(lk_check(&f.hold, NULL), LK_OK);
-    run_to_ms(&f, 1000);
+    run_to_ms(&f, 1050);
     assert_int_equal(f.n_lost, 1);
     assert_int_equal(f.cause, LK_LOSS_MAX_HOLD);
     assert_int_equal(lk_check(&f.hold, NULL), LK_LOST);
     uint64_t renewals = f.fake.calls[FAKE_RENEW];
-    run_to_ms(&f, 1000 + LEASE_MS);
+    assert_true(fake_held(&f.fake, KEY, f.hold.token)); /* it may still be writing */
+    run_to_ms(&f, 1050 + LEASE_MS);
     assert_int_equal(f.fake.calls[FAKE_RENEW], renewals);
     assert_false(fake_held(&f.fake, KEY, NULL)); /* the next one can have it */
     assert_int_equal(lk_release(&f.hold), LK_LOST);
@@ -169,6 +187,10 @@ static void a_hung_worker_is_let_go_of_at_the_maximum_hold_time(void **state)
     assert_int_equal(f.cause, LK_LOSS_MAX_HOLD);
     assert_int_equal(f.lost_at_us - f.start_us, 10 * LEASE_MS * 1000);
     lk_release(&f.hold);
+    acquire(&f, 0);
+    run_to_ms(&f, 10 * LEASE_MS);
+    assert_int_equal(lk_release(&f.hold), LK_LOST); /* as it was told, though ... */
+    assert_false(fake_held(&f.fake, KEY, NULL));    /* ... it was ours to free */
     lk_close(f.client);
 }
 
@@ -285,6 +307,7 @@ int main(void)
         cmocka_unit_test(a_section_three_leases_long_keeps_its_lock),
         cmocka_unit_test(a_key_deleted_under_its_holder_is_told_within_a_third_of_the_lease),
         cmocka_unit_test(failed_renewals_are_repeated_until_the_lease_ends_by_our_clock),
+        cmocka_unit_test(of_a_short_lease_no_renewal_is_repeated_within_5_ms),
         cmocka_unit_test(a_server_that_comes_back_in_time_costs_nothing),
         cmocka_unit_test(a_hung_worker_is_let_go_of_at_the_maximum_hold_time),
         cmocka_unit_test(an_explicit_lease_is_not_renewed_but_its_end_is_told),

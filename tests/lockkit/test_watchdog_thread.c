@@ -99,6 +99,35 @@ static void no_thread_is_started_before_it_is_needed(void **state)
     lk_close(f.client);
 }
 
+static bool sleeps_without_end(struct watchdog *watchdog)
+{
+    pthread_mutex_lock(&watchdog->lock);
+    bool sleeps = watchdog->wake_at_us == INT64_MAX;
+    pthread_mutex_unlock(&watchdog->lock);
+    return sleeps;
+}
+
+static void a_sleeping_watchdog_is_woken_by_a_hold_due_sooner(void **state)
+{
+    (void)state;
+    struct fixture f;
+    lk_hold hold;
+    struct loss loss = {0};
+    open_fixture(&f, 60);
+    assert_int_equal(watchdog_start(f.client), LK_OK);
+    while (!sleeps_without_end(&f.client->watchdog))
+        sched_yield();
+    lk_request request = {.key = "k", .on_lost = note_loss, .on_lost_arg = &loss};
+    assert_int_equal(lk_acquire(f.client, &request, &hold), LK_OK);
+    fake_free(&f.fake, "k");
+    while (atomic_load(&loss.n) == 0) {
+        assert_true(fake_now_us(&f.fake) < hold.acquired_us + 10000000);
+        fake_sleep_us(&f.fake, LOOK_US);
+    }
+    lk_release(&hold);
+    lk_close(f.client);
+}
+
 /* -- release and on_lost -------------------------------------------------------------------------
  */
 
@@ -227,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_section_three_leases_long_keeps_its_lock),
         cmocka_unit_test(a_key_deleted_under_its_holder_fires_the_callback),
         cmocka_unit_test(no_thread_is_started_before_it_is_needed),
+        cmocka_unit_test(a_sleeping_watchdog_is_woken_by_a_hold_due_sooner),
         cmocka_unit_test(release_waits_for_a_running_callback),
         cmocka_unit_test(release_racing_with_renewal_leaves_no_stray),
     };

@@ -1,0 +1,174 @@
+/* How the acquire loop waits between tries: asleep, or in the provider's wait(). */
+#include "../lib/lk_fake.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <string.h>
+
+#define KEY "lock:item:1"
+
+struct fixture {
+    struct fake fake;
+    lk_client *client;
+    lk_hold hold;
+};
+
+static void open_fixture(struct fixture *f, const lk_provider *provider)
+{
+    fake_init(&f->fake, 7);
+    f->client = fake_open(&f->fake, provider, NULL);
+}
+
+/* Takes the lock while wait_ms allows; returns the virtual time it took. */
+static lk_status acquire(struct fixture *f, int64_t wait_ms, int64_t *ret_took_us)
+{
+    int64_t start_us = fake_now_us(&f->fake);
+    lk_request request = {.key = KEY, .wait_ms = wait_ms};
+    lk_status status = lk_acquire(f->client, &request, &f->hold);
+    *ret_took_us = fake_now_us(&f->fake) - start_us;
+    return status;
+}
+
+static void sleeps_are_random_within_a_range_that_doubles(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us, largest_us[5] = {0}, smallest_us[5];
+    for (int i = 0; i < 5; i++)
+        smallest_us[i] = INT64_MAX;
+    for (int round = 0; round < 300; round++) {
+        fake_init(&f.fake, (uint64_t)round);
+        f.client = fake_open(&f.fake, &fake_provider, &(lk_options){.retry_min_ms = 2});
+        fake_take(&f.fake, KEY, "other", 0);
+        assert_int_equal(acquire(&f, 500, &took_us), LK_TIMEOUT);
+        for (size_t i = 0; i + 1 < f.fake.n_sleeps; i++) { /* the deadline cuts the last */
+            int64_t limit_us = i < 2 ? 4000 << i : 16000;
+            assert_in_range(f.fake.sleeps_us[i], 2000, limit_us);
+            if (i < 5 && f.fake.sleeps_us[i] > largest_us[i])
+                largest_us[i] = f.fake.sleeps_us[i];
+            if (i < 5 && f.fake.sleeps_us[i] < smallest_us[i])
+                smallest_us[i] = f.fake.sleeps_us[i];
+        }
+        lk_close(f.client);
+    }
+    assert_in_range(largest_us[0], 3900, 4000); /* the whole range is used */
+    assert_in_range(largest_us[1], 7500, 8000);
+    assert_in_range(largest_us[4], 15000, 16000);
+    for (int i = 0; i < 5; i++)
+        assert_in_range(smallest_us[i], 2000, 2500);
+}
+
+static void no_sleep_outlasts_the_known_end_of_the_lease(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    fake_init(&f.fake, 7);
+    lk_options slow = {.retry_min_ms = 400, .retry_max_ms = 400};
+    f.client = fake_open(&f.fake, &fake_provider, &slow);
+    f.fake.tell_expiry = true;
+    fake_take(&f.fake, KEY, "other", 500);
+    assert_int_equal(acquire(&f, 10000, &took_us), LK_OK);
+    assert_in_range(took_us, 500000, 500000 + 1000);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+/* Says that the lock should be free already, and sleeps as long as it is let. */
+static lk_status try_promising(void *self, lk_attempt *attempt)
+{
+    lk_status status = fake_provider.try_acquire(self, attempt);
+    attempt->retry_us = 1;
+    return status;
+}
+
+static lk_status wait_out(void *self, lk_attempt *attempt, int64_t until_us)
+{
+    struct fake *fake = self;
+    (void)attempt;
+    if (until_us > fake->now_us)
+        fake->now_us = until_us;
+    return LK_OK;
+}
+
+static void an_overdue_lease_is_looked_at_again_soon(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    lk_provider promising = fake_provider;
+    promising.try_acquire = try_promising;
+    promising.wait = wait_out;
+    open_fixture(&f, &promising);
+    fake_take(&f.fake, KEY, "other", 100);
+    assert_int_equal(acquire(&f, 10000, &took_us), LK_OK);
+    assert_in_range(took_us, 100000, 102000);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+static void the_second_try_follows_the_subscription_at_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_waiting_provider);
+    fake_take(&f.fake, KEY, "other", 300);
+    assert_int_equal(acquire(&f, 1000, &took_us), LK_OK);
+    assert_int_equal(f.fake.calls[FAKE_TRY], 3); /* refused, refused after subscribing, granted */
+    assert_int_equal(f.fake.calls[FAKE_WAIT], 2);
+    assert_int_equal(f.fake.calls[FAKE_WAIT_END], 1);
+    assert_int_equal(f.fake.n_sleeps, 0);
+    assert_in_range(took_us, 300000, 300200);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+static void wait_end_comes_once_after_a_timeout_too(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_waiting_provider);
+    fake_take(&f.fake, KEY, "other", 0);
+    assert_int_equal(acquire(&f, 50, &took_us), LK_TIMEOUT);
+    assert_int_equal(took_us, 50000);
+    assert_int_equal(f.fake.calls[FAKE_WAIT_END], 1);
+    lk_close(f.client);
+}
+
+static enum fake_fault deaf(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)n;
+    return call == FAKE_WAIT ? FAKE_AWAY : FAKE_NONE;
+}
+
+static void without_its_subscription_a_waiter_polls_with_jitter(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t took_us;
+    open_fixture(&f, &fake_waiting_provider);
+    f.fake.fault = deaf;
+    fake_take(&f.fake, KEY, "other", 100);
+    assert_int_equal(acquire(&f, 1000, &took_us), LK_OK);
+    assert_in_range(f.fake.n_sleeps, 6, 60);
+    assert_in_range(took_us, 100000, 116000);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sleeps_are_random_within_a_range_that_doubles),
+        cmocka_unit_test(no_sleep_outlasts_the_known_end_of_the_lease),
+        cmocka_unit_test(an_overdue_lease_is_looked_at_again_soon),
+        cmocka_unit_test(the_second_try_follows_the_subscription_at_once),
+        cmocka_unit_test(wait_end_comes_once_after_a_timeout_too),
+        cmocka_unit_test(without_its_subscription_a_waiter_polls_with_jitter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
