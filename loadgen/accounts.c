@@ -3,11 +3,8 @@
 
 #include <stdio.h>
 
-enum {
-    INITIAL = 1000000, /* enough that no change is ever refused for lack of money */
-    AMOUNT_MAX = 500,
-    CHANGES_PER_CONNECTION = 50
-};
+/* Only withdrawals: where additions were among them, two losses could cancel each other. */
+enum { AMOUNT_MAX = 500, CHANGES_PER_CONNECTION = 50 };
 
 enum use { USE_ACCOUNT, USE_AMOUNT };
 
@@ -20,17 +17,16 @@ static int accounts_prepare(struct run *run)
 {
     if (run->options->pairs > 0 && textbook_try(run) != 0)
         return -1;
-    return balances_create(run, INITIAL);
+    /* Enough that none is ever refused for lack of money. */
+    return balances_create(run, (int64_t)run->tally.n * AMOUNT_MAX);
 }
 
 static void accounts_effect(const struct run *run, uint64_t origin,
                             struct balances_change ret[BALANCES_CHANGES_MAX])
 {
-    uint64_t dice = tally_random(&run->tally, origin, USE_AMOUNT);
-    int64_t amount = 1 + (int64_t)((dice >> 1) % AMOUNT_MAX);
     ret[0].account =
         tally_random(&run->tally, origin, USE_ACCOUNT) % (uint64_t)run->options->accounts;
-    ret[0].amount = (dice & 1) != 0 ? amount : -amount;
+    ret[0].amount = -1 - (int64_t)(tally_random(&run->tally, origin, USE_AMOUNT) % AMOUNT_MAX);
 }
 
 static void accounts_ask(const struct run *run, uint64_t origin, char path[REMOTE_PATH_MAX],

@@ -24,6 +24,7 @@ enum {
 struct demo {
     struct options options, single;
     struct report *report;
+    bool in_memory;
     struct sandbox *sandbox;
     struct sandbox_server *services[DEMO_INSTANCES];
 };
@@ -47,14 +48,15 @@ const char *demo_seckilld(const struct options *options, char *buffer, size_t si
     return NULL;
 }
 
-/* The comparison is of guards, not of disks: a store in memory keeps it short. */
-static void prefer_memory(void)
+/* The comparison is of guards, not of disks: a store in memory keeps it short. True: it is. */
+static bool prefer_memory(void)
 {
     static const char memory[] = "/dev/shm";
     struct statvfs space;
     if (getenv("TMPDIR") == NULL && access(memory, W_OK) == 0 && statvfs(memory, &space) == 0 &&
         (uint64_t)space.f_bavail * space.f_frsize >= DEMO_SPACE_BYTES)
-        setenv("TMPDIR", memory, 1);
+        return setenv("TMPDIR", memory, 1) == 0;
+    return false;
 }
 
 /* Instances on one SQLite file; lanes off: each request takes its own lock, as in textbooks. */
@@ -155,6 +157,9 @@ static int run_to_report(struct demo *demo, const char *binary)
     report->options = &demo->options;
     report->workload = "demo";
     environment_read(&report->environment);
+    snprintf(report->store, sizeof report->store,
+             "one SQLite file shared by %d instances, in %s; synchronous=NORMAL", DEMO_INSTANCES,
+             demo->in_memory ? "memory (/dev/shm)" : "a temporary folder");
     int result = perform(demo, binary);
     /* Stopped before the report, so that a Ctrl-C while reading leaves nothing behind. */
     sandbox_close(demo->sandbox);
@@ -174,7 +179,7 @@ int demo_run(const struct options *given)
     if (demo == NULL || binary == NULL)
         goto out;
     decide(given, &demo->options);
-    prefer_memory();
+    demo->in_memory = prefer_memory();
     demo->report = calloc(1, sizeof *demo->report);
     if (demo->report == NULL || sandbox_open(&demo->sandbox) != 0)
         goto out;

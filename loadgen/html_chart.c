@@ -1,7 +1,7 @@
 #include "html.h"
 
 /* In units of the view box, which the browser scales to the page's width. */
-enum { WIDTH = 900, LABEL_WIDTH = 190, BARS_WIDTH = 450, ROW = 30, BAR = 18, TOP = 26 };
+enum { WIDTH = 900, LABEL_WIDTH = 190, BARS_WIDTH = 430, ROW = 30, BAR = 18, TOP = 26 };
 
 static double largest(const struct html_chart *chart)
 {

@@ -40,11 +40,16 @@ static void draw_lane(FILE *out, int y, const char *name, const char *below)
     draw_text(out, "small", 0, y + 15, below);
 }
 
+static void draw_wide_box(FILE *out, const char *class, int from, int to, int y, const char *text)
+{
+    fprintf(out, "<rect class='%s' x='%d' y='%d' width='%d' height='%d' rx='5'/>\n", class, from,
+            y - BOX_HEIGHT / 2, to - from, BOX_HEIGHT);
+    draw_text(out, "middle", (from + to) / 2, y + 5, text);
+}
+
 static void draw_box(FILE *out, const char *class, int x, int y, const char *text)
 {
-    fprintf(out, "<rect class='%s' x='%d' y='%d' width='%d' height='%d' rx='5'/>\n", class,
-            x - BOX_WIDTH / 2, y - BOX_HEIGHT / 2, BOX_WIDTH, BOX_HEIGHT);
-    draw_text(out, "middle", x, y + 5, text);
+    draw_wide_box(out, class, x - BOX_WIDTH / 2, x + BOX_WIDTH / 2, y, text);
 }
 
 static void draw_arrow(FILE *out, int x, int from, int to)
@@ -55,18 +60,21 @@ static void draw_arrow(FILE *out, int x, int from, int to)
             x, y1, y2, x, y2 + step * 7, -step * 8);
 }
 
-/* Only the last part of a key tells two requests apart. */
-static const char *short_name(const char *txn_id)
+/* A long key is told from others by its end. */
+static char *shorten(const char *txn_id, char ret[40])
 {
+    enum { SHOWN_MAX = 24 };
     size_t length = strlen(txn_id);
-    return length > 22 ? txn_id + length - 22 : txn_id;
+    snprintf(ret, 40, "%s%.24s", length > SHOWN_MAX ? "…" : "",
+             length > SHOWN_MAX ? txn_id + length - SHOWN_MAX + 1 : txn_id);
+    return ret;
 }
 
 static void draw_client(FILE *out, const struct ledger_row *row, int lane, int x_read, int x_write,
                         const char *write_class)
 {
-    char text[64], number[TEXT_MAX];
-    draw_lane(out, lane, row->instance, short_name(row->txn_id));
+    char text[64], number[TEXT_MAX], key[40];
+    draw_lane(out, lane, row->instance, shorten(row->txn_id, key));
     snprintf(text, sizeof text, "read %s", text_count(number, row->before));
     draw_box(out, "box", x_read, lane, text);
     snprintf(text, sizeof text, "wrote %s", text_count(number, row->after));
@@ -88,7 +96,7 @@ void html_lanes(const struct run *run, FILE *out)
     draw_client(out, b, LANE_B, X_READ_B, X_WRITE_B, "boxbad");
     /* The value stands in the store from the start until the first write. */
     snprintf(text, sizeof text, "%s", text_count(number, a->before));
-    draw_box(out, "box", (X_READ_A + X_READ_B) / 2, LANE_STORE, text);
+    draw_wide_box(out, "box", X_READ_A - BOX_WIDTH / 2, X_READ_B + BOX_WIDTH / 2, LANE_STORE, text);
     snprintf(text, sizeof text, "%s", text_count(number, a->after));
     draw_box(out, "box", X_WRITE_A, LANE_STORE, text);
     snprintf(text, sizeof text, "%s", text_count(number, b->after));

@@ -15,12 +15,12 @@ bool report_as_claimed(const struct report *report)
     return all;
 }
 
-const struct run *report_example(const struct report *report)
+const struct run *report_example(const struct report *report, const struct workload *workload)
 {
     const struct run *best = NULL;
     for (int i = 0; i < report->n_runs; i++) {
         const struct run *run = &report->runs[i];
-        if (!run->has_counterexample)
+        if (run->workload != workload || !run->has_counterexample)
             continue;
         if (best == NULL || (best->claims_safe && !run->claims_safe))
             best = run;
@@ -177,6 +177,16 @@ static int write_html(const struct report *report, const char *path)
     return close_file(file, path);
 }
 
+static void tell_files(const struct options *options)
+{
+    if (options->json != NULL)
+        printf("%s %s", options->html == NULL ? "\nReport:" : "\nReports:", options->json);
+    if (options->html != NULL)
+        printf("%s %s", options->json == NULL ? "\nReport:" : ",", options->html);
+    if (options->json != NULL || options->html != NULL)
+        printf("\n");
+}
+
 int report_write(const struct report *report)
 {
     const struct options *options = report->options;
@@ -188,6 +198,8 @@ int report_write(const struct report *report)
         result = -1;
     if (options->html != NULL && write_html(report, options->html) != 0)
         result = -1;
+    if (!options->quiet && !data_on_stdout && result == 0)
+        tell_files(options);
     return result;
 }
 

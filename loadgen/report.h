@@ -21,6 +21,7 @@ void environment_read(struct environment *ret);
 struct report {
     const struct options *options;
     const char *workload; /* "sale", ..., "demo" */
+    char store[160];      /* where the service keeps its data, if we chose it; "" otherwise */
     struct environment environment;
     struct run runs[REPORT_RUNS_MAX];
     int n_runs;
@@ -31,8 +32,9 @@ bool report_as_claimed(const struct report *report);
 void report_headline(const struct report *report, char *out, size_t size);
 /* The loss in plain words: "A read 37 and wrote 36; B had read 37 too ...: one sale vanished". */
 void report_counterexample(const struct run *run, char *out, size_t size);
-/* The run that shows best what goes wrong: the first with a counter-example, or NULL. */
-const struct run *report_example(const struct report *report);
+/* The workload's run that shows best what goes wrong: the first one with a counter-example, a guard
+ * that claims nothing before one that should not have lost; or NULL. */
+const struct run *report_example(const struct report *report, const struct workload *workload);
 
 void report_text(const struct report *report, FILE *out);
 json_t *report_to_json(const struct report *report); /* NULL without memory */

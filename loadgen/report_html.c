@@ -51,7 +51,7 @@ static void fill_lost(const struct run *run, struct html_bar *bar)
     char lost[TEXT_MAX], amount[TEXT_MAX];
     bar->bad = (double)run->verdict.lost_updates;
     if (run->verdict.lost_updates > 0)
-        snprintf(bar->text, sizeof bar->text, "%s changes lost, %s missing or too much",
+        snprintf(bar->text, sizeof bar->text, "%s lost, balances off by %s",
                  text_count(lost, run->verdict.lost_updates),
                  text_count(amount, run->verdict.lost_amount));
     else
@@ -96,7 +96,7 @@ static void draw_chart(const struct report *report, const struct workload *workl
 
 static void draw_row(const struct run *run, FILE *out)
 {
-    char label[40], verdict[60], a[TEXT_MAX], b[TEXT_MAX];
+    char label[40], verdict[60], a[TEXT_MAX];
     const struct verdict *v = &run->verdict;
     double seconds = (double)run->load.duration_us / 1e6;
     run_label(run, label, sizeof label);
@@ -116,11 +116,8 @@ static void draw_row(const struct run *run, FILE *out)
     cell(out, NULL, "%s", text_count(a, v->lost_updates));
     cell(out, NULL, "%s", text_count(a, v->lost_amount));
     cell(out, NULL, "%s", text_rate(a, seconds > 0 ? (double)run->load.completed / seconds : 0));
-    if (run->has_load)
-        cell(out, NULL, "%s / %s", text_time_us(a, hist_percentile(&run->load.latency, 50)),
-             text_time_us(b, hist_percentile(&run->load.latency, 99)));
-    else
-        cell(out, NULL, "-");
+    cell(out, NULL, "%s",
+         run->has_load ? text_time_us(a, hist_percentile(&run->load.latency, 99)) : "-");
     fprintf(out, "</tr>\n");
 }
 
@@ -130,7 +127,7 @@ static void draw_table(const struct report *report, const struct workload *workl
     fprintf(out,
             "<div class='card'><table><tr><th>guard</th><th>verdict</th><th>claims</th>"
             "<th>%s</th><th>%s</th><th>%s</th><th>lost updates</th><th>lost amount</th>"
-            "<th>%s/s</th><th>p50 / p99</th></tr>\n",
+            "<th>%s/s</th><th>p99</th></tr>\n",
             is_sale ? "to sell" : "expected", is_sale ? "sold" : "actual",
             is_sale ? "undersold" : "textbook", workload->unit);
     for (int i = 0; i < report->n_runs; i++)
@@ -180,13 +177,14 @@ static void draw_workload(const struct report *report, const struct workload *wo
 /* -- the page
  * -------------------------------------------------------------------------------------- */
 
-static void draw_example(const struct report *report, FILE *out)
+static void draw_example(const struct run *run, FILE *out)
 {
-    const struct run *run = report_example(report);
     char sentence[SENTENCE_MAX];
     if (run == NULL)
         return;
-    fprintf(out, "<h2>Proof: how an update was lost under <code>%s</code></h2>\n<p>", run->guard);
+    fprintf(out, "<h2>Proof: how %s lost an update under <code>", run->workload->name);
+    html_text(out, run->guard);
+    fprintf(out, "</code></h2>\n<p>");
     report_counterexample(run, sentence, sizeof sentence);
     html_text(out, sentence);
     fprintf(out, "</p>\n<div class='card'>\n");
@@ -206,9 +204,16 @@ static void draw_setting(const struct report *report, FILE *out)
             (unsigned long long)report->options->seed);
     fprintf(out, "%d connections, %d instance%s, lanes %s</dd>\n", report->options->connections,
             run->instances, run->instances == 1 ? "" : "s", run->lanes ? "on" : "off");
-    fprintf(out, "<dt>times</dt><dd>p50 / p99 count from the moment a request was due, waiting for "
-                 "a free connection included; the time of one answer counts from its sending"
-                 "</dd>\n<dt>machine</dt><dd>");
+    if (report->store[0] != '\0') {
+        fprintf(out, "<dt>store</dt><dd>");
+        html_text(out, report->store);
+        fprintf(out, "</dd>\n");
+    }
+    fprintf(
+        out,
+        "<dt>times</dt><dd>p99 in the tables counts from the moment a request was due, waiting for "
+        "a free connection included; that of one answer counts from its sending"
+        "</dd>\n<dt>machine</dt><dd>");
     html_text(out, environment->cpu);
     fprintf(out, ", %d cores, %s MB</dd>\n<dt>system</dt><dd>", environment->cores,
             text_count(number, environment->memory_mb));
@@ -233,7 +238,8 @@ void report_to_html(const struct report *report, FILE *out)
     fprintf(out, "</p>\n");
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         draw_workload(report, order[i], out);
-    draw_example(report, out);
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        draw_example(report_example(report, order[i]), out);
     draw_setting(report, out);
     fprintf(out, "</main></body></html>\n");
 }

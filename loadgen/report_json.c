@@ -154,6 +154,8 @@ json_t *report_to_json(const struct report *report)
     set_integer(object, "seed", (int64_t)report->options->seed);
     json_object_set_new(object, "workload", json_string(report->workload));
     json_object_set_new(object, "as_claimed", json_boolean(report_as_claimed(report)));
+    if (report->store[0] != '\0')
+        json_object_set_new(object, "store", json_string(report->store));
     json_object_set_new(object, "environment", where);
     json_object_set_new(object, "runs", runs);
     return object;

@@ -211,8 +211,8 @@ static void print_example(const struct table *table, const struct run *run)
     const struct ledger_row *rows = run->counterexample;
     char sentence[SENTENCE_MAX], before[TEXT_MAX], after[TEXT_MAX];
     fputc('\n', table->out);
-    snprintf(sentence, sizeof sentence, "How %s lost an update: two changes of %s from one reading",
-             run->guard, rows[0].resource);
+    snprintf(sentence, sizeof sentence, "How %s lost an update under %s: two changes of %s",
+             run->workload->name, run->guard, rows[0].resource);
     paint(table, COLOR_STRONG, sentence);
     fputc('\n', table->out);
     for (int i = 0; i < 2; i++)
@@ -245,9 +245,15 @@ void report_text(const struct report *report, FILE *out)
     fputc('\n', out);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         print_workload(report, order[i], table);
+    paint(table, COLOR_DIM,
+          "\n  p50, p99: from the moment a request was due to its answer, waiting for a free "
+          "connection included\n");
+    if (report->store[0] != '\0')
+        fprintf(out, "  store: %s\n", report->store);
     for (int i = 0; i < report->n_runs; i++)
         print_remarks(table, &report->runs[i]);
-    if (report_example(report) != NULL)
-        print_example(table, report_example(report));
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (report_example(report, order[i]) != NULL)
+            print_example(table, report_example(report, order[i]));
     free(table);
 }

@@ -1,0 +1,181 @@
+/* The command line: what is taken, and that everything else is a usage error. */
+#include "../../loadgen/options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+enum { ARGS_MAX = 16, USAGE = 2 };
+
+static const struct command sale = {"sale", "", "doc", &options_load_argp, NULL};
+static const struct command demo = {"demo", "", "doc", &options_demo_argp, NULL};
+static const struct command serve = {"serve", "", "doc", &options_serve_argp, NULL};
+
+/* Splits at spaces. */
+static int split(char *text, char **argv)
+{
+    int n = 0;
+    for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " "))
+        argv[n++] = word;
+    argv[n] = NULL;
+    return n;
+}
+
+static struct options parse(const struct command *command, const char *line)
+{
+    static char text[1000], *argv[ARGS_MAX + 1];
+    static struct options options;
+    snprintf(text, sizeof text, "loadgen-%s %s", command->name, line);
+    int argc = split(text, argv);
+    options_parse(command, argc, argv, &options);
+    return options;
+}
+
+/* In a child, because a usage error ends the program; its message is not shown. */
+static int status_of(const struct command *command, const char *line)
+{
+    int status = -1;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (freopen("/dev/null", "w", stdout) == NULL || freopen("/dev/null", "w", stderr) == NULL)
+            _exit(3);
+        parse(command, line);
+        _exit(0);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#define URL "--url http://127.0.0.1:8080 "
+
+static void defaults_are_a_burst_of_2000_buyers_on_64_connections(void **state)
+{
+    (void)state;
+    struct options options = parse(&sale, URL);
+    assert_int_equal(options.n_targets, 1);
+    assert_int_equal(options.targets[0].port, 8080);
+    assert_int_equal(options.connections, 64);
+    assert_int_equal(options.buyers, 2000);
+    assert_int_equal(options.stock, 100);
+    assert_false(options.mode_given);
+    assert_int_equal(options.n_guards, 0);
+    assert_string_equal(options.command, "loadgen-sale --url http://127.0.0.1:8080");
+}
+
+static void lists_and_units_are_understood(void **state)
+{
+    (void)state;
+    struct options options =
+        parse(&sale, "--url http://127.0.0.1:1,http://127.0.0.1:2 --guards none,redis-token "
+                     "--duration 500ms --mode rate --rate 12.5 --expect none=unsafe --json -");
+    assert_int_equal(options.n_targets, 2);
+    assert_int_equal(options.targets[1].port, 2);
+    assert_int_equal(options.n_guards, 2);
+    assert_string_equal(options.guards[1], "redis-token");
+    assert_int_equal(options.duration_ms, 500);
+    assert_int_equal(options.mode, LOAD_RATE);
+    assert_true(options.rate == 12.5);
+    assert_int_equal(options.n_expectations, 1);
+    assert_false(options.expectations[0].safe);
+    assert_string_equal(options.json, "-");
+    assert_int_equal(parse(&sale, URL "--duration 2m").duration_ms, 120000);
+    assert_int_equal(parse(&sale, URL "--duration 3").duration_ms, 3000);
+}
+
+static void whatever_is_not_understood_is_a_usage_error(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "",
+        URL "--threshold p(99)<50ms",
+        URL "--history x",
+        URL "--mode ramp",
+        URL "--mode rate",
+        URL "--rate 5",
+        URL "--rate x --mode rate",
+        URL "--connections 0",
+        URL "--connections 2 --threads 3",
+        URL "--requests -1",
+        URL "--requests 99999999999999999999",
+        URL "--stock 1.5",
+        URL "--duration 5y",
+        URL "--duration -1s",
+        URL "--duration nan",
+        URL "--duplicates 91",
+        URL "--abandon x",
+        URL "--seed -1",
+        URL "--expect none",
+        URL "--expect none=perhaps",
+        URL "--guards none,,mutex",
+        URL "--guards a-name-that-is-longer-than-any-guard",
+        URL "--admin-token-file /nonexistent/token",
+        URL "stray",
+        "--url ftp://127.0.0.1",
+        "--url http://127.0.0.1:99999",
+        "--url http://127.0.0.1:1,http://127.0.0.1:2 --connections 1",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        int status = status_of(&sale, wrong[i]);
+        if (status != USAGE)
+            print_error("'%s' ends with %d\n", wrong[i], status);
+        assert_int_equal(status, USAGE);
+    }
+    assert_int_equal(status_of(&demo, "--url http://127.0.0.1:1"), USAGE);
+    assert_int_equal(status_of(&serve, "--guards none"), USAGE);
+}
+
+static void help_is_not_an_error(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(&sale, "--help"), 0);
+    assert_int_equal(status_of(&demo, "--help"), 0);
+    assert_int_equal(status_of(&serve, "--usage"), 0);
+}
+
+static void each_command_takes_its_own_flags(void **state)
+{
+    (void)state;
+    struct options options = parse(&serve, "--seckilld ./s --dir d --listen 127.0.0.1:9");
+    assert_string_equal(options.seckilld, "./s");
+    assert_string_equal(options.dir, "d");
+    assert_string_equal(options.listen, "127.0.0.1:9");
+    options = parse(&demo, "--seckilld ./s --guards none --seed 9 --quiet");
+    assert_int_equal(options.n_guards, 1);
+    assert_int_equal(options.seed, 9);
+    assert_true(options.quiet);
+}
+
+static void token_is_the_first_line_of_its_file(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test-token-XXXXXX", line[200];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "secret-token\r\nmore\n", 19), 19);
+    close(fd);
+    snprintf(line, sizeof line, URL "--admin-token-file %s", path);
+    assert_string_equal(parse(&sale, line).token, "secret-token");
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(status_of(&sale, line), USAGE);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_a_burst_of_2000_buyers_on_64_connections),
+        cmocka_unit_test(lists_and_units_are_understood),
+        cmocka_unit_test(whatever_is_not_understood_is_a_usage_error),
+        cmocka_unit_test(help_is_not_an_error),
+        cmocka_unit_test(each_command_takes_its_own_flags),
+        cmocka_unit_test(token_is_the_first_line_of_its_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+/* The client's own record: duplicates, retries, decisions. */
+#include "../../loadgen/tally.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+enum { N = 20000, PATIENCE_MS = 1000 };
+
+static struct tally tally;
+
+static int open_tally(void **state)
+{
+    (void)state;
+    return tally_init(&tally, N, 42, 30, PATIENCE_MS);
+}
+
+static int close_tally(void **state)
+{
+    (void)state;
+    tally_free(&tally);
+    return 0;
+}
+
+static struct load_answer answer(int status, const char *body, int64_t sent_us)
+{
+    return (struct load_answer){.end = LOAD_ANSWERED,
+                                .status = status,
+                                .body = body,
+                                .retry_after_ms = -1,
+                                .sent_us = sent_us};
+}
+
+#define PROBLEM(name) "{\"type\":\"/problems/" name "\",\"title\":\"x\"}"
+
+static void wanted_share_are_duplicates_of_earlier_originals(void **state)
+{
+    (void)state;
+    int duplicates = 0;
+    for (uint64_t seq = 0; seq < N; seq++) {
+        uint64_t origin = tally_origin(&tally, seq);
+        assert_true(origin <= seq);
+        assert_int_equal(tally_origin(&tally, origin), origin);
+        duplicates += origin != seq;
+    }
+    assert_in_range(duplicates, N * 28 / 100, N * 32 / 100);
+}
+
+static void other_seed_gives_other_duplicates(void **state)
+{
+    (void)state;
+    struct tally other = tally;
+    int same = 0;
+    other.seed = 43;
+    for (uint64_t seq = 0; seq < 1000; seq++)
+        same += tally_origin(&tally, seq) == tally_origin(&other, seq);
+    assert_true(same < 900);
+}
+
+static void decided_answers_are_final(void **state)
+{
+    (void)state;
+    static const struct {
+        int status;
+        const char *body;
+        enum tally_state wanted;
+    } cases[] = {
+        {201, "{\"order_id\":\"o1\"}", TALLY_ACCEPTED},
+        {409, PROBLEM("sold-out"), TALLY_REFUSED},
+        {409, PROBLEM("insufficient-funds"), TALLY_REFUSED},
+        {422, PROBLEM("key-reused"), TALLY_FAILED},
+        {404, "not a problem document", TALLY_FAILED},
+    };
+    for (uint64_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct load_answer given = answer(cases[i].status, cases[i].body, 1);
+        assert_int_equal(tally_outcome(&tally, i, &given), -1);
+        assert_int_equal(tally.entries[i].state, cases[i].wanted);
+    }
+}
+
+static void answers_for_now_are_retried(void **state)
+{
+    (void)state;
+    static const struct {
+        int status;
+        const char *body;
+    } cases[] = {
+        {409, PROBLEM("in-flight")},  {503, PROBLEM("lock-timeout")}, {503, PROBLEM("unavailable")},
+        {503, PROBLEM("overloaded")}, {503, PROBLEM("lock-lost")},    {500, PROBLEM("internal")},
+        {429, "slow down"},
+    };
+    for (uint64_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct load_answer given = answer(cases[i].status, cases[i].body, 1);
+        assert_true(tally_outcome(&tally, i, &given) > 0);
+        assert_int_equal(tally.entries[i].state, TALLY_UNKNOWN);
+    }
+    assert_int_equal(tally.n_problems, 6);
+}
+
+static void retry_after_is_obeyed_and_spread(void **state)
+{
+    (void)state;
+    struct load_answer given = answer(503, PROBLEM("overloaded"), 1);
+    int64_t first = 0;
+    bool spread = false;
+    given.retry_after_ms = 2000;
+    for (uint64_t seq = 0; seq < 100; seq++) {
+        int64_t delay_ms = tally_outcome(&tally, seq, &given);
+        assert_true(delay_ms >= 2000 && delay_ms < 2500);
+        first = seq == 0 ? delay_ms : first;
+        spread = spread || delay_ms != first;
+    }
+    assert_true(spread);
+}
+
+static void patience_ends(void **state)
+{
+    (void)state;
+    struct load_answer first = answer(503, PROBLEM("overloaded"), 1);
+    struct load_answer late = answer(503, PROBLEM("overloaded"), 2 + PATIENCE_MS * 1000);
+    assert_true(tally_outcome(&tally, 0, &first) >= 0);
+    assert_int_equal(tally_outcome(&tally, 0, &late), -1);
+    assert_int_equal(tally.entries[0].state, TALLY_UNKNOWN);
+}
+
+static void nothing_is_retried_once_stopped(void **state)
+{
+    (void)state;
+    atomic_bool stop = true;
+    struct load_answer given = answer(503, PROBLEM("overloaded"), 1);
+    tally.stop = &stop;
+    assert_int_equal(tally_outcome(&tally, 0, &given), -1);
+}
+
+static void lost_answers_are_unknown_and_unsent_ones_are_not(void **state)
+{
+    (void)state;
+    static const enum load_end unknown[] = {LOAD_ABANDONED, LOAD_BROKEN, LOAD_TIMED_OUT,
+                                            LOAD_BAD_ANSWER};
+    for (uint64_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        struct load_answer given = {.end = unknown[i], .body = "", .sent_us = 1};
+        assert_int_equal(tally_outcome(&tally, i, &given), -1);
+        assert_int_equal(tally.entries[i].state, TALLY_UNKNOWN);
+    }
+    struct load_answer unsent = {.end = LOAD_NOT_SENT, .body = "", .sent_us = 1};
+    assert_true(tally_outcome(&tally, 100, &unsent) > 0);
+    assert_int_equal(tally.entries[100].state, TALLY_UNSENT);
+}
+
+/* Some request that is a duplicate, with its origin. */
+static uint64_t some_duplicate(uint64_t *ret_origin)
+{
+    uint64_t seq = 1;
+    while (tally_origin(&tally, seq) == seq)
+        seq++;
+    *ret_origin = tally_origin(&tally, seq);
+    return seq;
+}
+
+static void duplicate_that_was_answered_decides_its_origin(void **state)
+{
+    (void)state;
+    uint64_t origin, duplicate = some_duplicate(&origin);
+    struct load_answer lost = {.end = LOAD_BROKEN, .body = "", .sent_us = 1};
+    struct load_answer accepted = answer(201, "{}", 1);
+    tally_outcome(&tally, origin, &lost);
+    tally_outcome(&tally, duplicate, &accepted);
+    tally_settle(&tally);
+    assert_int_equal(tally.entries[origin].state, TALLY_ACCEPTED);
+    assert_int_equal(tally_count(&tally, TALLY_ACCEPTED), 1);
+    assert_int_equal(tally_differing(&tally), 0);
+}
+
+static void replay_differing_in_body_or_status_is_counted(void **state)
+{
+    (void)state;
+    uint64_t origin, duplicate = some_duplicate(&origin);
+    tally_decide(&tally, origin, 201, "{\"order_id\":\"o1\"}");
+    tally_decide(&tally, duplicate, 201, "{\"order_id\":\"o1\"}");
+    assert_int_equal(tally_differing(&tally), 0);
+    tally_decide(&tally, duplicate, 201, "{\"order_id\":\"o2\"}");
+    assert_int_equal(tally_differing(&tally), 1);
+    tally_decide(&tally, duplicate, 409, "{\"order_id\":\"o1\"}");
+    assert_int_equal(tally_differing(&tally), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_tally, close_tally)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(wanted_share_are_duplicates_of_earlier_originals),
+        TEST(other_seed_gives_other_duplicates),
+        TEST(decided_answers_are_final),
+        TEST(answers_for_now_are_retried),
+        TEST(retry_after_is_obeyed_and_spread),
+        TEST(patience_ends),
+        TEST(nothing_is_retried_once_stopped),
+        TEST(lost_answers_are_unknown_and_unsent_ones_are_not),
+        TEST(duplicate_that_was_answered_decides_its_origin),
+        TEST(replay_differing_in_body_or_status_is_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
