@@ -174,9 +174,8 @@ static int open_shop(void **state)
 static int close_shop(void **state)
 {
     (void)state;
-    bool well = shop_stop(shop.service);
     shop_close(&shop);
-    return well ? 0 : -1;
+    return 0;
 }
 
 static void note(struct reply *item, struct reply *audit)
@@ -308,6 +307,13 @@ static void a_sum_beyond_64_bits_is_refused(void **state)
     assert_true(shop_audit_ok(shop.service->port));
 }
 
+/* Last: cmocka's exit status does not tell of a failed teardown. */
+static void service_drains_and_ends_well(void **state)
+{
+    (void)state;
+    assert_true(shop_stop(shop.service));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +322,7 @@ int main(void)
         cmocka_unit_test(a_giant_head_is_refused),
         cmocka_unit_test(the_limits_themselves_are_accepted),
         cmocka_unit_test(a_sum_beyond_64_bits_is_refused),
+        cmocka_unit_test(service_drains_and_ends_well),
     };
     return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

@@ -52,9 +52,8 @@ static int open_shop(void **state)
 static int close_shop(void **state)
 {
     (void)state;
-    bool well = shop_stop(shop.service) && shop_stop(second);
     shop_close(&shop);
-    return well ? 0 : -1;
+    return 0;
 }
 
 static bool lock_is_there(void *scene)
@@ -216,6 +215,14 @@ static void lock_deleted_under_the_holder_is_noticed_and_nothing_written(void **
     }
 }
 
+/* Last: cmocka's exit status does not tell of a failed teardown. */
+static void service_drains_and_ends_well(void **state)
+{
+    (void)state;
+    assert_true(shop_stop(shop.service));
+    assert_true(shop_stop(second));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +230,7 @@ int main(void)
         cmocka_unit_test(section_of_three_leases_keeps_its_lock),
         cmocka_unit_test(killed_holder_frees_its_lock_within_a_lease),
         cmocka_unit_test(lock_deleted_under_the_holder_is_noticed_and_nothing_written),
+        cmocka_unit_test(service_drains_and_ends_well),
     };
     return cmocka_run_group_tests(tests, open_shop, close_shop);
 }
