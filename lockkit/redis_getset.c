@@ -43,7 +43,9 @@ static bool parse_stamp(const lk_redis_item *item, int64_t *ret_ms)
 /* The stamp seen has expired: replace it, and see whether it was still the same. */
 static lk_status take_over(lk_redis_guard *guard, lk_hold *hold, const char *seen)
 {
+    const lk_env *env = guard->context->env;
     lk_redis_reply reply;
+    env->point(env->ctx, LK_POINT_GETSET, hold->key);
     hold->private_.slot = IN_GETSET;
     lk_status status =
         lk_redis_command(guard->redis, &reply, "GETSET", hold->key, hold->token, NULL);

@@ -11,8 +11,8 @@ static void at_point(void *ctx, const char *point, const char *key)
     (void)key;
     if (strcmp(point, LK_POINT_WAIT) == 0)
         atomic_fetch_add(&hooked->refusals, 1);
-    if (strcmp(point, LK_POINT_SUBSCRIBE) == 0 && hooked->at_subscribe != NULL)
-        hooked->at_subscribe(hooked->arg);
+    if (hooked->point != NULL && strcmp(point, hooked->point) == 0)
+        hooked->call(hooked->arg);
     while (strcmp(point, LK_POINT_TRY) == 0 && atomic_load(&hooked->shut)) {
         atomic_store(&hooked->at_gate, true);
         lk_env_system()->sleep_us(NULL, 1000);

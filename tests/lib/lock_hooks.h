@@ -14,7 +14,8 @@ struct hooked {
     atomic_bool shut;     /* tries stop here */
     atomic_bool at_gate;  /* one does */
     _Atomic int64_t ahead_us;
-    void (*at_subscribe)(void *arg); /* LK_POINT_SUBSCRIBE; may be NULL */
+    const char *point; /* where call(arg) is called; NULL: nowhere */
+    void (*call)(void *arg);
     void *arg;
 };
 

@@ -205,7 +205,8 @@ static void release_between_the_failed_try_and_subscribe_is_not_missed(void **st
     lk_client *client = world_client(GUARD, &(lk_options){.env = hook(&hooked)});
     lk_hold hold;
     assert_int_equal(world_acquire(holder, KEY, LONG_MS, 0, &other.hold), LK_OK);
-    hooked.at_subscribe = release_other;
+    hooked.point = LK_POINT_SUBSCRIBE;
+    hooked.call = release_other;
     hooked.arg = &other;
     int64_t start_ms = test_now_ms();
     assert_int_equal(world_acquire(client, KEY, 0, LONG_MS, &hold), LK_OK);

@@ -1,0 +1,308 @@
+/*
+ * What goes wrong around a Redis guard: the server stops, dies, restarts, is something else; the
+ * holder outlives its lease, dies, or loses its key. Every call ends in time, with the right
+ * status.
+ */
+#include "../lib/holder.h"
+#include "../lib/impostor.h"
+#include "../lib/lock_hooks.h"
+#include "../lib/lock_world.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define KEY "lock:item:1"
+
+enum { TIMEOUT_MS = 200, LONG_MS = 20000, SLACK_MS = 700, LEASE_MS = 600 };
+
+static const char *const guards[] = {"redis-setnx",  "redis-setnx-expire", "redis-set",
+                                     "redis-getset", "redis-token",        "redis-reentrant",
+                                     "redis-fair"};
+static const char *const renewed[] = {"redis-token", "redis-reentrant", "redis-fair"};
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static const lk_options impatient = {.command_timeout_ms = TIMEOUT_MS};
+
+static int empty(void **state)
+{
+    (void)state;
+    world_ask("FLUSHALL");
+    return 0;
+}
+
+/* -- the server ---------------------------------------------------------------------------------
+ */
+
+/* One acquisition that cannot succeed; returns its status. */
+static lk_status try_in_vain(lk_client *client, int64_t wait_ms)
+{
+    lk_hold hold;
+    int64_t start_ms = test_now_ms();
+    lk_status status = world_acquire(client, KEY, 0, wait_ms, &hold);
+    assert_int_not_equal(status, LK_OK);
+    /* wait_ms, one command, one clean-up */
+    assert_true(test_now_ms() - start_ms <= wait_ms + 2 * TIMEOUT_MS + SLACK_MS);
+    return status;
+}
+
+static void every_guard_is_bounded_while_the_server_stands_still(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(guards); i++) {
+        lk_hold hold;
+        lk_client *client = world_client(guards[i], &impatient);
+        assert_int_equal(world_acquire(client, "lock:warm", 0, 0, &hold), LK_OK);
+        assert_int_equal(lk_release(&hold), LK_OK);
+        assert_int_equal(world_acquire(client, "lock:warm", 0, 0, &hold), LK_OK);
+        assert_int_equal(sandbox_signal(world_redis, SIGSTOP), 0);
+        assert_int_equal(try_in_vain(client, 0), LK_UNKNOWN);
+        assert_int_equal(try_in_vain(client, 300), LK_UNKNOWN);
+        int64_t start_ms = test_now_ms();
+        assert_int_equal(lk_release(&hold), LK_UNKNOWN);
+        assert_true(test_now_ms() - start_ms <= 2 * TIMEOUT_MS + SLACK_MS);
+        assert_int_equal(sandbox_signal(world_redis, SIGCONT), 0);
+        assert_int_equal(lk_ping(client), LK_OK);
+        lk_close(client);
+        world_ask("FLUSHALL");
+    }
+}
+
+static void every_guard_says_unavailable_of_a_dead_server_and_works_when_it_is_back(void **state)
+{
+    (void)state;
+    lk_client *clients[COUNT(guards)];
+    lk_hold holds[COUNT(guards)];
+    for (size_t i = 0; i < COUNT(guards); i++) {
+        char key[32];
+        snprintf(key, sizeof key, "lock:item:%zu", 10 + i);
+        clients[i] = world_client(guards[i], &impatient);
+        assert_int_equal(world_acquire(clients[i], key, LONG_MS, 0, &holds[i]), LK_OK);
+    }
+    assert_true(WIFSIGNALED(sandbox_signal(world_redis, SIGKILL)));
+    for (size_t i = 0; i < COUNT(guards); i++) {
+        int64_t start_ms = test_now_ms();
+        assert_int_equal(try_in_vain(clients[i], LONG_MS), LK_UNAVAILABLE);
+        assert_int_equal(lk_release(&holds[i]), LK_UNAVAILABLE);
+        assert_int_equal(lk_ping(clients[i]), LK_UNAVAILABLE);
+        assert_true(test_now_ms() - start_ms < SLACK_MS); /* at once, whatever wait_ms is */
+    }
+    assert_int_equal(sandbox_restart(world_redis), 0);
+    for (size_t i = 0; i < COUNT(guards); i++) {
+        assert_int_equal(world_acquire(clients[i], KEY, 0, 0, &holds[i]), LK_OK);
+        assert_int_equal(lk_release(&holds[i]), LK_OK);
+        lk_close(clients[i]);
+    }
+}
+
+/* Those who wait, by message or by polling, are served by the server that comes back empty. */
+static void waiters_survive_a_restart_of_the_server(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(guards); i++) {
+        struct hooked hooked;
+        lk_hold hold;
+        lk_client *holder = world_client(guards[i], &impatient);
+        lk_client *client = world_client(
+            guards[i], &(lk_options){.command_timeout_ms = TIMEOUT_MS, .env = hook(&hooked)});
+        struct asker waiter = {.client = client, .key = KEY, .wait_ms = LONG_MS};
+        assert_int_equal(world_acquire(holder, KEY, LONG_MS, 0, &hold), LK_OK);
+        asker_start(&waiter);
+        assert_true(wait_until(refused_twice, &hooked, LONG_MS));
+        assert_true(WIFSIGNALED(sandbox_signal(world_redis, SIGKILL)));
+        assert_int_equal(sandbox_restart(world_redis), 0);
+        if (asker_join(&waiter) != LK_OK)
+            fail_msg("%s: %s", guards[i], lk_status_text(waiter.status));
+        assert_true(waiter.took_ms < LONG_MS / 2); /* not the old holder's lease */
+        lk_release(&hold);
+        lk_release(&waiter.hold);
+        lk_close(client);
+        lk_close(holder);
+        world_ask("FLUSHALL");
+    }
+}
+
+static void every_guard_is_bounded_before_something_that_is_not_redis(void **state)
+{
+    (void)state;
+    static const enum impostor_manner manners[] = {IMPOSTOR_GARBAGE, IMPOSTOR_BAD_TYPE,
+                                                   IMPOSTOR_HUGE,    IMPOSTOR_ENDLESS,
+                                                   IMPOSTOR_SILENT,  IMPOSTOR_HANGS_UP};
+    for (size_t m = 0; m < COUNT(manners); m++)
+        for (size_t i = 0; i < COUNT(guards); i++) {
+            int port = sandbox_free_port();
+            struct impostor *impostor = impostor_open(port, manners[m]);
+            assert_non_null(impostor);
+            lk_client *client = world_client_at(guards[i], port, &impatient);
+            lk_status status = try_in_vain(client, 0);
+            assert_true(status == LK_PROTOCOL || status == LK_UNKNOWN || status == LK_UNAVAILABLE);
+            if (manners[m] <= IMPOSTOR_BAD_TYPE)
+                assert_int_equal(status, LK_PROTOCOL);
+            assert_int_not_equal(lk_ping(client), LK_OK);
+            lk_close(client);
+            assert_true(impostor_close(impostor) > 0);
+        }
+}
+
+/* -- the holder: each guard that renews -----------------------------------------------------------
+ */
+
+struct loss {
+    atomic_bool told;
+    lk_loss cause;
+    int64_t at_ms;
+};
+
+static void note_loss(void *arg, const lk_hold *hold, lk_loss cause)
+{
+    struct loss *loss = arg;
+    (void)hold;
+    loss->cause = cause;
+    loss->at_ms = test_now_ms();
+    atomic_store(&loss->told, true);
+}
+
+/* A key of its own for each guard, so that they can be tried side by side. */
+static const char *key_of(size_t i)
+{
+    static const char *const keys[] = {"lock:item:1", "lock:item:2", "lock:item:3"};
+    return keys[i];
+}
+
+static bool three_leases_are_over(void *start_ms)
+{
+    return test_now_ms() - *(int64_t *)start_ms > 3 * LEASE_MS;
+}
+
+static void section_of_three_leases_keeps_its_lock(void **state)
+{
+    (void)state;
+    lk_client *clients[COUNT(renewed)];
+    lk_hold holds[COUNT(renewed)], second;
+    int64_t start_ms = test_now_ms(), left_ms;
+    for (size_t i = 0; i < COUNT(renewed); i++) {
+        clients[i] = world_client(renewed[i], &(lk_options){.lease_ms = LEASE_MS});
+        assert_int_equal(world_acquire(clients[i], key_of(i), 0, 0, &holds[i]), LK_OK);
+    }
+    assert_true(wait_until(three_leases_are_over, &start_ms, LONG_MS));
+    for (size_t i = 0; i < COUNT(renewed); i++) {
+        lk_client *other = world_client(renewed[i], NULL);
+        assert_int_equal(world_acquire(other, key_of(i), 0, 0, &second), LK_TIMEOUT);
+        assert_int_equal(lk_check(&holds[i], &left_ms), LK_OK);
+        assert_true(left_ms > 0);
+        assert_int_equal(lk_release(&holds[i]), LK_OK);
+        assert_int_equal(world_acquire(other, key_of(i), 0, 0, &second), LK_OK);
+        assert_int_equal(lk_release(&second), LK_OK);
+        lk_close(other);
+        lk_close(clients[i]);
+    }
+}
+
+/* The renewals die with it. */
+static void killed_holder_is_succeeded_within_one_lease(void **state)
+{
+    (void)state;
+    struct holder holders[COUNT(renewed)];
+    lk_client *clients[COUNT(renewed)];
+    struct asker successors[COUNT(renewed)];
+    lk_hold hold;
+    for (size_t i = 0; i < COUNT(renewed); i++) {
+        struct holder_plan plan = {.guard = renewed[i],
+                                   .url = world_redis->url,
+                                   .key = key_of(i),
+                                   .default_lease_ms = LEASE_MS};
+        assert_true(holder_start(&holders[i], &plan));
+        assert_true(holder_says(&holders[i], "held"));
+        clients[i] = world_client(renewed[i], NULL);
+    }
+    /* they live: more than a lease is over, and they have their locks */
+    assert_int_equal(world_acquire(clients[0], key_of(0), 0, 2 * LEASE_MS, &hold), LK_TIMEOUT);
+    for (size_t i = 0; i < COUNT(renewed); i++)
+        assert_int_equal(world_acquire(clients[i], key_of(i), 0, 0, &hold), LK_TIMEOUT);
+    for (size_t i = 0; i < COUNT(renewed); i++)
+        holder_kill(&holders[i]);
+    for (size_t i = 0; i < COUNT(renewed); i++) {
+        successors[i] = (struct asker){.client = clients[i], .key = key_of(i), .wait_ms = LONG_MS};
+        asker_start(&successors[i]);
+    }
+    for (size_t i = 0; i < COUNT(renewed); i++) {
+        assert_int_equal(asker_join(&successors[i]), LK_OK);
+        assert_true(successors[i].took_ms <= LEASE_MS + SLACK_MS);
+        assert_int_equal(lk_release(&successors[i].hold), LK_OK);
+        lk_close(clients[i]);
+    }
+}
+
+static void key_deleted_under_its_holder_is_told_within_a_third_of_the_lease(void **state)
+{
+    (void)state;
+    enum { THIRD_MS = 1000 };
+    lk_client *clients[COUNT(renewed)];
+    lk_hold holds[COUNT(renewed)];
+    struct loss losses[COUNT(renewed)];
+    for (size_t i = 0; i < COUNT(renewed); i++) {
+        losses[i] = (struct loss){.told = false};
+        lk_request request = {.key = key_of(i), .on_lost = note_loss, .on_lost_arg = &losses[i]};
+        clients[i] = world_client(renewed[i], &(lk_options){.lease_ms = 3 * THIRD_MS});
+        assert_int_equal(lk_acquire(clients[i], &request, &holds[i]), LK_OK);
+    }
+    for (size_t i = 0; i < COUNT(renewed); i++)
+        assert_int_equal(world_ask("DEL %s", key_of(i)), 1);
+    int64_t start_ms = test_now_ms();
+    for (size_t i = 0; i < COUNT(renewed); i++) {
+        assert_true(wait_until(is_set, &losses[i].told, LONG_MS));
+        assert_int_equal(losses[i].cause, LK_LOSS_DELETED);
+        assert_true(losses[i].at_ms - start_ms <= THIRD_MS + SLACK_MS);
+        assert_int_equal(lk_check(&holds[i], NULL), LK_LOST);
+        assert_int_equal(lk_release(&holds[i]), LK_LOST);
+        lk_close(clients[i]);
+    }
+}
+
+/* The server stands still for longer than the lease. */
+static void lease_that_cannot_be_renewed_is_told_lost_when_it_ends(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(renewed); i++) {
+        lk_client *client = world_client(
+            renewed[i], &(lk_options){.lease_ms = LEASE_MS, .command_timeout_ms = 100});
+        struct loss loss = {.told = false};
+        lk_request request = {.key = KEY, .on_lost = note_loss, .on_lost_arg = &loss};
+        lk_hold hold;
+        int64_t start_ms = test_now_ms();
+        assert_int_equal(lk_acquire(client, &request, &hold), LK_OK);
+        assert_int_equal(sandbox_signal(world_redis, SIGSTOP), 0);
+        assert_true(wait_until(is_set, &loss.told, LONG_MS));
+        assert_int_equal(sandbox_signal(world_redis, SIGCONT), 0);
+        assert_int_equal(loss.cause, LK_LOSS_EXPIRED);
+        assert_true(loss.at_ms - start_ms <= 2 * LEASE_MS + SLACK_MS);
+        assert_int_equal(lk_check(&hold, NULL), LK_LOST);
+        lk_release(&hold);
+        lk_close(client);
+        world_ask("FLUSHALL");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return holder_main(argc, argv);
+#define CASE(test) cmocka_unit_test_setup(test, empty)
+    const struct CMUnitTest tests[] = {
+        CASE(every_guard_is_bounded_while_the_server_stands_still),
+        CASE(every_guard_says_unavailable_of_a_dead_server_and_works_when_it_is_back),
+        CASE(waiters_survive_a_restart_of_the_server),
+        CASE(every_guard_is_bounded_before_something_that_is_not_redis),
+        CASE(section_of_three_leases_keeps_its_lock),
+        CASE(killed_holder_is_succeeded_within_one_lease),
+        CASE(key_deleted_under_its_holder_is_told_within_a_third_of_the_lease),
+        CASE(lease_that_cannot_be_renewed_is_told_lost_when_it_ends),
+    };
+    return cmocka_run_group_tests(tests, world_open, world_close);
+}

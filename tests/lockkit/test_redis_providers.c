@@ -1,0 +1,338 @@
+/* The polling Redis guards: what stands in Redis, and who can get along with whom. */
+#include "../lib/holder.h"
+#include "../lib/lock_hooks.h"
+#include "../lib/lock_world.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY "lock:item:1"
+
+enum { LONG_MS = 20000, SOON_MS = 2000 };
+
+static const char *const fenced[] = {"redis-token", "redis-reentrant", "redis-fair"};
+static const char *const guards[] = {"redis-setnx",  "redis-setnx-expire", "redis-set",
+                                     "redis-getset", "redis-token",        "redis-reentrant",
+                                     "redis-fair"};
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static int empty(void **state)
+{
+    (void)state;
+    world_ask("FLUSHALL");
+    return 0;
+}
+
+/* -- redis-token and its fellow clients
+ * ------------------------------------------------------------ */
+
+static void value_of_a_token_lock_is_its_token(void **state)
+{
+    (void)state;
+    char value[LK_TOKEN_MAX + 1];
+    lk_hold hold;
+    lk_client *client = world_client("redis-token", NULL);
+    assert_int_equal(world_acquire(client, KEY, LONG_MS, 0, &hold), LK_OK);
+    world_ask_text(value, sizeof value, "GET " KEY);
+    assert_string_equal(value, hold.token);
+    assert_in_range(world_ask("PTTL " KEY), LONG_MS - SOON_MS, LONG_MS);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+}
+
+/* Any client of SET NX PX + compare-and-delete. */
+static void foreign_client_of_the_protocol_excludes_and_is_excluded(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    lk_client *client = world_client("redis-token", NULL);
+    assert_int_equal(world_ask("SET " KEY " foreign NX PX 20000"), 1);
+    assert_int_equal(world_acquire(client, KEY, 0, 20, &hold), LK_TIMEOUT);
+    assert_int_equal(world_ask("DEL " KEY), 1);
+    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
+    assert_int_equal(world_ask("SET " KEY " foreign NX PX 20000"), 0);
+    assert_int_equal(world_ask("DEL " KEY), 1);
+    assert_int_equal(world_ask("SET " KEY " foreign NX PX 20000"), 1);
+    assert_int_equal(lk_release(&hold), LK_LOST);
+    assert_int_equal(world_ask("EXISTS " KEY), 1); /* still theirs */
+    lk_close(client);
+}
+
+/* One owner, two calls: without re-entry neither may free the other's lock. */
+static void two_holds_of_one_owner_are_told_apart(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"redis-token", "redis-fair"};
+    for (size_t i = 0; i < COUNT(names); i++) {
+        world_ask("FLUSHALL");
+        lk_client *client = world_client(names[i], NULL);
+        lk_request request = {.key = KEY, .owner = "worker", .lease_ms = 100};
+        lk_hold expired, current;
+        assert_int_equal(lk_acquire(client, &request, &expired), LK_OK);
+        request.wait_ms = LONG_MS;
+        request.lease_ms = LONG_MS;
+        assert_int_equal(lk_acquire(client, &request, &current), LK_OK);
+        assert_int_equal(lk_release(&expired), LK_LOST);
+        assert_int_equal(world_ask("EXISTS " KEY), 1);
+        assert_int_equal(lk_release(&current), LK_OK);
+        lk_close(client);
+    }
+}
+
+/* -- fences -------------------------------------------------------------------------------------
+ */
+
+static void fences_rise_per_key_across_guards(void **state)
+{
+    (void)state;
+    lk_client *clients[COUNT(fenced)];
+    uint64_t last = 0;
+    for (size_t i = 0; i < COUNT(fenced); i++)
+        clients[i] = world_client(fenced[i], NULL);
+    for (size_t i = 0; i < 30; i++) {
+        lk_hold hold;
+        assert_int_equal(world_acquire(clients[i % COUNT(fenced)], KEY, 0, 0, &hold), LK_OK);
+        assert_int_equal(hold.fence, last + 1);
+        last = hold.fence;
+        assert_int_equal(lk_release(&hold), LK_OK);
+    }
+    for (size_t i = 0; i < COUNT(fenced); i++)
+        lk_close(clients[i]);
+}
+
+static void raised_counter_heals_one_lost_with_its_server(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(fenced); i++) {
+        lk_hold hold;
+        lk_client *client = world_client(fenced[i], NULL);
+        world_ask("FLUSHALL"); /* as a restart without persistence */
+        assert_int_equal(lk_raise_fence(client, KEY, 41), LK_OK);
+        assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
+        assert_int_equal(hold.fence, 42);
+        assert_int_equal(lk_release(&hold), LK_OK);
+        assert_int_equal(lk_raise_fence(client, KEY, 7), LK_OK); /* never lowers it */
+        assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
+        assert_int_equal(hold.fence, 43);
+        assert_int_equal(lk_release(&hold), LK_OK);
+        assert_int_equal(lk_raise_fence(client, KEY, UINT64_MAX), LK_INVALID);
+        lk_close(client);
+    }
+}
+
+/* -- the weak ones ------------------------------------------------------------------------------
+ */
+
+static void setnx_expire_rounds_leases_up_to_seconds(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t lease_ms, low_ms, high_ms;
+    } rows[] = {{10, 1, 1000}, {1000, 1, 1000}, {1001, 1001, 2000}, {20000, 18000, 20000}};
+    lk_client *client = world_client("redis-setnx-expire", NULL);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        lk_hold hold;
+        world_ask("DEL " KEY);
+        assert_int_equal(world_acquire(client, KEY, rows[i].lease_ms, 0, &hold), LK_OK);
+        assert_in_range(world_ask("PTTL " KEY), rows[i].low_ms, rows[i].high_ms);
+        lk_release(&hold);
+    }
+    lk_close(client);
+}
+
+static void holder_killed_before_expire_leaves_a_lock_without_lease(void **state)
+{
+    (void)state;
+    struct holder holder;
+    struct holder_plan plan = {.guard = "redis-setnx-expire",
+                               .url = world_redis->url,
+                               .key = KEY,
+                               .lease_ms = 100,
+                               .die_at = LK_POINT_EXPIRE};
+    assert_true(holder_start(&holder, &plan));
+    assert_true(world_becomes(1, LONG_MS, "EXISTS " KEY));
+    holder_kill(&holder);
+    assert_int_equal(world_ask("PTTL " KEY), -1);
+}
+
+struct rival {
+    lk_client *client;
+    lk_hold hold;
+    lk_status status;
+};
+
+static void be_quicker(void *arg)
+{
+    struct rival *rival = arg;
+    rival->status = world_acquire(rival->client, KEY, LONG_MS, 0, &rival->hold);
+}
+
+/* Both see an expired stamp; B replaces it first; A's GETSET then replaces B's. */
+static void getset_loser_moves_the_stamp_of_the_winner(void **state)
+{
+    (void)state;
+    struct hooked hooked;
+    struct rival rival = {.client = world_client("redis-getset", NULL)};
+    lk_client *client = world_client("redis-getset", &(lk_options){.env = hook(&hooked)});
+    lk_hold loser;
+    char value[32];
+    world_ask("SET " KEY " 1"); /* expired in 1970 */
+    hooked.point = LK_POINT_GETSET;
+    hooked.call = be_quicker;
+    hooked.arg = &rival;
+    assert_int_equal(world_acquire(client, KEY, 2 * LONG_MS, 0, &loser), LK_TIMEOUT);
+    assert_int_equal(rival.status, LK_OK);
+    world_ask_text(value, sizeof value, "GET " KEY);
+    assert_int_not_equal(strcmp(value, rival.hold.token), 0);
+    assert_true(atoll(value) > atoll(rival.hold.token)); /* all others see a longer lease */
+    assert_int_equal(lk_release(&rival.hold), LK_OK);
+    assert_int_equal(world_ask("EXISTS " KEY), 0);
+    lk_close(rival.client);
+    lk_close(client);
+}
+
+static void getset_client_whose_clock_is_ahead_takes_a_live_lock(void **state)
+{
+    (void)state;
+    struct hooked hooked;
+    lk_hold hold, thief;
+    lk_client *client = world_client("redis-getset", NULL);
+    lk_client *ahead = world_client("redis-getset", &(lk_options){.env = hook(&hooked)});
+    assert_int_equal(world_acquire(client, KEY, LONG_MS, 0, &hold), LK_OK);
+    assert_int_equal(world_acquire(ahead, KEY, LONG_MS, 0, &thief), LK_TIMEOUT);
+    atomic_store(&hooked.ahead_us, 2 * LONG_MS * 1000);
+    assert_int_equal(world_acquire(ahead, KEY, LONG_MS, 0, &thief), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK); /* a bare DEL: it was not ours any more */
+    assert_int_equal(world_ask("EXISTS " KEY), 0);
+    assert_int_equal(lk_release(&thief), LK_LOST);
+    lk_close(ahead);
+    lk_close(client);
+}
+
+/* Its own stamp has passed: it keeps its hands off. */
+static void getset_holder_past_its_stamp_deletes_nothing(void **state)
+{
+    (void)state;
+    lk_hold a, b;
+    lk_client *client = world_client("redis-getset", NULL);
+    assert_int_equal(world_acquire(client, KEY, 50, 0, &a), LK_OK);
+    assert_int_equal(world_acquire(client, KEY, LONG_MS, LONG_MS, &b), LK_OK);
+    assert_int_equal(lk_release(&a), LK_LOST);
+    assert_int_equal(world_ask("EXISTS " KEY), 1);
+    assert_int_equal(lk_release(&b), LK_OK);
+    lk_close(client);
+}
+
+/* -- all of them --------------------------------------------------------------------------------
+ */
+
+/* Whatever stands at the key, it is held by another; and nobody harms what is not theirs. */
+static void guards_of_different_kinds_exclude_each_other_on_one_key(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(guards); i++)
+        for (size_t j = 0; j < COUNT(guards); j++) {
+            lk_hold hold, other;
+            world_ask("FLUSHALL");
+            lk_client *holder = world_client(guards[i], NULL);
+            lk_client *client = world_client(guards[j], NULL);
+            assert_int_equal(world_acquire(holder, KEY, LONG_MS, 0, &hold), LK_OK);
+            lk_status status = world_acquire(client, KEY, LONG_MS, 0, &other);
+            if (status != LK_TIMEOUT)
+                fail_msg("%s on a key of %s: %s", guards[j], guards[i], lk_status_text(status));
+            assert_int_equal(lk_release(&hold), LK_OK);
+            lk_close(client);
+            lk_close(holder);
+        }
+}
+
+static void lock_replaced_by_another_kind_is_lost(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(fenced); i++) {
+        bool is_hash = strcmp(fenced[i], "redis-reentrant") == 0;
+        lk_hold hold;
+        world_ask("FLUSHALL");
+        lk_client *client = world_client(fenced[i], NULL);
+        assert_int_equal(world_acquire(client, KEY, LONG_MS, 0, &hold), LK_OK);
+        world_ask("DEL " KEY);
+        world_ask(is_hash ? "SET " KEY " x" : "HSET " KEY " x 1");
+        assert_int_equal(lk_extend(&hold, LONG_MS), LK_LOST);
+        assert_int_equal(lk_release(&hold), LK_LOST);
+        assert_int_equal(world_ask("EXISTS " KEY), 1);
+        lk_close(client);
+    }
+}
+
+static void every_guard_tells_its_four_facts_and_answers_ping(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(guards); i++) {
+        const lk_provider_info *info = lk_provider_find(guards[i]);
+        assert_non_null(info);
+        assert_true(strlen(info->algorithm) > 0 && strlen(info->guarantee) > 0);
+        assert_true(strlen(info->weakness) > 0 && strlen(info->source) > 0);
+        lk_client *client = world_client(guards[i], NULL);
+        assert_int_equal(lk_ping(client), LK_OK);
+        lk_close(client);
+        lk_error error;
+        assert_int_equal(lk_open(guards[i], "http://nonsense", NULL, &client, &error), LK_INVALID);
+        assert_true(strlen(error.message) > 0);
+    }
+}
+
+/* The longest key and owner that are accepted fit everywhere. */
+static void longest_key_and_owner_fit(void **state)
+{
+    (void)state;
+    char key[LK_KEY_MAX + 1], owner[LK_OWNER_MAX + 1];
+    memset(key, 'k', LK_KEY_MAX);
+    key[LK_KEY_MAX] = '\0';
+    memset(owner, 'o', LK_OWNER_MAX);
+    owner[LK_OWNER_MAX] = '\0';
+    for (size_t i = 0; i < COUNT(guards); i++) {
+        lk_request request = {.key = key, .owner = owner, .lease_ms = 0};
+        lk_hold hold;
+        struct asker waiter = {.key = key, .wait_ms = LONG_MS};
+        struct hooked hooked;
+        lk_client *client = world_client(guards[i], &(lk_options){.env = hook(&hooked)});
+        waiter.client = client;
+        assert_int_equal(lk_acquire(client, &request, &hold), LK_OK);
+        asker_start(&waiter);
+        assert_true(wait_until(refused_twice, &hooked, LONG_MS));
+        assert_int_equal(lk_release(&hold), LK_OK);
+        assert_int_equal(asker_join(&waiter), LK_OK);
+        assert_int_equal(lk_release(&waiter.hold), LK_OK);
+        lk_close(client);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return holder_main(argc, argv);
+#define CASE(test) cmocka_unit_test_setup(test, empty)
+    const struct CMUnitTest tests[] = {
+        CASE(value_of_a_token_lock_is_its_token),
+        CASE(foreign_client_of_the_protocol_excludes_and_is_excluded),
+        CASE(two_holds_of_one_owner_are_told_apart),
+        CASE(fences_rise_per_key_across_guards),
+        CASE(raised_counter_heals_one_lost_with_its_server),
+        CASE(setnx_expire_rounds_leases_up_to_seconds),
+        CASE(holder_killed_before_expire_leaves_a_lock_without_lease),
+        CASE(getset_loser_moves_the_stamp_of_the_winner),
+        CASE(getset_client_whose_clock_is_ahead_takes_a_live_lock),
+        CASE(getset_holder_past_its_stamp_deletes_nothing),
+        CASE(guards_of_different_kinds_exclude_each_other_on_one_key),
+        CASE(lock_replaced_by_another_kind_is_lost),
+        CASE(every_guard_tells_its_four_facts_and_answers_ping),
+        CASE(longest_key_and_owner_fit),
+    };
+    return cmocka_run_group_tests(tests, world_open, world_close);
+}
