@@ -1,0 +1,195 @@
+/* The scheduled task: unpaid orders are closed and their stock returned, once, on one instance. */
+#include "real_service.h"
+#include "../lib/redis.h"
+#include "../lib/service_rig.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { ORDERS = 20 };
+
+static struct service_rig rig;
+
+static int open_all(void **state)
+{
+    (void)state;
+    return rig_open(&rig);
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    points_clear();
+    rig_stop(&rig);
+    return 0;
+}
+
+static void put_item(int64_t reserve_s)
+{
+    struct op op;
+    op_put_item(&op, "1", 100, "");
+    op.reserve_s = reserve_s;
+    assert_int_equal(op_run(rig.service, &op), 200);
+}
+
+static void order(int n, char (*ret_ids)[DB_ID_MAX + 1])
+{
+    struct op op;
+    for (int i = 0; i < n; i++) {
+        op_make(&op, OP_PLACE_ORDER, "1", "u1", 2, i);
+        assert_int_equal(op_run(rig.service, &op), 201);
+        assert_true(answer_text(&op, "order_id", ret_ids[i], DB_ID_MAX + 1));
+    }
+}
+
+static int64_t stock_now(void)
+{
+    struct op op;
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_ITEM, "1", "", 0, 0)), 200);
+    return answer_number(&op, "stock");
+}
+
+static bool has_state(const char *id, const char *expected)
+{
+    struct op op;
+    char text[32] = "";
+    op_run(rig.service, op_make(&op, OP_GET_ORDER, id, "", 0, 0));
+    return answer_text(&op, "state", text, sizeof text) && strcmp(text, expected) == 0;
+}
+
+static void wait_until_closed(int n, char (*ids)[DB_ID_MAX + 1])
+{
+    for (int i = 0; i < n; i++) {
+        while (!has_state(ids[i], "closed"))
+            sched_yield();
+    }
+}
+
+static void expired_order_is_closed_and_late_payment_refused(void **state)
+{
+    struct op op;
+    char ids[ORDERS][DB_ID_MAX + 1];
+    rig_reset(&rig, *state);
+    rig.config.close_orders_ms = 20;
+    assert_int_equal(rig_start(&rig), 0);
+    put_item(0);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 100000, "")), 200);
+    order(ORDERS, ids);
+    wait_until_closed(ORDERS, ids);
+    assert_int_equal(stock_now(), 100);
+    op_run(rig.service, op_make(&op, OP_PAY_ORDER, ids[0], "", 0, 0));
+    assert_int_equal(op.answer.problem, PROBLEM_ORDER_CLOSED);
+    assert_int_equal(atomic_load(&rig.service->counters.closed), ORDERS);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void order_with_time_left_and_paid_order_stay(void **state)
+{
+    struct op op;
+    char ids[2][DB_ID_MAX + 1], expired[1][DB_ID_MAX + 1];
+    rig_reset(&rig, *state);
+    rig.config.close_orders_ms = 20;
+    assert_int_equal(rig_start(&rig), 0);
+    put_item(900);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 100000, "")), 200);
+    order(2, ids);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_PAY_ORDER, ids[1], "", 0, 0)), 201);
+    op_put_item(&op, "2", 1, "");
+    op.reserve_s = 0;
+    assert_int_equal(op_run(rig.service, &op), 200);
+    op_make(&op, OP_PLACE_ORDER, "2", "u1", 1, 0);
+    assert_int_equal(op_run(rig.service, &op), 201);
+    assert_true(answer_text(&op, "order_id", expired[0], DB_ID_MAX + 1));
+    wait_until_closed(1, expired); /* the task has been here */
+    assert_true(has_state(ids[0], "reserved"));
+    assert_true(has_state(ids[1], "paid"));
+    assert_int_equal(stock_now(), 96);
+}
+
+static void order_of_a_sale_that_was_reset_is_closed_without_stock(void **state)
+{
+    char ids[1][DB_ID_MAX + 1];
+    rig_reset(&rig, *state);
+    rig.config.close_orders_ms = 200;
+    assert_int_equal(rig_start(&rig), 0);
+    put_item(1);
+    order(1, ids);
+    put_item(900);
+    wait_until_closed(1, ids);
+    assert_int_equal(stock_now(), 100);
+    assert_true(audit_is_clean(rig.service));
+}
+
+/* Two instances on one file. The second sees an order that the first is just closing. */
+static void two_instances_close_each_order_once(void **state)
+{
+    struct service *other;
+    struct config config;
+    char ids[ORDERS][DB_ID_MAX + 1];
+    rig_reset(&rig, *state);
+    rig.config.db_shared = true;
+    rig.config.close_orders_ms = 10;
+    assert_int_equal(rig_start(&rig), 0);
+    config = rig.config;
+    snprintf(config.instance, sizeof config.instance, "other");
+    put_item(1);
+    order(ORDERS, ids);
+    assert_int_equal(service_open(&config, &other), 0);
+    wait_until_closed(ORDERS, ids);
+    service_close(other);
+    assert_int_equal(stock_now(), 100);
+    assert_int_equal(audit_number(rig.service, "item:1", "duplicates"), 0);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void task_of_another_instance_is_left_alone(void **state)
+{
+    char ids[1][DB_ID_MAX + 1];
+    rig_reset(&rig, *state);
+    rig.config.close_orders_ms = 10;
+    assert_int_equal(redis_do(rig.redis, "SET lock:task:close-orders another NX PX 60000"), 1);
+    struct redis_watch *watch = redis_watch_open(rig.redis);
+    assert_non_null(watch);
+    assert_int_equal(rig_start(&rig), 0);
+    put_item(0);
+    order(1, ids);
+    assert_true(redis_watch_sees(watch, "lock:task:close-orders", 10000));
+    assert_true(redis_watch_sees(watch, "lock:task:close-orders", 10000)); /* tried twice */
+    redis_watch_close(watch);
+    assert_true(has_state(ids[0], "reserved"));
+    redis_do(rig.redis, "DEL lock:task:close-orders");
+    wait_until_closed(1, ids);
+}
+
+#define UNDER(name, guard_name, guard)                                                             \
+    {                                                                                              \
+#name "_" #guard_name, name, NULL, stop, guard                                             \
+    }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNDER(expired_order_is_closed_and_late_payment_refused, redis_token, "redis-token"),
+        UNDER(expired_order_is_closed_and_late_payment_refused, sql_row, "sql-row"),
+        UNDER(expired_order_is_closed_and_late_payment_refused, sql_atomic, "sql-atomic"),
+        UNDER(expired_order_is_closed_and_late_payment_refused, sql_version, "sql-version"),
+        UNDER(order_with_time_left_and_paid_order_stay, redis_token, "redis-token"),
+        UNDER(order_of_a_sale_that_was_reset_is_closed_without_stock, redis_token, "redis-token"),
+        UNDER(two_instances_close_each_order_once, redis_token, "redis-token"),
+        UNDER(two_instances_close_each_order_once, sql_row, "sql-row"),
+        UNDER(two_instances_close_each_order_once, sql_atomic, "sql-atomic"),
+        UNDER(two_instances_close_each_order_once, sql_version, "sql-version"),
+        UNDER(task_of_another_instance_is_left_alone, redis_token, "redis-token"),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}

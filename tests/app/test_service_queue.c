@@ -1,0 +1,181 @@
+/* Queue, drain and close: every accepted operation is answered, and nothing waits unboundedly. */
+#include "real_service.h"
+#include "../lib/service_rig.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static struct service_rig rig;
+
+static int open_all(void **state)
+{
+    (void)state;
+    return rig_open(&rig);
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    rig_reset(&rig, "mutex");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    points_clear();
+    rig_stop(&rig);
+    return 0;
+}
+
+static struct op *order(struct op *op, int number)
+{
+    return op_make(op, OP_PLACE_ORDER, "1", "u1", 1, number);
+}
+
+/* Starts, and holds operation 0 in its critical section. */
+static void start_and_hold(struct op *held)
+{
+    struct op op;
+    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
+    gate_set(0, OP_READ, "request-0");
+    ops_submit(rig.service, order(held, 0), 1);
+    gate_wait(0);
+}
+
+static void full_queue_is_answered_at_once(void **state)
+{
+    (void)state;
+    struct op held, waiting[2], refused;
+    rig.config.queue_max = 2;
+    rig.config.workers = 1;
+    start_and_hold(&held);
+    order(&waiting[0], 1);
+    order(&waiting[1], 2);
+    ops_submit(rig.service, waiting, 2);
+    order(&refused, 3);
+    assert_false(service_submit(rig.service, &refused));
+    assert_int_equal(refused.answer.problem, PROBLEM_OVERLOADED);
+    gate_open(0);
+    ops_wait(&held, 1);
+    ops_wait(waiting, 2);
+    assert_int_equal(ops_count(waiting, 2, 201), 2);
+    assert_int_equal(op_run(rig.service, order(&refused, 3)), 201); /* its key is free */
+    assert_false(refused.answer.replayed);
+}
+
+static void reads_do_not_wait_behind_locks(void **state)
+{
+    (void)state;
+    struct op held, waiting, op;
+    rig.config.workers = 1;
+    rig.config.lanes = false;
+    start_and_hold(&held);
+    ops_submit(rig.service, order(&waiting, 1), 1);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_ITEM, "1", "", 0, 0)), 200);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_READY, "", "", 0, 0)), 200);
+    assert_true(audit_is_clean(rig.service));
+    gate_open(0);
+    ops_wait(&held, 1);
+    ops_wait(&waiting, 1);
+}
+
+static void cold_item_does_not_wait_behind_a_hot_one(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    static struct op hot[N];
+    struct op held, op;
+    rig.config.workers = 2;
+    start_and_hold(&held);
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "2", 1, "")), 200);
+    for (int i = 0; i < N; i++)
+        order(&hot[i], 1 + i);
+    ops_submit(rig.service, hot, N);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "2", "u1", 1, 999)), 201);
+    gate_open(0);
+    ops_wait(&held, 1);
+    ops_wait(hot, N);
+}
+
+static void drain_waits_for_what_was_accepted_and_takes_no_more(void **state)
+{
+    (void)state;
+    struct op held, late;
+    start_and_hold(&held);
+    assert_false(service_drain(rig.service, 1));
+    order(&late, 1);
+    assert_false(service_submit(rig.service, &late));
+    assert_int_equal(late.answer.problem, PROBLEM_DRAINING);
+    op_make(&late, OP_READY, "", "", 0, 0);
+    assert_false(service_submit(rig.service, &late));
+    gate_open(0);
+    assert_true(service_drain(rig.service, 60000));
+    assert_int_equal(held.answer.status, 201);
+}
+
+static void *close_service(void *arg)
+{
+    service_close(arg);
+    return NULL;
+}
+
+static void close_without_drain_still_answers_everything(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    static struct op waiting[N];
+    struct op held;
+    pthread_t closer;
+    rig.config.batch = 1;
+    start_and_hold(&held);
+    for (int i = 0; i < N; i++)
+        order(&waiting[i], 1 + i);
+    ops_submit(rig.service, waiting, N);
+    assert_int_equal(pthread_create(&closer, NULL, close_service, rig.service), 0);
+    while (!atomic_load(&rig.service->closing))
+        sched_yield();
+    gate_open(0);
+    ops_wait(&held, 1);
+    ops_wait(waiting, N);
+    pthread_join(closer, NULL);
+    rig.service = NULL;
+    assert_int_equal(held.answer.status, 201);
+    assert_int_equal(ops_count_problem(waiting, N, PROBLEM_DRAINING), N);
+}
+
+static void service_does_not_open_on_a_bad_store(void **state)
+{
+    (void)state;
+    struct service *service = NULL;
+    snprintf(rig.config.db, sizeof rig.config.db, "sqlite:/nonexistent/folder/x.db");
+    assert_int_equal(service_open(&rig.config, &service), -1);
+    snprintf(rig.config.db, sizeof rig.config.db, "oracle:x");
+    assert_int_equal(service_open(&rig.config, &service), -1);
+    assert_null(service);
+}
+
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, prepare, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLAIM(full_queue_is_answered_at_once),
+        CLAIM(reads_do_not_wait_behind_locks),
+        CLAIM(cold_item_does_not_wait_behind_a_hot_one),
+        CLAIM(drain_waits_for_what_was_accepted_and_takes_no_more),
+        CLAIM(close_without_drain_still_answers_everything),
+        CLAIM(service_does_not_open_on_a_bad_store),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
