@@ -24,7 +24,7 @@ int balances_create(struct run *run, int64_t balance)
 static void count_changes(const struct run *run, balances_effect *effect,
                           struct client_count *counts)
 {
-    for (uint64_t seq = 0; seq < run->tally.n; seq++) {
+    for (uint64_t seq = 0; seq < tally_end(&run->tally); seq++) {
         enum tally_state state = run->tally.entries[seq].state;
         if ((state != TALLY_ACCEPTED && state != TALLY_UNKNOWN) ||
             tally_origin(&run->tally, seq) != seq)

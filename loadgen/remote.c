@@ -169,8 +169,7 @@ int remote_audit(const struct options *options, const char *resource, struct aud
     return result;
 }
 
-/* -- single requests ------------------------------------------------------------------------------
- */
+/* -- single requests --------------------------------------------------------------------------- */
 
 int remote_post(const struct options *options, uint64_t n, const char *path, const char *key,
                 const char *body, char **ret_body)

@@ -28,8 +28,7 @@ const struct run *report_example(const struct report *report, const struct workl
     return best;
 }
 
-/* -- sentences
- * ------------------------------------------------------------------------------------- */
+/* -- sentences --------------------------------------------------------------------------------- */
 
 struct sentence {
     char *out;
@@ -67,12 +66,20 @@ static int say_guards(struct sentence *sentence, const struct report *report, bo
     return n;
 }
 
+static bool is_interrupted(const struct report *report)
+{
+    bool any = false;
+    for (int i = 0; i < report->n_runs; i++)
+        any = any || report->runs[i].interrupted;
+    return any;
+}
+
 static void say_broken_claim(struct sentence *sentence, const struct run *run)
 {
     char verdict[60], label[60];
     say(sentence, " %s under %s: ", run->workload->name, run_label(run, label, sizeof label));
     if (run->interrupted)
-        say(sentence, "interrupted;");
+        say(sentence, "stopped before its end;");
     else if (run->failed > 0)
         say(sentence, "%llu requests failed (%s);", (unsigned long long)run->failed,
             run->tally.failure);
@@ -97,7 +104,7 @@ void report_headline(const struct report *report, char *out, size_t size)
             say(&sentence, " Lost nothing: %s.", safe);
         return;
     }
-    say(&sentence, "NOT AS CLAIMED:");
+    say(&sentence, is_interrupted(report) ? "INTERRUPTED:" : "NOT AS CLAIMED:");
     for (int i = 0; i < report->n_runs; i++)
         if (!run_as_claimed(&report->runs[i]))
             say_broken_claim(&sentence, &report->runs[i]);
@@ -121,8 +128,7 @@ void report_counterexample(const struct run *run, char *out, size_t size)
             text_count(wrote_a, a->before + a->delta + b->delta));
 }
 
-/* -- writing
- * --------------------------------------------------------------------------------------- */
+/* -- writing ----------------------------------------------------------------------------------- */
 
 static FILE *open_file(const char *path)
 {

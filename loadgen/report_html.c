@@ -28,8 +28,7 @@ static void cell(FILE *out, const char *class, const char *format, ...)
     fputs("</td>", out);
 }
 
-/* -- charts
- * ---------------------------------------------------------------------------------------- */
+/* -- charts ------------------------------------------------------------------------------------ */
 
 /* What one chart shows of one run. */
 typedef void fill_bar(const struct run *run, struct html_bar *bar);
@@ -91,8 +90,7 @@ static void draw_chart(const struct report *report, const struct workload *workl
     fprintf(out, "</div>\n");
 }
 
-/* -- tables
- * ---------------------------------------------------------------------------------------- */
+/* -- tables ------------------------------------------------------------------------------------ */
 
 static void draw_row(const struct run *run, FILE *out)
 {
@@ -174,8 +172,7 @@ static void draw_workload(const struct report *report, const struct workload *wo
                 run->options->pairs);
 }
 
-/* -- the page
- * -------------------------------------------------------------------------------------- */
+/* -- the page ---------------------------------------------------------------------------------- */
 
 static void draw_example(const struct run *run, FILE *out)
 {

@@ -62,8 +62,7 @@ static char *cell_of(struct table *table, int *column)
     return table->cells[table->n_rows][(*column)++];
 }
 
-/* -- one workload's table ------------------------------------------------------------------------
- */
+/* -- one workload's table ---------------------------------------------------------------------- */
 
 static const char *const sale_headings[] = {
     "guard", "verdict", "sold", "oversold", "undersold", "lost updates", "orders/s", "p50", "p99"};
@@ -175,8 +174,7 @@ static void print_workload(const struct report *report, const struct workload *w
     print_table(table);
 }
 
-/* -- below the tables
- * ------------------------------------------------------------------------------ */
+/* -- below the tables -------------------------------------------------------------------------- */
 
 /* Only what happened: an undisturbed run needs no line. */
 static void print_remarks(const struct table *table, const struct run *run)

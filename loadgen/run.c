@@ -40,8 +40,7 @@ char *run_label(const struct run *run, char *out, size_t size)
     return out;
 }
 
-/* -- the load ------------------------------------------------------------------------------------
- */
+/* -- the load ---------------------------------------------------------------------------------- */
 
 static size_t write_request(void *ctx, uint64_t seq, const struct load_target *target, char *out,
                             size_t size)
@@ -105,8 +104,7 @@ static int send_load(struct run *run)
     return 0;
 }
 
-/* -- the whole
- * ------------------------------------------------------------------------------------- */
+/* -- the whole --------------------------------------------------------------------------------- */
 
 static void choose_id(struct run *run)
 {

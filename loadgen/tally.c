@@ -92,10 +92,19 @@ static void keep_failure(struct tally *tally, int status, const char *body)
     pthread_mutex_unlock(&tally->lock);
 }
 
+static void raise_end(struct tally *tally, uint64_t end)
+{
+    uint64_t old = atomic_load_explicit(&tally->end, memory_order_relaxed);
+    while (old < end && !atomic_compare_exchange_weak_explicit(
+                            &tally->end, &old, end, memory_order_relaxed, memory_order_relaxed))
+        continue;
+}
+
 bool tally_decide(struct tally *tally, uint64_t seq, int status, const char *body)
 {
     struct tally_entry *entry = &tally->entries[seq];
     char problem[TALLY_PROBLEM_TEXT_MAX];
+    raise_end(tally, seq + 1);
     remote_problem_name(body, problem, sizeof problem);
     bool running = status == 409 && strcmp(problem, "in-flight") == 0;
     /* 5xx: perhaps done, perhaps not; only the stored answer of the key can tell. 429 and 408:
@@ -127,6 +136,7 @@ int64_t tally_outcome(struct tally *tally, uint64_t seq, const struct load_answe
 {
     struct tally_entry *entry = &tally->entries[seq];
     assert(seq < tally->n);
+    raise_end(tally, seq + 1);
     if (entry->first_us == 0)
         entry->first_us = answer->sent_us;
     if (answer->end != LOAD_NOT_SENT && entry->state == TALLY_UNSENT)
@@ -148,9 +158,14 @@ int64_t tally_outcome(struct tally *tally, uint64_t seq, const struct load_answe
     return retry_delay_ms(tally, seq, answer);
 }
 
+uint64_t tally_end(const struct tally *tally)
+{
+    return atomic_load_explicit(&tally->end, memory_order_relaxed);
+}
+
 void tally_settle(struct tally *tally)
 {
-    for (uint64_t seq = 0; seq < tally->n; seq++) {
+    for (uint64_t seq = 0; seq < tally_end(tally); seq++) {
         struct tally_entry *origin = &tally->entries[tally_origin(tally, seq)];
         const struct tally_entry *entry = &tally->entries[seq];
         if (entry->state > origin->state && origin->state <= TALLY_UNKNOWN) {
@@ -163,7 +178,7 @@ void tally_settle(struct tally *tally)
 uint64_t tally_count(const struct tally *tally, enum tally_state state)
 {
     uint64_t count = 0;
-    for (uint64_t seq = 0; seq < tally->n; seq++)
+    for (uint64_t seq = 0; seq < tally_end(tally); seq++)
         count += tally->entries[seq].state == state && tally_origin(tally, seq) == seq;
     return count;
 }
@@ -171,7 +186,7 @@ uint64_t tally_count(const struct tally *tally, enum tally_state state)
 uint64_t tally_differing(const struct tally *tally)
 {
     uint64_t count = 0;
-    for (uint64_t seq = 0; seq < tally->n; seq++) {
+    for (uint64_t seq = 0; seq < tally_end(tally); seq++) {
         uint64_t origin = tally->entries[tally_origin(tally, seq)].answer_hash;
         uint64_t own = tally->entries[seq].answer_hash;
         count += own != 0 && origin != 0 && own != origin;

@@ -36,7 +36,8 @@ struct tally_problem {
 
 struct tally {
     struct tally_entry *entries;
-    uint64_t n; /* requests planned */
+    uint64_t n;           /* requests planned at most */
+    _Atomic uint64_t end; /* one past the highest request that was sent */
     uint64_t seed;
     double duplicates_pct;
     int64_t patience_ms; /* a client retries this long before it leaves a request unknown */
@@ -66,6 +67,7 @@ void tally_count_problem(struct tally *tally, const char *name);
 
 /* After the load: an origin takes the state of a duplicate that knows more. */
 void tally_settle(struct tally *tally);
+uint64_t tally_end(const struct tally *tally);
 uint64_t tally_count(const struct tally *tally, enum tally_state state); /* of origins */
 /* Answers that differ from the answer of the same key. */
 uint64_t tally_differing(const struct tally *tally);

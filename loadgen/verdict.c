@@ -98,8 +98,7 @@ void verdict_of_account(const struct audit_row *audit, const struct client_count
     *ret = verdict;
 }
 
-/* -- the audit's JSON ----------------------------------------------------------------------------
- */
+/* -- the audit's JSON -------------------------------------------------------------------------- */
 
 static int take_integer(const json_t *object, const char *name, int64_t *ret)
 {

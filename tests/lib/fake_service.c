@@ -88,7 +88,7 @@ static struct resource *find(struct fake_service *service, const char *kind, con
     return resource;
 }
 
-/* -- changes --------------------------------------------------------------------------------- */
+/* -- changes ----------------------------------------------------------------------------------- */
 
 static bool is_nth(int n, int number)
 {
@@ -172,7 +172,7 @@ static void decide(struct fake_service *service, struct answered *answered, cons
     json_decref(asked);
 }
 
-/* -- routes ---------------------------------------------------------------------------------- */
+/* -- routes ------------------------------------------------------------------------------------ */
 
 static struct answered *answered_of(struct fake_service *service, const char *key, bool create)
 {

@@ -1,0 +1,236 @@
+/* The load generator's commands against the real service: verdicts, exit statuses, JSON. */
+#include "../lib/process.h"
+#include "../lib/shop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ARGS_MAX = 24, ENDS_WITHIN_MS = 200000 };
+
+extern char **environ;
+
+static struct shop shop;
+static char output[SANDBOX_TEXT_MAX + 16], messages[SANDBOX_TEXT_MAX + 16];
+
+static int open_shop(void **state)
+{
+    (void)state;
+    if (shop_open(&shop, (const char *const[]){"--wait-ms", "20000", NULL}) != 0)
+        return -1;
+    snprintf(output, sizeof output, "%s/output", sandbox_dir(shop.sandbox));
+    snprintf(messages, sizeof messages, "%s/messages", sandbox_dir(shop.sandbox));
+    return 0;
+}
+
+static int close_shop(void **state)
+{
+    (void)state;
+    bool well = shop_stop(shop.service);
+    shop_close(&shop);
+    return well ? 0 : -1;
+}
+
+static pid_t start(const char *const *args)
+{
+    const char *argv[ARGS_MAX + 1] = {shop_binary("loadgen")};
+    size_t n = 1;
+    for (; *args != NULL && n < ARGS_MAX; args++)
+        argv[n++] = *args;
+    posix_spawn_file_actions_t actions;
+    pid_t pid = 0;
+    int flags = O_WRONLY | O_CREAT | O_TRUNC;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0600);
+    posix_spawn_file_actions_addopen(&actions, 2, messages, flags, 0600);
+    int error = posix_spawn(&pid, argv[0], &actions, NULL, (char **)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    assert_int_equal(error, 0);
+    return pid;
+}
+
+struct ending {
+    pid_t pid;
+    int status;
+};
+
+static bool has_ended(void *ending)
+{
+    struct ending *e = ending;
+    return waitpid(e->pid, &e->status, WNOHANG) == e->pid;
+}
+
+static char *content_of(const char *path)
+{
+    static char text[20000];
+    FILE *file = fopen(path, "r");
+    size_t length = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
+    text[length] = '\0';
+    if (file != NULL)
+        fclose(file);
+    return text;
+}
+
+static void expect_exit(pid_t pid, int expected)
+{
+    struct ending ending = {.pid = pid};
+    if (!wait_until(has_ended, &ending, ENDS_WITHIN_MS)) {
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        fail_msg("loadgen does not end");
+    }
+    if (!WIFEXITED(ending.status) || WEXITSTATUS(ending.status) != expected) {
+        print_error("%s", content_of(output));
+        print_error("%s", content_of(messages));
+    }
+    assert_true(WIFEXITED(ending.status));
+    assert_int_equal(WEXITSTATUS(ending.status), expected);
+}
+
+static json_t *json_of_output(void)
+{
+    json_t *json = json_load_file(output, 0, NULL);
+    assert_non_null(json);
+    return json;
+}
+
+static int64_t verdict_of(const json_t *report, const char *field)
+{
+    const json_t *run = json_array_get(json_object_get(report, "runs"), 0);
+    const json_t *value = json_object_get(json_object_get(run, "verdict"), field);
+    assert_true(json_is_integer(value));
+    return json_integer_value(value);
+}
+
+static void sale_without_a_guard_oversells_and_with_one_is_exact(void **state)
+{
+    (void)state;
+    expect_exit(start((const char *const[]){"sale", "--url", shop.service->url, "--guards",
+                                            "none,redis-token,sql-version", "--json", "-", NULL}),
+                0);
+    json_t *report = json_of_output();
+    assert_true(json_is_true(json_object_get(report, "as_claimed")));
+    assert_int_equal(json_array_size(json_object_get(report, "runs")), 3);
+    assert_true(verdict_of(report, "oversold") > 0);
+    json_decref(report);
+    assert_non_null(strstr(content_of(messages), "OVERSOLD"));
+}
+
+static void duplicates_and_abandoned_requests_leave_one_effect_per_key(void **state)
+{
+    (void)state;
+    char requests[16];
+    snprintf(requests, sizeof requests, "%d", (int)test_size(2000, 10000));
+    for (int i = 0; i < 3; i++) {
+        static const char *const workloads[] = {"sale", "accounts", "transfers"};
+        expect_exit(start((const char *const[]){workloads[i], "--url", shop.service->url,
+                                                "--requests", requests, "--buyers", requests,
+                                                "--stock", "1000", "--duplicates", "30",
+                                                "--abandon", "5", "--json", "-", "--quiet", NULL}),
+                    0);
+        json_t *report = json_of_output();
+        const json_t *run = json_array_get(json_object_get(report, "runs"), 0);
+        const json_t *load = json_object_get(run, "load");
+        assert_true(json_integer_value(json_object_get(load, "abandoned")) > 0);
+        assert_int_equal(verdict_of(report, "unknown"), 0);
+        assert_int_equal(verdict_of(report, "duplicates"), 0);
+        assert_int_equal(verdict_of(report, "mismatch"), 0);
+        assert_int_equal(verdict_of(report, "replay_mismatch"), 0);
+        json_decref(report);
+        assert_string_equal(content_of(messages), "");
+    }
+}
+
+static void requests_at_a_rate_are_all_due_and_none_is_hidden(void **state)
+{
+    (void)state;
+    expect_exit(
+        start((const char *const[]){"sale", "--url", shop.service->url, "--mode", "rate", "--rate",
+                                    "400", "--duration", "1s", "--json", "-", NULL}),
+        0);
+    json_t *report = json_of_output();
+    const json_t *run = json_array_get(json_object_get(report, "runs"), 0);
+    const json_t *load = json_object_get(run, "load");
+    assert_int_equal(json_integer_value(json_object_get(load, "completed")) +
+                         json_integer_value(json_object_get(load, "dropped")),
+                     400);
+    json_decref(report);
+}
+
+static void claim_that_does_not_hold_is_99(void **state)
+{
+    (void)state;
+    expect_exit(start((const char *const[]){"sale", "--url", shop.service->url, "--guards", "none",
+                                            "--expect", "none=safe", NULL}),
+                99);
+    assert_int_equal(strncmp(content_of(output), "NOT AS CLAIMED", 14), 0);
+}
+
+static void failures_are_one_clear_line(void **state)
+{
+    (void)state;
+    char nobody[64];
+    snprintf(nobody, sizeof nobody, "http://127.0.0.1:%d", sandbox_free_port());
+    expect_exit(start((const char *const[]){"sale", "--url", nobody, NULL}), 1);
+    char *text = content_of(messages);
+    assert_non_null(strstr(text, "Connection refused"));
+    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+    expect_exit(
+        start((const char *const[]){"sale", "--url", shop.service->url, "--guards", "no", NULL}),
+        1);
+    assert_non_null(strstr(content_of(messages), "no guard 'no'"));
+    expect_exit(start((const char *const[]){"sale", "--threshold", "x", NULL}), 2);
+    expect_exit(start((const char *const[]){"no-such-command", NULL}), 2);
+}
+
+/* Pieces sold by all sales so far. */
+static int64_t sold(void)
+{
+    json_t *audit = client_get(shop.service->port, "/v1/audit"), *row;
+    size_t i;
+    int64_t sum = 0;
+    json_array_foreach(json_object_get(audit, "resources"), i, row) sum +=
+        json_integer_value(json_object_get(row, "sold"));
+    json_decref(audit);
+    return sum;
+}
+
+static bool sale_runs(void *sold_before)
+{
+    return sold() > *(int64_t *)sold_before;
+}
+
+static void interrupted_load_shows_what_is_known(void **state)
+{
+    (void)state;
+    int64_t sold_before = sold();
+    pid_t pid = start((const char *const[]){"sale", "--url", shop.service->url, "--mode", "closed",
+                                            "--duration", "10m", "--stock", "1000000", NULL});
+    assert_true(wait_until(sale_runs, &sold_before, ENDS_WITHIN_MS));
+    kill(pid, SIGINT);
+    expect_exit(pid, 130);
+    assert_int_equal(strncmp(content_of(output), "INTERRUPTED", 11), 0);
+    assert_non_null(strstr(content_of(output), "(interrupted)"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sale_without_a_guard_oversells_and_with_one_is_exact),
+        cmocka_unit_test(duplicates_and_abandoned_requests_leave_one_effect_per_key),
+        cmocka_unit_test(requests_at_a_rate_are_all_due_and_none_is_hidden),
+        cmocka_unit_test(claim_that_does_not_hold_is_99),
+        cmocka_unit_test(failures_are_one_clear_line),
+        cmocka_unit_test(interrupted_load_shows_what_is_known),
+    };
+    return cmocka_run_group_tests(tests, open_shop, close_shop);
+}
