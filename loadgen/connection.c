@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    READS_MAX = 16,     /* of one connection before the others get their turn */
+    READS_MAX = 4,      /* of one connection before the others get their turn */
     BODY_SIZE_MIN = 256 /* first allocation for a body in pieces */
 };
 

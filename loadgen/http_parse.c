@@ -145,7 +145,6 @@ static enum http_event take_line(struct http_parser *parser, const char **data, 
     ret->truncated = whole > HTTP_LINE_KEPT;
     ret->length = ret->truncated ? HTTP_LINE_KEPT : whole;
     parser->line_length = 0;
-    parser->last = '\0';
     return HTTP_DONE;
 }
 

@@ -45,7 +45,7 @@ struct http_parser {
     uint8_t state;
     uint8_t minor; /* of HTTP/1.minor */
     bool is_head, has_length, has_coding, chunked, may_fold;
-    char last;            /* byte seen last of an unfinished line */
+    char last;            /* byte of the unfinished line */
     uint32_t head_bytes;  /* against HTTP_HEAD_MAX */
     uint32_t line_length; /* of the unfinished line so far */
     uint64_t left;        /* bytes of body or chunk to come */

@@ -64,18 +64,21 @@ struct load_answer {
  * thread at a time; what they share they keep in arrays indexed by it. */
 struct load_workload {
     /* Writes request number seq (0, 1, 2, ...) into out (a whole HTTP/1.1 request, with Host of
-     * the target); returns its length, or 0 for "nothing more to send". */
+     * the target); returns its length, or 0 for "nothing more to send". Called once per sending,
+     * before its outcome; size is LOAD_REQUEST_MAX. */
     size_t (*request)(void *ctx, uint64_t seq, const struct load_target *target, char *out,
                       size_t size);
     /* Takes the outcome. Returns a delay in ms after which the same seq is to be sent again (a
-     * client's retry: same key, latency goes on from the intended start), or -1: finished. */
+     * client's retry: same key, latency goes on from the intended start), or -1: finished. Must
+     * not block: it holds up its thread's other connections. */
     int64_t (*outcome)(void *ctx, uint64_t seq, const struct load_answer *answer);
     void *ctx;
 };
 
 struct load_progress {
     int64_t elapsed_us;
-    uint64_t due, sent, completed, errors;
+    uint64_t due, sent, completed;
+    uint64_t errors; /* sendings neither answered nor abandoned on purpose */
 };
 
 struct load_options {
@@ -86,10 +89,12 @@ struct load_options {
     int connections, threads;
     uint64_t requests;   /* stop after this many; 0: no bound */
     int64_t duration_ms; /* stop starting new ones after this; 0: no bound */
-    int64_t timeout_ms;  /* per sending */
-    double abandon_pct;  /* this share of first sendings is abandoned */
+    int64_t timeout_ms;  /* per sending, connecting included; also how long after the end of the
+                            duration retries may still begin */
+    double abandon_pct;  /* this share of first sendings is abandoned, chosen by seed and seq */
     uint64_t seed;
-    atomic_bool *stop; /* set by a signal handler or an early abort; may be NULL */
+    atomic_bool *stop; /* set by a signal handler or an early abort: the duration ends; may be
+                          NULL */
     /* called about 5 times a second from the calling thread; may be NULL */
     void (*progress)(void *ctx, const struct load_progress *now);
     void *progress_ctx;
@@ -105,18 +110,23 @@ struct load_result {
     uint64_t status[600]; /* answered sendings by HTTP status */
     uint64_t bytes_in, bytes_out, connects;
     int64_t started_us, duration_us; /* first due to last outcome */
-    struct hist latency;             /* us from intended start to final answer */
-    struct hist service;             /* us from each send to its answer */
+    /* us from intended start to final answer; a request given up after a timeout counts with the
+     * time it was waited for, other failures only in `ends` */
+    struct hist latency;
+    struct hist service; /* us from each send to its answer */
 };
 
-/* Runs to the end. Returns 0, or -1 with a message. *ret is to be freed with load_result_free(). */
+/* Opens the connections, starts the clock, runs to the end. Returns 0, or -1 with a message (option
+ * out of range, no memory, too few file descriptors). *ret is to be freed with load_result_free().
+ * A server that cannot be reached is no error: its requests end as LOAD_NOT_SENT. */
 int load_run(const struct load_options *options, const struct load_workload *workload,
              struct load_result *ret, char *message, size_t size);
 void load_result_free(struct load_result *result);
 
 /* One request, one answer, blocking: for set-up, audit and resolving outcomes. body may be NULL.
  * Returns the HTTP status, or -1 with a message in *ret_body's place. *ret_body is malloc()ed and
- * NUL-terminated, to be freed; headers: further header lines, each ending in \r\n, may be "". */
+ * NUL-terminated, to be freed (NULL only without memory); headers: further header lines, each
+ * ending in \r\n, may be "". A body is application/json unless they say otherwise. Any thread. */
 int load_fetch(const struct load_target *target, const char *method, const char *path,
                const char *headers, const char *body, int64_t timeout_ms, char **ret_body);
 

@@ -100,11 +100,9 @@ uint64_t schedule_due(const struct schedule *schedule, int64_t now_us, uint64_t 
         now_us = end;
     if (now_us <= schedule->start_us)
         return 0;
-    /* Count by due_us() itself: the division alone could disagree with it by one. */
+    /* Counted by due_us() itself, from just below: the division alone disagrees with it by one. */
     uint64_t due = (uint64_t)((double)(now_us - schedule->start_us) * schedule->rate / 1e6);
     while (due_us(schedule, due) < now_us)
         due++;
-    while (due > 0 && due_us(schedule, due - 1) >= now_us)
-        due--;
     return due < requests ? due : requests;
 }

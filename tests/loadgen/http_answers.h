@@ -115,6 +115,8 @@ static const struct answer {
         OK_LINE "Transfer-Encoding: chunked\r\n\r\n10000000000000002\r\nab\r\n0\r\n\r\n"),
     BAD("chunk longer than its size",
         OK_LINE "Transfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\n"),
+    BAD("folded first trailer",
+        OK_LINE "X: y\r\nTransfer-Encoding: chunked\r\nX: y\r\n\r\n0\r\n x\r\n\r\n"),
     BAD("malformed trailer", OK_LINE "Transfer-Encoding: chunked\r\n\r\n0\r\nnonsense\r\n\r\n"),
 };
 enum { ANSWERS = sizeof answers / sizeof answers[0] };

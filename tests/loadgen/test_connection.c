@@ -271,6 +271,32 @@ static void request_that_does_not_fit_is_sent_in_parts(void **state)
     unix_place_free(&place);
 }
 
+/* More than one event's worth of reading: nothing new arrives to report the rest. */
+static void large_answer_that_is_all_there_is_read_to_its_end(void **state)
+{
+    (void)state;
+    enum { BODY = 300000, SEND_BUFFER = 212992 }; /* any user may ask for that much */
+    struct unix_place place;
+    unix_place(&place);
+    int listener = listen_unix(place.path, 8), size = SEND_BUFFER;
+    struct fixture *fixture = open_fixture(place.url);
+    assert_int_equal(send_get(fixture), CONNECTION_SENT);
+    int accepted = accept(listener, NULL, NULL);
+    assert_true(accepted >= 0);
+    assert_int_equal(setsockopt(accepted, SOL_SOCKET, SO_SNDBUF, &size, sizeof size), 0);
+    static char answer[BODY + 100];
+    int head = sprintf(answer, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", BODY);
+    memset(answer + head, 'b', BODY);
+    size_t length = (size_t)head + BODY;
+    assert_int_equal(send(accepted, answer, length, MSG_DONTWAIT), length);
+    assert_int_equal(next_event(fixture), CONNECTION_ANSWER);
+    assert_int_equal(fixture->io.bytes_in, length);
+    close(accepted);
+    close(listener);
+    close_fixture(fixture);
+    unix_place_free(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +306,7 @@ int main(void)
         cmocka_unit_test(idle_connection_that_the_server_closes_is_gone),
         cmocka_unit_test(connection_lost_after_the_first_byte_is_broken),
         cmocka_unit_test(full_unix_backlog_is_knocked_at_again),
+        cmocka_unit_test(large_answer_that_is_all_there_is_read_to_its_end),
         cmocka_unit_test(request_that_does_not_fit_is_sent_in_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -255,6 +255,17 @@ static void merging_equals_recording_into_one(void **state)
     hist_free(&whole);
 }
 
+static void percentile_never_exceeds_the_maximum(void **state)
+{
+    (void)state;
+    struct hist hist;
+    assert_int_equal(hist_init(&hist), 0);
+    hist_record(&hist, 1000001); /* not the highest of its bucket */
+    assert_int_equal(hist_percentile(&hist, 100), 1000001);
+    assert_int_equal(hist_percentile(&hist, 50), 1000001);
+    hist_free(&hist);
+}
+
 static void reset_forgets_everything(void **state)
 {
     (void)state;
@@ -329,6 +340,7 @@ int main(void)
         cmocka_unit_test(negative_values_count_as_zero),
         cmocka_unit_test(clipped_values_are_counted_and_max_stays_exact),
         cmocka_unit_test(merging_equals_recording_into_one),
+        cmocka_unit_test(percentile_never_exceeds_the_maximum),
         cmocka_unit_test(reset_forgets_everything),
         cmocka_unit_test(full_bucket_saturates_instead_of_wrapping),
         cmocka_unit_test(recording_costs_under_10_ns),

@@ -66,6 +66,28 @@ static void retry_keeps_the_number_and_its_intended_start(void **state)
     toy_stop(server);
 }
 
+/* Nothing else happens meanwhile that would wake the thread. */
+static void lone_retry_comes_when_it_is_due(void **state)
+{
+    (void)state;
+    enum { RETRIES = 6, RETRY_MS = 20 };
+    struct refusals refusals = {.wanted = RETRIES};
+    struct toy_server *server = serve(refuse_first, &refusals);
+    struct probe probe;
+    probe_init(&probe, 1);
+    probe.retry_ms = RETRY_MS;
+    probe.sendings_max = 10;
+    struct load_options options = probe_options(toy_url(server));
+    options.requests = 1;
+    struct load_result result = probe_run(&options, &probe);
+    assert_int_equal(result.retries, RETRIES);
+    assert_true(result.latency.max >= RETRIES * RETRY_MS * 1000);
+    assert_true(result.latency.max < RETRIES * RETRY_MS * 1000 * 3);
+    load_result_free(&result);
+    probe_free(&probe);
+    toy_stop(server);
+}
+
 static void retry_after_reaches_the_workload(void **state)
 {
     (void)state;
@@ -209,6 +231,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(retry_keeps_the_number_and_its_intended_start),
+        cmocka_unit_test(lone_retry_comes_when_it_is_due),
         cmocka_unit_test(retry_after_reaches_the_workload),
         cmocka_unit_test(retries_finish_after_the_duration_has_ended),
         cmocka_unit_test(retries_beyond_the_grace_are_unfinished),
