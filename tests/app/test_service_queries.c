@@ -1,0 +1,259 @@
+/* What can be asked, what the admin can set, and the metrics. */
+#include "real_service.h"
+#include "../lib/service_rig.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct service_rig rig;
+
+static int open_all(void **state)
+{
+    (void)state;
+    return rig_open(&rig);
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    rig_reset(&rig, "redis-token");
+    return rig_start(&rig);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    points_clear();
+    rig_stop(&rig);
+    return 0;
+}
+
+static int run(struct op *op, enum op_kind kind, const char *id)
+{
+    return op_run(rig.service, op_make(op, kind, id, "", 0, 0));
+}
+
+static void text_is(const struct op *op, const char *name, const char *expected)
+{
+    char text[128];
+    assert_true(answer_text(op, name, text, sizeof text));
+    assert_string_equal(text, expected);
+}
+
+static void item_is_shown_as_it_was_put(void **state)
+{
+    (void)state;
+    struct op op, shown;
+    op_put_item(&op, "1", 100, "redis-fair");
+    op.price = 1999;
+    op.per_user_limit = 2;
+    op.reserve_s = 60;
+    assert_int_equal(op_run(rig.service, &op), 200);
+    assert_int_equal(run(&shown, OP_GET_ITEM, "1"), 200);
+    assert_string_equal(shown.answer.body, op.answer.body);
+    text_is(&shown, "id", "1");
+    text_is(&shown, "guard", "redis-fair");
+    assert_int_equal(answer_number(&shown, "stock"), 100);
+    assert_int_equal(answer_number(&shown, "initial_stock"), 100);
+    assert_int_equal(answer_number(&shown, "sold"), 0);
+    assert_int_equal(answer_number(&shown, "price"), 1999);
+    assert_int_equal(answer_number(&shown, "per_user_limit"), 2);
+    assert_int_equal(answer_number(&shown, "reserve_s"), 60);
+    assert_true(answer_number(&shown, "version") > 0);
+}
+
+static void account_is_shown_as_it_was_put(void **state)
+{
+    (void)state;
+    struct op op, shown;
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "x", 12345, "")), 200);
+    assert_int_equal(run(&shown, OP_GET_ACCOUNT, "x"), 200);
+    assert_string_equal(shown.answer.body, op.answer.body);
+    assert_int_equal(answer_number(&shown, "balance"), 12345);
+    text_is(&shown, "guard", "redis-token"); /* the default, by its name */
+}
+
+static void what_does_not_exist_is_not_found(void **state)
+{
+    (void)state;
+    struct op op;
+    assert_int_equal(run(&op, OP_GET_ITEM, "9"), 404);
+    assert_int_equal(run(&op, OP_GET_ACCOUNT, "9"), 404);
+    assert_int_equal(run(&op, OP_GET_ORDER, "9"), 404);
+    assert_int_equal(run(&op, OP_AUDIT, "item:9"), 404);
+}
+
+static void unknown_guard_is_refused_and_nothing_put(void **state)
+{
+    (void)state;
+    struct op op;
+    op_run(rig.service, op_put_item(&op, "1", 100, "nonesuch"));
+    assert_int_equal(op.answer.problem, PROBLEM_UNKNOWN_GUARD);
+    op_run(rig.service, op_put_account(&op, "x", 100, "nonesuch"));
+    assert_int_equal(op.answer.problem, PROBLEM_UNKNOWN_GUARD);
+    assert_int_equal(run(&op, OP_GET_ITEM, "1"), 404);
+}
+
+static void put_waits_for_those_who_hold_the_resource(void **state)
+{
+    (void)state;
+    struct op order, put, op;
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
+    op_make(&order, OP_PLACE_ORDER, "1", "u1", 1, 1);
+    gate_set(0, OP_DECIDED, order.request_id);
+    ops_submit(rig.service, &order, 1);
+    gate_wait(0);
+    op_put_item(&put, "1", 50, "");
+    put.deadline_us = now_us() + 50000;
+    op_run(rig.service, &put);
+    assert_int_equal(put.answer.problem, PROBLEM_LOCK_TIMEOUT);
+    gate_open(0);
+    ops_wait(&order, 1);
+    assert_int_equal(op_run(rig.service, op_put_item(&put, "1", 50, "")), 200);
+    assert_int_equal(run(&op, OP_GET_ITEM, "1"), 200);
+    assert_int_equal(answer_number(&op, "stock"), 50);
+    assert_int_equal(answer_number(&op, "sold"), 0); /* of the new sale */
+    assert_true(audit_is_clean(rig.service));
+}
+
+/* The unguarded order has read the old sale; the store refuses its write by epoch. */
+static void order_that_read_before_a_reset_is_decided_again(void **state)
+{
+    (void)state;
+    struct op order, put, op;
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "none")), 200);
+    op_make(&order, OP_PLACE_ORDER, "1", "u1", 1, 1);
+    gate_set(0, OP_DECIDED, order.request_id);
+    ops_submit(rig.service, &order, 1);
+    gate_wait(0);
+    assert_int_equal(op_run(rig.service, op_put_item(&put, "1", 50, "none")), 200);
+    gate_open(0);
+    ops_wait(&order, 1);
+    assert_int_equal(order.answer.status, 201);
+    assert_int_equal(answer_number(&order, "stock_after"), 49);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void guards_are_listed_with_their_claims(void **state)
+{
+    (void)state;
+    struct op op;
+    assert_int_equal(run(&op, OP_GUARDS, ""), 200);
+    json_t *document = json_loads(op.answer.long_body, 0, NULL);
+    assert_non_null(document);
+    assert_string_equal(json_string_value(json_object_get(document, "default")), "redis-token");
+    assert_string_equal(json_string_value(json_object_get(document, "instance")), "test");
+    size_t i, found = 0;
+    json_t *guard;
+    json_array_foreach(json_object_get(document, "guards"), i, guard)
+    {
+        const char *name = json_string_value(json_object_get(guard, "name"));
+        bool safe = json_is_true(json_object_get(guard, "claims_safe"));
+        found += strcmp(name, "none") == 0 && !safe;
+        found += strcmp(name, "mutex") == 0 && !safe;
+        found += strcmp(name, "redis-token") == 0 && safe;
+        found += strcmp(name, "sql-atomic") == 0 && safe;
+        assert_true(json_is_true(json_object_get(guard, "servers_answer")));
+        assert_true(json_string_length(json_object_get(guard, "weakness")) > 0);
+        assert_true(json_is_array(json_object_get(guard, "caps")));
+    }
+    assert_int_equal(found, 4);
+    json_decref(document);
+    free(op.answer.long_body);
+}
+
+static void guard_whose_servers_are_away_is_listed_as_such(void **state)
+{
+    (void)state;
+    struct op op;
+    sandbox_signal(rig.redis, SIGKILL);
+    assert_int_equal(run(&op, OP_GUARDS, ""), 200);
+    json_t *document = json_loads(op.answer.long_body, 0, NULL), *guard;
+    size_t i;
+    assert_non_null(document);
+    json_array_foreach(json_object_get(document, "guards"), i, guard)
+    {
+        const char *name = json_string_value(json_object_get(guard, "name"));
+        bool answers = json_is_true(json_object_get(guard, "servers_answer"));
+        assert_int_equal(answers, strncmp(name, "redis", 5) != 0);
+    }
+    json_decref(document);
+    free(op.answer.long_body);
+    assert_int_equal(sandbox_restart(rig.redis), 0);
+}
+
+static void audit_shows_each_resource_or_the_one_asked_for(void **state)
+{
+    (void)state;
+    struct op op;
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 5, "")), 200);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "x", 7, "")), 200);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "x", "", -2, 0)), 201);
+    assert_int_equal(run(&op, OP_AUDIT, ""), 200);
+    json_t *document = json_loads(op.answer.long_body, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(document, "resources")), 2);
+    json_decref(document);
+    free(op.answer.long_body);
+    assert_int_equal(audit_number(rig.service, "account:x", "initial"), 7);
+    assert_int_equal(audit_number(rig.service, "account:x", "current"), 5);
+    assert_int_equal(audit_number(rig.service, "account:x", "ledger_sum"), -2);
+}
+
+static void metrics_tell_what_was_done(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "seckill_operations_total{kind=\"place-order\",outcome=\"ok\"} 1\n",
+        "seckill_operations_total{kind=\"place-order\",outcome=\"sold-out\"} 1\n",
+        "seckill_operations_total{kind=\"put-item\",outcome=\"ok\"} 1\n",
+        "seckill_lock_wait_seconds_count{guard=\"redis-token\"} 2\n",
+        "seckill_lock_hold_seconds_count{guard=\"redis-token\"} 2\n",
+        "seckill_locks_total{guard=\"redis-token\",event=\"grant\"} 2\n",
+        "seckill_batch_operations_count 2\n",
+        "seckill_queue_operations{queue=\"writes\"} 0\n",
+        "# TYPE seckill_lock_wait_seconds histogram\n",
+    };
+    struct op op;
+    char *text = NULL;
+    size_t size = 0;
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 1, "")), 200);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u", 1, 0)), 201);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u", 1, 1)), 409);
+    FILE *out = open_memstream(&text, &size);
+    service_metrics(rig.service, out);
+    fclose(out);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        assert_non_null(strstr(text, lines[i]));
+    free(text);
+}
+
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLAIM(item_is_shown_as_it_was_put),
+        CLAIM(account_is_shown_as_it_was_put),
+        CLAIM(what_does_not_exist_is_not_found),
+        CLAIM(unknown_guard_is_refused_and_nothing_put),
+        CLAIM(put_waits_for_those_who_hold_the_resource),
+        CLAIM(order_that_read_before_a_reset_is_decided_again),
+        CLAIM(guards_are_listed_with_their_claims),
+        CLAIM(guard_whose_servers_are_away_is_listed_as_such),
+        CLAIM(audit_shows_each_resource_or_the_one_asked_for),
+        CLAIM(metrics_tell_what_was_done),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
