@@ -48,14 +48,16 @@ struct contest {
     pthread_t thread;
     lk_client *client;
     volatile int64_t *value;
-    int64_t until_ms, grants;
+    int64_t times;
     lk_status failed;
 };
 
-static void *contend(void *arg)
+/* The value is plain memory on purpose: the lock is all that orders the accesses of two clients,
+ * and a sanitizer cannot see it. */
+__attribute__((no_sanitize("thread"))) static void *contend(void *arg)
 {
     struct contest *contest = arg;
-    while (test_now_ms() < contest->until_ms && contest->failed == LK_OK) {
+    while (contest->times-- > 0 && contest->failed == LK_OK) {
         lk_hold hold;
         lk_status status =
             world_acquire(contest->client, CLAIM_KEY, CLAIM_LONG_MS, CLAIM_LONG_MS, &hold);
@@ -63,7 +65,6 @@ static void *contend(void *arg)
             int64_t read = *contest->value;
             lk_env_system()->sleep_us(NULL, 1);
             *contest->value = read + 1;
-            contest->grants++;
             status = lk_release(&hold);
         }
         contest->failed = status;
@@ -71,28 +72,24 @@ static void *contend(void *arg)
     return NULL;
 }
 
-/* Two clients, as two instances would have, half of the contenders each. The value is plain memory
- * on purpose: the lock is all that orders the accesses, and a sanitizer cannot see it. */
-__attribute__((no_sanitize("thread"))) static bool exclusive(const lk_provider_info *guard)
+/* Two clients, as two instances would have, half of the contenders each. */
+static bool exclusive(const lk_provider_info *guard)
 {
     struct contest contests[CONTENDERS];
     lk_client *clients[2] = {world_client(guard->name, NULL), world_client(guard->name, NULL)};
-    int64_t until_ms = test_now_ms() + test_size(400, 5000), grants = 0;
+    int64_t times = test_size(20, 2000);
     volatile int64_t value = 0;
     for (int i = 0; i < CONTENDERS; i++) {
-        contests[i] =
-            (struct contest){.client = clients[i % 2], .value = &value, .until_ms = until_ms};
+        contests[i] = (struct contest){.client = clients[i % 2], .value = &value, .times = times};
         assert_int_equal(pthread_create(&contests[i].thread, NULL, contend, &contests[i]), 0);
     }
     for (int i = 0; i < CONTENDERS; i++) {
         pthread_join(contests[i].thread, NULL);
         assert_int_equal(contests[i].failed, LK_OK);
-        grants += contests[i].grants;
     }
     lk_close(clients[0]);
     lk_close(clients[1]);
-    assert_true(grants > CONTENDERS);
-    return value == grants;
+    return value == CONTENDERS * times;
 }
 
 static bool distributed(const lk_provider_info *guard)
