@@ -44,7 +44,7 @@ enum {
 struct conn {
     sqlite3 *handle;
     sqlite3_stmt *statements[SQL_COUNT];
-    int64_t busy_ms, busy_until_us; /* how long to wait for a lock; end of the present wait */
+    int64_t busy_ms, busy_since_us; /* how long to wait for a lock; start of the present wait */
     uint64_t random;                /* for the sleeps of that wait */
     _Atomic uint64_t *busy_retries; /* counter of the store */
     /* The first database error since conn_clear(); sticky, so that no work can overlook it. */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BUSY_SLEEP_US_MIN = 20, BUSY_SLEEP_US_MAX = 1000 };
+enum { BUSY_SLEEP_US_MIN = 20, BUSY_RANGE_US_MIN = 40, BUSY_RANGE_US_MAX = 1000 };
 
 int64_t store_now_us(void)
 {
@@ -15,19 +15,22 @@ int64_t store_now_us(void)
 }
 
 /* SQLite's own waiting sleeps 1, 2, 5, 10 ... ms; a commit of the other process takes less than
- * one. So: short random sleeps that grow, until busy_ms are over. */
+ * one. So: short random sleeps, in proportion to what was waited already, until busy_ms are over. */
 static int on_busy(void *arg, int calls)
 {
     struct conn *conn = arg;
     int64_t now_us = store_now_us();
     if (calls == 0)
-        conn->busy_until_us = now_us + conn->busy_ms * 1000;
-    if (now_us >= conn->busy_until_us)
+        conn->busy_since_us = now_us;
+    int64_t waited_us = now_us - conn->busy_since_us;
+    if (waited_us >= conn->busy_ms * 1000)
         return 0;
+    int64_t range_us = waited_us / 8;
+    if (range_us < BUSY_RANGE_US_MIN)
+        range_us = BUSY_RANGE_US_MIN;
+    if (range_us > BUSY_RANGE_US_MAX)
+        range_us = BUSY_RANGE_US_MAX;
     conn->random = conn->random * 6364136223846793005u + 1442695040888963407u; /* Knuth, MMIX */
-    int64_t range_us = BUSY_SLEEP_US_MIN * (int64_t)(calls + 2);
-    if (range_us > BUSY_SLEEP_US_MAX)
-        range_us = BUSY_SLEEP_US_MAX;
     int64_t sleep_us = BUSY_SLEEP_US_MIN + (int64_t)(conn->random >> 33) % range_us;
     nanosleep(&(struct timespec){.tv_nsec = sleep_us * 1000}, NULL);
     atomic_fetch_add_explicit(conn->busy_retries, 1, memory_order_relaxed);

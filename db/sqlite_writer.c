@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 static void count(_Atomic uint64_t *counter, uint64_t n)
 {
@@ -247,6 +248,8 @@ static void *writer_main(void *arg)
 {
     struct sqlite_store *store = arg;
     struct run *group;
+    if (store->options.shared_file) /* the waits for the other process are shorter than 50 us */
+        prctl(PR_SET_TIMERSLACK, 1000);
     while ((group = take_group(store)) != NULL) {
         process(store, group);
         checkpoint(store);
