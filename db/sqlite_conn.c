@@ -14,8 +14,8 @@ int64_t store_now_us(void)
     return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
 }
 
-/* SQLite's own waiting sleeps 1, 2, 5, 10 ... ms; a commit of the other process takes less than
- * one. So: short random sleeps, in proportion to what was waited already, until busy_ms are over. */
+/* SQLite's own waiting sleeps 1, 2, 5, 10 ... ms, but a commit of the other process takes less than
+ * one. So: short random sleeps, in proportion to what was waited already. */
 static int on_busy(void *arg, int calls)
 {
     struct conn *conn = arg;

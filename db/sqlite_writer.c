@@ -264,13 +264,12 @@ db_status writer_run(db *base, db_work *work, void *arg, db_error *error)
     sem_init(&run.done, 0, 0);
     pthread_mutex_lock(&store->queue_mutex);
     assert(!store->stopping);
-    bool was_empty = !store->queue_head;
+    if (!store->queue_head) /* within the mutex: db_close() may follow the answer at once */
+        pthread_cond_signal(&store->queue_filled);
     *store->queue_tail = &run;
     store->queue_tail = &run.next;
     atomic_fetch_add(&store->counters.waiting, 1);
     pthread_mutex_unlock(&store->queue_mutex);
-    if (was_empty)
-        pthread_cond_signal(&store->queue_filled);
     while (sem_wait(&run.done) != 0)
         continue; /* a signal */
     sem_destroy(&run.done);
