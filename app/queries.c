@@ -124,5 +124,5 @@ void query_run(const struct queries *queries, struct op *op)
     case OP_PUT_ACCOUNT:
         break;
     }
-    assert(!"not a query");
+    assert(false && "not a query");
 }

@@ -156,7 +156,7 @@ static struct section_row *row_of(struct section *section, const void *value)
         if ((const void *)&section->rows[i].now == value)
             return &section->rows[i];
     }
-    assert(!"a row of another section");
+    assert(false && "a row of another section");
     return NULL;
 }
 
