@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,20 +105,6 @@ lk_status lk_redis_run(lk_redis *redis, lk_redis_reply *reply, int n, const char
     return call.status;
 }
 
-lk_status lk_redis_command(lk_redis *redis, lk_redis_reply *reply, ...)
-{
-    const char *words[LK_REDIS_WORDS_MAX];
-    int n = 0;
-    va_list args;
-    va_start(args, reply);
-    for (const char *word; (word = va_arg(args, const char *)) != NULL;) {
-        assert(n < LK_REDIS_WORDS_MAX);
-        words[n++] = word;
-    }
-    va_end(args);
-    return lk_redis_run(redis, reply, n, words);
-}
-
 lk_status lk_redis_expect(lk_redis *redis, lk_redis_reply *reply, int type, lk_status status)
 {
     if (status != LK_OK)
@@ -139,7 +124,7 @@ lk_status lk_redis_expect(lk_redis *redis, lk_redis_reply *reply, int type, lk_s
 lk_status lk_redis_ping(lk_redis *redis)
 {
     lk_redis_reply reply;
-    lk_status status = lk_redis_command(redis, &reply, "PING", NULL);
+    lk_status status = lk_redis_command(redis, &reply, "PING");
     return lk_redis_expect(redis, &reply, REDIS_REPLY_STATUS, status);
 }
 
@@ -278,11 +263,6 @@ void lk_redis_close(lk_redis *redis)
     lk_redis_stream_close(&redis->stream);
     pthread_mutex_destroy(&redis->mutex);
     free(redis);
-}
-
-const lk_context *lk_redis_context(const lk_redis *redis)
-{
-    return redis->context;
 }
 
 const lk_redis_url *lk_redis_endpoint(const lk_redis *redis)

@@ -19,10 +19,7 @@
 #include "provider.h"
 #include "redis_stream.h"
 
-enum {
-    LK_REDIS_BATCH_MAX = 128, /* commands of one write */
-    LK_REDIS_WORDS_MAX = 24   /* words of one command */
-};
+enum { LK_REDIS_BATCH_MAX = 128 /* commands of one write */ };
 
 typedef struct lk_redis lk_redis;
 
@@ -31,20 +28,28 @@ lk_status lk_redis_open(const lk_context *context, lk_redis **ret, lk_error *err
 /* No call may be under way. */
 void lk_redis_close(lk_redis *redis);
 
-const lk_context *lk_redis_context(const lk_redis *redis);
 const lk_redis_url *lk_redis_endpoint(const lk_redis *redis);
 
 /*
- * Sends one command, words ending with NULL, and waits for its reply.
+ * Sends one command of n words and waits for its reply.
  * LK_OK: *reply is filled (it may be an error reply: see lk_redis_reply_status()).
  * LK_UNAVAILABLE: certainly not sent. LK_UNKNOWN: sent, no answer. LK_PROTOCOL: the answer was
  * none of the protocol's. Returns within twice the command timeout.
  */
-lk_status lk_redis_command(lk_redis *redis, lk_redis_reply *reply, ...) __attribute__((sentinel));
 lk_status lk_redis_run(lk_redis *redis, lk_redis_reply *reply, int n, const char **words);
 
-/* As lk_redis_command(), and a reply that is an error or not of the wanted type (REDIS_REPLY_*;
- * 0: any) becomes a status: see lk_redis_reply_status(); LK_PROTOCOL for another type. */
+/* "GET", key -> 2, {"GET", key} */
+#define LK_REDIS_WORDS(...)                                                                        \
+    (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)), (const char *[])          \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define lk_redis_command(redis, reply, ...)                                                        \
+    lk_redis_run((redis), (reply), LK_REDIS_WORDS(__VA_ARGS__))
+
+/* For the status and reply of lk_redis_run(): a reply that is an error, or not of the wanted type
+ * (REDIS_REPLY_*; 0: any), becomes a status: see lk_redis_reply_status(); LK_PROTOCOL for another
+ * type. */
 lk_status lk_redis_expect(lk_redis *redis, lk_redis_reply *reply, int type, lk_status status);
 
 /* PING. */

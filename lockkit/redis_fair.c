@@ -155,7 +155,8 @@ static struct waiting *prepare(struct fair *fair, lk_attempt *attempt)
         free(waiting);
         return NULL;
     }
-    return attempt->waiter = waiting;
+    attempt->waiter = waiting;
+    return waiting;
 }
 
 static lk_status try_acquire(void *self, lk_attempt *attempt)
@@ -169,10 +170,10 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     fill_keys(&keys, hold->key);
     lk_redis_mark(guard, hold);
     struct waiting *waiting = prepare(fair, attempt);
-    lk_status status = lk_redis_script_run(
-        guard->redis, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 4, hold->key, keys.queue,
-        keys.seen, keys.fence, hold->token, lk_redis_number(lease, hold->lease_ms),
-        waiting != NULL ? "1" : "0", NULL);
+    lk_status status =
+        lk_redis_eval(guard->redis, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 4, hold->key,
+                      keys.queue, keys.seen, keys.fence, hold->token,
+                      lk_redis_number(lease, hold->lease_ms), waiting != NULL ? "1" : "0");
     if (status == LK_OK)
         status = lk_redis_granted(guard, attempt, reply.root.integer);
     if (status == LK_OK)
@@ -195,9 +196,9 @@ static lk_status release(void *self, lk_hold *hold)
     lk_redis_reply reply;
     struct keys keys;
     fill_keys(&keys, hold->key);
-    lk_status status = lk_redis_script_run(
-        guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 4, hold->key, keys.queue,
-        keys.seen, keys.fence, hold->token, lk_redis_is_granted(hold) ? "0" : "1", NULL);
+    lk_status status = lk_redis_eval(guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 4,
+                                     hold->key, keys.queue, keys.seen, keys.fence, hold->token,
+                                     lk_redis_is_granted(hold) ? "0" : "1");
     return lk_redis_done(status, &reply);
 }
 

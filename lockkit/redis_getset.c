@@ -47,8 +47,7 @@ static lk_status take_over(lk_redis_guard *guard, lk_hold *hold, const char *see
     lk_redis_reply reply;
     env->point(env->ctx, LK_POINT_GETSET, hold->key);
     hold->private_.slot = IN_GETSET;
-    lk_status status =
-        lk_redis_command(guard->redis, &reply, "GETSET", hold->key, hold->token, NULL);
+    lk_status status = lk_redis_command(guard->redis, &reply, "GETSET", hold->key, hold->token);
     status = lk_redis_expect(guard->redis, &reply, 0, status);
     if (status != LK_OK)
         return status;
@@ -69,8 +68,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     int64_t now_ms = wall_ms(guard), stamp_ms;
     lk_redis_number(hold->token, now_ms + hold->lease_ms);
     hold->private_.slot = 0;
-    lk_status status =
-        lk_redis_command(guard->redis, &reply, "SETNX", hold->key, hold->token, NULL);
+    lk_status status = lk_redis_command(guard->redis, &reply, "SETNX", hold->key, hold->token);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
     if (status != LK_OK)
         return status;
@@ -79,7 +77,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
         return LK_OK;
     }
 
-    status = lk_redis_command(guard->redis, &reply, "GET", hold->key, NULL);
+    status = lk_redis_command(guard->redis, &reply, "GET", hold->key);
     status = lk_redis_expect(guard->redis, &reply, 0, status);
     if (status == LK_UNKNOWN)
         return LK_UNAVAILABLE; /* a read leaves nothing in doubt */

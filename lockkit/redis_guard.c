@@ -74,9 +74,9 @@ lk_status lk_redis_guard_raise_fence(void *self, const char *key, uint64_t seen)
     char fence[LK_REDIS_KEY_MAX], number[LK_REDIS_NUMBER_MAX];
     if (seen > LK_REDIS_FENCE_MAX)
         return LK_INVALID;
-    lk_status status = lk_redis_script_run(
-        guard->redis, &guard->raise_fence, &reply, REDIS_REPLY_INTEGER, 1,
-        lk_redis_key(fence, key, "fence"), lk_redis_number(number, (int64_t)seen), NULL);
+    lk_status status =
+        lk_redis_eval(guard->redis, &guard->raise_fence, &reply, REDIS_REPLY_INTEGER, 1,
+                      lk_redis_key(fence, key, "fence"), lk_redis_number(number, (int64_t)seen));
     return status == LK_BUSY ? LK_PROTOCOL : status;
 }
 
@@ -87,8 +87,8 @@ lk_status lk_redis_guard_release(void *self, lk_hold *hold)
 {
     lk_redis_guard *guard = self;
     lk_redis_reply reply;
-    lk_status status = lk_redis_script_run(guard->redis, &guard->release, &reply,
-                                           REDIS_REPLY_INTEGER, 1, hold->key, hold->token, NULL);
+    lk_status status = lk_redis_eval(guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 1,
+                                     hold->key, hold->token);
     return lk_redis_done(status, &reply);
 }
 
@@ -97,9 +97,8 @@ lk_status lk_redis_guard_renew(void *self, lk_hold *hold, int64_t lease_ms)
     lk_redis_guard *guard = self;
     lk_redis_reply reply;
     char number[LK_REDIS_NUMBER_MAX];
-    lk_status status =
-        lk_redis_script_run(guard->redis, &guard->renew, &reply, REDIS_REPLY_INTEGER, 1, hold->key,
-                            hold->token, lk_redis_number(number, lease_ms), NULL);
+    lk_status status = lk_redis_eval(guard->redis, &guard->renew, &reply, REDIS_REPLY_INTEGER, 1,
+                                     hold->key, hold->token, lk_redis_number(number, lease_ms));
     return lk_redis_done(status, &reply);
 }
 
@@ -109,7 +108,7 @@ lk_status lk_redis_guard_bare_release(void *self, lk_hold *hold)
     lk_redis_reply reply;
     if (!lk_redis_is_granted(hold))
         return lk_redis_guard_release(self, hold);
-    lk_status status = lk_redis_command(guard->redis, &reply, "DEL", hold->key, NULL);
+    lk_status status = lk_redis_command(guard->redis, &reply, "DEL", hold->key);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
     return lk_redis_done(status, &reply);
 }

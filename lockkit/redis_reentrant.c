@@ -104,9 +104,9 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
         hold->private_.slot =
             atomic_fetch_add_explicit(&guard->n_marks, 1, memory_order_relaxed) + 1;
     lk_status status =
-        lk_redis_script_run(guard->redis, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 2,
-                            hold->key, lk_redis_key(fence, hold->key, "fence"), hold->token,
-                            entry_of(entry, hold), lk_redis_number(lease, hold->lease_ms), NULL);
+        lk_redis_eval(guard->redis, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 2, hold->key,
+                      lk_redis_key(fence, hold->key, "fence"), hold->token, entry_of(entry, hold),
+                      lk_redis_number(lease, hold->lease_ms));
     if (status == LK_OK)
         status = lk_redis_granted(guard, attempt, reply.root.integer);
     if (waiting != NULL && (status == LK_OK || status == LK_BUSY))
@@ -120,9 +120,9 @@ static lk_status release(void *self, lk_hold *hold)
     lk_redis_guard *guard = &reentrant->guard;
     lk_redis_reply reply;
     char channel[LK_REDIS_CHANNEL_MAX], entry[ENTRY_MAX];
-    lk_status status = lk_redis_script_run(
-        guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 2, hold->key,
-        channel_of(channel, hold->key), hold->token, entry_of(entry, hold), NULL);
+    lk_status status =
+        lk_redis_eval(guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 2, hold->key,
+                      channel_of(channel, hold->key), hold->token, entry_of(entry, hold));
     return lk_redis_done(status, &reply);
 }
 
@@ -132,9 +132,9 @@ static lk_status renew(void *self, lk_hold *hold, int64_t lease_ms)
     lk_redis_guard *guard = &reentrant->guard;
     lk_redis_reply reply;
     char entry[ENTRY_MAX], lease[LK_REDIS_NUMBER_MAX];
-    lk_status status = lk_redis_script_run(guard->redis, &guard->renew, &reply, REDIS_REPLY_INTEGER,
-                                           1, hold->key, hold->token, entry_of(entry, hold),
-                                           lk_redis_number(lease, lease_ms), NULL);
+    lk_status status =
+        lk_redis_eval(guard->redis, &guard->renew, &reply, REDIS_REPLY_INTEGER, 1, hold->key,
+                      hold->token, entry_of(entry, hold), lk_redis_number(lease, lease_ms));
     return lk_redis_done(status, &reply);
 }
 

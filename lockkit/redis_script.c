@@ -1,11 +1,11 @@
 #include "redis_script.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { UNKNOWN, LOADING, KNOWN };
+enum { HEAD = 3, WORDS_MAX = 12 };
 
 void lk_redis_script_init(lk_redis_script *script, const char *body)
 {
@@ -19,7 +19,7 @@ static lk_status learn_sha(lk_redis *redis, lk_redis_script *script, lk_redis_re
     int expected = UNKNOWN;
     if (!atomic_compare_exchange_strong(&script->state, &expected, LOADING))
         return LK_OK;
-    lk_status status = lk_redis_command(redis, reply, "SCRIPT", "LOAD", script->body, NULL);
+    lk_status status = lk_redis_command(redis, reply, "SCRIPT", "LOAD", script->body);
     status = lk_redis_expect(redis, reply, REDIS_REPLY_STRING, status);
     if (status == LK_OK && reply->root.length != LK_REDIS_SHA_LENGTH)
         status = LK_PROTOCOL;
@@ -30,34 +30,28 @@ static lk_status learn_sha(lk_redis *redis, lk_redis_script *script, lk_redis_re
 }
 
 lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis_reply *reply,
-                              int type, int n_keys, ...)
+                              int type, int n_keys, int n, const char *const *words)
 {
     if (atomic_load(&script->state) == UNKNOWN) {
         lk_status status = learn_sha(redis, script, reply);
         if (status != LK_OK)
             return status;
     }
-    const char *words[LK_REDIS_WORDS_MAX] = {"EVALSHA", script->sha};
     char count[12];
     snprintf(count, sizeof count, "%d", n_keys);
-    words[2] = count;
-    int n = 3;
-    va_list args;
-    va_start(args, n_keys);
-    for (const char *word; (word = va_arg(args, const char *)) != NULL;) {
-        assert(n < LK_REDIS_WORDS_MAX);
-        words[n++] = word;
-    }
-    va_end(args);
+    const char *all[HEAD + WORDS_MAX] = {"EVALSHA", script->sha, count};
+    assert(n_keys <= n && n <= WORDS_MAX);
+    for (int i = 0; i < n; i++)
+        all[HEAD + i] = words[i];
 
     if (atomic_load(&script->state) == KNOWN) {
-        lk_status status = lk_redis_run(redis, reply, n, words);
+        lk_status status = lk_redis_run(redis, reply, HEAD + n, all);
         bool forgotten = status == LK_OK && reply->root.type == REDIS_REPLY_ERROR &&
                          strncmp(reply->root.text, "NOSCRIPT", 8) == 0;
         if (!forgotten)
             return lk_redis_expect(redis, reply, type, status);
     }
-    words[0] = "EVAL";
-    words[1] = script->body;
-    return lk_redis_expect(redis, reply, type, lk_redis_run(redis, reply, n, words));
+    all[0] = "EVAL";
+    all[1] = script->body;
+    return lk_redis_expect(redis, reply, type, lk_redis_run(redis, reply, HEAD + n, all));
 }

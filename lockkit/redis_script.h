@@ -20,10 +20,12 @@ typedef struct lk_redis_script {
 void lk_redis_script_init(lk_redis_script *script, const char *body);
 
 /*
- * Runs it: n_keys keys, then the arguments, then NULL. The reply must be of type (REDIS_REPLY_*).
+ * Runs it with n words: n_keys keys, then the arguments. The reply must be of type (REDIS_REPLY_*).
  * Returns as lk_redis_expect().
  */
 lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis_reply *reply,
-                              int type, int n_keys, ...) __attribute__((sentinel));
+                              int type, int n_keys, int n, const char *const *words);
+#define lk_redis_eval(redis, script, reply, type, n_keys, ...)                                     \
+    lk_redis_script_run((redis), (script), (reply), (type), (n_keys), LK_REDIS_WORDS(__VA_ARGS__))
 
 #endif

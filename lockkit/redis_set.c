@@ -19,7 +19,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     char lease[LK_REDIS_NUMBER_MAX];
     lk_redis_mark(guard, hold);
     lk_status status = lk_redis_command(guard->redis, &reply, "SET", hold->key, hold->token, "NX",
-                                        "PX", lk_redis_number(lease, hold->lease_ms), NULL);
+                                        "PX", lk_redis_number(lease, hold->lease_ms));
     status = lk_redis_expect(guard->redis, &reply, 0, status);
     if (status != LK_OK)
         return status;

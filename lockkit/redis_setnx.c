@@ -16,8 +16,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_hold *hold = attempt->hold;
     lk_redis_reply reply;
     lk_redis_mark(guard, hold);
-    lk_status status =
-        lk_redis_command(guard->redis, &reply, "SETNX", hold->key, hold->token, NULL);
+    lk_status status = lk_redis_command(guard->redis, &reply, "SETNX", hold->key, hold->token);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
     if (status != LK_OK)
         return status;

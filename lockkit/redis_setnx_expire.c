@@ -22,8 +22,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_hold *hold = attempt->hold;
     lk_redis_reply reply;
     lk_redis_mark(guard, hold);
-    lk_status status =
-        lk_redis_command(guard->redis, &reply, "SETNX", hold->key, hold->token, NULL);
+    lk_status status = lk_redis_command(guard->redis, &reply, "SETNX", hold->key, hold->token);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
     if (status != LK_OK)
         return status;
@@ -33,7 +32,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     env->point(env->ctx, LK_POINT_EXPIRE, hold->key);
     char seconds[LK_REDIS_NUMBER_MAX];
     lk_redis_number(seconds, (hold->lease_ms + MS_PER_S - 1) / MS_PER_S);
-    status = lk_redis_command(guard->redis, &reply, "EXPIRE", hold->key, seconds, NULL);
+    status = lk_redis_command(guard->redis, &reply, "EXPIRE", hold->key, seconds);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
     if (status != LK_OK)
         return LK_UNKNOWN; /* the lock stands, without a lease: it must be undone */

@@ -205,9 +205,8 @@ static void lose(lk_redis_sub *sub)
     lk_redis_stream_close(&sub->stream);
     sub->silent = false;
     sub->n_failures++;
-    struct channel *channel, *next;
-    HASH_ITER(hh, sub->channels, channel, next)
-    {
+    for (struct channel *channel = sub->channels, *next; channel != NULL; channel = next) {
+        next = channel->hh.next;
         channel->state = WANTED;
         if (channel->listeners == 0)
             forget(sub, channel);
@@ -377,11 +376,8 @@ void lk_redis_sub_close(lk_redis_sub *sub)
         pthread_join(sub->thread, NULL);
     }
     lk_redis_stream_close(&sub->stream);
-    struct channel *channel, *next;
-    HASH_ITER(hh, sub->channels, channel, next)
-    {
-        forget(sub, channel);
-    }
+    while (sub->channels != NULL)
+        forget(sub, sub->channels);
     close(sub->kick_fd);
     pthread_cond_destroy(&sub->changed);
     pthread_mutex_destroy(&sub->mutex);

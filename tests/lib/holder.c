@@ -52,9 +52,8 @@ int holder_main(int argc, char **argv)
     die_at = argv[ARG_DIE_AT];
     lk_env env = *lk_env_system();
     env.point = at_point;
-    lk_options options = {.lease_ms = atoll(argv[ARG_DEFAULT_LEASE]),
-                          .command_timeout_ms = 60000,
-                          .env = &env};
+    lk_options options = {
+        .lease_ms = atoll(argv[ARG_DEFAULT_LEASE]), .command_timeout_ms = 60000, .env = &env};
     lk_request request = {
         .key = argv[ARG_KEY], .lease_ms = atoll(argv[ARG_LEASE]), .wait_ms = atoll(argv[ARG_WAIT])};
     lk_client *client;

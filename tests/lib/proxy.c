@@ -38,7 +38,9 @@ static int listen_on_free_port(int *ret_port)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) != 0 || listen(fd, 64) != 0 ||
+    if (fd < 0)
+        return -1;
+    if (bind(fd, (struct sockaddr *)&address, size) != 0 || listen(fd, 64) != 0 ||
         getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
         close(fd);
         return -1;

@@ -33,7 +33,7 @@ void link_close(struct link *link)
 bool link_echoes(struct link *link, const char *text, lk_status *ret_status)
 {
     lk_redis_reply reply;
-    *ret_status = lk_redis_command(link->redis, &reply, "ECHO", text, NULL);
+    *ret_status = lk_redis_command(link->redis, &reply, "ECHO", text);
     return *ret_status != LK_OK ||
            (reply.root.type == REDIS_REPLY_STRING && strcmp(reply.root.text, text) == 0);
 }

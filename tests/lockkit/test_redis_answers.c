@@ -51,7 +51,7 @@ static void answer_that_does_not_fit_is_refused_not_cut(void **state)
     text[LK_REDIS_TEXT_MAX] = '\0';
     assert_true(link_echoes(&link, text, &status));
     assert_int_equal(status, LK_PROTOCOL);
-    assert_int_equal(lk_redis_command(link.redis, &reply, "COMMAND", NULL), LK_PROTOCOL);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "COMMAND"), LK_PROTOCOL);
     assert_int_equal(lk_redis_ping(link.redis), LK_OK);
     link_close(&link);
 }
@@ -81,9 +81,8 @@ static void errors_that_say_not_now_are_told_from_nonsense(void **state)
     assert_true(link_open(&link, server->url));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         lk_redis_reply reply;
-        lk_status status =
-            lk_redis_command(link.redis, &reply, "EVAL", "return redis.error_reply(ARGV[1])", "0",
-                             rows[i].error, NULL);
+        lk_status status = lk_redis_command(
+            link.redis, &reply, "EVAL", "return redis.error_reply(ARGV[1])", "0", rows[i].error);
         assert_int_equal(status, LK_OK);
         assert_int_equal(lk_redis_expect(link.redis, &reply, 0, status), rows[i].status);
         char message[LK_MESSAGE_MAX];
@@ -100,14 +99,14 @@ static void full_server_and_replica_are_unavailable(void **state)
     lk_redis_reply reply;
     assert_true(link_open(&link, server->url));
     redis_do(server, "CONFIG SET maxmemory 1");
-    lk_status status = lk_redis_command(link.redis, &reply, "SET", "k", "v", NULL);
+    lk_status status = lk_redis_command(link.redis, &reply, "SET", "k", "v");
     assert_int_equal(lk_redis_expect(link.redis, &reply, 0, status), LK_UNAVAILABLE);
     redis_do(server, "CONFIG SET maxmemory 0");
     redis_do(server, "REPLICAOF 127.0.0.1 1");
-    status = lk_redis_command(link.redis, &reply, "SET", "k", "v", NULL);
+    status = lk_redis_command(link.redis, &reply, "SET", "k", "v");
     assert_int_equal(lk_redis_expect(link.redis, &reply, 0, status), LK_UNAVAILABLE);
     redis_do(server, "REPLICAOF NO ONE");
-    status = lk_redis_command(link.redis, &reply, "SET", "k", "v", NULL);
+    status = lk_redis_command(link.redis, &reply, "SET", "k", "v");
     assert_int_equal(lk_redis_expect(link.redis, &reply, REDIS_REPLY_STATUS, status), LK_OK);
     link_close(&link);
 }
@@ -123,9 +122,9 @@ static void lost_answer_is_unknown_and_done(void **state)
     redis_do(server, "DEL lost");
     assert_int_equal(lk_redis_ping(link.redis), LK_OK);
     proxy_lose_answer(proxy, "INCR", 1, PROXY_CUT);
-    assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "lost", NULL), LK_UNKNOWN);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "lost"), LK_UNKNOWN);
     assert_int_equal(proxy_lost(proxy), 1);
-    assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "lost", NULL), LK_OK);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "lost"), LK_OK);
     assert_int_equal(reply.root.integer, 2);
     link_close(&link);
     proxy_close(proxy);
@@ -146,9 +145,9 @@ static void password_and_database_are_used_on_connect(void **state)
     redis_do(closed, "CONFIG SET requirepass secret");
     snprintf(url, sizeof url, "redis://:secret@127.0.0.1:%d/3", closed->port);
     assert_true(link_open(&link, url));
-    assert_int_equal(lk_redis_command(link.redis, &reply, "SET", "k", "in 3", NULL), LK_OK);
-    assert_int_equal(lk_redis_command(link.redis, &reply, "SELECT", "0", NULL), LK_OK);
-    assert_int_equal(lk_redis_command(link.redis, &reply, "GET", "k", NULL), LK_OK);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "SET", "k", "in 3"), LK_OK);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "SELECT", "0"), LK_OK);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "GET", "k"), LK_OK);
     assert_int_equal(reply.root.type, REDIS_REPLY_NIL);
     link_close(&link);
 
@@ -196,16 +195,15 @@ static void script_is_sent_by_hash_and_in_full_when_forgotten(void **state)
         if (i == 3)
             redis_do(server, "SCRIPT FLUSH");
         uint64_t before = link.commands;
-        assert_int_equal(lk_redis_script_run(link.redis, &script, &reply, REDIS_REPLY_INTEGER, 1,
-                                             "four", "38", NULL),
-                         LK_OK);
+        assert_int_equal(
+            lk_redis_eval(link.redis, &script, &reply, REDIS_REPLY_INTEGER, 1, "four", "38"),
+            LK_OK);
         assert_int_equal(reply.root.integer, 42);
         /* the first asks for the hash, the one after the flush says it twice */
         assert_int_equal(link.commands - before, i == 0 || i == 3 ? 2 : 1);
     }
-    assert_int_equal(
-        lk_redis_script_run(link.redis, &script, &reply, REDIS_REPLY_STRING, 1, "k", "1", NULL),
-        LK_PROTOCOL);
+    assert_int_equal(lk_redis_eval(link.redis, &script, &reply, REDIS_REPLY_STRING, 1, "k", "1"),
+                     LK_PROTOCOL);
     link_close(&link);
 }
 

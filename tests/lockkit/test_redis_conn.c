@@ -195,7 +195,7 @@ static lk_status ask_impostor(enum impostor_manner manner)
     assert_true(link_open_port(&link, port));
     int64_t start_ms = test_now_ms();
     lk_redis_reply reply;
-    lk_status status = lk_redis_command(link.redis, &reply, "SET", "k", "v", "NX", NULL);
+    lk_status status = lk_redis_command(link.redis, &reply, "SET", "k", "v", "NX");
     status = lk_redis_expect(link.redis, &reply, REDIS_REPLY_STATUS, status);
     assert_true(test_now_ms() - start_ms < LINK_TIMEOUT_MS + SLACK_MS);
     char message[LK_MESSAGE_MAX];
