@@ -2,8 +2,8 @@
  * Inside of the sandbox: one guardian process per sandbox is the parent of all its servers.
  *
  * Why a process and not signal handlers: it outlives every way in which the program can end, so
- * closing, exit(), a crash and kill -9 all take the same path (guardian.c: end_all). It is
- * single-threaded, so a server's death signal is bound to a thread that lives as long as the
+ * closing, exit(), a crash and kill -9 all take the same path (end_all() in sandbox_guardian.c). It
+ * is single-threaded, so a server's death signal is bound to a thread that lives as long as the
  * sandbox, and starting a server never forks the program with its threads and descriptors. And as
  * parent it alone reaps: a pid it knows cannot have been given to another process.
  */
@@ -23,7 +23,8 @@ enum {
     SANDBOX_ARGS_BYTES_MAX = 2048
 };
 
-/* -- guardian.c: between the program and the guardian, over a socket; one answer per question ---
+/* -- sandbox_guardian.c: between the program and the guardian, over a socket; one answer per
+ * question ---
  */
 
 enum guardian_verb {
