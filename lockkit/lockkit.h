@@ -130,7 +130,7 @@ typedef struct lk_env {
 #define LK_POINT_LOST      "lock.lost"         /* loss found out */
 #define LK_POINT_EXPIRE    "lock.setnx.expire" /* redis-setnx-expire: between SETNX and EXPIRE */
 #define LK_POINT_SUBSCRIBE "lock.subscribe"    /* failed try done, SUBSCRIBE not yet sent */
-#define LK_POINT_GETSET    "lock.getset"       /* redis-getset: stamp seen to be over, GETSET next */
+#define LK_POINT_GETSET    "lock.getset" /* redis-getset: stamp seen to be over, GETSET next */
 
 /* The real clock, nanosleep and getrandom(2); points do nothing. Static; never freed. */
 const lk_env *lk_env_system(void);
@@ -225,7 +225,9 @@ lk_status lk_acquire_many(lk_client *client, const lk_request *requests, size_t 
  * lease). LK_LOST: it ended, or the watchdog found it gone. No server is asked. */
 lk_status lk_check(const lk_hold *hold, int64_t *ret_left_ms);
 
-/* Sets the lease to lease_ms from now on the server. Returns LK_OK, LK_LOST (no longer ours),
+/* Sets the lease to lease_ms from now on the server; a watched hold is renewed at this length from
+ * then on. When the answer is lost, the shorter of the two possible leases counts. A loss found out
+ * here is told by the return value, not by on_lost. Returns LK_OK, LK_LOST (no longer ours),
  * LK_UNSUPPORTED (no LK_CAP_RENEW), LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL, LK_INVALID. */
 lk_status lk_extend(lk_hold *hold, int64_t lease_ms);
 
