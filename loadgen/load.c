@@ -89,8 +89,9 @@ static void report(const struct load *load)
     struct load_progress now = {.elapsed_us = now_us - load->schedule.start_us};
     for (int i = 0; i < load->n_running; i++) {
         struct load_thread *thread = load->threads[i];
+        /* in this order, or more would seem completed than sent */
+        now.completed += atomic_load_explicit(&thread->completed, memory_order_acquire);
         now.sent += atomic_load_explicit(&thread->sent, memory_order_relaxed);
-        now.completed += atomic_load_explicit(&thread->completed, memory_order_relaxed);
         now.errors += atomic_load_explicit(&thread->errors, memory_order_relaxed);
     }
     now.due = schedule_due(&load->schedule, now_us, now.sent);

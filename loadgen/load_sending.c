@@ -36,9 +36,9 @@ static void publish(struct load_thread *thread)
     const struct load_result *result = &thread->result;
     uint64_t errors = result->ends[LOAD_NOT_SENT] + result->ends[LOAD_BROKEN] +
                       result->ends[LOAD_TIMED_OUT] + result->ends[LOAD_BAD_ANSWER];
-    atomic_store_explicit(&thread->sent, result->sent, memory_order_relaxed);
-    atomic_store_explicit(&thread->completed, result->completed, memory_order_relaxed);
     atomic_store_explicit(&thread->errors, errors, memory_order_relaxed);
+    atomic_store_explicit(&thread->sent, result->sent, memory_order_relaxed);
+    atomic_store_explicit(&thread->completed, result->completed, memory_order_release);
 }
 
 /* Tells the workload, and does what it wants next with this request. */
