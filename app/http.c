@@ -55,14 +55,27 @@ static void take_done(struct http *http)
     }
 }
 
-static int timeout_ms(struct http *http, int64_t due_us, int64_t now_us)
+/* To resume any connection, libmicrohttpd walks through all that are suspended. With thousands of
+ * them the answers of a moment are collected first, so that the walks take a third of the thread's
+ * time at most. */
+static int64_t rest_us(const struct http *http)
 {
+    enum { REST_FROM = 256, WALKED_PER_US = 2 };
+    return http->in_flight < REST_FROM ? 0 : http->in_flight / WALKED_PER_US;
+}
+
+/* Waits for something to do, until until_us at most. */
+static void wait_for_events(struct http *http, struct pollfd *waits, nfds_t n, int64_t now_us,
+                            int64_t until_us)
+{
+    enum { LONGEST_US = 60000000 };
     MHD_UNSIGNED_LONG_LONG mhd_ms;
-    if (MHD_get_timeout(http->daemon, &mhd_ms) == MHD_YES && mhd_ms == 0)
-        return 0;
-    enum { LONGEST_MS = 60000 };
-    const int64_t ms = (due_us - now_us + 999) / 1000;
-    return ms > LONGEST_MS ? LONGEST_MS : ms < 0 ? 0 : (int)ms;
+    int64_t us = until_us - now_us < LONGEST_US ? until_us - now_us : LONGEST_US;
+    if (us < 0 || (MHD_get_timeout(http->daemon, &mhd_ms) == MHD_YES && mhd_ms == 0))
+        us = 0;
+    const struct timespec timeout = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    int ready = ppoll(waits, n, &timeout, NULL);
+    assert(ready >= 0 || errno == EINTR);
 }
 
 static void *loop(void *context)
@@ -72,15 +85,21 @@ static void *loop(void *context)
     assert(info != NULL && info->epoll_fd >= 0);
     struct pollfd waits[] = {{.fd = info->epoll_fd, .events = POLLIN},
                              {.fd = http->done.wake_fd, .events = POLLIN}};
+    int64_t take_from_us = 0;
     MHD_run(http->daemon); /* the listening socket enters the epoll set here */
     while (!atomic_load(&http->stop_wanted)) {
         const int64_t now_us = http_now_us();
         const int64_t due_us = conn_expire(http, now_us);
-        int ready = poll(waits, 2, timeout_ms(http, due_us, now_us));
-        assert(ready >= 0 || errno == EINTR);
-        if (ready > 0 && waits[1].revents != 0)
-            http_done_woken(&http->done);
-        take_done(http);
+        const bool resting = now_us < take_from_us;
+        waits[1].revents = 0;
+        wait_for_events(http, waits, resting ? 1 : 2, now_us,
+                        resting && take_from_us < due_us ? take_from_us : due_us);
+        if (!resting) {
+            if (waits[1].revents != 0)
+                http_done_woken(&http->done);
+            take_done(http);
+            take_from_us = http_now_us() + rest_us(http);
+        }
         if (!http->draining && atomic_load(&http->drain_wanted))
             begin_drain(http);
         MHD_run(http->daemon);
