@@ -120,6 +120,7 @@ typedef struct db_order {
     int64_t version; /* of the order row */
     int64_t item_epoch;
     int64_t created_us, expires_us;
+    int64_t last_fence;
 } db_order;
 
 /* What an idempotency key led to. request is the canonical text of what was asked ("order item=1
@@ -192,8 +193,11 @@ db_status db_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
 
 /* How an absolute value is stored. */
 typedef struct db_put {
-    int64_t fence;            /* 0: unfenced. Else DB_STALE_FENCE when last_fence > fence, tested in
-                                 the same statement; last_fence becomes fence */
+    int64_t fence; /* 0: unfenced. Else, tested in the same statement: DB_STALE_FENCE when
+                      a newer holder has written (stored last_fence > fence), DB_CONFLICT
+                      when another one wrote after this one had read (stored last_fence
+                      is not row->last_fence): both had read the same value. The same
+                      fence may write again. On success it becomes last_fence */
     int64_t expected_version; /* -1: store whatever stands there (locks, none). Else (sql-version)
                                  DB_CONFLICT unless the row still has it */
 } db_put;

@@ -82,6 +82,7 @@ static db_status column_order(struct conn *conn, sqlite3_stmt *statement, db_ord
     row.item_epoch = sqlite3_column_int64(statement, 7);
     row.created_us = sqlite3_column_int64(statement, 8);
     row.expires_us = sqlite3_column_int64(statement, 9);
+    row.last_fence = sqlite3_column_int64(statement, 10);
     *ret = row;
     return DB_OK;
 }

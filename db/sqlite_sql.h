@@ -12,10 +12,9 @@
 
 /* One statement stores a value and tests epoch, fence and version, or changes nothing.
  * ?1 id, ?2 value, ?3 version, ?4 epoch (orders: 0), ?5 fence (0: none), ?6 expected version (-1:
- * any) */
-#define PUT_WHERE                                                                                  \
-    " WHERE id = ?1 AND epoch = ?4 AND (?5 = 0 OR last_fence <= ?5)"                               \
-    " AND (?6 = -1 OR version = ?6)"
+ * any), ?7 fence that was stored when the row was read */
+#define FENCE_HOLDS "(?5 = 0 OR last_fence = ?5 OR (last_fence < ?5 AND last_fence = ?7))"
+#define PUT_WHERE   " WHERE id = ?1 AND epoch = ?4 AND " FENCE_HOLDS " AND (?6 = -1 OR version = ?6)"
 /* ?2 delta, ?3 epoch, ?4 and ?5: smallest and largest value that the delta can be added to; SQLite
  * would turn an overflow into a floating point number. */
 #define ADD_LIMIT "9223372036854775807"
@@ -33,7 +32,7 @@
     X(BOTH, READ_ACCOUNT, "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id = ?1")                \
     X(BOTH, READ_ORDER,                                                                            \
       "SELECT id, item_id, user_id, quantity, amount, state, version, item_epoch, created_us, "    \
-      "expires_us FROM orders WHERE id = ?1")                                                      \
+      "expires_us, last_fence FROM orders WHERE id = ?1")                                          \
     X(READ, READ_ANSWER,                                                                           \
       "SELECT key, request, http_status, body, at_us FROM idempotency WHERE key = ?1")             \
     X(BOTH, READ_BOUGHT,                                                                           \
@@ -60,8 +59,7 @@
       "?5)" PUT_WHERE)                                                                             \
     X(WRITE, PUT_ORDER,                                                                            \
       "UPDATE orders SET state = ?2, version = ?3, last_fence = max(last_fence, ?5)"               \
-      " WHERE id = ?1 AND ?4 = 0 AND (?5 = 0 OR last_fence <= ?5)"                                 \
-      " AND (?6 = -1 OR version = ?6)")                                                            \
+      " WHERE id = ?1 AND ?4 = 0 AND " FENCE_HOLDS " AND (?6 = -1 OR version = ?6)")               \
     X(WRITE, WHY_ITEM, "SELECT epoch, last_fence FROM items WHERE id = ?1")                        \
     X(WRITE, WHY_ACCOUNT, "SELECT epoch, last_fence FROM accounts WHERE id = ?1")                  \
     X(WRITE, WHY_ORDER, "SELECT 0, last_fence FROM orders WHERE id = ?1")                          \

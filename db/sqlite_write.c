@@ -1,16 +1,22 @@
 /* Changing rows: absolute values under a condition, and the conditional changes of sql-atomic. */
 #include "sqlite.h"
 
+struct value {
+    const char *id;
+    int64_t value, version, epoch; /* orders are never reset: 0 */
+    int64_t last_fence;            /* as it was read */
+};
+
 /* A statement that should have changed one row changed none: tells why. */
-static db_status why_refused(struct conn *conn, enum sqlite_sql why, const char *id, int64_t epoch,
+static db_status why_refused(struct conn *conn, enum sqlite_sql why, const struct value *row,
                              int64_t fence, db_status otherwise)
 {
     sqlite3_stmt *statement = conn->statements[why];
-    bind_text(statement, 1, id);
+    bind_text(statement, 1, row->id);
     db_status status = conn_step(conn, statement);
     if (status != DB_OK)
         return status; /* DB_NOT_FOUND, or trouble */
-    if (sqlite3_column_int64(statement, 0) != epoch)
+    if (sqlite3_column_int64(statement, 0) != row->epoch)
         status = DB_CONFLICT;
     else if (fence != 0 && sqlite3_column_int64(statement, 1) > fence)
         status = DB_STALE_FENCE;
@@ -19,11 +25,6 @@ static db_status why_refused(struct conn *conn, enum sqlite_sql why, const char 
     conn_done(statement);
     return status;
 }
-
-struct value {
-    const char *id;
-    int64_t value, version, epoch; /* orders are never reset: 0 */
-};
 
 static db_status put(db_tx *tx, enum sqlite_sql sql, enum sqlite_sql why, const struct value *row,
                      const db_put *how)
@@ -39,27 +40,28 @@ static db_status put(db_tx *tx, enum sqlite_sql sql, enum sqlite_sql why, const 
     bind_int(statement, 4, row->epoch);
     bind_int(statement, 5, how->fence);
     bind_int(statement, 6, how->expected_version);
+    bind_int(statement, 7, row->last_fence);
     status = conn_run(conn, statement);
     if (status != DB_OK || sqlite3_changes(conn->handle) == 1)
         return status;
-    return why_refused(conn, why, row->id, row->epoch, how->fence, DB_CONFLICT);
+    return why_refused(conn, why, row, how->fence, DB_CONFLICT);
 }
 
 db_status sqlite_put_item(db_tx *tx, const db_item *row, const db_put *how)
 {
-    struct value value = {row->id, row->stock, row->version, row->epoch};
+    struct value value = {row->id, row->stock, row->version, row->epoch, row->last_fence};
     return put(tx, SQL_PUT_ITEM, SQL_WHY_ITEM, &value, how);
 }
 
 db_status sqlite_put_account(db_tx *tx, const db_account *row, const db_put *how)
 {
-    struct value value = {row->id, row->balance, row->version, row->epoch};
+    struct value value = {row->id, row->balance, row->version, row->epoch, row->last_fence};
     return put(tx, SQL_PUT_ACCOUNT, SQL_WHY_ACCOUNT, &value, how);
 }
 
 db_status sqlite_put_order(db_tx *tx, const db_order *row, const db_put *how)
 {
-    struct value value = {row->id, row->state, row->version, 0};
+    struct value value = {row->id, row->state, row->version, 0, row->last_fence};
     return put(tx, SQL_PUT_ORDER, SQL_WHY_ORDER, &value, how);
 }
 
@@ -92,7 +94,8 @@ static db_status add(db_tx *tx, enum sqlite_sql sql, enum sqlite_sql why, const 
     bind_int(statement, 4, -delta);
     bind_int(statement, 5, delta > 0 ? INT64_MAX - delta : INT64_MAX);
     status = run_returning(conn, statement, ret_value, ret_version);
-    return status == DB_NOT_FOUND ? why_refused(conn, why, id, epoch, 0, DB_REFUSED) : status;
+    const struct value row = {.id = id, .epoch = epoch};
+    return status == DB_NOT_FOUND ? why_refused(conn, why, &row, 0, DB_REFUSED) : status;
 }
 
 db_status sqlite_add_item(db_tx *tx, db_item *row, int64_t delta)
@@ -120,7 +123,7 @@ db_status sqlite_move_order(db_tx *tx, db_order *row, db_order_state from, db_or
     bind_int(statement, 3, to);
     status = run_returning(conn, statement, &state, &version);
     if (status == DB_NOT_FOUND)
-        return why_refused(conn, SQL_WHY_ORDER, row->id, 0, 0, DB_REFUSED);
+        return why_refused(conn, SQL_WHY_ORDER, &(struct value){.id = row->id}, 0, DB_REFUSED);
     if (status == DB_OK) {
         row->state = (db_order_state)state;
         row->version = version;

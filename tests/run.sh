@@ -19,6 +19,7 @@ for binary in "$@"; do
     bad=$((bad / 2 + bad % 2)) # cmocka names each failure twice: at once and in its summary
     note=
     if [ $code = 124 ] || [ $code = 137 ]; then note=" timed out after $limit s"; fi
+    bad=$((bad + $(grep -c '^\[  FAILED  \] GROUP' "$log"))) # a failed teardown does not change the status
     if [ $code != 0 ] && [ "$bad" = 0 ]; then bad=1; fi
     if [ "$ok" = 0 ] && [ "$bad" = 0 ]; then bad=1 note=" ran no test"; fi
     printf '%-4s %-44s %3d ok %3d failed %4d s%s\n' "$([ "$bad" = 0 ] && echo ok || echo FAIL)" \

@@ -112,6 +112,23 @@ static void put_with_an_older_fence_writes_nothing(void **state)
     assert_int_equal(7, read_item(fixture, "1").last_fence);
 }
 
+/* A late writer may come between the newer holder's read and its write: its fence is the newest the
+ * store has seen, so it passes, and the newer holder has read what is no longer there. */
+static void newer_fence_that_read_before_an_older_one_wrote_conflicts(void **state)
+{
+    struct fixture *fixture = *state;
+    db_item late = fixture_item(fixture, "1", 100);
+    db_item early = read_item(fixture, "1");
+    db_put fence_7 = {.fence = 7, .expected_version = -1};
+    db_put fence_8 = {.fence = 8, .expected_version = -1};
+    assert_int_equal(DB_OK, put_item(fixture, &late, 90, 2, fence_7));
+    assert_int_equal(DB_CONFLICT, put_item(fixture, &early, 80, 2, fence_8));
+    assert_int_equal(90, read_item(fixture, "1").stock);
+    early = read_item(fixture, "1");
+    assert_int_equal(DB_OK, put_item(fixture, &early, 80, 3, fence_8));
+    assert_int_equal(8, read_item(fixture, "1").last_fence);
+}
+
 static void put_with_another_version_conflicts(void **state)
 {
     struct fixture *fixture = *state;
@@ -248,6 +265,7 @@ int main(void)
         TEST(every_column_comes_back_as_stored),
         TEST(put_stores_the_value_whatever_stands_there),
         TEST(put_with_an_older_fence_writes_nothing),
+        TEST(newer_fence_that_read_before_an_older_one_wrote_conflicts),
         TEST(put_with_another_version_conflicts),
         TEST(put_decided_before_a_reset_conflicts),
         TEST(put_to_a_missing_row_is_not_found),
