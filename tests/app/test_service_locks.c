@@ -185,6 +185,18 @@ static void operation_without_time_to_wait_gets_one_attempt(void **state)
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
 }
 
+static void operation_whose_turn_comes_far_too_late_is_not_begun(void **state)
+{
+    (void)state;
+    struct op op;
+    start();
+    order(&op, 1);
+    op.deadline_us = now_us() - 10000000;
+    op_run(rig.service, &op);
+    assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
+    assert_int_equal(stock_now(), 100); /* though the lock is free */
+}
+
 static void impatient_operation_leaves_its_batch_and_the_others_go_on(void **state)
 {
     (void)state;
@@ -288,6 +300,7 @@ int main(void)
         CLAIM(lock_server_that_lost_its_counter_heals_after_one_refusal),
         CLAIM(lock_held_by_another_client_is_waited_for_no_longer_than_allowed),
         CLAIM(operation_without_time_to_wait_gets_one_attempt),
+        CLAIM(operation_whose_turn_comes_far_too_late_is_not_begun),
         CLAIM(impatient_operation_leaves_its_batch_and_the_others_go_on),
         CLAIM(absent_lock_server_is_answered_at_once),
         CLAIM(guard_changed_while_waiting_is_taken_as_it_is_then),
