@@ -120,8 +120,7 @@ static const struct argp_option engine_options[] = {
     {"threads", KEY_THREADS, "T", 0, "Threads that serve them (default 1)", 2},
     {"duration", KEY_DURATION, "D", 0, "Starts no new request after this: 500ms, 30s, 2m", 2},
     {"requests", KEY_REQUESTS, "N", 0, "Requests in all", 2},
-    {"abandon", KEY_ABANDON, "PCT", 0,
-     "Drops the connection of this share before the answer", 2},
+    {"abandon", KEY_ABANDON, "PCT", 0, "Drops the connection of this share before the answer", 2},
     {0}};
 
 const struct argp options_engine_argp = {.options = engine_options, .parser = parse_engine};
