@@ -1,12 +1,13 @@
 /* Locks that are late, lost, stale or away: a clear problem, in time, and nothing written. */
-#include "real_service.h"
 #include "../lib/redis.h"
 #include "../lib/service_rig.h"
+#include "../../app/guard.h"
 
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
