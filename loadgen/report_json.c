@@ -131,8 +131,7 @@ static json_t *run_json(const struct run *run)
     set_integer(object, "actual", run->actual);
     if (run->textbook.pairs > 0)
         json_object_set_new(object, "textbook", textbook_json(&run->textbook));
-    if (run->has_load)
-        add_load(object, run);
+    add_load(object, run); /* zeros when it was stopped before */
     return object;
 }
 

@@ -71,7 +71,8 @@ static uint64_t planned_requests(const struct run *run)
     const struct options *options = run->options;
     if (options->requests > 0)
         return options->requests;
-    if (options->duration_ms == 0)
+    /* A burst is due at once: what its duration cuts off is not without bound. */
+    if (options->duration_ms == 0 || run->mode == LOAD_BURST)
         return run->workload->requests(options);
     if (run->mode == LOAD_RATE) {
         double due = ceil(options->rate * (double)options->duration_ms / 1000);
@@ -139,7 +140,7 @@ static int perform(struct run *run)
     resolve_unknown(run);
     run->accepted = tally_count(&run->tally, TALLY_ACCEPTED);
     run->refused = tally_count(&run->tally, TALLY_REFUSED);
-    run->failed = tally_count(&run->tally, TALLY_FAILED);
+    run->failed += tally_count(&run->tally, TALLY_FAILED); /* prepare() counted some before */
     run->interrupted = run_stopped(run);
     progress_step(run->options, "%s under %s: audit", run->workload->name, run->guard);
     if (run->workload->judge(run) != 0)

@@ -26,7 +26,7 @@ struct run;
 
 /* What a workload asks and how it is judged. */
 struct workload {
-    const char *name, *unit;                             /* "sale", "orders" */
+    const char *name, *unit;                             /* "accounts", "changes" */
     enum load_mode mode;                                 /* unless --mode says otherwise */
     uint64_t (*requests)(const struct options *options); /* unless --requests or --duration do */
     /* Creates the resources. 0, or -1 with run->message. */
