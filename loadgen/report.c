@@ -77,7 +77,7 @@ static void say_broken_claim(struct sentence *sentence, const struct run *run)
     say(sentence, " %s under %s: ", run->workload->name, run_label(run, label, sizeof label));
     if (run->interrupted)
         say(sentence, "stopped before its end;");
-    else if (run->failed > 0)
+    else if (run->failed > 0 && !run_broke_claim(run))
         say(sentence, "%llu requests failed (%s);", (unsigned long long)run->failed,
             run->tally.failure);
     else

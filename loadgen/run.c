@@ -32,6 +32,11 @@ bool run_as_claimed(const struct run *run)
            verdict_as_claimed(&run->verdict, run->claims_safe);
 }
 
+bool run_broke_claim(const struct run *run)
+{
+    return run->claims_safe && verdict_is_broken(&run->verdict);
+}
+
 char *run_label(const struct run *run, char *out, size_t size)
 {
     bool in_process = strcmp(run->guard, "mutex") == 0;

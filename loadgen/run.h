@@ -75,6 +75,9 @@ void run_free(struct run *run);
 /* Kept its claim, judged by a complete run without requests that failed. */
 bool run_as_claimed(const struct run *run);
 
+/* Certainly did what it claims not to, whatever else failed. */
+bool run_broke_claim(const struct run *run);
+
 /* "redis-token"; with the instances for a lock inside one process, whose claim depends on them:
  * "mutex (2 instances)". */
 char *run_label(const struct run *run, char *out, size_t size);

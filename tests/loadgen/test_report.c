@@ -1,4 +1,5 @@
 /* What comes out: the JSON that others rely on, the table, the page. */
+#include "../../loadgen/compare.h"
 #include "../../loadgen/report.h"
 #include "../../loadgen/text.h"
 
@@ -226,6 +227,19 @@ static void broken_claim_is_the_headline(void **state)
                         "lose.");
 }
 
+static void failed_requests_do_not_hide_a_broken_claim(void **state)
+{
+    (void)state;
+    char headline[1000];
+    add_run(&workload_sale, "redis-token", true);
+    report->runs[0].failed = 3;
+    assert_int_equal(compare_exit_status(report), EXIT_FAILURE);
+    lose(&report->runs[0]);
+    assert_int_equal(compare_exit_status(report), COMPARE_BROKEN);
+    report_headline(report, headline, sizeof headline);
+    assert_non_null(strstr(headline, "OVERSOLD 73"));
+}
+
 /* "Lost updates: none" would say the opposite of what it means. */
 static void guard_called_none_cannot_be_read_as_nobody(void **state)
 {
@@ -364,6 +378,7 @@ int main(void)
         TEST(safe_run_has_an_empty_counterexample),
         TEST(table_begins_with_the_verdict_and_ends_with_the_proof),
         TEST(broken_claim_is_the_headline),
+        TEST(failed_requests_do_not_hide_a_broken_claim),
         TEST(guard_called_none_cannot_be_read_as_nobody),
         TEST(report_stopped_between_two_guards_claims_nothing),
         TEST(report_without_runs_claims_nothing),
