@@ -13,7 +13,7 @@ TEST_TIMEOUT_S ?= 300
 # -- packages (the one list) ----------------------------------------------------------------------
 PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev \
               libjansson-dev uthash-dev redis-server redis-tools
-PKGS_TEST  := libcmocka-dev python3 strace
+PKGS_TEST  := libcmocka-dev
 PKGS_LINT  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck
 PKGS_BENCH := wrk
 
@@ -67,6 +67,7 @@ $(B)/seckilld: $(call obj,app/seckilld.c) $(L_APP)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_APP) $(LDLIBS)
 $(B)/loadgen: $(call obj,loadgen/main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
+$(LOCKKIT_O): CFLAGS += -fvisibility=hidden # lockkit.h says what is public
 $(B)/liblockkit.so: $(LOCKKIT_O)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,liblockkit.so.0 -o $@ $^ $(D_LOCKKIT) $(LDLIBS)
 $(B)/liblockkit.a: $(LOCKKIT_O)

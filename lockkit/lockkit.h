@@ -28,6 +28,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum {
     LK_KEY_MAX = 200,          /* bytes of a key, without the final NUL */
@@ -275,6 +276,7 @@ void lk_client_stats(const lk_client *client, lk_stats *ret);
 const char *lk_status_text(lk_status status); /* static */
 const char *lk_loss_text(lk_loss loss);       /* static */
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
