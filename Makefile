@@ -11,15 +11,15 @@ JOBS    ?= $(shell nproc)
 TEST_TIMEOUT_S ?= 300
 
 # -- packages (the one list) ----------------------------------------------------------------------
-PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev \
+PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
               libjansson-dev uthash-dev redis-server redis-tools
-PKGS_TEST  := libcmocka-dev python3 strace
+PKGS_TEST  := libcmocka-dev python3 strace postgresql-15
 PKGS_LINT  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck
 PKGS_BENCH := wrk
 
 # -- flags ----------------------------------------------------------------------------------------
 LIBS_LOCKKIT := hiredis
-LIBS_DB      := sqlite3
+LIBS_DB      := sqlite3 libpq
 LIBS_APP     := libmicrohttpd jansson
 LIBS_LOADGEN := jansson
 pkg = $(shell pkg-config $(1) $(2) 2>/dev/null)
@@ -82,11 +82,11 @@ $(B)/obj/%.o: %.c Makefile
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 
 # -- tests: tests/<part>/test_<name>.c -> build/tests/<part>/test_<name> ---------------------------
-T_LIBS = $(B)/libtest.a $(if $(findstring tests/db/,$@),$(B)/libdb.a,$(if \
+T_LIBS = $(B)/libtest.a $(if $(findstring tests/db/,$@),$(B)/libsandbox.a $(B)/libdb.a,$(if \
          $(findstring tests/lockkit/,$@),$(B)/libsandbox.a $(L_LOCKKIT),$(if \
          $(findstring tests/app/,$@),$(B)/libsandbox.a $(L_APP),$(L_LOADGEN))))
 $(B)/tests/lockkit/%: $(B)/libsandbox.a $(L_LOCKKIT)
-$(B)/tests/db/%: $(B)/libdb.a
+$(B)/tests/db/%: $(B)/libsandbox.a $(B)/libdb.a
 $(B)/tests/app/%: $(B)/libsandbox.a $(L_APP)
 $(B)/tests/loadgen/%: $(L_LOADGEN)
 $(B)/tests/e2e/%: $(L_LOADGEN) $(BINS)
