@@ -47,7 +47,7 @@ static inline struct fixture fixture_folder(void)
     snprintf(fixture.file, sizeof fixture.file, "%s/store.db", fixture.folder);
     snprintf(fixture.url, sizeof fixture.url, "sqlite:%s", fixture.file);
     if (pg_server)
-        pg_new_database(fixture.url, sizeof fixture.url);
+        pg_empty_database(fixture.url, sizeof fixture.url);
     return fixture;
 }
 

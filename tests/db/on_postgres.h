@@ -1,6 +1,6 @@
 /*
- * The tests of the store on its second engine: one private server for a group of tests, a database
- * of its own for each, and a way into it past the store.
+ * The tests of the store on its second engine: one private server for a group of tests, empty
+ * for each of them, and a way into it past the store.
  */
 #ifndef TESTS_DB_ON_POSTGRES_H
 #define TESTS_DB_ON_POSTGRES_H
@@ -85,14 +85,13 @@ static inline bool pg_sql_fails(const char *url, const char *sql)
     return fails;
 }
 
-/* A new database of the group's server. */
-static inline void pg_new_database(char *ret_url, size_t size)
+/* The group's database, empty again. */
+static inline void pg_empty_database(char *ret_url, size_t size)
 {
-    static int number;
-    char sql[64];
-    snprintf(sql, sizeof sql, "CREATE DATABASE test%d", ++number);
-    pg_sql(pg_server->url, sql);
-    snprintf(ret_url, size, "postgres://postgres@127.0.0.1:%d/test%d", pg_server->port, number);
+    pg_sql(pg_server->url, "SET client_min_messages = warning;"
+                           "DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+    assert_true(strlen(pg_server->url) < size);
+    strcpy(ret_url, pg_server->url);
 }
 
 #define RUN_ON_POSTGRES(tests)                                                                     \
