@@ -87,14 +87,31 @@ static void a_commit_that_is_refused_is_undone(void **state)
     assert_int_equal(100, balance(fixture, "a"));
 }
 
+/* All of the store's, and waits until they have ended. */
+static void end_connections(struct fixture *fixture)
+{
+    fixture_sql(fixture, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                         " WHERE application_name = 'seckilld'");
+}
+
+static void a_connection_that_ended_while_idle_is_replaced(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {
+        .account = fixture_account(fixture, "a", 100), .delta = -1, .txn_id = "t", .how = any};
+    end_connections(fixture);
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    end_connections(fixture);
+    assert_int_equal(99, balance(fixture, "a"));
+}
+
 static void a_snapshot_whose_connection_broke_does_not_go_on_from_another(void **state)
 {
     struct fixture *fixture = *state;
     db_account account = fixture_account(fixture, "a", 100);
     assert_int_equal(DB_OK, db_reader_begin(fixture->reader));
     assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &account));
-    fixture_sql(fixture, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-                         " WHERE application_name = 'seckilld' AND datname = current_database()");
+    end_connections(fixture);
     assert_int_equal(DB_UNAVAILABLE, db_read_account(fixture->reader, "a", &account));
     assert_int_equal(DB_UNAVAILABLE, db_read_account(fixture->reader, "a", &account));
     db_reader_end(fixture->reader);
@@ -145,8 +162,7 @@ static void *pinger_main(void *arg)
 static void a_stopped_server_holds_up_one_caller_at_a_time(void **state)
 {
     struct fixture *fixture = *state;
-    fixture_sql(fixture, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-                         " WHERE application_name = 'seckilld' AND datname = current_database()");
+    end_connections(fixture);
     assert_int_equal(0, sandbox_signal(pg_server, SIGSTOP));
     int64_t start_ms = now_ms();
     assert_int_equal(DB_UNAVAILABLE, db_ping(fixture->store));
@@ -176,6 +192,7 @@ int main(void)
         TEST(a_pool_that_stays_in_use_is_busy),
         TEST(a_connection_lost_in_commit_is_unknown),
         TEST(a_commit_that_is_refused_is_undone),
+        TEST(a_connection_that_ended_while_idle_is_replaced),
         TEST(a_snapshot_whose_connection_broke_does_not_go_on_from_another),
         TEST(a_killed_server_is_told_at_once_and_used_again_when_back),
         TEST(a_stopped_server_holds_up_one_caller_at_a_time),
