@@ -71,12 +71,13 @@ static int make_folder(const struct sandbox_server *server)
     }
     if (geteuid() != 0)
         return 0;
-    const struct passwd *user = getpwnam("postgres");
-    if (user == NULL) {
+    struct passwd user, *found = NULL;
+    char texts[1024];
+    if (getpwnam_r("postgres", &user, texts, sizeof texts, &found) != 0 || found == NULL) {
         fprintf(stderr, "sandbox: there is no user postgres; install the package postgresql-15\n");
         return -1;
     }
-    if (chmod(parent, 0711) != 0 || chown(dir, user->pw_uid, user->pw_gid) != 0) {
+    if (chmod(parent, 0711) != 0 || chown(dir, user.pw_uid, user.pw_gid) != 0) {
         fprintf(stderr, "sandbox: cannot give %s to postgres: %s\n", dir, strerror(errno));
         return -1;
     }

@@ -181,10 +181,10 @@ static void a_deadlock_is_run_again(void **state)
     assert_int_equal(DB_OK, lockers[1].status);
     assert_int_equal(102, balance(fixture, "a"));
     assert_int_equal(98, balance(fixture, "b"));
-    assert_int_equal(3, lockers[0].runs + lockers[1].runs);
     db_stats stats;
     db_get_stats(fixture->store, &stats);
-    assert_int_equal(1, stats.busy_retries);
+    assert_true(stats.busy_retries >= 1);
+    assert_int_equal(2 + stats.busy_retries, lockers[0].runs + lockers[1].runs);
 }
 
 static void a_row_locked_for_too_long_is_busy_and_nothing_is_written(void **state)
