@@ -44,7 +44,7 @@ DB_O      := $(call obj,$(wildcard db/*.c))
 APP_O     := $(call obj,$(filter-out app/seckilld.c,$(wildcard app/*.c)))
 LOADGEN_O := $(call obj,$(filter-out loadgen/main.c $(SANDBOX_SRC),$(wildcard loadgen/*.c)))
 SANDBOX_O := $(call obj,$(SANDBOX_SRC))
-TEST_O    := $(call obj,$(wildcard tests/lib/*.c))
+TEST_O    := $(call obj,$(filter-out tests/lib/stub_service.c,$(wildcard tests/lib/*.c)))
 TEST_SRC  := $(wildcard tests/*/test_*.c)
 TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 BINS      := $(B)/seckilld $(B)/loadgen
@@ -56,7 +56,7 @@ D_LOCKKIT := $(call pkg,--libs,$(LIBS_LOCKKIT))
 D_APP     := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_DB) $(LIBS_APP))
 D_LOADGEN := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_LOADGEN))
 
-.PHONY: all demo serve test bench lint format check-asan check-ubsan check-tsan \
+.PHONY: all demo serve test bench fuzz lint format check-asan check-ubsan check-tsan \
         install uninstall clean deps-build deps-test deps-lint deps-bench
 all: deps-build
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) bins
@@ -82,16 +82,24 @@ $(B)/obj/%.o: %.c Makefile
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 
 # -- tests: tests/<part>/test_<name>.c -> build/tests/<part>/test_<name> ---------------------------
-T_LIBS = $(B)/libtest.a $(if $(findstring tests/db/,$@),$(B)/libsandbox.a $(B)/libdb.a,$(if \
-         $(findstring tests/lockkit/,$@),$(B)/libsandbox.a $(L_LOCKKIT),$(if \
-         $(findstring tests/app/,$@),$(B)/libsandbox.a $(L_APP),$(L_LOADGEN))))
-$(B)/tests/lockkit/%: $(B)/libsandbox.a $(L_LOCKKIT)
-$(B)/tests/db/%: $(B)/libsandbox.a $(B)/libdb.a
-$(B)/tests/app/%: $(B)/libsandbox.a $(L_APP)
-$(B)/tests/loadgen/%: $(L_LOADGEN)
-$(B)/tests/e2e/%: $(L_LOADGEN) $(BINS)
-$(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a
-	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $< $(T_LIBS) -lcmocka $(D_APP) $(LDLIBS)
+of = $(filter $(B)/tests/$(1)/%,$(TESTS))
+LINK_TEST = $(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lcmocka $(D_APP) $(LDLIBS)
+STUB_O    := $(B)/obj/tests/lib/stub_service.o # stands in for the service in tests of the HTTP side
+HTTP_T    := $(filter $(B)/tests/app/test_http_%,$(TESTS))
+$(HTTP_T): $(B)/tests/%: $(B)/obj/tests/%.o $(STUB_O) $(B)/libtest.a $(B)/libsandbox.a $(L_APP)
+	$(LINK_TEST)
+$(filter-out $(HTTP_T),$(call of,app)): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(B)/libsandbox.a $(L_APP)
+	$(LINK_TEST)
+$(call of,lockkit): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(B)/libsandbox.a $(L_LOCKKIT)
+	$(LINK_TEST)
+$(call of,db): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(B)/libsandbox.a $(B)/libdb.a
+	$(LINK_TEST)
+$(call of,loadgen): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN)
+	$(LINK_TEST)
+$(call of,e2e): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN) $(BINS)
+	$(LINK_TEST)
+$(B)/tests/app/test_http_process: | $(B)/seckilld
+$(B)/obj/app/openapi.o: app/openapi.json
 .PRECIOUS: $(B)/obj/%.o
 
 test: deps-build deps-test
@@ -113,11 +121,16 @@ serve: all
 
 # -- benchmarks: medians of interleaved runs; JSON to build/bench, tables on the terminal ------------
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
-$(B)/bench/%: $(B)/obj/tests/bench/%.o $(L_LOADGEN) $(B)/libdb.a
+$(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libtest.a $(L_LOADGEN) $(B)/libdb.a
 	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $^ $(D_APP) $(LDLIBS)
 bench: all deps-bench
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(BENCHES)
 	$(Q)for b in $(BENCHES); do BUILD=$(B) $$b > $$b.json || exit 1; done
+
+fuzz: deps-lint
+	$(Q)mkdir -p $(B)/fuzz && clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
+	    tests/fuzz/fuzz_http_parse.c loadgen/http_parse.c -o $(B)/fuzz/http_parse
+	$(Q)$(B)/fuzz/http_parse -max_total_time=$(or $(FUZZ_S),60)
 
 # -- style ----------------------------------------------------------------------------------------
 C_FILES := $(wildcard app/*.[ch] lockkit/*.[ch] db/*.[ch] loadgen/*.[ch] tests/*/*.[ch])
@@ -137,9 +150,13 @@ install: all
 	$(Q)install -m 755 $(B)/liblockkit.so $(DESTDIR)$(PREFIX)/lib/liblockkit.so.0
 	$(Q)ln -sf liblockkit.so.0 $(DESTDIR)$(PREFIX)/lib/liblockkit.so
 	$(Q)install -m 644 lockkit/lockkit.h $(DESTDIR)$(PREFIX)/include
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 loadgen/loadgen.1
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 app/seckilld.8
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/seckilld app/deploy/*
 uninstall:
 	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f bin/seckilld bin/loadgen lib/liblockkit.a \
-	    lib/liblockkit.so lib/liblockkit.so.0 include/lockkit.h
+	    lib/liblockkit.so lib/liblockkit.so.0 include/lockkit.h share/man/man1/loadgen.1 \
+	    share/man/man8/seckilld.8 share/doc/seckilld/*
 clean:
 	$(Q)rm -rf $(B)
 

@@ -154,19 +154,30 @@ static void back_off(int rerun)
     nanosleep(&pause, NULL);
 }
 
+/* The newest fence that the store has seen of a row; 0: not known. */
+static int64_t last_fence(db_reader *reader, const struct section_row *row)
+{
+    union row_value now;
+    switch (row->kind) {
+    case ROW_ITEM:
+        return db_read_item(reader, row->id, &now.item) == DB_OK ? now.item.last_fence : 0;
+    case ROW_ACCOUNT:
+        return db_read_account(reader, row->id, &now.account) == DB_OK ? now.account.last_fence : 0;
+    case ROW_ORDER:
+        break;
+    }
+    return db_read_order(reader, row->id, &now.order) == DB_OK ? now.order.last_fence : 0;
+}
+
 /* The store has seen a newer fence: ours is a hold that ended unnoticed, or the lock server has
  * lost its counter. In the second case nobody could write any more until it is told. */
 static void refuse_stale(struct run *run)
 {
-    struct section *section = run->section;
-    const struct section_row *row = section->refused;
-    union row_value now;
+    const struct section_row *row = run->section->refused;
+    int64_t seen = last_fence(run->section->reader, row);
     counter_add(&run->host->counters->stale_fences, 1);
-    if (row->kind == ROW_ITEM && db_read_item(section->reader, row->id, &now.item) == DB_OK)
-        lk_raise_fence(row->hold->client, row->hold->key, (uint64_t)now.item.last_fence);
-    if (row->kind == ROW_ACCOUNT &&
-        db_read_account(section->reader, row->id, &now.account) == DB_OK)
-        lk_raise_fence(row->hold->client, row->hold->key, (uint64_t)now.account.last_fence);
+    if (seen > 0)
+        lk_raise_fence(row->hold->client, row->hold->key, (uint64_t)seen);
     fail_all(run, PROBLEM_LOCK_LOST, row->hold->key,
              "a newer holder has written; nothing was written");
 }

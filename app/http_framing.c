@@ -51,13 +51,12 @@ static void record(struct http_head *head, const char *name, size_t name_length,
     slot->length = length;
 }
 
-/* Reads one field line at *at; the two bytes before end are the empty line's. */
+/* Reads one field line at *at; the two bytes before end are the empty line's. A folded line has no
+ * name: it begins with a space, or libmicrohttpd has wiped the name of the line before it. */
 static const char *read_line(const char **at, const char *end, struct http_head *head)
 {
     const char *const name = *at;
     const char *p = name;
-    if (*p == ' ' || *p == '\t')
-        return "folded header line";
     while (p < end && is_token_char((unsigned char)*p))
         p++;
     if (p == name || p + 1 >= end || *p != '\0')

@@ -277,10 +277,12 @@ void request_done(struct http *http, struct op *op)
 {
     struct call *call = (struct call *)(void *)op;
     http->in_flight--;
-    if (call->request != NULL)
-        resume(http, call->request);
-    else
+    if (call->request == NULL) {
         call_put(http, call);
+        return;
+    }
+    assert(call->request->call == call && call->request->stage == STAGE_SERVICE);
+    resume(http, call->request);
 }
 
 void request_give_up(struct http *http, struct conn *conn)

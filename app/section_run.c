@@ -183,6 +183,7 @@ static db_status write_row(const struct section *section, db_tx *tx, const struc
     case ROW_ORDER:
         break;
     }
+    put.fence = fence; /* an order has no setting of its own */
     if (versioned)
         put.expected_version = row->read.order.version;
     return db_tx_put_order(tx, &row->now.order, &put);

@@ -160,7 +160,8 @@ void db_reader_close(db_reader *reader);
 db_status db_reader_begin(db_reader *reader);
 void db_reader_end(db_reader *reader);
 
-/* Each returns DB_OK, DB_NOT_FOUND, DB_BUSY, DB_UNAVAILABLE or DB_FAILED. */
+/* Each returns DB_OK, DB_NOT_FOUND, DB_BUSY, DB_UNAVAILABLE or DB_FAILED. A name that is too long
+ * to have been stored is not found. */
 db_status db_read_item(db_reader *reader, const char *id, db_item *ret);
 db_status db_read_account(db_reader *reader, const char *id, db_account *ret);
 db_status db_read_order(db_reader *reader, const char *id, db_order *ret);
@@ -175,6 +176,10 @@ db_status db_read_expired(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_
                           size_t max, size_t *ret_n);
 
 /* -- writing ---------------------------------------------------------------------------------- */
+
+/* Every db_tx_ function that takes a row returns DB_INVALID for text that does not end within its
+ * array, for an empty id or key, and for a negative fence; never is anything cut. Once the database
+ * itself has failed in a work, the work is undone whatever it returns. */
 
 /* Runs in a write transaction. DB_OK keeps what was done; anything else undoes all of it and is
  * what db_run() returns. It must not block on anything but the database. It may be run again after
@@ -217,19 +222,25 @@ db_status db_tx_put_account(db_tx *tx, const db_account *row, const db_put *how)
 db_status db_tx_put_order(db_tx *tx, const db_order *row, const db_put *how);
 
 /* sql-atomic: one conditional UPDATE adds delta if the value stays >= 0, raises version by 1 and
- * fills stock/balance and version of *row with what the row has now. DB_REFUSED otherwise. */
+ * fills stock/balance and version of *row with what the row has now. DB_REFUSED when it would fall
+ * below zero or leave 64 bits, DB_CONFLICT when the row is no longer of row->epoch, DB_NOT_FOUND.
+ */
 db_status db_tx_add_item(db_tx *tx, db_item *row, int64_t delta);
 db_status db_tx_add_account(db_tx *tx, db_account *row, int64_t delta);
-/* One conditional UPDATE of an order's state; DB_REFUSED when it is not in state `from`. */
+/* One conditional UPDATE of an order's state, which fills state and version of *row; DB_REFUSED
+ * when it is not in state `from`, DB_NOT_FOUND. */
 db_status db_tx_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to);
 
+/* DB_INVALID when the id is taken. */
 db_status db_tx_insert_order(db_tx *tx, const db_order *row);
 db_status db_tx_append_ledger(db_tx *tx, const db_ledger_row *row);
 /* DB_DUPLICATE when the key has an answer already. */
 db_status db_tx_insert_answer(db_tx *tx, const db_answer *row);
 
 /* Create or reset. Writes a ledger row of its own (txn_id "reset:<resource>:<epoch>", guard and
- * instance as given), raises epoch and version, clears last_fence; fills *row from the store. */
+ * instance as given; delta 0: it begins the epoch's chain), raises epoch and version (a new row has
+ * 1 and 1), clears last_fence; fills *row from the store. The current value becomes the initial
+ * one: DB_INVALID when *row has another one that is not 0. */
 db_status db_tx_reset_item(db_tx *tx, db_item *row, const char *guard, const char *instance);
 db_status db_tx_reset_account(db_tx *tx, db_account *row, const char *guard, const char *instance);
 
@@ -252,7 +263,8 @@ typedef struct db_audit_row {
     int64_t lost_updates; /* ledger rows whose version_before an earlier row has already */
     int64_t lost_amount;  /* |initial + ledger_sum - current| */
     int64_t duplicates;   /* ledger rows beyond the first of one txn_id on this resource */
-    int64_t broken;       /* rows with after != before + delta, or gaps in the chain */
+    int64_t broken;       /* rows with after != before + delta, or gaps in the chain; items: 1 more
+                             when orders and ledger disagree about what was sold */
     size_t n_forks;       /* filled below */
     db_ledger_row forks[DB_FORKS_MAX][2];
     bool ok; /* oversold, negative, lost_*, duplicates and broken all 0 */

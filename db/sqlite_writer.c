@@ -41,9 +41,9 @@ static void answer_group(struct sqlite_store *store, struct run *group)
 static void fail_group(struct run *group, const db_error *why)
 {
     for (struct run *run = group; run; run = run->next) {
-        /* What was to be undone anyway is not in doubt. */
-        bool in_doubt = why->status == DB_UNKNOWN && run->status != DB_OK;
-        decide(run, in_doubt ? DB_FAILED : why->status, why->message);
+        /* Of what was to be undone anyway, the outcome is known. */
+        bool known = why->status == DB_UNKNOWN && run->status != DB_OK;
+        decide(run, known ? DB_FAILED : why->status, why->message);
     }
 }
 

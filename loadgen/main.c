@@ -1,6 +1,7 @@
 /* loadgen: drives the service from outside and says what was lost, in units and money. */
 #include "compare.h"
 #include "demo.h"
+#include "plain_command.h"
 #include "serve.h"
 
 #include <signal.h>
@@ -44,6 +45,12 @@ static const struct command commands[] = {
      "Starts the service with a private Redis and a sample item and account; Ctrl-C stops it all.\v"
      "Example:\n  loadgen serve --listen 127.0.0.1:8080\n",
      &options_serve_argp, serve_run},
+    {"http", "plain load on any HTTP server, no verdict",
+     "Sends the same request again and again to any HTTP server and shows rate and latency.\v"
+     "Examples:\n"
+     "  loadgen http http://127.0.0.1:8080/livez --duration 10s\n"
+     "  loadgen http http://127.0.0.1:8080/livez --mode rate --rate 1000\n",
+     &plain_command_argp, plain_command},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -5,30 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const mode_texts[] = {
-    [LOAD_BURST] = "burst", [LOAD_RATE] = "rate", [LOAD_CLOSED] = "closed"};
-enum { MODES = sizeof mode_texts / sizeof *mode_texts };
-
-const char *options_mode_text(enum load_mode mode)
-{
-    return mode_texts[mode];
-}
-
 enum {
-    KEY_URL = 256,
-    KEY_GUARDS,
-    KEY_MODE,
-    KEY_RATE,
-    KEY_CONNECTIONS,
-    KEY_THREADS,
-    KEY_DURATION,
-    KEY_REQUESTS,
+    KEY_GUARDS = OPTIONS_KEYS_OWN,
     KEY_STOCK,
     KEY_BUYERS,
     KEY_ACCOUNTS,
     KEY_PAIRS,
     KEY_DUPLICATES,
-    KEY_ABANDON,
     KEY_SEED,
     KEY_EXPECT,
     KEY_JSON,
@@ -36,20 +19,10 @@ enum {
     KEY_QUIET,
     KEY_NO_COLOR,
     KEY_TOKEN_FILE,
-    KEY_TIMEOUT,
     KEY_SECKILLD,
     KEY_DIR,
     KEY_LISTEN
 };
-
-static enum load_mode mode_of(struct argp_state *state, const char *text)
-{
-    for (int mode = 0; mode < MODES; mode++)
-        if (strcmp(text, mode_texts[mode]) == 0)
-            return (enum load_mode)mode;
-    argp_error(state, "--mode: '%s' is none of burst, rate, closed", text);
-    return LOAD_BURST;
-}
 
 static void copy_guard(struct argp_state *state, const char *flag, const char *text, size_t length,
                        char *ret)
@@ -58,35 +31,6 @@ static void copy_guard(struct argp_state *state, const char *flag, const char *t
         argp_error(state, "%s: '%.*s' is not a guard's name", flag, (int)length, text);
     memcpy(ret, text, length);
     ret[length] = '\0';
-}
-
-/* Calls each() for every part of a comma-separated list. */
-static void split(struct argp_state *state, const char *text,
-                  void (*each)(struct argp_state *state, const char *part, size_t length))
-{
-    for (;;) {
-        size_t length = strcspn(text, ",");
-        each(state, text, length);
-        if (text[length] == '\0')
-            return;
-        text += length + 1;
-    }
-}
-
-static void add_url(struct argp_state *state, const char *part, size_t length)
-{
-    struct options *options = state->input;
-    char url[600], message[256];
-    if (options->n_targets == LOAD_TARGETS_MAX)
-        argp_error(state, "--url: at most %d addresses", LOAD_TARGETS_MAX);
-    if (length >= sizeof url)
-        argp_error(state, "--url: too long");
-    memcpy(url, part, length);
-    url[length] = '\0';
-    struct load_target *target = &options->targets[options->n_targets];
-    if (load_target_parse(url, target, message, sizeof message) != 0)
-        argp_error(state, "--url: %s", message);
-    options->n_targets++;
 }
 
 static void add_guard(struct argp_state *state, const char *part, size_t length)
@@ -147,7 +91,7 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
         options->no_color = true;
         return 0;
     case KEY_GUARDS:
-        split(state, arg, add_guard);
+        options_split(state, arg, add_guard);
         return 0;
     case KEY_EXPECT:
         add_expectation(state, arg);
@@ -157,55 +101,12 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
     }
 }
 
-static void check_load(struct argp_state *state)
-{
-    const struct options *options = state->input;
-    if (options->n_targets == 0)
-        argp_error(state, "--url is needed, for example --url http://127.0.0.1:8080");
-    if (options->mode_given && options->mode == LOAD_RATE && options->rate <= 0)
-        argp_error(state, "--mode rate needs --rate, for example --rate 500");
-    if (options->rate > 0 && (!options->mode_given || options->mode != LOAD_RATE))
-        argp_error(state, "--rate needs --mode rate");
-    if (options->threads > options->connections)
-        argp_error(state, "--threads: %d threads need at least as many --connections",
-                   options->threads);
-    if (options->n_targets > options->connections)
-        argp_error(state, "--connections: at least one per --url is needed");
-}
-
-static error_t parse_load(int key, char *arg, struct argp_state *state)
+static error_t parse_workload(int key, char *arg, struct argp_state *state)
 {
     struct options *options = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = options;
-        return 0;
-    case KEY_URL:
-        split(state, arg, add_url);
-        return 0;
-    case KEY_MODE:
-        options->mode = mode_of(state, arg);
-        options->mode_given = true;
-        return 0;
-    case KEY_RATE:
-        options->rate = options_number(state, "--rate", arg, 0.001, 1e7);
-        return 0;
-    case KEY_CONNECTIONS:
-        options->connections =
-            (int)options_integer(state, "--connections", arg, 1, LOAD_CONNECTIONS_MAX);
-        return 0;
-    case KEY_THREADS:
-        options->threads = (int)options_integer(state, "--threads", arg, 1, LOAD_THREADS_MAX);
-        return 0;
-    case KEY_DURATION:
-        options->duration_ms = options_duration(state, "--duration", arg);
-        return 0;
-    case KEY_TIMEOUT:
-        options->timeout_ms = options_integer(state, "--timeout-ms", arg, 1, 3600000);
-        return 0;
-    case KEY_REQUESTS:
-        options->requests =
-            (uint64_t)options_integer(state, "--requests", arg, 1, OPTIONS_REQUESTS_MAX);
+        state->child_inputs[0] = state->child_inputs[1] = options;
         return 0;
     case KEY_STOCK:
         options->stock = options_integer(state, "--stock", arg, 0, INT64_C(1000000000));
@@ -222,14 +123,8 @@ static error_t parse_load(int key, char *arg, struct argp_state *state)
     case KEY_DUPLICATES:
         options->duplicates_pct = options_number(state, "--duplicates", arg, 0, 90);
         return 0;
-    case KEY_ABANDON:
-        options->abandon_pct = options_number(state, "--abandon", arg, 0, 100);
-        return 0;
     case KEY_TOKEN_FILE:
         read_token(state, arg);
-        return 0;
-    case ARGP_KEY_END:
-        check_load(state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -278,27 +173,16 @@ static const struct argp_option report_options[] = {
     {"seed", KEY_SEED, "S", 0, "Replays the same requests (default 1)", 4},
     {0}};
 
-static const struct argp_option load_options[] = {
+static const struct argp_option workload_options[] = {
     {NULL, 0, NULL, 0, "The service:", 1},
-    {"url", KEY_URL, "U[,U...]", 0, "Its instances; connections are spread over them", 1},
     {"admin-token-file", KEY_TOKEN_FILE, "FILE", 0, "For creating the item and the accounts", 1},
-    {"timeout-ms", KEY_TIMEOUT, "MS", 0, "Waits this long for one answer (default 15000)", 1},
     {NULL, 0, NULL, 0, "The load:", 2},
-    {"mode", KEY_MODE, "burst|rate|closed", 0,
-     "All at once, at a rate, or each connection one after the other", 2},
-    {"rate", KEY_RATE, "R", 0, "Requests per second, with --mode rate", 2},
-    {"connections", KEY_CONNECTIONS, "C", 0, "Connections kept open (default 64)", 2},
-    {"threads", KEY_THREADS, "T", 0, "Threads that serve them (default 1)", 2},
-    {"duration", KEY_DURATION, "D", 0, "Starts no new request after this: 500ms, 30s, 2m", 2},
-    {"requests", KEY_REQUESTS, "N", 0, "Requests in all", 2},
     {"stock", KEY_STOCK, "N", 0, "sale: pieces on offer (default 100)", 2},
     {"buyers", KEY_BUYERS, "N", 0, "sale: different buyers (default 2000)", 2},
     {"accounts", KEY_ACCOUNTS, "N", 0, "accounts, transfers: how many (default 4)", 2},
     {"pairs", KEY_PAIRS, "N", 0,
      "accounts: textbook pairs (1,000 - 200 - 300) tried at most until one loses (default 0)", 2},
     {"duplicates", KEY_DUPLICATES, "PCT", 0, "This share sends an earlier request again", 2},
-    {"abandon", KEY_ABANDON, "PCT", 0,
-     "Drops this share before the answer, then finds out what became of it", 2},
     {0}};
 
 static const struct argp_option server_options[] = {
@@ -315,8 +199,11 @@ static const struct argp_option serve_options[] = {
 static const struct argp report_argp = {.options = report_options, .parser = parse_report};
 static const struct argp_child report_child[] = {{&report_argp, 0, NULL, 0}, {0}};
 
+static const struct argp_child workload_children[] = {
+    {&options_engine_argp, 0, NULL, 0}, {&report_argp, 0, NULL, 0}, {0}};
+
 const struct argp options_load_argp = {
-    .options = load_options, .parser = parse_load, .children = report_child};
+    .options = workload_options, .parser = parse_workload, .children = workload_children};
 const struct argp options_demo_argp = {
     .options = server_options, .parser = parse_demo, .children = report_child};
 const struct argp options_serve_argp = {.options = serve_options, .parser = parse_servers};
@@ -348,6 +235,6 @@ void options_parse(const struct command *command, int argc, char **argv, struct 
     argp_err_exit_status = 2;
     struct argp argp = *command->argp;
     argp.doc = command->doc;
-    argp_parse(&argp, argc, argv, ARGP_NO_ARGS, NULL, &options);
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
     *ret = options;
 }

@@ -10,6 +10,7 @@ enum {
     OPTIONS_GUARDS_MAX = 24,
     OPTIONS_GUARD_TEXT_MAX = 25, /* bytes of a guard's name with its NUL */
     OPTIONS_COMMAND_MAX = 1024,
+    OPTIONS_HEADERS_MAX = 16,
     OPTIONS_REQUESTS_MAX = 1 << 22 /* requests of one run: each is remembered until the verdict */
 };
 
@@ -46,7 +47,9 @@ struct options {
     const char *json, *html; /* NULL: not wanted; "-": stdout */
     bool quiet, no_color;
 
-    const char *seckilld, *dir, *listen; /* demo, serve */
+    const char *seckilld, *dir, *listen;          /* demo, serve */
+    const char *method, *body;                    /* http; NULL: GET, or POST with a body */
+    const char *headers[OPTIONS_HEADERS_MAX + 1]; /* http: "Name: value", NULL-terminated */
 
     atomic_bool *stop; /* set by Ctrl-C */
 };
@@ -63,11 +66,18 @@ struct command {
  * after --help, as argp does. argv[0] is the name shown ("loadgen sale"). */
 void options_parse(const struct command *command, int argc, char **argv, struct options *ret);
 
+/* Adds one URL to state->input's targets; for options_split(). */
+void options_add_url(struct argp_state *state, const char *part, size_t length);
+
 /* "burst", "rate", "closed" */
 const char *options_mode_text(enum load_mode mode);
 
-extern const struct argp options_load_argp;  /* sale, accounts, transfers */
-extern const struct argp options_demo_argp;  /* demo */
-extern const struct argp options_serve_argp; /* serve */
+/* Flags of several commands are told apart by keys beyond any character. */
+enum { OPTIONS_KEYS_OWN = 256, OPTIONS_KEYS_ENGINE = 512, OPTIONS_KEYS_HTTP = 768 };
+
+extern const struct argp options_engine_argp; /* a child of those that send load */
+extern const struct argp options_load_argp;   /* sale, accounts, transfers */
+extern const struct argp options_demo_argp;   /* demo */
+extern const struct argp options_serve_argp;  /* serve */
 
 #endif

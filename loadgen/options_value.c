@@ -44,3 +44,15 @@ int64_t options_duration(struct argp_state *state, const char *flag, const char 
                text);
     return 0;
 }
+
+void options_split(struct argp_state *state, const char *text,
+                   void (*each)(struct argp_state *state, const char *part, size_t length))
+{
+    for (;;) {
+        size_t length = strcspn(text, ",");
+        each(state, text, length);
+        if (text[length] == '\0')
+            return;
+        text += length + 1;
+    }
+}

@@ -12,5 +12,8 @@ int64_t options_integer(struct argp_state *state, const char *flag, const char *
                         int64_t max);
 /* "500ms", "30s", "2m", "1h", or plain seconds: "30". In milliseconds. */
 int64_t options_duration(struct argp_state *state, const char *flag, const char *text);
+/* Calls each() for every part of a comma-separated list. */
+void options_split(struct argp_state *state, const char *text,
+                   void (*each)(struct argp_state *state, const char *part, size_t length));
 
 #endif

@@ -37,8 +37,10 @@ void progress_clear(const struct options *options)
 void progress_load(void *ctx, const struct load_progress *now)
 {
     const struct run *run = ctx;
-    char completed[TEXT_MAX], due[TEXT_MAX], elapsed[TEXT_MAX];
-    progress_step(run->options, "%s under %s: %s of %s requests answered, %s", run->workload->name,
-                  run->guard, text_count(completed, (int64_t)now->completed),
-                  text_count(due, (int64_t)run->tally.n), text_time_us(elapsed, now->elapsed_us));
+    char completed[TEXT_MAX], planned[TEXT_MAX + 8] = "", elapsed[TEXT_MAX], n[TEXT_MAX];
+    if (run->options->duration_ms == 0)
+        snprintf(planned, sizeof planned, " of %s", text_count(n, (int64_t)run->tally.n));
+    progress_step(run->options, "%s under %s: %s%s requests answered, %s", run->workload->name,
+                  run->guard, text_count(completed, (int64_t)now->completed), planned,
+                  text_time_us(elapsed, now->elapsed_us));
 }

@@ -42,21 +42,9 @@ static void resolve_one(struct run *run, uint64_t origin, int64_t deadline_ms)
     }
 }
 
-/* A duplicate may have been sent when its origin was not. */
-static void mark_origins(struct tally *tally)
-{
-    for (uint64_t seq = 0; seq < tally_end(tally); seq++)
-        if (tally->entries[seq].state == TALLY_UNKNOWN) {
-            struct tally_entry *origin = &tally->entries[tally_origin(tally, seq)];
-            if (origin->state == TALLY_UNSENT)
-                origin->state = TALLY_UNKNOWN;
-        }
-}
-
 void resolve_unknown(struct run *run)
 {
     struct tally *tally = &run->tally;
-    mark_origins(tally);
     uint64_t left = tally_count(tally, TALLY_UNKNOWN);
     int64_t deadline_ms = now_ms() + run->options->patience_ms;
     for (uint64_t seq = 0; seq < tally_end(tally) && left > 0 && !run_stopped(run); seq++)

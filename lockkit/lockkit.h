@@ -234,7 +234,7 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms);
 /* Releases. The watchdog has stopped for this hold when it returns, and on_lost will not be called
  * any more. The hold is finished whatever the status; releasing it again is LK_LOST.
  * Returns LK_OK (it was ours until now), LK_LOST (it had ended before; a provider without
- * LK_CAP_OWNER cannot tell), LK_UNAVAILABLE or LK_UNKNOWN (the lease will end it). */
+ * LK_CAP_OWNER cannot tell), LK_UNAVAILABLE, LK_UNKNOWN or LK_PROTOCOL (the lease will end it). */
 lk_status lk_release(lk_hold *hold);
 
 /* Tells the lock server that fence `seen` of this key has been seen at the resource, so that the

@@ -53,9 +53,11 @@ struct waiting {
     bool queued;   /* as far as the last answer tells */
 };
 
-/* KEYS: lock, queue, seen, fence. Takes the first live waiter off the queue; makes it the holder.
- */
+/* clang-format off */
+
+/* KEYS: lock, queue, seen, fence. Takes the first live waiter off the queue; makes it the holder. */
 #define HAND_OVER                                                                                  \
+    "local DEAD_MS, CLAIM_MS, KEEP_MS = " TEXT(DEAD_MS) "," TEXT(CLAIM_MS) "," TEXT(KEEP_MS) " "   \
     "local function now() "                                                                        \
     "  local t = redis.call('time') "                                                              \
     "  return t[1] * 1000 + math.floor(t[2] / 1000) "                                              \
@@ -66,60 +68,59 @@ struct waiting {
     "    if not token then return nil end "                                                        \
     "    local seen = redis.call('hget', KEYS[3], token) "                                         \
     "    redis.call('hdel', KEYS[3], token) "                                                      \
-    "    if seen and now() - seen < " TEXT(                                                        \
-        DEAD_MS) " then return token end "                                                         \
-                 "  end "                                                                          \
-                 "end "                                                                            \
-                 "local function hand_over(token) "                                                \
-                 "  redis.call('set', KEYS[1], token, 'PX', " TEXT(                                \
-                     CLAIM_MS) ") "                                                                \
-                               "  local fence = redis.call('incr', KEYS[4]) "                      \
-                               "  redis.call('publish', 'lockkit_fair__channel:' .. "              \
-                               "string.sub(token, 1, 32), "                                        \
-                               "    token .. ' ' .. fence) "                                       \
-                               "end "
+    "    if seen and now() - seen < DEAD_MS then return token end "                                \
+    "  end "                                                                                       \
+    "end "                                                                                         \
+    "local function hand_over(token) "                                                             \
+    "  redis.call('set', KEYS[1], token, 'PX', CLAIM_MS) "                                         \
+    "  local fence = redis.call('incr', KEYS[4]) "                                                 \
+    "  local client = string.sub(token, 1, 32) "                                                   \
+    "  redis.call('publish', 'lockkit_fair__channel:' .. client, token .. ' ' .. fence) "          \
+    "end "
 
 /* ARGV: token, lease, '1' to queue. */
 static const char acquire_body[] =
-    HAND_OVER "local holder = redis.call('get', KEYS[1]) "
-              "if holder == ARGV[1] then "
-              "  redis.call('pexpire', KEYS[1], ARGV[2]) "
-              "  return tonumber(redis.call('get', KEYS[4])) "
-              "end "
-              "if ARGV[3] == '1' and (holder or redis.call('exists', KEYS[2]) == 1) then "
-              "  if redis.call('hset', KEYS[3], ARGV[1], now()) == 1 then "
-              "    redis.call('rpush', KEYS[2], ARGV[1]) "
-              "  end "
-              "  redis.call('pexpire', KEYS[2], " TEXT(
-                  KEEP_MS) ") "
-                           "  redis.call('pexpire', KEYS[3], " TEXT(
-                               KEEP_MS) ") "
-                                        "end "
-                                        "if not holder then "
-                                        "  local first = next_live() "
-                                        "  if not first or first == ARGV[1] then "
-                                        "    redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) "
-                                        "    return redis.call('incr', KEYS[4]) "
-                                        "  end "
-                                        "  hand_over(first) "
-                                        "end "
-                                        "return -1 - redis.call('pttl', KEYS[1])";
+    HAND_OVER
+    "local holder = redis.call('get', KEYS[1]) "
+    "if holder == ARGV[1] then "
+    "  redis.call('pexpire', KEYS[1], ARGV[2]) "
+    "  return tonumber(redis.call('get', KEYS[4])) "
+    "end "
+    "if ARGV[3] == '1' and (holder or redis.call('exists', KEYS[2]) == 1) then "
+    "  local is_new = redis.call('hset', KEYS[3], ARGV[1], now()) == 1 "
+    "  if not is_new or redis.call('rpush', KEYS[2], ARGV[1]) == 1 then "
+    "    redis.call('pexpire', KEYS[2], KEEP_MS) "
+    "    redis.call('pexpire', KEYS[3], KEEP_MS) "
+    "  end "
+    "end "
+    "if not holder then "
+    "  local first = next_live() "
+    "  if not first or first == ARGV[1] then "
+    "    redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) "
+    "    return redis.call('incr', KEYS[4]) "
+    "  end "
+    "  hand_over(first) "
+    "end "
+    "return -1 - redis.call('pttl', KEYS[1])";
 
 /* ARGV: token, '1' if it may stand in the queue. */
 static const char release_body[] =
-    HAND_OVER "if ARGV[2] == '1' and redis.call('hdel', KEYS[3], ARGV[1]) == 1 then "
-              "  redis.call('lrem', KEYS[2], 1, ARGV[1]) "
-              "end "
-              "if redis.call('get', KEYS[1]) ~= ARGV[1] then "
-              "  return 0 "
-              "end "
-              "local first = next_live() "
-              "if first then "
-              "  hand_over(first) "
-              "else "
-              "  redis.call('del', KEYS[1]) "
-              "end "
-              "return 1";
+    HAND_OVER
+    "if ARGV[2] == '1' and redis.call('hdel', KEYS[3], ARGV[1]) == 1 then "
+    "  redis.call('lrem', KEYS[2], 1, ARGV[1]) "
+    "end "
+    "if redis.call('get', KEYS[1]) ~= ARGV[1] then "
+    "  return 0 "
+    "end "
+    "local first = next_live() "
+    "if first then "
+    "  hand_over(first) "
+    "else "
+    "  redis.call('del', KEYS[1]) "
+    "end "
+    "return 1";
+
+/* clang-format on */
 
 struct keys {
     char queue[LK_REDIS_KEY_MAX], seen[LK_REDIS_KEY_MAX], fence[LK_REDIS_KEY_MAX];

@@ -1,7 +1,7 @@
 /*
  * redis-getset: a lease kept in the value and judged by every client's own clock.
  *
- * Algorithm: SETNX key stamp, where stamp = the client's wall clock + lease, in milliseconds. If
+ * Algorithm: SETNX key stamp, where stamp = the client's wall clock + lease, in microseconds. If
  *            the key exists: GET it; a stamp in the past has expired, and whoever replaces it
  *            (GETSET gives back the very stamp seen) has the lock. Release: DEL key, unless the own
  *            stamp has passed.
@@ -9,7 +9,7 @@
  *            a dead holder's lock can be taken over after the lease.
  * Weakness:  a client whose clock is ahead takes a live lock; a loser's GETSET moves the stamp of
  *            the winner, whose lease the others now see end later; the bare DEL frees a
- *            successor's lock; two clients that stamp the same millisecond look alike. When the
+ *            successor's lock; two clients that stamp the same microsecond look alike. When the
  *            answer to GETSET is lost the key is left to its stamp: it may be the winner's.
  * Source:    https://redis.io/docs/latest/commands/setnx/ ("Handling deadlocks")
  */
@@ -22,21 +22,21 @@
 
 enum { US_PER_MS = 1000, IN_GETSET = 2 }; /* of private_.slot, beside the grant's bit */
 
-static int64_t wall_ms(const lk_redis_guard *guard)
+static int64_t wall_us(const lk_redis_guard *guard)
 {
     const lk_env *env = guard->context->env;
-    return env->wall_us(env->ctx) / US_PER_MS;
+    return env->wall_us(env->ctx);
 }
 
 /* False for a value that is no stamp: another guard's. */
-static bool parse_stamp(const lk_redis_item *item, int64_t *ret_ms)
+static bool parse_stamp(const lk_redis_item *item, int64_t *ret_us)
 {
     char *end;
     errno = 0;
-    long long ms = strtoll(item->text, &end, 10);
+    long long us = strtoll(item->text, &end, 10);
     if (errno != 0 || end == item->text || *end != '\0')
         return false;
-    *ret_ms = ms;
+    *ret_us = us;
     return true;
 }
 
@@ -65,8 +65,8 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_redis_guard *guard = self;
     lk_hold *hold = attempt->hold;
     lk_redis_reply reply;
-    int64_t now_ms = wall_ms(guard), stamp_ms;
-    lk_redis_number(hold->token, now_ms + hold->lease_ms);
+    int64_t now_us = wall_us(guard), stamp_us;
+    lk_redis_number(hold->token, now_us + hold->lease_ms * US_PER_MS);
     hold->private_.slot = 0;
     lk_status status = lk_redis_command(guard->redis, &reply, "SETNX", hold->key, hold->token);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
@@ -87,10 +87,10 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
         return LK_BUSY; /* freed a moment ago */
     if (reply.root.type != REDIS_REPLY_STRING)
         return LK_PROTOCOL;
-    if (!parse_stamp(&reply.root, &stamp_ms))
+    if (!parse_stamp(&reply.root, &stamp_us))
         return LK_BUSY;
-    if (stamp_ms >= now_ms) {
-        attempt->retry_us = lk_redis_gone_at_us(guard, stamp_ms - now_ms);
+    if (stamp_us >= now_us) {
+        attempt->retry_us = lk_redis_gone_at_us(guard, (stamp_us - now_us) / US_PER_MS);
         return LK_BUSY;
     }
     return take_over(guard, hold, reply.root.text);
@@ -101,7 +101,7 @@ static lk_status release(void *self, lk_hold *hold)
     lk_redis_guard *guard = self;
     if (!lk_redis_is_granted(hold) && hold->private_.slot == IN_GETSET)
         return LK_LOST; /* our stamp may stand in the winner's lock: not ours to delete */
-    if (lk_redis_is_granted(hold) && wall_ms(guard) > strtoll(hold->token, NULL, 10))
+    if (lk_redis_is_granted(hold) && wall_us(guard) > strtoll(hold->token, NULL, 10))
         return LK_LOST;
     return lk_redis_guard_bare_release(self, hold);
 }

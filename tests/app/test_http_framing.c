@@ -104,6 +104,11 @@ static void bare_line_feed_is_refused(void **state)
     (void)state;
     REFUSED("GET /livez HTTP/1.1\nHost: t\r\n\r\n");
     REFUSED("GET /livez HTTP/1.1\n\n");
+    REFUSED("GET /livez HTTP/1.1\nAHost: t\r\n\r\n");
+    REFUSED("GET /livez HTTP/1.0\n\n");
+    REFUSED("GET /livez HTTP/1.0\n\r\n");
+    REFUSED("GET /livez HTTP/1.0\r\n\n");
+    REFUSED(GET "A: b\nCHost: t\r\n\r\n");
     REFUSED(GET "Host: t\n\r\n");
     REFUSED(GET "Host: t\r\nA: b\nC: d\r\n\r\n");
     REFUSED(GET "Host: t\r\nA:\nC: d\r\n\r\n");

@@ -73,53 +73,65 @@ static void expect_all(const int *fds, int n, int status)
     }
 }
 
+static const char request[] = "GET /livez HTTP/1.1\r\nHost: t\r\n\r\n";
+
+/* Waits for answers of `answer` bytes, have[i] of which have come; each is followed by the next
+ * request on its connection. Returns how many were whole. */
+static int read_and_send_again(int poller, const int *fds, size_t *have, size_t answer)
+{
+    struct epoll_event events[1024];
+    char bytes[1024];
+    int whole = 0;
+    int ready = epoll_wait(poller, events, 1024, RAW_WAIT_MS);
+    assert_true(ready > 0 && answer < sizeof(bytes));
+    for (int e = 0; e < ready; e++) {
+        const uint32_t i = events[e].data.u32;
+        ssize_t got = recv(fds[i], bytes, answer - have[i], 0);
+        assert_true(got > 0);
+        have[i] += (size_t)got;
+        if (have[i] < answer)
+            continue;
+        have[i] = 0;
+        whole++;
+        raw_send(fds[i], request, sizeof(request) - 1);
+    }
+    return whole;
+}
+
 /* Each connection sends its next request as soon as it has its answer, so all are busy all the
  * time. Returns the time for one answer. */
 static double answer_us(int n)
 {
-    enum { ROUNDS = 40, ANSWER_MAX = 512 };
-    static const char request[] = "GET /livez HTTP/1.1\r\nHost: t\r\n\r\n";
+    enum { SPELLS = 10, ROUNDS = 5 };
     struct raw_reply reply;
     int *fds = connect_all(n);
     raw_send_text(fds[0], request);
     assert_int_equal(raw_read(fds[0], 0, RAW_WAIT_MS, &reply), 200);
     const size_t answer = strlen(reply.head) + reply.body_bytes; /* all have this length */
-    assert_true(answer < ANSWER_MAX);
     raw_free(&reply);
 
     int poller = epoll_create1(EPOLL_CLOEXEC);
     size_t *have = calloc((size_t)n, sizeof(*have));
-    const int64_t began_us = now_us();
     for (int i = 0; i < n; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
         assert_int_equal(epoll_ctl(poller, EPOLL_CTL_ADD, fds[i], &event), 0);
         raw_send(fds[i], request, sizeof(request) - 1);
     }
-    for (int answers = 0; answers < ROUNDS * n;) {
-        struct epoll_event events[1024];
-        int ready = epoll_wait(poller, events, 1024, RAW_WAIT_MS);
-        assert_true(ready > 0);
-        for (int e = 0; e < ready; e++) {
-            const uint32_t i = events[e].data.u32;
-            char bytes[ANSWER_MAX];
-            ssize_t got = recv(fds[i], bytes, answer - have[i], 0);
-            assert_true(got > 0);
-            have[i] += (size_t)got;
-            if (have[i] < answer)
-                continue;
-            have[i] = 0;
-            answers++;
-            raw_send(fds[i], request, sizeof(request) - 1);
-        }
+    double quickest_us = 1e9;
+    for (int spell = 0; spell < SPELLS; spell++) {
+        const int64_t began_us = now_us();
+        for (int answers = 0; answers < ROUNDS * n;)
+            answers += read_and_send_again(poller, fds, have, answer);
+        const double us = (double)(now_us() - began_us) / (ROUNDS * n);
+        quickest_us = us < quickest_us ? us : quickest_us;
     }
-    const double us = (double)(now_us() - began_us) / (ROUNDS * n);
     free(have);
     close(poller);
     close_all(fds, n);
-    return us;
+    return quickest_us;
 }
 
-/* A loop that stalls needs some 50 times as long for an answer at 128, and more at 256. */
+/* A loop that stalls needs 500 us and more for an answer at 128, and ten times that at 256. */
 static void full_batches_of_events_do_not_stall(void **state)
 {
     (void)state;
@@ -129,7 +141,7 @@ static void full_batches_of_events_do_not_stall(void **state)
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         const double us = answer_us(counts[i]);
         printf("%d connections: %.1f us an answer\n", counts[i], us);
-        assert_true(us < 8 * unit_us);
+        assert_true(us < 6 * unit_us + 100);
     }
 }
 

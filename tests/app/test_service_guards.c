@@ -1,5 +1,4 @@
 /* What each guard does to a sale and to balances: the unguarded ones lose, the others are exact. */
-#include "real_service.h"
 #include "../lib/service_rig.h"
 
 #include <setjmp.h>

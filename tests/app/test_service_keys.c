@@ -1,5 +1,4 @@
 /* Idempotency keys: one effect per key, and one answer. */
-#include "real_service.h"
 #include "../lib/service_rig.h"
 
 #include <setjmp.h>

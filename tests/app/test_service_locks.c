@@ -1,12 +1,13 @@
 /* Locks that are late, lost, stale or away: a clear problem, in time, and nothing written. */
-#include "real_service.h"
 #include "../lib/redis.h"
 #include "../lib/service_rig.h"
+#include "../../app/guard.h"
 
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -136,6 +137,33 @@ static void late_write_loses_an_update_without_fence(void **state)
     assert_int_equal(audit_number(rig.service, "item:1", "lost_updates"), 1);
 }
 
+/* A pays, has decided, and loses the order's lock; B cancels; then A writes. */
+static void late_payment_does_not_undo_a_cancellation(void **state)
+{
+    (void)state;
+    struct op op, payment;
+    char id[DB_ID_MAX + 1], key[LK_KEY_MAX + 1];
+    rig.config.watchdog = false;
+    start();
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 1000, "")), 200);
+    assert_int_equal(op_run(rig.service, order(&op, 1)), 201);
+    assert_true(answer_text(&op, "order_id", id, sizeof id));
+    op_make(&payment, OP_PAY_ORDER, id, "", 0, 2);
+    gate_set(0, OP_DECIDED, payment.request_id);
+    ops_submit(rig.service, &payment, 1);
+    gate_wait(0);
+    snprintf(key, sizeof key, "lock:order:%s", id);
+    assert_int_equal(redis_do(rig.redis, "DEL %s", key), 1);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_CANCEL_ORDER, id, "", 0, 3)), 201);
+    gate_open(0);
+    ops_wait(&payment, 1);
+    assert_int_equal(payment.answer.problem, PROBLEM_LOCK_LOST);
+    assert_int_equal(stock_now(), 100);
+    op_run(rig.service, op_make(&op, OP_GET_ACCOUNT, "u1", "", 0, 0));
+    assert_int_equal(answer_number(&op, "balance"), 1000);
+    assert_true(audit_is_clean(rig.service));
+}
+
 static void lock_server_that_lost_its_counter_heals_after_one_refusal(void **state)
 {
     (void)state;
@@ -183,6 +211,18 @@ static void operation_without_time_to_wait_gets_one_attempt(void **state)
     op.deadline_us = now_us();
     op_run(rig.service, &op);
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
+}
+
+static void operation_whose_turn_comes_far_too_late_is_not_begun(void **state)
+{
+    (void)state;
+    struct op op;
+    start();
+    order(&op, 1);
+    op.deadline_us = now_us() - 10000000;
+    op_run(rig.service, &op);
+    assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
+    assert_int_equal(stock_now(), 100); /* though the lock is free */
 }
 
 static void impatient_operation_leaves_its_batch_and_the_others_go_on(void **state)
@@ -285,9 +325,11 @@ int main(void)
         CLAIM(lock_deleted_under_the_holder_writes_nothing),
         CLAIM(late_write_of_a_former_holder_is_refused_by_fence),
         CLAIM(late_write_loses_an_update_without_fence),
+        CLAIM(late_payment_does_not_undo_a_cancellation),
         CLAIM(lock_server_that_lost_its_counter_heals_after_one_refusal),
         CLAIM(lock_held_by_another_client_is_waited_for_no_longer_than_allowed),
         CLAIM(operation_without_time_to_wait_gets_one_attempt),
+        CLAIM(operation_whose_turn_comes_far_too_late_is_not_begun),
         CLAIM(impatient_operation_leaves_its_batch_and_the_others_go_on),
         CLAIM(absent_lock_server_is_answered_at_once),
         CLAIM(guard_changed_while_waiting_is_taken_as_it_is_then),

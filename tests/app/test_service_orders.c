@@ -1,5 +1,4 @@
 /* The business rules: what is accepted, what is refused, and what an answer says. */
-#include "real_service.h"
 #include "../lib/service_rig.h"
 
 #include <setjmp.h>

@@ -1,5 +1,4 @@
 /* What can be asked, what the admin can set, and the metrics. */
-#include "real_service.h"
 #include "../lib/service_rig.h"
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* Queue, drain and close: every accepted operation is answered, and nothing waits unboundedly. */
-#include "real_service.h"
 #include "../lib/service_rig.h"
+#include "../../app/service_private.h"
 
 #include <sched.h>
 #include <setjmp.h>

@@ -1,6 +1,5 @@
 /* Money between accounts: nothing is made or lost, and opposite directions do not block each
  * other. */
-#include "real_service.h"
 #include "../lib/service_rig.h"
 
 #include <setjmp.h>

@@ -150,10 +150,10 @@ static void expired_orders_come_oldest_first_and_bounded(void **state)
         const char *id;
         int64_t expires_us;
         db_order_state state;
-    } rows[] = {{"late", 300, DB_RESERVED},
-                {"first", 100, DB_RESERVED},
+    } rows[] = {{"a-late", 300, DB_RESERVED},
+                {"z-first", 100, DB_RESERVED},
                 {"paid", 50, DB_PAID},
-                {"second", 200, DB_RESERVED}};
+                {"b-second", 200, DB_RESERVED}};
     for (size_t i = 0; i < 4; i++) {
         db_order order = make_order(rows[i].id, &item, "u", 1);
         order.expires_us = rows[i].expires_us;
@@ -164,8 +164,8 @@ static void expired_orders_come_oldest_first_and_bounded(void **state)
     size_t n;
     assert_int_equal(DB_OK, db_read_expired(fixture->reader, 200, ids, 4, &n));
     assert_int_equal(2, n);
-    assert_string_equal("first", ids[0]);
-    assert_string_equal("second", ids[1]);
+    assert_string_equal("z-first", ids[0]);
+    assert_string_equal("b-second", ids[1]);
     assert_int_equal(DB_OK, db_read_expired(fixture->reader, 1000, ids, 1, &n));
     assert_int_equal(1, n);
     assert_int_equal(DB_OK, db_read_expired(fixture->reader, 99, ids, 4, &n));

@@ -106,6 +106,8 @@ static void put_with_an_older_fence_writes_nothing(void **state)
     assert_int_equal(DB_STALE_FENCE, put_item(fixture, &item, 50, 3, fenced));
     item = read_item(fixture, "1");
     assert_true(item.stock == 90 && item.version == 2 && item.last_fence == 7);
+    item = read_item(fixture, "1"); /* nor when it has just been read */
+    assert_int_equal(DB_STALE_FENCE, put_item(fixture, &item, 50, 3, fenced));
     fenced.fence = 7; /* the same hold may write again */
     assert_int_equal(DB_OK, put_item(fixture, &item, 80, 3, fenced));
     assert_int_equal(DB_OK, put_item(fixture, &item, 70, 4, any)); /* unfenced: not asked */

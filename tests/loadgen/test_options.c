@@ -1,5 +1,6 @@
 /* The command line: what is taken, and that everything else is a usage error. */
 #include "../../loadgen/options.h"
+#include "../../loadgen/plain_command.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +16,8 @@ enum { ARGS_MAX = 16, USAGE = 2 };
 static const struct command sale = {"sale", "", "doc", &options_load_argp, NULL};
 static const struct command demo = {"demo", "", "doc", &options_demo_argp, NULL};
 static const struct command serve = {"serve", "", "doc", &options_serve_argp, NULL};
+
+static const struct command http = {"http", "", "doc", &plain_command_argp, NULL};
 
 /* Splits at spaces. */
 static int split(char *text, char **argv)
@@ -129,6 +132,8 @@ static void whatever_is_not_understood_is_a_usage_error(void **state)
     }
     assert_int_equal(status_of(&demo, "--url http://127.0.0.1:1"), USAGE);
     assert_int_equal(status_of(&serve, "--guards none"), USAGE);
+    assert_int_equal(status_of(&http, ""), USAGE);
+    assert_int_equal(status_of(&http, "http://127.0.0.1:7 --stock 3"), USAGE);
 }
 
 static void help_is_not_an_error(void **state)
@@ -146,6 +151,14 @@ static void each_command_takes_its_own_flags(void **state)
     assert_string_equal(options.seckilld, "./s");
     assert_string_equal(options.dir, "d");
     assert_string_equal(options.listen, "127.0.0.1:9");
+    options =
+        parse(&http, "http://127.0.0.1:7/x --method PUT --header A:1 --header B:2 --threads 2");
+    assert_int_equal(options.targets[0].port, 7);
+    assert_string_equal(options.targets[0].path, "/x");
+    assert_string_equal(options.method, "PUT");
+    assert_string_equal(options.headers[1], "B:2");
+    assert_null(options.headers[2]);
+    assert_int_equal(options.threads, 2);
     options = parse(&demo, "--seckilld ./s --guards none --seed 9 --quiet");
     assert_int_equal(options.n_guards, 1);
     assert_int_equal(options.seed, 9);

@@ -212,6 +212,12 @@ static void broken_claim_is_the_headline(void **state)
                         "lose.");
 }
 
+static void report_without_runs_claims_nothing(void **state)
+{
+    (void)state;
+    assert_false(report_as_claimed(report));
+}
+
 static void long_headline_is_cut_not_overrun(void **state)
 {
     (void)state;
@@ -298,6 +304,7 @@ int main(void)
         TEST(safe_run_has_an_empty_counterexample),
         TEST(table_begins_with_the_verdict_and_ends_with_the_proof),
         TEST(broken_claim_is_the_headline),
+        TEST(report_without_runs_claims_nothing),
         TEST(long_headline_is_cut_not_overrun),
         TEST(page_needs_nothing_from_elsewhere_and_escapes),
         TEST(reports_are_written_into_folders_that_are_made),

@@ -171,6 +171,17 @@ static void duplicate_that_was_answered_decides_its_origin(void **state)
     assert_int_equal(tally_differing(&tally), 0);
 }
 
+static void unknown_duplicate_of_an_unsent_origin_is_to_be_found_out(void **state)
+{
+    (void)state;
+    uint64_t origin, duplicate = some_duplicate(&origin);
+    struct load_answer lost = {.end = LOAD_BROKEN, .body = "", .sent_us = 1};
+    tally_outcome(&tally, duplicate, &lost);
+    tally_settle(&tally);
+    assert_int_equal(tally.entries[origin].state, TALLY_UNKNOWN);
+    assert_int_equal(tally_count(&tally, TALLY_UNKNOWN), 1);
+}
+
 static void replay_differing_in_body_or_status_is_counted(void **state)
 {
     (void)state;
@@ -198,6 +209,7 @@ int main(void)
         TEST(nothing_is_retried_once_stopped),
         TEST(lost_answers_are_unknown_and_unsent_ones_are_not),
         TEST(duplicate_that_was_answered_decides_its_origin),
+        TEST(unknown_duplicate_of_an_unsent_origin_is_to_be_found_out),
         TEST(replay_differing_in_body_or_status_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

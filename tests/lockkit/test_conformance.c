@@ -20,7 +20,7 @@
 /* What was observed. */
 enum verdict { UNTRIED, KEPT, BROKEN, NOT_APPLICABLE };
 
-enum { CLAIMS = LK_CAP_COUNT, GUARDS_MAX = 32, GENERAL = 4, LEAK_BYTES = 16 * 1024 };
+enum { CLAIMS = LK_CAP_COUNT, GUARDS_MAX = 32, GENERAL = 5, LEAK_BYTES = 16 * 1024 };
 
 static enum verdict table[GUARDS_MAX][CLAIMS];
 
@@ -116,6 +116,31 @@ static void check_lost_answers(const lk_provider_info *guard)
     proxy_close(proxy);
 }
 
+/* A refusal is lost: undoing the attempt must not free the lock of him who has it. */
+static void check_lost_refusal(const lk_provider_info *guard)
+{
+    struct proxy *proxy = proxy_open(world_redis->port);
+    assert_non_null(proxy);
+    lk_client *holder = world_client(guard->name, NULL);
+    lk_client *client = world_client_at(guard->name, proxy_port(proxy), NULL);
+    lk_hold hold, second;
+    assert_int_equal(world_acquire(holder, CLAIM_KEY, 0, 0, &hold), LK_OK);
+    proxy_lose_answer(proxy, CLAIM_KEY, 1, PROXY_CUT);
+    assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &second), LK_UNKNOWN);
+    assert_int_equal(proxy_lost(proxy), 1);
+    if (lk_release(&hold) != LK_OK)
+        fail_msg("%s: undoing an attempt has freed another's lock", guard->name);
+    lk_close(client);
+    lk_close(holder);
+    proxy_close(proxy);
+}
+
+static void undoing_a_refused_attempt_frees_nobody(void **state)
+{
+    (void)state;
+    for_each_guard(check_lost_refusal);
+}
+
 static void lost_answers_leave_no_orphan(void **state)
 {
     (void)state;
@@ -186,6 +211,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_capability_has_its_claim_tried),
         cmocka_unit_test(waits_end_when_they_should),
         cmocka_unit_test(lost_answers_leave_no_orphan),
+        cmocka_unit_test(undoing_a_refused_attempt_frees_nobody),
         cmocka_unit_test(many_pairs_leave_nothing_behind),
     };
     char names[GENERAL + GUARDS_MAX][64];

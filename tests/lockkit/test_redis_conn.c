@@ -9,10 +9,12 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 enum { THREADS = 64, SLACK_MS = 700 };
 
@@ -46,6 +48,7 @@ struct caller {
     int64_t crossed, failed; /* answers of others, statuses other than OK */
     lk_status last;
     int64_t took_ms;
+    uint64_t written; /* what link->commands will be when it has sent its first */
 };
 
 static void *call_often(void *arg)
@@ -132,6 +135,13 @@ static void stopped_server_leaves_what_was_sent_unknown_and_the_rest_undone(void
     link_close(&link);
 }
 
+static bool has_written(void *caller)
+{
+    struct caller *next = caller;
+    return atomic_load(&next->link->commands) >= next->written;
+}
+
+/* The next command is on its way when the late answer comes. */
 static void late_answer_never_answers_another_command(void **state)
 {
     (void)state;
@@ -144,11 +154,45 @@ static void late_answer_never_answers_another_command(void **state)
         assert_int_equal(sandbox_signal(server, SIGSTOP), 0);
         assert_true(link_echoes(&link, "late", &status));
         assert_int_equal(status, LK_UNKNOWN);
+        struct caller next = {.link = &link, .times = 1, .written = link.commands + 1};
+        assert_int_equal(pthread_create(&next.thread, NULL, call_often, &next), 0);
+        assert_true(wait_until(has_written, &next, LINK_TIMEOUT_MS));
         assert_int_equal(sandbox_signal(server, SIGCONT), 0);
-        assert_true(link_echoes(&link, "next", &status));
-        assert_int_equal(status, LK_OK);
+        pthread_join(next.thread, NULL);
+        assert_int_equal(next.crossed, 0);
     }
     link_close(&link);
+}
+
+static atomic_int broken_pipes;
+
+static void count_broken_pipe(int signal)
+{
+    (void)signal;
+    atomic_fetch_add(&broken_pipes, 1);
+}
+
+/* A program that links lockkit and leaves SIGPIPE alone must not die of it. */
+static void writing_to_a_closed_socket_raises_no_signal(void **state)
+{
+    (void)state;
+    char url[SANDBOX_TEXT_MAX + 8];
+    lk_redis_url parsed;
+    lk_redis_stream stream;
+    char ping[] = "PING\r\n";
+    struct iovec iov = {.iov_base = ping, .iov_len = sizeof ping - 1};
+    snprintf(url, sizeof url, "unix://%s", server->socket);
+    assert_int_equal(lk_redis_url_parse(url, &parsed, NULL), LK_OK);
+    lk_redis_stream_init(&stream);
+    int64_t deadline_us = lk_redis_now_us() + LINK_TIMEOUT_MS * 1000;
+    assert_int_equal(lk_redis_stream_open(&stream, &parsed, deadline_us), LK_OK);
+    assert_true(WIFSIGNALED(sandbox_signal(server, SIGKILL)));
+    void (*before)(int) = signal(SIGPIPE, count_broken_pipe);
+    assert_int_equal(lk_redis_stream_write(&stream, &iov, 1, deadline_us), LK_UNAVAILABLE);
+    signal(SIGPIPE, before);
+    assert_int_equal(broken_pipes, 0);
+    lk_redis_stream_close(&stream);
+    assert_int_equal(sandbox_restart(server), 0);
 }
 
 static void dead_server_is_told_at_once_and_found_again_when_it_is_back(void **state)
@@ -241,6 +285,7 @@ int main(void)
         cmocka_unit_test(callers_share_a_connection_and_writes_and_get_their_own_answers),
         cmocka_unit_test(stopped_server_leaves_what_was_sent_unknown_and_the_rest_undone),
         cmocka_unit_test(late_answer_never_answers_another_command),
+        cmocka_unit_test(writing_to_a_closed_socket_raises_no_signal),
         cmocka_unit_test(dead_server_is_told_at_once_and_found_again_when_it_is_back),
         cmocka_unit_test(server_restarted_while_idle_costs_no_unknown_outcome),
         cmocka_unit_test(whatever_answers_in_place_of_redis_has_a_status_in_time),

@@ -240,6 +240,22 @@ static void stopped_waiter_loses_its_place_and_comes_back_at_the_end(void **stat
     nothing_is_left_but_the_fence();
 }
 
+/* Should all waiters die and nobody come any more. */
+static void queue_keys_carry_an_expiry(void **state)
+{
+    (void)state;
+    struct asker waiters[2];
+    queue_up(&waiters[0], client, LONG_MS);
+    queue_up(&waiters[1], client, LONG_MS);
+    assert_true(world_ask("PTTL " QUEUE) > CLAIM_MS);
+    assert_true(world_ask("PTTL " SEEN) > CLAIM_MS);
+    assert_int_equal(lk_release(&first), LK_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(asker_join(&waiters[i]), LK_OK);
+        assert_int_equal(lk_release(&waiters[i].hold), LK_OK);
+    }
+}
+
 static void dead_holders_lock_goes_to_the_first_in_the_queue(void **state)
 {
     (void)state;
@@ -329,6 +345,7 @@ int main(int argc, char **argv)
         CASE(dead_waiter_is_passed_over_within_its_threshold),
         CASE(long_dead_waiter_is_passed_over_at_once),
         CASE(stopped_waiter_loses_its_place_and_comes_back_at_the_end),
+        CASE(queue_keys_carry_an_expiry),
         CASE(dead_holders_lock_goes_to_the_first_in_the_queue),
         CASE(lost_message_costs_at_most_a_refresh),
         CASE(broken_subscription_is_remade_and_the_place_kept),

@@ -1,9 +1,10 @@
-/* redis-reentrant: counting on the server, the keys of Redisson, and waiting for messages. */
-#include "../lib/holder.h"
+/* redis-reentrant: counting on the server, on the keys of Redisson. */
+#include "../../lockkit/providers.h"
 #include "../lib/lock_hooks.h"
 #include "../lib/lock_world.h"
 #include "../lib/process.h"
 #include "../lib/proxy.h"
+#include "../lib/redis_link.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,7 @@
 #define KEY     "lock:item:1"
 #define CHANNEL "redisson_lock__channel:{lock:item:1}"
 
-enum { LONG_MS = 20000, SOON_MS = 2000, WAITERS = 16 };
+enum { LONG_MS = 20000 };
 
 static int empty(void **state)
 {
@@ -129,6 +130,26 @@ static void undoing_an_inner_attempt_of_unknown_outcome_leaves_the_outer_hold_al
     proxy_close(proxy);
 }
 
+/* An attempt that reached the server late, after its repetition: the core repeats with one hold. */
+static void attempt_that_is_done_twice_counts_once(void **state)
+{
+    (void)state;
+    const lk_provider *provider = &lk_redis_reentrant;
+    struct link link;
+    lk_hold hold = {.key = KEY, .lease_ms = LONG_MS, .token = "00112233:worker"};
+    lk_attempt attempt = {.hold = &hold};
+    void *self;
+    assert_true(link_open(&link, world_redis->url));
+    assert_int_equal(provider->open(&link.context, &self, NULL), LK_OK);
+    assert_int_equal(provider->try_acquire(self, &attempt), LK_OK);
+    assert_int_equal(provider->try_acquire(self, &attempt), LK_OK);
+    assert_int_equal(provider->release(self, &hold), LK_OK);
+    assert_int_equal(world_ask("EXISTS " KEY), 0);
+    assert_int_equal(provider->release(self, &hold), LK_LOST);
+    provider->close(self);
+    link_close(&link);
+}
+
 /* -- together with Redisson ----------------------------------------------------------------------
  */
 
@@ -182,205 +203,17 @@ static void last_release_publishes_what_redisson_waits_for(void **state)
     lk_close(client);
 }
 
-/* -- waiting ------------------------------------------------------------------------------------
- */
-
-struct other_release {
-    lk_hold hold;
-    lk_status status;
-};
-
-static void release_other(void *arg)
+int main(void)
 {
-    struct other_release *other = arg;
-    other->status = lk_release(&other->hold);
-}
-
-static void release_between_the_failed_try_and_subscribe_is_not_missed(void **state)
-{
-    (void)state;
-    struct hooked hooked;
-    struct other_release other;
-    lk_client *holder = world_client(GUARD, NULL);
-    lk_client *client = world_client(GUARD, &(lk_options){.env = hook(&hooked)});
-    lk_hold hold;
-    assert_int_equal(world_acquire(holder, KEY, LONG_MS, 0, &other.hold), LK_OK);
-    hooked.point = LK_POINT_SUBSCRIBE;
-    hooked.call = release_other;
-    hooked.arg = &other;
-    int64_t start_ms = test_now_ms();
-    assert_int_equal(world_acquire(client, KEY, 0, LONG_MS, &hold), LK_OK);
-    assert_true(test_now_ms() - start_ms < SOON_MS); /* not the lease */
-    assert_int_equal(other.status, LK_OK);
-    assert_int_equal(hold.attempts, 2);
-    assert_int_equal(lk_release(&hold), LK_OK);
-    lk_close(client);
-    lk_close(holder);
-}
-
-/* Expiry publishes nothing. */
-static void waiter_of_a_dead_holder_wakes_with_the_end_of_its_lease(void **state)
-{
-    (void)state;
-    struct holder holder;
-    struct holder_plan plan = {
-        .guard = GUARD, .url = world_redis->url, .key = KEY, .lease_ms = 400};
-    assert_true(holder_start(&holder, &plan));
-    assert_true(holder_says(&holder, "held"));
-    holder_kill(&holder);
-    lk_client *client = world_client(GUARD, NULL);
-    lk_hold hold;
-    int64_t start_ms = test_now_ms();
-    assert_int_equal(world_acquire(client, KEY, 0, LONG_MS, &hold), LK_OK);
-    assert_true(test_now_ms() - start_ms < 400 + SOON_MS);
-    assert_true(hold.attempts <= 5);
-    assert_int_equal(lk_release(&hold), LK_OK);
-    lk_close(client);
-}
-
-static struct hooked crowd;
-static lk_client *crowd_client;
-static int crowd_refusals;
-
-static bool crowd_refused(void *arg)
-{
-    (void)arg;
-    return atomic_load(&crowd.refusals) >= crowd_refusals;
-}
-
-static bool granted_another(void *grants)
-{
-    lk_stats stats;
-    lk_client_stats(crowd_client, &stats);
-    return stats.grants > *(uint64_t *)grants;
-}
-
-/* Each release leads to one try of the sixteen who sleep. */
-static void one_release_wakes_one_waiter_of_a_client(void **state)
-{
-    (void)state;
-    struct asker waiters[WAITERS];
-    bool taken[WAITERS] = {false};
-    lk_client *holder = world_client(GUARD, NULL);
-    crowd_client = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
-    lk_hold hold;
-    assert_int_equal(world_acquire(holder, KEY, 0, 0, &hold), LK_OK);
-    for (int i = 0; i < WAITERS; i++) {
-        waiters[i] = (struct asker){.client = crowd_client, .key = KEY, .wait_ms = LONG_MS};
-        asker_start(&waiters[i]);
-        crowd_refusals = i + 2; /* the first tries again after SUBSCRIBE, the others need not */
-        assert_true(wait_until(crowd_refused, NULL, LONG_MS));
-    }
-    lk_hold *last = &hold;
-    for (int i = 0; i < WAITERS; i++) {
-        lk_stats before, after;
-        lk_client_stats(crowd_client, &before);
-        assert_int_equal(lk_release(last), LK_OK);
-        assert_true(wait_until(granted_another, &before.grants, LONG_MS));
-        lk_client_stats(crowd_client, &after);
-        assert_int_equal(after.attempts - before.attempts, 1);
-        struct asker *got = NULL;
-        while (got == NULL)
-            for (int j = 0; j < WAITERS; j++)
-                if (!taken[j] && asker_ended(&waiters[j])) {
-                    taken[j] = true;
-                    got = &waiters[j];
-                }
-        last = &got->hold;
-    }
-    assert_int_equal(lk_release(last), LK_OK);
-    for (int i = 0; i < WAITERS; i++)
-        assert_int_equal(asker_join(&waiters[i]), LK_OK);
-    lk_close(crowd_client);
-    lk_close(holder);
-}
-
-/* A waiter in earnest, and a holder of another client. */
-struct pair {
-    struct hooked hooked;
-    lk_client *holder, *client;
-    lk_hold hold;
-    struct asker waiter;
-};
-
-static void pair_open(struct pair *pair, int waiter_port, int64_t lease_ms)
-{
-    pair->holder = world_client(GUARD, NULL);
-    pair->client = world_client_at(GUARD, waiter_port, &(lk_options){.env = hook(&pair->hooked)});
-    pair->waiter = (struct asker){.client = pair->client, .key = KEY, .wait_ms = LONG_MS};
-    assert_int_equal(world_acquire(pair->holder, KEY, lease_ms, 0, &pair->hold), LK_OK);
-    asker_start(&pair->waiter);
-    assert_true(wait_until(refused_twice, &pair->hooked, LONG_MS));
-}
-
-/* The waiter gets it within bound_ms of the release. */
-static void pair_close(struct pair *pair, int64_t bound_ms)
-{
-    int64_t start_ms = test_now_ms();
-    assert_int_equal(lk_release(&pair->hold), LK_OK);
-    assert_int_equal(asker_join(&pair->waiter), LK_OK);
-    assert_true(test_now_ms() - start_ms < bound_ms);
-    assert_int_equal(lk_release(&pair->waiter.hold), LK_OK);
-    lk_close(pair->client);
-    lk_close(pair->holder);
-}
-
-static void broken_subscription_is_remade_and_no_release_missed(void **state)
-{
-    (void)state;
-    struct pair pair;
-    pair_open(&pair, world_redis->port, 0);
-    for (int i = 0; i < 3; i++) {
-        assert_true(world_becomes(1, LONG_MS, "PUBLISH " CHANNEL " 0")); /* it listens */
-        assert_int_equal(world_ask("CLIENT KILL TYPE pubsub"), 1);
-    }
-    pair_close(&pair, SOON_MS);
-}
-
-/* The connection stays, the message does not come. */
-static void lost_message_costs_at_most_the_holders_lease(void **state)
-{
-    (void)state;
-    enum { LEASE_MS = 1500 };
-    struct pair pair;
-    struct proxy *proxy = proxy_open(world_redis->port);
-    assert_non_null(proxy);
-    proxy_mute(proxy, "SUBSCRIBE", false); /* marks the connection */
-    pair_open(&pair, proxy_port(proxy), LEASE_MS);
-    proxy_mute(proxy, "SUBSCRIBE", true);
-    pair_close(&pair, LEASE_MS + SOON_MS);
-    assert_true(proxy_muted(proxy) > 0);
-    proxy_close(proxy);
-}
-
-static void waiter_who_may_not_subscribe_polls(void **state)
-{
-    (void)state;
-    struct pair pair;
-    world_ask("ACL SETUSER default -subscribe");
-    pair_open(&pair, world_redis->port, 0);
-    pair_close(&pair, SOON_MS);
-    world_ask("ACL SETUSER default +subscribe");
-}
-
-int main(int argc, char **argv)
-{
-    if (argc > 1)
-        return holder_main(argc, argv);
 #define CASE(test) cmocka_unit_test_setup(test, empty)
     const struct CMUnitTest tests[] = {
         CASE(server_counts_entries_of_an_owner_where_redisson_does),
         CASE(inner_entry_keeps_the_outer_fence_though_the_counter_was_raised),
         CASE(inner_entry_never_shortens_the_outer_lease),
         CASE(undoing_an_inner_attempt_of_unknown_outcome_leaves_the_outer_hold_alone),
+        CASE(attempt_that_is_done_twice_counts_once),
         CASE(excludes_and_is_excluded_by_a_lock_of_redisson),
         CASE(last_release_publishes_what_redisson_waits_for),
-        CASE(release_between_the_failed_try_and_subscribe_is_not_missed),
-        CASE(waiter_of_a_dead_holder_wakes_with_the_end_of_its_lease),
-        CASE(one_release_wakes_one_waiter_of_a_client),
-        CASE(broken_subscription_is_remade_and_no_release_missed),
-        CASE(lost_message_costs_at_most_the_holders_lease),
-        CASE(waiter_who_may_not_subscribe_polls),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);
 }

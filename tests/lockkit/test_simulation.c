@@ -22,7 +22,7 @@
 
 enum {
     SEEDS = 1000,
-    SEEDS_FULL = 100000,
+    SEEDS_FULL = 20000,
     CLIENTS = 3,
     ACTORS = 6, /* two threads per process */
     KEYS = 2,

@@ -1,0 +1,126 @@
+/* The flags of every command that sends load: where to, how much, how fast. */
+#include "options.h"
+#include "options_value.h"
+
+#include <string.h>
+
+static const char *const mode_texts[] = {
+    [LOAD_BURST] = "burst", [LOAD_RATE] = "rate", [LOAD_CLOSED] = "closed"};
+enum { MODES = sizeof mode_texts / sizeof *mode_texts };
+
+const char *options_mode_text(enum load_mode mode)
+{
+    return mode_texts[mode];
+}
+
+enum {
+    KEY_URL = OPTIONS_KEYS_ENGINE,
+    KEY_MODE,
+    KEY_RATE,
+    KEY_CONNECTIONS,
+    KEY_THREADS,
+    KEY_DURATION,
+    KEY_TIMEOUT,
+    KEY_REQUESTS,
+    KEY_ABANDON
+};
+
+static enum load_mode mode_of(struct argp_state *state, const char *text)
+{
+    for (int mode = 0; mode < MODES; mode++)
+        if (strcmp(text, mode_texts[mode]) == 0)
+            return (enum load_mode)mode;
+    argp_error(state, "--mode: '%s' is none of burst, rate, closed", text);
+    return LOAD_BURST;
+}
+
+void options_add_url(struct argp_state *state, const char *part, size_t length)
+{
+    struct options *options = state->input;
+    char url[600], message[256];
+    if (options->n_targets == LOAD_TARGETS_MAX)
+        argp_error(state, "at most %d addresses", LOAD_TARGETS_MAX);
+    if (length >= sizeof url)
+        argp_error(state, "%.60s...: too long", part);
+    memcpy(url, part, length);
+    url[length] = '\0';
+    struct load_target *target = &options->targets[options->n_targets];
+    if (load_target_parse(url, target, message, sizeof message) != 0)
+        argp_error(state, "%s", message);
+    options->n_targets++;
+}
+
+static void check_load(struct argp_state *state)
+{
+    const struct options *options = state->input;
+    if (options->n_targets == 0)
+        argp_error(state, "--url is needed, for example --url http://127.0.0.1:8080");
+    if (options->mode_given && options->mode == LOAD_RATE && options->rate <= 0)
+        argp_error(state, "--mode rate needs --rate, for example --rate 500");
+    if (options->rate > 0 && (!options->mode_given || options->mode != LOAD_RATE))
+        argp_error(state, "--rate needs --mode rate");
+    if (options->threads > options->connections)
+        argp_error(state, "--threads: %d threads need at least as many --connections",
+                   options->threads);
+    if (options->n_targets > options->connections)
+        argp_error(state, "--connections: at least one per --url is needed");
+}
+
+static error_t parse_engine(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case KEY_URL:
+        options_split(state, arg, options_add_url);
+        return 0;
+    case KEY_MODE:
+        options->mode = mode_of(state, arg);
+        options->mode_given = true;
+        return 0;
+    case KEY_RATE:
+        options->rate = options_number(state, "--rate", arg, 0.001, 1e7);
+        return 0;
+    case KEY_CONNECTIONS:
+        options->connections =
+            (int)options_integer(state, "--connections", arg, 1, LOAD_CONNECTIONS_MAX);
+        return 0;
+    case KEY_THREADS:
+        options->threads = (int)options_integer(state, "--threads", arg, 1, LOAD_THREADS_MAX);
+        return 0;
+    case KEY_DURATION:
+        options->duration_ms = options_duration(state, "--duration", arg);
+        return 0;
+    case KEY_TIMEOUT:
+        options->timeout_ms = options_integer(state, "--timeout-ms", arg, 1, 3600000);
+        return 0;
+    case KEY_REQUESTS:
+        options->requests =
+            (uint64_t)options_integer(state, "--requests", arg, 1, OPTIONS_REQUESTS_MAX);
+        return 0;
+    case KEY_ABANDON:
+        options->abandon_pct = options_number(state, "--abandon", arg, 0, 100);
+        return 0;
+    case ARGP_KEY_END:
+        check_load(state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option engine_options[] = {
+    {NULL, 0, NULL, 0, "The service:", 1},
+    {"url", KEY_URL, "U[,U...]", 0, "Its instances; connections are spread over them", 1},
+    {"timeout-ms", KEY_TIMEOUT, "MS", 0, "Waits this long for one answer (default 15000)", 1},
+    {NULL, 0, NULL, 0, "The load:", 2},
+    {"mode", KEY_MODE, "burst|rate|closed", 0,
+     "All at once, at a rate, or each connection one after the other", 2},
+    {"rate", KEY_RATE, "R", 0, "Requests per second, with --mode rate", 2},
+    {"connections", KEY_CONNECTIONS, "C", 0, "Connections kept open (default 64)", 2},
+    {"threads", KEY_THREADS, "T", 0, "Threads that serve them (default 1)", 2},
+    {"duration", KEY_DURATION, "D", 0, "Starts no new request after this: 500ms, 30s, 2m", 2},
+    {"requests", KEY_REQUESTS, "N", 0, "Requests in all", 2},
+    {"abandon", KEY_ABANDON, "PCT", 0, "Drops the connection of this share before the answer", 2},
+    {0}};
+
+const struct argp options_engine_argp = {.options = engine_options, .parser = parse_engine};

@@ -1,0 +1,73 @@
+#include "plain_command.h"
+#include "options_value.h"
+#include "plain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DURATION_MS = 10000, INTERRUPTED = 130 };
+enum { KEY_METHOD = OPTIONS_KEYS_HTTP, KEY_BODY, KEY_HEADER };
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = options;
+        return 0;
+    case ARGP_KEY_ARG:
+        options_split(state, arg, options_add_url);
+        return 0;
+    case KEY_METHOD:
+        options->method = arg;
+        return 0;
+    case KEY_BODY:
+        options->body = arg;
+        return 0;
+    case KEY_HEADER: {
+        int n = 0;
+        while (options->headers[n] != NULL)
+            n++;
+        if (n == OPTIONS_HEADERS_MAX)
+            argp_error(state, "--header: at most %d", OPTIONS_HEADERS_MAX);
+        options->headers[n] = arg;
+        return 0;
+    }
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option own_options[] = {
+    {NULL, 0, NULL, 0, "The request:", 3},
+    {"method", KEY_METHOD, "M", 0, "Default GET, or POST when there is a body", 3},
+    {"body", KEY_BODY, "TEXT", 0, "Sent with each request", 3},
+    {"header", KEY_HEADER, "NAME: VALUE", 0, "A further header (repeatable)", 3},
+    {0}};
+static const struct argp_child children[] = {{&options_engine_argp, 0, NULL, 0}, {0}};
+
+const struct argp plain_command_argp = {
+    .options = own_options, .parser = parse, .args_doc = "URL", .children = children};
+
+int plain_command(const struct options *options)
+{
+    struct plain_request request = {
+        .method = options->method, .body = options->body, .headers = options->headers};
+    bool bounded = options->requests > 0 || options->duration_ms > 0;
+    struct load_options load = {.n_targets = options->n_targets,
+                                .mode = options->mode_given ? options->mode : LOAD_CLOSED,
+                                .rate = options->rate,
+                                .connections = options->connections,
+                                .threads = options->threads,
+                                .requests = options->requests,
+                                .duration_ms = bounded ? options->duration_ms : DURATION_MS,
+                                .timeout_ms = options->timeout_ms,
+                                .abandon_pct = options->abandon_pct,
+                                .seed = options->seed,
+                                .stop = options->stop};
+    struct load_result result;
+    memcpy(load.targets, options->targets, sizeof load.targets);
+    int status = plain_main(&request, &load, stdout, &result);
+    load_result_free(&result);
+    return atomic_load(options->stop) ? INTERRUPTED : status;
+}
