@@ -12,7 +12,11 @@ void balances_account_id(const struct run *run, uint64_t account, char ret[80])
 int balances_create(struct run *run, int64_t balance)
 {
     char id[80];
-    for (int64_t i = 0; i < run->options->accounts && !run_stopped(run); i++) {
+    for (int64_t i = 0; i < run->options->accounts; i++) {
+        if (run_stopped(run)) { /* without all its accounts there is nothing to judge */
+            snprintf(run->message, sizeof run->message, "stopped before its load began");
+            return -1;
+        }
         balances_account_id(run, (uint64_t)i, id);
         if (remote_put_account(run->options, id, run->guard, balance, run->message) != 0)
             return -1;

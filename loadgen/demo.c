@@ -15,7 +15,6 @@ enum {
     DEMO_STOCK = 100,
     DEMO_CONNECTIONS = 64,
     DEMO_ACCOUNTS = 4,
-    DEMO_CHANGES = 50 * DEMO_CONNECTIONS,
     DEMO_PAIRS = 100,
     DEMO_TIMEOUT_MS = 30000,
     DEMO_SPACE_BYTES = 48 * 1024 * 1024 /* several times what it needs */

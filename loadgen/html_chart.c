@@ -1,16 +1,25 @@
 #include "html.h"
 
-/* In units of the view box, which the browser scales to the page's width. */
-enum { WIDTH = 900, LABEL_WIDTH = 190, BARS_WIDTH = 430, ROW = 30, BAR = 18, TOP = 26 };
+#include <string.h>
 
-static double largest(const struct html_chart *chart)
+/* In units of the view box, which the browser scales to the page's width. */
+enum { WIDTH = 900, LABEL_WIDTH = 190, BARS_WIDTH = 520, ROW = 30, BAR = 18, TOP = 26 };
+enum { TEXT_GAP = 8, BAD_WIDTH_MIN = 5, BYTE_WIDTH = 8 /* of bold digits, the widest there are */ };
+
+/* View box units per unit of the chart, so that each bar leaves room for the text behind it. */
+static double scale_of(const struct html_chart *chart)
 {
-    double max = chart->mark;
+    double scale = chart->mark > 0 ? BARS_WIDTH / chart->mark : BARS_WIDTH;
     for (int i = 0; i < chart->n_bars; i++) {
-        double sum = chart->bars[i].good + chart->bars[i].bad;
-        max = sum > max ? sum : max;
+        const struct html_bar *bar = &chart->bars[i];
+        double sum = bar->good + bar->bad;
+        double text = TEXT_GAP + BAD_WIDTH_MIN + BYTE_WIDTH * (double)strlen(bar->text);
+        double room = WIDTH - LABEL_WIDTH - text;
+        room = room < BARS_WIDTH ? room : BARS_WIDTH;
+        if (sum * scale > room)
+            scale = room / sum;
     }
-    return max > 0 ? max : 1;
+    return scale;
 }
 
 static void draw_bar(const struct html_bar *bar, int y, double scale, FILE *out)
@@ -29,14 +38,14 @@ static void draw_bar(const struct html_bar *bar, int y, double scale, FILE *out)
         fprintf(out, "<rect class='bad' x='%.1f' y='%d' width='%.1f' height='%d' rx='2'/>",
                 LABEL_WIDTH + good + gap, y, bad > 3 ? bad - gap : 3, BAR);
     fprintf(out, "<text%s x='%.1f' y='%d'>", bar->is_bad ? " class='badtext'" : "",
-            LABEL_WIDTH + good + (bad > 3 || bad <= 0 ? bad : 3 + gap) + 8, y + 14);
+            LABEL_WIDTH + good + (bad > 3 || bad <= 0 ? bad : 3 + gap) + TEXT_GAP, y + 14);
     html_text(out, bar->text);
     fprintf(out, "</text>\n");
 }
 
 void html_chart(const struct html_chart *chart, FILE *out)
 {
-    double scale = BARS_WIDTH / largest(chart);
+    double scale = scale_of(chart);
     int top = chart->mark > 0 ? TOP : 4;
     int height = top + chart->n_bars * ROW;
     fprintf(out, "<svg viewBox='0 0 %d %d' role='img' aria-label='", WIDTH, height);

@@ -173,10 +173,9 @@ static const struct argp_option report_options[] = {
     {"seed", KEY_SEED, "S", 0, "Replays the same requests (default 1)", 4},
     {0}};
 
+/* The groups' headings come with options_engine_argp. */
 static const struct argp_option workload_options[] = {
-    {NULL, 0, NULL, 0, "The service:", 1},
     {"admin-token-file", KEY_TOKEN_FILE, "FILE", 0, "For creating the item and the accounts", 1},
-    {NULL, 0, NULL, 0, "The load:", 2},
     {"stock", KEY_STOCK, "N", 0, "sale: pieces on offer (default 100)", 2},
     {"buyers", KEY_BUYERS, "N", 0, "sale: different buyers (default 2000)", 2},
     {"accounts", KEY_ACCOUNTS, "N", 0, "accounts, transfers: how many (default 4)", 2},

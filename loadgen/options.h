@@ -34,7 +34,8 @@ struct options {
     double rate; /* per second */
     int connections, threads;
     int64_t duration_ms; /* 0: until the requests are done */
-    uint64_t requests;   /* 0: the workload's own number, or no bound when there is a duration */
+    uint64_t requests;   /* 0: the workload's own number, or no bound when there is a duration and
+                            the mode is not burst */
     int64_t timeout_ms;
     int64_t patience_ms; /* a request is retried, or its outcome looked for, at most this long */
     uint64_t seed;

@@ -173,5 +173,9 @@ int plain_main(const struct plain_request *request, const struct load_options *o
     }
     if (out != NULL)
         print_result(out, ret_result);
-    return ret_result->ends[LOAD_ANSWERED] > 0 ? 0 : 1;
+    if (ret_result->ends[LOAD_ANSWERED] > 0)
+        return 0;
+    fprintf(stderr, "loadgen http: no request to %s was answered; is a server running there?\n",
+            options->targets[0].host);
+    return 1;
 }

@@ -18,6 +18,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_ARG:
         options_split(state, arg, options_add_url);
         return 0;
+    case ARGP_KEY_NO_ARGS:
+        if (options->n_targets == 0)
+            argp_error(state, "a URL is needed, for example http://127.0.0.1:8080/livez");
+        return 0;
     case KEY_METHOD:
         options->method = arg;
         return 0;

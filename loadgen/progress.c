@@ -40,7 +40,7 @@ void progress_load(void *ctx, const struct load_progress *now)
     char completed[TEXT_MAX], planned[TEXT_MAX + 8] = "", elapsed[TEXT_MAX], n[TEXT_MAX];
     if (run->options->duration_ms == 0)
         snprintf(planned, sizeof planned, " of %s", text_count(n, (int64_t)run->tally.n));
-    progress_step(run->options, "%s under %s: %s%s requests answered, %s", run->workload->name,
+    progress_step(run->options, "%s under %s: %s%s requests done, %s", run->workload->name,
                   run->guard, text_count(completed, (int64_t)now->completed), planned,
                   text_time_us(elapsed, now->elapsed_us));
 }

@@ -7,9 +7,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+static bool is_stopped(const struct report *report)
+{
+    return report->options->stop != NULL && atomic_load(report->options->stop);
+}
+
 bool report_as_claimed(const struct report *report)
 {
-    bool all = report->n_runs > 0;
+    bool all = report->n_runs > 0 && !is_stopped(report);
     for (int i = 0; i < report->n_runs; i++)
         all = all && run_as_claimed(&report->runs[i]);
     return all;
@@ -48,7 +53,7 @@ static void say(struct sentence *sentence, const char *format, ...)
     va_end(args);
 }
 
-/* Lists the guards with this claim, each once; returns how many. */
+/* Lists the guards with this claim, each once; returns how many. Quoted: one is called none. */
 static int say_guards(struct sentence *sentence, const struct report *report, bool claims_safe)
 {
     int n = 0;
@@ -61,17 +66,9 @@ static int say_guards(struct sentence *sentence, const struct report *report, bo
         if (!first)
             continue;
         char label[60];
-        say(sentence, "%s%s", n++ == 0 ? "" : ", ", run_label(run, label, sizeof label));
+        say(sentence, "%s'%s'", n++ == 0 ? "" : ", ", run_label(run, label, sizeof label));
     }
     return n;
-}
-
-static bool is_interrupted(const struct report *report)
-{
-    bool any = false;
-    for (int i = 0; i < report->n_runs; i++)
-        any = any || report->runs[i].interrupted;
-    return any;
 }
 
 static void say_broken_claim(struct sentence *sentence, const struct run *run)
@@ -80,7 +77,7 @@ static void say_broken_claim(struct sentence *sentence, const struct run *run)
     say(sentence, " %s under %s: ", run->workload->name, run_label(run, label, sizeof label));
     if (run->interrupted)
         say(sentence, "stopped before its end;");
-    else if (run->failed > 0)
+    else if (run->failed > 0 && !run_broke_claim(run))
         say(sentence, "%llu requests failed (%s);", (unsigned long long)run->failed,
             run->tally.failure);
     else
@@ -99,12 +96,13 @@ void report_headline(const struct report *report, char *out, size_t size)
         int n_safe = say_guards(&winners, report, true);
         say(&sentence, "As claimed.");
         if (n_unsafe > 0)
-            say(&sentence, " Lost updates: %s.", unsafe);
+            say(&sentence, " Caught losing: %s.", unsafe);
         if (n_safe > 0)
             say(&sentence, " Lost nothing: %s.", safe);
         return;
     }
-    say(&sentence, is_interrupted(report) ? "INTERRUPTED:" : "NOT AS CLAIMED:");
+    say(&sentence,
+        is_stopped(report) ? "INTERRUPTED: not everything was tried;" : "NOT AS CLAIMED:");
     for (int i = 0; i < report->n_runs; i++)
         if (!run_as_claimed(&report->runs[i]))
             say_broken_claim(&sentence, &report->runs[i]);
@@ -151,6 +149,14 @@ static int close_file(FILE *file, const char *path)
     return failed ? -1 : 0;
 }
 
+static int flush_stdout(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    fprintf(stderr, "loadgen: cannot write to standard output: %s\n", strerror(errno));
+    return -1;
+}
+
 static int write_json(const struct report *report, const char *path)
 {
     bool to_stdout = strcmp(path, "-") == 0;
@@ -164,7 +170,7 @@ static int write_json(const struct report *report, const char *path)
     } else {
         json_dumpf(json, file, JSON_INDENT(2) | JSON_REAL_PRECISION(8));
         fputc('\n', file);
-        result = to_stdout ? fflush(file) : 0;
+        result = to_stdout ? flush_stdout() : 0;
     }
     if (file != NULL && !to_stdout && close_file(file, path) != 0)
         result = -1;
@@ -206,6 +212,8 @@ int report_write(const struct report *report)
         result = -1;
     if (!options->quiet && !data_on_stdout && result == 0)
         tell_files(options);
+    if (!data_on_stdout && flush_stdout() != 0)
+        result = -1;
     return result;
 }
 

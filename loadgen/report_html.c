@@ -125,9 +125,9 @@ static void draw_table(const struct report *report, const struct workload *workl
     fprintf(out,
             "<div class='card'><table><tr><th>guard</th><th>verdict</th><th>claims</th>"
             "<th>%s</th><th>%s</th><th>%s</th><th>lost updates</th><th>lost amount</th>"
-            "<th>%s/s</th><th>p99</th></tr>\n",
+            "<th>requests/s</th><th>p99</th></tr>\n",
             is_sale ? "to sell" : "expected", is_sale ? "sold" : "actual",
-            is_sale ? "undersold" : "textbook", workload->unit);
+            is_sale ? "undersold" : "textbook");
     for (int i = 0; i < report->n_runs; i++)
         if (report->runs[i].workload == workload)
             draw_row(&report->runs[i], out);
@@ -149,12 +149,13 @@ static void draw_workload(const struct report *report, const struct workload *wo
     if (run == NULL)
         return;
     if (workload == &workload_sale) {
-        fprintf(out, "<h2>The sale: %s pieces, %s orders</h2>\n", text_count(a, run->initial),
+        fprintf(out, "<h2>The sale: %s pieces, %s requests</h2>\n", text_count(a, run->initial),
                 text_count(b, (int64_t)run->load.completed));
         draw_chart(report, workload, "Pieces sold; what is beyond the line does not exist",
                    fill_sold, run->initial, out);
-        draw_chart(report, workload, "Orders answered per second, and the time of one answer",
-                   fill_speed, 0, out);
+        draw_chart(report, workload,
+                   "Requests per second, refusals included, and the time of one answer", fill_speed,
+                   0, out);
     } else {
         fprintf(out, "<h2>%s: %s %s on %s accounts</h2>\n",
                 workload == &workload_accounts ? "Balances" : "Transfers",

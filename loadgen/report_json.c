@@ -67,6 +67,7 @@ static json_t *load_json(const struct run *run)
     set_integer(object, "completed", (int64_t)load->completed);
     set_integer(object, "dropped", (int64_t)load->dropped);
     json_object_set_new(object, "duration_s", json_real((double)load->duration_us / 1e6));
+    set_integer(object, "unfinished", (int64_t)load->unfinished);
     set_integer(object, "retries", (int64_t)load->retries);
     set_integer(object, "abandoned", (int64_t)load->ends[LOAD_ABANDONED]);
     set_integer(object, "not_sent", (int64_t)load->ends[LOAD_NOT_SENT]);
@@ -131,8 +132,7 @@ static json_t *run_json(const struct run *run)
     set_integer(object, "actual", run->actual);
     if (run->textbook.pairs > 0)
         json_object_set_new(object, "textbook", textbook_json(&run->textbook));
-    if (run->has_load)
-        add_load(object, run);
+    add_load(object, run); /* zeros when it was stopped before */
     return object;
 }
 

@@ -64,11 +64,12 @@ static char *cell_of(struct table *table, int *column)
 
 /* -- one workload's table ---------------------------------------------------------------------- */
 
-static const char *const sale_headings[] = {
-    "guard", "verdict", "sold", "oversold", "undersold", "lost updates", "orders/s", "p50", "p99"};
-static const char *const money_headings[] = {"guard",     "verdict", "textbook",
-                                             "expected",  "actual",  "lost updates",
-                                             "changes/s", "p50",     "p99"};
+static const char *const sale_headings[] = {"guard",      "verdict",   "sold",
+                                            "oversold",   "undersold", "lost updates",
+                                            "requests/s", "p50",       "p99"};
+static const char *const money_headings[] = {"guard",      "verdict", "textbook",
+                                             "expected",   "actual",  "lost updates",
+                                             "requests/s", "p50",     "p99"};
 
 static void add_headings(struct table *table, const char *const *headings, int n)
 {
@@ -136,11 +137,12 @@ static void print_setting(const struct table *table, const struct run *run)
     const struct options *options = run->options;
     char a[TEXT_MAX], b[TEXT_MAX], line[400];
     if (run->workload == &workload_sale)
-        snprintf(line, sizeof line, "sale: %s pieces, %s orders", text_count(a, run->initial),
-                 text_count(b, (int64_t)run->load.completed));
+        snprintf(line, sizeof line, "sale: %s pieces, %s %s", text_count(a, run->initial),
+                 text_count(b, (int64_t)run->load.completed), run->workload->unit);
     else
-        snprintf(line, sizeof line, "%s: %s on %s accounts", run->workload->name,
-                 text_count(a, (int64_t)run->load.completed), text_count(b, options->accounts));
+        snprintf(line, sizeof line, "%s: %s %s on %s accounts", run->workload->name,
+                 text_count(a, (int64_t)run->load.completed), run->workload->unit,
+                 text_count(b, options->accounts));
     paint(table, COLOR_STRONG, line);
     snprintf(line, sizeof line, ", %s over %d connections, %d instance%s, lanes %s, seed %llu\n",
              options_mode_text(run->mode), options->connections, run->instances,
@@ -187,6 +189,9 @@ static void print_remarks(const struct table *table, const struct run *run)
         {run->load.dropped, "requests were due but never sent"},
         {run->load.ends[LOAD_ABANDONED], "requests were abandoned before their answer"},
         {run->load.ends[LOAD_TIMED_OUT], "sendings had no answer in time"},
+        {run->load.ends[LOAD_NOT_SENT], "sendings found no connection"},
+        {run->load.ends[LOAD_BAD_ANSWER], "sendings got an answer that is not HTTP"},
+        {run->load.unfinished, "requests ended before their next retry"},
         {run->load.ends[LOAD_BROKEN], "sendings lost their connection"},
         {run->load.retries, "retries"},
         {run->failed, "requests failed"},
@@ -243,9 +248,10 @@ void report_text(const struct report *report, FILE *out)
     fputc('\n', out);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         print_workload(report, order[i], table);
-    paint(table, COLOR_DIM,
-          "\n  p50, p99: from the moment a request was due to its answer, waiting for a free "
-          "connection included\n");
+    paint(
+        table, COLOR_DIM,
+        "\n  requests/s: sold-out and other refusals included; p50, p99: from the moment a request "
+        "was due\n  to its answer, waiting for a free connection included\n");
     if (report->store[0] != '\0')
         fprintf(out, "  store: %s\n", report->store);
     for (int i = 0; i < report->n_runs; i++)

@@ -18,7 +18,8 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static bool try_once(struct run *run, uint64_t origin, uint64_t attempt)
+/* True when it is decided. *ret_heard: the service answered at all. */
+static bool try_once(struct run *run, uint64_t origin, uint64_t attempt, bool *ret_heard)
 {
     char key[RUN_KEY_MAX], path[REMOTE_PATH_MAX], body[RUN_BODY_MAX], *answer;
     run_key(run, origin, key);
@@ -28,18 +29,22 @@ static bool try_once(struct run *run, uint64_t origin, uint64_t attempt)
         run->workload->ask(run, origin, path, body);
         status = remote_post(run->options, origin + attempt, path, key, body, &answer);
     }
+    *ret_heard = status > 0;
     bool decided = status > 0 && tally_decide(&run->tally, origin, status, answer);
     free(answer);
     return decided;
 }
 
-static void resolve_one(struct run *run, uint64_t origin, int64_t deadline_ms)
+/* Each is tried once even when patience has ended; false: and nobody answers any more. */
+static bool resolve_one(struct run *run, uint64_t origin, int64_t deadline_ms)
 {
-    for (uint64_t attempt = 0; !try_once(run, origin, attempt); attempt++) {
+    bool heard;
+    for (uint64_t attempt = 0; !try_once(run, origin, attempt, &heard); attempt++) {
         if (run_stopped(run) || now_ms() > deadline_ms)
-            return;
+            return heard;
         nanosleep(&(struct timespec){.tv_nsec = RESOLVE_PAUSE_MS * 1000000L}, NULL);
     }
+    return true;
 }
 
 void resolve_unknown(struct run *run)
@@ -47,10 +52,11 @@ void resolve_unknown(struct run *run)
     struct tally *tally = &run->tally;
     uint64_t left = tally_count(tally, TALLY_UNKNOWN);
     int64_t deadline_ms = now_ms() + run->options->patience_ms;
-    for (uint64_t seq = 0; seq < tally_end(tally) && left > 0 && !run_stopped(run); seq++)
+    bool heard = true;
+    for (uint64_t seq = 0; seq < tally_end(tally) && left > 0 && heard && !run_stopped(run); seq++)
         if (tally->entries[seq].state == TALLY_UNKNOWN && tally_origin(tally, seq) == seq) {
             progress_step(run->options, "%s under %s: %llu unknown outcomes to find out",
                           run->workload->name, run->guard, (unsigned long long)left--);
-            resolve_one(run, seq, deadline_ms);
+            heard = resolve_one(run, seq, deadline_ms);
         }
 }

@@ -32,6 +32,11 @@ bool run_as_claimed(const struct run *run)
            verdict_as_claimed(&run->verdict, run->claims_safe);
 }
 
+bool run_broke_claim(const struct run *run)
+{
+    return run->claims_safe && verdict_is_broken(&run->verdict);
+}
+
 char *run_label(const struct run *run, char *out, size_t size)
 {
     bool in_process = strcmp(run->guard, "mutex") == 0;
@@ -71,7 +76,8 @@ static uint64_t planned_requests(const struct run *run)
     const struct options *options = run->options;
     if (options->requests > 0)
         return options->requests;
-    if (options->duration_ms == 0)
+    /* A burst is due at once: what its duration cuts off is not without bound. */
+    if (options->duration_ms == 0 || run->mode == LOAD_BURST)
         return run->workload->requests(options);
     if (run->mode == LOAD_RATE) {
         double due = ceil(options->rate * (double)options->duration_ms / 1000);
@@ -139,7 +145,7 @@ static int perform(struct run *run)
     resolve_unknown(run);
     run->accepted = tally_count(&run->tally, TALLY_ACCEPTED);
     run->refused = tally_count(&run->tally, TALLY_REFUSED);
-    run->failed = tally_count(&run->tally, TALLY_FAILED);
+    run->failed += tally_count(&run->tally, TALLY_FAILED); /* prepare() counted some before */
     run->interrupted = run_stopped(run);
     progress_step(run->options, "%s under %s: audit", run->workload->name, run->guard);
     if (run->workload->judge(run) != 0)

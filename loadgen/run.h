@@ -26,7 +26,7 @@ struct run;
 
 /* What a workload asks and how it is judged. */
 struct workload {
-    const char *name, *unit;                             /* "sale", "orders" */
+    const char *name, *unit;                             /* "accounts", "changes" */
     enum load_mode mode;                                 /* unless --mode says otherwise */
     uint64_t (*requests)(const struct options *options); /* unless --requests or --duration do */
     /* Creates the resources. 0, or -1 with run->message. */
@@ -74,6 +74,9 @@ void run_free(struct run *run);
 
 /* Kept its claim, judged by a complete run without requests that failed. */
 bool run_as_claimed(const struct run *run);
+
+/* Certainly did what it claims not to, whatever else failed. */
+bool run_broke_claim(const struct run *run);
 
 /* "redis-token"; with the instances for a lock inside one process, whose claim depends on them:
  * "mutex (2 instances)". */

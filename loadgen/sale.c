@@ -58,7 +58,7 @@ static int sale_judge(struct run *run)
 
 const struct workload workload_sale = {
     .name = "sale",
-    .unit = "orders",
+    .unit = "requests",
     .mode = LOAD_BURST,
     .requests = sale_requests,
     .prepare = sale_prepare,

@@ -153,9 +153,12 @@ int64_t tally_outcome(struct tally *tally, uint64_t seq, const struct load_answe
         return -1; /* unknown: found out after the load, through the key */
     }
     bool stopped = tally->stop != NULL && atomic_load(tally->stop);
-    if (stopped || answer->sent_us - entry->first_us > tally->patience_ms * 1000)
+    int64_t left_us = tally->patience_ms * 1000 - (answer->sent_us - entry->first_us);
+    if (stopped || left_us < 0)
         return -1;
-    return retry_delay_ms(tally, seq, answer);
+    /* A server may say "Retry-After: 3600": not longer than patience, then one last time. */
+    int64_t delay_ms = retry_delay_ms(tally, seq, answer);
+    return delay_ms <= left_us / 1000 ? delay_ms : left_us / 1000 + 1;
 }
 
 uint64_t tally_end(const struct tally *tally)

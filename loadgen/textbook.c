@@ -62,6 +62,8 @@ static int judge_pair(struct pairs *pairs, uint64_t pair)
         client.unknown_amount += state == TALLY_UNKNOWN ? -amount : 0;
         run->failed += state == TALLY_FAILED;
     }
+    if (run->tally.failure[0] == '\0')
+        memcpy(run->tally.failure, pairs->tally.failure, sizeof run->tally.failure);
     account_of(pairs, 2 * pair, id);
     snprintf(resource, sizeof resource, "account:%s", id);
     if (remote_audit(run->options, resource, &audit, run->message) != 0)

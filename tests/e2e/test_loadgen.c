@@ -188,6 +188,10 @@ static void failures_are_one_clear_line(void **state)
         start((const char *const[]){"sale", "--url", shop.service->url, "--guards", "no", NULL}),
         1);
     assert_non_null(strstr(content_of(messages), "no guard 'no'"));
+    expect_exit(start((const char *const[]){"http", nobody, "--requests", "3", NULL}), 1);
+    assert_non_null(strstr(content_of(messages), "no request to 127.0.0.1:"));
+    expect_exit(start((const char *const[]){"http", NULL}), 2);
+    assert_non_null(strstr(content_of(messages), "a URL is needed"));
     expect_exit(start((const char *const[]){"sale", "--threshold", "x", NULL}), 2);
     expect_exit(start((const char *const[]){"no-such-command", NULL}), 2);
 }

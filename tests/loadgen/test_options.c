@@ -165,6 +165,31 @@ static void each_command_takes_its_own_flags(void **state)
     assert_true(options.quiet);
 }
 
+static void help_has_each_heading_once(void **state)
+{
+    (void)state;
+    static char help[16384];
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fileno(file), STDOUT_FILENO);
+        parse(&sale, "--help");
+        _exit(3);
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    rewind(file);
+    help[fread(help, 1, sizeof help - 1, file)] = '\0';
+    fclose(file);
+    static const char *const headings[] = {"The service:", "The load:", "Reports:"};
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++) {
+        const char *first = strstr(help, headings[i]);
+        assert_non_null(first);
+        assert_null(strstr(first + 1, headings[i]));
+    }
+}
+
 static void token_is_the_first_line_of_its_file(void **state)
 {
     (void)state;
@@ -188,6 +213,7 @@ int main(void)
         cmocka_unit_test(whatever_is_not_understood_is_a_usage_error),
         cmocka_unit_test(help_is_not_an_error),
         cmocka_unit_test(each_command_takes_its_own_flags),
+        cmocka_unit_test(help_has_each_heading_once),
         cmocka_unit_test(token_is_the_first_line_of_its_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* What comes out: the JSON that others rely on, the table, the page. */
+#include "../../loadgen/compare.h"
 #include "../../loadgen/report.h"
 #include "../../loadgen/text.h"
 
@@ -85,8 +86,8 @@ static int close_report(void **state)
 /* What one of the writers wrote; to be freed. */
 static char *written(void (*writer)(const struct report *report, FILE *out))
 {
-    char *text = NULL;
-    size_t size;
+    static char *text;
+    static size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
     writer(report, out);
@@ -171,6 +172,20 @@ static void json_has_the_shape_of_the_contract(void **state)
     json_decref(json);
 }
 
+static void run_stopped_before_its_load_keeps_the_shape(void **state)
+{
+    (void)state;
+    add_run(&workload_sale, "redis-token", true);
+    load_result_free(&report->runs[0].load);
+    report->runs[0].load = (struct load_result){0};
+    report->runs[0].has_load = false;
+    json_t *json = report_to_json(report);
+    assert_int_equal(json_integer_value(at(json, "runs/0/load/sent")), 0);
+    assert_true(json_is_integer(at(json, "runs/0/latency_us/p99")));
+    assert_true(json_is_object(at(json, "runs/0/status")));
+    json_decref(json);
+}
+
 static void safe_run_has_an_empty_counterexample(void **state)
 {
     (void)state;
@@ -212,6 +227,44 @@ static void broken_claim_is_the_headline(void **state)
                         "lose.");
 }
 
+static void failed_requests_do_not_hide_a_broken_claim(void **state)
+{
+    (void)state;
+    char headline[1000];
+    add_run(&workload_sale, "redis-token", true);
+    report->runs[0].failed = 3;
+    assert_int_equal(compare_exit_status(report), EXIT_FAILURE);
+    lose(&report->runs[0]);
+    assert_int_equal(compare_exit_status(report), COMPARE_BROKEN);
+    report_headline(report, headline, sizeof headline);
+    assert_non_null(strstr(headline, "OVERSOLD 73"));
+}
+
+/* "Lost updates: none" would say the opposite of what it means. */
+static void guard_called_none_cannot_be_read_as_nobody(void **state)
+{
+    (void)state;
+    add_run(&workload_sale, "none", false);
+    lose(&report->runs[0]);
+    add_run(&workload_sale, "redis-token", true);
+    char headline[1000];
+    report_headline(report, headline, sizeof headline);
+    assert_string_equal(headline,
+                        "As claimed. Caught losing: 'none'. Lost nothing: 'redis-token'.");
+}
+
+static void report_stopped_between_two_guards_claims_nothing(void **state)
+{
+    (void)state;
+    atomic_bool stop = true;
+    char headline[1000];
+    options.stop = &stop;
+    add_run(&workload_sale, "redis-token", true);
+    report_headline(report, headline, sizeof headline);
+    assert_false(report_as_claimed(report));
+    assert_string_equal(headline, "INTERRUPTED: not everything was tried.");
+}
+
 static void report_without_runs_claims_nothing(void **state)
 {
     (void)state;
@@ -244,6 +297,26 @@ static void page_needs_nothing_from_elsewhere_and_escapes(void **state)
     assert_null(strstr(page, "<b>"));
     assert_non_null(strstr(page, "prefers-color-scheme:dark"));
     assert_true(strstr(page, "class='headline") < strstr(page, "<svg"));
+    free(page);
+}
+
+static void text_behind_the_longest_bar_stays_on_the_picture(void **state)
+{
+    (void)state;
+    enum { PICTURE_WIDTH = 900, DIGIT_WIDTH = 7 };
+    int texts = 0;
+    add_run(&workload_accounts, "none", false);
+    report->runs[0].verdict =
+        (struct verdict){.lost_updates = 2147483647, .lost_amount = INT64_C(123456789012345678)};
+    char *page = written(report_to_html);
+    static const char bar[] = "<text class='badtext' x='";
+    for (const char *at_bar = strstr(page, bar); at_bar != NULL; at_bar = strstr(at_bar + 1, bar)) {
+        const char *text = strchr(at_bar, '>') + 1;
+        double length = (double)strcspn(text, "<");
+        assert_true(atof(at_bar + strlen(bar)) + DIGIT_WIDTH * length <= PICTURE_WIDTH);
+        texts++;
+    }
+    assert_int_equal(texts, 1);
     free(page);
 }
 
@@ -301,12 +374,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(json_has_the_shape_of_the_contract),
+        TEST(run_stopped_before_its_load_keeps_the_shape),
         TEST(safe_run_has_an_empty_counterexample),
         TEST(table_begins_with_the_verdict_and_ends_with_the_proof),
         TEST(broken_claim_is_the_headline),
+        TEST(failed_requests_do_not_hide_a_broken_claim),
+        TEST(guard_called_none_cannot_be_read_as_nobody),
+        TEST(report_stopped_between_two_guards_claims_nothing),
         TEST(report_without_runs_claims_nothing),
         TEST(long_headline_is_cut_not_overrun),
         TEST(page_needs_nothing_from_elsewhere_and_escapes),
+        TEST(text_behind_the_longest_bar_stays_on_the_picture),
         TEST(reports_are_written_into_folders_that_are_made),
         TEST(numbers_read_well),
     };

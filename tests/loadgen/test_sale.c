@@ -49,16 +49,22 @@ static int stop_fakes(void **state)
     return 0;
 }
 
-/* Runs it; the run's figures are kept, its memory is not. */
-static struct run perform(const struct workload *workload, const char *guard)
+/* The run's figures are kept, its memory is not. */
+static int attempt(const struct workload *workload, const char *guard, struct run *ret)
 {
-    static struct run run;
     struct remote_service service;
     char message[REMOTE_MESSAGE_MAX];
     assert_int_equal(remote_describe(&options, &service, message), 0);
-    int result = run_once(&options, workload, &service, guard, &run);
+    int result = run_once(&options, workload, &service, guard, ret);
     remote_forget(&service);
-    run_free(&run);
+    run_free(ret);
+    return result;
+}
+
+static struct run perform(const struct workload *workload, const char *guard)
+{
+    static struct run run;
+    int result = attempt(workload, guard, &run);
     if (result != 0)
         print_error("%s\n", run.message);
     assert_int_equal(result, 0);
@@ -103,6 +109,15 @@ static void answered_but_forgotten_order_is_a_mismatch(void **state)
     (void)state;
     struct run run = perform_with(&workload_sale, (struct fake_defects){.forget_nth = 5});
     assert_int_equal(run.verdict.mismatch, 1);
+}
+
+static void burst_with_a_duration_is_still_the_buyers(void **state)
+{
+    (void)state;
+    options.duration_ms = 60000;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){0});
+    assert_int_equal(run.load.completed, BUYERS);
+    assert_int_equal(run.load.dropped, 0);
 }
 
 static void lost_update_is_shown_by_its_two_writes(void **state)
@@ -249,6 +264,17 @@ static void textbook_pair_that_loses_is_shown(void **state)
     assert_int_equal(run.counterexample[0].before, 1000);
 }
 
+static void refused_textbook_request_fails_the_run(void **state)
+{
+    (void)state;
+    options.pairs = 4;
+    options.requests = 8;
+    struct run run = perform_with(&workload_accounts, (struct fake_defects){.refuse_nth = 2});
+    assert_int_equal(run.failed, 1);
+    assert_false(run_as_claimed(&run));
+    assert_non_null(strstr(run.tally.failure, "400"));
+}
+
 static void textbook_pairs_of_a_sound_guard_end_at_500(void **state)
 {
     (void)state;
@@ -312,20 +338,12 @@ static void expectation_overrides_the_claim(void **state)
 static void unknown_guard_and_odd_audit_are_told(void **state)
 {
     (void)state;
-    struct remote_service service;
-    struct run *run = calloc(1, sizeof *run);
-    char message[REMOTE_MESSAGE_MAX];
-    assert_non_null(run);
+    static struct run run;
     add_fake(&(struct fake_options){.defects.bad_audit = true});
-    assert_int_equal(remote_describe(&options, &service, message), 0);
-    assert_int_equal(run_once(&options, &workload_sale, &service, "no-such", run), -1);
-    assert_non_null(strstr(run->message, "no-such"));
-    run_free(run);
-    assert_int_equal(run_once(&options, &workload_sale, &service, "redis-token", run), -1);
-    assert_non_null(strstr(run->message, "audit"));
-    run_free(run);
-    remote_forget(&service);
-    free(run);
+    assert_int_equal(attempt(&workload_sale, "no-such", &run), -1);
+    assert_non_null(strstr(run.message, "no-such"));
+    assert_int_equal(attempt(&workload_sale, "redis-token", &run), -1);
+    assert_non_null(strstr(run.message, "audit"));
 }
 
 static void stopped_run_keeps_what_is_known(void **state)
@@ -337,6 +355,9 @@ static void stopped_run_keeps_what_is_known(void **state)
     assert_true(run.interrupted);
     assert_int_equal(run.accepted, 0);
     assert_false(run_as_claimed(&run));
+    /* without its accounts there is nothing to judge */
+    assert_int_equal(attempt(&workload_accounts, "redis-token", &run), -1);
+    assert_string_equal(run.message, "stopped before its load began");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, reset, stop_fakes)
@@ -348,6 +369,7 @@ int main(void)
         TEST(oversale_is_counted),
         TEST(undersale_is_counted),
         TEST(answered_but_forgotten_order_is_a_mismatch),
+        TEST(burst_with_a_duration_is_still_the_buyers),
         TEST(lost_update_is_shown_by_its_two_writes),
         TEST(refusals_for_now_are_retried_with_the_same_key),
         TEST(request_still_running_is_asked_again),
@@ -362,6 +384,7 @@ int main(void)
         TEST(lost_money_is_counted),
         TEST(double_charge_is_counted),
         TEST(textbook_pair_that_loses_is_shown),
+        TEST(refused_textbook_request_fails_the_run),
         TEST(textbook_pairs_of_a_sound_guard_end_at_500),
         TEST(transfers_conserve_the_sum),
         TEST(transfer_that_lost_a_side_is_found),

@@ -103,10 +103,10 @@ static void retry_after_is_obeyed_and_spread(void **state)
     struct load_answer given = answer(503, PROBLEM("overloaded"), 1);
     int64_t first = 0;
     bool spread = false;
-    given.retry_after_ms = 2000;
+    given.retry_after_ms = 500;
     for (uint64_t seq = 0; seq < 100; seq++) {
         int64_t delay_ms = tally_outcome(&tally, seq, &given);
-        assert_true(delay_ms >= 2000 && delay_ms < 2500);
+        assert_true(delay_ms >= 500 && delay_ms < 1000);
         first = seq == 0 ? delay_ms : first;
         spread = spread || delay_ms != first;
     }
@@ -121,6 +121,17 @@ static void patience_ends(void **state)
     assert_true(tally_outcome(&tally, 0, &first) >= 0);
     assert_int_equal(tally_outcome(&tally, 0, &late), -1);
     assert_int_equal(tally.entries[0].state, TALLY_UNKNOWN);
+}
+
+static void retry_after_beyond_patience_does_not_stretch_the_run(void **state)
+{
+    (void)state;
+    struct load_answer given = answer(503, PROBLEM("overloaded"), 1);
+    given.retry_after_ms = 3600000;
+    int64_t delay_ms = tally_outcome(&tally, 0, &given);
+    assert_in_range(delay_ms, 1, PATIENCE_MS + 1);
+    given.sent_us += delay_ms * 1000;
+    assert_int_equal(tally_outcome(&tally, 0, &given), -1);
 }
 
 static void nothing_is_retried_once_stopped(void **state)
@@ -206,6 +217,7 @@ int main(void)
         TEST(answers_for_now_are_retried),
         TEST(retry_after_is_obeyed_and_spread),
         TEST(patience_ends),
+        TEST(retry_after_beyond_patience_does_not_stretch_the_run),
         TEST(nothing_is_retried_once_stopped),
         TEST(lost_answers_are_unknown_and_unsent_ones_are_not),
         TEST(duplicate_that_was_answered_decides_its_origin),
