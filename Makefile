@@ -11,15 +11,15 @@ JOBS    ?= $(shell nproc)
 TEST_TIMEOUT_S ?= 300
 
 # -- packages (the one list) ----------------------------------------------------------------------
-PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev \
+PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
               libjansson-dev uthash-dev redis-server redis-tools
-PKGS_TEST  := libcmocka-dev
+PKGS_TEST  := libcmocka-dev postgresql-15
 PKGS_LINT  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck
 PKGS_BENCH := wrk
 
 # -- flags ----------------------------------------------------------------------------------------
 LIBS_LOCKKIT := hiredis
-LIBS_DB      := sqlite3
+LIBS_DB      := sqlite3 libpq
 LIBS_APP     := libmicrohttpd jansson
 LIBS_LOADGEN := jansson
 pkg = $(shell pkg-config $(1) $(2) 2>/dev/null)
@@ -93,7 +93,7 @@ $(filter-out $(HTTP_T),$(call of,app)): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/li
 	$(LINK_TEST)
 $(call of,lockkit): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(B)/libsandbox.a $(L_LOCKKIT)
 	$(LINK_TEST)
-$(call of,db): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(B)/libdb.a
+$(call of,db): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(B)/libsandbox.a $(B)/libdb.a
 	$(LINK_TEST)
 $(call of,loadgen): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN)
 	$(LINK_TEST)

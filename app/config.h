@@ -10,7 +10,7 @@ enum { CONFIG_TEXT_MAX = 512 };
 
 struct config {
     char listen[CONFIG_TEXT_MAX]; /* host:port; port 0: any free one */
-    char db[CONFIG_TEXT_MAX];     /* sqlite:FILE */
+    char db[CONFIG_TEXT_MAX];     /* sqlite:FILE or postgres://... */
     bool db_shared;               /* --db-shared: SQLite file used by several instances (lessons) */
     bool sync_normal;             /* --sync full|normal */
     char guard[32];               /* default guard of items and accounts */

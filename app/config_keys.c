@@ -13,7 +13,8 @@
 
 const struct config_key config_keys[] = {
     {"listen", CONFIG_TEXT, AT(listen), 0, 0, "127.0.0.1:8080", "HOST:PORT; port 0: any free one"},
-    {"db", CONFIG_TEXT, AT(db), 0, 0, "sqlite:seckill.db", "sqlite:FILE"},
+    {"db", CONFIG_TEXT, AT(db), 0, 0, "sqlite:seckill.db",
+     "sqlite:FILE or postgres://USER@HOST:PORT/DATABASE"},
     {"db-shared", CONFIG_FLAG, AT(db_shared), 0, 0, "off",
      "the SQLite file is used by several instances (lessons only)"},
     {"sync", CONFIG_SYNC, AT(sync_normal), 0, 0, "full",

@@ -257,7 +257,7 @@ static bool open_store(struct service *service)
     };
     if (db_open(&options, &service->db, &error) == DB_OK)
         return true;
-    fprintf(stderr, "seckilld: store %s: %s\n", config->db, error.message);
+    fprintf(stderr, "seckilld: store: %s\n", error.message); /* the URL may hold a password */
     return false;
 }
 

@@ -8,7 +8,7 @@
 
 enum { BUSY_MS_DEFAULT = 5000, GROUP_MAX_DEFAULT = 256 };
 
-static const db_engine *const engines[] = {&db_engine_sqlite};
+static const db_engine *const engines[] = {&db_engine_sqlite, &db_engine_postgres};
 enum { ENGINES = sizeof engines / sizeof *engines };
 
 db_status db_open(const db_options *options, db **ret, db_error *error)
@@ -26,8 +26,10 @@ db_status db_open(const db_options *options, db **ret, db_error *error)
         if (strncmp(filled.url, engines[i]->scheme, length) == 0 && filled.url[length] == ':')
             return engines[i]->open(filled.url + length + 1, &filled, ret, error);
     }
-    return db_fail(error, DB_INVALID, "%.100s: unknown kind of database; give sqlite:FILE",
-                   filled.url);
+    return db_fail(error, DB_INVALID,
+                   "%.*s: unknown kind of database; give sqlite:FILE or "
+                   "postgres://USER@HOST:PORT/DATABASE",
+                   (int)strnlen(filled.url, strcspn(filled.url, ":")), filled.url);
 }
 
 void db_close(db *store)

@@ -69,12 +69,15 @@ typedef struct db_error {
 enum db_sync { DB_SYNC_FULL, DB_SYNC_NORMAL }; /* FULL: an answered commit survives power loss */
 
 typedef struct db_options {
-    const char *url; /* "sqlite:FILE" ("postgres:URL" later) */
-    enum db_sync sync;
+    /* "sqlite:FILE", or "postgres://USER@HOST:PORT/DATABASE" with libpq's parameters and two more:
+     * isolation=read-committed (default) | repeatable-read | serializable, of the writes; pool=N,
+     * connections at most (default 40) */
+    const char *url;
+    enum db_sync sync; /* PostgreSQL, NORMAL: a crash of its server may lose the last commits */
     bool shared_file;  /* SQLite: several processes on one file: rollback journal instead of
                           WAL; for lessons only */
-    int64_t busy_ms;   /* wait for another process's write at most; default 5000 */
-    int32_t group_max; /* db_run() calls per commit at most; default 256 */
+    int64_t busy_ms;   /* wait for another's write at most (PostgreSQL: lock_timeout); 5000 */
+    int32_t group_max; /* SQLite: db_run() calls per commit at most; default 256 */
 } db_options;
 
 /* Opens, creating file and schema when missing. Returns DB_OK, DB_INVALID (unknown scheme, a schema
@@ -136,7 +139,7 @@ typedef struct db_answer {
 /* One accepted change. Unharmed, version_before of a resource's rows counts up without gap or
  * repetition; two rows with one version_before are a fork, and a fork is a lost update. */
 typedef struct db_ledger_row {
-    int64_t id;                         /* given by the store, in commit order */
+    int64_t id; /* given by the store, in commit order (PostgreSQL: of each resource) */
     char resource[DB_RESOURCE_MAX + 1]; /* "item:1", "account:12345" */
     char txn_id[DB_KEY_MAX + 1];        /* the idempotency key, or "task:..." */
     int64_t delta, before, after, version_before;
@@ -183,9 +186,13 @@ db_status db_read_expired(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_
  * an undone run, so it starts from its inputs each time. */
 typedef db_status db_work(db_tx *tx, void *arg);
 
-/* Runs work and returns when it is durably committed, or undone. Calls from many threads are
- * committed as one group, each in a savepoint of its own, in order of arrival. Returns what work
- * returned, or DB_BUSY, DB_UNAVAILABLE, DB_FAILED, DB_UNKNOWN from the commit. */
+/* Runs work and returns when it is durably committed, or undone. Returns what work returned, or
+ * DB_BUSY, DB_UNAVAILABLE, DB_FAILED, DB_UNKNOWN from the commit.
+ * SQLite: calls from many threads are committed as one group, each in a savepoint of its own, in
+ * order of arrival. PostgreSQL: each is a transaction of its own on the caller's thread; after a
+ * serialization failure or a deadlock work is run again, a bounded number of times, then DB_BUSY.
+ * A write that is refused (no row changed) may first be told DB_OK: work is then undone and run
+ * again, and told which one it was. */
 db_status db_run(db *db, db_work *work, void *arg, db_error *error);
 
 /* Reads inside the transaction. for_update: lock the row until the end (sql-row); on SQLite the

@@ -69,10 +69,15 @@ struct db_tx {
 };
 
 extern const db_engine db_engine_sqlite;
+extern const db_engine db_engine_postgres;
 
 /* Fills *error (may be NULL) and returns status. */
 db_status db_fail(db_error *error, db_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Appends the ledger row of a reset that has given a row this version and epoch. */
+db_status db_book_reset(db_tx *tx, const char *kind, const char *id, int64_t value, int64_t version,
+                        int64_t epoch, const char *guard, const char *instance);
 
 /* Text that does not fit its array, empty where a name is needed: refused, never truncated. */
 bool db_name_ok(const char *name, size_t max);

@@ -1,10 +1,5 @@
 /* New rows, and resets. */
-#include "audit.h"
 #include "sqlite.h"
-
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 /* Inserts ON CONFLICT DO NOTHING: no row changed means that the key is taken. */
 static db_status insert(struct conn *conn, sqlite3_stmt *statement, db_status when_taken)
@@ -88,25 +83,6 @@ db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int
 
 /* -- resets ----------------------------------------------------------------------------------- */
 
-/* A reset is a new beginning and not a change of the old value: its ledger row has delta 0, and the
- * chain of the new epoch starts from it. */
-static db_status book_reset(db_tx *tx, const char *kind, const char *id, int64_t value,
-                            int64_t version, int64_t epoch, const char *guard, const char *instance)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    db_ledger_row row = {.before = value,
-                         .after = value,
-                         .version_before = version - 1,
-                         .epoch = epoch,
-                         .at_us = now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000};
-    snprintf(row.resource, sizeof row.resource, "%s:%s", kind, id);
-    snprintf(row.guard, sizeof row.guard, "%s", guard);
-    snprintf(row.instance, sizeof row.instance, "%s", instance);
-    audit_reset_txn(&row.txn_id, row.resource, epoch);
-    return sqlite_append_ledger(tx, &row);
-}
-
 /* Runs a bound reset; it returns version and epoch of the row. */
 static db_status run_reset(struct conn *conn, sqlite3_stmt *statement, int64_t *ret_version,
                            int64_t *ret_epoch)
@@ -136,8 +112,8 @@ db_status sqlite_reset_item(db_tx *tx, db_item *row, const char *guard, const ch
     bind_int(statement, 7, row->fence);
     int64_t version, epoch;
     if ((status = run_reset(conn, statement, &version, &epoch)) != DB_OK ||
-        (status = book_reset(tx, "item", row->id, row->initial_stock, version, epoch, guard,
-                             instance)) != DB_OK)
+        (status = db_book_reset(tx, "item", row->id, row->initial_stock, version, epoch, guard,
+                                instance)) != DB_OK)
         return status;
     return conn_read_item(conn, row->id, row);
 }
@@ -155,8 +131,8 @@ db_status sqlite_reset_account(db_tx *tx, db_account *row, const char *guard, co
     bind_int(statement, 4, row->fence);
     int64_t version, epoch;
     if ((status = run_reset(conn, statement, &version, &epoch)) != DB_OK ||
-        (status = book_reset(tx, "account", row->id, row->initial_balance, version, epoch, guard,
-                             instance)) != DB_OK)
+        (status = db_book_reset(tx, "account", row->id, row->initial_balance, version, epoch, guard,
+                                instance)) != DB_OK)
         return status;
     return conn_read_account(conn, row->id, row);
 }

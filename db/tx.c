@@ -1,8 +1,11 @@
 /* The writing half of db.h: checks every argument, then hands it to the engine. */
+#include "audit.h"
 #include "engine.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 db_status db_run(db *store, db_work *work, void *arg, db_error *error)
 {
@@ -124,6 +127,25 @@ db_status db_tx_insert_answer(db_tx *tx, const db_answer *row)
         !db_text_ok(row->body, DB_BODY_MAX))
         return DB_INVALID;
     return tx->engine->tx_insert_answer(tx, row);
+}
+
+/* A reset is a new beginning and not a change of the old value: its ledger row has delta 0, and the
+ * chain of the new epoch starts from it. */
+db_status db_book_reset(db_tx *tx, const char *kind, const char *id, int64_t value, int64_t version,
+                        int64_t epoch, const char *guard, const char *instance)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    db_ledger_row row = {.before = value,
+                         .after = value,
+                         .version_before = version - 1,
+                         .epoch = epoch,
+                         .at_us = now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000};
+    snprintf(row.resource, sizeof row.resource, "%s:%s", kind, id);
+    snprintf(row.guard, sizeof row.guard, "%s", guard);
+    snprintf(row.instance, sizeof row.instance, "%s", instance);
+    audit_reset_txn(&row.txn_id, row.resource, epoch);
+    return tx->engine->tx_append_ledger(tx, &row);
 }
 
 /* A reset starts at its initial value: another current value beside it is a slip of the caller. */

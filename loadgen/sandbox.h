@@ -54,6 +54,13 @@ const char *sandbox_dir(const struct sandbox *sandbox);
  * arguments ("--maxmemory", "1mb"), may be NULL. */
 struct sandbox_server *sandbox_redis(struct sandbox *sandbox, const char *const *extra);
 
+/* PostgreSQL with a new, empty cluster that trusts everybody who reaches its port; user and
+ * database are "postgres". A crash of the server loses nothing that was committed, a crash of the
+ * machine may (fsync is off). Started by root, it runs as the user postgres, to whom the sandbox's
+ * folder is then opened for passing through. extra: NULL-terminated further arguments ("-c",
+ * "max_connections=20"), may be NULL. */
+struct sandbox_server *sandbox_postgres(struct sandbox *sandbox, const char *const *extra);
+
 /* The service: binary is seckilld's path, --listen with a free port is added, args NULL-terminated.
  * Ready when its log says "listening on http://127.0.0.1:PORT" and /readyz answers 200. */
 struct sandbox_server *sandbox_seckilld(struct sandbox *sandbox, const char *binary,

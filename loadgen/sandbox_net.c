@@ -79,6 +79,12 @@ static int connect_to(const char *path, int port)
 bool sandbox_answers(const char *path, int port, const char *question, const char *wanted,
                      int64_t wait_ms)
 {
+    return sandbox_answers_bytes(path, port, question, strlen(question), wanted, wait_ms);
+}
+
+bool sandbox_answers_bytes(const char *path, int port, const void *question, size_t length,
+                           const char *wanted, int64_t wait_ms)
+{
     char answer[64];
     size_t got = 0, need = strlen(wanted);
     if (need > sizeof answer)
@@ -87,7 +93,7 @@ bool sandbox_answers(const char *path, int port, const char *question, const cha
     if (fd < 0)
         return false;
     int64_t deadline_ms = sandbox_now_ms() + wait_ms;
-    ssize_t n = send(fd, question, strlen(question), MSG_NOSIGNAL);
+    ssize_t n = send(fd, question, length, MSG_NOSIGNAL);
     while (n > 0 && got < need) {
         int64_t left_ms = deadline_ms - sandbox_now_ms();
         struct pollfd readable = {.fd = fd, .events = POLLIN};

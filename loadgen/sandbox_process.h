@@ -98,6 +98,9 @@ bool sandbox_port_taken(int port);
  * for an answer that begins with `wanted`. */
 bool sandbox_answers(const char *path, int port, const char *question, const char *wanted,
                      int64_t wait_ms);
+/* The same for a question of `length` bytes that may hold zeros. */
+bool sandbox_answers_bytes(const char *path, int port, const void *question, size_t length,
+                           const char *wanted, int64_t wait_ms);
 int64_t sandbox_now_ms(void); /* monotonic */
 
 #endif

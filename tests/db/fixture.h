@@ -1,24 +1,15 @@
 /*
- * For the tests of the store: a folder with a real file in it, and the smallest pieces of business:
- * reset, and one accepted change with its ledger row.
+ * For the tests of the store: a folder with a real file in it, or a database of a real server, and
+ * the smallest pieces of business: reset, and one accepted change with its ledger row.
  */
 #ifndef TESTS_DB_FIXTURE_H
 #define TESTS_DB_FIXTURE_H
 
 #include "../../db/db.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "on_postgres.h"
 
 #include <dirent.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct fixture {
@@ -55,6 +46,8 @@ static inline struct fixture fixture_folder(void)
     assert_non_null(mkdtemp(fixture.folder));
     snprintf(fixture.file, sizeof fixture.file, "%s/store.db", fixture.folder);
     snprintf(fixture.url, sizeof fixture.url, "sqlite:%s", fixture.file);
+    if (pg_server)
+        pg_empty_database(fixture.url, sizeof fixture.url);
     return fixture;
 }
 
@@ -93,6 +86,10 @@ static inline void fixture_sql(struct fixture *fixture, const char *sql)
 {
     sqlite3 *handle;
     char *message = NULL;
+    if (pg_server) {
+        pg_sql(fixture->url, sql);
+        return;
+    }
     assert_int_equal(SQLITE_OK, sqlite3_open(fixture->file, &handle));
     if (sqlite3_exec(handle, sql, NULL, NULL, &message) != SQLITE_OK)
         fail_msg("%s: %s", sql, message);
@@ -103,6 +100,8 @@ static inline int64_t fixture_sql_int(struct fixture *fixture, const char *sql)
 {
     sqlite3 *handle;
     sqlite3_stmt *statement;
+    if (pg_server)
+        return pg_sql_int(fixture->url, sql);
     assert_int_equal(SQLITE_OK, sqlite3_open(fixture->file, &handle));
     assert_int_equal(SQLITE_OK, sqlite3_prepare_v2(handle, sql, -1, &statement, NULL));
     assert_int_equal(SQLITE_ROW, sqlite3_step(statement));
@@ -110,6 +109,18 @@ static inline int64_t fixture_sql_int(struct fixture *fixture, const char *sql)
     sqlite3_finalize(statement);
     sqlite3_close(handle);
     return value;
+}
+
+/* The database itself refuses this statement. */
+static inline bool fixture_sql_fails(struct fixture *fixture, const char *sql)
+{
+    sqlite3 *handle;
+    if (pg_server)
+        return pg_sql_fails(fixture->url, sql);
+    assert_int_equal(SQLITE_OK, sqlite3_open(fixture->file, &handle));
+    int code = sqlite3_exec(handle, sql, NULL, NULL, NULL);
+    sqlite3_close(handle);
+    return code == SQLITE_CONSTRAINT;
 }
 
 /* -- pieces of business ----------------------------------------------------------------------- */

@@ -49,8 +49,10 @@ static db_item sale(struct fixture *fixture, int64_t stock, int sold)
 static void plant(struct fixture *fixture, const char *sql)
 {
     char text[1024];
+    const char *on_ledger = pg_server ? " ON ledger" : "";
     snprintf(text, sizeof text,
-             "DROP TRIGGER ledger_keeps_rows; DROP TRIGGER ledger_keeps_values; %s", sql);
+             "DROP TRIGGER ledger_keeps_rows%s; DROP TRIGGER ledger_keeps_values%s; %s", on_ledger,
+             on_ledger, sql);
     fixture_sql(fixture, text);
 }
 
@@ -341,5 +343,5 @@ int main(void)
         TEST(a_reset_begins_anew_and_keeps_the_history),
         TEST(all_resources_come_in_order_until_told_to_stop),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_BOTH_ENGINES(tests);
 }

@@ -335,17 +335,19 @@ static void closing_waits_for_what_is_queued(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest groups[] = {
         TEST(callers_that_wait_share_one_commit),
         TEST(a_group_is_no_larger_than_asked),
         TEST(one_failure_undoes_one_run_only),
         TEST(a_key_taken_earlier_in_the_group_is_a_duplicate),
         TEST(a_database_error_in_one_run_leaves_the_others_whole),
+        TEST(closing_waits_for_what_is_queued),
+    };
+    const struct CMUnitTest races[] = {
         TEST(absolute_writes_under_a_lock_form_a_chain),
         TEST(absolute_writes_without_a_lock_lose_updates),
         TEST(a_snapshot_does_not_move_and_single_reads_see_the_newest),
         TEST(a_transaction_sees_its_own_writes),
-        TEST(closing_waits_for_what_is_queued),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("groups", groups, NULL, NULL) + RUN_ON_BOTH_ENGINES(races);
 }

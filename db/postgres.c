@@ -1,0 +1,105 @@
+#include "postgres.h"
+
+#include <stdlib.h>
+
+static db_status pg_open(const char *address, const db_options *options, db **ret, db_error *error)
+{
+    struct pg_store *store = calloc(1, sizeof *store);
+    struct session *session = NULL;
+    if (!store)
+        return db_fail(error, DB_FAILED, "out of memory");
+    store->base.engine = &db_engine_postgres;
+    store->options = *options;
+    store->options.url = NULL; /* borrowed for this call only */
+    pool_open(&store->pool);
+
+    db_status status = DB_OK;
+    if (options->shared_file)
+        status = db_fail(error, DB_INVALID,
+                         "postgres: is shared by nature; the option is for a SQLite file");
+    if (status == DB_OK)
+        status = pg_target_parse(address, &store->target, error);
+    if (status == DB_OK)
+        status = session_open(store, true, &session, error);
+    if (status != DB_OK) {
+        pool_close(store);
+        free(store);
+        return status;
+    }
+    store->pool.n_open = 1;
+    pool_give(store, session);
+    *ret = &store->base;
+    return DB_OK;
+}
+
+static void pg_close(db *base)
+{
+    struct pg_store *store = (struct pg_store *)base;
+    pool_close(store);
+    free(store);
+}
+
+static db_status pg_ping(db *base)
+{
+    struct pg_store *store = (struct pg_store *)base;
+    struct session *session;
+    PGresult *result = NULL;
+    db_status status = pool_take(store, PG_READ_MS, &session, NULL);
+    if (status != DB_OK)
+        return status;
+    status = session_ask(session, SQL_PING, NULL, 0, &result);
+    PQclear(result);
+    pool_give(store, session);
+    return status;
+}
+
+static void pg_stats(const db *base, db_stats *ret)
+{
+    const struct pg_counters *counters = &((const struct pg_store *)base)->counters;
+    *ret = (db_stats){.commits = atomic_load(&counters->commits),
+                      .runs = atomic_load(&counters->runs),
+                      .rollbacks = atomic_load(&counters->rollbacks),
+                      .busy_retries = atomic_load(&counters->reruns),
+                      .group_largest = 1,
+                      .commit_us_total = atomic_load(&counters->commit_us_total),
+                      .waiting = atomic_load(&counters->waiting)};
+}
+
+/* -- the engine ------------------------------------------------------------------------------- */
+
+const db_engine db_engine_postgres = {
+    .scheme = "postgres",
+    .open = pg_open,
+    .close = pg_close,
+    .ping = pg_ping,
+    .stats = pg_stats,
+    .reader_open = pg_reader_open,
+    .reader_close = pg_reader_close,
+    .reader_begin = pg_reader_begin,
+    .reader_end = pg_reader_end,
+    .read_item = pg_read_item,
+    .read_account = pg_read_account,
+    .read_order = pg_read_order,
+    .read_answer = pg_read_answer,
+    .read_bought = pg_read_bought,
+    .read_sold = pg_read_sold,
+    .read_expired = pg_read_expired,
+    .audit = pg_audit,
+    .run = pg_run,
+    .tx_read_item = pg_tx_read_item,
+    .tx_read_account = pg_tx_read_account,
+    .tx_read_order = pg_tx_read_order,
+    .tx_read_bought = pg_tx_read_bought,
+    .tx_put_item = pg_put_item,
+    .tx_put_account = pg_put_account,
+    .tx_put_order = pg_put_order,
+    .tx_add_item = pg_add_item,
+    .tx_add_account = pg_add_account,
+    .tx_move_order = pg_move_order,
+    .tx_insert_order = pg_insert_order,
+    .tx_append_ledger = pg_append_ledger,
+    .tx_insert_answer = pg_insert_answer,
+    .tx_reset_item = pg_reset_item,
+    .tx_reset_account = pg_reset_account,
+    .tx_put_task = pg_put_task,
+};

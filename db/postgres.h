@@ -1,0 +1,227 @@
+/*
+ * The PostgreSQL engine: any number of instances of the service on one database.
+ *
+ *   postgres.c         open, close: the engine's table
+ *   postgres_url.c     the address, and the parameters in it that are ours
+ *   postgres_schema.c  the tables
+ *   postgres_session.c    one connection: connecting, settings, schema, prepared statements
+ *   postgres_wire.c    statements out, answers in: pipelining, deadlines, errors
+ *   postgres_pool.c    the connections, handed out for the length of one use
+ *   postgres_run.c     write transactions: commit, retries, what is known when it fails
+ *   postgres_reader.c  readers and snapshots; postgres_read.c: reading rows
+ *   postgres_write.c   changing rows; postgres_insert.c: new rows and resets
+ *   postgres_audit.c   feeding the audit
+ *
+ * A thread has a connection only while it uses one, so no more are open than threads are busy.
+ * Writes are pipelined: they are sent without waiting for their answers, which are read together at
+ * the next read or before COMMIT. When one of them then turns out to have been refused, the work is
+ * undone and run again one statement at a time, so that it learns which one and why.
+ */
+#ifndef DB_POSTGRES_H
+#define DB_POSTGRES_H
+
+#include "engine.h"
+#include "postgres_sql.h"
+
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+    PG_URI_MAX = 1024,
+    PG_POOL_MAX = 1024,         /* of the parameter pool=N */
+    PG_POOL_DEFAULT = 40,       /* two instances fit a server with its 100 connections */
+    PG_QUEUE_MAX = 256,         /* statements sent before their answers are read */
+    PG_ARGS_MAX = 16,           /* of one statement */
+    PG_CONNECT_MS = 2000,       /* until a new connection is ready for use */
+    PG_READ_MS = 3000,          /* an answer that waits for no lock */
+    PG_ANSWER_SLACK_MS = 1000,  /* beyond the server's own time limits: then it is taken for dead */
+    PG_AUDIT_ANSWER_MS = 60000, /* one statement of an audit */
+    PG_RERUNS_MAX = 20          /* of one db_run() after serialization failures and deadlocks */
+};
+
+#define PG_SCHEMA_VERSION 1 /* stands in SQL text */
+
+/* -- postgres_wire.c ----------------------------------------------------------------------------
+ */
+
+struct session {
+    PGconn *handle;
+    int64_t answer_ms;              /* wait for an answer at most */
+    int queued;                     /* statements whose answers are not read yet, ... */
+    bool expects_one[PG_QUEUE_MAX]; /* ... those that must change one row each, ... */
+    bool missed;                    /* ... and whether one did not */
+    int farewells; /* synchronisation points sent with session_part(), not read yet */
+    bool lost;     /* of no more use */
+    bool again;    /* trouble is a serialization failure or a deadlock */
+    /* The first database error since session_clear(); sticky, so that no work can overlook it. */
+    db_error trouble;
+};
+
+/* One argument of a statement. Text is borrowed for the call. */
+struct arg {
+    const char *text; /* NULL: a number */
+    int64_t number;
+};
+#define ARG_TEXT(value)  ((struct arg){.text = (value)})
+#define ARG_INT(value)   ((struct arg){.number = (value)})
+#define ARG_COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* Sends a prepared statement. Its answer is read by the next session_sync() or session_ask();
+ * changing another number of rows than one sets session->missed when expects_one. */
+void session_queue(struct session *session, enum postgres_sql sql, const struct arg *args, size_t n,
+                   bool expects_one);
+/* Reads all answers: DB_OK or trouble. */
+db_status session_sync(struct session *session);
+/* Sends, reads all answers and gives this statement's: DB_OK with *ret (the caller clears it),
+ * DB_NOT_FOUND for no rows, or trouble. */
+db_status session_ask(struct session *session, enum postgres_sql sql, const struct arg *args,
+                      size_t n, PGresult **ret);
+/* COMMIT or ROLLBACK whose answer nobody waits for: the connection's next use reads past it. */
+void session_part(struct session *session, enum postgres_sql sql);
+/* SQL text, before the connection is in pipeline mode; *ret may be NULL. Last result counts. */
+db_status session_exec(struct session *session, const char *sql, PGresult **ret);
+/* Prepares everything, in one round trip. */
+db_status session_prepare(struct session *session);
+
+void session_clear(struct session *session);
+/* Waits for the socket; false at the deadline. */
+bool session_wait(struct session *session, short events, int64_t deadline_us);
+/* Notes what libpq says of a connection that is of no more use. */
+db_status session_lose(struct session *session, const char *why);
+
+int64_t cell_int(const PGresult *result, int row, int at);
+/* Copies a text column; one that does not fit is a damaged database: trouble. */
+db_status cell_text(struct session *session, const PGresult *result, int row, int at, char *out,
+                    size_t size);
+
+/* -- postgres_url.c, postgres_session.c, postgres_pool.c
+ * --------------------------------------------
+ */
+
+struct pg_target {
+    char uri[PG_URI_MAX];  /* for libpq */
+    const char *isolation; /* SQL name */
+    int pool_max;
+};
+
+/* "//USER@HOST:PORT/DATABASE?isolation=serializable&pool=40": what follows "postgres:". */
+db_status pg_target_parse(const char *address, struct pg_target *ret, db_error *error);
+
+struct pool {
+    pthread_mutex_t mutex;
+    pthread_cond_t freed;
+    struct session *idle[PG_POOL_MAX]; /* used last on top */
+    int n_idle, n_open;
+    bool away, probing; /* the last attempt to connect failed; one caller is trying again */
+    db_error away_error;
+};
+
+struct pg_counters {
+    _Atomic uint64_t commits, runs, rollbacks, reruns, commit_us_total, waiting;
+};
+
+struct pg_store {
+    db base;
+    db_options options;
+    struct pg_target target;
+    struct pool pool;
+    struct pg_counters counters;
+};
+
+/* Connects; with_schema: creates or checks the tables first. */
+db_status session_open(const struct pg_store *store, bool with_schema, struct session **ret,
+                       db_error *error);
+void session_close(struct session *session);
+
+extern const char pg_schema_sql[];
+
+void pool_open(struct pool *pool);
+void pool_close(struct pg_store *store); /* waits until all have been given back */
+/* A connection without trouble, for reading or for writing; DB_BUSY when all stay in use. */
+db_status pool_take(struct pg_store *store, int64_t answer_ms, struct session **ret,
+                    db_error *error);
+void pool_give(struct pg_store *store, struct session *session);
+
+/* -- postgres_run.c -----------------------------------------------------------------------------
+ */
+
+struct pg_tx {
+    db_tx base;
+    struct session *session;
+    bool begun;      /* BEGIN is sent with the first statement */
+    bool one_by_one; /* not pipelined */
+};
+
+db_status pg_run(db *db, db_work *work, void *arg, db_error *error);
+/* The transaction's connection, BEGIN sent; or its trouble. */
+db_status tx_session(db_tx *tx, struct session **ret);
+/* A write that must change one row (expects_one) and gives nothing back. DB_REFUSED: it has
+ * changed none; only one by one, pipelined it is DB_OK at first. */
+db_status tx_write(db_tx *tx, enum postgres_sql sql, const struct arg *args, size_t n,
+                   bool expects_one);
+
+/* -- rows ---------------------------------------------------------------------------------------
+ */
+
+/* postgres_read.c; with PGresult: columns as in the statement. for_update: see db_tx_read_item().
+ */
+db_status session_read_item(struct session *session, const char *id, bool for_update, db_item *ret);
+db_status session_read_account(struct session *session, const char *id, bool for_update,
+                               db_account *ret);
+db_status session_read_order(struct session *session, const char *id, bool for_update,
+                             db_order *ret);
+db_status session_read_answer(struct session *session, const char *key, db_answer *ret);
+db_status session_read_bought(struct session *session, const db_item *item, const char *user_id,
+                              int64_t *ret_quantity);
+db_status session_read_sold(struct session *session, const db_item *item, int64_t *ret_quantity);
+db_status session_read_expired(struct session *session, int64_t now_us,
+                               char (*ret_ids)[DB_ID_MAX + 1], size_t max, size_t *ret_n);
+db_status row_item(struct session *session, const PGresult *result, int row, db_item *ret);
+db_status row_account(struct session *session, const PGresult *result, int row, db_account *ret);
+
+/* postgres_reader.c */
+db_status pg_reader_open(db *db, db_reader **ret, db_error *error);
+void pg_reader_close(db_reader *reader);
+db_status pg_reader_begin(db_reader *reader);
+void pg_reader_end(db_reader *reader);
+db_status pg_read_item(db_reader *reader, const char *id, db_item *ret);
+db_status pg_read_account(db_reader *reader, const char *id, db_account *ret);
+db_status pg_read_order(db_reader *reader, const char *id, db_order *ret);
+db_status pg_read_answer(db_reader *reader, const char *key, db_answer *ret);
+db_status pg_read_bought(db_reader *reader, const db_item *item, const char *user_id,
+                         int64_t *ret_quantity);
+db_status pg_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
+db_status pg_read_expired(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
+                          size_t max, size_t *ret_n);
+db_status pg_audit(db_reader *reader, const char *resource,
+                   int (*each)(void *arg, const db_audit_row *row), void *arg);
+db_status pg_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);
+db_status pg_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret);
+db_status pg_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret);
+db_status pg_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
+                            int64_t *ret_quantity);
+
+/* postgres_write.c: changing rows */
+db_status pg_put_item(db_tx *tx, const db_item *row, const db_put *how);
+db_status pg_put_account(db_tx *tx, const db_account *row, const db_put *how);
+db_status pg_put_order(db_tx *tx, const db_order *row, const db_put *how);
+db_status pg_add_item(db_tx *tx, db_item *row, int64_t delta);
+db_status pg_add_account(db_tx *tx, db_account *row, int64_t delta);
+db_status pg_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to);
+/* postgres_insert.c: new rows and resets */
+db_status pg_insert_order(db_tx *tx, const db_order *row);
+db_status pg_append_ledger(db_tx *tx, const db_ledger_row *row);
+db_status pg_insert_answer(db_tx *tx, const db_answer *row);
+db_status pg_reset_item(db_tx *tx, db_item *row, const char *guard, const char *instance);
+db_status pg_reset_account(db_tx *tx, db_account *row, const char *guard, const char *instance);
+db_status pg_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
+                      int64_t done);
+
+/* postgres_audit.c: from the snapshot that the connection is in. */
+db_status session_audit(struct session *session, const char *resource,
+                        int (*each)(void *arg, const db_audit_row *row), void *arg);
+
+int64_t pg_now_us(void); /* monotonic */
+
+#endif

@@ -1,0 +1,179 @@
+/* Readers: a connection for each read, or one for the length of a snapshot. */
+#include "postgres.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct pg_reader {
+    db_reader base;
+    struct pg_store *store;
+    struct session *session; /* of the snapshot, from its first read on */
+    bool in_snapshot;
+};
+
+db_status pg_reader_open(db *base, db_reader **ret, db_error *error)
+{
+    struct pg_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return db_fail(error, DB_FAILED, "out of memory");
+    reader->base.engine = &db_engine_postgres;
+    reader->store = (struct pg_store *)base;
+    *ret = &reader->base;
+    return DB_OK;
+}
+
+/* BEGIN travels with the first read. */
+db_status pg_reader_begin(db_reader *base)
+{
+    struct pg_reader *reader = (struct pg_reader *)base;
+    assert(!reader->in_snapshot);
+    reader->in_snapshot = true;
+    return DB_OK;
+}
+
+void pg_reader_end(db_reader *base)
+{
+    struct pg_reader *reader = (struct pg_reader *)base;
+    assert(reader->in_snapshot);
+    reader->in_snapshot = false;
+    if (!reader->session)
+        return;
+    session_part(reader->session, SQL_COMMIT);
+    pool_give(reader->store, reader->session);
+    reader->session = NULL;
+}
+
+void pg_reader_close(db_reader *base)
+{
+    if (((struct pg_reader *)base)->in_snapshot)
+        pg_reader_end(base);
+    free(base);
+}
+
+/* The connection for one read. */
+static db_status take(struct pg_reader *reader, struct session **ret)
+{
+    db_status status = DB_OK;
+    if (!reader->session) {
+        status = pool_take(reader->store, PG_READ_MS, &reader->session, NULL);
+        if (status == DB_OK && reader->in_snapshot)
+            session_queue(reader->session, SQL_BEGIN_READ, NULL, 0, false);
+    }
+    *ret = reader->session;
+    return status;
+}
+
+/* A snapshot that has met trouble keeps it: its later reads must not come from another one. */
+static db_status give(struct pg_reader *reader, db_status status)
+{
+    if (reader->in_snapshot || !reader->session)
+        return status;
+    pool_give(reader->store, reader->session);
+    reader->session = NULL;
+    return status;
+}
+
+#define READ(call)                                                                                 \
+    struct pg_reader *reader = (struct pg_reader *)base;                                           \
+    struct session *session;                                                                       \
+    db_status status = take(reader, &session);                                                     \
+    return give(reader, status == DB_OK ? (call) : status)
+
+db_status pg_read_item(db_reader *base, const char *id, db_item *ret)
+{
+    READ(session_read_item(session, id, false, ret));
+}
+
+db_status pg_read_account(db_reader *base, const char *id, db_account *ret)
+{
+    READ(session_read_account(session, id, false, ret));
+}
+
+db_status pg_read_order(db_reader *base, const char *id, db_order *ret)
+{
+    READ(session_read_order(session, id, false, ret));
+}
+
+db_status pg_read_answer(db_reader *base, const char *key, db_answer *ret)
+{
+    READ(session_read_answer(session, key, ret));
+}
+
+db_status pg_read_bought(db_reader *base, const db_item *item, const char *user_id,
+                         int64_t *ret_quantity)
+{
+    READ(session_read_bought(session, item, user_id, ret_quantity));
+}
+
+db_status pg_read_sold(db_reader *base, const db_item *item, int64_t *ret_quantity)
+{
+    READ(session_read_sold(session, item, ret_quantity));
+}
+
+db_status pg_read_expired(db_reader *base, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
+                          size_t max, size_t *ret_n)
+{
+    READ(session_read_expired(session, now_us, ret_ids, max, ret_n));
+}
+
+static db_status audit(db_reader *base, const char *resource,
+                       int (*each)(void *arg, const db_audit_row *row), void *arg)
+{
+    READ(session_audit(session, resource, each, arg));
+}
+
+db_status pg_audit(db_reader *base, const char *resource,
+                   int (*each)(void *arg, const db_audit_row *row), void *arg)
+{
+    if (((struct pg_reader *)base)->in_snapshot)
+        return audit(base, resource, each, arg);
+    pg_reader_begin(base);
+    db_status status = audit(base, resource, each, arg);
+    pg_reader_end(base);
+    return status;
+}
+
+/* -- inside a transaction --------------------------------------------------------------------- */
+
+/* A read comes after the writes before it; one of those that was refused makes it pointless. */
+static db_status after_writes(const struct session *session, db_status status)
+{
+    return session->missed ? DB_CONFLICT : status;
+}
+
+db_status pg_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret)
+{
+    struct session *session;
+    db_status status = tx_session(tx, &session);
+    if (status == DB_OK)
+        status = session_read_item(session, id, for_update, ret);
+    return after_writes(session, status);
+}
+
+db_status pg_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret)
+{
+    struct session *session;
+    db_status status = tx_session(tx, &session);
+    if (status == DB_OK)
+        status = session_read_account(session, id, for_update, ret);
+    return after_writes(session, status);
+}
+
+db_status pg_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret)
+{
+    struct session *session;
+    db_status status = tx_session(tx, &session);
+    if (status == DB_OK)
+        status = session_read_order(session, id, for_update, ret);
+    return after_writes(session, status);
+}
+
+db_status pg_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
+                            int64_t *ret_quantity)
+{
+    struct session *session;
+    db_status status = tx_session(tx, &session);
+    if (status == DB_OK)
+        status = session_read_bought(session, item, user_id, ret_quantity);
+    return after_writes(session, status);
+}

@@ -1,0 +1,130 @@
+/*
+ * Write transactions, on the caller's thread.
+ *
+ * What is known when one fails: before COMMIT was sent, a broken connection means that the server
+ * takes everything back. After it, an error from a server that goes on means the same; a connection
+ * that broke, or an error with which the server ends it, leaves the outcome unknown.
+ */
+#include "postgres.h"
+
+#include <sys/random.h>
+#include <time.h>
+
+enum { BACK_OFF_US_MIN = 200, BACK_OFF_US_MAX = 20000 };
+
+static void count(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+/* -- inside ----------------------------------------------------------------------------------- */
+
+db_status tx_session(db_tx *base, struct session **ret)
+{
+    struct pg_tx *tx = (struct pg_tx *)base;
+    if (!tx->begun)
+        session_queue(tx->session, SQL_BEGIN_WRITE, NULL, 0, false);
+    tx->begun = true;
+    *ret = tx->session;
+    return tx->session->trouble.status;
+}
+
+db_status tx_write(db_tx *base, enum postgres_sql sql, const struct arg *args, size_t n,
+                   bool expects_one)
+{
+    struct session *session;
+    db_status status = tx_session(base, &session);
+    if (status != DB_OK)
+        return status;
+    session_queue(session, sql, args, n, expects_one);
+    if (!((struct pg_tx *)base)->one_by_one)
+        return session->trouble.status;
+    status = session_sync(session);
+    if (status == DB_OK && session->missed) {
+        session->missed = false;
+        status = DB_REFUSED;
+    }
+    return status;
+}
+
+/* -- around ----------------------------------------------------------------------------------- */
+
+static void roll_back(struct pg_store *store, struct pg_tx *tx)
+{
+    count(&store->counters.rollbacks, 1);
+    session_part(tx->session, SQL_ROLLBACK);
+}
+
+static db_status commit(struct pg_store *store, struct session *session)
+{
+    int64_t start_us = pg_now_us();
+    session_queue(session, SQL_COMMIT, NULL, 0, false);
+    db_status status = session_sync(session);
+    count(&store->counters.commit_us_total, (uint64_t)(pg_now_us() - start_us));
+    if (status == DB_OK)
+        count(&store->counters.commits, 1);
+    else if (session->lost)
+        status = session->trouble.status = DB_UNKNOWN;
+    return status;
+}
+
+/* One run of the work. *ret_missed: it has to be run again one by one. */
+static db_status run_once(struct pg_store *store, struct session *session, db_work *work, void *arg,
+                          bool one_by_one, bool *ret_missed)
+{
+    struct pg_tx tx = {.base = {&db_engine_postgres}, .session = session, .one_by_one = one_by_one};
+    session_clear(session);
+    db_status status = work(&tx.base, arg);
+    *ret_missed = false;
+    if (!tx.begun)
+        return status;
+    if (status == DB_OK)
+        session_sync(session);
+    *ret_missed = session->missed && session->trouble.status == DB_OK;
+    if (session->trouble.status != DB_OK)
+        status = session->trouble.status;
+    if (status == DB_OK && !*ret_missed)
+        return commit(store, session);
+    roll_back(store, &tx);
+    return status;
+}
+
+/* A random pause that doubles, so that those who collided do not collide again. */
+static void back_off(int rerun)
+{
+    int64_t most_us = rerun < 7 ? INT64_C(200) << rerun : BACK_OFF_US_MAX;
+    uint32_t random = 0;
+    if (getrandom(&random, sizeof random, 0) < 0)
+        random = (uint32_t)pg_now_us();
+    const struct timespec pause = {.tv_nsec = (BACK_OFF_US_MIN + (int64_t)random % most_us) * 1000};
+    nanosleep(&pause, NULL);
+}
+
+db_status pg_run(db *base, db_work *work, void *arg, db_error *error)
+{
+    struct pg_store *store = (struct pg_store *)base;
+    struct session *session;
+    int64_t answer_ms = store->options.busy_ms + PG_READ_MS + PG_ANSWER_SLACK_MS;
+    db_status status = pool_take(store, answer_ms, &session, error);
+    if (status != DB_OK)
+        return status;
+    bool one_by_one = false, missed;
+    for (int reruns = 0;;) {
+        status = run_once(store, session, work, arg, one_by_one, &missed);
+        if (missed) {
+            one_by_one = true;
+        } else if (session->again && !session->lost && reruns < PG_RERUNS_MAX) {
+            count(&store->counters.reruns, 1);
+            back_off(reruns++);
+        } else {
+            break;
+        }
+    }
+    count(&store->counters.runs, 1);
+    if (status != DB_OK)
+        db_fail(error, status, "%s",
+                session->trouble.status != DB_OK ? session->trouble.message
+                                                 : db_status_text(status));
+    pool_give(store, session);
+    return status;
+}

@@ -1,0 +1,113 @@
+/* Every statement of the PostgreSQL engine; each connection prepares them all when it opens.
+ * X(name, types, sql); types of the arguments: t text, i bigint. */
+#ifndef DB_POSTGRES_SQL_H
+#define DB_POSTGRES_SQL_H
+
+#define ITEM_COLUMNS                                                                               \
+    "id, guard, initial_stock, stock, price, per_user_limit, reserve_s, fence, version, "          \
+    "last_fence, epoch"
+#define ACCOUNT_COLUMNS "id, guard, initial_balance, balance, fence, version, last_fence, epoch"
+#define ORDER_COLUMNS                                                                              \
+    "id, item_id, user_id, quantity, amount, state, version, item_epoch, created_us, expires_us, " \
+    "last_fence"
+#define LEDGER_COLUMNS                                                                             \
+    "resource, txn_id, delta, before, after, version_before, fence, epoch, guard, instance, at_us"
+
+/* One statement stores a value and tests epoch, fence and version, or changes nothing. It waits for
+ * the row's lock and then tests the row as it stands by then: at "read committed" by itself, above
+ * it by failing (40001) and being run again.
+ * $1 id, $2 value, $3 version, $4 epoch (orders: 0), $5 fence (0: none), $6 expected version (-1:
+ * any), $7 fence that was stored when the row was read */
+#define FENCE_HOLDS   "($5 = 0 OR last_fence = $5 OR (last_fence < $5 AND last_fence = $7))"
+#define PUT_WHERE     " WHERE id = $1 AND epoch = $4 AND " FENCE_HOLDS " AND ($6 = -1 OR version = $6)"
+#define INT64_LARGEST "9223372036854775807"
+
+#define POSTGRES_SQL_MAP(X)                                                                        \
+    X(BEGIN_WRITE, "", "BEGIN READ WRITE")                                                         \
+    X(BEGIN_READ, "", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
+    X(TAKE_LONGER, "", "SET LOCAL statement_timeout = 60000") /* PG_AUDIT_ANSWER_MS */             \
+    X(COMMIT, "", "COMMIT")                                                                        \
+    X(ROLLBACK, "", "ROLLBACK")                                                                    \
+    X(PING, "", "SELECT 1 FROM seckill_schema")                                                    \
+    X(READ_ITEM, "t", "SELECT " ITEM_COLUMNS " FROM items WHERE id = $1")                          \
+    X(LOCK_ITEM, "t", "SELECT " ITEM_COLUMNS " FROM items WHERE id = $1 FOR UPDATE")               \
+    X(READ_ACCOUNT, "t", "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id = $1")                 \
+    X(LOCK_ACCOUNT, "t", "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id = $1 FOR UPDATE")      \
+    X(READ_ORDER, "t", "SELECT " ORDER_COLUMNS " FROM orders WHERE id = $1")                       \
+    X(LOCK_ORDER, "t", "SELECT " ORDER_COLUMNS " FROM orders WHERE id = $1 FOR UPDATE")            \
+    X(READ_ANSWER, "t",                                                                            \
+      "SELECT key, request, http_status, body, at_us FROM idempotency WHERE key = $1")             \
+    X(READ_BOUGHT, "tit",                                                                          \
+      "SELECT coalesce(sum(quantity), 0)::bigint FROM orders"                                      \
+      " WHERE item_id = $1 AND item_epoch = $2 AND user_id = $3 AND state <= 1")                   \
+    X(READ_SOLD, "ti",                                                                             \
+      "SELECT coalesce(sum(quantity), 0)::bigint FROM orders"                                      \
+      " WHERE item_id = $1 AND item_epoch = $2 AND state <= 1")                                    \
+    X(READ_EXPIRED, "ii",                                                                          \
+      "SELECT id FROM orders WHERE state = 0 AND expires_us <= $1 ORDER BY expires_us, id"         \
+      " LIMIT $2")                                                                                 \
+    X(ITEMS_AFTER, "ti", "SELECT " ITEM_COLUMNS " FROM items WHERE id > $1 ORDER BY id LIMIT $2")  \
+    X(ACCOUNTS_AFTER, "ti",                                                                        \
+      "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id > $1 ORDER BY id LIMIT $2")               \
+    X(LEDGER_AFTER, "tiiii",                                                                       \
+      "SELECT id, " LEDGER_COLUMNS " FROM ledger WHERE resource = $1 AND epoch = $2"               \
+      " AND (version_before, id) > ($3, $4) ORDER BY version_before, id LIMIT $5")                 \
+    X(COUNT_DUPLICATES, "tii",                                                                     \
+      "SELECT coalesce(sum(n - 1), 0)::bigint FROM (SELECT count(*) AS n FROM ledger"              \
+      " WHERE resource = $1 AND epoch = $2 AND id <> $3 GROUP BY txn_id) AS per_txn")              \
+    X(PUT_ITEM, "tiiiiii",                                                                         \
+      "UPDATE items SET stock = $2, version = $3, last_fence = greatest(last_fence, "              \
+      "$5)" PUT_WHERE)                                                                             \
+    X(PUT_ACCOUNT, "tiiiiii",                                                                      \
+      "UPDATE accounts SET balance = $2, version = $3,"                                            \
+      " last_fence = greatest(last_fence, $5)" PUT_WHERE)                                          \
+    X(PUT_ORDER, "tiiiiii",                                                                        \
+      "UPDATE orders SET state = $2, version = $3, last_fence = greatest(last_fence, $5)"          \
+      " WHERE id = $1 AND $4 = 0 AND " FENCE_HOLDS " AND ($6 = -1 OR version = $6)")               \
+    X(WHY_ITEM, "t", "SELECT epoch, last_fence FROM items WHERE id = $1")                          \
+    X(WHY_ACCOUNT, "t", "SELECT epoch, last_fence FROM accounts WHERE id = $1")                    \
+    X(WHY_ORDER, "t", "SELECT 0::bigint, last_fence FROM orders WHERE id = $1")                    \
+    X(ADD_ITEM, "tiiii", /* $4 and $5: smallest and largest value that $2 can be added to */       \
+      "UPDATE items SET stock = stock + $2, version = version + 1"                                 \
+      " WHERE id = $1 AND epoch = $3 AND stock BETWEEN $4 AND $5 AND version < " INT64_LARGEST     \
+      " RETURNING stock, version")                                                                 \
+    X(ADD_ACCOUNT, "tiiii",                                                                        \
+      "UPDATE accounts SET balance = balance + $2, version = version + 1"                          \
+      " WHERE id = $1 AND epoch = $3 AND balance BETWEEN $4 AND $5 AND version < " INT64_LARGEST   \
+      " RETURNING balance, version")                                                               \
+    X(MOVE_ORDER, "tii",                                                                           \
+      "UPDATE orders SET state = $3, version = version + 1 WHERE id = $1 AND state = $2"           \
+      " RETURNING state, version")                                                                 \
+    X(INSERT_ORDER, "tttiiiiiii",                                                                  \
+      "INSERT INTO orders (id, item_id, user_id, quantity, amount, state, version, item_epoch,"    \
+      " created_us, expires_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"                  \
+      " ON CONFLICT DO NOTHING")                                                                   \
+    X(APPEND_LEDGER, "ttiiiiiitti",                                                                \
+      "INSERT INTO ledger (" LEDGER_COLUMNS ")"                                                    \
+      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")                                    \
+    X(INSERT_ANSWER, "ttiti",                                                                      \
+      "INSERT INTO idempotency (key, request, http_status, body, at_us)"                           \
+      " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING")                                       \
+    X(RESET_ITEM, "ttiiiii",                                                                       \
+      "INSERT INTO items AS old (" ITEM_COLUMNS ")"                                                \
+      " VALUES ($1, $2, $3, $3, $4, $5, $6, $7, 1, 0, 1)"                                          \
+      " ON CONFLICT (id) DO UPDATE SET guard = $2, initial_stock = $3, stock = $3, price = $4,"    \
+      " per_user_limit = $5, reserve_s = $6, fence = $7, version = old.version + 1,"               \
+      " last_fence = 0, epoch = old.epoch + 1 RETURNING version, epoch")                           \
+    X(RESET_ACCOUNT, "ttii",                                                                       \
+      "INSERT INTO accounts AS old (" ACCOUNT_COLUMNS ") VALUES ($1, $2, $3, $3, $4, 1, 0, 1)"     \
+      " ON CONFLICT (id) DO UPDATE SET guard = $2, initial_balance = $3, balance = $3,"            \
+      " fence = $4, version = old.version + 1, last_fence = 0, epoch = old.epoch + 1"              \
+      " RETURNING version, epoch")                                                                 \
+    X(PUT_TASK, "ttii",                                                                            \
+      "INSERT INTO tasks (name, instance, at_us, done) VALUES ($1, $2, $3, $4)"                    \
+      " ON CONFLICT (name) DO UPDATE SET instance = $2, at_us = $3, done = $4")
+
+enum postgres_sql {
+#define POSTGRES_SQL_ENUM(name, types, text) SQL_##name,
+    POSTGRES_SQL_MAP(POSTGRES_SQL_ENUM)
+#undef POSTGRES_SQL_ENUM
+        SQL_COUNT
+};
+
+#endif

@@ -1,0 +1,201 @@
+/* PostgreSQL's connections: lost in each moment that matters, all in use, server gone. */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { AT_ONCE_MS = 1000, BACK_WITHIN_MS = 15000, PINGERS = 6 };
+
+static const db_put any = {.expected_version = -1};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+static void expect_says(const db_error *error, const char *expected)
+{
+    if (!strstr(error->message, expected))
+        fail_msg("\"%s\" does not say \"%s\"", error->message, expected);
+}
+
+static int64_t balance(struct fixture *fixture, const char *id)
+{
+    db_account account;
+    assert_int_equal(DB_OK, db_read_account(fixture->reader, id, &account));
+    return account.balance;
+}
+
+static void a_pool_that_stays_in_use_is_busy(void **state)
+{
+    struct fixture *fixture = *state;
+    db_item item = {.id = "1", .initial_stock = 1};
+    db_error error = {0};
+    fixture_close(fixture);
+    strcat(fixture->url, "?pool=1");
+    fixture_open(fixture, &(db_options){.busy_ms = 50});
+    assert_int_equal(DB_OK, db_run(fixture->store, work_reset_item, &item, NULL));
+    assert_int_equal(DB_OK, db_reader_begin(fixture->reader));
+    assert_int_equal(DB_OK, db_read_item(fixture->reader, "1", &item));
+    item = (db_item){.id = "2", .initial_stock = 1};
+    assert_int_equal(DB_BUSY, db_run(fixture->store, work_reset_item, &item, &error));
+    expect_says(&error, "raise pool=N");
+    db_reader_end(fixture->reader);
+    assert_int_equal(DB_OK, db_run(fixture->store, work_reset_item, &item, &error));
+}
+
+/* A trigger that fires at COMMIT ends its own server process: the store can not know whether the
+ * commit came before. */
+static void a_connection_lost_in_commit_is_unknown(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {
+        .account = fixture_account(fixture, "a", 100), .delta = -1, .txn_id = "t", .how = any};
+    fixture_sql(fixture, "CREATE FUNCTION planted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                         " PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;"
+                         "CREATE CONSTRAINT TRIGGER planted AFTER INSERT ON ledger"
+                         " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION planted()");
+    assert_int_equal(DB_UNKNOWN, db_run(fixture->store, work_change, &change, NULL));
+    fixture_sql(fixture, "ALTER TABLE ledger DISABLE TRIGGER planted");
+    assert_int_equal(100, balance(fixture, "a"));
+    fixture_sql(fixture, "DROP TRIGGER planted ON ledger;"
+                         "CREATE TRIGGER planted AFTER INSERT ON ledger"
+                         " FOR EACH ROW EXECUTE FUNCTION planted()");
+    assert_int_equal(DB_UNAVAILABLE, db_run(fixture->store, work_change, &change, NULL));
+    fixture_sql(fixture, "DROP TRIGGER planted ON ledger");
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    assert_true(fixture_audit(fixture, "account:a").ok);
+}
+
+/* An error at COMMIT from a server that goes on is no doubt. */
+static void a_commit_that_is_refused_is_undone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {
+        .account = fixture_account(fixture, "a", 100), .delta = -1, .txn_id = "t", .how = any};
+    db_error error = {0};
+    fixture_sql(fixture, "CREATE FUNCTION planted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                         " RAISE EXCEPTION 'planted'; END $$;"
+                         "CREATE CONSTRAINT TRIGGER planted AFTER INSERT ON ledger"
+                         " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION planted()");
+    assert_int_equal(DB_FAILED, db_run(fixture->store, work_change, &change, &error));
+    expect_says(&error, "planted");
+    assert_int_equal(100, balance(fixture, "a"));
+}
+
+/* All of the store's, and waits until they have ended. */
+static void end_connections(struct fixture *fixture)
+{
+    fixture_sql(fixture, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                         " WHERE application_name = 'seckilld'");
+}
+
+static void a_connection_that_ended_while_idle_is_replaced(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {
+        .account = fixture_account(fixture, "a", 100), .delta = -1, .txn_id = "t", .how = any};
+    end_connections(fixture);
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    end_connections(fixture);
+    assert_int_equal(99, balance(fixture, "a"));
+}
+
+static void a_snapshot_whose_connection_broke_does_not_go_on_from_another(void **state)
+{
+    struct fixture *fixture = *state;
+    db_account account = fixture_account(fixture, "a", 100);
+    assert_int_equal(DB_OK, db_reader_begin(fixture->reader));
+    assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &account));
+    end_connections(fixture);
+    assert_int_equal(DB_UNAVAILABLE, db_read_account(fixture->reader, "a", &account));
+    assert_int_equal(DB_UNAVAILABLE, db_read_account(fixture->reader, "a", &account));
+    db_reader_end(fixture->reader);
+    assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &account));
+}
+
+static void a_killed_server_is_told_at_once_and_used_again_when_back(void **state)
+{
+    struct fixture *fixture = *state;
+    db_error error = {0};
+    struct change change = {
+        .account = fixture_account(fixture, "a", 100), .delta = -1, .txn_id = "t", .how = any};
+    assert_true(WIFSIGNALED(sandbox_signal(pg_server, SIGKILL)));
+    int64_t start_ms = now_ms();
+    while (db_ping(fixture->store) == DB_OK) /* by a process that does not know yet that it is an
+                                                orphan, and still commits */
+        assert_true(now_ms() - start_ms < BACK_WITHIN_MS);
+    start_ms = now_ms();
+    assert_int_equal(DB_UNAVAILABLE, db_run(fixture->store, work_change, &change, &error));
+    assert_int_equal(DB_UNAVAILABLE, db_ping(fixture->store));
+    assert_int_equal(DB_UNAVAILABLE, db_read_account(fixture->reader, "a", &change.account));
+    assert_true(now_ms() - start_ms < AT_ONCE_MS);
+    while (sandbox_restart(pg_server) != 0) /* until the old one's processes have noticed */
+        assert_true(now_ms() - start_ms < BACK_WITHIN_MS);
+    assert_int_equal(DB_OK, db_ping(fixture->store));
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, &error));
+    assert_int_equal(99, balance(fixture, "a"));
+}
+
+struct pinger {
+    pthread_t thread;
+    db *store;
+    db_status status;
+    int64_t took_ms;
+};
+
+static void *pinger_main(void *arg)
+{
+    struct pinger *pinger = arg;
+    int64_t start_ms = now_ms();
+    pinger->status = db_ping(pinger->store);
+    pinger->took_ms = now_ms() - start_ms;
+    return NULL;
+}
+
+/* A stopped server takes connections and says nothing: one caller finds out, the others are told
+ * what it found the last time. */
+static void a_stopped_server_holds_up_one_caller_at_a_time(void **state)
+{
+    struct fixture *fixture = *state;
+    end_connections(fixture);
+    assert_int_equal(0, sandbox_signal(pg_server, SIGSTOP));
+    int64_t start_ms = now_ms();
+    assert_int_equal(DB_UNAVAILABLE, db_ping(fixture->store));
+    int64_t one_ms = now_ms() - start_ms;
+    struct pinger pingers[PINGERS];
+    for (int i = 0; i < PINGERS; i++) {
+        pingers[i] = (struct pinger){.store = fixture->store};
+        assert_int_equal(0, pthread_create(&pingers[i].thread, NULL, pinger_main, &pingers[i]));
+    }
+    int waited = 0;
+    for (int i = 0; i < PINGERS; i++) {
+        pthread_join(pingers[i].thread, NULL);
+        waited += pingers[i].took_ms > one_ms / 2;
+    }
+    assert_int_equal(0, sandbox_signal(pg_server, SIGCONT));
+    assert_int_equal(1, waited);
+    for (int i = 0; i < PINGERS; i++)
+        assert_int_equal(DB_UNAVAILABLE, pingers[i].status);
+    assert_int_equal(DB_OK, db_ping(fixture->store));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_pool_that_stays_in_use_is_busy),
+        TEST(a_connection_lost_in_commit_is_unknown),
+        TEST(a_commit_that_is_refused_is_undone),
+        TEST(a_connection_that_ended_while_idle_is_replaced),
+        TEST(a_snapshot_whose_connection_broke_does_not_go_on_from_another),
+        TEST(a_killed_server_is_told_at_once_and_used_again_when_back),
+        TEST(a_stopped_server_holds_up_one_caller_at_a_time),
+    };
+    return RUN_ON_POSTGRES(tests);
+}

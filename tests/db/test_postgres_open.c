@@ -1,0 +1,135 @@
+/* Opening a PostgreSQL store: what is refused and how it is said, and who makes the tables. */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <time.h>
+
+enum { AT_ONCE_MS = 1000, OPENERS = 8 };
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+static void expect_says(const db_error *error, const char *expected)
+{
+    if (!strstr(error->message, expected))
+        fail_msg("\"%s\" does not say \"%s\"", error->message, expected);
+}
+
+static int database_setup(void **state)
+{
+    struct fixture *fixture = malloc(sizeof *fixture);
+    assert_non_null(fixture);
+    *fixture = fixture_folder();
+    *state = fixture;
+    return 0;
+}
+
+static db_status open_url(const char *url, db_error *error)
+{
+    db *store = NULL;
+    *error = (db_error){0};
+    db_status status = db_open(&(db_options){.url = url}, &store, error);
+    assert_true((status == DB_OK) == (store != NULL));
+    db_close(store);
+    return status;
+}
+
+static void bad_urls_are_invalid_and_show_no_password(void **state)
+{
+    static const char *const urls[] = {"postgres:",
+                                       "postgres:host=secret",
+                                       "postgres://u:secret@h:1/d?isolation=dirty",
+                                       "postgres://u:secret@h:1/d?pool=0",
+                                       "postgres://u:secret@h:1/d?pool=9999999",
+                                       "postgres://u:secret@h:1/d?pool=",
+                                       "postgres://u:secret@h:1/d?what=ever",
+                                       "postgres://u:secret@[h/d"};
+    db_error error;
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        assert_int_equal(DB_INVALID, open_url(urls[i], &error));
+        assert_true(error.message[0] != '\0' && !strstr(error.message, "secret"));
+    }
+}
+
+static void a_missing_server_is_told_at_once(void **state)
+{
+    char url[64];
+    db_error error;
+    (void)state;
+    snprintf(url, sizeof url, "postgres://postgres@127.0.0.1:%d/x", sandbox_free_port());
+    int64_t start_ms = now_ms();
+    assert_int_equal(DB_UNAVAILABLE, open_url(url, &error));
+    assert_true(now_ms() - start_ms < AT_ONCE_MS);
+    expect_says(&error, "Connection refused");
+}
+
+static void somebody_elses_database_is_left_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    db_error error;
+    fixture_sql(fixture, "CREATE TABLE theirs (x int)");
+    assert_int_equal(DB_INVALID, open_url(fixture->url, &error));
+    expect_says(&error, "not by this service");
+    assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM pg_class"
+                                                 " WHERE relnamespace = 'public'::regnamespace"));
+}
+
+static void another_schema_version_is_invalid(void **state)
+{
+    struct fixture *fixture = *state;
+    db_error error;
+    assert_int_equal(DB_OK, open_url(fixture->url, &error));
+    fixture_sql(fixture, "UPDATE seckill_schema SET version = 99");
+    assert_int_equal(DB_INVALID, open_url(fixture->url, &error));
+    expect_says(&error, "schema version 99");
+}
+
+struct opener {
+    pthread_t thread;
+    const char *url;
+    db_status status;
+    db_error error;
+};
+
+static void *opener_main(void *arg)
+{
+    struct opener *opener = arg;
+    db *store = NULL;
+    opener->status = db_open(&(db_options){.url = opener->url}, &store, &opener->error);
+    db_close(store);
+    return NULL;
+}
+
+static void instances_that_start_together_make_the_tables_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct opener openers[OPENERS];
+    for (int i = 0; i < OPENERS; i++) {
+        openers[i] = (struct opener){.url = fixture->url};
+        assert_int_equal(0, pthread_create(&openers[i].thread, NULL, opener_main, &openers[i]));
+    }
+    for (int i = 0; i < OPENERS; i++)
+        pthread_join(openers[i].thread, NULL);
+    for (int i = 0; i < OPENERS; i++)
+        assert_string_equal("", openers[i].error.message);
+    assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM seckill_schema"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, database_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(bad_urls_are_invalid_and_show_no_password),
+        TEST(a_missing_server_is_told_at_once),
+        TEST(somebody_elses_database_is_left_alone),
+        TEST(another_schema_version_is_invalid),
+        TEST(instances_that_start_together_make_the_tables_once),
+    };
+    return RUN_ON_POSTGRES(tests);
+}
