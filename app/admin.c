@@ -1,5 +1,6 @@
 #include "admin.h"
 #include "answer.h"
+#include "guarded.h"
 #include "point.h"
 #include "service.h"
 
@@ -121,6 +122,8 @@ void admin_put(struct section *section, struct op *op)
 {
     struct reset reset = {.instance = section->config->instance};
     op_pass(op, OP_WAITING);
+    if (guarded_too_late(op))
+        return;
     if (!section_reader(section)) {
         op_problem(op, PROBLEM_UNAVAILABLE, "store: %s", section->message);
         return;

@@ -10,7 +10,7 @@
 #include <time.h>
 
 enum {
-    LATE_US = 100000,      /* a request this late is not begun any more; so wait_ms 0 means: once */
+    LATE_US = 100000,
     SAME_TIME_US = 20000,  /* deadlines so close together count as one */
     RELOCKS_MAX = 5,       /* a guard that was changed between reading it and taking it */
     RERUNS_MAX = 200,      /* of a section whose rows changed meanwhile */
@@ -62,13 +62,19 @@ static void fail_all(struct run *run, enum problem problem, const char *what, co
                    why);
 }
 
-static bool is_late(struct run *run, struct op *op)
+/* Somewhat beyond its deadline an operation may still begin: so wait_ms 0 means once. */
+bool guarded_too_late(struct op *op)
 {
-    (void)run;
     if (now_us() < op->deadline_us + LATE_US)
         return false;
     op_problem(op, PROBLEM_LOCK_TIMEOUT, "its turn did not come in time; nothing was written");
     return true;
+}
+
+static bool is_late(struct run *run, struct op *op)
+{
+    (void)run;
+    return guarded_too_late(op);
 }
 
 static bool has_waited(struct run *run, struct op *op)

@@ -29,4 +29,8 @@ struct guarded_host {
 void guarded_run(const struct guarded_host *host, struct section *section,
                  const struct operation *operation, struct op **ops, size_t n);
 
+/* Its client has been told by now, or soon will be, that nothing came of it: op has its problem,
+ * and is not to be begun. */
+bool guarded_too_late(struct op *op);
+
 #endif

@@ -25,11 +25,12 @@ static void get_item(const struct queries *queries, struct op *op)
     db_item item;
     int64_t sold = 0;
     db_status status = db_reader_begin(queries->reader); /* stock and sold of one moment */
-    if (status == DB_OK)
+    if (status == DB_OK) {
         status = db_read_item(queries->reader, op->id, &item);
-    if (status == DB_OK)
-        status = db_read_sold(queries->reader, &item, &sold);
-    db_reader_end(queries->reader);
+        if (status == DB_OK)
+            status = db_read_sold(queries->reader, &item, &sold);
+        db_reader_end(queries->reader);
+    }
     if (status == DB_OK)
         answer_item(op, &item, sold, guard_shown(queries, item.guard));
     else

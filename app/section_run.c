@@ -28,10 +28,13 @@ db_status section_run(struct section *section)
     section->lost = NULL;
     section->refused = NULL;
     section->message[0] = '\0';
-    section->status = load(section);
-    if (section->status == DB_OK && !inside)
-        decide(section);
-    db_reader_end(section->reader);
+    section->status = db_reader_begin(section->reader);
+    if (section->status == DB_OK) {
+        section->status = load(section);
+        if (section->status == DB_OK && !inside)
+            decide(section);
+        db_reader_end(section->reader);
+    }
     if (section->status != DB_OK || (!inside && !has_something_to_write(section)))
         return section->status;
 
@@ -86,7 +89,7 @@ db_status section_read_row(struct section *section, struct section_row *row)
 
 static db_status load(struct section *section)
 {
-    db_status status = db_reader_begin(section->reader);
+    db_status status = DB_OK;
     for (size_t i = 0; i < section->n_rows && status == DB_OK; i++) {
         struct section_row *row = &section->rows[i];
         row->loaded = false;

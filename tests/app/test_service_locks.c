@@ -223,6 +223,12 @@ static void operation_whose_turn_comes_far_too_late_is_not_begun(void **state)
     op_run(rig.service, &op);
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
     assert_int_equal(stock_now(), 100); /* though the lock is free */
+
+    op_put_item(&op, "1", 7, ""); /* a reset that nobody waits for would wipe what came since */
+    op.deadline_us = now_us() - 10000000;
+    op_run(rig.service, &op);
+    assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
+    assert_int_equal(stock_now(), 100);
 }
 
 static void impatient_operation_leaves_its_batch_and_the_others_go_on(void **state)
