@@ -108,7 +108,7 @@ test: deps-build deps-test
 	$(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) tests/run.sh $(TESTS)
 check-asan:
 	$(Q)$(MAKE) --no-print-directory test SAN=address B=$(B)/asan
-check-ubsan:
+check-ubsan: deps-lint
 	$(Q)$(MAKE) --no-print-directory test SAN=undefined B=$(B)/ubsan CC=clang
 check-tsan:
 	$(Q)TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1" \
