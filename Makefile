@@ -12,13 +12,14 @@ TEST_TIMEOUT_S ?= 300
 
 # -- packages (the one list) ----------------------------------------------------------------------
 PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
-              libjansson-dev uthash-dev redis-server redis-tools
-PKGS_TEST  := libcmocka-dev postgresql-15
+              libzookeeper-mt-dev libjansson-dev uthash-dev redis-server redis-tools
+PKGS_TEST  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jre-headless \
+              libslf4j-java liblog4j1.2-java
 PKGS_LINT  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck
 PKGS_BENCH := wrk
 
 # -- flags ----------------------------------------------------------------------------------------
-LIBS_LOCKKIT := hiredis
+LIBS_LOCKKIT := hiredis sqlite3 libpq
 LIBS_DB      := sqlite3 libpq
 LIBS_APP     := libmicrohttpd jansson
 LIBS_LOADGEN := jansson
@@ -52,7 +53,7 @@ BINS      := $(B)/seckilld $(B)/loadgen
 L_LOCKKIT := $(B)/liblockkit.a
 L_APP     := $(B)/libapp.a $(L_LOCKKIT) $(B)/libdb.a
 L_LOADGEN := $(B)/libloadgen.a $(B)/libsandbox.a $(L_LOCKKIT)
-D_LOCKKIT := $(call pkg,--libs,$(LIBS_LOCKKIT))
+D_LOCKKIT := $(call pkg,--libs,$(LIBS_LOCKKIT)) -lzookeeper_mt # which has no pkg-config file
 D_APP     := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_DB) $(LIBS_APP))
 D_LOADGEN := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_LOADGEN))
 

@@ -158,6 +158,8 @@ lk_status core_check(const lk_client *client, const lk_request *request)
     if (request->lease_ms != 0 &&
         (request->lease_ms < LK_LEASE_MS_MIN || request->lease_ms > LK_LEASE_MS_MAX))
         return LK_INVALID;
+    if (request->permits > 1 && !(client->provider->info.caps & LK_CAP_PERMITS))
+        return LK_UNSUPPORTED;
     if (request->mode == LK_SHARED)
         return client->provider->info.caps & LK_CAP_SHARED ? LK_OK : LK_UNSUPPORTED;
     return request->mode == LK_EXCLUSIVE ? LK_OK : LK_INVALID;
@@ -189,7 +191,9 @@ static void make_token(const lk_client *client, const char *owner, char *token)
 
 static void fill_hold(lk_client *client, const lk_request *request, lk_hold *hold)
 {
-    *hold = (lk_hold){.client = client, .mode = request->mode};
+    *hold = (lk_hold){.client = client,
+                      .mode = request->mode,
+                      .permits = request->permits ? request->permits : 1};
     memcpy(hold->key, request->key, strlen(request->key) + 1);
     make_token(client, request->owner, hold->token);
     if (client->provider->info.caps & LK_CAP_LEASE)
@@ -248,6 +252,11 @@ lk_status lk_acquire(lk_client *client, const lk_request *request, lk_hold *hold
     if (status != LK_OK)
         return status;
     return core_acquire(client, request, core_deadline_us(client, request->wait_ms), hold);
+}
+
+lk_status lk_try_acquire(lk_client *client, const char *key, lk_hold *hold)
+{
+    return lk_acquire(client, &(lk_request){.key = key}, hold);
 }
 
 lk_status lk_check(const lk_hold *hold, int64_t *ret_left_ms)

@@ -73,7 +73,8 @@ typedef enum lk_status {
     X(FAIR, "fair", "granted in order of arrival")                                                 \
     X(WAKES, "wakes", "waiters are woken by release instead of polling")                           \
     X(SERVER_CLOCK, "server-clock", "expiry is judged by one clock only, the server's")            \
-    X(SHARED, "shared", "offers shared (read) mode")
+    X(SHARED, "shared", "offers shared (read) mode")                                               \
+    X(PERMITS, "permits", "a counting semaphore: several may hold a key at once")
 
 enum {
 #define LK_CAP_INDEX(name, id, text) LK_CAP_INDEX_##name,
@@ -155,6 +156,8 @@ typedef struct lk_request {
     const char *key;     /* 1 to LK_KEY_MAX printable ASCII bytes without spaces or braces */
     const char *owner;   /* identity for re-entry within this client; NULL: a new one each time */
     lk_mode mode;        /* default LK_EXCLUSIVE */
+    uint32_t permits;    /* how many may hold the key at once; 0: one. All callers of a key must say
+                            the same number. More than one wants LK_CAP_PERMITS */
     int64_t lease_ms;    /* 0: the client's default, renewed by the watchdog.
                             > 0: exactly this long; the watchdog keeps off (as in Redisson) */
     int64_t wait_ms;     /* 0: one attempt. Bound on the whole call */
@@ -169,6 +172,7 @@ struct lk_hold {
     char key[LK_KEY_MAX + 1];
     char token[LK_TOKEN_MAX + 1]; /* what the server stores as the holder's mark */
     lk_mode mode;
+    uint32_t permits;    /* at least 1 */
     uint64_t fence;      /* rises with every grant of the key; 0: this guard has none */
     int64_t lease_ms;    /* 0: no lease (mutex, redis-setnx) */
     int64_t acquired_us; /* when the grant was known */
@@ -212,6 +216,9 @@ void lk_close(lk_client *client);
  */
 lk_status lk_acquire(lk_client *client, const lk_request *request, lk_hold *hold);
 
+/* lk_acquire() with one attempt and defaults for the rest: LK_TIMEOUT when another has the key. */
+lk_status lk_try_acquire(lk_client *client, const char *key, lk_hold *hold);
+
 /*
  * Acquires n (1..LK_MANY_MAX) distinct keys in ascending byte order of the key, whatever order they
  * are given in, so that no two callers can wait for each other in a circle. All or nothing:
@@ -242,6 +249,38 @@ lk_status lk_release(lk_hold *hold);
  * next grants rise above it. Heals a counter lost with its server. Returns LK_OK, LK_UNSUPPORTED
  * (no LK_CAP_FENCE), LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL. */
 lk_status lk_raise_fence(lk_client *client, const char *key, uint64_t seen);
+
+/* -- looking from outside: for operators and tools --------------------------------------------- */
+
+/* Like lk_check(), but asks the server: LK_OK, LK_LOST (it says that the hold is not ours),
+ * LK_UNSUPPORTED, LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL. Changes nothing. */
+lk_status lk_confirm(const lk_hold *hold);
+
+/* What the server knows of a key. */
+typedef struct lk_lock_info {
+    char key[LK_KEY_MAX + 1];
+    uint32_t holders;             /* 0: free */
+    uint32_t waiters;             /* that the server knows of; 0 where waiters poll */
+    lk_mode mode;                 /* of the holders */
+    char token[LK_TOKEN_MAX + 1]; /* of a holder; "": free, or the guard keeps none */
+    int64_t left_ms;              /* of its lease, by the server's clock; INT64_MAX: no lease */
+    uint64_t fence;               /* last one granted; 0: none, or not known */
+} lk_lock_info;
+
+/* LK_OK and *ret filled, whether the key is held or free; LK_UNSUPPORTED, LK_INVALID,
+ * LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL. */
+lk_status lk_inspect(lk_client *client, const char *key, lk_lock_info *ret);
+
+/* Calls each() for every key that is held now and begins with prefix, in no order; what changes
+ * meanwhile may be told or not. A non-zero return of each() stops and is not an error. each() must
+ * not call lockkit on this client. Returns as lk_inspect(). */
+lk_status lk_list(lk_client *client, const char *prefix,
+                  int (*each)(void *arg, const lk_lock_info *info), void *arg);
+
+/* Frees the key whoever holds it, all its holders: for operators. The holder is not asked; it finds
+ * out at its next renewal (LK_LOSS_DELETED), and its writes are stopped by the fence alone. Returns
+ * LK_OK, LK_LOST (nobody held it), else as lk_inspect(). */
+lk_status lk_force_release(lk_client *client, const char *key);
 
 /* LK_OK when the lock server answers now (one round trip); in-process guards always. */
 lk_status lk_ping(lk_client *client);

@@ -24,9 +24,9 @@ typedef struct lk_context {
     _Atomic uint64_t *commands; /* add 1 for each command sent */
 } lk_context;
 
-/* One acquire call, from its first attempt to its end. hold->key, token, mode, lease_ms are set by
- * the core. The token is "client_id:owner" for a request with an owner, else "client_id:random".
- * try_acquire() may keep a note for itself in hold->private_.slot. */
+/* One acquire call, from its first attempt to its end. hold->key, token, mode, permits and lease_ms
+ * are set by the core. The token is "client_id:owner" for a request with an owner, else
+ * "client_id:random". try_acquire() may keep a note for itself in hold->private_.slot. */
 typedef struct lk_attempt {
     lk_hold *hold;
     int64_t deadline_us; /* of the whole call */
@@ -71,6 +71,16 @@ typedef struct lk_provider {
 
     /* Optional: one round trip to the server. */
     lk_status (*ping)(void *self);
+
+    /* Optional, for tools: see lk_confirm(), lk_inspect(), lk_list(), lk_force_release(). The core
+     * has checked the arguments; *ret has its key filled in and the rest zero but left_ms, which is
+     * INT64_MAX. list() may fill what it knows without asking once more per key, and must give
+     * key and holders. */
+    lk_status (*confirm)(void *self, const lk_hold *hold);
+    lk_status (*inspect)(void *self, const char *key, lk_lock_info *ret);
+    lk_status (*list)(void *self, const char *prefix,
+                      int (*each)(void *arg, const lk_lock_info *info), void *arg);
+    lk_status (*force_release)(void *self, const char *key);
 } lk_provider;
 
 /* lk_open() with a provider that is not in the list: one's own, or a test's. It must outlive the

@@ -1,16 +1,22 @@
-/* The providers built in; registry.c lists them, each stands in the file of its name. */
+/* The one list of the providers built in, in the order in which people are shown them; each stands
+ * in the file of its name. */
 #ifndef LOCKKIT_PROVIDERS_H
 #define LOCKKIT_PROVIDERS_H
 
 #include "provider.h"
 
-extern const lk_provider lk_mutex;
-extern const lk_provider lk_redis_setnx;
-extern const lk_provider lk_redis_setnx_expire;
-extern const lk_provider lk_redis_set;
-extern const lk_provider lk_redis_getset;
-extern const lk_provider lk_redis_token;
-extern const lk_provider lk_redis_reentrant;
-extern const lk_provider lk_redis_fair;
+#define LK_PROVIDER_MAP(X)                                                                         \
+    X(mutex)                                                                                       \
+    X(redis_setnx)                                                                                 \
+    X(redis_setnx_expire)                                                                          \
+    X(redis_set)                                                                                   \
+    X(redis_getset)                                                                                \
+    X(redis_token)                                                                                 \
+    X(redis_reentrant)                                                                             \
+    X(redis_fair)
+
+#define LK_PROVIDER_DECLARE(name) extern const lk_provider lk_##name;
+LK_PROVIDER_MAP(LK_PROVIDER_DECLARE)
+#undef LK_PROVIDER_DECLARE
 
 #endif

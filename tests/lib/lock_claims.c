@@ -368,6 +368,25 @@ static bool shared(const lk_provider_info *guard)
     return status == LK_OK;
 }
 
+/* Two of two permits are had, the third is not. */
+static bool permits(const lk_provider_info *guard)
+{
+    lk_hold holds[3];
+    lk_client *client = world_client(guard->name, NULL);
+    lk_request request = {.key = CLAIM_KEY, .permits = 2};
+    lk_status status = lk_acquire(client, &request, &holds[0]);
+    if (status == LK_OK) {
+        assert_int_equal(lk_acquire(client, &request, &holds[1]), LK_OK);
+        assert_int_equal(lk_acquire(client, &request, &holds[2]), LK_TIMEOUT);
+        lk_release(&holds[1]);
+        lk_release(&holds[0]);
+    } else {
+        assert_int_equal(status, LK_UNSUPPORTED);
+    }
+    lk_close(client);
+    return status == LK_OK;
+}
+
 /* -- all of them --------------------------------------------------------------------------------
  */
 
@@ -384,4 +403,5 @@ const struct claim lock_claims[LK_CAP_COUNT] = {
     {LK_CAP_WAKES, 0, wakes},
     {LK_CAP_SERVER_CLOCK, LK_CAP_LEASE, server_clock},
     {LK_CAP_SHARED, 0, shared},
+    {LK_CAP_PERMITS, 0, permits},
 };
