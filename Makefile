@@ -9,6 +9,7 @@ CC      ?= gcc
 PREFIX  ?= /usr/local
 JOBS    ?= $(shell nproc)
 TEST_TIMEOUT_S ?= 300
+TEST_JOBS ?= $(JOBS)
 
 # -- packages (the one list) ----------------------------------------------------------------------
 PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
@@ -106,7 +107,7 @@ $(B)/obj/app/openapi.o: app/openapi.json
 
 test: deps-build deps-test
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(BINS) $(TESTS)
-	$(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) tests/run.sh $(TESTS)
+	$(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) TEST_JOBS=$(TEST_JOBS) tests/run.sh $(TESTS)
 check-asan:
 	$(Q)$(MAKE) --no-print-directory test SAN=address B=$(B)/asan
 check-ubsan: deps-lint
