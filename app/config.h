@@ -14,7 +14,7 @@ struct config {
     bool db_shared;               /* --db-shared: SQLite file used by several instances (lessons) */
     bool sync_normal;             /* --sync full|normal */
     char guard[32];               /* default guard of items and accounts */
-    char redis[CONFIG_TEXT_MAX];  /* URL[,URL...] */
+    char redis[CONFIG_TEXT_MAX];  /* URL[,URL...]: the first for redis-*, all for redlock */
     char zookeeper[CONFIG_TEXT_MAX];
     char memcached[CONFIG_TEXT_MAX];
     int64_t lease_ms, wait_ms;

@@ -1,4 +1,5 @@
 #include "guard.h"
+#include "../lockkit/redis_url.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@ enum { COMMAND_TIMEOUT_MS = 400 };
 
 struct guards {
     const struct config *config;
+    char redis_node[CONFIG_TEXT_MAX]; /* the first of --redis */
     pthread_mutex_t opening;
     size_t n;
     struct guard *chosen; /* the default */
@@ -76,9 +78,13 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static const char *endpoints_of(const struct config *config, const lk_provider_info *info)
+/* redlock takes all of --redis, the guards that live on one Redis its first URL. */
+static const char *endpoints_of(const struct guards *guards, const lk_provider_info *info)
 {
-    if (begins(info->name, "red")) /* redis-..., redlock */
+    const struct config *config = guards->config;
+    if (begins(info->name, "redis-"))
+        return guards->redis_node;
+    if (strcmp(info->name, "redlock") == 0)
         return config->redis;
     if (begins(info->name, "zk-"))
         return config->zookeeper;
@@ -95,11 +101,12 @@ int guards_open(const struct config *config, struct guards **ret)
         return -1;
     }
     guards->config = config;
+    memcpy(guards->redis_node, config->redis, lk_redis_url_span(config->redis));
     pthread_mutex_init(&guards->opening, NULL);
     add(guards, GUARD_NONE, &none_info);
     const lk_provider_info *info;
     for (size_t i = 0; (info = lk_provider_at(i)) != NULL; i++)
-        add(guards, GUARD_LOCK, info)->endpoints = endpoints_of(config, info);
+        add(guards, GUARD_LOCK, info)->endpoints = endpoints_of(guards, info);
     for (size_t i = 0; i < sizeof in_store / sizeof in_store[0]; i++)
         add(guards, in_store[i].kind, &in_store[i].info);
 

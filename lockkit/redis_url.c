@@ -34,6 +34,17 @@ lk_status lk_redis_url_parse(const char *text, lk_redis_url *ret, lk_error *erro
     return status;
 }
 
+size_t lk_redis_url_span(const char *list)
+{
+    const char *comma = strchr(list, ',');
+    for (; comma != NULL; comma = strchr(comma + 1, ',')) {
+        size_t scheme = strspn(comma + 1, "abcdefghijklmnopqrstuvwxyz+");
+        if (scheme > 0 && strncmp(comma + 1 + scheme, "://", 3) == 0)
+            return (size_t)(comma - list);
+    }
+    return strlen(list);
+}
+
 /* Decimal digits only, up to the end of the text. */
 static bool parse_number(const char *text, int max, int *ret)
 {

@@ -167,6 +167,17 @@ static void guards_claim_what_they_can_keep(void **state)
     guards_close(guards);
 }
 
+static void guards_of_one_redis_take_the_first_url(void **state)
+{
+    (void)state;
+    struct config config = {.guard = "none", .redis = "redis://a:1,redis://b:2", .lease_ms = 1000};
+    struct guards *guards;
+    assert_int_equal(guards_open(&config, &guards), 0);
+    assert_string_equal(guard_find(guards, "redis-token")->endpoints, "redis://a:1");
+    assert_string_equal(guard_find(guards, "redis-setnx")->endpoints, "redis://a:1");
+    guards_close(guards);
+}
+
 static void service_does_not_start_with_an_unknown_guard(void **state)
 {
     (void)state;
@@ -187,6 +198,7 @@ int main(void)
         cmocka_unit_test(replay_knows_its_problem),
         cmocka_unit_test(histogram_counts_cumulatively),
         cmocka_unit_test(guards_claim_what_they_can_keep),
+        cmocka_unit_test(guards_of_one_redis_take_the_first_url),
         cmocka_unit_test(service_does_not_start_with_an_unknown_guard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,12 +119,32 @@ static void names_that_do_not_fit_are_refused_not_cut(void **state)
     }
 }
 
+static void first_url_of_a_list_ends_where_another_begins(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list, *first;
+    } rows[] = {
+        {"", ""},
+        {"redis://a:1", "redis://a:1"},
+        {"redis://a:1,redis://b:2,redis://c:3", "redis://a:1"},
+        {"unix:///run/a.sock,redis://b", "unix:///run/a.sock"},
+        {"redis+sentinel://a:1,b:2,c:3/main,redis://d", "redis+sentinel://a:1,b:2,c:3/main"},
+        {"redis+cluster://a:1,b:2", "redis+cluster://a:1,b:2"},
+        {"redis://:p,x@h,unix:///s", "redis://:p,x@h"},
+        {"redis://a,://b", "redis://a,://b"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal(lk_redis_url_span(rows[i].list), strlen(rows[i].first));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(well_formed_endpoints_are_understood),
         cmocka_unit_test(malformed_endpoints_are_refused_with_a_reason),
         cmocka_unit_test(no_message_gives_the_password_away),
+        cmocka_unit_test(first_url_of_a_list_ends_where_another_begins),
         cmocka_unit_test(names_that_do_not_fit_are_refused_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
