@@ -61,6 +61,10 @@ struct sandbox_server *sandbox_redis(struct sandbox *sandbox, const char *const 
  * "max_connections=20"), may be NULL. */
 struct sandbox_server *sandbox_postgres(struct sandbox *sandbox, const char *const *extra);
 
+/* memcached; url is "127.0.0.1:PORT". extra: NULL-terminated further arguments ("-m", "1"), may be
+ * NULL. */
+struct sandbox_server *sandbox_memcached(struct sandbox *sandbox, const char *const *extra);
+
 /* The service: binary is seckilld's path, --listen with a free port is added, args NULL-terminated.
  * Ready when its log says "listening on http://127.0.0.1:PORT" and /readyz answers 200. */
 struct sandbox_server *sandbox_seckilld(struct sandbox *sandbox, const char *binary,

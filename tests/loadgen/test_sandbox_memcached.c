@@ -1,0 +1,82 @@
+/* The sandbox's memcached: it answers, comes back empty at its port, and no other program at that
+ * port is taken for it. */
+#include "../../loadgen/sandbox_process.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+enum { ANSWER_MS = 2000 };
+
+static struct sandbox *sandbox;
+
+static int open_sandbox(void **state)
+{
+    (void)state;
+    return sandbox_open(&sandbox);
+}
+
+static int close_sandbox(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+static bool asked(const struct sandbox_server *server, const char *question, const char *wanted)
+{
+    return sandbox_answers(NULL, server->port, question, wanted, ANSWER_MS);
+}
+
+static void killed_server_comes_back_empty_at_its_port(void **state)
+{
+    (void)state;
+    char url[64];
+    struct sandbox_server *server = sandbox_memcached(sandbox, NULL);
+    assert_non_null(server);
+    snprintf(url, sizeof url, "127.0.0.1:%d", server->port);
+    assert_string_equal(server->url, url);
+    assert_true(asked(server, "set k 0 0 1\r\nv\r\n", "STORED"));
+    assert_true(asked(server, "get k\r\n", "VALUE k 0 1"));
+    int port = server->port;
+    assert_true(WIFSIGNALED(sandbox_signal(server, SIGKILL)));
+    assert_int_equal(sandbox_restart(server), 0);
+    assert_int_equal(server->port, port);
+    assert_true(asked(server, "get k\r\n", "END"));
+}
+
+static void further_arguments_reach_the_server(void **state)
+{
+    (void)state;
+    struct sandbox_server *server =
+        sandbox_memcached(sandbox, (const char *const[]){"-m", "3", NULL});
+    assert_non_null(server);
+    assert_true(asked(server, "stats settings\r\n", "STAT maxbytes 3145728"));
+}
+
+static void another_program_at_the_port_is_not_taken_for_it(void **state)
+{
+    (void)state;
+    struct sandbox_server *first = sandbox_memcached(sandbox, NULL);
+    struct sandbox_server *second = sandbox_memcached(sandbox, NULL);
+    assert_non_null(first);
+    assert_non_null(second);
+    assert_true(second->ready(second));
+    second->port = first->port; /* where a memcached answers, but not this one */
+    assert_false(second->ready(second));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(killed_server_comes_back_empty_at_its_port),
+        cmocka_unit_test(further_arguments_reach_the_server),
+        cmocka_unit_test(another_program_at_the_port_is_not_taken_for_it),
+    };
+    return cmocka_run_group_tests(tests, open_sandbox, close_sandbox);
+}
