@@ -21,7 +21,16 @@ extern char **environ;
 /* -- in the other process -----------------------------------------------------------------------
  */
 
-enum { ARG_GUARD = 1, ARG_URL, ARG_KEY, ARG_LEASE, ARG_DEFAULT_LEASE, ARG_WAIT, ARG_DIE_AT, ARGS };
+enum {
+    ARG_GUARD = 1,
+    ARG_ENDPOINTS,
+    ARG_KEY,
+    ARG_LEASE,
+    ARG_DEFAULT_LEASE,
+    ARG_WAIT,
+    ARG_DIE_AT,
+    ARGS
+};
 
 static const char *die_at;
 static int refusals;
@@ -58,7 +67,7 @@ int holder_main(int argc, char **argv)
         .key = argv[ARG_KEY], .lease_ms = atoll(argv[ARG_LEASE]), .wait_ms = atoll(argv[ARG_WAIT])};
     lk_client *client;
     lk_hold hold;
-    lk_status status = lk_open(argv[ARG_GUARD], argv[ARG_URL], &options, &client, NULL);
+    lk_status status = lk_open(argv[ARG_GUARD], argv[ARG_ENDPOINTS], &options, &client, NULL);
     if (status == LK_OK)
         status = lk_acquire(client, &request, &hold);
     if (status != LK_OK) {
@@ -89,7 +98,7 @@ bool holder_start(struct holder *holder, const struct holder_plan *plan)
     char lease[24], default_lease[24], wait[24];
     const char *argv[] = {"holder",
                           plan->guard,
-                          plan->url,
+                          plan->endpoints,
                           plan->key,
                           number(lease, plan->lease_ms),
                           number(default_lease, plan->default_lease_ms),
@@ -149,6 +158,11 @@ void holder_release(struct holder *holder)
 void holder_kill(struct holder *holder)
 {
     kill(holder->pid, SIGKILL);
+    holder_wait(holder);
+}
+
+void holder_wait(struct holder *holder)
+{
     waitpid(holder->pid, NULL, 0);
     close(holder->in);
     close(holder->out);

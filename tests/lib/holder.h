@@ -17,7 +17,7 @@ struct holder {
 };
 
 struct holder_plan {
-    const char *guard, *url, *key;
+    const char *guard, *endpoints, *key;
     int64_t lease_ms; /* 0: the default, renewed by the watchdog */
     int64_t default_lease_ms;
     int64_t wait_ms;
@@ -35,5 +35,7 @@ bool holder_says(struct holder *holder, const char *word);
 void holder_release(struct holder *holder);
 /* kill -9; reaps. Also after it has ended by itself. */
 void holder_kill(struct holder *holder);
+/* Reaps it once it has ended by itself. */
+void holder_wait(struct holder *holder);
 
 #endif

@@ -16,8 +16,8 @@
 
 enum {
     CONTENDERS = 32,
+    CONTEST_MS = 400,
     SERIES = 16,
-    SECOND_MS = 1000, /* redis-setnx-expire rounds leases up to it */
     POLLS = 20,
     AHEAD_US = 1000000000 /* clocks may differ by a quarter of an hour */
 };
@@ -27,17 +27,13 @@ static bool has(const lk_provider_info *guard, uint32_t bit)
     return (guard->caps & bit) != 0;
 }
 
-static struct holder_plan plan_for(const lk_provider_info *guard, const char *url)
+static struct holder_plan plan_for(const lk_provider_info *guard, const char *endpoints)
 {
     return (struct holder_plan){.guard = guard->name,
-                                .url = url,
+                                .endpoints = endpoints,
                                 .key = CLAIM_KEY,
-                                .lease_ms = has(guard, LK_CAP_LEASE) ? CLAIM_LEASE_MS : 0};
-}
-
-static int64_t lease_bound_ms(const lk_provider_info *guard)
-{
-    return strcmp(guard->name, "redis-setnx-expire") == 0 ? SECOND_MS : CLAIM_LEASE_MS;
+                                .lease_ms = has(guard, LK_CAP_LEASE) ? CLAIM_LEASE_MS : 0,
+                                .default_lease_ms = CLAIM_LEASE_MS};
 }
 
 /* -- the claims ---------------------------------------------------------------------------------
@@ -48,7 +44,7 @@ struct contest {
     pthread_t thread;
     lk_client *client;
     volatile int64_t *value;
-    int64_t times;
+    int64_t until_ms, times;
     lk_status failed;
 };
 
@@ -57,7 +53,7 @@ struct contest {
 __attribute__((no_sanitize("thread"))) static void *contend(void *arg)
 {
     struct contest *contest = arg;
-    while (contest->times-- > 0 && contest->failed == LK_OK) {
+    while (contest->failed == LK_OK && test_now_ms() < contest->until_ms) {
         lk_hold hold;
         lk_status status =
             world_acquire(contest->client, CLAIM_KEY, CLAIM_LONG_MS, CLAIM_LONG_MS, &hold);
@@ -65,6 +61,7 @@ __attribute__((no_sanitize("thread"))) static void *contend(void *arg)
             int64_t read = *contest->value;
             lk_env_system()->sleep_us(NULL, 1);
             *contest->value = read + 1;
+            contest->times++;
             status = lk_release(&hold);
         }
         contest->failed = status;
@@ -77,27 +74,32 @@ static bool exclusive(const lk_provider_info *guard)
 {
     struct contest contests[CONTENDERS];
     lk_client *clients[2] = {world_client(guard->name, NULL), world_client(guard->name, NULL)};
-    int64_t times = test_size(20, 2000);
+    int64_t until_ms = test_now_ms() + CONTEST_MS, times = 0;
     volatile int64_t value = 0;
     for (int i = 0; i < CONTENDERS; i++) {
-        contests[i] = (struct contest){.client = clients[i % 2], .value = &value, .times = times};
+        contests[i] =
+            (struct contest){.client = clients[i % 2], .value = &value, .until_ms = until_ms};
         assert_int_equal(pthread_create(&contests[i].thread, NULL, contend, &contests[i]), 0);
     }
     for (int i = 0; i < CONTENDERS; i++) {
         pthread_join(contests[i].thread, NULL);
         assert_int_equal(contests[i].failed, LK_OK);
+        times += contests[i].times;
     }
     lk_close(clients[0]);
     lk_close(clients[1]);
-    return value == CONTENDERS * times;
+    assert_true(times > CONTENDERS);
+    return value == times;
 }
 
 static bool distributed(const lk_provider_info *guard)
 {
     struct holder holder;
-    struct holder_plan plan = plan_for(guard, world_redis->url);
+    char endpoints[WORLD_ENDPOINTS_MAX];
+    world->endpoints(endpoints, sizeof endpoints, 0);
+    struct holder_plan plan = plan_for(guard, endpoints);
     lk_hold hold;
-    plan.lease_ms = 0;
+    plan.lease_ms = plan.default_lease_ms = 0;
     assert_true(holder_start(&holder, &plan));
     assert_true(holder_says(&holder, "held"));
     lk_client *client = world_client(guard->name, NULL);
@@ -118,10 +120,11 @@ static bool comes_back(const lk_provider_info *guard)
     lk_client *client = world_client(guard->name, NULL);
     int64_t start_ms = test_now_ms();
     /* Nobody waits for ever for what never comes. */
-    int64_t wait_ms = lease_bound_ms(guard) + (has(guard, LK_CAP_LEASE) ? CLAIM_GRACE_MS : 0);
+    int64_t bound_ms = world->crash_bound_ms(guard, CLAIM_LEASE_MS);
+    int64_t wait_ms = bound_ms + (has(guard, LK_CAP_LEASE) ? CLAIM_GRACE_MS : 0);
     lk_status status = world_acquire(client, CLAIM_KEY, 0, wait_ms, &hold);
     if (status == LK_OK) {
-        assert_true(test_now_ms() - start_ms <= lease_bound_ms(guard) + CLAIM_GRACE_MS);
+        assert_true(test_now_ms() - start_ms <= bound_ms + CLAIM_GRACE_MS);
         lk_release(&hold);
     }
     lk_close(client);
@@ -131,7 +134,9 @@ static bool comes_back(const lk_provider_info *guard)
 static bool lease(const lk_provider_info *guard)
 {
     struct holder holder;
-    struct holder_plan plan = plan_for(guard, world_redis->url);
+    char endpoints[WORLD_ENDPOINTS_MAX];
+    world->endpoints(endpoints, sizeof endpoints, 0);
+    struct holder_plan plan = plan_for(guard, endpoints);
     assert_true(holder_start(&holder, &plan));
     assert_true(holder_says(&holder, "held"));
     holder_kill(&holder);
@@ -147,43 +152,75 @@ static bool held_before_loss(struct holder *holder, struct proxy *proxy)
     return false;
 }
 
-/* The holder is killed after each command of its acquisition in turn, before it has the answer. */
+/* The holder is killed after the nth command of its acquisition, before it has the answer. False:
+ * its acquisition has fewer commands. */
+static bool killed_after_command(const lk_provider_info *guard, int nth)
+{
+    struct holder holder;
+    char endpoints[WORLD_ENDPOINTS_MAX];
+    struct proxy *proxy = proxy_open(world->port());
+    assert_non_null(proxy);
+    world->endpoints(endpoints, sizeof endpoints, proxy_port(proxy));
+    struct holder_plan plan = plan_for(guard, endpoints);
+    proxy_lose_answer(proxy, CLAIM_KEY, nth, PROXY_SILENCE);
+    assert_true(holder_start(&holder, &plan));
+    bool held = held_before_loss(&holder, proxy);
+    holder_kill(&holder);
+    proxy_close(proxy);
+    return !held;
+}
+
+/* Where there is no server between whose commands one could step in: at each named point. */
+static bool killed_at_point(const lk_provider_info *guard, int nth)
+{
+    static const char *const points[] = {LK_POINT_TRY, LK_POINT_ACQUIRED};
+    if ((size_t)nth > sizeof points / sizeof points[0])
+        return false;
+    struct holder holder;
+    char endpoints[WORLD_ENDPOINTS_MAX];
+    world->endpoints(endpoints, sizeof endpoints, 0);
+    struct holder_plan plan = plan_for(guard, endpoints);
+    plan.die_at = points[nth - 1];
+    assert_true(holder_start(&holder, &plan));
+    holder_wait(&holder);
+    return true;
+}
+
 static bool atomic_lease(const lk_provider_info *guard)
 {
+    bool (*kill_one)(const lk_provider_info *guard, int nth) =
+        world->port() != 0 ? killed_after_command : killed_at_point;
     bool kept = true;
-    for (int nth = 1; kept; nth++) {
-        struct proxy *proxy = proxy_open(world_redis->port);
-        assert_non_null(proxy);
-        char url[64];
-        snprintf(url, sizeof url, "redis://127.0.0.1:%d", proxy_port(proxy));
-        struct holder holder;
-        struct holder_plan plan = plan_for(guard, url);
-        world_ask("DEL " CLAIM_KEY);
-        proxy_lose_answer(proxy, CLAIM_KEY, nth, PROXY_SILENCE);
-        assert_true(holder_start(&holder, &plan));
-        bool held = held_before_loss(&holder, proxy);
-        holder_kill(&holder);
-        proxy_close(proxy);
-        if (held)
-            break; /* its acquisition has fewer commands than nth */
+    for (int nth = 1; kept && kill_one(guard, nth); nth++) {
         kept = comes_back(guard);
+        world->wipe();
     }
     return kept;
 }
 
-/* A lock of A passes to B while A still counts on it: its lease ends; or, where the clients' clocks
- * decide, B's is ahead; or, without a lease, somebody frees it by hand. Then A releases. */
+/* A's lock ends while A still counts on it: its lease does; or, where the clients' clocks decide,
+ * it does for B, whose clock is ahead; or else somebody frees it by hand. */
+static void end_lock(const lk_provider_info *guard, struct hooked *ahead)
+{
+    if (has(guard, LK_CAP_LEASE) && world->left_ms(CLAIM_KEY) >= 0)
+        assert_true(
+            world_frees(CLAIM_KEY, world->crash_bound_ms(guard, CLAIM_LEASE_MS) + CLAIM_GRACE_MS));
+    else if (has(guard, LK_CAP_LEASE) && !has(guard, LK_CAP_SERVER_CLOCK))
+        ahead->ahead_us = AHEAD_US;
+    else
+        assert_true(world->remove(CLAIM_KEY));
+}
+
+/* A's lock passes to B; then A releases. Does C get in? */
 static bool owner(const lk_provider_info *guard)
 {
     lk_hold a, b, c;
     struct hooked hooked;
     lk_client *client = world_client(guard->name, NULL);
     lk_client *ahead = world_client(guard->name, &(lk_options){.env = hook(&hooked)});
-    bool expires = has(guard, LK_CAP_LEASE) && has(guard, LK_CAP_SERVER_CLOCK);
-    hooked.ahead_us = expires ? 0 : AHEAD_US;
-    assert_int_equal(world_acquire(client, CLAIM_KEY, expires ? CLAIM_LEASE_MS : 0, 0, &a), LK_OK);
-    if (!has(guard, LK_CAP_LEASE))
-        assert_int_equal(world_ask("DEL " CLAIM_KEY), 1);
+    int64_t lease_ms = has(guard, LK_CAP_SERVER_CLOCK) ? CLAIM_LEASE_MS : 0;
+    assert_int_equal(world_acquire(client, CLAIM_KEY, lease_ms, 0, &a), LK_OK);
+    end_lock(guard, &hooked);
     assert_int_equal(world_acquire(ahead, CLAIM_KEY, 0, CLAIM_LONG_MS, &b), LK_OK);
     lk_release(&a);
     lk_status status = world_acquire(client, CLAIM_KEY, 0, 0, &c);
@@ -199,13 +236,11 @@ static bool renew(const lk_provider_info *guard)
 {
     lk_hold hold;
     lk_client *client = world_client(guard->name, NULL);
-    assert_int_equal(
-        world_acquire(client, CLAIM_KEY, has(guard, LK_CAP_LEASE) ? CLAIM_LONG_MS : 0, 0, &hold),
-        LK_OK);
+    assert_int_equal(world_acquire(client, CLAIM_KEY, CLAIM_LONG_MS, 0, &hold), LK_OK);
     lk_status status = lk_extend(&hold, 2 * CLAIM_LONG_MS);
     if (status == LK_OK) {
-        assert_true(world_ask("PTTL " CLAIM_KEY) > CLAIM_LONG_MS);
-        assert_int_equal(world_ask("DEL " CLAIM_KEY), 1);
+        assert_true(world->left_ms(CLAIM_KEY) > CLAIM_LONG_MS);
+        assert_true(world->remove(CLAIM_KEY));
         assert_int_equal(lk_extend(&hold, CLAIM_LONG_MS), LK_LOST);
     }
     lk_release(&hold);
@@ -242,7 +277,7 @@ static bool fence(const lk_provider_info *guard)
 {
     struct series series[SERIES];
     lk_client *clients[2] = {world_client(guard->name, NULL), world_client(guard->name, NULL)};
-    int64_t grants = has(guard, LK_CAP_FENCE) ? test_size(34000, 1000000) : SERIES;
+    int64_t grants = has(guard, LK_CAP_FENCE) ? (world->fast ? 34000 : 800) : SERIES;
     bool rises = true;
     for (int i = 0; i < SERIES; i++) {
         series[i] = (struct series){.clients = {clients[0], clients[1]}, .grants = grants / SERIES};

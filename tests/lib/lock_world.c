@@ -1,20 +1,22 @@
 #include "lock_world.h"
 #include "process.h"
 
-#include <hiredis/hiredis.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+const struct lock_family *const lock_families[] = {
+    &family_redis,
+    NULL,
+};
 
 struct sandbox *world_sandbox;
-struct sandbox_server *world_redis;
+const struct lock_family *world = &family_redis;
 
 int world_open(void **state)
 {
     (void)state;
     if (sandbox_open(&world_sandbox) != 0)
         return -1;
-    world_redis = sandbox_redis(world_sandbox, NULL);
-    return world_redis != NULL ? 0 : -1;
+    return world->start(world_sandbox) ? 0 : -1;
 }
 
 int world_close(void **state)
@@ -24,21 +26,21 @@ int world_close(void **state)
     return 0;
 }
 
-lk_client *world_client_at(const char *guard, int port, const lk_options *options)
+lk_client *world_client_at(const char *guard, int proxy_port, const lk_options *options)
 {
-    char url[64];
+    char endpoints[WORLD_ENDPOINTS_MAX];
     lk_client *client;
     lk_error error;
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
-    if (lk_open(guard, url, options, &client, &error) == LK_OK)
+    world->endpoints(endpoints, sizeof endpoints, proxy_port);
+    if (lk_open(guard, endpoints, options, &client, &error) == LK_OK)
         return client;
-    fprintf(stderr, "cannot open %s at %s: %s\n", guard, url, error.message);
+    fprintf(stderr, "cannot open %s at %s: %s\n", guard, endpoints, error.message);
     return NULL;
 }
 
 lk_client *world_client(const char *guard, const lk_options *options)
 {
-    return world_client_at(guard, world_redis->port, options);
+    return world_client_at(guard, 0, options);
 }
 
 lk_status world_acquire(lk_client *client, const char *key, int64_t lease_ms, int64_t wait_ms,
@@ -48,67 +50,12 @@ lk_status world_acquire(lk_client *client, const char *key, int64_t lease_ms, in
     return lk_acquire(client, &request, hold);
 }
 
-/* NULL when Redis does not answer; the reply is the caller's. */
-static redisReply *ask(const char *format, va_list args)
+static bool is_free(void *key)
 {
-    redisContext *context = redisConnect("127.0.0.1", world_redis->port);
-    redisReply *reply = context != NULL ? redisvCommand(context, format, args) : NULL;
-    if (context != NULL)
-        redisFree(context);
-    return reply;
+    return !world->exists(key);
 }
 
-static int64_t integer_of(redisReply *reply)
+bool world_frees(const char *key, int64_t wait_ms)
 {
-    int64_t integer = INT64_MIN;
-    if (reply != NULL && reply->type != REDIS_REPLY_ERROR)
-        integer =
-            reply->type == REDIS_REPLY_INTEGER ? reply->integer : reply->type != REDIS_REPLY_NIL;
-    freeReplyObject(reply);
-    return integer;
-}
-
-int64_t world_ask(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int64_t integer = integer_of(ask(format, args));
-    va_end(args);
-    return integer;
-}
-
-void world_ask_text(char *ret, size_t size, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    redisReply *reply = ask(format, args);
-    va_end(args);
-    snprintf(ret, size, "%s", reply != NULL && reply->str != NULL ? reply->str : "");
-    freeReplyObject(reply);
-}
-
-struct question {
-    const char *format;
-    va_list *args;
-    int64_t want;
-};
-
-static bool is_answered(void *arg)
-{
-    struct question *question = arg;
-    va_list args;
-    va_copy(args, *question->args);
-    int64_t integer = integer_of(ask(question->format, args));
-    va_end(args);
-    return integer == question->want;
-}
-
-bool world_becomes(int64_t want, int64_t wait_ms, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    struct question question = {.format = format, .args = &args, .want = want};
-    bool is = wait_until(is_answered, &question, wait_ms);
-    va_end(args);
-    return is;
+    return wait_until(is_free, (void *)key, wait_ms);
 }

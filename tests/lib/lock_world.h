@@ -1,4 +1,10 @@
-/* A private Redis, clients of its guards, and looking at what stands in it. */
+/*
+ * Private lock servers, clients of the guards that they serve, and looking at what stands in them.
+ *
+ * A family is one kind of server with the guards that live on it. The claims (lock_claims.h) know
+ * servers through their family only, so a new kind of server is one more file family_NAME.c, one
+ * entry in lock_families[], and a test_conformance_NAME.c.
+ */
 #ifndef TEST_LOCK_WORLD_H
 #define TEST_LOCK_WORLD_H
 
@@ -7,20 +13,55 @@
 
 #include <stdarg.h>
 
+enum { WORLD_ENDPOINTS_MAX = 1024 };
+
+/* All calls from the test's main thread, after start(). Keys are as lockkit's users name them. */
+struct lock_family {
+    const char *name;
+    const char *const *guards; /* names of the providers it serves, NULL-terminated */
+    bool fast;                 /* thousands of grants a second: long series can be long */
+
+    bool (*start)(struct sandbox *sandbox); /* its servers; once per test binary */
+    /* What lk_open() is given. proxy_port 0: the servers themselves; else the one of port() is
+     * reached through this loopback port. */
+    void (*endpoints)(char *ret, size_t size, int proxy_port);
+    int (*port)(void);               /* of the server that a proxy stands before; 0: it has none */
+    void (*wipe)(void);              /* empty, fence counters too */
+    bool (*exists)(const char *key); /* is the lock there, held by anybody? Asked of the servers */
+    bool (*remove)(const char *key); /* freed as by an operator's hand, whoever holds it; false:
+                                        nobody did */
+    int64_t (*left_ms)(const char *key); /* of its lease on the server; -1: no lease that ends while
+                                            its holder lives and is connected */
+    int64_t (*leftovers)(void);          /* keys, nodes, rows that stand there besides fence
+                                            counters and what is kept on purpose */
+    /* The lock of a holder with a lease of lease_ms, killed now, is free within this. */
+    int64_t (*crash_bound_ms)(const lk_provider_info *guard, int64_t lease_ms);
+};
+
+extern const struct lock_family family_redis;
+extern const struct lock_family *const lock_families[]; /* NULL-terminated */
+
 extern struct sandbox *world_sandbox;
-extern struct sandbox_server *world_redis;
+extern const struct lock_family *world; /* the one that world_open() starts; at first redis */
 
 /* Group set-up and tear-down of cmocka. */
 int world_open(void **state);
 int world_close(void **state);
 
-/* A client of the guard, on the world's Redis or on another loopback port. NULL with a message. */
+/* A client of the guard, on the world's servers or through a proxy's port. NULL with a message. */
 lk_client *world_client(const char *guard, const lk_options *options);
-lk_client *world_client_at(const char *guard, int port, const lk_options *options);
+lk_client *world_client_at(const char *guard, int proxy_port, const lk_options *options);
 
 /* One attempt or more, exact or default lease (lease_ms 0), no owner. */
 lk_status world_acquire(lk_client *client, const char *key, int64_t lease_ms, int64_t wait_ms,
                         lk_hold *hold);
+/* True as soon as the key is free on the server; false when it was not within wait_ms. */
+bool world_frees(const char *key, int64_t wait_ms);
+
+/* -- Redis only (family_redis.c) ------------------------------------------------------------------
+ */
+
+extern struct sandbox_server *world_redis;
 
 /* One command in hiredis format: its integer; 0 for nil, 1 for any other text; INT64_MIN for an
  * error. */

@@ -60,7 +60,7 @@ static void queue_up_holder(struct holder *holder, int64_t wait_ms)
 {
     int64_t before = world_ask("LLEN " QUEUE);
     struct holder_plan plan = {.guard = GUARD,
-                               .url = world_redis->url,
+                               .endpoints = world_redis->url,
                                .key = KEY,
                                .lease_ms = LONG_MS,
                                .wait_ms = wait_ms};

@@ -214,7 +214,7 @@ static void killed_holder_is_succeeded_within_one_lease(void **state)
     lk_hold hold;
     for (size_t i = 0; i < COUNT(renewed); i++) {
         struct holder_plan plan = {.guard = renewed[i],
-                                   .url = world_redis->url,
+                                   .endpoints = world_redis->url,
                                    .key = key_of(i),
                                    .default_lease_ms = LEASE_MS};
         assert_true(holder_start(&holders[i], &plan));

@@ -151,7 +151,7 @@ static void holder_killed_before_expire_leaves_a_lock_without_lease(void **state
     (void)state;
     struct holder holder;
     struct holder_plan plan = {.guard = "redis-setnx-expire",
-                               .url = world_redis->url,
+                               .endpoints = world_redis->url,
                                .key = KEY,
                                .lease_ms = 100,
                                .die_at = LK_POINT_EXPIRE};

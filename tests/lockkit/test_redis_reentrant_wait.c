@@ -62,7 +62,7 @@ static void waiter_of_a_dead_holder_wakes_with_the_end_of_its_lease(void **state
     (void)state;
     struct holder holder;
     struct holder_plan plan = {
-        .guard = GUARD, .url = world_redis->url, .key = KEY, .lease_ms = 400};
+        .guard = GUARD, .endpoints = world_redis->url, .key = KEY, .lease_ms = 400};
     assert_true(holder_start(&holder, &plan));
     assert_true(holder_says(&holder, "held"));
     holder_kill(&holder);
