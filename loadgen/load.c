@@ -33,8 +33,16 @@ static const char *wrong_option(const struct load_options *options)
         return "connections must be between the number of threads and 65536";
     if (options->timeout_ms < 1)
         return "the timeout must be at least 1 ms";
-    if (options->mode == LOAD_RATE && !(options->rate > 0 && options->rate <= 1e9))
+    if (schedule_is_open(options->mode) && !(options->rate > 0 && options->rate <= 1e9))
         return "the rate must be between 0 and 1e9 per second";
+    if (options->mode == LOAD_RAMP && !(options->ramp_from >= 0 && options->ramp_from <= 1e9))
+        return "the rate at the start must be between 0 and 1e9 per second";
+    if (options->mode == LOAD_RAMP && options->duration_ms <= 0)
+        return "a ramp needs a duration";
+    if (options->warmup_ms < 0 || (options->warmup_ms > 0 && options->mode == LOAD_BURST))
+        return "a burst has no warm-up: all of it is due at once";
+    if (options->duration_ms > 0 && options->warmup_ms >= options->duration_ms)
+        return "the warm-up must be shorter than the duration";
     if (options->mode == LOAD_BURST && options->requests == 0)
         return "a burst needs a number of requests";
     if (options->requests == 0 && options->duration_ms <= 0 && options->stop == NULL)
@@ -154,6 +162,7 @@ static void add(struct load_result *into, const struct load_result *from)
     into->completed += from->completed;
     into->unfinished += from->unfinished;
     into->retries += from->retries;
+    into->measured += from->measured;
     for (size_t i = 0; i < sizeof into->ends / sizeof into->ends[0]; i++)
         into->ends[i] += from->ends[i];
     for (size_t i = 0; i < sizeof into->status / sizeof into->status[0]; i++)
@@ -175,6 +184,9 @@ static void sum_up(const struct load *load, struct load_result *into)
         if (thread->last_outcome_us - start_us > into->duration_us)
             into->duration_us = thread->last_outcome_us - start_us;
     }
+    into->measured_us = into->duration_us - load->options->warmup_ms * 1000;
+    if (into->measured_us < 0)
+        into->measured_us = 0;
     uint64_t begun = into->sent - into->retries;
     uint64_t due = schedule_due(&load->schedule, load_clock_us(), begun);
     into->dropped = due > begun ? due - begun : 0;

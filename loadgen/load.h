@@ -35,6 +35,7 @@ int load_target_parse(const char *url, struct load_target *ret, char *message, s
 enum load_mode {
     LOAD_BURST, /* all requests are due at once, at the start */
     LOAD_RATE,  /* open model: request i is due at start + i / rate */
+    LOAD_RAMP,  /* open model: the rate changes evenly from ramp_from to rate over the duration */
     LOAD_CLOSED /* each connection sends its next request when it has its answer */
 };
 
@@ -85,7 +86,9 @@ struct load_options {
     struct load_target targets[LOAD_TARGETS_MAX];
     int n_targets; /* connections are spread over them in turn */
     enum load_mode mode;
-    double rate; /* per second, LOAD_RATE */
+    double rate;       /* per second, LOAD_RATE and LOAD_RAMP */
+    double ramp_from;  /* per second, LOAD_RAMP: at the start */
+    int64_t warmup_ms; /* what is due before this is done and judged, but not measured */
     int connections, threads;
     uint64_t requests;   /* stop after this many; 0: no bound */
     int64_t duration_ms; /* stop starting new ones after this; 0: no bound */
@@ -106,6 +109,8 @@ struct load_result {
     uint64_t dropped;    /* due but never sent before the end */
     uint64_t unfinished; /* sent, but the run ended before the retry that outcome() asked for */
     uint64_t retries;
+    uint64_t measured;   /* of the completed: due after the warm-up */
+    int64_t measured_us; /* end of the warm-up to last outcome */
     uint64_t ends[LOAD_END_COUNT];
     uint64_t status[600]; /* answered sendings by HTTP status */
     uint64_t bytes_in, bytes_out, connects;

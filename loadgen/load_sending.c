@@ -41,11 +41,19 @@ static void publish(struct load_thread *thread)
     atomic_store_explicit(&thread->completed, result->completed, memory_order_release);
 }
 
+/* Was it due after the warm-up? */
+static bool is_measured(const struct load_thread *thread, const struct sending *sending)
+{
+    int64_t from_us = thread->cursor.schedule->start_us + thread->options->warmup_ms * 1000;
+    return sending->intended_us >= from_us;
+}
+
 /* Tells the workload, and does what it wants next with this request. */
 static void conclude(struct load_thread *thread, struct connection *connection, enum load_end how)
 {
     struct load_result *result = &thread->result;
     const struct sending *sending = &connection->sending;
+    bool measured = is_measured(thread, sending);
     struct load_answer answer = {
         .end = how,
         .body = "",
@@ -61,7 +69,8 @@ static void conclude(struct load_thread *thread, struct connection *connection, 
         answer.replayed = connection->parser.replayed;
         answer.retry_after_ms = connection->parser.retry_after_ms;
         result->status[answer.status]++;
-        hist_record(&result->service, thread->now_us - sending->sent_us);
+        if (measured)
+            hist_record(&result->service, thread->now_us - sending->sent_us);
     }
     result->ends[how]++;
     thread->last_outcome_us = thread->now_us;
@@ -69,7 +78,8 @@ static void conclude(struct load_thread *thread, struct connection *connection, 
     int64_t delay_ms = thread->workload->outcome(thread->workload->ctx, sending->seq, &answer);
     if (delay_ms < 0) {
         result->completed++;
-        if (how == LOAD_ANSWERED || how == LOAD_TIMED_OUT)
+        result->measured += measured;
+        if (measured && (how == LOAD_ANSWERED || how == LOAD_TIMED_OUT))
             hist_record(&result->latency, thread->now_us - sending->intended_us);
     } else {
         struct timer retry = {.due_us = thread->now_us + delay_ms * 1000, .sending = *sending};

@@ -31,7 +31,8 @@ struct options {
 
     bool mode_given; /* else the workload's own */
     enum load_mode mode;
-    double rate; /* per second */
+    double rate, ramp_from; /* per second */
+    int64_t warmup_ms;
     int connections, threads;
     int64_t duration_ms; /* 0: until the requests are done */
     uint64_t requests;   /* 0: the workload's own number, or no bound when there is a duration and
@@ -70,7 +71,7 @@ void options_parse(const struct command *command, int argc, char **argv, struct 
 /* Adds one URL to state->input's targets; for options_split(). */
 void options_add_url(struct argp_state *state, const char *part, size_t length);
 
-/* "burst", "rate", "closed" */
+/* "burst", "rate", "ramp", "closed" */
 const char *options_mode_text(enum load_mode mode);
 
 /* Flags of several commands are told apart by keys beyond any character. */

@@ -1,11 +1,12 @@
 /* The flags of every command that sends load: where to, how much, how fast. */
 #include "options.h"
 #include "options_value.h"
+#include "schedule.h"
 
 #include <string.h>
 
 static const char *const mode_texts[] = {
-    [LOAD_BURST] = "burst", [LOAD_RATE] = "rate", [LOAD_CLOSED] = "closed"};
+    [LOAD_BURST] = "burst", [LOAD_RATE] = "rate", [LOAD_RAMP] = "ramp", [LOAD_CLOSED] = "closed"};
 enum { MODES = sizeof mode_texts / sizeof *mode_texts };
 
 const char *options_mode_text(enum load_mode mode)
@@ -17,6 +18,8 @@ enum {
     KEY_URL = OPTIONS_KEYS_ENGINE,
     KEY_MODE,
     KEY_RATE,
+    KEY_RATE_FROM,
+    KEY_WARMUP,
     KEY_CONNECTIONS,
     KEY_THREADS,
     KEY_DURATION,
@@ -30,7 +33,7 @@ static enum load_mode mode_of(struct argp_state *state, const char *text)
     for (int mode = 0; mode < MODES; mode++)
         if (strcmp(text, mode_texts[mode]) == 0)
             return (enum load_mode)mode;
-    argp_error(state, "--mode: '%s' is none of burst, rate, closed", text);
+    argp_error(state, "--mode: '%s' is none of burst, rate, ramp, closed", text);
     return LOAD_BURST;
 }
 
@@ -55,10 +58,21 @@ static void check_load(struct argp_state *state)
     const struct options *options = state->input;
     if (options->n_targets == 0)
         argp_error(state, "--url is needed, for example --url http://127.0.0.1:8080");
-    if (options->mode_given && options->mode == LOAD_RATE && options->rate <= 0)
-        argp_error(state, "--mode rate needs --rate, for example --rate 500");
-    if (options->rate > 0 && (!options->mode_given || options->mode != LOAD_RATE))
-        argp_error(state, "--rate needs --mode rate");
+    bool open = options->mode_given && schedule_is_open(options->mode);
+    bool ramp = open && options->mode == LOAD_RAMP;
+    if (open && options->rate <= 0)
+        argp_error(state, "--mode %s needs --rate, for example --rate 500",
+                   options_mode_text(options->mode));
+    if (options->rate > 0 && !open)
+        argp_error(state, "--rate needs --mode rate or --mode ramp");
+    if (options->ramp_from > 0 && !ramp)
+        argp_error(state, "--rate-from needs --mode ramp");
+    if (ramp && options->duration_ms == 0)
+        argp_error(state, "--mode ramp needs --duration: the time it rises over");
+    if (options->warmup_ms > 0 && options->mode_given && options->mode == LOAD_BURST)
+        argp_error(state, "--warmup: a burst is due at once, there is nothing before it");
+    if (options->duration_ms > 0 && options->warmup_ms >= options->duration_ms)
+        argp_error(state, "--warmup must be shorter than --duration");
     if (options->threads > options->connections)
         argp_error(state, "--threads: %d threads need at least as many --connections",
                    options->threads);
@@ -79,6 +93,12 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_RATE:
         options->rate = options_number(state, "--rate", arg, 0.001, 1e7);
+        return 0;
+    case KEY_RATE_FROM:
+        options->ramp_from = options_number(state, "--rate-from", arg, 0, 1e7);
+        return 0;
+    case KEY_WARMUP:
+        options->warmup_ms = options_duration(state, "--warmup", arg);
         return 0;
     case KEY_CONNECTIONS:
         options->connections =
@@ -113,9 +133,11 @@ static const struct argp_option engine_options[] = {
     {"url", KEY_URL, "U[,U...]", 0, "Its instances; connections are spread over them", 1},
     {"timeout-ms", KEY_TIMEOUT, "MS", 0, "Waits this long for one answer (default 15000)", 1},
     {NULL, 0, NULL, 0, "The load:", 2},
-    {"mode", KEY_MODE, "burst|rate|closed", 0,
-     "All at once, at a rate, or each connection one after the other", 2},
-    {"rate", KEY_RATE, "R", 0, "Requests per second, with --mode rate", 2},
+    {"mode", KEY_MODE, "burst|rate|ramp|closed", 0,
+     "All at once, at a rate, at a rising rate, or each connection one after the other", 2},
+    {"rate", KEY_RATE, "R", 0, "Requests per second, with --mode rate; ramp: at its end", 2},
+    {"rate-from", KEY_RATE_FROM, "R", 0, "ramp: requests per second at its start (default 0)", 2},
+    {"warmup", KEY_WARMUP, "D", 0, "What is due before this is done, but not measured", 2},
     {"connections", KEY_CONNECTIONS, "C", 0, "Connections kept open (default 64)", 2},
     {"threads", KEY_THREADS, "T", 0, "Threads that serve them (default 1)", 2},
     {"duration", KEY_DURATION, "D", 0, "Starts no new request after this: 500ms, 30s, 2m", 2},

@@ -136,11 +136,14 @@ static void print_latency(FILE *out, const char *name, const struct hist *hist)
 
 static void print_result(FILE *out, const struct load_result *result)
 {
-    double seconds = (double)result->duration_us / 1e6;
-    double rate = seconds > 0 ? (double)result->ends[LOAD_ANSWERED] / seconds : 0;
+    double seconds = (double)result->measured_us / 1e6;
+    double rate = seconds > 0 ? (double)result->service.count / seconds : 0;
     fprintf(out, "answers   %llu in %.2f s: %.0f per second, %.2f MB read\n",
-            (unsigned long long)result->ends[LOAD_ANSWERED], seconds, rate,
+            (unsigned long long)result->service.count, seconds, rate,
             (double)result->bytes_in / 1e6);
+    if (result->completed > result->measured)
+        fprintf(out, "warm-up   %llu requests before that, not measured\n",
+                (unsigned long long)(result->completed - result->measured));
     print_latency(out, "latency", &result->latency);
     print_latency(out, "service", &result->service);
     fprintf(out, "status   ");

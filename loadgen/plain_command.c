@@ -61,6 +61,8 @@ int plain_command(const struct options *options)
     struct load_options load = {.n_targets = options->n_targets,
                                 .mode = options->mode_given ? options->mode : LOAD_CLOSED,
                                 .rate = options->rate,
+                                .ramp_from = options->ramp_from,
+                                .warmup_ms = options->warmup_ms,
                                 .connections = options->connections,
                                 .threads = options->threads,
                                 .requests = options->requests,

@@ -60,8 +60,8 @@ static void fill_lost(const struct run *run, struct html_bar *bar)
 static void fill_speed(const struct run *run, struct html_bar *bar)
 {
     char rate[TEXT_MAX], p99[TEXT_MAX];
-    double seconds = (double)run->load.duration_us / 1e6;
-    bar->good = seconds > 0 ? (double)run->load.completed / seconds : 0;
+    double seconds = (double)run->load.measured_us / 1e6;
+    bar->good = seconds > 0 ? (double)run->load.measured / seconds : 0;
     snprintf(bar->text, sizeof bar->text, "%s/s, p99 %s", text_rate(rate, bar->good),
              text_time_us(p99, run->has_load ? hist_percentile(&run->load.service, 99) : 0));
 }
@@ -96,7 +96,7 @@ static void draw_row(const struct run *run, FILE *out)
 {
     char label[40], verdict[60], a[TEXT_MAX];
     const struct verdict *v = &run->verdict;
-    double seconds = (double)run->load.duration_us / 1e6;
+    double seconds = (double)run->load.measured_us / 1e6;
     run_label(run, label, sizeof label);
     fprintf(out, "<tr>");
     cell(out, NULL, "%s", label);
@@ -113,7 +113,7 @@ static void draw_row(const struct run *run, FILE *out)
         cell(out, NULL, "-");
     cell(out, NULL, "%s", text_count(a, v->lost_updates));
     cell(out, NULL, "%s", text_count(a, v->lost_amount));
-    cell(out, NULL, "%s", text_rate(a, seconds > 0 ? (double)run->load.completed / seconds : 0));
+    cell(out, NULL, "%s", text_rate(a, seconds > 0 ? (double)run->load.measured / seconds : 0));
     cell(out, NULL, "%s",
          run->has_load ? text_time_us(a, hist_percentile(&run->load.latency, 99)) : "-");
     fprintf(out, "</tr>\n");

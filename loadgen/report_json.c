@@ -67,6 +67,7 @@ static json_t *load_json(const struct run *run)
     set_integer(object, "completed", (int64_t)load->completed);
     set_integer(object, "dropped", (int64_t)load->dropped);
     json_object_set_new(object, "duration_s", json_real((double)load->duration_us / 1e6));
+    set_integer(object, "warmup", (int64_t)(load->completed - load->measured));
     set_integer(object, "unfinished", (int64_t)load->unfinished);
     set_integer(object, "retries", (int64_t)load->retries);
     set_integer(object, "abandoned", (int64_t)load->ends[LOAD_ABANDONED]);
@@ -85,7 +86,7 @@ static void add_load(json_t *object, const struct run *run)
     json_object_set_new(object, "accepted_per_s",
                         rate_json((double)run->accepted, load->duration_us));
     json_object_set_new(object, "throughput_rps",
-                        rate_json((double)load->completed, load->duration_us));
+                        rate_json((double)load->measured, load->measured_us));
     json_object_set_new(object, "latency_us", hist_json(&load->latency));
     json_object_set_new(object, "service_us", hist_json(&load->service));
     for (size_t i = 0; i < sizeof load->status / sizeof *load->status; i++)

@@ -93,8 +93,8 @@ static void add_guard(struct table *table, const struct run *run, int *column)
 static void add_speed(struct table *table, const struct run *run, int *column)
 {
     const struct load_result *load = &run->load;
-    double seconds = (double)load->duration_us / 1e6;
-    text_rate(cell_of(table, column), seconds > 0 ? (double)run->load.completed / seconds : 0);
+    double seconds = (double)load->measured_us / 1e6;
+    text_rate(cell_of(table, column), seconds > 0 ? (double)load->measured / seconds : 0);
     text_time_us(cell_of(table, column), run->has_load ? hist_percentile(&load->latency, 50) : 0);
     text_time_us(cell_of(table, column), run->has_load ? hist_percentile(&load->latency, 99) : 0);
 }

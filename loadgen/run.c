@@ -1,5 +1,6 @@
 #include "run.h"
 #include "progress.h"
+#include "schedule.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,8 +80,10 @@ static uint64_t planned_requests(const struct run *run)
     /* A burst is due at once: what its duration cuts off is not without bound. */
     if (options->duration_ms == 0 || run->mode == LOAD_BURST)
         return run->workload->requests(options);
-    if (run->mode == LOAD_RATE) {
-        double due = ceil(options->rate * (double)options->duration_ms / 1000);
+    if (schedule_is_open(run->mode)) {
+        double rate =
+            run->mode == LOAD_RATE ? options->rate : (options->ramp_from + options->rate) / 2;
+        double due = ceil(rate * (double)options->duration_ms / 1000);
         return due < OPTIONS_REQUESTS_MAX ? (uint64_t)due : OPTIONS_REQUESTS_MAX;
     }
     return OPTIONS_REQUESTS_MAX;
@@ -92,6 +95,8 @@ static int send_load(struct run *run)
     struct load_options load = {.n_targets = options->n_targets,
                                 .mode = run->mode,
                                 .rate = options->rate,
+                                .ramp_from = options->ramp_from,
+                                .warmup_ms = options->warmup_ms,
                                 .connections = options->connections,
                                 .threads = options->threads,
                                 .requests = run->tally.n,

@@ -1,5 +1,12 @@
 #include "schedule.h"
 
+#include <math.h>
+
+bool schedule_is_open(enum load_mode mode)
+{
+    return mode == LOAD_RATE || mode == LOAD_RAMP;
+}
+
 static uint64_t bound(const struct schedule *schedule)
 {
     return atomic_load_explicit(&schedule->requests, memory_order_relaxed);
@@ -10,15 +17,36 @@ static int64_t end_us(const struct schedule *schedule)
     return atomic_load_explicit(&schedule->end_us, memory_order_relaxed);
 }
 
+/* When seq is due. After t seconds of a ramp, from * t + slope * t^2 / 2 requests have fallen due:
+ * solved for t in the form that stays exact when the slope is small. */
 static int64_t due_us(const struct schedule *schedule, uint64_t seq)
 {
-    return schedule->start_us + (int64_t)((double)seq * 1e6 / schedule->rate);
+    double n = (double)seq, from = schedule->from;
+    if (schedule->mode == LOAD_RATE)
+        return schedule->start_us + (int64_t)(n * 1e6 / schedule->rate);
+    if (seq == 0)
+        return schedule->start_us;
+    double square = from * from + 2 * schedule->slope * n;
+    if (square < 0) /* the rate has fallen to 0 before */
+        return SCHEDULE_NEVER_US;
+    return schedule->start_us + (int64_t)(2e6 * n / (from + sqrt(square)));
+}
+
+/* About how many are due `us` after the start; due_us() decides. */
+static double about_due(const struct schedule *schedule, int64_t us)
+{
+    double t = (double)us / 1e6;
+    return schedule->mode == LOAD_RATE ? t * schedule->rate
+                                       : t * (schedule->from + schedule->slope * t / 2);
 }
 
 void schedule_init(struct schedule *schedule, const struct load_options *options)
 {
     schedule->mode = options->mode;
     schedule->rate = options->rate;
+    schedule->from = options->ramp_from;
+    if (options->mode == LOAD_RAMP)
+        schedule->slope = (options->rate - options->ramp_from) * 1e3 / (double)options->duration_ms;
     schedule->threads = options->threads;
     schedule->start_us = 0;
     atomic_init(&schedule->end_us, SCHEDULE_NEVER_US);
@@ -45,7 +73,7 @@ bool schedule_take(struct schedule_cursor *cursor, int64_t now_us, uint64_t *ret
     int64_t due = schedule_next_us(cursor);
     if (due > now_us)
         return false;
-    if (schedule->mode == LOAD_RATE) {
+    if (schedule_is_open(schedule->mode)) {
         *ret_seq = cursor->next;
         *ret_intended_us = due;
         cursor->next += (uint64_t)schedule->threads;
@@ -64,7 +92,7 @@ bool schedule_take(struct schedule_cursor *cursor, int64_t now_us, uint64_t *ret
 int64_t schedule_next_us(const struct schedule_cursor *cursor)
 {
     const struct schedule *schedule = cursor->schedule;
-    if (schedule->mode != LOAD_RATE) {
+    if (!schedule_is_open(schedule->mode)) {
         bool more = atomic_load_explicit(&schedule->next, memory_order_relaxed) < bound(schedule);
         return more ? schedule->start_us : SCHEDULE_NEVER_US;
     }
@@ -100,8 +128,10 @@ uint64_t schedule_due(const struct schedule *schedule, int64_t now_us, uint64_t 
         now_us = end;
     if (now_us <= schedule->start_us)
         return 0;
-    /* Counted by due_us() itself, from just below: the division alone disagrees with it by one. */
-    uint64_t due = (uint64_t)((double)(now_us - schedule->start_us) * schedule->rate / 1e6);
+    /* Counted by due_us() itself: the formula alone disagrees with it by one. */
+    uint64_t due = (uint64_t)about_due(schedule, now_us - schedule->start_us);
+    while (due > 0 && due_us(schedule, due - 1) >= now_us)
+        due--;
     while (due_us(schedule, due) < now_us)
         due++;
     return due < requests ? due : requests;

@@ -11,7 +11,9 @@
 
 struct schedule {
     enum load_mode mode;
-    double rate;
+    double rate;  /* per second; LOAD_RAMP: at the end */
+    double from;  /* per second; LOAD_RAMP: at the start */
+    double slope; /* LOAD_RAMP: by which the rate rises in a second, per second */
     int threads;
     int64_t start_us;
     _Atomic int64_t end_us;    /* what is due before it is sent, if a connection is free */
@@ -21,11 +23,13 @@ struct schedule {
 
 struct schedule_cursor {
     struct schedule *schedule;
-    uint64_t next; /* rate: this thread's next number; it takes every threads-th */
+    uint64_t next; /* open model: this thread's next number; it takes every threads-th */
 };
 
 /* Before the threads start; schedule_begin() when they are ready. */
 void schedule_init(struct schedule *schedule, const struct load_options *options);
+/* Sent at a time of its own, whatever becomes of the others: LOAD_RATE, LOAD_RAMP. */
+bool schedule_is_open(enum load_mode mode);
 void schedule_begin(struct schedule *schedule, int64_t start_us, int64_t duration_ms);
 void schedule_cursor_init(struct schedule_cursor *cursor, struct schedule *schedule, int thread);
 

@@ -42,6 +42,29 @@ static void rate_sends_nothing_before_it_is_due(void **state)
     toy_stop(server);
 }
 
+static void what_is_due_in_the_warm_up_is_done_but_not_measured(void **state)
+{
+    (void)state;
+    enum { REQUESTS = 400, RATE = 1000, WARMUP_MS = 100 };
+    struct toy_server *server = serve(NULL, NULL);
+    struct probe probe;
+    probe_init(&probe, REQUESTS);
+    struct load_options options = probe_options(toy_url(server));
+    options.mode = LOAD_RATE;
+    options.rate = RATE;
+    options.requests = REQUESTS;
+    options.warmup_ms = WARMUP_MS;
+    options.threads = 2;
+    options.connections = 32;
+    struct load_result result = probe_run(&options, &probe);
+    assert_each_once(&probe, &result, REQUESTS);
+    assert_int_equal(result.completed - result.measured, RATE * WARMUP_MS / 1000);
+    assert_int_equal(result.duration_us - result.measured_us, WARMUP_MS * 1000);
+    load_result_free(&result);
+    probe_free(&probe);
+    toy_stop(server);
+}
+
 static void rate_times_duration_is_due_exactly(void **state)
 {
     (void)state;
@@ -177,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rate_sends_nothing_before_it_is_due),
+        cmocka_unit_test(what_is_due_in_the_warm_up_is_done_but_not_measured),
         cmocka_unit_test(rate_times_duration_is_due_exactly),
         cmocka_unit_test(latency_counts_from_the_intended_start),
         cmocka_unit_test(unsent_work_is_counted_as_dropped),

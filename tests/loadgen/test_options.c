@@ -88,6 +88,10 @@ static void lists_and_units_are_understood(void **state)
     assert_int_equal(options.n_expectations, 1);
     assert_false(options.expectations[0].safe);
     assert_string_equal(options.json, "-");
+    options = parse(&sale, URL "--mode ramp --rate 500 --rate-from 10 --duration 9s --warmup 2s");
+    assert_int_equal(options.mode, LOAD_RAMP);
+    assert_true(options.ramp_from == 10);
+    assert_int_equal(options.warmup_ms, 2000);
     assert_int_equal(parse(&sale, URL "--duration 2m").duration_ms, 120000);
     assert_int_equal(parse(&sale, URL "--duration 3").duration_ms, 3000);
 }
@@ -99,7 +103,11 @@ static void whatever_is_not_understood_is_a_usage_error(void **state)
         "",
         URL "--threshold p(99)<50ms",
         URL "--history x",
-        URL "--mode ramp",
+        URL "--mode ramp --rate 5",
+        URL "--mode ramp --duration 5s",
+        URL "--mode rate --rate 5 --rate-from 1",
+        URL "--mode rate --rate 5 --duration 5s --warmup 5s",
+        URL "--mode burst --warmup 1s",
         URL "--mode rate",
         URL "--rate 5",
         URL "--rate x --mode rate",

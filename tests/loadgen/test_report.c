@@ -34,8 +34,8 @@ static void add_run(const struct workload *workload, const char *guard, bool cla
     assert_int_equal(hist_init(&run->load.service), 0);
     for (int i = 1; i <= 100; i++)
         hist_record(&run->load.latency, i * 10);
-    run->load.sent = run->load.completed = 2000;
-    run->load.duration_us = 1200000;
+    run->load.sent = run->load.completed = run->load.measured = 2000;
+    run->load.duration_us = run->load.measured_us = 1200000;
     run->load.status[201] = 100;
     run->load.status[409] = 1900;
     run->has_load = true;

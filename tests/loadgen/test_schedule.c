@@ -68,6 +68,42 @@ static void rate_deals_each_number_once_and_counts_them_alike(void **state)
         }
 }
 
+static void ramp_deals_each_number_once_at_an_evenly_changing_rate(void **state)
+{
+    (void)state;
+    static const struct {
+        double from, to;
+        int64_t duration_ms;
+        uint64_t due; /* the area below the line */
+    } ramps[] = {{0, 1000, 1000, 500},
+                 {1000, 0, 1000, 500},
+                 {100, 300, 10000, 2000},
+                 {500, 500, 2000, 1000},
+                 {0, 50000, 2000, 50000}};
+    for (size_t i = 0; i < sizeof ramps / sizeof ramps[0]; i++) {
+        struct load_options options = {.mode = LOAD_RAMP,
+                                       .ramp_from = ramps[i].from,
+                                       .rate = ramps[i].to,
+                                       .threads = THREADS,
+                                       .duration_ms = ramps[i].duration_ms};
+        struct schedule schedule;
+        struct schedule_cursor cursors[THREADS];
+        unsigned char *seen = calloc(100000, 1);
+        assert_non_null(seen);
+        begin(&schedule, cursors, &options);
+        int64_t duration_us = ramps[i].duration_ms * 1000, end_us = START_US + duration_us;
+        uint64_t taken = take_all(cursors, THREADS, START_US + duration_us / 2, seen);
+        double half = (ramps[i].from * 3 + ramps[i].to) / 8 * (double)duration_us / 1e6;
+        assert_true(taken >= (uint64_t)half && taken <= (uint64_t)half + 1);
+        taken += take_all(cursors, THREADS, end_us + 1000000, seen);
+        assert_true(taken >= ramps[i].due - 1 && taken <= ramps[i].due + 1);
+        assert_int_equal(taken, schedule_due(&schedule, end_us + 1000000, 0));
+        for (uint64_t n = 0; n < taken; n++)
+            assert_int_equal(seen[n], 1);
+        free(seen);
+    }
+}
+
 static void burst_is_due_at_once_until_its_number(void **state)
 {
     (void)state;
@@ -161,6 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rate_deals_each_number_once_and_counts_them_alike),
+        cmocka_unit_test(ramp_deals_each_number_once_at_an_evenly_changing_rate),
         cmocka_unit_test(burst_is_due_at_once_until_its_number),
         cmocka_unit_test(closed_is_due_when_asked_until_the_end),
         cmocka_unit_test(stop_makes_nothing_due_from_then_on),
