@@ -18,28 +18,12 @@
  * Source:    RedissonLock.java, LockPubSub.java of Redisson 3 (lock, unlock, channel)
  */
 #include "providers.h"
-#include "redis_guard.h"
-#include "redis_rooms.h"
-#include "redis_sub.h"
+#include "redis_wake.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { ENTRY_MAX = LK_TOKEN_MAX + 20 };
-
-struct reentrant {
-    lk_redis_guard guard;
-    lk_redis_rooms *rooms; /* one per channel */
-    lk_redis_sub *sub;
-};
-
-/* One lk_acquire() that waits. */
-struct waiting {
-    lk_redis_waiter *waiter;
-    bool joined;   /* the channel */
-    uint64_t live; /* of the channel, at the last try */
-};
 
 /* KEYS: lock, fence. ARGV: token, entry, lease. The lease is never cut short by an inner entry. */
 static const char acquire_body[] =
@@ -80,12 +64,6 @@ static const char renew_body[] = "if redis.call('hexists', KEYS[1], ARGV[2]) == 
                                  "end "
                                  "return 1";
 
-static const char *channel_of(char buffer[LK_REDIS_CHANNEL_MAX], const char *key)
-{
-    snprintf(buffer, LK_REDIS_CHANNEL_MAX, "redisson_lock__channel:{%s}", key);
-    return buffer;
-}
-
 static const char *entry_of(char buffer[ENTRY_MAX], const lk_hold *hold)
 {
     snprintf(buffer, ENTRY_MAX, "%s#%" PRIx64, hold->token, hold->private_.slot);
@@ -94,9 +72,7 @@ static const char *entry_of(char buffer[ENTRY_MAX], const lk_hold *hold)
 
 static lk_status try_acquire(void *self, lk_attempt *attempt)
 {
-    struct reentrant *reentrant = self;
-    lk_redis_guard *guard = &reentrant->guard;
-    struct waiting *waiting = attempt->waiter;
+    lk_redis_guard *guard = self;
     lk_hold *hold = attempt->hold;
     lk_redis_reply reply;
     char fence[LK_REDIS_KEY_MAX], entry[ENTRY_MAX], lease[LK_REDIS_NUMBER_MAX];
@@ -109,27 +85,25 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
                       lk_redis_number(lease, hold->lease_ms));
     if (status == LK_OK)
         status = lk_redis_granted(guard, attempt, reply.root.integer);
-    if (waiting != NULL && (status == LK_OK || status == LK_BUSY))
-        lk_redis_rooms_use(reentrant->rooms, waiting->waiter);
+    if (status == LK_OK || status == LK_BUSY)
+        lk_redis_wake_tried(self, attempt);
     return status;
 }
 
 static lk_status release(void *self, lk_hold *hold)
 {
-    struct reentrant *reentrant = self;
-    lk_redis_guard *guard = &reentrant->guard;
+    lk_redis_guard *guard = self;
     lk_redis_reply reply;
     char channel[LK_REDIS_CHANNEL_MAX], entry[ENTRY_MAX];
-    lk_status status =
-        lk_redis_eval(guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 2, hold->key,
-                      channel_of(channel, hold->key), hold->token, entry_of(entry, hold));
+    lk_status status = lk_redis_eval(guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 2,
+                                     hold->key, lk_redis_wake_channel(self, channel, hold->key),
+                                     hold->token, entry_of(entry, hold));
     return lk_redis_done(status, &reply);
 }
 
 static lk_status renew(void *self, lk_hold *hold, int64_t lease_ms)
 {
-    struct reentrant *reentrant = self;
-    lk_redis_guard *guard = &reentrant->guard;
+    lk_redis_guard *guard = self;
     lk_redis_reply reply;
     char entry[ENTRY_MAX], lease[LK_REDIS_NUMBER_MAX];
     lk_status status =
@@ -138,128 +112,19 @@ static lk_status renew(void *self, lk_hold *hold, int64_t lease_ms)
     return lk_redis_done(status, &reply);
 }
 
-/* -- waiting ---------------------------------------------------------------------------------- */
-
-/* Enters the room first, so that no message passes unseen, then sees to the subscription.
- * *ret_calm: no release since the last try can have been missed, because others wait here already.
- */
-static lk_status begin(struct reentrant *reentrant, lk_attempt *attempt, const char *channel,
-                       int64_t left_us, bool *ret_calm)
-{
-    struct waiting *waiting = attempt->waiter;
-    bool is_first = false, was_live = false;
-    if (waiting == NULL) {
-        waiting = calloc(1, sizeof *waiting);
-        if (waiting == NULL)
-            return LK_NO_MEMORY;
-        waiting->waiter = lk_redis_rooms_enter(reentrant->rooms, channel, &is_first);
-        if (waiting->waiter == NULL) {
-            free(waiting);
-            return LK_NO_MEMORY;
-        }
-        attempt->waiter = waiting;
-    }
-    lk_status status = lk_redis_sub_join(reentrant->sub, channel, left_us, &was_live);
-    if (status != LK_OK)
-        return status;
-    waiting->joined = true;
-    *ret_calm = was_live && !is_first;
-    if (*ret_calm)
-        waiting->live = lk_redis_sub_live(reentrant->sub, channel);
-    return LK_OK;
-}
-
-static lk_status wait_for(void *self, lk_attempt *attempt, int64_t until_us)
-{
-    struct reentrant *reentrant = self;
-    const lk_env *env = reentrant->guard.context->env;
-    struct waiting *waiting = attempt->waiter;
-    char channel[LK_REDIS_CHANNEL_MAX];
-    channel_of(channel, attempt->hold->key);
-    if (waiting == NULL || !waiting->joined) {
-        bool calm = false;
-        env->point(env->ctx, LK_POINT_SUBSCRIBE, attempt->hold->key);
-        lk_status status =
-            begin(reentrant, attempt, channel, until_us - env->now_us(env->ctx), &calm);
-        if (status != LK_OK)
-            return status;
-        waiting = attempt->waiter;
-    }
-    uint64_t live = lk_redis_sub_live(reentrant->sub, channel);
-    if (live == 0)
-        return LK_UNAVAILABLE;
-    if (live != waiting->live) { /* subscribed since the last try: a release may have been missed */
-        waiting->live = live;
-        return LK_OK;
-    }
-    lk_redis_rooms_sleep(reentrant->rooms, waiting->waiter, until_us - env->now_us(env->ctx));
-    return LK_OK;
-}
-
-static void wait_end(void *self, lk_attempt *attempt)
-{
-    struct reentrant *reentrant = self;
-    struct waiting *waiting = attempt->waiter;
-    char channel[LK_REDIS_CHANNEL_MAX];
-    if (waiting == NULL)
-        return;
-    if (waiting->joined)
-        lk_redis_sub_leave(reentrant->sub, channel_of(channel, attempt->hold->key));
-    lk_redis_rooms_leave(reentrant->rooms, waiting->waiter);
-    free(waiting);
-}
-
-static void on_message(void *arg, const char *channel, const char *payload)
-{
-    struct reentrant *reentrant = arg;
-    (void)payload;
-    if (channel == NULL)
-        lk_redis_rooms_post_all(reentrant->rooms);
-    else
-        lk_redis_rooms_post(reentrant->rooms, channel);
-}
-
-/* -- opening and closing ---------------------------------------------------------------------- */
+/* -- the provider ---------------------------------------------------------------------------- */
 
 static lk_status open_reentrant(const lk_context *context, void **ret_self, lk_error *error)
 {
-    struct reentrant *reentrant = calloc(1, sizeof *reentrant);
-    if (reentrant == NULL)
-        return lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis guard");
-    lk_redis_guard *guard = &reentrant->guard;
-    lk_status status = lk_redis_guard_init(guard, context, error);
+    lk_redis_wake *wake;
+    lk_status status = lk_redis_wake_open(context, "redisson_lock__channel", &wake, error);
     if (status != LK_OK)
-        goto no_guard;
-    lk_redis_script_init(&guard->acquire, acquire_body);
-    lk_redis_script_init(&guard->release, release_body);
-    lk_redis_script_init(&guard->renew, renew_body);
-    reentrant->rooms = lk_redis_rooms_open();
-    if (reentrant->rooms == NULL) {
-        status = lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis guard");
-        goto no_rooms;
-    }
-    status = lk_redis_sub_open(context, lk_redis_endpoint(guard->redis), on_message, reentrant,
-                               &reentrant->sub, error);
-    if (status != LK_OK)
-        goto no_sub;
-    *ret_self = reentrant;
+        return status;
+    lk_redis_script_init(&wake->guard.acquire, acquire_body);
+    lk_redis_script_init(&wake->guard.release, release_body);
+    lk_redis_script_init(&wake->guard.renew, renew_body);
+    *ret_self = wake;
     return LK_OK;
-no_sub:
-    lk_redis_rooms_close(reentrant->rooms);
-no_rooms:
-    lk_redis_guard_end(guard);
-no_guard:
-    free(reentrant);
-    return status;
-}
-
-static void close_reentrant(void *self)
-{
-    struct reentrant *reentrant = self;
-    lk_redis_sub_close(reentrant->sub);
-    lk_redis_rooms_close(reentrant->rooms);
-    lk_redis_guard_end(&reentrant->guard);
-    free(reentrant);
 }
 
 const lk_provider lk_redis_reentrant = {
@@ -273,10 +138,10 @@ const lk_provider lk_redis_reentrant = {
              .weakness = "one node: failover or restart forgets it; waiters are served in no order",
              .source = "Redisson 3: RedissonLock.java, LockPubSub.java"},
     .open = open_reentrant,
-    .close = close_reentrant,
+    .close = lk_redis_wake_close,
     .try_acquire = try_acquire,
-    .wait = wait_for,
-    .wait_end = wait_end,
+    .wait = lk_redis_wake_wait,
+    .wait_end = lk_redis_wake_wait_end,
     .renew = renew,
     .release = release,
     .raise_fence = lk_redis_guard_raise_fence,

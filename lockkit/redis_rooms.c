@@ -54,12 +54,27 @@ void lk_redis_rooms_post(lk_redis_rooms *rooms, const char *name)
     pthread_mutex_unlock(&rooms->mutex);
 }
 
+static void post_each(struct room *room)
+{
+    for (int64_t i = 0; i < room->n_waiters; i++)
+        post(room);
+}
+
+void lk_redis_rooms_post_room(lk_redis_rooms *rooms, const char *name)
+{
+    struct room *room;
+    pthread_mutex_lock(&rooms->mutex);
+    HASH_FIND_STR(rooms->by_name, name, room);
+    if (room != NULL)
+        post_each(room);
+    pthread_mutex_unlock(&rooms->mutex);
+}
+
 void lk_redis_rooms_post_all(lk_redis_rooms *rooms)
 {
     pthread_mutex_lock(&rooms->mutex);
     for (struct room *room = rooms->by_name; room != NULL; room = room->hh.next)
-        for (int64_t i = 0; i < room->n_waiters; i++)
-            post(room);
+        post_each(room);
     pthread_mutex_unlock(&rooms->mutex);
 }
 

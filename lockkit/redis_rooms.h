@@ -1,6 +1,6 @@
 /*
  * Waiting rooms: the threads of one client that wait for a message, by the name of what they wait
- * for. One message wakes one thread of the room, the one that has waited longest; if none sleeps
+ * for. A post wakes one thread of the room, the one that has waited longest; if none sleeps
  * at that moment it stays for the next who would. A thread that leaves without having used its
  * wake-up hands it on, so that none is lost.
  *
@@ -31,8 +31,9 @@ void lk_redis_rooms_use(lk_redis_rooms *rooms, lk_redis_waiter *waiter);
 /* Frees the waiter. */
 void lk_redis_rooms_leave(lk_redis_rooms *rooms, lk_redis_waiter *waiter);
 
-/* Wakes one of the room; wakes all of all rooms. */
+/* Wakes one of the room; all of the room; all of all rooms. */
 void lk_redis_rooms_post(lk_redis_rooms *rooms, const char *name);
+void lk_redis_rooms_post_room(lk_redis_rooms *rooms, const char *name);
 void lk_redis_rooms_post_all(lk_redis_rooms *rooms);
 
 #endif

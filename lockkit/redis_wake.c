@@ -1,0 +1,167 @@
+#include "redis_wake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One lk_acquire() that waits. */
+struct waiting {
+    lk_redis_waiter *waiter;
+    bool joined;   /* the channel */
+    uint64_t live; /* of the channel, at the last try */
+};
+
+/* KEYS: lock, channel. */
+static const char force_body[] = "if redis.call('del', KEYS[1]) == 0 then "
+                                 "  return 0 "
+                                 "end "
+                                 "redis.call('publish', KEYS[2], '1') "
+                                 "return 1";
+
+const char *lk_redis_wake_channel(const lk_redis_wake *wake, char buffer[LK_REDIS_CHANNEL_MAX],
+                                  const char *key)
+{
+    snprintf(buffer, LK_REDIS_CHANNEL_MAX, "%s:{%s}", wake->prefix, key);
+    return buffer;
+}
+
+void lk_redis_wake_tried(lk_redis_wake *wake, lk_attempt *attempt)
+{
+    struct waiting *waiting = attempt->waiter;
+    if (waiting != NULL)
+        lk_redis_rooms_use(wake->rooms, waiting->waiter);
+}
+
+lk_status lk_redis_wake_force_release(void *self, const char *key)
+{
+    lk_redis_wake *wake = self;
+    lk_redis_reply reply;
+    char channel[LK_REDIS_CHANNEL_MAX];
+    lk_status status = lk_redis_eval(wake->guard.redis, &wake->force, &reply, REDIS_REPLY_INTEGER,
+                                     2, key, lk_redis_wake_channel(wake, channel, key));
+    return lk_redis_done(status, &reply);
+}
+
+/* -- waiting ---------------------------------------------------------------------------------- */
+
+/* Enters the room first, so that no message passes unseen, then sees to the subscription.
+ * *ret_calm: no release since the last try can have been missed, because others wait here already.
+ */
+static lk_status begin(lk_redis_wake *wake, lk_attempt *attempt, const char *channel,
+                       int64_t left_us, bool *ret_calm)
+{
+    struct waiting *waiting = attempt->waiter;
+    bool is_first = false, was_live = false;
+    if (waiting == NULL) {
+        waiting = calloc(1, sizeof *waiting);
+        if (waiting == NULL)
+            return LK_NO_MEMORY;
+        waiting->waiter = lk_redis_rooms_enter(wake->rooms, channel, &is_first);
+        if (waiting->waiter == NULL) {
+            free(waiting);
+            return LK_NO_MEMORY;
+        }
+        attempt->waiter = waiting;
+    }
+    lk_status status = lk_redis_sub_join(wake->sub, channel, left_us, &was_live);
+    if (status != LK_OK)
+        return status;
+    waiting->joined = true;
+    *ret_calm = was_live && !is_first;
+    if (*ret_calm)
+        waiting->live = lk_redis_sub_live(wake->sub, channel);
+    return LK_OK;
+}
+
+lk_status lk_redis_wake_wait(void *self, lk_attempt *attempt, int64_t until_us)
+{
+    lk_redis_wake *wake = self;
+    const lk_env *env = wake->guard.context->env;
+    struct waiting *waiting = attempt->waiter;
+    char channel[LK_REDIS_CHANNEL_MAX];
+    lk_redis_wake_channel(wake, channel, attempt->hold->key);
+    if (waiting == NULL || !waiting->joined) {
+        bool calm = false;
+        env->point(env->ctx, LK_POINT_SUBSCRIBE, attempt->hold->key);
+        lk_status status = begin(wake, attempt, channel, until_us - env->now_us(env->ctx), &calm);
+        if (status != LK_OK)
+            return status;
+        waiting = attempt->waiter;
+    }
+    uint64_t live = lk_redis_sub_live(wake->sub, channel);
+    if (live == 0)
+        return LK_UNAVAILABLE;
+    if (live != waiting->live) { /* subscribed since the last try: a release may have been missed */
+        waiting->live = live;
+        return LK_OK;
+    }
+    lk_redis_rooms_sleep(wake->rooms, waiting->waiter, until_us - env->now_us(env->ctx));
+    return LK_OK;
+}
+
+void lk_redis_wake_wait_end(void *self, lk_attempt *attempt)
+{
+    lk_redis_wake *wake = self;
+    struct waiting *waiting = attempt->waiter;
+    char channel[LK_REDIS_CHANNEL_MAX];
+    if (waiting == NULL)
+        return;
+    if (waiting->joined)
+        lk_redis_sub_leave(wake->sub, lk_redis_wake_channel(wake, channel, attempt->hold->key));
+    lk_redis_rooms_leave(wake->rooms, waiting->waiter);
+    free(waiting);
+}
+
+static void on_message(void *arg, const char *channel, const char *payload)
+{
+    lk_redis_wake *wake = arg;
+    if (channel == NULL)
+        lk_redis_rooms_post_all(wake->rooms);
+    else if (strcmp(payload, "1") == 0)
+        lk_redis_rooms_post_room(wake->rooms, channel);
+    else
+        lk_redis_rooms_post(wake->rooms, channel);
+}
+
+/* -- opening and closing ---------------------------------------------------------------------- */
+
+lk_status lk_redis_wake_open(const lk_context *context, const char *prefix, lk_redis_wake **ret,
+                             lk_error *error)
+{
+    lk_redis_wake *wake = calloc(1, sizeof *wake);
+    if (wake == NULL)
+        return lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis guard");
+    lk_redis_guard *guard = &wake->guard;
+    lk_status status = lk_redis_guard_init(guard, context, error);
+    if (status != LK_OK)
+        goto no_guard;
+    wake->prefix = prefix;
+    lk_redis_script_init(&wake->force, force_body);
+    wake->rooms = lk_redis_rooms_open();
+    if (wake->rooms == NULL) {
+        status = lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis guard");
+        goto no_rooms;
+    }
+    status = lk_redis_sub_open(context, lk_redis_endpoint(guard->redis), on_message, wake,
+                               &wake->sub, error);
+    if (status != LK_OK)
+        goto no_sub;
+    *ret = wake;
+    return LK_OK;
+no_sub:
+    lk_redis_rooms_close(wake->rooms);
+no_rooms:
+    lk_redis_guard_end(guard);
+no_guard:
+    free(wake);
+    return status;
+}
+
+void lk_redis_wake_close(void *self)
+{
+    lk_redis_wake *wake = self;
+    lk_redis_sub_close(wake->sub);
+    lk_redis_rooms_close(wake->rooms);
+    lk_redis_guard_end(&wake->guard);
+    free(wake);
+}

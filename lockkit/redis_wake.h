@@ -1,0 +1,44 @@
+/*
+ * What the Redis guards have in common whose release publishes on a channel of the lock: their
+ * waiters sleep until a message instead of polling.
+ *
+ * A waiter subscribes, tries once more, then sleeps until a message, at most until the moment at
+ * which the lock frees itself: expiry publishes nothing. "1" wakes all waiters of the lock,
+ * anything else one waiter of each client: Redisson's READ_UNLOCK_MESSAGE and UNLOCK_MESSAGE.
+ *
+ * After LockPubSub.java of Redisson 3.
+ */
+#ifndef LOCKKIT_REDIS_WAKE_H
+#define LOCKKIT_REDIS_WAKE_H
+
+#include "redis_guard.h"
+#include "redis_rooms.h"
+#include "redis_sub.h"
+
+/* The self of such a guard. */
+typedef struct lk_redis_wake {
+    lk_redis_guard guard; /* first: the members of redis_guard.h take this struct too */
+    const char *prefix;   /* channel of lock K: "prefix:{K}" */
+    lk_redis_rooms *rooms;
+    lk_redis_sub *sub;
+    lk_redis_script force;
+} lk_redis_wake;
+
+/* The provider sets its scripts afterwards. prefix: static. LK_OK, LK_INVALID, LK_NO_MEMORY. */
+lk_status lk_redis_wake_open(const lk_context *context, const char *prefix, lk_redis_wake **ret,
+                             lk_error *error);
+
+/* To be called after each try that was answered: the wake-up that led to it is used up. */
+void lk_redis_wake_tried(lk_redis_wake *wake, lk_attempt *attempt);
+
+/* Fills buffer and returns it. */
+const char *lk_redis_wake_channel(const lk_redis_wake *wake, char buffer[LK_REDIS_CHANNEL_MAX],
+                                  const char *key);
+
+/* Members of lk_provider. */
+void lk_redis_wake_close(void *self);
+lk_status lk_redis_wake_wait(void *self, lk_attempt *attempt, int64_t until_us);
+void lk_redis_wake_wait_end(void *self, lk_attempt *attempt);
+lk_status lk_redis_wake_force_release(void *self, const char *key); /* wakes all */
+
+#endif
