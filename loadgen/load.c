@@ -156,7 +156,7 @@ static int run_threads(struct load *load)
     return error == 0 ? 0 : -1;
 }
 
-static void add(struct load_result *into, const struct load_result *from)
+static void add(struct load_result *into, struct load_result *from)
 {
     into->sent += from->sent;
     into->completed += from->completed;
@@ -167,6 +167,7 @@ static void add(struct load_result *into, const struct load_result *from)
         into->ends[i] += from->ends[i];
     for (size_t i = 0; i < sizeof into->status / sizeof into->status[0]; i++)
         into->status[i] += from->status[i];
+    series_add(&into->series, &from->series);
     hist_add(&into->latency, &from->latency);
     hist_add(&into->service, &from->service);
 }
@@ -176,7 +177,7 @@ static void sum_up(const struct load *load, struct load_result *into)
     int64_t start_us = load->schedule.start_us;
     into->started_us = start_us;
     for (int i = 0; i < load->n_threads; i++) {
-        const struct load_thread *thread = load->threads[i];
+        struct load_thread *thread = load->threads[i];
         add(into, &thread->result);
         into->bytes_in += thread->io.bytes_in;
         into->bytes_out += thread->io.bytes_out;
@@ -217,7 +218,8 @@ int load_run(const struct load_options *options, const struct load_workload *wor
     if (allow_files(options->connections, message, size) != 0)
         goto out;
     if (prepare(&load, workload) != 0 || hist_init(&result.latency) != 0 ||
-        hist_init(&result.service) != 0 || run_threads(&load) != 0) {
+        hist_init(&result.service) != 0 || series_init(&result.series) != 0 ||
+        run_threads(&load) != 0) {
         snprintf(message, size, "cannot start %d threads with %d connections: %s", options->threads,
                  options->connections, strerror(errno));
         goto out;
@@ -241,4 +243,5 @@ void load_result_free(struct load_result *result)
 {
     hist_free(&result->latency);
     hist_free(&result->service);
+    series_free(&result->series);
 }

@@ -8,6 +8,7 @@
 #define LOAD_H
 
 #include "hist.h"
+#include "series.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -118,7 +119,8 @@ struct load_result {
     /* us from intended start to final answer; a request given up after a timeout counts with the
      * time it was waited for, other failures only in `ends` */
     struct hist latency;
-    struct hist service; /* us from each send to its answer */
+    struct hist service;  /* us from each send to its answer */
+    struct series series; /* from the start, warm-up included */
 };
 
 /* Opens the connections, starts the clock, runs to the end. Returns 0, or -1 with a message (option

@@ -48,11 +48,18 @@ static bool is_measured(const struct load_thread *thread, const struct sending *
     return sending->intended_us >= from_us;
 }
 
+/* The point of the curve over time that now belongs to. */
+static struct series_point *series_now(struct load_thread *thread)
+{
+    return series_at(&thread->result.series, thread->now_us - thread->cursor.schedule->start_us);
+}
+
 /* Tells the workload, and does what it wants next with this request. */
 static void conclude(struct load_thread *thread, struct connection *connection, enum load_end how)
 {
     struct load_result *result = &thread->result;
     const struct sending *sending = &connection->sending;
+    struct series_point *point = series_now(thread);
     bool measured = is_measured(thread, sending);
     struct load_answer answer = {
         .end = how,
@@ -69,18 +76,25 @@ static void conclude(struct load_thread *thread, struct connection *connection, 
         answer.replayed = connection->parser.replayed;
         answer.retry_after_ms = connection->parser.retry_after_ms;
         result->status[answer.status]++;
+        point->answered++;
+        point->accepted += answer.status / 100 == 2;
         if (measured)
             hist_record(&result->service, thread->now_us - sending->sent_us);
     }
     result->ends[how]++;
+    point->errors += how != LOAD_ANSWERED && how != LOAD_ABANDONED;
     thread->last_outcome_us = thread->now_us;
 
     int64_t delay_ms = thread->workload->outcome(thread->workload->ctx, sending->seq, &answer);
     if (delay_ms < 0) {
         result->completed++;
         result->measured += measured;
-        if (measured && (how == LOAD_ANSWERED || how == LOAD_TIMED_OUT))
-            hist_record(&result->latency, thread->now_us - sending->intended_us);
+        if (how == LOAD_ANSWERED || how == LOAD_TIMED_OUT) {
+            int64_t latency_us = thread->now_us - sending->intended_us;
+            series_latency(point, latency_us);
+            if (measured)
+                hist_record(&result->latency, latency_us);
+        }
     } else {
         struct timer retry = {.due_us = thread->now_us + delay_ms * 1000, .sending = *sending};
         retry.sending.attempt++;
@@ -210,6 +224,7 @@ static void start(struct load_thread *thread, struct connection *connection,
         return;
     }
     result->sent++;
+    series_now(thread)->sent++;
     result->retries += sending->attempt > 0;
     connection->sending = *sending;
     connection->sending.sent_us = thread->now_us;

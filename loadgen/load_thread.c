@@ -227,7 +227,8 @@ int load_thread_init(struct load_thread *thread, int number, struct schedule *sc
         connection->list = &thread->closed;
         TAILQ_INSERT_TAIL(&thread->closed, connection, link);
     }
-    if (hist_init(&thread->result.latency) != 0 || hist_init(&thread->result.service) != 0)
+    if (hist_init(&thread->result.latency) != 0 || hist_init(&thread->result.service) != 0 ||
+        series_init(&thread->result.series) != 0)
         return -1;
     return 0;
 }

@@ -78,6 +78,29 @@ static json_t *load_json(const struct run *run)
     return object;
 }
 
+/* What happened over time; percentiles of an interval are upper bounds, within a quarter. */
+static json_t *series_json(const struct run *run)
+{
+    const struct series *series = &run->load.series;
+    json_t *object = json_object(), *points = json_array();
+    for (size_t i = 0; i < series->n; i++) {
+        const struct series_point *point = &series->points[i];
+        json_t *entry = json_object();
+        set_integer(entry, "sent", (int64_t)point->sent);
+        set_integer(entry, "answered", (int64_t)point->answered);
+        set_integer(entry, "accepted", (int64_t)point->accepted);
+        set_integer(entry, "errors", (int64_t)point->errors);
+        set_integer(entry, "p50_us", series_percentile(point, 50));
+        set_integer(entry, "p99_us", series_percentile(point, 99));
+        set_integer(entry, "max_us", point->max_us);
+        json_array_append_new(points, entry);
+    }
+    set_integer(object, "interval_us", series->interval_us);
+    set_integer(object, "warmup_us", run->options->warmup_ms * 1000);
+    json_object_set_new(object, "points", points);
+    return object;
+}
+
 static void add_load(json_t *object, const struct run *run)
 {
     const struct load_result *load = &run->load;
@@ -97,6 +120,7 @@ static void add_load(json_t *object, const struct run *run)
         }
     for (size_t i = 0; i < run->tally.n_problems; i++)
         set_integer(problems, run->tally.problems[i].name, (int64_t)run->tally.problems[i].count);
+    json_object_set_new(object, "series", series_json(run));
     json_object_set_new(object, "status", status);
     json_object_set_new(object, "problems", problems);
 }

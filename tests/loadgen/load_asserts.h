@@ -27,6 +27,13 @@ static inline void assert_each_once(const struct probe *probe, const struct load
         assert_int_equal(probe->entries[i].end, LOAD_ANSWERED);
     }
     assert_int_equal(result->sent, n);
+    uint64_t sent = 0, answered = 0;
+    for (size_t i = 0; i < result->series.n; i++) {
+        sent += result->series.points[i].sent;
+        answered += result->series.points[i].answered;
+    }
+    assert_int_equal(sent, n);
+    assert_int_equal(answered, n);
     assert_int_equal(result->completed, n);
     assert_int_equal(result->retries, 0);
     assert_int_equal(result->ends[LOAD_ANSWERED], n);
