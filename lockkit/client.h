@@ -62,6 +62,11 @@ static inline int64_t client_now_us(const lk_client *client)
     return client->env.now_us(client->env.ctx);
 }
 
+static inline int64_t client_valid_us(const lk_client *client, int64_t lease_ms)
+{
+    return 1000 * (client->provider->valid_ms ? client->provider->valid_ms(lease_ms) : lease_ms);
+}
+
 static inline void client_point(const lk_client *client, const char *point, const char *key)
 {
     client->env.point(client->env.ctx, point, key);

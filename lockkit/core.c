@@ -40,7 +40,8 @@ static bool undo(lk_client *client, lk_hold *hold)
 /* Counted from before the request was sent: the server's own count began later, never earlier. */
 static int64_t lease_end_us(const lk_hold *hold, int64_t sent_us)
 {
-    return hold->lease_ms == 0 ? INT64_MAX : sent_us + hold->lease_ms * 1000;
+    return hold->lease_ms == 0 ? INT64_MAX
+                               : sent_us + client_valid_us(hold->client, hold->lease_ms);
 }
 
 static lk_status try_once(struct pursuit *p)
@@ -289,9 +290,10 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms)
     if (hold_state(hold) != HOLD_HELD)
         return LK_LOST;
     int64_t sent_us = client_now_us(client), was_until_us = hold_valid_until_us(hold);
+    int64_t until_us = sent_us + client_valid_us(client, lease_ms);
     /* It may shorten the lease, and the answer may be lost: trust the shorter one from now on. */
-    if (sent_us + lease_ms * 1000 < was_until_us)
-        hold_set_valid_until(hold, sent_us + lease_ms * 1000);
+    if (until_us < was_until_us)
+        hold_set_valid_until(hold, until_us);
     lk_status status = client->provider->renew(client->self, hold, lease_ms);
     if (status == LK_LOST) {
         client_count(&client->stats.lost);
@@ -302,7 +304,7 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms)
     if (status == LK_OK) {
         client_count(&client->stats.renewals);
         hold->lease_ms = lease_ms;
-        hold_set_valid_until(hold, sent_us + lease_ms * 1000);
+        hold_set_valid_until(hold, until_us);
     } else if (status == LK_UNAVAILABLE) {
         hold_set_valid_until(hold, was_until_us);
     }

@@ -62,6 +62,10 @@ typedef struct lk_provider {
      * LK_LOST when the server said so. */
     lk_status (*renew)(void *self, lk_hold *hold, int64_t lease_ms);
 
+    /* Optional: how much of a lease its holder may count on, from before the command was sent; for
+     * locks that stand on several clocks. NULL: all of it. */
+    int64_t (*valid_ms)(int64_t lease_ms);
+
     /* Frees the lock if it is ours; idempotent. Also called after an attempt of unknown outcome.
      * LK_LOST when the server says it was not ours. */
     lk_status (*release)(void *self, lk_hold *hold);
@@ -90,6 +94,11 @@ lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
 
 /* registry.c: the one list of providers. */
 extern const lk_provider *const lk_providers[]; /* NULL-terminated */
+
+/* For provider files whose locks are told apart by their token: makes hold->token differ from every
+ * other of this client, once per acquire call, so that two calls of one owner cannot free each
+ * other's lock. Takes hold->private_.slot but its lowest bit, which is the provider's. */
+void lk_mark(_Atomic uint64_t *n_marks, lk_hold *hold);
 
 /* For provider files: fills *error (may be NULL) and returns status. */
 lk_status lk_fail(lk_error *error, lk_status status, const char *format, ...)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOT_GRANTED = 1, SLOT_STEP = 2, US_PER_MS = 1000 };
+enum { SLOT_GRANTED = 1, US_PER_MS = 1000 };
 
 /* Compare-and-delete: https://redis.io/docs/latest/commands/set/ (Patterns). */
 static const char release_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
@@ -128,13 +128,7 @@ lk_status lk_redis_done(lk_status status, const lk_redis_reply *reply)
 void lk_redis_mark(lk_redis_guard *guard, lk_hold *hold)
 {
     hold->private_.slot &= ~(uint64_t)SLOT_GRANTED;
-    if (hold->private_.slot != 0)
-        return;
-    hold->private_.slot =
-        (atomic_fetch_add_explicit(&guard->n_marks, 1, memory_order_relaxed) + 1) * SLOT_STEP;
-    size_t length = strlen(hold->token);
-    snprintf(hold->token + length, sizeof hold->token - length, "#%" PRIx64,
-             hold->private_.slot / SLOT_STEP);
+    lk_mark(&guard->n_marks, hold);
 }
 
 void lk_redis_mark_granted(lk_hold *hold)

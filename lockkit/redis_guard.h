@@ -43,8 +43,7 @@ lk_status lk_redis_guard_renew(void *self, lk_hold *hold, int64_t lease_ms);
  * the value, as it may be somebody else's. */
 lk_status lk_redis_guard_bare_release(void *self, lk_hold *hold);
 
-/* Before each try: not granted. Makes hold->token differ from every other of this client, once per
- * acquire call: two calls of one owner must not be able to free each other's lock. */
+/* Before each try: not granted, and lk_mark(). */
 void lk_redis_mark(lk_redis_guard *guard, lk_hold *hold);
 /* Notes in the hold that it was granted. */
 void lk_redis_mark_granted(lk_hold *hold);

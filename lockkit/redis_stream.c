@@ -51,15 +51,9 @@ failed(lk_redis_stream *stream, lk_status status, const char *format, ...)
 
 /* -- opening ---------------------------------------------------------------------------------- */
 
-static lk_status dial(lk_redis_stream *stream, const lk_redis_url *url, int64_t deadline_us)
+/* Takes over the descriptor of a connection made by hiredis. */
+static lk_status adopt(lk_redis_stream *stream, const lk_redis_url *url, redisContext *context)
 {
-    int64_t left_us = deadline_us - lk_redis_now_us();
-    if (left_us < US_PER_MS)
-        left_us = US_PER_MS;
-    struct timeval limit = {.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
-    redisContext *context = url->path[0] != '\0'
-                                ? redisConnectUnixWithTimeout(url->path, limit)
-                                : redisConnectWithTimeout(url->host, url->port, limit);
     if (context == NULL)
         return failed(stream, LK_UNAVAILABLE, "out of memory");
     if (context->err != 0) {
@@ -73,6 +67,35 @@ static lk_status dial(lk_redis_stream *stream, const lk_redis_url *url, int64_t 
     int on = 1;
     setsockopt(stream->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     return LK_OK;
+}
+
+static lk_status make_reader(lk_redis_stream *stream)
+{
+    stream->reader = redisReaderCreateWithFunctions(&reply_functions);
+    if (stream->reader != NULL)
+        return LK_OK;
+    lk_redis_stream_close(stream);
+    return failed(stream, LK_UNAVAILABLE, "out of memory");
+}
+
+static lk_status dial(lk_redis_stream *stream, const lk_redis_url *url, int64_t deadline_us)
+{
+    int64_t left_us = deadline_us - lk_redis_now_us();
+    if (left_us < US_PER_MS)
+        left_us = US_PER_MS;
+    struct timeval limit = {.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
+    return adopt(stream, url,
+                 url->path[0] != '\0' ? redisConnectUnixWithTimeout(url->path, limit)
+                                      : redisConnectWithTimeout(url->host, url->port, limit));
+}
+
+lk_status lk_redis_stream_begin(lk_redis_stream *stream, const lk_redis_url *url)
+{
+    assert(stream->fd < 0);
+    lk_status status = adopt(stream, url,
+                             url->path[0] != '\0' ? redisConnectUnixNonBlock(url->path)
+                                                  : redisConnectNonBlock(url->host, url->port));
+    return status == LK_OK ? make_reader(stream) : status;
 }
 
 /* One command of the greeting, answered by +OK. */
@@ -104,11 +127,9 @@ lk_status lk_redis_stream_open(lk_redis_stream *stream, const lk_redis_url *url,
     lk_status status = dial(stream, url, deadline_us);
     if (status != LK_OK)
         return status;
-    stream->reader = redisReaderCreateWithFunctions(&reply_functions);
-    if (stream->reader == NULL) {
-        status = failed(stream, LK_UNAVAILABLE, "out of memory");
-        goto out;
-    }
+    status = make_reader(stream);
+    if (status != LK_OK)
+        return status;
     if (url->password[0] != '\0') {
         bool named = url->user[0] != '\0';
         const char *words[] = {"AUTH", named ? url->user : url->password, url->password};

@@ -51,6 +51,9 @@ void lk_redis_stream_init(lk_redis_stream *stream);
 /* Connects, AUTH, SELECT. Returns LK_OK, LK_UNAVAILABLE (message says why), LK_PROTOCOL. */
 lk_status lk_redis_stream_open(lk_redis_stream *stream, const lk_redis_url *url,
                                int64_t deadline_us);
+/* Begins to connect, and does not wait: once poll(2) says that it can be written to, it is
+ * connected or has failed, as the first write tells. No AUTH, no SELECT. LK_OK, LK_UNAVAILABLE. */
+lk_status lk_redis_stream_begin(lk_redis_stream *stream, const lk_redis_url *url);
 void lk_redis_stream_close(lk_redis_stream *stream);
 /* False when the server has hung up or has said something that nobody asked for. */
 bool lk_redis_stream_quiet(const lk_redis_stream *stream);

@@ -88,7 +88,7 @@ static bool attend(lk_client *client, lk_hold *hold)
         }
         if (status == LK_OK) {
             client_count(&client->stats.renewals);
-            hold_set_valid_until(hold, sent_us + lease_us);
+            hold_set_valid_until(hold, sent_us + client_valid_us(client, hold->lease_ms));
             again_us = sent_us + lease_us / RENEWALS_PER_LEASE;
         } else {
             int64_t pause_us = lease_us / RETRIES_PER_LEASE;
