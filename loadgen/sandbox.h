@@ -54,6 +54,32 @@ const char *sandbox_dir(const struct sandbox *sandbox);
  * arguments ("--maxmemory", "1mb"), may be NULL. */
 struct sandbox_server *sandbox_redis(struct sandbox *sandbox, const char *const *extra);
 
+/* A Redis master with one replica and three Sentinels, which agree that the replica could take
+ * over. A master killed is replaced within about a second and a half. */
+#define SANDBOX_MASTER_NAME "mymaster"
+enum { SANDBOX_SENTINELS = 3, SANDBOX_CLUSTER_MASTERS = 3 };
+
+struct sandbox_sentinel {
+    struct sandbox_server *master, *replica; /* as they were at the start */
+    struct sandbox_server *sentinel[SANDBOX_SENTINELS];
+    char url[SANDBOX_TEXT_MAX]; /* "redis+sentinel://HOST:PORT,HOST:PORT,HOST:PORT/mymaster" */
+};
+
+/* Fills *ret; its servers live until sandbox_close(). Returns 0, or -1 with a message on stderr. */
+int sandbox_sentinel(struct sandbox *sandbox, struct sandbox_sentinel *ret);
+
+/* A Redis Cluster: master[i] has the ith third of the slots, replica[i] copies it. A master killed
+ * is replaced within about two seconds if it has a replica; the others go on meanwhile. */
+struct sandbox_cluster {
+    struct sandbox_server *master[SANDBOX_CLUSTER_MASTERS]; /* as they were at the start */
+    struct sandbox_server *replica[SANDBOX_CLUSTER_MASTERS];
+    int n_replicas;             /* 0: replica[] is NULLs */
+    char url[SANDBOX_TEXT_MAX]; /* "redis+cluster://HOST:PORT,..." of the masters */
+};
+
+/* As sandbox_sentinel(). */
+int sandbox_cluster(struct sandbox *sandbox, bool replicas, struct sandbox_cluster *ret);
+
 /* PostgreSQL with a new, empty cluster that trusts everybody who reaches its port; user and
  * database are "postgres". A crash of the server loses nothing that was committed, a crash of the
  * machine may (fsync is off). Started by root, it runs as the user postgres, to whom the sandbox's

@@ -20,7 +20,8 @@ enum {
     SANDBOX_DRAIN_MS = 30000,   /* sandbox_signal(SIGTERM): likewise, the service drains first */
     SANDBOX_PORT_TRIES_MAX = 5, /* ports taken by others between choice and bind */
     SANDBOX_TAIL_MAX = 2000,    /* bytes of a log that are shown */
-    SANDBOX_ARGS_BYTES_MAX = 2048
+    SANDBOX_ARGS_BYTES_MAX = 2048,
+    SANDBOX_UNIX_PATH_MAX = 107 /* bytes of a unix socket's path */
 };
 
 /* -- sandbox_guardian.c: between the program and the guardian, over a socket; one answer per
@@ -88,6 +89,13 @@ int sandbox_start(struct sandbox_server *server);
 int sandbox_start_on_free_port(struct sandbox_server *server,
                                void (*fill)(struct sandbox_server *server, const void *arg),
                                const void *arg);
+
+/* -- sandbox_redis.c ----------------------------------------------------------------------------
+ */
+
+/* One command, words separated by single blanks, over the server's unix socket. The reply is the
+ * caller's (freeReplyObject()); NULL: no answer within half a second. */
+struct redisReply *sandbox_redis_ask(const struct sandbox_server *server, const char *command);
 
 /* -- sandbox_net.c ------------------------------------------------------------------------------
  */

@@ -2,6 +2,7 @@
 #include "sandbox_process.h"
 
 #include <errno.h>
+#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,12 +54,23 @@ struct sandbox_server *sandbox_redis(struct sandbox *sandbox, const char *const 
         fprintf(stderr, "sandbox: cannot make %s: %s\n", dir, strerror(errno));
         return NULL;
     }
-    enum { UNIX_PATH_MAX = 107 };
     int length = snprintf(server->socket, sizeof server->socket, "%s/s.sock", dir);
-    if (length > UNIX_PATH_MAX) {
+    if (length > SANDBOX_UNIX_PATH_MAX) {
         fprintf(stderr, "sandbox: %s is too long for a unix socket; set TMPDIR to a shorter path\n",
                 server->socket);
         return NULL;
     }
     return sandbox_start_on_free_port(server, redis_fill, extra) == 0 ? server : NULL;
+}
+
+struct redisReply *sandbox_redis_ask(const struct sandbox_server *server, const char *command)
+{
+    struct timeval limit = {.tv_usec = ANSWER_MS * 1000};
+    redisContext *context = redisConnectUnixWithTimeout(server->socket, limit);
+    redisReply *reply = NULL;
+    if (context != NULL && context->err == 0 && redisSetTimeout(context, limit) == REDIS_OK)
+        reply = redisCommand(context, command);
+    if (context != NULL)
+        redisFree(context);
+    return reply;
 }

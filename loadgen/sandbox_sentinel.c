@@ -1,0 +1,148 @@
+/* A Redis master, a replica, and three Sentinels that watch them: agreed before anybody uses them.
+ */
+#include "sandbox_process.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ANSWER_MS = 500, LOOK_MS = 10 };
+
+/*
+ * All equal, they often begin a failover at the same moment, split the votes, and wait for twice
+ * the failover timeout. So the first finds out first, and alone; the others vote for it, and take
+ * its place if it is gone. Down-after is long enough that a busy machine is not taken for a dead
+ * master, the timeout that the promoted replica is heard of: once a second.
+ */
+enum { FAILOVER_TIMEOUT_MS = 2000 };
+static const struct {
+    int down_after_ms, quorum;
+} manner[SANDBOX_SENTINELS] = {{400, 1}, {800, 2}, {1000, 2}};
+
+struct to_watch {
+    const struct sandbox_server *master;
+    int which; /* of the Sentinels */
+};
+
+static bool sentinel_ready(struct sandbox_server *server)
+{
+    return sandbox_answers(server->socket, 0, "PING\r\n", "+PONG", ANSWER_MS);
+}
+
+/* Sentinel keeps its state in its configuration file, so it is no list of arguments. */
+static void sentinel_fill(struct sandbox_server *server, const void *arg)
+{
+    const struct to_watch *to_watch = arg;
+    const char *dir = sandbox_dir(server->sandbox);
+    char path[SANDBOX_TEXT_MAX + sizeof server->name];
+    snprintf(path, sizeof path, "%s/%s.conf", dir, server->name);
+    FILE *file = fopen(path, "w");
+    if (file != NULL) {
+        fprintf(file,
+                "port %d\nbind 127.0.0.1\ndir %s\nunixsocket %s\n"
+                "sentinel monitor " SANDBOX_MASTER_NAME " 127.0.0.1 %d %d\n"
+                "sentinel down-after-milliseconds " SANDBOX_MASTER_NAME " %d\n"
+                "sentinel failover-timeout " SANDBOX_MASTER_NAME " %d\n",
+                server->port, dir, server->socket, to_watch->master->port,
+                manner[to_watch->which].quorum, manner[to_watch->which].down_after_ms,
+                FAILOVER_TIMEOUT_MS);
+        fclose(file);
+    }
+    sandbox_arg(server, "redis-server");
+    sandbox_arg(server, "%s", path); /* none could be written: it says so in its log, and ends */
+    sandbox_arg(server, "--sentinel");
+}
+
+static struct sandbox_server *start_sentinel(struct sandbox *sandbox,
+                                             const struct to_watch *to_watch)
+{
+    struct sandbox_server *server = sandbox_add(sandbox, "sentinel", sentinel_ready);
+    if (server == NULL)
+        return NULL;
+    int length = snprintf(server->socket, sizeof server->socket, "%s/%s.sock", sandbox_dir(sandbox),
+                          server->name);
+    if (length > SANDBOX_UNIX_PATH_MAX) {
+        fprintf(stderr, "sandbox: %s is too long for a unix socket; set TMPDIR to a shorter path\n",
+                server->socket);
+        return NULL;
+    }
+    return sandbox_start_on_free_port(server, sentinel_fill, to_watch) == 0 ? server : NULL;
+}
+
+/* -- until they agree -------------------------------------------------------------------------- */
+
+/* The value of a field in a flat list of names and values; "" if there is none. */
+static const char *field(const redisReply *list, const char *name)
+{
+    for (size_t i = 0; list != NULL && i + 1 < list->elements; i += 2)
+        if (list->element[i]->str != NULL && strcmp(list->element[i]->str, name) == 0)
+            return list->element[i + 1]->str;
+    return "";
+}
+
+/* It knows the other two, and the replica as one that it could promote. */
+static bool agrees(const struct sandbox_server *sentinel)
+{
+    redisReply *master = sandbox_redis_ask(sentinel, "SENTINEL MASTER " SANDBOX_MASTER_NAME);
+    redisReply *replicas = sandbox_redis_ask(sentinel, "SENTINEL REPLICAS " SANDBOX_MASTER_NAME);
+    const redisReply *replica =
+        replicas != NULL && replicas->elements == 1 ? replicas->element[0] : NULL;
+    bool agreed = strcmp(field(master, "flags"), "master") == 0 &&
+                  atoi(field(master, "num-other-sentinels")) == SANDBOX_SENTINELS - 1 &&
+                  strcmp(field(replica, "flags"), "slave") == 0 &&
+                  strcmp(field(replica, "master-link-status"), "ok") == 0;
+    freeReplyObject(master);
+    freeReplyObject(replicas);
+    return agreed;
+}
+
+static int hurry(const struct sandbox_server *sentinel)
+{
+    /* tilt: a timer that was late, as on a busy machine, is no reason to stand still for 30 s */
+    redisReply *reply =
+        sandbox_redis_ask(sentinel, "SENTINEL DEBUG info-period 200 ping-period 100 ask-period 50"
+                                    " publish-period 200 tilt-trigger 60000");
+    bool done = reply != NULL && reply->type == REDIS_REPLY_STATUS;
+    freeReplyObject(reply);
+    return done ? 0 : -1;
+}
+
+int sandbox_sentinel(struct sandbox *sandbox, struct sandbox_sentinel *ret)
+{
+    struct sandbox_sentinel set = {.url = ""};
+    const char *const fresh[] = {"--repl-diskless-sync-delay", "0", NULL};
+    set.master = sandbox_redis(sandbox, fresh);
+    if (set.master == NULL)
+        return -1;
+    char port[8];
+    snprintf(port, sizeof port, "%d", set.master->port);
+    set.replica = sandbox_redis(
+        sandbox, (const char *const[]){"--replicaof", "127.0.0.1", port, fresh[0], fresh[1], NULL});
+    if (set.replica == NULL)
+        return -1;
+    for (int i = 0; i < SANDBOX_SENTINELS; i++) {
+        set.sentinel[i] =
+            start_sentinel(sandbox, &(struct to_watch){.master = set.master, .which = i});
+        if (set.sentinel[i] == NULL || hurry(set.sentinel[i]) != 0)
+            return -1;
+    }
+    snprintf(set.url, sizeof set.url,
+             "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/" SANDBOX_MASTER_NAME,
+             set.sentinel[0]->port, set.sentinel[1]->port, set.sentinel[2]->port);
+    int64_t deadline_ms = sandbox_now_ms() + SANDBOX_READY_MS;
+    for (int i = 0; i < SANDBOX_SENTINELS;) {
+        if (agrees(set.sentinel[i])) {
+            i++;
+            continue;
+        }
+        if (sandbox_now_ms() > deadline_ms) {
+            fprintf(stderr, "sandbox: the Sentinels do not agree within %d ms\n", SANDBOX_READY_MS);
+            return -1;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+    }
+    *ret = set;
+    return 0;
+}

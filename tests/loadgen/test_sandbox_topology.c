@@ -1,0 +1,126 @@
+/* The sandbox's Sentinels and its Redis Cluster are whole when they are handed over, and replace a
+ * master that is killed. */
+#include "../../loadgen/sandbox_process.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <hiredis/hiredis.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { REPLACED_MS = 15000 };
+
+static struct sandbox *sandbox;
+
+static int open_sandbox(void **state)
+{
+    (void)state;
+    return sandbox_open(&sandbox);
+}
+
+static int close_sandbox(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+static bool is_master(void *server)
+{
+    redisReply *reply = sandbox_redis_ask(server, "ROLE");
+    bool is = reply != NULL && reply->elements > 0 && strcmp(reply->element[0]->str, "master") == 0;
+    freeReplyObject(reply);
+    return is;
+}
+
+static bool is_replica(void *server)
+{
+    redisReply *reply = sandbox_redis_ask(server, "ROLE");
+    bool is = reply != NULL && reply->elements > 0 && strcmp(reply->element[0]->str, "slave") == 0;
+    freeReplyObject(reply);
+    return is;
+}
+
+static int port_told_by(const struct sandbox_server *sentinel)
+{
+    redisReply *reply =
+        sandbox_redis_ask(sentinel, "SENTINEL GET-MASTER-ADDR-BY-NAME " SANDBOX_MASTER_NAME);
+    int port = reply != NULL && reply->elements == 2 ? atoi(reply->element[1]->str) : 0;
+    freeReplyObject(reply);
+    return port;
+}
+
+static void sentinels_agree_and_replace_a_killed_master(void **state)
+{
+    (void)state;
+    struct sandbox_sentinel set;
+    assert_int_equal(sandbox_sentinel(sandbox, &set), 0);
+    char url[SANDBOX_TEXT_MAX];
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/mymaster",
+             set.sentinel[0]->port, set.sentinel[1]->port, set.sentinel[2]->port);
+    assert_string_equal(set.url, url);
+    for (int i = 0; i < SANDBOX_SENTINELS; i++)
+        assert_int_equal(port_told_by(set.sentinel[i]), set.master->port);
+    assert_true(is_master(set.master) && is_replica(set.replica));
+    assert_true(WIFSIGNALED(sandbox_signal(set.master, SIGKILL)));
+    assert_true(wait_until(is_master, set.replica, REPLACED_MS));
+    assert_int_equal(sandbox_restart(set.master), 0);
+    assert_true(wait_until(is_replica, set.master, REPLACED_MS)); /* taken in again */
+}
+
+static int64_t integer_of(const struct sandbox_server *server, const char *command)
+{
+    redisReply *reply = sandbox_redis_ask(server, command);
+    int64_t integer =
+        reply != NULL && reply->type == REDIS_REPLY_INTEGER ? reply->integer : INT64_MIN;
+    freeReplyObject(reply);
+    return integer;
+}
+
+static void cluster_without_replicas_serves_every_slot(void **state)
+{
+    (void)state;
+    struct sandbox_cluster cluster;
+    assert_int_equal(sandbox_cluster(sandbox, false, &cluster), 0);
+    assert_int_equal(cluster.n_replicas, 0);
+    int64_t served = 0;
+    for (int i = 0; i < 300; i++) {
+        char incr[32];
+        snprintf(incr, sizeof incr, "INCR key:%d", i);
+        for (int node = 0; node < SANDBOX_CLUSTER_MASTERS; node++)
+            served += integer_of(cluster.master[node], incr) == 1;
+    }
+    assert_int_equal(served, 300); /* each by one of them */
+    for (int node = 0; node < SANDBOX_CLUSTER_MASTERS; node++)
+        assert_true(integer_of(cluster.master[node], "DBSIZE") > 50);
+}
+
+static void cluster_replaces_a_killed_master(void **state)
+{
+    (void)state;
+    struct sandbox_cluster cluster;
+    assert_int_equal(sandbox_cluster(sandbox, true, &cluster), 0);
+    assert_int_equal(cluster.n_replicas, SANDBOX_CLUSTER_MASTERS);
+    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
+        assert_true(is_master(cluster.master[i]) && is_replica(cluster.replica[i]));
+    assert_true(WIFSIGNALED(sandbox_signal(cluster.master[0], SIGKILL)));
+    assert_true(wait_until(is_master, cluster.replica[0], REPLACED_MS));
+    assert_int_equal(sandbox_restart(cluster.master[0]), 0);
+    assert_true(wait_until(is_replica, cluster.master[0], REPLACED_MS));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sentinels_agree_and_replace_a_killed_master),
+        cmocka_unit_test(cluster_without_replicas_serves_every_slot),
+        cmocka_unit_test(cluster_replaces_a_killed_master),
+    };
+    return cmocka_run_group_tests(tests, open_sandbox, close_sandbox);
+}
