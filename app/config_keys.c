@@ -37,6 +37,9 @@ const struct config_key config_keys[] = {
      "open connections at most"},
     {"instance", CONFIG_TEXT, AT(instance), 0, 0, "", "name of this instance; default HOST-PID"},
     {"lab", CONFIG_FLAG, AT(lab), 0, 0, "off", "pause points; loopback only"},
+    {"lab-slip", CONFIG_TEXT, AT(lab_slip), 0, 0, "", "with --lab: make this mistake on purpose"},
+    {"lab-clock-ms", CONFIG_NUMBER, AT(lab_clock_ms), -86400000, 86400000, "0",
+     "with --lab: the locks' clock is ahead by this much"},
     {"demo", CONFIG_FLAG, AT(demo), 0, 0, "off", "demo routes; loopback only"},
     {"admin-token-file", CONFIG_TOKEN, AT(admin_token), 0, 0, "",
      "file with the bearer token of the PUT routes; needed off loopback"},
@@ -190,6 +193,9 @@ int config_draft_finish(struct config_draft *draft, struct config *ret)
         return fail(draft, "instance: \"%s\" is not of [A-Za-z0-9_-]", config.instance);
     if (config.guard[0] == '\0' || config.db[0] == '\0')
         return fail(draft, "%s: must not be empty", config.guard[0] == '\0' ? "guard" : "db");
+
+    if (!config.lab && (config.lab_slip[0] != '\0' || config.lab_clock_ms != 0))
+        return fail(draft, "lab-slip, lab-clock-ms: only with --lab");
 
     struct listen_address address;
     char message[LISTEN_MESSAGE_MAX];

@@ -20,6 +20,7 @@ static void op_reset(struct op *op)
     op->answer.long_body = NULL;
     op->deadline_us = 0;
     memset(op->point_us, 0, sizeof(op->point_us));
+    op->shown_value = op->shown_fence = 0;
     op->done = NULL;
 }
 

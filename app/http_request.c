@@ -1,5 +1,6 @@
 /* One request, from its first line to its last byte. */
 #include "http_internal.h"
+#include "lab.h"
 #include "parse.h"
 
 #include <assert.h>
@@ -96,6 +97,8 @@ static void check_head(const struct http *http, struct request *request,
                        const struct http_head *head, const char *method)
 {
     struct op *op = &request->call->op;
+    if (lab_serves(http->config, request->target))
+        return;
     check_route(request, method);
     if (op->answer.status != 0)
         return;
@@ -219,9 +222,14 @@ static bool ask(const struct http *http, struct request *request)
     return parse_body(route, request->body, request->body_bytes, op);
 }
 
-static enum MHD_Result take_whole(struct http *http, struct request *request)
+static enum MHD_Result take_whole(struct http *http, struct request *request, const char *method)
 {
     struct call *call = request->call;
+    if (call->op.answer.status == 0 && lab_serves(http->config, request->target)) {
+        lab_answer(http->config, method, request->target, request->body, request->body_bytes,
+                   &call->op);
+        return answer_send(http, request);
+    }
     if (call->op.answer.status == 0 && request->match.route->action != ROUTE_OPERATION)
         answer_local(http, request);
     if (call->op.answer.status == 0 && ask(http, request)) {
@@ -256,7 +264,7 @@ enum MHD_Result request_step(void *context, struct MHD_Connection *mhd, const ch
         return take_head(http, request, method, version);
     case STAGE_BODY:
         return *data_bytes > 0 ? take_body(http, request, data, data_bytes)
-                               : take_whole(http, request);
+                               : take_whole(http, request, method);
     case STAGE_ANSWER:
         return answer_send(http, request);
     case STAGE_SERVICE:

@@ -76,6 +76,7 @@ const struct problem_info *problem_info(enum problem problem); /* problem.c; sta
     X(ACQUIRED, "acquired")                                                                        \
     X(READ, "read")                                                                                \
     X(DECIDED, "decided")                                                                          \
+    X(CHECKED, "checked") /* the locks are still held, as far as we know; the write is next */     \
     X(COMMITTED, "committed")                                                                      \
     X(RELEASED, "released")                                                                        \
     X(LOST, "lost")                                                                                \
@@ -120,6 +121,9 @@ struct op {
 
     int64_t deadline_us;              /* monotonic: no waiting for lock or queue beyond it */
     int64_t point_us[OP_POINT_COUNT]; /* monotonic; 0: not passed */
+    /* For who watches the points: the first row's value as it was read or is to be written, and the
+     * fence of its lock. */
+    int64_t shown_value, shown_fence;
 
     void (*done)(struct op *op); /* called exactly once, from a worker, if submit succeeded */
     void *http;                  /* the HTTP side's own */

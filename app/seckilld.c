@@ -1,6 +1,7 @@
 /* The service's main: settings, start, drain, end. */
 #include "config.h"
 #include "http.h"
+#include "lab.h"
 #include "service.h"
 
 #include <errno.h>
@@ -56,6 +57,7 @@ static void drain(const struct config *config, struct http *http, struct service
     sigaction(SIGINT, &action, NULL);
     pthread_sigmask(SIG_UNBLOCK, signals, NULL);
 
+    lab_close();
     http_drain(http);
     const bool done = service_drain(service, config->wait_ms + FLUSH_MS);
     const bool sent = http_drained(http, FLUSH_MS);
@@ -81,6 +83,8 @@ int main(int argc, char **argv)
     struct service *service;
     struct http *http;
     print_start(&config);
+    if (config.lab)
+        lab_open(&config);
     if (service_open(&config, &service) != 0)
         return 1;
     if (http_start(&config, service, NULL, &http) != 0) {

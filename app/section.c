@@ -179,6 +179,8 @@ static void note_change(struct section *section, struct op *op, struct section_r
     };
     section->changes[section->n_changes++] =
         (struct section_change){.op = op, .row = row, .delta = delta, .change = *ret};
+    if (row == section->rows)
+        op->shown_value = after;
 }
 
 bool section_change_item(struct section *section, struct op *op, db_item *item, int64_t delta,

@@ -120,9 +120,23 @@ static void restart(struct section *section)
     }
 }
 
+/* For who watches the points. */
+static void show_read(struct section *section)
+{
+    const struct section_row *row = &section->rows[0];
+    int64_t value = row->kind == ROW_ITEM      ? row->read.item.stock
+                    : row->kind == ROW_ACCOUNT ? row->read.account.balance
+                                               : 0;
+    for (size_t i = 0; i < section->n_ops; i++) {
+        section->ops[i]->shown_value = row->loaded ? value : 0;
+        section->ops[i]->shown_fence = row->hold ? (int64_t)row->hold->fence : 0;
+    }
+}
+
 static void decide(struct section *section)
 {
     restart(section);
+    show_read(section);
     op_pass_all(section->ops, section->n_ops, OP_READ);
     for (size_t i = 0; i < section->n_ops && section->status == DB_OK; i++)
         section->operation->decide(section, section->ops[i]);
@@ -253,6 +267,8 @@ static db_status write_section(db_tx *tx, void *arg)
         decide(section);
     /* As late as this side can know: a lock lost by now means that nothing is written. */
     section->lost = lock_set_lost(&section->locks);
+    if (section->status == DB_OK && !section->lost)
+        op_pass_all(section->ops, section->n_ops, OP_CHECKED);
     if (section->status == DB_OK)
         section->status = section->lost ? DB_CONFLICT : write_all(section, tx);
     section->tx = NULL;

@@ -1,0 +1,183 @@
+#include "lab.h"
+#include "answer.h"
+#include "guard.h"
+#include "lab_private.h"
+#include "point.h"
+#include "service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char prefix[] = "/v1/lab/";
+
+static const char *const point_names[] = {
+#define POINT_NAME(name, text) [OP_##name] = text,
+    OP_POINT_MAP(POINT_NAME)
+#undef POINT_NAME
+};
+
+/* -- the points ------------------------------------------------------------------------------- */
+
+/* Whose operation this thread runs: a lock's point does not know. */
+static _Thread_local struct {
+    char key[DB_KEY_MAX + 1], request_id[65], user[DB_ID_MAX + 1];
+    bool waited; /* a polling waiter passes the same two points again and again: shown once */
+} current;
+
+static bool shows_value(enum op_point point)
+{
+    return point == OP_READ || point == OP_DECIDED || point == OP_COMMITTED;
+}
+
+static void begin(const struct op *op)
+{
+    current.waited = false;
+    if (op->key[0] != '\0')
+        snprintf(current.key, sizeof current.key, "%s", op->key);
+    else /* the scheduled task's */
+        snprintf(current.key, sizeof current.key, "close:%s", op->id);
+    snprintf(current.request_id, sizeof current.request_id, "%s", op->request_id);
+    snprintf(current.user, sizeof current.user, "%s", op->other);
+}
+
+static void at_op_point(struct op *op, enum op_point point)
+{
+    if (op->kind >= OP_PUT_ITEM)
+        return;
+    begin(op);
+    const struct lab_passage passage = {
+        .point = point_names[point],
+        .key = current.key,
+        .request_id = current.request_id,
+        .user = current.user,
+        .lock = "",
+        .value = op->shown_value,
+        .fence = op->shown_fence,
+        .has_value = shows_value(point),
+    };
+    lab_trace_add(&passage);
+    lab_pause_pass(&passage);
+}
+
+static void at_lock_point(void *ctx, const char *point, const char *lock)
+{
+    (void)ctx;
+    const struct lab_passage passage = {.point = point,
+                                        .key = current.key,
+                                        .request_id = current.request_id,
+                                        .user = current.user,
+                                        .lock = lock};
+    bool waits = strcmp(point, LK_POINT_WAIT) == 0;
+    if (strcmp(point, LK_POINT_TRY) != 0 && !(waits && current.waited))
+        lab_trace_add(&passage);
+    current.waited |= waits;
+    lab_pause_pass(&passage);
+}
+
+static int64_t ahead_us;
+
+static int64_t wall_clock_us(void *ctx)
+{
+    return lk_env_system()->wall_us(ctx) + ahead_us;
+}
+
+void lab_open(const struct config *config)
+{
+    static lk_env env;
+    env = *lk_env_system();
+    env.point = at_lock_point;
+    env.wall_us = wall_clock_us;
+    ahead_us = config->lab_clock_ms * 1000;
+    guards_set_env(&env);
+    point_set_hook(at_op_point);
+}
+
+void lab_close(void)
+{
+    lab_pause_remove(0);
+}
+
+/* -- the routes ------------------------------------------------------------------------------- */
+
+bool lab_serves(const struct config *config, const char *target)
+{
+    return config->lab && strncmp(target, prefix, sizeof prefix - 1) == 0;
+}
+
+static bool is_point(const char *name)
+{
+    for (size_t i = 0; i < sizeof point_names / sizeof point_names[0]; i++)
+        if (strcmp(name, point_names[i]) == 0)
+            return true;
+    return strncmp(name, "lock.", 5) == 0 && strlen(name) <= LAB_POINT_MAX;
+}
+
+static void answer_json(struct op *op, json_t *json)
+{
+    op->answer.status = 200;
+    op->answer.long_body = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    json_decref(json);
+    if (!op->answer.long_body)
+        op_problem(op, PROBLEM_INTERNAL, "no memory for the lab's answer");
+}
+
+static void add_pause(const char *body, size_t bytes, struct op *op)
+{
+    const char *point = "", *match = "", *action = "hold";
+    json_int_t count = 1;
+    json_error_t error;
+    json_t *json = json_loadb(body ? body : "", bytes, JSON_REJECT_DUPLICATES, &error);
+    if (json_unpack_ex(json, &error, JSON_STRICT, "{s:s, s?s, s?s, s?I}", "point", &point, "match",
+                       &match, "action", &action, "count", &count) != 0) {
+        op_problem(op, PROBLEM_BAD_REQUEST,
+                   "a pause is {\"point\",\"match\",\"action\",\"count\"}");
+    } else if (!is_point(point) || strlen(match) > DB_KEY_MAX || count < 1) {
+        op_problem(op, PROBLEM_BAD_REQUEST, "no such point, match too long, or count below 1");
+    } else if (strcmp(action, "hold") == 0 && strcmp(point, point_names[OP_SUBMITTED]) == 0) {
+        op_problem(op, PROBLEM_BAD_REQUEST, "nobody can be held at submitted; hold at waiting");
+    } else {
+        enum lab_action what = strcmp(action, "hold") == 0   ? LAB_HOLD
+                               : strcmp(action, "kill") == 0 ? LAB_KILL
+                                                             : LAB_NOTE;
+        if (what == LAB_NOTE && strcmp(action, "note") != 0)
+            op_problem(op, PROBLEM_BAD_REQUEST, "action is hold, kill or note");
+        else if ((count = lab_pause_add(point, match, what, count)) == 0)
+            op_problem(op, PROBLEM_OVERLOADED, "%d pauses are the most", LAB_PAUSES_MAX);
+        else
+            op_answer(op, 201, "{\"id\":%d}", (int)count);
+    }
+    json_decref(json);
+}
+
+static void remove_pauses(const char *id, struct op *op)
+{
+    if (!lab_pause_remove(id ? atoi(id) : 0))
+        op_problem(op, PROBLEM_NOT_FOUND, "no pause %.20s", id);
+    else
+        op_answer(op, 200, "{}");
+}
+
+void lab_answer(const struct config *config, const char *method, const char *target,
+                const char *body, size_t bytes, struct op *op)
+{
+    const char *path = target + sizeof prefix - 1;
+    const char *id =
+        strncmp(path, "pauses/", 7) == 0 && path[7] >= '1' && path[7] <= '9' ? path + 7 : NULL;
+    bool pauses = strcmp(path, "pauses") == 0, trace = strcmp(path, "trace") == 0;
+    bool get = strcmp(method, "GET") == 0, forget = strcmp(method, "DELETE") == 0;
+    if (pauses && strcmp(method, "POST") == 0) {
+        add_pause(body, bytes, op);
+    } else if (pauses && get) {
+        answer_json(op, json_pack("{s:o}", "pauses", lab_pause_list()));
+    } else if ((pauses || id) && forget) {
+        remove_pauses(id, op);
+    } else if (trace && get) {
+        answer_json(op, lab_trace_list(config->instance));
+    } else if (trace && forget) {
+        lab_trace_clear();
+        op_answer(op, 200, "{}");
+    } else {
+        op_problem(op, PROBLEM_NOT_FOUND, "the lab has pauses and trace");
+    }
+}

@@ -1,0 +1,41 @@
+/*
+ * What the hazard lab can do to a service that was started with --lab, and only to that: hold or
+ * kill it at a named point, and see which points were passed. Without --lab none of this is
+ * installed: the routes below do not exist, and the points cost one load of a null pointer.
+ *
+ *   POST   /v1/lab/pauses       {"point":"read","match":"A-1","action":"hold","count":1} -> 201
+ *                               {"id":1}. Whoever passes the point from now on and matches is held
+ *                               there ("hold", the first `count` of them), or takes the process
+ * with him ("kill": SIGKILL), or is counted ("note") GET    /v1/lab/pauses
+ * {"pauses":[{"id","point","match","action","passed","held":["A-1"]}]} DELETE /v1/lab/pauses/{id}
+ * lets go of those held and forgets the pause; without id: all GET    /v1/lab/trace
+ * {"instance","dropped","events":[{"t_us","point","key","lock","value", "fence"}]}, t_us on the
+ * machine's monotonic clock DELETE /v1/lab/trace        forgets the events
+ *
+ * A pause matches by Idempotency-Key, X-Request-Id, user, or the key of the lock ("lock:item:1",
+ * at points of the lock and in threads that run no request, such as the watchdog's); "" matches
+ * all. Points are those of an operation ("read", see OP_POINT_MAP) and of the lock ("lock.renew",
+ * see LK_POINT_*). At "submitted" nobody can be held: the thread that passes it serves these
+ * routes.
+ */
+#ifndef LAB_H
+#define LAB_H
+
+#include "config.h"
+#include "op.h"
+
+#include <stddef.h>
+
+/* Installs the points and, for the locks, a clock that is config->lab_clock_ms ahead. Before
+ * service_open(); config is borrowed. */
+void lab_open(const struct config *config);
+/* Nobody is held any more: before draining. */
+void lab_close(void);
+
+/* Is this target one of the routes above? */
+bool lab_serves(const struct config *config, const char *target);
+/* Answers it. Any thread; never blocks. */
+void lab_answer(const struct config *config, const char *method, const char *target,
+                const char *body, size_t bytes, struct op *op);
+
+#endif

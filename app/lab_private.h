@@ -1,0 +1,40 @@
+/* Between the lab's files. */
+#ifndef LAB_PRIVATE_H
+#define LAB_PRIVATE_H
+
+#include "lab.h"
+#include "../lockkit/lockkit.h"
+
+#include <jansson.h>
+
+enum {
+    LAB_PAUSES_MAX = 32,
+    LAB_HELD_MAX = 16, /* names shown of those held at one pause */
+    LAB_EVENTS_MAX = 4096,
+    LAB_POINT_MAX = 31,
+    LAB_KEY_MAX = 63 /* bytes kept of a key, for showing */
+};
+
+/* Somebody at a point. */
+struct lab_passage {
+    const char *point, *key, *request_id, *user; /* "" where there is none */
+    const char *lock;                            /* "" at an operation's points */
+    int64_t value, fence;                        /* value: only with has_value */
+    bool has_value;
+};
+
+/* lab_pause.c. pass: counted, held until released, or killed. */
+void lab_pause_pass(const struct lab_passage *passage);
+/* The pause's id, or 0 when there are too many. action: one of lab_actions. */
+enum lab_action { LAB_HOLD, LAB_KILL, LAB_NOTE };
+int lab_pause_add(const char *point, const char *match, enum lab_action action, int64_t count);
+/* id 0: all. False: there is no such pause. */
+bool lab_pause_remove(int id);
+json_t *lab_pause_list(void); /* array; NULL without memory */
+
+/* lab_trace.c */
+void lab_trace_add(const struct lab_passage *passage);
+void lab_trace_clear(void);
+json_t *lab_trace_list(const char *instance); /* object; NULL without memory */
+
+#endif
