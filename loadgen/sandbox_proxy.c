@@ -1,4 +1,5 @@
-#include "proxy.h"
+#include "sandbox_proxy.h"
+#include "sandbox_process.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,12 +13,22 @@
 
 enum { PAIRS_MAX = 64, PIECE_MAX = 64 * 1024, TEXT_MAX = 64, LOOK_MS = 1 };
 
+/* A piece on its way. While there is one, nothing more is read from where it came. */
+struct parked {
+    char *bytes; /* malloc()ed; NULL: none */
+    size_t n;
+    int64_t due_ms;
+    bool held; /* until proxy_let_go() */
+};
+
 /* Both ends of one connection. */
 struct pair {
-    int client, server; /* -1: none */
-    bool doomed;        /* the next answer is lost */
-    bool silent;        /* and so are all after it */
-    bool mutable;       /* has sent the text of proxy_mute() */
+    struct parked parked[2]; /* by enum proxy_way */
+    bool orphan;             /* the client has hung up; what is parked still goes to the server */
+    int client, server;      /* -1: none */
+    bool doomed;             /* the next answer is lost */
+    bool silent;             /* and so are all after it */
+    bool mutable;            /* has sent the text of proxy_mute() */
 };
 
 struct proxy {
@@ -28,9 +39,12 @@ struct proxy {
     pthread_mutex_t mutex; /* guards the rest */
     char lose_text[TEXT_MAX], mute_text[TEXT_MAX];
     int lose_in; /* matching pieces until one is doomed; 0: none */
+    char hold_text[TEXT_MAX];
+    int hold_in; /* likewise, until one is held */
     enum proxy_then then;
-    int lost, muted;
-    bool mute, cut, stop;
+    int64_t delay_ms;
+    int lost, muted, held, dropped;
+    bool mute, drop[2], let_go, cut, stop;
 };
 
 static int listen_on_free_port(int *ret_port)
@@ -66,6 +80,8 @@ static void cut(struct pair *pair)
 {
     close(pair->client);
     close(pair->server);
+    free(pair->parked[PROXY_TO_SERVER].bytes);
+    free(pair->parked[PROXY_TO_CLIENT].bytes);
     *pair = (struct pair){.client = -1, .server = -1};
 }
 
@@ -81,6 +97,42 @@ static bool send_all(int fd, const char *bytes, size_t n)
     return true;
 }
 
+/* Sends it, now or when its time has come. False: the connection is over. */
+static bool forward(struct proxy *proxy, struct pair *pair, enum proxy_way way, const char *bytes,
+                    size_t n, bool hold)
+{
+    pthread_mutex_lock(&proxy->mutex);
+    int64_t delay_ms = proxy->delay_ms;
+    pthread_mutex_unlock(&proxy->mutex);
+    if (!hold && delay_ms == 0)
+        return send_all(way == PROXY_TO_SERVER ? pair->server : pair->client, bytes, n);
+    struct parked *parked = &pair->parked[way];
+    *parked = (struct parked){
+        .bytes = malloc(n), .n = n, .due_ms = sandbox_now_ms() + delay_ms, .held = hold};
+    if (parked->bytes == NULL)
+        return false;
+    memcpy(parked->bytes, bytes, n);
+    return true;
+}
+
+/* Sends what was parked and is due. False: the connection is over. */
+static bool send_due(struct pair *pair, bool let_go)
+{
+    for (enum proxy_way way = PROXY_TO_SERVER; way <= PROXY_TO_CLIENT; way++) {
+        struct parked *parked = &pair->parked[way];
+        bool due = parked->held ? let_go : sandbox_now_ms() >= parked->due_ms;
+        if (parked->bytes == NULL || !due)
+            continue;
+        bool sent = send_all(way == PROXY_TO_SERVER ? pair->server : pair->client, parked->bytes,
+                             parked->n);
+        free(parked->bytes);
+        parked->bytes = NULL;
+        if (!sent || pair->orphan)
+            return false;
+    }
+    return true;
+}
+
 /* A client's piece: marked before it is passed on, so that its answer finds the mark. */
 static bool ask(struct proxy *proxy, struct pair *pair, const char *bytes, size_t n)
 {
@@ -91,8 +143,13 @@ static bool ask(struct proxy *proxy, struct pair *pair, const char *bytes, size_
     if (proxy->mute_text[0] != '\0' &&
         memmem(bytes, n, proxy->mute_text, strlen(proxy->mute_text)) != NULL)
         pair->mutable = true;
+    bool hold = proxy->hold_in > 0 &&
+                memmem(bytes, n, proxy->hold_text, strlen(proxy->hold_text)) != NULL &&
+                --proxy->hold_in == 0;
+    bool drop = proxy->drop[PROXY_TO_SERVER];
+    proxy->dropped += drop;
     pthread_mutex_unlock(&proxy->mutex);
-    return send_all(pair->server, bytes, n);
+    return drop || forward(proxy, pair, PROXY_TO_SERVER, bytes, n, hold);
 }
 
 static bool answer(struct proxy *proxy, struct pair *pair, const char *bytes, size_t n)
@@ -100,6 +157,8 @@ static bool answer(struct proxy *proxy, struct pair *pair, const char *bytes, si
     pthread_mutex_lock(&proxy->mutex);
     bool muted = proxy->mute && pair->mutable;
     bool doomed = pair->doomed, cuts = doomed && proxy->then == PROXY_CUT;
+    bool drop = proxy->drop[PROXY_TO_CLIENT];
+    proxy->dropped += drop;
     proxy->lost += doomed;
     proxy->muted += muted;
     pthread_mutex_unlock(&proxy->mutex);
@@ -107,13 +166,17 @@ static bool answer(struct proxy *proxy, struct pair *pair, const char *bytes, si
     pair->silent = pair->silent || doomed;
     if (cuts)
         return false;
-    return muted || pair->silent || send_all(pair->client, bytes, n);
+    return muted || drop || pair->silent || forward(proxy, pair, PROXY_TO_CLIENT, bytes, n, false);
 }
 
 /* Passes on what is there in one direction; false: the connection is over. */
 static bool pass(struct proxy *proxy, struct pair *pair, bool from_client)
 {
     static _Thread_local char bytes[PIECE_MAX];
+    if (pair->parked[from_client ? PROXY_TO_SERVER : PROXY_TO_CLIENT].bytes != NULL) {
+        pair->orphan = from_client; /* it has hung up; what is on its way still arrives */
+        return from_client;
+    }
     ssize_t n = recv(from_client ? pair->client : pair->server, bytes, sizeof bytes, MSG_DONTWAIT);
     if (n <= 0)
         return false;
@@ -142,13 +205,29 @@ static void take_connection(struct proxy *proxy)
 static bool obey(struct proxy *proxy)
 {
     pthread_mutex_lock(&proxy->mutex);
-    bool stop = proxy->stop, cut_all = proxy->cut;
-    proxy->cut = false;
+    bool stop = proxy->stop, cut_all = proxy->cut, let_go = proxy->let_go;
+    proxy->cut = proxy->let_go = false;
     pthread_mutex_unlock(&proxy->mutex);
-    for (int i = 0; i < PAIRS_MAX && (stop || cut_all); i++)
-        if (proxy->pairs[i].client >= 0)
-            cut(&proxy->pairs[i]);
+    int held = 0;
+    for (int i = 0; i < PAIRS_MAX; i++) {
+        struct pair *pair = &proxy->pairs[i];
+        if (pair->client >= 0 && (stop || cut_all || !send_due(pair, let_go)))
+            cut(pair);
+        held += pair->parked[PROXY_TO_SERVER].bytes != NULL && pair->parked[PROXY_TO_SERVER].held;
+    }
+    pthread_mutex_lock(&proxy->mutex);
+    proxy->held = held;
+    pthread_mutex_unlock(&proxy->mutex);
     return !stop;
+}
+
+/* What to wait for at one end: no more than its hanging up while what it sent last is parked. */
+static struct pollfd look_at(const struct pair *pair, enum proxy_way way)
+{
+    bool parked = pair->parked[way].bytes != NULL;
+    int fd = way == PROXY_TO_SERVER ? pair->client : pair->server;
+    return (struct pollfd){.fd = pair->orphan && way == PROXY_TO_SERVER ? -1 : fd,
+                           .events = parked ? POLLRDHUP : POLLIN};
 }
 
 static void *run(void *arg)
@@ -157,8 +236,8 @@ static void *run(void *arg)
     while (obey(proxy)) {
         struct pollfd fds[1 + 2 * PAIRS_MAX] = {{.fd = proxy->listener, .events = POLLIN}};
         for (int i = 0; i < PAIRS_MAX; i++) { /* poll(2) passes over negative descriptors */
-            fds[1 + 2 * i] = (struct pollfd){.fd = proxy->pairs[i].client, .events = POLLIN};
-            fds[2 + 2 * i] = (struct pollfd){.fd = proxy->pairs[i].server, .events = POLLIN};
+            fds[1 + 2 * i] = look_at(&proxy->pairs[i], PROXY_TO_SERVER);
+            fds[2 + 2 * i] = look_at(&proxy->pairs[i], PROXY_TO_CLIENT);
         }
         if (poll(fds, 1 + 2 * PAIRS_MAX, LOOK_MS) <= 0)
             continue;
@@ -241,6 +320,51 @@ int proxy_muted(struct proxy *proxy)
     int muted = proxy->muted;
     pthread_mutex_unlock(&proxy->mutex);
     return muted;
+}
+
+void proxy_hold(struct proxy *proxy, const char *text, int nth)
+{
+    pthread_mutex_lock(&proxy->mutex);
+    strncpy(proxy->hold_text, text, sizeof proxy->hold_text - 1);
+    proxy->hold_in = nth;
+    pthread_mutex_unlock(&proxy->mutex);
+}
+
+int proxy_held(struct proxy *proxy)
+{
+    pthread_mutex_lock(&proxy->mutex);
+    int held = proxy->held;
+    pthread_mutex_unlock(&proxy->mutex);
+    return held;
+}
+
+void proxy_let_go(struct proxy *proxy)
+{
+    pthread_mutex_lock(&proxy->mutex);
+    proxy->let_go = true;
+    pthread_mutex_unlock(&proxy->mutex);
+}
+
+void proxy_delay(struct proxy *proxy, int64_t delay_ms)
+{
+    pthread_mutex_lock(&proxy->mutex);
+    proxy->delay_ms = delay_ms;
+    pthread_mutex_unlock(&proxy->mutex);
+}
+
+void proxy_drop(struct proxy *proxy, enum proxy_way way, bool on)
+{
+    pthread_mutex_lock(&proxy->mutex);
+    proxy->drop[way] = on;
+    pthread_mutex_unlock(&proxy->mutex);
+}
+
+int proxy_dropped(struct proxy *proxy)
+{
+    pthread_mutex_lock(&proxy->mutex);
+    int dropped = proxy->dropped;
+    pthread_mutex_unlock(&proxy->mutex);
+    return dropped;
 }
 
 void proxy_cut(struct proxy *proxy)

@@ -1,8 +1,14 @@
-/* A TCP proxy in front of a loopback server that loses answers on demand. */
-#ifndef TEST_PROXY_H
-#define TEST_PROXY_H
+/*
+ * A TCP proxy in front of a loopback server, for faults on the way: it loses, holds, delays or
+ * swallows what passes. A "piece" is what one read of the socket gives; clients that write a
+ * command at a time and wait for its answer send one command in a piece.
+ * Threading: one thread uses a proxy at a time.
+ */
+#ifndef SANDBOX_PROXY_H
+#define SANDBOX_PROXY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct proxy;
 
@@ -24,6 +30,23 @@ int proxy_lost(struct proxy *proxy);
 void proxy_mute(struct proxy *proxy, const char *text, bool on);
 /* Pieces swallowed so. */
 int proxy_muted(struct proxy *proxy);
+
+/* Keeps the nth piece (1: the next) that a client sends containing text, and all that this client
+ * sends after it, from the server, until proxy_let_go(). nth 0: no more of this. */
+void proxy_hold(struct proxy *proxy, const char *text, int nth);
+/* Clients that are held so now. */
+int proxy_held(struct proxy *proxy);
+/* What was held goes to the server, even if its client has hung up meanwhile: it arrives late. */
+void proxy_let_go(struct proxy *proxy);
+
+/* Each piece that comes from now on arrives so much later, in both directions. 0: no delay. */
+void proxy_delay(struct proxy *proxy, int64_t delay_ms);
+
+/* A partition in one direction: what comes that way is swallowed while on. */
+enum proxy_way { PROXY_TO_SERVER, PROXY_TO_CLIENT };
+void proxy_drop(struct proxy *proxy, enum proxy_way way, bool on);
+/* Pieces swallowed so, in both directions. */
+int proxy_dropped(struct proxy *proxy);
 
 /* Cuts every connection. */
 void proxy_cut(struct proxy *proxy);

@@ -3,7 +3,7 @@
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
-#include "proxy.h"
+#include "../../loadgen/sandbox_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "lock_claims.h"
 #include "lock_world.h"
 #include "process.h"
-#include "proxy.h"
+#include "../../loadgen/sandbox_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

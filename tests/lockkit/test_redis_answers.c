@@ -1,7 +1,7 @@
 /* Answers of Redis and what they mean; logging in; scripts by their hash. */
 #include "../../lockkit/redis_script.h"
 #include "../../loadgen/sandbox.h"
-#include "../lib/proxy.h"
+#include "../../loadgen/sandbox_proxy.h"
 #include "../lib/redis.h"
 #include "../lib/redis_link.h"
 

@@ -1,0 +1,2 @@
+/* The proxy is the sandbox's. */
+#include "../../loadgen/sandbox_proxy.h"
