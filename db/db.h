@@ -248,6 +248,12 @@ db_status db_tx_reset_account(db_tx *tx, db_account *row, const char *guard, con
 db_status db_tx_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                          int64_t done);
 
+/* A fence for `resource` from its counter in the store: above every one given before and above
+ * `seen`, whatever was lost elsewhere. To be taken after the lock is held and before the row is
+ * read; durable when it is told. A transaction of its own: nothing takes it back, a reset neither.
+ * Returns as db_run(); DB_INVALID for a name that does not fit. */
+db_status db_next_fence(db *db, const char *resource, int64_t seen, int64_t *ret, db_error *error);
+
 /* -- audit ------------------------------------------------------------------------------------ */
 
 enum { DB_FORKS_MAX = 8 }; /* forks shown per resource; all are counted */

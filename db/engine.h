@@ -56,6 +56,7 @@ typedef struct db_engine {
                                   const char *instance);
     db_status (*tx_put_task)(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                              int64_t done);
+    db_status (*tx_next_fence)(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 } db_engine;
 
 struct db {

@@ -102,4 +102,5 @@ const db_engine db_engine_postgres = {
     .tx_reset_item = pg_reset_item,
     .tx_reset_account = pg_reset_account,
     .tx_put_task = pg_put_task,
+    .tx_next_fence = pg_next_fence,
 };

@@ -217,6 +217,7 @@ db_status pg_reset_item(db_tx *tx, db_item *row, const char *guard, const char *
 db_status pg_reset_account(db_tx *tx, db_account *row, const char *guard, const char *instance);
 db_status pg_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                       int64_t done);
+db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 
 /* postgres_audit.c: from the snapshot that the connection is in. */
 db_status session_audit(struct session *session, const char *resource,

@@ -43,6 +43,20 @@ db_status pg_put_task(db_tx *tx, const char *name, const char *instance, int64_t
     return tx_write(tx, SQL_PUT_TASK, args, ARG_COUNT(args), false);
 }
 
+db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret)
+{
+    const struct arg args[] = {ARG_TEXT(resource), ARG_INT(seen)};
+    struct session *session;
+    PGresult *result = NULL;
+    db_status status = tx_session(tx, &session);
+    if (status == DB_OK)
+        status = session_ask(session, SQL_NEXT_FENCE, args, ARG_COUNT(args), &result);
+    if (status == DB_OK)
+        *ret = cell_int(result, 0, 0);
+    PQclear(result);
+    return status;
+}
+
 /* -- resets ----------------------------------------------------------------------------------- */
 
 /* Runs a reset; it returns version and epoch of the row. */

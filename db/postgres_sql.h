@@ -101,7 +101,10 @@
       " RETURNING version, epoch")                                                                 \
     X(PUT_TASK, "ttii",                                                                            \
       "INSERT INTO tasks (name, instance, at_us, done) VALUES ($1, $2, $3, $4)"                    \
-      " ON CONFLICT (name) DO UPDATE SET instance = $2, at_us = $3, done = $4")
+      " ON CONFLICT (name) DO UPDATE SET instance = $2, at_us = $3, done = $4")                    \
+    X(NEXT_FENCE, "ti",                                                                            \
+      "INSERT INTO locks AS old (key, owner, fence, expires_us) VALUES ($1, '', $2 + 1, 0)"        \
+      " ON CONFLICT (key) DO UPDATE SET fence = greatest(old.fence, $2) + 1 RETURNING fence")
 
 enum postgres_sql {
 #define POSTGRES_SQL_ENUM(name, types, text) SQL_##name,

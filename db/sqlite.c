@@ -145,4 +145,5 @@ const db_engine db_engine_sqlite = {
     .tx_reset_item = sqlite_reset_item,
     .tx_reset_account = sqlite_reset_account,
     .tx_put_task = sqlite_put_task,
+    .tx_next_fence = sqlite_next_fence,
 };

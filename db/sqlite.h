@@ -215,6 +215,7 @@ db_status sqlite_reset_item(db_tx *tx, db_item *row, const char *guard, const ch
 db_status sqlite_reset_account(db_tx *tx, db_account *row, const char *guard, const char *instance);
 db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                           int64_t done);
+db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 
 /* sqlite_audit.c: from the snapshot that the connection is in. */
 db_status conn_audit(struct conn *conn, const char *resource,

@@ -81,6 +81,23 @@ db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int
     return conn_run(conn, statement);
 }
 
+db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret)
+{
+    struct conn *conn;
+    db_status status = tx_begin_write(tx, &conn);
+    if (status != DB_OK)
+        return status;
+    sqlite3_stmt *statement = conn->statements[SQL_NEXT_FENCE];
+    bind_text(statement, 1, resource);
+    bind_int(statement, 2, seen);
+    status = conn_step(conn, statement);
+    if (status == DB_OK) {
+        *ret = sqlite3_column_int64(statement, 0);
+        conn_done(statement);
+    }
+    return status;
+}
+
 /* -- resets ----------------------------------------------------------------------------------- */
 
 /* Runs a bound reset; it returns version and epoch of the row. */

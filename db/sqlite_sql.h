@@ -96,7 +96,10 @@
       " RETURNING version, epoch")                                                                 \
     X(WRITE, PUT_TASK,                                                                             \
       "INSERT INTO tasks (name, instance, at_us, done) VALUES (?1, ?2, ?3, ?4)"                    \
-      " ON CONFLICT (name) DO UPDATE SET instance = ?2, at_us = ?3, done = ?4")
+      " ON CONFLICT (name) DO UPDATE SET instance = ?2, at_us = ?3, done = ?4")                    \
+    X(WRITE, NEXT_FENCE,                                                                           \
+      "INSERT INTO locks (key, owner, fence, expires_us) VALUES (?1, '', ?2 + 1, 0)"               \
+      " ON CONFLICT (key) DO UPDATE SET fence = max(fence, ?2) + 1 RETURNING fence")
 
 enum sqlite_sql {
 #define SQLITE_SQL_ENUM(use, name, text) SQL_##name,

@@ -3,6 +3,7 @@
 #include "engine.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -173,4 +174,30 @@ db_status db_tx_put_task(db_tx *tx, const char *name, const char *instance, int6
     if (!db_name_ok(name, DB_ID_MAX) || !db_text_ok(instance, DB_INSTANCE_MAX))
         return DB_INVALID;
     return tx->engine->tx_put_task(tx, name, instance, at_us, done);
+}
+
+/* -- fences ----------------------------------------------------------------------------------- */
+
+struct next_fence {
+    const char *resource;
+    int64_t seen, fence;
+};
+
+static db_status take_next_fence(db_tx *tx, void *arg)
+{
+    struct next_fence *next = arg;
+    return tx->engine->tx_next_fence(tx, next->resource, next->seen, &next->fence);
+}
+
+db_status db_next_fence(db *store, const char *resource, int64_t seen, int64_t *ret,
+                        db_error *error)
+{
+    struct next_fence next = {.resource = resource, .seen = seen};
+    if (!db_name_ok(resource, DB_RESOURCE_MAX) || seen < 0 || seen == INT64_MAX)
+        return db_fail(error, DB_INVALID, "no fence is above %" PRId64 " for \"%.*s\"", seen,
+                       DB_RESOURCE_MAX, resource);
+    db_status status = db_run(store, take_next_fence, &next, error);
+    if (status == DB_OK)
+        *ret = next.fence;
+    return status;
 }

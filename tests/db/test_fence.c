@@ -1,0 +1,137 @@
+/* Fences from the store: they rise whatever happens around them. */
+#include "fixture.h"
+
+#include <pthread.h>
+
+enum { THREADS = 8 };
+
+static int64_t next_fence(struct fixture *fixture, const char *resource, int64_t seen)
+{
+    int64_t fence = -1;
+    db_error error = {.message = ""};
+    if (db_next_fence(fixture->store, resource, seen, &fence, &error) != DB_OK)
+        fail_msg("%s: %s", resource, error.message);
+    return fence;
+}
+
+static void each_resource_counts_from_one(void **state)
+{
+    for (int i = 1; i <= 5; i++) {
+        assert_int_equal(next_fence(*state, "item:1", 0), i);
+        assert_int_equal(next_fence(*state, "account:1", 0), i);
+    }
+}
+
+/* Another source has given greater ones before. */
+static void fence_is_above_what_was_seen_and_stays_there(void **state)
+{
+    assert_int_equal(next_fence(*state, "item:1", 41), 42);
+    assert_int_equal(next_fence(*state, "item:1", 0), 43);
+    assert_int_equal(next_fence(*state, "item:1", 7), 44);
+    assert_int_equal(next_fence(*state, "item:1", INT64_C(1) << 40), (INT64_C(1) << 40) + 1);
+    assert_int_equal(next_fence(*state, "item:1", 0), (INT64_C(1) << 40) + 2);
+}
+
+static void reset_of_the_resource_sets_nothing_back(void **state)
+{
+    fixture_item(*state, "1", 100);
+    assert_int_equal(next_fence(*state, "item:1", 0), 1);
+    fixture_item(*state, "1", 50);
+    assert_int_equal(next_fence(*state, "item:1", 0), 2);
+}
+
+static void counter_outlives_the_process(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(next_fence(fixture, "item:1", 8), 9);
+    fixture_close(fixture);
+    fixture_open(fixture, NULL);
+    assert_int_equal(next_fence(fixture, "item:1", 0), 10);
+}
+
+static db_status fail_after_all(db_tx *tx, void *arg)
+{
+    db_item *item = arg;
+    db_status status = db_tx_reset_item(tx, item, "none", "test");
+    return status == DB_OK ? DB_REFUSED : status;
+}
+
+static void business_that_is_undone_takes_no_fence_back(void **state)
+{
+    struct fixture *fixture = *state;
+    db_item item = {.initial_stock = 5, .id = "2"};
+    assert_int_equal(next_fence(fixture, "item:2", 0), 1);
+    assert_int_equal(db_run(fixture->store, fail_after_all, &item, NULL), DB_REFUSED);
+    assert_int_equal(next_fence(fixture, "item:2", 0), 2);
+}
+
+static void bad_arguments_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    char name[DB_RESOURCE_MAX + 2];
+    int64_t fence = -1;
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(db_next_fence(fixture->store, name, 0, &fence, NULL), DB_INVALID);
+    assert_int_equal(db_next_fence(fixture->store, "", 0, &fence, NULL), DB_INVALID);
+    assert_int_equal(db_next_fence(fixture->store, "item:1", -1, &fence, NULL), DB_INVALID);
+    assert_int_equal(db_next_fence(fixture->store, "item:1", INT64_MAX, &fence, NULL), DB_INVALID);
+    assert_int_equal(fence, -1);
+}
+
+struct taker {
+    pthread_t thread;
+    db *store;
+    int64_t n, last, sum;
+    bool rose;
+};
+
+static void *take_main(void *arg)
+{
+    struct taker *taker = arg;
+    taker->rose = true;
+    for (int64_t i = 0; i < taker->n; i++) {
+        int64_t fence = 0;
+        db_next_fence(taker->store, "item:1", 0, &fence, NULL);
+        taker->rose = taker->rose && fence > taker->last;
+        taker->last = fence;
+        taker->sum += fence;
+    }
+    return NULL;
+}
+
+/* None is given twice: 1 to N, each once, have this sum. */
+static void concurrent_callers_get_different_rising_fences(void **state)
+{
+    struct fixture *fixture = *state;
+    struct taker takers[THREADS];
+    int64_t each = full_or(2000, 50), all = each * THREADS, sum = 0;
+    for (int i = 0; i < THREADS; i++) {
+        takers[i] = (struct taker){.store = fixture->store, .n = each};
+        assert_int_equal(pthread_create(&takers[i].thread, NULL, take_main, &takers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(takers[i].thread, NULL);
+        sum += takers[i].sum;
+    }
+    for (int i = 0; i < THREADS; i++)
+        assert_true(takers[i].rose);
+    assert_int_equal(sum, all * (all + 1) / 2);
+    assert_int_equal(next_fence(fixture, "item:1", 0), all + 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_resource_counts_from_one),
+        TEST(fence_is_above_what_was_seen_and_stays_there),
+        TEST(reset_of_the_resource_sets_nothing_back),
+        TEST(counter_outlives_the_process),
+        TEST(business_that_is_undone_takes_no_fence_back),
+        TEST(bad_arguments_are_refused),
+        TEST(concurrent_callers_get_different_rising_fences),
+    };
+    return RUN_ON_BOTH_ENGINES(tests);
+}
