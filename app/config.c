@@ -51,6 +51,8 @@ static const char *value_name(enum config_type type)
         return "on|off";
     case CONFIG_SYNC:
         return "full|normal";
+    case CONFIG_SOURCE:
+        return "lock|database";
     case CONFIG_FLAG:
         return NULL;
     case CONFIG_TOKEN:

@@ -19,6 +19,7 @@ struct config {
     char memcached[CONFIG_TEXT_MAX];
     int64_t lease_ms, wait_ms;
     bool watchdog, fence, lanes;
+    bool fence_database;   /* --fence-source lock|database: a lock's fence is the store's */
     int64_t batch;         /* operations per lane turn at most */
     int64_t workers;       /* threads that run operations */
     int64_t queue_max;     /* operations waiting at most; beyond: 503 overloaded */

@@ -28,6 +28,8 @@ const struct config_key config_keys[] = {
     {"wait-ms", CONFIG_NUMBER, AT(wait_ms), 0, 600000, "10000", "wait for a lock at most"},
     {"watchdog", CONFIG_SWITCH, AT(watchdog), 0, 0, "on", "renew leases of live holders"},
     {"fence", CONFIG_SWITCH, AT(fence), 0, 0, "on", "refuse writes with a stale fence"},
+    {"fence-source", CONFIG_SOURCE, AT(fence_database), 0, 0, "lock",
+     "where a lock's fence comes from: its server, if it has one; or the store"},
     {"lanes", CONFIG_SWITCH, AT(lanes), 0, 0, "on", "one lock per batch instead of per request"},
     {"batch", CONFIG_NUMBER, AT(batch), 1, 4096, "64", "operations per lane turn at most"},
     {"workers", CONFIG_NUMBER, AT(workers), 1, 1024, "16", "threads that run operations"},
@@ -143,13 +145,24 @@ static int read_token(struct config_draft *draft, const char *path, char *token,
     return 0;
 }
 
+/* A bool by its two words. */
+static int take_word(struct config_draft *draft, size_t key, const char *no, const char *yes,
+                     char *at)
+{
+    const char *value = draft->value[key];
+    const bool result = strcmp(value, yes) == 0;
+    if (!result && strcmp(value, no) != 0)
+        return fail(draft, "%s: \"%s\" is neither %s nor %s", config_keys[key].name, value, yes,
+                    no);
+    memcpy(at, &result, sizeof(result));
+    return 0;
+}
+
 static int convert(struct config_draft *draft, size_t key, struct config *config)
 {
     const struct config_key *k = &config_keys[key];
     const char *value = draft->value[key];
     char *at = (char *)config + k->offset;
-    const char *yes = k->type == CONFIG_SYNC ? "normal" : "on";
-    const char *no = k->type == CONFIG_SYNC ? "full" : "off";
 
     switch (k->type) {
     case CONFIG_TEXT:
@@ -166,15 +179,13 @@ static int convert(struct config_draft *draft, size_t key, struct config *config
         memcpy(at, &result, sizeof(result));
         return 0;
     }
-    case CONFIG_SWITCH:
     case CONFIG_SYNC:
-    case CONFIG_FLAG: {
-        const bool result = strcmp(value, yes) == 0;
-        if (!result && strcmp(value, no) != 0)
-            return fail(draft, "%s: \"%s\" is neither %s nor %s", k->name, value, yes, no);
-        memcpy(at, &result, sizeof(result));
-        return 0;
-    }
+        return take_word(draft, key, "full", "normal", at);
+    case CONFIG_SOURCE:
+        return take_word(draft, key, "lock", "database", at);
+    case CONFIG_SWITCH:
+    case CONFIG_FLAG:
+        return take_word(draft, key, "off", "on", at);
     case CONFIG_TOKEN:
         return value[0] == '\0' ? 0 : read_token(draft, value, at, k->size);
     }

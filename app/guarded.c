@@ -176,16 +176,23 @@ static int64_t last_fence(db_reader *reader, const struct section_row *row)
 }
 
 /* The store has seen a newer fence: ours is a hold that ended unnoticed, or the lock server has
- * lost its counter. In the second case nobody could write any more until it is told. */
+ * lost its counter. In the second case nobody could write any more until it is told; the store's
+ * own counter knows. */
 static void refuse_stale(struct run *run)
 {
     const struct section_row *row = run->section->refused;
-    int64_t seen = last_fence(run->section->reader, row);
+    const char *why = "a newer holder has written; nothing was written";
     counter_add(&run->host->counters->stale_fences, 1);
-    if (seen > 0)
-        lk_raise_fence(row->hold->client, row->hold->key, (uint64_t)seen);
-    fail_all(run, PROBLEM_LOCK_LOST, row->hold->key,
-             "a newer holder has written; nothing was written");
+    if (!run->section->config->fence_database) {
+        int64_t seen = last_fence(run->section->reader, row);
+        lk_status told =
+            seen > 0 ? lk_raise_fence(row->hold->client, row->hold->key, (uint64_t)seen) : LK_OK;
+        if (told == LK_UNSUPPORTED)
+            why = "a newer fence is in the store; nothing was written. If every request is told "
+                  "so, the lock server has lost its count, and this guard cannot raise it: start "
+                  "the service with --fence-source database, or reset the resource (PUT)";
+    }
+    fail_all(run, PROBLEM_LOCK_LOST, row->hold->key, why);
 }
 
 static void refuse(struct run *run, db_status status)
@@ -208,11 +215,18 @@ static void refuse(struct run *run, db_status status)
                  section->message[0] ? section->message : db_status_text(status));
 }
 
-/* Reads, decides and commits, again if the rows changed meanwhile. False: the guard was changed. */
+/* Takes its fences, reads, decides and commits, the last three again if the rows changed meanwhile.
+ * False: the guard was changed. */
 static bool run_locked(struct run *run)
 {
     struct section *section = run->section;
-    int reruns = 0;
+    int reruns = 0, from_store;
+    db_status fenced = section_take_fences(section, &from_store);
+    counter_add(&run->host->counters->fences, (uint64_t)from_store);
+    if (fenced != DB_OK) {
+        refuse(run, fenced);
+        return true;
+    }
     while (section->n_ops > 0) {
         db_status status = section_run(section);
         if (status == DB_OK) {

@@ -43,15 +43,27 @@ static json_t *caps_json(uint32_t caps)
     return names;
 }
 
-static json_t *guard_json(struct guard *guard, bool is_default, bool answer)
+/* Where the fence of a write under this guard comes from. */
+static const char *fence_source(const struct config *config, const struct guard *guard)
+{
+    if (guard->kind != GUARD_LOCK || !config->fence)
+        return "none";
+    if (config->fence_database)
+        return "database";
+    return guard->info->caps & LK_CAP_FENCE ? "lock" : "none";
+}
+
+static json_t *guard_json(const struct config *config, struct guard *guard, bool is_default,
+                          bool answer)
 {
     const lk_provider_info *info = guard->info;
-    return json_pack("{s:s, s:s, s:b, s:o, s:b, s:b, s:s, s:s, s:s, s:s, s:b}", "name", info->name,
-                     "kind", kinds[guard->kind], "default", is_default, "caps",
+    return json_pack("{s:s, s:s, s:b, s:o, s:b, s:b, s:s, s:s, s:s, s:s, s:s, s:b}", "name",
+                     info->name, "kind", kinds[guard->kind], "default", is_default, "caps",
                      caps_json(info->caps), "claims_safe", guard_claims_safe(guard),
                      "claims_safe_in_one_process", guard_claims_safe_in_one_process(guard),
-                     "algorithm", info->algorithm, "guarantee", info->guarantee, "weakness",
-                     info->weakness, "source", info->source, "servers_answer", answer);
+                     "fence_source", fence_source(config, guard), "algorithm", info->algorithm,
+                     "guarantee", info->guarantee, "weakness", info->weakness, "source",
+                     info->source, "servers_answer", answer);
 }
 
 static json_t *legend_json(void)
@@ -70,12 +82,13 @@ void query_guards(const struct queries *queries, struct op *op)
     struct guard *guard;
     json_t *list = json_array();
     for (size_t i = 0; (guard = guard_at(queries->guards, i)) != NULL; i++)
-        json_array_append_new(list,
-                              guard_json(guard, guard == chosen, servers_answer(&servers, guard)));
-    json_t *document =
-        json_pack("{s:s, s:s, s:b, s:b, s:o, s:o}", "instance", queries->config->instance,
-                  "default", chosen->info->name, "lanes", queries->config->lanes, "fence",
-                  queries->config->fence, "guards", list, "caps", legend_json());
+        json_array_append_new(list, guard_json(queries->config, guard, guard == chosen,
+                                               servers_answer(&servers, guard)));
+    json_t *document = json_pack(
+        "{s:s, s:s, s:b, s:b, s:s, s:o, s:o}", "instance", queries->config->instance, "default",
+        chosen->info->name, "lanes", queries->config->lanes, "fence", queries->config->fence,
+        "fence_source", queries->config->fence_database ? "database" : "lock", "guards", list,
+        "caps", legend_json());
     op->answer.long_body = document ? json_dumps(document, JSON_COMPACT) : NULL;
     json_decref(document);
     op->answer.status = 200;

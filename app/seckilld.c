@@ -38,12 +38,14 @@ static void print_start(const struct config *config)
     print_store(config->db);
     fprintf(stderr,
             " sync=%s guard=%s lanes=%s batch=%lld "
-            "workers=%lld lease_ms=%lld wait_ms=%lld watchdog=%s fence=%s admin=%s%s%s\n",
+            "workers=%lld lease_ms=%lld wait_ms=%lld watchdog=%s fence=%s fence_source=%s "
+            "admin=%s%s%s\n",
             config->sync_normal ? "normal" : "full", config->guard, config->lanes ? "on" : "off",
             (long long)config->batch, (long long)config->workers, (long long)config->lease_ms,
             (long long)config->wait_ms, config->watchdog ? "on" : "off",
-            config->fence ? "on" : "off", config->admin_token[0] != '\0' ? "token" : "open",
-            config->lab ? " lab=on" : "", config->demo ? " demo=on" : "");
+            config->fence ? "on" : "off", config->fence_database ? "database" : "lock",
+            config->admin_token[0] != '\0' ? "token" : "open", config->lab ? " lab=on" : "",
+            config->demo ? " demo=on" : "");
 }
 
 /* Finishes what was accepted. A second signal exits at once. */

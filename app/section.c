@@ -35,25 +35,28 @@ static bool not_read(struct section *section, struct op *op, enum row_kind kind,
     return false;
 }
 
-static bool add_row(struct section *section, struct op *op, enum row_kind kind, const char *id,
-                    const char *guard_name)
+static struct section_row *add_row(struct section *section, struct op *op, enum row_kind kind,
+                                   const char *id, const char *guard_name, int64_t seen_fence)
 {
     struct guard *guard = guard_find(section->guards, guard_name);
     if (!guard) {
         op_problem(op, PROBLEM_UNKNOWN_GUARD, "%s %s names guard %s, which is not built in",
                    kind_names[kind], id, guard_name);
-        return false;
+        return NULL;
     }
     assert(section->n_rows < SECTION_ROWS_MAX && !find_row(section, kind, id));
     struct section_row *row = &section->rows[section->n_rows++];
     row->kind = kind;
     row->guard = guard;
     row->changed = row->loaded = false;
+    row->fence = 0;
+    row->seen_fence = seen_fence;
     snprintf(row->id, sizeof row->id, "%s", id);
     resource_name(row->resource, kind_names[kind], id);
+    memcpy(row->counter, row->resource, sizeof row->counter);
     row->hold =
         guard->kind == GUARD_LOCK ? lock_set_add(&section->locks, guard, row->resource) : NULL;
-    return true;
+    return row;
 }
 
 bool section_uses_item(struct section *section, struct op *op, const char *id)
@@ -62,7 +65,7 @@ bool section_uses_item(struct section *section, struct op *op, const char *id)
     db_status status = db_read_item(section->reader, id, &item);
     if (status != DB_OK)
         return not_read(section, op, ROW_ITEM, id, status);
-    return add_row(section, op, ROW_ITEM, id, item.guard);
+    return add_row(section, op, ROW_ITEM, id, item.guard, item.last_fence) != NULL;
 }
 
 bool section_uses_account(struct section *section, struct op *op, const char *id)
@@ -71,7 +74,7 @@ bool section_uses_account(struct section *section, struct op *op, const char *id
     db_status status = db_read_account(section->reader, id, &account);
     if (status != DB_OK)
         return not_read(section, op, ROW_ACCOUNT, id, status);
-    return add_row(section, op, ROW_ACCOUNT, id, account.guard);
+    return add_row(section, op, ROW_ACCOUNT, id, account.guard, account.last_fence) != NULL;
 }
 
 bool section_uses_order(struct section *section, struct op *op, const char *id, db_order *ret)
@@ -83,7 +86,10 @@ bool section_uses_order(struct section *section, struct op *op, const char *id, 
     status = db_read_item(section->reader, ret->item_id, &item);
     if (status != DB_OK)
         return not_read(section, op, ROW_ITEM, ret->item_id, status);
-    return add_row(section, op, ROW_ORDER, id, item.guard);
+    struct section_row *row = add_row(section, op, ROW_ORDER, id, item.guard, ret->last_fence);
+    if (row) /* no counter for each order, of which there are many */
+        resource_name(row->counter, kind_names[ROW_ITEM], ret->item_id);
+    return row != NULL;
 }
 
 /* -- read ------------------------------------------------------------------------------------- */
@@ -175,7 +181,7 @@ static void note_change(struct section *section, struct op *op, struct section_r
         .before = after - delta,
         .after = after,
         .version = version,
-        .fence = row->hold ? (int64_t)row->hold->fence : 0,
+        .fence = row->fence,
     };
     section->changes[section->n_changes++] =
         (struct section_change){.op = op, .row = row, .delta = delta, .change = *ret};

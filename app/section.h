@@ -85,7 +85,10 @@ struct section_row {
     char id[DB_ID_MAX + 1];
     char resource[DB_RESOURCE_MAX + 1];
     struct guard *guard;
-    const lk_hold *hold; /* NULL: the guard is no lock */
+    const lk_hold *hold;               /* NULL: the guard is no lock */
+    char counter[DB_RESOURCE_MAX + 1]; /* of its fences in the store; an order's is its item's */
+    int64_t seen_fence;                /* the newest in the row when its guard was looked up */
+    int64_t fence;                     /* of this turn under the lock; 0: none */
     bool loaded, changed;
     db_status status;          /* of reading it */
     union row_value read, now; /* as it was read; as it is by now */
@@ -143,6 +146,10 @@ void section_free(struct section *section);
 db_reader *section_reader(struct section *section);
 
 void section_clear(struct section *section); /* no rows, no locks */
+/* Under the locks and before anything is read: each row's fence, from where --fence-source says.
+ * DB_OK, or why the store gave none; nothing was written then. *ret_from_store: how many it gave.
+ */
+db_status section_take_fences(struct section *section, int *ret_from_store);
 /* Reads a row from where its guard says. */
 db_status section_read_row(struct section *section, struct section_row *row);
 /* Reads, from one snapshot, what is not read inside the transaction; decides, unless that has to be

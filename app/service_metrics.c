@@ -61,6 +61,12 @@ static void print_operations(struct service *service, FILE *out)
         get(&service->counters.reruns));
     one(out, "seckill_stale_fences_total", "counter", "Writes that the store refused by fence.",
         get(&service->counters.stale_fences));
+    metric_print_head("seckill_fence_source", "gauge",
+                      "Where the fences of locks come from: 1 for the one in use.", out);
+    fprintf(out, "seckill_fence_source{source=\"lock\"} %d\n", !service->config->fence_database);
+    fprintf(out, "seckill_fence_source{source=\"database\"} %d\n", service->config->fence_database);
+    one(out, "seckill_fences_from_database_total", "counter", "Fences taken from the store.",
+        get(&service->counters.fences));
     one(out, "seckill_orders_closed_total", "counter", "Orders closed by the scheduled task.",
         get(&service->counters.closed));
     metric_print_head("seckill_batch_operations", "histogram",

@@ -12,6 +12,7 @@ struct counters {
     atomic_uint_fast64_t replays;      /* answered from the idempotency table */
     atomic_uint_fast64_t reruns;       /* sections read and decided again: the row had changed */
     atomic_uint_fast64_t stale_fences; /* writes refused by the store */
+    atomic_uint_fast64_t fences;       /* taken from the store */
     atomic_uint_fast64_t closed;       /* orders closed by the scheduled task */
     struct metric_histogram batch;     /* operations per section */
 };

@@ -166,6 +166,11 @@ static void guards_are_listed_with_their_claims(void **state)
         found += strcmp(name, "sql-atomic") == 0 && safe;
         assert_true(json_is_true(json_object_get(guard, "servers_answer")));
         assert_true(json_string_length(json_object_get(guard, "weakness")) > 0);
+        const char *source = json_string_value(json_object_get(guard, "fence_source"));
+        assert_string_equal(source, strcmp(name, "redis-token") == 0       ? "lock"
+                                    : strcmp(name, "redis-reentrant") == 0 ? "lock"
+                                    : strcmp(name, "redis-fair") == 0      ? "lock"
+                                                                           : "none");
         assert_true(json_is_array(json_object_get(guard, "caps")));
     }
     assert_int_equal(found, 4);

@@ -1,0 +1,259 @@
+/* Fences of last resort: with --fence-source database a lock that grants twice, or forgets its
+ * count, cannot lose an update, whether it has fences of its own or not. */
+#include "../lib/redis.h"
+#include "../lib/service_rig.h"
+#include "../../app/guard.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct service_rig rig;
+
+static int open_all(void **state)
+{
+    (void)state;
+    return rig_open(&rig);
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    points_clear();
+    rig_stop(&rig);
+    return 0;
+}
+
+static void start(const char *guard, bool from_database)
+{
+    struct op op;
+    redis_do(rig.redis, "FLUSHALL");
+    rig_reset(&rig, guard);
+    rig.config.fence_database = from_database;
+    rig.config.watchdog = false; /* nobody tells a holder of its loss */
+    rig.config.lanes = false;
+    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
+}
+
+static struct op *order(struct op *op, int number)
+{
+    return op_make(op, OP_PLACE_ORDER, "1", "u1", 1, number);
+}
+
+static int64_t number_of(enum op_kind kind, const char *id, const char *name)
+{
+    struct op op;
+    assert_int_equal(op_run(rig.service, op_make(&op, kind, id, "", 0, 0)), 200);
+    return answer_number(&op, name);
+}
+
+/* A stands at a point under the lock; the lock server restarts empty and grants it to B. */
+static void granted_twice(enum op_point point, struct op *a, struct op *b)
+{
+    order(a, 1);
+    gate_set(0, point, a->request_id);
+    ops_submit(rig.service, a, 1);
+    gate_wait(0);
+    assert_true(WIFSIGNALED(sandbox_signal(rig.redis, SIGKILL)));
+    assert_int_equal(sandbox_restart(rig.redis), 0);
+    while (op_run(rig.service, order(b, 2)) != 201) /* its old connection is dead */
+        assert_int_equal(b->answer.problem, PROBLEM_UNAVAILABLE);
+    gate_open(0);
+    ops_wait(a, 1);
+}
+
+static void late_write_after_a_second_grant_is_refused(void **state)
+{
+    struct op a, b;
+    start(*state, true);
+    granted_twice(OP_DECIDED, &a, &b);
+    assert_int_equal(a.answer.problem, PROBLEM_LOCK_LOST);
+    assert_true(answer_number(&b, "fence") > 0);
+    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 99);
+    assert_true(audit_is_clean(rig.service));
+    assert_int_equal(op_run(rig.service, order(&a, 1)), 201); /* its key is free */
+    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 98);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void late_write_after_a_second_grant_loses_an_update_without(void **state)
+{
+    struct op a, b;
+    start(*state, false);
+    granted_twice(OP_DECIDED, &a, &b);
+    assert_int_equal(a.answer.status, 201);
+    assert_int_equal(answer_number(&a, "fence"), 0);
+    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 99);
+    assert_int_equal(audit_number(rig.service, "item:1", "lost_updates"), 1);
+}
+
+/* A's write lands between B's read and B's write: B, the newer holder, has to read again. */
+static void write_between_anothers_read_and_write_is_not_overwritten(void **state)
+{
+    struct op a, b;
+    start(*state, true);
+    order(&a, 1);
+    order(&b, 2);
+    gate_set(0, OP_DECIDED, a.request_id);
+    gate_set(1, OP_DECIDED, b.request_id);
+    ops_submit(rig.service, &a, 1);
+    gate_wait(0);
+    redis_do(rig.redis, "FLUSHALL");
+    ops_submit(rig.service, &b, 1);
+    gate_wait(1);
+    gate_open(0);
+    ops_wait(&a, 1);
+    gate_open(1);
+    ops_wait(&b, 1);
+    assert_int_equal(a.answer.status, 201);
+    assert_int_equal(b.answer.status, 201);
+    assert_int_equal(answer_number(&b, "stock_after"), 98);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void lost_count_of_the_lock_server_costs_no_refusal(void **state)
+{
+    struct op op;
+    start(*state, true);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(op_run(rig.service, order(&op, i)), 201);
+        assert_int_equal(answer_number(&op, "fence"), i + 1);
+        redis_do(rig.redis, "FLUSHALL");
+    }
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void stop_and_start_again(bool from_database)
+{
+    rig_stop(&rig);
+    rig.config.fence_database = from_database;
+    assert_int_equal(rig_start(&rig), 0);
+}
+
+/* The store's counter starts above what the lock server gave, and the reverse heals. */
+static void source_can_be_changed_and_changed_back(void **state)
+{
+    struct op op;
+    start(*state, false);
+    redis_do(rig.redis, "SET {lock:item:1}:fence 700");
+    assert_int_equal(op_run(rig.service, order(&op, 1)), 201);
+    assert_int_equal(answer_number(&op, "fence"), 701);
+    stop_and_start_again(true);
+    for (int i = 2; i < 5; i++) {
+        assert_int_equal(op_run(rig.service, order(&op, i)), 201);
+        assert_int_equal(answer_number(&op, "fence"), 700 + i);
+    }
+    redis_do(rig.redis, "FLUSHALL");
+    stop_and_start_again(false);
+    op_run(rig.service, order(&op, 5));
+    assert_int_equal(op.answer.problem, PROBLEM_LOCK_LOST);
+    assert_int_equal(op_run(rig.service, order(&op, 5)), 201);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void orders_and_accounts_are_fenced_too(void **state)
+{
+    struct op op;
+    char paid[DB_ID_MAX + 1], cancelled[DB_ID_MAX + 1];
+    start(*state, true);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 1000, "")), 200);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "u2", 1000, "")), 200);
+    assert_int_equal(op_run(rig.service, order(&op, 1)), 201);
+    assert_true(answer_text(&op, "order_id", paid, sizeof paid));
+    assert_int_equal(op_run(rig.service, order(&op, 2)), 201);
+    assert_true(answer_text(&op, "order_id", cancelled, sizeof cancelled));
+
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_PAY_ORDER, paid, "", 0, 3)), 201);
+    assert_int_equal(answer_number(&op, "fence"), 1); /* the account's first */
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_CANCEL_ORDER, cancelled, "", 0, 4)), 201);
+    assert_true(answer_number(&op, "fence") > 2); /* the item's, after two orders */
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_TRANSFER, "u1", "u2", 10, 5)), 201);
+    op_make(&op, OP_CHANGE_BALANCE, "u1", "", -10, 6);
+    assert_int_equal(op_run(rig.service, &op), 201);
+    assert_int_equal(answer_number(&op, "fence"), 3);
+    assert_true(audit_is_clean(rig.service));
+}
+
+/* A pays, has decided, and its lock is gone; B cancels; then A writes. */
+static void late_payment_does_not_undo_a_cancellation(void **state)
+{
+    struct op op, payment;
+    char id[DB_ID_MAX + 1];
+    start(*state, true);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 1000, "")), 200);
+    assert_int_equal(op_run(rig.service, order(&op, 1)), 201);
+    assert_true(answer_text(&op, "order_id", id, sizeof id));
+    op_make(&payment, OP_PAY_ORDER, id, "", 0, 2);
+    gate_set(0, OP_DECIDED, payment.request_id);
+    ops_submit(rig.service, &payment, 1);
+    gate_wait(0);
+    redis_do(rig.redis, "FLUSHALL");
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_CANCEL_ORDER, id, "", 0, 3)), 201);
+    gate_open(0);
+    ops_wait(&payment, 1);
+    assert_int_equal(payment.answer.problem, PROBLEM_LOCK_LOST);
+    assert_int_equal(number_of(OP_GET_ACCOUNT, "u1", "balance"), 1000);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void source_is_told(void **state)
+{
+    struct op op;
+    char *text = NULL;
+    size_t size = 0, i;
+    start(*state, true);
+    assert_int_equal(op_run(rig.service, order(&op, 1)), 201);
+    FILE *out = open_memstream(&text, &size);
+    service_metrics(rig.service, out);
+    fclose(out);
+    assert_non_null(strstr(text, "seckill_fence_source{source=\"database\"} 1\n"));
+    assert_non_null(strstr(text, "seckill_fences_from_database_total 1\n"));
+    free(text);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_GUARDS, "", "", 0, 0)), 200);
+    json_t *document = json_loads(op.answer.long_body, 0, NULL), *guard;
+    assert_string_equal(json_string_value(json_object_get(document, "fence_source")), "database");
+    json_array_foreach(json_object_get(document, "guards"), i, guard)
+    {
+        const char *kind = json_string_value(json_object_get(guard, "kind"));
+        assert_string_equal(json_string_value(json_object_get(guard, "fence_source")),
+                            strcmp(kind, "lock") == 0 ? "database" : "none");
+    }
+    json_decref(document);
+    free(op.answer.long_body);
+}
+
+#define UNDER(name, guard_name, guard)                                                             \
+    {                                                                                              \
+#name "_" #guard_name, name, NULL, stop, guard                                             \
+    }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNDER(late_write_after_a_second_grant_is_refused, redis_set, "redis-set"),
+        UNDER(late_write_after_a_second_grant_is_refused, redis_setnx, "redis-setnx"),
+        UNDER(late_write_after_a_second_grant_is_refused, redis_token, "redis-token"),
+        UNDER(late_write_after_a_second_grant_is_refused, redis_reentrant, "redis-reentrant"),
+        UNDER(late_write_after_a_second_grant_is_refused, redis_fair, "redis-fair"),
+        UNDER(late_write_after_a_second_grant_loses_an_update_without, redis_set, "redis-set"),
+        UNDER(write_between_anothers_read_and_write_is_not_overwritten, redis_set, "redis-set"),
+        UNDER(lost_count_of_the_lock_server_costs_no_refusal, redis_token, "redis-token"),
+        UNDER(source_can_be_changed_and_changed_back, redis_token, "redis-token"),
+        UNDER(orders_and_accounts_are_fenced_too, redis_set, "redis-set"),
+        UNDER(late_payment_does_not_undo_a_cancellation, redis_set, "redis-set"),
+        UNDER(source_is_told, redis_token, "redis-token"),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
