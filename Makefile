@@ -1,6 +1,6 @@
 # Parts and what they may link: see "How the parts fit" in README.md.
 #   make demo    the flash sale under several guards, verdict table
-#   make test    the whole suite against real servers
+#   make test    the whole suite against real servers; make conformance: guards x claims alone
 # Variables: B=build folder, CC=gcc|clang, SAN=address|undefined|thread[,...], V=1 to see commands.
 
 B       ?= build
@@ -58,7 +58,7 @@ D_LOCKKIT := $(call pkg,--libs,$(LIBS_LOCKKIT)) -lzookeeper_mt # which has no pk
 D_APP     := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_DB) $(LIBS_APP))
 D_LOADGEN := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_LOADGEN))
 
-.PHONY: all demo serve test bench fuzz lint format check-asan check-ubsan check-tsan \
+.PHONY: all demo serve test conformance bench fuzz lint format check-asan check-ubsan check-tsan \
         install uninstall clean deps-build deps-test deps-lint deps-bench
 all: deps-build
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) bins
@@ -108,6 +108,14 @@ $(B)/obj/app/openapi.o: app/openapi.json
 test: deps-build deps-test
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(BINS) $(TESTS)
 	$(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) TEST_JOBS=$(TEST_JOBS) tests/run.sh $(TESTS)
+# The claims of all guards on their real servers, and one table of what was seen.
+CONFORMANCE := $(filter $(B)/tests/lockkit/test_conformance_%,$(TESTS))
+conformance: deps-build deps-test
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(CONFORMANCE)
+	$(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) TEST_JOBS=$(JOBS) tests/run.sh $(CONFORMANCE); ok=$$?; \
+	    awk '/^guard +servers/ { on = 1; if (headed++) next } /^yes: / { on = 0; legend = $$0 } on; \
+	        END { print legend }' \
+	    $(addsuffix .log,$(CONFORMANCE)); exit $$ok
 check-asan:
 	$(Q)$(MAKE) --no-print-directory test SAN=address B=$(B)/asan
 check-ubsan: deps-lint

@@ -1,6 +1,7 @@
 #include "lock_claims.h"
 #include "holder.h"
 #include "lock_hooks.h"
+#include "lock_series.h"
 #include "lock_world.h"
 #include "process.h"
 #include "../../loadgen/sandbox_proxy.h"
@@ -10,14 +11,11 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 enum {
-    CONTENDERS = 32,
-    CONTEST_MS = 400,
-    SERIES = 16,
+    CONTEST_MS = 200,
+    FENCES_FAST = 4000,
+    FENCES_SLOW = 400,
     POLLS = 20,
     AHEAD_US = 1000000000 /* clocks may differ by a quarter of an hour */
 };
@@ -39,57 +37,11 @@ static struct holder_plan plan_for(const lk_provider_info *guard, const char *en
 /* -- the claims ---------------------------------------------------------------------------------
  */
 
-/* Adds one at a time to a number that nothing but the lock protects. */
-struct contest {
-    pthread_t thread;
-    lk_client *client;
-    volatile int64_t *value;
-    int64_t until_ms, times;
-    lk_status failed;
-};
-
-/* The value is plain memory on purpose: the lock is all that orders the accesses of two clients,
- * and a sanitizer cannot see it. */
-__attribute__((no_sanitize("thread"))) static void *contend(void *arg)
-{
-    struct contest *contest = arg;
-    while (contest->failed == LK_OK && test_now_ms() < contest->until_ms) {
-        lk_hold hold;
-        lk_status status =
-            world_acquire(contest->client, CLAIM_KEY, CLAIM_LONG_MS, CLAIM_LONG_MS, &hold);
-        if (status == LK_OK) {
-            int64_t read = *contest->value;
-            lk_env_system()->sleep_us(NULL, 1);
-            *contest->value = read + 1;
-            contest->times++;
-            status = lk_release(&hold);
-        }
-        contest->failed = status;
-    }
-    return NULL;
-}
-
-/* Two clients, as two instances would have, half of the contenders each. */
 static bool exclusive(const lk_provider_info *guard)
 {
-    struct contest contests[CONTENDERS];
-    lk_client *clients[2] = {world_client(guard->name, NULL), world_client(guard->name, NULL)};
-    int64_t until_ms = test_now_ms() + CONTEST_MS, times = 0;
-    volatile int64_t value = 0;
-    for (int i = 0; i < CONTENDERS; i++) {
-        contests[i] =
-            (struct contest){.client = clients[i % 2], .value = &value, .until_ms = until_ms};
-        assert_int_equal(pthread_create(&contests[i].thread, NULL, contend, &contests[i]), 0);
-    }
-    for (int i = 0; i < CONTENDERS; i++) {
-        pthread_join(contests[i].thread, NULL);
-        assert_int_equal(contests[i].failed, LK_OK);
-        times += contests[i].times;
-    }
-    lk_close(clients[0]);
-    lk_close(clients[1]);
-    assert_true(times > CONTENDERS);
-    return value == times;
+    struct contest contest;
+    contest_start(&contest, guard, CLAIM_KEY, CONTEST_MS);
+    return contest_join(&contest);
 }
 
 static bool distributed(const lk_provider_info *guard)
@@ -248,49 +200,9 @@ static bool renew(const lk_provider_info *guard)
     return status == LK_OK;
 }
 
-/* Two clients take turns on a key. */
-struct series {
-    pthread_t thread;
-    lk_client *clients[2];
-    char key[32];
-    int64_t grants;
-    bool rises;
-};
-
-static void *take_turns(void *arg)
-{
-    struct series *series = arg;
-    uint64_t last = 0;
-    series->rises = true;
-    for (int64_t i = 0; i < series->grants && series->rises; i++) {
-        lk_hold hold;
-        series->rises = false;
-        if (world_acquire(series->clients[i % 2], series->key, 0, CLAIM_LONG_MS, &hold) != LK_OK)
-            break;
-        series->rises = lk_release(&hold) == LK_OK && hold.fence > last;
-        last = hold.fence;
-    }
-    return NULL;
-}
-
 static bool fence(const lk_provider_info *guard)
 {
-    struct series series[SERIES];
-    lk_client *clients[2] = {world_client(guard->name, NULL), world_client(guard->name, NULL)};
-    int64_t grants = has(guard, LK_CAP_FENCE) ? (world->fast ? 34000 : 800) : SERIES;
-    bool rises = true;
-    for (int i = 0; i < SERIES; i++) {
-        series[i] = (struct series){.clients = {clients[0], clients[1]}, .grants = grants / SERIES};
-        snprintf(series[i].key, sizeof series[i].key, "lock:item:%d", i);
-        assert_int_equal(pthread_create(&series[i].thread, NULL, take_turns, &series[i]), 0);
-    }
-    for (int i = 0; i < SERIES; i++) {
-        pthread_join(series[i].thread, NULL);
-        rises = rises && series[i].rises;
-    }
-    lk_close(clients[0]);
-    lk_close(clients[1]);
-    return rises;
+    return series_fences_rise(guard, world->fast ? FENCES_FAST : FENCES_SLOW);
 }
 
 static bool reentrant(const lk_provider_info *guard)
@@ -386,39 +298,55 @@ static bool server_clock(const lk_provider_info *guard)
     return status == LK_TIMEOUT;
 }
 
+static lk_status ask_mode(lk_client *client, lk_mode mode, lk_hold *hold)
+{
+    return lk_acquire(client, &(lk_request){.key = CLAIM_KEY, .mode = mode}, hold);
+}
+
+/* Readers of two clients are in together and keep a writer out; a writer keeps a reader out. */
 static bool shared(const lk_provider_info *guard)
 {
-    lk_hold holds[2];
-    lk_client *client = world_client(guard->name, NULL);
-    lk_request request = {.key = CLAIM_KEY, .mode = LK_SHARED};
-    lk_status status = lk_acquire(client, &request, &holds[0]);
+    lk_hold a, b, other;
+    lk_client *client = world_client(guard->name, NULL), *second = world_client(guard->name, NULL);
+    lk_status status = ask_mode(client, LK_SHARED, &a);
     if (status == LK_OK) {
-        assert_int_equal(lk_acquire(client, &request, &holds[1]), LK_OK);
-        lk_release(&holds[1]);
-        lk_release(&holds[0]);
+        assert_int_equal(ask_mode(second, LK_SHARED, &b), LK_OK);
+        assert_int_equal(ask_mode(client, LK_EXCLUSIVE, &other), LK_TIMEOUT);
+        assert_int_equal(lk_release(&a), LK_OK);
+        assert_int_equal(ask_mode(client, LK_EXCLUSIVE, &other), LK_TIMEOUT);
+        assert_int_equal(lk_release(&b), LK_OK);
+        assert_int_equal(ask_mode(client, LK_EXCLUSIVE, &other), LK_OK);
+        assert_int_equal(ask_mode(second, LK_SHARED, &b), LK_TIMEOUT);
+        assert_int_equal(lk_release(&other), LK_OK);
+        assert_int_equal(world->leftovers(), 0);
     } else {
         assert_int_equal(status, LK_UNSUPPORTED);
     }
     lk_close(client);
+    lk_close(second);
     return status == LK_OK;
 }
 
-/* Two of two permits are had, the third is not. */
+/* Two of two permits are had, on two clients; the third is not, before one has come back. */
 static bool permits(const lk_provider_info *guard)
 {
-    lk_hold holds[3];
-    lk_client *client = world_client(guard->name, NULL);
+    lk_hold a, b, other;
+    lk_client *client = world_client(guard->name, NULL), *second = world_client(guard->name, NULL);
     lk_request request = {.key = CLAIM_KEY, .permits = 2};
-    lk_status status = lk_acquire(client, &request, &holds[0]);
+    lk_status status = lk_acquire(client, &request, &a);
     if (status == LK_OK) {
-        assert_int_equal(lk_acquire(client, &request, &holds[1]), LK_OK);
-        assert_int_equal(lk_acquire(client, &request, &holds[2]), LK_TIMEOUT);
-        lk_release(&holds[1]);
-        lk_release(&holds[0]);
+        assert_int_equal(lk_acquire(second, &request, &b), LK_OK);
+        assert_int_equal(lk_acquire(client, &request, &other), LK_TIMEOUT);
+        assert_int_equal(lk_release(&a), LK_OK);
+        assert_int_equal(lk_acquire(client, &request, &other), LK_OK);
+        assert_int_equal(lk_release(&b), LK_OK);
+        assert_int_equal(lk_release(&other), LK_OK);
+        assert_int_equal(world->leftovers(), 0);
     } else {
         assert_int_equal(status, LK_UNSUPPORTED);
     }
     lk_close(client);
+    lk_close(second);
     return status == LK_OK;
 }
 

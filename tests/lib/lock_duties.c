@@ -1,5 +1,7 @@
 #include "lock_duties.h"
 #include "lock_claims.h"
+#include "lock_hooks.h"
+#include "lock_series.h"
 #include "lock_world.h"
 #include "process.h"
 #include "../../loadgen/sandbox_proxy.h"
@@ -8,9 +10,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <malloc.h>
+#include <stdatomic.h>
+#include <string.h>
 
-enum { LEAK_BYTES = 16 * 1024 };
+enum { LEASE_MS = 200, PAIRS_FAST = 500, PAIRS_SLOW = 100 };
 
 static bool waits_bounded(const lk_provider_info *guard)
 {
@@ -88,29 +91,148 @@ static bool no_theft(const lk_provider_info *guard)
 
 static bool leaves_nothing(const lk_provider_info *guard)
 {
-    lk_client *client = world_client(guard->name, NULL);
+    series_leaves_nothing(guard, world->fast ? PAIRS_FAST : PAIRS_SLOW);
+    return true;
+}
+
+/* -- a lost lock is told ------------------------------------------------------------------------
+ */
+
+struct news {
+    _Atomic int told;
+    _Atomic int cause;
+};
+
+static void on_lost(void *arg, const lk_hold *hold, lk_loss cause)
+{
+    struct news *news = arg;
+    (void)hold;
+    atomic_store(&news->cause, (int)cause);
+    atomic_fetch_add(&news->told, 1);
+}
+
+static bool is_told(void *arg)
+{
+    return atomic_load(&((struct news *)arg)->told) > 0;
+}
+
+/* A renewed lock is taken away by hand; a lock with a lease and no renewal is overheld. */
+static bool tells_loss(const lk_provider_info *guard)
+{
+    if ((guard->caps & LK_CAP_LEASE) == 0)
+        return false;
+    bool renewed = (guard->caps & LK_CAP_RENEW) != 0;
+    struct news news = {0};
     lk_hold hold;
-    size_t bytes = 0;
-    int fds = 0;
-    int64_t pairs = world->fast ? 2000 : 200;
-    for (int64_t i = 0; i < pairs; i++) {
-        if (i == pairs / 2) {
-            bytes = mallinfo2().uordblks;
-            fds = process_count_fds();
-        }
-        assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &hold), LK_OK);
-        assert_int_equal(lk_release(&hold), LK_OK);
-    }
-    assert_int_equal(process_count_fds(), fds);
-    assert_true(mallinfo2().uordblks <= bytes + LEAK_BYTES);
-    assert_int_equal(world->leftovers(), 0);
+    lk_client *client = world_client(guard->name, &(lk_options){.lease_ms = LEASE_MS});
+    lk_request request = {.key = CLAIM_KEY, .on_lost = on_lost, .on_lost_arg = &news};
+    assert_int_equal(lk_acquire(client, &request, &hold), LK_OK);
+    if (renewed)
+        assert_true(world->remove(CLAIM_KEY));
+    assert_true(wait_until(is_told, &news, LEASE_MS + CLAIM_GRACE_MS));
+    assert_int_equal(atomic_load(&news.cause), renewed ? LK_LOSS_DELETED : LK_LOSS_EXPIRED);
+    assert_int_equal(lk_check(&hold, NULL), LK_LOST);
+    lk_status status = lk_release(&hold);
+    assert_true(status == LK_LOST || (guard->caps & LK_CAP_OWNER) == 0);
+    assert_int_equal(atomic_load(&news.told), 1);
     lk_close(client);
     return true;
 }
 
+/* -- what operators see and do ------------------------------------------------------------------
+ */
+
+struct found {
+    int keys;
+    bool held; /* all of them are said to be */
+};
+
+static int count_key(void *arg, const lk_lock_info *info)
+{
+    struct found *found = arg;
+    found->keys += strcmp(info->key, CLAIM_KEY) == 0;
+    found->held = found->held && info->holders > 0;
+    return 0;
+}
+
+static int keys_listed(lk_client *client, const char *prefix)
+{
+    struct found found = {.held = true};
+    assert_int_equal(lk_list(client, prefix, count_key, &found), LK_OK);
+    assert_true(found.held);
+    return found.keys;
+}
+
+static void expect_free(lk_client *client)
+{
+    lk_lock_info info;
+    assert_int_equal(lk_inspect(client, CLAIM_KEY, &info), LK_OK);
+    assert_string_equal(info.key, CLAIM_KEY);
+    assert_int_equal(info.holders, 0);
+    assert_string_equal(info.token, "");
+    assert_int_equal(keys_listed(client, ""), 0);
+}
+
+static void expect_held(lk_client *client, const lk_hold *hold)
+{
+    lk_lock_info info;
+    assert_int_equal(lk_inspect(client, CLAIM_KEY, &info), LK_OK);
+    assert_int_equal(info.holders, 1);
+    assert_int_equal(info.mode, LK_EXCLUSIVE);
+    if (info.token[0] != '\0')
+        assert_string_equal(info.token, hold->token);
+    if (info.fence != 0)
+        assert_int_equal(info.fence, hold->fence);
+    if (info.left_ms != INT64_MAX)
+        assert_in_range(info.left_ms, 1, hold->lease_ms + CLAIM_GRACE_MS);
+    assert_int_equal(keys_listed(client, "lock:it"), 1);
+    assert_int_equal(keys_listed(client, ""), 1);
+    assert_int_equal(keys_listed(client, "lock:other"), 0);
+}
+
+/* A waiter has the lock that an operator frees, and he who had it finds out. */
+static bool obeys_operators(const lk_provider_info *guard)
+{
+    lk_hold hold;
+    lk_lock_info info;
+    struct hooked hooked;
+    lk_client *client = world_client(guard->name, NULL), *tool = world_client(guard->name, NULL);
+    struct asker waiter = {.key = CLAIM_KEY,
+                           .wait_ms = CLAIM_LONG_MS,
+                           .client =
+                               world_client(guard->name, &(lk_options){.env = hook(&hooked)})};
+    bool offered = lk_inspect(tool, CLAIM_KEY, &info) != LK_UNSUPPORTED;
+    if (offered) {
+        expect_free(tool);
+        assert_int_equal(lk_force_release(tool, CLAIM_KEY), LK_LOST);
+        assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &hold), LK_OK);
+        expect_held(tool, &hold);
+        assert_int_equal(lk_confirm(&hold), LK_OK);
+        asker_start(&waiter);
+        assert_true(wait_until(refused_twice, &hooked, CLAIM_LONG_MS));
+        int64_t start_ms = test_now_ms();
+        assert_int_equal(lk_force_release(tool, CLAIM_KEY), LK_OK);
+        assert_int_equal(asker_join(&waiter), LK_OK);
+        assert_true(test_now_ms() - start_ms < CLAIM_GRACE_MS);
+        if ((guard->caps & LK_CAP_OWNER) != 0) {
+            assert_int_equal(lk_confirm(&hold), LK_LOST);
+            assert_int_equal(lk_confirm(&waiter.hold), LK_OK);
+            assert_int_equal(lk_release(&hold), LK_LOST);
+            assert_int_equal(lk_release(&waiter.hold), LK_OK);
+        } else {
+            lk_release(&hold);
+            lk_release(&waiter.hold);
+        }
+        expect_free(tool);
+        assert_int_equal(world->leftovers(), 0);
+    }
+    lk_close(waiter.client);
+    lk_close(tool);
+    lk_close(client);
+    return offered;
+}
+
 const struct duty lock_duties[LOCK_DUTIES] = {
-    {"bounded-wait", waits_bounded},
-    {"no-orphan", no_orphan},
-    {"no-theft", no_theft},
-    {"no-leak", leaves_nothing},
+    {"bounded-wait", waits_bounded}, {"no-orphan", no_orphan}, {"no-theft", no_theft},
+    {"no-leak", leaves_nothing},     {"on-lost", tells_loss},  {"operators", obeys_operators},
 };

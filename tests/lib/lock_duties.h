@@ -4,7 +4,7 @@
 
 #include "../../lockkit/lockkit.h"
 
-enum { LOCK_DUTIES = 4 };
+enum { LOCK_DUTIES = 6 };
 
 struct duty {
     const char *name;

@@ -1,0 +1,65 @@
+#include "endurance.h"
+#include "lock_series.h"
+#include "process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+
+enum { GUARDS_MAX = 16, KEY_MAX = 32 };
+
+static const lk_provider_info *guard_at(size_t i)
+{
+    return i < GUARDS_MAX && world->guards[i] != NULL ? lk_provider_find(world->guards[i]) : NULL;
+}
+
+/* All guards at once, so that the whole takes no longer than one. */
+static void contenders_of_every_guard_exclude_each_other(void **state)
+{
+    (void)state;
+    static struct contest contests[GUARDS_MAX];
+    static char keys[GUARDS_MAX][KEY_MAX];
+    world->wipe();
+    for (size_t i = 0; guard_at(i) != NULL; i++) {
+        snprintf(keys[i], KEY_MAX, "lock:item:%zu", i);
+        contest_start(&contests[i], guard_at(i), keys[i], test_size(1000, 30000));
+    }
+    for (size_t i = 0; guard_at(i) != NULL; i++)
+        if (!contest_join(&contests[i]))
+            fail_msg("%s: two were inside at once", guard_at(i)->name);
+}
+
+static void fences_rise_with_every_grant(void **state)
+{
+    (void)state;
+    int64_t grants = world->fast ? test_size(16000, 1000000) : test_size(800, 20000);
+    for (size_t i = 0; guard_at(i) != NULL; i++) {
+        world->wipe();
+        if ((guard_at(i)->caps & LK_CAP_FENCE) != 0 && !series_fences_rise(guard_at(i), grants))
+            fail_msg("%s: a fence did not rise", guard_at(i)->name);
+    }
+}
+
+static void many_pairs_leave_nothing_behind(void **state)
+{
+    (void)state;
+    for (size_t i = 0; guard_at(i) != NULL; i++) {
+        world->wipe();
+        series_leaves_nothing(guard_at(i),
+                              world->fast ? test_size(4000, 100000) : test_size(400, 100000));
+    }
+}
+
+int endurance_main(const struct lock_family *family)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(contenders_of_every_guard_exclude_each_other),
+        cmocka_unit_test(fences_rise_with_every_grant),
+        cmocka_unit_test(many_pairs_leave_nothing_behind),
+    };
+    world = family;
+    return _cmocka_run_group_tests(family->name, tests, sizeof tests / sizeof tests[0], world_open,
+                                   world_close);
+}

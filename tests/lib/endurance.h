@@ -1,0 +1,14 @@
+/*
+ * The same guards for longer, on the real servers of their family: contenders of all guards at
+ * once, long series of fences, many pairs of acquire and release. TEST_FULL=1: 30 s, 1,000,000
+ * grants of each guard that claims fences (20,000 where a grant is slow) and 100,000 pairs.
+ */
+#ifndef TEST_ENDURANCE_H
+#define TEST_ENDURANCE_H
+
+#include "lock_world.h"
+
+/* main() of an endurance binary. */
+int endurance_main(const struct lock_family *family);
+
+#endif
