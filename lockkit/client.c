@@ -81,7 +81,8 @@ lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
     client->endpoints = copy;
     client->options = settled;
     client->env = *settled.env;
-    client->context = (lk_context){.env = settled.env,
+    client->context = (lk_context){.client = client,
+                                   .env = settled.env,
                                    .options = &client->options,
                                    .endpoints = copy,
                                    .commands = &client->stats.commands};
@@ -102,8 +103,8 @@ void lk_close(lk_client *client)
     if (!client)
         return;
     assert(atomic_load(&client->n_holds) == 0); /* release before closing */
+    client->provider->close(client->self);      /* until then it may call lk_session_ended() */
     watchdog_close(&client->watchdog);
-    client->provider->close(client->self);
     free(client->endpoints);
     free(client);
 }

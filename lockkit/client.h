@@ -57,6 +57,13 @@ static inline void hold_set_valid_until(lk_hold *hold, int64_t until_us)
     __atomic_store_n(&hold->private_.valid_until_us, until_us, __ATOMIC_RELEASE);
 }
 
+/* Its session is not known to have ended. Any thread. */
+static inline bool hold_alive(const lk_hold *hold)
+{
+    const lk_client *client = hold->client;
+    return !client->provider->alive || client->provider->alive(client->self, hold);
+}
+
 static inline int64_t client_now_us(const lk_client *client)
 {
     return client->env.now_us(client->env.ctx);

@@ -8,7 +8,7 @@
  *   - while an attempt is in doubt nothing else is tried: our own orphan would refuse us
  *   - a call that fails after a doubt ends with a clean-up, so that a request which reached the
  *     server late leaves no orphan either
- *   - a grant that arrives after its own lease has run out was never had
+ *   - a grant that arrives after its own lease or session has ended was never had
  *
  * Random waits between tries after «Exponential Backoff And Jitter» (AWS Architecture Blog, 2015).
  */
@@ -57,7 +57,7 @@ static lk_status try_once(struct pursuit *p)
     if (status == LK_OK) {
         hold_set_valid_until(hold, lease_end_us(hold, sent_us));
         hold->acquired_us = client_now_us(client);
-        if (hold->acquired_us < hold_valid_until_us(hold))
+        if (hold->acquired_us < hold_valid_until_us(hold) && hold_alive(hold))
             return LK_OK;
         /* The server may not think so yet. A guard that cannot tell whose lock it frees had better
          * leave it to the lease. */
@@ -214,7 +214,9 @@ static void grant(lk_client *client, const lk_request *request, lk_hold *hold, i
     atomic_fetch_add_explicit(&client->n_holds, 1, memory_order_relaxed);
     client_count(&client->stats.grants);
     if (hold->private_.watched) {
-        if (watchdog_renews(client, request))
+        if (client->provider->alive && client->provider->renew)
+            hold->private_.give_up_us = INT64_MAX; /* signs of life keep nobody from the lock */
+        else if (watchdog_renews(client, request))
             hold->private_.give_up_us = hold->acquired_us + client->options.max_hold_ms * 1000;
         watchdog_add(client, hold);
     }
@@ -262,7 +264,7 @@ lk_status lk_try_acquire(lk_client *client, const char *key, lk_hold *hold)
 
 lk_status lk_check(const lk_hold *hold, int64_t *ret_left_ms)
 {
-    if (hold_state(hold) != HOLD_HELD)
+    if (hold_state(hold) != HOLD_HELD || !hold_alive(hold))
         return LK_LOST;
     int64_t until_us = hold_valid_until_us(hold), left_ms = INT64_MAX;
     if (until_us != INT64_MAX) {

@@ -74,7 +74,8 @@ typedef enum lk_status {
     X(WAKES, "wakes", "waiters are woken by release instead of polling")                           \
     X(SERVER_CLOCK, "server-clock", "expiry is judged by one clock only, the server's")            \
     X(SHARED, "shared", "offers shared (read) mode")                                               \
-    X(PERMITS, "permits", "a counting semaphore: several may hold a key at once")
+    X(PERMITS, "permits", "a counting semaphore: several may hold a key at once")                  \
+    X(SESSION, "session", "frees itself when its holder's session ends, and not by time alone")
 
 enum {
 #define LK_CAP_INDEX(name, id, text) LK_CAP_INDEX_##name,
@@ -90,7 +91,7 @@ enum {
 #define LK_LOSS_MAP(X)                                                                             \
     X(EXPIRED, "lease ended before it could be renewed")                                           \
     X(DELETED, "lock vanished or changed owner on the server")                                     \
-    X(SESSION, "session with the lock server ended")                                               \
+    X(SESSION, "session with the lock server ended, or showed no sign of life in time")            \
     X(MAX_HOLD, "held longer than the maximum hold time")
 
 typedef enum lk_loss {
@@ -138,7 +139,8 @@ typedef struct lk_env {
 const lk_env *lk_env_system(void);
 
 typedef struct lk_options {
-    int64_t lease_ms;           /* lease when a request names none; default 30000 */
+    int64_t lease_ms;           /* lease when a request names none; default 30000. Where locks live
+                                   with a session (LK_CAP_SESSION): its timeout */
     bool watchdog_off;          /* default: renewable locks without an explicit lease are renewed */
     int64_t max_hold_ms;        /* watchdog stops renewing after this; 0: ten leases */
     int64_t retry_min_ms;       /* polling guards wait a random time in this range; default 1 */
@@ -159,7 +161,8 @@ typedef struct lk_request {
     uint32_t permits;    /* how many may hold the key at once; 0: one. All callers of a key must say
                             the same number. More than one wants LK_CAP_PERMITS */
     int64_t lease_ms;    /* 0: the client's default, renewed by the watchdog.
-                            > 0: exactly this long; the watchdog keeps off (as in Redisson) */
+                            > 0: exactly this long; the watchdog keeps off (as in Redisson).
+                            Means nothing without LK_CAP_LEASE */
     int64_t wait_ms;     /* 0: one attempt. Bound on the whole call */
     lk_on_lost *on_lost; /* may be NULL */
     void *on_lost_arg;
@@ -174,7 +177,7 @@ struct lk_hold {
     lk_mode mode;
     uint32_t permits;    /* at least 1 */
     uint64_t fence;      /* rises with every grant of the key; 0: this guard has none */
-    int64_t lease_ms;    /* 0: no lease (mutex, redis-setnx) */
+    int64_t lease_ms;    /* 0: no lease (mutex, redis-setnx). LK_CAP_SESSION: its timeout */
     int64_t acquired_us; /* when the grant was known */
     int64_t wait_us;     /* time spent in lk_acquire() */
     uint32_t attempts;   /* tries on the server, at least 1 */

@@ -17,6 +17,7 @@
 
 /* What a provider is given at open(). Lives as long as the client. */
 typedef struct lk_context {
+    lk_client *client;
     const lk_env *env;
     const lk_options *options;  /* defaults filled in */
     const char *endpoints;      /* may be NULL */
@@ -25,8 +26,10 @@ typedef struct lk_context {
 } lk_context;
 
 /* One acquire call, from its first attempt to its end. hold->key, token, mode, permits and lease_ms
- * are set by the core. The token is "client_id:owner" for a request with an owner, else
- * "client_id:random". try_acquire() may keep a note for itself in hold->private_.slot. */
+ * are set by the core; with LK_CAP_SESSION lease_ms is try_acquire()'s to fill: for how long a sign
+ * of life of the session can be trusted, 0: until alive() says otherwise. The token is
+ * "client_id:owner" for a request with an owner, else "client_id:random". try_acquire() may keep a
+ * note for itself in hold->private_.slot. */
 typedef struct lk_attempt {
     lk_hold *hold;
     int64_t deadline_us; /* of the whole call */
@@ -59,12 +62,20 @@ typedef struct lk_provider {
     void (*wait_end)(void *self, lk_attempt *attempt);
 
     /* Optional (LK_CAP_RENEW): sets the lease to lease_ms from now if it is still ours. LK_OK or
-     * LK_LOST when the server said so. */
+     * LK_LOST when the server said so. With LK_CAP_SESSION a sign of life, asked for every third of
+     * hold->lease_ms whatever the options say: LK_OK when the server has answered that the hold
+     * stands, which is trusted for lease_ms from before the question. */
     lk_status (*renew)(void *self, lk_hold *hold, int64_t lease_ms);
 
     /* Optional: how much of a lease its holder may count on, from before the command was sent; for
      * locks that stand on several clocks. NULL: all of it. */
     int64_t (*valid_ms)(int64_t lease_ms);
+
+    /* Required with LK_CAP_SESSION, otherwise NULL: false as soon as this process knows that the
+     * session on which the hold stands has ended, and false for ever after. Asked from any thread,
+     * with locks of the core held, even while release() of the same hold runs: it must look at
+     * numbers and atomics that outlive the hold, take no lock and call nothing of lockkit. */
+    bool (*alive)(void *self, const lk_hold *hold);
 
     /* Frees the lock if it is ours; idempotent. Also called after an attempt of unknown outcome.
      * LK_LOST when the server says it was not ours. */
@@ -99,6 +110,11 @@ extern const lk_provider *const lk_providers[]; /* NULL-terminated */
  * other of this client, once per acquire call, so that two calls of one owner cannot free each
  * other's lock. Takes hold->private_.slot but its lowest bit, which is the provider's. */
 void lk_mark(_Atomic uint64_t *n_marks, lk_hold *hold);
+
+/* For providers with sessions: alive() has become false for some hold. Its on_lost is then called
+ * with LK_LOSS_SESSION from the watchdog's thread. Any thread, until close() has returned; does not
+ * block. lk_check() needs no telling: it asks alive() itself. */
+void lk_session_ended(const lk_context *context);
 
 /* For provider files: fills *error (may be NULL) and returns status. */
 lk_status lk_fail(lk_error *error, lk_status status, const char *format, ...)

@@ -15,9 +15,12 @@ static int64_t min_i64(int64_t a, int64_t b)
 /* -- the list: caller holds the lock --------------------------------------------------------------
  */
 
-/* From the back: all holds of one lease are due in the order in which they come. */
+/* From the back: all holds of one lease are due in the order in which they come. Whose session has
+ * ended is due at once: asked here, under the lock, so that none slips past lk_session_ended(). */
 static void insert(struct watchdog *watchdog, lk_hold *hold)
 {
+    if (!hold_alive(hold))
+        hold->private_.renew_at_us = 0;
     lk_hold *before = watchdog->last;
     while (before && before->private_.renew_at_us > hold->private_.renew_at_us)
         before = before->private_.prev;
@@ -67,11 +70,15 @@ static void schedule(lk_hold *hold, int64_t renew_at_us)
 static bool attend(lk_client *client, lk_hold *hold)
 {
     bool renewed = hold->private_.give_up_us != 0;
+    if (!hold_alive(hold)) {
+        lose(client, hold, LK_LOSS_SESSION);
+        return false;
+    }
     if (renewed)
         client_point(client, LK_POINT_RENEW, hold->key);
     int64_t sent_us = client_now_us(client);
     if (sent_us >= hold_valid_until_us(hold)) {
-        lose(client, hold, LK_LOSS_EXPIRED);
+        lose(client, hold, client->provider->alive ? LK_LOSS_SESSION : LK_LOSS_EXPIRED);
         return false;
     }
     if (renewed && sent_us >= hold->private_.give_up_us) {
@@ -196,8 +203,20 @@ bool watchdog_renews(const lk_client *client, const lk_request *request)
 
 bool watchdog_wants(const lk_client *client, const lk_request *request)
 {
-    return (client->provider->info.caps & LK_CAP_LEASE) != 0 &&
+    const lk_provider *provider = client->provider;
+    if (provider->alive)
+        return provider->renew || request->on_lost;
+    return (provider->info.caps & LK_CAP_LEASE) != 0 &&
            (watchdog_renews(client, request) || request->on_lost);
+}
+
+/* Most holds come and go between two wakings: the thread then never hears of them. */
+static void wake_for_first(struct watchdog *watchdog)
+{
+    if (!watchdog->first || watchdog->first->private_.renew_at_us >= watchdog->wake_at_us)
+        return;
+    watchdog->wake_at_us = watchdog->first->private_.renew_at_us;
+    pthread_cond_signal(&watchdog->wake);
 }
 
 void watchdog_add(lk_client *client, lk_hold *hold)
@@ -207,11 +226,22 @@ void watchdog_add(lk_client *client, lk_hold *hold)
     schedule(hold, hold_valid_until_us(hold) - lease_us + lease_us / RENEWALS_PER_LEASE);
     pthread_mutex_lock(&watchdog->lock);
     insert(watchdog, hold);
-    /* Most holds come and go between two wakings: the thread then never hears of them. */
-    if (hold->private_.renew_at_us < watchdog->wake_at_us) {
-        watchdog->wake_at_us = hold->private_.renew_at_us;
-        pthread_cond_signal(&watchdog->wake);
+    wake_for_first(watchdog);
+    pthread_mutex_unlock(&watchdog->lock);
+}
+
+void lk_session_ended(const lk_context *context)
+{
+    struct watchdog *watchdog = &context->client->watchdog;
+    pthread_mutex_lock(&watchdog->lock);
+    for (lk_hold *hold = watchdog->first, *next; hold; hold = next) {
+        next = hold->private_.next;
+        if (hold_alive(hold))
+            continue;
+        unlink_hold(watchdog, hold);
+        insert(watchdog, hold);
     }
+    wake_for_first(watchdog);
     pthread_mutex_unlock(&watchdog->lock);
 }
 

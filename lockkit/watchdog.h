@@ -11,6 +11,8 @@
  *   over-held     after max_hold_ms: no more renewals, LK_LOSS_MAX_HOLD; the lease then runs out on
  *                 the server. Freeing it there and then would let the next one in while a hung
  *                 worker still writes
+ *   session ended at once LK_LOSS_SESSION, told by lk_session_ended(); likewise when the session's
+ *                 last sign of life is older than its timeout
  *   not renewed   (explicit lease, not renewable) but with on_lost: only its end is reported
  *
  * After the watchdog of Redisson (RedissonBaseLock.renewExpiration), which has no maximum.

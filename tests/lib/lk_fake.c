@@ -71,6 +71,7 @@ void fake_init(struct fake *fake, uint64_t seed)
                           .now_us = 1000000,
                           .random_state = seed,
                           .timeout_us = 50000,
+                          .session_ms = 300,
                           .look_us = 100,
                           .lock = PTHREAD_MUTEX_INITIALIZER};
 }
@@ -270,10 +271,35 @@ static void fake_wait_end(void *self, lk_attempt *attempt)
     attempt->waiter = NULL;
 }
 
+/* -- sessions ------------------------------------------------------------------------------------
+ */
+
+static lk_status fake_session_try(void *self, lk_attempt *attempt)
+{
+    struct fake *fake = self;
+    attempt->hold->lease_ms = fake->session_ms;
+    attempt->hold->private_.slot = atomic_load(&fake->session);
+    return fake_try(self, attempt);
+}
+
+static bool fake_session_alive(void *self, const lk_hold *hold)
+{
+    struct fake *fake = self;
+    return hold->private_.slot == atomic_load(&fake->session);
+}
+
+void fake_end_session(struct fake *fake)
+{
+    atomic_fetch_add(&fake->session, 1);
+    lk_session_ended(fake->context);
+}
+
 static lk_status fake_provider_open(const lk_context *context, void **ret_self, lk_error *error)
 {
     (void)error;
-    *ret_self = context->env->ctx;
+    struct fake *fake = context->env->ctx;
+    fake->context = context;
+    *ret_self = fake;
     return LK_OK;
 }
 
@@ -303,5 +329,17 @@ const lk_provider fake_waiting_provider = {
     .wait = fake_wait,
     .wait_end = fake_wait_end,
     .renew = fake_renew,
+    .release = fake_release,
+};
+
+const lk_provider fake_session_provider = {
+    .info = {.name = "fake-session",
+             .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED | LK_CAP_OWNER | LK_CAP_FENCE |
+                     LK_CAP_SESSION},
+    .open = fake_provider_open,
+    .close = fake_provider_close,
+    .try_acquire = fake_session_try,
+    .renew = fake_renew,
+    .alive = fake_session_alive,
     .release = fake_release,
 };

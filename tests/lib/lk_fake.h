@@ -52,6 +52,10 @@ struct fake {
     enum fake_fault (*fault)(struct fake *fake, enum fake_call call, uint64_t n);
     void *test; /* the test's own */
 
+    int64_t session_ms;        /* timeout of fake_session_provider's sessions */
+    _Atomic uint64_t session;  /* the present one */
+    const lk_context *context; /* of the client opened last */
+
     pthread_mutex_t lock; /* of all that follows */
     struct fake_lock locks[FAKE_KEYS_MAX];
     struct fake_late late[FAKE_LATE_MAX];
@@ -65,6 +69,7 @@ struct fake {
 
 extern const lk_provider fake_provider;         /* polls */
 extern const lk_provider fake_waiting_provider; /* subscribes at its first wait() */
+extern const lk_provider fake_session_provider; /* its holds live with fake->session */
 
 void fake_init(struct fake *fake, uint64_t seed);
 /* Asserts success. options may be NULL; env is set. Virtual time: no watchdog thread. */
@@ -76,6 +81,8 @@ uint64_t fake_random(struct fake *fake);
 /* Somebody else takes the key; lease_ms 0: until fake_free(). */
 void fake_take(struct fake *fake, const char *key, const char *token, int64_t lease_ms);
 void fake_free(struct fake *fake, const char *key);
+/* The session ends, and the client learns it: its holds are lost. The server keeps their locks. */
+void fake_end_session(struct fake *fake);
 /* True if the server holds this token for the key now; token NULL: any. */
 bool fake_held(struct fake *fake, const char *key, const char *token);
 

@@ -65,7 +65,7 @@ static bool distributed(const lk_provider_info *guard)
     return status == LK_TIMEOUT;
 }
 
-/* Can the lock be had after its holder's death, within a lease? */
+/* Can the lock be had after its holder's death, within a lease or session? */
 static bool comes_back(const lk_provider_info *guard)
 {
     lk_hold hold;
@@ -73,7 +73,8 @@ static bool comes_back(const lk_provider_info *guard)
     int64_t start_ms = test_now_ms();
     /* Nobody waits for ever for what never comes. */
     int64_t bound_ms = world->crash_bound_ms(guard, CLAIM_LEASE_MS);
-    int64_t wait_ms = bound_ms + (has(guard, LK_CAP_LEASE) ? CLAIM_GRACE_MS : 0);
+    bool ends = has(guard, LK_CAP_LEASE) || has(guard, LK_CAP_SESSION);
+    int64_t wait_ms = bound_ms + (ends ? CLAIM_GRACE_MS : 0);
     lk_status status = world_acquire(client, CLAIM_KEY, 0, wait_ms, &hold);
     if (status == LK_OK) {
         assert_true(test_now_ms() - start_ms <= bound_ms + CLAIM_GRACE_MS);
@@ -83,7 +84,7 @@ static bool comes_back(const lk_provider_info *guard)
     return status == LK_OK;
 }
 
-static bool lease(const lk_provider_info *guard)
+static bool ends_with_its_holder(const lk_provider_info *guard)
 {
     struct holder holder;
     char endpoints[WORLD_ENDPOINTS_MAX];
@@ -93,6 +94,33 @@ static bool lease(const lk_provider_info *guard)
     assert_true(holder_says(&holder, "held"));
     holder_kill(&holder);
     return comes_back(guard);
+}
+
+/* A lock taken for a lease, whose holder lives and does nothing more: does it come free? */
+static bool ends_in_time(const lk_provider_info *guard)
+{
+    lk_hold hold, next;
+    lk_client *client = world_client(guard->name, NULL), *other = world_client(guard->name, NULL);
+    int64_t bound_ms = world->crash_bound_ms(guard, CLAIM_LEASE_MS);
+    assert_int_equal(world_acquire(client, CLAIM_KEY, CLAIM_LEASE_MS, 0, &hold), LK_OK);
+    int64_t wait_ms = bound_ms + (has(guard, LK_CAP_LEASE) ? CLAIM_GRACE_MS : CLAIM_LEASE_MS);
+    lk_status status = world_acquire(other, CLAIM_KEY, 0, wait_ms, &next);
+    if (status == LK_OK)
+        lk_release(&next);
+    lk_release(&hold);
+    lk_close(client);
+    lk_close(other);
+    return status == LK_OK;
+}
+
+static bool lease(const lk_provider_info *guard)
+{
+    return ends_with_its_holder(guard) && ends_in_time(guard);
+}
+
+static bool session(const lk_provider_info *guard)
+{
+    return ends_with_its_holder(guard) && !ends_in_time(guard);
 }
 
 static bool held_before_loss(struct holder *holder, struct proxy *proxy)
@@ -357,7 +385,7 @@ const struct claim lock_claims[LK_CAP_COUNT] = {
     {LK_CAP_EXCLUSIVE, 0, exclusive},
     {LK_CAP_DISTRIBUTED, 0, distributed},
     {LK_CAP_LEASE, 0, lease},
-    {LK_CAP_ATOMIC_LEASE, 0, atomic_lease},
+    {LK_CAP_ATOMIC_LEASE, LK_CAP_LEASE, atomic_lease},
     {LK_CAP_OWNER, 0, owner},
     {LK_CAP_RENEW, LK_CAP_LEASE, renew},
     {LK_CAP_FENCE, 0, fence},
@@ -367,4 +395,5 @@ const struct claim lock_claims[LK_CAP_COUNT] = {
     {LK_CAP_SERVER_CLOCK, LK_CAP_LEASE, server_clock},
     {LK_CAP_SHARED, 0, shared},
     {LK_CAP_PERMITS, 0, permits},
+    {LK_CAP_SESSION, 0, session},
 };

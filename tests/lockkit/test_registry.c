@@ -58,6 +58,7 @@ static void claims_and_functions_agree(void **state)
         assert_true(!(caps & LK_CAP_RENEW) || (provider->renew && (caps & LK_CAP_LEASE)));
         assert_true(!(caps & LK_CAP_FENCE) || provider->raise_fence);
         assert_true(!(caps & LK_CAP_WAKES) || provider->wait);
+        assert_int_equal((caps & LK_CAP_SESSION) != 0, provider->alive != NULL);
         assert_true(!(caps & LK_CAP_ATOMIC_LEASE) || (caps & LK_CAP_LEASE));
         assert_true(!provider->wait_end || provider->wait);
         for (size_t j = 0; j < i; j++)

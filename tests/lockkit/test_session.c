@@ -1,0 +1,307 @@
+/* Locks that live with a session: its end, found out at once and told once; its signs of life. */
+#include "../lib/lk_fake.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEY "lock:item:1"
+
+enum { SESSION_MS = 300, THREADS = 3, PATIENCE_US = 20000000 };
+
+struct fixture {
+    struct fake fake;
+    lk_client *client;
+    lk_hold hold;
+    atomic_int n_lost;
+    lk_loss cause;
+    int64_t lost_at_us, start_us;
+};
+
+static void note_loss(void *arg, const lk_hold *hold, lk_loss cause)
+{
+    struct fixture *f = arg;
+    f->cause = cause;
+    f->lost_at_us = fake_now_us(&f->fake);
+    if (lk_check(hold, NULL) != LK_LOST)
+        atomic_store(&f->n_lost, -1000); /* told of it before it was so */
+    atomic_fetch_add(&f->n_lost, 1);
+}
+
+static void open_fixture(struct fixture *f, const lk_provider *provider, const lk_options *options)
+{
+    memset(f, 0, sizeof *f);
+    fake_init(&f->fake, 7);
+    f->client = fake_open(&f->fake, provider, options);
+}
+
+static lk_status acquire(struct fixture *f, int64_t lease_ms)
+{
+    lk_request request = {.key = KEY, .lease_ms = lease_ms, .on_lost = note_loss, .on_lost_arg = f};
+    f->start_us = fake_now_us(&f->fake);
+    return lk_acquire(f->client, &request, &f->hold);
+}
+
+/* What the watchdog's thread does, to the given time after the grant. */
+static void run_to_ms(struct fixture *f, int64_t ms)
+{
+    int64_t end_us = f->start_us + ms * 1000;
+    for (;;) {
+        int64_t due_us = watchdog_step(f->client);
+        if (due_us > end_us)
+            break;
+        if (due_us > f->fake.now_us)
+            f->fake.now_us = due_us;
+    }
+    f->fake.now_us = end_us;
+}
+
+static void an_ended_session_is_lost_at_once_and_told_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int64_t left_ms;
+    open_fixture(&f, &fake_session_provider, NULL);
+    assert_int_equal(acquire(&f, 0), LK_OK);
+    assert_int_equal(f.hold.lease_ms, SESSION_MS);
+    assert_int_equal(lk_check(&f.hold, &left_ms), LK_OK);
+    assert_int_equal(left_ms, SESSION_MS);
+    fake_end_session(&f.fake);
+    assert_int_equal(lk_check(&f.hold, NULL), LK_LOST);
+    assert_int_equal(f.n_lost, 0); /* that is the watchdog's business */
+    run_to_ms(&f, 0);
+    assert_int_equal(f.n_lost, 1);
+    assert_int_equal(f.cause, LK_LOSS_SESSION);
+    fake_end_session(&f.fake);
+    run_to_ms(&f, 3 * SESSION_MS);
+    assert_int_equal(f.n_lost, 1);
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 0);
+    assert_int_equal(lk_release(&f.hold), LK_LOST);
+    assert_int_equal(f.fake.calls[FAKE_RELEASE], 1); /* the provider lets go of its note */
+    lk_close(f.client);
+}
+
+static void a_session_that_ends_after_release_tells_nobody(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &fake_session_provider, NULL);
+    assert_int_equal(acquire(&f, 0), LK_OK);
+    assert_int_equal(lk_release(&f.hold), LK_OK);
+    fake_end_session(&f.fake);
+    assert_true(watchdog_step(f.client) == INT64_MAX);
+    assert_int_equal(f.n_lost, 0);
+    lk_close(f.client);
+}
+
+static void end_session_while_asleep(struct fake *fake, int64_t us)
+{
+    fake->sleep_us = NULL;
+    fake->now_us += us;
+    fake_end_session(fake);
+}
+
+/* The server has granted, the answer is on its way. */
+static void a_grant_on_a_session_that_has_ended_was_never_had(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &fake_session_provider, NULL);
+    f.fake.latency_us = 100;
+    f.fake.sleep_us = end_session_while_asleep;
+    assert_int_equal(acquire(&f, 0), LK_TIMEOUT);
+    assert_int_equal(lk_check(&f.hold, NULL), LK_LOST);
+    assert_false(fake_held(&f.fake, KEY, NULL)); /* undone */
+    assert_int_equal(f.n_lost, 0);
+    lk_request patient = {.key = KEY, .wait_ms = 1000};
+    f.fake.sleep_us = end_session_while_asleep;
+    assert_int_equal(lk_acquire(f.client, &patient, &f.hold), LK_OK);
+    assert_int_equal(lk_release(&f.hold), LK_OK);
+    lk_close(f.client);
+}
+
+/* Neither an explicit lease nor a watchdog switched off ends a session. */
+static void signs_of_life_keep_a_hold_whatever_the_options_say(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &fake_session_provider,
+                 &(lk_options){.watchdog_off = true, .max_hold_ms = SESSION_MS});
+    assert_int_equal(acquire(&f, 10), LK_OK);
+    for (int64_t ms = 1; ms <= 5 * SESSION_MS; ms++) {
+        run_to_ms(&f, ms);
+        assert_int_equal(lk_check(&f.hold, NULL), LK_OK);
+    }
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 15);
+    assert_int_equal(lk_release(&f.hold), LK_OK);
+    assert_int_equal(f.n_lost, 0);
+    lk_close(f.client);
+}
+
+static enum fake_fault no_renewals(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)n;
+    return call == FAKE_RENEW ? FAKE_AWAY : FAKE_NONE;
+}
+
+static void a_session_without_signs_of_life_is_lost_after_its_timeout(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &fake_session_provider, NULL);
+    assert_int_equal(acquire(&f, 0), LK_OK);
+    run_to_ms(&f, SESSION_MS / 2); /* one sign of life, at a third */
+    f.fake.fault = no_renewals;
+    run_to_ms(&f, 3 * SESSION_MS);
+    assert_int_equal(f.n_lost, 1);
+    assert_int_equal(f.cause, LK_LOSS_SESSION);
+    assert_int_equal(f.lost_at_us - f.start_us, SESSION_MS * 1000 * 4 / 3);
+    assert_int_equal(lk_release(&f.hold), LK_LOST);
+    lk_close(f.client);
+}
+
+static void a_lock_deleted_under_a_living_session_is_told_as_deleted(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &fake_session_provider, NULL);
+    assert_int_equal(acquire(&f, 0), LK_OK);
+    fake_free(&f.fake, KEY);
+    run_to_ms(&f, SESSION_MS);
+    assert_int_equal(f.n_lost, 1);
+    assert_int_equal(f.cause, LK_LOSS_DELETED);
+    assert_int_equal(lk_release(&f.hold), LK_LOST);
+    lk_close(f.client);
+}
+
+/* A provider that knows its session's end, but no timeout and no sign of life. */
+static void a_session_without_timeout_is_watched_for_its_end_alone(void **state)
+{
+    (void)state;
+    struct fixture f;
+    lk_hold unwatched;
+    int64_t left_ms;
+    lk_provider mute = fake_session_provider;
+    mute.renew = NULL;
+    open_fixture(&f, &mute, NULL);
+    f.fake.session_ms = 0;
+    assert_int_equal(acquire(&f, 0), LK_OK);
+    assert_int_equal(lk_try_acquire(f.client, "other", &unwatched), LK_OK);
+    assert_true(watchdog_step(f.client) == INT64_MAX);
+    assert_int_equal(lk_check(&unwatched, &left_ms), LK_OK);
+    assert_true(left_ms == INT64_MAX);
+    fake_end_session(&f.fake);
+    assert_int_equal(lk_check(&unwatched, NULL), LK_LOST);
+    assert_true(watchdog_step(f.client) == INT64_MAX);
+    assert_int_equal(f.n_lost, 1);
+    lk_release(&unwatched);
+    lk_release(&f.hold);
+    lk_close(f.client);
+}
+
+/* -- in real time --------------------------------------------------------------------------------
+ */
+
+struct racer {
+    pthread_t thread;
+    struct fixture *f;
+    char key[8];
+    int64_t rounds;
+    atomic_int told;
+    atomic_bool held;
+    int failures; /* a loss not told, told twice, or told after release */
+};
+
+static void count_loss(void *arg, const lk_hold *hold, lk_loss cause)
+{
+    struct racer *racer = arg;
+    bool right =
+        atomic_load(&racer->held) && cause == LK_LOSS_SESSION && lk_check(hold, NULL) == LK_LOST;
+    atomic_fetch_add(&racer->told, right ? 1 : 1000);
+}
+
+/* Every other round waits for its loss and for being told, the rest release in the midst of it. */
+static void *race(void *arg)
+{
+    struct racer *racer = arg;
+    struct fake *fake = &racer->f->fake;
+    for (int64_t i = 0; i < racer->rounds && racer->failures == 0; i++) {
+        lk_hold hold;
+        lk_request request = {
+            .key = racer->key, .wait_ms = 60000, .on_lost = count_loss, .on_lost_arg = racer};
+        atomic_store(&racer->told, 0);
+        atomic_store(&racer->held, true);
+        if (lk_acquire(racer->f->client, &request, &hold) != LK_OK) {
+            racer->failures++;
+            break;
+        }
+        int64_t end_us = fake_now_us(fake) + PATIENCE_US;
+        while (i % 2 == 0 && atomic_load(&racer->told) == 0 && fake_now_us(fake) < end_us)
+            sched_yield();
+        bool untold = i % 2 == 0 && atomic_load(&racer->told) == 0;
+        lk_release(&hold);
+        atomic_store(&racer->held, false);
+        memset(&hold, 0xa5, sizeof hold); /* it is the caller's again */
+        racer->failures += untold || atomic_load(&racer->told) > 1;
+    }
+    return NULL;
+}
+
+static void *end_sessions(void *arg)
+{
+    struct fixture *f = arg;
+    while (atomic_load(&f->n_lost) == 0) {
+        fake_end_session(&f->fake);
+        fake_sleep_us(&f->fake, 50 + (int64_t)(fake_random(&f->fake) % 200));
+    }
+    return NULL;
+}
+
+static void each_loss_is_told_once_and_never_after_release(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    struct racer racers[THREADS] = {{0}};
+    pthread_t ender;
+    fake_init(&f.fake, 7);
+    f.fake.real_time = true;
+    f.fake.session_ms = 60000; /* nothing but the ends is told */
+    f.client = fake_open(&f.fake, &fake_session_provider, NULL);
+    assert_int_equal(pthread_create(&ender, NULL, end_sessions, &f), 0);
+    for (int i = 0; i < THREADS; i++) {
+        racers[i].f = &f;
+        racers[i].rounds = test_size(2000, 100000);
+        snprintf(racers[i].key, sizeof racers[i].key, "%d", i);
+        assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(racers[i].thread, NULL);
+    atomic_store(&f.n_lost, 1); /* the ender stops */
+    pthread_join(ender, NULL);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(racers[i].failures, 0);
+    lk_stats stats;
+    lk_client_stats(f.client, &stats);
+    assert_true(stats.lost >= (uint64_t)(racers[0].rounds * THREADS / 2));
+    lk_close(f.client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_ended_session_is_lost_at_once_and_told_once),
+        cmocka_unit_test(a_session_that_ends_after_release_tells_nobody),
+        cmocka_unit_test(a_grant_on_a_session_that_has_ended_was_never_had),
+        cmocka_unit_test(signs_of_life_keep_a_hold_whatever_the_options_say),
+        cmocka_unit_test(a_session_without_signs_of_life_is_lost_after_its_timeout),
+        cmocka_unit_test(a_lock_deleted_under_a_living_session_is_told_as_deleted),
+        cmocka_unit_test(a_session_without_timeout_is_watched_for_its_end_alone),
+        cmocka_unit_test(each_loss_is_told_once_and_never_after_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
