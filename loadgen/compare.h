@@ -16,8 +16,8 @@ int compare_transfers(const struct options *options);
 int compare_add(struct report *report, const struct options *options,
                 const struct workload *workload, const struct remote_service *service);
 
-/* 0 as claimed, 130 interrupted, 99 when a guard is not as it claims, 1 when requests failed and no
- * claim is certainly broken. */
+/* 0 as claimed, 130 interrupted, 99 when a guard is not as it claims or a threshold is broken, 1
+ * when requests failed and no claim is certainly broken. */
 int compare_exit_status(const struct report *report);
 
 #endif

@@ -21,6 +21,7 @@ struct load {
     struct load_thread *threads[LOAD_THREADS_MAX];
     int n_threads; /* prepared */
     int n_running;
+    struct hist latency; /* for the progress report */
 };
 
 static const char *wrong_option(const struct load_options *options)
@@ -90,20 +91,43 @@ static int prepare(struct load *load, const struct load_workload *workload)
     return 0;
 }
 
-static void report(const struct load *load)
+uint64_t load_errors(const uint64_t ends[LOAD_END_COUNT])
+{
+    return ends[LOAD_NOT_SENT] + ends[LOAD_BROKEN] + ends[LOAD_TIMED_OUT] + ends[LOAD_BAD_ANSWER];
+}
+
+/* Adds up the threads' last copies, under the gate's mutex. */
+static void add_copies(struct load *load, struct load_progress *ret)
+{
+    hist_reset(&load->latency);
+    for (int i = 0; i < load->n_running; i++) {
+        const struct load_result *copy = &load->threads[i]->copy;
+        ret->sent += copy->sent;
+        ret->completed += copy->completed;
+        ret->measured += copy->measured;
+        ret->retries += copy->retries;
+        for (int end = 0; end < LOAD_END_COUNT; end++)
+            ret->ends[end] += copy->ends[end];
+        for (int status = 200; status < 300; status++)
+            ret->accepted += copy->status[status];
+        hist_add(&load->latency, &copy->latency);
+    }
+    ret->latency = &load->latency;
+}
+
+/* Tells what the threads copied when they were last asked, and asks them anew. */
+static void report(struct load *load)
 {
     const struct load_options *options = load->options;
     int64_t now_us = load_clock_us();
     struct load_progress now = {.elapsed_us = now_us - load->schedule.start_us};
-    for (int i = 0; i < load->n_running; i++) {
-        struct load_thread *thread = load->threads[i];
-        /* in this order, or more would seem completed than sent */
-        now.completed += atomic_load_explicit(&thread->completed, memory_order_acquire);
-        now.sent += atomic_load_explicit(&thread->sent, memory_order_relaxed);
-        now.errors += atomic_load_explicit(&thread->errors, memory_order_relaxed);
-    }
-    now.due = schedule_due(&load->schedule, now_us, now.sent);
-    options->progress(options->progress_ctx, &now);
+    pthread_mutex_lock(&load->gate.mutex);
+    add_copies(load, &now);
+    pthread_mutex_unlock(&load->gate.mutex);
+    atomic_fetch_add(&load->gate.wanted, 1);
+    now.due = schedule_due(&load->schedule, now_us, now.sent - now.retries);
+    if (!options->progress(options->progress_ctx, &now))
+        schedule_stop(&load->schedule, now_us);
 }
 
 /* Waits until `threads` of *counter are reached; reports meanwhile if asked to. */
@@ -217,7 +241,8 @@ int load_run(const struct load_options *options, const struct load_workload *wor
     }
     if (allow_files(options->connections, message, size) != 0)
         goto out;
-    if (prepare(&load, workload) != 0 || hist_init(&result.latency) != 0 ||
+    if ((options->progress != NULL && hist_init(&load.latency) != 0) ||
+        prepare(&load, workload) != 0 || hist_init(&result.latency) != 0 ||
         hist_init(&result.service) != 0 || series_init(&result.series) != 0 ||
         run_threads(&load) != 0) {
         snprintf(message, size, "cannot start %d threads with %d connections: %s", options->threads,
@@ -230,6 +255,7 @@ int load_run(const struct load_options *options, const struct load_workload *wor
     status = 0;
 out:
     load_result_free(&result);
+    hist_free(&load.latency);
     for (int i = 0; i < load.n_threads; i++) {
         load_thread_free(load.threads[i]);
         free(load.threads[i]);

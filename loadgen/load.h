@@ -79,9 +79,14 @@ struct load_workload {
 
 struct load_progress {
     int64_t elapsed_us;
-    uint64_t due, sent, completed;
-    uint64_t errors; /* sendings neither answered nor abandoned on purpose */
+    uint64_t due, sent, completed, retries;
+    uint64_t measured; /* completed, without the warm-up */
+    uint64_t ends[LOAD_END_COUNT];
+    uint64_t accepted;          /* answered with 2xx */
+    const struct hist *latency; /* of the measured ones; valid for the call */
 };
+/* Sendings neither answered nor abandoned on purpose. */
+uint64_t load_errors(const uint64_t ends[LOAD_END_COUNT]);
 
 struct load_options {
     struct load_target targets[LOAD_TARGETS_MAX];
@@ -99,8 +104,9 @@ struct load_options {
     uint64_t seed;
     atomic_bool *stop; /* set by a signal handler or an early abort: the duration ends; may be
                           NULL */
-    /* called about 5 times a second from the calling thread; may be NULL */
-    void (*progress)(void *ctx, const struct load_progress *now);
+    /* called about 5 times a second from the calling thread, with what was so a moment ago; false:
+     * nothing further is to be begun, as with *stop; may be NULL */
+    bool (*progress)(void *ctx, const struct load_progress *now);
     void *progress_ctx;
 };
 

@@ -31,16 +31,6 @@ static bool is_abandoned(const struct load_options *options, const struct sendin
     return share * 100.0 < options->abandon_pct;
 }
 
-static void publish(struct load_thread *thread)
-{
-    const struct load_result *result = &thread->result;
-    uint64_t errors = result->ends[LOAD_NOT_SENT] + result->ends[LOAD_BROKEN] +
-                      result->ends[LOAD_TIMED_OUT] + result->ends[LOAD_BAD_ANSWER];
-    atomic_store_explicit(&thread->errors, errors, memory_order_relaxed);
-    atomic_store_explicit(&thread->sent, result->sent, memory_order_relaxed);
-    atomic_store_explicit(&thread->completed, result->completed, memory_order_release);
-}
-
 /* Was it due after the warm-up? */
 static bool is_measured(const struct load_thread *thread, const struct sending *sending)
 {
@@ -101,7 +91,6 @@ static void conclude(struct load_thread *thread, struct connection *connection, 
         if (!timers_add(&thread->retries, &retry))
             result->unfinished++;
     }
-    publish(thread);
 }
 
 static void wake_later(struct load_thread *thread, struct connection *connection, int64_t wait_us)

@@ -156,6 +156,31 @@ static int64_t next_deadline_us(const struct load_thread *thread, int64_t end_us
     return thread->ended ? next : min_us(next, end_us);
 }
 
+/* Leaves the main thread what the progress report needs. */
+static void copy_result(struct load_thread *thread)
+{
+    struct load_result *copy = &thread->copy;
+    struct hist latency = copy->latency;
+    if (latency.buckets == NULL)
+        return;
+    pthread_mutex_lock(&thread->gate->mutex);
+    *copy = thread->result;
+    copy->latency = latency;
+    copy->service = (struct hist){0};
+    copy->series = (struct series){0};
+    hist_reset(&copy->latency);
+    hist_add(&copy->latency, &thread->result.latency);
+    pthread_mutex_unlock(&thread->gate->mutex);
+}
+
+static void copy_if_wanted(struct load_thread *thread)
+{
+    unsigned wanted = atomic_load_explicit(&thread->gate->wanted, memory_order_relaxed);
+    if (wanted != thread->copied)
+        copy_result(thread);
+    thread->copied = wanted;
+}
+
 static void loop(struct load_thread *thread)
 {
     struct epoll_event events[EVENTS_MAX];
@@ -164,6 +189,7 @@ static void loop(struct load_thread *thread)
         thread->now_us = load_clock_us();
         if (must_stop(thread))
             schedule_stop(schedule, thread->now_us);
+        copy_if_wanted(thread);
         int64_t end_us = atomic_load_explicit(&schedule->end_us, memory_order_relaxed);
         expire(thread);
         bool more = load_sending_start_due(thread);
@@ -198,6 +224,7 @@ void *load_thread_run(void *arg)
     if (wait_for_start(thread->gate))
         loop(thread);
     thread->result.unfinished += thread->retries.count;
+    copy_result(thread);
     pthread_mutex_lock(&thread->gate->mutex);
     thread->gate->finished++;
     pthread_cond_broadcast(&thread->gate->changed);
@@ -228,7 +255,8 @@ int load_thread_init(struct load_thread *thread, int number, struct schedule *sc
         TAILQ_INSERT_TAIL(&thread->closed, connection, link);
     }
     if (hist_init(&thread->result.latency) != 0 || hist_init(&thread->result.service) != 0 ||
-        series_init(&thread->result.series) != 0)
+        series_init(&thread->result.series) != 0 ||
+        (options->progress != NULL && hist_init(&thread->copy.latency) != 0))
         return -1;
     return 0;
 }
@@ -241,6 +269,7 @@ void load_thread_free(struct load_thread *thread)
     timers_free(&thread->retries);
     timers_free(&thread->wakes);
     load_result_free(&thread->result);
+    hist_free(&thread->copy.latency);
     if (thread->io.epoll_fd >= 0)
         close(thread->io.epoll_fd);
 }

@@ -18,6 +18,7 @@ struct load_gate {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* on the monotonic clock */
     int ready, finished;    /* threads */
+    atomic_uint wanted;     /* rises when the threads are to copy their results for the progress */
     enum { GATE_CLOSED, GATE_OPEN, GATE_CANCELLED } state;
 };
 
@@ -39,7 +40,8 @@ struct load_thread {
     int64_t last_outcome_us;
     bool ended; /* no new requests */
     struct load_result result;
-    _Atomic uint64_t sent, completed, errors; /* copies of the result's for the progress report */
+    unsigned copied;         /* value of gate->wanted at the last copy */
+    struct load_result copy; /* counters and latency, under gate->mutex; no histogram: unwanted */
 
     char text[LOAD_REQUEST_MAX];
     struct connection_io io;

@@ -3,6 +3,7 @@
 #define OPTIONS_H
 
 #include "load.h"
+#include "threshold.h"
 
 #include <argp.h>
 
@@ -44,6 +45,10 @@ struct options {
     int64_t stock, buyers, accounts;
     int pairs; /* accounts: textbook pairs tried until one loses */
     double duplicates_pct, abandon_pct;
+
+    struct threshold thresholds[THRESHOLDS_MAX];
+    int n_thresholds;
+    int64_t abort_after_ms; /* a threshold broken later than this ends the load; 0: never */
 
     char token[256];         /* of --admin-token-file; "": none */
     const char *json, *html; /* NULL: not wanted; "-": stdout */

@@ -25,7 +25,9 @@ enum {
     KEY_DURATION,
     KEY_TIMEOUT,
     KEY_REQUESTS,
-    KEY_ABANDON
+    KEY_ABANDON,
+    KEY_THRESHOLD,
+    KEY_ABORT_AFTER
 };
 
 static enum load_mode mode_of(struct argp_state *state, const char *text)
@@ -53,6 +55,18 @@ void options_add_url(struct argp_state *state, const char *part, size_t length)
     options->n_targets++;
 }
 
+static void add_threshold(struct argp_state *state, const char *text)
+{
+    struct options *options = state->input;
+    char message[512];
+    if (options->n_thresholds == THRESHOLDS_MAX)
+        argp_error(state, "--threshold: at most %d", THRESHOLDS_MAX);
+    if (threshold_parse(text, &options->thresholds[options->n_thresholds], message,
+                        sizeof message) != 0)
+        argp_error(state, "--threshold '%s': %s", text, message);
+    options->n_thresholds++;
+}
+
 static void check_load(struct argp_state *state)
 {
     const struct options *options = state->input;
@@ -73,6 +87,8 @@ static void check_load(struct argp_state *state)
         argp_error(state, "--warmup: a burst is due at once, there is nothing before it");
     if (options->duration_ms > 0 && options->warmup_ms >= options->duration_ms)
         argp_error(state, "--warmup must be shorter than --duration");
+    if (options->abort_after_ms > 0 && options->n_thresholds == 0)
+        argp_error(state, "--abort-after needs --threshold");
     if (options->threads > options->connections)
         argp_error(state, "--threads: %d threads need at least as many --connections",
                    options->threads);
@@ -120,6 +136,12 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
     case KEY_ABANDON:
         options->abandon_pct = options_number(state, "--abandon", arg, 0, 100);
         return 0;
+    case KEY_THRESHOLD:
+        add_threshold(state, arg);
+        return 0;
+    case KEY_ABORT_AFTER:
+        options->abort_after_ms = options_duration(state, "--abort-after", arg);
+        return 0;
     case ARGP_KEY_END:
         check_load(state);
         return 0;
@@ -143,6 +165,11 @@ static const struct argp_option engine_options[] = {
     {"duration", KEY_DURATION, "D", 0, "Starts no new request after this: 500ms, 30s, 2m", 2},
     {"requests", KEY_REQUESTS, "N", 0, "Requests in all", 2},
     {"abandon", KEY_ABANDON, "PCT", 0, "Drops the connection of this share before the answer", 2},
+    {"threshold", KEY_THRESHOLD, "EXPR", 0,
+     "Exit status 99 unless it holds: p(99)<50ms, rate>4000, errors<0.1%, oversold==0 (repeatable)",
+     2},
+    {"abort-after", KEY_ABORT_AFTER, "D", 0,
+     "From this time on a broken threshold ends the load at once", 2},
     {0}};
 
 const struct argp options_engine_argp = {.options = engine_options, .parser = parse_engine};

@@ -1,4 +1,5 @@
 #include "plain.h"
+#include "text.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -157,17 +158,64 @@ static void print_result(FILE *out, const struct load_result *result)
     fprintf(out, " dropped: %llu\n", (unsigned long long)result->dropped);
 }
 
+struct watch {
+    const struct plain_request *request;
+    const struct load_options *options;
+    bool aborted;
+};
+
+static bool watch_load(void *ctx, const struct load_progress *now)
+{
+    struct watch *watch = ctx;
+    const struct plain_request *request = watch->request;
+    const struct load_options *options = watch->options;
+    bool go_on = options->progress == NULL || options->progress(options->progress_ctx, now);
+    if (request->abort_after_ms > 0 && now->elapsed_us >= request->abort_after_ms * 1000) {
+        struct threshold_figures figures = threshold_figures_now(now, options->warmup_ms);
+        watch->aborted = watch->aborted || threshold_first_broken(request->thresholds,
+                                                                  request->n_thresholds, &figures);
+    }
+    return go_on && !watch->aborted;
+}
+
+/* False: one is broken. */
+static bool judge(const struct plain_request *request, const struct load_result *result,
+                  bool aborted, FILE *out)
+{
+    struct threshold_figures figures = threshold_figures_at_end(result, NULL);
+    bool all = true;
+    for (int i = 0; i < request->n_thresholds; i++) {
+        const struct threshold *threshold = &request->thresholds[i];
+        char text[TEXT_MAX];
+        double value;
+        bool kept = threshold_kept(threshold, &figures, &value);
+        all = all && kept;
+        if (out != NULL)
+            fprintf(out, "%-9s %s is %s\n", kept ? "kept" : "BROKEN", threshold->text,
+                    threshold_value_text(threshold, value, text, sizeof text));
+    }
+    if (aborted && out != NULL)
+        fprintf(out, "the load was ended early\n");
+    return all;
+}
+
 int plain_main(const struct plain_request *request, const struct load_options *options, FILE *out,
                struct load_result *ret_result)
 {
     char message[512];
     struct plain *plain;
-    if (plain_open(request, options, &plain, message, sizeof message) != 0) {
+    struct watch watch = {.request = request, .options = options};
+    struct load_options watched = *options;
+    if (request->abort_after_ms > 0) {
+        watched.progress = watch_load;
+        watched.progress_ctx = &watch;
+    }
+    if (plain_open(request, &watched, &plain, message, sizeof message) != 0) {
         fprintf(stderr, "loadgen http: %s\n", message);
         return 1;
     }
     struct load_workload workload = plain_workload(plain);
-    int status = load_run(options, &workload, ret_result, message, sizeof message);
+    int status = load_run(&watched, &workload, ret_result, message, sizeof message);
     plain_close(plain);
     if (status != 0) {
         *ret_result = (struct load_result){0};
@@ -176,8 +224,9 @@ int plain_main(const struct plain_request *request, const struct load_options *o
     }
     if (out != NULL)
         print_result(out, ret_result);
+    bool kept = judge(request, ret_result, watch.aborted, out);
     if (ret_result->ends[LOAD_ANSWERED] > 0)
-        return 0;
+        return kept ? 0 : PLAIN_BROKEN;
     fprintf(stderr, "loadgen http: no request to %s was answered; is a server running there?\n",
             options->targets[0].host);
     return 1;

@@ -3,13 +3,19 @@
 #define PLAIN_H
 
 #include "load.h"
+#include "threshold.h"
 
 #include <stdio.h>
+
+enum { PLAIN_BROKEN = 99 }; /* exit status */
 
 struct plain_request {
     const char *method;         /* NULL: GET, or POST when there is a body */
     const char *body;           /* NULL: none */
     const char *const *headers; /* "Name: value" without line ends, NULL-terminated; may be NULL */
+    const struct threshold *thresholds;
+    int n_thresholds;
+    int64_t abort_after_ms; /* 0: a broken threshold ends nothing early */
 };
 
 struct plain;
@@ -23,8 +29,8 @@ struct load_workload plain_workload(struct plain *plain);
 void plain_close(struct plain *plain); /* NULL is allowed */
 
 /* Runs the load and prints the figures as text to `out` (NULL: nothing). *ret_result is to be
- * freed with load_result_free(). Returns an exit status: 0, or 1 after a message on stderr (no
- * run), or because no request was answered. */
+ * freed with load_result_free(). Returns an exit status: 0; 1 after a message on stderr (no
+ * run), or because no request was answered; 99 when a threshold is broken. */
 int plain_main(const struct plain_request *request, const struct load_options *options, FILE *out,
                struct load_result *ret_result);
 

@@ -22,6 +22,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (options->n_targets == 0)
             argp_error(state, "a URL is needed, for example http://127.0.0.1:8080/livez");
         return 0;
+    case ARGP_KEY_END:
+        for (int i = 0; i < options->n_thresholds; i++)
+            if (threshold_wants_verdict(&options->thresholds[i]))
+                argp_error(state, "--threshold '%s': plain load has no verdict",
+                           options->thresholds[i].text);
+        return 0;
     case KEY_METHOD:
         options->method = arg;
         return 0;
@@ -56,7 +62,13 @@ const struct argp plain_command_argp = {
 int plain_command(const struct options *options)
 {
     struct plain_request request = {
-        .method = options->method, .body = options->body, .headers = options->headers};
+        .method = options->method,
+        .body = options->body,
+        .headers = options->headers,
+        .thresholds = options->thresholds,
+        .n_thresholds = options->n_thresholds,
+        .abort_after_ms = options->abort_after_ms,
+    };
     bool bounded = options->requests > 0 || options->duration_ms > 0;
     struct load_options load = {.n_targets = options->n_targets,
                                 .mode = options->mode_given ? options->mode : LOAD_CLOSED,

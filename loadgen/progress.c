@@ -1,5 +1,4 @@
 #include "progress.h"
-#include "run.h"
 #include "text.h"
 
 #include <stdarg.h>
@@ -34,9 +33,8 @@ void progress_clear(const struct options *options)
     }
 }
 
-void progress_load(void *ctx, const struct load_progress *now)
+void progress_load(const struct run *run, const struct load_progress *now)
 {
-    const struct run *run = ctx;
     char completed[TEXT_MAX], planned[TEXT_MAX + 8] = "", elapsed[TEXT_MAX], n[TEXT_MAX];
     if (run->options->duration_ms == 0)
         snprintf(planned, sizeof planned, " of %s", text_count(n, (int64_t)run->tally.n));

@@ -78,6 +78,22 @@ static json_t *load_json(const struct run *run)
     return object;
 }
 
+static json_t *thresholds_json(const struct run *run)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < run->options->n_thresholds; i++) {
+        const struct threshold *threshold = &run->options->thresholds[i];
+        double value;
+        json_t *entry = json_object();
+        json_object_set_new(entry, "threshold", json_string(threshold->text));
+        json_object_set_new(entry, "kept", json_boolean(run_keeps_threshold(run, i, &value)));
+        json_object_set_new(entry, "value", json_real(value));
+        json_object_set_new(entry, "aborted", json_boolean(run->aborted_by == threshold));
+        json_array_append_new(array, entry);
+    }
+    return array;
+}
+
 /* What happened over time; percentiles of an interval are upper bounds, within a quarter. */
 static json_t *series_json(const struct run *run)
 {
@@ -120,6 +136,7 @@ static void add_load(json_t *object, const struct run *run)
         }
     for (size_t i = 0; i < run->tally.n_problems; i++)
         set_integer(problems, run->tally.problems[i].name, (int64_t)run->tally.problems[i].count);
+    json_object_set_new(object, "thresholds", thresholds_json(run));
     json_object_set_new(object, "series", series_json(run));
     json_object_set_new(object, "status", status);
     json_object_set_new(object, "problems", problems);

@@ -209,6 +209,22 @@ static void print_remarks(const struct table *table, const struct run *run)
                 run->tally.failure);
 }
 
+static void print_thresholds(const struct table *table, const struct run *run)
+{
+    for (int i = 0; i < run->options->n_thresholds; i++) {
+        const struct threshold *threshold = &run->options->thresholds[i];
+        char value[TEXT_MAX], line[200];
+        double figure;
+        bool kept = run_keeps_threshold(run, i, &figure);
+        snprintf(line, sizeof line, "  %s %s under %s: %s is %s%s", kept ? "kept  " : "BROKEN",
+                 run->workload->name, run->guard, threshold->text,
+                 threshold_value_text(threshold, figure, value, sizeof value),
+                 run->aborted_by == threshold ? "; the load was ended early" : "");
+        paint(table, kept ? COLOR_GREEN : COLOR_RED, line);
+        fputc('\n', table->out);
+    }
+}
+
 static void print_example(const struct table *table, const struct run *run)
 {
     const struct ledger_row *rows = run->counterexample;
@@ -256,6 +272,8 @@ void report_text(const struct report *report, FILE *out)
         fprintf(out, "  store: %s\n", report->store);
     for (int i = 0; i < report->n_runs; i++)
         print_remarks(table, &report->runs[i]);
+    for (int i = 0; i < report->n_runs; i++)
+        print_thresholds(table, &report->runs[i]);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (report_example(report, order[i]) != NULL)
             print_example(table, report_example(report, order[i]));

@@ -33,6 +33,22 @@ bool run_as_claimed(const struct run *run)
            verdict_as_claimed(&run->verdict, run->claims_safe);
 }
 
+bool run_keeps_threshold(const struct run *run, int i, double *ret_value)
+{
+    struct threshold_figures figures = threshold_figures_at_end(&run->load, &run->verdict);
+    bool kept = threshold_kept(&run->options->thresholds[i], &figures, ret_value);
+    return kept && run->has_load;
+}
+
+bool run_keeps_thresholds(const struct run *run)
+{
+    double value;
+    bool all = true;
+    for (int i = 0; i < run->options->n_thresholds; i++)
+        all = run_keeps_threshold(run, i, &value) && all;
+    return all;
+}
+
 bool run_broke_claim(const struct run *run)
 {
     return run->claims_safe && verdict_is_broken(&run->verdict);
@@ -89,6 +105,20 @@ static uint64_t planned_requests(const struct run *run)
     return OPTIONS_REQUESTS_MAX;
 }
 
+static bool watch_load(void *ctx, const struct load_progress *now)
+{
+    struct run *run = ctx;
+    const struct options *options = run->options;
+    progress_load(run, now);
+    if (options->abort_after_ms == 0 || now->elapsed_us < options->abort_after_ms * 1000)
+        return true;
+    struct threshold_figures figures = threshold_figures_now(now, options->warmup_ms);
+    if (run->aborted_by == NULL)
+        run->aborted_by =
+            threshold_first_broken(options->thresholds, options->n_thresholds, &figures);
+    return run->aborted_by == NULL;
+}
+
 static int send_load(struct run *run)
 {
     const struct options *options = run->options;
@@ -105,7 +135,7 @@ static int send_load(struct run *run)
                                 .abandon_pct = options->abandon_pct,
                                 .seed = options->seed,
                                 .stop = options->stop,
-                                .progress = options->quiet ? NULL : progress_load,
+                                .progress = watch_load,
                                 .progress_ctx = run};
     struct load_workload workload = {.request = write_request, .outcome = take_outcome, .ctx = run};
     memcpy(load.targets, options->targets, sizeof load.targets);

@@ -60,8 +60,9 @@ struct run {
     bool has_counterexample;
     struct ledger_row counterexample[2];
     uint64_t accepted, refused, failed;
-    int64_t initial, expected, actual; /* sale: pieces; else: sum of all balances */
-    struct textbook textbook;          /* pairs 0: not tried */
+    int64_t initial, expected, actual;  /* sale: pieces; else: sum of all balances */
+    struct textbook textbook;           /* pairs 0: not tried */
+    const struct threshold *aborted_by; /* this one ended the load early; NULL: none */
 
     char message[REMOTE_MESSAGE_MAX]; /* why it could not be run */
 };
@@ -71,6 +72,10 @@ struct run {
 int run_once(const struct options *options, const struct workload *workload,
              const struct remote_service *service, const char *guard, struct run *ret);
 void run_free(struct run *run);
+
+/* Of options->thresholds; false also when the load did not begin. */
+bool run_keeps_threshold(const struct run *run, int i, double *ret_value);
+bool run_keeps_thresholds(const struct run *run);
 
 /* Kept its claim, judged by a complete run without requests that failed. */
 bool run_as_claimed(const struct run *run);

@@ -232,13 +232,14 @@ struct memory {
     long highest;
 };
 
-static void note_memory(void *ctx, const struct load_progress *now)
+static bool note_memory(void *ctx, const struct load_progress *now)
 {
     struct memory *memory = ctx;
     long bytes = resident_bytes();
     (void)now;
     if (bytes > memory->highest)
         memory->highest = bytes;
+    return true;
 }
 
 static long run_memory(const char *url, int connections)

@@ -175,6 +175,33 @@ static void claim_that_does_not_hold_is_99(void **state)
     assert_int_equal(strncmp(content_of(output), "NOT AS CLAIMED", 14), 0);
 }
 
+static void broken_threshold_is_99_and_can_end_the_load_early(void **state)
+{
+    (void)state;
+    const char *url = shop.service->url;
+    expect_exit(
+        start((const char *const[]){"accounts", "--url", url, "--duration", "500ms", "--threshold",
+                                    "p(99)<60s", "--threshold", "lost_updates==0", NULL}),
+        0);
+    expect_exit(start((const char *const[]){"accounts", "--url", url, "--duration", "500ms",
+                                            "--threshold", "max<1us", "--json", "-", NULL}),
+                99);
+    int64_t start_ms = test_now_ms();
+    expect_exit(
+        start((const char *const[]){"accounts", "--url", url, "--duration", "2m", "--threshold",
+                                    "max<1us", "--abort-after", "300ms", NULL}),
+        99);
+    assert_true(test_now_ms() - start_ms < 60000);
+    assert_non_null(strstr(content_of(output), "ended early"));
+    start_ms = test_now_ms();
+    char live[SANDBOX_TEXT_MAX + 8];
+    snprintf(live, sizeof live, "%s/livez", url);
+    expect_exit(start((const char *const[]){"http", live, "--duration", "2m", "--threshold",
+                                            "rate>1e9", "--abort-after", "300ms", NULL}),
+                99);
+    assert_true(test_now_ms() - start_ms < 60000);
+}
+
 static void failures_are_one_clear_line(void **state)
 {
     (void)state;
@@ -233,6 +260,7 @@ int main(void)
         cmocka_unit_test(duplicates_and_abandoned_requests_leave_one_effect_per_key),
         cmocka_unit_test(requests_at_a_rate_are_all_due_and_none_is_hidden),
         cmocka_unit_test(claim_that_does_not_hold_is_99),
+        cmocka_unit_test(broken_threshold_is_99_and_can_end_the_load_early),
         cmocka_unit_test(failures_are_one_clear_line),
         cmocka_unit_test(interrupted_load_shows_what_is_known),
     };

@@ -108,16 +108,18 @@ struct watcher {
     struct load_progress last;
 };
 
-static void watch(void *ctx, const struct load_progress *now)
+static bool watch(void *ctx, const struct load_progress *now)
 {
     struct watcher *watcher = ctx;
     bool sound = now->elapsed_us > watcher->last.elapsed_us && now->due >= watcher->last.due &&
                  now->completed >= watcher->last.completed && now->completed <= now->sent &&
-                 now->errors == 0;
+                 load_errors(now->ends) == 0 && now->latency->count == now->measured;
     watcher->unsound += !sound;
     watcher->last = *now;
+    watcher->last.latency = NULL;
     if (++watcher->calls == 3)
         atomic_store(&watcher->stop, true);
+    return true;
 }
 
 static void progress_is_reported_and_stop_ends_the_run(void **state)
@@ -140,6 +142,34 @@ static void progress_is_reported_and_stop_ends_the_run(void **state)
     assert_int_equal(watcher.unsound, 0);
     assert_true(watcher.last.due >= 500 && watcher.last.sent > 0);
     assert_true(result.duration_us >= 500000 && result.duration_us < 5000000);
+    load_result_free(&result);
+    probe_free(&probe);
+    toy_stop(server);
+}
+
+static bool refuse_at_third_call(void *ctx, const struct load_progress *now)
+{
+    int *calls = ctx;
+    (void)now;
+    return ++*calls < 3;
+}
+
+static void progress_that_says_no_ends_the_run(void **state)
+{
+    (void)state;
+    struct toy_server *server = serve(NULL, NULL);
+    struct probe probe;
+    int calls = 0;
+    probe_init(&probe, 1000000);
+    struct load_options options = probe_options(toy_url(server));
+    options.mode = LOAD_RATE;
+    options.rate = 1000;
+    options.duration_ms = 60000;
+    options.progress = refuse_at_third_call;
+    options.progress_ctx = &calls;
+    struct load_result result = probe_run(&options, &probe);
+    assert_each_once(&probe, &result, result.sent);
+    assert_true(result.duration_us >= 500000 && result.duration_us < 30000000);
     load_result_free(&result);
     probe_free(&probe);
     toy_stop(server);
@@ -258,6 +288,7 @@ int main(void)
         cmocka_unit_test(closed_mode_has_one_request_per_connection),
         cmocka_unit_test(workload_ends_the_run_early),
         cmocka_unit_test(progress_is_reported_and_stop_ends_the_run),
+        cmocka_unit_test(progress_that_says_no_ends_the_run),
         cmocka_unit_test(connections_are_spread_over_targets),
         cmocka_unit_test(unix_socket_serves_as_target),
         cmocka_unit_test(many_connections_all_carry_requests),

@@ -92,6 +92,9 @@ static void lists_and_units_are_understood(void **state)
     assert_int_equal(options.mode, LOAD_RAMP);
     assert_true(options.ramp_from == 10);
     assert_int_equal(options.warmup_ms, 2000);
+    options = parse(&sale, URL "--threshold p(99)<50ms --threshold oversold==0 --abort-after 2s");
+    assert_int_equal(options.n_thresholds, 2);
+    assert_int_equal(options.abort_after_ms, 2000);
     assert_int_equal(parse(&sale, URL "--duration 2m").duration_ms, 120000);
     assert_int_equal(parse(&sale, URL "--duration 3").duration_ms, 3000);
 }
@@ -101,7 +104,9 @@ static void whatever_is_not_understood_is_a_usage_error(void **state)
     (void)state;
     static const char *const wrong[] = {
         "",
-        URL "--threshold p(99)<50ms",
+        URL "--threshold p(99)50ms",
+        URL "--threshold speed>1",
+        URL "--abort-after 5s",
         URL "--history x",
         URL "--mode ramp --rate 5",
         URL "--mode ramp --duration 5s",
@@ -141,6 +146,7 @@ static void whatever_is_not_understood_is_a_usage_error(void **state)
     assert_int_equal(status_of(&demo, "--url http://127.0.0.1:1"), USAGE);
     assert_int_equal(status_of(&serve, "--guards none"), USAGE);
     assert_int_equal(status_of(&http, ""), USAGE);
+    assert_int_equal(status_of(&http, "http://127.0.0.1:1 --threshold oversold==0"), USAGE);
     assert_int_equal(status_of(&http, "http://127.0.0.1:7 --stock 3"), USAGE);
 }
 

@@ -1,0 +1,140 @@
+/* Thresholds: what can be said, and when it is broken. */
+#include "../../loadgen/threshold.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <string.h>
+
+static struct hist latency;
+static const struct verdict verdict = {.oversold = 3};
+
+/* 1,000 latencies from 1 to 1,000 ms; 1 % of 2,000 sendings broken. */
+static const struct threshold_figures at_end = {.latency = &latency,
+                                                .seconds = 2.5,
+                                                .measured = 1000,
+                                                .sent = 2000,
+                                                .errors = 20,
+                                                .timeouts = 5,
+                                                .at_end = true,
+                                                .verdict = &verdict};
+
+static struct threshold parsed(const char *text)
+{
+    struct threshold threshold;
+    char message[512];
+    if (threshold_parse(text, &threshold, message, sizeof message) != 0)
+        fail_msg("'%s': %s", text, message);
+    return threshold;
+}
+
+static bool kept(const char *text, const struct threshold_figures *figures)
+{
+    struct threshold threshold = parsed(text);
+    double value;
+    return threshold_kept(&threshold, figures, &value);
+}
+
+static int fill(void **state)
+{
+    (void)state;
+    if (hist_init(&latency) != 0)
+        return -1;
+    for (int i = 1; i <= 1000; i++)
+        hist_record(&latency, i * 1000);
+    return 0;
+}
+
+static int empty(void **state)
+{
+    (void)state;
+    hist_free(&latency);
+    return 0;
+}
+
+static void each_metric_is_judged_by_its_figure(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool kept;
+    } cases[] = {
+        {"p(99)<991ms", true},    {"p(99)<989ms", false},    {"p(50) < 0.51s", true},
+        {"p(50)<499000", false},  {"p(99.9)<=1s", true},     {"max<=1000ms", true},
+        {"max<999ms", false},     {"min>=1000us", true},     {"avg>500ms", true},
+        {"avg<500ms", false},     {"rate>399", true},        {"rate>=401", false},
+        {"rate==400", true},      {"errors<=20", true},      {"errors<20", false},
+        {"errors<1.1%", true},    {"errors<0.9 %", false},   {"timeouts==5", true},
+        {"timeouts!=5", false},   {"dropped==0", true},      {"oversold==3", true},
+        {"oversold == 0", false}, {"lost_updates==0", true}, {"unknown<1", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (kept(cases[i].text, &at_end) != cases[i].kept)
+            fail_msg("%s: %s", cases[i].text, cases[i].kept ? "broken" : "kept");
+}
+
+static void nonsense_is_refused_with_what_was_expected(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "",
+        "p<5",
+        "p(0)<5",
+        "p(101)<5",
+        "p(99<5",
+        "speed>5",
+        "rate",
+        "rate 5",
+        "rate=>5",
+        "rate>",
+        "rate>x",
+        "rate>5ms",
+        "errors<5s",
+        "oversold<1%",
+        "p(99)<5m",
+        "rate>5 5",
+        "max<5ms,",
+        "rate>infinity",
+        "errors<0.000000000000000000000000000000000000000000000000000000000001%",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct threshold threshold;
+        char message[512] = "";
+        if (threshold_parse(wrong[i], &threshold, message, sizeof message) == 0)
+            fail_msg("'%s' is understood", wrong[i]);
+        assert_true(strlen(message) > 10);
+    }
+}
+
+static void what_is_not_known_yet_is_no_breach_but_at_the_end_it_is(void **state)
+{
+    (void)state;
+    struct hist none = {0};
+    struct threshold_figures figures = {.latency = &none};
+    assert_true(kept("p(99)<1ms", &figures));
+    assert_true(kept("oversold==0", &figures));
+    figures.at_end = true;
+    assert_false(kept("p(99)<1ms", &figures));
+    assert_false(kept("oversold==0", &figures));
+    assert_true(kept("errors==0", &figures));
+}
+
+static void first_broken_one_is_named(void **state)
+{
+    (void)state;
+    struct threshold all[] = {parsed("rate>1"), parsed("errors<1%"), parsed("max<1ms")};
+    assert_ptr_equal(threshold_first_broken(all, 3, &at_end), &all[1]);
+    assert_null(threshold_first_broken(all, 1, &at_end));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_metric_is_judged_by_its_figure),
+        cmocka_unit_test(nonsense_is_refused_with_what_was_expected),
+        cmocka_unit_test(what_is_not_known_yet_is_no_breach_but_at_the_end_it_is),
+        cmocka_unit_test(first_broken_one_is_named),
+    };
+    return cmocka_run_group_tests(tests, fill, empty);
+}
