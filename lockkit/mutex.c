@@ -144,6 +144,60 @@ static lk_status mutex_release(void *self, lk_hold *hold)
     return ours ? LK_OK : LK_LOST;
 }
 
+/* -- for tools ----------------------------------------------------------------------------------
+ */
+
+static lk_status mutex_confirm(void *self, const lk_hold *hold)
+{
+    struct bucket *bucket = bucket_of(self, hold->key);
+    pthread_mutex_lock(&bucket->lock);
+    bool ours = owner_of(bucket, hold->key) == hold;
+    pthread_mutex_unlock(&bucket->lock);
+    return ours ? LK_OK : LK_LOST;
+}
+
+/* The first of a key is its holder, the others wait. */
+static void describe(const lk_hold *owner, lk_lock_info *info)
+{
+    info->holders = 1;
+    memcpy(info->token, owner->token, sizeof info->token);
+    for (const lk_hold *hold = owner->private_.next; hold; hold = hold->private_.next)
+        info->waiters += strcmp(hold->key, owner->key) == 0;
+}
+
+static lk_status mutex_inspect(void *self, const char *key, lk_lock_info *ret)
+{
+    struct bucket *bucket = bucket_of(self, key);
+    pthread_mutex_lock(&bucket->lock);
+    const lk_hold *owner = owner_of(bucket, key);
+    if (owner)
+        describe(owner, ret);
+    pthread_mutex_unlock(&bucket->lock);
+    return LK_OK;
+}
+
+static lk_status mutex_list(void *self, const char *prefix,
+                            int (*each)(void *arg, const lk_lock_info *info), void *arg)
+{
+    struct table *table = self;
+    int stop = 0;
+    for (size_t i = 0; i < BUCKETS && !stop; i++) {
+        struct bucket *bucket = &table->buckets[i];
+        pthread_mutex_lock(&bucket->lock);
+        for (const lk_hold *hold = bucket->first; hold && !stop; hold = hold->private_.next) {
+            if (strncmp(hold->key, prefix, strlen(prefix)) != 0 ||
+                owner_of(bucket, hold->key) != hold)
+                continue;
+            lk_lock_info info = {.left_ms = INT64_MAX};
+            memcpy(info.key, hold->key, sizeof info.key);
+            describe(hold, &info);
+            stop = each(arg, &info);
+        }
+        pthread_mutex_unlock(&bucket->lock);
+    }
+    return LK_OK;
+}
+
 static lk_status mutex_open(const lk_context *context, void **ret_self, lk_error *error)
 {
     struct table *table = calloc(1, sizeof *table);
@@ -181,4 +235,7 @@ const lk_provider lk_mutex = {
     .wait = mutex_wait,
     .wait_end = mutex_wait_end,
     .release = mutex_release,
+    .confirm = mutex_confirm,
+    .inspect = mutex_inspect,
+    .list = mutex_list,
 };

@@ -13,7 +13,9 @@
     X(redis_getset)                                                                                \
     X(redis_token)                                                                                 \
     X(redis_reentrant)                                                                             \
-    X(redis_fair)
+    X(redis_fair)                                                                                  \
+    X(redis_readwrite)                                                                             \
+    X(redis_semaphore)
 
 #define LK_PROVIDER_DECLARE(name) extern const lk_provider lk_##name;
 LK_PROVIDER_MAP(LK_PROVIDER_DECLARE)

@@ -20,6 +20,7 @@
  */
 #include "providers.h"
 #include "redis_guard.h"
+#include "redis_inspect.h"
 #include "redis_rooms.h"
 #include "redis_sub.h"
 
@@ -103,13 +104,14 @@ static const char acquire_body[] =
     "end "
     "return -1 - redis.call('pttl', KEYS[1])";
 
-/* ARGV: token, '1' if it may stand in the queue. */
+/* ARGV: token ("": whoever holds it), '1' if it may stand in the queue. */
 static const char release_body[] =
     HAND_OVER
     "if ARGV[2] == '1' and redis.call('hdel', KEYS[3], ARGV[1]) == 1 then "
     "  redis.call('lrem', KEYS[2], 1, ARGV[1]) "
     "end "
-    "if redis.call('get', KEYS[1]) ~= ARGV[1] then "
+    "local holder = redis.call('get', KEYS[1]) "
+    "if not holder or (holder ~= ARGV[1] and ARGV[1] ~= '') then "
     "  return 0 "
     "end "
     "local first = next_live() "
@@ -189,18 +191,27 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     return status;
 }
 
+static lk_status release_token(lk_redis_guard *guard, const char *key, const char *token,
+                               const char *queued)
+{
+    lk_redis_reply reply;
+    struct keys keys;
+    fill_keys(&keys, key);
+    lk_status status = lk_redis_eval(guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 4,
+                                     key, keys.queue, keys.seen, keys.fence, token, queued);
+    return lk_redis_done(status, &reply);
+}
+
 /* Also leaves the queue when the hold was never granted. */
 static lk_status release(void *self, lk_hold *hold)
 {
-    struct fair *fair = self;
-    lk_redis_guard *guard = &fair->guard;
-    lk_redis_reply reply;
-    struct keys keys;
-    fill_keys(&keys, hold->key);
-    lk_status status = lk_redis_eval(guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 4,
-                                     hold->key, keys.queue, keys.seen, keys.fence, hold->token,
-                                     lk_redis_is_granted(hold) ? "0" : "1");
-    return lk_redis_done(status, &reply);
+    return release_token(self, hold->key, hold->token, lk_redis_is_granted(hold) ? "0" : "1");
+}
+
+/* The next waiter has it at once. */
+static lk_status force_release(void *self, const char *key)
+{
+    return release_token(self, key, "", "0");
 }
 
 /* -- waiting ---------------------------------------------------------------------------------- */
@@ -332,4 +343,8 @@ const lk_provider lk_redis_fair = {
     .release = release,
     .raise_fence = lk_redis_guard_raise_fence,
     .ping = lk_redis_guard_ping,
+    .confirm = lk_redis_guard_confirm,
+    .inspect = lk_redis_guard_inspect,
+    .list = lk_redis_guard_list,
+    .force_release = force_release,
 };

@@ -15,6 +15,7 @@
  */
 #include "providers.h"
 #include "redis_guard.h"
+#include "redis_inspect.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -106,6 +107,28 @@ static lk_status release(void *self, lk_hold *hold)
     return lk_redis_guard_bare_release(self, hold);
 }
 
+/* There is no lease on the server: the stamp tells, and this client's clock. */
+static void refine(const lk_redis_guard *guard, lk_lock_info *info)
+{
+    lk_redis_item value = {.text = info->token};
+    int64_t stamp_us, now_us = wall_us(guard);
+    if (!parse_stamp(&value, &stamp_us))
+        return;
+    info->holders = stamp_us >= now_us;
+    info->left_ms = info->holders > 0 ? (stamp_us - now_us) / US_PER_MS : INT64_MAX;
+}
+
+static lk_status open_getset(const lk_context *context, void **ret_self, lk_error *error)
+{
+    void *self;
+    lk_status status = lk_redis_guard_open(context, &self, error);
+    if (status != LK_OK)
+        return status;
+    ((lk_redis_guard *)self)->refine = refine;
+    *ret_self = self;
+    return LK_OK;
+}
+
 const lk_provider lk_redis_getset = {
     .info = {.name = "redis-getset",
              .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED | LK_CAP_LEASE | LK_CAP_ATOMIC_LEASE,
@@ -115,9 +138,13 @@ const lk_provider lk_redis_getset = {
              .weakness = "a clock that is ahead takes a live lock; a loser moves the winner's "
                          "stamp; bare DEL",
              .source = "https://redis.io/docs/latest/commands/setnx/"},
-    .open = lk_redis_guard_open,
+    .open = open_getset,
     .close = lk_redis_guard_close,
     .try_acquire = try_acquire,
     .release = release,
     .ping = lk_redis_guard_ping,
+    .confirm = lk_redis_guard_confirm,
+    .inspect = lk_redis_guard_inspect,
+    .list = lk_redis_guard_list,
+    .force_release = lk_redis_guard_force_release,
 };

@@ -1,4 +1,4 @@
-#include "redis_guard.h"
+#include "redis_inspect.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,6 +32,7 @@ lk_status lk_redis_guard_init(lk_redis_guard *guard, const lk_context *context, 
     lk_redis_script_init(&guard->release, release_body);
     lk_redis_script_init(&guard->renew, renew_body);
     lk_redis_script_init(&guard->raise_fence, raise_fence_body);
+    lk_redis_inspect_init(guard);
     return lk_redis_open(context, &guard->redis, error);
 }
 

@@ -20,13 +20,18 @@ enum {
 /* Lua counts in doubles: exact up to here. */
 #define LK_REDIS_FENCE_MAX ((uint64_t)1 << 53)
 
-typedef struct lk_redis_guard {
+typedef struct lk_redis_guard lk_redis_guard;
+struct lk_redis_guard {
     const lk_context *context;
     lk_redis *redis;
     _Atomic uint64_t n_marks;
     lk_redis_script acquire; /* the provider's own; its open() sets it */
     lk_redis_script release, renew, raise_fence;
-} lk_redis_guard;
+    lk_redis_script facts, confirm; /* see redis_inspect.h */
+    const char *kind;               /* LK_REDIS_KIND_*: what of its locks a list shows */
+    /* Optional: what the guard alone can read out of its value. */
+    void (*refine)(const lk_redis_guard *guard, lk_lock_info *info);
+};
 
 lk_status lk_redis_guard_init(lk_redis_guard *guard, const lk_context *context, lk_error *error);
 void lk_redis_guard_end(lk_redis_guard *guard);

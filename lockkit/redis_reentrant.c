@@ -18,6 +18,7 @@
  * Source:    RedissonLock.java, LockPubSub.java of Redisson 3 (lock, unlock, channel)
  */
 #include "providers.h"
+#include "redis_inspect.h"
 #include "redis_wake.h"
 
 #include <inttypes.h>
@@ -112,6 +113,17 @@ static lk_status renew(void *self, lk_hold *hold, int64_t lease_ms)
     return lk_redis_done(status, &reply);
 }
 
+static lk_status confirm(void *self, const lk_hold *hold)
+{
+    lk_redis_guard *guard = self;
+    lk_redis_reply reply;
+    char entry[ENTRY_MAX];
+    lk_status status =
+        lk_redis_command(guard->redis, &reply, "HEXISTS", hold->key, entry_of(entry, hold));
+    status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
+    return lk_redis_done(status, &reply);
+}
+
 /* -- the provider ---------------------------------------------------------------------------- */
 
 static lk_status open_reentrant(const lk_context *context, void **ret_self, lk_error *error)
@@ -120,6 +132,7 @@ static lk_status open_reentrant(const lk_context *context, void **ret_self, lk_e
     lk_status status = lk_redis_wake_open(context, "redisson_lock__channel", &wake, error);
     if (status != LK_OK)
         return status;
+    wake->guard.kind = LK_REDIS_KIND_REENTRANT;
     lk_redis_script_init(&wake->guard.acquire, acquire_body);
     lk_redis_script_init(&wake->guard.release, release_body);
     lk_redis_script_init(&wake->guard.renew, renew_body);
@@ -146,4 +159,8 @@ const lk_provider lk_redis_reentrant = {
     .release = release,
     .raise_fence = lk_redis_guard_raise_fence,
     .ping = lk_redis_guard_ping,
+    .confirm = confirm,
+    .inspect = lk_redis_guard_inspect,
+    .list = lk_redis_guard_list,
+    .force_release = lk_redis_wake_force_release,
 };

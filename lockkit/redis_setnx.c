@@ -9,6 +9,7 @@
  */
 #include "providers.h"
 #include "redis_guard.h"
+#include "redis_inspect.h"
 
 static lk_status try_acquire(void *self, lk_attempt *attempt)
 {
@@ -40,4 +41,8 @@ const lk_provider lk_redis_setnx = {
     .try_acquire = try_acquire,
     .release = lk_redis_guard_bare_release,
     .ping = lk_redis_guard_ping,
+    .confirm = lk_redis_guard_confirm,
+    .inspect = lk_redis_guard_inspect,
+    .list = lk_redis_guard_list,
+    .force_release = lk_redis_guard_force_release,
 };

@@ -12,6 +12,7 @@
  */
 #include "providers.h"
 #include "redis_guard.h"
+#include "redis_inspect.h"
 
 enum { MS_PER_S = 1000 };
 
@@ -55,4 +56,8 @@ const lk_provider lk_redis_setnx_expire = {
     .try_acquire = try_acquire,
     .release = lk_redis_guard_bare_release,
     .ping = lk_redis_guard_ping,
+    .confirm = lk_redis_guard_confirm,
+    .inspect = lk_redis_guard_inspect,
+    .list = lk_redis_guard_list,
+    .force_release = lk_redis_guard_force_release,
 };

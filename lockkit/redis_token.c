@@ -15,6 +15,7 @@
  */
 #include "providers.h"
 #include "redis_guard.h"
+#include "redis_inspect.h"
 
 static const char acquire_body[] =
     "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then "
@@ -63,4 +64,8 @@ const lk_provider lk_redis_token = {
     .release = lk_redis_guard_release,
     .raise_fence = lk_redis_guard_raise_fence,
     .ping = lk_redis_guard_ping,
+    .confirm = lk_redis_guard_confirm,
+    .inspect = lk_redis_guard_inspect,
+    .list = lk_redis_guard_list,
+    .force_release = lk_redis_guard_force_release,
 };

@@ -79,8 +79,8 @@ bool world_becomes(int64_t want, int64_t wait_ms, const char *format, ...)
  */
 
 static const char *const guards[] = {
-    "redis-setnx", "redis-setnx-expire", "redis-set",  "redis-getset",
-    "redis-token", "redis-reentrant",    "redis-fair", NULL,
+    "redis-setnx",     "redis-setnx-expire", "redis-set",       "redis-getset",    "redis-token",
+    "redis-reentrant", "redis-fair",         "redis-readwrite", "redis-semaphore", NULL,
 };
 
 static bool start(struct sandbox *sandbox)

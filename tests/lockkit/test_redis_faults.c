@@ -24,8 +24,9 @@ enum { TIMEOUT_MS = 200, LONG_MS = 20000, SLACK_MS = 700, LEASE_MS = 600 };
 
 static const char *const guards[] = {"redis-setnx",  "redis-setnx-expire", "redis-set",
                                      "redis-getset", "redis-token",        "redis-reentrant",
-                                     "redis-fair"};
-static const char *const renewed[] = {"redis-token", "redis-reentrant", "redis-fair"};
+                                     "redis-fair",   "redis-readwrite",    "redis-semaphore"};
+static const char *const renewed[] = {"redis-token", "redis-reentrant", "redis-fair",
+                                      "redis-readwrite", "redis-semaphore"};
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static const lk_options impatient = {.command_timeout_ms = TIMEOUT_MS};
@@ -171,7 +172,8 @@ static void note_loss(void *arg, const lk_hold *hold, lk_loss cause)
 /* A key of its own for each guard, so that they can be tried side by side. */
 static const char *key_of(size_t i)
 {
-    static const char *const keys[] = {"lock:item:1", "lock:item:2", "lock:item:3"};
+    static const char *const keys[] = {"lock:item:1", "lock:item:2", "lock:item:3", "lock:item:4",
+                                       "lock:item:5"};
     return keys[i];
 }
 

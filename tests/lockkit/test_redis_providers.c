@@ -16,10 +16,11 @@
 
 enum { LONG_MS = 20000, SOON_MS = 2000 };
 
-static const char *const fenced[] = {"redis-token", "redis-reentrant", "redis-fair"};
+static const char *const fenced[] = {"redis-token", "redis-reentrant", "redis-fair",
+                                     "redis-readwrite", "redis-semaphore"};
 static const char *const guards[] = {"redis-setnx",  "redis-setnx-expire", "redis-set",
                                      "redis-getset", "redis-token",        "redis-reentrant",
-                                     "redis-fair"};
+                                     "redis-fair",   "redis-readwrite",    "redis-semaphore"};
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static int empty(void **state)

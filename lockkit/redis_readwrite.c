@@ -1,0 +1,224 @@
+/*
+ * redis-readwrite: many readers or one writer; the read-write lock of Redisson (RReadWriteLock), on
+ * the same keys.
+ *
+ * Algorithm: a hash at the key: mode = "read" or "write"; a field per holder, its token for a
+ * reader and "token:write" for the writer, value 1. Each reader has a key of its own,
+ *            {key}:token:rwlock_timeout:1, that ends with its lease; the hash ends with the
+ * longest. A reader that leaves shortens the hash's lease to the longest that remains; the last
+ *            holder deletes it and publishes on redisson_rwlock:{key}: "1" after a writer, so that
+ *            all who wait try, "0" after readers, so that one of each client does. Every grant
+ *            raises the fence counter, a reader's too.
+ * Guarantee: a writer is alone, until its lease ends; readers share; a dead holder's part frees
+ *            itself with its lease; each frees only its own; fences rise. Excludes and is excluded
+ * by Redisson's RReadWriteLock on the same key. Weakness:  a stream of readers starves a writer: a
+ * reader enters while others read, whoever waits (as in Redisson). Not re-entrant, no upgrade and
+ * no downgrade: who asks again waits for himself (Redisson's same thread may). One node, as
+ * redis-token. Source:    RedissonReadLock.java, RedissonWriteLock.java of Redisson 3
+ */
+#include "providers.h"
+#include "redis_inspect.h"
+#include "redis_wake.h"
+
+#include <stdio.h>
+
+enum { FIELD_MAX = LK_TOKEN_MAX + 16, TIMEOUT_MAX = LK_REDIS_KEY_MAX + LK_TOKEN_MAX };
+
+/* Whom the scripts are about. */
+struct part {
+    const char *mode; /* "read", "write" */
+    char field[FIELD_MAX];
+    char timeout[TIMEOUT_MAX]; /* of a writer: none stands there */
+};
+
+/* clang-format off */
+
+/* KEYS: lock, fence, timeout. ARGV: field, lease, mode. A key of another kind is in the way. */
+static const char acquire_body[] =
+    "if redis.call('exists', KEYS[1]) == 1 and "
+    "   (ARGV[3] == 'write' or redis.pcall('hget', KEYS[1], 'mode') ~= 'read') then "
+    "  return -1 - redis.call('pttl', KEYS[1]) "
+    "end "
+    "redis.call('hset', KEYS[1], 'mode', ARGV[3], ARGV[1], 1) "
+    "if ARGV[3] == 'read' then "
+    "  redis.call('set', KEYS[3], 1, 'px', ARGV[2]) "
+    "end "
+    "if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then "
+    "  redis.call('pexpire', KEYS[1], ARGV[2]) "
+    "end "
+    "return redis.call('incr', KEYS[2])";
+
+/* What is left of the longest of the readers' leases; less than 0: none reads. A reader of Redisson
+ * has a key for each of its entries. */
+#define LONGEST                                                                                    \
+    "local function longest() "                                                                    \
+    "  local left, all = -1, redis.call('hgetall', KEYS[1]) "                                      \
+    "  for i = 1, #all, 2 do "                                                                     \
+    "    for entry = tonumber(all[i + 1]) or 0, 1, -1 do "                                         \
+    "      left = math.max(left, redis.call('pttl', "                                              \
+    "        '{' .. KEYS[1] .. '}:' .. all[i] .. ':rwlock_timeout:' .. entry)) "                   \
+    "    end "                                                                                     \
+    "  end "                                                                                       \
+    "  return left "                                                                               \
+    "end "
+
+/* KEYS: lock, channel, timeout. ARGV: field, mode. */
+static const char release_body[] =
+    LONGEST
+    "if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then "
+    "  return 0 "
+    "end "
+    "local in_time = redis.call('del', KEYS[3]) "
+    "local left = longest() "
+    "if left >= 0 then "
+    "  redis.call('pexpire', KEYS[1], math.max(left, 1)) "
+    "else "
+    "  redis.call('del', KEYS[1]) "
+    "  redis.call('publish', KEYS[2], ARGV[2] == 'write' and '1' or '0') "
+    "end "
+    "return ARGV[2] == 'write' and 1 or in_time";
+
+/* KEYS: lock, timeout. ARGV: field, lease, mode. */
+static const char renew_body[] =
+    LONGEST
+    "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then "
+    "  return 0 "
+    "end "
+    "if ARGV[3] == 'read' and redis.call('pexpire', KEYS[2], ARGV[2]) == 0 then "
+    "  return 0 "
+    "end "
+    "local longer = redis.call('pttl', KEYS[1]) > tonumber(ARGV[2]) "
+    "local lease = longer and ARGV[3] == 'read' and longest() or ARGV[2] "
+    "return redis.call('pexpire', KEYS[1], lease)";
+
+/* KEYS: lock, timeout. ARGV: field, mode. */
+static const char confirm_body[] =
+    "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then "
+    "  return 0 "
+    "end "
+    "return ARGV[2] == 'write' and 1 or redis.call('exists', KEYS[2])";
+
+/* KEYS: lock, channel. */
+static const char force_body[] =
+    "local all = redis.pcall('hgetall', KEYS[1]) "
+    "for i = 1, #all, 2 do "
+    "  for entry = tonumber(all[i + 1]) or 0, 1, -1 do "
+    "    redis.call('del', '{' .. KEYS[1] .. '}:' .. all[i] .. ':rwlock_timeout:' .. entry) "
+    "  end "
+    "end "
+    "if redis.call('del', KEYS[1]) == 0 then "
+    "  return 0 "
+    "end "
+    "redis.call('publish', KEYS[2], '1') "
+    "return 1";
+
+/* clang-format on */
+
+static const struct part *part_of(struct part *part, const lk_hold *hold)
+{
+    bool reads = hold->mode == LK_SHARED;
+    part->mode = reads ? "read" : "write";
+    snprintf(part->field, sizeof part->field, "%s%s", hold->token, reads ? "" : ":write");
+    snprintf(part->timeout, sizeof part->timeout, "{%s}:%s:rwlock_timeout:1", hold->key,
+             part->field);
+    return part;
+}
+
+static lk_status try_acquire(void *self, lk_attempt *attempt)
+{
+    lk_redis_guard *guard = self;
+    lk_hold *hold = attempt->hold;
+    lk_redis_reply reply;
+    struct part part;
+    char fence[LK_REDIS_KEY_MAX], lease[LK_REDIS_NUMBER_MAX];
+    lk_redis_mark(guard, hold);
+    part_of(&part, hold);
+    lk_status status =
+        lk_redis_eval(guard->redis, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 3, hold->key,
+                      lk_redis_key(fence, hold->key, "fence"), part.timeout, part.field,
+                      lk_redis_number(lease, hold->lease_ms), part.mode);
+    if (status == LK_OK)
+        status = lk_redis_granted(guard, attempt, reply.root.integer);
+    if (status == LK_OK || status == LK_BUSY)
+        lk_redis_wake_tried(self, attempt);
+    return status;
+}
+
+static lk_status release(void *self, lk_hold *hold)
+{
+    lk_redis_guard *guard = self;
+    lk_redis_reply reply;
+    struct part part;
+    char channel[LK_REDIS_CHANNEL_MAX];
+    part_of(&part, hold);
+    lk_status status = lk_redis_eval(guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 3,
+                                     hold->key, lk_redis_wake_channel(self, channel, hold->key),
+                                     part.timeout, part.field, part.mode);
+    return lk_redis_done(status, &reply);
+}
+
+static lk_status renew(void *self, lk_hold *hold, int64_t lease_ms)
+{
+    lk_redis_guard *guard = self;
+    lk_redis_reply reply;
+    struct part part;
+    char lease[LK_REDIS_NUMBER_MAX];
+    part_of(&part, hold);
+    lk_status status =
+        lk_redis_eval(guard->redis, &guard->renew, &reply, REDIS_REPLY_INTEGER, 2, hold->key,
+                      part.timeout, part.field, lk_redis_number(lease, lease_ms), part.mode);
+    return lk_redis_done(status, &reply);
+}
+
+static lk_status confirm(void *self, const lk_hold *hold)
+{
+    lk_redis_guard *guard = self;
+    lk_redis_reply reply;
+    struct part part;
+    part_of(&part, hold);
+    lk_status status = lk_redis_eval(guard->redis, &guard->confirm, &reply, REDIS_REPLY_INTEGER, 2,
+                                     hold->key, part.timeout, part.field, part.mode);
+    return lk_redis_done(status, &reply);
+}
+
+static lk_status open_readwrite(const lk_context *context, void **ret_self, lk_error *error)
+{
+    lk_redis_wake *wake;
+    lk_status status = lk_redis_wake_open(context, "redisson_rwlock", &wake, error);
+    if (status != LK_OK)
+        return status;
+    wake->guard.kind = LK_REDIS_KIND_READWRITE;
+    lk_redis_script_init(&wake->guard.acquire, acquire_body);
+    lk_redis_script_init(&wake->guard.release, release_body);
+    lk_redis_script_init(&wake->guard.renew, renew_body);
+    lk_redis_script_init(&wake->guard.confirm, confirm_body);
+    lk_redis_script_init(&wake->force, force_body);
+    *ret_self = wake;
+    return LK_OK;
+}
+
+const lk_provider lk_redis_readwrite = {
+    .info = {.name = "redis-readwrite",
+             .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED | LK_CAP_LEASE | LK_CAP_ATOMIC_LEASE |
+                     LK_CAP_OWNER | LK_CAP_RENEW | LK_CAP_FENCE | LK_CAP_WAKES |
+                     LK_CAP_SERVER_CLOCK | LK_CAP_SHARED,
+             .algorithm = "hash of mode and holders in Lua, a lease per reader, as Redisson",
+             .guarantee =
+                 "one writer or many readers at a time until their leases end; fences rise",
+             .weakness = "one node: failover or restart forgets it; a stream of readers starves a "
+                         "writer",
+             .source = "Redisson 3: RedissonReadLock.java, RedissonWriteLock.java"},
+    .open = open_readwrite,
+    .close = lk_redis_wake_close,
+    .try_acquire = try_acquire,
+    .wait = lk_redis_wake_wait,
+    .wait_end = lk_redis_wake_wait_end,
+    .renew = renew,
+    .release = release,
+    .raise_fence = lk_redis_guard_raise_fence,
+    .ping = lk_redis_guard_ping,
+    .confirm = confirm,
+    .inspect = lk_redis_guard_inspect,
+    .list = lk_redis_guard_list,
+    .force_release = lk_redis_wake_force_release,
+};
