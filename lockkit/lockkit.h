@@ -72,7 +72,7 @@ typedef enum lk_status {
     X(REENTRANT, "reentrant", "the same owner may acquire again; the server counts")               \
     X(FAIR, "fair", "granted in order of arrival")                                                 \
     X(WAKES, "wakes", "waiters are woken by release instead of polling")                           \
-    X(SERVER_CLOCK, "server-clock", "expiry is judged by one clock only, the server's")            \
+    X(SERVER_CLOCK, "server-clock", "expiry is judged by the clocks of the servers alone, not by a client's")            \
     X(SHARED, "shared", "offers shared (read) mode")                                               \
     X(PERMITS, "permits", "a counting semaphore: several may hold a key at once")                  \
     X(SESSION, "session", "frees itself when its holder's session ends, and not by time alone")

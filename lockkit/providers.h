@@ -15,7 +15,8 @@
     X(redis_reentrant)                                                                             \
     X(redis_fair)                                                                                  \
     X(redis_readwrite)                                                                             \
-    X(redis_semaphore)
+    X(redis_semaphore)                                                                             \
+    X(redlock)
 
 #define LK_PROVIDER_DECLARE(name) extern const lk_provider lk_##name;
 LK_PROVIDER_MAP(LK_PROVIDER_DECLARE)

@@ -155,12 +155,16 @@ static int count_key(void *arg, const lk_lock_info *info)
     return 0;
 }
 
-static int keys_listed(lk_client *client, const char *prefix)
+/* Not every server can say which keys it has. */
+static void expect_listed(lk_client *client, const char *prefix, int keys)
 {
     struct found found = {.held = true};
-    assert_int_equal(lk_list(client, prefix, count_key, &found), LK_OK);
+    lk_status status = lk_list(client, prefix, count_key, &found);
+    if (status == LK_UNSUPPORTED)
+        return;
+    assert_int_equal(status, LK_OK);
     assert_true(found.held);
-    return found.keys;
+    assert_int_equal(found.keys, keys);
 }
 
 static void expect_free(lk_client *client)
@@ -170,7 +174,7 @@ static void expect_free(lk_client *client)
     assert_string_equal(info.key, CLAIM_KEY);
     assert_int_equal(info.holders, 0);
     assert_string_equal(info.token, "");
-    assert_int_equal(keys_listed(client, ""), 0);
+    expect_listed(client, "", 0);
 }
 
 static void expect_held(lk_client *client, const lk_hold *hold)
@@ -185,9 +189,9 @@ static void expect_held(lk_client *client, const lk_hold *hold)
         assert_int_equal(info.fence, hold->fence);
     if (info.left_ms != INT64_MAX)
         assert_in_range(info.left_ms, 1, hold->lease_ms + CLAIM_GRACE_MS);
-    assert_int_equal(keys_listed(client, "lock:it"), 1);
-    assert_int_equal(keys_listed(client, ""), 1);
-    assert_int_equal(keys_listed(client, "lock:other"), 0);
+    expect_listed(client, "lock:it", 1);
+    expect_listed(client, "", 1);
+    expect_listed(client, "lock:other", 0);
 }
 
 /* A waiter has the lock that an operator frees, and he who had it finds out. */

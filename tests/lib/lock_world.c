@@ -5,6 +5,7 @@
 
 const struct lock_family *const lock_families[] = {
     &family_redis,
+    &family_redlock,
     NULL,
 };
 

@@ -38,7 +38,7 @@ struct lock_family {
     int64_t (*crash_bound_ms)(const lk_provider_info *guard, int64_t lease_ms);
 };
 
-extern const struct lock_family family_redis;
+extern const struct lock_family family_redis, family_redlock;
 extern const struct lock_family *const lock_families[]; /* NULL-terminated */
 
 extern struct sandbox *world_sandbox;
@@ -72,5 +72,14 @@ void world_ask_text(char *ret, size_t size, const char *format, ...)
 /* True as soon as the command's integer is want; false when it was not within wait_ms. */
 bool world_becomes(int64_t want, int64_t wait_ms, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* -- redlock only (family_redlock.c) ----------------------------------------------------------- */
+
+enum { WORLD_NODES = 5, WORLD_QUORUM = 3 };
+
+extern struct sandbox_server *world_nodes[WORLD_NODES];
+
+/* Nodes on which the key stands; one that does not answer has it not. */
+int world_standing(const char *key);
 
 #endif

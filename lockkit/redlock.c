@@ -1,0 +1,271 @@
+/*
+ * redlock: a majority of N independent Redis nodes.
+ *
+ * Algorithm: SET key token NX PX lease on all nodes; held when N/2+1 of the nodes configured have
+ *            said yes and the lease, counted from before the first was asked, less the drift of
+ *            their clocks (1/100 of it and 2 ms), is not over. Otherwise, and on release,
+ *            compare-and-delete on all nodes, whatever they answered. Extended where the token
+ *            still stands, by majority; a node that has lost the key does not get it back before
+ *            the next grant, as it may have served another in between.
+ * Guarantee: one holder at a time while no majority of nodes loses its keys or its time; works on
+ *            while a majority answers. An even N needs one more: 4 nodes stand 1 loss, as 3 do.
+ * Weakness:  no fence: a holder that is late writes unseen; a node that restarts empty, or whose
+ *            clock leaps, may vote for a second holder while the first one holds; a slow node slows
+ *            every grant, up to the node timeout (redlock_nodes.h).
+ * Source:    https://redis.io/docs/latest/develop/use/patterns/distributed-locks/; M. Kleppmann,
+ *            "How to do distributed locking", 2016; S. Sanfilippo, "Is Redlock safe?", 2016
+ */
+#include "providers.h"
+#include "redis_conn.h"
+#include "redlock_ballot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DRIFT_PARTS = 100, DRIFT_MS = 2, NUMBER_MAX = 24 };
+
+struct redlock {
+    lk_redlock_nodes *nodes;
+    _Atomic uint64_t n_marks;
+};
+
+static const char release_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
+                                   "  return redis.call('del', KEYS[1]) "
+                                   "end "
+                                   "return 0";
+
+static const char extend_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
+                                  "  return redis.call('pexpire', KEYS[1], ARGV[2]) "
+                                  "end "
+                                  "return 0";
+
+static const char look_body[] = "return {redis.call('get', KEYS[1]), redis.call('pttl', KEYS[1])}";
+
+/* Held by a majority, surely not, or neither is known. */
+static lk_status held(const lk_redlock_ballot *ballot)
+{
+    if (ballot->yes >= ballot->quorum)
+        return LK_OK;
+    return lk_redlock_surely_lost(ballot) ? LK_LOST : lk_redlock_undecided(ballot);
+}
+
+/* It was ours, or whoever's, until now; no; or too few have answered for it to be free. */
+static lk_status freed(const lk_redlock_ballot *ballot)
+{
+    if (lk_redlock_surely_lost(ballot))
+        return LK_LOST;
+    return ballot->yes + ballot->no >= ballot->quorum ? LK_OK : lk_redlock_undecided(ballot);
+}
+
+/* -- one attempt ------------------------------------------------------------------------------ */
+
+static bool may_stand(enum lk_redlock_vote vote)
+{
+    return vote == LK_REDLOCK_YES || vote == LK_REDLOCK_NO_ANSWER;
+}
+
+static lk_status ask_release(const struct redlock *self, lk_redlock_ballot *ballot, const char *key,
+                             const char *token)
+{
+    return lk_redlock_ask(self->nodes, ballot, token,
+                          LK_REDIS_WORDS("EVAL", release_body, "1", key, token));
+}
+
+/* Undoes a try without a majority. Returns on how many nodes something may be left of it. */
+static int take_back(const struct redlock *self, const lk_redlock_ballot *tried,
+                     const lk_hold *hold)
+{
+    lk_redlock_ballot ballot = {.n = 0};
+    int left = tried->yes + tried->no_answer;
+    if (left == 0 || ask_release(self, &ballot, hold->key, hold->token) != LK_OK)
+        return left;
+    for (int i = 0; i < ballot.n; i++)
+        left -= may_stand(tried->vote[i]) &&
+                (ballot.vote[i] == LK_REDLOCK_YES || ballot.vote[i] == LK_REDLOCK_NO);
+    return left;
+}
+
+static lk_status try_acquire(void *opaque, lk_attempt *attempt)
+{
+    struct redlock *self = opaque;
+    lk_hold *hold = attempt->hold;
+    lk_redlock_ballot ballot = {.call.needs_quorum = true};
+    char lease[NUMBER_MAX];
+    const char *undo[] = {"EVAL", release_body, "1", hold->key, hold->token};
+    lk_mark(&self->n_marks, hold);
+    snprintf(lease, sizeof lease, "%" PRId64, hold->lease_ms);
+    int length = redisFormatCommandArgv(&ballot.call.undo, 5, undo, NULL);
+    if (length < 0)
+        return LK_NO_MEMORY;
+    ballot.call.undo_length = (size_t)length;
+    lk_status status =
+        lk_redlock_ask(self->nodes, &ballot, hold->token,
+                       LK_REDIS_WORDS("SET", hold->key, hold->token, "NX", "PX", lease));
+    redisFreeCommand(ballot.call.undo);
+    if (status != LK_OK || ballot.yes >= ballot.quorum)
+        return status;
+    int left = take_back(self, &ballot, hold);
+    /* What is left on a minority refuses nobody. */
+    if (ballot.yes + ballot.no >= ballot.quorum && left <= ballot.n - ballot.quorum)
+        return LK_BUSY;
+    if (ballot.nonsense)
+        return LK_PROTOCOL;
+    return left == 0 ? LK_UNAVAILABLE : LK_UNKNOWN;
+}
+
+static int64_t valid_ms(int64_t lease_ms)
+{
+    return lease_ms - lease_ms / DRIFT_PARTS - DRIFT_MS;
+}
+
+/* -- a hold ----------------------------------------------------------------------------------- */
+
+static lk_status release(void *opaque, lk_hold *hold)
+{
+    const struct redlock *self = opaque;
+    lk_redlock_ballot ballot = {.n = 0};
+    lk_status status = ask_release(self, &ballot, hold->key, hold->token);
+    return status == LK_OK ? freed(&ballot) : status;
+}
+
+static lk_status renew(void *opaque, lk_hold *hold, int64_t lease_ms)
+{
+    const struct redlock *self = opaque;
+    lk_redlock_ballot ballot = {.n = 0};
+    char lease[NUMBER_MAX];
+    snprintf(lease, sizeof lease, "%" PRId64, lease_ms);
+    lk_status status =
+        lk_redlock_ask(self->nodes, &ballot, hold->token,
+                       LK_REDIS_WORDS("EVAL", extend_body, "1", hold->key, hold->token, lease));
+    if (status == LK_OK)
+        status = held(&ballot);
+    if (status == LK_LOST)
+        release(opaque, hold); /* nobody will ask for what stands on a minority any more */
+    return status;
+}
+
+static lk_status confirm(void *opaque, const lk_hold *hold)
+{
+    const struct redlock *self = opaque;
+    lk_redlock_ballot ballot = {.n = 0};
+    lk_status status =
+        lk_redlock_ask(self->nodes, &ballot, hold->token, LK_REDIS_WORDS("GET", hold->key));
+    return status == LK_OK ? held(&ballot) : status;
+}
+
+/* -- from outside ----------------------------------------------------------------------------- */
+
+static int by_length(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left < right) - (left > right);
+}
+
+/* Nodes that have this token; *ret_left_ms is how long a majority of them will. */
+static int standing(const lk_redlock_ballot *ballot, const char *token, int64_t *ret_left_ms)
+{
+    int64_t left_ms[LK_REDLOCK_NODES_MAX];
+    int n = 0;
+    for (int i = 0; i < ballot->n; i++) {
+        const lk_redis_reply *reply = &ballot->call.reply[i];
+        if (ballot->vote[i] == LK_REDLOCK_YES && reply->item[0].type == REDIS_REPLY_STRING &&
+            strcmp(reply->item[0].text, token) == 0)
+            left_ms[n++] = reply->item[1].integer < 0 ? INT64_MAX : reply->item[1].integer;
+    }
+    if (n >= ballot->quorum) {
+        qsort(left_ms, (size_t)n, sizeof *left_ms, by_length);
+        *ret_left_ms = left_ms[ballot->quorum - 1];
+    }
+    return n;
+}
+
+/* A key is held by the token that stands on a majority, and free when there can be none. */
+static lk_status inspect(void *opaque, const char *key, lk_lock_info *ret)
+{
+    const struct redlock *self = opaque;
+    lk_redlock_ballot ballot = {.n = 0};
+    lk_status status =
+        lk_redlock_ask(self->nodes, &ballot, "", LK_REDIS_WORDS("EVAL", look_body, "1", key));
+    if (status != LK_OK)
+        return status;
+    int most = 0, silent = ballot.n - ballot.yes - ballot.no;
+    for (int i = 0; i < ballot.n; i++) {
+        const lk_redis_item *item = ballot.call.reply[i].item;
+        if (ballot.vote[i] != LK_REDLOCK_YES || item->type != REDIS_REPLY_STRING ||
+            item->length >= sizeof ret->token)
+            continue;
+        int n = standing(&ballot, item->text, &ret->left_ms);
+        if (n >= ballot.quorum) {
+            memcpy(ret->token, item->text, item->length + 1);
+            ret->holders = 1;
+            return LK_OK;
+        }
+        most = n > most ? n : most;
+    }
+    return most + silent >= ballot.quorum ? lk_redlock_undecided(&ballot) : LK_OK;
+}
+
+static lk_status force_release(void *opaque, const char *key)
+{
+    const struct redlock *self = opaque;
+    lk_redlock_ballot ballot = {.n = 0};
+    lk_status status = lk_redlock_ask(self->nodes, &ballot, "", LK_REDIS_WORDS("DEL", key));
+    return status == LK_OK ? freed(&ballot) : status;
+}
+
+static lk_status ping(void *opaque)
+{
+    const struct redlock *self = opaque;
+    lk_redlock_ballot ballot = {.n = 0};
+    lk_status status = lk_redlock_ask(self->nodes, &ballot, "", LK_REDIS_WORDS("PING"));
+    return status != LK_OK || ballot.yes >= ballot.quorum ? status : LK_UNAVAILABLE;
+}
+
+/* -- opening and closing ---------------------------------------------------------------------- */
+
+static lk_status open_redlock(const lk_context *context, void **ret_self, lk_error *error)
+{
+    struct redlock *self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return lk_fail(error, LK_NO_MEMORY, "out of memory for redlock");
+    lk_status status = lk_redlock_open(context, &self->nodes, error);
+    if (status != LK_OK) {
+        free(self);
+        return status;
+    }
+    *ret_self = self;
+    return LK_OK;
+}
+
+static void close_redlock(void *opaque)
+{
+    struct redlock *self = opaque;
+    lk_redlock_close(self->nodes);
+    free(self);
+}
+
+const lk_provider lk_redlock = {
+    .info = {.name = "redlock",
+             .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED | LK_CAP_LEASE | LK_CAP_ATOMIC_LEASE |
+                     LK_CAP_OWNER | LK_CAP_RENEW | LK_CAP_SERVER_CLOCK,
+             .algorithm =
+                 "SET key token NX PX lease on N independent nodes, held by a majority for "
+                 "the lease less the time taken and the drift of clocks",
+             .guarantee = "one holder at a time while no majority of nodes loses keys or time; "
+                          "works while a majority answers",
+             .weakness = "no fence; a node that restarts empty or leaps in time may vote for a "
+                         "second holder; waiters poll, in no order",
+             .source = "https://redis.io/docs/latest/develop/use/patterns/distributed-locks/"},
+    .open = open_redlock,
+    .close = close_redlock,
+    .try_acquire = try_acquire,
+    .renew = renew,
+    .valid_ms = valid_ms,
+    .release = release,
+    .ping = ping,
+    .confirm = confirm,
+    .inspect = inspect,
+    .force_release = force_release,
+};

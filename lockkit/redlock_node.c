@@ -1,0 +1,172 @@
+#include "redlock_node.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+/* After this long without traffic a connection is looked at before it is written to. */
+enum { IDLE_US = 1000, DOUBLINGS_MAX = 3 };
+
+/* -- joining ---------------------------------------------------------------------------------- */
+
+static void close_node(lk_redlock_node *node)
+{
+    lk_redis_stream_close(&node->stream);
+    node->state = LK_REDLOCK_CLOSED;
+    node->owes = NULL;
+}
+
+void lk_redlock_fail(lk_redlock_node *node)
+{
+    int64_t now_us = lk_redis_now_us(), pause_us = now_us - node->began_us;
+    int doublings = node->failures < DOUBLINGS_MAX ? node->failures : DOUBLINGS_MAX;
+    if (pause_us > node->timeout_us) /* it was looked at late */
+        pause_us = node->timeout_us;
+    if (pause_us < LK_REDLOCK_PAUSE_US)
+        pause_us = LK_REDLOCK_PAUSE_US;
+    close_node(node);
+    node->failures++;
+    node->retry_us = now_us + (pause_us << doublings);
+}
+
+void lk_redlock_dial(lk_redlock_node *node)
+{
+    assert(node->state == LK_REDLOCK_CLOSED);
+    node->began_us = lk_redis_now_us();
+    node->greetings = 0;
+    node->state = LK_REDLOCK_JOINING;
+    if (lk_redis_stream_begin(&node->stream, &node->url) != LK_OK)
+        lk_redlock_fail(node);
+}
+
+short lk_redlock_join_events(const lk_redlock_node *node)
+{
+    return node->greetings == 0 ? POLLOUT : POLLIN;
+}
+
+static lk_status say(lk_redlock_node *node, int n, const char **words)
+{
+    char *command;
+    int length = redisFormatCommandArgv(&command, n, words, NULL);
+    if (length < 0)
+        return LK_UNAVAILABLE;
+    struct iovec iov = {.iov_base = command, .iov_len = (size_t)length};
+    lk_status status = lk_redis_stream_write(&node->stream, &iov, 1, LK_REDIS_NO_WAIT);
+    redisFreeCommand(command);
+    node->greetings++;
+    return status;
+}
+
+static lk_status greet(lk_redlock_node *node)
+{
+    const lk_redis_url *url = &node->url;
+    lk_status status = LK_OK;
+    if (url->password[0] != '\0') {
+        bool named = url->user[0] != '\0';
+        const char *words[] = {"AUTH", named ? url->user : url->password, url->password};
+        status = say(node, named ? 3 : 2, words);
+    }
+    if (status == LK_OK && url->db != 0) {
+        char db[16];
+        snprintf(db, sizeof db, "%d", url->db);
+        status = say(node, 2, (const char *[]){"SELECT", db});
+    }
+    return status == LK_OK ? say(node, 1, (const char *[]){"PING"}) : status;
+}
+
+void lk_redlock_join(lk_redlock_node *node)
+{
+    lk_status status;
+    if (node->greetings == 0) {
+        status = greet(node);
+        node->began_us = lk_redis_now_us();
+        if (status != LK_OK)
+            lk_redlock_fail(node);
+        return;
+    }
+    while (node->greetings > 0) {
+        status = lk_redis_stream_read(&node->stream, &node->greeting, LK_REDIS_NO_WAIT);
+        if (status == LK_TIMEOUT)
+            return;
+        if (status != LK_OK || node->greeting.root.type != REDIS_REPLY_STATUS) {
+            lk_redlock_fail(node);
+            return;
+        }
+        node->greetings--;
+    }
+    node->state = LK_REDLOCK_READY;
+    node->used_us = lk_redis_now_us();
+}
+
+void lk_redlock_look(lk_redlock_node *node)
+{
+    if (lk_redis_now_us() - node->used_us > IDLE_US && !lk_redis_stream_quiet(&node->stream))
+        close_node(node);
+}
+
+/* -- a batch ---------------------------------------------------------------------------------- */
+
+/* The first from call on that was sent. */
+static lk_redlock_call *sent_from(lk_redlock_call *call)
+{
+    while (call != NULL && call->held_back)
+        call = call->next;
+    return call;
+}
+
+static void mark_owed(const lk_redlock_node *node, lk_redlock_call *call, lk_status status)
+{
+    for (call = sent_from(call); call != NULL; call = sent_from(call->next))
+        call->status[node->index] = status;
+}
+
+size_t lk_redlock_send(lk_redlock_node *node, lk_redlock_call *batch, int64_t deadline_us)
+{
+    struct iovec iov[LK_REDLOCK_BATCH_MAX];
+    size_t n = 0;
+    node->began_us = lk_redis_now_us();
+    node->owes = sent_from(batch);
+    for (lk_redlock_call *call = node->owes; call != NULL; call = sent_from(call->next)) {
+        assert(n < LK_REDLOCK_BATCH_MAX);
+        iov[n++] = (struct iovec){.iov_base = call->command, .iov_len = call->length};
+    }
+    if (n == 0)
+        return 0;
+    lk_status status = lk_redis_stream_write(&node->stream, iov, n, deadline_us);
+    mark_owed(node, node->owes, status == LK_UNAVAILABLE ? LK_UNAVAILABLE : LK_UNKNOWN);
+    if (status != LK_OK)
+        lk_redlock_fail(node);
+    return n;
+}
+
+void lk_redlock_receive(lk_redlock_node *node)
+{
+    size_t i = node->index;
+    while (node->owes != NULL) {
+        lk_redlock_call *call = node->owes;
+        lk_status status = lk_redis_stream_read(&node->stream, &call->reply[i], LK_REDIS_NO_WAIT);
+        if (status == LK_TIMEOUT)
+            return;
+        if (status != LK_OK) { /* the next round dials at once */
+            mark_owed(node, call, status);
+            close_node(node);
+            return;
+        }
+        call->status[i] = LK_OK;
+        node->owes = sent_from(call->next);
+    }
+    node->used_us = lk_redis_now_us();
+    node->failures = 0;
+    if (lk_redis_stream_leftover(&node->stream))
+        close_node(node); /* more answers than questions: whose would the next be? */
+}
+
+void lk_redlock_give_up(lk_redlock_node *node)
+{
+    for (lk_redlock_call *call = node->owes; call != NULL; call = sent_from(call->next))
+        if (call->undo != NULL && send(node->stream.fd, call->undo, call->undo_length,
+                                       MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)call->undo_length)
+            break;
+    lk_redlock_fail(node);
+}

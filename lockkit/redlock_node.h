@@ -1,0 +1,72 @@
+/*
+ * One of redlock's nodes: a connection that nobody waits for alone.
+ *
+ * A node is closed, joining (connecting, then greeted: AUTH, SELECT, PING) or ready. Commands are
+ * sent only to a ready node, so to one that has answered since it was connected. A node that does
+ * not answer in time, or refuses to join, is left alone for a while, twice as long each time in a
+ * row: LK_REDLOCK_PAUSE_US or what waiting for it took, up to eight times that.
+ *
+ * Threading: none; redlock_nodes.c hands all nodes over together.
+ */
+#ifndef LOCKKIT_REDLOCK_NODE_H
+#define LOCKKIT_REDLOCK_NODE_H
+
+#include "redis_stream.h"
+
+#include <semaphore.h>
+
+enum { LK_REDLOCK_NODES_MAX = 9, LK_REDLOCK_BATCH_MAX = 64, LK_REDLOCK_PAUSE_US = 50000 };
+
+/* One command for all nodes, on its caller's stack. */
+typedef struct lk_redlock_call {
+    char *command,
+        *undo; /* undo: sent to a node that owes its answer when it is given up; or NULL */
+    size_t length, undo_length;
+    bool needs_quorum; /* sent to nobody unless a quorum is ready */
+
+    /* Per node: LK_OK: answered; LK_UNAVAILABLE: certainly not sent; LK_UNKNOWN; LK_PROTOCOL. */
+    lk_status status[LK_REDLOCK_NODES_MAX];
+    lk_redis_reply reply[LK_REDLOCK_NODES_MAX];
+
+    bool held_back, lead;
+    struct lk_redlock_call *next; /* in the queue, then in the batch */
+    sem_t wake;
+} lk_redlock_call;
+
+enum lk_redlock_state { LK_REDLOCK_CLOSED, LK_REDLOCK_JOINING, LK_REDLOCK_READY };
+
+typedef struct lk_redlock_node {
+    lk_redis_url url;
+    lk_redis_stream stream;
+    int64_t timeout_us;
+    size_t index; /* of status[] and reply[] */
+    enum lk_redlock_state state;
+    int greetings;         /* answers owed to the greeting; 0 while connecting */
+    int failures;          /* in a row */
+    int64_t began_us;      /* the present step of joining */
+    int64_t retry_us;      /* not dialled before */
+    int64_t used_us;       /* last answer */
+    lk_redlock_call *owes; /* the first call of the batch that it has not answered; or NULL */
+    lk_redis_reply greeting;
+} lk_redlock_node;
+
+/* Closed -> joining, or failed. */
+void lk_redlock_dial(lk_redlock_node *node);
+/* What poll(2) is to look for while joining. */
+short lk_redlock_join_events(const lk_redlock_node *node);
+/* poll(2) said that a joining node can go on. */
+void lk_redlock_join(lk_redlock_node *node);
+/* Any -> closed, with a pause that follows from what it has cost since began_us. */
+void lk_redlock_fail(lk_redlock_node *node);
+/* Ready -> closed without a pause, when it has hung up while it was idle. */
+void lk_redlock_look(lk_redlock_node *node);
+
+/* Writes the batch; returns how many commands. What it owes then has status LK_UNKNOWN. */
+size_t lk_redlock_send(lk_redlock_node *node, lk_redlock_call *batch, int64_t deadline_us);
+/* Takes the answers that are there. Hung up or talks nonsense: closed. */
+void lk_redlock_receive(lk_redlock_node *node);
+/* It has not answered in time: the undo of each call that it owes is sent after it, for the case
+ * that it only sleeps, and the connection is closed. */
+void lk_redlock_give_up(lk_redlock_node *node);
+
+#endif
