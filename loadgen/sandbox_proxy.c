@@ -38,7 +38,8 @@ struct proxy {
 
     pthread_mutex_t mutex; /* guards the rest */
     char lose_text[TEXT_MAX], mute_text[TEXT_MAX];
-    int lose_in; /* matching pieces until one is doomed; 0: none */
+    int lose_in;       /* matching pieces until one is doomed; 0: none */
+    bool lose_request; /* it, not its answer */
     char hold_text[TEXT_MAX];
     int hold_in; /* likewise, until one is held */
     enum proxy_then then;
@@ -137,9 +138,12 @@ static bool send_due(struct pair *pair, bool let_go)
 static bool ask(struct proxy *proxy, struct pair *pair, const char *bytes, size_t n)
 {
     pthread_mutex_lock(&proxy->mutex);
-    if (proxy->lose_in > 0 && memmem(bytes, n, proxy->lose_text, strlen(proxy->lose_text)) &&
-        --proxy->lose_in == 0)
-        pair->doomed = true;
+    bool hit = proxy->lose_in > 0 &&
+               memmem(bytes, n, proxy->lose_text, strlen(proxy->lose_text)) != NULL &&
+               --proxy->lose_in == 0;
+    bool lost = hit && proxy->lose_request;
+    pair->doomed = pair->doomed || (hit && !lost);
+    proxy->lost += lost;
     if (proxy->mute_text[0] != '\0' &&
         memmem(bytes, n, proxy->mute_text, strlen(proxy->mute_text)) != NULL)
         pair->mutable = true;
@@ -149,14 +153,15 @@ static bool ask(struct proxy *proxy, struct pair *pair, const char *bytes, size_
     bool drop = proxy->drop[PROXY_TO_SERVER];
     proxy->dropped += drop;
     pthread_mutex_unlock(&proxy->mutex);
-    return drop || forward(proxy, pair, PROXY_TO_SERVER, bytes, n, hold);
+    return !lost && (drop || forward(proxy, pair, PROXY_TO_SERVER, bytes, n, hold));
 }
 
 static bool answer(struct proxy *proxy, struct pair *pair, const char *bytes, size_t n)
 {
     pthread_mutex_lock(&proxy->mutex);
     bool muted = proxy->mute && pair->mutable;
-    bool doomed = pair->doomed, cuts = doomed && proxy->then == PROXY_CUT;
+    bool doomed = pair->doomed, cuts = doomed && proxy->then != PROXY_SILENCE;
+    bool half = doomed && proxy->then == PROXY_HALF;
     bool drop = proxy->drop[PROXY_TO_CLIENT];
     proxy->dropped += drop;
     proxy->lost += doomed;
@@ -164,6 +169,8 @@ static bool answer(struct proxy *proxy, struct pair *pair, const char *bytes, si
     pthread_mutex_unlock(&proxy->mutex);
     pair->doomed = false;
     pair->silent = pair->silent || doomed;
+    if (half)
+        send_all(pair->client, bytes, n / 2);
     if (cuts)
         return false;
     return muted || drop || pair->silent || forward(proxy, pair, PROXY_TO_CLIENT, bytes, n, false);
@@ -289,13 +296,24 @@ int proxy_port(const struct proxy *proxy)
     return proxy->port;
 }
 
-void proxy_lose_answer(struct proxy *proxy, const char *text, int nth, enum proxy_then then)
+static void lose(struct proxy *proxy, const char *text, int nth, bool request, enum proxy_then then)
 {
     pthread_mutex_lock(&proxy->mutex);
     proxy->then = then;
+    proxy->lose_request = request;
     strncpy(proxy->lose_text, text, sizeof proxy->lose_text - 1);
     proxy->lose_in = nth;
     pthread_mutex_unlock(&proxy->mutex);
+}
+
+void proxy_lose_answer(struct proxy *proxy, const char *text, int nth, enum proxy_then then)
+{
+    lose(proxy, text, nth, false, then);
+}
+
+void proxy_lose_request(struct proxy *proxy, const char *text, int nth)
+{
+    lose(proxy, text, nth, true, PROXY_CUT);
 }
 
 int proxy_lost(struct proxy *proxy)

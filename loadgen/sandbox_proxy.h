@@ -18,11 +18,13 @@ void proxy_close(struct proxy *proxy);
 int proxy_port(const struct proxy *proxy);
 
 /* From now on, the server's answer to the nth piece (1: the next) that a client sends containing
- * text is swallowed whole: what was asked is done, nobody learns of it. Then the connection is cut,
- * or kept in silence. nth 0: no more of this. */
-enum proxy_then { PROXY_CUT, PROXY_SILENCE };
+ * text is swallowed: what was asked is done, nobody learns of it. Then the connection is cut, or
+ * kept in silence, or cut after half of the answer has come through. nth 0: no more of this. */
+enum proxy_then { PROXY_CUT, PROXY_SILENCE, PROXY_HALF };
 void proxy_lose_answer(struct proxy *proxy, const char *text, int nth, enum proxy_then then);
-/* Connections that have lost an answer so. */
+/* The nth piece itself is swallowed and the connection cut: what was asked is never done. */
+void proxy_lose_request(struct proxy *proxy, const char *text, int nth);
+/* Connections that have lost an answer or a request so. */
 int proxy_lost(struct proxy *proxy);
 
 /* Swallows all that the server says on connections that have sent text (its pushed messages), until

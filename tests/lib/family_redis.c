@@ -99,6 +99,11 @@ static int port(void)
     return world_redis->port;
 }
 
+static struct sandbox_server *server(size_t i)
+{
+    return i == 0 ? world_redis : NULL;
+}
+
 static void wipe(void)
 {
     world_ask("FLUSHALL");
@@ -139,6 +144,7 @@ const struct lock_family family_redis = {
     .start = start,
     .endpoints = endpoints,
     .port = port,
+    .server = server,
     .wipe = wipe,
     .exists = exists,
     .remove = remove_lock,

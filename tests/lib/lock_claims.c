@@ -120,7 +120,7 @@ static bool lease(const lk_provider_info *guard)
 
 static bool session(const lk_provider_info *guard)
 {
-    return ends_with_its_holder(guard) && !ends_in_time(guard);
+    return !ends_in_time(guard) && ends_with_its_holder(guard);
 }
 
 static bool held_before_loss(struct holder *holder, struct proxy *proxy)

@@ -1,6 +1,10 @@
 #include "lock_world.h"
 #include "process.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
 #include <stdio.h>
 
 const struct lock_family *const lock_families[] = {
@@ -59,4 +63,18 @@ static bool is_free(void *key)
 bool world_frees(const char *key, int64_t wait_ms)
 {
     return wait_until(is_free, (void *)key, wait_ms);
+}
+
+void world_signal(int signal)
+{
+    struct sandbox_server *server;
+    for (size_t i = 0; (server = world->server(i)) != NULL; i++)
+        assert_int_not_equal(sandbox_signal(server, signal), -1);
+}
+
+void world_restart(void)
+{
+    struct sandbox_server *server;
+    for (size_t i = 0; (server = world->server(i)) != NULL; i++)
+        assert_int_equal(sandbox_restart(server), 0);
 }

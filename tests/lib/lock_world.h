@@ -25,8 +25,10 @@ struct lock_family {
     /* What lk_open() is given. proxy_port 0: the servers themselves; else the one of port() is
      * reached through this loopback port. */
     void (*endpoints)(char *ret, size_t size, int proxy_port);
-    int (*port)(void);               /* of the server that a proxy stands before; 0: it has none */
-    void (*wipe)(void);              /* empty, fence counters too */
+    int (*port)(void); /* of the server that a proxy stands before; 0: it has none */
+    struct sandbox_server *(*server)(size_t i); /* each in turn, NULL past the last; itself NULL:
+                                                   there are none */
+    void (*wipe)(void);                         /* empty, fence counters too */
     bool (*exists)(const char *key); /* is the lock there, held by anybody? Asked of the servers */
     bool (*remove)(const char *key); /* freed as by an operator's hand, whoever holds it; false:
                                         nobody did */
@@ -57,6 +59,9 @@ lk_status world_acquire(lk_client *client, const char *key, int64_t lease_ms, in
                         lk_hold *hold);
 /* True as soon as the key is free on the server; false when it was not within wait_ms. */
 bool world_frees(const char *key, int64_t wait_ms);
+/* Signals each of its servers; starts each again. Fail the test when one does not. */
+void world_signal(int signal);
+void world_restart(void);
 
 /* -- Redis only (family_redis.c) ------------------------------------------------------------------
  */
