@@ -17,6 +17,7 @@ struct config {
     char redis[CONFIG_TEXT_MAX];  /* URL[,URL...]: the first for redis-*, all for redlock */
     char zookeeper[CONFIG_TEXT_MAX];
     char memcached[CONFIG_TEXT_MAX];
+    char lock_db[CONFIG_TEXT_MAX]; /* like db; "": beside the store, see guard.c */
     int64_t lease_ms, wait_ms;
     bool watchdog, fence, lanes;
     bool fence_database;   /* --fence-source lock|database: a lock's fence is the store's */

@@ -24,6 +24,9 @@ const struct config_key config_keys[] = {
      "URL[,URL...]: redis-* guards use the first, redlock all of them"},
     {"zookeeper", CONFIG_TEXT, AT(zookeeper), 0, 0, "", "HOST:PORT[,HOST:PORT...]"},
     {"memcached", CONFIG_TEXT, AT(memcached), 0, 0, "", "HOST:PORT[,HOST:PORT...]"},
+    {"lock-db", CONFIG_TEXT, AT(lock_db), 0, 0, "",
+     "database of the guards sql-unique* and pg-advisory*; default: the store's PostgreSQL, or "
+     "FILE-locks beside its SQLite file"},
     {"lease-ms", CONFIG_NUMBER, AT(lease_ms), 10, 86400000, "30000", "lease of a lock"},
     {"wait-ms", CONFIG_NUMBER, AT(wait_ms), 0, 600000, "10000", "wait for a lock at most"},
     {"watchdog", CONFIG_SWITCH, AT(watchdog), 0, 0, "on", "renew leases of live holders"},

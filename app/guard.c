@@ -10,9 +10,12 @@
  * its clean-up, each at most this long, fit. */
 enum { COMMAND_TIMEOUT_MS = 400 };
 
+#define LOCK_FILE_SUFFIX "-locks"
+
 struct guards {
     const struct config *config;
     char redis_node[CONFIG_TEXT_MAX]; /* the first of --redis */
+    char lock_db[CONFIG_TEXT_MAX + sizeof LOCK_FILE_SUFFIX];
     pthread_mutex_t opening;
     size_t n;
     struct guard *chosen; /* the default */
@@ -78,6 +81,17 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* PostgreSQL has room for the locks beside the store's tables; a SQLite store wants its file for
+ * itself. */
+static void choose_lock_db(const struct config *config, char *ret, size_t size)
+{
+    bool file = begins(config->db, "sqlite:");
+    if (config->lock_db[0])
+        snprintf(ret, size, "%s", config->lock_db);
+    else
+        snprintf(ret, size, "%s%s", config->db, file ? LOCK_FILE_SUFFIX : "");
+}
+
 /* redlock takes all of --redis, the guards that live on one Redis its first URL. */
 static const char *endpoints_of(const struct guards *guards, const lk_provider_info *info)
 {
@@ -86,6 +100,8 @@ static const char *endpoints_of(const struct guards *guards, const lk_provider_i
         return guards->redis_node;
     if (strcmp(info->name, "redlock") == 0)
         return config->redis;
+    if (begins(info->name, "sql-") || begins(info->name, "pg-"))
+        return guards->lock_db;
     if (begins(info->name, "zk-"))
         return config->zookeeper;
     if (begins(info->name, "memcached"))
@@ -102,6 +118,7 @@ int guards_open(const struct config *config, struct guards **ret)
     }
     guards->config = config;
     memcpy(guards->redis_node, config->redis, lk_redis_url_span(config->redis));
+    choose_lock_db(config, guards->lock_db, sizeof guards->lock_db);
     pthread_mutex_init(&guards->opening, NULL);
     add(guards, GUARD_NONE, &none_info);
     const lk_provider_info *info;

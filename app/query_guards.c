@@ -21,12 +21,14 @@ static bool servers_answer(struct servers *servers, struct guard *guard)
 {
     if (!guard->endpoints)
         return true;
+    lk_client *client = guard_client(guard, NULL);
+    if (!client) /* not every guard can use what others find there: pg-advisory and a SQLite file */
+        return false;
     for (size_t i = 0; i < servers->n; i++) {
         if (servers->endpoints[i] == guard->endpoints)
             return servers->answer[i];
     }
-    lk_client *client = guard_client(guard, NULL);
-    bool answer = client && lk_ping(client) == LK_OK;
+    bool answer = lk_ping(client) == LK_OK;
     servers->endpoints[servers->n] = guard->endpoints;
     servers->answer[servers->n++] = answer;
     return answer;

@@ -196,11 +196,12 @@ struct lk_hold {
 
 /*
  * Opens a client of one provider.
- * endpoints: "redis://host[:port][/db]", "unix:///path/to/socket"; ignored by in-process guards
- *            (NULL allowed). The servers need not answer yet: their absence is reported by acquire.
- * options:   copied; NULL for defaults.
- * Returns LK_OK, LK_INVALID (unknown provider, malformed endpoint, option out of range),
- * LK_NO_MEMORY. On failure *ret is untouched and error (may be NULL) says why.
+ * endpoints: "redis://host[:port][/db]", "unix:///path/to/socket"; for guards in a database
+ *            "sqlite:FILE", "postgres://user@host:port/database" (sql_conn.h); ignored by
+ * in-process guards (NULL allowed). The servers need not answer yet: their absence is reported by
+ * acquire. options:   copied; NULL for defaults. Returns LK_OK, LK_INVALID (unknown provider,
+ * malformed endpoint, option out of range), LK_NO_MEMORY. On failure *ret is untouched and error
+ * (may be NULL) says why.
  */
 lk_status lk_open(const char *provider, const char *endpoints, const lk_options *options,
                   lk_client **ret, lk_error *error);

@@ -16,7 +16,9 @@
     X(redis_fair)                                                                                  \
     X(redis_readwrite)                                                                             \
     X(redis_semaphore)                                                                             \
-    X(redlock)
+    X(redlock)                                                                                     \
+    X(sql_unique)                                                                                  \
+    X(sql_unique_forever)
 
 #define LK_PROVIDER_DECLARE(name) extern const lk_provider lk_##name;
 LK_PROVIDER_MAP(LK_PROVIDER_DECLARE)

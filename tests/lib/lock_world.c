@@ -10,6 +10,8 @@
 const struct lock_family *const lock_families[] = {
     &family_redis,
     &family_redlock,
+    &family_sqlite,
+    &family_postgres,
     NULL,
 };
 

@@ -40,7 +40,7 @@ struct lock_family {
     int64_t (*crash_bound_ms)(const lk_provider_info *guard, int64_t lease_ms);
 };
 
-extern const struct lock_family family_redis, family_redlock;
+extern const struct lock_family family_redis, family_redlock, family_sqlite, family_postgres;
 extern const struct lock_family *const lock_families[]; /* NULL-terminated */
 
 extern struct sandbox *world_sandbox;
@@ -62,6 +62,16 @@ bool world_frees(const char *key, int64_t wait_ms);
 /* Signals each of its servers; starts each again. Fail the test when one does not. */
 void world_signal(int signal);
 void world_restart(void);
+
+/* -- PostgreSQL only (family_postgres.c)
+ * -------------------------------------------------------------
+ */
+
+extern struct sandbox_server *world_postgres;
+
+/* One statement on a connection of its own, $1: key (may be NULL). The first integer answered; 0
+ * without rows or when the table is not there yet, INT64_MIN for another error. */
+int64_t world_sql(const char *sql, const char *key);
 
 /* -- Redis only (family_redis.c) ------------------------------------------------------------------
  */

@@ -32,7 +32,7 @@ static void each_guard_is_found_by_its_name_and_tells_what_it_is(void **state)
     static const char *const names[] = {"mutex",           "redis-setnx",  "redis-setnx-expire",
                                         "redis-set",       "redis-getset", "redis-token",
                                         "redis-reentrant", "redis-fair",   "redis-readwrite",
-                                        "redis-semaphore"};
+                                        "redis-semaphore", "sql-unique",   "sql-unique-forever"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const lk_provider_info *info = lk_provider_find(names[i]);
         assert_non_null(info);

@@ -1,0 +1,147 @@
+/* The connections of a client, handed out for the length of one use; and rows over them. */
+#include "sql_postgres.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -- the pool -----------------------------------------------------------------------------------
+ */
+
+static int64_t deadline_us(const lk_pg_pool *pool)
+{
+    return lk_pg_now_us() + pool->target.context->options->command_timeout_ms * 1000;
+}
+
+/* With the mutex. */
+static lk_pg_conn *take_idle(lk_pg_pool *pool)
+{
+    while (pool->n_idle > 0) {
+        lk_pg_conn *conn = pool->idle[--pool->n_idle];
+        if (!lk_pg_has_ended(conn))
+            return conn;
+        lk_pg_disconnect(conn);
+        pool->n_open--;
+    }
+    return NULL;
+}
+
+lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret)
+{
+    int64_t until_us = deadline_us(pool);
+    const struct timespec until = {.tv_sec = until_us / 1000000,
+                                   .tv_nsec = until_us % 1000000 * 1000};
+    lk_pg_conn *conn;
+    int failed = 0;
+    pthread_mutex_lock(&pool->mutex);
+    while ((conn = take_idle(pool)) == NULL && pool->n_open == pool->target.pool_max && failed == 0)
+        failed = pthread_cond_timedwait(&pool->freed, &pool->mutex, &until);
+    bool connect = conn == NULL && pool->n_open < pool->target.pool_max;
+    if (connect)
+        pool->n_open++;
+    pthread_mutex_unlock(&pool->mutex);
+    if (connect) {
+        lk_status status = lk_pg_connect(&pool->target, until_us, &conn);
+        if (status != LK_OK) {
+            lk_pg_drop(pool, NULL);
+            return status;
+        }
+    }
+    if (conn == NULL)
+        return LK_UNAVAILABLE;
+    *ret = conn;
+    return LK_OK;
+}
+
+void lk_pg_give(lk_pg_pool *pool, lk_pg_conn *conn)
+{
+    pthread_mutex_lock(&pool->mutex);
+    pool->idle[pool->n_idle++] = conn;
+    pthread_cond_signal(&pool->freed);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+void lk_pg_drop(lk_pg_pool *pool, lk_pg_conn *conn)
+{
+    if (conn != NULL)
+        lk_pg_disconnect(conn);
+    pthread_mutex_lock(&pool->mutex);
+    pool->n_open--;
+    pthread_cond_signal(&pool->freed);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+lk_status lk_pg_pool_open(lk_pg_pool *pool, const lk_context *context, const lk_sql_set *set,
+                          bool blocks, lk_error *error)
+{
+    pthread_condattr_t monotonic;
+    lk_status status = lk_pg_target_parse(context->endpoints, &pool->target, error);
+    if (status != LK_OK)
+        return status;
+    if (pthread_condattr_init(&monotonic) != 0)
+        return lk_fail(error, LK_NO_MEMORY, "out of memory for PostgreSQL connections");
+    pool->target.context = context;
+    pool->target.set = set;
+    pool->target.blocks = blocks;
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&pool->freed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&pool->mutex, NULL);
+    return LK_OK;
+}
+
+void lk_pg_pool_close(lk_pg_pool *pool)
+{
+    while (pool->n_idle > 0)
+        lk_pg_disconnect(pool->idle[--pool->n_idle]);
+    pthread_cond_destroy(&pool->freed);
+    pthread_mutex_destroy(&pool->mutex);
+}
+
+/* -- one statement, any connection ----------------------------------------------------------------
+ */
+
+static lk_status run(void *self, int statement, const lk_sql_arg *args, lk_sql_each *each,
+                     void *arg)
+{
+    lk_pg_pool *pool = self;
+    lk_pg_conn *conn;
+    lk_status status = lk_pg_take(pool, &conn);
+    if (status != LK_OK)
+        return status;
+    status = lk_pg_run(conn, statement, args, each, arg);
+    if (status == LK_UNKNOWN)
+        lk_pg_drop(pool, conn);
+    else
+        lk_pg_give(pool, conn);
+    return status == LK_BUSY ? LK_UNAVAILABLE : status; /* by a statement, not by a holder */
+}
+
+static lk_status open_pool(const lk_context *context, const char *address, const lk_sql_set *set,
+                           void **ret_self, lk_error *error)
+{
+    (void)address;
+    lk_pg_pool *pool = calloc(1, sizeof *pool);
+    if (pool == NULL)
+        return lk_fail(error, LK_NO_MEMORY, "out of memory for PostgreSQL connections");
+    lk_status status = lk_pg_pool_open(pool, context, set, false, error);
+    if (status != LK_OK)
+        free(pool);
+    else
+        *ret_self = pool;
+    return status;
+}
+
+static void close_pool(void *self)
+{
+    lk_pg_pool_close(self);
+    free(self);
+}
+
+static const char *const schemes[] = {"postgres://", "postgresql://", NULL};
+
+const struct lk_sql_backend lk_postgres_backend = {
+    .schemes = schemes,
+    .open = open_pool,
+    .close = close_pool,
+    .run = run,
+};

@@ -1,0 +1,88 @@
+/*
+ * Connections to one PostgreSQL database, 14 or later, for locks that are rows (sql_postgres.c) and
+ * for locks that are connections (pg_hold.c).
+ *
+ * The socket never blocks: each wait has a deadline, after which the connection is given up,
+ * because a late answer would be taken for the next statement's. What is not answered is unknown;
+ * an error that the server answers is a statement that has done nothing. READ COMMITTED and
+ * synchronous_commit=on are set whatever the server's defaults: a grant that a crash of the server
+ * forgets is none. A connection must be the server's own: not a pooler's that hands a session to
+ * others between two transactions.
+ *
+ * Both ends give up on a peer from which nothing is heard for about LK_PG_SILENCE_S seconds, on
+ * TCP; what the URL says of keepalives goes before for our end.
+ */
+#ifndef LOCKKIT_SQL_POSTGRES_H
+#define LOCKKIT_SQL_POSTGRES_H
+
+#include "sql_conn.h"
+
+#include <pthread.h>
+
+enum {
+    LK_PG_POOL_MAX = 1024,   /* of the parameter pool=N */
+    LK_PG_POOL_DEFAULT = 40, /* two clients fit a server with its 100 connections */
+    LK_PG_URI_MAX = 1024,
+    LK_PG_SILENCE_S = 11
+};
+
+/* -- one connection: sql_postgres_conn.c ----------------------------------------------------------
+ */
+
+/* Used by one thread at a time. */
+typedef struct lk_pg_conn lk_pg_conn;
+
+typedef struct lk_pg_target {
+    const lk_context *context;
+    const lk_sql_set *set;
+    bool blocks; /* statements may wait in the server as long as lock_timeout lets them */
+    int pool_max;
+    char uri[LK_PG_URI_MAX]; /* for libpq; may hold a password */
+} lk_pg_target;
+
+/* sql_postgres_url.c. Takes "postgres://..." apart. LK_OK, or LK_INVALID with a message that holds
+ * no password. */
+lk_status lk_pg_target_parse(const char *address, lk_pg_target *ret, lk_error *error);
+
+/* Connects until the deadline, makes the schema if it is missing, prepares the statements. LK_OK,
+ * LK_UNAVAILABLE, LK_PROTOCOL, LK_NO_MEMORY. */
+lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_conn **ret);
+void lk_pg_disconnect(lk_pg_conn *conn); /* the server frees what the connection held */
+
+/* The server has hung up, as far as this machine knows. */
+bool lk_pg_has_ended(const lk_pg_conn *conn);
+int lk_pg_socket(const lk_pg_conn *conn);
+
+/* Sends; the answer is lk_pg_receive()'s to take. LK_OK, or LK_UNKNOWN: of no more use. */
+lk_status lk_pg_send(lk_pg_conn *conn, int statement, const lk_sql_arg *args);
+/* LK_TIMEOUT: no answer until then, ask again. Else what lk_sql_run() returns, and LK_BUSY: ended
+ * by lock_timeout. */
+lk_status lk_pg_receive(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, void *arg);
+/* Both, within the command timeout. After LK_UNKNOWN the connection is of no more use. */
+lk_status lk_pg_run(lk_pg_conn *conn, int statement, const lk_sql_arg *args, lk_sql_each *each,
+                    void *arg);
+
+int64_t lk_pg_now_us(void); /* monotonic: the clock of all until_us and deadline_us here */
+
+/* -- a client's connections: sql_postgres.c -------------------------------------------------------
+ */
+
+typedef struct lk_pg_pool {
+    lk_pg_target target;
+    pthread_mutex_t mutex;
+    pthread_cond_t freed;
+    int n_open, n_idle;
+    lk_pg_conn *idle[LK_PG_POOL_MAX]; /* used last on top */
+} lk_pg_pool;
+
+lk_status lk_pg_pool_open(lk_pg_pool *pool, const lk_context *context, const lk_sql_set *set,
+                          bool blocks, lk_error *error);
+void lk_pg_pool_close(lk_pg_pool *pool); /* all have been given back */
+
+/* A connection on which nothing is under way. LK_UNAVAILABLE also when all pool=N stayed in use.
+ * Returns within the command timeout. */
+lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret);
+void lk_pg_give(lk_pg_pool *pool, lk_pg_conn *conn); /* for the next one */
+void lk_pg_drop(lk_pg_pool *pool, lk_pg_conn *conn); /* disconnects */
+
+#endif

@@ -1,0 +1,290 @@
+#include "sql_postgres.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { TYPE_TEXT = 25, TYPE_BIGINT = 20, /* of pg_type.dat */ NUMBER_MAX = 24, SETTINGS_MAX = 512 };
+
+/* pg_advisory_xact_lock: one client at a time looks for the tables and makes them. */
+#define SCHEMA_LOCK "5207512903"
+
+struct lk_pg_conn {
+    const lk_pg_target *target;
+    PGconn *handle;
+    bool missing; /* the last error: a table or schema is not there */
+};
+
+int64_t lk_pg_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+}
+
+static int64_t timeout_us(const lk_pg_conn *conn)
+{
+    return conn->target->context->options->command_timeout_ms * 1000;
+}
+
+/* -- the socket ---------------------------------------------------------------------------------
+ */
+
+int lk_pg_socket(const lk_pg_conn *conn)
+{
+    return PQsocket(conn->handle);
+}
+
+/* What it may have said before (a notice) does not matter. */
+bool lk_pg_has_ended(const lk_pg_conn *conn)
+{
+    struct pollfd fd = {.fd = PQsocket(conn->handle), .events = POLLRDHUP};
+    return poll(&fd, 1, 0) != 0;
+}
+
+static bool await(const lk_pg_conn *conn, short events, int64_t until_us)
+{
+    struct pollfd fd = {.fd = PQsocket(conn->handle), .events = events};
+    for (;;) {
+        int64_t left_us = until_us - lk_pg_now_us();
+        int n = poll(&fd, 1, left_us > 0 ? (int)((left_us + 999) / 1000) : 0);
+        if (n > 0)
+            return true;
+        if (n == 0 || errno != EINTR)
+            return false;
+    }
+}
+
+/* -- answers ------------------------------------------------------------------------------------
+ */
+
+/* What the server answered instead of a result, by SQLSTATE (PostgreSQL documentation, appendix A).
+ * The statement has done nothing, unless the server is hanging up: then it may have been done just
+ * before. */
+static lk_status judge(lk_pg_conn *conn, const PGresult *result)
+{
+    static const struct {
+        const char *prefix;
+        lk_status status;
+    } known[] = {
+        {"55P03", LK_BUSY},        /* lock_timeout */
+        {"22", LK_PROTOCOL},       /* data not as the schema has it */
+        {"42501", LK_UNAVAILABLE}, /* no privilege */
+        {"42", LK_PROTOCOL},       /* tables not as the schema has them */
+        {"XX", LK_PROTOCOL},       /* damaged */
+        {"", LK_UNAVAILABLE}, /* timeouts, shutting down, a standby, too many connections ... */
+    };
+    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    if (code == NULL || severity == NULL || strcmp(severity, "ERROR") != 0)
+        return LK_UNKNOWN;
+    conn->missing = strcmp(code, "42P01") == 0 || strcmp(code, "3F000") == 0;
+    size_t i = 0;
+    while (strncmp(code, known[i].prefix, strlen(known[i].prefix)) != 0)
+        i++;
+    return known[i].status;
+}
+
+static void give_rows(const PGresult *result, lk_sql_each *each, void *arg)
+{
+    int n = PQnfields(result);
+    for (int at = 0; at < PQntuples(result); at++) {
+        lk_sql_row row;
+        for (int i = 0; i < LK_SQL_COLUMNS_MAX; i++) {
+            row.text[i] = i < n ? PQgetvalue(result, at, i) : "";
+            row.number[i] = strtoll(row.text[i], NULL, 10);
+        }
+        if (each(arg, &row) != 0)
+            return;
+    }
+}
+
+lk_status lk_pg_receive(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, void *arg)
+{
+    PGconn *handle = conn->handle;
+    lk_status status = LK_UNKNOWN; /* until something is answered */
+    for (;;) {
+        int unsent = PQflush(handle);
+        if (unsent < 0)
+            return LK_UNKNOWN;
+        if (PQisBusy(handle)) {
+            if (!await(conn, (short)(unsent ? POLLIN | POLLOUT : POLLIN), until_us))
+                return LK_TIMEOUT;
+            if (!PQconsumeInput(handle))
+                return LK_UNKNOWN;
+            continue;
+        }
+        PGresult *result = PQgetResult(handle);
+        if (result == NULL)
+            return PQstatus(handle) == CONNECTION_OK ? status : LK_UNKNOWN;
+        ExecStatusType kind = PQresultStatus(result);
+        if (kind == PGRES_COMMAND_OK || kind == PGRES_TUPLES_OK) {
+            status = LK_OK;
+            if (each != NULL)
+                give_rows(result, each, arg);
+        } else {
+            status = judge(conn, result);
+        }
+        PQclear(result);
+    }
+}
+
+/* ... of something that was just sent (PQsend... says whether). */
+static lk_status finish(lk_pg_conn *conn, int sent, int64_t until_us, lk_sql_each *each, void *arg)
+{
+    if (!sent)
+        return LK_UNKNOWN;
+    lk_status status = lk_pg_receive(conn, until_us, each, arg);
+    return status == LK_TIMEOUT ? LK_UNKNOWN : status;
+}
+
+/* -- statements ---------------------------------------------------------------------------------
+ */
+
+static const char *name_of(int statement, char name[NUMBER_MAX])
+{
+    snprintf(name, NUMBER_MAX, "lockkit%d", statement);
+    return name;
+}
+
+lk_status lk_pg_send(lk_pg_conn *conn, int statement, const lk_sql_arg *args)
+{
+    const char *types = conn->target->set->statements[statement].types;
+    const char *values[LK_SQL_ARGS_MAX];
+    char name[NUMBER_MAX], numbers[LK_SQL_ARGS_MAX][NUMBER_MAX];
+    int n = 0;
+    for (; types[n] != '\0'; n++) {
+        snprintf(numbers[n], sizeof numbers[n], "%" PRId64, args[n].number);
+        values[n] = types[n] == 't' ? args[n].text : numbers[n];
+    }
+    atomic_fetch_add_explicit(conn->target->context->commands, 1, memory_order_relaxed);
+    if (!PQsendQueryPrepared(conn->handle, name_of(statement, name), n, values, NULL, NULL, 0) ||
+        PQflush(conn->handle) < 0)
+        return LK_UNKNOWN;
+    return LK_OK;
+}
+
+lk_status lk_pg_run(lk_pg_conn *conn, int statement, const lk_sql_arg *args, lk_sql_each *each,
+                    void *arg)
+{
+    int64_t until_us = lk_pg_now_us() + timeout_us(conn);
+    return finish(conn, lk_pg_send(conn, statement, args) == LK_OK, until_us, each, arg);
+}
+
+static lk_status prepare(lk_pg_conn *conn, int64_t until_us)
+{
+    const lk_sql_set *set = conn->target->set;
+    lk_status status = LK_OK;
+    conn->missing = false;
+    for (int i = 0; i < set->n && status == LK_OK; i++) {
+        const lk_sql_statement *statement = &set->statements[i];
+        Oid types[LK_SQL_ARGS_MAX];
+        char name[NUMBER_MAX];
+        int n = 0;
+        if (statement->text[LK_SQL_POSTGRES] == NULL)
+            continue;
+        for (; statement->types[n] != '\0'; n++)
+            types[n] = statement->types[n] == 't' ? TYPE_TEXT : TYPE_BIGINT;
+        status = finish(conn,
+                        PQsendPrepare(conn->handle, name_of(i, name),
+                                      statement->text[LK_SQL_POSTGRES], n, types),
+                        until_us, NULL, NULL);
+    }
+    return status;
+}
+
+/* -- connecting ---------------------------------------------------------------------------------
+ */
+
+/* The server's notices go nowhere: what matters comes as an error. */
+static void ignore_notice(void *arg, const PGresult *result)
+{
+    (void)arg;
+    (void)result;
+}
+
+static bool await_connection(lk_pg_conn *conn, int64_t until_us)
+{
+    PostgresPollingStatusType next = PGRES_POLLING_WRITING;
+    if (PQstatus(conn->handle) == CONNECTION_BAD)
+        return false;
+    while (next != PGRES_POLLING_OK) {
+        if (!await(conn, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_us))
+            return false;
+        next = PQconnectPoll(conn->handle);
+        if (next == PGRES_POLLING_FAILED)
+            return false;
+    }
+    PQsetNoticeReceiver(conn->handle, ignore_notice, NULL);
+    return PQsetnonblocking(conn->handle, 1) == 0;
+}
+
+/* The server answers a statement that takes too long before we stop listening. An idle holder must
+ * not be ended by a time-out of the server's, a dead holder's machine must be found out. */
+static lk_status set_up(lk_pg_conn *conn, int64_t until_us)
+{
+    char sql[SETTINGS_MAX];
+    int64_t limit_ms = conn->target->context->options->command_timeout_ms * 3 / 4 + 1;
+    snprintf(sql, sizeof sql,
+             "SET default_transaction_isolation = 'read committed';"
+             "SET default_transaction_read_only = off; SET synchronous_commit = on;"
+             "SET statement_timeout = %" PRId64 "; SET lock_timeout = %" PRId64 ";"
+             "SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0;"
+             "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2;"
+             "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 11000",
+             conn->target->blocks ? 0 : limit_ms, limit_ms);
+    lk_status status = finish(conn, PQsendQuery(conn->handle, sql), until_us, NULL, NULL);
+    if (status == LK_OK)
+        status = prepare(conn, until_us);
+    if (status != LK_PROTOCOL || !conn->missing)
+        return status;
+    char make[2048];
+    snprintf(make, sizeof make, "SELECT pg_advisory_xact_lock(" SCHEMA_LOCK "); %s",
+             conn->target->set->schema[LK_SQL_POSTGRES]);
+    status = finish(conn, PQsendQuery(conn->handle, make), until_us, NULL, NULL);
+    /* Those that were prepared before the one that failed are there already. */
+    if (status == LK_OK)
+        status = finish(conn, PQsendQuery(conn->handle, "DEALLOCATE ALL"), until_us, NULL, NULL);
+    return status == LK_OK ? prepare(conn, until_us) : status;
+}
+
+lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_conn **ret)
+{
+    static const char *const keywords[] = {"application_name",
+                                           "client_encoding",
+                                           "gssencmode",
+                                           "keepalives_idle",
+                                           "keepalives_interval",
+                                           "keepalives_count",
+                                           "tcp_user_timeout",
+                                           "dbname",
+                                           NULL};
+    const char *const values[] = {"lockkit", "UTF8",  "disable",   "5", "2",
+                                  "3",       "11000", target->uri, NULL};
+    lk_pg_conn *conn = calloc(1, sizeof *conn);
+    if (conn == NULL)
+        return LK_NO_MEMORY;
+    conn->target = target;
+    conn->handle = PQconnectStartParams(keywords, values, 1);
+    lk_status status = LK_NO_MEMORY;
+    if (conn->handle != NULL)
+        status = await_connection(conn, deadline_us) ? set_up(conn, deadline_us) : LK_UNAVAILABLE;
+    if (status == LK_OK) {
+        *ret = conn;
+        return LK_OK;
+    }
+    lk_pg_disconnect(conn);
+    /* Nothing of the caller's was sent. */
+    return status == LK_PROTOCOL || status == LK_NO_MEMORY ? status : LK_UNAVAILABLE;
+}
+
+void lk_pg_disconnect(lk_pg_conn *conn)
+{
+    PQfinish(conn->handle);
+    free(conn);
+}

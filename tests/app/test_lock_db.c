@@ -1,0 +1,76 @@
+/* --lock-db: where the guards that live in a database find it. */
+#include "../../app/guard.h"
+
+#include "../../loadgen/sandbox.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static struct sandbox *sandbox;
+static struct config config;
+static char file[SANDBOX_TEXT_MAX];
+
+static struct guards *guards_of(const char *db, const char *lock_db)
+{
+    struct guards *guards;
+    snprintf(config.guard, sizeof config.guard, "none");
+    snprintf(config.db, sizeof config.db, "%s", db);
+    snprintf(config.lock_db, sizeof config.lock_db, "%s", lock_db);
+    config.lease_ms = 30000;
+    assert_int_equal(guards_open(&config, &guards), 0);
+    return guards;
+}
+
+static void expect_takes(struct guards *guards, const char *name)
+{
+    lk_error error = {.message = ""};
+    lk_hold hold;
+    lk_client *client = guard_client(guard_find(guards, name), &error);
+    assert_string_equal(error.message, "");
+    assert_int_equal(lk_try_acquire(client, "lock:item:1", &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+}
+
+static void locks_of_a_sqlite_store_stand_in_a_file_beside_it(void **state)
+{
+    (void)state;
+    char db[SANDBOX_TEXT_MAX + 16], beside[SANDBOX_TEXT_MAX + 16];
+    snprintf(file, sizeof file, "%.200s/shop.db", sandbox_dir(sandbox));
+    snprintf(db, sizeof db, "sqlite:%s", file);
+    snprintf(beside, sizeof beside, "%s-locks", file);
+    struct guards *guards = guards_of(db, "");
+    expect_takes(guards, "sql-unique");
+    assert_int_equal(access(beside, F_OK), 0);
+    assert_int_equal(access(file, F_OK), -1);
+    guards_close(guards);
+}
+
+static void locks_of_a_postgres_store_stand_in_its_database(void **state)
+{
+    (void)state;
+    struct sandbox_server *postgres = sandbox_postgres(sandbox, NULL);
+    assert_non_null(postgres);
+    struct guards *guards = guards_of(postgres->url, "");
+    expect_takes(guards, "sql-unique");
+    guards_close(guards);
+    guards = guards_of("sqlite:elsewhere.db", postgres->url);
+    expect_takes(guards, "sql-unique");
+    guards_close(guards);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(locks_of_a_sqlite_store_stand_in_a_file_beside_it),
+        cmocka_unit_test(locks_of_a_postgres_store_stand_in_its_database),
+    };
+    if (sandbox_open(&sandbox) != 0)
+        return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    sandbox_close(sandbox);
+    return failed;
+}
