@@ -87,6 +87,25 @@ int sandbox_cluster(struct sandbox *sandbox, bool replicas, struct sandbox_clust
  * "max_connections=20"), may be NULL. */
 struct sandbox_server *sandbox_postgres(struct sandbox *sandbox, const char *const *extra);
 
+/* ZooKeeper: one server, or three that elect a leader. Sessions of 200 ms and more. What was
+ * committed survives a kill of every server; a server that is killed and started again serves once
+ * a majority runs, which sandbox_restart() does not wait for. */
+enum { SANDBOX_ZOOKEEPERS_MAX = 3, SANDBOX_ZOOKEEPER_TICK_MS = 100 };
+
+struct sandbox_zookeeper {
+    int n;
+    struct sandbox_server *server[SANDBOX_ZOOKEEPERS_MAX];
+    char url[SANDBOX_TEXT_MAX]; /* "127.0.0.1:PORT,..." */
+};
+
+/* n is 1 or 3. Fills *ret; the servers live until sandbox_close(). Returns 0 when all of them
+ * serve, or -1 with a message on stderr. */
+int sandbox_zookeeper(struct sandbox *sandbox, int n, struct sandbox_zookeeper *ret);
+/* Waits until every server that runs serves. Returns 0 or -1, as above. */
+int sandbox_zookeeper_agree(const struct sandbox_zookeeper *set);
+/* Which of them leads now; 0 when it is alone; -1: none. */
+int sandbox_zookeeper_leader(const struct sandbox_zookeeper *set);
+
 /* memcached; url is "127.0.0.1:PORT". extra: NULL-terminated further arguments ("-m", "1"), may be
  * NULL. */
 struct sandbox_server *sandbox_memcached(struct sandbox *sandbox, const char *const *extra);

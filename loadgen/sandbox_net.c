@@ -82,16 +82,15 @@ bool sandbox_answers(const char *path, int port, const char *question, const cha
     return sandbox_answers_bytes(path, port, question, strlen(question), wanted, wait_ms);
 }
 
-bool sandbox_answers_bytes(const char *path, int port, const void *question, size_t length,
-                           const char *wanted, int64_t wait_ms)
+/* Asks, and reads until `need` bytes have come, the other side has closed, or the time is over.
+ * Returns how many came. */
+static size_t converse(const char *path, int port, const void *question, size_t length,
+                       char *answer, size_t need, int64_t wait_ms)
 {
-    char answer[64];
-    size_t got = 0, need = strlen(wanted);
-    if (need > sizeof answer)
-        return false;
+    size_t got = 0;
     int fd = connect_to(path, port);
     if (fd < 0)
-        return false;
+        return 0;
     int64_t deadline_ms = sandbox_now_ms() + wait_ms;
     ssize_t n = send(fd, question, length, MSG_NOSIGNAL);
     while (n > 0 && got < need) {
@@ -108,5 +107,20 @@ bool sandbox_answers_bytes(const char *path, int port, const void *question, siz
         got += n > 0 ? (size_t)n : 0;
     }
     close(fd);
-    return got == need && memcmp(answer, wanted, need) == 0;
+    return got;
+}
+
+bool sandbox_answers_bytes(const char *path, int port, const void *question, size_t length,
+                           const char *wanted, int64_t wait_ms)
+{
+    char answer[64];
+    size_t need = strlen(wanted);
+    return need <= sizeof answer &&
+           converse(path, port, question, length, answer, need, wait_ms) == need &&
+           memcmp(answer, wanted, need) == 0;
+}
+
+void sandbox_ask(int port, const char *question, char *ret, size_t size, int64_t wait_ms)
+{
+    ret[converse(NULL, port, question, strlen(question), ret, size - 1, wait_ms)] = '\0';
 }

@@ -109,6 +109,9 @@ bool sandbox_answers(const char *path, int port, const char *question, const cha
 /* The same for a question of `length` bytes that may hold zeros. */
 bool sandbox_answers_bytes(const char *path, int port, const void *question, size_t length,
                            const char *wanted, int64_t wait_ms);
+/* The whole answer of a server on a loopback port that closes after it; what came within wait_ms,
+ * at most size - 1 bytes; "" for none. */
+void sandbox_ask(int port, const char *question, char *ret, size_t size, int64_t wait_ms);
 int64_t sandbox_now_ms(void); /* monotonic */
 
 #endif
