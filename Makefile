@@ -49,7 +49,7 @@ SANDBOX_O := $(call obj,$(SANDBOX_SRC))
 TEST_O    := $(call obj,$(filter-out tests/lib/stub_service.c,$(wildcard tests/lib/*.c)))
 TEST_SRC  := $(wildcard tests/*/test_*.c)
 TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
-BINS      := $(B)/seckilld $(B)/loadgen
+BINS      := $(B)/seckilld $(B)/loadgen $(B)/hazards
 
 L_LOCKKIT := $(B)/liblockkit.a
 L_APP     := $(B)/libapp.a $(L_LOCKKIT) $(B)/libdb.a
@@ -68,6 +68,8 @@ bins: $(BINS) $(B)/liblockkit.so
 $(B)/seckilld: $(call obj,app/seckilld.c) $(L_APP)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_APP) $(LDLIBS)
 $(B)/loadgen: $(call obj,loadgen/main.c) $(L_LOADGEN)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
+$(B)/hazards: $(call obj,loadgen/hazards_main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
 $(LOCKKIT_O): CFLAGS += -fvisibility=hidden # lockkit.h says what is public
 $(B)/liblockkit.so: $(LOCKKIT_O)

@@ -114,6 +114,9 @@ struct sandbox_server *sandbox_memcached(struct sandbox *sandbox, const char *co
  * Ready when its log says "listening on http://127.0.0.1:PORT" and /readyz answers 200. */
 struct sandbox_server *sandbox_seckilld(struct sandbox *sandbox, const char *binary,
                                         const char *const *args);
+/* Starts one that has ended again, with other arguments and on another port. Returns 0 or -1. */
+int sandbox_seckilld_anew(struct sandbox_server *server, const char *binary,
+                          const char *const *args);
 
 /* Signals the server; SIGKILL and SIGTERM also reap it (pid becomes 0; SIGKILL follows when SIGTERM
  * has not ended it within 30 s), SIGSTOP returns when it stands still. Returns its wait status, or

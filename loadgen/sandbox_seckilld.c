@@ -55,3 +55,12 @@ struct sandbox_server *sandbox_seckilld(struct sandbox *sandbox, const char *bin
         return NULL;
     return server;
 }
+
+int sandbox_seckilld_anew(struct sandbox_server *server, const char *binary,
+                          const char *const *args)
+{
+    struct start start = {.binary = binary, .args = args};
+    if (sandbox_alive(server))
+        return -1;
+    return sandbox_start_on_free_port(server, seckilld_fill, &start);
+}

@@ -1,0 +1,143 @@
+#include "hazard_faults.h"
+
+#include <hiredis/hiredis.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PATIENCE_S = 2 };
+
+/* -- asking Redis -------------------------------------------------------------------------------
+ */
+
+/* One command about the run's lock; *ret is its integer. False: no answer, or another one. */
+static bool ask(const struct hazard_run *run, const char *command, long long *ret)
+{
+    redisContext *context = redisConnectWithTimeout("127.0.0.1", run->world->locks->port,
+                                                    (struct timeval){.tv_sec = PATIENCE_S});
+    bool good = context != NULL && context->err == 0;
+    if (good)
+        redisSetTimeout(context, (struct timeval){.tv_sec = PATIENCE_S});
+    redisReply *reply = good ? redisCommand(context, "%s %s", command, run->lock) : NULL;
+    good = reply != NULL && reply->type == REDIS_REPLY_INTEGER;
+    if (good)
+        *ret = reply->integer;
+    freeReplyObject(reply);
+    if (context != NULL)
+        redisFree(context);
+    return good;
+}
+
+static int fail(struct hazard_run *run, const char *what)
+{
+    snprintf(run->message, LAB_MESSAGE_MAX, "%s: %s", run->lock, what);
+    return -1;
+}
+
+static bool is_gone(void *arg)
+{
+    long long n;
+    return ask(arg, "EXISTS", &n) && n == 0;
+}
+
+static bool is_there(void *arg)
+{
+    long long n;
+    return ask(arg, "EXISTS", &n) && n == 1;
+}
+
+/* The lease that was running when the lock was seen to be held is over. */
+static bool is_outlived(void *arg)
+{
+    const struct hazard_run *run = arg;
+    return is_gone(arg) || run_now_us() - run->lease_from_us > run->with.lease_ms * 1500;
+}
+
+int fault_outlive(struct hazard_run *run, const struct hazard_step *step)
+{
+    (void)step;
+    if (run_until(is_outlived, run) != 0)
+        return fail(run, "its lease does not end");
+    if (is_gone(run)) {
+        run_note(run, "locks", "key gone");
+        return 0;
+    }
+    /* Nobody else was let in meanwhile: it is the same holder's, whose lease was renewed. */
+    run_note(run, "locks", "key still there");
+    return is_there(run) ? 0 : fail(run, "neither there nor gone");
+}
+
+int fault_gone(struct hazard_run *run, const struct hazard_step *step)
+{
+    (void)step;
+    if (run_until(is_gone, run) != 0)
+        return fail(run, "the key does not go");
+    run_note(run, "locks", "key gone");
+    return 0;
+}
+
+int fault_still_there(struct hazard_run *run, const struct hazard_step *step)
+{
+    (void)step;
+    run_note(run, "locks", "key still there");
+    return is_there(run) ? 0 : fail(run, "the key is gone");
+}
+
+int fault_delete(struct hazard_run *run, const struct hazard_step *step)
+{
+    (void)step;
+    long long n;
+    run_note(run, "locks", "key deleted by somebody");
+    return ask(run, "DEL", &n) && n == 1 ? 0 : fail(run, "there was nothing to delete");
+}
+
+int fault_reboot(struct hazard_run *run, const struct hazard_step *step)
+{
+    (void)step;
+    run_note(run, "locks", "server killed and started again");
+    if (sandbox_signal(run->world->locks, SIGKILL) == -1 || sandbox_restart(run->world->locks) != 0)
+        return fail(run, "its server could not be restarted");
+    run_note(run, "locks", is_gone(run) ? "key gone" : "key still there");
+    return 0;
+}
+
+/* -- on the way ---------------------------------------------------------------------------------
+ */
+
+static struct proxy *proxy_of(struct hazard_run *run, const struct hazard_step *step)
+{
+    return world_instance_of(run->world, &run->with, step->who)->proxy;
+}
+
+int fault_lose(struct hazard_run *run, const struct hazard_step *step)
+{
+    run->lost_before = proxy_lost(proxy_of(run, step));
+    proxy_lose_answer(proxy_of(run, step), step->what, 1, PROXY_CUT);
+    return 0;
+}
+
+struct loss {
+    struct hazard_run *run;
+    struct proxy *proxy;
+};
+
+static bool was_lost(void *arg)
+{
+    const struct loss *loss = arg;
+    return proxy_lost(loss->proxy) > loss->run->lost_before;
+}
+
+int fault_lost(struct hazard_run *run, const struct hazard_step *step)
+{
+    struct loss loss = {run, proxy_of(run, step)};
+    if (run_until(was_lost, &loss) != 0)
+        return fail(run, "no answer was lost");
+    run_note(run, "locks", "its answer is lost");
+    return 0;
+}
+
+int fault_cut(struct hazard_run *run, const struct hazard_step *step)
+{
+    proxy_cut(proxy_of(run, step));
+    return 0;
+}

@@ -1,0 +1,17 @@
+/* What is done to the lock server and on the way to it: see HAZARD_VERB_MAP. 0, or -1 with
+ * run->message when it was not seen to take effect. */
+#ifndef HAZARD_FAULTS_H
+#define HAZARD_FAULTS_H
+
+#include "hazard_run.h"
+
+int fault_outlive(struct hazard_run *run, const struct hazard_step *step);
+int fault_gone(struct hazard_run *run, const struct hazard_step *step);
+int fault_still_there(struct hazard_run *run, const struct hazard_step *step);
+int fault_delete(struct hazard_run *run, const struct hazard_step *step);
+int fault_reboot(struct hazard_run *run, const struct hazard_step *step);
+int fault_lose(struct hazard_run *run, const struct hazard_step *step);
+int fault_lost(struct hazard_run *run, const struct hazard_step *step);
+int fault_cut(struct hazard_run *run, const struct hazard_step *step);
+
+#endif

@@ -1,0 +1,91 @@
+/* What came of a run: two witnesses, the service's audit of its ledger and the answers. */
+#include "hazard_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An answer that never came may stand for a change that was made. */
+static int was_accepted(struct hazard_run *run, const struct actor *actor, bool *ret)
+{
+    *ret = actor->status == 201;
+    if (*ret || actor->times == 0 || actor->status == 409)
+        return 0;
+    return lab_was_accepted(&run->world->instances[0].target, actor->key, ret, run->message);
+}
+
+/* What the value has to be: each intent that was accepted counts once. */
+static int expect(struct hazard_run *run, int64_t *ret)
+{
+    int64_t delta = 0;
+    for (int i = 0; i < HAZARD_ACTORS; i++) {
+        bool accepted;
+        if (was_accepted(run, &run->actors[i], &accepted) != 0)
+            return -1;
+        delta += accepted ? hazard_delta(run->hazard, (enum hazard_who)i) : 0;
+    }
+    *ret = run->outcome.initial + delta;
+    return 0;
+}
+
+/* Items are counted in pieces sold: no more than there are. */
+static void expect_sold(struct hazard_run *run)
+{
+    int64_t accepted = run->outcome.initial - run->outcome.expected_final;
+    accepted += atomic_load(&run->crowd.accepted);
+    run->outcome.expected_final = accepted < run->outcome.initial ? accepted : run->outcome.initial;
+}
+
+static bool lost_something(const struct run_outcome *outcome, const struct audit_row *audit)
+{
+    return outcome->final != outcome->expected_final || audit->lost_updates != 0 ||
+           audit->lost_amount != 0 || audit->oversold != 0 || audit->duplicates != 0 ||
+           audit->negative != 0 || audit->broken != 0;
+}
+
+static bool somebody_got(const struct hazard_run *run, const char *problem)
+{
+    for (int i = 0; i < HAZARD_ACTORS; i++)
+        if (run->actors[i].times > 0 && strcmp(run->actors[i].problem, problem) == 0)
+            return true;
+    return false;
+}
+
+static enum hazard_outcome classify(const struct hazard_run *run, const struct audit_row *audit)
+{
+    const struct hazard *hazard = run->hazard;
+    if (lost_something(&run->outcome, audit))
+        return HAZARD_UNSAFE;
+    if (somebody_got(run, "lock-timeout"))
+        return HAZARD_STUCK;
+    if (somebody_got(run, "lock-lost") || somebody_got(run, "unavailable"))
+        return HAZARD_REFUSED;
+    return hazard->slow_ms > 0 && run->outcome.measure_ms > hazard->slow_ms ? HAZARD_SLOW
+                                                                            : HAZARD_SAFE;
+}
+
+int run_judge(struct hazard_run *run)
+{
+    struct audit_row audit;
+    struct run_outcome *outcome = &run->outcome;
+    if (lab_audit(&run->world->instances[0].target, run->resource, &audit, run->message) != 0)
+        return -1;
+    *outcome = (struct run_outcome){
+        .initial = audit.initial,
+        .final = run->hazard->subject == ITEM ? audit.sold : audit.current,
+        .lost_updates = audit.lost_updates,
+        .lost_amount = audit.lost_amount,
+        .oversold = audit.oversold,
+        .duplicates = audit.duplicates,
+        .has_fork = audit.has_fork,
+    };
+    if (audit.has_fork)
+        memcpy(outcome->fork, audit.fork, sizeof outcome->fork);
+    if (expect(run, &outcome->expected_final) != 0)
+        return -1;
+    if (run->hazard->subject == ITEM)
+        expect_sold(run);
+    outcome->measure_ms = run->actors[B].took_us / 1000;
+    run->observed = classify(run, &audit);
+    return 0;
+}

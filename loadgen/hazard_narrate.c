@@ -1,0 +1,152 @@
+/* Tells a run while it happens, in plain words. One sentence per verb and language. */
+#include "hazard_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SENTENCE_MAX = 400, TRACE_MAX = 256 };
+
+/* {who} {what} {delta} {status} {read} {write}: filled in below. */
+static const hazard_text sentences[HAZARD_VERBS] = {
+    [SEND] = {"{who} asks: change the value by {delta}.", "{who} 发出请求：把数值改动 {delta}。"},
+    [UNTIL] = {"{who} has come to \"{what}\" and is held there{values}.",
+               "{who} 走到“{what}”，停在那里{values}。"},
+    [AS_FAR_AS] = {"{who} goes as far as it can: \"{what}\" at most, or it waits for the lock"
+                   "{values}.",
+                   "{who} 尽量往前走：最多到“{what}”，或者在等锁{values}。"},
+    [PASSED] = {"{who} was seen to pass \"{what}\".", "看到 {who} 经过了“{what}”。"},
+    [RELEASE] = {"{who} may go on.", "放行 {who}。"},
+    [ANSWER] = {"{who} is answered: {status}.", "{who} 得到回答：{status}。"},
+    [RUN] = {"{who} asks for a change of {delta} and is answered: {status}.",
+             "{who} 请求改动 {delta}，得到回答：{status}。"},
+    [RETRY] = {"{who}, if refused, asks again with the same key: {status}.",
+               "{who} 若被拒绝，就用同一个幂等键重试：{status}。"},
+    [SEND_AGAIN] = {"{who} asks once more, with a new key.", "{who} 换了一个新的键再请求一次。"},
+    [KILL] = {"The instance that serves {who} is killed (kill -9).",
+              "服务 {who} 的实例被杀死（kill -9）。"},
+    [RESTART] = {"The instance that serves {who} starts again.", "服务 {who} 的实例重新启动。"},
+    [STOP] = {"The process that serves {who} stands still.", "服务 {who} 的进程停住不动。"},
+    [CONTINUE] = {"The process that serves {who} wakes up.", "服务 {who} 的进程醒来。"},
+    [OUTLIVE] = {"A whole lease passes: {lock}.", "一整个租期过去了：{lock}。"},
+    [GONE] = {"The lock server says: the key is gone.", "锁服务器说：key 已经没有了。"},
+    [STILL_THERE] = {"The lock server says: the key is still there.", "锁服务器说：key 还在。"},
+    [DELETE] = {"Somebody deletes the key on the lock server.", "有人在锁服务器上删掉了 key。"},
+    [REBOOT] = {"The lock server is killed and started again.", "锁服务器被杀死又重新启动。"},
+    [LOSE] = {"The network is about to lose the answer to {who}'s \"{what}\".",
+              "网络将要丢掉 {who} 的“{what}”的回答。"},
+    [LOST] = {"That answer is lost: it was done, and {who} was not told.",
+              "回答丢了：事情做了，{who} 不知道。"},
+    [CUT] = {"{who}'s connection to the lock server is cut.", "{who} 与锁服务器的连接断了。"},
+};
+
+static const hazard_text outcomes[HAZARD_OUTCOMES] = {
+    [HAZARD_SAFE] = {"SAFE: nothing was lost.", "安全：什么都没丢。"},
+    [HAZARD_UNSAFE] = {"UNSAFE: the ledger and the value disagree.", "不安全：账和数对不上。"},
+    [HAZARD_STUCK] = {"STUCK: a waiter never got the lock.", "卡死：有人一直拿不到锁。"},
+    [HAZARD_REFUSED] = {"REFUSED: nothing was written.", "被拒绝：什么都没有写。"},
+    [HAZARD_SLOW] = {"SLOW: right, but late.", "太慢：结果对，但迟了。"},
+};
+
+/* The last value that this actor passed a point with. */
+static bool last_value(const struct hazard_run *run, const struct actor *actor, const char *point,
+                       int64_t *ret)
+{
+    static struct lab_event events[TRACE_MAX];
+    char ignored[LAB_MESSAGE_MAX];
+    int n;
+    bool found = false;
+    if (actor->instance == NULL || actor->instance->stopped ||
+        lab_trace(&actor->instance->target, events, TRACE_MAX, &n, ignored) != 0)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (strcmp(events[i].key, actor->key) == 0 && strcmp(events[i].point, point) == 0) {
+            found = true;
+            *ret = events[i].value;
+        }
+    (void)run;
+    return found;
+}
+
+static void tell_values(const struct hazard_run *run, const struct actor *actor, char *out,
+                        size_t size)
+{
+    static const hazard_text forms = {": it has read %lld and is to write %lld",
+                                      "：它读到 %lld，准备写 %lld"};
+    int64_t read, written;
+    out[0] = '\0';
+    if (last_value(run, actor, "read", &read) && last_value(run, actor, "decided", &written)) {
+        const char *form = forms[run->language];
+        snprintf(out, size, form, (long long)read, (long long)written);
+    }
+}
+
+/* Copies the sentence with one of its names replaced. */
+static void put(char sentence[SENTENCE_MAX], const char *name, const char *value)
+{
+    char rest[SENTENCE_MAX];
+    char *at = strstr(sentence, name);
+    if (at == NULL)
+        return;
+    snprintf(rest, sizeof rest, "%s", at + strlen(name));
+    snprintf(at, SENTENCE_MAX - (size_t)(at - sentence), "%s%s", value, rest);
+}
+
+void narrate_begin(struct hazard_run *run)
+{
+    static const hazard_text form = {"guard %s%s%s", "锁 %s%s%s"};
+    const char *as = run->one->as[run->language];
+    if (run->narrate == NULL)
+        return;
+    fprintf(run->narrate, "\n%s (%s)\n%s\n", run->hazard->title[run->language], run->hazard->id,
+            run->hazard->story[run->language]);
+    fprintf(run->narrate, form[run->language], run->one->guard, as == NULL ? "" : ", ",
+            as == NULL ? "" : as);
+    fputs("\n\n", run->narrate);
+}
+
+static void await_key(const struct hazard_run *run)
+{
+    int c;
+    fputs(run->language == ZH ? "  （按回车继续）" : "  (Enter goes on)", run->narrate);
+    fflush(run->narrate);
+    do
+        c = getchar();
+    while (c != '\n' && c != EOF);
+}
+
+void narrate_step(struct hazard_run *run, const struct hazard_step *step)
+{
+    char sentence[SENTENCE_MAX], values[80] = "", delta[24] = "", status[100] = "-";
+    if (run->narrate == NULL)
+        return;
+    snprintf(sentence, sizeof sentence, "%s", sentences[step->verb][run->language]);
+    if (step->who < HAZARD_ACTORS) {
+        const struct actor *actor = &run->actors[step->who];
+        if (strstr(sentence, "{values}") != NULL)
+            tell_values(run, actor, values, sizeof values);
+        snprintf(delta, sizeof delta, "%+lld", (long long)hazard_delta(run->hazard, step->who));
+        if (actor->status != 0)
+            snprintf(status, sizeof status, "%d %s", actor->status, actor->problem);
+    }
+    put(sentence, "{values}", values);
+    put(sentence, "{who}", who_name(step->who));
+    put(sentence, "{what}", step->what == NULL ? "" : step->what);
+    put(sentence, "{delta}", delta);
+    put(sentence, "{status}", status);
+    put(sentence, "{lock}", run->n_events > 0 ? run->events[run->n_events - 1].point : "");
+    fprintf(run->narrate, "  %s\n", sentence);
+    if (run->step)
+        await_key(run);
+}
+
+void narrate_end(struct hazard_run *run)
+{
+    static const hazard_text form = {"\n  before %lld, should be %lld, is %lld\n  %s\n  %s\n",
+                                     "\n  原来 %lld，应为 %lld，实际 %lld\n  %s\n  %s\n"};
+    if (run->narrate == NULL)
+        return;
+    fprintf(run->narrate, form[run->language], (long long)run->outcome.initial,
+            (long long)run->outcome.expected_final, (long long)run->outcome.final,
+            outcomes[run->observed][run->language], run->hazard->fix[run->language]);
+    fflush(run->narrate);
+}

@@ -1,0 +1,159 @@
+#include "hazard_report.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool agrees(const struct hazard_run *run)
+{
+    return run->took_effect && run->observed == run->one->expected;
+}
+
+/* The run that is shown: the first that disagrees, or else the last. */
+static int keep(struct lab_result *result, const struct hazard_run *run)
+{
+    int n = run->n_events < LAB_KEPT_EVENTS_MAX ? run->n_events : LAB_KEPT_EVENTS_MAX;
+    struct run_event *events = calloc((size_t)n + 1, sizeof *events);
+    if (events == NULL)
+        return -1;
+    memcpy(events, run->events, (size_t)n * sizeof *events);
+    free(result->events);
+    result->events = events;
+    result->n_events = n;
+    result->observed = run->observed;
+    result->outcome = run->outcome;
+    snprintf(result->message, sizeof result->message, "%s", run->took_effect ? "" : run->message);
+    return 0;
+}
+
+int lab_result_add(struct lab_result *result, const struct hazard_run *run)
+{
+    bool disagreed = !lab_result_agrees(result);
+    result->runs++;
+    result->took_effect += run->took_effect;
+    result->agreeing += agrees(run);
+    result->fence = run->with.fence == ON;
+    return disagreed ? 0 : keep(result, run);
+}
+
+bool lab_result_agrees(const struct lab_result *result)
+{
+    return result->agreeing == result->runs;
+}
+
+int lab_mismatches(const struct lab_report *report)
+{
+    int n = 0;
+    for (int i = 0; i < report->n_results; i++)
+        n += !lab_result_agrees(&report->results[i]);
+    return n;
+}
+
+void lab_report_free(struct lab_report *report)
+{
+    for (int i = 0; i < report->n_results; i++)
+        free(report->results[i].events);
+}
+
+/* -- JSON ---------------------------------------------------------------------------------------
+ */
+
+static json_t *row_json(const struct ledger_row *row)
+{
+    return json_pack("{s:s, s:I, s:I, s:I, s:s, s:I}", "txn_id", row->txn_id, "before",
+                     (json_int_t)row->before, "after", (json_int_t)row->after, "version_before",
+                     (json_int_t)row->version_before, "instance", row->instance, "at_us",
+                     (json_int_t)row->at_us);
+}
+
+static json_t *outcome_json(const struct lab_result *result)
+{
+    const struct run_outcome *o = &result->outcome;
+    json_t *json =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "unit",
+                  result->hazard->subject == ITEM ? "sold" : "balance", "initial",
+                  (json_int_t)o->initial, "expected_final", (json_int_t)o->expected_final, "final",
+                  (json_int_t)o->final, "lost_updates", (json_int_t)o->lost_updates, "lost_amount",
+                  (json_int_t)o->lost_amount, "oversold", (json_int_t)o->oversold, "duplicates",
+                  (json_int_t)o->duplicates, "measure_ms", (json_int_t)o->measure_ms);
+    if (o->has_fork)
+        json_object_set_new(json, "counterexample",
+                            json_pack("[o, o]", row_json(&o->fork[0]), row_json(&o->fork[1])));
+    return json;
+}
+
+static json_t *timeline_json(const struct lab_result *result)
+{
+    json_t *timeline = json_array();
+    for (int i = 0; i < result->n_events; i++) {
+        const struct run_event *event = &result->events[i];
+        json_array_append_new(
+            timeline, json_pack("{s:I, s:s, s:s, s:o, s:I}", "t_us", (json_int_t)event->t_us,
+                                "actor", event->actor, "point", event->point, "value",
+                                event->has_value ? json_integer(event->value) : json_null(),
+                                "fence", (json_int_t)event->fence));
+    }
+    return timeline;
+}
+
+static json_t *result_json(const struct lab_result *result)
+{
+    const char *as = result->one->as[EN];
+    return json_pack(
+        "{s:s, s:s, s:s, s:b, s:s, s:s, s:i, s:i, s:i, s:s, s:o, s:o}", "hazard",
+        result->hazard->id, "guard", result->one->guard, "variant", as == NULL ? "" : as, "fence",
+        result->fence, "expected", hazard_outcome_text(result->one->expected), "observed",
+        hazard_outcome_text(result->observed), "runs", result->runs, "agreeing", result->agreeing,
+        "fault_took_effect", result->took_effect, "message", result->message, "outcome",
+        outcome_json(result), "timeline", timeline_json(result));
+}
+
+json_t *lab_report_to_json(const struct lab_report *report)
+{
+    json_t *results = json_array();
+    for (int i = 0; i < report->n_results; i++)
+        json_array_append_new(results, result_json(&report->results[i]));
+    return json_pack("{s:I, s:i, s:o}", "seed", (json_int_t)report->seed, "mismatches",
+                     lab_mismatches(report), "results", results);
+}
+
+json_t *lab_list_to_json(void)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; hazard_list[i] != NULL; i++) {
+        const struct hazard *hazard = hazard_list[i];
+        json_t *cases = json_array();
+        for (const struct hazard_case *one = hazard->cases; one->guard != NULL; one++)
+            json_array_append_new(cases, json_pack("{s:s, s:s, s:s}", "guard", one->guard,
+                                                   "variant", one->as[EN] ? one->as[EN] : "",
+                                                   "expected", hazard_outcome_text(one->expected)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "id", hazard->id,
+                                        "title", hazard->title[EN], "title_zh", hazard->title[ZH],
+                                        "story", hazard->story[EN], "warning", hazard->warning[EN],
+                                        "fix", hazard->fix[EN], "cases", cases));
+    }
+    return list;
+}
+
+/* -- text ---------------------------------------------------------------------------------------
+ */
+
+void lab_report_line(const struct lab_result *result, FILE *out)
+{
+    char took[TEXT_MAX], value[TEXT_MAX], wanted[TEXT_MAX];
+    const char *as = result->one->as[EN];
+    char guard[80];
+    snprintf(guard, sizeof guard, "%s%s%s%s", result->one->guard, as ? " (" : "", as ? as : "",
+             as ? ")" : "");
+    fprintf(out, "%-4s %-22s %-40s %-8s %2d of %d  %s of %s  %s\n",
+            lab_result_agrees(result) ? "ok" : "BAD", result->hazard->id, guard,
+            hazard_outcome_text(result->observed), result->agreeing, result->runs,
+            text_count(value, result->outcome.final),
+            text_count(wanted, result->outcome.expected_final),
+            text_time_us(took, result->took_us / (result->runs > 0 ? result->runs : 1)));
+    if (!lab_result_agrees(result))
+        fprintf(out, "     expected %s; fault took effect in %d of %d runs%s%s\n",
+                hazard_outcome_text(result->one->expected), result->took_effect, result->runs,
+                result->message[0] ? ": " : "", result->message);
+}

@@ -1,0 +1,130 @@
+/* What a lease brings with it: the lock ends, and the work does not know. */
+#include "hazard_rows.h"
+
+/* The pause lies between the last look at the lock and the write: no look can help there. */
+static const struct hazard_step writes_after_the_lease[] = {
+    {A, SEND, NULL},
+    {A, UNTIL, "checked"},
+    {LOCKS, OUTLIVE, NULL},
+    {B, SEND, NULL},
+    {B, AS_FAR_AS, "committed"},
+    {B, RELEASE, NULL},
+    {A, RELEASE, NULL},
+    {A, ANSWER, NULL},
+    {B, ANSWER, NULL},
+    {A, RETRY, NULL},
+    {B, RETRY, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case expired_lease_cases[] = {
+    {"redis-set", HAZARD_UNSAFE, {0}, {NULL}, NULL},
+    {"redis-token", HAZARD_UNSAFE, {.watchdog = OFF}, {"no watchdog", "没有看门狗"}, NULL},
+    {"redis-token",
+     HAZARD_SAFE,
+     {.watchdog = OFF, .fence = ON},
+     {"fence on", "开启栅栏令牌"},
+     NULL},
+    {"redis-token", HAZARD_SAFE, {.watchdog = ON}, {"watchdog", "有看门狗"}, NULL},
+    {"redis-reentrant", HAZARD_SAFE, {.watchdog = ON}, {"watchdog", "有看门狗"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_expired_lease = {
+    .id = "expired-lease",
+    .title = {"The work takes longer than the lease", "业务比租约还长"},
+    .story = {"A holds the lock for a fixed time, and its work takes longer. The lock server lets "
+              "B in, which is right by its clock. Now two are inside: B writes, and then A writes "
+              "what it had worked out from the old value.",
+              "A 的锁有固定时限，活却干得更久。锁服务器到点放 B 进来，按它的钟一点没错。"
+              "现在里面有两个人：B 写完，A 又按旧值算出的结果写了一遍。"},
+    .warning = {"M. Kleppmann, How to do distributed locking (2016): a lease is a bet on time, "
+                "and the resource must be able to refuse who lost it.",
+                "Kleppmann 2016 年的文章：租约是拿时间打赌，资源自己必须能拒绝输掉的一方。"},
+    .fix = {"A watchdog that renews the lease of a live holder, and a fence that the store checks "
+            "in the write itself.",
+            "活着的持有者由看门狗续期；再加上随写入一起检查的栅栏令牌。"},
+    .with = {.fence = OFF},
+    .steps = writes_after_the_lease,
+    .cases = expired_lease_cases,
+};
+
+static const struct hazard_step stopped_past_the_lease[] = {
+    {A, SEND, NULL},     {A, UNTIL, "checked"}, {A, STOP, NULL},
+    {LOCKS, GONE, NULL}, {B, RUN, NULL},        {A, CONTINUE, NULL},
+    {A, RELEASE, NULL},  {A, ANSWER, NULL},     {A, RETRY, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case paused_holder_cases[] = {
+    {"redis-reentrant", HAZARD_UNSAFE, {.fence = OFF}, {"fence off", "关闭栅栏令牌"}, NULL},
+    {"redis-reentrant", HAZARD_SAFE, {.fence = ON}, {"fence on", "开启栅栏令牌"}, NULL},
+    {"redis-token", HAZARD_UNSAFE, {.fence = OFF}, {"fence off", "关闭栅栏令牌"}, NULL},
+    {"redis-token", HAZARD_SAFE, {.fence = ON}, {"fence on", "开启栅栏令牌"}, NULL},
+    {"redis-fair", HAZARD_UNSAFE, {.fence = OFF}, {"fence off", "关闭栅栏令牌"}, NULL},
+    {"redis-fair", HAZARD_SAFE, {.fence = ON}, {"fence on", "开启栅栏令牌"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_paused_holder = {
+    .id = "paused-holder",
+    .title = {"The whole process stands still past its lease", "整个进程停顿，租约先到期"},
+    .story =
+        {"A's process is stopped, as by a long garbage collection or a frozen virtual machine. "
+         "The watchdog lives in the same process and sleeps too, so the lease ends. B works "
+         "and is done. A wakes up, does not know how long it slept, and writes.",
+         "A 的进程被停住，像一次很长的垃圾回收或冻结的虚拟机。看门狗就在这个进程里，"
+         "也跟着睡，租约于是到期。B 进来做完。A 醒来，不知道自己睡了多久，照写不误。"},
+    .warning =
+        {"M. Kleppmann (2016), with the stop of the garbage collector; no watchdog helps, "
+         "which praise of the watchdog likes to leave out.",
+         "Kleppmann 2016 年用垃圾回收停顿举的例子；看门狗救不了它，夸看门狗的文章常常不提。"},
+    .fix = {"A fence: the store has seen B's newer number, and refuses A's write.",
+            "栅栏令牌：存储已见过 B 更大的号码，拒绝 A 的写入。"},
+    .steps = stopped_past_the_lease,
+    .cases = paused_holder_cases,
+};
+
+/* A is refused here (it looks at its lease before it writes), but its release does the damage. */
+static const struct hazard_step deletes_the_successors[] = {
+    {A, SEND, NULL},
+    {A, UNTIL, "decided"},
+    {LOCKS, GONE, NULL},
+    {B, SEND, NULL},
+    {B, UNTIL, "decided"},
+    {A, RELEASE, NULL},
+    {A, ANSWER, NULL},
+    {C, SEND, NULL},
+    {C, AS_FAR_AS, "decided"},
+    {B, RELEASE, NULL},
+    {B, ANSWER, NULL},
+    {C, RELEASE, NULL},
+    {C, ANSWER, NULL},
+    {A, RETRY, NULL},
+    {B, RETRY, NULL},
+    {C, RETRY, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case wrong_delete_cases[] = {
+    {"redis-set", HAZARD_UNSAFE, {0}, {NULL}, NULL},
+    {"redis-token", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_wrong_delete = {
+    .id = "wrong-delete",
+    .title = {"A late DEL frees somebody else's lock", "迟到的 DEL 放掉了别人的锁"},
+    .story = {"A's lease ended and B holds the lock now. A comes to its end and deletes the key, "
+              "without looking whose it is. C finds no lock and enters beside B.",
+              "A 的租约到期，锁已经是 B 的。A 收尾时直接删掉 key，看都不看是谁的。"
+              "C 发现没有锁，就和 B 同时进去了。"},
+    .warning = {"The Redis documentation of SET says to delete only one's own token; many texts "
+                "still show a bare DEL.",
+                "Redis 文档里 SET 一节说只能删自己的令牌；很多文章仍然直接 DEL。"},
+    .fix = {"A token per hold, compared and deleted in one step on the server (Lua).",
+            "每次加锁用自己的令牌，在服务器上一步完成“比较再删除”（Lua）。"},
+    .with = {.watchdog = OFF, .lease_ms = 1500},
+    .steps = deletes_the_successors,
+    .cases = wrong_delete_cases,
+};

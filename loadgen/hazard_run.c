@@ -1,0 +1,90 @@
+#include "hazard_run.h"
+#include "hazard_crowd.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void name_all(struct hazard_run *run)
+{
+    static int n_runs;
+    bool item = run->hazard->subject == ITEM;
+    snprintf(run->id, sizeof run->id, "h%d", ++n_runs);
+    snprintf(run->resource, sizeof run->resource, "%s:%s", item ? "item" : "account", run->id);
+    snprintf(run->lock, sizeof run->lock, "lock:%s", run->resource);
+}
+
+static int prepare(struct hazard_run *run)
+{
+    if (world_prepare(run->world, run->one->guard, &run->with) != 0) {
+        snprintf(run->message, sizeof run->message, "the servers could not be set up");
+        return -1;
+    }
+    for (int i = 0; i < run->with.instances; i++)
+        if (lab_reset(&run->world->instances[i].target, run->message) != 0)
+            return -1;
+    return lab_put(&run->world->instances[0].target, run->hazard, run->id, NULL,
+                   run->with.fence == ON, run->message);
+}
+
+static int do_steps(struct hazard_run *run)
+{
+    const struct hazard_step *step = run->one->steps != NULL ? run->one->steps : run->hazard->steps;
+    narrate_begin(run);
+    for (; step->verb != HAZARD_VERBS; step++) {
+        if (step_do(run, step) != 0)
+            return -1;
+        narrate_step(run, step);
+    }
+    return 0;
+}
+
+/* Whatever happened: everybody goes on, everybody lives, every thread has ended. */
+static void clean_up(struct hazard_run *run)
+{
+    char ignored[LAB_MESSAGE_MAX];
+    for (int i = 0; i < run->with.instances; i++) {
+        struct world_instance *instance = &run->world->instances[i];
+        proxy_lose_answer(instance->proxy, "", 0, PROXY_CUT);
+        if (instance->stopped)
+            world_continue(instance);
+        if (!sandbox_alive(instance->server))
+            world_restart(instance);
+        run_take_trace(run, instance);
+        lab_reset(&instance->target, ignored);
+    }
+    for (int i = 0; i < HAZARD_ACTORS; i++)
+        actor_answer(&run->actors[i]);
+    crowd_answer(run);
+}
+
+int hazard_run_once(struct world *world, const struct hazard *hazard, const struct hazard_case *one,
+                    struct hazard_run *run)
+{
+    FILE *narrate = run->narrate;
+    enum hazard_language language = run->language;
+    bool step = run->step;
+    *run = (struct hazard_run){.hazard = hazard,
+                               .one = one,
+                               .with = hazard_setting_of(hazard, one),
+                               .world = world,
+                               .narrate = narrate,
+                               .language = language,
+                               .step = step};
+    for (int i = 0; i < HAZARD_ACTORS; i++)
+        run->actors[i] = (struct actor){.run = run, .who = (enum hazard_who)i, .held_at = -1};
+    name_all(run);
+    if (prepare(run) != 0)
+        return -1;
+    run->took_effect = do_steps(run) == 0;
+    char why[LAB_MESSAGE_MAX];
+    snprintf(why, sizeof why, "%s", run->message);
+    clean_up(run);
+    if (!run->took_effect)
+        snprintf(run->message, sizeof run->message, "%s", why);
+    run_sort_events(run);
+    if (run_judge(run) != 0)
+        return -1;
+    narrate_end(run);
+    return 0;
+}

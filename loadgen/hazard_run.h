@@ -1,0 +1,134 @@
+/*
+ * One run of one experiment: the steps in order, each seen to have happened, then the judgement
+ * from the service's audit and the answers. A step that does not come about within its bound fails
+ * the run: its fault did not take effect.
+ */
+#ifndef HAZARD_RUN_H
+#define HAZARD_RUN_H
+
+#include "hazard_lab.h"
+#include "hazard_world.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum {
+    RUN_EVENTS_MAX = 512,
+    RUN_PAUSES_MAX = 8,    /* of one actor's request */
+    RUN_STEP_MS = 15000,   /* a step has happened within this, or the run has failed */
+    RUN_ANSWER_MS = 60000, /* an answer is waited for at most */
+    RUN_LOOK_MS = 2        /* between two looks */
+};
+
+/* A pause that an actor's request will meet, or has met. */
+struct actor_pause {
+    int id; /* 0: none */
+    char point[LAB_POINT_MAX];
+};
+
+/* Somebody who sends one request at a time. */
+struct actor {
+    struct hazard_run *run;
+    enum hazard_who who;
+    struct world_instance *instance;
+    pthread_t thread;
+    bool started;         /* and not yet joined */
+    atomic_bool answered; /* the thread has ended */
+    int times;            /* keys used */
+    char key[LAB_KEY_MAX];
+    struct actor_pause pauses[RUN_PAUSES_MAX];
+    int n_pauses, held_at; /* index of the pause it is held at; -1: none */
+    int waits_id;          /* the note at lock.wait */
+    int64_t sent_us, took_us;
+    int status; /* of the last answer; -1: none came; 0: not sent yet */
+    char problem[64];
+};
+
+/* Many who send one request each. */
+struct crowd {
+    pthread_t thread;
+    bool started;
+    int hold_ids[HAZARD_INSTANCES], wait_ids[HAZARD_INSTANCES]; /* pauses; 0: none */
+    atomic_long accepted, refused, failed;
+    char message[LAB_MESSAGE_MAX]; /* why it could not be sent */
+};
+
+/* One line of the timeline: from the service's trace, or of the lab itself. */
+struct run_event {
+    int64_t t_us; /* from the first one on */
+    char actor[12], point[LAB_POINT_MAX + 64];
+    bool has_value;
+    int64_t value, fence;
+};
+
+struct run_outcome {
+    int64_t initial, expected_final, final;
+    int64_t lost_updates, lost_amount, oversold, duplicates;
+    int64_t measure_ms; /* the longest wait for an answer */
+    bool has_fork;
+    struct ledger_row fork[2];
+};
+
+struct hazard_run {
+    const struct hazard *hazard;
+    const struct hazard_case *one;
+    struct hazard_setting with;
+    struct world *world;
+    FILE *narrate; /* NULL: silent */
+    enum hazard_language language;
+    bool step; /* waits for a key before each step */
+
+    char id[16], resource[40], lock[LAB_KEY_MAX];
+    struct actor actors[HAZARD_ACTORS];
+    struct crowd crowd;
+    int64_t lease_from_us; /* when the last holder was seen */
+    int lost_before;       /* answers that the proxy had lost before */
+
+    /* the result */
+    bool took_effect; /* every step came about */
+    enum hazard_outcome observed;
+    struct run_outcome outcome;
+    struct run_event events[RUN_EVENTS_MAX];
+    int n_events;
+    char message[LAB_MESSAGE_MAX]; /* why a step did not come about */
+};
+
+/* Fills *ret. Returns 0; -1 when it could not be run at all: message says why. */
+int hazard_run_once(struct world *world, const struct hazard *hazard, const struct hazard_case *one,
+                    struct hazard_run *ret);
+
+/* hazard_actor.c: requests, and where they are. 0, or -1 with run->message. */
+int actor_send(struct actor *actor, const struct hazard_step *steps, bool new_key);
+int actor_until(struct actor *actor, const char *point);
+int actor_as_far_as(struct actor *actor, const char *point);
+int actor_passed(struct actor *actor, const char *point);
+int actor_release(struct actor *actor);
+int actor_answer(struct actor *actor);
+bool actor_was_refused(const struct actor *actor); /* or never answered */
+
+/* hazard_steps.c */
+int step_do(struct hazard_run *run, const struct hazard_step *step);
+
+/* hazard_judge.c: reads the audit and classifies. 0, or -1 with run->message. */
+int run_judge(struct hazard_run *run);
+
+/* hazard_timeline.c */
+void run_note(struct hazard_run *run, const char *actor, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* What this instance has seen by now; before it is killed, and at the end. */
+void run_take_trace(struct hazard_run *run, const struct world_instance *instance);
+void run_sort_events(struct hazard_run *run);
+
+/* hazard_narrate.c */
+void narrate_begin(struct hazard_run *run);
+void narrate_step(struct hazard_run *run, const struct hazard_step *step);
+void narrate_end(struct hazard_run *run);
+
+const char *who_name(enum hazard_who who); /* "A", ..., "locks", "crowd" */
+
+/* Looks until it is true: 0; -1 after RUN_STEP_MS. */
+int run_until(bool (*seen)(void *arg), void *arg);
+int64_t run_now_us(void);
+
+#endif

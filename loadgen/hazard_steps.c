@@ -1,0 +1,168 @@
+/* What each verb does, and how it is seen that it was done. */
+#include "hazard_crowd.h"
+#include "hazard_faults.h"
+#include "hazard_run.h"
+
+#include <stdio.h>
+#include <time.h>
+
+typedef int do_step(struct hazard_run *run, const struct hazard_step *step);
+
+static struct actor *actor_of(struct hazard_run *run, const struct hazard_step *step)
+{
+    return &run->actors[step->who];
+}
+
+static struct world_instance *instance_of(struct hazard_run *run, const struct hazard_step *step)
+{
+    return world_instance_of(run->world, &run->with, step->who);
+}
+
+/* -- requests -----------------------------------------------------------------------------------
+ */
+
+static int do_send(struct hazard_run *run, const struct hazard_step *step)
+{
+    if (step->who == CROWD)
+        return crowd_send(run);
+    return actor_send(actor_of(run, step), step + 1, true);
+}
+
+static int do_until(struct hazard_run *run, const struct hazard_step *step)
+{
+    int result = actor_until(actor_of(run, step), step->what);
+    run->lease_from_us = run_now_us();
+    return result;
+}
+
+static int do_as_far_as(struct hazard_run *run, const struct hazard_step *step)
+{
+    if (step->who == CROWD)
+        return crowd_as_far_as(run);
+    return actor_as_far_as(actor_of(run, step), step->what);
+}
+
+static int do_passed(struct hazard_run *run, const struct hazard_step *step)
+{
+    return actor_passed(actor_of(run, step), step->what);
+}
+
+static int do_release(struct hazard_run *run, const struct hazard_step *step)
+{
+    if (step->who == CROWD)
+        return crowd_release(run);
+    return actor_release(actor_of(run, step));
+}
+
+static int do_answer(struct hazard_run *run, const struct hazard_step *step)
+{
+    if (step->who == CROWD)
+        return crowd_answer(run);
+    return actor_answer(actor_of(run, step));
+}
+
+static int do_run(struct hazard_run *run, const struct hazard_step *step)
+{
+    return do_send(run, step) == 0 ? do_answer(run, step) : -1;
+}
+
+static int do_retry(struct hazard_run *run, const struct hazard_step *step)
+{
+    struct actor *actor = actor_of(run, step);
+    if (actor_answer(actor) != 0)
+        return -1;
+    if (!actor_was_refused(actor))
+        return 0;
+    return actor_send(actor, step + 1, false) == 0 ? actor_answer(actor) : -1;
+}
+
+static int do_send_again(struct hazard_run *run, const struct hazard_step *step)
+{
+    return actor_send(actor_of(run, step), step + 1, true);
+}
+
+/* -- instances ----------------------------------------------------------------------------------
+ */
+
+static int do_kill(struct hazard_run *run, const struct hazard_step *step)
+{
+    struct world_instance *instance = instance_of(run, step);
+    run_take_trace(run, instance);
+    run_note(run, who_name(step->who), "killed");
+    return world_kill(instance);
+}
+
+static int do_restart(struct hazard_run *run, const struct hazard_step *step)
+{
+    run_note(run, who_name(step->who), "started again");
+    return world_restart(instance_of(run, step));
+}
+
+static int do_stop(struct hazard_run *run, const struct hazard_step *step)
+{
+    run_note(run, who_name(step->who), "stopped");
+    return world_stop(instance_of(run, step));
+}
+
+static int do_continue(struct hazard_run *run, const struct hazard_step *step)
+{
+    run_note(run, who_name(step->who), "continues");
+    return world_continue(instance_of(run, step));
+}
+
+/* -- the table ----------------------------------------------------------------------------------
+ */
+
+static do_step *const verbs[HAZARD_VERBS] = {
+    [SEND] = do_send,
+    [UNTIL] = do_until,
+    [AS_FAR_AS] = do_as_far_as,
+    [PASSED] = do_passed,
+    [RELEASE] = do_release,
+    [ANSWER] = do_answer,
+    [RUN] = do_run,
+    [RETRY] = do_retry,
+    [SEND_AGAIN] = do_send_again,
+    [KILL] = do_kill,
+    [RESTART] = do_restart,
+    [STOP] = do_stop,
+    [CONTINUE] = do_continue,
+    [OUTLIVE] = fault_outlive,
+    [GONE] = fault_gone,
+    [STILL_THERE] = fault_still_there,
+    [DELETE] = fault_delete,
+    [REBOOT] = fault_reboot,
+    [LOSE] = fault_lose,
+    [LOST] = fault_lost,
+    [CUT] = fault_cut,
+};
+
+int step_do(struct hazard_run *run, const struct hazard_step *step)
+{
+    return verbs[step->verb](run, step);
+}
+
+int64_t run_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int run_until(bool (*seen)(void *arg), void *arg)
+{
+    int64_t deadline_us = run_now_us() + RUN_STEP_MS * INT64_C(1000);
+    while (!seen(arg)) {
+        if (run_now_us() > deadline_us)
+            return -1;
+        nanosleep(&(struct timespec){.tv_nsec = RUN_LOOK_MS * 1000000L}, NULL);
+    }
+    return 0;
+}
+
+const char *who_name(enum hazard_who who)
+{
+    static const char *const names[] = {
+        [A] = "A", [B] = "B", [C] = "C", [LOCKS] = "locks", [CROWD] = "crowd"};
+    return names[who];
+}

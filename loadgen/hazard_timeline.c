@@ -1,0 +1,81 @@
+/* The timeline of a run: what the instances traced, and what the lab itself did. */
+#include "hazard_run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRACE_MAX = 256 };
+
+static struct run_event *add(struct hazard_run *run)
+{
+    return run->n_events < RUN_EVENTS_MAX ? &run->events[run->n_events++] : NULL;
+}
+
+void run_note(struct hazard_run *run, const char *actor, const char *format, ...)
+{
+    struct run_event *event = add(run);
+    va_list args;
+    if (event == NULL)
+        return;
+    *event = (struct run_event){.t_us = run_now_us()};
+    snprintf(event->actor, sizeof event->actor, "%s", actor);
+    va_start(args, format);
+    vsnprintf(event->point, sizeof event->point, format, args);
+    va_end(args);
+}
+
+/* "h12-A1" is A's; a thread without a request is the watchdog's. */
+static bool name_actor(const struct hazard_run *run, const struct lab_event *event, char *out,
+                       size_t size)
+{
+    size_t length = strlen(run->id);
+    if (strncmp(event->key, run->id, length) == 0 && event->key[length] == '-') {
+        const char *who = event->key + length + 1;
+        snprintf(out, size, "%s", *who == 'u' ? "crowd" : "");
+        if (*who != 'u')
+            snprintf(out, size, "%c", *who);
+        return true;
+    }
+    snprintf(out, size, "watchdog");
+    return event->key[0] == '\0' && strcmp(event->lock, run->lock) == 0;
+}
+
+void run_take_trace(struct hazard_run *run, const struct world_instance *instance)
+{
+    struct lab_event *events = calloc(TRACE_MAX, sizeof *events);
+    char message[LAB_MESSAGE_MAX];
+    int n = 0;
+    if (events != NULL && lab_trace(&instance->target, events, TRACE_MAX, &n, message) != 0)
+        n = 0; /* an instance that is dead or stands still: what it saw is lost with it */
+    for (int i = 0; i < n; i++) {
+        char actor[sizeof run->events[0].actor];
+        if (!name_actor(run, &events[i], actor, sizeof actor))
+            continue;
+        struct run_event *event = add(run);
+        if (event == NULL)
+            break;
+        *event = (struct run_event){.t_us = events[i].t_us,
+                                    .has_value = events[i].has_value,
+                                    .value = events[i].value,
+                                    .fence = events[i].fence};
+        snprintf(event->actor, sizeof event->actor, "%s", actor);
+        snprintf(event->point, sizeof event->point, "%s", events[i].point);
+    }
+    free(events);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    int64_t at_a = ((const struct run_event *)a)->t_us, at_b = ((const struct run_event *)b)->t_us;
+    return (at_a > at_b) - (at_a < at_b);
+}
+
+void run_sort_events(struct hazard_run *run)
+{
+    qsort(run->events, (size_t)run->n_events, sizeof run->events[0], by_time);
+    int64_t first_us = run->n_events > 0 ? run->events[0].t_us : 0;
+    for (int i = 0; i < run->n_events; i++)
+        run->events[i].t_us -= first_us;
+}

@@ -1,0 +1,209 @@
+#include "hazard_world.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+int world_open(struct world *world, const char *seckilld)
+{
+    *world = (struct world){.seckilld = seckilld};
+    if (sandbox_open(&world->sandbox) != 0)
+        return -1;
+    world->postgres = sandbox_postgres(world->sandbox, NULL);
+    if (world->postgres != NULL)
+        return 0;
+    world_close(world);
+    return -1;
+}
+
+void world_close(struct world *world)
+{
+    for (int i = 0; i < HAZARD_INSTANCES; i++)
+        if (world->instances[i].proxy != NULL)
+            proxy_close(world->instances[i].proxy);
+    PQfinish(world->asker);
+    sandbox_close(world->sandbox);
+    *world = (struct world){0};
+}
+
+static struct sandbox_server *redis_of(struct world *world, enum hazard_redis kind)
+{
+    static const char *const durable[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
+    static const char *const small[] = {"--maxmemory", "4mb", "--maxmemory-policy", "volatile-lru",
+                                        NULL};
+    static const char *const *const extra[] = {
+        [REDIS_PLAIN] = NULL, [REDIS_DURABLE] = durable, [REDIS_SMALL] = small};
+    if (world->redis[kind] == NULL)
+        world->redis[kind] = sandbox_redis(world->sandbox, extra[kind]);
+    return world->redis[kind];
+}
+
+/* -- an instance's command line -----------------------------------------------------------------
+ */
+
+struct command_line {
+    char text[WORLD_ARGS_TEXT_MAX]; /* NUL-separated */
+    size_t length;
+    const char *args[WORLD_ARGS_MAX + 1];
+    int n;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct command_line *line, const char *format,
+                                                      ...)
+{
+    size_t room = sizeof line->text - line->length;
+    va_list list;
+    va_start(list, format);
+    int length = vsnprintf(line->text + line->length, room, format, list);
+    va_end(list);
+    if (length < 0 || (size_t)length >= room || line->n == WORLD_ARGS_MAX)
+        return; /* the service will say what it misses */
+    line->args[line->n++] = line->text + line->length;
+    line->length += (size_t)length + 1;
+}
+
+static void compose(struct command_line *line, struct world *world, int index, const char *guard,
+                    const struct hazard_setting *with)
+{
+    const struct world_instance *instance = &world->instances[index];
+    *line = (struct command_line){0};
+    add(line, "--lab");
+    add(line, "--db");
+    add(line, "%s?isolation=%s", world->postgres->url, with->isolation);
+    add(line, "--redis");
+    add(line, "redis://127.0.0.1:%d", proxy_port(instance->proxy));
+    add(line, "--lanes");
+    add(line, "off");
+    add(line, "--guard");
+    add(line, "%s", guard);
+    add(line, "--instance");
+    add(line, "shop-%d", index + 1);
+    add(line, "--lease-ms");
+    add(line, "%lld", (long long)with->lease_ms);
+    add(line, "--wait-ms");
+    add(line, "%lld", (long long)with->wait_ms);
+    add(line, "--watchdog");
+    add(line, with->watchdog == OFF ? "off" : "on");
+    if (with->slip[0] != '\0') {
+        add(line, "--lab-slip");
+        add(line, "%s", with->slip);
+    }
+    if (with->clock_ms != 0 && index == 0) {
+        add(line, "--lab-clock-ms");
+        add(line, "%lld", (long long)with->clock_ms);
+    }
+}
+
+static bool same(const struct world_instance *instance, const struct command_line *line)
+{
+    return instance->server != NULL &&
+           memcmp(instance->args, line->text, sizeof instance->args) == 0;
+}
+
+/* -- instances ----------------------------------------------------------------------------------
+ */
+
+static int start(struct world *world, struct world_instance *instance,
+                 const struct command_line *line)
+{
+    char message[256];
+    instance->args[0] = '\0';
+    if (instance->server == NULL)
+        instance->server = sandbox_seckilld(world->sandbox, world->seckilld, line->args);
+    else if (world_kill(instance) != 0 ||
+             sandbox_seckilld_anew(instance->server, world->seckilld, line->args) != 0)
+        return -1;
+    if (instance->server == NULL)
+        return -1;
+    if (load_target_parse(instance->server->url, &instance->target, message, sizeof message) != 0) {
+        fprintf(stderr, "hazards: %s\n", message);
+        return -1;
+    }
+    memcpy(instance->args, line->text, sizeof instance->args);
+    return 0;
+}
+
+static int prepare_proxy(struct world_instance *instance, int port)
+{
+    if (instance->proxy != NULL && instance->proxy_port == port)
+        return 0;
+    if (instance->proxy != NULL)
+        proxy_close(instance->proxy);
+    instance->proxy = proxy_open(port);
+    instance->proxy_port = port;
+    return instance->proxy != NULL ? 0 : -1;
+}
+
+int world_prepare(struct world *world, const char *guard, const struct hazard_setting *with)
+{
+    struct command_line line;
+    world->locks = redis_of(world, with->redis);
+    if (world->locks == NULL)
+        return -1;
+    if (!sandbox_alive(world->locks) && sandbox_restart(world->locks) != 0)
+        return -1;
+    for (int i = 0; i < with->instances; i++) {
+        struct world_instance *instance = &world->instances[i];
+        if (instance->stopped && world_continue(instance) != 0)
+            return -1;
+        if (prepare_proxy(instance, world->locks->port) != 0)
+            return -1;
+        compose(&line, world, i, guard, with);
+        if (!same(instance, &line) && start(world, instance, &line) != 0)
+            return -1;
+        if (!sandbox_alive(instance->server) && sandbox_restart(instance->server) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct world_instance *world_instance_of(struct world *world, const struct hazard_setting *with,
+                                         enum hazard_who who)
+{
+    return &world->instances[who == A || with->instances == 1 ? 0 : 1];
+}
+
+bool world_store_waits(struct world *world)
+{
+    static const char question[] = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+    if (world->asker == NULL || PQstatus(world->asker) != CONNECTION_OK) {
+        PQfinish(world->asker);
+        world->asker = PQconnectdb(world->postgres->url);
+    }
+    PGresult *result = PQexec(world->asker, question);
+    bool waits =
+        PQresultStatus(result) == PGRES_TUPLES_OK && strcmp(PQgetvalue(result, 0, 0), "0") != 0;
+    PQclear(result);
+    return waits;
+}
+
+/* -- faults -------------------------------------------------------------------------------------
+ */
+
+int world_kill(struct world_instance *instance)
+{
+    if (!sandbox_alive(instance->server))
+        return 0;
+    int status = sandbox_signal(instance->server, SIGKILL);
+    instance->stopped = false;
+    return status != -1 && WIFSIGNALED(status) ? 0 : -1;
+}
+
+int world_restart(struct world_instance *instance)
+{
+    return sandbox_restart(instance->server);
+}
+
+int world_stop(struct world_instance *instance)
+{
+    instance->stopped = sandbox_signal(instance->server, SIGSTOP) == 0;
+    return instance->stopped ? 0 : -1;
+}
+
+int world_continue(struct world_instance *instance)
+{
+    instance->stopped = false;
+    return sandbox_signal(instance->server, SIGCONT);
+}

@@ -1,0 +1,55 @@
+/* The servers that the lab's experiments run on: started once, reused with resources of their own
+ * per run, set up anew only where an experiment wants it otherwise. */
+#ifndef HAZARD_WORLD_H
+#define HAZARD_WORLD_H
+
+#include "hazard.h"
+#include "load.h"
+#include "sandbox.h"
+#include "sandbox_proxy.h"
+
+#include <libpq-fe.h>
+
+enum { WORLD_ARGS_MAX = 40, WORLD_ARGS_TEXT_MAX = 1536, WORLD_REDIS_KINDS = REDIS_SMALL + 1 };
+
+/* An instance of the service. */
+struct world_instance {
+    struct sandbox_server *server;
+    struct load_target target;
+    char args[WORLD_ARGS_TEXT_MAX]; /* it runs with these, joined; "": not started */
+    struct proxy *proxy;            /* between it and the Redis at proxy_port */
+    int proxy_port;
+    bool stopped; /* SIGSTOPped */
+};
+
+struct world {
+    struct sandbox *sandbox;
+    const char *seckilld;
+    struct sandbox_server *postgres;
+    PGconn *asker; /* looks at the database's locks; NULL: not connected yet */
+    struct sandbox_server *redis[WORLD_REDIS_KINDS]; /* NULL: not started yet */
+    struct sandbox_server *locks;                    /* the one that this run uses; NULL: none */
+    struct world_instance instances[HAZARD_INSTANCES];
+};
+
+/* Starts what every experiment needs. Returns 0, or -1 with a message on stderr. */
+int world_open(struct world *world, const char *seckilld);
+void world_close(struct world *world);
+
+/* Makes the instances run, all alive, with this guard as default and this setting. 0 or -1. */
+int world_prepare(struct world *world, const char *guard, const struct hazard_setting *with);
+
+/* The instance that serves an actor. */
+struct world_instance *world_instance_of(struct world *world, const struct hazard_setting *with,
+                                         enum hazard_who who);
+
+/* Somebody waits for a lock of the database. */
+bool world_store_waits(struct world *world);
+
+/* kill -9, start again, SIGSTOP, SIGCONT; observed. 0 or -1. */
+int world_kill(struct world_instance *instance);
+int world_restart(struct world_instance *instance);
+int world_stop(struct world_instance *instance);
+int world_continue(struct world_instance *instance);
+
+#endif

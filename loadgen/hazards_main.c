@@ -1,0 +1,353 @@
+/* hazards: makes each lock fail, on purpose, with real servers, and says what was lost. */
+#include "hazard_report.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    EXIT_USAGE = 2,
+    EXIT_MISMATCH = 99,
+    EXIT_INTERRUPTED = 130,
+    WANTED_MAX = 64,
+    REPEAT_MAX = 10000
+};
+
+struct options {
+    bool list;
+    const char *hazards[WANTED_MAX], *guards[WANTED_MAX];
+    int n_hazards, n_guards, repeat;
+    uint64_t seed;
+    const char *json, *html, *seckilld;
+    bool narrate, step;
+    enum hazard_language language;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int signal)
+{
+    (void)signal;
+    stop = 1;
+}
+
+/* -- options ------------------------------------------------------------------------------------
+ */
+
+enum {
+    KEY_REPEAT = 256,
+    KEY_SEED,
+    KEY_JSON,
+    KEY_HTML,
+    KEY_NARRATE,
+    KEY_STEP,
+    KEY_LANG,
+    KEY_BINARY
+};
+
+static const struct argp_option argp_options[] = {
+    {"hazard", 'z', "ID", 0, "only this hazard (repeatable); 'hazards list' shows them", 0},
+    {"guard", 'g', "GUARD", 0, "only this guard (repeatable)", 0},
+    {"repeat", KEY_REPEAT, "N", 0, "run each N times (1)", 0},
+    {"seed", KEY_SEED, "S", 0, "order of the runs; 0 keeps the list's (0)", 0},
+    {"json", KEY_JSON, "FILE", 0, "write the results as JSON ('-': stdout)", 0},
+    {"html", KEY_HTML, "FILE", 0, "write the matrix as one HTML file", 0},
+    {"narrate", KEY_NARRATE, NULL, 0, "tell each story while it happens", 0},
+    {"step", KEY_STEP, NULL, 0, "wait for Enter after each step; implies --narrate", 0},
+    {"lang", KEY_LANG, "en|zh", 0, "language of the narration (en)", 0},
+    {"seckilld", KEY_BINARY, "FILE", 0, "the service (beside this program)", 0},
+    {0},
+};
+
+static void take_number(struct argp_state *state, const char *name, const char *text, long min,
+                        long max, long *ret)
+{
+    char *end;
+    errno = 0;
+    *ret = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || *ret < min || *ret > max)
+        argp_error(state, "--%s: '%s' is not a number from %ld to %ld", name, text, min, max);
+}
+
+static error_t take_option(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    long number;
+    switch (key) {
+    case 'z':
+        if (hazard_find(arg) == NULL)
+            argp_error(state, "no hazard '%s'; 'hazards list' shows them", arg);
+        if (options->n_hazards == WANTED_MAX)
+            argp_error(state, "at most %d hazards", WANTED_MAX);
+        options->hazards[options->n_hazards++] = arg;
+        return 0;
+    case 'g':
+        if (options->n_guards == WANTED_MAX)
+            argp_error(state, "at most %d guards", WANTED_MAX);
+        options->guards[options->n_guards++] = arg;
+        return 0;
+    case KEY_REPEAT:
+        take_number(state, "repeat", arg, 1, REPEAT_MAX, &number);
+        options->repeat = (int)number;
+        return 0;
+    case KEY_SEED:
+        take_number(state, "seed", arg, 0, LONG_MAX, &number);
+        options->seed = (uint64_t)number;
+        return 0;
+    case KEY_JSON:
+        options->json = arg != NULL ? arg : "-";
+        return 0;
+    case KEY_HTML:
+        options->html = arg;
+        return 0;
+    case KEY_STEP:
+        options->step = true;
+        options->narrate = true;
+        return 0;
+    case KEY_NARRATE:
+        options->narrate = true;
+        return 0;
+    case KEY_LANG:
+        if (strcmp(arg, "en") != 0 && strcmp(arg, "zh") != 0)
+            argp_error(state, "--lang: '%s' is neither en nor zh", arg);
+        options->language = strcmp(arg, "zh") == 0 ? ZH : EN;
+        return 0;
+    case KEY_BINARY:
+        options->seckilld = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "unexpected argument '%s'", arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* -- what is to be run --------------------------------------------------------------------------
+ */
+
+static bool wants(const char *const *list, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(list[i], name) == 0)
+            return true;
+    return n == 0;
+}
+
+static void choose(const struct options *options, struct lab_report *report)
+{
+    for (size_t i = 0; hazard_list[i] != NULL; i++) {
+        const struct hazard *hazard = hazard_list[i];
+        if (!wants(options->hazards, options->n_hazards, hazard->id))
+            continue;
+        for (const struct hazard_case *one = hazard->cases; one->guard != NULL; one++)
+            if (wants(options->guards, options->n_guards, one->guard) &&
+                report->n_results < LAB_RESULTS_MAX)
+                report->results[report->n_results++] =
+                    (struct lab_result){.hazard = hazard, .one = one};
+    }
+}
+
+/* Fisher and Yates; the generator is Knuth's MMIX one. A seed other than 0 shows that no run leans
+ * on the one before it. */
+static void shuffle(struct lab_report *report)
+{
+    uint64_t state = report->seed;
+    for (int i = report->n_results - 1; i > 0 && report->seed != 0; i--) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        int j = (int)((state >> 33) % (uint64_t)(i + 1));
+        struct lab_result swapped = report->results[i];
+        report->results[i] = report->results[j];
+        report->results[j] = swapped;
+    }
+}
+
+static int run_case(struct world *world, const struct options *options, struct lab_result *result,
+                    struct hazard_run *run)
+{
+    int64_t start_us = run_now_us();
+    for (int i = 0; i < options->repeat && !stop; i++) {
+        run->narrate = options->narrate ? (options->json == NULL ? stdout : stderr) : NULL;
+        run->language = options->language;
+        run->step = options->step;
+        int failed = hazard_run_once(world, result->hazard, result->one, run);
+        if (failed == 0)
+            failed = lab_result_add(result, run);
+        if (failed != 0) {
+            fprintf(stderr, "hazards: %s under %s: %s\n", result->hazard->id, result->one->guard,
+                    run->message);
+            return -1;
+        }
+    }
+    result->took_us = run_now_us() - start_us;
+    lab_report_line(result, stderr);
+    return 0;
+}
+
+static int run_all(const struct options *options, struct lab_report *report)
+{
+    static struct hazard_run run;
+    struct world world;
+    int result = 0;
+    if (world_open(&world, options->seckilld) != 0)
+        return -1;
+    for (int i = 0; i < report->n_results && result == 0 && !stop; i++)
+        result = run_case(&world, options, &report->results[i], &run);
+    world_close(&world);
+    return result;
+}
+
+/* -- what comes out -----------------------------------------------------------------------------
+ */
+
+static FILE *open_output(const char *path)
+{
+    char folder[4096];
+    if (strcmp(path, "-") == 0)
+        return stdout;
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(folder, 0777);
+        *slash = '/';
+    }
+    FILE *out = fopen(path, "w");
+    if (out == NULL)
+        fprintf(stderr, "hazards: cannot write %s: %s\n", path, strerror(errno));
+    return out;
+}
+
+static int close_output(FILE *out, const char *path)
+{
+    bool failed = ferror(out) != 0;
+    failed |= (out == stdout ? fflush(out) : fclose(out)) != 0;
+    if (failed)
+        fprintf(stderr, "hazards: cannot write %s\n", path);
+    return failed ? -1 : 0;
+}
+
+static int write_json(json_t *json, const char *path)
+{
+    FILE *out = open_output(path);
+    int result = -1;
+    if (out != NULL && json != NULL && json_dumpf(json, out, JSON_INDENT(1)) == 0)
+        result = fputc('\n', out) == EOF ? -1 : 0;
+    if (out != NULL && close_output(out, path) != 0)
+        result = -1;
+    json_decref(json);
+    return result;
+}
+
+static int write_html(const struct lab_report *report, const char *path)
+{
+    FILE *out = open_output(path);
+    if (out == NULL)
+        return -1;
+    lab_report_to_html(report, out);
+    return close_output(out, path);
+}
+
+static int list(const struct options *options)
+{
+    if (options->json != NULL)
+        return write_json(lab_list_to_json(), options->json) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    for (size_t i = 0; hazard_list[i] != NULL; i++) {
+        const struct hazard *hazard = hazard_list[i];
+        printf("%-24s %s\n", hazard->id, hazard->title[options->language]);
+        for (const struct hazard_case *one = hazard->cases; one->guard != NULL; one++) {
+            const char *as = one->as[options->language];
+            printf("  %-24s %-8s %s\n", one->guard, hazard_outcome_text(one->expected),
+                   as != NULL ? as : "");
+        }
+    }
+    return EXIT_SUCCESS;
+}
+
+static int run(const struct options *options)
+{
+    struct lab_report *report = calloc(1, sizeof *report);
+    if (report == NULL)
+        return EXIT_FAILURE;
+    report->seed = options->seed;
+    choose(options, report);
+    shuffle(report);
+    int status = EXIT_USAGE;
+    if (report->n_results == 0) {
+        fprintf(stderr, "hazards: no case of these hazards has these guards\n");
+        goto out;
+    }
+    status = run_all(options, report) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (stop)
+        status = EXIT_INTERRUPTED;
+    if (status != EXIT_SUCCESS)
+        goto out;
+    int mismatches = lab_mismatches(report);
+    fprintf(stderr, "%d cases, %d mismatches\n", report->n_results, mismatches);
+    status = mismatches == 0 ? EXIT_SUCCESS : EXIT_MISMATCH;
+    if (options->json != NULL && write_json(lab_report_to_json(report), options->json) != 0)
+        status = EXIT_FAILURE;
+    if (options->html != NULL && write_html(report, options->html) != 0)
+        status = EXIT_FAILURE;
+out:
+    lab_report_free(report);
+    free(report);
+    return status;
+}
+
+/* -- start --------------------------------------------------------------------------------------
+ */
+
+static const char *find_service(const char *given, char *buffer, size_t size)
+{
+    if (given != NULL) {
+        snprintf(buffer, size, "%s", given);
+    } else {
+        ssize_t length = readlink("/proc/self/exe", buffer, size - sizeof "seckilld");
+        buffer[length < 0 ? 0 : length] = '\0';
+        char *slash = strrchr(buffer, '/');
+        strcpy(slash == NULL ? buffer : slash + 1, "seckilld");
+    }
+    if (access(buffer, X_OK) == 0)
+        return buffer;
+    fprintf(stderr, "hazards: no service at %s; build it, or name it with --seckilld\n", buffer);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.repeat = 1};
+    char path[4096], name[32];
+    bool lists = argc >= 2 && strcmp(argv[1], "list") == 0;
+    if (argc < 2 || (!lists && strcmp(argv[1], "run") != 0)) {
+        bool help = argc >= 2 && strcmp(argv[1], "--help") == 0;
+        fprintf(help ? stdout : stderr,
+                "Usage: hazards list [--json FILE] | run [OPTION...]\n"
+                "Makes each lock fail on purpose, with real servers, and says what was lost.\n"
+                "'hazards run --help' tells more.\n");
+        return help ? EXIT_SUCCESS : EXIT_USAGE;
+    }
+    const struct argp argp = {
+        .options = argp_options,
+        .parser = take_option,
+        .doc = "Runs each hazard under each of its guards: real servers, a fault at a named point, "
+               "the outcome from the ledger.\v"
+               "Exit status: 0 all as expected, 1 failure, 2 usage, 99 an outcome was not the "
+               "expected one or a fault did not take effect, 130 interrupted."};
+    snprintf(name, sizeof name, "hazards %s", argv[1]);
+    argv[1] = name;
+    argp_err_exit_status = EXIT_USAGE;
+    argp_parse(&argp, argc - 1, argv + 1, 0, NULL, &options);
+    if (lists)
+        return list(&options);
+    options.seckilld = find_service(options.seckilld, path, sizeof path);
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return options.seckilld == NULL ? EXIT_FAILURE : run(&options);
+}
