@@ -20,6 +20,9 @@ int balances_create(struct run *run, int64_t balance)
         balances_account_id(run, (uint64_t)i, id);
         if (remote_put_account(run->options, id, run->guard, balance, run->message) != 0)
             return -1;
+        char resource[100];
+        snprintf(resource, sizeof resource, "account:%s", id);
+        history_resource(run->history, resource, balance);
     }
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "compare.h"
 #include "progress.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ int compare_add(struct report *report, const struct options *options,
             return -1;
         }
         struct run *run = &report->runs[report->n_runs];
-        if (run_once(options, workload, service, guard, run) != 0) {
+        if (run_once(options, workload, service, guard, report->history, run) != 0) {
             fprintf(stderr, "loadgen: %s under %s: %s\n", workload->name, guard, run->message);
             run_free(run);
             return -1;
@@ -63,7 +64,15 @@ static int compare(const struct options *options, const struct workload *workloa
     report->options = options;
     report->workload = workload->name;
     environment_read(&report->environment);
-    int result = compare_add(report, options, workload, &service);
+    int result = -1;
+    if (options->history == NULL || history_create(options->history, &report->history) == 0)
+        result = compare_add(report, options, workload, &service);
+    else
+        fprintf(stderr, "loadgen: cannot write %s: %s\n", options->history, strerror(errno));
+    if (history_close(report->history) != 0) {
+        fprintf(stderr, "loadgen: cannot write %s: %s\n", options->history, strerror(errno));
+        result = -1;
+    }
     /* What is known is shown, also when a later guard could not be run. */
     if (report->n_runs > 0 && report_write(report) != 0)
         result = -1;

@@ -129,6 +129,8 @@ struct load_result {
     struct series series; /* from the start, warm-up included */
 };
 
+int64_t load_clock_us(void); /* monotonic: the clock of all instants in here */
+
 /* Opens the connections, starts the clock, runs to the end. Returns 0, or -1 with a message (option
  * out of range, no memory, too few file descriptors). *ret is to be freed with load_result_free().
  * A server that cannot be reached is no error: its requests end as LOAD_NOT_SENT. */

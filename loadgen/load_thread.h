@@ -47,8 +47,6 @@ struct load_thread {
     struct connection_io io;
 };
 
-int64_t load_clock_us(void);
-
 /* Fills in a zeroed thread. Returns 0, or -1 with errno. load_thread_free() in any case. */
 int load_thread_init(struct load_thread *thread, int number, struct schedule *schedule,
                      const struct target_address *addresses);

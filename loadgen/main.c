@@ -1,4 +1,5 @@
 /* loadgen: drives the service from outside and says what was lost, in units and money. */
+#include "check.h"
 #include "compare.h"
 #include "demo.h"
 #include "plain_command.h"
@@ -45,6 +46,14 @@ static const struct command commands[] = {
      "Starts the service with a private Redis and a sample item and account; Ctrl-C stops it all.\v"
      "Example:\n  loadgen serve --listen 127.0.0.1:8080\n",
      &options_serve_argp, serve_run},
+    {"check", "the checkers on a history that a run has written",
+     "Looks for breaches in a history: changes lost or made twice, stock oversold, money that does "
+     "not add up, changes that did not come one after the other, answers to one key that differ.\v"
+     "Example:\n"
+     "  loadgen accounts --url http://127.0.0.1:8080 --guards none --history h.jsonl\n"
+     "  curl -s http://127.0.0.1:8080/v1/audit > audit.json\n"
+     "  loadgen check h.jsonl --audit audit.json\n",
+     &options_check_argp, check_command},
     {"http", "plain load on any HTTP server, no verdict",
      "Sends the same request again and again to any HTTP server and shows rate and latency.\v"
      "Examples:\n"

@@ -21,7 +21,9 @@ enum {
     KEY_TOKEN_FILE,
     KEY_SECKILLD,
     KEY_DIR,
-    KEY_LISTEN
+    KEY_LISTEN,
+    KEY_HISTORY,
+    KEY_AUDIT
 };
 
 static void copy_guard(struct argp_state *state, const char *flag, const char *text, size_t length,
@@ -123,6 +125,9 @@ static error_t parse_workload(int key, char *arg, struct argp_state *state)
     case KEY_DUPLICATES:
         options->duplicates_pct = options_number(state, "--duplicates", arg, 0, 90);
         return 0;
+    case KEY_HISTORY:
+        options->history = arg;
+        return 0;
     case KEY_TOKEN_FILE:
         read_token(state, arg);
         return 0;
@@ -158,6 +163,33 @@ static error_t parse_demo(int key, char *arg, struct argp_state *state)
     return parse_servers(key, arg, state);
 }
 
+static error_t parse_check(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case KEY_AUDIT:
+        options->audit = arg;
+        return 0;
+    case KEY_JSON:
+        options->json = arg;
+        return 0;
+    case KEY_QUIET:
+        options->quiet = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->history != NULL)
+            argp_error(state, "one HISTORY at a time");
+        options->history = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (options->history == NULL)
+            argp_error(state, "a HISTORY is needed: a file that --history has written");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 /* -- help -------------------------------------------------------------------------------------- */
 
 static const struct argp_option report_options[] = {
@@ -182,6 +214,8 @@ static const struct argp_option workload_options[] = {
     {"pairs", KEY_PAIRS, "N", 0,
      "accounts: textbook pairs (1,000 - 200 - 300) tried at most until one loses (default 0)", 2},
     {"duplicates", KEY_DUPLICATES, "PCT", 0, "This share sends an earlier request again", 2},
+    {"history", KEY_HISTORY, "FILE", 0,
+     "Keeps each invocation and completion as a JSON line, for 'loadgen check'", 4},
     {0}};
 
 static const struct argp_option server_options[] = {
@@ -195,6 +229,12 @@ static const struct argp_option serve_options[] = {
     {"listen", KEY_LISTEN, "HOST:PORT", 0, "Default 127.0.0.1:8080", 1},
     {0}};
 
+static const struct argp_option check_options[] = {
+    {"audit", KEY_AUDIT, "FILE", 0, "What GET /v1/audit answered after the run", 1},
+    {"json", KEY_JSON, "FILE|-", 0, "Writes the results as JSON", 1},
+    {"quiet", KEY_QUIET, NULL, 0, "Only the exit status and the JSON asked for", 1},
+    {0}};
+
 static const struct argp report_argp = {.options = report_options, .parser = parse_report};
 static const struct argp_child report_child[] = {{&report_argp, 0, NULL, 0}, {0}};
 
@@ -205,6 +245,8 @@ const struct argp options_load_argp = {
     .options = workload_options, .parser = parse_workload, .children = workload_children};
 const struct argp options_demo_argp = {
     .options = server_options, .parser = parse_demo, .children = report_child};
+const struct argp options_check_argp = {
+    .options = check_options, .parser = parse_check, .args_doc = "HISTORY"};
 const struct argp options_serve_argp = {.options = serve_options, .parser = parse_servers};
 
 /* -- the whole --------------------------------------------------------------------------------- */

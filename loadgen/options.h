@@ -52,6 +52,8 @@ struct options {
 
     char token[256];         /* of --admin-token-file; "": none */
     const char *json, *html; /* NULL: not wanted; "-": stdout */
+    const char *history;     /* written by a run, read by check; NULL: none */
+    const char *audit;       /* check: NULL: none */
     bool quiet, no_color;
 
     const char *seckilld, *dir, *listen;          /* demo, serve */
@@ -86,5 +88,6 @@ extern const struct argp options_engine_argp; /* a child of those that send load
 extern const struct argp options_load_argp;   /* sale, accounts, transfers */
 extern const struct argp options_demo_argp;   /* demo */
 extern const struct argp options_serve_argp;  /* serve */
+extern const struct argp options_check_argp;  /* check */
 
 #endif

@@ -23,6 +23,7 @@ struct report {
     const char *workload; /* "sale", ..., "demo" */
     char store[160];      /* where the service keeps its data, if we chose it; "" otherwise */
     struct environment environment;
+    struct history_writer *history; /* NULL: none is kept */
     struct run runs[REPORT_RUNS_MAX];
     int n_runs;
 };

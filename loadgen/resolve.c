@@ -23,13 +23,19 @@ static bool try_once(struct run *run, uint64_t origin, uint64_t attempt, bool *r
 {
     char key[RUN_KEY_MAX], path[REMOTE_PATH_MAX], body[RUN_BODY_MAX], *answer;
     run_key(run, origin, key);
+    run->workload->ask(run, origin, path, body);
+    history_invoke(run->history, key, path, body);
     int status = remote_outcome(run->options, origin + attempt, key, &answer);
     if (status == 404) {
         free(answer);
-        run->workload->ask(run, origin, path, body);
         status = remote_post(run->options, origin + attempt, path, key, body, &answer);
     }
     *ret_heard = status > 0;
+    history_complete(run->history, key,
+                     &(struct load_answer){.end = status > 0 ? LOAD_ANSWERED : LOAD_BROKEN,
+                                           .status = status,
+                                           .body = answer == NULL ? "" : answer,
+                                           .answered_us = load_clock_us()});
     bool decided = status > 0 && tally_decide(&run->tally, origin, status, answer);
     free(answer);
     return decided;

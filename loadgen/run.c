@@ -74,6 +74,7 @@ static size_t write_request(void *ctx, uint64_t seq, const struct load_target *t
     uint64_t origin = tally_origin(&run->tally, seq);
     run_key(run, origin, key);
     run->workload->ask(run, origin, path, body);
+    history_invoke(run->history, key, path, body);
     int length = snprintf(out, size,
                           "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
                           "Content-Length: %zu\r\nIdempotency-Key: %s\r\n\r\n%s",
@@ -84,6 +85,11 @@ static size_t write_request(void *ctx, uint64_t seq, const struct load_target *t
 static int64_t take_outcome(void *ctx, uint64_t seq, const struct load_answer *answer)
 {
     struct run *run = ctx;
+    if (run->history != NULL) {
+        char key[RUN_KEY_MAX];
+        run_key(run, tally_origin(&run->tally, seq), key);
+        history_complete(run->history, key, answer);
+    }
     return tally_outcome(&run->tally, seq, answer);
 }
 
@@ -190,11 +196,12 @@ static int perform(struct run *run)
 }
 
 int run_once(const struct options *options, const struct workload *workload,
-             const struct remote_service *service, const char *guard, struct run *ret)
+             const struct remote_service *service, const char *guard,
+             struct history_writer *history, struct run *ret)
 {
     struct run *run = ret;
     bool claimed;
-    *run = (struct run){.workload = workload, .options = options};
+    *run = (struct run){.workload = workload, .options = options, .history = history};
     snprintf(run->guard, sizeof run->guard, "%s", guard);
     if (remote_claims_safe(service, guard, &claimed, run->message) != 0)
         return -1;
@@ -203,6 +210,7 @@ int run_once(const struct options *options, const struct workload *workload,
     run->lanes = service->lanes;
     run->mode = options->mode_given ? options->mode : workload->mode;
     choose_id(run);
+    history_run(history, workload->name, guard, run->id, options->seed);
     int result = perform(run);
     progress_clear(options);
     return result;

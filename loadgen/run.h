@@ -6,6 +6,7 @@
 #ifndef RUN_H
 #define RUN_H
 
+#include "history.h"
 #include "options.h"
 #include "remote.h"
 #include "tally.h"
@@ -50,6 +51,7 @@ struct run {
     bool lanes;
     bool interrupted;
 
+    struct history_writer *history; /* NULL: none is kept */
     enum load_mode mode;
     struct tally tally;
     struct load_result load;
@@ -67,10 +69,12 @@ struct run {
     char message[REMOTE_MESSAGE_MAX]; /* why it could not be run */
 };
 
-/* Runs it. 0: run holds a verdict (also when interrupted). -1: run->message says why not. Either
- * way run is to be freed with run_free(). step (may be NULL) shows what is being done. */
+/* history may be NULL. Runs it. 0: run holds a verdict (also when interrupted). -1: run->message
+ * says why not. Either way run is to be freed with run_free(). step (may be NULL) shows what is
+ * being done. */
 int run_once(const struct options *options, const struct workload *workload,
-             const struct remote_service *service, const char *guard, struct run *ret);
+             const struct remote_service *service, const char *guard,
+             struct history_writer *history, struct run *ret);
 void run_free(struct run *run);
 
 /* Of options->thresholds; false also when the load did not begin. */

@@ -19,7 +19,12 @@ static int sale_prepare(struct run *run)
     /* The limit is checked where it never turns a buyer away: each orders once. */
     bool once = run->tally.n <= (uint64_t)run->options->buyers;
     item_id(run, id);
-    return remote_put_item(run->options, id, run->guard, once ? 1 : 0, run->message);
+    if (remote_put_item(run->options, id, run->guard, once ? 1 : 0, run->message) != 0)
+        return -1;
+    char resource[100];
+    snprintf(resource, sizeof resource, "item:%s", id);
+    history_resource(run->history, resource, run->options->stock);
+    return 0;
 }
 
 static void sale_ask(const struct run *run, uint64_t origin, char path[REMOTE_PATH_MAX],

@@ -202,6 +202,34 @@ static void broken_threshold_is_99_and_can_end_the_load_early(void **state)
     assert_true(test_now_ms() - start_ms < 60000);
 }
 
+static void history_shows_afterwards_what_the_run_found(void **state)
+{
+    (void)state;
+    const char *url = shop.service->url;
+    char history[SANDBOX_TEXT_MAX + 16], audit[SANDBOX_TEXT_MAX + 16];
+    snprintf(history, sizeof history, "%s/history", sandbox_dir(shop.sandbox));
+    snprintf(audit, sizeof audit, "%s/audit", sandbox_dir(shop.sandbox));
+    static const struct {
+        const char *guard;
+        int status;
+    } cases[] = {{"none", 99}, {"redis-token", 0}};
+    for (size_t i = 0; i < 2; i++) {
+        expect_exit(start((const char *const[]){"accounts", "--url", url, "--guards",
+                                                cases[i].guard, "--duplicates", "20", "--abandon",
+                                                "5", "--history", history, NULL}),
+                    0);
+        json_t *json = client_get(shop.service->port, "/v1/audit");
+        assert_int_equal(json_dump_file(json, audit, 0), 0);
+        json_decref(json);
+        expect_exit(start((const char *const[]){"check", history, "--audit", audit, NULL}),
+                    cases[i].status);
+    }
+    expect_exit(start((const char *const[]){"check", "/nonexistent", NULL}), 1);
+    expect_exit(start((const char *const[]){"check", NULL}), 2);
+    expect_exit(
+        start((const char *const[]){"sale", "--url", url, "--history", "/nonexistent/x", NULL}), 1);
+}
+
 static void failures_are_one_clear_line(void **state)
 {
     (void)state;
@@ -261,6 +289,7 @@ int main(void)
         cmocka_unit_test(requests_at_a_rate_are_all_due_and_none_is_hidden),
         cmocka_unit_test(claim_that_does_not_hold_is_99),
         cmocka_unit_test(broken_threshold_is_99_and_can_end_the_load_early),
+        cmocka_unit_test(history_shows_afterwards_what_the_run_found),
         cmocka_unit_test(failures_are_one_clear_line),
         cmocka_unit_test(interrupted_load_shows_what_is_known),
     };

@@ -107,7 +107,6 @@ static void whatever_is_not_understood_is_a_usage_error(void **state)
         URL "--threshold p(99)50ms",
         URL "--threshold speed>1",
         URL "--abort-after 5s",
-        URL "--history x",
         URL "--mode ramp --rate 5",
         URL "--mode ramp --duration 5s",
         URL "--mode rate --rate 5 --rate-from 1",

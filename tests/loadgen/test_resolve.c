@@ -41,7 +41,8 @@ static void hanging_service_is_given_up_after_the_first_silence(void **state)
     (void)state;
     static struct options options;
     static struct run run;
-    options = (struct options){.timeout_ms = TIMEOUT_MS, .n_targets = 1, .quiet = true};
+    options =
+        (struct options){.timeout_ms = TIMEOUT_MS, .n_targets = 1, .buyers = 1, .quiet = true};
     run = (struct run){.workload = &workload_sale, .options = &options};
     int listener = listen_deaf(&options.targets[0]);
     assert_int_equal(tally_init(&run.tally, REQUESTS, 1, 0, 0), 0);

@@ -55,7 +55,7 @@ static int attempt(const struct workload *workload, const char *guard, struct ru
     struct remote_service service;
     char message[REMOTE_MESSAGE_MAX];
     assert_int_equal(remote_describe(&options, &service, message), 0);
-    int result = run_once(&options, workload, &service, guard, ret);
+    int result = run_once(&options, workload, &service, guard, NULL, ret);
     remote_forget(&service);
     run_free(ret);
     return result;

@@ -1,0 +1,129 @@
+/* loadgen check HISTORY [--audit FILE]: the checkers on a file, whenever and wherever. */
+#include "check.h"
+#include "compare.h"
+#include "options.h"
+#include "remote.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int check_audit_read(const char *path, struct check_audit *ret, char *message, size_t size)
+{
+    json_error_t error;
+    json_t *json = json_load_file(path, 0, &error);
+    const json_t *resources = json_object_get(json, "resources");
+    size_t n = json_array_size(resources);
+    struct audit_row *rows = calloc(n + 1, sizeof *rows);
+    int result = rows != NULL && json_is_array(resources) ? 0 : -1;
+    if (json == NULL)
+        snprintf(message, size, "%.200s", error.text);
+    else
+        snprintf(message, size, "not the answer of GET /v1/audit");
+    for (size_t i = 0; i < n && result == 0; i++)
+        result = audit_row_parse(json_array_get(resources, i), &rows[i]);
+    json_decref(json);
+    if (result == 0)
+        *ret = (struct check_audit){.rows = rows, .n_rows = n};
+    else
+        free(rows);
+    return result;
+}
+
+void check_audit_free(struct check_audit *audit)
+{
+    free(audit->rows);
+    *audit = (struct check_audit){0};
+}
+
+static const char *verdict_of(const struct check_result *result)
+{
+    return result->breaches > 0 ? "BROKEN" : result->checked > 0 ? "holds" : "-";
+}
+
+static void print_text(const struct history *history, const struct check_result *results)
+{
+    uint64_t states[HISTORY_REFUSED + 1] = {0}, breaches = 0;
+    char n[TEXT_MAX], accepted[TEXT_MAX], refused[TEXT_MAX], unknown[TEXT_MAX], count[TEXT_MAX];
+    for (size_t i = 0; i < history->n_ops; i++)
+        states[history->ops[i].state]++;
+    for (size_t i = 0; i < n_checkers; i++)
+        breaches += results[i].breaches;
+    printf("%s: %s requests, %s accepted, %s refused, %s unknown\n\n",
+           breaches > 0 ? "BROKEN" : "Holds", text_count(n, (int64_t)history->n_ops),
+           text_count(accepted, (int64_t)states[HISTORY_ACCEPTED]),
+           text_count(refused, (int64_t)states[HISTORY_REFUSED]),
+           text_count(unknown, (int64_t)states[HISTORY_UNKNOWN]));
+    printf("  %-12s %-8s %10s   %s\n", "checker", "verdict", "breaches", "of");
+    for (size_t i = 0; i < n_checkers; i++)
+        printf("  %-12s %-8s %10s   %s %s\n", checkers[i].name, verdict_of(&results[i]),
+               text_count(count, (int64_t)results[i].breaches),
+               text_count(n, (int64_t)results[i].checked), checkers[i].what);
+    for (size_t i = 0; i < n_checkers; i++)
+        if (results[i].breaches > 0)
+            printf("\n  %s: %s\n", checkers[i].name, results[i].example);
+}
+
+static int print_json(const char *path, const struct check_result *results)
+{
+    json_t *object = json_object(), *array = json_array();
+    bool broken = false;
+    for (size_t i = 0; i < n_checkers; i++) {
+        broken = broken || results[i].breaches > 0;
+        json_array_append_new(array, json_pack("{s:s, s:b, s:I, s:I, s:s}", "checker",
+                                               checkers[i].name, "holds", results[i].breaches == 0,
+                                               "checked", (json_int_t)results[i].checked,
+                                               "breaches", (json_int_t)results[i].breaches,
+                                               "example", results[i].example));
+    }
+    json_object_set_new(object, "holds", json_boolean(!broken));
+    json_object_set_new(object, "checkers", array);
+    bool to_stdout = strcmp(path, "-") == 0;
+    int result = to_stdout ? json_dumpf(object, stdout, JSON_INDENT(2))
+                           : json_dump_file(object, path, JSON_INDENT(2));
+    if (to_stdout)
+        printf("\n");
+    json_decref(object);
+    return result;
+}
+
+int check_command(const struct options *options)
+{
+    struct history history = {0};
+    struct check_audit audit = {0};
+    struct check_result *results = calloc(n_checkers, sizeof *results);
+    char message[REMOTE_MESSAGE_MAX];
+    int status = EXIT_FAILURE;
+    if (results == NULL) {
+        fprintf(stderr, "loadgen check: out of memory\n");
+        return status;
+    }
+    if (history_read(options->history, &history, message, sizeof message) != 0) {
+        fprintf(stderr, "loadgen check: %s: %s\n", options->history, message);
+        goto out;
+    }
+    if (options->audit != NULL &&
+        check_audit_read(options->audit, &audit, message, sizeof message) != 0) {
+        fprintf(stderr, "loadgen check: %s: %s\n", options->audit, message);
+        goto out;
+    }
+    uint64_t breaches = 0;
+    for (size_t i = 0; i < n_checkers; i++) {
+        checkers[i].check(&history, options->audit != NULL ? &audit : NULL, &results[i]);
+        breaches += results[i].breaches;
+    }
+    bool data_on_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
+    if (!options->quiet && !data_on_stdout)
+        print_text(&history, results);
+    if (options->json != NULL && print_json(options->json, results) != 0) {
+        fprintf(stderr, "loadgen check: cannot write %s\n", options->json);
+        goto out;
+    }
+    status = breaches > 0 ? COMPARE_BROKEN : EXIT_SUCCESS;
+out:
+    history_free(&history);
+    check_audit_free(&audit);
+    free(results);
+    return status;
+}
