@@ -32,6 +32,11 @@ static int port(void)
     return world_nodes[0]->port;
 }
 
+static struct sandbox_server *server(size_t i)
+{
+    return i < WORLD_NODES ? world_nodes[i] : NULL;
+}
+
 static void wipe(void)
 {
     for (int i = 0; i < WORLD_NODES; i++)
@@ -96,6 +101,7 @@ const struct lock_family family_redlock = {
     .start = start,
     .endpoints = endpoints,
     .port = port,
+    .server = server,
     .wipe = wipe,
     .exists = exists,
     .remove = remove_lock,

@@ -1,0 +1,212 @@
+/* Faults on the way to a server, made by a proxy. */
+#include "outage_way.h"
+#include "lock_claims.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
+#include "../../loadgen/sandbox_proxy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { COMMANDS_MAX = 30, STORM_THREADS = 8, STORM_MS = 500, CUT_EACH_MS = 15 };
+
+/* A client whose server is reached through a proxy, and one that asks the servers themselves. */
+struct way {
+    struct proxy *proxy;
+    lk_client *client, *judge;
+};
+
+static struct way way_open(const lk_provider_info *guard)
+{
+    struct way way = {.proxy = proxy_open(world->port()), .judge = world_client(guard->name, NULL)};
+    lk_hold hold;
+    assert_non_null(way.proxy);
+    way.client = world_client_at(guard->name, proxy_port(way.proxy), &outage_impatient);
+    assert_int_equal(world_acquire(way.client, CLAIM_KEY, 0, 0, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    return way;
+}
+
+static void way_close(struct way *way)
+{
+    lk_close(way->client);
+    lk_close(way->judge);
+    proxy_close(way->proxy);
+}
+
+/* Acquires and releases once. Whatever is said to be done is done. */
+static lk_status pair_told_truly(const struct way *way)
+{
+    lk_hold hold, other;
+    lk_status status = world_acquire(way->client, CLAIM_KEY, 0, 0, &hold);
+    if (status != LK_OK)
+        return status;
+    assert_int_equal(world_acquire(way->judge, CLAIM_KEY, 0, 0, &other), LK_TIMEOUT);
+    status = lk_release(&hold);
+    if (status == LK_OK || status == LK_LOST)
+        assert_true(outage_is_granted(way->judge));
+    return status;
+}
+
+static void lose_nth_request(struct proxy *proxy, int nth)
+{
+    proxy_lose_request(proxy, CLAIM_KEY, nth);
+}
+
+static void halve_nth_answer(struct proxy *proxy, int nth)
+{
+    proxy_lose_answer(proxy, CLAIM_KEY, nth, PROXY_HALF);
+}
+
+static void silence_nth_answer(struct proxy *proxy, int nth)
+{
+    proxy_lose_answer(proxy, CLAIM_KEY, nth, PROXY_SILENCE);
+}
+
+/* The nth command of a pair is spoilt, for each n until there is none. */
+static void spoil_each(const lk_provider_info *guard, void (*spoil)(struct proxy *proxy, int nth))
+{
+    struct way way = way_open(guard);
+    int nth = 1;
+    for (bool was_lost = true; was_lost && nth < COMMANDS_MAX; nth++) {
+        int before = proxy_lost(way.proxy);
+        spoil(way.proxy, nth);
+        int64_t start_ms = test_now_ms();
+        lk_status status = pair_told_truly(&way);
+        assert_true(test_now_ms() - start_ms <= 2 * OUTAGE_CALL_MS + CLAIM_GRACE_MS);
+        was_lost = proxy_lost(way.proxy) > before;
+        if (status != LK_OK && !(was_lost && status == LK_UNKNOWN))
+            fail_msg("command %d spoilt: %s", nth, lk_status_text(status));
+        bool quick = !was_lost || status == LK_OK;
+        if ((quick || outage_ends_by_itself(guard)) && !outage_comes_free(guard))
+            fail_msg("the lock stands after command %d was spoilt", nth);
+        world->wipe(); /* what has no end */
+    }
+    assert_in_range(nth, 3, COMMANDS_MAX - 1);
+    way_close(&way);
+}
+
+void outage_lost_requests_are_told_truly(const lk_provider_info *guard)
+{
+    spoil_each(guard, lose_nth_request);
+}
+
+void outage_halved_answers_are_told_truly(const lk_provider_info *guard)
+{
+    spoil_each(guard, halve_nth_answer);
+}
+
+void outage_missing_answers_are_told_truly(const lk_provider_info *guard)
+{
+    spoil_each(guard, silence_nth_answer);
+}
+
+static bool none_is_held(void *proxy)
+{
+    return proxy_held(proxy) == 0;
+}
+
+/* The nth command of a pair arrives when its caller has long given up. */
+void outage_late_requests_leave_no_lasting_orphan(const lk_provider_info *guard)
+{
+    bool was_late = outage_ends_by_itself(guard);
+    for (int nth = 1; was_late && nth < COMMANDS_MAX; nth++) {
+        struct way way = way_open(guard);
+        proxy_hold(way.proxy, CLAIM_KEY, nth);
+        lk_status status = pair_told_truly(&way);
+        was_late = !none_is_held(way.proxy);
+        assert_true(status == LK_OK || was_late);
+        proxy_let_go(way.proxy);
+        assert_true(wait_until(none_is_held, way.proxy, CLAIM_GRACE_MS));
+        world->exists(CLAIM_KEY); /* a round trip: what came late has been done */
+        if (!outage_comes_free(guard))
+            fail_msg("command %d came late and left a lock", nth);
+        way_close(&way);
+    }
+}
+
+/* A waiter's connection is cut while it waits; then the lock is freed. */
+void outage_cut_waiter_is_served_or_told(const lk_provider_info *guard)
+{
+    lk_hold hold;
+    struct hooked hooked;
+    struct proxy *proxy = proxy_open(world->port());
+    lk_options options = outage_impatient;
+    options.env = hook(&hooked);
+    lk_client *holder = world_client(guard->name, NULL);
+    struct asker waiter = {.key = CLAIM_KEY,
+                           .wait_ms = OUTAGE_BACK_MS,
+                           .client = world_client_at(guard->name, proxy_port(proxy), &options)};
+    assert_int_equal(world_acquire(holder, CLAIM_KEY, 0, 0, &hold), LK_OK);
+    asker_start(&waiter);
+    assert_true(wait_until(refused_twice, &hooked, OUTAGE_BACK_MS));
+    proxy_cut(proxy);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_status status = asker_join(&waiter);
+    assert_true(waiter.took_ms <= OUTAGE_BACK_MS + OUTAGE_CALL_MS + CLAIM_GRACE_MS);
+    if (status == LK_OK)
+        assert_int_equal(lk_release(&waiter.hold), LK_OK);
+    else
+        assert_int_equal(status, LK_UNKNOWN);
+    assert_true(outage_comes_free(guard));
+    lk_close(waiter.client);
+    lk_close(holder);
+    proxy_close(proxy);
+}
+
+/* -- a storm ------------------------------------------------------------------------------------
+ */
+
+struct storm {
+    lk_client *client;
+    _Atomic int64_t grants;
+    _Atomic int inside, met; /* met: two were inside at once */
+    int64_t until_ms;
+};
+
+static void *weather(void *arg)
+{
+    struct storm *storm = arg;
+    while (test_now_ms() < storm->until_ms) {
+        lk_hold hold;
+        if (world_acquire(storm->client, CLAIM_KEY, CLAIM_LONG_MS, OUTAGE_COMMAND_MS, &hold) !=
+            LK_OK)
+            continue;
+        if (atomic_fetch_add(&storm->inside, 1) != 0 && lk_check(&hold, NULL) == LK_OK)
+            atomic_fetch_add(&storm->met, 1);
+        atomic_fetch_add(&storm->grants, 1);
+        lk_env_system()->sleep_us(NULL, 50);
+        atomic_fetch_sub(&storm->inside, 1);
+        lk_release(&hold);
+    }
+    return NULL;
+}
+
+/* Connections are cut again and again under eight threads. Not for guards whose undoing may free
+ * another's lock, nor for those whose lock goes with the connection: they lose it, rightly. */
+void outage_storm_lets_no_two_in(const lk_provider_info *guard)
+{
+    if ((guard->caps & LK_CAP_OWNER) == 0 || (guard->caps & LK_CAP_SESSION) != 0)
+        return;
+    struct way way = way_open(guard);
+    struct storm storm = {.client = way.client, .until_ms = test_now_ms() + STORM_MS};
+    pthread_t threads[STORM_THREADS];
+    for (int i = 0; i < STORM_THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, weather, &storm), 0);
+    while (test_now_ms() < storm.until_ms) {
+        lk_env_system()->sleep_us(NULL, CUT_EACH_MS * 1000);
+        proxy_cut(way.proxy);
+    }
+    for (int i = 0; i < STORM_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(atomic_load(&storm.met), 0);
+    assert_true(atomic_load(&storm.grants) > 0);
+    world->wipe(); /* what a long lease keeps after a doubt */
+    assert_true(wait_until(outage_is_granted, way.client, OUTAGE_BACK_MS));
+    way_close(&way);
+}

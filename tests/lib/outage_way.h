@@ -1,0 +1,32 @@
+/* Inside the outage binaries: what outage.c and outage_way.c share. */
+#ifndef TEST_OUTAGE_WAY_H
+#define TEST_OUTAGE_WAY_H
+
+#include "../../lockkit/lockkit.h"
+
+enum {
+    OUTAGE_LEASE_MS = 500,
+    OUTAGE_COMMAND_MS = 200,
+    /* lk_acquire() or lk_release(): a command and its undoing, each of which may have to connect */
+    OUTAGE_CALL_MS = 4 * OUTAGE_COMMAND_MS,
+    OUTAGE_BACK_MS = 5000 /* after which a client has found its server again */
+};
+
+extern const lk_options outage_impatient; /* with these times */
+
+/* What the guard may leave after a doubt goes by itself. */
+bool outage_ends_by_itself(const lk_provider_info *guard);
+/* For wait_until(): the client gets the lock in one attempt, and gives it back. */
+bool outage_is_granted(void *client);
+/* Somebody else gets the lock that may have been left, within a lease or session. */
+bool outage_comes_free(const lk_provider_info *guard);
+
+/* The experiments on the way to a server; each fails the test that it runs in. */
+void outage_lost_requests_are_told_truly(const lk_provider_info *guard);
+void outage_halved_answers_are_told_truly(const lk_provider_info *guard);
+void outage_missing_answers_are_told_truly(const lk_provider_info *guard);
+void outage_late_requests_leave_no_lasting_orphan(const lk_provider_info *guard);
+void outage_cut_waiter_is_served_or_told(const lk_provider_info *guard);
+void outage_storm_lets_no_two_in(const lk_provider_info *guard);
+
+#endif

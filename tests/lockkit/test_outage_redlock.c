@@ -1,0 +1,7 @@
+/* redlock while its nodes fail: see outage.h. */
+#include "../lib/outage.h"
+
+int main(void)
+{
+    return outage_main(&family_redlock);
+}
