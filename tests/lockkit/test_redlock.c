@@ -1,0 +1,312 @@
+/* redlock on five real nodes: what a majority grants, refuses, extends, and leaves behind. Nodes
+ * that hang or lose answers are in test_redlock_hang.c. */
+#include "../lib/process.h"
+#include "../lib/redis.h"
+#include "../lib/redlock_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COMPARE_AND_DELETE                                                                         \
+    "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) end return 0"
+
+/* -- dead nodes -------------------------------------------------------------------------------- */
+
+static void two_of_five_dead_nodes_do_not_matter(void **state)
+{
+    (void)state;
+    rig_warm_up(rig_client);
+    rig_signal(0, 2, SIGKILL);
+    assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK);
+    assert_int_equal(world_standing(RIG_KEY), 3);
+    assert_int_equal(rig_try(rig_other, &rig_second), LK_TIMEOUT);
+    assert_int_equal(lk_extend(&rig_hold, RIG_LEASE_MS), LK_OK);
+    assert_int_equal(lk_confirm(&rig_hold), LK_OK);
+    assert_int_equal(lk_ping(rig_client), LK_OK);
+    assert_int_equal(lk_release(&rig_hold), LK_OK);
+    assert_int_equal(world_standing(RIG_KEY), 0);
+}
+
+/* Whether it knew them before or not: said at once, nothing set anywhere. */
+static void three_of_five_dead_nodes_refuse_and_leave_no_orphan(void **state)
+{
+    (void)state;
+    rig_warm_up(rig_client);
+    rig_signal(2, 5, SIGKILL);
+    for (int i = 0; i < 3; i++) {
+        int64_t start_ms = test_now_ms();
+        lk_status known = world_acquire(rig_client, RIG_KEY, 0, RIG_LONG_MS, &rig_hold);
+        lk_status fresh = world_acquire(rig_other, RIG_KEY, 0, RIG_LONG_MS, &rig_second);
+        assert_int_equal(known, LK_UNAVAILABLE);
+        assert_int_equal(fresh, LK_UNAVAILABLE);
+        assert_true(test_now_ms() - start_ms < RIG_GRACE_MS);
+        assert_int_equal(redis_do(world_nodes[0], "DBSIZE"), 0);
+        assert_int_equal(redis_do(world_nodes[1], "DBSIZE"), 0);
+    }
+    assert_int_equal(lk_ping(rig_client), LK_UNAVAILABLE);
+}
+
+static void nodes_that_come_back_are_used_again(void **state)
+{
+    (void)state;
+    rig_warm_up(rig_client);
+    rig_signal(0, 5, SIGKILL);
+    assert_int_equal(rig_try(rig_client, &rig_hold), LK_UNAVAILABLE);
+    rig_restart(0, 3);
+    assert_int_equal(rig_try(rig_client, &rig_hold),
+                     LK_OK); /* at once: there is no majority without */
+    assert_int_equal(lk_release(&rig_hold), LK_OK);
+    rig_restart(3, 5);
+    int64_t deadline_ms = test_now_ms() + RIG_LONG_MS;
+    for (int standing = 0; standing < WORLD_NODES;) { /* in the background */
+        assert_true(test_now_ms() < deadline_ms);
+        assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK);
+        standing = world_standing(RIG_KEY);
+        assert_int_equal(lk_release(&rig_hold), LK_OK);
+    }
+}
+
+/* The holder dies with three of its nodes: what it left on two others cannot be had, nor has it
+ * been lost by its own account. */
+static void release_without_a_majority_is_unknown(void **state)
+{
+    (void)state;
+    assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK);
+    rig_signal(0, 3, SIGKILL);
+    assert_int_equal(lk_confirm(&rig_hold), LK_UNKNOWN);
+    assert_int_equal(lk_extend(&rig_hold, RIG_LEASE_MS), LK_UNKNOWN);
+    assert_int_equal(lk_release(&rig_hold), LK_UNKNOWN);
+    assert_int_equal(world_standing(RIG_KEY), 0);
+}
+
+/* -- validity ---------------------------------------------------------------------------------- */
+
+static int64_t left_ms_of(const lk_hold *of)
+{
+    int64_t left_ms;
+    assert_int_equal(lk_check(of, &left_ms), LK_OK);
+    return left_ms;
+}
+
+static void hold_is_worth_its_lease_less_the_drift_of_clocks(void **state)
+{
+    (void)state;
+    lk_client *renewing = world_client("redlock", &(lk_options){.lease_ms = 900});
+    assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK);
+    assert_in_range(left_ms_of(&rig_hold), RIG_LEASE_MS / 2, RIG_LEASE_MS - RIG_DRIFT_MS);
+    assert_int_equal(lk_extend(&rig_hold, 2 * RIG_LEASE_MS), LK_OK);
+    assert_in_range(left_ms_of(&rig_hold), RIG_LEASE_MS, 2 * RIG_LEASE_MS - (2 * RIG_DRIFT_MS - 2));
+    assert_int_equal(lk_release(&rig_hold), LK_OK);
+
+    assert_int_equal(world_acquire(renewing, RIG_KEY, 0, 0, &rig_hold), LK_OK);
+    lk_stats stats = {0};
+    int64_t deadline_ms = test_now_ms() + RIG_LONG_MS, most_ms = 0;
+    while (stats.renewals < 3 && test_now_ms() < deadline_ms) {
+        int64_t left_ms = left_ms_of(&rig_hold);
+        most_ms = left_ms > most_ms ? left_ms : most_ms;
+        lk_client_stats(renewing, &stats);
+    }
+    assert_int_equal(lk_release(&rig_hold), LK_OK);
+    assert_true(stats.renewals >= 3);
+    assert_in_range(most_ms, 1, 900 - 9 - 2);
+    lk_close(renewing);
+}
+
+/* -- extension --------------------------------------------------------------------------------- */
+
+static void extension_takes_a_majority_and_gives_no_lost_key_back(void **state)
+{
+    (void)state;
+    assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(redis_do(world_nodes[i], "DEL " RIG_KEY), 1);
+    assert_int_equal(lk_extend(&rig_hold, 2 * RIG_LEASE_MS), LK_OK);
+    assert_true(world->left_ms(RIG_KEY) > RIG_LEASE_MS);
+    assert_int_equal(world_standing(RIG_KEY), 3);
+    assert_int_equal(lk_confirm(&rig_hold), LK_OK);
+    assert_int_equal(redis_do(world_nodes[2], "DEL " RIG_KEY), 1);
+    assert_int_equal(lk_confirm(&rig_hold), LK_LOST);
+    assert_int_equal(lk_extend(&rig_hold, 2 * RIG_LEASE_MS), LK_LOST);
+    assert_int_equal(world_standing(RIG_KEY), 0); /* what stood on the minority too */
+    assert_int_equal(lk_release(&rig_hold), LK_LOST);
+}
+
+/* -- the known weakness ------------------------------------------------------------------------ */
+
+/* Three of five say so. Not known until the client has its nodes back. */
+static bool is_known_lost(void *of)
+{
+    return lk_confirm(of) == LK_LOST;
+}
+
+/* A has 0, 1 and 2; node 2 restarts empty; B has 2, 3 and 4. Both rig_hold. */
+static void node_that_restarts_empty_votes_twice(void **state)
+{
+    (void)state;
+    rig_signal(3, 5, SIGKILL);
+    assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK);
+    rig_restart(3, 5);
+    assert_int_equal(rig_try(rig_other, &rig_second), LK_TIMEOUT);
+    rig_signal(2, 3, SIGKILL);
+    rig_restart(2, 3);
+    assert_int_equal(rig_try(rig_other, &rig_second), LK_OK);
+    assert_int_equal(lk_check(&rig_hold, NULL), LK_OK); /* and knows nothing of it */
+    assert_int_equal(lk_check(&rig_second, NULL), LK_OK);
+    assert_int_equal(rig_hold.fence, 0);
+    assert_int_equal(rig_second.fence, 0);
+    assert_true(wait_until(is_known_lost, &rig_hold, RIG_LONG_MS)); /* to who asks the nodes */
+    assert_int_equal(lk_release(&rig_hold), LK_LOST);
+    assert_int_equal(world_standing(RIG_KEY), 3); /* and stay B's */
+    assert_int_equal(lk_release(&rig_second), LK_OK);
+}
+
+/* -- other clients of the recipe --------------------------------------------------------------- */
+
+static void set_nx_px_by_hand(int from, int to, const char *token)
+{
+    for (int i = from; i < to; i++)
+        assert_int_equal(redis_do(world_nodes[i], "SET " RIG_KEY " %s NX PX 60000", token), 1);
+}
+
+static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
+{
+    (void)state;
+    char token[LK_TOKEN_MAX + 1];
+    set_nx_px_by_hand(0, 3, "theirs");
+    assert_int_equal(rig_try(rig_client, &rig_hold), LK_TIMEOUT);
+    assert_int_equal(world_standing(RIG_KEY), 3); /* the two votes were taken back */
+    assert_int_equal(redis_do(world_nodes[0], "EVAL %s 1 " RIG_KEY " theirs", COMPARE_AND_DELETE),
+                     1);
+    assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK); /* three against two */
+    for (int i = 0; i < WORLD_NODES; i++)
+        assert_int_equal(redis_do(world_nodes[i], "SET " RIG_KEY " again NX PX 60000"), 0);
+    lk_lock_info info;
+    assert_int_equal(lk_inspect(rig_other, RIG_KEY, &info), LK_OK);
+    assert_string_equal(info.token, rig_hold.token);
+    assert_in_range(info.left_ms, RIG_LEASE_MS / 2, RIG_LEASE_MS);
+    snprintf(token, sizeof token, "%s", rig_hold.token);
+    assert_int_equal(
+        redis_do(world_nodes[0], "EVAL %s 1 " RIG_KEY " %s", COMPARE_AND_DELETE, token), 1);
+    assert_int_equal(lk_release(&rig_hold), LK_LOST); /* somebody else had freed a third vote */
+    assert_int_equal(world_standing(RIG_KEY), 2);     /* theirs */
+}
+
+/* -- endpoints --------------------------------------------------------------------------------- */
+
+static void endpoints_that_are_not_independent_nodes_are_refused(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {
+        "",
+        "redis://a,redis://a",
+        "redis://a:6379,redis://A/3",
+        "redis://a,unix:///s,redis://b,unix:///s?db=2",
+        "redis://a,b",
+        "redis://a,",
+        "redis://1,redis://2,redis://3,redis://4,redis://5,redis://6,redis://7,redis://8,redis://9,"
+        "redis://10",
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        lk_client *client = NULL;
+        lk_error error = {.message = ""};
+        assert_int_equal(lk_open("redlock", lists[i], NULL, &client, &error), LK_INVALID);
+        assert_null(client);
+        assert_true(strlen(error.message) > 0);
+    }
+}
+
+/* Of n nodes, so many dead are borne. */
+static void a_majority_is_of_the_nodes_configured(void **state)
+{
+    (void)state;
+    for (int n = 1, borne = 0; n <= 4; n++, borne = (n - 1) / 2) {
+        char list[WORLD_ENDPOINTS_MAX];
+        int length = 0;
+        lk_client *client;
+        for (int i = 0; i < n; i++)
+            length += snprintf(list + length, sizeof list - (size_t)length, "%sunix://%s",
+                               i > 0 ? "," : "", world_nodes[i]->socket);
+        assert_int_equal(lk_open("redlock", list, NULL, &client, NULL), LK_OK);
+        rig_signal(0, borne, SIGKILL);
+        assert_int_equal(rig_try(client, &rig_hold), LK_OK);
+        assert_int_equal(world_standing(RIG_KEY), n - borne);
+        assert_int_equal(lk_release(&rig_hold), LK_OK);
+        rig_signal(borne, borne + 1, SIGKILL);
+        assert_int_equal(rig_try(client, &rig_hold), LK_UNAVAILABLE);
+        assert_int_equal(world_standing(RIG_KEY), 0);
+        rig_restart(0, borne + 1);
+        lk_close(client);
+    }
+}
+
+/* -- many threads ------------------------------------------------------------------------------ */
+
+enum { THREADS = 64, ROUNDS = 30 };
+
+struct worker {
+    pthread_t thread;
+    int number;
+    const char *wrong;
+};
+
+/* Has its own key, and must find its own token in it. */
+static void *work(void *arg)
+{
+    struct worker *worker = arg;
+    char key[32];
+    snprintf(key, sizeof key, "lock:item:%d", worker->number);
+    for (int i = 0; i < ROUNDS && worker->wrong == NULL; i++) {
+        lk_hold mine;
+        lk_lock_info info;
+        if (world_acquire(rig_client, key, RIG_LEASE_MS, RIG_LONG_MS, &mine) != LK_OK)
+            worker->wrong = "not granted";
+        else if (lk_inspect(rig_client, key, &info) != LK_OK)
+            worker->wrong = "not looked at";
+        else if (strcmp(info.token, mine.token) != 0)
+            worker->wrong = "another's answer";
+        else if (lk_release(&mine) != LK_OK)
+            worker->wrong = "not released";
+    }
+    return NULL;
+}
+
+static void answers_reach_their_askers_among_64_threads(void **state)
+{
+    (void)state;
+    struct worker workers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.number = i};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        if (workers[i].wrong != NULL)
+            fail_msg("thread %d: %s", i, workers[i].wrong);
+    }
+    assert_int_equal(world->leftovers(), 0);
+}
+
+int main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, rig_set_up, rig_tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(two_of_five_dead_nodes_do_not_matter),
+        CASE(three_of_five_dead_nodes_refuse_and_leave_no_orphan),
+        CASE(nodes_that_come_back_are_used_again),
+        CASE(release_without_a_majority_is_unknown),
+        CASE(hold_is_worth_its_lease_less_the_drift_of_clocks),
+        CASE(extension_takes_a_majority_and_gives_no_lost_key_back),
+        CASE(node_that_restarts_empty_votes_twice),
+        CASE(other_clients_of_the_recipe_exclude_and_are_excluded),
+        CASE(endpoints_that_are_not_independent_nodes_are_refused),
+        CASE(a_majority_is_of_the_nodes_configured),
+        CASE(answers_reach_their_askers_among_64_threads),
+    };
+    return cmocka_run_group_tests(tests, rig_open, world_close);
+}

@@ -1,0 +1,326 @@
+/* redlock on nodes that hang, are slow, or lose answers: nobody waits longer than said, what took
+ * too long is not granted, and no orphan stays. */
+#include "../lib/lock_hooks.h"
+#include "../lib/process.h"
+#include "../lib/proxy.h"
+#include "../lib/redis.h"
+#include "../lib/redlock_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+enum {
+    COMMAND_MS = 400,
+    NODE_MS = COMMAND_MS / 2, /* a node is waited for so long */
+    SLEEP_MS = 300,
+    START_MS = 100, /* from a thread's creation to its first command, at most */
+    PATIENT_MS = 40000, /* command timeout of clients that wait for nodes that sleep */
+    PAIRS = 40
+};
+
+static const lk_options impatient = {.command_timeout_ms = COMMAND_MS};
+static const lk_options patient = {.command_timeout_ms = PATIENT_MS, .lease_ms = 2 * PATIENT_MS};
+
+/* A client of five nodes, the first behind the proxy. */
+static struct proxy *open_behind_proxy(lk_client **ret, const lk_options *options)
+{
+    struct proxy *proxy = proxy_open(world->port());
+    assert_non_null(proxy);
+    *ret = world_client_at("redlock", proxy_port(proxy), options);
+    assert_non_null(*ret);
+    rig_warm_up(*ret);
+    return proxy;
+}
+
+static bool first_is_free(void *unused)
+{
+    (void)unused;
+    return redis_do(world_nodes[0], "EXISTS " RIG_KEY) == 0;
+}
+
+/* -- lost answers ------------------------------------------------------------------------------ */
+
+/* The first node has set the key, but its answer never comes and nothing ever will: what follows on
+ * the same connection undoes it. The others hold. */
+static void key_set_by_a_node_that_falls_silent_is_undone(void **state)
+{
+    (void)state;
+    lk_client *client;
+    struct proxy *proxy = open_behind_proxy(&client, &impatient);
+    proxy_lose_answer(proxy, RIG_KEY, 1, PROXY_SILENCE);
+    lk_status status = rig_try(client, &rig_hold);
+    bool undone = wait_until(first_is_free, NULL, RIG_GRACE_MS);
+    int standing = world_standing(RIG_KEY), lost = proxy_lost(proxy);
+    lk_status released = lk_release(&rig_hold);
+    lk_close(client);
+    proxy_close(proxy);
+    assert_int_equal(status, LK_OK);
+    assert_int_equal(lost, 1);
+    assert_true(undone);
+    assert_int_equal(standing, 4);
+    assert_int_equal(released, LK_OK);
+    assert_int_equal(world_standing(RIG_KEY), 0);
+}
+
+/* Its answer is cut off: the release reaches it on a new connection. */
+static void release_goes_to_a_node_that_never_said_yes(void **state)
+{
+    (void)state;
+    lk_client *client;
+    struct proxy *proxy = open_behind_proxy(&client, NULL);
+    proxy_lose_answer(proxy, RIG_KEY, 1, PROXY_CUT);
+    lk_status status = rig_try(client, &rig_hold);
+    int standing = world_standing(RIG_KEY), lost = proxy_lost(proxy);
+    lk_status released = lk_release(&rig_hold);
+    lk_close(client);
+    proxy_close(proxy);
+    assert_int_equal(status, LK_OK);
+    assert_int_equal(lost, 1);
+    assert_int_equal(standing, WORLD_NODES);
+    assert_int_equal(released, LK_OK);
+    assert_int_equal(world_standing(RIG_KEY), 0);
+}
+
+/* Refused by a majority while one of the yes answers is lost: nothing stays where it was said. */
+static void lost_vote_of_a_refused_try_is_taken_back(void **state)
+{
+    (void)state;
+    lk_client *client;
+    struct proxy *proxy = open_behind_proxy(&client, NULL);
+    for (int i = 2; i < WORLD_NODES; i++)
+        redis_do(world_nodes[i], "SET " RIG_KEY " theirs PX 60000");
+    proxy_lose_answer(proxy, RIG_KEY, 1, PROXY_CUT);
+    lk_status status = rig_try(client, &rig_hold);
+    int standing = world_standing(RIG_KEY), lost = proxy_lost(proxy);
+    lk_close(client);
+    proxy_close(proxy);
+    assert_int_equal(status, LK_TIMEOUT);
+    assert_int_equal(lost, 1);
+    assert_int_equal(standing, 3);
+}
+
+/* -- nodes that stand still ---------------------------------------------------------------------
+ */
+
+static bool all_are_back(void *client)
+{
+    assert_int_equal(rig_try(client, &rig_hold), LK_OK);
+    bool all = world_standing(RIG_KEY) == WORLD_NODES;
+    assert_int_equal(lk_release(&rig_hold), LK_OK);
+    return all;
+}
+
+/* They cost one node timeout, once; and are used again when they go on. */
+static void stopped_minority_is_waited_for_once(void **state)
+{
+    (void)state;
+    lk_client *client = world_client("redlock", &impatient);
+    rig_warm_up(client);
+    rig_signal(0, 2, SIGSTOP);
+    int64_t start_ms = test_now_ms();
+    lk_status first = rig_try(client, &rig_hold);
+    int64_t took_ms = test_now_ms() - start_ms;
+    lk_status status = lk_release(&rig_hold);
+    int64_t pairs_ms = test_now_ms();
+    for (int i = 0; i < PAIRS && status == LK_OK; i++) {
+        status = rig_try(client, &rig_hold);
+        if (status == LK_OK)
+            status = lk_release(&rig_hold);
+    }
+    pairs_ms = test_now_ms() - pairs_ms;
+    rig_signal(0, 2, SIGCONT);
+    bool back = status == LK_OK && wait_until(all_are_back, client, RIG_LONG_MS);
+    lk_close(client);
+    assert_int_equal(first, LK_OK);
+    assert_in_range(took_ms, NODE_MS, NODE_MS + RIG_GRACE_MS);
+    assert_int_equal(status, LK_OK);
+    assert_true(pairs_ms < PAIRS * NODE_MS / 2); /* not a timeout each */
+    assert_true(back);
+    assert_int_equal(world->leftovers(), 0);
+}
+
+/* They have the command in their socket buffers and obey it when they go on: its undo comes right
+ * behind it. */
+static void command_that_a_stopped_majority_obeys_later_is_undone(void **state)
+{
+    (void)state;
+    lk_client *client = world_client("redlock", &impatient);
+    rig_warm_up(client);
+    struct redis_watch *watch = redis_watch_open(world_nodes[4]);
+    assert_non_null(watch);
+    rig_signal(2, 5, SIGSTOP);
+    int64_t start_ms = test_now_ms();
+    lk_status known = rig_try(client, &rig_hold);
+    lk_status fresh = rig_try(rig_other, &rig_second); /* has never heard of them: sends nothing */
+    int64_t took_ms = test_now_ms() - start_ms;
+    int living = redis_do(world_nodes[0], "EXISTS " RIG_KEY) == 1;
+    rig_signal(2, 5, SIGCONT);
+    bool late = redis_watch_sees(watch, "\"NX\"", RIG_LONG_MS);
+    bool undone = redis_watch_sees(watch, "lua] \"del\"", RIG_LONG_MS);
+    redis_watch_close(watch);
+    lk_close(client);
+    assert_int_equal(known, LK_UNKNOWN);
+    assert_int_equal(fresh, LK_UNAVAILABLE);
+    assert_in_range(took_ms, NODE_MS, 4 * COMMAND_MS + RIG_GRACE_MS);
+    assert_int_equal(living, 0);
+    assert_true(late);
+    assert_true(undone);
+    assert_true(world_frees(RIG_KEY, RIG_GRACE_MS));
+}
+
+/* -- time -------------------------------------------------------------------------------------- */
+
+static bool has_slept(void *since_ms)
+{
+    return test_now_ms() - *(int64_t *)since_ms >= SLEEP_MS;
+}
+
+/* Acquires while a majority of nodes sleeps for SLEEP_MS. */
+static lk_status acquire_slowly(struct asker *asker)
+{
+    asker_start(asker);
+    int64_t since_ms = test_now_ms();
+    bool slept = wait_until(has_slept, &since_ms, RIG_LONG_MS);
+    bool early = asker_ended(asker);
+    rig_signal(0, 3, SIGCONT);
+    lk_status status = asker_join(asker);
+    assert_true(slept);
+    assert_false(early);
+    return status;
+}
+
+static void validity_shrinks_by_the_time_that_slow_nodes_take(void **state)
+{
+    (void)state;
+    int64_t left_ms = 0;
+    lk_client *client = world_client("redlock", &patient);
+    struct asker asker = {.client = client, .key = RIG_KEY, .lease_ms = RIG_LEASE_MS};
+    rig_warm_up(client);
+    rig_signal(0, 3, SIGSTOP);
+    lk_status status = acquire_slowly(&asker);
+    lk_check(&asker.hold, &left_ms);
+    lk_release(&asker.hold);
+    lk_close(client);
+    assert_int_equal(status, LK_OK);
+    assert_in_range(left_ms, 1, RIG_LEASE_MS - RIG_DRIFT_MS - SLEEP_MS + START_MS);
+}
+
+/* The nodes say yes, and would for as long again: too late all the same. */
+static void acquisition_slower_than_its_lease_is_refused_and_undone(void **state)
+{
+    (void)state;
+    lk_client *client = world_client("redlock", &patient);
+    struct asker asker = {.client = client, .key = RIG_KEY, .lease_ms = SLEEP_MS};
+    struct redis_watch *watch = redis_watch_open(world_nodes[0]);
+    assert_non_null(watch);
+    rig_warm_up(client);
+    rig_signal(0, 3, SIGSTOP);
+    lk_status status = acquire_slowly(&asker);
+    bool set = redis_watch_sees(watch, "\"NX\"", RIG_LONG_MS) && /* of the warm-up */
+               redis_watch_sees(watch, "\"NX\"", RIG_LONG_MS);
+    bool undone = redis_watch_sees(watch, "\"EVAL\"", RIG_LONG_MS);
+    lk_stats stats;
+    lk_client_stats(client, &stats);
+    redis_watch_close(watch);
+    lk_release(&asker.hold);
+    lk_close(client);
+    assert_int_equal(status, LK_TIMEOUT);
+    assert_true(set && undone);
+    assert_true(stats.cleanups > 0);
+    assert_int_equal(world_standing(RIG_KEY), 0);
+}
+
+/* -- contention -------------------------------------------------------------------------------- */
+
+enum { CONTENDERS = 32 };
+
+struct contender {
+    pthread_t thread;
+    lk_client *client;
+    volatile int64_t *value;
+    _Atomic int64_t *done;
+    int64_t times;
+    lk_status failed;
+};
+
+/* Plain memory on purpose: the lock is all that orders the accesses of two clients, and a sanitizer
+ * cannot see it. */
+__attribute__((no_sanitize("thread"))) static void *contend(void *arg)
+{
+    struct contender *contender = arg;
+    while (contender->times-- > 0 && contender->failed == LK_OK) {
+        lk_hold hold;
+        contender->failed =
+            world_acquire(contender->client, RIG_KEY, RIG_LEASE_MS, RIG_LONG_MS, &hold);
+        if (contender->failed != LK_OK)
+            break;
+        int64_t read = *contender->value;
+        lk_env_system()->sleep_us(NULL, 1);
+        *contender->value = read + 1;
+        contender->failed = lk_release(&hold);
+        atomic_fetch_add(contender->done, 1);
+    }
+    return NULL;
+}
+
+struct progress {
+    _Atomic int64_t *done;
+    int64_t want;
+};
+
+static bool has_come_to(void *arg)
+{
+    struct progress *progress = arg;
+    return atomic_load(progress->done) >= progress->want;
+}
+
+static void contenders_of_two_clients_exclude_each_other_while_nodes_fail(void **state)
+{
+    (void)state;
+    struct contender contenders[CONTENDERS];
+    lk_client *clients[2] = {world_client("redlock", &impatient),
+                             world_client("redlock", &impatient)};
+    int64_t times = test_size(10, 500), all = CONTENDERS * times;
+    volatile int64_t value = 0;
+    _Atomic int64_t done = 0;
+    for (int i = 0; i < CONTENDERS; i++) {
+        contenders[i] = (struct contender){
+            .client = clients[i % 2], .value = &value, .done = &done, .times = times};
+        assert_int_equal(pthread_create(&contenders[i].thread, NULL, contend, &contenders[i]), 0);
+    }
+    struct progress third = {&done, all / 3}, two_thirds = {&done, all * 2 / 3};
+    bool first = wait_until(has_come_to, &third, RIG_LONG_MS);
+    int stopped = sandbox_signal(world_nodes[0], SIGSTOP);
+    bool second = wait_until(has_come_to, &two_thirds, RIG_LONG_MS);
+    sandbox_signal(world_nodes[1], SIGKILL);
+    for (int i = 0; i < CONTENDERS; i++)
+        pthread_join(contenders[i].thread, NULL);
+    lk_close(clients[0]);
+    lk_close(clients[1]);
+    assert_true(first && second);
+    assert_int_equal(stopped, 0);
+    for (int i = 0; i < CONTENDERS; i++)
+        assert_int_equal(contenders[i].failed, LK_OK);
+    assert_int_equal(value, all);
+}
+
+int main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, rig_set_up, rig_tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(key_set_by_a_node_that_falls_silent_is_undone),
+        CASE(release_goes_to_a_node_that_never_said_yes),
+        CASE(lost_vote_of_a_refused_try_is_taken_back),
+        CASE(stopped_minority_is_waited_for_once),
+        CASE(command_that_a_stopped_majority_obeys_later_is_undone),
+        CASE(validity_shrinks_by_the_time_that_slow_nodes_take),
+        CASE(acquisition_slower_than_its_lease_is_refused_and_undone),
+        CASE(contenders_of_two_clients_exclude_each_other_while_nodes_fail),
+    };
+    return cmocka_run_group_tests(tests, rig_open, world_close);
+}
