@@ -12,7 +12,10 @@ enum {
     RETRY_MAX_MS_DEFAULT = 16,
     RETRY_MS_MAX = 60000,
     COMMAND_TIMEOUT_MS_DEFAULT = 1000,
-    COMMAND_TIMEOUT_MS_MAX = 60000
+    COMMAND_TIMEOUT_MS_MAX = 60000,
+    REPLICAS_MAX = 100,
+    REPLICAS_MS_DEFAULT = 100,
+    REPLICAS_MS_MAX = 60000
 };
 
 /* 0 means the default; anything else must lie in the range. */
@@ -27,7 +30,18 @@ static lk_status settle(int64_t *value, int64_t fallback, int64_t min, int64_t m
                    (long long)*value, (long long)min, (long long)max);
 }
 
-static lk_status settle_options(lk_options *o, lk_error *error)
+static lk_status settle_replicas(const lk_provider *provider, lk_options *o, lk_error *error)
+{
+    if (o->replicas < 0 || o->replicas > REPLICAS_MAX)
+        return lk_fail(error, LK_INVALID, "option replicas is %d, must be 0 to %d", o->replicas,
+                       REPLICAS_MAX);
+    if (o->replicas > 0 && !provider->replicates)
+        return lk_fail(error, LK_INVALID, "option replicas: guard %s has no replicas to wait for",
+                       provider->info.name);
+    return settle(&o->replicas_ms, REPLICAS_MS_DEFAULT, 1, REPLICAS_MS_MAX, "replicas_ms", error);
+}
+
+static lk_status settle_options(const lk_provider *provider, lk_options *o, lk_error *error)
 {
     if (settle(&o->lease_ms, LEASE_MS_DEFAULT, LK_LEASE_MS_MIN, LK_LEASE_MS_MAX, "lease_ms",
                error) != LK_OK ||
@@ -41,7 +55,8 @@ static lk_status settle_options(lk_options *o, lk_error *error)
     if (settle(&o->retry_max_ms, retry_max_ms, o->retry_min_ms, RETRY_MS_MAX, "retry_max_ms",
                error) != LK_OK ||
         settle(&o->command_timeout_ms, COMMAND_TIMEOUT_MS_DEFAULT, 1, COMMAND_TIMEOUT_MS_MAX,
-               "command_timeout_ms", error) != LK_OK)
+               "command_timeout_ms", error) != LK_OK ||
+        settle_replicas(provider, o, error) != LK_OK)
         return LK_INVALID;
     if (!o->env)
         o->env = lk_env_system();
@@ -67,7 +82,7 @@ lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
                            const lk_options *options, lk_client **ret, lk_error *error)
 {
     lk_options settled = options ? *options : (lk_options){0};
-    lk_status status = settle_options(&settled, error);
+    lk_status status = settle_options(provider, &settled, error);
     if (status != LK_OK)
         return status;
     lk_client *client = calloc(1, sizeof *client);

@@ -8,7 +8,8 @@
  *   - while an attempt is in doubt nothing else is tried: our own orphan would refuse us
  *   - a call that fails after a doubt ends with a clean-up, so that a request which reached the
  *     server late leaves no orphan either
- *   - a grant that arrives after its own lease or session has ended was never had
+ *   - a grant that arrives after its own lease or session has ended was never had; nor was one that
+ *     too few replicas have
  *
  * Random waits between tries after «Exponential Backoff And Jitter» (AWS Architecture Blog, 2015).
  */
@@ -50,6 +51,7 @@ static lk_status try_once(struct pursuit *p)
     lk_hold *hold = p->attempt.hold;
     hold->attempts++;
     p->attempt.retry_us = 0;
+    p->attempt.replicas = 0;
     client_point(client, LK_POINT_TRY, hold->key);
     client_count(&client->stats.attempts);
     int64_t sent_us = client_now_us(client);
@@ -57,12 +59,17 @@ static lk_status try_once(struct pursuit *p)
     if (status == LK_OK) {
         hold_set_valid_until(hold, lease_end_us(hold, sent_us));
         hold->acquired_us = client_now_us(client);
-        if (hold->acquired_us < hold_valid_until_us(hold) && hold_alive(hold))
+        bool in_time = hold->acquired_us < hold_valid_until_us(hold) && hold_alive(hold);
+        if (in_time && p->attempt.replicas >= client->options.replicas)
             return LK_OK;
-        /* The server may not think so yet. A guard that cannot tell whose lock it frees had better
-         * leave it to the lease. */
-        p->in_doubt = (client->provider->info.caps & LK_CAP_OWNER) != 0;
-        status = LK_BUSY;
+        if (in_time) {
+            status = undo(client, hold) ? LK_UNAVAILABLE : LK_UNKNOWN;
+        } else {
+            /* The server may not think so yet. A guard that cannot tell whose lock it frees had
+             * better leave it to the lease. */
+            p->in_doubt = (client->provider->info.caps & LK_CAP_OWNER) != 0;
+            status = LK_BUSY;
+        }
     }
     if (status == LK_UNKNOWN || status == LK_PROTOCOL)
         p->in_doubt = true;

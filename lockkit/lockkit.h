@@ -72,7 +72,8 @@ typedef enum lk_status {
     X(REENTRANT, "reentrant", "the same owner may acquire again; the server counts")               \
     X(FAIR, "fair", "granted in order of arrival")                                                 \
     X(WAKES, "wakes", "waiters are woken by release instead of polling")                           \
-    X(SERVER_CLOCK, "server-clock", "expiry is judged by the clocks of the servers alone, not by a client's")            \
+    X(SERVER_CLOCK, "server-clock",                                                                \
+      "expiry is judged by the clocks of the servers alone, not by a client's")                    \
     X(SHARED, "shared", "offers shared (read) mode")                                               \
     X(PERMITS, "permits", "a counting semaphore: several may hold a key at once")                  \
     X(SESSION, "session", "frees itself when its holder's session ends, and not by time alone")
@@ -146,6 +147,12 @@ typedef struct lk_options {
     int64_t retry_min_ms;       /* polling guards wait a random time in this range; default 1 */
     int64_t retry_max_ms;       /* default 16; the range doubles from min towards max */
     int64_t command_timeout_ms; /* one command to a lock server; default 1000 */
+    int32_t replicas;           /* a grant counts only once so many replicas of the Redis node have
+                                   it; else it is undone and LK_UNAVAILABLE. 0: not asked. Narrows
+                                   the window in which a failover forgets a lock; does not close it:
+                                   a replica without it may still be promoted, and renewals are not
+                                   waited for */
+    int64_t replicas_ms;        /* how long to wait for them; default 100 */
     const lk_env *env;          /* borrowed until lk_close(); NULL: lk_env_system() */
 } lk_options;
 
@@ -196,12 +203,21 @@ struct lk_hold {
 
 /*
  * Opens a client of one provider.
- * endpoints: "redis://host[:port][/db]", "unix:///path/to/socket"; for guards in a database
- *            "sqlite:FILE", "postgres://user@host:port/database" (sql_conn.h); ignored by
- * in-process guards (NULL allowed). The servers need not answer yet: their absence is reported by
- * acquire. options:   copied; NULL for defaults. Returns LK_OK, LK_INVALID (unknown provider,
- * malformed endpoint, option out of range), LK_NO_MEMORY. On failure *ret is untouched and error
- * (may be NULL) says why.
+ *
+ * endpoints, ignored by in-process guards (NULL allowed):
+ *   - redis-*: "redis://[[user]:password@]host[:port][/db]", "unix:///path/to/socket[?db=N]";
+ *     "redis+sentinel://[[user]:password@]host[:port],host[:port].../NAME[/db]": the master that
+ *     these Sentinels know as NAME, and whoever follows it;
+ *     "redis+cluster://[[user]:password@]host[:port],host[:port]...": the cluster that these nodes
+ *     belong to. The login is that of the Redis nodes; reserved characters are percent-encoded.
+ *   - guards in a database: "sqlite:FILE", "postgres://user@host:port/database" (sql_conn.h).
+ *
+ * The servers need not answer yet: their absence is reported by acquire.
+ *
+ * options: copied; NULL for defaults.
+ *
+ * Returns LK_OK, LK_INVALID (unknown provider, malformed endpoint, option out of range),
+ * LK_NO_MEMORY. On failure *ret is untouched and error (may be NULL) says why.
  */
 lk_status lk_open(const char *provider, const char *endpoints, const lk_options *options,
                   lk_client **ret, lk_error *error);

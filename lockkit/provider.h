@@ -37,10 +37,12 @@ typedef struct lk_attempt {
                             woken; 0: not known */
     void *waiter;        /* whatever prepare/wait keep for this call; NULL at first */
     bool last;           /* no further attempt will follow this one */
+    int32_t replicas;    /* out of try_acquire() where provider->replicates: copies of the grant */
 } lk_attempt;
 
 typedef struct lk_provider {
     lk_provider_info info;
+    bool replicates; /* it knows lk_options.replicas; the core undoes a grant with too few */
 
     /* Opens. Does not require the server to answer. The message goes to *error. */
     lk_status (*open)(const lk_context *context, void **ret_self, lk_error *error);

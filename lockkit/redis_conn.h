@@ -1,5 +1,6 @@
 /*
- * One connection to one Redis node, shared by all threads of a client.
+ * The Redis of a client: one node, the master that Sentinels name, or a cluster; and one connection
+ * per node, shared by all threads.
  *
  * Flat combining (Hendler, Incze, Shavit, Tzafrir: "Flat combining and the synchronization-
  * parallelism tradeoff", SPAA 2010): the caller who finds the connection idle becomes the combiner.
@@ -9,7 +10,8 @@
  * than one batch, and no thread of its own stands between a caller and the socket.
  *
  * A batch that is not answered within the command timeout takes the connection with it: a late
- * reply can never answer another command. The next call connects anew.
+ * reply can never answer another command. The next call connects anew: to the master of that
+ * moment, if Sentinels name it. A connection on which Redis says READONLY is given up too.
  *
  * Threading: every function may be called from any thread.
  */
@@ -19,24 +21,55 @@
 #include "provider.h"
 #include "redis_stream.h"
 
-enum { LK_REDIS_BATCH_MAX = 128 /* commands of one write */ };
+enum {
+    LK_REDIS_BATCH_MAX = 128, /* commands of one write */
+    LK_REDIS_NODES_MAX = 128  /* addresses in a cluster that had a slot since lk_open() */
+};
+
+/* Flags of one command. */
+enum {
+    LK_REDIS_ASKING = 1, /* ASKING goes before it */
+    LK_REDIS_COUNTED = 2 /* reply->replicas is wanted */
+};
 
 typedef struct lk_redis lk_redis;
 
-/* Parses context->endpoints; connects on first use. LK_OK, LK_INVALID, LK_NO_MEMORY. */
+/* Parses context->endpoints (see redis_topology.h); connects on first use. LK_OK, LK_INVALID,
+ * LK_NO_MEMORY. */
 lk_status lk_redis_open(const lk_context *context, lk_redis **ret, lk_error *error);
+/* One node at an address that is known. LK_OK, LK_NO_MEMORY. */
+lk_status lk_redis_open_node(const lk_context *context, const lk_redis_url *url, lk_redis **ret,
+                             lk_error *error);
 /* No call may be under way. */
 void lk_redis_close(lk_redis *redis);
 
+/* The node's address; only of one that lk_redis_open_node() opened. */
 const lk_redis_url *lk_redis_endpoint(const lk_redis *redis);
+/* Opens a further connection, to where a message published now would be heard. LK_OK,
+ * LK_UNAVAILABLE (stream->message), LK_PROTOCOL. */
+lk_status lk_redis_connect(lk_redis *redis, lk_redis_stream *stream, int64_t deadline_us);
+/* It may be elsewhere tomorrow: Sentinels or a cluster. */
+bool lk_redis_moves(const lk_redis *redis);
+/* For commands that concern no key, such as SCAN: every node that has some, at most max; redis
+ * itself unless it is a cluster. */
+size_t lk_redis_nodes(lk_redis *redis, lk_redis **ret, size_t max);
 
 /*
- * Sends one command of n words and waits for its reply.
+ * Sends one command of n words and waits for its reply; in a cluster, to the node of its key.
  * LK_OK: *reply is filled (it may be an error reply: see lk_redis_reply_status()).
- * LK_UNAVAILABLE: certainly not sent. LK_UNKNOWN: sent, no answer. LK_PROTOCOL: the answer was
- * none of the protocol's. Returns within twice the command timeout.
+ * LK_UNAVAILABLE: certainly not executed. LK_UNKNOWN: sent, no answer. LK_PROTOCOL: the answer was
+ * none of the protocol's. Returns within twice the command timeout, in a cluster three times.
  */
 lk_status lk_redis_run(lk_redis *redis, lk_redis_reply *reply, int n, const char **words);
+/* The same with flags. */
+lk_status lk_redis_run_with(lk_redis *redis, int flags, lk_redis_reply *reply, int n,
+                            const char **words);
+/* The same for a command that may grant the lock. Where lk_options.replicas is set,
+ * attempt->replicas becomes the number of replicas that have it: one WAIT stands at the end of the
+ * batch, so it can speak of no other connection and holds the batch up once, by replicas_ms at
+ * most. */
+lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply, int n,
+                           const char **words);
 
 /* "GET", key -> 2, {"GET", key} */
 #define LK_REDIS_WORDS(...)                                                                        \
@@ -46,13 +79,15 @@ lk_status lk_redis_run(lk_redis *redis, lk_redis_reply *reply, int n, const char
     }
 #define lk_redis_command(redis, reply, ...)                                                        \
     lk_redis_run((redis), (reply), LK_REDIS_WORDS(__VA_ARGS__))
+#define lk_redis_try(redis, attempt, reply, ...)                                                   \
+    lk_redis_run_try((redis), (attempt), (reply), LK_REDIS_WORDS(__VA_ARGS__))
 
 /* For the status and reply of lk_redis_run(): a reply that is an error, or not of the wanted type
  * (REDIS_REPLY_*; 0: any), becomes a status: see lk_redis_reply_status(); LK_PROTOCOL for another
  * type. */
 lk_status lk_redis_expect(lk_redis *redis, lk_redis_reply *reply, int type, lk_status status);
 
-/* PING. */
+/* PING; in a cluster, to every master. */
 lk_status lk_redis_ping(lk_redis *redis);
 
 /* What went wrong last, for people; "" when nothing has. */

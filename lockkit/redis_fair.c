@@ -174,9 +174,9 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_redis_mark(guard, hold);
     struct waiting *waiting = prepare(fair, attempt);
     lk_status status =
-        lk_redis_eval(guard->redis, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 4, hold->key,
-                      keys.queue, keys.seen, keys.fence, hold->token,
-                      lk_redis_number(lease, hold->lease_ms), waiting != NULL ? "1" : "0");
+        lk_redis_eval_try(guard->redis, attempt, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 4,
+                          hold->key, keys.queue, keys.seen, keys.fence, hold->token,
+                          lk_redis_number(lease, hold->lease_ms), waiting != NULL ? "1" : "0");
     if (status == LK_OK)
         status = lk_redis_granted(guard, attempt, reply.root.integer);
     if (status == LK_OK)
@@ -297,8 +297,7 @@ static lk_status open_fair(const lk_context *context, void **ret_self, lk_error 
         status = lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis guard");
         goto no_rooms;
     }
-    status = lk_redis_sub_open(context, lk_redis_endpoint(guard->redis), on_message, fair,
-                               &fair->sub, error);
+    status = lk_redis_sub_open(context, guard->redis, on_message, fair, &fair->sub, error);
     if (status != LK_OK)
         goto no_sub;
     *ret_self = fair;
@@ -334,6 +333,7 @@ const lk_provider lk_redis_fair = {
              .weakness = "one node: failover or restart forgets it; a dead waiter holds the others "
                          "up for " TEXT(DEAD_MS) " ms at most",
              .source = "Redisson 3: RedissonFairLock.java; Mellor-Crummey and Scott 1991"},
+    .replicates = true,
     .open = open_fair,
     .close = close_fair,
     .try_acquire = try_acquire,

@@ -42,13 +42,15 @@ static bool parse_stamp(const lk_redis_item *item, int64_t *ret_us)
 }
 
 /* The stamp seen has expired: replace it, and see whether it was still the same. */
-static lk_status take_over(lk_redis_guard *guard, lk_hold *hold, const char *seen)
+static lk_status take_over(lk_redis_guard *guard, lk_attempt *attempt, const char *seen)
 {
+    lk_hold *hold = attempt->hold;
     const lk_env *env = guard->context->env;
     lk_redis_reply reply;
     env->point(env->ctx, LK_POINT_GETSET, hold->key);
     hold->private_.slot = IN_GETSET;
-    lk_status status = lk_redis_command(guard->redis, &reply, "GETSET", hold->key, hold->token);
+    lk_status status =
+        lk_redis_try(guard->redis, attempt, &reply, "GETSET", hold->key, hold->token);
     status = lk_redis_expect(guard->redis, &reply, 0, status);
     if (status != LK_OK)
         return status;
@@ -69,7 +71,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     int64_t now_us = wall_us(guard), stamp_us;
     lk_redis_number(hold->token, now_us + hold->lease_ms * US_PER_MS);
     hold->private_.slot = 0;
-    lk_status status = lk_redis_command(guard->redis, &reply, "SETNX", hold->key, hold->token);
+    lk_status status = lk_redis_try(guard->redis, attempt, &reply, "SETNX", hold->key, hold->token);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
     if (status != LK_OK)
         return status;
@@ -94,7 +96,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
         attempt->retry_us = lk_redis_gone_at_us(guard, (stamp_us - now_us) / US_PER_MS);
         return LK_BUSY;
     }
-    return take_over(guard, hold, reply.root.text);
+    return take_over(guard, attempt, reply.root.text);
 }
 
 static lk_status release(void *self, lk_hold *hold)
@@ -138,6 +140,7 @@ const lk_provider lk_redis_getset = {
              .weakness = "a clock that is ahead takes a live lock; a loser moves the winner's "
                          "stamp; bare DEL",
              .source = "https://redis.io/docs/latest/commands/setnx/"},
+    .replicates = true,
     .open = open_getset,
     .close = lk_redis_guard_close,
     .try_acquire = try_acquire,

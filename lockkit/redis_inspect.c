@@ -220,16 +220,12 @@ static lk_status scan(struct listing *listing, redisContext *context, const char
     return status;
 }
 
-lk_status lk_redis_guard_list(void *self, const char *prefix,
-                              int (*each)(void *arg, const lk_lock_info *info), void *arg)
+static lk_status list_node(struct listing *listing, lk_redis *node, const char *prefix)
 {
-    lk_redis_guard *guard = self;
-    struct listing listing = {.guard = guard, .each = each, .arg = arg};
-    int64_t timeout_ms = guard->context->options->command_timeout_ms;
+    int64_t timeout_ms = listing->guard->context->options->command_timeout_ms;
     lk_redis_stream stream;
     lk_redis_stream_init(&stream);
-    lk_status status = lk_redis_stream_open(&stream, lk_redis_endpoint(guard->redis),
-                                            lk_redis_now_us() + timeout_ms * US_PER_MS);
+    lk_status status = lk_redis_connect(node, &stream, lk_redis_now_us() + timeout_ms * US_PER_MS);
     if (status != LK_OK)
         return status;
     redisContext *context = redisConnectFd(stream.fd); /* for replies of any size */
@@ -239,8 +235,21 @@ lk_status lk_redis_guard_list(void *self, const char *prefix,
     }
     redisSetTimeout(context, (struct timeval){.tv_sec = timeout_ms / MS_PER_S,
                                               .tv_usec = timeout_ms % MS_PER_S * US_PER_MS});
-    status = scan(&listing, context, prefix);
+    status = scan(listing, context, prefix);
     redisFreeKeepFd(context);
     lk_redis_stream_close(&stream);
+    return status;
+}
+
+lk_status lk_redis_guard_list(void *self, const char *prefix,
+                              int (*each)(void *arg, const lk_lock_info *info), void *arg)
+{
+    lk_redis_guard *guard = self;
+    struct listing listing = {.guard = guard, .each = each, .arg = arg};
+    lk_redis *node[LK_REDIS_NODES_MAX];
+    size_t n = lk_redis_nodes(guard->redis, node, LK_REDIS_NODES_MAX);
+    lk_status status = n > 0 ? LK_OK : LK_UNAVAILABLE;
+    for (size_t i = 0; i < n && status == LK_OK && !listing.stopped; i++)
+        status = list_node(&listing, node[i], prefix);
     return status;
 }

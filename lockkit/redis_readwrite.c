@@ -134,9 +134,9 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_redis_mark(guard, hold);
     part_of(&part, hold);
     lk_status status =
-        lk_redis_eval(guard->redis, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 3, hold->key,
-                      lk_redis_key(fence, hold->key, "fence"), part.timeout, part.field,
-                      lk_redis_number(lease, hold->lease_ms), part.mode);
+        lk_redis_eval_try(guard->redis, attempt, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 3,
+                          hold->key, lk_redis_key(fence, hold->key, "fence"), part.timeout,
+                          part.field, lk_redis_number(lease, hold->lease_ms), part.mode);
     if (status == LK_OK)
         status = lk_redis_granted(guard, attempt, reply.root.integer);
     if (status == LK_OK || status == LK_BUSY)
@@ -208,6 +208,7 @@ const lk_provider lk_redis_readwrite = {
              .weakness = "one node: failover or restart forgets it; a stream of readers starves a "
                          "writer",
              .source = "Redisson 3: RedissonReadLock.java, RedissonWriteLock.java"},
+    .replicates = true,
     .open = open_readwrite,
     .close = lk_redis_wake_close,
     .try_acquire = try_acquire,

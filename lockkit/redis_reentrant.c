@@ -81,9 +81,9 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
         hold->private_.slot =
             atomic_fetch_add_explicit(&guard->n_marks, 1, memory_order_relaxed) + 1;
     lk_status status =
-        lk_redis_eval(guard->redis, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 2, hold->key,
-                      lk_redis_key(fence, hold->key, "fence"), hold->token, entry_of(entry, hold),
-                      lk_redis_number(lease, hold->lease_ms));
+        lk_redis_eval_try(guard->redis, attempt, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 2,
+                          hold->key, lk_redis_key(fence, hold->key, "fence"), hold->token,
+                          entry_of(entry, hold), lk_redis_number(lease, hold->lease_ms));
     if (status == LK_OK)
         status = lk_redis_granted(guard, attempt, reply.root.integer);
     if (status == LK_OK || status == LK_BUSY)
@@ -150,6 +150,7 @@ const lk_provider lk_redis_reentrant = {
                           "server; fences rise",
              .weakness = "one node: failover or restart forgets it; waiters are served in no order",
              .source = "Redisson 3: RedissonLock.java, LockPubSub.java"},
+    .replicates = true,
     .open = open_reentrant,
     .close = lk_redis_wake_close,
     .try_acquire = try_acquire,

@@ -29,8 +29,16 @@ static lk_status learn_sha(lk_redis *redis, lk_redis_script *script, lk_redis_re
     return status == LK_UNKNOWN ? LK_UNAVAILABLE : status;
 }
 
-lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis_reply *reply,
-                              int type, int n_keys, int n, const char *const *words)
+static lk_status run(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply, int n,
+                     const char **words)
+{
+    return attempt != NULL ? lk_redis_run_try(redis, attempt, reply, n, words)
+                           : lk_redis_run(redis, reply, n, words);
+}
+
+lk_status lk_redis_script_try(lk_redis *redis, lk_attempt *attempt, lk_redis_script *script,
+                              lk_redis_reply *reply, int type, int n_keys, int n,
+                              const char *const *words)
 {
     if (atomic_load(&script->state) == UNKNOWN) {
         lk_status status = learn_sha(redis, script, reply);
@@ -45,7 +53,7 @@ lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis
         all[HEAD + i] = words[i];
 
     if (atomic_load(&script->state) == KNOWN) {
-        lk_status status = lk_redis_run(redis, reply, HEAD + n, all);
+        lk_status status = run(redis, attempt, reply, HEAD + n, all);
         bool forgotten = status == LK_OK && reply->root.type == REDIS_REPLY_ERROR &&
                          strncmp(reply->root.text, "NOSCRIPT", 8) == 0;
         if (!forgotten)
@@ -53,5 +61,11 @@ lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis
     }
     all[0] = "EVAL";
     all[1] = script->body;
-    return lk_redis_expect(redis, reply, type, lk_redis_run(redis, reply, HEAD + n, all));
+    return lk_redis_expect(redis, reply, type, run(redis, attempt, reply, HEAD + n, all));
+}
+
+lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis_reply *reply,
+                              int type, int n_keys, int n, const char *const *words)
+{
+    return lk_redis_script_try(redis, NULL, script, reply, type, n_keys, n, words);
 }

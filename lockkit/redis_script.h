@@ -25,6 +25,13 @@ void lk_redis_script_init(lk_redis_script *script, const char *body);
  */
 lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis_reply *reply,
                               int type, int n_keys, int n, const char *const *words);
+/* The same for a script that may grant the lock: see lk_redis_run_try(). */
+lk_status lk_redis_script_try(lk_redis *redis, lk_attempt *attempt, lk_redis_script *script,
+                              lk_redis_reply *reply, int type, int n_keys, int n,
+                              const char *const *words);
+#define lk_redis_eval_try(redis, attempt, script, reply, type, n_keys, ...)                        \
+    lk_redis_script_try((redis), (attempt), (script), (reply), (type), (n_keys),                   \
+                        LK_REDIS_WORDS(__VA_ARGS__))
 #define lk_redis_eval(redis, script, reply, type, n_keys, ...)                                     \
     lk_redis_script_run((redis), (script), (reply), (type), (n_keys), LK_REDIS_WORDS(__VA_ARGS__))
 

@@ -76,10 +76,10 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_redis_reply reply;
     char fence[LK_REDIS_KEY_MAX], lease[LK_REDIS_NUMBER_MAX], permits[LK_REDIS_NUMBER_MAX];
     lk_redis_mark(guard, hold);
-    lk_status status = lk_redis_eval(guard->redis, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 2,
-                                     hold->key, lk_redis_key(fence, hold->key, "fence"),
-                                     hold->token, lk_redis_number(lease, hold->lease_ms),
-                                     lk_redis_number(permits, hold->permits));
+    lk_status status = lk_redis_eval_try(
+        guard->redis, attempt, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 2, hold->key,
+        lk_redis_key(fence, hold->key, "fence"), hold->token,
+        lk_redis_number(lease, hold->lease_ms), lk_redis_number(permits, hold->permits));
     if (status == LK_OK)
         status = lk_redis_granted(guard, attempt, reply.root.integer);
     if (status == LK_OK || status == LK_BUSY)
@@ -133,6 +133,7 @@ const lk_provider lk_redis_semaphore = {
              .weakness = "one node: failover or restart forgets it; all must name the same number "
                          "of permits",
              .source = "Redisson 3: RedissonPermitExpirableSemaphore.java"},
+    .replicates = true,
     .open = open_semaphore,
     .close = lk_redis_wake_close,
     .try_acquire = try_acquire,

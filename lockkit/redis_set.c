@@ -19,8 +19,8 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_redis_reply reply;
     char lease[LK_REDIS_NUMBER_MAX];
     lk_redis_mark(guard, hold);
-    lk_status status = lk_redis_command(guard->redis, &reply, "SET", hold->key, hold->token, "NX",
-                                        "PX", lk_redis_number(lease, hold->lease_ms));
+    lk_status status = lk_redis_try(guard->redis, attempt, &reply, "SET", hold->key, hold->token,
+                                    "NX", "PX", lk_redis_number(lease, hold->lease_ms));
     status = lk_redis_expect(guard->redis, &reply, 0, status);
     if (status != LK_OK)
         return status;
@@ -40,6 +40,7 @@ const lk_provider lk_redis_set = {
              .guarantee = "one holder at a time across processes, until its lease ends",
              .weakness = "the DEL of a holder whose lease has ended frees its successor's lock",
              .source = "https://redis.io/docs/latest/commands/set/"},
+    .replicates = true,
     .open = lk_redis_guard_open,
     .close = lk_redis_guard_close,
     .try_acquire = try_acquire,

@@ -17,7 +17,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_hold *hold = attempt->hold;
     lk_redis_reply reply;
     lk_redis_mark(guard, hold);
-    lk_status status = lk_redis_command(guard->redis, &reply, "SETNX", hold->key, hold->token);
+    lk_status status = lk_redis_try(guard->redis, attempt, &reply, "SETNX", hold->key, hold->token);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
     if (status != LK_OK)
         return status;
@@ -36,6 +36,7 @@ const lk_provider lk_redis_setnx = {
                  "no lease: a dead holder keeps it for ever; the bare DEL frees whoever has "
                  "the key",
              .source = "https://redis.io/docs/latest/commands/setnx/"},
+    .replicates = true,
     .open = lk_redis_guard_open,
     .close = lk_redis_guard_close,
     .try_acquire = try_acquire,

@@ -23,7 +23,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_hold *hold = attempt->hold;
     lk_redis_reply reply;
     lk_redis_mark(guard, hold);
-    lk_status status = lk_redis_command(guard->redis, &reply, "SETNX", hold->key, hold->token);
+    lk_status status = lk_redis_try(guard->redis, attempt, &reply, "SETNX", hold->key, hold->token);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
     if (status != LK_OK)
         return status;
@@ -33,7 +33,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     env->point(env->ctx, LK_POINT_EXPIRE, hold->key);
     char seconds[LK_REDIS_NUMBER_MAX];
     lk_redis_number(seconds, (hold->lease_ms + MS_PER_S - 1) / MS_PER_S);
-    status = lk_redis_command(guard->redis, &reply, "EXPIRE", hold->key, seconds);
+    status = lk_redis_try(guard->redis, attempt, &reply, "EXPIRE", hold->key, seconds);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
     if (status != LK_OK)
         return LK_UNKNOWN; /* the lock stands, without a lease: it must be undone */
@@ -51,6 +51,7 @@ const lk_provider lk_redis_setnx_expire = {
              .weakness = "killed between the two commands it stays locked for ever; the bare DEL "
                          "frees a successor's lock",
              .source = "https://redis.io/docs/latest/commands/setnx/"},
+    .replicates = true,
     .open = lk_redis_guard_open,
     .close = lk_redis_guard_close,
     .try_acquire = try_acquire,

@@ -205,17 +205,15 @@ lk_status lk_redis_stream_write(lk_redis_stream *stream, struct iovec *iov, size
     return LK_OK;
 }
 
-lk_status lk_redis_stream_read(lk_redis_stream *stream, lk_redis_reply *reply, int64_t deadline_us)
+/* Until the reader has made an object of what came. */
+static lk_status read_object(lk_redis_stream *stream, int64_t deadline_us, void **ret)
 {
     redisReader *reader = stream->reader;
-    if (reader->ridx < 0) /* none begun: otherwise it goes on where LK_TIMEOUT left it */
-        reply->used = 0;
-    reader->privdata = reply;
     for (bool late = false;;) {
-        void *done = NULL;
-        if (redisReaderGetReply(reader, &done) != REDIS_OK)
+        *ret = NULL;
+        if (redisReaderGetReply(reader, ret) != REDIS_OK)
             return failed(stream, LK_PROTOCOL, "Redis answered nonsense: %s", reader->errstr);
-        if (done != NULL)
+        if (*ret != NULL)
             return LK_OK;
         if (reader->len - reader->pos > LK_REDIS_BACKLOG_MAX)
             return failed(stream, LK_PROTOCOL, "Redis answered without an end");
@@ -234,6 +232,41 @@ lk_status lk_redis_stream_read(lk_redis_stream *stream, lk_redis_reply *reply, i
         if (redisReaderFeed(reader, bytes, (size_t)n) != REDIS_OK)
             return failed(stream, LK_PROTOCOL, "out of memory for an answer of Redis");
     }
+}
+
+lk_status lk_redis_stream_read(lk_redis_stream *stream, lk_redis_reply *reply, int64_t deadline_us)
+{
+    redisReader *reader = stream->reader;
+    void *done;
+    if (reader->ridx < 0) /* none begun: otherwise it goes on where LK_TIMEOUT left it */
+        reply->used = 0;
+    reader->privdata = reply;
+    return read_object(stream, deadline_us, &done);
+}
+
+lk_status lk_redis_stream_ask(lk_redis_stream *stream, int n, const char **words,
+                              int64_t deadline_us, redisReply **ret)
+{
+    redisReader *reader = stream->reader;
+    char *command = NULL;
+    void *done = NULL;
+    int length = redisFormatCommandArgv(&command, n, words, NULL);
+    redisReader *tree = redisReaderCreate(); /* its answers are trees on the heap */
+    lk_status status = failed(stream, LK_UNAVAILABLE, "out of memory");
+    if (length >= 0 && tree != NULL) {
+        struct iovec iov = {.iov_base = command, .iov_len = (size_t)length};
+        status = lk_redis_stream_write(stream, &iov, 1, deadline_us);
+        stream->reader = tree;
+        if (status == LK_OK)
+            status = read_object(stream, deadline_us, &done);
+        stream->reader = reader;
+    }
+    if (tree != NULL)
+        redisReaderFree(tree);
+    redisFreeCommand(command);
+    if (status == LK_OK)
+        *ret = done;
+    return status == LK_TIMEOUT || status == LK_UNKNOWN ? LK_UNAVAILABLE : status;
 }
 
 bool lk_redis_stream_leftover(const lk_redis_stream *stream)

@@ -34,6 +34,7 @@ typedef struct lk_redis_item {
 typedef struct lk_redis_reply {
     lk_redis_item root;
     lk_redis_item item[LK_REDIS_ITEMS_MAX]; /* elements when root is an array */
+    int32_t replicas; /* that have what the command wrote; see lk_redis_run_try() */
     size_t used;
     char text[LK_REDIS_TEXT_MAX];
 } lk_redis_reply;
@@ -64,6 +65,11 @@ lk_status lk_redis_stream_write(lk_redis_stream *stream, struct iovec *iov, size
 /* The next reply. LK_OK; LK_TIMEOUT: deadline passed; LK_UNKNOWN: hung up; LK_PROTOCOL. After
  * anything but LK_OK the stream is of no more use, except that LK_TIMEOUT may be tried again. */
 lk_status lk_redis_stream_read(lk_redis_stream *stream, lk_redis_reply *reply, int64_t deadline_us);
+/* One question whose answer may have any shape and size; the stream must be idle. *ret is the
+ * caller's (freeReplyObject()), and may be an error reply. LK_OK; LK_UNAVAILABLE (message): no
+ * answer; LK_PROTOCOL. Only for what changes nothing. */
+lk_status lk_redis_stream_ask(lk_redis_stream *stream, int n, const char **words,
+                              int64_t deadline_us, redisReply **ret);
 /* True when bytes beyond the replies read so far have arrived. */
 bool lk_redis_stream_leftover(const lk_redis_stream *stream);
 

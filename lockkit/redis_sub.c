@@ -1,5 +1,4 @@
 #include "redis_sub.h"
-#include "redis_stream.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,11 +8,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <uthash.h>
 
-enum { REMAKE_MS = 100, US_PER_MS = 1000, US_PER_S = 1000000 };
+enum { REMAKE_MS = 100, PING_MS = 1000, US_PER_MS = 1000, US_PER_S = 1000000 };
 
 enum channel_state {
     WANTED, /* to be subscribed */
@@ -32,7 +32,7 @@ struct channel {
 
 struct lk_redis_sub {
     const lk_context *context;
-    const lk_redis_url *url;
+    lk_redis *redis;
     lk_redis_on_message *on_message;
     void *arg;
     int64_t timeout_us;
@@ -48,6 +48,7 @@ struct lk_redis_sub {
     bool silent; /* a SUBSCRIBE was not answered in time: the connection is given up */
 
     lk_redis_stream stream; /* the thread's */
+    bool pinged;            /* and nothing has come since */
     lk_redis_reply reply;
 };
 
@@ -203,6 +204,7 @@ static lk_status send_all(lk_redis_sub *sub, const char *verb, enum channel_stat
 static void lose(lk_redis_sub *sub)
 {
     lk_redis_stream_close(&sub->stream);
+    sub->pinged = false;
     sub->silent = false;
     sub->n_failures++;
     for (struct channel *channel = sub->channels, *next; channel != NULL; channel = next) {
@@ -221,17 +223,28 @@ static void connect_again(lk_redis_sub *sub)
 {
     pthread_mutex_unlock(&sub->mutex);
     lk_status status =
-        lk_redis_stream_open(&sub->stream, sub->url, lk_redis_now_us() + sub->timeout_us);
+        lk_redis_connect(sub->redis, &sub->stream, lk_redis_now_us() + sub->timeout_us);
     pthread_mutex_lock(&sub->mutex);
     if (status != LK_OK)
         lose(sub);
 }
 
-/* "subscribe" channel count | "unsubscribe" channel count | "message" channel payload */
+/* The answer to PING: one shape while subscribed, another when not. */
+static bool is_pong(const lk_redis_reply *reply)
+{
+    const lk_redis_item *item = reply->root.type == REDIS_REPLY_ARRAY && reply->root.integer == 2
+                                    ? &reply->item[0]
+                                    : &reply->root;
+    return item->text != NULL && strcasecmp(item->text, "pong") == 0;
+}
+
+/* "subscribe" channel count | "unsubscribe" channel count | "message" channel payload | pong */
 static lk_status handle(lk_redis_sub *sub)
 {
     const lk_redis_item *kind = &sub->reply.item[0], *name = &sub->reply.item[1];
     const lk_redis_item *payload = &sub->reply.item[2];
+    if (is_pong(&sub->reply))
+        return LK_OK;
     if (sub->reply.root.type != REDIS_REPLY_ARRAY || sub->reply.root.integer != 3 ||
         kind->type != REDIS_REPLY_STRING || name->type != REDIS_REPLY_STRING)
         return LK_PROTOCOL;
@@ -264,6 +277,7 @@ static lk_status read_all(lk_redis_sub *sub)
         lk_status status = lk_redis_stream_read(&sub->stream, &sub->reply, LK_REDIS_NO_WAIT);
         if (status != LK_OK)
             return status == LK_TIMEOUT ? LK_OK : status;
+        sub->pinged = false;
         pthread_mutex_lock(&sub->mutex);
         status = handle(sub);
         pthread_mutex_unlock(&sub->mutex);
@@ -272,7 +286,19 @@ static lk_status read_all(lk_redis_sub *sub)
     }
 }
 
-/* Until something arrives, or a kick. */
+/* Nothing has come for a while. */
+static lk_status sound(lk_redis_sub *sub)
+{
+    static char ping[] = "*1\r\n$4\r\nPING\r\n";
+    struct iovec iov = {.iov_base = ping, .iov_len = sizeof ping - 1};
+    if (sub->pinged)
+        return LK_UNKNOWN; /* the last one was not answered: gone without a word */
+    sub->pinged = true;
+    atomic_fetch_add_explicit(sub->context->commands, 1, memory_order_relaxed);
+    return lk_redis_stream_write(&sub->stream, &iov, 1, lk_redis_now_us() + sub->timeout_us);
+}
+
+/* Until something arrives, or a kick, or for so long. */
 static lk_status listen_for(lk_redis_sub *sub, int timeout_ms)
 {
     struct pollfd watched[2] = {{.fd = sub->kick_fd, .events = POLLIN},
@@ -284,6 +310,8 @@ static lk_status listen_for(lk_redis_sub *sub, int timeout_ms)
         ssize_t size = read(sub->kick_fd, &kicks, sizeof kicks);
         assert(size == sizeof kicks);
     }
+    if (n == 0 && sub->stream.fd >= 0)
+        return sound(sub);
     return n > 0 && watched[1].revents != 0 ? read_all(sub) : LK_OK;
 }
 
@@ -312,9 +340,14 @@ static void *run(void *arg)
     while (!sub->stop) {
         lk_status status = catch_up(sub);
         if (status == LK_OK) {
-            bool again = sub->stream.fd < 0 && anybody_listens(sub);
+            bool listened = anybody_listens(sub);
+            int timeout_ms = -1;
+            if (sub->stream.fd < 0 && listened)
+                timeout_ms = REMAKE_MS;
+            else if (sub->stream.fd >= 0 && listened && lk_redis_moves(sub->redis))
+                timeout_ms = PING_MS;
             pthread_mutex_unlock(&sub->mutex);
-            status = listen_for(sub, again ? REMAKE_MS : -1);
+            status = listen_for(sub, timeout_ms);
             pthread_mutex_lock(&sub->mutex);
         }
         if (status != LK_OK)
@@ -337,7 +370,7 @@ static lk_status start(lk_redis_sub *sub)
     return failed == 0 ? LK_OK : LK_NO_MEMORY;
 }
 
-lk_status lk_redis_sub_open(const lk_context *context, const lk_redis_url *url,
+lk_status lk_redis_sub_open(const lk_context *context, lk_redis *redis,
                             lk_redis_on_message *on_message, void *arg, lk_redis_sub **ret,
                             lk_error *error)
 {
@@ -350,7 +383,7 @@ lk_status lk_redis_sub_open(const lk_context *context, const lk_redis_url *url,
         return lk_fail(error, LK_NO_MEMORY, "no memory or descriptors for a Redis subscriber");
     }
     sub->context = context;
-    sub->url = url;
+    sub->redis = redis;
     sub->on_message = on_message;
     sub->arg = arg;
     sub->timeout_us = context->options->command_timeout_ms * US_PER_MS;

@@ -6,16 +6,16 @@
  * many are idle: on a contended lock the next listener is there before long, and saves a round
  * trip.
  *
- * A broken connection is remade while anybody listens. Messages may be lost meanwhile: everybody is
- * told to look for himself.
+ * Where the master may move (Sentinels, a cluster), a PING once a second tells a server that is
+ * gone without a word. A broken connection is remade while anybody listens. Messages may be lost
+ * meanwhile: everybody is told to look for himself.
  *
  * Threading: every function may be called from any thread.
  */
 #ifndef LOCKKIT_REDIS_SUB_H
 #define LOCKKIT_REDIS_SUB_H
 
-#include "provider.h"
-#include "redis_url.h"
+#include "redis_conn.h"
 
 enum { LK_REDIS_CHANNEL_MAX = LK_KEY_MAX + 64, LK_REDIS_IDLE_MAX = 256 };
 
@@ -25,8 +25,9 @@ typedef struct lk_redis_sub lk_redis_sub;
  * messages of any channel may have been lost, or the server is away. */
 typedef void lk_redis_on_message(void *arg, const char *channel, const char *payload);
 
-/* Opens no connection yet. url and context are borrowed. LK_OK, LK_NO_MEMORY. */
-lk_status lk_redis_sub_open(const lk_context *context, const lk_redis_url *url,
+/* Opens no connection yet, and later one to where redis is then. Borrows redis and context. LK_OK,
+ * LK_NO_MEMORY. */
+lk_status lk_redis_sub_open(const lk_context *context, lk_redis *redis,
                             lk_redis_on_message *on_message, void *arg, lk_redis_sub **ret,
                             lk_error *error);
 /* Nobody may listen any more. */

@@ -42,9 +42,10 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_redis_reply reply;
     char fence[LK_REDIS_KEY_MAX], lease[LK_REDIS_NUMBER_MAX];
     lk_redis_mark(guard, hold);
-    lk_status status = lk_redis_eval(guard->redis, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 2,
-                                     hold->key, lk_redis_key(fence, hold->key, "fence"),
-                                     hold->token, lk_redis_number(lease, hold->lease_ms));
+    lk_status status =
+        lk_redis_eval_try(guard->redis, attempt, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 2,
+                          hold->key, lk_redis_key(fence, hold->key, "fence"), hold->token,
+                          lk_redis_number(lease, hold->lease_ms));
     return status == LK_OK ? lk_redis_granted(guard, attempt, reply.root.integer) : status;
 }
 
@@ -57,6 +58,7 @@ const lk_provider lk_redis_token = {
                           "fences rise",
              .weakness = "one node: failover or restart forgets it; waiters poll, in no order",
              .source = "https://redis.io/docs/latest/commands/set/"},
+    .replicates = true,
     .open = open_token,
     .close = lk_redis_guard_close,
     .try_acquire = try_acquire,

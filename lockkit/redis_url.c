@@ -27,8 +27,8 @@ lk_status lk_redis_url_parse(const char *text, lk_redis_url *ret, lk_error *erro
         status = parse_unix(text + sizeof local - 1, &url, error);
     else
         status = lk_fail(error, LK_INVALID,
-                         "unknown kind of Redis endpoint: use redis://host[:port][/db] or "
-                         "unix:///path/to/socket");
+                         "unknown kind of Redis endpoint: use redis://host[:port][/db], "
+                         "unix:///path/to/socket, redis+sentinel:// or redis+cluster://");
     if (status == LK_OK)
         *ret = url;
     return status;

@@ -142,8 +142,7 @@ lk_status lk_redis_wake_open(const lk_context *context, const char *prefix, lk_r
         status = lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis guard");
         goto no_rooms;
     }
-    status = lk_redis_sub_open(context, lk_redis_endpoint(guard->redis), on_message, wake,
-                               &wake->sub, error);
+    status = lk_redis_sub_open(context, guard->redis, on_message, wake, &wake->sub, error);
     if (status != LK_OK)
         goto no_sub;
     *ret = wake;

@@ -1,0 +1,325 @@
+#include "redis_cluster.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NO_NODE = -1, ASKS_MAX = 8, PORT_MAX = 65535 };
+
+struct lk_redis_cluster {
+    const lk_context *context;
+    const lk_redis_topology *topology;
+    _Atomic int16_t node_of[LK_REDIS_SLOTS]; /* index into node; NO_NODE: to be asked for */
+
+    pthread_mutex_t mutex;        /* guards what follows, and is held while asking */
+    _Atomic uint64_t n_refreshes; /* asked, with success or not */
+    _Atomic int n_nodes;          /* only grows: an index once valid stays so */
+    int answered;                 /* node that gave the last map; NO_NODE: a seed did */
+    lk_redis *node[LK_REDIS_NODES_MAX];
+    char message[LK_MESSAGE_MAX]; /* why there was no map */
+};
+
+/* -- nodes ------------------------------------------------------------------------------------ */
+
+static void node_url(const lk_redis_cluster *cluster, const char *host, size_t n_host, int port,
+                     lk_redis_url *ret)
+{
+    *ret = cluster->topology->node; /* the login */
+    snprintf(ret->host, sizeof ret->host, "%.*s", (int)n_host, host);
+    ret->port = port;
+}
+
+/* The node at this address, new or not; the mutex is held. NO_NODE: no room. */
+static int find_or_add(lk_redis_cluster *cluster, const char *host, size_t n_host, int port)
+{
+    int n = cluster->n_nodes;
+    lk_redis_url url;
+    node_url(cluster, host, n_host, port, &url);
+    for (int i = 0; i < n; i++) {
+        const lk_redis_url *other = lk_redis_endpoint(cluster->node[i]);
+        if (other->port == port && strcmp(other->host, url.host) == 0)
+            return i;
+    }
+    if (n == LK_REDIS_NODES_MAX ||
+        lk_redis_open_node(cluster->context, &url, &cluster->node[n], NULL) != LK_OK) {
+        snprintf(cluster->message, sizeof cluster->message,
+                 "no room for one more node of the cluster than %d", n);
+        return NO_NODE;
+    }
+    atomic_store(&cluster->n_nodes, n + 1);
+    return n;
+}
+
+/* -- the map of slots ------------------------------------------------------------------------- */
+
+/* One entry: first slot, last slot, [host, port, ...] of the master, replicas. False: nonsense. */
+static bool read_range(lk_redis_cluster *cluster, const redisReply *range,
+                       const lk_redis_url *asked, int16_t *map)
+{
+    if (range->elements < 3 || range->element[0]->type != REDIS_REPLY_INTEGER ||
+        range->element[1]->type != REDIS_REPLY_INTEGER || range->element[2]->elements < 2)
+        return false;
+    long long from = range->element[0]->integer, to = range->element[1]->integer;
+    const redisReply *host = range->element[2]->element[0], *port = range->element[2]->element[1];
+    if (from < 0 || to >= LK_REDIS_SLOTS || port->type != REDIS_REPLY_INTEGER ||
+        port->integer <= 0 || port->integer > PORT_MAX)
+        return false;
+    bool named = host->type == REDIS_REPLY_STRING && host->len > 0; /* else: who was asked */
+    int node = named ? find_or_add(cluster, host->str, host->len, (int)port->integer)
+                     : find_or_add(cluster, asked->host, strlen(asked->host), (int)port->integer);
+    for (long long slot = from; slot <= to; slot++)
+        map[slot] = (int16_t)node;
+    return true;
+}
+
+static bool read_map(lk_redis_cluster *cluster, const redisReply *reply, const lk_redis_url *asked)
+{
+    int16_t map[LK_REDIS_SLOTS];
+    memset(map, 0xff, sizeof map); /* NO_NODE */
+    for (size_t i = 0; i < reply->elements; i++)
+        if (!read_range(cluster, reply->element[i], asked, map))
+            return false;
+    for (int slot = 0; slot < LK_REDIS_SLOTS; slot++)
+        atomic_store_explicit(&cluster->node_of[slot], map[slot], memory_order_release);
+    return reply->elements > 0;
+}
+
+static bool ask_map(lk_redis_cluster *cluster, const lk_redis_url *url, int64_t deadline_us)
+{
+    const char *words[] = {"CLUSTER", "SLOTS"};
+    lk_redis_stream stream;
+    redisReply *reply = NULL;
+    lk_redis_stream_init(&stream);
+    lk_status status = lk_redis_stream_open(&stream, url, deadline_us);
+    if (status == LK_OK) {
+        atomic_fetch_add_explicit(cluster->context->commands, 1, memory_order_relaxed);
+        status = lk_redis_stream_ask(&stream, 2, words, deadline_us, &reply);
+    }
+    if (status != LK_OK)
+        memcpy(cluster->message, stream.message, sizeof cluster->message);
+    bool known = reply != NULL && read_map(cluster, reply, url);
+    if (reply != NULL && !known)
+        snprintf(cluster->message, sizeof cluster->message, "%.60s:%d knows no slots: %.150s",
+                 url->host, url->port, reply->str != NULL ? reply->str : "no cluster yet?");
+    freeReplyObject(reply);
+    lk_redis_stream_close(&stream);
+    return known;
+}
+
+/* Asks for the map unless somebody has since `seen` was read: first whoever knew last time, then
+ * the other nodes, then those of the endpoint. */
+static void refresh(lk_redis_cluster *cluster, uint64_t seen)
+{
+    const lk_redis_topology *topology = cluster->topology;
+    int64_t deadline_us =
+        lk_redis_now_us() + cluster->context->options->command_timeout_ms * INT64_C(1000);
+    pthread_mutex_lock(&cluster->mutex);
+    int n_nodes = cluster->n_nodes, asks = n_nodes < ASKS_MAX / 2 ? n_nodes : ASKS_MAX / 2;
+    int first = cluster->answered == NO_NODE ? 0 : cluster->answered;
+    bool known = cluster->n_refreshes != seen;
+    for (int i = 0; i < asks && !known; i++) {
+        int which = (first + i) % n_nodes;
+        known = ask_map(cluster, lk_redis_endpoint(cluster->node[which]),
+                        lk_redis_half_way_us(deadline_us));
+        cluster->answered = known ? which : (which + 1) % n_nodes;
+    }
+    for (size_t i = 0; i < topology->n_seeds && i < ASKS_MAX - (size_t)asks && !known; i++) {
+        lk_redis_url url;
+        const lk_redis_url *seed = &topology->seed[i];
+        node_url(cluster, seed->host, strlen(seed->host), seed->port, &url);
+        known = ask_map(cluster, &url, lk_redis_half_way_us(deadline_us));
+    }
+    if (cluster->n_refreshes == seen)
+        atomic_fetch_add(&cluster->n_refreshes, 1);
+    pthread_mutex_unlock(&cluster->mutex);
+}
+
+/* The node is away: its slots are to be asked for before they are used again. */
+static void forget(lk_redis_cluster *cluster, int node)
+{
+    for (int slot = 0; slot < LK_REDIS_SLOTS; slot++) {
+        int16_t expected = (int16_t)node;
+        atomic_compare_exchange_strong(&cluster->node_of[slot], &expected, NO_NODE);
+    }
+}
+
+/* The node of a slot; of slot NO_NODE: any but the one that failed. */
+static int look_up(lk_redis_cluster *cluster, int slot, int failed)
+{
+    if (slot != NO_NODE)
+        return atomic_load_explicit(&cluster->node_of[slot], memory_order_acquire);
+    for (int i = 0; i < LK_REDIS_SLOTS; i++) {
+        int node = atomic_load_explicit(&cluster->node_of[i], memory_order_acquire);
+        if (node != NO_NODE && node != failed)
+            return node;
+    }
+    return NO_NODE;
+}
+
+static int find_node(lk_redis_cluster *cluster, int slot, int failed)
+{
+    uint64_t seen = atomic_load(&cluster->n_refreshes);
+    int node = look_up(cluster, slot, failed);
+    if (node != NO_NODE)
+        return node;
+    refresh(cluster, seen);
+    return look_up(cluster, slot, failed);
+}
+
+/* -- commands --------------------------------------------------------------------------------- */
+
+int lk_redis_slot(const char *key)
+{
+    size_t length = strlen(key);
+    const char *open = strchr(key, '{'), *close = open != NULL ? strchr(open, '}') : NULL;
+    if (close != NULL && close > open + 1) {
+        key = open + 1;
+        length = (size_t)(close - key);
+    }
+    unsigned crc = 0; /* CRC-16/XMODEM */
+    for (size_t i = 0; i < length; i++) {
+        crc ^= (unsigned)(unsigned char)key[i] << 8;
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc & 0x8000 ? (crc << 1 ^ 0x1021) & 0xffff : crc << 1;
+    }
+    return (int)(crc % LK_REDIS_SLOTS);
+}
+
+/* Slot of a command's first key; all keys of a lock are in one. NO_NODE: it has none. */
+static int slot_of(int n, const char **words)
+{
+    static const char *const keyless[] = {"PING", "SCRIPT", "ECHO"};
+    if (strncmp(words[0], "EVAL", 4) == 0)
+        return n > 3 && strcmp(words[2], "0") != 0 ? lk_redis_slot(words[3]) : NO_NODE;
+    for (size_t i = 0; i < sizeof keyless / sizeof keyless[0]; i++)
+        if (strcmp(words[0], keyless[i]) == 0)
+            return NO_NODE;
+    return n > 1 ? lk_redis_slot(words[1]) : NO_NODE;
+}
+
+/* "MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381"; no host: that of who answers. The node
+ * to go to, or NO_NODE if the reply is no redirection. MOVED is noted in the map. */
+static int redirection(lk_redis_cluster *cluster, int node, const lk_redis_reply *reply,
+                       bool *ret_ask)
+{
+    const char *text = reply->root.text;
+    bool ask = reply->root.type == REDIS_REPLY_ERROR && strncmp(text, "ASK ", 4) == 0;
+    bool moved = reply->root.type == REDIS_REPLY_ERROR && strncmp(text, "MOVED ", 6) == 0;
+    if (!ask && !moved)
+        return NO_NODE;
+    const char *address = strchr(strchr(text, ' ') + 1, ' ');
+    const char *colon = address != NULL ? strrchr(address, ':') : NULL;
+    int slot = atoi(strchr(text, ' ')), port = colon != NULL ? atoi(colon + 1) : 0;
+    if (port <= 0 || port > PORT_MAX || slot < 0 || slot >= LK_REDIS_SLOTS)
+        return NO_NODE;
+    const char *host = address + 1;
+    size_t n_host = (size_t)(colon - host);
+    if (n_host == 0) {
+        host = lk_redis_endpoint(cluster->node[node])->host;
+        n_host = strlen(host);
+    }
+    pthread_mutex_lock(&cluster->mutex);
+    int target = find_or_add(cluster, host, n_host, port);
+    pthread_mutex_unlock(&cluster->mutex);
+    if (moved)
+        atomic_store(&cluster->node_of[slot], (int16_t)target);
+    *ret_ask = ask;
+    return target;
+}
+
+static lk_status nobody(lk_redis_cluster *cluster, char *message)
+{
+    pthread_mutex_lock(&cluster->mutex);
+    snprintf(message, LK_MESSAGE_MAX, "no node of the cluster has the slot: %.200s",
+             cluster->message);
+    pthread_mutex_unlock(&cluster->mutex);
+    return LK_UNAVAILABLE;
+}
+
+lk_status lk_redis_cluster_run(lk_redis_cluster *cluster, int flags, lk_redis_reply *reply, int n,
+                               const char **words, char *message)
+{
+    int slot = slot_of(n, words), failed = NO_NODE, target = NO_NODE;
+    int64_t late_us =
+        lk_redis_now_us() + cluster->context->options->command_timeout_ms * INT64_C(1000);
+    bool ask = false;
+    lk_status status = LK_UNAVAILABLE;
+    for (int sends = 0; sends < LK_REDIS_SENDS_MAX; sends++) {
+        int node = target != NO_NODE ? target : find_node(cluster, slot, failed);
+        if (node == NO_NODE && failed == NO_NODE)
+            return nobody(cluster, message);
+        if (node == NO_NODE || node == failed)
+            return status; /* nobody has taken its place yet */
+        status = lk_redis_run_with(cluster->node[node], flags | (ask ? LK_REDIS_ASKING : 0), reply,
+                                   n, words);
+        if (status == LK_OK) {
+            target = redirection(cluster, node, reply, &ask);
+            if (target == NO_NODE)
+                return LK_OK;
+        } else {
+            lk_redis_last_error(cluster->node[node], message, LK_MESSAGE_MAX);
+            forget(cluster, node);
+            failed = node;
+            target = NO_NODE;
+            ask = false;
+        }
+        if ((status != LK_OK && status != LK_UNAVAILABLE) || lk_redis_now_us() >= late_us)
+            return status;
+    }
+    return status;
+}
+
+/* -- the cluster as a whole -------------------------------------------------------------------- */
+
+size_t lk_redis_cluster_masters(lk_redis_cluster *cluster, lk_redis **ret, size_t max)
+{
+    bool taken[LK_REDIS_NODES_MAX] = {false};
+    size_t n = 0;
+    refresh(cluster, atomic_load(&cluster->n_refreshes));
+    for (int slot = 0; slot < LK_REDIS_SLOTS && n < max; slot++) {
+        int node = atomic_load(&cluster->node_of[slot]);
+        if (node == NO_NODE || taken[node])
+            continue;
+        taken[node] = true;
+        ret[n++] = cluster->node[node];
+    }
+    return n;
+}
+
+lk_status lk_redis_cluster_connect(lk_redis_cluster *cluster, lk_redis_stream *stream,
+                                   int64_t deadline_us)
+{
+    lk_redis *masters[LK_REDIS_NODES_MAX];
+    size_t n = lk_redis_cluster_masters(cluster, masters, LK_REDIS_NODES_MAX);
+    snprintf(stream->message, sizeof stream->message, "no node of the cluster answers");
+    for (size_t i = 0; i < n; i++)
+        if (lk_redis_stream_open(stream, lk_redis_endpoint(masters[i]),
+                                 lk_redis_half_way_us(deadline_us)) == LK_OK)
+            return LK_OK;
+    return LK_UNAVAILABLE;
+}
+
+lk_status lk_redis_cluster_open(const lk_context *context, const lk_redis_topology *topology,
+                                lk_redis_cluster **ret, lk_error *error)
+{
+    lk_redis_cluster *cluster = calloc(1, sizeof *cluster);
+    if (cluster == NULL)
+        return lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis cluster");
+    cluster->context = context;
+    cluster->topology = topology;
+    cluster->answered = NO_NODE;
+    for (int slot = 0; slot < LK_REDIS_SLOTS; slot++)
+        atomic_init(&cluster->node_of[slot], NO_NODE);
+    pthread_mutex_init(&cluster->mutex, NULL);
+    *ret = cluster;
+    return LK_OK;
+}
+
+void lk_redis_cluster_close(lk_redis_cluster *cluster)
+{
+    for (int i = 0; i < cluster->n_nodes; i++)
+        lk_redis_close(cluster->node[i]);
+    pthread_mutex_destroy(&cluster->mutex);
+    free(cluster);
+}

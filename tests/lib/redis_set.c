@@ -1,0 +1,111 @@
+#include "redis_set.h"
+#include "process.h"
+#include "redis.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SLACK_MS = 700, LINK_MS = 5000 };
+
+lk_client *set_client(const char *guard, const char *url, const lk_options *options)
+{
+    lk_options mine = options != NULL ? *options : (lk_options){0};
+    lk_client *client;
+    lk_error error;
+    if (mine.command_timeout_ms == 0)
+        mine.command_timeout_ms = SET_TIMEOUT_MS;
+    if (lk_open(guard, url, &mine, &client, &error) == LK_OK)
+        return client;
+    fprintf(stderr, "cannot open %s at %s: %s\n", guard, url, error.message);
+    return NULL;
+}
+
+lk_status set_acquire(lk_client *client, const char *key, int64_t wait_ms, lk_hold *hold)
+{
+    return lk_acquire(client, &(lk_request){.key = key, .wait_ms = wait_ms}, hold);
+}
+
+struct trial {
+    lk_client *client;
+    const char *key;
+    bool late;
+};
+
+static bool both_succeed(void *arg)
+{
+    struct trial *trial = arg;
+    lk_hold hold;
+    int64_t start_ms = test_now_ms();
+    lk_status status = set_acquire(trial->client, trial->key, 0, &hold);
+    int64_t took_ms = test_now_ms() - start_ms;
+    /* A try, and undoing it. */
+    if (took_ms > 2 * 3 * SET_TIMEOUT_MS + SLACK_MS) {
+        fprintf(stderr, "an attempt took %lld ms\n", (long long)took_ms);
+        trial->late = true;
+    }
+    return (status == LK_OK && lk_release(&hold) == LK_OK) || trial->late;
+}
+
+bool set_recovers(lk_client *client, const char *key, int64_t wait_ms, int64_t *ret_took_ms)
+{
+    struct trial trial = {.client = client, .key = key};
+    int64_t start_ms = test_now_ms();
+    bool done = wait_until(both_succeed, &trial, wait_ms);
+    if (ret_took_ms != NULL)
+        *ret_took_ms = test_now_ms() - start_ms;
+    return done && !trial.late;
+}
+
+static bool has_role(const struct sandbox_server *server, const char *role)
+{
+    redisContext *context = redisConnect("127.0.0.1", server->port);
+    redisReply *reply = context != NULL ? redisCommand(context, "ROLE") : NULL;
+    bool has = reply != NULL && reply->elements > 0 && strcmp(reply->element[0]->str, role) == 0;
+    freeReplyObject(reply);
+    if (context != NULL)
+        redisFree(context);
+    return has;
+}
+
+bool set_is_master(void *server)
+{
+    return has_role(server, "master");
+}
+
+bool set_is_replica(void *server)
+{
+    return has_role(server, "slave");
+}
+
+static bool has_no_replica(void *master)
+{
+    return redis_do(
+               master, "EVAL %s 0",
+               "return redis.call('info', 'replication'):match('connected_slaves:0') and 1 or 0") ==
+           1;
+}
+
+bool set_cut_off(const struct sandbox_server *master, const struct sandbox_server *replica)
+{
+    struct sandbox_server whom = *master;
+    return redis_do(replica, "CONFIG SET masteruser nobody") == 1 &&
+           redis_do(replica, "CONFIG SET masterauth x") == 1 &&
+           redis_do(master, "CLIENT KILL TYPE replica") == 1 &&
+           wait_until(has_no_replica, &whom, LINK_MS);
+}
+
+bool set_caught_up(const struct sandbox_server *master)
+{
+    redisContext *context = redisConnect("127.0.0.1", master->port);
+    redisReply *reply = NULL;
+    if (context != NULL) { /* on one connection, after a write of its own */
+        freeReplyObject(redisCommand(context, "SET test:caught-up 1 PX 1"));
+        reply = redisCommand(context, "WAIT 1 %d", LINK_MS);
+    }
+    bool done = reply != NULL && reply->type == REDIS_REPLY_INTEGER && reply->integer >= 1;
+    freeReplyObject(reply);
+    if (context != NULL)
+        redisFree(context);
+    return done;
+}

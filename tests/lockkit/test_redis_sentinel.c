@@ -1,0 +1,191 @@
+/* redis+sentinel://: finding the master, whatever state the Sentinels are in. */
+#include "../lib/process.h"
+#include "../lib/redis.h"
+#include "../lib/redis_link.h"
+#include "../lib/redis_set.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define KEY "lock:item:1"
+
+static struct sandbox *sandbox;
+static struct sandbox_sentinel set;
+
+static int open_set(void **state)
+{
+    (void)state;
+    return sandbox_open(&sandbox) == 0 ? sandbox_sentinel(sandbox, &set) : -1;
+}
+
+static int close_set(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+/* The URL of the set with another master name or another first Sentinel. */
+static void url_of(char *ret, size_t size, int first_port, const char *name)
+{
+    snprintf(ret, size, "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/%s", first_port,
+             set.sentinel[2]->port, name);
+}
+
+static void every_redis_guard_locks_at_the_master(void **state)
+{
+    (void)state;
+    const lk_provider_info *info;
+    int n = 0;
+    for (size_t i = 0; (info = lk_provider_at(i)) != NULL; i++) {
+        if (strncmp(info->name, "redis-", 6) != 0)
+            continue;
+        lk_client *client = set_client(info->name, set.url, NULL);
+        lk_hold hold, other;
+        assert_int_equal(lk_ping(client), LK_OK);
+        assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
+        assert_int_equal(redis_do(set.master, "EXISTS " KEY), 1);
+        assert_int_equal(set_acquire(client, KEY, 50, &other), LK_TIMEOUT);
+        assert_int_equal(lk_release(&hold), LK_OK);
+        assert_int_equal(redis_do(set.master, "EXISTS " KEY), 0);
+        lk_close(client);
+        n++;
+    }
+    assert_true(n >= 7);
+}
+
+/* Asks once, and checks what is said about it. */
+static void expect_message(const char *url, const char *text)
+{
+    struct link link;
+    char message[LK_MESSAGE_MAX];
+    assert_true(link_open(&link, url));
+    assert_int_equal(lk_redis_ping(link.redis), LK_UNAVAILABLE);
+    lk_redis_last_error(link.redis, message, sizeof message);
+    if (strstr(message, text) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", message, text);
+    link_close(&link);
+}
+
+static void unknown_master_name_is_told(void **state)
+{
+    (void)state;
+    char url[SANDBOX_TEXT_MAX];
+    url_of(url, sizeof url, set.sentinel[0]->port, "nosuch");
+    expect_message(url, "knows no master named \"nosuch\"");
+}
+
+static void node_that_is_no_master_is_refused_whatever_the_sentinel_says(void **state)
+{
+    (void)state;
+    char url[SANDBOX_TEXT_MAX];
+    assert_int_equal(
+        redis_do(set.sentinel[2], "SENTINEL MONITOR wrong 127.0.0.1 %d 2", set.replica->port), 1);
+    url_of(url, sizeof url, set.sentinel[2]->port, "wrong");
+    expect_message(url, "is no master");
+    assert_int_equal(redis_do(set.sentinel[2], "SENTINEL REMOVE wrong"), 1);
+}
+
+static void no_redis_among_the_sentinels_is_told(void **state)
+{
+    (void)state;
+    char url[SANDBOX_TEXT_MAX];
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", set.master->port);
+    expect_message(url, "unknown command");
+}
+
+static void next_sentinel_is_asked_when_one_is_dead_or_hangs(void **state)
+{
+    (void)state;
+    for (int hangs = 0; hangs <= 1; hangs++) {
+        char url[SANDBOX_TEXT_MAX];
+        url_of(url, sizeof url, set.sentinel[1]->port, SANDBOX_MASTER_NAME);
+        assert_true(sandbox_signal(set.sentinel[1], hangs ? SIGSTOP : SIGKILL) >= 0);
+        lk_client *client = set_client("redis-token", url, NULL);
+        lk_hold hold;
+        int64_t start_ms = test_now_ms();
+        assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
+        assert_true(test_now_ms() - start_ms < 2 * SET_TIMEOUT_MS + 700);
+        assert_int_equal(lk_release(&hold), LK_OK);
+        lk_close(client);
+        if (hangs)
+            assert_int_equal(sandbox_signal(set.sentinel[1], SIGCONT), 0);
+        else
+            assert_int_equal(sandbox_restart(set.sentinel[1]), 0);
+    }
+}
+
+static void no_sentinel_at_all_is_unavailable_in_time(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SANDBOX_SENTINELS; i++)
+        assert_int_equal(sandbox_signal(set.sentinel[i], SIGSTOP), 0);
+    lk_client *client = set_client("redis-token", set.url, NULL);
+    lk_hold hold;
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE);
+    assert_true(test_now_ms() - start_ms < 2 * SET_TIMEOUT_MS + 700);
+    for (int i = 0; i < SANDBOX_SENTINELS; i++)
+        assert_int_equal(sandbox_signal(set.sentinel[i], SIGCONT), 0);
+    assert_true(set_recovers(client, KEY, SET_SWITCH_MS, NULL));
+    lk_close(client);
+}
+
+/* Sentinels are asked at the beginning only: their end does not concern a connection that works. */
+static void sentinels_are_not_asked_again_while_the_connection_works(void **state)
+{
+    (void)state;
+    lk_client *client = set_client("redis-token", set.url, NULL);
+    assert_true(set_recovers(client, KEY, SET_SWITCH_MS, NULL));
+    for (int i = 0; i < SANDBOX_SENTINELS; i++)
+        assert_int_equal(sandbox_signal(set.sentinel[i], SIGSTOP), 0);
+    for (int i = 0; i < 20; i++) {
+        lk_hold hold;
+        assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
+        assert_int_equal(lk_release(&hold), LK_OK);
+    }
+    for (int i = 0; i < SANDBOX_SENTINELS; i++)
+        assert_int_equal(sandbox_signal(set.sentinel[i], SIGCONT), 0);
+    lk_close(client);
+}
+
+/* The connection survives the demotion, so only the answer tells. Last: the set is switched. */
+static void readonly_answer_makes_the_client_ask_for_the_master_again(void **state)
+{
+    (void)state;
+    struct link link;
+    lk_redis_reply reply;
+    char message[LK_MESSAGE_MAX];
+    assert_true(link_open(&link, set.url));
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    assert_int_equal(redis_do(set.master, "REPLICAOF 127.0.0.1 %d", sandbox_free_port()), 1);
+    lk_status status = lk_redis_command(link.redis, &reply, "SET", "k", "v");
+    assert_int_equal(lk_redis_expect(link.redis, &reply, 0, status), LK_UNAVAILABLE);
+    lk_redis_last_error(link.redis, message, sizeof message);
+    assert_non_null(strstr(message, "READONLY"));
+    assert_int_equal(lk_redis_ping(link.redis), LK_UNAVAILABLE);
+    lk_redis_last_error(link.redis, message, sizeof message);
+    assert_non_null(strstr(message, "is no master"));
+    link_close(&link);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_redis_guard_locks_at_the_master),
+        cmocka_unit_test(unknown_master_name_is_told),
+        cmocka_unit_test(node_that_is_no_master_is_refused_whatever_the_sentinel_says),
+        cmocka_unit_test(no_redis_among_the_sentinels_is_told),
+        cmocka_unit_test(next_sentinel_is_asked_when_one_is_dead_or_hangs),
+        cmocka_unit_test(no_sentinel_at_all_is_unavailable_in_time),
+        cmocka_unit_test(sentinels_are_not_asked_again_while_the_connection_works),
+        cmocka_unit_test(readonly_answer_makes_the_client_ask_for_the_master_again),
+    };
+    return cmocka_run_group_tests(tests, open_set, close_set);
+}
