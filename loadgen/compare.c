@@ -7,25 +7,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int add_run(struct report *report, const struct options *options,
+                   const struct workload *workload, const struct remote_service *service,
+                   const char *guard)
+{
+    if (report->n_runs == REPORT_RUNS_MAX) {
+        fprintf(stderr, "loadgen: more than %d runs in one report\n", REPORT_RUNS_MAX);
+        return -1;
+    }
+    struct run *run = &report->runs[report->n_runs];
+    if (run_once(options, workload, service, guard, report->history, run) != 0) {
+        fprintf(stderr, "loadgen: %s under %s: %s\n", workload->name, guard, run->message);
+        run_free(run);
+        return -1;
+    }
+    report->n_runs++;
+    return 0;
+}
+
+/* All guards once, then all again: what slows the machine for a while slows each of them. */
 int compare_add(struct report *report, const struct options *options,
                 const struct workload *workload, const struct remote_service *service)
 {
     int n = options->n_guards == 0 ? 1 : options->n_guards;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n * options->repeat; i++) {
         if (options->stop != NULL && atomic_load(options->stop))
             return 0;
-        const char *guard = options->n_guards == 0 ? service->default_guard : options->guards[i];
-        if (report->n_runs == REPORT_RUNS_MAX) {
-            fprintf(stderr, "loadgen: more than %d runs in one report\n", REPORT_RUNS_MAX);
+        const char *guard =
+            options->n_guards == 0 ? service->default_guard : options->guards[i % n];
+        if (add_run(report, options, workload, service, guard) != 0)
             return -1;
-        }
-        struct run *run = &report->runs[report->n_runs];
-        if (run_once(options, workload, service, guard, report->history, run) != 0) {
-            fprintf(stderr, "loadgen: %s under %s: %s\n", workload->name, guard, run->message);
-            run_free(run);
-            return -1;
-        }
-        report->n_runs++;
     }
     return 0;
 }

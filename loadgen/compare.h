@@ -11,8 +11,8 @@ int compare_sale(const struct options *options);
 int compare_accounts(const struct options *options);
 int compare_transfers(const struct options *options);
 
-/* Runs the workload once per guard of options and adds the runs to the report. Returns 0, also when
- * interrupted, or -1 after a message on stderr. */
+/* Runs the workload options->repeat times under each guard of options, in turn, and adds the runs
+ * to the report. Returns 0, also when interrupted, or -1 after a message on stderr. */
 int compare_add(struct report *report, const struct options *options,
                 const struct workload *workload, const struct remote_service *service);
 

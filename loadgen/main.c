@@ -1,5 +1,6 @@
 /* loadgen: drives the service from outside and says what was lost, in units and money. */
 #include "check.h"
+#include "ratios.h"
 #include "compare.h"
 #include "demo.h"
 #include "plain_command.h"
@@ -54,6 +55,14 @@ static const struct command commands[] = {
      "  curl -s http://127.0.0.1:8080/v1/audit > audit.json\n"
      "  loadgen check h.jsonl --audit audit.json\n",
      &options_check_argp, check_command},
+    {"compare", "two reports side by side: ratios, with their noise",
+     "Shows what two reports have in common: medians over their runs, ranges, ratios, and whether "
+     "the difference is more than the noise. Runs of one report are made in turn with --repeat.\v"
+     "Example:\n"
+     "  loadgen sale --url http://127.0.0.1:8080 --repeat 5 --json before.json\n"
+     "  loadgen sale --url http://127.0.0.1:8081 --repeat 5 --json after.json\n"
+     "  loadgen compare before.json after.json\n",
+     &options_ratios_argp, ratios_command},
     {"http", "plain load on any HTTP server, no verdict",
      "Sends the same request again and again to any HTTP server and shows rate and latency.\v"
      "Examples:\n"

@@ -23,7 +23,8 @@ enum {
     KEY_DIR,
     KEY_LISTEN,
     KEY_HISTORY,
-    KEY_AUDIT
+    KEY_AUDIT,
+    KEY_REPEAT
 };
 
 static void copy_guard(struct argp_state *state, const char *flag, const char *text, size_t length,
@@ -125,6 +126,9 @@ static error_t parse_workload(int key, char *arg, struct argp_state *state)
     case KEY_DUPLICATES:
         options->duplicates_pct = options_number(state, "--duplicates", arg, 0, 90);
         return 0;
+    case KEY_REPEAT:
+        options->repeat = (int)options_integer(state, "--repeat", arg, 1, OPTIONS_REPEAT_MAX);
+        return 0;
     case KEY_HISTORY:
         options->history = arg;
         return 0;
@@ -190,6 +194,24 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
     }
 }
 
+static error_t parse_ratios(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        if (state->arg_num >= 2)
+            argp_error(state, "two reports, A.json and B.json, are compared");
+        options->reports[state->arg_num] = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (state->arg_num < 2)
+            argp_error(state, "two reports are needed: files that --json has written");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 /* -- help -------------------------------------------------------------------------------------- */
 
 static const struct argp_option report_options[] = {
@@ -214,6 +236,7 @@ static const struct argp_option workload_options[] = {
     {"pairs", KEY_PAIRS, "N", 0,
      "accounts: textbook pairs (1,000 - 200 - 300) tried at most until one loses (default 0)", 2},
     {"duplicates", KEY_DUPLICATES, "PCT", 0, "This share sends an earlier request again", 2},
+    {"repeat", KEY_REPEAT, "N", 0, "Runs all guards N times, in turn, for 'loadgen compare'", 3},
     {"history", KEY_HISTORY, "FILE", 0,
      "Keeps each invocation and completion as a JSON line, for 'loadgen check'", 4},
     {0}};
@@ -247,6 +270,7 @@ const struct argp options_demo_argp = {
     .options = server_options, .parser = parse_demo, .children = report_child};
 const struct argp options_check_argp = {
     .options = check_options, .parser = parse_check, .args_doc = "HISTORY"};
+const struct argp options_ratios_argp = {.parser = parse_ratios, .args_doc = "A.json B.json"};
 const struct argp options_serve_argp = {.options = serve_options, .parser = parse_servers};
 
 /* -- the whole --------------------------------------------------------------------------------- */
@@ -270,6 +294,7 @@ void options_parse(const struct command *command, int argc, char **argv, struct 
         .stock = 100,
         .buyers = 2000,
         .accounts = 4,
+        .repeat = 1,
         .listen = "127.0.0.1:8080",
     };
     keep_command(&options, argv[0], argc, argv);

@@ -12,6 +12,7 @@ enum {
     OPTIONS_GUARD_TEXT_MAX = 25, /* bytes of a guard's name with its NUL */
     OPTIONS_COMMAND_MAX = 1024,
     OPTIONS_HEADERS_MAX = 16,
+    OPTIONS_REPEAT_MAX = 25,
     OPTIONS_REQUESTS_MAX = 1 << 22 /* requests of one run: each is remembered until the verdict */
 };
 
@@ -52,6 +53,8 @@ struct options {
 
     char token[256];         /* of --admin-token-file; "": none */
     const char *json, *html; /* NULL: not wanted; "-": stdout */
+    const char *reports[2];  /* compare: two that --json has written */
+    int repeat;              /* each guard so many times, in turn: A B A B */
     const char *history;     /* written by a run, read by check; NULL: none */
     const char *audit;       /* check: NULL: none */
     bool quiet, no_color;
@@ -89,5 +92,6 @@ extern const struct argp options_load_argp;   /* sale, accounts, transfers */
 extern const struct argp options_demo_argp;   /* demo */
 extern const struct argp options_serve_argp;  /* serve */
 extern const struct argp options_check_argp;  /* check */
+extern const struct argp options_ratios_argp; /* compare */
 
 #endif

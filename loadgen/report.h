@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { REPORT_RUNS_MAX = 2 * OPTIONS_GUARDS_MAX };
+enum { REPORT_RUNS_MAX = 5 * OPTIONS_GUARDS_MAX };
 
 /* Where it was measured. */
 struct environment {

@@ -1,4 +1,5 @@
 /* The table on the terminal: verdict first, one line per run, then the proof. */
+#include "ratios.h"
 #include "report.h"
 #include "text.h"
 
@@ -90,13 +91,27 @@ static void add_guard(struct table *table, const struct run *run, int *column)
     table->colors[table->n_rows] = verdict_is_safe(verdict) ? COLOR_GREEN : COLOR_RED;
 }
 
+static double rate_of(const struct run *run)
+{
+    double seconds = (double)run->load.measured_us / 1e6;
+    return seconds > 0 ? (double)run->load.measured / seconds : 0;
+}
+
+static double p50_of(const struct run *run)
+{
+    return run->has_load ? (double)hist_percentile(&run->load.latency, 50) : 0;
+}
+
+static double p99_of(const struct run *run)
+{
+    return run->has_load ? (double)hist_percentile(&run->load.latency, 99) : 0;
+}
+
 static void add_speed(struct table *table, const struct run *run, int *column)
 {
-    const struct load_result *load = &run->load;
-    double seconds = (double)load->measured_us / 1e6;
-    text_rate(cell_of(table, column), seconds > 0 ? (double)load->measured / seconds : 0);
-    text_time_us(cell_of(table, column), run->has_load ? hist_percentile(&load->latency, 50) : 0);
-    text_time_us(cell_of(table, column), run->has_load ? hist_percentile(&load->latency, 99) : 0);
+    text_rate(cell_of(table, column), rate_of(run));
+    text_time_us(cell_of(table, column), (int64_t)p50_of(run));
+    text_time_us(cell_of(table, column), (int64_t)p99_of(run));
 }
 
 static void add_sale(struct table *table, const struct run *run)
@@ -151,6 +166,43 @@ static void print_setting(const struct table *table, const struct run *run)
     fputs(line, table->out);
 }
 
+/* Of a figure over the runs like this one. */
+static struct spread over_repeats(const struct report *report, const struct run *like,
+                                  double (*figure)(const struct run *run))
+{
+    double samples[REPORT_RUNS_MAX];
+    size_t n = 0;
+    for (int i = 0; i < report->n_runs; i++) {
+        const struct run *run = &report->runs[i];
+        if (run->workload == like->workload && strcmp(run->guard, like->guard) == 0)
+            samples[n++] = figure(run);
+    }
+    return spread_of(samples, n);
+}
+
+/* Below the single runs, where each guard was run several times. */
+static void print_medians(const struct report *report, const struct workload *workload,
+                          const struct table *table)
+{
+    int n = report->options->n_guards == 0 ? 1 : report->options->n_guards;
+    if (report->options->repeat <= 1)
+        return;
+    for (int i = 0, seen = 0; i < report->n_runs && seen < n; i++) {
+        const struct run *run = &report->runs[i];
+        char label[60], median[TEXT_MAX], min[TEXT_MAX], max[TEXT_MAX], p50[TEXT_MAX],
+            p99[TEXT_MAX];
+        if (run->workload != workload)
+            continue;
+        struct spread rate = over_repeats(report, run, rate_of);
+        fprintf(table->out, "  %s: median of %zu: %s requests/s (%s to %s), p50 %s, p99 %s\n",
+                run_label(run, label, sizeof label), rate.n, text_rate(median, rate.median),
+                text_rate(min, rate.min), text_rate(max, rate.max),
+                text_time_us(p50, (int64_t)over_repeats(report, run, p50_of).median),
+                text_time_us(p99, (int64_t)over_repeats(report, run, p99_of).median));
+        seen++;
+    }
+}
+
 static void print_workload(const struct report *report, const struct workload *workload,
                            struct table *table)
 {
@@ -174,6 +226,7 @@ static void print_workload(const struct report *report, const struct workload *w
     fputc('\n', table->out);
     print_setting(table, first);
     print_table(table);
+    print_medians(report, workload, table);
 }
 
 /* -- below the tables -------------------------------------------------------------------------- */

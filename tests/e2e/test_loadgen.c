@@ -230,6 +230,33 @@ static void history_shows_afterwards_what_the_run_found(void **state)
         start((const char *const[]){"sale", "--url", url, "--history", "/nonexistent/x", NULL}), 1);
 }
 
+static void repeated_runs_can_be_compared(void **state)
+{
+    (void)state;
+    const char *url = shop.service->url;
+    char reports[2][SANDBOX_TEXT_MAX + 16];
+    for (int i = 0; i < 2; i++) {
+        snprintf(reports[i], sizeof reports[i], "%s/report-%d", sandbox_dir(shop.sandbox), i);
+        expect_exit(start((const char *const[]){"sale", "--url", url, "--guards",
+                                                "redis-token,sql-atomic", "--buyers", "200",
+                                                "--repeat", "3", "--json", reports[i], NULL}),
+                    0);
+        assert_non_null(strstr(content_of(output), "sql-atomic: median of 3"));
+        json_t *json = json_load_file(reports[i], 0, NULL);
+        const json_t *runs = json_object_get(json, "runs");
+        assert_int_equal(json_array_size(runs), 6);
+        for (size_t run = 0; run < 6; run++) /* in turn */
+            assert_string_equal(
+                json_string_value(json_object_get(json_array_get(runs, run), "guard")),
+                run % 2 == 0 ? "redis-token" : "sql-atomic");
+        json_decref(json);
+    }
+    expect_exit(start((const char *const[]){"compare", reports[0], reports[1], NULL}), 0);
+    assert_non_null(strstr(content_of(output), "requests/s"));
+    expect_exit(start((const char *const[]){"compare", reports[0], NULL}), 2);
+    expect_exit(start((const char *const[]){"compare", reports[0], "/nonexistent", NULL}), 1);
+}
+
 static void failures_are_one_clear_line(void **state)
 {
     (void)state;
@@ -290,6 +317,7 @@ int main(void)
         cmocka_unit_test(claim_that_does_not_hold_is_99),
         cmocka_unit_test(broken_threshold_is_99_and_can_end_the_load_early),
         cmocka_unit_test(history_shows_afterwards_what_the_run_found),
+        cmocka_unit_test(repeated_runs_can_be_compared),
         cmocka_unit_test(failures_are_one_clear_line),
         cmocka_unit_test(interrupted_load_shows_what_is_known),
     };

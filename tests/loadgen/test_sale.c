@@ -30,6 +30,7 @@ static int reset(void **state)
 {
     (void)state;
     options = (struct options){.connections = 8,
+                               .repeat = 1,
                                .threads = 1,
                                .timeout_ms = 5000,
                                .patience_ms = PATIENCE_MS,
