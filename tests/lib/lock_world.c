@@ -5,14 +5,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <signal.h>
 #include <stdio.h>
 
 const struct lock_family *const lock_families[] = {
-    &family_redis,
-    &family_redlock,
-    &family_sqlite,
-    &family_postgres,
-    NULL,
+    &family_redis, &family_redlock, &family_sqlite, &family_postgres, NULL,
 };
 
 struct sandbox *world_sandbox;
@@ -67,11 +64,21 @@ bool world_frees(const char *key, int64_t wait_ms)
     return wait_until(is_free, (void *)key, wait_ms);
 }
 
-void world_signal(int signal)
+void world_freeze(bool on)
+{
+    struct sandbox_server *server;
+    int signal = on ? SIGSTOP : SIGCONT;
+    for (size_t i = 0; (server = world->server(i)) != NULL; i++) {
+        assert_int_equal(sandbox_signal(server, signal), 0);
+        process_signal_children(server->pid, signal); /* a postmaster leaves the work to others */
+    }
+}
+
+void world_kill(void)
 {
     struct sandbox_server *server;
     for (size_t i = 0; (server = world->server(i)) != NULL; i++)
-        assert_int_not_equal(sandbox_signal(server, signal), -1);
+        assert_int_not_equal(sandbox_signal(server, SIGKILL), -1);
 }
 
 void world_restart(void)

@@ -59,8 +59,10 @@ lk_status world_acquire(lk_client *client, const char *key, int64_t lease_ms, in
                         lk_hold *hold);
 /* True as soon as the key is free on the server; false when it was not within wait_ms. */
 bool world_frees(const char *key, int64_t wait_ms);
-/* Signals each of its servers; starts each again. Fail the test when one does not. */
-void world_signal(int signal);
+/* Each of its servers stands still with all its processes, or goes on; is killed; starts again.
+ * Fail the test when one does not. */
+void world_freeze(bool on);
+void world_kill(void);
 void world_restart(void);
 
 /* -- PostgreSQL only (family_postgres.c)

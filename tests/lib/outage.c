@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -66,13 +65,13 @@ static void stopped_servers_cost_bounded_time(const lk_provider_info *guard)
     lk_client *client = world_client(guard->name, &outage_impatient);
     assert_int_equal(world_acquire(holder, "lock:held", CLAIM_LONG_MS, 0, &hold), LK_OK);
     assert_true(outage_is_granted(client));
-    world_signal(SIGSTOP);
+    world_freeze(true);
     int64_t start_ms = test_now_ms();
     lk_status status = world_acquire(client, CLAIM_KEY, OUTAGE_LEASE_MS, 0, &other);
     int64_t between_ms = test_now_ms();
     lk_status released = lk_release(&hold);
     int64_t end_ms = test_now_ms();
-    world_signal(SIGCONT);
+    world_freeze(false);
     expect_in_doubt_or_away(status);
     assert_true(released == LK_LOST || released == LK_UNKNOWN || released == LK_UNAVAILABLE);
     assert_true(between_ms - start_ms <= OUTAGE_CALL_MS + CLAIM_GRACE_MS);
@@ -94,7 +93,7 @@ static void dead_servers_are_told_and_found_again(const lk_provider_info *guard)
     lk_client *holder = world_client(guard->name, &outage_impatient);
     lk_client *client = world_client(guard->name, &outage_impatient);
     assert_int_equal(world_acquire(holder, CLAIM_KEY, 0, 0, &hold), LK_OK);
-    world_signal(SIGKILL);
+    world_kill();
     int64_t start_ms = test_now_ms();
     assert_int_equal(world_acquire(client, "lock:other", 0, 0, &other), LK_UNAVAILABLE);
     must_end_by(start_ms, "acquiring from dead servers");
@@ -146,7 +145,7 @@ static void lock_on_dead_servers_is_told_lost(const lk_provider_info *guard)
     lk_request request = {.key = CLAIM_KEY, .on_lost = on_lost, .on_lost_arg = &news};
     assert_int_equal(lk_acquire(client, &request, &hold), LK_OK);
     int64_t held_ms = test_now_ms();
-    world_signal(SIGKILL);
+    world_kill();
     assert_true(wait_until(is_told, &news, OUTAGE_LEASE_MS + CLAIM_GRACE_MS));
     assert_int_equal(lk_check(&hold, NULL), LK_LOST);
     assert_true(news.at_ms - held_ms <= OUTAGE_LEASE_MS + CLAIM_GRACE_MS / 2);

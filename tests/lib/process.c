@@ -1,6 +1,7 @@
 #include "process.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,18 @@ bool process_gone(struct process process)
 {
     char state;
     return read_stat(process.pid, &state) != process.started;
+}
+
+void process_signal_children(pid_t pid, int signal)
+{
+    char path[64];
+    int child;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fscanf(file, "%d", &child) == 1)
+        kill(child, signal);
+    if (file != NULL)
+        fclose(file);
 }
 
 int process_count_fds(void)

@@ -1,0 +1,7 @@
+/* The guards of PostgreSQL for longer: see endurance.h. */
+#include "../lib/endurance.h"
+
+int main(void)
+{
+    return endurance_main(&family_postgres);
+}
