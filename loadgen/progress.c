@@ -1,5 +1,4 @@
 #include "progress.h"
-#include "text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,12 +32,14 @@ void progress_clear(const struct options *options)
     }
 }
 
-void progress_load(const struct run *run, const struct load_progress *now)
+void progress_load(struct run *run, const struct load_progress *now)
 {
-    char completed[TEXT_MAX], planned[TEXT_MAX + 8] = "", elapsed[TEXT_MAX], n[TEXT_MAX];
-    if (run->options->duration_ms == 0)
-        snprintf(planned, sizeof planned, " of %s", text_count(n, (int64_t)run->tally.n));
-    progress_step(run->options, "%s under %s: %s%s requests done, %s", run->workload->name,
-                  run->guard, text_count(completed, (int64_t)now->completed), planned,
-                  text_time_us(elapsed, now->elapsed_us));
+    if (is_shown(run->options))
+        live_draw(&run->live, run, now);
+}
+
+void progress_load_done(struct run *run)
+{
+    if (is_shown(run->options))
+        live_clear(&run->live);
 }

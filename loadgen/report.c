@@ -20,6 +20,14 @@ bool report_as_claimed(const struct report *report)
     return all;
 }
 
+bool report_keeps_thresholds(const struct report *report)
+{
+    bool all = true;
+    for (int i = 0; i < report->n_runs; i++)
+        all = all && run_keeps_thresholds(&report->runs[i]);
+    return all;
+}
+
 const struct run *report_example(const struct report *report, const struct workload *workload)
 {
     const struct run *best = NULL;
@@ -85,9 +93,27 @@ static void say_broken_claim(struct sentence *sentence, const struct run *run)
             run->claims_safe ? "to be safe" : "nothing and was expected to lose");
 }
 
+/* Verdict first, also where it is about speed. */
+static void say_broken_thresholds(struct sentence *sentence, const struct report *report)
+{
+    int n = 0;
+    for (int i = 0; i < report->n_runs; i++)
+        for (int j = 0; j < report->options->n_thresholds; j++) {
+            const struct threshold *threshold = &report->options->thresholds[j];
+            double value;
+            if (!run_keeps_threshold(&report->runs[i], j, &value) && n++ == 0)
+                say(sentence, "THRESHOLD BROKEN: %s", threshold->text);
+        }
+    if (n > 1)
+        say(sentence, " and %d more", n - 1);
+    if (n > 0)
+        say(sentence, ". ");
+}
+
 void report_headline(const struct report *report, char *out, size_t size)
 {
     struct sentence sentence = {.out = out, .size = size};
+    say_broken_thresholds(&sentence, report);
     if (report_as_claimed(report)) {
         char unsafe[600], safe[600];
         struct sentence losers = {.out = unsafe, .size = sizeof unsafe};

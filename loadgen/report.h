@@ -29,6 +29,7 @@ struct report {
 };
 
 bool report_as_claimed(const struct report *report);
+bool report_keeps_thresholds(const struct report *report);
 /* One sentence: "As claimed: ..." or what is not. */
 void report_headline(const struct report *report, char *out, size_t size);
 /* The loss in plain words: "A read 37 and wrote 36; B had read 37 too ...: one sale vanished". */

@@ -224,14 +224,14 @@ void report_to_html(const struct report *report, FILE *out)
     static const struct workload *const order[] = {&workload_sale, &workload_accounts,
                                                    &workload_transfers};
     char headline[SENTENCE_MAX];
+    bool good = report_as_claimed(report) && report_keeps_thresholds(report);
     report_headline(report, headline, sizeof headline);
     fprintf(out,
             "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
             "<meta name='viewport' content='width=device-width,initial-scale=1'>"
             "<title>Flash sale: verdict</title>\n<style>\n%s</style></head>\n<body><main>\n"
             "<h1>Flash sale: what each guard lost</h1>\n<p class='headline%s'>%s ",
-            html_style, report_as_claimed(report) ? "" : " bad",
-            report_as_claimed(report) ? "✓" : "✗");
+            html_style, good ? "" : " bad", good ? "✓" : "✗");
     html_text(out, headline);
     fprintf(out, "</p>\n");
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)

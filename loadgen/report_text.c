@@ -313,7 +313,8 @@ void report_text(const struct report *report, FILE *out)
     }
     table->out = out;
     table->color = wants_color(report, out);
-    paint(table, report_as_claimed(report) ? COLOR_GREEN : COLOR_RED, headline);
+    bool good = report_as_claimed(report) && report_keeps_thresholds(report);
+    paint(table, good ? COLOR_GREEN : COLOR_RED, headline);
     fputc('\n', out);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         print_workload(report, order[i], table);

@@ -145,7 +145,10 @@ static int send_load(struct run *run)
                                 .progress_ctx = run};
     struct load_workload workload = {.request = write_request, .outcome = take_outcome, .ctx = run};
     memcpy(load.targets, options->targets, sizeof load.targets);
-    if (load_run(&load, &workload, &run->load, run->message, sizeof run->message) != 0)
+    progress_clear(options);
+    int result = load_run(&load, &workload, &run->load, run->message, sizeof run->message);
+    progress_load_done(run);
+    if (result != 0)
         return -1;
     run->has_load = true;
     return 0;

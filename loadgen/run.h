@@ -7,6 +7,7 @@
 #define RUN_H
 
 #include "history.h"
+#include "live.h"
 #include "options.h"
 #include "remote.h"
 #include "tally.h"
@@ -35,6 +36,8 @@ struct workload {
     /* Path and body of one request; a pure function of run and origin. */
     void (*ask)(const struct run *run, uint64_t origin, char path[REMOTE_PATH_MAX],
                 char body[RUN_BODY_MAX]);
+    /* Path of what the live view shows the stock of; NULL: it shows none. */
+    void (*resource)(const struct run *run, char path[REMOTE_PATH_MAX]);
     /* Audit and verdict, when every outcome that can be known is known. 0, or -1 with message. */
     int (*judge)(struct run *run);
 };
@@ -67,6 +70,7 @@ struct run {
     const struct threshold *aborted_by; /* this one ended the load early; NULL: none */
 
     char message[REMOTE_MESSAGE_MAX]; /* why it could not be run */
+    struct live live;
 };
 
 /* history may be NULL. Runs it. 0: run holds a verdict (also when interrupted). -1: run->message

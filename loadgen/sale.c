@@ -37,6 +37,13 @@ static void sale_ask(const struct run *run, uint64_t origin, char path[REMOTE_PA
              (unsigned long long)(origin % (uint64_t)run->options->buyers));
 }
 
+static void sale_resource(const struct run *run, char path[REMOTE_PATH_MAX])
+{
+    char id[80];
+    item_id(run, id);
+    snprintf(path, REMOTE_PATH_MAX, "/v1/items/%s", id);
+}
+
 static int sale_judge(struct run *run)
 {
     char id[80], resource[100];
@@ -68,5 +75,6 @@ const struct workload workload_sale = {
     .requests = sale_requests,
     .prepare = sale_prepare,
     .ask = sale_ask,
+    .resource = sale_resource,
     .judge = sale_judge,
 };

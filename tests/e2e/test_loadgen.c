@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -257,6 +258,35 @@ static void repeated_runs_can_be_compared(void **state)
     expect_exit(start((const char *const[]){"compare", reports[0], "/nonexistent", NULL}), 1);
 }
 
+/* On a terminal 60 columns wide; the view is gone when the run is over. */
+static void live_view_is_drawn_on_a_terminal_and_removed(void **state)
+{
+    (void)state;
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    assert_int_equal(ioctl(terminal, TIOCSWINSZ, &(struct winsize){.ws_row = 24, .ws_col = 60}), 0);
+    char kept[sizeof messages];
+    strcpy(kept, messages);
+    snprintf(messages, sizeof messages, "%s", ptsname(terminal));
+    pid_t pid = start((const char *const[]){"sale", "--url", shop.service->url, "--duration", "1s",
+                                            "--mode", "closed", NULL});
+    strcpy(messages, kept);
+    static char shown[100000];
+    size_t length = 0;
+    ssize_t n;
+    while (length < sizeof shown - 1 &&
+           (n = read(terminal, shown + length, sizeof shown - 1 - length)) > 0)
+        length += (size_t)n; /* until the other end is closed */
+    close(terminal);
+    expect_exit(pid, 0);
+    assert_non_null(strstr(shown, "  rate "));
+    assert_non_null(strstr(shown, "p99.9"));
+    assert_non_null(strstr(shown, "  stock "));
+    const char *last = strrchr(shown, '\033');
+    assert_non_null(last);
+    assert_true(strncmp(last, "\033[J", 3) == 0 || strncmp(last, "\033[K", 3) == 0);
+}
+
 static void failures_are_one_clear_line(void **state)
 {
     (void)state;
@@ -318,6 +348,7 @@ int main(void)
         cmocka_unit_test(broken_threshold_is_99_and_can_end_the_load_early),
         cmocka_unit_test(history_shows_afterwards_what_the_run_found),
         cmocka_unit_test(repeated_runs_can_be_compared),
+        cmocka_unit_test(live_view_is_drawn_on_a_terminal_and_removed),
         cmocka_unit_test(failures_are_one_clear_line),
         cmocka_unit_test(interrupted_load_shows_what_is_known),
     };

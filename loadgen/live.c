@@ -1,0 +1,198 @@
+#include "live.h"
+#include "remote.h"
+#include "run.h"
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum {
+    ASK_EVERY_US = 500000, /* for the stock */
+    ASK_TIMEOUT_MS = 200,
+    WIDTH_MIN = 20,
+    BAR_COLUMNS = 40
+};
+
+/* -- composing --------------------------------------------------------------------------------- */
+
+struct page {
+    char *out;
+    size_t used;
+    int width, lines;
+};
+
+/* Appends a line, cut to the width in characters: bytes that go on a UTF-8 character count none. */
+static void line(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void line(struct page *page, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    int columns = 0;
+    size_t length = 0;
+    for (; text[length] != '\0'; length++) {
+        bool begins = (text[length] & 0xc0) != 0x80;
+        if (begins && columns == page->width)
+            break;
+        columns += begins;
+    }
+    if (page->used + length + 2 > LIVE_TEXT_MAX)
+        return;
+    memcpy(page->out + page->used, text, length);
+    page->used += length;
+    page->out[page->used++] = '\n';
+    page->out[page->used] = '\0';
+    page->lines++;
+}
+
+/* "▁▂▅█": the rates against the highest of them. */
+static void sparkline(const struct live_facts *facts, char *out, size_t size)
+{
+    static const char *const steps[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    enum { STEPS = sizeof steps / sizeof *steps };
+    double highest = 0;
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < facts->n_rates; i++)
+        highest = facts->rates[i] > highest ? facts->rates[i] : highest;
+    for (int i = 0; i < facts->n_rates && highest > 0 && used + 4 < size; i++) {
+        int step = (int)(facts->rates[i] / highest * (STEPS - 1) + 0.5);
+        used += (size_t)snprintf(out + used, size - used, "%s", steps[step]);
+    }
+}
+
+/* "█████░░░": how much of the stock is left. */
+static void bar(double share, char *out, size_t size)
+{
+    int full = (int)(share * BAR_COLUMNS + 0.5);
+    size_t used = 0;
+    for (int i = 0; i < BAR_COLUMNS && used + 4 < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s", i < full ? "█" : "░");
+}
+
+static void stock_line(struct page *page, const struct live_facts *facts)
+{
+    char left[TEXT_MAX], initial[TEXT_MAX], over[TEXT_MAX], picture[BAR_COLUMNS * 4 + 1];
+    double share = facts->initial > 0 ? (double)facts->stock / (double)facts->initial : 0;
+    bar(share < 0 ? 0 : share > 1 ? 1 : share, picture, sizeof picture);
+    int64_t oversold = facts->sold > facts->initial ? facts->sold - facts->initial : 0;
+    line(page, "  stock    %s  %s of %s left, %s oversold", picture, text_count(left, facts->stock),
+         text_count(initial, facts->initial), text_count(over, oversold));
+}
+
+int live_compose(const struct live_facts *facts, int width, char out[LIVE_TEXT_MAX])
+{
+    struct page page = {.out = out, .width = width < WIDTH_MIN ? WIDTH_MIN : width};
+    char a[TEXT_MAX], b[TEXT_MAX], c[TEXT_MAX], d[TEXT_MAX], curve[LIVE_RATES_MAX * 4 + 1];
+    char planned[TEXT_MAX + 8] = "", until[TEXT_MAX + 8] = "";
+    if (page.width > LIVE_WIDTH_MAX)
+        page.width = LIVE_WIDTH_MAX;
+    out[0] = '\0';
+    if (facts->planned > 0)
+        snprintf(planned, sizeof planned, " of %s", text_count(a, (int64_t)facts->planned));
+    if (facts->duration_us > 0)
+        snprintf(until, sizeof until, " of %s", text_time_us(a, facts->duration_us));
+    line(&page, "%s under %s: %s%s requests done, %s%s", facts->workload, facts->guard,
+         text_count(a, (int64_t)facts->completed), planned, text_time_us(b, facts->elapsed_us),
+         until);
+    sparkline(facts, curve, sizeof curve);
+    double rate = facts->n_rates > 0 ? facts->rates[facts->n_rates - 1] : 0;
+    line(&page, "  rate     %10s/s  %s", text_rate(a, rate), curve);
+    if (facts->p50_us >= 0)
+        line(&page, "  latency  p50 %s, p99 %s, p99.9 %s", text_time_us(a, facts->p50_us),
+             text_time_us(b, facts->p99_us), text_time_us(c, facts->p999_us));
+    if (facts->has_stock)
+        stock_line(&page, facts);
+    line(&page, "  accepted %s, errors %s, retries %s, waiting to be sent %s",
+         text_count(a, (int64_t)facts->accepted), text_count(b, (int64_t)facts->errors),
+         text_count(c, (int64_t)facts->retries), text_count(d, (int64_t)facts->dropped));
+    return page.lines;
+}
+
+/* -- drawing ----------------------------------------------------------------------------------- */
+
+static int terminal_width(void)
+{
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return 80;
+    return size.ws_col - 1; /* a full line would wrap on some terminals */
+}
+
+void live_clear(struct live *live)
+{
+    if (live->lines > 0)
+        fprintf(stderr, "\033[%dA\033[J", live->lines); /* up, then clear to the end */
+    live->lines = 0;
+    fflush(stderr);
+}
+
+static void add_rate(struct live *live, const struct load_progress *now)
+{
+    struct live_facts *facts = &live->facts;
+    double seconds = (double)(now->elapsed_us - live->last_us) / 1e6;
+    if (seconds <= 0)
+        return;
+    if (facts->n_rates == LIVE_RATES_MAX)
+        memmove(facts->rates, facts->rates + 1, --facts->n_rates * sizeof *facts->rates);
+    facts->rates[facts->n_rates++] = (double)(now->completed - live->last_completed) / seconds;
+    live->last_us = now->elapsed_us;
+    live->last_completed = now->completed;
+}
+
+static void ask_stock(struct live *live, const struct run *run, int64_t now_us)
+{
+    struct live_facts *facts = &live->facts;
+    if (run->workload->resource == NULL ||
+        (live->asked_us > 0 && now_us - live->asked_us < ASK_EVERY_US))
+        return;
+    live->asked_us = now_us;
+    char path[REMOTE_PATH_MAX], *body;
+    run->workload->resource(run, path);
+    int status =
+        load_fetch(&run->options->targets[0], "GET", path, "", NULL, ASK_TIMEOUT_MS, &body);
+    json_t *item = status == 200 ? json_loads(body, 0, NULL) : NULL;
+    free(body);
+    if (item == NULL)
+        return; /* too busy to say: the figures stay */
+    facts->has_stock = true;
+    facts->initial = json_integer_value(json_object_get(item, "initial_stock"));
+    facts->stock = json_integer_value(json_object_get(item, "stock"));
+    facts->sold = json_integer_value(json_object_get(item, "sold"));
+    json_decref(item);
+}
+
+void live_draw(struct live *live, const struct run *run, const struct load_progress *now)
+{
+    struct live_facts *facts = &live->facts;
+    char text[LIVE_TEXT_MAX];
+    uint64_t begun = now->sent - now->retries;
+    bool bounded = run->options->duration_ms == 0;
+    bool measured = now->latency->count > 0;
+    facts->workload = run->workload->name;
+    facts->guard = run->guard;
+    facts->elapsed_us = now->elapsed_us;
+    facts->duration_us = run->options->duration_ms * 1000;
+    facts->completed = now->completed;
+    facts->planned = bounded ? run->tally.n : 0;
+    facts->p50_us = measured ? hist_percentile(now->latency, 50) : -1;
+    facts->p99_us = hist_percentile(now->latency, 99);
+    facts->p999_us = hist_percentile(now->latency, 99.9);
+    facts->accepted = now->accepted;
+    facts->errors = load_errors(now->ends);
+    facts->retries = now->retries;
+    facts->dropped = now->due > begun ? now->due - begun : 0;
+    add_rate(live, now);
+    ask_stock(live, run, now->elapsed_us + 1);
+    int lines = live_compose(facts, terminal_width(), text);
+    live_clear(live);
+    fputs(text, stderr);
+    fflush(stderr);
+    live->lines = lines;
+}

@@ -1,0 +1,43 @@
+/*
+ * The view of a running load, on a terminal only: a few lines on stderr, drawn over again five
+ * times a second, cut to the window's width as it is at that moment. Composing is pure; drawing is
+ * not.
+ */
+#ifndef LIVE_H
+#define LIVE_H
+
+#include "load.h"
+
+struct run;
+
+enum { LIVE_RATES_MAX = 60, LIVE_TEXT_MAX = 4096, LIVE_WIDTH_MAX = 160 };
+
+/* What is drawn. */
+struct live_facts {
+    const char *workload, *guard;
+    int64_t elapsed_us, duration_us; /* duration 0: until the requests are done */
+    uint64_t completed, planned;     /* planned 0: not bounded */
+    double rates[LIVE_RATES_MAX];    /* requests per second, oldest first */
+    int n_rates;
+    int64_t p50_us, p99_us, p999_us; /* -1: nothing measured yet */
+    uint64_t accepted, errors, retries, dropped;
+    bool has_stock;
+    int64_t initial, stock, sold; /* of a sale's item, as the service says */
+};
+
+/* Lines of at most width columns, each ending in \n. Returns how many. */
+int live_compose(const struct live_facts *facts, int width, char out[LIVE_TEXT_MAX]);
+
+struct live {
+    int lines; /* on the terminal now */
+    int64_t last_us, asked_us;
+    uint64_t last_completed;
+    struct live_facts facts;
+};
+
+/* Draws what is so now; asks the service for the stock now and then. */
+void live_draw(struct live *live, const struct run *run, const struct load_progress *now);
+/* Removes it. */
+void live_clear(struct live *live);
+
+#endif

@@ -1,0 +1,93 @@
+/* The live view: what it shows, and that it fits. */
+#include "../../loadgen/live.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <string.h>
+
+static struct live_facts sale(void)
+{
+    return (struct live_facts){.workload = "sale",
+                               .guard = "none",
+                               .elapsed_us = 1500000,
+                               .completed = 1234,
+                               .planned = 2000,
+                               .rates = {100, 800, 400},
+                               .n_rates = 3,
+                               .p50_us = 900,
+                               .p99_us = 12000,
+                               .p999_us = 51000,
+                               .accepted = 130,
+                               .errors = 2,
+                               .has_stock = true,
+                               .initial = 100,
+                               .stock = -7,
+                               .sold = 130};
+}
+
+static void shows_rate_percentiles_stock_oversold_and_errors(void **state)
+{
+    (void)state;
+    struct live_facts facts = sale();
+    char text[LIVE_TEXT_MAX];
+    assert_int_equal(live_compose(&facts, 120, text), 5);
+    static const char *const wanted[] = {"sale under none: 1,234 of 2,000 requests done",
+                                         "400/s  ▂█▅", "p50 900 us, p99 12.0 ms",
+                                         "-7 of 100 left, 30 oversold", "errors 2"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (strstr(text, wanted[i]) == NULL)
+            fail_msg("'%s' is not in\n%s", wanted[i], text);
+}
+
+/* Columns of the widest line, for characters of one column each. */
+static int widest(const char *text)
+{
+    int widest = 0, columns = 0;
+    for (; *text != '\0'; text++) {
+        if (*text == '\n')
+            columns = 0;
+        else
+            columns += (*text & 0xc0) != 0x80;
+        widest = columns > widest ? columns : widest;
+    }
+    return widest;
+}
+
+static void no_line_is_wider_than_the_window(void **state)
+{
+    (void)state;
+    struct live_facts facts = sale();
+    char text[LIVE_TEXT_MAX];
+    facts.n_rates = LIVE_RATES_MAX;
+    for (int i = 0; i < LIVE_RATES_MAX; i++)
+        facts.rates[i] = i * 1e6;
+    for (int width = 20; width < 300; width++) {
+        int lines = live_compose(&facts, width, text), ends = 0;
+        assert_true(widest(text) <= width);
+        for (const char *c = text; *c != '\0'; c++)
+            ends += *c == '\n';
+        assert_int_equal(ends, lines);
+    }
+}
+
+static void nothing_measured_yet_is_not_shown_as_zero(void **state)
+{
+    (void)state;
+    struct live_facts facts = {.workload = "accounts", .guard = "none", .p50_us = -1};
+    char text[LIVE_TEXT_MAX];
+    assert_int_equal(live_compose(&facts, 80, text), 3);
+    assert_null(strstr(text, "p50"));
+    assert_null(strstr(text, "stock"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shows_rate_percentiles_stock_oversold_and_errors),
+        cmocka_unit_test(no_line_is_wider_than_the_window),
+        cmocka_unit_test(nothing_measured_yet_is_not_shown_as_zero),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
