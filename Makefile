@@ -41,7 +41,8 @@ Q := $(if $(V),,@)
 # -- sources: a part is its folder ----------------------------------------------------------------
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 SANDBOX_SRC := $(wildcard loadgen/sandbox*.c)
-LOCKKIT_O := $(call obj,$(wildcard lockkit/*.c))
+LOCKKIT_CMD_O := $(call obj,lockkit/main.c $(wildcard lockkit/cmd_*.c)) # the command, beside the library
+LOCKKIT_O := $(filter-out $(LOCKKIT_CMD_O),$(call obj,$(wildcard lockkit/*.c)))
 DB_O      := $(call obj,$(wildcard db/*.c))
 APP_O     := $(call obj,$(filter-out app/seckilld.c,$(wildcard app/*.c)))
 LOADGEN_O := $(call obj,$(filter-out loadgen/main.c loadgen/hazards_main.c $(SANDBOX_SRC),$(wildcard loadgen/*.c)))
@@ -49,7 +50,7 @@ SANDBOX_O := $(call obj,$(SANDBOX_SRC))
 TEST_O    := $(call obj,$(filter-out tests/lib/stub_service.c,$(wildcard tests/lib/*.c)))
 TEST_SRC  := $(wildcard tests/*/test_*.c)
 TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
-BINS      := $(B)/seckilld $(B)/loadgen $(B)/hazards
+BINS      := $(B)/seckilld $(B)/loadgen $(B)/hazards $(B)/lockkit
 
 L_LOCKKIT := $(B)/liblockkit.a
 L_APP     := $(B)/libapp.a $(L_LOCKKIT) $(B)/libdb.a
@@ -57,6 +58,7 @@ L_LOADGEN := $(B)/libloadgen.a $(B)/libsandbox.a $(L_LOCKKIT)
 D_LOCKKIT := $(call pkg,--libs,$(LIBS_LOCKKIT)) -lzookeeper_mt # which has no pkg-config file
 D_APP     := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_DB) $(LIBS_APP))
 D_LOADGEN := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_LOADGEN))
+D_LOCKKIT_CMD := $(D_LOCKKIT) $(call pkg,--libs,jansson)
 
 .PHONY: all demo serve test conformance bench fuzz lint format check-asan check-ubsan check-tsan \
         install uninstall clean deps-build deps-test deps-lint deps-bench
@@ -71,6 +73,8 @@ $(B)/loadgen: $(call obj,loadgen/main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
 $(B)/hazards: $(call obj,loadgen/hazards_main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
+$(B)/lockkit: $(LOCKKIT_CMD_O) $(L_LOCKKIT)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOCKKIT_CMD) $(LDLIBS)
 $(LOCKKIT_O): CFLAGS += -fvisibility=hidden # lockkit.h says what is public
 $(B)/liblockkit.so: $(LOCKKIT_O)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,liblockkit.so.0 -o $@ $^ $(D_LOCKKIT) $(LDLIBS)
@@ -134,8 +138,9 @@ serve: all
 
 # -- benchmarks: medians of interleaved runs; JSON to build/bench, tables on the terminal ------------
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
+$(B)/bench/bench_locks: $(B)/obj/lockkit/cmd_measure.o
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libtest.a $(L_LOADGEN) $(B)/libdb.a
-	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $^ $(D_APP) $(LDLIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(D_APP) $(LDLIBS)
 bench: all deps-bench
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(BENCHES)
 	$(Q)for b in $(BENCHES); do BUILD=$(B) $$b > $$b.json || exit 1; done
@@ -163,12 +168,12 @@ install: all
 	$(Q)install -m 755 $(B)/liblockkit.so $(DESTDIR)$(PREFIX)/lib/liblockkit.so.0
 	$(Q)ln -sf liblockkit.so.0 $(DESTDIR)$(PREFIX)/lib/liblockkit.so
 	$(Q)install -m 644 lockkit/lockkit.h $(DESTDIR)$(PREFIX)/include
-	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 loadgen/loadgen.1
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 loadgen/loadgen.1 lockkit/lockkit.1
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 app/seckilld.8
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/seckilld app/deploy/*
 uninstall:
-	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f bin/seckilld bin/loadgen lib/liblockkit.a \
-	    lib/liblockkit.so lib/liblockkit.so.0 include/lockkit.h share/man/man1/loadgen.1 \
+	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f bin/seckilld bin/loadgen bin/lockkit lib/liblockkit.a \
+	    lib/liblockkit.so lib/liblockkit.so.0 include/lockkit.h share/man/man1/loadgen.1 share/man/man1/lockkit.1 \
 	    share/man/man8/seckilld.8 share/doc/seckilld/*
 clean:
 	$(Q)rm -rf $(B)

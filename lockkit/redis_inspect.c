@@ -83,7 +83,7 @@ void lk_redis_inspect_init(lk_redis_guard *guard)
 static void copy_token(char ret[LK_TOKEN_MAX + 1], const char *token)
 {
     size_t n = 0;
-    for (; token[n] != '\0' && n < LK_TOKEN_MAX; n++)
+    for (; n < LK_TOKEN_MAX && token[n] != '\0'; n++)
         ret[n] = isgraph((unsigned char)token[n]) ? token[n] : '?';
     ret[n] = '\0';
 }

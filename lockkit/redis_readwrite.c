@@ -1,20 +1,21 @@
 /*
- * redis-readwrite: many readers or one writer; the read-write lock of Redisson (RReadWriteLock), on
+ * redis-readwrite: many readers or one writer; the read-write lock of Redisson, RReadWriteLock, on
  * the same keys.
  *
  * Algorithm: a hash at the key: mode = "read" or "write"; a field per holder, its token for a
- * reader and "token:write" for the writer, value 1. Each reader has a key of its own,
+ *            reader and "token:write" for the writer, value 1. Each reader has a key of its own,
  *            {key}:token:rwlock_timeout:1, that ends with its lease; the hash ends with the
- * longest. A reader that leaves shortens the hash's lease to the longest that remains; the last
- *            holder deletes it and publishes on redisson_rwlock:{key}: "1" after a writer, so that
- *            all who wait try, "0" after readers, so that one of each client does. Every grant
- *            raises the fence counter, a reader's too.
+ *            longest. A reader that leaves shortens the hash's lease to the longest that remains;
+ *            the last holder deletes it and publishes on redisson_rwlock:{key}: "1" after a writer,
+ *            at which all threads of a Redisson client try, "0" after readers, at which one does.
+ *            Every grant raises the fence counter, a reader's too.
  * Guarantee: a writer is alone, until its lease ends; readers share; a dead holder's part frees
  *            itself with its lease; each frees only its own; fences rise. Excludes and is excluded
- * by Redisson's RReadWriteLock on the same key. Weakness:  a stream of readers starves a writer: a
- * reader enters while others read, whoever waits (as in Redisson). Not re-entrant, no upgrade and
- * no downgrade: who asks again waits for himself (Redisson's same thread may). One node, as
- * redis-token. Source:    RedissonReadLock.java, RedissonWriteLock.java of Redisson 3
+ *            by Redisson's RReadWriteLock on the same key.
+ * Weakness:  a stream of readers starves a writer: a reader enters while others read, whoever
+ *            waits, as in Redisson. Not re-entrant, no upgrade and no downgrade: who asks again
+ *            waits for himself, where Redisson's same thread may. One node, as redis-token.
+ * Source:    RedissonReadLock.java, RedissonWriteLock.java of Redisson 3
  */
 #include "providers.h"
 #include "redis_inspect.h"

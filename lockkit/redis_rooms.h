@@ -13,7 +13,7 @@
 
 #include "lockkit.h"
 
-enum { LK_REDIS_ROOM_NAME_MAX = LK_KEY_MAX + 64 };
+enum { LK_REDIS_ROOM_NAME_MAX = LK_KEY_MAX + 72 };
 
 typedef struct lk_redis_rooms lk_redis_rooms;
 typedef struct lk_redis_waiter lk_redis_waiter;

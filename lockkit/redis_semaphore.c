@@ -6,15 +6,17 @@
  *            in milliseconds of the server's clock. An attempt first removes who is over, and is
  *            granted when fewer than `permits` remain. The set itself ends with the longest lease.
  *            A release publishes on lockkit_semaphore__channel:{key}, which wakes one waiter of
- * each client; others look again when the next lease ends. Every grant raises the fence counter.
+ *            each client; others look again when the next lease ends. Every grant raises the fence
+ *            counter.
  * Guarantee: at most `permits` holders across processes, as long as all name the same number; a
- * dead holder's permit frees itself with its lease; each frees only its own; fences rise. Weakness:
- * one node, as redis-token; the number stands in no place: who asks with a larger one gets in;
- * waiters are served in no order. With more than one permit a fence tells who came later, not who
- * is alone: a store that refuses older fences refuses the others. Source:
- * RedissonPermitExpirableSemaphore.java of Redisson 3 (a sorted set of permits by the end of their
- * leases); here by the server's clock instead of the clients', and without a counter that somebody
- * must initialise, so not on the same keys
+ *            dead holder's permit frees itself with its lease; each frees only its own; fences
+ *            rise.
+ * Weakness:  one node, as redis-token; the number stands in no place: who asks with a larger one
+ *            gets in; waiters are served in no order. With more than one permit a fence tells who
+ *            came later, not who is alone: a store that refuses older fences refuses the others.
+ * Source:    RedissonPermitExpirableSemaphore.java of Redisson 3 (a sorted set of permits by the
+ *            end of their leases); here by the server's clock instead of the clients', and without
+ *            a counter that somebody must initialise, so not on the same keys
  */
 #include "providers.h"
 #include "redis_inspect.h"
@@ -67,6 +69,17 @@ static const char renew_body[] =
     "end "
     "return 1";
 
+/* KEYS: lock, channel. A message for each permit that comes free. */
+static const char force_body[] =
+    "if redis.call('type', KEYS[1]).ok == 'zset' then "
+    "  for _ = 2, redis.call('zcard', KEYS[1]) do redis.call('publish', KEYS[2], '0') end "
+    "end "
+    "if redis.call('del', KEYS[1]) == 0 then "
+    "  return 0 "
+    "end "
+    "redis.call('publish', KEYS[2], '0') "
+    "return 1";
+
 /* clang-format on */
 
 static lk_status try_acquire(void *self, lk_attempt *attempt)
@@ -117,6 +130,7 @@ static lk_status open_semaphore(const lk_context *context, void **ret_self, lk_e
     lk_redis_script_init(&wake->guard.acquire, acquire_body);
     lk_redis_script_init(&wake->guard.release, release_body);
     lk_redis_script_init(&wake->guard.renew, renew_body);
+    lk_redis_script_init(&wake->force, force_body);
     *ret_self = wake;
     return LK_OK;
 }

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* One lk_acquire() that waits. */
 struct waiting {
@@ -11,11 +10,18 @@ struct waiting {
     uint64_t live; /* of the channel, at the last try */
 };
 
+/* Those who would share a lock wait apart from those who want it alone: they wake together. */
+static const char *room_of_sharers(char buffer[LK_REDIS_ROOM_NAME_MAX], const char *channel)
+{
+    snprintf(buffer, LK_REDIS_ROOM_NAME_MAX, "%s shared", channel);
+    return buffer;
+}
+
 /* KEYS: lock, channel. */
 static const char force_body[] = "if redis.call('del', KEYS[1]) == 0 then "
                                  "  return 0 "
                                  "end "
-                                 "redis.call('publish', KEYS[2], '1') "
+                                 "redis.call('publish', KEYS[2], '0') "
                                  "return 1";
 
 const char *lk_redis_wake_channel(const lk_redis_wake *wake, char buffer[LK_REDIS_CHANNEL_MAX],
@@ -45,18 +51,20 @@ lk_status lk_redis_wake_force_release(void *self, const char *key)
 /* -- waiting ---------------------------------------------------------------------------------- */
 
 /* Enters the room first, so that no message passes unseen, then sees to the subscription.
- * *ret_calm: no release since the last try can have been missed, because others wait here already.
- */
+ * *ret_calm: no release since the last try can have been missed, because others wait here already,
+ * of whom one at least was woken. One who would share may be the only one left asleep. */
 static lk_status begin(lk_redis_wake *wake, lk_attempt *attempt, const char *channel,
                        int64_t left_us, bool *ret_calm)
 {
     struct waiting *waiting = attempt->waiter;
-    bool is_first = false, was_live = false;
+    bool is_first = false, was_live = false, shares = attempt->hold->mode == LK_SHARED;
+    char room[LK_REDIS_ROOM_NAME_MAX];
     if (waiting == NULL) {
         waiting = calloc(1, sizeof *waiting);
         if (waiting == NULL)
             return LK_NO_MEMORY;
-        waiting->waiter = lk_redis_rooms_enter(wake->rooms, channel, &is_first);
+        waiting->waiter = lk_redis_rooms_enter(
+            wake->rooms, shares ? room_of_sharers(room, channel) : channel, &is_first);
         if (waiting->waiter == NULL) {
             free(waiting);
             return LK_NO_MEMORY;
@@ -67,7 +75,7 @@ static lk_status begin(lk_redis_wake *wake, lk_attempt *attempt, const char *cha
     if (status != LK_OK)
         return status;
     waiting->joined = true;
-    *ret_calm = was_live && !is_first;
+    *ret_calm = was_live && !is_first && !shares;
     if (*ret_calm)
         waiting->live = lk_redis_sub_live(wake->sub, channel);
     return LK_OK;
@@ -112,15 +120,18 @@ void lk_redis_wake_wait_end(void *self, lk_attempt *attempt)
     free(waiting);
 }
 
+/* Whatever it says: Redisson's payload tells one waiter or all, which we know better. */
 static void on_message(void *arg, const char *channel, const char *payload)
 {
     lk_redis_wake *wake = arg;
-    if (channel == NULL)
+    char room[LK_REDIS_ROOM_NAME_MAX];
+    (void)payload;
+    if (channel == NULL) {
         lk_redis_rooms_post_all(wake->rooms);
-    else if (strcmp(payload, "1") == 0)
-        lk_redis_rooms_post_room(wake->rooms, channel);
-    else
-        lk_redis_rooms_post(wake->rooms, channel);
+        return;
+    }
+    lk_redis_rooms_post(wake->rooms, channel);
+    lk_redis_rooms_post_room(wake->rooms, room_of_sharers(room, channel));
 }
 
 /* -- opening and closing ---------------------------------------------------------------------- */

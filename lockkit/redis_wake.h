@@ -3,8 +3,8 @@
  * waiters sleep until a message instead of polling.
  *
  * A waiter subscribes, tries once more, then sleeps until a message, at most until the moment at
- * which the lock frees itself: expiry publishes nothing. "1" wakes all waiters of the lock,
- * anything else one waiter of each client: Redisson's READ_UNLOCK_MESSAGE and UNLOCK_MESSAGE.
+ * which the lock frees itself: expiry publishes nothing. A message wakes, in each client, one of
+ * those who want the lock for themselves and all who would share it.
  *
  * After LockPubSub.java of Redisson 3.
  */
@@ -39,6 +39,6 @@ const char *lk_redis_wake_channel(const lk_redis_wake *wake, char buffer[LK_REDI
 void lk_redis_wake_close(void *self);
 lk_status lk_redis_wake_wait(void *self, lk_attempt *attempt, int64_t until_us);
 void lk_redis_wake_wait_end(void *self, lk_attempt *attempt);
-lk_status lk_redis_wake_force_release(void *self, const char *key); /* wakes all */
+lk_status lk_redis_wake_force_release(void *self, const char *key); /* one message */
 
 #endif

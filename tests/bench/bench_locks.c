@@ -5,19 +5,17 @@
  *
  *     build/bench/bench_locks [REPEAT] [RUN_MS] > build/bench/locks.json     (table on stderr)
  */
-#include "../../lockkit/lockkit.h"
+#include "../../lockkit/cmd_measure.h"
 #include "../../loadgen/sandbox.h"
 
 #include <hiredis/hiredis.h>
 #include <jansson.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { THREADS_MAX = 64, REPEAT_MAX = 25, WAITS_MAX = 1 << 20 };
+enum { REPEAT_MAX = 25 };
 
 struct row {
     const char *guard; /* "hiredis": a bare loop of SET NX PX and a compare-and-delete script */
@@ -39,51 +37,14 @@ static struct row rows[] = {
     {"redis-reentrant", 8, true, {0}, {0}, {0}, {0}},
     {"redis-fair", 8, true, {0}, {0}, {0}, {0}},
     {"redis-fair", 32, true, {0}, {0}, {0}, {0}},
+    {"redis-readwrite", 8, true, {0}, {0}, {0}, {0}},
+    {"redis-semaphore", 8, true, {0}, {0}, {0}, {0}},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-struct worker {
-    pthread_t thread;
-    lk_client *client;
-    char key[LK_KEY_MAX];
-    atomic_bool *go, *stop;
-    uint64_t pairs, failures;
-    int64_t *waits_us;
-    size_t n_waits;
-};
-
 static int64_t now_us(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
-}
-
-static void *lock_unlock(void *arg)
-{
-    struct worker *worker = arg;
-    while (!atomic_load(worker->go))
-        sched_yield();
-    while (!atomic_load(worker->stop)) {
-        lk_hold hold;
-        lk_request request = {.key = worker->key, .wait_ms = 10000};
-        if (lk_acquire(worker->client, &request, &hold) != LK_OK) {
-            worker->failures++;
-            continue;
-        }
-        if (worker->n_waits < WAITS_MAX / THREADS_MAX)
-            worker->waits_us[worker->n_waits++] = hold.wait_us;
-        if (lk_release(&hold) != LK_OK)
-            worker->failures++;
-        worker->pairs++;
-    }
-    return NULL;
-}
-
-static int compare_i64(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    return lk_env_system()->now_us(NULL);
 }
 
 static int compare_double(const void *a, const void *b)
@@ -98,47 +59,23 @@ static void die(const char *what, const char *why)
     exit(1);
 }
 
-static void measure(struct row *row, int run, const char *url, int64_t run_ms)
+static void measure_row(struct row *row, int run, const char *url, int64_t run_ms)
 {
-    static struct worker workers[THREADS_MAX];
-    static int64_t waits_us[WAITS_MAX];
-    atomic_bool go = false, stop = false;
-    lk_client *client;
+    struct measure_plan plan = {.guard = row->guard,
+                                .endpoints = url,
+                                .threads = row->threads,
+                                .keys = row->one_key ? 1 : row->threads,
+                                .duration_ms = run_ms};
+    struct measure_result result;
     lk_error error;
-    if (lk_open(row->guard, url, NULL, &client, &error) != LK_OK)
+    if (measure(&plan, &result, &error) != LK_OK)
         die(row->guard, error.message);
-    for (int i = 0; i < row->threads; i++) {
-        workers[i] = (struct worker){.client = client, .go = &go, .stop = &stop};
-        workers[i].waits_us = waits_us + i * (WAITS_MAX / THREADS_MAX);
-        snprintf(workers[i].key, sizeof workers[i].key, "lock:bench:%d", row->one_key ? 0 : i);
-        if (pthread_create(&workers[i].thread, NULL, lock_unlock, &workers[i]) != 0)
-            die(row->guard, "no more threads");
-    }
-    int64_t start_us = now_us();
-    atomic_store(&go, true);
-    nanosleep(&(struct timespec){run_ms / 1000, run_ms % 1000 * 1000000}, NULL);
-    atomic_store(&stop, true);
-    double sum = 0, squares = 0;
-    size_t n = 0;
-    for (int i = 0; i < row->threads; i++) {
-        pthread_join(workers[i].thread, NULL);
-        if (workers[i].failures != 0)
-            die(row->guard, "an acquire or release failed");
-        double pairs = (double)workers[i].pairs;
-        sum += pairs;
-        squares += pairs * pairs;
-        memmove(waits_us + n, workers[i].waits_us, workers[i].n_waits * sizeof *waits_us);
-        n += workers[i].n_waits;
-    }
-    double seconds = (double)(now_us() - start_us) / 1e6;
-    lk_stats stats;
-    lk_client_stats(client, &stats);
-    lk_close(client);
-    qsort(waits_us, n, sizeof *waits_us, compare_i64);
-    row->rates[run] = sum / seconds;
-    row->jain[run] = squares > 0 ? sum * sum / (row->threads * squares) : 0;
-    row->wait_p99_us[run] = n ? (double)waits_us[n * 99 / 100] : 0;
-    row->commands[run] = sum > 0 ? (double)stats.commands / sum : 0;
+    if (result.failures != 0 || result.overlaps != 0)
+        die(row->guard, "an acquire or release failed, or two had the lock");
+    row->rates[run] = result.pairs_per_s;
+    row->jain[run] = result.jain;
+    row->wait_p99_us[run] = result.wait_p99_us;
+    row->commands[run] = result.commands_per_pair;
 }
 
 /* The limit for one caller: the same two steps with nothing around them. */
@@ -195,7 +132,7 @@ int main(int argc, char **argv)
             if (strcmp(rows[i].guard, "hiredis") == 0)
                 measure_bare(&rows[i], run, redis->port, run_ms);
             else
-                measure(&rows[i], run, redis->url, run_ms);
+                measure_row(&rows[i], run, redis->url, run_ms);
         }
     sandbox_close(sandbox);
 

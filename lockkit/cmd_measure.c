@@ -1,0 +1,210 @@
+#include "cmd_measure.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WAITS_MAX = 1 << 13 /* kept of each thread */, PATIENCE_MS = 10000, US_PER_MS = 1000 };
+
+/* What the threads share about one key. */
+struct key {
+    char name[LK_KEY_MAX + 1];
+    _Atomic int inside;
+    _Atomic int last; /* thread that had it; -1: none yet */
+};
+
+struct worker {
+    pthread_t thread;
+    int index;
+    const struct measure_plan *plan;
+    lk_client *client;
+    struct key *key;
+    atomic_bool *go, *stop;
+    uint64_t pairs, failures, overlaps, hand_overs;
+    int64_t waits_us[WAITS_MAX]; /* a fair sample of all */
+    int64_t max_us;
+};
+
+static int64_t now_us(void)
+{
+    return lk_env_system()->now_us(NULL);
+}
+
+/* Every wait has the same chance of being kept: Vitter's algorithm R, ACM TOMS 11/1, 1985. */
+static void keep_wait(struct worker *worker, int64_t wait_us, unsigned *seed)
+{
+    uint64_t at =
+        worker->pairs < WAITS_MAX ? worker->pairs : (uint64_t)rand_r(seed) % (worker->pairs + 1);
+    if (at < WAITS_MAX)
+        worker->waits_us[at] = wait_us;
+    if (wait_us > worker->max_us)
+        worker->max_us = wait_us;
+}
+
+/* Between acquire and release. */
+static void hold(struct worker *worker)
+{
+    const struct measure_plan *plan = worker->plan;
+    struct key *key = worker->key;
+    int allowed = plan->permits > 1 ? (int)plan->permits : 1;
+    if (atomic_fetch_add(&key->inside, 1) >= allowed && plan->mode == LK_EXCLUSIVE)
+        worker->overlaps++;
+    int last = atomic_exchange(&key->last, worker->index);
+    worker->hand_overs += last >= 0 && last != worker->index;
+    if (plan->hold_us > 0)
+        lk_env_system()->sleep_us(NULL, plan->hold_us);
+    atomic_fetch_sub(&key->inside, 1);
+}
+
+static void *lock_and_unlock(void *arg)
+{
+    struct worker *worker = arg;
+    const struct measure_plan *plan = worker->plan;
+    unsigned seed = (unsigned)worker->index + 1;
+    lk_request request = {.key = worker->key->name,
+                          .mode = plan->mode,
+                          .permits = plan->permits,
+                          .wait_ms = PATIENCE_MS};
+    while (!atomic_load(worker->go))
+        sched_yield();
+    while (!atomic_load(worker->stop)) {
+        lk_hold held;
+        if (lk_acquire(worker->client, &request, &held) != LK_OK) {
+            worker->failures++;
+            continue;
+        }
+        keep_wait(worker, held.wait_us, &seed);
+        hold(worker);
+        worker->failures += lk_release(&held) != LK_OK;
+        worker->pairs++;
+    }
+    return NULL;
+}
+
+/* -- summing up ---------------------------------------------------------------------------------
+ */
+
+static int compare_i64(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void percentiles(const struct worker *workers, int n_workers, struct measure_result *ret,
+                        int64_t *waits_us)
+{
+    size_t n = 0;
+    for (int i = 0; i < n_workers; i++) {
+        size_t kept = workers[i].pairs < WAITS_MAX ? (size_t)workers[i].pairs : WAITS_MAX;
+        memcpy(waits_us + n, workers[i].waits_us, kept * sizeof *waits_us);
+        n += kept;
+        if ((double)workers[i].max_us > ret->wait_max_us)
+            ret->wait_max_us = (double)workers[i].max_us;
+    }
+    if (n == 0)
+        return;
+    qsort(waits_us, n, sizeof *waits_us, compare_i64);
+    ret->wait_p50_us = (double)waits_us[n / 2];
+    ret->wait_p99_us = (double)waits_us[n * 99 / 100];
+}
+
+static void sum_up(const struct worker *workers, int n, double seconds, uint64_t commands,
+                   struct measure_result *ret)
+{
+    double sum = 0, squares = 0, hand_overs = 0;
+    for (int i = 0; i < n; i++) {
+        double pairs = (double)workers[i].pairs;
+        sum += pairs;
+        squares += pairs * pairs;
+        hand_overs += (double)workers[i].hand_overs;
+        ret->failures += workers[i].failures;
+        ret->overlaps += workers[i].overlaps;
+    }
+    ret->pairs = (uint64_t)sum;
+    ret->pairs_per_s = sum / seconds;
+    ret->hand_overs_per_s = hand_overs / seconds;
+    ret->jain = squares > 0 ? sum * sum / (n * squares) : 0;
+    ret->commands_per_pair = sum > 0 ? (double)commands / sum : 0;
+}
+
+/* -- running ------------------------------------------------------------------------------------
+ */
+
+/* Returns how many could be started. */
+static int start(const struct measure_plan *plan, lk_client *client, struct key *keys,
+                 struct worker *workers, atomic_bool *go, atomic_bool *stop)
+{
+    for (int i = 0; i < plan->keys; i++) {
+        keys[i].last = -1;
+        snprintf(keys[i].name, sizeof keys[i].name, "lock:bench:%d", i);
+    }
+    for (int i = 0; i < plan->threads; i++) {
+        workers[i].index = i;
+        workers[i].plan = plan;
+        workers[i].client = client;
+        workers[i].key = &keys[i % plan->keys];
+        workers[i].go = go;
+        workers[i].stop = stop;
+        if (pthread_create(&workers[i].thread, NULL, lock_and_unlock, &workers[i]) != 0)
+            return i;
+    }
+    return plan->threads;
+}
+
+static lk_status explain(lk_error *error, lk_status status, const char *text)
+{
+    if (error != NULL) {
+        error->status = status;
+        snprintf(error->message, sizeof error->message, "%s", text);
+    }
+    return status;
+}
+
+lk_status measure(const struct measure_plan *plan, struct measure_result *ret, lk_error *error)
+{
+    atomic_bool go = false, stop = false;
+    struct measure_result result = {0};
+    lk_client *client;
+    lk_status status = lk_open(plan->guard, plan->endpoints, NULL, &client, error);
+    if (status != LK_OK)
+        return status;
+    status = lk_ping(client);
+    if (status != LK_OK) {
+        lk_close(client);
+        return explain(error, status, lk_status_text(status));
+    }
+    struct worker *workers = calloc((size_t)plan->threads, sizeof *workers);
+    struct key *keys = calloc((size_t)plan->keys, sizeof *keys);
+    int64_t *waits_us = calloc((size_t)plan->threads * WAITS_MAX, sizeof *waits_us);
+    int started = workers != NULL && keys != NULL && waits_us != NULL
+                      ? start(plan, client, keys, workers, &go, &stop)
+                      : 0;
+    bool whole = started == plan->threads;
+    int64_t start_us = now_us();
+    atomic_store(&stop, !whole);
+    atomic_store(&go, true);
+    if (whole)
+        nanosleep(&(struct timespec){plan->duration_ms / 1000, plan->duration_ms % 1000 * 1000000},
+                  NULL);
+    atomic_store(&stop, true);
+    for (int i = 0; i < started; i++)
+        pthread_join(workers[i].thread, NULL);
+    double seconds = (double)(now_us() - start_us) / 1e6;
+    lk_stats stats;
+    lk_client_stats(client, &stats);
+    lk_close(client);
+    if (whole) {
+        sum_up(workers, started, seconds, stats.commands, &result);
+        percentiles(workers, started, &result, waits_us);
+        *ret = result;
+    } else {
+        status = explain(error, LK_NO_MEMORY, "no memory for so many threads");
+    }
+    free(waits_us);
+    free(keys);
+    free(workers);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* One measurement of a lock: threads that lock and unlock as fast as they can. Behind lockkit bench
+ * and tests/bench/bench_locks.c. */
+#ifndef LOCKKIT_CMD_MEASURE_H
+#define LOCKKIT_CMD_MEASURE_H
+
+#include "lockkit.h"
+
+enum { MEASURE_THREADS_MAX = 256 };
+
+struct measure_plan {
+    const char *guard, *endpoints;
+    int threads;
+    int keys; /* thread i wants key i % keys; as many as threads: each has its own */
+    int64_t hold_us, duration_ms;
+    lk_mode mode;
+    uint32_t permits; /* 0: one */
+};
+
+struct measure_result {
+    uint64_t pairs;    /* of acquire and release */
+    uint64_t failures; /* acquires that were not granted, releases that were not ours */
+    uint64_t overlaps; /* grants of a key while more than `permits` others had it */
+    double pairs_per_s;
+    double hand_overs_per_s; /* grants to another thread than the key's last one */
+    double jain;             /* fairness over threads: 1 all got as many, 1/threads one got all
+                                (Jain, Chiu, Hawe: DEC-TR-301, 1984) */
+    double wait_p50_us, wait_p99_us, wait_max_us; /* in lk_acquire() */
+    double commands_per_pair;                     /* sent to lock servers */
+};
+
+/* Opens a client of its own, shared by all threads. Uses keys lock:bench:N, the same
+ * each time, as fence counters stay for ever. Returns LK_OK, or
+ * as lk_open() or lk_ping() with the message in *error; LK_NO_MEMORY. */
+lk_status measure(const struct measure_plan *plan, struct measure_result *ret, lk_error *error);
+
+#endif
