@@ -1,0 +1,229 @@
+/*
+ * Other clients of the same well-known recipes, by the commands that a user would type: each holds
+ * against lockkit, lockkit holds against each, and neither frees the other's lock.
+ */
+#include "../lib/foreign.h"
+#include "../lib/lock_world.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define KEY "lock:item:1"
+
+enum { LEASE_MS = 300, SOON_MS = 5000 };
+
+static lk_client *client;
+
+/* -- redis-cli and SET NX PX: https://redis.io/docs/latest/commands/set/ (Patterns) ---------------
+ */
+
+#define COMPARE_AND_DELETE                                                                         \
+    "'if redis.call(\"get\",KEYS[1]) == ARGV[1] then return redis.call(\"del\",KEYS[1]) "          \
+    "else return 0 end'"
+
+static int open_with(const struct lock_family *family, const char *guard)
+{
+    world = family;
+    if (world_open(NULL) != 0)
+        return -1;
+    client = world_client(guard, NULL);
+    return client != NULL ? 0 : -1;
+}
+
+static int close_world(void **state)
+{
+    lk_close(client);
+    return world_close(state);
+}
+
+static int open_redis(void **state)
+{
+    (void)state;
+    return open_with(&family_redis, "redis-token");
+}
+
+static bool cli_takes(const struct sandbox_server *redis, int lease_ms)
+{
+    char said[FOREIGN_TEXT_MAX];
+    return foreign_run(said, "redis-cli -p %d SET " KEY " theirs NX PX %d", redis->port,
+                       lease_ms) &&
+           said[0] == 'O' && said[1] == 'K';
+}
+
+static void redis_cli_is_kept_out_and_frees_nothing(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    world->wipe();
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    assert_false(cli_takes(world_redis, SOON_MS));
+    assert_true(foreign_says("0", "redis-cli -p %d EVAL " COMPARE_AND_DELETE " 1 " KEY " theirs",
+                             world_redis->port));
+    assert_int_equal(lk_confirm(&hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_true(cli_takes(world_redis, SOON_MS));
+}
+
+static void redis_cli_keeps_out_and_its_release_lets_in(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    world->wipe();
+    assert_true(cli_takes(world_redis, SOON_MS));
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_TIMEOUT);
+    assert_true(foreign_says("1", "redis-cli -p %d EVAL " COMPARE_AND_DELETE " 1 " KEY " theirs",
+                             world_redis->port));
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    assert_true(foreign_says(hold.token, "redis-cli -p %d GET " KEY, world_redis->port));
+    assert_int_equal(lk_release(&hold), LK_OK);
+}
+
+static void lease_of_redis_cli_is_waited_for(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    world->wipe();
+    assert_true(cli_takes(world_redis, LEASE_MS));
+    assert_int_equal(world_acquire(client, KEY, 0, SOON_MS, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+}
+
+static void operator_sees_the_lock_of_redis_cli(void **state)
+{
+    (void)state;
+    lk_lock_info info;
+    world->wipe();
+    assert_true(cli_takes(world_redis, SOON_MS));
+    assert_int_equal(lk_inspect(client, KEY, &info), LK_OK);
+    assert_int_equal(info.holders, 1);
+    assert_string_equal(info.token, "theirs");
+    assert_int_equal(lk_force_release(client, KEY), LK_OK);
+    assert_true(cli_takes(world_redis, SOON_MS));
+}
+
+/* -- another client of Redlock ------------------------------------------------------------------
+ */
+
+static int open_redlock(void **state)
+{
+    (void)state;
+    return open_with(&family_redlock, "redlock");
+}
+
+static int cli_takes_nodes(int n)
+{
+    int taken = 0;
+    for (int i = 0; i < n; i++)
+        taken += cli_takes(world_nodes[i], SOON_MS);
+    return taken;
+}
+
+static void majority_of_another_client_keeps_redlock_out(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    world->wipe();
+    assert_int_equal(cli_takes_nodes(WORLD_QUORUM), WORLD_QUORUM);
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_TIMEOUT);
+    assert_int_equal(world_standing(KEY), WORLD_QUORUM); /* theirs: ours have been taken back */
+}
+
+static void minority_of_another_client_does_not(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    world->wipe();
+    assert_int_equal(cli_takes_nodes(WORLD_QUORUM - 1), WORLD_QUORUM - 1);
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_int_equal(world_standing(KEY), WORLD_QUORUM - 1);
+}
+
+static void redlock_keeps_another_client_from_every_majority(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    world->wipe();
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    assert_int_equal(cli_takes_nodes(WORLD_NODES), 0);
+    assert_int_equal(lk_release(&hold), LK_OK);
+}
+
+/* -- psql and the rows of sql-unique ------------------------------------------------------------
+ */
+
+#define PSQL    "psql -qXAt -v ON_ERROR_STOP=1 '%s' -c "
+#define THEN_MS "(extract(epoch FROM clock_timestamp()) * 1000)::bigint + %d"
+
+static int open_rows(void **state)
+{
+    (void)state;
+    return open_with(&family_postgres, "sql-unique");
+}
+
+/* An UPSERT as anybody would write it who has read the table's layout. */
+static bool psql_takes(int lease_ms)
+{
+    char said[FOREIGN_TEXT_MAX];
+    return foreign_run(said,
+                       PSQL "\"INSERT INTO lockkit.locks AS l VALUES ('" KEY "', 'theirs', " THEN_MS
+                            ", 1) ON CONFLICT (key) DO UPDATE SET token = 'theirs', until_ms = "
+                            "excluded.until_ms, fence = l.fence + 1 WHERE l.token IS NULL OR "
+                            "l.until_ms <= excluded.until_ms - %d RETURNING l.token\"",
+                       world_postgres->url, lease_ms, lease_ms) &&
+           said[0] == 't';
+}
+
+static void psql_and_sql_unique_take_turns(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    uint64_t fence = hold.fence;
+    assert_false(psql_takes(SOON_MS));
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_true(psql_takes(SOON_MS));
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_TIMEOUT);
+    assert_true(foreign_says(
+        "theirs",
+        PSQL "\"UPDATE lockkit.locks l SET token = NULL FROM lockkit.locks was WHERE l.key = '" KEY
+             "' AND was.key = l.key AND l.token = 'theirs' RETURNING was.token\"",
+        world_postgres->url));
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    assert_int_equal(hold.fence, fence + 2); /* theirs counts */
+    assert_int_equal(lk_release(&hold), LK_OK);
+}
+
+static void lease_of_psql_is_waited_for(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    assert_true(psql_takes(LEASE_MS));
+    assert_int_equal(world_acquire(client, KEY, 0, SOON_MS, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest token[] = {
+        cmocka_unit_test(redis_cli_is_kept_out_and_frees_nothing),
+        cmocka_unit_test(redis_cli_keeps_out_and_its_release_lets_in),
+        cmocka_unit_test(lease_of_redis_cli_is_waited_for),
+        cmocka_unit_test(operator_sees_the_lock_of_redis_cli),
+    };
+    const struct CMUnitTest redlock[] = {
+        cmocka_unit_test(majority_of_another_client_keeps_redlock_out),
+        cmocka_unit_test(minority_of_another_client_does_not),
+        cmocka_unit_test(redlock_keeps_another_client_from_every_majority),
+    };
+    const struct CMUnitTest rows[] = {
+        cmocka_unit_test(psql_and_sql_unique_take_turns),
+        cmocka_unit_test(lease_of_psql_is_waited_for),
+    };
+    return cmocka_run_group_tests(token, open_redis, close_world) +
+           cmocka_run_group_tests(redlock, open_redlock, close_world) +
+           cmocka_run_group_tests(rows, open_rows, close_world);
+}
