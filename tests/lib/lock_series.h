@@ -27,7 +27,7 @@ struct contest {
 void contest_start(struct contest *contest, const lk_provider_info *guard, const char *key,
                    int64_t for_ms);
 /* True: nobody was inside with another. Fails the test when a contender was refused, or a claimed
- * fence did not rise. */
+ * fence did not rise. Not to be served for long is no refusal by a guard without order. */
 bool contest_join(struct contest *contest);
 
 /* Two clients take turns on each of some keys; true: each grant had a higher fence than the one
