@@ -70,7 +70,7 @@ static void close_expired(struct section *section, struct op *op)
     if (order->state == DB_RESERVED && order->expires_us > wall_us())
         op_problem(op, PROBLEM_ORDER_CLOSED, "order %s has time left", op->id);
     else if (order->state == DB_RESERVED && order->item_epoch != item->epoch)
-        section_move_order(section, order, DB_CLOSED); /* of a sale that was reset: no stock */
+        section_retire_order(section, order); /* of a sale that was reset: no stock */
     else
         give_back(section, op, DB_CLOSED);
 }

@@ -239,6 +239,12 @@ bool section_move_order(struct section *section, db_order *order, db_order_state
     return true;
 }
 
+bool section_retire_order(struct section *section, db_order *order)
+{
+    row_of(section, order)->over_read = true;
+    return section_move_order(section, order, DB_CLOSED);
+}
+
 bool section_insist(struct section *section, bool done)
 {
     if (!done && section->status == DB_OK)

@@ -61,6 +61,9 @@ bool section_change_account(struct section *section, struct op *op, db_account *
                             int64_t delta, struct change *ret);
 /* reserved -> state; false as above. */
 bool section_move_order(struct section *section, db_order *order, db_order_state state);
+/* Closes an order of a sale that was reset, which moves no stock. Whoever runs under the guard that
+ * the item had before may write it at the same time: it is written only over what was read. */
+bool section_retire_order(struct section *section, db_order *order);
 /* For an operation's second change: refused means that none of it is written and all is done again
  * from fresh reads. */
 bool section_insist(struct section *section, bool done);
@@ -90,7 +93,8 @@ struct section_row {
     int64_t seen_fence;                /* the newest in the row when its guard was looked up */
     int64_t fence;                     /* of this turn under the lock; 0: none */
     bool loaded, changed;
-    db_status status;          /* of reading it */
+    bool over_read;   /* to be written only over the version that was read, whatever its guard */
+    db_status status; /* of reading it */
     union row_value read, now; /* as it was read; as it is by now */
 };
 

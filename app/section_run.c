@@ -105,7 +105,8 @@ static db_status read_value(struct section *section, struct section_row *row)
               : db_read_order(reader, row->id, &row->read.order);
 }
 
-/* An order's guard is its item's, and whoever changes that also ends the item's epoch. */
+/* An order's guard is its item's, and whoever changes that also ends the item's epoch: the store
+ * then refuses the order's row. */
 static bool guard_changed(const struct section *section, const struct section_row *row)
 {
     if (row->kind == ROW_ORDER)
@@ -151,7 +152,7 @@ static void restart(struct section *section)
     section->guard_changed = false;
     for (size_t i = 0; i < section->n_rows; i++) {
         struct section_row *row = &section->rows[i];
-        row->changed = false;
+        row->changed = row->over_read = false;
         if (guard_reads_in_transaction(row->guard))
             row->loaded = false;
         else
@@ -240,7 +241,7 @@ static db_status write_row(const struct section *section, db_tx *tx, const struc
         break;
     }
     put.fence = fence; /* an order has no setting of its own */
-    if (versioned)
+    if (versioned || row->over_read)
         put.expected_version = row->read.order.version;
     return db_tx_put_order(tx, &row->now.order, &put);
 }

@@ -218,7 +218,9 @@ typedef struct db_put {
  * DB_CONFLICT when the row was reset since, DB_NOT_FOUND when it is gone. */
 db_status db_tx_put_item(db_tx *tx, const db_item *row, const db_put *how);
 db_status db_tx_put_account(db_tx *tx, const db_account *row, const db_put *how);
-/* Order state and version, absolute like the others; other columns never change. */
+/* Order state and version, absolute like the others; other columns never change. DB_CONFLICT also
+ * when the item was reset since the order (its guard may be another one by now); with an expected
+ * version, which tests more, an order of a former sale can be written too. */
 db_status db_tx_put_order(db_tx *tx, const db_order *row, const db_put *how);
 
 /* sql-atomic: one conditional UPDATE adds delta if the value stays >= 0, raises version by 1 and

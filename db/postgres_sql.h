@@ -16,8 +16,8 @@
 /* One statement stores a value and tests epoch, fence and version, or changes nothing. It waits for
  * the row's lock and then tests the row as it stands by then: at "read committed" by itself, above
  * it by failing (40001) and being run again.
- * $1 id, $2 value, $3 version, $4 epoch (orders: 0), $5 fence (0: none), $6 expected version (-1:
- * any), $7 fence that was stored when the row was read */
+ * $1 id, $2 value, $3 version, $4 epoch (orders: of the item), $5 fence (0: none), $6 expected
+ * version (-1: any), $7 fence that was stored when the row was read */
 #define FENCE_HOLDS   "($5 = 0 OR last_fence = $5 OR (last_fence < $5 AND last_fence = $7))"
 #define PUT_WHERE     " WHERE id = $1 AND epoch = $4 AND " FENCE_HOLDS " AND ($6 = -1 OR version = $6)"
 #define INT64_LARGEST "9223372036854775807"
@@ -63,10 +63,11 @@
       " last_fence = greatest(last_fence, $5)" PUT_WHERE)                                          \
     X(PUT_ORDER, "tiiiiii",                                                                        \
       "UPDATE orders SET state = $2, version = $3, last_fence = greatest(last_fence, $5)"          \
-      " WHERE id = $1 AND $4 = 0 AND " FENCE_HOLDS " AND ($6 = -1 OR version = $6)")               \
+      " WHERE id = $1 AND " FENCE_HOLDS " AND (version = $6 OR ($6 = -1 AND $4 ="                  \
+      " (SELECT epoch FROM items WHERE items.id = orders.item_id)))")                              \
     X(WHY_ITEM, "t", "SELECT epoch, last_fence FROM items WHERE id = $1")                          \
     X(WHY_ACCOUNT, "t", "SELECT epoch, last_fence FROM accounts WHERE id = $1")                    \
-    X(WHY_ORDER, "t", "SELECT 0::bigint, last_fence FROM orders WHERE id = $1")                    \
+    X(WHY_ORDER, "t", "SELECT item_epoch, last_fence FROM orders WHERE id = $1")                   \
     X(ADD_ITEM, "tiiii", /* $4 and $5: smallest and largest value that $2 can be added to */       \
       "UPDATE items SET stock = stock + $2, version = version + 1"                                 \
       " WHERE id = $1 AND epoch = $3 AND stock BETWEEN $4 AND $5 AND version < " INT64_LARGEST     \

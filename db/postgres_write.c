@@ -3,7 +3,7 @@
 
 struct value {
     const char *id;
-    int64_t value, version, epoch; /* orders are never reset: 0 */
+    int64_t value, version, epoch; /* an order has its item's */
     int64_t last_fence;            /* as it was read */
 };
 
@@ -54,7 +54,8 @@ db_status pg_put_account(db_tx *tx, const db_account *row, const db_put *how)
 
 db_status pg_put_order(db_tx *tx, const db_order *row, const db_put *how)
 {
-    const struct value value = {row->id, row->state, row->version, 0, row->last_fence};
+    const struct value value = {row->id, row->state, row->version, row->item_epoch,
+                                row->last_fence};
     return put(tx, SQL_PUT_ORDER, SQL_WHY_ORDER, &value, how);
 }
 
@@ -105,7 +106,8 @@ db_status pg_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_
     int64_t state, version;
     db_status status = ask_returning(tx, SQL_MOVE_ORDER, args, ARG_COUNT(args), &state, &version);
     if (status == DB_NOT_FOUND)
-        return why_refused(tx, SQL_WHY_ORDER, &(struct value){.id = row->id}, 0, DB_REFUSED);
+        return why_refused(tx, SQL_WHY_ORDER,
+                           &(struct value){.id = row->id, .epoch = row->item_epoch}, 0, DB_REFUSED);
     if (status == DB_OK) {
         row->state = (db_order_state)state;
         row->version = version;

@@ -11,8 +11,8 @@
     "resource, txn_id, delta, before, after, version_before, fence, epoch, guard, instance, at_us"
 
 /* One statement stores a value and tests epoch, fence and version, or changes nothing.
- * ?1 id, ?2 value, ?3 version, ?4 epoch (orders: 0), ?5 fence (0: none), ?6 expected version (-1:
- * any), ?7 fence that was stored when the row was read */
+ * ?1 id, ?2 value, ?3 version, ?4 epoch (orders: of the item), ?5 fence (0: none), ?6 expected
+ * version (-1: any), ?7 fence that was stored when the row was read */
 #define FENCE_HOLDS "(?5 = 0 OR last_fence = ?5 OR (last_fence < ?5 AND last_fence = ?7))"
 #define PUT_WHERE   " WHERE id = ?1 AND epoch = ?4 AND " FENCE_HOLDS " AND (?6 = -1 OR version = ?6)"
 /* ?2 delta, ?3 epoch, ?4 and ?5: smallest and largest value that the delta can be added to; SQLite
@@ -59,10 +59,11 @@
       "?5)" PUT_WHERE)                                                                             \
     X(WRITE, PUT_ORDER,                                                                            \
       "UPDATE orders SET state = ?2, version = ?3, last_fence = max(last_fence, ?5)"               \
-      " WHERE id = ?1 AND ?4 = 0 AND " FENCE_HOLDS " AND (?6 = -1 OR version = ?6)")               \
+      " WHERE id = ?1 AND " FENCE_HOLDS " AND (version = ?6 OR (?6 = -1 AND ?4 ="                  \
+      " (SELECT epoch FROM items WHERE items.id = orders.item_id)))")                              \
     X(WRITE, WHY_ITEM, "SELECT epoch, last_fence FROM items WHERE id = ?1")                        \
     X(WRITE, WHY_ACCOUNT, "SELECT epoch, last_fence FROM accounts WHERE id = ?1")                  \
-    X(WRITE, WHY_ORDER, "SELECT 0, last_fence FROM orders WHERE id = ?1")                          \
+    X(WRITE, WHY_ORDER, "SELECT item_epoch, last_fence FROM orders WHERE id = ?1")                 \
     X(WRITE, ADD_ITEM,                                                                             \
       "UPDATE items SET stock = stock + ?2, version = version + 1"                                 \
       " WHERE id = ?1 AND epoch = ?3 AND stock BETWEEN ?4 AND ?5 AND version < " ADD_LIMIT         \

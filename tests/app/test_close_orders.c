@@ -130,6 +130,33 @@ static void order_of_a_sale_that_was_reset_is_closed_without_stock(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
+/* The two run under different guards, so neither keeps the other out. */
+static void payment_during_a_change_of_guard_does_not_undo_the_closing(void **state)
+{
+    struct op op, payment;
+    char ids[1][DB_ID_MAX + 1];
+    rig_reset(&rig, "redis-token");
+    rig.config.close_orders_ms = 20;
+    assert_int_equal(rig_start(&rig), 0);
+    put_item(2);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 100000, "")), 200);
+    order(1, ids);
+    op_make(&payment, OP_PAY_ORDER, ids[0], "", 0, 0);
+    gate_set(0, OP_DECIDED, payment.request_id);
+    ops_submit(rig.service, &payment, 1);
+    gate_wait(0);
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, *state)), 200);
+    wait_until_closed(1, ids);
+    gate_open(0);
+    ops_wait(&payment, 1);
+    assert_int_equal(payment.answer.problem, PROBLEM_ORDER_CLOSED);
+    assert_true(has_state(ids[0], "closed"));
+    op_run(rig.service, op_make(&op, OP_GET_ACCOUNT, "u1", "", 0, 0));
+    assert_int_equal(answer_number(&op, "balance"), 100000);
+    assert_int_equal(stock_now(), 100);
+    assert_true(audit_is_clean(rig.service));
+}
+
 /* Two instances on one file. The second sees an order that the first is just closing. */
 static void two_instances_close_each_order_once(void **state)
 {
@@ -185,6 +212,12 @@ int main(void)
         UNDER(expired_order_is_closed_and_late_payment_refused, sql_version, "sql-version"),
         UNDER(order_with_time_left_and_paid_order_stay, redis_token, "redis-token"),
         UNDER(order_of_a_sale_that_was_reset_is_closed_without_stock, redis_token, "redis-token"),
+        UNDER(payment_during_a_change_of_guard_does_not_undo_the_closing, to_mutex, "mutex"),
+        UNDER(payment_during_a_change_of_guard_does_not_undo_the_closing, to_sql_row, "sql-row"),
+        UNDER(payment_during_a_change_of_guard_does_not_undo_the_closing, to_sql_atomic,
+              "sql-atomic"),
+        UNDER(payment_during_a_change_of_guard_does_not_undo_the_closing, to_sql_version,
+              "sql-version"),
         UNDER(two_instances_close_each_order_once, redis_token, "redis-token"),
         UNDER(two_instances_close_each_order_once, sql_row, "sql-row"),
         UNDER(two_instances_close_each_order_once, sql_atomic, "sql-atomic"),

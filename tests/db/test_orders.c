@@ -89,7 +89,8 @@ static void a_state_moves_only_from_where_it_is(void **state)
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 10);
     insert_order(fixture, make_order("o1", &item, "u1", 1));
-    struct move move = {.row = {.id = "o1"}, .from = DB_RESERVED, .to = DB_PAID};
+    struct move move = {
+        .row = make_order("o1", &item, "u1", 1), .from = DB_RESERVED, .to = DB_PAID};
     assert_int_equal(DB_OK, db_run(fixture->store, work_move, &move, NULL));
     assert_int_equal(DB_PAID, move.row.state);
     assert_int_equal(1, move.row.version);
@@ -103,8 +104,10 @@ static void an_order_state_can_be_put_under_fence_and_version(void **state)
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 10);
     insert_order(fixture, make_order("o1", &item, "u1", 1));
-    struct move put = {.row = {.id = "o1", .state = DB_PAID, .version = 1},
+    struct move put = {.row = make_order("o1", &item, "u1", 1),
                        .how = {.fence = 9, .expected_version = 0}};
+    put.row.state = DB_PAID;
+    put.row.version = 1;
     assert_int_equal(DB_OK, db_run(fixture->store, work_put_order, &put, NULL));
     put.row.state = DB_CLOSED;
     assert_int_equal(DB_CONFLICT, db_run(fixture->store, work_put_order, &put, NULL));
@@ -114,6 +117,22 @@ static void an_order_state_can_be_put_under_fence_and_version(void **state)
     assert_int_equal(DB_OK, db_read_order(fixture->reader, "o1", &back));
     assert_int_equal(DB_PAID, back.state);
     put.how = any; /* unguarded: the closing overwrites the payment */
+    assert_int_equal(DB_OK, db_run(fixture->store, work_put_order, &put, NULL));
+}
+
+static void an_order_of_a_former_sale_is_put_only_over_its_version(void **state)
+{
+    struct fixture *fixture = *state;
+    db_item item = fixture_item(fixture, "1", 10);
+    insert_order(fixture, make_order("o1", &item, "u1", 1));
+    struct move put = {.row = make_order("o1", &item, "u1", 1), .how = any};
+    put.row.state = DB_PAID;
+    put.row.version = 1;
+    fixture_item(fixture, "1", 10);
+    assert_int_equal(DB_CONFLICT, db_run(fixture->store, work_put_order, &put, NULL));
+    put.how.expected_version = 3;
+    assert_int_equal(DB_CONFLICT, db_run(fixture->store, work_put_order, &put, NULL));
+    put.how.expected_version = 0;
     assert_int_equal(DB_OK, db_run(fixture->store, work_put_order, &put, NULL));
 }
 
@@ -272,6 +291,7 @@ int main(void)
         TEST(an_order_id_is_used_once),
         TEST(a_state_moves_only_from_where_it_is),
         TEST(an_order_state_can_be_put_under_fence_and_version),
+        TEST(an_order_of_a_former_sale_is_put_only_over_its_version),
         TEST(only_live_orders_of_the_epoch_count_as_bought),
         TEST(expired_orders_come_oldest_first_and_bounded),
         TEST(the_first_answer_of_a_key_stays),
