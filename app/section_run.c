@@ -276,8 +276,8 @@ static db_status write_ledger(const struct section *section, db_tx *tx, int64_t 
         snprintf(ledger.resource, sizeof ledger.resource, "%s", row->resource);
         if (change->op->key[0] != '\0')
             snprintf(ledger.txn_id, sizeof ledger.txn_id, "%s", change->op->key);
-        else /* a task's: "close:ORDER" */
-            snprintf(ledger.txn_id, sizeof ledger.txn_id, "%s:%s", section->operation->name,
+        else /* a task's; with the tab it is none that a client can send */
+            snprintf(ledger.txn_id, sizeof ledger.txn_id, "task\t%s:%s", section->operation->name,
                      change->op->id);
         snprintf(ledger.guard, sizeof ledger.guard, "%s", row->guard->info->name);
         snprintf(ledger.instance, sizeof ledger.instance, "%s", section->config->instance);

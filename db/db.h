@@ -141,7 +141,7 @@ typedef struct db_answer {
 typedef struct db_ledger_row {
     int64_t id; /* given by the store, in commit order (PostgreSQL: of each resource) */
     char resource[DB_RESOURCE_MAX + 1]; /* "item:1", "account:12345" */
-    char txn_id[DB_KEY_MAX + 1];        /* the idempotency key, or "task:..." */
+    char txn_id[DB_KEY_MAX + 1];        /* the idempotency key, or "task\t..." */
     int64_t delta, before, after, version_before;
     int64_t fence; /* 0: unfenced */
     int64_t epoch;

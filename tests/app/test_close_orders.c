@@ -130,6 +130,24 @@ static void order_of_a_sale_that_was_reset_is_closed_without_stock(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
+/* It would look as if the closing had been done twice. */
+static void no_client_can_take_the_name_of_a_closing(void **state)
+{
+    struct op op;
+    char ids[1][DB_ID_MAX + 1];
+    rig_reset(&rig, *state);
+    rig.config.close_orders_ms = 20;
+    assert_int_equal(rig_start(&rig), 0);
+    put_item(1);
+    order(1, ids);
+    op_make(&op, OP_PLACE_ORDER, "1", "u1", 1, 1);
+    snprintf(op.key, sizeof op.key, "close:%s", ids[0]);
+    assert_int_equal(op_run(rig.service, &op), 201);
+    wait_until_closed(1, ids);
+    assert_int_equal(audit_number(rig.service, "item:1", "duplicates"), 0);
+    assert_true(audit_is_clean(rig.service));
+}
+
 /* The two run under different guards, so neither keeps the other out. */
 static void payment_during_a_change_of_guard_does_not_undo_the_closing(void **state)
 {
@@ -212,6 +230,7 @@ int main(void)
         UNDER(expired_order_is_closed_and_late_payment_refused, sql_version, "sql-version"),
         UNDER(order_with_time_left_and_paid_order_stay, redis_token, "redis-token"),
         UNDER(order_of_a_sale_that_was_reset_is_closed_without_stock, redis_token, "redis-token"),
+        UNDER(no_client_can_take_the_name_of_a_closing, redis_token, "redis-token"),
         UNDER(payment_during_a_change_of_guard_does_not_undo_the_closing, to_mutex, "mutex"),
         UNDER(payment_during_a_change_of_guard_does_not_undo_the_closing, to_sql_row, "sql-row"),
         UNDER(payment_during_a_change_of_guard_does_not_undo_the_closing, to_sql_atomic,
