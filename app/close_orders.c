@@ -6,12 +6,21 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-/* What the lock of one order is waited for at most: the next run comes soon. */
-enum { ORDER_WAIT_US = 1000000 };
+enum {
+    ORDER_WAIT_US = 1000000, /* for the locks of one order at most: the next run comes soon */
+    SLOW_ITEMS_MAX = 128     /* remembered in a run; once so many are slow, nobody is waited for */
+};
 
 static const char task_name[] = "close-orders";
+
+/* An item whose locks could not be had in this run. */
+struct slow_item {
+    char id[DB_ID_MAX + 1];
+    bool away; /* the lock server did not answer */
+};
 
 struct close_orders {
     const struct config *config;
@@ -20,6 +29,9 @@ struct close_orders {
     struct counters *counters;
     struct section section;
     struct lock_set lock; /* of the task itself */
+    db_expired page[DB_EXPIRED_MAX];
+    struct slow_item slow[SLOW_ITEMS_MAX];
+    size_t n_slow;
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -51,23 +63,59 @@ static void take_outcome(void *ctx, struct op *op)
     *problem = op->answer.problem;
 }
 
-static enum problem close_order(struct close_orders *task, const char *id)
+static enum problem close_order(struct close_orders *task, const char *id, int64_t wait_us)
 {
     enum problem problem = PROBLEM_INTERNAL;
     const struct guarded_host host = {
         .counters = task->counters, .ctx = &problem, .finish = take_outcome};
-    struct op op = {.kind = OP_CANCEL_ORDER, .deadline_us = now_us() + ORDER_WAIT_US};
+    struct op op = {.kind = OP_CANCEL_ORDER, .deadline_us = now_us() + wait_us};
     struct op *ops[] = {&op};
-    snprintf(op.id, sizeof op.id, "%.*s", DB_ID_MAX, id);
+    snprintf(op.id, sizeof op.id, "%s", id);
     guarded_run(&host, &task->section, &close_operation, ops, 1);
     return problem;
 }
 
-static size_t read_expired(struct close_orders *task, char (*ret_ids)[DB_ID_MAX + 1])
+static const struct slow_item *find_slow(const struct close_orders *task, const char *id)
+{
+    for (size_t i = 0; i < task->n_slow; i++) {
+        if (strcmp(task->slow[i].id, id) == 0)
+            return &task->slow[i];
+    }
+    return NULL;
+}
+
+static void note_slow(struct close_orders *task, const char *id, bool away)
+{
+    if (task->n_slow == SLOW_ITEMS_MAX || find_slow(task, id))
+        return;
+    struct slow_item *slow = &task->slow[task->n_slow++];
+    snprintf(slow->id, sizeof slow->id, "%s", id);
+    slow->away = away;
+}
+
+/* An item whose lock is held, or whose lock server is away, must not hold up the orders of others:
+ * it is waited for once in a run. After that its orders get one attempt each, because it may be a
+ * single order's lock that is stuck; none if the server is away. False: the store is away. */
+static bool take_turn(struct close_orders *task, const db_expired *order, int64_t *done)
+{
+    const struct slow_item *slow = find_slow(task, order->item_id);
+    if (slow && slow->away)
+        return true;
+    bool patient = !slow && task->n_slow < SLOW_ITEMS_MAX;
+    enum problem problem = close_order(task, order->id, patient ? ORDER_WAIT_US : 0);
+    *done += problem == PROBLEM_NONE;
+    if (problem == PROBLEM_LOCK_TIMEOUT || problem == PROBLEM_UNAVAILABLE)
+        note_slow(task, order->item_id, problem == PROBLEM_UNAVAILABLE);
+    return problem != PROBLEM_UNAVAILABLE || db_ping(task->db) == DB_OK;
+}
+
+/* Up to a page of what has expired, after the last order of the page before. */
+static size_t read_page(struct close_orders *task, const db_expired *after)
 {
     size_t n = 0;
     db_reader *reader = section_reader(&task->section);
-    if (!reader || db_read_expired(reader, wall_us(), ret_ids, DB_EXPIRED_MAX, &n) != DB_OK)
+    if (!reader ||
+        db_read_expired(reader, wall_us(), after, task->page, DB_EXPIRED_MAX, &n) != DB_OK)
         return 0; /* the store is away: the next run will see */
     return n;
 }
@@ -86,16 +134,18 @@ static db_status write_record(db_tx *tx, void *arg)
 /* Closes what has expired by now. */
 static void run(struct close_orders *task)
 {
-    char ids[DB_EXPIRED_MAX][DB_ID_MAX + 1];
     struct record record = {.instance = task->config->instance, .at_us = wall_us()};
-    if (read_expired(task, ids) == 0 || !enter(task))
+    if (read_page(task, NULL) == 0 || !enter(task))
         return;
-    size_t n = read_expired(task, ids); /* again: what was there before the lock may be done */
-    for (size_t i = 0; i < n && !is_stopping(task) && !lock_set_lost(&task->lock); i++) {
-        enum problem problem = close_order(task, ids[i]);
-        record.done += problem == PROBLEM_NONE;
-        if (problem == PROBLEM_UNAVAILABLE)
-            break;
+    bool go_on = true;
+    task->n_slow = 0;
+    size_t n = read_page(task, NULL); /* again: what was there before the lock may be done */
+    while (n > 0 && go_on) {
+        for (size_t i = 0; i < n && go_on; i++)
+            go_on = take_turn(task, &task->page[i], &record.done) && !is_stopping(task) &&
+                    !lock_set_lost(&task->lock);
+        const db_expired last = task->page[n - 1];
+        n = read_page(task, &last);
     }
     if (record.done > 0) {
         counter_add(&task->counters->closed, (uint64_t)record.done);

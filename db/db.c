@@ -150,12 +150,13 @@ db_status db_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quan
     return reader->engine->read_sold(reader, item, ret_quantity);
 }
 
-db_status db_read_expired(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
-                          size_t max, size_t *ret_n)
+db_status db_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
+                          db_expired *ret, size_t max, size_t *ret_n)
 {
+    const db_expired oldest = {.expires_us = INT64_MIN};
     if (max > DB_EXPIRED_MAX)
         max = DB_EXPIRED_MAX;
-    return reader->engine->read_expired(reader, now_us, ret_ids, max, ret_n);
+    return reader->engine->read_expired(reader, now_us, after ? after : &oldest, ret, max, ret_n);
 }
 
 db_status db_audit(db_reader *reader, const char *resource,

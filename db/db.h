@@ -171,9 +171,14 @@ db_status db_read_bought(db_reader *reader, const db_item *item, const char *use
                          int64_t *ret_quantity);
 /* Pieces in reserved and paid orders of the item's epoch. */
 db_status db_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
-/* Ids of reserved orders with expires_us <= now_us, oldest first. */
-db_status db_read_expired(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
-                          size_t max, size_t *ret_n);
+typedef struct db_expired {
+    int64_t expires_us;
+    char id[DB_ID_MAX + 1], item_id[DB_ID_MAX + 1];
+} db_expired;
+/* Reserved orders with expires_us <= now_us that come after `after` (NULL: from the oldest on), by
+ * expires_us and id; at most max and DB_EXPIRED_MAX of them. */
+db_status db_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
+                          db_expired *ret, size_t max, size_t *ret_n);
 
 /* -- writing ---------------------------------------------------------------------------------- */
 

@@ -31,8 +31,8 @@ typedef struct db_engine {
     db_status (*read_bought)(db_reader *reader, const db_item *item, const char *user_id,
                              int64_t *ret_quantity);
     db_status (*read_sold)(db_reader *reader, const db_item *item, int64_t *ret_quantity);
-    db_status (*read_expired)(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
-                              size_t max, size_t *ret_n);
+    db_status (*read_expired)(db_reader *reader, int64_t now_us, const db_expired *after,
+                              db_expired *ret, size_t max, size_t *ret_n);
     db_status (*audit)(db_reader *reader, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg);
 

@@ -175,8 +175,8 @@ db_status session_read_answer(struct session *session, const char *key, db_answe
 db_status session_read_bought(struct session *session, const db_item *item, const char *user_id,
                               int64_t *ret_quantity);
 db_status session_read_sold(struct session *session, const db_item *item, int64_t *ret_quantity);
-db_status session_read_expired(struct session *session, int64_t now_us,
-                               char (*ret_ids)[DB_ID_MAX + 1], size_t max, size_t *ret_n);
+db_status session_read_expired(struct session *session, int64_t now_us, const db_expired *after,
+                               db_expired *ret, size_t max, size_t *ret_n);
 db_status row_item(struct session *session, const PGresult *result, int row, db_item *ret);
 db_status row_account(struct session *session, const PGresult *result, int row, db_account *ret);
 
@@ -192,8 +192,8 @@ db_status pg_read_answer(db_reader *reader, const char *key, db_answer *ret);
 db_status pg_read_bought(db_reader *reader, const db_item *item, const char *user_id,
                          int64_t *ret_quantity);
 db_status pg_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
-db_status pg_read_expired(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
-                          size_t max, size_t *ret_n);
+db_status pg_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
+                          db_expired *ret, size_t max, size_t *ret_n);
 db_status pg_audit(db_reader *reader, const char *resource,
                    int (*each)(void *arg, const db_audit_row *row), void *arg);
 db_status pg_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);

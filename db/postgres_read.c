@@ -152,17 +152,22 @@ db_status session_read_sold(struct session *session, const db_item *item, int64_
     return ask_number(session, SQL_READ_SOLD, args, ARG_COUNT(args), ret_quantity);
 }
 
-db_status session_read_expired(struct session *session, int64_t now_us,
-                               char (*ret_ids)[DB_ID_MAX + 1], size_t max, size_t *ret_n)
+db_status session_read_expired(struct session *session, int64_t now_us, const db_expired *after,
+                               db_expired *ret, size_t max, size_t *ret_n)
 {
-    const struct arg args[] = {ARG_INT(now_us), ARG_INT((int64_t)max)};
+    const struct arg args[] = {ARG_INT(now_us), ARG_INT(after->expires_us), ARG_TEXT(after->id),
+                               ARG_INT((int64_t)max)};
     PGresult *result = NULL;
     db_status status = session_ask(session, SQL_READ_EXPIRED, args, ARG_COUNT(args), &result);
     if (status == DB_NOT_FOUND)
         status = DB_OK; /* an empty list */
     size_t n = (size_t)PQntuples(result);
-    for (size_t i = 0; i < n && status == DB_OK; i++)
-        status = cell_text(session, result, (int)i, 0, ret_ids[i], sizeof ret_ids[i]);
+    for (size_t i = 0; i < n && status == DB_OK; i++) {
+        ret[i].expires_us = cell_int(result, (int)i, 0);
+        status = cell_text(session, result, (int)i, 1, ret[i].id, sizeof ret[i].id);
+        if (status == DB_OK)
+            status = cell_text(session, result, (int)i, 2, ret[i].item_id, sizeof ret[i].item_id);
+    }
     if (status == DB_OK)
         *ret_n = n;
     PQclear(result);

@@ -110,10 +110,10 @@ db_status pg_read_sold(db_reader *base, const db_item *item, int64_t *ret_quanti
     READ(session_read_sold(session, item, ret_quantity));
 }
 
-db_status pg_read_expired(db_reader *base, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
+db_status pg_read_expired(db_reader *base, int64_t now_us, const db_expired *after, db_expired *ret,
                           size_t max, size_t *ret_n)
 {
-    READ(session_read_expired(session, now_us, ret_ids, max, ret_n));
+    READ(session_read_expired(session, now_us, after, ret, max, ret_n));
 }
 
 static db_status audit(db_reader *base, const char *resource,

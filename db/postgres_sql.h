@@ -43,9 +43,9 @@
     X(READ_SOLD, "ti",                                                                             \
       "SELECT coalesce(sum(quantity), 0)::bigint FROM orders"                                      \
       " WHERE item_id = $1 AND item_epoch = $2 AND state <= 1")                                    \
-    X(READ_EXPIRED, "ii",                                                                          \
-      "SELECT id FROM orders WHERE state = 0 AND expires_us <= $1 ORDER BY expires_us, id"         \
-      " LIMIT $2")                                                                                 \
+    X(READ_EXPIRED, "iiti",                                                                        \
+      "SELECT expires_us, id, item_id FROM orders WHERE state = 0 AND expires_us <= $1"            \
+      " AND (expires_us, id) > ($2, $3) ORDER BY expires_us, id LIMIT $4")                         \
     X(ITEMS_AFTER, "ti", "SELECT " ITEM_COLUMNS " FROM items WHERE id > $1 ORDER BY id LIMIT $2")  \
     X(ACCOUNTS_AFTER, "ti",                                                                        \
       "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id > $1 ORDER BY id LIMIT $2")               \

@@ -172,8 +172,8 @@ db_status conn_read_answer(struct conn *conn, const char *key, db_answer *ret);
 db_status conn_read_bought(struct conn *conn, const db_item *item, const char *user_id,
                            int64_t *ret_quantity);
 db_status conn_read_sold(struct conn *conn, const db_item *item, int64_t *ret_quantity);
-db_status conn_read_expired(struct conn *conn, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
-                            size_t max, size_t *ret_n);
+db_status conn_read_expired(struct conn *conn, int64_t now_us, const db_expired *after,
+                            db_expired *ret, size_t max, size_t *ret_n);
 db_status column_item(struct conn *conn, sqlite3_stmt *statement, db_item *ret);
 db_status column_account(struct conn *conn, sqlite3_stmt *statement, db_account *ret);
 
@@ -190,8 +190,8 @@ db_status sqlite_read_answer(db_reader *reader, const char *key, db_answer *ret)
 db_status sqlite_read_bought(db_reader *reader, const db_item *item, const char *user_id,
                              int64_t *ret_quantity);
 db_status sqlite_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
-db_status sqlite_read_expired(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
-                              size_t max, size_t *ret_n);
+db_status sqlite_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
+                              db_expired *ret, size_t max, size_t *ret_n);
 db_status sqlite_audit(db_reader *reader, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg);
 db_status sqlite_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);

@@ -151,16 +151,21 @@ db_status conn_read_sold(struct conn *conn, const db_item *item, int64_t *ret_qu
     return read_number(conn, statement, ret_quantity);
 }
 
-db_status conn_read_expired(struct conn *conn, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
-                            size_t max, size_t *ret_n)
+db_status conn_read_expired(struct conn *conn, int64_t now_us, const db_expired *after,
+                            db_expired *ret, size_t max, size_t *ret_n)
 {
     sqlite3_stmt *statement = conn->statements[SQL_READ_EXPIRED];
     bind_int(statement, 1, now_us);
-    bind_int(statement, 2, (int64_t)max);
+    bind_int(statement, 2, after->expires_us);
+    bind_text(statement, 3, after->id);
+    bind_int(statement, 4, (int64_t)max);
     size_t n = 0;
     db_status status;
     while ((status = conn_step(conn, statement)) == DB_OK && n < max) {
-        status = column_text(conn, statement, 0, ret_ids[n], sizeof ret_ids[n]);
+        ret[n].expires_us = sqlite3_column_int64(statement, 0);
+        status = column_text(conn, statement, 1, ret[n].id, sizeof ret[n].id);
+        if (status == DB_OK)
+            status = column_text(conn, statement, 2, ret[n].item_id, sizeof ret[n].item_id);
         if (status != DB_OK)
             break;
         n++;

@@ -106,10 +106,10 @@ db_status sqlite_read_sold(db_reader *reader, const db_item *item, int64_t *ret_
     return conn_read_sold(conn_of(reader), item, ret_quantity);
 }
 
-db_status sqlite_read_expired(db_reader *reader, int64_t now_us, char (*ret_ids)[DB_ID_MAX + 1],
-                              size_t max, size_t *ret_n)
+db_status sqlite_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
+                              db_expired *ret, size_t max, size_t *ret_n)
 {
-    return conn_read_expired(conn_of(reader), now_us, ret_ids, max, ret_n);
+    return conn_read_expired(conn_of(reader), now_us, after, ret, max, ret_n);
 }
 
 db_status sqlite_audit(db_reader *base, const char *resource,

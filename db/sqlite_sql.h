@@ -42,8 +42,8 @@
       "SELECT coalesce(sum(quantity), 0) FROM orders"                                              \
       " WHERE item_id = ?1 AND item_epoch = ?2 AND state <= 1")                                    \
     X(READ, READ_EXPIRED,                                                                          \
-      "SELECT id FROM orders WHERE state = 0 AND expires_us <= ?1 ORDER BY expires_us, id"         \
-      " LIMIT ?2")                                                                                 \
+      "SELECT expires_us, id, item_id FROM orders WHERE state = 0 AND expires_us <= ?1"            \
+      " AND (expires_us, id) > (?2, ?3) ORDER BY expires_us, id LIMIT ?4")                         \
     X(READ, EACH_ITEM, "SELECT " ITEM_COLUMNS " FROM items ORDER BY id")                           \
     X(READ, EACH_ACCOUNT, "SELECT " ACCOUNT_COLUMNS " FROM accounts ORDER BY id")                  \
     X(READ, EACH_LEDGER_ROW,                                                                       \

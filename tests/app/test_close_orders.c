@@ -5,7 +5,9 @@
 
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <sys/wait.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -130,6 +132,83 @@ static void order_of_a_sale_that_was_reset_is_closed_without_stock(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
+/* -- locks that cannot be had ------------------------------------------------------------------ */
+
+static void order_one(const char *item, int64_t reserve_s, const char *guard, char *ret_id)
+{
+    struct op op;
+    op_put_item(&op, item, 100, guard);
+    op.reserve_s = reserve_s;
+    assert_int_equal(op_run(rig.service, &op), 200);
+    op_make(&op, OP_PLACE_ORDER, item, "u1", 1, 0);
+    assert_int_equal(op_run(rig.service, &op), 201);
+    assert_true(answer_text(&op, "order_id", ret_id, DB_ID_MAX + 1));
+}
+
+static void dead_lock_server_holds_up_no_orders_of_other_guards(void **state)
+{
+    (void)state;
+    char ids[2][DB_ID_MAX + 1];
+    rig_reset(&rig, "sql-row");
+    rig.config.close_orders_ms = 200;
+    assert_int_equal(rig_start(&rig), 0);
+    order_one("older", 1, "redis-token", ids[0]);
+    assert_true(WIFSIGNALED(sandbox_signal(rig.redis, SIGKILL)));
+    order_one("younger", 1, "sql-row", ids[1]);
+    wait_until_closed(1, &ids[1]);
+    assert_true(has_state(ids[0], "reserved"));
+    assert_int_equal(sandbox_restart(rig.redis), 0);
+    wait_until_closed(1, &ids[0]);
+    assert_true(audit_is_clean(rig.service));
+}
+
+/* More orders than are read at once, the lock of their item held by another. */
+static void orders_of_a_stuck_item_do_not_starve_younger_ones(void **state)
+{
+    enum { STUCK = DB_EXPIRED_MAX + 10 };
+    static struct op ops[STUCK];
+    char id[1][DB_ID_MAX + 1];
+    rig_reset(&rig, *state);
+    rig.config.close_orders_ms = 100;
+    assert_int_equal(rig_start(&rig), 0);
+    struct op op;
+    op_put_item(&op, "stuck", STUCK, "");
+    op.reserve_s = 2;
+    assert_int_equal(op_run(rig.service, &op), 200);
+    for (int i = 0; i < STUCK; i++)
+        op_make(&ops[i], OP_PLACE_ORDER, "stuck", "u1", 1, i);
+    ops_run(rig.service, ops, STUCK);
+    assert_int_equal(ops_count(ops, STUCK, 201), STUCK);
+    assert_int_equal(redis_do(rig.redis, "SET lock:item:stuck another NX PX 600000"), 1);
+    order_one("younger", 3, "sql-row", id[0]);
+    int64_t begin_us = now_us();
+    wait_until_closed(1, id);
+    assert_true(now_us() - begin_us < 60000000); /* and not after a second for each of them */
+    assert_int_equal(redis_do(rig.redis, "DEL lock:item:stuck"), 1);
+    while (atomic_load(&rig.service->counters.closed) < STUCK + 1)
+        sched_yield();
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void stuck_order_holds_up_no_others_of_its_item(void **state)
+{
+    char ids[2][DB_ID_MAX + 1];
+    rig_reset(&rig, *state);
+    rig.config.close_orders_ms = 100;
+    assert_int_equal(rig_start(&rig), 0);
+    put_item(1);
+    order(2, ids);
+    assert_int_equal(redis_do(rig.redis, "SET lock:order:%s another NX PX 600000", ids[0]), 1);
+    wait_until_closed(1, &ids[1]);
+    assert_true(has_state(ids[0], "reserved"));
+    assert_int_equal(redis_do(rig.redis, "DEL lock:order:%s", ids[0]), 1);
+    wait_until_closed(1, &ids[0]);
+    assert_true(audit_is_clean(rig.service));
+}
+
+/* -- what must not be mixed up ------------------------------------------------------------------
+ */
+
 /* It would look as if the closing had been done twice. */
 static void no_client_can_take_the_name_of_a_closing(void **state)
 {
@@ -230,6 +309,9 @@ int main(void)
         UNDER(expired_order_is_closed_and_late_payment_refused, sql_version, "sql-version"),
         UNDER(order_with_time_left_and_paid_order_stay, redis_token, "redis-token"),
         UNDER(order_of_a_sale_that_was_reset_is_closed_without_stock, redis_token, "redis-token"),
+        UNDER(dead_lock_server_holds_up_no_orders_of_other_guards, redis_token, NULL),
+        UNDER(orders_of_a_stuck_item_do_not_starve_younger_ones, redis_token, "redis-token"),
+        UNDER(stuck_order_holds_up_no_others_of_its_item, redis_token, "redis-token"),
         UNDER(no_client_can_take_the_name_of_a_closing, redis_token, "redis-token"),
         UNDER(payment_during_a_change_of_guard_does_not_undo_the_closing, to_mutex, "mutex"),
         UNDER(payment_during_a_change_of_guard_does_not_undo_the_closing, to_sql_row, "sql-row"),

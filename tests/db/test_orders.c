@@ -179,16 +179,46 @@ static void expired_orders_come_oldest_first_and_bounded(void **state)
         order.state = rows[i].state;
         insert_order(fixture, order);
     }
-    char ids[4][DB_ID_MAX + 1];
+    db_reader *reader = fixture->reader;
+    db_expired found[4];
     size_t n;
-    assert_int_equal(DB_OK, db_read_expired(fixture->reader, 200, ids, 4, &n));
+    assert_int_equal(DB_OK, db_read_expired(reader, 200, NULL, found, 4, &n));
     assert_int_equal(2, n);
-    assert_string_equal("z-first", ids[0]);
-    assert_string_equal("b-second", ids[1]);
-    assert_int_equal(DB_OK, db_read_expired(fixture->reader, 1000, ids, 1, &n));
+    assert_string_equal("z-first", found[0].id);
+    assert_string_equal("1", found[0].item_id);
+    assert_int_equal(100, found[0].expires_us);
+    assert_string_equal("b-second", found[1].id);
+    assert_int_equal(DB_OK, db_read_expired(reader, 1000, NULL, found, 1, &n));
     assert_int_equal(1, n);
-    assert_int_equal(DB_OK, db_read_expired(fixture->reader, 99, ids, 4, &n));
+    assert_int_equal(DB_OK, db_read_expired(reader, 99, NULL, found, 4, &n));
     assert_int_equal(0, n);
+}
+
+/* Also among those that expire in one microsecond. */
+static void expired_orders_are_read_page_by_page(void **state)
+{
+    struct fixture *fixture = *state;
+    db_item item = fixture_item(fixture, "1", 10);
+    enum { N = 7 };
+    for (int i = 0; i < N; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "o%d", i);
+        db_order order = make_order(id, &item, "u", 1);
+        order.expires_us = i < 5 ? 100 : 200;
+        insert_order(fixture, order);
+    }
+    db_expired page[2], last = {0};
+    size_t n = 2;
+    int seen = 0;
+    for (; n == 2; seen += (int)n) {
+        assert_int_equal(DB_OK,
+                         db_read_expired(fixture->reader, 300, seen ? &last : NULL, page, 2, &n));
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(page[i].id[1], '0' + seen + (int)i);
+        if (n > 0)
+            last = page[n - 1];
+    }
+    assert_int_equal(N, seen);
 }
 
 static void the_first_answer_of_a_key_stays(void **state)
@@ -294,6 +324,7 @@ int main(void)
         TEST(an_order_of_a_former_sale_is_put_only_over_its_version),
         TEST(only_live_orders_of_the_epoch_count_as_bought),
         TEST(expired_orders_come_oldest_first_and_bounded),
+        TEST(expired_orders_are_read_page_by_page),
         TEST(the_first_answer_of_a_key_stays),
         TEST(a_task_keeps_its_last_run),
         TEST(the_ledger_lets_nothing_be_changed),
