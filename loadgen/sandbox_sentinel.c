@@ -19,7 +19,7 @@ enum { ANSWER_MS = 500, LOOK_MS = 10 };
 enum { FAILOVER_TIMEOUT_MS = 2000 };
 static const struct {
     int down_after_ms, quorum;
-} manner[SANDBOX_SENTINELS] = {{400, 1}, {800, 2}, {1000, 2}};
+} manner[SANDBOX_SENTINELS] = {{600, 1}, {1000, 2}, {1200, 2}};
 
 struct to_watch {
     const struct sandbox_server *master;
@@ -100,9 +100,11 @@ static bool agrees(const struct sandbox_server *sentinel)
 
 static int hurry(const struct sandbox_server *sentinel)
 {
-    /* tilt: a timer that was late, as on a busy machine, is no reason to stand still for 30 s */
+    /* ping: a replica counts as alive if it was heard of within five periods, and while its master
+     * is away it is asked once a second. tilt: a timer that was late, as on a busy machine, is no
+     * reason to stand still for 30 s. */
     redisReply *reply =
-        sandbox_redis_ask(sentinel, "SENTINEL DEBUG info-period 200 ping-period 100 ask-period 50"
+        sandbox_redis_ask(sentinel, "SENTINEL DEBUG info-period 200 ping-period 300 ask-period 50"
                                     " publish-period 200 tilt-trigger 60000");
     bool done = reply != NULL && reply->type == REDIS_REPLY_STATUS;
     freeReplyObject(reply);

@@ -4,6 +4,7 @@
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SLACK_MS = 700, LINK_MS = 5000 };
@@ -57,14 +58,21 @@ bool set_recovers(lk_client *client, const char *key, int64_t wait_ms, int64_t *
     return done && !trial.late;
 }
 
-static bool has_role(const struct sandbox_server *server, const char *role)
+/* The caller's; NULL: no answer. */
+static redisReply *ask(const struct sandbox_server *server, const char *command)
 {
     redisContext *context = redisConnect("127.0.0.1", server->port);
-    redisReply *reply = context != NULL ? redisCommand(context, "ROLE") : NULL;
-    bool has = reply != NULL && reply->elements > 0 && strcmp(reply->element[0]->str, role) == 0;
-    freeReplyObject(reply);
+    redisReply *reply = context != NULL ? redisCommand(context, command) : NULL;
     if (context != NULL)
         redisFree(context);
+    return reply;
+}
+
+static bool has_role(const struct sandbox_server *server, const char *role)
+{
+    redisReply *reply = ask(server, "ROLE");
+    bool has = reply != NULL && reply->elements > 0 && strcmp(reply->element[0]->str, role) == 0;
+    freeReplyObject(reply);
     return has;
 }
 
@@ -76,6 +84,31 @@ bool set_is_master(void *server)
 bool set_is_replica(void *server)
 {
     return has_role(server, "slave");
+}
+
+bool set_is_heard(void *server)
+{
+    redisReply *reply = ask(server, "PUBSUB CHANNELS *lock*");
+    bool heard = reply != NULL && reply->elements > 0;
+    freeReplyObject(reply);
+    return heard;
+}
+
+static int named_port(const struct sandbox_server *sentinel)
+{
+    redisReply *reply = ask(sentinel, "SENTINEL GET-MASTER-ADDR-BY-NAME " SANDBOX_MASTER_NAME);
+    int port = reply != NULL && reply->elements == 2 ? atoi(reply->element[1]->str) : 0;
+    freeReplyObject(reply);
+    return port;
+}
+
+bool set_is_switched(void *arg)
+{
+    const struct sandbox_sentinel *set = arg;
+    for (int i = 0; i < SANDBOX_SENTINELS; i++)
+        if (named_port(set->sentinel[i]) != set->replica->port)
+            return false;
+    return true;
 }
 
 static bool has_no_replica(void *master)

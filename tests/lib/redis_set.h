@@ -21,6 +21,12 @@ bool set_recovers(lk_client *client, const char *key, int64_t wait_ms, int64_t *
 /* For wait_until(): arg is a struct sandbox_server. */
 bool set_is_master(void *server);
 bool set_is_replica(void *server);
+/* Somebody listens there for a lock. */
+bool set_is_heard(void *server);
+
+/* For wait_until(): arg is a struct sandbox_sentinel. All Sentinels name its replica as the master:
+ * from here on a client can find it. */
+bool set_is_switched(void *set);
 
 /* From now on the replica gets nothing from its master, which stays as it is. False: did not work.
  */

@@ -1,0 +1,88 @@
+/* redis+sentinel:// while the master dies: who waits for a message follows, too. */
+#include "../lib/lock_hooks.h"
+#include "../lib/process.h"
+#include "../lib/redis_set.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <signal.h>
+
+#define KEY "lock:item:1"
+
+enum { LONG_MS = 60000, SOON_MS = 4000 };
+
+static struct sandbox *sandbox;
+static struct sandbox_sentinel set;
+
+/* Each test ends with another master than it began with. */
+static int open_set(void **state)
+{
+    (void)state;
+    return sandbox_open(&sandbox) == 0 ? sandbox_sentinel(sandbox, &set) : -1;
+}
+
+static int close_set(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+/* Kills or stops the master under a waiter; once it is replaced the holder releases. */
+static void waiter_wakes_across_a_switch(const char *guard, int signal)
+{
+    struct hooked hooked;
+    lk_client *holder = set_client(guard, set.url, &(lk_options){.lease_ms = LONG_MS});
+    lk_client *client = set_client(guard, set.url, &(lk_options){.env = hook(&hooked)});
+    lk_hold hold;
+    assert_int_equal(set_acquire(holder, KEY, 0, &hold), LK_OK);
+    struct asker waiter = {.client = client, .key = KEY, .wait_ms = LONG_MS};
+    asker_start(&waiter);
+    assert_true(wait_until(refused_twice, &hooked, SET_SWITCH_MS));
+    assert_true(set_caught_up(set.master));
+    assert_true(sandbox_signal(set.master, signal) >= 0);
+    assert_true(wait_until(set_is_switched, &set, SET_SWITCH_MS));
+    assert_true(wait_until(set_is_heard, set.replica, SET_SWITCH_MS));
+    assert_true(set_recovers(holder, "lock:other", SET_SWITCH_MS, NULL)); /* it follows, too */
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_int_equal(asker_join(&waiter), LK_OK);
+    assert_true(test_now_ms() - start_ms < SOON_MS); /* not the lease */
+    assert_int_equal(lk_release(&waiter.hold), LK_OK);
+    lk_close(client);
+    lk_close(holder);
+}
+
+static void waiter_for_a_message_follows_a_killed_master(void **state)
+{
+    (void)state;
+    waiter_wakes_across_a_switch("redis-reentrant", SIGKILL);
+}
+
+static void waiter_in_the_queue_follows_a_killed_master(void **state)
+{
+    (void)state;
+    waiter_wakes_across_a_switch("redis-fair", SIGKILL);
+}
+
+/* Its socket stays open: silence is all there is to notice. */
+static void waiter_for_a_message_follows_a_master_that_hangs(void **state)
+{
+    (void)state;
+    waiter_wakes_across_a_switch("redis-reentrant", SIGSTOP);
+    assert_int_equal(sandbox_signal(set.master, SIGCONT), 0);
+}
+
+#define ON_A_FRESH_SET(test) cmocka_unit_test_setup_teardown(test, open_set, close_set)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_A_FRESH_SET(waiter_for_a_message_follows_a_killed_master),
+        ON_A_FRESH_SET(waiter_in_the_queue_follows_a_killed_master),
+        ON_A_FRESH_SET(waiter_for_a_message_follows_a_master_that_hangs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,258 @@
+/* lk_options.replicas: a lock that too few replicas have was never granted. */
+#include "../lib/process.h"
+#include "../lib/redis.h"
+#include "../lib/redis_link.h"
+#include "../lib/redis_set.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <hiredis/hiredis.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY "lock:item:1"
+
+enum { THREADS = 32, ENOUGH_MS = 5000, SHORT_MS = 150 };
+
+static struct sandbox *sandbox;
+static struct sandbox_server *master, *replica;
+
+static int open_pair(void **state)
+{
+    (void)state;
+    char port[8];
+    if (sandbox_open(&sandbox) != 0 || (master = sandbox_redis(sandbox, NULL)) == NULL)
+        return -1;
+    snprintf(port, sizeof port, "%d", master->port);
+    const char *const extra[] = {"--replicaof", "127.0.0.1", port, NULL};
+    redis_do(master, "CONFIG SET repl-diskless-sync-delay 0");
+    replica = sandbox_redis(sandbox, extra);
+    return replica != NULL && set_caught_up(master) ? 0 : -1;
+}
+
+static int close_pair(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+static int empty(void **state)
+{
+    (void)state;
+    return redis_do(master, "FLUSHALL") == 1 ? 0 : -1;
+}
+
+static lk_client *client_of(const char *guard, int32_t replicas, int64_t replicas_ms)
+{
+    lk_options options = {.replicas = replicas, .replicas_ms = replicas_ms};
+    return set_client(guard, master->url, &options);
+}
+
+/* Calls test for each Redis guard. */
+static void with_every_redis_guard(void (*test)(const char *guard))
+{
+    const lk_provider_info *info;
+    int n = 0;
+    for (size_t i = 0; (info = lk_provider_at(i)) != NULL; i++) {
+        if (strncmp(info->name, "redis-", 6) != 0)
+            continue;
+        print_message("           %s\n", info->name);
+        test(info->name);
+        n++;
+    }
+    assert_true(n >= 7);
+}
+
+static void replica_has_it(const char *guard)
+{
+    lk_client *client = client_of(guard, 1, ENOUGH_MS);
+    for (int i = 0; i < 20; i++) {
+        lk_hold hold;
+        assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
+        assert_int_equal(redis_do(replica, "EXISTS " KEY), 1); /* not soon: already */
+        assert_int_equal(lk_release(&hold), LK_OK);
+    }
+    lk_close(client);
+}
+
+static void granted_lock_stands_on_the_replica_by_then(void **state)
+{
+    (void)state;
+    with_every_redis_guard(replica_has_it);
+}
+
+static void nothing_is_left(const char *guard)
+{
+    lk_client *client = client_of(guard, 2, SHORT_MS),
+              *other = set_client(guard, master->url, NULL);
+    lk_hold hold;
+    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE);
+    assert_int_equal(redis_do(master, "EXISTS " KEY), 0);
+    assert_int_equal(set_acquire(other, KEY, 0, &hold), LK_OK); /* which asks for no copies */
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(other);
+    lk_close(client);
+}
+
+static void lock_with_too_few_copies_is_undone_and_unavailable(void **state)
+{
+    (void)state;
+    with_every_redis_guard(nothing_is_left);
+}
+
+static void refusal_by_another_holder_is_a_refusal_whatever_the_replicas_do(void **state)
+{
+    (void)state;
+    lk_client *client = client_of("redis-token", 2, SHORT_MS);
+    lk_client *holder = set_client("redis-token", master->url, NULL);
+    lk_hold hold, refused;
+    assert_int_equal(set_acquire(holder, KEY, 0, &hold), LK_OK);
+    assert_int_equal(set_acquire(client, KEY, 0, &refused), LK_TIMEOUT);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(holder);
+    lk_close(client);
+}
+
+/* Longer than a command may take, and still no reason to give the connection up. */
+static void waiting_for_replicas_is_no_lost_answer(void **state)
+{
+    (void)state;
+    lk_client *client = client_of("redis-token", 2, SET_TIMEOUT_MS + 300);
+    lk_hold hold;
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE);
+    assert_true(test_now_ms() - start_ms >= SET_TIMEOUT_MS + 300);
+    lk_close(client);
+}
+
+struct taker {
+    pthread_t thread;
+    lk_client *client;
+    int number;
+    lk_status status;
+};
+
+static void *take(void *arg)
+{
+    struct taker *taker = arg;
+    char key[32];
+    lk_hold hold;
+    snprintf(key, sizeof key, "lock:item:%d", taker->number);
+    taker->status = set_acquire(taker->client, key, 0, &hold);
+    return NULL;
+}
+
+/* calls=N of a command in INFO commandstats. */
+static int64_t calls_of(const char *command)
+{
+    char wanted[64];
+    redisContext *context = redisConnect("127.0.0.1", master->port);
+    redisReply *reply = redisCommand(context, "INFO commandstats");
+    snprintf(wanted, sizeof wanted, "cmdstat_%s:calls=", command);
+    const char *at = strstr(reply->str, wanted);
+    int64_t calls = at != NULL ? atoll(at + strlen(wanted)) : 0;
+    freeReplyObject(reply);
+    redisFree(context);
+    return calls;
+}
+
+/* Each of them waits for the whole time in vain; one after the other that would be 32 times. */
+static void one_wait_serves_all_commands_of_a_batch(void **state)
+{
+    (void)state;
+    struct taker taker[THREADS];
+    lk_client *client = client_of("redis-token", 2, SHORT_MS);
+    lk_hold hold;
+    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE); /* connects */
+    int64_t waits = calls_of("wait"), start_ms = test_now_ms();
+    for (int i = 0; i < THREADS; i++) {
+        taker[i] = (struct taker){.client = client, .number = i};
+        assert_int_equal(pthread_create(&taker[i].thread, NULL, take, &taker[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(taker[i].thread, NULL);
+    assert_true(test_now_ms() - start_ms < THREADS * SHORT_MS / 2);
+    assert_true(calls_of("wait") - waits < THREADS / 2);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(taker[i].status, LK_UNAVAILABLE);
+    assert_int_equal(redis_do(master, "EXISTS lock:item:1 lock:item:7 lock:item:31"), 0);
+    lk_close(client);
+}
+
+static void nobody_waits_for_replicas_unasked(void **state)
+{
+    (void)state;
+    lk_client *client = client_of("redis-token", 0, 0);
+    lk_hold hold;
+    int64_t waits = calls_of("wait");
+    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_int_equal(calls_of("wait"), waits);
+    lk_close(client);
+}
+
+/* The server's own option refuses before anything is written. */
+static void server_without_enough_replicas_is_unavailable_and_says_why(void **state)
+{
+    (void)state;
+    struct link link;
+    lk_redis_reply reply;
+    char message[LK_MESSAGE_MAX];
+    assert_int_equal(redis_do(master, "CONFIG SET min-replicas-to-write 2"), 1);
+    lk_client *client = set_client("redis-token", master->url, NULL);
+    lk_hold hold;
+    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE);
+    assert_true(link_open(&link, master->url));
+    lk_status status = lk_redis_command(link.redis, &reply, "SET", "k", "v");
+    assert_int_equal(lk_redis_expect(link.redis, &reply, 0, status), LK_UNAVAILABLE);
+    lk_redis_last_error(link.redis, message, sizeof message);
+    assert_non_null(strstr(message, "NOREPLICAS Not enough good replicas to write"));
+    assert_int_equal(redis_do(master, "CONFIG SET min-replicas-to-write 0"), 1);
+    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    link_close(&link);
+    lk_close(client);
+}
+
+static void guard_without_replicas_refuses_the_option(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *guard;
+        lk_options options;
+        const char *says;
+    } rows[] = {
+        {"mutex", {.replicas = 1}, "mutex has no replicas"},
+        {"redis-token", {.replicas = -1}, "replicas is -1"},
+        {"redis-token", {.replicas = 101}, "replicas is 101"},
+        {"redis-token", {.replicas = 1, .replicas_ms = -1}, "replicas_ms is -1"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        lk_client *client;
+        lk_error error = {.message = ""};
+        assert_int_equal(lk_open(rows[i].guard, master->url, &rows[i].options, &client, &error),
+                         LK_INVALID);
+        assert_non_null(strstr(error.message, rows[i].says));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(granted_lock_stands_on_the_replica_by_then, empty),
+        cmocka_unit_test_setup(lock_with_too_few_copies_is_undone_and_unavailable, empty),
+        cmocka_unit_test_setup(refusal_by_another_holder_is_a_refusal_whatever_the_replicas_do,
+                               empty),
+        cmocka_unit_test_setup(waiting_for_replicas_is_no_lost_answer, empty),
+        cmocka_unit_test_setup(one_wait_serves_all_commands_of_a_batch, empty),
+        cmocka_unit_test_setup(nobody_waits_for_replicas_unasked, empty),
+        cmocka_unit_test_setup(server_without_enough_replicas_is_unavailable_and_says_why, empty),
+        cmocka_unit_test(guard_without_replicas_refuses_the_option),
+    };
+    return cmocka_run_group_tests(tests, open_pair, close_pair);
+}
