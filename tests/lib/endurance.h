@@ -8,7 +8,10 @@
 
 #include "lock_world.h"
 
-/* main() of an endurance binary. */
-int endurance_main(const struct lock_family *family);
+/* In the order of the tests. */
+enum { ENDURE_CONTENDERS = 1, ENDURE_FENCES = 2, ENDURE_PAIRS = 4, ENDURE_ALL = 7 };
+
+/* main() of an endurance binary, with some of the parts: those of many guards take long. */
+int endurance_main(const struct lock_family *family, int parts);
 
 #endif

@@ -9,7 +9,13 @@
 #include <stdio.h>
 
 const struct lock_family *const lock_families[] = {
-    &family_redis, &family_redlock, &family_sqlite, &family_postgres, NULL,
+    &family_redis,
+    &family_sentinel,
+    &family_cluster,
+    &family_redlock,
+    &family_sqlite,
+    &family_postgres,
+    NULL,
 };
 
 struct sandbox *world_sandbox;

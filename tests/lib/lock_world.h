@@ -40,7 +40,8 @@ struct lock_family {
     int64_t (*crash_bound_ms)(const lk_provider_info *guard, int64_t lease_ms);
 };
 
-extern const struct lock_family family_redis, family_redlock, family_sqlite, family_postgres;
+extern const struct lock_family family_redis, family_sentinel, family_cluster, family_redlock,
+    family_sqlite, family_postgres;
 extern const struct lock_family *const lock_families[]; /* NULL-terminated */
 
 extern struct sandbox *world_sandbox;

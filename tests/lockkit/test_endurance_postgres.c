@@ -3,5 +3,5 @@
 
 int main(void)
 {
-    return endurance_main(&family_postgres);
+    return endurance_main(&family_postgres, ENDURE_ALL);
 }

@@ -3,5 +3,5 @@
 
 int main(void)
 {
-    return endurance_main(&family_redis);
+    return endurance_main(&family_redis, ENDURE_CONTENDERS | ENDURE_PAIRS);
 }

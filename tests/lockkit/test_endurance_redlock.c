@@ -3,5 +3,5 @@
 
 int main(void)
 {
-    return endurance_main(&family_redlock);
+    return endurance_main(&family_redlock, ENDURE_ALL);
 }

@@ -3,5 +3,5 @@
 
 int main(void)
 {
-    return endurance_main(&family_sqlite);
+    return endurance_main(&family_sqlite, ENDURE_ALL);
 }

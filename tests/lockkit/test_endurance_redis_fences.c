@@ -1,0 +1,7 @@
+/* The fences of one Redis for longer: see endurance.h. */
+#include "../lib/endurance.h"
+
+int main(void)
+{
+    return endurance_main(&family_redis, ENDURE_FENCES);
+}
