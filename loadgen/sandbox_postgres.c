@@ -11,14 +11,20 @@
 
 enum { ANSWER_MS = 500 };
 
-/* Makes the cluster at the first start. Debian keeps the servers out of PATH, one folder per
- * version. Arguments: folder, then the server's own. */
+/* Makes the cluster at the first start. The processes of a postmaster that was killed outlive it by
+ * some milliseconds, and while one is attached to its shared memory (line 7 of postmaster.pid: key,
+ * id) the next one refuses to start. Debian keeps the servers out of PATH, one folder per version.
+ * Arguments: folder, then the server's own. */
 static const char script[] =
     "bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)\n"
     "PATH=$bin:$PATH dir=$1\n"
     "shift\n"
     "[ -s \"$dir\"/data/PG_VERSION ] ||"
     " initdb -D \"$dir\"/data -A trust -U postgres -E UTF8 --locale=C --no-sync || exit\n"
+    "id=$(awk 'NR == 7 { print $2 }' \"$dir\"/data/postmaster.pid 2>/dev/null)\n"
+    "while [ -n \"$id\" ] && ipcs -m |"
+    " awk -v id=\"$id\" '$2 == id && $6 > 0 { found = 1 } END { exit !found }'\n"
+    "do sleep 0.01; done\n"
     "exec postgres -D \"$dir\"/data -k \"$dir\" \"$@\"\n";
 
 /* A start-up packet (protocol 3.0) is answered 'R' once connections are taken. Asked over the unix
