@@ -18,7 +18,9 @@
     X(redis_semaphore)                                                                             \
     X(redlock)                                                                                     \
     X(sql_unique)                                                                                  \
-    X(sql_unique_forever)
+    X(sql_unique_forever)                                                                          \
+    X(pg_advisory)                                                                                 \
+    X(pg_advisory_xact)
 
 #define LK_PROVIDER_DECLARE(name) extern const lk_provider lk_##name;
 LK_PROVIDER_MAP(LK_PROVIDER_DECLARE)

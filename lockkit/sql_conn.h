@@ -1,9 +1,11 @@
 /*
  * Statements to a database and its answers: what the SQL guards need of it, whichever it is.
  *
- * Endpoints:  sqlite:FILE                           a file of its own, made when missing
- *             postgres://USER@HOST:PORT/DATABASE    as libpq takes it, plus pool=N: connections
- * that one client opens at most (default 40)
+ * Endpoints:
+ *     sqlite:FILE                           a file of its own, made when missing
+ *     postgres://USER@HOST:PORT/DATABASE    as libpq takes it, plus pool=N: connections that one
+ *                                           client opens at most (default 8; 40 where each hold
+ *                                           and each waiter has its own)
  *
  * A guard gives its statements once, as texts per engine. Parameters are written $1, $2 ... and are
  * bound, never pasted into the text: a key is data whatever it says. Each statement is a
@@ -35,6 +37,14 @@ typedef struct lk_sql_statement {
     "CREATE TABLE IF NOT EXISTS lockkit.rows (key text COLLATE \"C\" PRIMARY KEY,"                 \
     " token text NOT NULL);"                                                                       \
     "CREATE SEQUENCE IF NOT EXISTS lockkit.fence"
+
+/* The counter of $1 becomes at least $2. */
+#define LK_SQL_RAISE_FENCE(LOCKS)                                                                  \
+    "INSERT INTO " LOCKS " AS l (key, token, until_ms, fence) VALUES ($1, NULL, 0, $2) "           \
+    "ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE l.fence < excluded.fence"
+
+/* Beyond it a counter could overflow before anybody noticed. */
+#define LK_SQL_FENCE_MAX ((uint64_t)1 << 62)
 
 typedef struct lk_sql_set {
     const char *schema[LK_SQL_ENGINES]; /* makes what is missing; changes nothing that is there */

@@ -7,9 +7,6 @@
 
 #include "sql_conn.h"
 
-/* Beyond it a counter could overflow before anybody noticed. */
-#define LK_SQL_FENCE_MAX ((uint64_t)1 << 62)
-
 /* Places in the guard's lk_sql_set. Parameters ("ttn": key, token, number) and the answer. */
 enum lk_sql_guard_statement {
     LK_SQL_ACQUIRE, /* "ttn", the lease in ms: one row with the fence if granted, else none */

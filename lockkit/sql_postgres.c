@@ -82,6 +82,8 @@ lk_status lk_pg_pool_open(lk_pg_pool *pool, const lk_context *context, const lk_
     pool->target.context = context;
     pool->target.set = set;
     pool->target.blocks = blocks;
+    if (pool->target.pool_max == 0)
+        pool->target.pool_max = blocks ? LK_PG_POOL_HOLDS : LK_PG_POOL_ROWS;
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&pool->freed, &monotonic);
     pthread_condattr_destroy(&monotonic);

@@ -20,8 +20,9 @@
 #include <pthread.h>
 
 enum {
-    LK_PG_POOL_MAX = 1024,   /* of the parameter pool=N */
-    LK_PG_POOL_DEFAULT = 40, /* two clients fit a server with its 100 connections */
+    LK_PG_POOL_MAX = 1024, /* of the parameter pool=N */
+    LK_PG_POOL_ROWS = 8,   /* the default where a connection is used for a statement */
+    LK_PG_POOL_HOLDS = 40, /* ... and where it is for a hold: two clients fit 100 connections */
     LK_PG_URI_MAX = 1024,
     LK_PG_SILENCE_S = 11
 };
@@ -35,8 +36,8 @@ typedef struct lk_pg_conn lk_pg_conn;
 typedef struct lk_pg_target {
     const lk_context *context;
     const lk_sql_set *set;
-    bool blocks; /* statements may wait in the server as long as lock_timeout lets them */
-    int pool_max;
+    bool blocks;  /* statements may wait in the server as long as lock_timeout lets them */
+    int pool_max; /* 0: the default */
     char uri[LK_PG_URI_MAX]; /* for libpq; may hold a password */
 } lk_pg_target;
 
@@ -55,6 +56,8 @@ int lk_pg_socket(const lk_pg_conn *conn);
 
 /* Sends; the answer is lk_pg_receive()'s to take. LK_OK, or LK_UNKNOWN: of no more use. */
 lk_status lk_pg_send(lk_pg_conn *conn, int statement, const lk_sql_arg *args);
+/* Returns when the server has something to say, perhaps the answer; or then. */
+void lk_pg_await(lk_pg_conn *conn, int64_t until_us);
 /* LK_TIMEOUT: no answer until then, ask again. Else what lk_sql_run() returns, and LK_BUSY: ended
  * by lock_timeout. */
 lk_status lk_pg_receive(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, void *arg);

@@ -9,7 +9,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { TYPE_TEXT = 25, TYPE_BIGINT = 20, /* of pg_type.dat */ NUMBER_MAX = 24, SETTINGS_MAX = 512 };
+enum {
+    TYPE_TEXT = 25,
+    TYPE_BIGINT = 20,
+    /* of pg_type.dat */ NUMBER_MAX = 24,
+    SETTINGS_MAX = 1024,
+    SCHEMA_MAX = 2048
+};
 
 /* pg_advisory_xact_lock: one client at a time looks for the tables and makes them. */
 #define SCHEMA_LOCK "5207512903"
@@ -134,6 +140,15 @@ lk_status lk_pg_receive(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, v
     }
 }
 
+void lk_pg_await(lk_pg_conn *conn, int64_t until_us)
+{
+    int unsent = PQflush(conn->handle);
+    while (unsent > 0 && await(conn, POLLIN | POLLOUT, until_us))
+        unsent = PQflush(conn->handle);
+    if (unsent == 0 && PQisBusy(conn->handle))
+        await(conn, POLLIN, until_us);
+}
+
 /* ... of something that was just sent (PQsend... says whether). */
 static lk_status finish(lk_pg_conn *conn, int sent, int64_t until_us, lk_sql_each *each, void *arg)
 {
@@ -176,28 +191,6 @@ lk_status lk_pg_run(lk_pg_conn *conn, int statement, const lk_sql_arg *args, lk_
     return finish(conn, lk_pg_send(conn, statement, args) == LK_OK, until_us, each, arg);
 }
 
-static lk_status prepare(lk_pg_conn *conn, int64_t until_us)
-{
-    const lk_sql_set *set = conn->target->set;
-    lk_status status = LK_OK;
-    conn->missing = false;
-    for (int i = 0; i < set->n && status == LK_OK; i++) {
-        const lk_sql_statement *statement = &set->statements[i];
-        Oid types[LK_SQL_ARGS_MAX];
-        char name[NUMBER_MAX];
-        int n = 0;
-        if (statement->text[LK_SQL_POSTGRES] == NULL)
-            continue;
-        for (; statement->types[n] != '\0'; n++)
-            types[n] = statement->types[n] == 't' ? TYPE_TEXT : TYPE_BIGINT;
-        status = finish(conn,
-                        PQsendPrepare(conn->handle, name_of(i, name),
-                                      statement->text[LK_SQL_POSTGRES], n, types),
-                        until_us, NULL, NULL);
-    }
-    return status;
-}
-
 /* -- connecting ---------------------------------------------------------------------------------
  */
 
@@ -226,30 +219,84 @@ static bool await_connection(lk_pg_conn *conn, int64_t until_us)
 
 /* The server answers a statement that takes too long before we stop listening. An idle holder must
  * not be ended by a time-out of the server's, a dead holder's machine must be found out. */
-static lk_status set_up(lk_pg_conn *conn, int64_t until_us)
+static int send_settings(lk_pg_conn *conn)
 {
     char sql[SETTINGS_MAX];
     int64_t limit_ms = conn->target->context->options->command_timeout_ms * 3 / 4 + 1;
-    snprintf(sql, sizeof sql,
-             "SET default_transaction_isolation = 'read committed';"
-             "SET default_transaction_read_only = off; SET synchronous_commit = on;"
-             "SET statement_timeout = %" PRId64 "; SET lock_timeout = %" PRId64 ";"
-             "SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0;"
-             "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2;"
-             "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 11000",
-             conn->target->blocks ? 0 : limit_ms, limit_ms);
-    lk_status status = finish(conn, PQsendQuery(conn->handle, sql), until_us, NULL, NULL);
-    if (status == LK_OK)
-        status = prepare(conn, until_us);
+    const char *name[] = {"default_transaction_isolation",
+                          "default_transaction_read_only",
+                          "synchronous_commit",
+                          "idle_in_transaction_session_timeout",
+                          "idle_session_timeout",
+                          "tcp_keepalives_idle",
+                          "tcp_keepalives_interval",
+                          "tcp_keepalives_count",
+                          "tcp_user_timeout"};
+    const char *value[] = {"read committed", "off", "on", "0", "0", "5", "2", "3", "11000"};
+    int n = snprintf(sql, sizeof sql,
+                     "SELECT set_config('statement_timeout', '%" PRId64 "', false), "
+                     "set_config('lock_timeout', '%" PRId64 "', false)",
+                     conn->target->blocks ? 0 : limit_ms, limit_ms);
+    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
+        n += snprintf(sql + n, sizeof sql - (size_t)n, ", set_config('%s', '%s', false)", name[i],
+                      value[i]);
+    return PQsendQueryParams(conn->handle, sql, 0, NULL, NULL, NULL, NULL, 0);
+}
+
+static int send_prepare(lk_pg_conn *conn, int at)
+{
+    const lk_sql_statement *statement = &conn->target->set->statements[at];
+    Oid types[LK_SQL_ARGS_MAX];
+    char name[NUMBER_MAX];
+    int n = 0;
+    for (; statement->types[n] != '\0'; n++)
+        types[n] = statement->types[n] == 't' ? TYPE_TEXT : TYPE_BIGINT;
+    return PQsendPrepare(conn->handle, name_of(at, name), statement->text[LK_SQL_POSTGRES], n,
+                         types);
+}
+
+/* Settings and statements in one round trip (PostgreSQL documentation, "libpq: Pipeline Mode"). */
+static lk_status prepare(lk_pg_conn *conn, int64_t until_us)
+{
+    const lk_sql_set *set = conn->target->set;
+    int sent = 1;
+    conn->missing = false;
+    if (!PQenterPipelineMode(conn->handle) || !send_settings(conn))
+        return LK_UNKNOWN;
+    for (int i = 0; i < set->n; i++) {
+        if (set->statements[i].text[LK_SQL_POSTGRES] == NULL)
+            continue;
+        if (!send_prepare(conn, i))
+            return LK_UNKNOWN;
+        sent++;
+    }
+    if (!PQpipelineSync(conn->handle))
+        return LK_UNKNOWN;
+    lk_status status = LK_OK; /* the first that is not says why; the rest is skipped after it */
+    for (int i = 0; i < sent; i++) {
+        lk_status one = finish(conn, 1, until_us, NULL, NULL);
+        if (status == LK_OK)
+            status = one;
+    }
+    finish(conn, 1, until_us, NULL, NULL); /* past the synchronisation point */
+    return PQexitPipelineMode(conn->handle) ? status : LK_UNKNOWN;
+}
+
+/* Those that were prepared before the one that failed are there already: they go. */
+static lk_status make_schema(lk_pg_conn *conn, int64_t until_us)
+{
+    char sql[SCHEMA_MAX];
+    snprintf(sql, sizeof sql, "SELECT pg_advisory_xact_lock(" SCHEMA_LOCK "); %s; DEALLOCATE ALL",
+             conn->target->set->schema[LK_SQL_POSTGRES]);
+    return finish(conn, PQsendQuery(conn->handle, sql), until_us, NULL, NULL);
+}
+
+static lk_status set_up(lk_pg_conn *conn, int64_t until_us)
+{
+    lk_status status = prepare(conn, until_us);
     if (status != LK_PROTOCOL || !conn->missing)
         return status;
-    char make[2048];
-    snprintf(make, sizeof make, "SELECT pg_advisory_xact_lock(" SCHEMA_LOCK "); %s",
-             conn->target->set->schema[LK_SQL_POSTGRES]);
-    status = finish(conn, PQsendQuery(conn->handle, make), until_us, NULL, NULL);
-    /* Those that were prepared before the one that failed are there already. */
-    if (status == LK_OK)
-        status = finish(conn, PQsendQuery(conn->handle, "DEALLOCATE ALL"), until_us, NULL, NULL);
+    status = make_schema(conn, until_us);
     return status == LK_OK ? prepare(conn, until_us) : status;
 }
 

@@ -38,7 +38,7 @@ static lk_status take_query(char *query, lk_pg_target *target, lk_error *error)
 
 lk_status lk_pg_target_parse(const char *address, lk_pg_target *ret, lk_error *error)
 {
-    lk_pg_target target = {.pool_max = LK_PG_POOL_DEFAULT};
+    lk_pg_target target = {.pool_max = 0};
     char copy[LK_PG_URI_MAX];
     if (strlen(address) >= sizeof copy)
         return lk_fail(error, LK_INVALID, "postgres: URL longer than %zu characters",

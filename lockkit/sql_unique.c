@@ -41,9 +41,7 @@
 #define RENEW(LOCKS, NOW)                                                                          \
     "UPDATE " LOCKS " SET until_ms = " NOW " + $3 "                                                \
     "WHERE key = $1 AND token = $2 AND until_ms > " NOW " RETURNING 1"
-#define RAISE(LOCKS, NOW)                                                                          \
-    "INSERT INTO " LOCKS " AS l (key, token, until_ms, fence) VALUES ($1, NULL, 0, $2) "           \
-    "ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE l.fence < excluded.fence"
+#define RAISE(LOCKS, NOW) LK_SQL_RAISE_FENCE(LOCKS)
 #define CONFIRM(LOCKS, NOW)                                                                        \
     "SELECT 1 FROM " LOCKS " WHERE key = $1 AND token = $2 AND until_ms > " NOW
 #define INFO(LOCKS, NOW)                                                                           \

@@ -49,6 +49,19 @@ static void locks_of_a_sqlite_store_stand_in_a_file_beside_it(void **state)
     guards_close(guards);
 }
 
+static void an_advisory_lock_cannot_be_had_in_a_sqlite_file(void **state)
+{
+    (void)state;
+    char db[SANDBOX_TEXT_MAX + 16];
+    snprintf(db, sizeof db, "sqlite:%.200s/shop.db", sandbox_dir(sandbox));
+    struct guards *guards = guards_of(db, "");
+    lk_error error = {.message = ""};
+    assert_null(guard_client(guard_find(guards, "pg-advisory"), &error));
+    assert_non_null(strstr(error.message, "postgres://"));
+    assert_non_null(strstr(error.message, "sql-unique"));
+    guards_close(guards);
+}
+
 static void locks_of_a_postgres_store_stand_in_its_database(void **state)
 {
     (void)state;
@@ -56,6 +69,7 @@ static void locks_of_a_postgres_store_stand_in_its_database(void **state)
     assert_non_null(postgres);
     struct guards *guards = guards_of(postgres->url, "");
     expect_takes(guards, "sql-unique");
+    expect_takes(guards, "pg-advisory");
     guards_close(guards);
     guards = guards_of("sqlite:elsewhere.db", postgres->url);
     expect_takes(guards, "sql-unique");
@@ -66,6 +80,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(locks_of_a_sqlite_store_stand_in_a_file_beside_it),
+        cmocka_unit_test(an_advisory_lock_cannot_be_had_in_a_sqlite_file),
         cmocka_unit_test(locks_of_a_postgres_store_stand_in_its_database),
     };
     if (sandbox_open(&sandbox) != 0)

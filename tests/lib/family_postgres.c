@@ -12,11 +12,14 @@
 
 struct sandbox_server *world_postgres;
 
-static const char *const guards[] = {"sql-unique", "sql-unique-forever", NULL};
+static const char *const guards[] = {"sql-unique", "sql-unique-forever", "pg-advisory",
+                                     "pg-advisory-xact", NULL};
 
 static bool start(struct sandbox *sandbox)
 {
-    world_postgres = sandbox_postgres(sandbox, NULL);
+    /* All guards at once, some with a connection for each contender. */
+    static const char *const roomy[] = {"-c", "max_connections=250", NULL};
+    world_postgres = sandbox_postgres(sandbox, roomy);
     return world_postgres != NULL;
 }
 
@@ -63,12 +66,16 @@ static void wipe(void)
 }
 
 #define LEFT_MS "until_ms - (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-#define HELD    "token IS NOT NULL AND " LEFT_MS " > 0"
+#define ADVISORY                                                                                   \
+    "FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND "                  \
+    "(classid::bigint << 32 | objid::bigint) = hashtextextended($1, 0)"
+#define HELD "token IS NOT NULL AND " LEFT_MS " > 0"
 
 static bool exists(const char *key)
 {
     return world_sql("SELECT 1 FROM lockkit.locks WHERE key = $1 AND " HELD, key) == 1 ||
-           world_sql("SELECT 1 FROM lockkit.rows WHERE key = $1", key) == 1;
+           world_sql("SELECT 1 FROM lockkit.rows WHERE key = $1", key) == 1 ||
+           world_sql("SELECT count(*) " ADVISORY, key) != 0;
 }
 
 static bool remove_lock(const char *key)
@@ -76,7 +83,9 @@ static bool remove_lock(const char *key)
     return world_sql("UPDATE lockkit.locks SET token = NULL WHERE key = $1 AND " HELD
                      " RETURNING 1",
                      key) == 1 ||
-           world_sql("DELETE FROM lockkit.rows WHERE key = $1 RETURNING 1", key) == 1;
+           world_sql("DELETE FROM lockkit.rows WHERE key = $1 RETURNING 1", key) == 1 ||
+           world_sql("SELECT count(*) FILTER (WHERE pg_terminate_backend(pid, 5000)) " ADVISORY,
+                     key) != 0;
 }
 
 static int64_t left_ms(const char *key)
@@ -88,13 +97,13 @@ static int64_t left_ms(const char *key)
 static int64_t leftovers(void)
 {
     return world_sql("SELECT count(*) FROM lockkit.locks WHERE token IS NOT NULL", NULL) +
-           world_sql("SELECT count(*) FROM lockkit.rows", NULL);
+           world_sql("SELECT count(*) FROM lockkit.rows", NULL) +
+           world_sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", NULL);
 }
 
 static int64_t crash_bound_ms(const lk_provider_info *guard, int64_t lease_ms)
 {
-    (void)guard;
-    return lease_ms;
+    return (guard->caps & LK_CAP_SESSION) != 0 ? 0 : lease_ms; /* at once, with the connection */
 }
 
 const struct lock_family family_postgres = {

@@ -29,10 +29,11 @@ static void an_unknown_guard_is_refused_with_the_known_names(void **state)
 static void each_guard_is_found_by_its_name_and_tells_what_it_is(void **state)
 {
     (void)state;
-    static const char *const names[] = {"mutex",           "redis-setnx",  "redis-setnx-expire",
-                                        "redis-set",       "redis-getset", "redis-token",
-                                        "redis-reentrant", "redis-fair",   "redis-readwrite",
-                                        "redis-semaphore", "sql-unique",   "sql-unique-forever"};
+    static const char *const names[] = {"mutex",           "redis-setnx",     "redis-setnx-expire",
+                                        "redis-set",       "redis-getset",    "redis-token",
+                                        "redis-reentrant", "redis-fair",      "redis-readwrite",
+                                        "redis-semaphore", "sql-unique",      "sql-unique-forever",
+                                        "pg-advisory",     "pg-advisory-xact"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const lk_provider_info *info = lk_provider_find(names[i]);
         assert_non_null(info);

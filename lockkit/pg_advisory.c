@@ -1,0 +1,59 @@
+/*
+ * pg-advisory: PostgreSQL's advisory lock at session level.
+ *
+ * Algorithm: pg_try_advisory_lock(hashtextextended(key, 0)); who is refused blocks in the server in
+ *            pg_advisory_lock(), up to lock_timeout. pg_advisory_unlock() frees it. The fence comes
+ *            from a sequence, once the lock is held.
+ * Guarantee: one holder at a time across processes for as long as its connection lives; freed with
+ *            the connection, so at once when its process dies; waiters are granted in the order in
+ *            which they began to wait, and nobody goes before them; fences rise with every grant of
+ *            the key and survive rollback, crash and restart.
+ * Weakness:  a connection per hold and per waiter; no lease: a holder that hangs keeps it. A holder
+ *            cut off from the network learns of it when the connection's time-out ends, and the
+ *            server when its own does: in between another may have the lock, and only the fence
+ *            stands. A failover forgets all locks. Used by hand on a connection that a pool hands
+ *            on, it stays: ROLLBACK does not free it, and the next user of the connection has it.
+ * Source:    https://www.postgresql.org/docs/15/explicit-locking.html#ADVISORY-LOCKS; the order:
+ *            PostgreSQL, src/backend/storage/lmgr: a new request, also one that would not wait, is
+ *            in conflict with those who wait already; a release wakes the first of them as owner
+ */
+#include "pg_hold.h"
+#include "providers.h"
+
+static const lk_sql_set statements = {
+    .schema = {NULL, LK_SQL_POSTGRES_SCHEMA},
+    .n = LK_PG_HOLD_STATEMENTS,
+    .statements =
+        {[LK_PG_TRY] = {"t", {NULL, "SELECT pg_try_advisory_lock(" LK_PG_ADVISORY_ID ")::int"}},
+         [LK_PG_LOCK] = {"t", {NULL, "SELECT pg_advisory_lock(" LK_PG_ADVISORY_ID ")"}},
+         [LK_PG_FREE] = {"t", {NULL, "SELECT pg_advisory_unlock(" LK_PG_ADVISORY_ID ")::int"}},
+         LK_PG_HOLD_COMMON},
+};
+
+static lk_status open_advisory(const lk_context *context, void **ret_self, lk_error *error)
+{
+    return lk_pg_hold_open(context, &statements, ret_self, error);
+}
+
+const lk_provider lk_pg_advisory = {
+    .info = {.name = "pg-advisory",
+             .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED | LK_CAP_OWNER | LK_CAP_FENCE |
+                     LK_CAP_FAIR | LK_CAP_WAKES | LK_CAP_SESSION,
+             .algorithm = "pg_advisory_lock on the key's 64-bit hash; fence from a sequence",
+             .guarantee = "one holder at a time, in order of arrival, while its connection lives; "
+                          "fences rise and survive restarts",
+             .weakness = "a connection per hold and per waiter; a hung holder keeps it",
+             .source = "https://www.postgresql.org/docs/15/explicit-locking.html#ADVISORY-LOCKS"},
+    .open = open_advisory,
+    .close = lk_pg_hold_close,
+    .try_acquire = lk_pg_hold_try,
+    .wait = lk_pg_hold_wait,
+    .wait_end = lk_pg_hold_wait_end,
+    .alive = lk_pg_hold_alive,
+    .release = lk_pg_hold_release,
+    .raise_fence = lk_pg_hold_raise_fence,
+    .ping = lk_pg_hold_ping,
+    .confirm = lk_pg_hold_confirm,
+    .inspect = lk_pg_hold_inspect,
+    .force_release = lk_pg_hold_force_release,
+};

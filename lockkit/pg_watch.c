@@ -1,0 +1,164 @@
+#include "pg_watch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { EVENTS_MAX = 64 };
+static const uint64_t stop_event = 0; /* no tenure */
+
+struct place {
+    lk_pg_conn *conn; /* NULL: free */
+    _Atomic uint64_t tenure;
+    atomic_bool ended;
+};
+
+struct lk_pg_watch {
+    const lk_context *context;
+    pthread_mutex_t mutex; /* of all but the atomics */
+    uint64_t n_tenures;
+    struct place places[LK_PG_POOL_MAX];
+    int epoll, stop;
+    pthread_t thread;
+};
+
+static struct place *place_of(lk_pg_watch *watch, uint64_t tenure)
+{
+    return &watch->places[tenure % LK_PG_POOL_MAX];
+}
+
+/* -- the thread ---------------------------------------------------------------------------------
+ */
+
+/* Only that the server hung up counts: it may send notices to a connection at any time. */
+static void note_end(lk_pg_watch *watch, uint64_t tenure)
+{
+    struct place *place = place_of(watch, tenure);
+    pthread_mutex_lock(&watch->mutex);
+    if (place->conn != NULL && atomic_load(&place->tenure) == tenure) {
+        atomic_store(&place->ended, true);
+        epoll_ctl(watch->epoll, EPOLL_CTL_DEL, lk_pg_socket(place->conn), NULL);
+    }
+    pthread_mutex_unlock(&watch->mutex);
+}
+
+static void *run(void *arg)
+{
+    lk_pg_watch *watch = arg;
+    for (;;) {
+        struct epoll_event events[EVENTS_MAX];
+        int n = epoll_wait(watch->epoll, events, EVENTS_MAX, -1);
+        assert(n > 0 || errno == EINTR);
+        for (int i = 0; i < n; i++) {
+            if (events[i].data.u64 == stop_event)
+                return NULL;
+            note_end(watch, events[i].data.u64);
+        }
+        if (n > 0)
+            lk_session_ended(watch->context);
+    }
+}
+
+/* -- tenures ------------------------------------------------------------------------------------
+ */
+
+uint64_t lk_pg_watch_add(lk_pg_watch *watch, lk_pg_conn *conn)
+{
+    uint64_t index = 0, tenure = 0;
+    pthread_mutex_lock(&watch->mutex);
+    while (watch->places[index].conn != NULL)
+        index++;
+    assert(index < LK_PG_POOL_MAX); /* the pool has no more connections */
+    struct epoll_event event = {.events = EPOLLRDHUP,
+                                .data.u64 = ++watch->n_tenures * LK_PG_POOL_MAX + index};
+    struct place *place = &watch->places[index];
+    if (epoll_ctl(watch->epoll, EPOLL_CTL_ADD, lk_pg_socket(conn), &event) == 0) {
+        tenure = event.data.u64;
+        place->conn = conn;
+        atomic_store(&place->ended, false);
+        atomic_store(&place->tenure, tenure);
+    }
+    pthread_mutex_unlock(&watch->mutex);
+    return tenure;
+}
+
+lk_pg_conn *lk_pg_watch_find(lk_pg_watch *watch, uint64_t tenure)
+{
+    struct place *place = place_of(watch, tenure);
+    pthread_mutex_lock(&watch->mutex);
+    lk_pg_conn *conn = tenure != 0 && atomic_load(&place->tenure) == tenure ? place->conn : NULL;
+    pthread_mutex_unlock(&watch->mutex);
+    return conn;
+}
+
+void lk_pg_watch_remove(lk_pg_watch *watch, uint64_t tenure)
+{
+    struct place *place = place_of(watch, tenure);
+    pthread_mutex_lock(&watch->mutex);
+    assert(atomic_load(&place->tenure) == tenure);
+    if (!atomic_load(&place->ended))
+        epoll_ctl(watch->epoll, EPOLL_CTL_DEL, lk_pg_socket(place->conn), NULL);
+    atomic_store(&place->tenure, 0);
+    place->conn = NULL;
+    pthread_mutex_unlock(&watch->mutex);
+}
+
+bool lk_pg_watch_alive(lk_pg_watch *watch, uint64_t tenure)
+{
+    struct place *place = place_of(watch, tenure);
+    return atomic_load(&place->tenure) == tenure && !atomic_load(&place->ended);
+}
+
+/* -- opening ------------------------------------------------------------------------------------
+ */
+
+static int start_thread(lk_pg_watch *watch)
+{
+    sigset_t all, before; /* the program's signals are for the program's threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&watch->thread, NULL, run, watch);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+static void free_watch(lk_pg_watch *watch)
+{
+    if (watch->stop >= 0)
+        close(watch->stop);
+    if (watch->epoll >= 0)
+        close(watch->epoll);
+    pthread_mutex_destroy(&watch->mutex);
+    free(watch);
+}
+
+lk_status lk_pg_watch_open(const lk_context *context, lk_pg_watch **ret)
+{
+    lk_pg_watch *watch = calloc(1, sizeof *watch);
+    if (watch == NULL)
+        return LK_NO_MEMORY;
+    watch->context = context;
+    pthread_mutex_init(&watch->mutex, NULL);
+    watch->epoll = epoll_create1(EPOLL_CLOEXEC);
+    watch->stop = eventfd(0, EFD_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = stop_event};
+    if (watch->epoll < 0 || watch->stop < 0 ||
+        epoll_ctl(watch->epoll, EPOLL_CTL_ADD, watch->stop, &event) != 0 ||
+        start_thread(watch) != 0) {
+        free_watch(watch);
+        return LK_NO_MEMORY;
+    }
+    *ret = watch;
+    return LK_OK;
+}
+
+void lk_pg_watch_close(lk_pg_watch *watch)
+{
+    eventfd_write(watch->stop, 1);
+    pthread_join(watch->thread, NULL);
+    free_watch(watch);
+}
