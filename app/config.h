@@ -28,6 +28,7 @@ struct config {
     char instance[33];     /* name of this instance in ledger rows and answers */
     bool lab, demo;        /* only on loopback addresses */
     char lab_slip[32];     /* --lab-slip: this mistake is made on purpose; "": none */
+    int64_t max_hold_ms;   /* the watchdog renews no longer than this; 0: ten leases */
     int64_t lab_clock_ms;  /* --lab-clock-ms: the locks' wall clock is ahead by so much */
     char admin_token[129]; /* read from --admin-token-file; "": admin routes open (loopback only) */
     int64_t close_orders_ms; /* period of the scheduled task that closes unpaid orders */

@@ -30,6 +30,8 @@ const struct config_key config_keys[] = {
     {"lease-ms", CONFIG_NUMBER, AT(lease_ms), 10, 86400000, "30000", "lease of a lock"},
     {"wait-ms", CONFIG_NUMBER, AT(wait_ms), 0, 600000, "10000", "wait for a lock at most"},
     {"watchdog", CONFIG_SWITCH, AT(watchdog), 0, 0, "on", "renew leases of live holders"},
+    {"max-hold-ms", CONFIG_NUMBER, AT(max_hold_ms), 0, 86400000, "0",
+     "the watchdog renews a lock no longer than this; 0: ten leases"},
     {"fence", CONFIG_SWITCH, AT(fence), 0, 0, "on", "refuse writes with a stale fence"},
     {"fence-source", CONFIG_SOURCE, AT(fence_database), 0, 0, "lock",
      "where a lock's fence comes from: its server, if it has one; or the store"},

@@ -1,4 +1,5 @@
 #include "guard.h"
+#include "../lockkit/provider.h"
 #include "../lockkit/redis_url.h"
 
 #include <assert.h>
@@ -23,6 +24,7 @@ struct guards {
 };
 
 static const lk_env *guards_env;
+static const lk_provider *guards_provider;
 
 static const lk_provider_info none_info = {
     .name = "none",
@@ -175,6 +177,14 @@ struct guard *guard_at(struct guards *guards, size_t i)
     return i < guards->n ? &guards->list[i] : NULL;
 }
 
+static lk_status open_client(const struct guard *guard, const lk_options *options, lk_client **ret,
+                             lk_error *error)
+{
+    if (guards_provider && strcmp(guards_provider->info.name, guard->info->name) == 0)
+        return lk_open_provider(guards_provider, guard->endpoints, options, ret, error);
+    return lk_open(guard->info->name, guard->endpoints, options, ret, error);
+}
+
 lk_client *guard_client(struct guard *guard, lk_error *error)
 {
     assert(guard->kind == GUARD_LOCK);
@@ -185,12 +195,13 @@ lk_client *guard_client(struct guard *guard, lk_error *error)
     const lk_options options = {
         .lease_ms = config->lease_ms,
         .watchdog_off = !config->watchdog,
+        .max_hold_ms = config->max_hold_ms,
         .command_timeout_ms = COMMAND_TIMEOUT_MS,
         .env = guards_env,
     };
     pthread_mutex_lock(&guard->guards->opening);
     client = atomic_load(&guard->client);
-    if (!client && lk_open(guard->info->name, guard->endpoints, &options, &client, error) == LK_OK)
+    if (!client && open_client(guard, &options, &client, error) == LK_OK)
         atomic_store(&guard->client, client);
     pthread_mutex_unlock(&guard->guards->opening);
     return client;
@@ -220,4 +231,9 @@ bool guard_claims_safe_in_one_process(const struct guard *guard)
 void guards_set_env(const lk_env *env)
 {
     guards_env = env;
+}
+
+void guards_use(const lk_provider *provider)
+{
+    guards_provider = provider;
 }

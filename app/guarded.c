@@ -314,6 +314,8 @@ void guarded_run(const struct guarded_host *host, struct section *section,
     section->operation = operation;
     section->ops = ops;
     section->n_ops = n;
+    for (size_t i = 0; i < n; i++)
+        ops[i]->section = section;
     op_pass_all(ops, n, OP_WAITING);
     if (!section_reader(section)) {
         fail_all(&run, PROBLEM_UNAVAILABLE, "store", section->message);

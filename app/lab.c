@@ -2,6 +2,7 @@
 #include "answer.h"
 #include "guard.h"
 #include "lab_private.h"
+#include "lab_slips.h"
 #include "point.h"
 #include "service.h"
 
@@ -41,11 +42,20 @@ static void begin(const struct op *op)
     snprintf(current.user, sizeof current.user, "%s", op->other);
 }
 
+static void (*slip_at)(struct op *op, enum op_point point);
+
+void lab_at(void (*at)(struct op *op, enum op_point point))
+{
+    slip_at = at;
+}
+
 static void at_op_point(struct op *op, enum op_point point)
 {
     if (op->kind >= OP_PUT_ITEM)
         return;
     begin(op);
+    if (slip_at)
+        slip_at(op, point);
     const struct lab_passage passage = {
         .point = point_names[point],
         .key = current.key,
@@ -82,7 +92,7 @@ static int64_t wall_clock_us(void *ctx)
     return lk_env_system()->wall_us(ctx) + ahead_us;
 }
 
-void lab_open(const struct config *config)
+int lab_open(const struct config *config)
 {
     static lk_env env;
     env = *lk_env_system();
@@ -91,6 +101,7 @@ void lab_open(const struct config *config)
     ahead_us = config->lab_clock_ms * 1000;
     guards_set_env(&env);
     point_set_hook(at_op_point);
+    return config->lab_slip[0] == '\0' || lab_slip_install(config->lab_slip) ? 0 : -1;
 }
 
 void lab_close(void)

@@ -28,4 +28,9 @@ enum problem lock_set_acquire(struct lock_set *set, int64_t deadline_us);
 const lk_hold *lock_set_lost(const struct lock_set *set);
 void lock_set_release(struct lock_set *set);
 
+/* For lessons, before any set is acquired: another way to take several locks. */
+typedef lk_status lock_set_acquire_many(lk_client *client, const lk_request *requests, size_t n,
+                                        lk_hold *holds);
+void lock_set_use(lock_set_acquire_many *acquire_many);
+
 #endif

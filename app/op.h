@@ -98,6 +98,8 @@ struct answer {
     char *long_body; /* malloc()ed, used instead of body when not NULL (audit, guards) */
 };
 
+struct section;
+
 struct op {
     struct op *next;      /* the service's queues */
     struct op *same_hash; /* the service's table of running keys */
@@ -124,6 +126,7 @@ struct op {
     /* For who watches the points: the first row's value as it was read or is to be written, and the
      * fence of its lock. */
     int64_t shown_value, shown_fence;
+    struct section *section; /* that runs it; NULL: none yet */
 
     void (*done)(struct op *op); /* called exactly once, from a worker, if submit succeeded */
     void *http;                  /* the HTTP side's own */

@@ -85,8 +85,8 @@ int main(int argc, char **argv)
     struct service *service;
     struct http *http;
     print_start(&config);
-    if (config.lab)
-        lab_open(&config);
+    if (config.lab && lab_open(&config) != 0)
+        return 2;
     if (service_open(&config, &service) != 0)
         return 1;
     if (http_start(&config, service, NULL, &http) != 0) {

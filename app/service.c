@@ -12,11 +12,17 @@
 
 enum { READ_THREADS = 2 };
 
-static const struct operation *const operations[] = {
+static const struct operation *operations[] = {
     [OP_PLACE_ORDER] = &order_operation, [OP_CHANGE_BALANCE] = &account_operation,
     [OP_PAY_ORDER] = &payment_operation, [OP_CANCEL_ORDER] = &cancellation_operation,
     [OP_TRANSFER] = &transfer_operation,
 };
+
+void service_use(enum op_kind kind, const struct operation *operation)
+{
+    assert(kind < sizeof operations / sizeof operations[0]);
+    operations[kind] = operation;
+}
 
 static bool is_business(const struct op *op)
 {

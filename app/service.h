@@ -25,6 +25,11 @@ bool service_submit(struct service *service, struct op *op);
  * are done, or after timeout_ms: false. */
 bool service_drain(struct service *service, int64_t timeout_ms);
 
+/* For lessons, before service_open(): another way to do this kind of operation, which changes
+ * something. */
+struct operation;
+void service_use(enum op_kind kind, const struct operation *operation);
+
 /* Stops the threads, closes guards and store. */
 void service_close(struct service *service);
 

@@ -32,6 +32,7 @@ enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD };
     X(RUN)         /* SEND and ANSWER */                                                           \
     X(RETRY)       /* refused or not answered: sends the same request with the same key again */   \
     X(SEND_AGAIN)  /* the same request with another key, as a client without keys does */          \
+    X(REPEAT)      /* the same request with the same key, whatever the answer was */               \
     X(KILL)        /* kill -9 of its instance */                                                   \
     X(RESTART)     /* starts its instance again */                                                 \
     X(STOP)        /* SIGSTOP of its instance */                                                   \
@@ -40,8 +41,9 @@ enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD };
     X(GONE)        /* LOCKS: the key must be gone */                                               \
     X(STILL_THERE) /* LOCKS: the key must be there */                                              \
     X(DELETE)      /* LOCKS: somebody deletes the key */                                           \
+    X(EVICT)       /* LOCKS: memory runs out for a moment, and the policy decides */               \
     X(REBOOT)      /* LOCKS: kill -9 of the lock server, and a new start */                        \
-    X(LOSE)        /* the answer to its next command with this text will be lost */                \
+    X(LOSE)        /* the answer to its next command about the lock will be lost */                \
     X(LOST)        /* waits until it is */                                                         \
     X(CUT)         /* its connections to the lock server are cut */
 
@@ -99,7 +101,11 @@ struct hazard_case {
 };
 
 /* What they fight over. */
-enum hazard_subject { ACCOUNT, ITEM };
+enum hazard_subject {
+    ACCOUNT,
+    ITEM,
+    TRANSFER /* A moves money from the first account to a second one, B back; the first counts */
+};
 
 struct hazard {
     const char *id;

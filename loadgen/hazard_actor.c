@@ -19,6 +19,13 @@ static void *ask(void *arg)
     if (run->hazard->subject == ITEM) {
         snprintf(path, sizeof path, "/v1/items/%s/orders", run->id);
         snprintf(body, sizeof body, "{\"user_id\":\"%s\"}", who_name(actor->who));
+    } else if (run->hazard->subject == TRANSFER) {
+        bool back = actor->who != A;
+        int64_t delta = hazard_delta(run->hazard, actor->who);
+        snprintf(path, sizeof path, "/v1/transfers");
+        snprintf(body, sizeof body, "{\"from\":\"%s\",\"to\":\"%s\",\"amount\":%lld}",
+                 back ? run->other_id : run->id, back ? run->id : run->other_id,
+                 (long long)(delta < 0 ? -delta : delta));
     } else {
         snprintf(path, sizeof path, "/v1/accounts/%s/transactions", run->id);
         snprintf(body, sizeof body, "{\"amount\":%lld}",
@@ -39,7 +46,7 @@ static void *ask(void *arg)
 static bool ends_request(const struct hazard_step *step)
 {
     return step->verb == SEND || step->verb == RUN || step->verb == RETRY ||
-           step->verb == SEND_AGAIN || step->verb == HAZARD_VERBS;
+           step->verb == SEND_AGAIN || step->verb == REPEAT || step->verb == HAZARD_VERBS;
 }
 
 /* Points that the watchdog's thread passes, which runs no request. */

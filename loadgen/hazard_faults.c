@@ -91,6 +91,28 @@ int fault_delete(struct hazard_run *run, const struct hazard_step *step)
     return ask(run, "DEL", &n) && n == 1 ? 0 : fail(run, "there was nothing to delete");
 }
 
+/* One command without an answer that matters. */
+static void tell(const struct hazard_run *run, const char *command)
+{
+    redisContext *context = redisConnectWithTimeout("127.0.0.1", run->world->locks->port,
+                                                    (struct timeval){.tv_sec = PATIENCE_S});
+    if (context == NULL)
+        return;
+    freeReplyObject(context->err == 0 ? redisCommand(context, command) : NULL);
+    redisFree(context);
+}
+
+/* The limit is lower than what is in use, so the server evicts what its policy allows at once. */
+int fault_evict(struct hazard_run *run, const struct hazard_step *step)
+{
+    (void)step;
+    tell(run, "CONFIG SET maxmemory 1");
+    tell(run, "SET pressure 1");
+    tell(run, "CONFIG SET maxmemory 0");
+    run_note(run, "locks", is_gone(run) ? "key evicted" : "key still there");
+    return 0;
+}
+
 int fault_reboot(struct hazard_run *run, const struct hazard_step *step)
 {
     (void)step;
@@ -112,7 +134,7 @@ static struct proxy *proxy_of(struct hazard_run *run, const struct hazard_step *
 int fault_lose(struct hazard_run *run, const struct hazard_step *step)
 {
     run->lost_before = proxy_lost(proxy_of(run, step));
-    proxy_lose_answer(proxy_of(run, step), step->what, 1, PROXY_CUT);
+    proxy_lose_answer(proxy_of(run, step), run->lock, 1, PROXY_CUT);
     return 0;
 }
 

@@ -9,6 +9,7 @@ int fault_outlive(struct hazard_run *run, const struct hazard_step *step);
 int fault_gone(struct hazard_run *run, const struct hazard_step *step);
 int fault_still_there(struct hazard_run *run, const struct hazard_step *step);
 int fault_delete(struct hazard_run *run, const struct hazard_step *step);
+int fault_evict(struct hazard_run *run, const struct hazard_step *step);
 int fault_reboot(struct hazard_run *run, const struct hazard_step *step);
 int fault_lose(struct hazard_run *run, const struct hazard_step *step);
 int fault_lost(struct hazard_run *run, const struct hazard_step *step);

@@ -25,15 +25,13 @@ static int call(const struct load_target *target, const char *method, const char
 }
 
 int lab_put(const struct load_target *target, const struct hazard *hazard, const char *id,
-            const char *guard, bool fence, char *message)
+            bool fence, char *message)
 {
     char path[LAB_PATH_MAX], body[LAB_PATH_MAX];
     bool item = hazard->subject == ITEM;
     snprintf(path, sizeof path, "/v1/%s/%s", item ? "items" : "accounts", id);
-    snprintf(body, sizeof body, "{\"%s\":%lld,\"fence\":%s%s%s%s}", item ? "stock" : "balance",
-             (long long)hazard_initial(hazard), fence ? "true" : "false",
-             guard == NULL ? "" : ",\"guard\":\"", guard == NULL ? "" : guard,
-             guard == NULL ? "" : "\"");
+    snprintf(body, sizeof body, "{\"%s\":%lld,\"fence\":%s}", item ? "stock" : "balance",
+             (long long)hazard_initial(hazard), fence ? "true" : "false");
     return call(target, "PUT", path, body, NULL, message) == 0 ? 0 : -1;
 }
 

@@ -12,7 +12,7 @@
 enum { LAB_MESSAGE_MAX = 512, LAB_KEY_MAX = 64, LAB_TIMEOUT_MS = 20000, LAB_POINT_MAX = 32 };
 
 int lab_put(const struct load_target *target, const struct hazard *hazard, const char *id,
-            const char *guard, bool fence, char *message);
+            bool fence, char *message);
 
 /* action: "hold" or "note". */
 int lab_pause(const struct load_target *target, const char *point, const char *match,

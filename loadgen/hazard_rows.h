@@ -8,9 +8,33 @@
     X(lost_update)                                                                                 \
     X(oversell)                                                                                    \
     X(two_processes)                                                                               \
+    X(holder_crash_no_expiry)                                                                      \
+    X(crash_before_expire)                                                                         \
     X(expired_lease)                                                                               \
     X(wrong_delete)                                                                                \
-    X(paused_holder)
+    X(two_step_release)                                                                            \
+    X(shared_token)                                                                                \
+    X(clock_skew_getset)                                                                           \
+    X(paused_holder)                                                                               \
+    X(explicit_lease)                                                                              \
+    X(hung_worker)                                                                                 \
+    X(renewal_lost)                                                                                \
+    X(lost_wake_up)                                                                                \
+    X(reply_of_acquire_lost)                                                                       \
+    X(reply_of_release_lost)                                                                       \
+    X(self_deadlock)                                                                               \
+    X(local_reentry_count)                                                                         \
+    X(restart_empty)                                                                               \
+    X(eviction)                                                                                    \
+    X(row_crash)                                                                                   \
+    X(opposite_order)                                                                              \
+    X(unlock_before_commit)                                                                        \
+    X(snapshot_before_lock)                                                                        \
+    X(result_ignored)                                                                              \
+    X(duplicate_request)                                                                           \
+    X(key_outside_transaction)                                                                     \
+    X(crash_before_reply)                                                                          \
+    X(off_by_one)
 
 #define HAZARD_DECLARE(name) extern const struct hazard hazard_##name;
 HAZARD_MAP(HAZARD_DECLARE)

@@ -10,8 +10,31 @@ static void name_all(struct hazard_run *run)
     static int n_runs;
     bool item = run->hazard->subject == ITEM;
     snprintf(run->id, sizeof run->id, "h%d", ++n_runs);
+    snprintf(run->other_id, sizeof run->other_id, "%s-x", run->id);
     snprintf(run->resource, sizeof run->resource, "%s:%s", item ? "item" : "account", run->id);
     snprintf(run->lock, sizeof run->lock, "lock:%s", run->resource);
+}
+
+/* Every instance uses the lock once, so that no first use (a connection, a script to be loaded)
+ * disturbs the experiment. A guard that is stuck by nature may refuse: no matter here. */
+static void warm_up(struct hazard_run *run)
+{
+    char id[32], ignored[LAB_MESSAGE_MAX];
+    snprintf(id, sizeof id, "%s-warm", run->id);
+    for (int i = run->with.instances; i >= 0; i--)
+        lab_put(&run->world->instances[i % run->with.instances].target, run->hazard, id, false,
+                ignored);
+}
+
+static int put_resources(struct hazard_run *run)
+{
+    const struct load_target *target = &run->world->instances[0].target;
+    bool fence = run->with.fence == ON;
+    if (lab_put(target, run->hazard, run->id, fence, run->message) != 0)
+        return -1;
+    return run->hazard->subject != TRANSFER
+               ? 0
+               : lab_put(target, run->hazard, run->other_id, fence, run->message);
 }
 
 static int prepare(struct hazard_run *run)
@@ -20,11 +43,11 @@ static int prepare(struct hazard_run *run)
         snprintf(run->message, sizeof run->message, "the servers could not be set up");
         return -1;
     }
+    warm_up(run);
     for (int i = 0; i < run->with.instances; i++)
         if (lab_reset(&run->world->instances[i].target, run->message) != 0)
             return -1;
-    return lab_put(&run->world->instances[0].target, run->hazard, run->id, NULL,
-                   run->with.fence == ON, run->message);
+    return put_resources(run);
 }
 
 static int do_steps(struct hazard_run *run)

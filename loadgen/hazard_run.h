@@ -79,7 +79,7 @@ struct hazard_run {
     enum hazard_language language;
     bool step; /* waits for a key before each step */
 
-    char id[16], resource[40], lock[LAB_KEY_MAX];
+    char id[16], other_id[24], resource[40], lock[LAB_KEY_MAX];
     struct actor actors[HAZARD_ACTORS];
     struct crowd crowd;
     int64_t lease_from_us; /* when the last holder was seen */

@@ -78,7 +78,14 @@ static int do_retry(struct hazard_run *run, const struct hazard_step *step)
 
 static int do_send_again(struct hazard_run *run, const struct hazard_step *step)
 {
-    return actor_send(actor_of(run, step), step + 1, true);
+    struct actor *actor = actor_of(run, step);
+    return actor_send(actor, step + 1, true) == 0 ? actor_answer(actor) : -1;
+}
+
+static int do_repeat(struct hazard_run *run, const struct hazard_step *step)
+{
+    struct actor *actor = actor_of(run, step);
+    return actor_send(actor, step + 1, false) == 0 ? actor_answer(actor) : -1;
 }
 
 /* -- instances ----------------------------------------------------------------------------------
@@ -123,6 +130,8 @@ static do_step *const verbs[HAZARD_VERBS] = {
     [RUN] = do_run,
     [RETRY] = do_retry,
     [SEND_AGAIN] = do_send_again,
+    [REPEAT] = do_repeat,
+    [EVICT] = fault_evict,
     [KILL] = do_kill,
     [RESTART] = do_restart,
     [STOP] = do_stop,

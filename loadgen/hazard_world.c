@@ -86,6 +86,10 @@ static void compose(struct command_line *line, struct world *world, int index, c
     add(line, "%lld", (long long)with->wait_ms);
     add(line, "--watchdog");
     add(line, with->watchdog == OFF ? "off" : "on");
+    if (with->max_hold_ms != 0) {
+        add(line, "--max-hold-ms");
+        add(line, "%lld", (long long)with->max_hold_ms);
+    }
     if (with->slip[0] != '\0') {
         add(line, "--lab-slip");
         add(line, "%s", with->slip);

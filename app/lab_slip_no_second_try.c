@@ -1,0 +1,22 @@
+/* Tries, subscribes, sleeps: a release that was published between the try and the subscription is
+ * never heard. */
+#include "guard.h"
+#include "lab_slips.h"
+#include "../lockkit/providers.h"
+
+static lk_status wait(void *self, lk_attempt *attempt, int64_t until_us)
+{
+    bool first = attempt->waiter == NULL;
+    lk_status status = lk_redis_reentrant.wait(self, attempt, until_us);
+    if (first && status == LK_OK) /* which was to make the core try again */
+        status = lk_redis_reentrant.wait(self, attempt, until_us);
+    return status;
+}
+
+void lab_slip_no_second_try(void)
+{
+    static lk_provider wrong;
+    wrong = lk_redis_reentrant;
+    wrong.wait = wait;
+    guards_use(&wrong);
+}

@@ -1,0 +1,36 @@
+/*
+ * Mistakes made on purpose, one per file, for the hazard lab: --lab --lab-slip NAME. Each installs
+ * itself through the seams that the service has for lessons; none can be chosen without --lab.
+ */
+#ifndef LAB_SLIPS_H
+#define LAB_SLIPS_H
+
+#include "op.h"
+
+/* Name, and what is done wrong. The function lab_slip_NAME() installs it; id is the name with
+ * dashes, as --lab-slip takes it. */
+#define LAB_SLIP_MAP(X)                                                                            \
+    X(two_step_release, "two-step-release", "redis-token: GET, compare, then DEL")                 \
+    X(shared_token, "shared-token", "redis-token: every holder writes the same value")             \
+    X(no_clean_up, "no-clean-up", "redis-token: a try whose answer was lost is not undone")        \
+    X(no_second_try, "no-second-try", "redis-reentrant: sleeps after SUBSCRIBE without a try")     \
+    X(result_ignored, "result-ignored", "redis-token: goes on when the lock was not had in time")  \
+    X(nested_acquire, "nested-acquire", "every lock is taken twice by the same owner")             \
+    X(local_count, "local-count", "redis-reentrant: taken twice, counted in the client only")      \
+    X(unsorted_locks, "unsorted-locks", "locks are taken in the order in which they are named")    \
+    X(unlock_early, "unlock-early", "the lock is released before the commit")                      \
+    X(read_early, "read-early", "the balance is read before the lock is asked for")                \
+    X(key_apart, "key-apart", "the idempotency row is written in a second transaction")            \
+    X(off_by_one, "off-by-one", "an order is taken while stock >= 0")
+
+#define LAB_SLIP_DECLARE(name, id, text) void lab_slip_##name(void);
+LAB_SLIP_MAP(LAB_SLIP_DECLARE)
+#undef LAB_SLIP_DECLARE
+
+/* lab.c: called at every point of every operation, before it can be held there. */
+void lab_at(void (*at)(struct op *op, enum op_point point));
+
+/* Installs the slip of this name. False: there is none; the known ones are printed to stderr. */
+bool lab_slip_install(const char *id);
+
+#endif

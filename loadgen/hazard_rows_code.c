@@ -1,0 +1,266 @@
+/* The lock is right, and the code around it is not. */
+#include "hazard_rows.h"
+
+static const struct hazard_step second_comes_before_the_commit[] = {
+    {A, SEND, NULL},           {A, UNTIL, "checked"}, {B, SEND, NULL},
+    {B, AS_FAR_AS, "decided"}, {A, RELEASE, NULL},    {A, ANSWER, NULL},
+    {B, RELEASE, NULL},        {B, ANSWER, NULL},     HAZARD_END,
+};
+
+static const struct hazard_case unlock_before_commit_cases[] = {
+    {"redis-token",
+     HAZARD_UNSAFE,
+     {.slip = "unlock-early"},
+     {"unlock, then commit", "先解锁再提交"},
+     NULL},
+    {"redis-token", HAZARD_SAFE, {0}, {"commit, then unlock", "先提交再解锁"}, NULL},
+    {"mutex",
+     HAZARD_UNSAFE,
+     {.slip = "unlock-early", .instances = 1},
+     {"unlock, then commit", "先解锁再提交"},
+     NULL},
+    {"mutex", HAZARD_SAFE, {.instances = 1}, {"commit, then unlock", "先提交再解锁"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_unlock_before_commit = {
+    .id = "unlock-before-commit",
+    .title = {"Released, and then committed", "先放锁，后提交"},
+    .story =
+        {"The lock is inside of the transaction: A unlocks, and its commit follows. Between the "
+         "two B gets the lock and reads the old value.",
+         "锁写在事务里面：A 先解锁，之后才提交。就在这两步之间，B 拿到锁，读到了旧值。"},
+    .warning = {"A transactional method with the lock inside: the commit happens when it returns.",
+                "在带事务注解的方法里加锁解锁：方法返回时才提交。"},
+    .fix = {"Lock outside, transaction inside: release after the commit has returned.",
+            "锁在外，事务在内：提交返回之后再放锁。"},
+    .with = {.fence = OFF},
+    .steps = second_comes_before_the_commit,
+    .cases = unlock_before_commit_cases,
+};
+
+static const struct hazard_case snapshot_cases[] = {
+    {"redis-token", HAZARD_UNSAFE, {.slip = "read-early"}, {"read, then lock", "先读再加锁"}, NULL},
+    {"redis-token",
+     HAZARD_UNSAFE,
+     {.slip = "read-early", .isolation = "repeatable-read"},
+     {"read, then lock; repeatable read", "先读再加锁；可重复读"},
+     NULL},
+    {"redis-token", HAZARD_SAFE, {0}, {"lock, then read", "先加锁再读"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+static const struct hazard_step reads_before_it_locks[] = {
+    {A, SEND, NULL},    {A, UNTIL, "decided"}, {B, SEND, NULL},   {B, PASSED, "lock.wait"},
+    {A, RELEASE, NULL}, {A, ANSWER, NULL},     {B, ANSWER, NULL}, HAZARD_END,
+};
+
+const struct hazard hazard_snapshot_before_lock = {
+    .id = "snapshot-before-lock",
+    .title = {"The value was read before the lock was had", "先读了值，才拿到锁"},
+    .story = {"B's transaction took its snapshot, and then waited for the lock. A commits "
+              "meanwhile. B has the lock now, and a value from before A.",
+              "B 的事务先拍了快照，再去等锁。A 趁此提交了。B 拿到了锁，手里却是 A 之前的值。"},
+    .warning = {"PostgreSQL documentation, Advisory Locks and isolation: a snapshot does not wait "
+                "for a lock. Isolation of the write alone does not help: its transaction begins "
+                "after the lock.",
+                "PostgreSQL 文档讲锁与隔离级别：快照不会等锁。只提高写事务的隔离级别没有用，"
+                "它在拿到锁之后才开始。"},
+    .fix = {"First the lock, then the first read.", "先拿锁，再做第一次读。"},
+    .with = {.fence = OFF},
+    .steps = reads_before_it_locks,
+    .cases = snapshot_cases,
+};
+
+static const struct hazard_step not_had_in_time[] = {
+    {A, SEND, NULL},    {A, UNTIL, "checked"}, {B, RUN, NULL},
+    {A, RELEASE, NULL}, {A, ANSWER, NULL},     HAZARD_END,
+};
+
+static const struct hazard_case result_ignored_cases[] = {
+    {"redis-token",
+     HAZARD_UNSAFE,
+     {.slip = "result-ignored"},
+     {"result ignored", "不看返回值"},
+     NULL},
+    {"redis-token", HAZARD_STUCK, {0}, {"result checked", "检查返回值"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_result_ignored = {
+    .id = "result-ignored",
+    .title = {"tryLock() said no, and nobody looked", "tryLock() 说不行，没人看"},
+    .story = {"B waits for the lock, gets false when its time is over, and goes on as if it had "
+              "it. A is still inside.",
+              "B 等锁等到时限，得到 false，却当作拿到了继续走。A 还在里面。"},
+    .warning = {"Examples that call tryLock(10, SECONDS) as a statement.",
+                "把 tryLock(10, SECONDS) 当语句调用、不看返回值的示例。"},
+    .fix = {"Check it: B is answered 503, has changed nothing, and may try again.",
+            "检查它：B 得到 503，什么都没改，可以重试。"},
+    .with = {.wait_ms = 800, .lease_ms = 8000, .fence = OFF},
+    .steps = not_had_in_time,
+    .cases = result_ignored_cases,
+};
+
+static const struct hazard_step client_sends_twice_with_two_keys[] = {
+    {A, RUN, NULL},
+    {A, SEND_AGAIN, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_step client_sends_twice_with_one_key[] = {
+    {A, RUN, NULL},
+    {A, REPEAT, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case duplicate_request_cases[] = {
+    {"redis-token",
+     HAZARD_UNSAFE,
+     {0},
+     {"a new key", "换了新键"},
+     client_sends_twice_with_two_keys},
+    {"redis-token",
+     HAZARD_SAFE,
+     {0},
+     {"the same Idempotency-Key", "同一个幂等键"},
+     client_sends_twice_with_one_key},
+    {"sql-row", HAZARD_UNSAFE, {0}, {"a new key", "换了新键"}, client_sends_twice_with_two_keys},
+    {"sql-row",
+     HAZARD_SAFE,
+     {0},
+     {"the same Idempotency-Key", "同一个幂等键"},
+     client_sends_twice_with_one_key},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_duplicate_request = {
+    .id = "duplicate-request",
+    .title = {"The client asks twice for one thing", "客户端为一件事请求了两次"},
+    .story = {"A was charged, but its client never saw the answer and asks again. For the service "
+              "that is another wish, unless the client says that it is the same one.",
+              "A 的钱扣了，客户端却没看到回答，又请求一次。除非客户端说明是同一件事，"
+              "服务只能当成另一个请求。"},
+    .warning = {"No lock helps here: the two requests come one after the other.",
+                "这里什么锁都没用：两次请求是一前一后来的。"},
+    .fix = {"The same Idempotency-Key for the same wish: the stored answer is replayed.",
+            "同一件事用同一个幂等键：直接重放存下的回答。"},
+    .cases = duplicate_request_cases,
+};
+
+static const struct hazard_step killed_after_the_commit[] = {
+    {A, SEND, NULL},    {A, UNTIL, "committed"}, {A, KILL, NULL},
+    {A, RESTART, NULL}, {A, RETRY, NULL},        HAZARD_END,
+};
+
+static const struct hazard_case key_outside_cases[] = {
+    {"redis-token",
+     HAZARD_UNSAFE,
+     {.slip = "key-apart"},
+     {"key in a second transaction", "键在另一个事务"},
+     NULL},
+    {"redis-token", HAZARD_SAFE, {0}, {"key in the same transaction", "键在同一个事务"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_key_outside_transaction = {
+    .id = "key-outside-transaction",
+    .title = {"The idempotency row is written apart", "幂等记录另外写"},
+    .story = {"A's change is committed. Before the row that remembers its key is written, the "
+              "process dies. The retry finds no row, and is charged again.",
+              "A 的改动已提交，记住幂等键的那一行还没写，进程就死了。重试时查不到，又扣了一次。"},
+    .warning = {"De-duplication in Redis beside a change in the database: two systems, no "
+                "transaction over both.",
+                "改数据库、却在 Redis 里去重：两个系统，没有共同的事务。"},
+    .fix = {"Row and effect in one transaction.", "记录和效果放进同一个事务。"},
+    .steps = killed_after_the_commit,
+    .cases = key_outside_cases,
+};
+
+static const struct hazard_case crash_before_reply_cases[] = {
+    {"redis-token", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {"mutex", HAZARD_SAFE, {.instances = 1}, {NULL}, NULL},
+    {"sql-row", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_crash_before_reply = {
+    .id = "crash-before-reply",
+    .title = {"Killed after the commit, before the answer", "提交之后、回答之前被杀"},
+    .story = {"A's money is moved and its client hears nothing. It does not know whether anything "
+              "happened, and asks again with the same key.",
+              "A 的钱已经扣了，客户端却什么也没听到。它不知道成没成，就用同一个键再问一次。"},
+    .warning = {"A timeout is not a no: the third outcome is unknown.",
+                "超时不等于失败：第三种结果叫“不知道”。"},
+    .fix = {"Nothing to fix: the retry replays the stored answer.", "不用修：重试重放存下的回答。"},
+    .steps = killed_after_the_commit,
+    .cases = crash_before_reply_cases,
+};
+
+static const struct hazard_step last_piece_twice[] = {
+    {A, RUN, NULL},
+    {B, RUN, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case off_by_one_cases[] = {
+    {"redis-token", HAZARD_UNSAFE, {.slip = "off-by-one"}, {"stock >= 0", "stock >= 0"}, NULL},
+    {"redis-token", HAZARD_SAFE, {0}, {"stock > 0", "stock > 0"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_off_by_one = {
+    .id = "off-by-one",
+    .title = {"One too many: stock >= 0", "多卖一件：stock >= 0"},
+    .story =
+        {"The last piece is sold. The next buyer finds a stock of 0, which is not below 0, and "
+         "gets one too. The lock was perfect all the time.",
+         "最后一件卖掉了。下一个买家看到库存 0，不小于 0，于是也卖给了他。锁从头到尾都没错。"},
+    .warning = {"Flash-sale code that tests the stock before it takes one, with >=.",
+                "先判断再减库存、判断写成 >= 的秒杀代码。"},
+    .fix = {"stock >= quantity.", "判断 stock >= 数量。"},
+    .subject = ITEM,
+    .initial = 1,
+    .steps = last_piece_twice,
+    .cases = off_by_one_cases,
+};
+
+static const struct hazard_step two_transfers_cross[] = {
+    {A, SEND, NULL},    {A, UNTIL, "lock.acquired"},
+    {B, SEND, NULL},    {B, AS_FAR_AS, "lock.acquired"},
+    {A, RELEASE, NULL}, {B, RELEASE, NULL},
+    {A, ANSWER, NULL},  {B, ANSWER, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case opposite_order_cases[] = {
+    {"redis-token",
+     HAZARD_STUCK,
+     {.slip = "unsorted-locks"},
+     {"order as given", "按给出的顺序"},
+     NULL},
+    {"redis-token", HAZARD_SAFE, {0}, {"sorted order", "按固定顺序"}, NULL},
+    {"redis-reentrant",
+     HAZARD_STUCK,
+     {.slip = "unsorted-locks"},
+     {"order as given", "按给出的顺序"},
+     NULL},
+    {"redis-reentrant", HAZARD_SAFE, {0}, {"sorted order", "按固定顺序"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_opposite_order = {
+    .id = "opposite-order",
+    .title = {"Two transfers lock in opposite order", "两笔转账反着加锁"},
+    .story = {"A moves money from X to Y and locks X first. B moves money from Y to X and locks Y "
+              "first. Each now waits for the other's lock.",
+              "A 从 X 转到 Y，先锁 X。B 从 Y 转到 X，先锁 Y。两人各等着对方的锁。"},
+    .warning = {"Coffman and others, System Deadlocks (1971): the circular wait.",
+                "Coffman 等人 1971 年的论文：循环等待。"},
+    .fix = {"One order for everybody: locks sorted by key.", "大家按同一个顺序加锁：按 key 排序。"},
+    .subject = TRANSFER,
+    .deltas = {-200, 300, 0},
+    .with = {.wait_ms = 1500},
+    .steps = two_transfers_cross,
+    .cases = opposite_order_cases,
+};

@@ -1,0 +1,181 @@
+/* The holder, or its lock server, dies. */
+#include "hazard_rows.h"
+
+static const struct hazard_step holder_is_killed[] = {
+    {A, SEND, NULL}, {A, UNTIL, "decided"}, {A, KILL, NULL},
+    {B, RUN, NULL},  {A, RESTART, NULL},    HAZARD_END,
+};
+
+static const struct hazard_case holder_crash_cases[] = {
+    {"redis-setnx", HAZARD_STUCK, {0}, {NULL}, NULL},
+    {"redis-set", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {"redis-token", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {"redis-reentrant", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {"redis-fair", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_holder_crash_no_expiry = {
+    .id = "holder-crash-no-expiry",
+    .title = {"The holder dies, and its lock has no end", "持有者死了，锁却永不过期"},
+    .story = {"A takes the lock and its process is killed inside the section. Nobody is left to "
+              "delete the key. B waits as long as it may, and in vain.",
+              "A 拿到锁，进程在临界区里被杀。再没有人会删掉这个 key。B 等到时限，白等。"},
+    .warning = {"The first objection to SETNX and DEL in every text on Redis locks.",
+                "每一篇 Redis 锁的文章对 SETNX 加 DEL 的第一条意见。"},
+    .fix = {"A lease, set by the same command that takes the lock.",
+            "加租约，并且和加锁是同一条命令。"},
+    .with = {.wait_ms = 2000},
+    .steps = holder_is_killed,
+    .cases = holder_crash_cases,
+};
+
+static const struct hazard_step killed_between_setnx_and_expire[] = {
+    {A, SEND, NULL}, {A, UNTIL, "lock.setnx.expire"},
+    {A, KILL, NULL}, {LOCKS, STILL_THERE, NULL},
+    {B, RUN, NULL},  {A, RESTART, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case crash_before_expire_cases[] = {
+    {"redis-setnx-expire", HAZARD_STUCK, {0}, {NULL}, killed_between_setnx_and_expire},
+    {"redis-set", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_crash_before_expire = {
+    .id = "crash-before-expire",
+    .title = {"Killed between SETNX and EXPIRE", "死在 SETNX 和 EXPIRE 之间"},
+    .story = {"The lock gets its lease in a second command. A is killed after the first one: the "
+              "lock exists, and has no end.",
+              "租约要靠第二条命令设置。A 在第一条之后被杀：锁有了，却没有期限。"},
+    .warning = {"Two commands are not one: the reason why SET has NX and PX.",
+                "两条命令不是一条：SET 的 NX 和 PX 就是为此而有。"},
+    .fix = {"SET key value NX PX lease: one command.", "用一条命令：SET key value NX PX 租约。"},
+    .with = {.wait_ms = 2000},
+    .steps = holder_is_killed,
+    .cases = crash_before_expire_cases,
+};
+
+static const struct hazard_case row_crash_cases[] = {
+    {"sql-row", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_row_crash = {
+    .id = "row-crash",
+    .title = {"The holder of a database lock dies", "数据库锁的持有者死了"},
+    .story =
+        {"A is killed with the row locked. Its connection ends with it, and the database takes "
+         "back both the lock and the unfinished change.",
+         "A 锁着行时被杀。连接随之断开，数据库把锁和没做完的改动一起收回。"},
+    .warning = {"PostgreSQL documentation, Explicit Locking: locks end with their transaction.",
+                "PostgreSQL 文档“显式锁定”：锁随事务结束。"},
+    .fix = {"Nothing to fix: this is what a lock inside of the database is good at.",
+            "不用修：这正是数据库内部的锁的长处。"},
+    .with = {.wait_ms = 2000},
+    .steps = holder_is_killed,
+    .cases = row_crash_cases,
+};
+
+static const struct hazard_step server_forgets[] = {
+    {A, SEND, NULL},           {A, UNTIL, "checked"}, {LOCKS, REBOOT, NULL}, {B, SEND, NULL},
+    {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},    {A, ANSWER, NULL},     {B, RELEASE, NULL},
+    {B, ANSWER, NULL},         {A, RETRY, NULL},      {B, RETRY, NULL},      HAZARD_END,
+};
+
+static const struct hazard_case restart_empty_cases[] = {
+    {"redis-token", HAZARD_UNSAFE, {0}, {"no persistence", "不持久化"}, NULL},
+    {"redis-token",
+     HAZARD_SAFE,
+     {.redis = REDIS_DURABLE},
+     {"appendfsync always", "AOF 每次落盘"},
+     NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_restart_empty = {
+    .id = "restart-empty",
+    .title = {"The lock server restarts and has forgotten", "锁服务器重启，什么都忘了"},
+    .story =
+        {"A holds the lock. Redis is killed and started again; it kept nothing on disk, so "
+         "there is no lock any more. B takes it beside A.",
+         "A 持有锁。Redis 被杀后重启，磁盘上什么也没存，锁就没了。B 拿到了锁，和 A 同时在里面。"},
+    .warning = {"The Redis documentation of distributed locks, in its paragraph on persistence.",
+                "Redis 分布式锁文档里讲持久化的那一段。"},
+    .fix =
+        {"A lock server that writes each grant to disk before it answers, or keeps its door shut "
+         "for a lease after a restart.",
+         "锁服务器每次加锁先落盘再回答，或者重启后先关门一个租期。"},
+    .with = {.lease_ms = 8000, .fence = OFF},
+    .steps = server_forgets,
+    .cases = restart_empty_cases,
+};
+
+static const struct hazard_step server_evicts[] = {
+    {A, SEND, NULL},           {A, UNTIL, "checked"}, {LOCKS, EVICT, NULL}, {B, SEND, NULL},
+    {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},    {A, ANSWER, NULL},    {B, RELEASE, NULL},
+    {B, ANSWER, NULL},         {A, RETRY, NULL},      {B, RETRY, NULL},     HAZARD_END,
+};
+
+static const struct hazard_case eviction_cases[] = {
+    {"redis-token",
+     HAZARD_UNSAFE,
+     {.redis = REDIS_SMALL, .fence = OFF},
+     {"volatile-lru", "volatile-lru"},
+     NULL},
+    {"redis-token",
+     HAZARD_SAFE,
+     {.redis = REDIS_SMALL, .fence = ON},
+     {"volatile-lru, fence on", "volatile-lru，开启栅栏令牌"},
+     NULL},
+    {"redis-token", HAZARD_SAFE, {.fence = OFF}, {"noeviction", "noeviction"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_eviction = {
+    .id = "eviction",
+    .title = {"The lock is evicted like any cache entry", "锁像缓存一样被淘汰"},
+    .story = {"The Redis that holds the locks is a cache as well, and may drop keys that have a "
+              "lease when memory runs short. A lock is such a key.",
+              "放锁的 Redis 同时当缓存用，内存不够时可以丢掉带期限的 key。锁正是这样的 key。"},
+    .warning = {"Redis documentation, Key eviction: a volatile policy takes what can expire.",
+                "Redis 文档“key 淘汰”：volatile 策略拿走的正是会过期的 key。"},
+    .fix = {"A server of its own for locks, with noeviction; and a fence at the resource.",
+            "锁用单独的服务器并设为 noeviction；资源一侧再加栅栏令牌。"},
+    .with = {.lease_ms = 8000},
+    .steps = server_evicts,
+    .cases = eviction_cases,
+};
+
+static const struct hazard_step deleted_under_the_holder[] = {
+    {A, SEND, NULL},
+    {A, UNTIL, "decided"},
+    {LOCKS, DELETE, NULL},
+    {A, PASSED, "lock.lost"},
+    {A, RELEASE, NULL},
+    {A, ANSWER, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case renewal_lost_cases[] = {
+    {"redis-reentrant", HAZARD_REFUSED, {0}, {NULL}, NULL},
+    {"redis-token", HAZARD_REFUSED, {0}, {NULL}, NULL},
+    {"redis-fair", HAZARD_REFUSED, {0}, {NULL}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_renewal_lost = {
+    .id = "renewal-lost",
+    .title = {"The watchdog finds the lock gone", "看门狗发现锁没了"},
+    .story =
+        {"Somebody deletes A's key while A works. The next renewal finds nothing, the holder "
+         "is told, and the service answers 503 instead of writing.",
+         "A 干活时有人删掉了它的 key。下一次续期扑了空，持有者得到通知，服务回答 503，不再写入。"},
+    .warning = {"A renewal that fails must reach the work, or renewing was for nothing.",
+                "续期失败必须传到业务那里，否则续期就是白续。"},
+    .fix = {"Nothing to fix: the on-lost callback fired and nothing was written.",
+            "不用修：丢锁回调触发了，什么都没有写。"},
+    .steps = deleted_under_the_holder,
+    .cases = renewal_lost_cases,
+};
