@@ -111,6 +111,20 @@ bool set_is_switched(void *arg)
     return true;
 }
 
+int64_t set_calls_of(const struct sandbox_server *server, const char *command)
+{
+    char wanted[64];
+    redisReply *reply = ask(server, "INFO commandstats");
+    snprintf(wanted, sizeof wanted, "cmdstat_%s:calls=", command);
+    int64_t calls = -1;
+    if (reply != NULL && reply->type == REDIS_REPLY_STRING) {
+        const char *at = strstr(reply->str, wanted);
+        calls = at != NULL ? atoll(at + strlen(wanted)) : 0;
+    }
+    freeReplyObject(reply);
+    return calls;
+}
+
 static bool has_no_replica(void *master)
 {
     return redis_do(
@@ -128,17 +142,30 @@ bool set_cut_off(const struct sandbox_server *master, const struct sandbox_serve
            wait_until(has_no_replica, &whom, LINK_MS);
 }
 
-bool set_caught_up(const struct sandbox_server *master)
+/* Bytes of the stream of writes that a master has sent ([master, offset, ...]) or a replica has
+ * applied ([slave, host, port, state, offset]); -1: no answer. */
+static int64_t offset_of(const struct sandbox_server *server, size_t element)
 {
-    redisContext *context = redisConnect("127.0.0.1", master->port);
-    redisReply *reply = NULL;
-    if (context != NULL) { /* on one connection, after a write of its own */
-        freeReplyObject(redisCommand(context, "SET test:caught-up 1 PX 1"));
-        reply = redisCommand(context, "WAIT 1 %d", LINK_MS);
-    }
-    bool done = reply != NULL && reply->type == REDIS_REPLY_INTEGER && reply->integer >= 1;
+    redisReply *reply = ask(server, "ROLE");
+    int64_t offset =
+        reply != NULL && reply->elements > element ? reply->element[element]->integer : -1;
     freeReplyObject(reply);
-    if (context != NULL)
-        redisFree(context);
-    return done;
+    return offset;
+}
+
+struct stream {
+    const struct sandbox_server *replica;
+    int64_t offset;
+};
+
+static bool has_come(void *arg)
+{
+    const struct stream *stream = arg;
+    return offset_of(stream->replica, 4) >= stream->offset;
+}
+
+bool set_caught_up(const struct sandbox_server *master, const struct sandbox_server *replica)
+{
+    struct stream stream = {.replica = replica, .offset = offset_of(master, 1)};
+    return stream.offset >= 0 && wait_until(has_come, &stream, LINK_MS);
 }

@@ -28,10 +28,13 @@ bool set_is_heard(void *server);
  * from here on a client can find it. */
 bool set_is_switched(void *set);
 
+/* How often the server was asked a command ("wait", "cluster|slots"); -1: it does not say. */
+int64_t set_calls_of(const struct sandbox_server *server, const char *command);
+
 /* From now on the replica gets nothing from its master, which stays as it is. False: did not work.
  */
 bool set_cut_off(const struct sandbox_server *master, const struct sandbox_server *replica);
 /* The replica has all that the master has. False: not soon. */
-bool set_caught_up(const struct sandbox_server *master);
+bool set_caught_up(const struct sandbox_server *master, const struct sandbox_server *replica);
 
 #endif

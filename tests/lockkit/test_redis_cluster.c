@@ -10,10 +10,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <hiredis/hiredis.h>
-#include <signal.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #define KEY "lock:item:1"
 
@@ -113,11 +112,228 @@ static void every_redis_guard_excludes_releases_and_wakes(void **state)
     assert_true(n >= 7);
 }
 
+/* -- slots that move --------------------------------------------------------------------------- */
+
+static int master_of(int slot)
+{
+    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
+        if (slot < (i + 1) * LK_REDIS_SLOTS / SANDBOX_CLUSTER_MASTERS)
+            return i;
+    return -1;
+}
+
+static void id_of(int node, char ret[64])
+{
+    redisContext *context = redisConnect("127.0.0.1", cluster.master[node]->port);
+    redisReply *reply = redisCommand(context, "CLUSTER MYID");
+    snprintf(ret, 64, "%s", reply->str);
+    freeReplyObject(reply);
+    redisFree(context);
+}
+
+/* CLUSTER SETSLOT on one node. */
+static void set_slot(int on, int slot, const char *what, int node)
+{
+    char id[64];
+    id_of(node, id);
+    assert_int_equal(redis_do(cluster.master[on], "CLUSTER SETSLOT %d %s %s", slot, what, id), 1);
+}
+
+static void migrate(int from, int to, const char *key)
+{
+    assert_int_equal(redis_do(cluster.master[from], "MIGRATE 127.0.0.1 %d %s 0 1000",
+                              cluster.master[to]->port, key),
+                     1);
+}
+
+/* As redis-cli --cluster reshard ends: the new owner is told first. */
+static void settle_slot(int from, int to, int slot)
+{
+    set_slot(to, slot, "NODE", to);
+    set_slot(from, slot, "NODE", to);
+    set_slot(3 - from - to, slot, "NODE", to);
+}
+
+/* For the next test; a slot that holds keys cannot be given away. */
+static void give_back(int from, int to, int slot)
+{
+    assert_int_equal(empty(NULL), 0);
+    settle_slot(from, to, slot);
+}
+
+static void lock_is_found_again_after_its_slot_has_moved(void **state)
+{
+    (void)state;
+    int slot = lk_redis_slot(KEY), from = master_of(slot), to = (from + 1) % 3;
+    lk_client *client = set_client("redis-token", cluster.url, NULL);
+    lk_hold hold, other;
+    lk_stats before, after;
+    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
+    set_slot(to, slot, "IMPORTING", from);
+    set_slot(from, slot, "MIGRATING", to);
+    migrate(from, to, KEY);
+    migrate(from, to, "{" KEY "}:fence");
+    settle_slot(from, to, slot);
+    lk_client_stats(client, &before);
+    assert_int_equal(set_acquire(client, KEY, 0, &other), LK_TIMEOUT);
+    lk_client_stats(client, &after);
+    assert_true(after.commands - before.commands >= 2); /* MOVED, and again: */
+    lk_client_stats(client, &before);
+    assert_int_equal(set_acquire(client, KEY, 0, &other), LK_TIMEOUT);
+    lk_client_stats(client, &after);
+    assert_int_equal(after.commands - before.commands, 1); /* it is known now */
+    assert_int_equal(lk_release(&hold), LK_OK);
+    uint64_t fence = hold.fence;
+    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
+    assert_true(hold.fence > fence); /* the counter came along */
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+    give_back(to, from, slot);
+}
+
+/* The lock is over there already, the slot is not. */
+static void lock_is_found_by_ask_while_its_slot_moves(void **state)
+{
+    (void)state;
+    int slot = lk_redis_slot(KEY), from = master_of(slot), to = (from + 1) % 3;
+    lk_client *client = set_client("redis-token", cluster.url, NULL);
+    lk_hold hold, other;
+    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
+    set_slot(to, slot, "IMPORTING", from);
+    set_slot(from, slot, "MIGRATING", to);
+    assert_int_equal(lk_extend(&hold, 20000), LK_OK); /* still here */
+    migrate(from, to, KEY);
+    migrate(from, to, "{" KEY "}:fence");
+    assert_int_equal(lk_extend(&hold, 30000), LK_OK); /* there */
+    assert_int_equal(set_acquire(client, KEY, 0, &other), LK_TIMEOUT);
+    assert_int_equal(redis_do(cluster.master[from], "CLUSTER COUNTKEYSINSLOT %d", slot), 0);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_int_equal(redis_do(cluster.master[to], "CLUSTER COUNTKEYSINSLOT %d", slot), 1);
+    lk_close(client);
+    settle_slot(from, to, slot);
+    give_back(to, from, slot);
+}
+
+/* A new lock of several keys can be made on neither node: TRYAGAIN. One of a single key can. */
+static void new_lock_in_a_moving_slot_is_unavailable_or_there(void **state)
+{
+    (void)state;
+    int slot = lk_redis_slot(KEY), from = master_of(slot), to = (from + 1) % 3;
+    lk_client *fenced = set_client("redis-token", cluster.url, NULL);
+    lk_client *plain = set_client("redis-set", cluster.url, NULL);
+    lk_hold hold;
+    set_slot(to, slot, "IMPORTING", from);
+    set_slot(from, slot, "MIGRATING", to);
+    assert_int_equal(set_acquire(fenced, KEY, 0, &hold), LK_UNAVAILABLE);
+    assert_int_equal(set_acquire(plain, KEY, 0, &hold), LK_OK);
+    assert_int_equal(redis_do(cluster.master[to], "CLUSTER COUNTKEYSINSLOT %d", slot), 1);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    settle_slot(from, to, slot);
+    assert_int_equal(set_acquire(fenced, KEY, 0, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(plain);
+    lk_close(fenced);
+    give_back(to, from, slot);
+}
+
+/* -- many threads, and forgetful nodes --------------------------------------------------------- */
+
+struct taker {
+    pthread_t thread;
+    lk_client *client;
+    int number;
+    int64_t failed;
+};
+
+static void *take_often(void *arg)
+{
+    struct taker *taker = arg;
+    for (int i = 0; i < 50; i++) {
+        char key[32];
+        lk_hold hold;
+        key_of(key, taker->number * 50 + i);
+        taker->failed +=
+            set_acquire(taker->client, key, 0, &hold) != LK_OK || lk_release(&hold) != LK_OK;
+    }
+    return NULL;
+}
+
+/* Nobody knows the map yet, nor the scripts. */
+static void threads_that_come_first_ask_for_the_map_once(void **state)
+{
+    (void)state;
+    struct taker taker[32];
+    lk_client *client = set_client("redis-token", cluster.url, NULL);
+    int64_t asked = 0;
+    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
+        asked -= set_calls_of(cluster.master[i], "cluster|slots");
+    for (int i = 0; i < 32; i++) {
+        taker[i] = (struct taker){.client = client, .number = i};
+        assert_int_equal(pthread_create(&taker[i].thread, NULL, take_often, &taker[i]), 0);
+    }
+    for (int i = 0; i < 32; i++)
+        pthread_join(taker[i].thread, NULL);
+    for (int i = 0; i < 32; i++)
+        assert_int_equal(taker[i].failed, 0);
+    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
+        asked += set_calls_of(cluster.master[i], "cluster|slots");
+    assert_int_equal(asked, 1);
+    lk_close(client);
+}
+
+static void scripts_are_given_to_each_node_that_does_not_know_them(void **state)
+{
+    (void)state;
+    lk_client *client = set_client("redis-token", cluster.url, NULL);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
+            assert_int_equal(redis_do(cluster.master[i], "SCRIPT FLUSH"), 1);
+        for (int i = 0; i < KEYS; i++) {
+            char key[32];
+            lk_hold hold;
+            key_of(key, i);
+            assert_int_equal(set_acquire(client, key, 0, &hold), LK_OK);
+            assert_int_equal(lk_release(&hold), LK_OK);
+        }
+    }
+    lk_close(client);
+}
+
+static void hosts_of_the_endpoint_that_are_dead_or_no_cluster_are_passed_over(void **state)
+{
+    (void)state;
+    char url[SANDBOX_TEXT_MAX];
+    struct sandbox_server *alone = sandbox_redis(sandbox, NULL);
+    assert_non_null(alone);
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d",
+             sandbox_free_port(), alone->port, cluster.master[1]->port);
+    lk_client *client = set_client("redis-token", url, NULL);
+    assert_true(set_recovers(client, KEY, 0, NULL));
+    lk_close(client);
+
+    struct link link;
+    char message[LK_MESSAGE_MAX];
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", alone->port);
+    assert_true(link_open(&link, url));
+    lk_redis_reply reply;
+    assert_int_equal(lk_redis_command(link.redis, &reply, "GET", "k"), LK_UNAVAILABLE);
+    lk_redis_last_error(link.redis, message, sizeof message);
+    assert_non_null(strstr(message, "cluster support disabled"));
+    link_close(&link);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(locks_and_their_list_spread_over_all_masters, empty),
         cmocka_unit_test_setup(every_redis_guard_excludes_releases_and_wakes, empty),
+        cmocka_unit_test_setup(lock_is_found_again_after_its_slot_has_moved, empty),
+        cmocka_unit_test_setup(lock_is_found_by_ask_while_its_slot_moves, empty),
+        cmocka_unit_test_setup(new_lock_in_a_moving_slot_is_unavailable_or_there, empty),
+        cmocka_unit_test_setup(threads_that_come_first_ask_for_the_map_once, empty),
+        cmocka_unit_test_setup(scripts_are_given_to_each_node_that_does_not_know_them, empty),
+        cmocka_unit_test_setup(hosts_of_the_endpoint_that_are_dead_or_no_cluster_are_passed_over,
+                               empty),
     };
     return cmocka_run_group_tests(tests, open_cluster, close_cluster);
 }

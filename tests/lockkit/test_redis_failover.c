@@ -106,7 +106,7 @@ static void lock_that_the_replica_has_survives_the_switch(void **state)
     lk_client *other = set_client("redis-reentrant", set.url, NULL);
     lk_hold hold, refused;
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
-    assert_true(set_caught_up(set.master));
+    assert_true(set_caught_up(set.master, set.replica));
     kill_master();
     assert_true(wait_until(set_is_switched, &set, SET_SWITCH_MS));
     assert_int_equal(set_acquire(other, KEY, 100, &refused), LK_TIMEOUT);
@@ -145,7 +145,7 @@ static void replicas_option_refuses_the_lock_that_a_failover_would_grant_twice(v
     lk_hold first, second;
     assert_int_equal(set_acquire(one, KEY, 0, &first), LK_OK); /* while there is a replica */
     assert_int_equal(lk_release(&first), LK_OK);
-    assert_true(set_caught_up(set.master));
+    assert_true(set_caught_up(set.master, set.replica));
     assert_true(set_cut_off(set.master, set.replica));
     assert_int_equal(set_acquire(one, KEY, 0, &first), LK_UNAVAILABLE);
     kill_master();

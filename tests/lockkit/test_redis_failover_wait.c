@@ -41,7 +41,7 @@ static void waiter_wakes_across_a_switch(const char *guard, int signal)
     struct asker waiter = {.client = client, .key = KEY, .wait_ms = LONG_MS};
     asker_start(&waiter);
     assert_true(wait_until(refused_twice, &hooked, SET_SWITCH_MS));
-    assert_true(set_caught_up(set.master));
+    assert_true(set_caught_up(set.master, set.replica));
     assert_true(sandbox_signal(set.master, signal) >= 0);
     assert_true(wait_until(set_is_switched, &set, SET_SWITCH_MS));
     assert_true(wait_until(set_is_heard, set.replica, SET_SWITCH_MS));

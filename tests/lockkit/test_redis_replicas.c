@@ -8,10 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <hiredis/hiredis.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define KEY "lock:item:1"
@@ -31,7 +29,7 @@ static int open_pair(void **state)
     const char *const extra[] = {"--replicaof", "127.0.0.1", port, NULL};
     redis_do(master, "CONFIG SET repl-diskless-sync-delay 0");
     replica = sandbox_redis(sandbox, extra);
-    return replica != NULL && set_caught_up(master) ? 0 : -1;
+    return replica != NULL && set_caught_up(master, replica) ? 0 : -1;
 }
 
 static int close_pair(void **state)
@@ -147,20 +145,6 @@ static void *take(void *arg)
     return NULL;
 }
 
-/* calls=N of a command in INFO commandstats. */
-static int64_t calls_of(const char *command)
-{
-    char wanted[64];
-    redisContext *context = redisConnect("127.0.0.1", master->port);
-    redisReply *reply = redisCommand(context, "INFO commandstats");
-    snprintf(wanted, sizeof wanted, "cmdstat_%s:calls=", command);
-    const char *at = strstr(reply->str, wanted);
-    int64_t calls = at != NULL ? atoll(at + strlen(wanted)) : 0;
-    freeReplyObject(reply);
-    redisFree(context);
-    return calls;
-}
-
 /* Each of them waits for the whole time in vain; one after the other that would be 32 times. */
 static void one_wait_serves_all_commands_of_a_batch(void **state)
 {
@@ -169,7 +153,7 @@ static void one_wait_serves_all_commands_of_a_batch(void **state)
     lk_client *client = client_of("redis-token", 2, SHORT_MS);
     lk_hold hold;
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE); /* connects */
-    int64_t waits = calls_of("wait"), start_ms = test_now_ms();
+    int64_t waits = set_calls_of(master, "wait"), start_ms = test_now_ms();
     for (int i = 0; i < THREADS; i++) {
         taker[i] = (struct taker){.client = client, .number = i};
         assert_int_equal(pthread_create(&taker[i].thread, NULL, take, &taker[i]), 0);
@@ -177,7 +161,7 @@ static void one_wait_serves_all_commands_of_a_batch(void **state)
     for (int i = 0; i < THREADS; i++)
         pthread_join(taker[i].thread, NULL);
     assert_true(test_now_ms() - start_ms < THREADS * SHORT_MS / 2);
-    assert_true(calls_of("wait") - waits < THREADS / 2);
+    assert_true(set_calls_of(master, "wait") - waits < THREADS / 2);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(taker[i].status, LK_UNAVAILABLE);
     assert_int_equal(redis_do(master, "EXISTS lock:item:1 lock:item:7 lock:item:31"), 0);
@@ -189,10 +173,10 @@ static void nobody_waits_for_replicas_unasked(void **state)
     (void)state;
     lk_client *client = client_of("redis-token", 0, 0);
     lk_hold hold;
-    int64_t waits = calls_of("wait");
+    int64_t waits = set_calls_of(master, "wait");
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
     assert_int_equal(lk_release(&hold), LK_OK);
-    assert_int_equal(calls_of("wait"), waits);
+    assert_int_equal(set_calls_of(master, "wait"), waits);
     lk_close(client);
 }
 
