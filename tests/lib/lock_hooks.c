@@ -38,8 +38,12 @@ static void *ask(void *arg)
 {
     struct asker *asker = arg;
     int64_t start_ms = test_now_ms();
-    asker->status =
-        world_acquire(asker->client, asker->key, asker->lease_ms, asker->wait_ms, &asker->hold);
+    lk_request request = {.key = asker->key,
+                          .mode = asker->mode,
+                          .permits = asker->permits,
+                          .lease_ms = asker->lease_ms,
+                          .wait_ms = asker->wait_ms};
+    asker->status = lk_acquire(asker->client, &request, &asker->hold);
     asker->took_ms = test_now_ms() - start_ms;
     atomic_store(&asker->ended, true);
     return NULL;

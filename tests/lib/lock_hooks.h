@@ -27,6 +27,8 @@ struct asker {
     lk_client *client;
     const char *key;
     int64_t lease_ms, wait_ms;
+    lk_mode mode;
+    uint32_t permits;
     lk_hold hold;
     lk_status status;
     int64_t took_ms;

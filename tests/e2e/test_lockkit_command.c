@@ -1,0 +1,259 @@
+/* lockkit status, release, guards and bench: the real binary. */
+#include "../../lockkit/lockkit.h"
+#include "../lib/process.h"
+#include "../lib/redis.h"
+#include "../lib/shop.h"
+#include "../lib/tool.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include <signal.h>
+#include <string.h>
+
+enum { FAILED = 1, USAGE = 64, AWAY = 69, LOST = 76, LEASE_MS = 30000, SEEN_WITHIN_MS = 20000 };
+
+static int empty(void **state)
+{
+    (void)state;
+    redis_do(tool_redis, "FLUSHALL");
+    return 0;
+}
+
+static bool is_held(void *key)
+{
+    return redis_do(tool_redis, "EXISTS %s", (const char *)key) == 1;
+}
+
+static struct tool hold(const char *key, const char *guard)
+{
+    struct tool tool = TOOL("acquire", "-g", guard, key, "--", "cat");
+    assert_true(wait_until(is_held, (void *)key, SEEN_WITHIN_MS));
+    return tool;
+}
+
+static json_t *json_said(const struct tool *tool)
+{
+    json_error_t error;
+    json_t *json = json_loads(tool_said(tool), 0, &error);
+    if (json == NULL)
+        fail_msg("%s in %s", error.text, tool_said(tool));
+    return json;
+}
+
+/* -- status -------------------------------------------------------------------------------------
+ */
+
+static void status_shows_what_is_held_and_what_is_free(void **state)
+{
+    (void)state;
+    struct tool status, holder = hold("lock:b", "redis-token");
+    assert_int_equal(RUN(&status, "status", "lock:b", "lock:a"), 0);
+    const char *said = tool_said(&status);
+    const char *b = strstr(said, "lock:b  exclusive"), *a = strstr(said, "lock:a  free");
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_true(b < a); /* in the order asked for */
+    assert_int_equal(strncmp(said, "key ", 4), 0);
+    assert_int_equal(RUN(&status, "status"), 0);
+    assert_non_null(strstr(tool_said(&status), "lock:b"));
+    assert_null(strstr(tool_said(&status), "lock:a"));
+    assert_int_equal(RUN(&status, "status", "--prefix", "lock:x"), 0);
+    assert_null(strstr(tool_said(&status), "lock:b"));
+    assert_int_equal(tool_ends(&holder), 0);
+}
+
+static void status_as_json_tells_each_fact(void **state)
+{
+    (void)state;
+    struct tool status, holder = hold("lock:b", "redis-token"),
+                        late = hold("lock:a", "redis-token");
+    assert_int_equal(RUN(&status, "status", "--json"), 0);
+    json_t *json = json_said(&status);
+    json_t *locks = json_object_get(json, "locks");
+    assert_string_equal(json_string_value(json_object_get(json, "guard")), "redis-token");
+    assert_int_equal(json_array_size(locks), 2);
+    const char *key, *mode, *token;
+    json_int_t holders, left_ms, fence, waiters;
+    json_t *first = json_array_get(locks, 0);
+    assert_int_equal(json_unpack(first, "{s:s,s:s,s:I,s:I,s:I,s:I,s:s !}", "key", &key, "mode",
+                                 &mode, "holders", &holders, "left_ms", &left_ms, "fence", &fence,
+                                 "waiters", &waiters, "token", &token),
+                     0);
+    assert_string_equal(key, "lock:a"); /* sorted */
+    assert_string_equal(mode, "exclusive");
+    assert_int_equal(holders, 1);
+    assert_in_range(left_ms, 1, LEASE_MS);
+    assert_int_equal(fence, 1);
+    assert_true(strlen(token) > 32);
+    json_decref(json);
+    assert_int_equal(RUN(&status, "status", "--json", "lock:free"), 0);
+    json = json_said(&status);
+    first = json_array_get(json_object_get(json, "locks"), 0);
+    assert_string_equal(json_string_value(json_object_get(first, "mode")), "free");
+    assert_true(json_is_null(json_object_get(first, "left_ms")));
+    json_decref(json);
+    assert_int_equal(tool_ends(&holder), 0);
+    assert_int_equal(tool_ends(&late), 0);
+}
+
+/* -- release ------------------------------------------------------------------------------------
+ */
+
+static void release_frees_by_force_only_and_its_holder_is_told(void **state)
+{
+    (void)state;
+    struct tool tool;
+    struct tool holder = TOOL("acquire", "--lease-ms", "600", "lock:a", "--", "sleep", "600");
+    assert_true(wait_until(is_held, (void *)"lock:a", SEEN_WITHIN_MS));
+    assert_int_equal(RUN(&tool, "release", "lock:a"), USAGE);
+    assert_non_null(strstr(tool_complained(&tool), "--force"));
+    assert_true(is_held((void *)"lock:a"));
+    assert_int_equal(RUN(&tool, "release", "--force", "lock:a"), 0);
+    assert_string_equal(tool_said(&tool), "lock:a: freed\n");
+    assert_int_equal(tool_ends(&holder), LOST);
+    assert_int_equal(RUN(&tool, "release", "--force", "lock:a"), FAILED);
+    assert_string_equal(tool_said(&tool), "lock:a: nobody held it\n");
+}
+
+static void forced_release_wakes_who_waits(void **state)
+{
+    (void)state;
+    struct tool tool, holder = hold("lock:a", "redis-reentrant");
+    struct redis_watch *watch = redis_watch_open(tool_redis);
+    struct tool waiter = TOOL("acquire", "-g", "redis-reentrant", "lock:a", "--", "echo", "mine");
+    assert_true(redis_watch_sees(watch, "SUBSCRIBE", SEEN_WITHIN_MS));
+    redis_watch_close(watch);
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(RUN(&tool, "release", "-g", "redis-reentrant", "--force", "lock:a"), 0);
+    assert_int_equal(tool_ends(&waiter), 0);
+    assert_true(test_now_ms() - start_ms < LEASE_MS / 2);
+    assert_string_equal(tool_said(&waiter), "mine\n");
+    assert_int_equal(tool_ends(&holder), LOST);
+}
+
+/* -- guards -------------------------------------------------------------------------------------
+ */
+
+static void guards_are_those_of_the_library(void **state)
+{
+    (void)state;
+    struct tool tool;
+    assert_int_equal(RUN(&tool, "guards", "--json"), 0);
+    json_t *json = json_said(&tool);
+    size_t n = 0;
+    for (; lk_provider_at(n) != NULL; n++) {
+        const lk_provider_info *info = lk_provider_at(n);
+        json_t *guard = json_array_get(json, n), *claims = json_object_get(guard, "claims");
+        assert_string_equal(json_string_value(json_object_get(guard, "guard")), info->name);
+        assert_int_equal(json_array_size(claims), __builtin_popcount(info->caps));
+        assert_string_equal(json_string_value(json_object_get(guard, "weakness")), info->weakness);
+    }
+    assert_int_equal(json_array_size(json), n);
+    json_decref(json);
+    assert_int_equal(RUN(&tool, "guards"), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_non_null(strstr(tool_said(&tool), lk_provider_at(i)->weakness));
+}
+
+/* -- bench --------------------------------------------------------------------------------------
+ */
+
+static double number(const json_t *json, const char *name)
+{
+    json_t *value = json_object_get(json, name);
+    if (!json_is_number(value))
+        fail_msg("no number %s", name);
+    return json_number_value(value);
+}
+
+static void bench_measures_what_it_was_asked_for(void **state)
+{
+    (void)state;
+    struct tool tool;
+    assert_int_equal(RUN(&tool, "bench", "-g", "redis-fair", "--threads", "4", "--keys", "one",
+                         "--hold-us", "2000", "--duration", "1", "--json"),
+                     0);
+    json_t *json = json_said(&tool);
+    assert_true(number(json, "pairs") >= 4);
+    assert_true(number(json, "pairs_per_s") <= 500); /* one key, held for 2 ms each time */
+    assert_true(number(json, "hand_overs_per_s") > 0);
+    assert_true(number(json, "hand_overs_per_s") <= number(json, "pairs_per_s"));
+    assert_true(number(json, "jain") > 0.9 && number(json, "jain") <= 1.000001); /* it is fair */
+    assert_true(number(json, "wait_p50_us") >= 2000); /* three others come first */
+    assert_true(number(json, "wait_p50_us") <= number(json, "wait_p99_us"));
+    assert_true(number(json, "wait_p99_us") <= number(json, "wait_max_us"));
+    assert_true(number(json, "commands_per_pair") >= 2);
+    assert_int_equal(number(json, "failures"), 0);
+    assert_int_equal(number(json, "overlaps"), 0);
+    json_decref(json);
+    assert_int_equal(RUN(&tool, "bench", "--duration", "0.1"), 0);
+    assert_non_null(strstr(tool_said(&tool), "pairs/s"));
+}
+
+/* Its verdict can be bad: somebody frees the key over and over. */
+static void bench_tells_a_lock_that_two_had(void **state)
+{
+    (void)state;
+    struct tool deleter = TOOL("acquire", "lock:deleter", "--", "sh", "-c",
+                               "trap 'exit 0' TERM; while :; do "
+                               "\"$0\" release --force lock:bench:0; done",
+                               shop_binary("lockkit"));
+    struct tool tool;
+    assert_int_equal(RUN(&tool, "bench", "--threads", "4", "--keys", "one", "--hold-us", "20000",
+                         "--duration", "2", "--json"),
+                     FAILED);
+    json_t *json = json_said(&tool);
+    assert_true(number(json, "overlaps") > 0);
+    assert_true(number(json, "failures") > 0); /* releases of what was no longer theirs */
+    json_decref(json);
+    kill(deleter.pid, SIGTERM);
+    assert_int_equal(tool_ends(&deleter), 0);
+}
+
+/* -- mistakes -----------------------------------------------------------------------------------
+ */
+
+static void mistakes_and_absent_servers_have_their_statuses(void **state)
+{
+    (void)state;
+    struct tool tool;
+    static const char nowhere[] = "redis://127.0.0.1:1";
+    assert_int_equal(RUN(&tool, "--help"), 0);
+    assert_int_equal(tool_run((const char *const[]){NULL}, &tool), USAGE);
+    assert_int_equal(RUN(&tool, "nonsense"), USAGE);
+    static const char *const names[] = {"acquire", "status", "release", "guards", "bench"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(RUN(&tool, names[i], "--help"), 0);
+    assert_int_equal(RUN(&tool, "status", "-e", nowhere), AWAY);
+    assert_int_equal(RUN(&tool, "status", "-e", nowhere, "lock:a"), AWAY);
+    assert_int_equal(RUN(&tool, "release", "-e", nowhere, "--force", "lock:a"), AWAY);
+    assert_int_equal(RUN(&tool, "bench", "-e", nowhere), AWAY);
+    assert_int_equal(RUN(&tool, "status", "a key"), USAGE);
+    assert_int_equal(RUN(&tool, "status", "-g", "no-such"), USAGE);
+    assert_int_equal(RUN(&tool, "release", "--force"), USAGE);
+    assert_int_equal(RUN(&tool, "bench", "--threads", "0"), USAGE);
+    assert_int_equal(RUN(&tool, "bench", "--keys", "some"), USAGE);
+    assert_int_equal(RUN(&tool, "bench", "--duration", "long"), USAGE);
+    assert_int_equal(RUN(&tool, "bench", "--shared"), USAGE);
+    assert_int_equal(RUN(&tool, "bench", "--permits", "2"), USAGE);
+}
+
+#define TOOL_TEST(test) cmocka_unit_test_setup(test, empty)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TOOL_TEST(status_shows_what_is_held_and_what_is_free),
+        TOOL_TEST(status_as_json_tells_each_fact),
+        TOOL_TEST(release_frees_by_force_only_and_its_holder_is_told),
+        TOOL_TEST(forced_release_wakes_who_waits),
+        TOOL_TEST(guards_are_those_of_the_library),
+        TOOL_TEST(bench_measures_what_it_was_asked_for),
+        TOOL_TEST(bench_tells_a_lock_that_two_had),
+        TOOL_TEST(mistakes_and_absent_servers_have_their_statuses),
+    };
+    return cmocka_run_group_tests(tests, tool_open, tool_close);
+}

@@ -1,0 +1,346 @@
+/* redis-readwrite: readers together, a writer alone, a lease for each, on the keys of Redisson. */
+#include "../lib/lock_hooks.h"
+#include "../lib/lock_world.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GUARD   "redis-readwrite"
+#define KEY     "lock:item:1"
+#define CHANNEL "redisson_rwlock:{lock:item:1}"
+/* A thread of a Redisson client, which has entered twice. */
+#define REDISSON "285475da-9152-4c83-822a-67ee2f116a79:52"
+#define TIMEOUT  "{" KEY "}:" REDISSON ":rwlock_timeout"
+
+enum { LONG_MS = 20000, SOON_MS = 2000, SHORT_MS = 300, READERS = 8, STREAM = 10 };
+
+static lk_client *client, *other;
+
+static int open_clients(void **state)
+{
+    (void)state;
+    world_ask("FLUSHALL");
+    client = world_client(GUARD, NULL);
+    other = world_client(GUARD, NULL);
+    return client != NULL && other != NULL ? 0 : -1;
+}
+
+static int close_clients(void **state)
+{
+    (void)state;
+    lk_close(client);
+    lk_close(other);
+    return 0;
+}
+
+static lk_status enter(lk_client *by, lk_mode mode, int64_t lease_ms, int64_t wait_ms,
+                       lk_hold *hold)
+{
+    lk_request request = {.key = KEY, .mode = mode, .lease_ms = lease_ms, .wait_ms = wait_ms};
+    return lk_acquire(by, &request, hold);
+}
+
+#define READ(by, hold)  enter((by), LK_SHARED, 0, 0, (hold))
+#define WRITE(by, hold) enter((by), LK_EXCLUSIVE, 0, 0, (hold))
+
+/* -- who excludes whom --------------------------------------------------------------------------
+ */
+
+static void readers_share_and_keep_a_writer_out(void **state)
+{
+    (void)state;
+    lk_hold readers[READERS], writer;
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(READ(i % 2 ? client : other, &readers[i]), LK_OK);
+    for (int i = 0; i < READERS; i++) {
+        assert_int_equal(WRITE(client, &writer), LK_TIMEOUT);
+        assert_int_equal(lk_release(&readers[i]), LK_OK);
+    }
+    assert_int_equal(WRITE(client, &writer), LK_OK);
+    assert_int_equal(lk_release(&writer), LK_OK);
+    assert_int_equal(world_ask("DBSIZE"), 1); /* the fence counter */
+}
+
+static void writer_keeps_readers_and_writers_out(void **state)
+{
+    (void)state;
+    lk_hold writer, second;
+    assert_int_equal(WRITE(client, &writer), LK_OK);
+    assert_int_equal(READ(other, &second), LK_TIMEOUT);
+    assert_int_equal(WRITE(other, &second), LK_TIMEOUT);
+    assert_int_equal(READ(client, &second), LK_TIMEOUT); /* no downgrade either */
+    assert_int_equal(lk_release(&writer), LK_OK);
+    assert_int_equal(READ(other, &second), LK_OK);
+    assert_int_equal(WRITE(other, &writer), LK_TIMEOUT); /* no upgrade */
+    assert_int_equal(lk_release(&second), LK_OK);
+}
+
+static void fences_rise_over_readers_and_writers(void **state)
+{
+    (void)state;
+    lk_hold first, second, writer;
+    assert_int_equal(READ(client, &first), LK_OK);
+    assert_int_equal(READ(other, &second), LK_OK);
+    assert_true(second.fence > first.fence);
+    lk_release(&first);
+    lk_release(&second);
+    assert_int_equal(WRITE(client, &writer), LK_OK);
+    assert_true(writer.fence > second.fence);
+    lk_release(&writer);
+}
+
+static void lock_of_another_kind_keeps_both_modes_out_and_is_left_alone(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    world_ask("SET " KEY " somebody PX %d", LONG_MS);
+    assert_int_equal(READ(client, &hold), LK_TIMEOUT);
+    assert_int_equal(WRITE(client, &hold), LK_TIMEOUT);
+    assert_int_equal(world_ask("STRLEN " KEY), strlen("somebody"));
+    world_ask("DEL " KEY);
+    world_ask("HSET " KEY " owner 1"); /* redis-reentrant's: a hash without a mode */
+    assert_int_equal(READ(client, &hold), LK_TIMEOUT);
+    assert_int_equal(world_ask("HLEN " KEY), 1);
+}
+
+/* -- leases -------------------------------------------------------------------------------------
+ */
+
+static void lock_lives_as_long_as_the_longest_reader(void **state)
+{
+    (void)state;
+    lk_hold brief, lasting;
+    assert_int_equal(enter(client, LK_SHARED, LONG_MS, 0, &lasting), LK_OK);
+    assert_int_equal(enter(other, LK_SHARED, SOON_MS, 0, &brief), LK_OK);
+    assert_true(world_ask("PTTL " KEY) > SOON_MS);
+    assert_int_equal(lk_release(&lasting), LK_OK);
+    assert_in_range(world_ask("PTTL " KEY), 1, SOON_MS);
+    assert_int_equal(lk_extend(&brief, LONG_MS), LK_OK);
+    assert_true(world_ask("PTTL " KEY) > SOON_MS);
+    assert_int_equal(lk_release(&brief), LK_OK);
+}
+
+static void reader_who_shortens_its_lease_leaves_the_others_theirs(void **state)
+{
+    (void)state;
+    lk_hold a, b;
+    assert_int_equal(enter(client, LK_SHARED, LONG_MS, 0, &a), LK_OK);
+    assert_int_equal(enter(other, LK_SHARED, LONG_MS, 0, &b), LK_OK);
+    assert_int_equal(lk_extend(&a, SOON_MS), LK_OK);
+    assert_true(world_ask("PTTL " KEY) > SOON_MS);
+    assert_int_equal(lk_extend(&b, SOON_MS), LK_OK);
+    assert_in_range(world_ask("PTTL " KEY), 1, SOON_MS);
+    lk_release(&a);
+    lk_release(&b);
+}
+
+/* B's time is over while A reads on: B must learn it, and holds nobody up once A has left. */
+static void reader_whose_time_is_over_is_told_so_and_holds_nobody_up(void **state)
+{
+    (void)state;
+    lk_hold a, b, writer;
+    char timeout[512];
+    assert_int_equal(READ(client, &a), LK_OK);
+    assert_int_equal(enter(other, LK_SHARED, SHORT_MS, 0, &b), LK_OK);
+    snprintf(timeout, sizeof timeout, "{" KEY "}:%s:rwlock_timeout:1", b.token);
+    assert_int_equal(world_ask("EXISTS %s", timeout), 1);
+    assert_int_equal(lk_confirm(&b), LK_OK);
+    assert_true(world_becomes(0, SOON_MS, "EXISTS %s", timeout));
+    assert_int_equal(lk_confirm(&b), LK_LOST);
+    assert_int_equal(lk_confirm(&a), LK_OK);
+    assert_int_equal(WRITE(other, &writer), LK_TIMEOUT);
+    assert_int_equal(lk_release(&a), LK_OK);
+    assert_int_equal(WRITE(other, &writer), LK_OK);
+    assert_int_equal(lk_release(&b), LK_LOST);
+    assert_int_equal(lk_confirm(&writer), LK_OK);
+    assert_int_equal(lk_release(&writer), LK_OK);
+}
+
+static void late_release_of_a_reader_tidies_up_and_keeps_the_others(void **state)
+{
+    (void)state;
+    lk_hold a, b, writer;
+    assert_int_equal(READ(client, &a), LK_OK);
+    assert_int_equal(enter(other, LK_SHARED, SHORT_MS, 0, &b), LK_OK);
+    assert_true(world_becomes(3, SOON_MS, "DBSIZE")); /* lock, counter, a's lease */
+    assert_int_equal(lk_release(&b), LK_LOST);
+    assert_int_equal(world_ask("HLEN " KEY), 2); /* mode, a */
+    assert_true(world_ask("PTTL " KEY) > SOON_MS);
+    assert_int_equal(WRITE(other, &writer), LK_TIMEOUT);
+    assert_int_equal(lk_release(&a), LK_OK);
+}
+
+/* -- waking -------------------------------------------------------------------------------------
+ */
+
+static struct hooked crowd;
+static int crowd_refusals;
+
+static bool crowd_refused(void *arg)
+{
+    (void)arg;
+    return atomic_load(&crowd.refusals) >= crowd_refusals;
+}
+
+/* All of one client, and none releases before all have it. */
+static void writers_release_wakes_all_readers(void **state)
+{
+    (void)state;
+    struct asker readers[READERS];
+    lk_hold writer;
+    lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
+    assert_int_equal(WRITE(client, &writer), LK_OK);
+    for (int i = 0; i < READERS; i++) {
+        readers[i] =
+            (struct asker){.client = waiting, .key = KEY, .mode = LK_SHARED, .wait_ms = LONG_MS};
+        asker_start(&readers[i]);
+        crowd_refusals = 2 * (i + 1);
+        assert_true(wait_until(crowd_refused, NULL, LONG_MS));
+    }
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(lk_release(&writer), LK_OK);
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(asker_join(&readers[i]), LK_OK);
+    assert_true(test_now_ms() - start_ms < SOON_MS);
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(lk_release(&readers[i].hold), LK_OK);
+    lk_close(waiting);
+}
+
+static void last_readers_release_wakes_a_writer(void **state)
+{
+    (void)state;
+    lk_hold a, b;
+    lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
+    struct asker writer = {.client = waiting, .key = KEY, .wait_ms = LONG_MS};
+    assert_int_equal(READ(client, &a), LK_OK);
+    assert_int_equal(READ(other, &b), LK_OK);
+    asker_start(&writer);
+    assert_true(wait_until(refused_twice, &crowd, LONG_MS));
+    assert_int_equal(lk_release(&a), LK_OK);
+    assert_false(asker_ended(&writer));
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(lk_release(&b), LK_OK);
+    assert_int_equal(asker_join(&writer), LK_OK);
+    assert_true(test_now_ms() - start_ms < SOON_MS);
+    assert_int_equal(lk_release(&writer.hold), LK_OK);
+    lk_close(waiting);
+}
+
+/* The weakness that it has in common with Redisson's: each reader comes before the last one goes.
+ */
+static void stream_of_readers_starves_a_writer(void **state)
+{
+    (void)state;
+    lk_hold readers[2];
+    lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
+    struct asker writer = {.client = waiting, .key = KEY, .wait_ms = SOON_MS / 2};
+    assert_int_equal(READ(client, &readers[0]), LK_OK);
+    asker_start(&writer);
+    assert_true(wait_until(refused_twice, &crowd, LONG_MS));
+    int i = 0;
+    for (; i < STREAM || !asker_ended(&writer); i++) {
+        assert_int_equal(READ(client, &readers[(i + 1) % 2]),
+                         LK_OK); /* the writer waits: in vain */
+        assert_int_equal(lk_release(&readers[i % 2]), LK_OK);
+    }
+    assert_int_equal(asker_join(&writer), LK_TIMEOUT);
+    assert_int_equal(lk_release(&readers[i % 2]), LK_OK);
+    assert_int_equal(WRITE(waiting, &writer.hold), LK_OK);
+    assert_int_equal(lk_release(&writer.hold), LK_OK);
+    lk_close(waiting);
+}
+
+/* -- Redisson -----------------------------------------------------------------------------------
+ */
+
+static void expect_text(const char *want, const char *command)
+{
+    char text[64];
+    world_ask_text(text, sizeof text, command);
+    assert_string_equal(text, want);
+}
+
+static void holders_stand_where_redisson_looks_for_them(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    char count[8];
+    assert_int_equal(READ(client, &hold), LK_OK);
+    expect_text("read", "HGET " KEY " mode");
+    world_ask_text(count, sizeof count, "HGET " KEY " %s", hold.token);
+    assert_string_equal(count, "1");
+    assert_int_equal(world_ask("EXISTS {" KEY "}:%s:rwlock_timeout:1", hold.token), 1);
+    assert_int_equal(world_ask("HLEN " KEY), 2); /* as its unlocking counts */
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_int_equal(WRITE(client, &hold), LK_OK);
+    expect_text("write", "HGET " KEY " mode");
+    assert_int_equal(world_ask("HEXISTS " KEY " %s:write", hold.token), 1);
+    assert_int_equal(world_ask("HLEN " KEY), 2);
+    assert_int_equal(lk_release(&hold), LK_OK);
+}
+
+static void reader_of_redisson_is_joined_and_keeps_its_lease(void **state)
+{
+    (void)state;
+    lk_hold reader, writer;
+    world_ask("HSET " KEY " mode read " REDISSON " 2");
+    world_ask("PEXPIRE " KEY " %d", SOON_MS);
+    world_ask("SET " TIMEOUT ":1 1 PX %d", SHORT_MS);
+    world_ask("SET " TIMEOUT ":2 1 PX %d", SOON_MS);
+    assert_int_equal(READ(client, &reader), LK_OK);
+    assert_int_equal(WRITE(client, &writer), LK_TIMEOUT);
+    assert_int_equal(lk_release(&reader), LK_OK);
+    expect_text("2", "HGET " KEY " " REDISSON);
+    assert_in_range(world_ask("PTTL " KEY), 1, SOON_MS);
+    assert_int_equal(WRITE(client, &writer), LK_TIMEOUT);
+    assert_int_equal(enter(client, LK_EXCLUSIVE, 0, LONG_MS, &writer), LK_OK); /* its lease ends */
+    assert_int_equal(lk_release(&writer), LK_OK);
+}
+
+static void writer_of_redisson_is_waited_for_and_its_message_heard(void **state)
+{
+    (void)state;
+    lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
+    struct asker reader = {.client = waiting, .key = KEY, .mode = LK_SHARED, .wait_ms = LONG_MS};
+    world_ask("HSET " KEY " mode write " REDISSON ":write 1");
+    world_ask("PEXPIRE " KEY " %d", LONG_MS);
+    asker_start(&reader);
+    assert_true(wait_until(refused_twice, &crowd, LONG_MS));
+    int64_t start_ms = test_now_ms();
+    world_ask("DEL " KEY);
+    assert_int_equal(world_ask("PUBLISH " CHANNEL " 1"), 1);
+    assert_int_equal(asker_join(&reader), LK_OK);
+    assert_true(test_now_ms() - start_ms < SOON_MS);
+    assert_int_equal(lk_release(&reader.hold), LK_OK);
+    lk_close(waiting);
+}
+
+#define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, open_clients, close_clients)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(readers_share_and_keep_a_writer_out),
+        WORLD_TEST(writer_keeps_readers_and_writers_out),
+        WORLD_TEST(fences_rise_over_readers_and_writers),
+        WORLD_TEST(lock_of_another_kind_keeps_both_modes_out_and_is_left_alone),
+        WORLD_TEST(lock_lives_as_long_as_the_longest_reader),
+        WORLD_TEST(reader_who_shortens_its_lease_leaves_the_others_theirs),
+        WORLD_TEST(reader_whose_time_is_over_is_told_so_and_holds_nobody_up),
+        WORLD_TEST(late_release_of_a_reader_tidies_up_and_keeps_the_others),
+        WORLD_TEST(writers_release_wakes_all_readers),
+        WORLD_TEST(last_readers_release_wakes_a_writer),
+        WORLD_TEST(stream_of_readers_starves_a_writer),
+        WORLD_TEST(holders_stand_where_redisson_looks_for_them),
+        WORLD_TEST(reader_of_redisson_is_joined_and_keeps_its_lease),
+        WORLD_TEST(writer_of_redisson_is_waited_for_and_its_message_heard),
+    };
+    return cmocka_run_group_tests(tests, world_open, world_close);
+}

@@ -1,0 +1,261 @@
+/* redis-semaphore: so many at once and no more, each permit under a lease of its own. */
+#include "../lib/lock_hooks.h"
+#include "../lib/lock_world.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+
+#define GUARD "redis-semaphore"
+#define KEY   "lock:item:1"
+
+enum { LONG_MS = 20000, SOON_MS = 2000, SHORT_MS = 300, CONTENDERS = 32, PERMITS = 3 };
+
+static lk_client *client, *other;
+
+static int open_clients(void **state)
+{
+    (void)state;
+    world_ask("FLUSHALL");
+    client = world_client(GUARD, NULL);
+    other = world_client(GUARD, NULL);
+    return client != NULL && other != NULL ? 0 : -1;
+}
+
+static int close_clients(void **state)
+{
+    (void)state;
+    lk_close(client);
+    lk_close(other);
+    return 0;
+}
+
+static lk_status take(lk_client *by, uint32_t permits, int64_t lease_ms, int64_t wait_ms,
+                      lk_hold *hold)
+{
+    lk_request request = {.key = KEY, .permits = permits, .lease_ms = lease_ms, .wait_ms = wait_ms};
+    return lk_acquire(by, &request, hold);
+}
+
+/* -- counting -----------------------------------------------------------------------------------
+ */
+
+struct contender {
+    pthread_t thread;
+    lk_client *client;
+    _Atomic int *inside;
+    int most; /* seen at once, oneself included */
+    int64_t times;
+    lk_status failed;
+};
+
+static void *contend(void *arg)
+{
+    struct contender *contender = arg;
+    while (contender->times-- > 0 && contender->failed == LK_OK) {
+        lk_hold hold;
+        contender->failed = take(contender->client, PERMITS, LONG_MS, LONG_MS, &hold);
+        if (contender->failed != LK_OK)
+            break;
+        int now = atomic_fetch_add(contender->inside, 1) + 1;
+        if (now > contender->most)
+            contender->most = now;
+        lk_env_system()->sleep_us(NULL, 200);
+        atomic_fetch_sub(contender->inside, 1);
+        contender->failed = lk_release(&hold);
+    }
+    return NULL;
+}
+
+static void as_many_as_permits_hold_at_once_and_no_more(void **state)
+{
+    (void)state;
+    struct contender contenders[CONTENDERS];
+    _Atomic int inside = 0;
+    int most = 0;
+    for (int i = 0; i < CONTENDERS; i++) {
+        contenders[i] = (struct contender){
+            .client = i % 2 ? client : other, .inside = &inside, .times = test_size(30, 2000)};
+        assert_int_equal(pthread_create(&contenders[i].thread, NULL, contend, &contenders[i]), 0);
+    }
+    for (int i = 0; i < CONTENDERS; i++) {
+        pthread_join(contenders[i].thread, NULL);
+        assert_int_equal(contenders[i].failed, LK_OK);
+        most = contenders[i].most > most ? contenders[i].most : most;
+    }
+    assert_int_equal(most, PERMITS);
+    assert_int_equal(world_ask("EXISTS " KEY), 0);
+}
+
+static void fences_rise_though_several_hold(void **state)
+{
+    (void)state;
+    lk_hold holds[PERMITS];
+    for (int i = 0; i < PERMITS; i++) {
+        assert_int_equal(take(i % 2 ? client : other, PERMITS, 0, 0, &holds[i]), LK_OK);
+        assert_true(i == 0 || holds[i].fence > holds[i - 1].fence);
+    }
+    for (int i = 0; i < PERMITS; i++)
+        assert_int_equal(lk_release(&holds[i]), LK_OK);
+}
+
+/* The weakness: nothing on the server knows the number. */
+static void who_names_a_larger_number_gets_in(void **state)
+{
+    (void)state;
+    lk_hold a, b;
+    assert_int_equal(take(client, 1, 0, 0, &a), LK_OK);
+    assert_int_equal(take(other, 1, 0, 0, &b), LK_TIMEOUT);
+    assert_int_equal(take(other, 2, 0, 0, &b), LK_OK);
+    assert_int_equal(lk_release(&a), LK_OK);
+    assert_int_equal(lk_release(&b), LK_OK);
+}
+
+static void permits_are_refused_by_guards_that_do_not_count(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    lk_client *lock = world_client("redis-reentrant", NULL);
+    assert_int_equal(take(lock, 2, 0, 0, &hold), LK_UNSUPPORTED);
+    assert_int_equal(take(lock, 1, 0, 0, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(lock);
+}
+
+/* -- leases -------------------------------------------------------------------------------------
+ */
+
+/* Never released, as if its holder had died. */
+static void permit_of_a_dead_holder_comes_back_with_its_lease(void **state)
+{
+    (void)state;
+    lk_hold dead, alive, third;
+    assert_int_equal(take(client, 2, SHORT_MS, 0, &dead), LK_OK);
+    assert_int_equal(take(client, 2, 0, 0, &alive), LK_OK);
+    assert_int_equal(take(other, 2, 0, 0, &third), LK_TIMEOUT);
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(take(other, 2, 0, LONG_MS, &third), LK_OK);
+    assert_true(test_now_ms() - start_ms < SHORT_MS + SOON_MS);
+    assert_true(third.attempts <= 5); /* it knew when to look again */
+    assert_int_equal(lk_confirm(&alive), LK_OK);
+    assert_int_equal(lk_confirm(&dead), LK_LOST);
+    assert_int_equal(lk_release(&dead), LK_LOST);
+    assert_int_equal(lk_confirm(&third), LK_OK);
+    assert_int_equal(lk_release(&third), LK_OK);
+    assert_int_equal(lk_release(&alive), LK_OK);
+}
+
+static void each_permit_is_extended_by_itself(void **state)
+{
+    (void)state;
+    lk_hold brief, lasting;
+    assert_int_equal(take(client, 2, SHORT_MS, 0, &brief), LK_OK);
+    assert_int_equal(take(client, 2, SHORT_MS, 0, &lasting), LK_OK);
+    assert_int_equal(lk_extend(&lasting, LONG_MS), LK_OK);
+    assert_true(world_ask("PTTL " KEY) > SOON_MS); /* the set lives with its longest */
+    lk_hold third;
+    assert_int_equal(take(other, 2, 0, SOON_MS, &third), LK_OK); /* brief is over */
+    assert_int_equal(lk_extend(&brief, LONG_MS), LK_LOST);
+    assert_int_equal(lk_release(&third), LK_OK);
+    assert_int_equal(lk_extend(&lasting, SOON_MS), LK_OK);
+    assert_in_range(world_ask("PTTL " KEY), 1, SOON_MS);
+    assert_int_equal(lk_release(&lasting), LK_OK);
+    lk_release(&brief);
+}
+
+static void nothing_but_the_counter_is_left_when_all_leases_are_over(void **state)
+{
+    (void)state;
+    lk_hold holds[PERMITS];
+    for (int i = 0; i < PERMITS; i++)
+        assert_int_equal(take(client, PERMITS, SHORT_MS, 0, &holds[i]), LK_OK);
+    assert_true(world_becomes(1, SOON_MS, "DBSIZE"));
+    for (int i = 0; i < PERMITS; i++)
+        assert_int_equal(lk_release(&holds[i]), LK_LOST);
+}
+
+/* -- waking -------------------------------------------------------------------------------------
+ */
+
+static struct hooked crowd;
+static int crowd_refusals;
+
+static bool crowd_refused(void *arg)
+{
+    (void)arg;
+    return atomic_load(&crowd.refusals) >= crowd_refusals;
+}
+
+/* PERMITS waiters of one client sleep; all are to be woken, by as many releases or by one operator.
+ */
+static void wake_as_many(void (*free_all)(lk_hold *holds))
+{
+    lk_hold holds[PERMITS];
+    struct asker waiters[PERMITS];
+    lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
+    for (int i = 0; i < PERMITS; i++)
+        assert_int_equal(take(client, PERMITS, 0, 0, &holds[i]), LK_OK);
+    for (int i = 0; i < PERMITS; i++) {
+        waiters[i] =
+            (struct asker){.client = waiting, .key = KEY, .permits = PERMITS, .wait_ms = LONG_MS};
+        asker_start(&waiters[i]);
+        crowd_refusals = i + 2; /* the first tries again after SUBSCRIBE, the others need not */
+        assert_true(wait_until(crowd_refused, NULL, LONG_MS));
+    }
+    int64_t start_ms = test_now_ms();
+    free_all(holds);
+    for (int i = 0; i < PERMITS; i++)
+        assert_int_equal(asker_join(&waiters[i]), LK_OK);
+    assert_true(test_now_ms() - start_ms < SOON_MS);
+    for (int i = 0; i < PERMITS; i++) {
+        assert_int_equal(lk_release(&waiters[i].hold), LK_OK);
+        lk_release(&holds[i]);
+    }
+    lk_close(waiting);
+}
+
+static void release_all(lk_hold *holds)
+{
+    for (int i = 0; i < PERMITS; i++)
+        assert_int_equal(lk_release(&holds[i]), LK_OK);
+}
+
+static void force_all(lk_hold *holds)
+{
+    assert_int_equal(lk_force_release(other, KEY), LK_OK);
+    for (int i = 0; i < PERMITS; i++)
+        assert_int_equal(lk_confirm(&holds[i]), LK_LOST);
+}
+
+static void each_release_lets_one_waiter_in(void **state)
+{
+    (void)state;
+    wake_as_many(release_all);
+}
+
+static void operator_who_frees_all_permits_lets_as_many_waiters_in(void **state)
+{
+    (void)state;
+    wake_as_many(force_all);
+}
+
+#define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, open_clients, close_clients)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(as_many_as_permits_hold_at_once_and_no_more),
+        WORLD_TEST(fences_rise_though_several_hold),
+        WORLD_TEST(who_names_a_larger_number_gets_in),
+        WORLD_TEST(permits_are_refused_by_guards_that_do_not_count),
+        WORLD_TEST(permit_of_a_dead_holder_comes_back_with_its_lease),
+        WORLD_TEST(each_permit_is_extended_by_itself),
+        WORLD_TEST(nothing_but_the_counter_is_left_when_all_leases_are_over),
+        WORLD_TEST(each_release_lets_one_waiter_in),
+        WORLD_TEST(operator_who_frees_all_permits_lets_as_many_waiters_in),
+    };
+    return cmocka_run_group_tests(tests, world_open, world_close);
+}
