@@ -170,7 +170,7 @@ install: all
 	$(Q)install -m 644 lockkit/lockkit.h $(DESTDIR)$(PREFIX)/include
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 loadgen/loadgen.1 lockkit/lockkit.1
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 app/seckilld.8
-	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/seckilld app/deploy/*
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/seckilld app/deploy/* loadgen/report.schema.json
 uninstall:
 	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f bin/seckilld bin/loadgen bin/lockkit lib/liblockkit.a \
 	    lib/liblockkit.so lib/liblockkit.so.0 include/lockkit.h share/man/man1/loadgen.1 share/man/man1/lockkit.1 \

@@ -3,6 +3,7 @@
 #define HTML_H
 
 #include "report.h"
+#include "text.h"
 
 extern const char html_style[]; /* CSS; light and dark, colours that the colour-blind can tell */
 
@@ -21,6 +22,37 @@ struct html_chart {
     char mark_text[48];
 };
 void html_chart(const struct html_chart *chart, FILE *out);
+
+/* html_curves.c: lines over time or percentiles as inline SVG, in a card with its title. */
+enum { HTML_CURVES_MAX = 10, HTML_COLORS = 10, HTML_POINTS_MAX = 260, HTML_LABEL_MAX = 48 };
+struct html_point {
+    double x, y;
+};
+struct html_curve {
+    char label[HTML_LABEL_MAX];
+    int n;
+    struct html_point points[HTML_POINTS_MAX];
+};
+struct html_tick {
+    double x;
+    const char *text;
+};
+struct html_curves {
+    const char *title, *x_label;
+    bool log_y;                                  /* values below 1 are drawn as 1 */
+    char *(*y_text)(char out[TEXT_MAX], double); /* of a value on the axis */
+    struct html_tick x_ticks[8];
+    int n_x_ticks; /* 0: seconds */
+    double mark;   /* a level across; 0: none */
+    char mark_text[48];
+    int n;
+    struct html_curve curve[HTML_CURVES_MAX];
+};
+void html_curves(const struct html_curves *curves, FILE *out);
+
+/* html_time.c: the runs of a workload over time, and their latencies by percentile; first is the
+ * first of them. */
+void html_time(const struct report *report, const struct run *first, FILE *out);
 
 /* html_lanes.c: the two contradicting writes as a swim-lane picture. */
 void html_lanes(const struct run *run, FILE *out);

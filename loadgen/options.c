@@ -24,7 +24,8 @@ enum {
     KEY_LISTEN,
     KEY_HISTORY,
     KEY_AUDIT,
-    KEY_REPEAT
+    KEY_REPEAT,
+    KEY_CSV
 };
 
 static void copy_guard(struct argp_state *state, const char *flag, const char *text, size_t length,
@@ -86,6 +87,9 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_HTML:
         options->html = arg;
+        return 0;
+    case KEY_CSV:
+        options->csv = arg;
         return 0;
     case KEY_QUIET:
         options->quiet = true;
@@ -222,6 +226,7 @@ static const struct argp_option report_options[] = {
     {NULL, 0, NULL, 0, "Reports:", 4},
     {"json", KEY_JSON, "FILE|-", 0, "Writes the results as JSON", 4},
     {"html", KEY_HTML, "FILE", 0, "Writes a page that needs nothing else", 4},
+    {"csv", KEY_CSV, "FILE", 0, "Writes one line per run", 4},
     {"quiet", KEY_QUIET, NULL, 0, "Only the exit status and the reports asked for", 4},
     {"no-color", KEY_NO_COLOR, NULL, 0, "Plain text, also on a terminal", 4},
     {"seed", KEY_SEED, "S", 0, "Replays the same requests (default 1)", 4},

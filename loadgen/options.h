@@ -51,12 +51,12 @@ struct options {
     int n_thresholds;
     int64_t abort_after_ms; /* a threshold broken later than this ends the load; 0: never */
 
-    char token[256];         /* of --admin-token-file; "": none */
-    const char *json, *html; /* NULL: not wanted; "-": stdout */
-    const char *reports[2];  /* compare: two that --json has written */
-    int repeat;              /* each guard so many times, in turn: A B A B */
-    const char *history;     /* written by a run, read by check; NULL: none */
-    const char *audit;       /* check: NULL: none */
+    char token[256];               /* of --admin-token-file; "": none */
+    const char *json, *html, *csv; /* NULL: not wanted; json "-": stdout */
+    const char *reports[2];        /* compare: two that --json has written */
+    int repeat;                    /* each guard so many times, in turn: A B A B */
+    const char *history;           /* written by a run, read by check; NULL: none */
+    const char *audit;             /* check: NULL: none */
     bool quiet, no_color;
 
     const char *seckilld, *dir, *listen;          /* demo, serve */

@@ -204,24 +204,28 @@ static int write_json(const struct report *report, const char *path)
     return result;
 }
 
-static int write_html(const struct report *report, const char *path)
+static int write_file(const struct report *report, const char *path,
+                      void (*write)(const struct report *report, FILE *out))
 {
     FILE *file = open_file(path);
     if (file == NULL) {
         fprintf(stderr, "loadgen: cannot write %s: %s\n", path, strerror(errno));
         return -1;
     }
-    report_to_html(report, file);
+    write(report, file);
     return close_file(file, path);
 }
 
 static void tell_files(const struct options *options)
 {
-    if (options->json != NULL)
-        printf("%s %s", options->html == NULL ? "\nReport:" : "\nReports:", options->json);
-    if (options->html != NULL)
-        printf("%s %s", options->json == NULL ? "\nReport:" : ",", options->html);
-    if (options->json != NULL || options->html != NULL)
+    const char *const files[] = {options->json, options->html, options->csv};
+    const char *before = "\nReports: ";
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (files[i] != NULL) {
+            printf("%s%s", before, files[i]);
+            before = ", ";
+        }
+    if (before[0] == ',')
         printf("\n");
 }
 
@@ -234,7 +238,9 @@ int report_write(const struct report *report)
         report_text(report, data_on_stdout ? stderr : stdout);
     if (options->json != NULL && write_json(report, options->json) != 0)
         result = -1;
-    if (options->html != NULL && write_html(report, options->html) != 0)
+    if (options->html != NULL && write_file(report, options->html, report_to_html) != 0)
+        result = -1;
+    if (options->csv != NULL && write_file(report, options->csv, report_to_csv) != 0)
         result = -1;
     if (!options->quiet && !data_on_stdout && result == 0)
         tell_files(options);

@@ -41,9 +41,10 @@ const struct run *report_example(const struct report *report, const struct workl
 void report_text(const struct report *report, FILE *out);
 json_t *report_to_json(const struct report *report); /* NULL without memory */
 void report_to_html(const struct report *report, FILE *out);
+void report_to_csv(const struct report *report, FILE *out);
 
-/* Writes what --json, --html and the terminal are to get; makes the files' folders. Returns 0, or
- * -1 with a message on stderr. */
+/* Writes what --json, --html, --csv and the terminal are to get; makes the files' folders. Returns
+ * 0, or -1 with a message on stderr. */
 int report_write(const struct report *report);
 void report_free(struct report *report);
 

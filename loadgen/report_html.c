@@ -2,6 +2,7 @@
 #include "html.h"
 #include "text.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -134,6 +135,51 @@ static void draw_table(const struct report *report, const struct workload *workl
     fprintf(out, "</table></div>\n");
 }
 
+/* A bucket's bound in words. */
+static void bound_cell(FILE *out, double us)
+{
+    char text[TEXT_MAX];
+    if (us >= HUGE_VAL)
+        cell(out, NULL, "> 10 s");
+    else
+        cell(out, NULL, "≤ %s", text_time_us(text, (int64_t)us));
+}
+
+static void lock_cells(const struct lock_times *times, const struct lock_times_histogram *histogram,
+                       FILE *out)
+{
+    char mean[TEXT_MAX];
+    cell(out, NULL, "%s", text_time_us(mean, (int64_t)lock_times_mean_us(histogram)));
+    bound_cell(out, lock_times_percentile_us(times, histogram, 50));
+    bound_cell(out, lock_times_percentile_us(times, histogram, 99));
+}
+
+static void draw_lock_times(const struct report *report, const struct workload *workload, FILE *out)
+{
+    bool begun = false;
+    char label[40], grants[TEXT_MAX];
+    for (int i = 0; i < report->n_runs; i++) {
+        const struct run *run = &report->runs[i];
+        const struct lock_times *times = &run->lock_times;
+        if (run->workload != workload || times->wait.count == 0)
+            continue;
+        if (!begun)
+            fprintf(out, "<div class='card'><p class='note'>How long the lock was waited for and "
+                         "held, by the service's own clock</p>\n<table><tr><th>guard</th>"
+                         "<th>grants</th><th>wait, mean</th><th>wait, p50</th><th>wait, p99</th>"
+                         "<th>hold, mean</th><th>hold, p50</th><th>hold, p99</th></tr>\n");
+        begun = true;
+        fprintf(out, "<tr>");
+        cell(out, NULL, "%s", run_label(run, label, sizeof label));
+        cell(out, NULL, "%s", text_count(grants, (int64_t)times->wait.count));
+        lock_cells(times, &times->wait, out);
+        lock_cells(times, &times->hold, out);
+        fprintf(out, "</tr>\n");
+    }
+    if (begun)
+        fprintf(out, "</table></div>\n");
+}
+
 static const struct run *first_of(const struct report *report, const struct workload *workload)
 {
     for (int i = 0; i < report->n_runs; i++)
@@ -165,6 +211,8 @@ static void draw_workload(const struct report *report, const struct workload *wo
                    fill_lost, 0, out);
     }
     draw_table(report, workload, out);
+    html_time(report, run, out);
+    draw_lock_times(report, workload, out);
     if (run->textbook.pairs > 0)
         fprintf(out,
                 "<p class='note'>textbook: an account of 1,000, from which 200 and 300 are taken "

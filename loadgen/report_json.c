@@ -47,6 +47,7 @@ static json_t *hist_json(const struct hist *hist)
     set_integer(object, "p90", hist_percentile(hist, 90));
     set_integer(object, "p99", hist_percentile(hist, 99));
     set_integer(object, "p99_9", hist_percentile(hist, 99.9));
+    set_integer(object, "p99_99", hist_percentile(hist, 99.99));
     set_integer(object, "max", hist->count == 0 ? 0 : hist->max);
     return object;
 }
@@ -75,6 +76,25 @@ static json_t *load_json(const struct run *run)
     set_integer(object, "connection_broken", (int64_t)load->ends[LOAD_BROKEN]);
     set_integer(object, "timed_out", (int64_t)load->ends[LOAD_TIMED_OUT]);
     set_integer(object, "bad_answers", (int64_t)load->ends[LOAD_BAD_ANSWER]);
+    return object;
+}
+
+/* Percentiles are the upper bounds of the service's buckets; null beyond the last one. */
+static json_t *lock_json(const struct lock_times *times,
+                         const struct lock_times_histogram *histogram)
+{
+    json_t *object = json_object();
+    set_integer(object, "count", (int64_t)histogram->count);
+    json_object_set_new(object, "mean", json_real(lock_times_mean_us(histogram)));
+    static const struct {
+        const char *name;
+        double percentile;
+    } wanted[] = {{"p50", 50}, {"p99", 99}};
+    for (size_t i = 0; i < 2; i++) {
+        double us = lock_times_percentile_us(times, histogram, wanted[i].percentile);
+        json_object_set_new(object, wanted[i].name,
+                            us < HUGE_VAL ? json_integer((json_int_t)us) : json_null());
+    }
     return object;
 }
 
@@ -136,6 +156,10 @@ static void add_load(json_t *object, const struct run *run)
         }
     for (size_t i = 0; i < run->tally.n_problems; i++)
         set_integer(problems, run->tally.problems[i].name, (int64_t)run->tally.problems[i].count);
+    json_t *lock = json_object();
+    json_object_set_new(lock, "wait", lock_json(&run->lock_times, &run->lock_times.wait));
+    json_object_set_new(lock, "hold", lock_json(&run->lock_times, &run->lock_times.hold));
+    json_object_set_new(object, "lock_us", lock);
     json_object_set_new(object, "thresholds", thresholds_json(run));
     json_object_set_new(object, "series", series_json(run));
     json_object_set_new(object, "status", status);

@@ -180,11 +180,15 @@ static int perform(struct run *run)
                  (unsigned long long)planned_requests(run));
         return -1;
     }
+    struct lock_times before;
     run->tally.stop = run->options->stop;
     if (run->workload->prepare(run) != 0)
         return -1;
+    bool timed = lock_times_read(run->options, run->guard, &before) == 0;
     if (!run_stopped(run) && send_load(run) != 0)
         return -1;
+    if (timed && lock_times_read(run->options, run->guard, &run->lock_times) == 0)
+        lock_times_since(&run->lock_times, &before);
     tally_settle(&run->tally);
     resolve_unknown(run);
     run->accepted = tally_count(&run->tally, TALLY_ACCEPTED);

@@ -8,6 +8,7 @@
 
 #include "history.h"
 #include "live.h"
+#include "lock_times.h"
 #include "options.h"
 #include "remote.h"
 #include "tally.h"
@@ -58,7 +59,8 @@ struct run {
     enum load_mode mode;
     struct tally tally;
     struct load_result load;
-    bool has_load; /* load is filled */
+    bool has_load;                /* load is filled */
+    struct lock_times lock_times; /* of the guard, during the load; no counts: it has no lock */
 
     /* the result */
     struct verdict verdict;

@@ -1,5 +1,7 @@
 /* The load generator's commands against the real service: verdicts, exit statuses, JSON. */
+#include "../../loadgen/load.h"
 #include "../lib/process.h"
+#include "../lib/schema.h"
 #include "../lib/shop.h"
 
 #include <setjmp.h>
@@ -231,6 +233,42 @@ static void history_shows_afterwards_what_the_run_found(void **state)
         start((const char *const[]){"sale", "--url", url, "--history", "/nonexistent/x", NULL}), 1);
 }
 
+static void report_keeps_its_published_schema(void **state)
+{
+    (void)state;
+    char message[300], report[SANDBOX_TEXT_MAX + 16], csv[SANDBOX_TEXT_MAX + 16];
+    json_t *schema = json_load_file("loadgen/report.schema.json", 0, NULL);
+    assert_non_null(schema);
+    snprintf(report, sizeof report, "%s/report", sandbox_dir(shop.sandbox));
+    snprintf(csv, sizeof csv, "%s/csv", sandbox_dir(shop.sandbox));
+    expect_exit(start((const char *const[]){"accounts", "--url", shop.service->url, "--guards",
+                                            "none,redis-token", "--pairs", "5", "--threshold",
+                                            "errors==0", "--json", report, "--csv", csv, NULL}),
+                0);
+    json_t *json = json_load_file(report, 0, NULL);
+    if (!schema_holds(schema, json, message, sizeof message))
+        fail_msg("%s", message);
+    const json_t *lock = json_object_get(
+        json_object_get(json_array_get(json_object_get(json, "runs"), 1), "lock_us"), "wait");
+    assert_true(json_integer_value(json_object_get(lock, "count")) > 0);
+    /* What does not keep it is found. */
+    json_object_set_new(json_array_get(json_object_get(json, "runs"), 0), "accepted",
+                        json_string("many"));
+    assert_false(schema_holds(schema, json, message, sizeof message));
+    json_object_del(json_array_get(json_object_get(json, "runs"), 0), "accepted");
+    assert_false(schema_holds(schema, json, message, sizeof message));
+    json_decref(json);
+    json_decref(schema);
+    const char *text = content_of(csv);
+    int lines = 0, commas = 0;
+    for (; *text != '\0'; text++) {
+        lines += *text == '\n';
+        commas += *text == ',';
+    }
+    assert_int_equal(lines, 3);
+    assert_int_equal(commas % 3, 0); /* as many in each line */
+}
+
 static void repeated_runs_can_be_compared(void **state)
 {
     (void)state;
@@ -308,16 +346,19 @@ static void failures_are_one_clear_line(void **state)
     expect_exit(start((const char *const[]){"no-such-command", NULL}), 2);
 }
 
-/* Pieces sold by all sales so far. */
+/* Orders accepted so far, by the service's metrics. */
 static int64_t sold(void)
 {
-    json_t *audit = client_get(shop.service->port, "/v1/audit"), *row;
-    size_t i;
-    int64_t sum = 0;
-    json_array_foreach(json_object_get(audit, "resources"), i, row) sum +=
-        json_integer_value(json_object_get(row, "sold"));
-    json_decref(audit);
-    return sum;
+    struct load_target target;
+    char message[200], *metrics;
+    long long n = 0;
+    assert_int_equal(load_target_parse(shop.service->url, &target, message, sizeof message), 0);
+    assert_int_equal(load_fetch(&target, "GET", "/metrics", "", NULL, 10000, &metrics), 200);
+    const char *line = strstr(metrics, "{kind=\"place-order\",outcome=\"ok\"}");
+    if (line != NULL)
+        sscanf(strchr(line, '}') + 1, "%lld", &n);
+    free(metrics);
+    return n;
 }
 
 static bool sale_runs(void *sold_before)
@@ -347,6 +388,7 @@ int main(void)
         cmocka_unit_test(claim_that_does_not_hold_is_99),
         cmocka_unit_test(broken_threshold_is_99_and_can_end_the_load_early),
         cmocka_unit_test(history_shows_afterwards_what_the_run_found),
+        cmocka_unit_test(report_keeps_its_published_schema),
         cmocka_unit_test(repeated_runs_can_be_compared),
         cmocka_unit_test(live_view_is_drawn_on_a_terminal_and_removed),
         cmocka_unit_test(failures_are_one_clear_line),

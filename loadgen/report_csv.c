@@ -1,0 +1,46 @@
+/* One line per run, for spreadsheets: RFC 4180, the names of the JSON report. */
+#include "report.h"
+
+#include <inttypes.h>
+
+static double rate(uint64_t n, int64_t us)
+{
+    return us > 0 ? (double)n * 1e6 / (double)us : 0;
+}
+
+static void print_head(FILE *out)
+{
+    fprintf(out, "workload,guard,claims_safe,as_claimed,instances,lanes,seed,mode,connections,"
+                 "sent,completed,dropped,accepted,refused,failed,throughput_rps,accepted_per_s");
+#define CSV_NAME(name, text) fprintf(out, ",%s", #name);
+    VERDICT_MAP(CSV_NAME)
+#undef CSV_NAME
+    fprintf(out, ",p50_us,p90_us,p99_us,p99_9_us,p99_99_us,max_us\n");
+}
+
+static void print_run(const struct run *run, FILE *out)
+{
+    const struct load_result *load = &run->load;
+    fprintf(out, "%s,%s,%d,%d,%d,%d,%" PRIu64 ",%s,%d", run->workload->name, run->guard,
+            run->claims_safe, run_as_claimed(run), run->instances, run->lanes, run->options->seed,
+            options_mode_text(run->mode), run->options->connections);
+    fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
+            load->sent, load->completed, load->dropped, run->accepted, run->refused, run->failed);
+    fprintf(out, ",%.2f,%.2f", rate(load->measured, load->measured_us),
+            rate(run->accepted, load->duration_us));
+#define CSV_VALUE(name, text) fprintf(out, ",%" PRId64, run->verdict.name);
+    VERDICT_MAP(CSV_VALUE)
+#undef CSV_VALUE
+    static const double percentiles[] = {50, 90, 99, 99.9, 99.99};
+    for (size_t i = 0; i < sizeof percentiles / sizeof *percentiles; i++)
+        fprintf(out, ",%" PRId64,
+                run->has_load ? hist_percentile(&load->latency, percentiles[i]) : 0);
+    fprintf(out, ",%" PRId64 "\n", run->has_load ? load->latency.max : 0);
+}
+
+void report_to_csv(const struct report *report, FILE *out)
+{
+    print_head(out);
+    for (int i = 0; i < report->n_runs; i++)
+        print_run(&report->runs[i], out);
+}
