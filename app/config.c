@@ -7,6 +7,7 @@
 
 extern char **environ;
 
+enum { HELP_TEXT_MAX = 256 };
 enum { OPTION_KEY = 1000, OPTION_CONFIG = 2000, OPTION_PRINT, OPTION_CHECK };
 
 struct command_line {
@@ -63,6 +64,16 @@ static const char *value_name(enum config_type type)
     return "TEXT";
 }
 
+/* The meaning, and the default where there is one to tell. */
+static const char *help_text(size_t key)
+{
+    static char texts[CONFIG_KEYS_MAX][HELP_TEXT_MAX];
+    const struct config_key *k = &config_keys[key];
+    bool told = k->fallback[0] != '\0' && k->type != CONFIG_FLAG;
+    snprintf(texts[key], HELP_TEXT_MAX, told ? "%s (default: %s)" : "%s", k->meaning, k->fallback);
+    return texts[key];
+}
+
 static void read_flags(int argc, char **argv, struct command_line *line)
 {
     struct argp_option options[CONFIG_KEYS_MAX + 4];
@@ -71,17 +82,19 @@ static void read_flags(int argc, char **argv, struct command_line *line)
         options[i] = (struct argp_option){.name = config_keys[i].name,
                                           .key = OPTION_KEY + (int)i,
                                           .arg = value_name(config_keys[i].type),
-                                          .doc = config_keys[i].meaning};
+                                          .doc = help_text(i)};
     struct argp_option *more = &options[config_n_keys];
     more[0] = (struct argp_option){.name = "config",
                                    .key = OPTION_CONFIG,
                                    .arg = "FILE",
                                    .doc = "settings file: lines key = value"};
-    more[1] = (struct argp_option){.name = "print-config",
-                                   .key = OPTION_PRINT,
-                                   .doc = "print the settings in effect, and exit"};
-    more[2] = (struct argp_option){
-        .name = "check", .key = OPTION_CHECK, .doc = "check the settings, and exit"};
+    more[1] =
+        (struct argp_option){.name = "print-config",
+                             .key = OPTION_PRINT,
+                             .doc = "print the settings in effect, and exit; passwords as ***"};
+    more[2] = (struct argp_option){.name = "check",
+                                   .key = OPTION_CHECK,
+                                   .doc = "check the settings and the store's folder, and exit"};
     const struct argp argp = {
         .options = options,
         .parser = take_option,
@@ -109,8 +122,9 @@ int config_load(int argc, char **argv, struct config *ret)
         config_draft_print(draft, stdout);
         status = 0;
     } else if (line.check) {
-        puts("configuration ok");
-        status = 0;
+        status = config_check(ret) == 0 ? 0 : 2;
+        if (status == 0)
+            puts("configuration ok");
     }
     free(draft);
     return status;

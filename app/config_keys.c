@@ -233,6 +233,9 @@ int config_draft_finish(struct config_draft *draft, struct config *ret)
 
 void config_draft_print(const struct config_draft *draft, FILE *out)
 {
-    for (size_t i = 0; i < config_n_keys; i++)
-        fprintf(out, "%s = %s\n", config_keys[i].name, draft->value[i]);
+    char shown[2 * CONFIG_TEXT_MAX];
+    for (size_t i = 0; i < config_n_keys; i++) {
+        config_mask(draft->value[i], shown, sizeof(shown));
+        fprintf(out, "%s = %s\n", config_keys[i].name, shown);
+    }
 }

@@ -48,6 +48,7 @@ int config_draft_set(struct config_draft *draft, size_t key, const char *value,
 int config_draft_file(struct config_draft *draft, const char *path); /* config_file.c */
 int config_draft_environment(struct config_draft *draft, char **environment);
 int config_draft_finish(struct config_draft *draft, struct config *ret);
+/* Without the passwords. */
 void config_draft_print(const struct config_draft *draft, FILE *out);
 
 /* Index of the key called name[0..length), or -1. */

@@ -17,33 +17,19 @@ static void exit_at_once(int signal_number)
     _exit(SIGNAL_BASE + signal_number);
 }
 
-/* The store without what may be a password: a PostgreSQL URL's user and parameters. */
-static void print_store(const char *url)
-{
-    static const char scheme[] = "postgres://";
-    if (strncmp(url, scheme, strlen(scheme)) != 0) {
-        fprintf(stderr, " db=%s", url);
-        return;
-    }
-    const char *start = url + strlen(scheme), *end = start + strcspn(start, "?");
-    for (const char *c = start; c < end; c++)
-        if (*c == '@')
-            start = c + 1;
-    fprintf(stderr, " db=%s%.*s", scheme, (int)(end - start), start);
-}
-
 static void print_start(const struct config *config)
 {
-    fprintf(stderr, "level=info event=start instance=%s", config->instance);
-    print_store(config->db);
+    char store[2 * CONFIG_TEXT_MAX];
+    config_mask(config->db, store, sizeof store);
     fprintf(stderr,
-            " sync=%s guard=%s lanes=%s batch=%lld "
+            "level=info event=start instance=%s db=%s sync=%s guard=%s lanes=%s batch=%lld "
             "workers=%lld lease_ms=%lld wait_ms=%lld watchdog=%s fence=%s fence_source=%s "
             "admin=%s%s%s\n",
-            config->sync_normal ? "normal" : "full", config->guard, config->lanes ? "on" : "off",
-            (long long)config->batch, (long long)config->workers, (long long)config->lease_ms,
-            (long long)config->wait_ms, config->watchdog ? "on" : "off",
-            config->fence ? "on" : "off", config->fence_database ? "database" : "lock",
+            config->instance, store, config->sync_normal ? "normal" : "full", config->guard,
+            config->lanes ? "on" : "off", (long long)config->batch, (long long)config->workers,
+            (long long)config->lease_ms, (long long)config->wait_ms,
+            config->watchdog ? "on" : "off", config->fence ? "on" : "off",
+            config->fence_database ? "database" : "lock",
             config->admin_token[0] != '\0' ? "token" : "open", config->lab ? " lab=on" : "",
             config->demo ? " demo=on" : "");
 }

@@ -206,6 +206,75 @@ static void what_is_printed_can_be_read_again(void **state)
     assert_memory_equal(again.value, draft.value, sizeof(draft.value));
 }
 
+static void passwords_are_not_shown(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"sqlite:a@b:c.db", "sqlite:a@b:c.db"},
+        {"redis://127.0.0.1:6379,redis://h:1/0", "redis://127.0.0.1:6379,redis://h:1/0"},
+        {"redis://:secret@h:1,redis://me:secret@i:2/3", "redis://:***@h:1,redis://me:***@i:2/3"},
+        {"redis+sentinel://me:secret@h:1,i:2/master", "redis+sentinel://me:***@h:1,i:2/master"},
+        {"redis://:se/cr@et?@h", "redis://:***@h"},
+        {"postgres://me@h:5432/db?isolation=serializable",
+         "postgres://me@h:5432/db?isolation=serializable"},
+        {"postgres://me:secret@h:5432/db", "postgres://me:***@h:5432/db"},
+        {"postgres://h/db?user=me&password=secret&pool=4",
+         "postgres://h/db?user=me&password=***&pool=4"},
+        {"postgres://h/db?sslpassword=secret", "postgres://h/db?sslpassword=***"},
+    };
+    char shown[2 * CONFIG_TEXT_MAX];
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        config_mask(rows[i][0], shown, sizeof(shown));
+        assert_string_equal(shown, rows[i][1]);
+    }
+    config_draft_defaults(&draft);
+    set("db", rows[6][0]);
+    set("redis", rows[2][0]);
+    FILE *file = fopen(path, "w+e");
+    config_draft_print(&draft, file);
+    rewind(file);
+    char text[4096];
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    assert_non_null(strstr(text, "db = postgres://me:***@h:5432/db\n"));
+    assert_null(strstr(text, "secret"));
+    config_mask(rows[6][0], shown, 18);
+    assert_string_equal(shown, "postgres://me:***");
+}
+
+static bool checks(const char *db, const char *guard)
+{
+    config_draft_defaults(&draft);
+    set("db", db);
+    set("guard", guard);
+    assert_int_equal(config_draft_finish(&draft, &config), 0);
+    FILE *shown = stderr;
+    stderr = fopen("/dev/null", "we");
+    bool good = config_check(&config) == 0;
+    fclose(stderr);
+    stderr = shown;
+    return good;
+}
+
+static void check_looks_at_the_stores_folder_and_the_guard(void **state)
+{
+    (void)state;
+    char db[128];
+    assert_true(checks("sqlite:new-file.db", "redis-token"));
+    assert_true(checks("sqlite:/tmp/new-file.db", "none"));
+    assert_true(checks("postgres://postgres@127.0.0.1:1/db", "mutex")); /* nobody is asked */
+    assert_false(checks("sqlite:/nonexistent/folder/a.db", "redis-token"));
+    assert_false(checks("sqlite:/proc/self/a.db", "redis-token"));
+    assert_false(checks("sqlite:/tmp", "redis-token"));
+    assert_false(checks("sqlite:", "redis-token"));
+    snprintf(db, sizeof(db), "sqlite:%s/a.db", path); /* its folder is a file */
+    write_file("x");
+    assert_false(checks(db, "redis-token"));
+    assert_false(checks("mysql://h/db", "redis-token"));
+    assert_false(checks("sqlite:/tmp/new-file.db", "redis-tokken"));
+    assert_int_equal(access("/tmp/new-file.db", F_OK), -1); /* nothing was made */
+}
+
 /* argp ends the process on its own, so each command line is tried in a child. */
 static int status_of(char *const *argv)
 {
@@ -238,6 +307,7 @@ static void command_lines_end_as_promised(void **state)
     char *unknown[] = {"seckilld", "--wiat-ms", "77", NULL};
     char *argument[] = {"seckilld", "extra", NULL};
     char *range[] = {"seckilld", "--check", "--workers", "0", NULL};
+    char *folder[] = {"seckilld", "--check", "--db", "sqlite:/nonexistent/a.db", NULL};
     char *file[] = {"seckilld", "--check", "--config", "/nonexistent/x", NULL};
     assert_int_equal(status_of(good), 42);
     assert_int_equal(status_of(check), 0);
@@ -247,6 +317,7 @@ static void command_lines_end_as_promised(void **state)
     assert_int_equal(status_of(argument), 2);
     assert_int_equal(status_of(range), 2);
     assert_int_equal(status_of(file), 2);
+    assert_int_equal(status_of(folder), 2);
 }
 
 int main(void)
@@ -260,6 +331,8 @@ int main(void)
         cmocka_unit_test(open_addresses_need_a_token_and_no_lab),
         cmocka_unit_test(bad_token_files_are_refused),
         cmocka_unit_test(what_is_printed_can_be_read_again),
+        cmocka_unit_test(passwords_are_not_shown),
+        cmocka_unit_test(check_looks_at_the_stores_folder_and_the_guard),
         cmocka_unit_test(command_lines_end_as_promised),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
