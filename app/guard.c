@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A refused request is to be answered within a second after its time to wait: one last attempt and
- * its clean-up, each at most this long, fit. */
-enum { COMMAND_TIMEOUT_MS = 400 };
-
 #define LOCK_FILE_SUFFIX "-locks"
 
 struct guards {
@@ -196,7 +192,7 @@ lk_client *guard_client(struct guard *guard, lk_error *error)
         .lease_ms = config->lease_ms,
         .watchdog_off = !config->watchdog,
         .max_hold_ms = config->max_hold_ms,
-        .command_timeout_ms = COMMAND_TIMEOUT_MS,
+        .command_timeout_ms = GUARD_COMMAND_TIMEOUT_MS,
         .env = guards_env,
     };
     pthread_mutex_lock(&guard->guards->opening);

@@ -19,6 +19,9 @@ enum guard_kind {
     GUARD_VERSION, /* write only if the version is still the one read; else once more */
 };
 
+/* One command to a lock server. A refused request is to be answered within a second after its time
+ * to wait: one last attempt, its clean-up and leaving the queue fit (see seckilld.c). */
+enum { GUARD_COMMAND_TIMEOUT_MS = 250 };
 enum { GUARD_LOSSES = LK_LOSS_MAX_HOLD + 1, GUARDS_MAX = 32 };
 
 struct guards;

@@ -25,7 +25,7 @@ enum {
 };
 
 const struct http_limits http_limits_default = {
-    .read_ms = 10000, .idle_ms = 60000, .send_ms = 30000, .grace_ms = 500};
+    .read_ms = 10000, .idle_ms = 60000, .send_ms = 30000, .grace_ms = HTTP_GRACE_MS};
 
 int64_t http_now_us(void)
 {

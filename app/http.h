@@ -13,7 +13,8 @@
 enum {
     HTTP_BODY_MAX = 16384, /* bytes of a request body; beyond: 413 */
     HTTP_HEAD_MAX = 8192,  /* bytes of request line and headers; beyond: 431 */
-    HTTP_URL_MAX = 300
+    HTTP_URL_MAX = 300,
+    HTTP_GRACE_MS = 850 /* no answer comes later than wait_ms and a second */
 };
 
 /* How long a connection may take for what. Each is absolute: no activity extends it. */
@@ -23,7 +24,7 @@ struct http_limits {
     int64_t send_ms;  /* answer queued to answer sent */
     int64_t grace_ms; /* beyond an operation's deadline, until we answer 503 in its place */
 };
-extern const struct http_limits http_limits_default; /* 10 s, 60 s, 30 s, 500 ms */
+extern const struct http_limits http_limits_default; /* 10 s, 60 s, 30 s, HTTP_GRACE_MS */
 
 struct http;
 

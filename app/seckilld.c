@@ -1,14 +1,19 @@
 /* The service's main: settings, start, drain, end. */
 #include "config.h"
+#include "guard.h"
 #include "http.h"
 #include "lab.h"
 #include "service.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+static_assert(3 * GUARD_COMMAND_TIMEOUT_MS < HTTP_GRACE_MS && HTTP_GRACE_MS < 1000,
+              "who waited in vain for a lock is told so by the service itself, and in time");
 
 enum { FLUSH_MS = 5000, SIGNAL_BASE = 128 };
 
