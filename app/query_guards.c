@@ -3,6 +3,7 @@
 #include "service.h"
 
 #include <jansson.h>
+#include <pthread.h>
 #include <string.h>
 
 static const char *const kinds[] = {
@@ -10,28 +11,53 @@ static const char *const kinds[] = {
     [GUARD_ATOMIC] = "in-store", [GUARD_VERSION] = "in-store",
 };
 
-/* Guards share servers: each is asked once. */
-struct servers {
-    size_t n;
-    const char *endpoints[GUARDS_MAX];
-    bool answer[GUARDS_MAX];
+/* Guards of one family share their servers: each is asked once, and all at the same time, since one
+ * that is dead takes its time. */
+struct server {
+    struct guard *guard;
+    pthread_t thread;
+    bool asked, answers;
 };
 
-static bool servers_answer(struct servers *servers, struct guard *guard)
+struct servers {
+    size_t n;
+    struct server list[GUARDS_MAX];
+};
+
+static struct server *server_of(struct servers *servers, const struct guard *guard)
 {
-    if (!guard->endpoints)
-        return true;
-    lk_client *client = guard_client(guard, NULL);
-    if (!client) /* not every guard can use what others find there: pg-advisory and a SQLite file */
-        return false;
-    for (size_t i = 0; i < servers->n; i++) {
-        if (servers->endpoints[i] == guard->endpoints)
-            return servers->answer[i];
+    for (size_t i = 0; guard->endpoints && i < servers->n; i++) {
+        if (strcmp(servers->list[i].guard->endpoints, guard->endpoints) == 0)
+            return &servers->list[i];
     }
-    bool answer = lk_ping(client) == LK_OK;
-    servers->endpoints[servers->n] = guard->endpoints;
-    servers->answer[servers->n++] = answer;
-    return answer;
+    return NULL;
+}
+
+static void *ask(void *arg)
+{
+    struct server *server = arg;
+    lk_client *client = guard_client(server->guard, NULL);
+    server->answers = client && lk_ping(client) == LK_OK;
+    return NULL;
+}
+
+static void ask_all(struct guards *guards, struct servers *servers)
+{
+    struct guard *guard;
+    for (size_t i = 0; (guard = guard_at(guards, i)) != NULL; i++) {
+        if (guard->endpoints && !server_of(servers, guard))
+            servers->list[servers->n++] = (struct server){.guard = guard};
+    }
+    for (size_t i = 0; i < servers->n; i++) {
+        struct server *server = &servers->list[i];
+        server->asked = pthread_create(&server->thread, NULL, ask, server) == 0;
+        if (!server->asked)
+            ask(server);
+    }
+    for (size_t i = 0; i < servers->n; i++) {
+        if (servers->list[i].asked)
+            pthread_join(servers->list[i].thread, NULL);
+    }
 }
 
 static json_t *caps_json(uint32_t caps)
@@ -80,12 +106,15 @@ static json_t *legend_json(void)
 void query_guards(const struct queries *queries, struct op *op)
 {
     struct servers servers = {.n = 0};
+    ask_all(queries->guards, &servers);
     const struct guard *chosen = guard_default(queries->guards);
     struct guard *guard;
     json_t *list = json_array();
-    for (size_t i = 0; (guard = guard_at(queries->guards, i)) != NULL; i++)
-        json_array_append_new(list, guard_json(queries->config, guard, guard == chosen,
-                                               servers_answer(&servers, guard)));
+    for (size_t i = 0; (guard = guard_at(queries->guards, i)) != NULL; i++) {
+        const struct server *server = server_of(&servers, guard);
+        json_array_append_new(
+            list, guard_json(queries->config, guard, guard == chosen, !server || server->answers));
+    }
     json_t *document = json_pack(
         "{s:s, s:s, s:b, s:b, s:s, s:o, s:o}", "instance", queries->config->instance, "default",
         chosen->info->name, "lanes", queries->config->lanes, "fence", queries->config->fence,
