@@ -10,7 +10,7 @@
 lk_client *rig_client, *rig_other;
 lk_hold rig_hold, rig_second;
 
-int rig_open(void **state)
+int rig_open_nodes(void **state)
 {
     world = &family_redlock;
     return world_open(state);

@@ -18,7 +18,7 @@ extern lk_hold rig_hold, rig_second; /* released after the test, however it ende
 
 /* Of the group: the family's nodes. Of a test: all of them up and empty; clients that know none of
  * them yet. */
-int rig_open(void **state);
+int rig_open_nodes(void **state);
 int rig_set_up(void **state);
 int rig_tear_down(void **state);
 

@@ -308,5 +308,5 @@ int main(void)
         CASE(a_majority_is_of_the_nodes_configured),
         CASE(answers_reach_their_askers_among_64_threads),
     };
-    return cmocka_run_group_tests(tests, rig_open, world_close);
+    return cmocka_run_group_tests(tests, rig_open_nodes, world_close);
 }

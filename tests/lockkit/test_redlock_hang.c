@@ -18,7 +18,7 @@ enum {
     COMMAND_MS = 400,
     NODE_MS = COMMAND_MS / 2, /* a node is waited for so long */
     SLEEP_MS = 300,
-    START_MS = 100, /* from a thread's creation to its first command, at most */
+    START_MS = 100,     /* from a thread's creation to its first command, at most */
     PATIENT_MS = 40000, /* command timeout of clients that wait for nodes that sleep */
     PAIRS = 40
 };
@@ -322,5 +322,5 @@ int main(void)
         CASE(acquisition_slower_than_its_lease_is_refused_and_undone),
         CASE(contenders_of_two_clients_exclude_each_other_while_nodes_fail),
     };
-    return cmocka_run_group_tests(tests, rig_open, world_close);
+    return cmocka_run_group_tests(tests, rig_open_nodes, world_close);
 }
