@@ -26,18 +26,28 @@ struct servers {
 
 static struct server *server_of(struct servers *servers, const struct guard *guard)
 {
-    for (size_t i = 0; guard->endpoints && i < servers->n; i++) {
+    for (size_t i = 0; i < servers->n; i++) {
         if (strcmp(servers->list[i].guard->endpoints, guard->endpoints) == 0)
             return &servers->list[i];
     }
     return NULL;
 }
 
+/* Not every guard can use what others find there: pg-advisory and a SQLite file. */
+static bool usable(struct guard *guard)
+{
+    return guard->endpoints && guard_client(guard, NULL);
+}
+
+static bool servers_answer(struct servers *servers, struct guard *guard)
+{
+    return !guard->endpoints || (usable(guard) && server_of(servers, guard)->answers);
+}
+
 static void *ask(void *arg)
 {
     struct server *server = arg;
-    lk_client *client = guard_client(server->guard, NULL);
-    server->answers = client && lk_ping(client) == LK_OK;
+    server->answers = lk_ping(guard_client(server->guard, NULL)) == LK_OK;
     return NULL;
 }
 
@@ -45,7 +55,7 @@ static void ask_all(struct guards *guards, struct servers *servers)
 {
     struct guard *guard;
     for (size_t i = 0; (guard = guard_at(guards, i)) != NULL; i++) {
-        if (guard->endpoints && !server_of(servers, guard))
+        if (usable(guard) && !server_of(servers, guard))
             servers->list[servers->n++] = (struct server){.guard = guard};
     }
     for (size_t i = 0; i < servers->n; i++) {
@@ -110,11 +120,9 @@ void query_guards(const struct queries *queries, struct op *op)
     const struct guard *chosen = guard_default(queries->guards);
     struct guard *guard;
     json_t *list = json_array();
-    for (size_t i = 0; (guard = guard_at(queries->guards, i)) != NULL; i++) {
-        const struct server *server = server_of(&servers, guard);
-        json_array_append_new(
-            list, guard_json(queries->config, guard, guard == chosen, !server || server->answers));
-    }
+    for (size_t i = 0; (guard = guard_at(queries->guards, i)) != NULL; i++)
+        json_array_append_new(list, guard_json(queries->config, guard, guard == chosen,
+                                               servers_answer(&servers, guard)));
     json_t *document = json_pack(
         "{s:s, s:s, s:b, s:b, s:s, s:o, s:o}", "instance", queries->config->instance, "default",
         chosen->info->name, "lanes", queries->config->lanes, "fence", queries->config->fence,

@@ -2,11 +2,14 @@
 #include "../lib/service_rig.h"
 
 #include <jansson.h>
+#include <arpa/inet.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 static struct service_rig rig;
@@ -215,6 +218,55 @@ static void guard_whose_servers_are_away_is_listed_as_such(void **state)
     assert_int_equal(sandbox_restart(rig.redis), 0);
 }
 
+/* A server that takes connections and says nothing, as a stopped one does. */
+static int listen_silently(int *ret_port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(fd, 64), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    *ret_port = ntohs(address.sin_port);
+    return fd;
+}
+
+static void silent_servers_are_all_asked_at_once(void **state)
+{
+    (void)state;
+    struct op op;
+    int port, fd = listen_silently(&port);
+    const struct config kept = rig.config;
+    rig_stop(&rig);
+    snprintf(rig.config.redis, sizeof rig.config.redis,
+             "redis://127.0.0.1:%d,redis://127.0.0.1:%d/1", port, port);
+    snprintf(rig.config.zookeeper, sizeof rig.config.zookeeper, "127.0.0.1:%d", port);
+    snprintf(rig.config.memcached, sizeof rig.config.memcached, "localhost:%d", port);
+    snprintf(rig.config.lock_db, sizeof rig.config.lock_db, "postgres://u@127.0.0.1:%d/d", port);
+    assert_int_equal(rig_start(&rig), 0);
+    int64_t begin_us = now_us();
+    assert_int_equal(run(&op, OP_GUARDS, ""), 200);
+    int64_t took_us = now_us() - begin_us;
+    json_t *document = json_loads(op.answer.long_body, 0, NULL), *guard;
+    size_t i;
+    json_array_foreach(json_object_get(document, "guards"), i, guard)
+    {
+        const char *name = json_string_value(json_object_get(guard, "name"));
+        const char *kind = json_string_value(json_object_get(guard, "kind"));
+        bool remote = strcmp(kind, "lock") == 0 && strcmp(name, "mutex") != 0;
+        bool answers = json_is_true(json_object_get(guard, "servers_answer"));
+        if (answers == remote)
+            fail_msg("%s: %s", name, answers ? "answers" : "does not answer");
+    }
+    json_decref(document);
+    free(op.answer.long_body);
+    close(fd);
+    rig_stop(&rig);
+    rig.config = kept;
+    assert_int_equal(rig_start(&rig), 0);
+    assert_in_range(took_us, 0, 900000); /* each alone takes 250000 */
+}
+
 static void audit_shows_each_resource_or_the_one_asked_for(void **state)
 {
     (void)state;
@@ -271,6 +323,7 @@ int main(void)
         CLAIM(unknown_guard_is_refused_and_nothing_put),
         CLAIM(put_waits_for_those_who_hold_the_resource),
         CLAIM(order_that_read_before_a_reset_is_decided_again),
+        CLAIM(silent_servers_are_all_asked_at_once),
         CLAIM(guards_are_listed_with_their_claims),
         CLAIM(guard_whose_servers_are_away_is_listed_as_such),
         CLAIM(audit_shows_each_resource_or_the_one_asked_for),
