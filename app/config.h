@@ -42,7 +42,7 @@ int config_load(int argc, char **argv, struct config *ret);
 /* config_check.c: could a service start with these? The store's folder, the default guard and its
  * endpoints; no server is asked. 0, or -1 after printing why to stderr. */
 int config_check(const struct config *config);
-/* A setting as it may be shown: passwords of URLs as "***". Cut to size. */
+/* config_mask.c: a setting as it may be shown: passwords of URLs as "***". Cut to size. */
 void config_mask(const char *value, char *ret, size_t size);
 
 #endif
