@@ -264,7 +264,7 @@ static void silent_servers_are_all_asked_at_once(void **state)
     rig_stop(&rig);
     rig.config = kept;
     assert_int_equal(rig_start(&rig), 0);
-    assert_in_range(took_us, 0, 900000); /* each alone takes 250000 */
+    assert_in_range(took_us, 0, 600000); /* each alone takes 250000 */
 }
 
 static void audit_shows_each_resource_or_the_one_asked_for(void **state)

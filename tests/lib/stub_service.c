@@ -117,6 +117,12 @@ bool service_drain(struct service *s, int64_t timeout_ms)
     return true;
 }
 
+void service_use(enum op_kind kind, const struct operation *operation)
+{
+    (void)kind;
+    (void)operation;
+}
+
 void service_close(struct service *s)
 {
     stub_release(s);
