@@ -48,7 +48,7 @@ static lk_status ask_any(struct pg_hold *self, int statement, const lk_sql_arg *
     if (status != LK_OK)
         return status;
     status = lk_pg_run(conn, statement, args, each, arg);
-    if (status == LK_UNKNOWN)
+    if (status == LK_UNKNOWN || status == LK_PROTOCOL) /* the next one looks for the tables */
         lk_pg_drop(&self->pool, conn);
     else
         lk_pg_give(&self->pool, conn);

@@ -17,7 +17,7 @@ enum lk_sql_guard_statement {
     LK_SQL_INSPECT, /* "t": key, token, ms left (less than 0: no lease), fence; none if unknown */
     LK_SQL_LIST,    /* "t", a prefix: the same of each lock held now */
     LK_SQL_FORCE,   /* "t": one row if somebody held it */
-    LK_SQL_PING,    /* "": one row */
+    LK_SQL_PING,    /* "": reads the table */
     LK_SQL_GUARD_STATEMENTS
 };
 

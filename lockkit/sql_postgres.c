@@ -111,7 +111,7 @@ static lk_status run(void *self, int statement, const lk_sql_arg *args, lk_sql_e
     if (status != LK_OK)
         return status;
     status = lk_pg_run(conn, statement, args, each, arg);
-    if (status == LK_UNKNOWN)
+    if (status == LK_UNKNOWN || status == LK_PROTOCOL) /* the next one looks for the tables */
         lk_pg_drop(pool, conn);
     else
         lk_pg_give(pool, conn);

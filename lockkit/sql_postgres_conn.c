@@ -82,6 +82,7 @@ static lk_status judge(lk_pg_conn *conn, const PGresult *result)
         {"22", LK_PROTOCOL},       /* data not as the schema has it */
         {"42501", LK_UNAVAILABLE}, /* no privilege */
         {"42", LK_PROTOCOL},       /* tables not as the schema has them */
+        {"3F", LK_PROTOCOL},       /* no schema */
         {"XX", LK_PROTOCOL},       /* damaged */
         {"", LK_UNAVAILABLE}, /* timeouts, shutting down, a standby, too many connections ... */
     };
@@ -294,7 +295,7 @@ static lk_status make_schema(lk_pg_conn *conn, int64_t until_us)
 static lk_status set_up(lk_pg_conn *conn, int64_t until_us)
 {
     lk_status status = prepare(conn, until_us);
-    if (status != LK_PROTOCOL || !conn->missing)
+    if (status == LK_OK || !conn->missing)
         return status;
     status = make_schema(conn, until_us);
     return status == LK_OK ? prepare(conn, until_us) : status;

@@ -53,6 +53,8 @@
 #define FORCE(LOCKS, NOW)                                                                          \
     "UPDATE " LOCKS " SET token = NULL WHERE key = $1 AND " HELD(NOW) " RETURNING 1"
 
+#define PING(LOCKS, NOW) "SELECT 1 FROM " LOCKS " LIMIT 1"
+
 #define SQLITE_LOCKS   "lockkit_locks"
 #define POSTGRES_LOCKS "lockkit.locks"
 #define SQLITE_NOW     "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
@@ -75,7 +77,7 @@ static const lk_sql_set statements = {
                    [LK_SQL_INSPECT] = {"t", BOTH(INSPECT)},
                    [LK_SQL_LIST] = {"t", BOTH(LIST)},
                    [LK_SQL_FORCE] = {"t", BOTH(FORCE)},
-                   [LK_SQL_PING] = {"", {"SELECT 1", "SELECT 1"}}},
+                   [LK_SQL_PING] = {"", BOTH(PING)}},
 };
 
 static lk_status open_unique(const lk_context *context, void **ret_self, lk_error *error)

@@ -21,6 +21,7 @@
 #define INSPECT(ROWS) INFO(ROWS) " WHERE key = $1"
 #define LIST(ROWS)    INFO(ROWS) " WHERE substr(key, 1, length($1)) = $1"
 #define FORCE(ROWS)   "DELETE FROM " ROWS " WHERE key = $1 RETURNING 1"
+#define PING(ROWS)    "SELECT 1 FROM " ROWS " LIMIT 1"
 
 #define BOTH(STATEMENT)                                                                            \
     {                                                                                              \
@@ -38,7 +39,7 @@ static const lk_sql_set statements = {
                    [LK_SQL_INSPECT] = {"t", BOTH(INSPECT)},
                    [LK_SQL_LIST] = {"t", BOTH(LIST)},
                    [LK_SQL_FORCE] = {"t", BOTH(FORCE)},
-                   [LK_SQL_PING] = {"", {"SELECT 1", "SELECT 1"}}},
+                   [LK_SQL_PING] = {"", BOTH(PING)}},
 };
 
 static lk_status open_forever(const lk_context *context, void **ret_self, lk_error *error)
