@@ -1,0 +1,374 @@
+/* pg-advisory and pg-advisory-xact: what a hold is worth when its connection ends, fences, limits.
+ */
+#include "../lib/holder.h"
+#include "../lib/lock_world.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEY "lock:item:1"
+
+enum { LONG_MS = 20000, GRACE_MS = 3000, COMMAND_MS = 500, SOON_MS = 1000, RAISES = 40 };
+
+static const char *const levels[] = {"pg-advisory", "pg-advisory-xact"};
+enum { LEVELS = 2 };
+
+struct news {
+    _Atomic int told;
+    lk_loss cause;
+    lk_status check; /* inside the callback */
+};
+
+static void on_lost(void *arg, const lk_hold *hold, lk_loss cause)
+{
+    struct news *news = arg;
+    news->cause = cause;
+    news->check = lk_check(hold, NULL);
+    atomic_fetch_add(&news->told, 1);
+}
+
+static bool is_told(void *arg)
+{
+    return atomic_load(&((struct news *)arg)->told) == 1;
+}
+
+static lk_client *impatient(const char *guard)
+{
+    return world_client(guard, &(lk_options){.command_timeout_ms = COMMAND_MS});
+}
+
+/* Those that were closed end a little later. */
+static bool connections_are(void *wanted)
+{
+    return world_sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lockkit'",
+                     NULL) == *(int64_t *)wanted;
+}
+
+static void expect_connections(int64_t n)
+{
+    assert_true(wait_until(connections_are, &n, GRACE_MS));
+}
+
+/* -- the connection ends -------------------------------------------------------------------------
+ */
+
+static void holder_whose_connection_ends_is_told_though_it_asks_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LEVELS; i++) {
+        struct news news = {0};
+        lk_hold hold, second;
+        lk_client *client = world_client(levels[i], NULL);
+        lk_request request = {.key = KEY, .on_lost = on_lost, .on_lost_arg = &news};
+        assert_int_equal(lk_acquire(client, &request, &hold), LK_OK);
+        assert_int_equal(lk_check(&hold, NULL), LK_OK);
+        assert_true(world->remove(KEY));
+        assert_true(wait_until(is_told, &news, GRACE_MS));
+        assert_int_equal(news.cause, LK_LOSS_SESSION);
+        assert_int_equal(news.check, LK_LOST);
+        assert_int_equal(lk_check(&hold, NULL), LK_LOST);
+        assert_int_equal(lk_confirm(&hold), LK_LOST);
+        assert_int_equal(world_acquire(client, KEY, 0, 0, &second), LK_OK);
+        assert_true(second.fence > hold.fence);
+        assert_int_equal(lk_release(&hold), LK_LOST);
+        assert_int_equal(lk_confirm(&second), LK_OK);
+        assert_int_equal(lk_release(&second), LK_OK);
+        assert_int_equal(atomic_load(&news.told), 1);
+        lk_close(client);
+    }
+}
+
+static bool check_says_lost(void *hold)
+{
+    return lk_check(hold, NULL) == LK_LOST;
+}
+
+static void holder_without_callback_finds_it_by_looking(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    lk_client *client = world_client("pg-advisory", NULL);
+    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
+    assert_true(world->remove(KEY));
+    assert_true(wait_until(check_says_lost, &hold, GRACE_MS));
+    assert_int_equal(lk_release(&hold), LK_LOST);
+    lk_close(client);
+}
+
+static void killed_holders_lock_is_free_at_once(void **state)
+{
+    (void)state;
+    char endpoints[WORLD_ENDPOINTS_MAX];
+    world->endpoints(endpoints, sizeof endpoints, 0);
+    for (int i = 0; i < LEVELS; i++) {
+        struct holder holder;
+        lk_hold hold;
+        struct holder_plan plan = {.guard = levels[i], .endpoints = endpoints, .key = KEY};
+        lk_client *client = world_client(levels[i], NULL);
+        assert_true(holder_start(&holder, &plan));
+        assert_true(holder_says(&holder, "held"));
+        assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_TIMEOUT);
+        holder_kill(&holder);
+        int64_t start_ms = test_now_ms();
+        assert_int_equal(world_acquire(client, KEY, 0, LONG_MS, &hold), LK_OK);
+        assert_in_range(test_now_ms() - start_ms, 0, SOON_MS);
+        assert_int_equal(lk_release(&hold), LK_OK);
+        lk_close(client);
+    }
+}
+
+/* -- by hand, as a program with a pool would
+ * -------------------------------------------------------
+ */
+
+static PGconn *by_hand(void)
+{
+    PGconn *handle = PQconnectdb(world_postgres->url);
+    assert_int_equal(PQstatus(handle), CONNECTION_OK);
+    return handle;
+}
+
+static void say(PGconn *handle, const char *sql)
+{
+    PGresult *result = PQexec(handle, sql);
+    if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(handle));
+    PQclear(result);
+}
+
+/* The connection goes back to its pool after an error and a ROLLBACK: is the lock free? */
+static void rollback_frees_the_transactions_lock_and_not_the_sessions(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    lk_client *client = world_client("pg-advisory", NULL);
+    PGconn *pooled = by_hand();
+    say(pooled, "BEGIN");
+    say(pooled, "SELECT pg_advisory_lock(hashtextextended('" KEY "', 0))");
+    say(pooled, "ROLLBACK");
+    assert_int_equal(world_acquire(client, KEY, 0, 300, &hold), LK_TIMEOUT); /* stuck */
+    say(pooled, "SELECT pg_advisory_lock(hashtextextended('" KEY "', 0))"); /* its next user: in! */
+    say(pooled, "SELECT pg_advisory_unlock_all()");
+    say(pooled, "BEGIN");
+    say(pooled, "SELECT pg_advisory_xact_lock(hashtextextended('" KEY "', 0))");
+    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_TIMEOUT);
+    say(pooled, "ROLLBACK");
+    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    PQfinish(pooled);
+    lk_close(client);
+}
+
+static void both_levels_and_other_clients_exclude_each_other(void **state)
+{
+    (void)state;
+    lk_hold hold, other;
+    lk_client *session = world_client(levels[0], NULL), *xact = world_client(levels[1], NULL);
+    assert_int_equal(world_acquire(session, KEY, 0, 0, &hold), LK_OK);
+    assert_int_equal(world_acquire(xact, KEY, 0, 0, &other), LK_TIMEOUT);
+    assert_int_equal(world_acquire(xact, "lock:item:2", 0, 0, &other), LK_OK);
+    assert_int_equal(world_sql("SELECT pg_try_advisory_lock(hashtextextended($1, 0))::int", KEY),
+                     0);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_int_equal(world_sql("SELECT pg_try_advisory_lock(hashtextextended($1, 0))::int", KEY),
+                     1);
+    assert_int_equal(lk_release(&other), LK_OK);
+    lk_close(session);
+    lk_close(xact);
+}
+
+/* A connection that goes back to the client's pool holds nothing. */
+static void released_connections_are_used_again_and_hold_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LEVELS; i++) {
+        lk_client *client = world_client(levels[i], NULL);
+        for (int round = 0; round < 20; round++) {
+            lk_hold hold;
+            assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
+            assert_int_equal(lk_confirm(&hold), LK_OK);
+            assert_int_equal(lk_release(&hold), LK_OK);
+        }
+        expect_connections(1);
+        assert_int_equal(world->leftovers(), 0);
+        lk_close(client);
+    }
+}
+
+/* -- fences --------------------------------------------------------------------------------------
+ */
+
+static uint64_t granted_fence(lk_client *client)
+{
+    lk_hold hold;
+    assert_int_equal(world_acquire(client, KEY, 0, LONG_MS, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    return hold.fence;
+}
+
+static bool answers(void *client)
+{
+    return lk_ping(client) == LK_OK;
+}
+
+static void fences_rise_across_a_crash_of_the_server(void **state)
+{
+    (void)state;
+    lk_client *clients[LEVELS] = {impatient(levels[0]), impatient(levels[1])};
+    uint64_t last = 0;
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < LEVELS; i++) {
+            uint64_t fence = granted_fence(clients[i]);
+            assert_true(fence > last);
+            last = fence;
+        }
+        world_kill();
+        world_restart();
+        for (int i = 0; i < LEVELS; i++)
+            assert_true(wait_until(answers, clients[i], GRACE_MS));
+    }
+    for (int i = 0; i < LEVELS; i++)
+        lk_close(clients[i]);
+}
+
+static void raised_fence_is_a_floor_for_its_key_alone(void **state)
+{
+    (void)state;
+    lk_client *client = world_client("pg-advisory", NULL);
+    assert_int_equal(lk_raise_fence(client, KEY, 1000000), LK_OK);
+    uint64_t first = granted_fence(client), second;
+    assert_true(first > 1000000);
+    assert_int_equal(lk_raise_fence(client, KEY, 10), LK_OK);
+    second = granted_fence(client);
+    assert_true(second > first);
+    lk_hold hold;
+    assert_int_equal(world_acquire(client, "lock:item:2", 0, 0, &hold), LK_OK);
+    assert_true(hold.fence < 1000000);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_int_equal(lk_raise_fence(client, KEY, UINT64_MAX), LK_INVALID);
+    lk_close(client);
+}
+
+struct raiser {
+    pthread_t thread;
+    lk_client *client;
+    _Atomic uint64_t seen;
+    lk_status failed;
+};
+
+static void *raise_often(void *arg)
+{
+    struct raiser *raiser = arg;
+    for (int i = 0; i < RAISES && raiser->failed == LK_OK; i++)
+        raiser->failed =
+            lk_raise_fence(raiser->client, KEY, atomic_load(&raiser->seen) + (uint64_t)i);
+    return NULL;
+}
+
+/* Two raise it to different heights while it is granted: no grant may have an older number. */
+static void fences_rise_while_they_are_raised(void **state)
+{
+    (void)state;
+    lk_client *client = world_client("pg-advisory", NULL);
+    struct raiser raisers[2] = {{.client = client, .seen = 1}, {.client = client, .seen = 1}};
+    uint64_t last = 0;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&raisers[i].thread, NULL, raise_often, &raisers[i]), 0);
+    bool rises = true;
+    for (int i = 0; i < 2 * RAISES; i++) {
+        uint64_t fence = granted_fence(client);
+        rises = rises && fence > last;
+        last = fence;
+        atomic_store(&raisers[i % 2].seen, fence + 100);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_join(raisers[i].thread, NULL);
+        assert_int_equal(raisers[i].failed, LK_OK);
+    }
+    assert_true(rises);
+    lk_close(client);
+}
+
+/* -- limits --------------------------------------------------------------------------------------
+ */
+
+static void connections_are_bounded_and_no_more_holds_are_had(void **state)
+{
+    (void)state;
+    char url[WORLD_ENDPOINTS_MAX];
+    lk_client *client;
+    lk_hold holds[3];
+    snprintf(url, sizeof url, "%s?pool=2", world_postgres->url);
+    lk_options options = {.command_timeout_ms = COMMAND_MS};
+    assert_int_equal(lk_open("pg-advisory", url, &options, &client, NULL), LK_OK);
+    assert_int_equal(world_acquire(client, "lock:item:1", 0, 0, &holds[0]), LK_OK);
+    assert_int_equal(world_acquire(client, "lock:item:2", 0, 0, &holds[1]), LK_OK);
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(world_acquire(client, "lock:item:3", 0, LONG_MS, &holds[2]), LK_UNAVAILABLE);
+    assert_in_range(test_now_ms() - start_ms, COMMAND_MS, COMMAND_MS + GRACE_MS);
+    assert_int_equal(lk_release(&holds[0]), LK_OK);
+    assert_int_equal(world_acquire(client, "lock:item:3", 0, 0, &holds[2]), LK_OK);
+    expect_connections(2);
+    assert_int_equal(lk_release(&holds[1]), LK_OK);
+    assert_int_equal(lk_release(&holds[2]), LK_OK);
+    lk_close(client);
+}
+
+static void endpoints_are_refused_without_their_password(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"postgres://u:secret@h/d?pool=0",
+                                        "postgres://u:secret@h/d?pool=x",
+                                        "postgres://u:secret@h/d?pool=5000",
+                                        "postgres://u:secret@h/d?nonsense=1",
+                                        "postgres://u:secret@[::1/d",
+                                        "sqlite:secret.db",
+                                        "redis://:secret@h",
+                                        "postgres:secret",
+                                        NULL};
+    for (size_t i = 0; wrong[i] != NULL; i++) {
+        lk_client *client;
+        lk_error error;
+        assert_int_equal(lk_open("pg-advisory", wrong[i], NULL, &client, &error), LK_INVALID);
+        assert_null(strstr(error.message, "secret"));
+    }
+}
+
+static int wipe(void **state)
+{
+    (void)state;
+    world->wipe();
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, wipe)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(holder_whose_connection_ends_is_told_though_it_asks_nothing),
+        TEST(holder_without_callback_finds_it_by_looking),
+        TEST(killed_holders_lock_is_free_at_once),
+        TEST(rollback_frees_the_transactions_lock_and_not_the_sessions),
+        TEST(both_levels_and_other_clients_exclude_each_other),
+        TEST(released_connections_are_used_again_and_hold_nothing),
+        TEST(fences_rise_across_a_crash_of_the_server),
+        TEST(raised_fence_is_a_floor_for_its_key_alone),
+        TEST(fences_rise_while_they_are_raised),
+        TEST(connections_are_bounded_and_no_more_holds_are_had),
+        TEST(endpoints_are_refused_without_their_password),
+    };
+    if (argc > 1)
+        return holder_main(argc, argv);
+    world = &family_postgres;
+    return cmocka_run_group_tests(tests, world_open, world_close);
+}
