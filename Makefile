@@ -17,7 +17,7 @@ PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev lib
 PKGS_TEST  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jre-headless \
               libslf4j-java liblog4j1.2-java
 PKGS_LINT  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck
-PKGS_BENCH := wrk
+PKGS_BENCH := wrk hey
 
 # -- flags ----------------------------------------------------------------------------------------
 LIBS_LOCKKIT := hiredis sqlite3 libpq

@@ -79,12 +79,6 @@ static int compare_double(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *values, int n)
-{
-    qsort(values, (size_t)n, sizeof *values, compare_double);
-    return values[n / 2];
-}
-
 static void print_rows(int repeat)
 {
     json_t *all = json_array();
@@ -92,8 +86,9 @@ static void print_rows(int repeat)
             "max", "p50", "p99");
     for (size_t i = 0; i < ROWS; i++) {
         struct row *row = &rows[i];
-        double rate = median(row->rates, repeat);
-        double p50_us = median(row->p50_us, repeat), p99_us = median(row->p99_us, repeat);
+        double rate = bench_median(row->rates, repeat);
+        double p50_us = bench_median(row->p50_us, repeat),
+               p99_us = bench_median(row->p99_us, repeat);
         fprintf(stderr, "%-16s %-5s %10.0f %10.0f %10.0f %7.1f ms %7.1f ms\n", row->guard,
                 row->lanes ? "on" : "off", rate, row->rates[0], row->rates[repeat - 1],
                 p50_us / 1000, p99_us / 1000);

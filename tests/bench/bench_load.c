@@ -7,13 +7,12 @@
  *     build/bench/bench_load [REPEAT] [SECONDS] > build/bench/load.json     (table on stderr)
  */
 #include "../../loadgen/plain.h"
-#include "../lib/toy_server.h"
+#include "../lib/bench.h"
 
 #include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,40 +27,10 @@ struct figures {
     double rate, cpu_us; /* per second; per request */
 };
 
-static void die(const char *what)
-{
-    fprintf(stderr, "bench_load: %s\n", what);
-    exit(1);
-}
-
 static double cpu_seconds(const struct rusage *usage)
 {
     return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
            (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
-}
-
-/* The server in a process of its own, so that its CPU time is not ours. */
-static pid_t start_server(char *ret_url, size_t size)
-{
-    int ends[2];
-    if (pipe(ends) != 0)
-        die("no pipe");
-    pid_t pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        struct toy_server *server = toy_start(&(struct toy_options){0});
-        if (server == NULL || dprintf(ends[1], "%s/", toy_url(server)) < 0)
-            _exit(1);
-        for (;;)
-            pause();
-    }
-    ssize_t n = pid > 0 ? read(ends[0], ret_url, size - 1) : -1;
-    if (n <= 0)
-        die("the server does not start");
-    ret_url[n] = '\0';
-    close(ends[0]);
-    close(ends[1]);
-    return pid;
 }
 
 static struct load_options engine_options(const char *url, int connections)
@@ -73,7 +42,7 @@ static struct load_options engine_options(const char *url, int connections)
                                    .threads = 1,
                                    .timeout_ms = 10000};
     if (load_target_parse(url, &options.targets[0], message, sizeof message) != 0)
-        die(message);
+        bench_die(message);
     return options;
 }
 
@@ -85,7 +54,7 @@ static struct figures run_engine(const char *url, int connections, int seconds)
     options.duration_ms = seconds * 1000;
     getrusage(RUSAGE_SELF, &before);
     if (plain_main(&(struct plain_request){0}, &options, NULL, &result) != 0)
-        die("the run failed");
+        bench_die("the run failed");
     getrusage(RUSAGE_SELF, &after);
     double answered = (double)result.ends[LOAD_ANSWERED];
     struct figures figures = {.rate = answered / ((double)result.duration_us / 1e6),
@@ -102,7 +71,7 @@ static struct figures run_wrk(const char *url, int connections, int seconds)
     snprintf(count, sizeof count, "-c%d", connections);
     snprintf(duration, sizeof duration, "-d%ds", seconds);
     if (pipe(ends) != 0)
-        die("no pipe");
+        bench_die("no pipe");
     pid_t pid = fork();
     if (pid == 0) {
         dup2(ends[1], STDOUT_FILENO);
@@ -122,20 +91,8 @@ static struct figures run_wrk(const char *url, int connections, int seconds)
     struct rusage usage;
     int status;
     if (wait4(pid, &status, 0, &usage) != pid || status != 0 || requests == 0)
-        die("wrk failed: is it installed?");
+        bench_die("wrk failed: is it installed?");
     return (struct figures){.rate = rate, .cpu_us = cpu_seconds(&usage) * 1e6 / requests};
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int n)
-{
-    qsort(values, (size_t)n, sizeof *values, compare);
-    return n % 2 != 0 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
 static double measure(const char *url, int connections, int repeat, int seconds, json_t *rows)
@@ -149,14 +106,15 @@ static double measure(const char *url, int connections, int repeat, int seconds,
             cpu_us[peer][i] = one.cpu_us;
         }
     for (int peer = 0; peer < PEERS; peer++) {
-        double rate_median = median(rate[peer], repeat), cpu_median = median(cpu_us[peer], repeat);
+        double rate_median = bench_median(rate[peer], repeat),
+               cpu_median = bench_median(cpu_us[peer], repeat);
         fprintf(stderr, "%11d  %-8s %12.0f %14.2f\n", connections, peer_names[peer], rate_median,
                 cpu_median);
         json_array_append_new(rows, json_pack("{s:i, s:s, s:f, s:f}", "connections", connections,
                                               "generator", peer_names[peer], "requests_per_s",
                                               rate_median, "cpu_us_per_request", cpu_median));
     }
-    return median(rate[0], repeat);
+    return bench_median(rate[0], repeat);
 }
 
 /* Plain load that remembers when each request was sent. */
@@ -195,12 +153,12 @@ static void measure_schedule(const char *url, double rate, int seconds, json_t *
     options.rate = rate;
     options.requests = requests;
     if (watch.sent_us == NULL || hist_init(&late) != 0)
-        die("out of memory");
+        bench_die("out of memory");
     if (plain_open(&(struct plain_request){0}, &options, &plain, message, sizeof message) != 0)
-        die(message);
+        bench_die(message);
     watch.plain = plain_workload(plain);
     if (load_run(&options, &workload, &result, message, sizeof message) != 0)
-        die(message);
+        bench_die(message);
     for (uint64_t i = 0; i < requests; i++)
         hist_record(&late,
                     watch.sent_us[i] - result.started_us - (int64_t)((double)i * 1e6 / rate));
@@ -223,7 +181,7 @@ static long resident_bytes(void)
     long pages = 0, resident = 0;
     FILE *file = fopen("/proc/self/statm", "r");
     if (file == NULL || fscanf(file, "%ld %ld", &pages, &resident) != 2)
-        die("no /proc/self/statm");
+        bench_die("no /proc/self/statm");
     fclose(file);
     return resident * sysconf(_SC_PAGESIZE);
 }
@@ -252,9 +210,9 @@ static long run_memory(const char *url, int connections)
     options.progress = note_memory;
     options.progress_ctx = &memory;
     if (plain_main(&(struct plain_request){0}, &options, NULL, &result) != 0)
-        die("the run failed");
+        bench_die("the run failed");
     if (result.ends[LOAD_ANSWERED] != result.sent || result.connects != (uint64_t)connections)
-        die("not every connection opened, or not every request was answered");
+        bench_die("not every connection opened, or not every request was answered");
     load_result_free(&result);
     return memory.highest;
 }
@@ -274,8 +232,8 @@ int main(int argc, char **argv)
     int repeat = argc > 1 ? atoi(argv[1]) : 5, seconds = argc > 2 ? atoi(argv[2]) : 4;
     char url[128];
     if (repeat < 1 || repeat > REPEAT_MAX || seconds < 1)
-        die("usage: bench_load [REPEAT] [SECONDS]");
-    pid_t server = start_server(url, sizeof url);
+        bench_die("usage: bench_load [REPEAT] [SECONDS]");
+    pid_t server = bench_start_server(url, sizeof url);
     json_t *rows = json_array();
     fprintf(stderr, "connections  generator  requests/s  CPU us/request\n");
     double capacity = 0;
