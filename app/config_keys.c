@@ -23,7 +23,7 @@ const struct config_key config_keys[] = {
     {"redis", CONFIG_TEXT, AT(redis), 0, 0, "redis://127.0.0.1:6379",
      "URL[,URL...]: redis-* guards use the first, redlock all of them"},
     {"zookeeper", CONFIG_TEXT, AT(zookeeper), 0, 0, "", "HOST:PORT[,HOST:PORT...]"},
-    {"memcached", CONFIG_TEXT, AT(memcached), 0, 0, "", "HOST:PORT[,HOST:PORT...]"},
+    {"memcached", CONFIG_TEXT, AT(memcached), 0, 0, "", "HOST:PORT or unix:///PATH"},
     {"lock-db", CONFIG_TEXT, AT(lock_db), 0, 0, "",
      "database of the guards sql-unique* and pg-advisory*; default: the store's PostgreSQL, or "
      "FILE-locks beside its SQLite file"},

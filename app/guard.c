@@ -102,7 +102,7 @@ static const char *endpoints_of(const struct guards *guards, const lk_provider_i
         return guards->lock_db;
     if (begins(info->name, "zk-"))
         return config->zookeeper;
-    if (begins(info->name, "memcached"))
+    if (strcmp(info->name, "memcached") == 0)
         return config->memcached;
     return NULL;
 }

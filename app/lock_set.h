@@ -6,7 +6,7 @@
 #include "guard.h"
 #include "op.h"
 
-enum { LOCK_SET_MAX = 4, LOCK_SET_MESSAGE_MAX = 384 };
+enum { LOCK_SET_MAX = 4, LOCK_SET_MESSAGE_MAX = LK_MESSAGE_MAX + 128 };
 
 struct lock_set {
     size_t n;

@@ -35,7 +35,7 @@ enum {
     LK_OWNER_MAX = 96,         /* bytes of an owner name */
     LK_TOKEN_MAX = 160,        /* bytes of a token */
     LK_MANY_MAX = 16,          /* requests of one lk_acquire_many() */
-    LK_MESSAGE_MAX = 256,      /* bytes of an error message with its NUL */
+    LK_MESSAGE_MAX = 512,      /* bytes of an error message with its NUL */
     LK_LEASE_MS_MIN = 10,      /* shortest lease accepted */
     LK_LEASE_MS_MAX = 86400000 /* longest lease accepted: a day */
 };

@@ -17,6 +17,7 @@
     X(redis_readwrite)                                                                             \
     X(redis_semaphore)                                                                             \
     X(redlock)                                                                                     \
+    X(memcached)                                                                                   \
     X(sql_unique)                                                                                  \
     X(sql_unique_forever)                                                                          \
     X(pg_advisory)                                                                                 \

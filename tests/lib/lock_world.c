@@ -13,6 +13,7 @@ const struct lock_family *const lock_families[] = {
     &family_sentinel,
     &family_cluster,
     &family_redlock,
+    &family_memcached,
     &family_sqlite,
     &family_postgres,
     NULL,

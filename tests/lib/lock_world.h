@@ -41,7 +41,7 @@ struct lock_family {
 };
 
 extern const struct lock_family family_redis, family_sentinel, family_cluster, family_redlock,
-    family_sqlite, family_postgres;
+    family_memcached, family_sqlite, family_postgres;
 extern const struct lock_family *const lock_families[]; /* NULL-terminated */
 
 extern struct sandbox *world_sandbox;
@@ -90,6 +90,11 @@ void world_ask_text(char *ret, size_t size, const char *format, ...)
 /* True as soon as the command's integer is want; false when it was not within wait_ms. */
 bool world_becomes(int64_t want, int64_t wait_ms, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* -- memcached only (family_memcached.c) ---------------------------------------------------------
+ */
+
+extern struct sandbox_server *world_memcached;
 
 /* -- redlock only (family_redlock.c) ----------------------------------------------------------- */
 

@@ -1,0 +1,7 @@
+/* Claims x memcached: see conformance.h. */
+#include "../lib/conformance.h"
+
+int main(int argc, char **argv)
+{
+    return conformance_main(argc, argv, &family_memcached);
+}
