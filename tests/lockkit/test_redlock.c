@@ -21,54 +21,59 @@
 static void two_of_five_dead_nodes_do_not_matter(void **state)
 {
     (void)state;
-    rig_warm_up(rig_client);
-    rig_signal(0, 2, SIGKILL);
-    assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK);
-    assert_int_equal(world_standing(RIG_KEY), 3);
-    assert_int_equal(rig_try(rig_other, &rig_second), LK_TIMEOUT);
-    assert_int_equal(lk_extend(&rig_hold, RIG_LEASE_MS), LK_OK);
-    assert_int_equal(lk_confirm(&rig_hold), LK_OK);
-    assert_int_equal(lk_ping(rig_client), LK_OK);
-    assert_int_equal(lk_release(&rig_hold), LK_OK);
-    assert_int_equal(world_standing(RIG_KEY), 0);
+    redlock_warm_up(redlock_client);
+    redlock_signal(0, 2, SIGKILL);
+    assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
+    assert_int_equal(world_standing(REDLOCK_KEY), 3);
+    assert_int_equal(redlock_try(redlock_other, &redlock_second), LK_TIMEOUT);
+    assert_int_equal(lk_extend(&redlock_hold, REDLOCK_LEASE_MS), LK_OK);
+    assert_int_equal(lk_confirm(&redlock_hold), LK_OK);
+    assert_int_equal(lk_ping(redlock_client), LK_OK);
+    assert_int_equal(lk_release(&redlock_hold), LK_OK);
+    assert_int_equal(world_standing(REDLOCK_KEY), 0);
 }
 
 /* Whether it knew them before or not: said at once, nothing set anywhere. */
 static void three_of_five_dead_nodes_refuse_and_leave_no_orphan(void **state)
 {
     (void)state;
-    rig_warm_up(rig_client);
-    rig_signal(2, 5, SIGKILL);
+    redlock_warm_up(redlock_client);
+    redlock_signal(2, 5, SIGKILL);
     for (int i = 0; i < 3; i++) {
         int64_t start_ms = test_now_ms();
-        lk_status known = world_acquire(rig_client, RIG_KEY, 0, RIG_LONG_MS, &rig_hold);
-        lk_status fresh = world_acquire(rig_other, RIG_KEY, 0, RIG_LONG_MS, &rig_second);
+        lk_status known =
+            world_acquire(redlock_client, REDLOCK_KEY, 0, REDLOCK_LONG_MS, &redlock_hold);
+        lk_status fresh =
+            world_acquire(redlock_other, REDLOCK_KEY, 0, REDLOCK_LONG_MS, &redlock_second);
         assert_int_equal(known, LK_UNAVAILABLE);
         assert_int_equal(fresh, LK_UNAVAILABLE);
-        assert_true(test_now_ms() - start_ms < RIG_GRACE_MS);
+        assert_true(test_now_ms() - start_ms < REDLOCK_GRACE_MS);
         assert_int_equal(redis_do(world_nodes[0], "DBSIZE"), 0);
         assert_int_equal(redis_do(world_nodes[1], "DBSIZE"), 0);
     }
-    assert_int_equal(lk_ping(rig_client), LK_UNAVAILABLE);
+    lk_stats stats;
+    lk_client_stats(redlock_other, &stats);
+    assert_int_equal(stats.commands, 0);
+    assert_int_equal(lk_ping(redlock_client), LK_UNAVAILABLE);
 }
 
 static void nodes_that_come_back_are_used_again(void **state)
 {
     (void)state;
-    rig_warm_up(rig_client);
-    rig_signal(0, 5, SIGKILL);
-    assert_int_equal(rig_try(rig_client, &rig_hold), LK_UNAVAILABLE);
-    rig_restart(0, 3);
-    assert_int_equal(rig_try(rig_client, &rig_hold),
+    redlock_warm_up(redlock_client);
+    redlock_signal(0, 5, SIGKILL);
+    assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_UNAVAILABLE);
+    redlock_restart(0, 3);
+    assert_int_equal(redlock_try(redlock_client, &redlock_hold),
                      LK_OK); /* at once: there is no majority without */
-    assert_int_equal(lk_release(&rig_hold), LK_OK);
-    rig_restart(3, 5);
-    int64_t deadline_ms = test_now_ms() + RIG_LONG_MS;
+    assert_int_equal(lk_release(&redlock_hold), LK_OK);
+    redlock_restart(3, 5);
+    int64_t deadline_ms = test_now_ms() + REDLOCK_LONG_MS;
     for (int standing = 0; standing < WORLD_NODES;) { /* in the background */
         assert_true(test_now_ms() < deadline_ms);
-        assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK);
-        standing = world_standing(RIG_KEY);
-        assert_int_equal(lk_release(&rig_hold), LK_OK);
+        assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
+        standing = world_standing(REDLOCK_KEY);
+        assert_int_equal(lk_release(&redlock_hold), LK_OK);
     }
 }
 
@@ -77,12 +82,12 @@ static void nodes_that_come_back_are_used_again(void **state)
 static void release_without_a_majority_is_unknown(void **state)
 {
     (void)state;
-    assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK);
-    rig_signal(0, 3, SIGKILL);
-    assert_int_equal(lk_confirm(&rig_hold), LK_UNKNOWN);
-    assert_int_equal(lk_extend(&rig_hold, RIG_LEASE_MS), LK_UNKNOWN);
-    assert_int_equal(lk_release(&rig_hold), LK_UNKNOWN);
-    assert_int_equal(world_standing(RIG_KEY), 0);
+    assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
+    redlock_signal(0, 3, SIGKILL);
+    assert_int_equal(lk_confirm(&redlock_hold), LK_UNKNOWN);
+    assert_int_equal(lk_extend(&redlock_hold, REDLOCK_LEASE_MS), LK_UNKNOWN);
+    assert_int_equal(lk_release(&redlock_hold), LK_UNKNOWN);
+    assert_int_equal(world_standing(REDLOCK_KEY), 0);
 }
 
 /* -- validity ---------------------------------------------------------------------------------- */
@@ -98,21 +103,23 @@ static void hold_is_worth_its_lease_less_the_drift_of_clocks(void **state)
 {
     (void)state;
     lk_client *renewing = world_client("redlock", &(lk_options){.lease_ms = 900});
-    assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK);
-    assert_in_range(left_ms_of(&rig_hold), RIG_LEASE_MS / 2, RIG_LEASE_MS - RIG_DRIFT_MS);
-    assert_int_equal(lk_extend(&rig_hold, 2 * RIG_LEASE_MS), LK_OK);
-    assert_in_range(left_ms_of(&rig_hold), RIG_LEASE_MS, 2 * RIG_LEASE_MS - (2 * RIG_DRIFT_MS - 2));
-    assert_int_equal(lk_release(&rig_hold), LK_OK);
+    assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
+    assert_in_range(left_ms_of(&redlock_hold), REDLOCK_LEASE_MS / 2,
+                    REDLOCK_LEASE_MS - REDLOCK_DRIFT_MS);
+    assert_int_equal(lk_extend(&redlock_hold, 2 * REDLOCK_LEASE_MS), LK_OK);
+    assert_in_range(left_ms_of(&redlock_hold), REDLOCK_LEASE_MS,
+                    2 * REDLOCK_LEASE_MS - (2 * REDLOCK_DRIFT_MS - 2));
+    assert_int_equal(lk_release(&redlock_hold), LK_OK);
 
-    assert_int_equal(world_acquire(renewing, RIG_KEY, 0, 0, &rig_hold), LK_OK);
+    assert_int_equal(world_acquire(renewing, REDLOCK_KEY, 0, 0, &redlock_hold), LK_OK);
     lk_stats stats = {0};
-    int64_t deadline_ms = test_now_ms() + RIG_LONG_MS, most_ms = 0;
+    int64_t deadline_ms = test_now_ms() + REDLOCK_LONG_MS, most_ms = 0;
     while (stats.renewals < 3 && test_now_ms() < deadline_ms) {
-        int64_t left_ms = left_ms_of(&rig_hold);
+        int64_t left_ms = left_ms_of(&redlock_hold);
         most_ms = left_ms > most_ms ? left_ms : most_ms;
         lk_client_stats(renewing, &stats);
     }
-    assert_int_equal(lk_release(&rig_hold), LK_OK);
+    assert_int_equal(lk_release(&redlock_hold), LK_OK);
     assert_true(stats.renewals >= 3);
     assert_in_range(most_ms, 1, 900 - 9 - 2);
     lk_close(renewing);
@@ -123,18 +130,18 @@ static void hold_is_worth_its_lease_less_the_drift_of_clocks(void **state)
 static void extension_takes_a_majority_and_gives_no_lost_key_back(void **state)
 {
     (void)state;
-    assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK);
+    assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(redis_do(world_nodes[i], "DEL " RIG_KEY), 1);
-    assert_int_equal(lk_extend(&rig_hold, 2 * RIG_LEASE_MS), LK_OK);
-    assert_true(world->left_ms(RIG_KEY) > RIG_LEASE_MS);
-    assert_int_equal(world_standing(RIG_KEY), 3);
-    assert_int_equal(lk_confirm(&rig_hold), LK_OK);
-    assert_int_equal(redis_do(world_nodes[2], "DEL " RIG_KEY), 1);
-    assert_int_equal(lk_confirm(&rig_hold), LK_LOST);
-    assert_int_equal(lk_extend(&rig_hold, 2 * RIG_LEASE_MS), LK_LOST);
-    assert_int_equal(world_standing(RIG_KEY), 0); /* what stood on the minority too */
-    assert_int_equal(lk_release(&rig_hold), LK_LOST);
+        assert_int_equal(redis_do(world_nodes[i], "DEL " REDLOCK_KEY), 1);
+    assert_int_equal(lk_extend(&redlock_hold, 2 * REDLOCK_LEASE_MS), LK_OK);
+    assert_true(world->left_ms(REDLOCK_KEY) > REDLOCK_LEASE_MS);
+    assert_int_equal(world_standing(REDLOCK_KEY), 3);
+    assert_int_equal(lk_confirm(&redlock_hold), LK_OK);
+    assert_int_equal(redis_do(world_nodes[2], "DEL " REDLOCK_KEY), 1);
+    assert_int_equal(lk_confirm(&redlock_hold), LK_LOST);
+    assert_int_equal(lk_extend(&redlock_hold, 2 * REDLOCK_LEASE_MS), LK_LOST);
+    assert_int_equal(world_standing(REDLOCK_KEY), 0); /* what stood on the minority too */
+    assert_int_equal(lk_release(&redlock_hold), LK_LOST);
 }
 
 /* -- the known weakness ------------------------------------------------------------------------ */
@@ -145,25 +152,26 @@ static bool is_known_lost(void *of)
     return lk_confirm(of) == LK_LOST;
 }
 
-/* A has 0, 1 and 2; node 2 restarts empty; B has 2, 3 and 4. Both rig_hold. */
+/* A has 0, 1 and 2; node 2 restarts empty; B has 2, 3 and 4. Both redlock_hold. */
 static void node_that_restarts_empty_votes_twice(void **state)
 {
     (void)state;
-    rig_signal(3, 5, SIGKILL);
-    assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK);
-    rig_restart(3, 5);
-    assert_int_equal(rig_try(rig_other, &rig_second), LK_TIMEOUT);
-    rig_signal(2, 3, SIGKILL);
-    rig_restart(2, 3);
-    assert_int_equal(rig_try(rig_other, &rig_second), LK_OK);
-    assert_int_equal(lk_check(&rig_hold, NULL), LK_OK); /* and knows nothing of it */
-    assert_int_equal(lk_check(&rig_second, NULL), LK_OK);
-    assert_int_equal(rig_hold.fence, 0);
-    assert_int_equal(rig_second.fence, 0);
-    assert_true(wait_until(is_known_lost, &rig_hold, RIG_LONG_MS)); /* to who asks the nodes */
-    assert_int_equal(lk_release(&rig_hold), LK_LOST);
-    assert_int_equal(world_standing(RIG_KEY), 3); /* and stay B's */
-    assert_int_equal(lk_release(&rig_second), LK_OK);
+    redlock_signal(3, 5, SIGKILL);
+    assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
+    redlock_restart(3, 5);
+    assert_int_equal(redlock_try(redlock_other, &redlock_second), LK_TIMEOUT);
+    redlock_signal(2, 3, SIGKILL);
+    redlock_restart(2, 3);
+    assert_int_equal(redlock_try(redlock_other, &redlock_second), LK_OK);
+    assert_int_equal(lk_check(&redlock_hold, NULL), LK_OK); /* and knows nothing of it */
+    assert_int_equal(lk_check(&redlock_second, NULL), LK_OK);
+    assert_int_equal(redlock_hold.fence, 0);
+    assert_int_equal(redlock_second.fence, 0);
+    assert_true(
+        wait_until(is_known_lost, &redlock_hold, REDLOCK_LONG_MS)); /* to who asks the nodes */
+    assert_int_equal(lk_release(&redlock_hold), LK_LOST);
+    assert_int_equal(world_standing(REDLOCK_KEY), 3); /* and stay B's */
+    assert_int_equal(lk_release(&redlock_second), LK_OK);
 }
 
 /* -- other clients of the recipe --------------------------------------------------------------- */
@@ -171,7 +179,7 @@ static void node_that_restarts_empty_votes_twice(void **state)
 static void set_nx_px_by_hand(int from, int to, const char *token)
 {
     for (int i = from; i < to; i++)
-        assert_int_equal(redis_do(world_nodes[i], "SET " RIG_KEY " %s NX PX 60000", token), 1);
+        assert_int_equal(redis_do(world_nodes[i], "SET " REDLOCK_KEY " %s NX PX 60000", token), 1);
 }
 
 static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
@@ -179,22 +187,22 @@ static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
     (void)state;
     char token[LK_TOKEN_MAX + 1];
     set_nx_px_by_hand(0, 3, "theirs");
-    assert_int_equal(rig_try(rig_client, &rig_hold), LK_TIMEOUT);
-    assert_int_equal(world_standing(RIG_KEY), 3); /* the two votes were taken back */
-    assert_int_equal(redis_do(world_nodes[0], "EVAL %s 1 " RIG_KEY " theirs", COMPARE_AND_DELETE),
-                     1);
-    assert_int_equal(rig_try(rig_client, &rig_hold), LK_OK); /* three against two */
-    for (int i = 0; i < WORLD_NODES; i++)
-        assert_int_equal(redis_do(world_nodes[i], "SET " RIG_KEY " again NX PX 60000"), 0);
-    lk_lock_info info;
-    assert_int_equal(lk_inspect(rig_other, RIG_KEY, &info), LK_OK);
-    assert_string_equal(info.token, rig_hold.token);
-    assert_in_range(info.left_ms, RIG_LEASE_MS / 2, RIG_LEASE_MS);
-    snprintf(token, sizeof token, "%s", rig_hold.token);
+    assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_TIMEOUT);
+    assert_int_equal(world_standing(REDLOCK_KEY), 3); /* the two votes were taken back */
     assert_int_equal(
-        redis_do(world_nodes[0], "EVAL %s 1 " RIG_KEY " %s", COMPARE_AND_DELETE, token), 1);
-    assert_int_equal(lk_release(&rig_hold), LK_LOST); /* somebody else had freed a third vote */
-    assert_int_equal(world_standing(RIG_KEY), 2);     /* theirs */
+        redis_do(world_nodes[0], "EVAL %s 1 " REDLOCK_KEY " theirs", COMPARE_AND_DELETE), 1);
+    assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK); /* three against two */
+    for (int i = 0; i < WORLD_NODES; i++)
+        assert_int_equal(redis_do(world_nodes[i], "SET " REDLOCK_KEY " again NX PX 60000"), 0);
+    lk_lock_info info;
+    assert_int_equal(lk_inspect(redlock_other, REDLOCK_KEY, &info), LK_OK);
+    assert_string_equal(info.token, redlock_hold.token);
+    assert_in_range(info.left_ms, REDLOCK_LEASE_MS / 2, REDLOCK_LEASE_MS);
+    snprintf(token, sizeof token, "%s", redlock_hold.token);
+    assert_int_equal(
+        redis_do(world_nodes[0], "EVAL %s 1 " REDLOCK_KEY " %s", COMPARE_AND_DELETE, token), 1);
+    assert_int_equal(lk_release(&redlock_hold), LK_LOST); /* somebody else had freed a third vote */
+    assert_int_equal(world_standing(REDLOCK_KEY), 2);     /* theirs */
 }
 
 /* -- endpoints --------------------------------------------------------------------------------- */
@@ -209,8 +217,8 @@ static void endpoints_that_are_not_independent_nodes_are_refused(void **state)
         "redis://a,unix:///s,redis://b,unix:///s?db=2",
         "redis://a,b",
         "redis://a,",
-        "redis://1,redis://2,redis://3,redis://4,redis://5,redis://6,redis://7,redis://8,redis://9,"
-        "redis://10",
+        "unix:///1,unix:///2,unix:///3,unix:///4,unix:///5,unix:///6,unix:///7,unix:///8,unix:///"
+        "9,a",
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         lk_client *client = NULL;
@@ -233,14 +241,14 @@ static void a_majority_is_of_the_nodes_configured(void **state)
             length += snprintf(list + length, sizeof list - (size_t)length, "%sunix://%s",
                                i > 0 ? "," : "", world_nodes[i]->socket);
         assert_int_equal(lk_open("redlock", list, NULL, &client, NULL), LK_OK);
-        rig_signal(0, borne, SIGKILL);
-        assert_int_equal(rig_try(client, &rig_hold), LK_OK);
-        assert_int_equal(world_standing(RIG_KEY), n - borne);
-        assert_int_equal(lk_release(&rig_hold), LK_OK);
-        rig_signal(borne, borne + 1, SIGKILL);
-        assert_int_equal(rig_try(client, &rig_hold), LK_UNAVAILABLE);
-        assert_int_equal(world_standing(RIG_KEY), 0);
-        rig_restart(0, borne + 1);
+        redlock_signal(0, borne, SIGKILL);
+        assert_int_equal(redlock_try(client, &redlock_hold), LK_OK);
+        assert_int_equal(world_standing(REDLOCK_KEY), n - borne);
+        assert_int_equal(lk_release(&redlock_hold), LK_OK);
+        redlock_signal(borne, borne + 1, SIGKILL);
+        assert_int_equal(redlock_try(client, &redlock_hold), LK_UNAVAILABLE);
+        assert_int_equal(world_standing(REDLOCK_KEY), 0);
+        redlock_restart(0, borne + 1);
         lk_close(client);
     }
 }
@@ -264,9 +272,9 @@ static void *work(void *arg)
     for (int i = 0; i < ROUNDS && worker->wrong == NULL; i++) {
         lk_hold mine;
         lk_lock_info info;
-        if (world_acquire(rig_client, key, RIG_LEASE_MS, RIG_LONG_MS, &mine) != LK_OK)
+        if (world_acquire(redlock_client, key, REDLOCK_LEASE_MS, REDLOCK_LONG_MS, &mine) != LK_OK)
             worker->wrong = "not granted";
-        else if (lk_inspect(rig_client, key, &info) != LK_OK)
+        else if (lk_inspect(redlock_client, key, &info) != LK_OK)
             worker->wrong = "not looked at";
         else if (strcmp(info.token, mine.token) != 0)
             worker->wrong = "another's answer";
@@ -294,7 +302,7 @@ static void answers_reach_their_askers_among_64_threads(void **state)
 
 int main(void)
 {
-#define CASE(test) cmocka_unit_test_setup_teardown(test, rig_set_up, rig_tear_down)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, redlock_set_up, redlock_tear_down)
     const struct CMUnitTest tests[] = {
         CASE(two_of_five_dead_nodes_do_not_matter),
         CASE(three_of_five_dead_nodes_refuse_and_leave_no_orphan),
@@ -308,5 +316,5 @@ int main(void)
         CASE(a_majority_is_of_the_nodes_configured),
         CASE(answers_reach_their_askers_among_64_threads),
     };
-    return cmocka_run_group_tests(tests, rig_open_nodes, world_close);
+    return cmocka_run_group_tests(tests, redlock_open, world_close);
 }

@@ -33,14 +33,14 @@ static struct proxy *open_behind_proxy(lk_client **ret, const lk_options *option
     assert_non_null(proxy);
     *ret = world_client_at("redlock", proxy_port(proxy), options);
     assert_non_null(*ret);
-    rig_warm_up(*ret);
+    redlock_warm_up(*ret);
     return proxy;
 }
 
 static bool first_is_free(void *unused)
 {
     (void)unused;
-    return redis_do(world_nodes[0], "EXISTS " RIG_KEY) == 0;
+    return redis_do(world_nodes[0], "EXISTS " REDLOCK_KEY) == 0;
 }
 
 /* -- lost answers ------------------------------------------------------------------------------ */
@@ -52,11 +52,11 @@ static void key_set_by_a_node_that_falls_silent_is_undone(void **state)
     (void)state;
     lk_client *client;
     struct proxy *proxy = open_behind_proxy(&client, &impatient);
-    proxy_lose_answer(proxy, RIG_KEY, 1, PROXY_SILENCE);
-    lk_status status = rig_try(client, &rig_hold);
-    bool undone = wait_until(first_is_free, NULL, RIG_GRACE_MS);
-    int standing = world_standing(RIG_KEY), lost = proxy_lost(proxy);
-    lk_status released = lk_release(&rig_hold);
+    proxy_lose_answer(proxy, REDLOCK_KEY, 1, PROXY_SILENCE);
+    lk_status status = redlock_try(client, &redlock_hold);
+    bool undone = wait_until(first_is_free, NULL, REDLOCK_GRACE_MS);
+    int standing = world_standing(REDLOCK_KEY), lost = proxy_lost(proxy);
+    lk_status released = lk_release(&redlock_hold);
     lk_close(client);
     proxy_close(proxy);
     assert_int_equal(status, LK_OK);
@@ -64,7 +64,7 @@ static void key_set_by_a_node_that_falls_silent_is_undone(void **state)
     assert_true(undone);
     assert_int_equal(standing, 4);
     assert_int_equal(released, LK_OK);
-    assert_int_equal(world_standing(RIG_KEY), 0);
+    assert_int_equal(world_standing(REDLOCK_KEY), 0);
 }
 
 /* Its answer is cut off: the release reaches it on a new connection. */
@@ -73,17 +73,17 @@ static void release_goes_to_a_node_that_never_said_yes(void **state)
     (void)state;
     lk_client *client;
     struct proxy *proxy = open_behind_proxy(&client, NULL);
-    proxy_lose_answer(proxy, RIG_KEY, 1, PROXY_CUT);
-    lk_status status = rig_try(client, &rig_hold);
-    int standing = world_standing(RIG_KEY), lost = proxy_lost(proxy);
-    lk_status released = lk_release(&rig_hold);
+    proxy_lose_answer(proxy, REDLOCK_KEY, 1, PROXY_CUT);
+    lk_status status = redlock_try(client, &redlock_hold);
+    int standing = world_standing(REDLOCK_KEY), lost = proxy_lost(proxy);
+    lk_status released = lk_release(&redlock_hold);
     lk_close(client);
     proxy_close(proxy);
     assert_int_equal(status, LK_OK);
     assert_int_equal(lost, 1);
     assert_int_equal(standing, WORLD_NODES);
     assert_int_equal(released, LK_OK);
-    assert_int_equal(world_standing(RIG_KEY), 0);
+    assert_int_equal(world_standing(REDLOCK_KEY), 0);
 }
 
 /* Refused by a majority while one of the yes answers is lost: nothing stays where it was said. */
@@ -93,10 +93,10 @@ static void lost_vote_of_a_refused_try_is_taken_back(void **state)
     lk_client *client;
     struct proxy *proxy = open_behind_proxy(&client, NULL);
     for (int i = 2; i < WORLD_NODES; i++)
-        redis_do(world_nodes[i], "SET " RIG_KEY " theirs PX 60000");
-    proxy_lose_answer(proxy, RIG_KEY, 1, PROXY_CUT);
-    lk_status status = rig_try(client, &rig_hold);
-    int standing = world_standing(RIG_KEY), lost = proxy_lost(proxy);
+        redis_do(world_nodes[i], "SET " REDLOCK_KEY " theirs PX 60000");
+    proxy_lose_answer(proxy, REDLOCK_KEY, 1, PROXY_CUT);
+    lk_status status = redlock_try(client, &redlock_hold);
+    int standing = world_standing(REDLOCK_KEY), lost = proxy_lost(proxy);
     lk_close(client);
     proxy_close(proxy);
     assert_int_equal(status, LK_TIMEOUT);
@@ -109,9 +109,9 @@ static void lost_vote_of_a_refused_try_is_taken_back(void **state)
 
 static bool all_are_back(void *client)
 {
-    assert_int_equal(rig_try(client, &rig_hold), LK_OK);
-    bool all = world_standing(RIG_KEY) == WORLD_NODES;
-    assert_int_equal(lk_release(&rig_hold), LK_OK);
+    assert_int_equal(redlock_try(client, &redlock_hold), LK_OK);
+    bool all = world_standing(REDLOCK_KEY) == WORLD_NODES;
+    assert_int_equal(lk_release(&redlock_hold), LK_OK);
     return all;
 }
 
@@ -120,24 +120,24 @@ static void stopped_minority_is_waited_for_once(void **state)
 {
     (void)state;
     lk_client *client = world_client("redlock", &impatient);
-    rig_warm_up(client);
-    rig_signal(0, 2, SIGSTOP);
+    redlock_warm_up(client);
+    redlock_signal(0, 2, SIGSTOP);
     int64_t start_ms = test_now_ms();
-    lk_status first = rig_try(client, &rig_hold);
+    lk_status first = redlock_try(client, &redlock_hold);
     int64_t took_ms = test_now_ms() - start_ms;
-    lk_status status = lk_release(&rig_hold);
+    lk_status status = lk_release(&redlock_hold);
     int64_t pairs_ms = test_now_ms();
     for (int i = 0; i < PAIRS && status == LK_OK; i++) {
-        status = rig_try(client, &rig_hold);
+        status = redlock_try(client, &redlock_hold);
         if (status == LK_OK)
-            status = lk_release(&rig_hold);
+            status = lk_release(&redlock_hold);
     }
     pairs_ms = test_now_ms() - pairs_ms;
-    rig_signal(0, 2, SIGCONT);
-    bool back = status == LK_OK && wait_until(all_are_back, client, RIG_LONG_MS);
+    redlock_signal(0, 2, SIGCONT);
+    bool back = status == LK_OK && wait_until(all_are_back, client, REDLOCK_LONG_MS);
     lk_close(client);
     assert_int_equal(first, LK_OK);
-    assert_in_range(took_ms, NODE_MS, NODE_MS + RIG_GRACE_MS);
+    assert_in_range(took_ms, NODE_MS, NODE_MS + REDLOCK_GRACE_MS);
     assert_int_equal(status, LK_OK);
     assert_true(pairs_ms < PAIRS * NODE_MS / 2); /* not a timeout each */
     assert_true(back);
@@ -150,27 +150,28 @@ static void command_that_a_stopped_majority_obeys_later_is_undone(void **state)
 {
     (void)state;
     lk_client *client = world_client("redlock", &impatient);
-    rig_warm_up(client);
+    redlock_warm_up(client);
     struct redis_watch *watch = redis_watch_open(world_nodes[4]);
     assert_non_null(watch);
-    rig_signal(2, 5, SIGSTOP);
+    redlock_signal(2, 5, SIGSTOP);
     int64_t start_ms = test_now_ms();
-    lk_status known = rig_try(client, &rig_hold);
-    lk_status fresh = rig_try(rig_other, &rig_second); /* has never heard of them: sends nothing */
+    lk_status known = redlock_try(client, &redlock_hold);
+    lk_status fresh =
+        redlock_try(redlock_other, &redlock_second); /* has never heard of them: sends nothing */
     int64_t took_ms = test_now_ms() - start_ms;
-    int living = redis_do(world_nodes[0], "EXISTS " RIG_KEY) == 1;
-    rig_signal(2, 5, SIGCONT);
-    bool late = redis_watch_sees(watch, "\"NX\"", RIG_LONG_MS);
-    bool undone = redis_watch_sees(watch, "lua] \"del\"", RIG_LONG_MS);
+    int living = redis_do(world_nodes[0], "EXISTS " REDLOCK_KEY) == 1;
+    redlock_signal(2, 5, SIGCONT);
+    bool late = redis_watch_sees(watch, "\"NX\"", REDLOCK_LONG_MS);
+    bool undone = redis_watch_sees(watch, "lua] \"del\"", REDLOCK_LONG_MS);
     redis_watch_close(watch);
     lk_close(client);
     assert_int_equal(known, LK_UNKNOWN);
     assert_int_equal(fresh, LK_UNAVAILABLE);
-    assert_in_range(took_ms, NODE_MS, 4 * COMMAND_MS + RIG_GRACE_MS);
+    assert_in_range(took_ms, NODE_MS, 4 * COMMAND_MS + REDLOCK_GRACE_MS);
     assert_int_equal(living, 0);
     assert_true(late);
     assert_true(undone);
-    assert_true(world_frees(RIG_KEY, RIG_GRACE_MS));
+    assert_true(world_frees(REDLOCK_KEY, REDLOCK_GRACE_MS));
 }
 
 /* -- time -------------------------------------------------------------------------------------- */
@@ -185,9 +186,9 @@ static lk_status acquire_slowly(struct asker *asker)
 {
     asker_start(asker);
     int64_t since_ms = test_now_ms();
-    bool slept = wait_until(has_slept, &since_ms, RIG_LONG_MS);
+    bool slept = wait_until(has_slept, &since_ms, REDLOCK_LONG_MS);
     bool early = asker_ended(asker);
-    rig_signal(0, 3, SIGCONT);
+    redlock_signal(0, 3, SIGCONT);
     lk_status status = asker_join(asker);
     assert_true(slept);
     assert_false(early);
@@ -199,15 +200,15 @@ static void validity_shrinks_by_the_time_that_slow_nodes_take(void **state)
     (void)state;
     int64_t left_ms = 0;
     lk_client *client = world_client("redlock", &patient);
-    struct asker asker = {.client = client, .key = RIG_KEY, .lease_ms = RIG_LEASE_MS};
-    rig_warm_up(client);
-    rig_signal(0, 3, SIGSTOP);
+    struct asker asker = {.client = client, .key = REDLOCK_KEY, .lease_ms = REDLOCK_LEASE_MS};
+    redlock_warm_up(client);
+    redlock_signal(0, 3, SIGSTOP);
     lk_status status = acquire_slowly(&asker);
     lk_check(&asker.hold, &left_ms);
     lk_release(&asker.hold);
     lk_close(client);
     assert_int_equal(status, LK_OK);
-    assert_in_range(left_ms, 1, RIG_LEASE_MS - RIG_DRIFT_MS - SLEEP_MS + START_MS);
+    assert_in_range(left_ms, 1, REDLOCK_LEASE_MS - REDLOCK_DRIFT_MS - SLEEP_MS + START_MS);
 }
 
 /* The nodes say yes, and would for as long again: too late all the same. */
@@ -215,15 +216,15 @@ static void acquisition_slower_than_its_lease_is_refused_and_undone(void **state
 {
     (void)state;
     lk_client *client = world_client("redlock", &patient);
-    struct asker asker = {.client = client, .key = RIG_KEY, .lease_ms = SLEEP_MS};
+    struct asker asker = {.client = client, .key = REDLOCK_KEY, .lease_ms = SLEEP_MS};
     struct redis_watch *watch = redis_watch_open(world_nodes[0]);
     assert_non_null(watch);
-    rig_warm_up(client);
-    rig_signal(0, 3, SIGSTOP);
+    redlock_warm_up(client);
+    redlock_signal(0, 3, SIGSTOP);
     lk_status status = acquire_slowly(&asker);
-    bool set = redis_watch_sees(watch, "\"NX\"", RIG_LONG_MS) && /* of the warm-up */
-               redis_watch_sees(watch, "\"NX\"", RIG_LONG_MS);
-    bool undone = redis_watch_sees(watch, "\"EVAL\"", RIG_LONG_MS);
+    bool set = redis_watch_sees(watch, "\"NX\"", REDLOCK_LONG_MS) && /* of the warm-up */
+               redis_watch_sees(watch, "\"NX\"", REDLOCK_LONG_MS);
+    bool undone = redis_watch_sees(watch, "\"EVAL\"", REDLOCK_LONG_MS);
     lk_stats stats;
     lk_client_stats(client, &stats);
     redis_watch_close(watch);
@@ -232,7 +233,7 @@ static void acquisition_slower_than_its_lease_is_refused_and_undone(void **state
     assert_int_equal(status, LK_TIMEOUT);
     assert_true(set && undone);
     assert_true(stats.cleanups > 0);
-    assert_int_equal(world_standing(RIG_KEY), 0);
+    assert_int_equal(world_standing(REDLOCK_KEY), 0);
 }
 
 /* -- contention -------------------------------------------------------------------------------- */
@@ -256,7 +257,7 @@ __attribute__((no_sanitize("thread"))) static void *contend(void *arg)
     while (contender->times-- > 0 && contender->failed == LK_OK) {
         lk_hold hold;
         contender->failed =
-            world_acquire(contender->client, RIG_KEY, RIG_LEASE_MS, RIG_LONG_MS, &hold);
+            world_acquire(contender->client, REDLOCK_KEY, REDLOCK_LEASE_MS, REDLOCK_LONG_MS, &hold);
         if (contender->failed != LK_OK)
             break;
         int64_t read = *contender->value;
@@ -294,9 +295,9 @@ static void contenders_of_two_clients_exclude_each_other_while_nodes_fail(void *
         assert_int_equal(pthread_create(&contenders[i].thread, NULL, contend, &contenders[i]), 0);
     }
     struct progress third = {&done, all / 3}, two_thirds = {&done, all * 2 / 3};
-    bool first = wait_until(has_come_to, &third, RIG_LONG_MS);
+    bool first = wait_until(has_come_to, &third, REDLOCK_LONG_MS);
     int stopped = sandbox_signal(world_nodes[0], SIGSTOP);
-    bool second = wait_until(has_come_to, &two_thirds, RIG_LONG_MS);
+    bool second = wait_until(has_come_to, &two_thirds, REDLOCK_LONG_MS);
     sandbox_signal(world_nodes[1], SIGKILL);
     for (int i = 0; i < CONTENDERS; i++)
         pthread_join(contenders[i].thread, NULL);
@@ -311,7 +312,7 @@ static void contenders_of_two_clients_exclude_each_other_while_nodes_fail(void *
 
 int main(void)
 {
-#define CASE(test) cmocka_unit_test_setup_teardown(test, rig_set_up, rig_tear_down)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, redlock_set_up, redlock_tear_down)
     const struct CMUnitTest tests[] = {
         CASE(key_set_by_a_node_that_falls_silent_is_undone),
         CASE(release_goes_to_a_node_that_never_said_yes),
@@ -322,5 +323,5 @@ int main(void)
         CASE(acquisition_slower_than_its_lease_is_refused_and_undone),
         CASE(contenders_of_two_clients_exclude_each_other_while_nodes_fail),
     };
-    return cmocka_run_group_tests(tests, rig_open_nodes, world_close);
+    return cmocka_run_group_tests(tests, redlock_open, world_close);
 }
