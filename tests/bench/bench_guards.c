@@ -6,6 +6,7 @@
  *     BUILD=build build/bench/bench_guards [REPEAT] [RUN_MS] [CONNECTIONS] >
  * build/bench/guards.json
  */
+#include "../lib/bench.h"
 #include "../../loadgen/sandbox.h"
 
 #include <jansson.h>
@@ -71,12 +72,6 @@ static void measure(struct row *row, int run, const char *build, const char *url
     row->p50_us[run] = number(latency, "p50");
     row->p99_us[run] = number(latency, "p99");
     json_decref(report);
-}
-
-static int compare_double(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static void print_rows(int repeat)
