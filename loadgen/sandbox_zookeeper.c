@@ -60,7 +60,7 @@ static bool write_text(const char *folder, const char *name, const char *text)
 static bool configure(const struct sandbox_server *server, int which, const struct ports *ports,
                       int n)
 {
-    char folder[FOLDER_MAX], text[2048], id[8];
+    char folder[FOLDER_MAX], text[2048], id[16];
     folder_of(server, folder);
     int length =
         snprintf(text, sizeof text,
