@@ -10,7 +10,6 @@
  */
 #include "sql_conn.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -22,14 +21,22 @@ enum { BUSY_SLEEP_US_MIN = 20, BUSY_RANGE_US_MIN = 40, BUSY_RANGE_US_MAX = 1000 
 
 static const char scheme[] = "sqlite:";
 
+/* A thread that waits for the connection, on its stack. */
+struct turn {
+    pthread_cond_t come;
+    struct turn *next;
+    bool is;
+};
+
 struct lite {
     const lk_context *context;
     const lk_sql_set *set;
     const char *path; /* in the context's endpoints */
     pthread_mutex_t mutex;
-    pthread_cond_t left;
-    bool busy;       /* one thread is inside; all that follows is its */
-    sqlite3 *handle; /* NULL: to be opened */
+    pthread_condattr_t monotonic;
+    struct turn *turns; /* in order of arrival */
+    bool busy;          /* one thread is inside; all that follows is its */
+    sqlite3 *handle;    /* NULL: to be opened */
     sqlite3_stmt *statements[LK_SQL_STATEMENTS_MAX];
     int64_t entered_us, deadline_us;
 };
@@ -193,26 +200,46 @@ static int set_up(struct lite *lite, lk_error *error)
 /* -- the client's threads -----------------------------------------------------------------------
  */
 
-/* False: others were inside all the time. */
+static struct timespec after_us(int64_t us)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    us += t.tv_nsec / 1000;
+    return (struct timespec){.tv_sec = t.tv_sec + us / 1000000, .tv_nsec = us % 1000000 * 1000};
+}
+
+/* With the mutex, behind those who came before. */
+static bool await_turn(struct lite *lite, const struct timespec *until)
+{
+    struct turn turn = {.next = NULL}, **at = &lite->turns;
+    int failed = 0;
+    pthread_cond_init(&turn.come, &lite->monotonic);
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = &turn;
+    while (!turn.is && failed == 0)
+        failed = pthread_cond_timedwait(&turn.come, &lite->mutex, until);
+    if (!turn.is) {
+        for (at = &lite->turns; *at != &turn; at = &(*at)->next)
+            ;
+        *at = turn.next;
+    }
+    pthread_cond_destroy(&turn.come);
+    return turn.is;
+}
+
+/* False: it was not this thread's turn within the command timeout. */
 static bool enter(struct lite *lite)
 {
     int64_t timeout_us = lite->context->options->command_timeout_ms * 1000;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t us = until.tv_nsec / 1000 + timeout_us;
-    until.tv_sec += us / 1000000;
-    until.tv_nsec = us % 1000000 * 1000;
-    int64_t start_us = now_us(lite);
-    int failed = 0;
+    struct timespec until = after_us(timeout_us);
     pthread_mutex_lock(&lite->mutex);
-    while (lite->busy && failed == 0)
-        failed = pthread_cond_timedwait(&lite->left, &lite->mutex, &until);
-    bool entered = !lite->busy;
+    bool entered = !lite->busy || await_turn(lite, &until);
     lite->busy = true;
     pthread_mutex_unlock(&lite->mutex);
     if (entered) {
         lite->entered_us = now_us(lite);
-        lite->deadline_us = start_us + timeout_us;
+        lite->deadline_us = lite->entered_us + timeout_us;
     }
     return entered;
 }
@@ -220,8 +247,13 @@ static bool enter(struct lite *lite)
 static void leave(struct lite *lite)
 {
     pthread_mutex_lock(&lite->mutex);
-    lite->busy = false;
-    pthread_cond_signal(&lite->left);
+    struct turn *next = lite->turns;
+    lite->busy = next != NULL;
+    if (next != NULL) {
+        lite->turns = next->next;
+        next->is = true;
+        pthread_cond_signal(&next->come);
+    }
     pthread_mutex_unlock(&lite->mutex);
 }
 
@@ -246,7 +278,7 @@ static void close_file(void *self)
 {
     struct lite *lite = self;
     shut(lite);
-    pthread_cond_destroy(&lite->left);
+    pthread_condattr_destroy(&lite->monotonic);
     pthread_mutex_destroy(&lite->mutex);
     free(lite);
 }
@@ -255,17 +287,14 @@ static lk_status open_file(const lk_context *context, const char *address, const
                            void **ret_self, lk_error *error)
 {
     const char *path = address + strlen(scheme);
-    pthread_condattr_t monotonic;
     if (path[0] == '\0' || path[0] == ':')
         return lk_fail(error, LK_INVALID, "sqlite: wants a file's name: sqlite:FILE");
     struct lite *lite = calloc(1, sizeof *lite);
-    if (lite == NULL || pthread_condattr_init(&monotonic) != 0) {
+    if (lite == NULL || pthread_condattr_init(&lite->monotonic) != 0) {
         free(lite);
         return lk_fail(error, LK_NO_MEMORY, "out of memory for a SQLite connection");
     }
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&lite->left, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_condattr_setclock(&lite->monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&lite->mutex, NULL);
     lite->context = context;
     lite->set = set;
