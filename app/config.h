@@ -15,6 +15,7 @@ struct config {
     bool sync_normal;             /* --sync full|normal */
     char guard[32];               /* default guard of items and accounts */
     char redis[CONFIG_TEXT_MAX];  /* URL[,URL...]: the first for redis-*, all for redlock */
+    int64_t redis_replicas;       /* of redis-*: lk_options.replicas */
     char zookeeper[CONFIG_TEXT_MAX];
     char memcached[CONFIG_TEXT_MAX];
     char lock_db[CONFIG_TEXT_MAX]; /* like db; "": beside the store, see guard.c */

@@ -22,6 +22,8 @@ const struct config_key config_keys[] = {
     {"guard", CONFIG_TEXT, AT(guard), 0, 0, "redis-token", "default guard; GET /v1/guards lists"},
     {"redis", CONFIG_TEXT, AT(redis), 0, 0, "redis://127.0.0.1:6379",
      "URL[,URL...]: redis-* guards use the first, redlock all of them"},
+    {"redis-replicas", CONFIG_NUMBER, AT(redis_replicas), 0, 100, "0",
+     "a redis-* lock counts once so many replicas have it; 0: not asked"},
     {"zookeeper", CONFIG_TEXT, AT(zookeeper), 0, 0, "", "HOST:PORT[,HOST:PORT...]"},
     {"memcached", CONFIG_TEXT, AT(memcached), 0, 0, "", "HOST:PORT or unix:///PATH"},
     {"lock-db", CONFIG_TEXT, AT(lock_db), 0, 0, "",

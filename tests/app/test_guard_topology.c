@@ -1,0 +1,73 @@
+/* --redis and --redis-replicas reach the lock library: Sentinels, a cluster, replicas. */
+#include "../../app/guard.h"
+#include "../../loadgen/sandbox.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+
+static struct sandbox *sandbox;
+
+static int open_sandbox(void **state)
+{
+    (void)state;
+    return sandbox_open(&sandbox);
+}
+
+static int close_sandbox(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+/* What a lock of redis-token gets in a service with this --redis and --redis-replicas. */
+static lk_status lock_at(const char *redis, int64_t replicas)
+{
+    struct config config = {
+        .guard = "none", .lease_ms = 30000, .watchdog = true, .redis_replicas = replicas};
+    struct guards *guards;
+    lk_error error;
+    lk_hold hold;
+    snprintf(config.redis, sizeof config.redis, "%s", redis);
+    assert_int_equal(guards_open(&config, &guards), 0);
+    lk_client *client = guard_client(guard_find(guards, "redis-token"), &error);
+    assert_non_null(client);
+    assert_non_null(guard_client(guard_find(guards, "mutex"), &error)); /* takes no notice */
+    lk_status status = lk_try_acquire(client, "lock:item:1", &hold);
+    if (status == LK_OK)
+        assert_int_equal(lk_release(&hold), LK_OK);
+    guards_close(guards);
+    return status;
+}
+
+static void guards_lock_where_sentinels_say_and_where_replicas_are(void **state)
+{
+    (void)state;
+    struct sandbox_sentinel set;
+    assert_int_equal(sandbox_sentinel(sandbox, &set), 0);
+    char list[2 * SANDBOX_TEXT_MAX];
+    snprintf(list, sizeof list, "%s,redis://127.0.0.1:1", set.url); /* for redlock */
+    assert_int_equal(lock_at(list, 0), LK_OK);
+    assert_int_equal(lock_at(set.url, 2), LK_UNAVAILABLE); /* there is one */
+    assert_int_equal(lock_at(set.replica->url, 0), LK_UNAVAILABLE);
+}
+
+static void guards_lock_on_a_cluster(void **state)
+{
+    (void)state;
+    struct sandbox_cluster cluster;
+    assert_int_equal(sandbox_cluster(sandbox, false, &cluster), 0);
+    assert_int_equal(lock_at(cluster.url, 0), LK_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(guards_lock_where_sentinels_say_and_where_replicas_are),
+        cmocka_unit_test(guards_lock_on_a_cluster),
+    };
+    return cmocka_run_group_tests(tests, open_sandbox, close_sandbox);
+}
