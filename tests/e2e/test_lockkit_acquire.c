@@ -169,12 +169,13 @@ static struct process printed_by(const struct tool *tool)
     return process;
 }
 
-/* With all that it started. */
+/* With all that it started, even what does not listen. */
 static void command_whose_lock_is_deleted_is_ended(void **state)
 {
     (void)state;
     struct tool tool = TOOL("acquire", "--lease-ms", "600", KEY, "--", "sh", "-c",
-                            "sleep 600 & echo $!; echo ready; wait");
+                            "trap 'echo told; exit 0' TERM; "
+                            "(trap '' TERM; exec sleep 600) & echo $!; echo ready; wait");
     assert_true(tool_says(&tool, "ready"));
     struct process grandchild = printed_by(&tool);
     int64_t start_ms = test_now_ms();
@@ -182,6 +183,7 @@ static void command_whose_lock_is_deleted_is_ended(void **state)
     assert_int_equal(tool_ends(&tool), LOST);
     assert_true(test_now_ms() - start_ms < SEEN_WITHIN_MS);
     assert_non_null(strstr(tool_complained(&tool), "vanished"));
+    assert_non_null(strstr(tool_said(&tool), "told")); /* it could tidy up */
     assert_true(wait_until(is_gone, &grandchild, SEEN_WITHIN_MS));
 }
 

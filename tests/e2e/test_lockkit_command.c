@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { FAILED = 1, USAGE = 64, AWAY = 69, LOST = 76, LEASE_MS = 30000, SEEN_WITHIN_MS = 20000 };
@@ -97,6 +98,26 @@ static void status_as_json_tells_each_fact(void **state)
     json_decref(json);
     assert_int_equal(tool_ends(&holder), 0);
     assert_int_equal(tool_ends(&late), 0);
+}
+
+static void status_is_sorted_by_key(void **state)
+{
+    (void)state;
+    struct tool status;
+    char last[32] = "";
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(redis_do(tool_redis, "SET lock:%d token", 29 - i), 1);
+    assert_int_equal(RUN(&status, "status", "--json"), 0);
+    json_t *json = json_said(&status), *lock;
+    size_t i;
+    json_array_foreach(json_object_get(json, "locks"), i, lock)
+    {
+        const char *key = json_string_value(json_object_get(lock, "key"));
+        assert_true(strcmp(key, last) > 0);
+        snprintf(last, sizeof last, "%s", key);
+    }
+    assert_string_equal(last, "lock:29");
+    json_decref(json);
 }
 
 /* -- release ------------------------------------------------------------------------------------
@@ -248,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TOOL_TEST(status_shows_what_is_held_and_what_is_free),
         TOOL_TEST(status_as_json_tells_each_fact),
+        TOOL_TEST(status_is_sorted_by_key),
         TOOL_TEST(release_frees_by_force_only_and_its_holder_is_told),
         TOOL_TEST(forced_release_wakes_who_waits),
         TOOL_TEST(guards_are_those_of_the_library),

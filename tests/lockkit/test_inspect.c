@@ -167,6 +167,9 @@ static void lock_of_another_guard_or_a_strange_value_is_seen_as_held(void **stat
     info = look(token, KEY);
     assert_int_equal(strlen(info.token), LK_TOKEN_MAX);
     assert_memory_equal(info.token, "a?b?vvv", 7);
+    world_ask("DEL " KEY);
+    assert_int_equal(world_ask("HSET " KEY " %s 1", value), 1);
+    assert_int_equal(strlen(look(token, KEY).token), LK_TOKEN_MAX);
     lk_close(token);
     lk_close(reentrant);
 }

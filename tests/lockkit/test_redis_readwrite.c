@@ -109,6 +109,17 @@ static void lock_of_another_kind_keeps_both_modes_out_and_is_left_alone(void **s
     assert_int_equal(world_ask("HLEN " KEY), 1);
 }
 
+static void reader_who_waits_for_a_lock_of_another_kind_comes_when_its_lease_ends(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    world_ask("SET " KEY " somebody PX %d", SHORT_MS);
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(enter(client, LK_SHARED, 0, LONG_MS, &hold), LK_OK);
+    assert_true(test_now_ms() - start_ms < SHORT_MS + SOON_MS);
+    assert_int_equal(lk_release(&hold), LK_OK);
+}
+
 /* -- leases -------------------------------------------------------------------------------------
  */
 
@@ -331,6 +342,7 @@ int main(void)
         WORLD_TEST(writer_keeps_readers_and_writers_out),
         WORLD_TEST(fences_rise_over_readers_and_writers),
         WORLD_TEST(lock_of_another_kind_keeps_both_modes_out_and_is_left_alone),
+        WORLD_TEST(reader_who_waits_for_a_lock_of_another_kind_comes_when_its_lease_ends),
         WORLD_TEST(lock_lives_as_long_as_the_longest_reader),
         WORLD_TEST(reader_who_shortens_its_lease_leaves_the_others_theirs),
         WORLD_TEST(reader_whose_time_is_over_is_told_so_and_holds_nobody_up),

@@ -166,6 +166,28 @@ static void each_permit_is_extended_by_itself(void **state)
     lk_release(&brief);
 }
 
+static bool is_lost(void *hold)
+{
+    return lk_confirm(hold) == LK_LOST;
+}
+
+/* It stands in the set until somebody asks for a permit, or all have ended. */
+static void permit_that_is_over_is_nobodys_though_it_stands_there_still(void **state)
+{
+    (void)state;
+    lk_hold brief, late, lasting;
+    assert_int_equal(take(client, 3, LONG_MS, 0, &lasting), LK_OK);
+    assert_int_equal(take(client, 3, SHORT_MS, 0, &brief), LK_OK);
+    assert_int_equal(take(client, 3, SHORT_MS, 0, &late), LK_OK);
+    assert_true(wait_until(is_lost, &late, SOON_MS));
+    assert_int_equal(world_ask("ZCARD " KEY), 3);
+    assert_int_equal(lk_extend(&brief, LONG_MS), LK_LOST);
+    assert_int_equal(lk_release(&late), LK_LOST);
+    assert_int_equal(world_ask("ZCARD " KEY), 2);
+    lk_release(&brief);
+    assert_int_equal(lk_release(&lasting), LK_OK);
+}
+
 static void nothing_but_the_counter_is_left_when_all_leases_are_over(void **state)
 {
     (void)state;
@@ -253,6 +275,7 @@ int main(void)
         WORLD_TEST(permits_are_refused_by_guards_that_do_not_count),
         WORLD_TEST(permit_of_a_dead_holder_comes_back_with_its_lease),
         WORLD_TEST(each_permit_is_extended_by_itself),
+        WORLD_TEST(permit_that_is_over_is_nobodys_though_it_stands_there_still),
         WORLD_TEST(nothing_but_the_counter_is_left_when_all_leases_are_over),
         WORLD_TEST(each_release_lets_one_waiter_in),
         WORLD_TEST(operator_who_frees_all_permits_lets_as_many_waiters_in),
