@@ -1,4 +1,4 @@
-/* memcached for longer: see endurance.h. */
+/* The guards of memcached for longer: see endurance.h. */
 #include "../lib/endurance.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* memcached while it fails: see outage.h. */
+/* The guards of memcached while it fails: see outage.h. */
 #include "../lib/outage.h"
 
 int main(void)
