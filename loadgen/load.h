@@ -17,8 +17,8 @@
 
 enum {
     LOAD_TARGETS_MAX = 16,
-    LOAD_REQUEST_MAX = 2048, /* bytes of one request, head and body */
-    LOAD_KEPT_MAX = 4096,    /* bytes of an answer's body that a workload sees */
+    LOAD_REQUEST_MAX = 32768, /* bytes of one request, head and body */
+    LOAD_KEPT_MAX = 4096,     /* bytes of an answer's body that a workload sees */
     LOAD_THREADS_MAX = 64,
     LOAD_CONNECTIONS_MAX = 65536
 };

@@ -1,39 +1,32 @@
 #include "plain.h"
+#include "template.h"
 #include "text.h"
 
 #include <ctype.h>
-#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct text {
-    size_t length;
-    char bytes[LOAD_REQUEST_MAX];
+/* The request to one target: path and Host differ. */
+struct message {
+    char head_text[LOAD_REQUEST_MAX]; /* up to the empty line, but for the length of the body */
+    struct template head, body;
+    size_t fixed; /* bytes of fixed_text, when no request differs from another; else 0 */
+    char fixed_text[LOAD_REQUEST_MAX];
 };
 
 struct plain {
     const struct load_options *options;
-    struct text texts[LOAD_TARGETS_MAX]; /* one per target: path and Host differ */
+    bool has_body;
+    struct message messages[LOAD_TARGETS_MAX];
 };
+
+enum { PLACE_HEAD, PLACE_BODY };
 
 static const char *const end_names[LOAD_END_COUNT] = {
     [LOAD_ANSWERED] = "answered", [LOAD_ABANDONED] = "abandoned", [LOAD_NOT_SENT] = "not sent",
     [LOAD_BROKEN] = "broken",     [LOAD_TIMED_OUT] = "timed out", [LOAD_BAD_ANSWER] = "bad answer",
 };
-
-/* False when it does not fit any more. */
-__attribute__((format(printf, 2, 3))) static bool append(struct text *text, const char *format, ...)
-{
-    va_list arguments;
-    size_t room = sizeof text->bytes - text->length;
-    va_start(arguments, format);
-    int n = vsnprintf(text->bytes + text->length, room, format, arguments);
-    va_end(arguments);
-    if (n < 0 || (size_t)n >= room)
-        return false;
-    text->length += (size_t)n;
-    return true;
-}
 
 static bool is_method(const char *method)
 {
@@ -49,24 +42,73 @@ static bool is_header(const char *header)
     return name > 0 && header[name] == ':' && strpbrk(header, "\r\n") == NULL;
 }
 
-static bool compose(const struct plain_request *request, const struct load_target *target,
-                    struct text *ret)
+static bool has_host(const struct plain_request *request)
+{
+    for (const char *const *header = request->headers; header != NULL && *header != NULL; header++)
+        if (strncasecmp(*header, "Host:", 5) == 0)
+            return true;
+    return false;
+}
+
+static void write_head(const struct plain_request *request, const struct load_target *target,
+                       FILE *out)
 {
     const char *method = request->method;
     if (method == NULL)
         method = request->body != NULL ? "POST" : "GET";
-    bool fits = append(ret, "%s %s HTTP/1.1\r\n", method, target->path);
-    bool has_host = false;
-    for (const char *const *header = request->headers; header != NULL && *header != NULL;
-         header++) {
-        fits = fits && append(ret, "%s\r\n", *header);
-        has_host = has_host || strncasecmp(*header, "Host:", 5) == 0;
+    fprintf(out, "%s %s HTTP/1.1\r\n", method, target->path);
+    for (const char *const *header = request->headers; header != NULL && *header != NULL; header++)
+        fprintf(out, "%s\r\n", *header);
+    if (!has_host(request))
+        fprintf(out, "Host: %s\r\n", target->host);
+}
+
+/* Head, length of the body, body. Returns the length, or 0 when it does not fit. */
+static size_t expand(const struct plain *plain, const struct message *message, uint64_t seq,
+                     char *out, size_t size)
+{
+    char body[LOAD_REQUEST_MAX];
+    uint64_t seed = plain->options->seed;
+    long head = template_expand(&message->head, seed, seq, PLACE_HEAD, out, size);
+    long length = template_expand(&message->body, seed, seq, PLACE_BODY, body, sizeof body);
+    if (head < 0 || length < 0)
+        return 0;
+    size_t room = size - (size_t)head;
+    int n = plain->has_body ? snprintf(out + head, room, "Content-Length: %ld\r\n\r\n", length)
+                            : snprintf(out + head, room, "\r\n");
+    if (n < 0 || (size_t)n + (size_t)length >= room)
+        return 0;
+    memcpy(out + head + n, body, (size_t)length);
+    return (size_t)head + (size_t)n + (size_t)length;
+}
+
+static int compose(struct plain *plain, const struct plain_request *request, int target,
+                   char *message, size_t size)
+{
+    struct message *composed = &plain->messages[target];
+    FILE *head = fmemopen(composed->head_text, sizeof composed->head_text, "w");
+    if (head == NULL) {
+        snprintf(message, size, "out of memory");
+        return -1;
     }
-    if (!has_host)
-        fits = fits && append(ret, "Host: %s\r\n", target->host);
-    if (request->body != NULL)
-        fits = fits && append(ret, "Content-Length: %zu\r\n", strlen(request->body));
-    return fits && append(ret, "\r\n%s", request->body != NULL ? request->body : "");
+    write_head(request, &plain->options->targets[target], head);
+    bool fits = ftell(head) < LOAD_REQUEST_MAX;
+    fits = fclose(head) == 0 && fits;
+    const char *body = request->body == NULL ? "" : request->body;
+    if (template_compile(composed->head_text, &composed->head, message, size) != 0 ||
+        template_compile(body, &composed->body, message, size) != 0)
+        return -1;
+    size_t length = fits ? expand(plain, composed, UINT64_MAX, composed->fixed_text,
+                                  sizeof composed->fixed_text)
+                         : 0;
+    if (length == 0) {
+        snprintf(message, size, "the request has more than %d bytes: shorten body or headers",
+                 LOAD_REQUEST_MAX - 1);
+        return -1;
+    }
+    if (template_is_plain(&composed->head) && template_is_plain(&composed->body))
+        composed->fixed = length;
+    return 0;
 }
 
 int plain_open(const struct plain_request *request, const struct load_options *options,
@@ -87,10 +129,9 @@ int plain_open(const struct plain_request *request, const struct load_options *o
         return -1;
     }
     plain->options = options;
+    plain->has_body = request->body != NULL;
     for (int i = 0; i < options->n_targets; i++)
-        if (!compose(request, &options->targets[i], &plain->texts[i])) {
-            snprintf(message, size, "the request has more than %d bytes: shorten body or headers",
-                     LOAD_REQUEST_MAX - 1);
+        if (compose(plain, request, i, message, size) != 0) {
             free(plain);
             return -1;
         }
@@ -102,11 +143,11 @@ static size_t write_request(void *ctx, uint64_t seq, const struct load_target *t
                             size_t size)
 {
     const struct plain *plain = ctx;
-    const struct text *text = &plain->texts[target - plain->options->targets];
-    (void)seq;
-    (void)size; /* at least LOAD_REQUEST_MAX */
-    memcpy(out, text->bytes, text->length);
-    return text->length;
+    const struct message *message = &plain->messages[target - plain->options->targets];
+    if (message->fixed == 0)
+        return expand(plain, message, seq, out, size);
+    memcpy(out, message->fixed_text, message->fixed); /* size is at least LOAD_REQUEST_MAX */
+    return message->fixed;
 }
 
 static int64_t take_outcome(void *ctx, uint64_t seq, const struct load_answer *answer)

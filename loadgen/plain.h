@@ -1,4 +1,5 @@
-/* Plain HTTP load: the same request again and again to any server, no verdict. */
+/* Plain HTTP load: the same request again and again to any server, no verdict. Path, headers and
+ * body may have placeholders: see template.h. */
 #ifndef PLAIN_H
 #define PLAIN_H
 
@@ -11,7 +12,7 @@ enum { PLAIN_BROKEN = 99 }; /* exit status */
 
 struct plain_request {
     const char *method;         /* NULL: GET, or POST when there is a body */
-    const char *body;           /* NULL: none */
+    const char *body;           /* NULL: none; must live until plain_close() */
     const char *const *headers; /* "Name: value" without line ends, NULL-terminated; may be NULL */
     const struct threshold *thresholds;
     int n_thresholds;
@@ -21,7 +22,7 @@ struct plain_request {
 struct plain;
 
 /* Builds the request for each of options->targets (borrowed until plain_close()) at its path.
- * Returns 0, or -1 with a message (malformed header or method, too long). */
+ * Returns 0, or -1 with a message (malformed header, method or placeholder, too long). */
 int plain_open(const struct plain_request *request, const struct load_options *options,
                struct plain **ret, char *message, size_t size);
 /* The workload to give to load_run(); each request is sent once, whatever becomes of it. */

@@ -2,11 +2,28 @@
 #include "options_value.h"
 #include "plain.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DURATION_MS = 10000, INTERRUPTED = 130 };
-enum { KEY_METHOD = OPTIONS_KEYS_HTTP, KEY_BODY, KEY_HEADER };
+enum { KEY_METHOD = OPTIONS_KEYS_HTTP, KEY_BODY, KEY_BODY_FILE, KEY_HEADER };
+
+/* The whole file as text, for the rest of the program's life. */
+static char *read_body(struct argp_state *state, const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *body = calloc(1, LOAD_REQUEST_MAX + 1);
+    if (file == NULL || body == NULL)
+        argp_error(state, "--body-file: cannot read %s: %s", path, strerror(errno));
+    size_t length = fread(body, 1, LOAD_REQUEST_MAX + 1, file);
+    fclose(file);
+    if (length >= LOAD_REQUEST_MAX || memchr(body, '\0', length) != NULL)
+        argp_error(state, "--body-file: %s is no text of up to %d bytes", path,
+                   LOAD_REQUEST_MAX - 1);
+    return body;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -34,6 +51,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_BODY:
         options->body = arg;
         return 0;
+    case KEY_BODY_FILE:
+        options->body = read_body(state, arg);
+        return 0;
     case KEY_HEADER: {
         int n = 0;
         while (options->headers[n] != NULL)
@@ -52,6 +72,7 @@ static const struct argp_option own_options[] = {
     {NULL, 0, NULL, 0, "The request:", 3},
     {"method", KEY_METHOD, "M", 0, "Default GET, or POST when there is a body", 3},
     {"body", KEY_BODY, "TEXT", 0, "Sent with each request", 3},
+    {"body-file", KEY_BODY_FILE, "FILE", 0, "The file's text is sent with each request", 3},
     {"header", KEY_HEADER, "NAME: VALUE", 0, "A further header (repeatable)", 3},
     {0}};
 static const struct argp_child children[] = {{&options_engine_argp, 0, NULL, 0}, {0}};

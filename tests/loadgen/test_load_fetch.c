@@ -228,6 +228,46 @@ static void plain_load_sends_the_request_asked_for(void **state)
     assert_non_null(strstr(seen, "\r\nContent-Length: 7\r\n\r\npayload"));
 }
 
+/* Each body "u0 <uuid>", "u1 <uuid>" ..., of the length that its head says. */
+struct templated {
+    bool seen[20], wrong;
+};
+
+static void check_templated(void *ctx, const struct toy_request *request, struct toy_reply *reply)
+{
+    struct templated *templated = ctx;
+    const char *length = strstr(request->text, "Content-Length: ");
+    const char *header = strstr(request->text, "X-Number: ");
+    int number = -1;
+    sscanf(request->body, "u%d ", &number);
+    bool right = number >= 0 && number < 20 && length != NULL && header != NULL &&
+                 strtoul(length + 16, NULL, 10) == strlen(request->body) &&
+                 atoi(header + 10) == number && strlen(strchr(request->body, ' ')) == 37;
+    templated->wrong = templated->wrong || !right || templated->seen[number];
+    if (right)
+        templated->seen[number] = true;
+    toy_ok(reply, "x");
+}
+
+static void plain_load_fills_in_placeholders(void **state)
+{
+    (void)state;
+    static const char *const headers[] = {"X-Number: {{seq}}", NULL};
+    struct plain_request request = {.body = "u{{seq}} {{uuid}}", .headers = headers};
+    struct templated templated = {0};
+    struct toy_server *server = serve(check_templated, &templated);
+    struct load_options options = probe_options(toy_url(server));
+    struct load_result result;
+    options.requests = 20;
+    assert_int_equal(plain_main(&request, &options, NULL, &result), 0);
+    assert_int_equal(result.status[200], 20);
+    load_result_free(&result);
+    toy_stop(server);
+    assert_false(templated.wrong);
+    for (int i = 0; i < 20; i++)
+        assert_true(templated.seen[i]);
+}
+
 static void plain_load_refuses_a_malformed_request(void **state)
 {
     (void)state;
@@ -237,11 +277,9 @@ static void plain_load_refuses_a_malformed_request(void **state)
     large[sizeof large - 1] = '\0';
     struct load_options options = probe_options("http://127.0.0.1:1/");
     struct plain *plain;
-    const struct plain_request bad[] = {{.method = "get it"},
-                                        {.method = ""},
-                                        {.headers = smuggled},
-                                        {.headers = nameless},
-                                        {.body = large}};
+    const struct plain_request bad[] = {{.method = "get it"},  {.method = ""},
+                                        {.headers = smuggled}, {.headers = nameless},
+                                        {.body = "{{now}}"},   {.body = large}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(plain_open(&bad[i], &options, &plain, message, sizeof message), -1);
 }
@@ -255,6 +293,7 @@ int main(void)
         cmocka_unit_test(request_carries_method_headers_and_body),
         cmocka_unit_test(failure_is_explained_in_the_body_s_place),
         cmocka_unit_test(plain_load_sends_the_request_asked_for),
+        cmocka_unit_test(plain_load_fills_in_placeholders),
         cmocka_unit_test(plain_load_refuses_a_malformed_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
