@@ -34,15 +34,13 @@ static struct place *place_of(lk_pg_watch *watch, uint64_t tenure)
 /* -- the thread ---------------------------------------------------------------------------------
  */
 
-/* Only that the server hung up counts: it may send notices to a connection at any time. */
+/* The socket is not touched: its thread may be using it, and libpq closing it. */
 static void note_end(lk_pg_watch *watch, uint64_t tenure)
 {
     struct place *place = place_of(watch, tenure);
     pthread_mutex_lock(&watch->mutex);
-    if (place->conn != NULL && atomic_load(&place->tenure) == tenure) {
+    if (atomic_load(&place->tenure) == tenure)
         atomic_store(&place->ended, true);
-        epoll_ctl(watch->epoll, EPOLL_CTL_DEL, lk_pg_socket(place->conn), NULL);
-    }
     pthread_mutex_unlock(&watch->mutex);
 }
 
@@ -73,7 +71,8 @@ uint64_t lk_pg_watch_add(lk_pg_watch *watch, lk_pg_conn *conn)
     while (watch->places[index].conn != NULL)
         index++;
     assert(index < LK_PG_POOL_MAX); /* the pool has no more connections */
-    struct epoll_event event = {.events = EPOLLRDHUP,
+    /* Told once, and only that the server hung up: it may send notices at any time. */
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT,
                                 .data.u64 = ++watch->n_tenures * LK_PG_POOL_MAX + index};
     struct place *place = &watch->places[index];
     if (epoll_ctl(watch->epoll, EPOLL_CTL_ADD, lk_pg_socket(conn), &event) == 0) {
@@ -100,7 +99,7 @@ void lk_pg_watch_remove(lk_pg_watch *watch, uint64_t tenure)
     struct place *place = place_of(watch, tenure);
     pthread_mutex_lock(&watch->mutex);
     assert(atomic_load(&place->tenure) == tenure);
-    if (!atomic_load(&place->ended))
+    if (lk_pg_socket(place->conn) >= 0) /* closed, it has left of itself */
         epoll_ctl(watch->epoll, EPOLL_CTL_DEL, lk_pg_socket(place->conn), NULL);
     atomic_store(&place->tenure, 0);
     place->conn = NULL;
