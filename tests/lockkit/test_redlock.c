@@ -210,6 +210,8 @@ static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
 static void endpoints_that_are_not_independent_nodes_are_refused(void **state)
 {
     (void)state;
+    static const char ten_nodes[] = "unix:///1,unix:///2,unix:///3,unix:///4,unix:///5,"
+                                    "unix:///6,unix:///7,unix:///8,unix:///9,unix:///a";
     static const char *const lists[] = {
         "",
         "redis://a,redis://a",
@@ -217,8 +219,7 @@ static void endpoints_that_are_not_independent_nodes_are_refused(void **state)
         "redis://a,unix:///s,redis://b,unix:///s?db=2",
         "redis://a,b",
         "redis://a,",
-        "unix:///1,unix:///2,unix:///3,unix:///4,unix:///5,unix:///6,unix:///7,unix:///8,unix:///"
-        "9,a",
+        ten_nodes,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         lk_client *client = NULL;

@@ -1,0 +1,281 @@
+/* The memcached guard on a real one: what a cache forgets, what its seconds are worth, and other
+ * clients of the same recipe. Its connections: test_memcached_pool.c; servers that hang or die:
+ * test_outage_memcached.c. */
+#include "../lib/lock_world.h"
+#include "../lib/memcached.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY "lock:item:1"
+
+enum { LEASE_MS = 30000, LONG_MS = 20000 };
+
+static lk_client *client, *other;
+static lk_hold hold, second; /* released after the test, however it ended */
+
+static int open_world(void **state)
+{
+    world = &family_memcached;
+    return world_open(state);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    world->wipe();
+    hold = second = (lk_hold){0};
+    client = world_client("memcached", NULL);
+    other = world_client("memcached", NULL);
+    return client == NULL || other == NULL ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    lk_release(&hold);
+    lk_release(&second);
+    lk_close(client);
+    lk_close(other);
+    return 0;
+}
+
+static lk_status try_for(lk_client *who, lk_hold *ret)
+{
+    return world_acquire(who, KEY, LEASE_MS, 0, ret);
+}
+
+static bool answers(const struct sandbox_server *server, const char *question, const char *wanted)
+{
+    char line[MEMCACHED_LINE_MAX] = "";
+    return memcached_ask(server, line, "%s\r\n", question) && strcmp(line, wanted) == 0;
+}
+
+/* -- what a cache forgets ---------------------------------------------------------------------- */
+
+/* Both count on it; and the first one's release does not free the second's, although a server that
+ * starts anew counts its items anew: theirs have the same number. */
+static void expect_two_holders(void)
+{
+    assert_int_equal(try_for(other, &second), LK_OK);
+    assert_int_equal(lk_check(&hold, NULL), LK_OK);
+    assert_int_equal(lk_check(&second, NULL), LK_OK);
+    assert_int_equal(hold.fence, 0);
+    assert_int_equal(lk_confirm(&hold), LK_LOST);
+    assert_int_equal(lk_extend(&hold, LEASE_MS), LK_LOST);
+    assert_int_equal(lk_release(&hold), LK_LOST);
+    assert_int_equal(lk_confirm(&second), LK_OK);
+    assert_int_equal(lk_release(&second), LK_OK);
+}
+
+static void restart_while_held_lets_a_second_in(void **state)
+{
+    (void)state;
+    assert_int_not_equal(sandbox_signal(world_memcached, SIGKILL), -1);
+    assert_int_equal(sandbox_restart(world_memcached), 0);
+    assert_int_equal(try_for(client, &hold), LK_OK); /* the server's first item */
+    assert_int_equal(try_for(other, &second), LK_TIMEOUT);
+    assert_int_not_equal(sandbox_signal(world_memcached, SIGKILL), -1);
+    assert_int_equal(sandbox_restart(world_memcached), 0);
+    expect_two_holders();
+}
+
+static void flush_while_held_lets_a_second_in(void **state)
+{
+    (void)state;
+    assert_int_equal(try_for(client, &hold), LK_OK);
+    assert_int_equal(try_for(other, &second), LK_TIMEOUT);
+    assert_true(answers(world_memcached, "flush_all", "OK"));
+    expect_two_holders();
+}
+
+/* Sets other items of the lock's size until `question` is answered so; false: it never was. */
+static bool fill_until(const struct sandbox_server *server, const char *question,
+                       const char *wanted)
+{
+    enum { BATCH = 2000, BATCHES_MAX = 100, LINE = 128 };
+    static char batch[BATCH * LINE + 64];
+    for (int b = 0; b < BATCHES_MAX; b++) {
+        size_t length = 0;
+        char line[MEMCACHED_LINE_MAX];
+        for (int i = 0; i < BATCH; i++)
+            length += (size_t)snprintf(batch + length, sizeof batch - length,
+                                       "set f%010d 0 0 %zu noreply\r\n%s\r\n", b * BATCH + i,
+                                       strlen(hold.token), hold.token);
+        snprintf(batch + length, sizeof batch - length, "%s\r\n", question);
+        if (!memcached_ask(server, line, "%s", batch))
+            return false;
+        if (strcmp(line, wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The cure is the server's: -M refuses what does not fit instead, locks too. */
+static void eviction_while_held_lets_a_second_in_unless_the_server_may_not_evict(void **state)
+{
+    (void)state;
+    static const char *const evicting[] = {"-m", "1", "-I", "512k", NULL};
+    static const char *const refusing[] = {"-m", "1", "-I", "512k", "-M", NULL};
+    char one_more[MEMCACHED_LINE_MAX];
+    struct sandbox_server *whole = world_memcached;
+    lk_close(client);
+    lk_close(other);
+    world_memcached = sandbox_memcached(world_sandbox, evicting);
+    struct sandbox_server *small = world_memcached;
+    client = world_client("memcached", NULL);
+    other = world_client("memcached", NULL);
+    lk_status first = try_for(client, &hold);
+    bool gone = fill_until(small, "mg " KEY " u", "EN");
+    lk_status twice = try_for(other, &second);
+    lk_release(&hold);
+    lk_release(&second);
+    lk_close(client);
+    lk_close(other);
+
+    world_memcached = sandbox_memcached(world_sandbox, refusing);
+    client = world_client("memcached", NULL);
+    other = world_client("memcached", NULL);
+    lk_status again = try_for(client, &hold);
+    snprintf(one_more, sizeof one_more, "add fillerfills 0 0 %zu\r\n%s", strlen(hold.token),
+             hold.token);
+    bool full = fill_until(world_memcached, one_more, "SERVER_ERROR out of memory storing object");
+    lk_status refused = try_for(other, &second);
+    world_memcached = whole;
+    assert_int_equal(first, LK_OK);
+    assert_true(gone);
+    assert_int_equal(twice, LK_OK);
+    assert_int_equal(again, LK_OK);
+    assert_true(full);
+    assert_int_equal(refused, LK_UNAVAILABLE); /* certainly not done */
+    assert_int_equal(lk_confirm(&hold), LK_OK);
+}
+
+/* -- seconds ----------------------------------------------------------------------------------- */
+
+static void server_is_asked_for_the_lease_in_seconds_and_one_more(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t lease_ms, seconds;
+    } rows[] = {{10, 2}, {1000, 2}, {1001, 3}, {30000, 31}, {LK_LEASE_MS_MAX, 86401}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t left_ms = 0;
+        assert_int_equal(world_acquire(client, KEY, rows[i].lease_ms, 0, &hold), LK_OK);
+        int64_t on_server_ms = world->left_ms(KEY);
+        lk_status status = lk_check(&hold, &left_ms);
+        lk_release(&hold);
+        assert_in_range(on_server_ms, (rows[i].seconds - 2) * 1000, rows[i].seconds * 1000);
+        assert_true(on_server_ms > 0 || rows[i].lease_ms < 1000);
+        assert_true(status == LK_OK || rows[i].lease_ms == 10); /* may be over already */
+        assert_true(left_ms <= rows[i].lease_ms); /* of our clock: no more than that */
+    }
+}
+
+/* Begun at several points of the server's second: memcached's own second of lease would be short.
+ */
+static void nobody_is_let_in_before_the_lease_is_over(void **state)
+{
+    (void)state;
+    enum { HOLDS = 4, PHASE_MS = 230, SHORT_MS = 1000 };
+    lk_hold holds[HOLDS], successors[HOLDS];
+    int64_t begun_ms[HOLDS];
+    char keys[HOLDS][32];
+    for (int i = 0; i < HOLDS; i++) {
+        snprintf(keys[i], sizeof keys[i], "lock:item:%d", i);
+        begun_ms[i] = test_now_ms();
+        assert_int_equal(world_acquire(client, keys[i], SHORT_MS, 0, &holds[i]), LK_OK);
+        lk_env_system()->sleep_us(NULL, PHASE_MS * 1000); /* another phase, whichever */
+    }
+    for (int i = 0; i < HOLDS; i++) {
+        assert_int_equal(world_acquire(other, keys[i], LEASE_MS, LONG_MS, &successors[i]), LK_OK);
+        assert_true(test_now_ms() - begun_ms[i] >= SHORT_MS);
+        assert_int_equal(lk_check(&holds[i], NULL), LK_LOST);
+        assert_int_equal(lk_release(&holds[i]), LK_LOST);
+        assert_int_equal(lk_release(&successors[i]), LK_OK);
+    }
+}
+
+static void extension_sets_the_lease_anew(void **state)
+{
+    (void)state;
+    assert_int_equal(world_acquire(client, KEY, 2000, 0, &hold), LK_OK);
+    assert_int_equal(lk_extend(&hold, 60000), LK_OK);
+    assert_in_range(world->left_ms(KEY), 59000, 61000);
+    assert_int_equal(lk_extend(&hold, 5000), LK_OK);
+    assert_in_range(world->left_ms(KEY), 4000, 6000);
+    assert_true(world->remove(KEY));
+    assert_int_equal(lk_extend(&hold, 5000), LK_LOST);
+}
+
+/* -- other clients ----------------------------------------------------------------------------- */
+
+static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
+{
+    (void)state;
+    char line[MEMCACHED_LINE_MAX], question[MEMCACHED_LINE_MAX];
+    assert_true(answers(world_memcached, "add " KEY " 0 60 6\r\ntheirs", "STORED"));
+    assert_int_equal(try_for(client, &hold), LK_TIMEOUT);
+    assert_true(answers(world_memcached, "delete " KEY, "DELETED"));
+    assert_int_equal(try_for(client, &hold), LK_OK);
+    assert_true(answers(world_memcached, "add " KEY " 0 60 6\r\ntheirs", "NOT_STORED"));
+    /* as they would free it, if it were theirs: by the number of the item */
+    unsigned long long cas;
+    assert_true(memcached_ask(world_memcached, line, "gets " KEY "\r\n"));
+    snprintf(question, sizeof question, "VALUE " KEY " 0 %zu %%llu", strlen(hold.token));
+    assert_int_equal(sscanf(line, question, &cas), 1); /* NOLINT: made above */
+    snprintf(question, sizeof question, "cas " KEY " 0 60 6 %llu\r\ntheirs", cas);
+    assert_true(answers(world_memcached, question, "STORED"));
+    assert_int_equal(lk_extend(&hold, LEASE_MS), LK_LOST);
+    assert_int_equal(lk_release(&hold), LK_LOST);
+    assert_true(answers(world_memcached, "mg " KEY, "HD"));
+}
+
+/* Whatever stands there, it is not ours, and the next answer is still the next question's. */
+static void values_of_others_confuse_nobody(void **state)
+{
+    (void)state;
+    static const char *const values[] = {"", "END\r\n", "x\r\nEND\r\nVALUE " KEY " 0 1 1\r\n",
+                                         "STORED", "\n"};
+    char big[600], question[800];
+    for (size_t i = 0; i <= sizeof values / sizeof values[0]; i++) {
+        bool last = i == sizeof values / sizeof values[0];
+        memset(big, 'x', sizeof big - 1);
+        big[sizeof big - 1] = '\0';
+        const char *value = last ? big : values[i];
+        lk_lock_info info;
+        assert_int_equal(try_for(client, &hold), LK_OK);
+        snprintf(question, sizeof question, "set " KEY " 7 60 %zu\r\n%s", strlen(value), value);
+        assert_true(answers(world_memcached, question, "STORED"));
+        assert_int_equal(lk_inspect(client, KEY, &info), LK_OK);
+        assert_int_equal(info.holders, 1);
+        assert_string_equal(info.token, last ? "" : value);
+        assert_int_equal(lk_confirm(&hold), LK_LOST);
+        assert_int_equal(lk_release(&hold), LK_LOST);
+        assert_int_equal(lk_force_release(client, KEY), LK_OK);
+        assert_int_equal(lk_ping(client), LK_OK);
+    }
+}
+
+int main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(restart_while_held_lets_a_second_in),
+        CASE(flush_while_held_lets_a_second_in),
+        CASE(eviction_while_held_lets_a_second_in_unless_the_server_may_not_evict),
+        CASE(server_is_asked_for_the_lease_in_seconds_and_one_more),
+        CASE(nobody_is_let_in_before_the_lease_is_over),
+        CASE(extension_sets_the_lease_anew),
+        CASE(other_clients_of_the_recipe_exclude_and_are_excluded),
+        CASE(values_of_others_confuse_nobody),
+    };
+    return cmocka_run_group_tests(tests, open_world, world_close);
+}

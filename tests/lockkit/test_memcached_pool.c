@@ -1,0 +1,175 @@
+/* The connections of the memcached guard: where they lead, who is at the other end, and how many
+ * threads share them. */
+#include "../lib/impostor.h"
+#include "../lib/lock_world.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEY "lock:item:1"
+
+enum { LEASE_MS = 30000, LONG_MS = 20000, GRACE_MS = 2000, TIMEOUT_MS = 200 };
+
+static lk_client *client;
+
+static int open_world(void **state)
+{
+    world = &family_memcached;
+    return world_open(state);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    world->wipe();
+    client = world_client("memcached", NULL);
+    return client == NULL ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    lk_close(client);
+    return 0;
+}
+
+/* -- endpoints and strangers ------------------------------------------------------------------- */
+
+static void endpoints_that_are_not_one_server_are_refused(void **state)
+{
+    (void)state;
+    static const char *const endpoints[] = {
+        "",     "a:11211,b:11211", ":11211",         "a:", "a:0", "a:65536", "a:1x",
+        "[::1", "[::1]x",          "unix://relative"};
+    for (size_t i = 0; i < sizeof endpoints / sizeof endpoints[0]; i++) {
+        lk_client *none = NULL;
+        lk_error error = {.message = ""};
+        assert_int_equal(lk_open("memcached", endpoints[i], NULL, &none, &error), LK_INVALID);
+        assert_null(none);
+        assert_true(strlen(error.message) > 0);
+    }
+    assert_int_equal(lk_open("memcached", NULL, NULL, &(lk_client *){NULL}, NULL), LK_INVALID);
+}
+
+static void what_is_not_memcached_is_told_in_time(void **state)
+{
+    (void)state;
+    for (int manner = IMPOSTOR_GARBAGE; manner <= IMPOSTOR_HANGS_UP; manner++) {
+        lk_client *deceived;
+        char endpoint[32];
+        int port = sandbox_free_port();
+        lk_hold hold;
+        struct impostor *impostor = impostor_open(port, (enum impostor_manner)manner);
+        assert_non_null(impostor);
+        snprintf(endpoint, sizeof endpoint, "127.0.0.1:%d", port);
+        assert_int_equal(lk_open("memcached", endpoint,
+                                 &(lk_options){.command_timeout_ms = TIMEOUT_MS}, &deceived, NULL),
+                         LK_OK);
+        int64_t start_ms = test_now_ms();
+        lk_status status = world_acquire(deceived, KEY, LEASE_MS, 0, &hold),
+                  ping = lk_ping(deceived);
+        int64_t took_ms = test_now_ms() - start_ms;
+        lk_close(deceived);
+        impostor_close(impostor);
+        assert_true(status == LK_PROTOCOL || status == LK_UNKNOWN || status == LK_UNAVAILABLE);
+        assert_true(ping == LK_PROTOCOL || ping == LK_UNKNOWN || ping == LK_UNAVAILABLE);
+        assert_true(took_ms <= 6 * TIMEOUT_MS + GRACE_MS);
+    }
+}
+
+/* -- many threads ------------------------------------------------------------------------------ */
+
+enum { THREADS = 64, ROUNDS = 30 };
+
+struct worker {
+    pthread_t thread;
+    int number;
+    const char *wrong;
+    lk_status status;
+    int64_t took_ms;
+};
+
+/* Has its own key, and must find its own token in it. */
+static void *work(void *arg)
+{
+    struct worker *worker = arg;
+    char key[32];
+    snprintf(key, sizeof key, "lock:item:%d", worker->number);
+    for (int i = 0; i < ROUNDS && worker->wrong == NULL; i++) {
+        lk_hold mine;
+        lk_lock_info info;
+        if (world_acquire(client, key, LEASE_MS, LONG_MS, &mine) != LK_OK)
+            worker->wrong = "not granted";
+        else if (lk_inspect(client, key, &info) != LK_OK || strcmp(info.token, mine.token) != 0)
+            worker->wrong = "another's answer";
+        else if (lk_release(&mine) != LK_OK)
+            worker->wrong = "not released";
+    }
+    return NULL;
+}
+
+static void answers_reach_their_askers_among_64_threads(void **state)
+{
+    (void)state;
+    struct worker workers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.number = i};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        if (workers[i].wrong != NULL)
+            fail_msg("thread %d: %s", i, workers[i].wrong);
+    }
+    assert_int_equal(world->leftovers(), 0);
+}
+
+static void *ask_a_stopped_server(void *arg)
+{
+    struct worker *worker = arg;
+    int64_t start_ms = test_now_ms();
+    lk_hold none;
+    worker->status = world_acquire(client, KEY, LEASE_MS, 0, &none);
+    worker->took_ms = test_now_ms() - start_ms;
+    return NULL;
+}
+
+/* More than there are connections: nobody waits for all the others' timeouts. */
+static void crowd_before_a_stopped_server_is_turned_away_in_time(void **state)
+{
+    (void)state;
+    struct worker workers[THREADS];
+    lk_close(client);
+    client = world_client("memcached", &(lk_options){.command_timeout_ms = TIMEOUT_MS});
+    assert_int_not_equal(sandbox_signal(world_memcached, SIGSTOP), -1);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&workers[i].thread, NULL, ask_a_stopped_server, &workers[i]);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(workers[i].thread, NULL);
+    sandbox_signal(world_memcached, SIGCONT);
+    for (int i = 0; i < THREADS; i++) {
+        assert_true(workers[i].status == LK_UNKNOWN || workers[i].status == LK_UNAVAILABLE);
+        /* an attempt, its undoing, each after a wait for a connection; the last undoing */
+        assert_true(workers[i].took_ms <= 6 * TIMEOUT_MS + GRACE_MS);
+    }
+    assert_int_equal(lk_ping(client), LK_OK);
+}
+
+int main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(endpoints_that_are_not_one_server_are_refused),
+        CASE(what_is_not_memcached_is_told_in_time),
+        CASE(answers_reach_their_askers_among_64_threads),
+        CASE(crowd_before_a_stopped_server_is_turned_away_in_time),
+    };
+    return cmocka_run_group_tests(tests, open_world, world_close);
+}
