@@ -292,8 +292,9 @@ typedef struct lk_lock_info {
 lk_status lk_inspect(lk_client *client, const char *key, lk_lock_info *ret);
 
 /* Calls each() for every key that is held now and begins with prefix, in no order; what changes
- * meanwhile may be told or not. A non-zero return of each() stops and is not an error. each() must
- * not call lockkit on this client. Returns as lk_inspect(). */
+ * meanwhile may be told or not, and Redis may tell of a key twice. A non-zero return of each()
+ * stops and is not an error. each() must not call lockkit on this client. Returns as lk_inspect().
+ */
 lk_status lk_list(lk_client *client, const char *prefix,
                   int (*each)(void *arg, const lk_lock_info *info), void *arg);
 
