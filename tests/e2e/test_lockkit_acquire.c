@@ -1,6 +1,7 @@
 /* lockkit acquire, the real binary: a command under a lock, and its end when the lock is lost. */
 #include "../lib/process.h"
 #include "../lib/redis.h"
+#include "../lib/shop.h"
 #include "../lib/tool.h"
 
 #include <setjmp.h>
@@ -8,10 +9,13 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KEY "lock:task:1"
 
@@ -256,6 +260,38 @@ static void killed_holder_takes_its_command_along(void **state)
     assert_true(wait_until(is_free, (void *)KEY, SEEN_WITHIN_MS)); /* with its lease */
 }
 
+/* At a terminal the command reads what is typed, and Ctrl-C is for it. */
+static void terminal_belongs_to_the_command(void **state)
+{
+    (void)state;
+    int terminal;
+    pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        execl(shop_binary("lockkit"), "lockkit", "acquire", KEY, "--", "sed", "-u", "s/^/heard /",
+              (char *)NULL);
+        _exit(NOT_FOUND);
+    }
+    struct tool tool = {.pid = pid, .in = terminal};
+    char text[512] = "";
+    size_t length = 0;
+    expect_held(KEY);
+    assert_int_equal(write(terminal, "hello\n", 6), 6);
+    while (strstr(text, "heard hello") == NULL && length < sizeof text - 1) {
+        struct pollfd readable = {.fd = terminal, .events = POLLIN};
+        assert_int_equal(poll(&readable, 1, SEEN_WITHIN_MS), 1);
+        ssize_t n = read(terminal, text + length, sizeof text - 1 - length);
+        assert_true(n > 0);
+        length += (size_t)n;
+    }
+    assert_non_null(strstr(text, "heard hello"));
+    assert_int_equal(write(terminal, "\x03", 1), 1);
+    while (read(terminal, text, sizeof text) > 0) /* until nobody has it open */
+        ;
+    assert_int_equal(tool_ends(&tool), 128 + SIGINT);
+    assert_true(is_free((void *)KEY));
+}
+
 /* -- failures of its own ------------------------------------------------------------------------
  */
 
@@ -298,6 +334,7 @@ int main(void)
         TOOL_TEST(signals_reach_the_command),
         TOOL_TEST(waiting_for_the_lock_ends_with_a_signal),
         TOOL_TEST(killed_holder_takes_its_command_along),
+        TOOL_TEST(terminal_belongs_to_the_command),
         TOOL_TEST(failures_have_statuses_of_their_own),
     };
     return cmocka_run_group_tests(tests, tool_open, tool_close);

@@ -96,6 +96,23 @@ static void post_to_all_wakes_all(void **state)
     lk_redis_rooms_close(rooms);
 }
 
+static void post_to_a_room_wakes_all_of_it_and_nobody_else(void **state)
+{
+    (void)state;
+    struct sleeper sleepers[SLEEPERS];
+    lk_redis_rooms *rooms = lk_redis_rooms_open();
+    lk_redis_waiter *other = lk_redis_rooms_enter(rooms, "another room", NULL);
+    assert_non_null(other);
+    start(sleepers, rooms, true);
+    lk_redis_rooms_post_room(rooms, "room");
+    join(sleepers);
+    int64_t start_ms = test_now_ms();
+    lk_redis_rooms_sleep(rooms, other, 30 * US_PER_MS);
+    assert_true(test_now_ms() - start_ms >= 29);
+    lk_redis_rooms_leave(rooms, other);
+    lk_redis_rooms_close(rooms);
+}
+
 static void post_to_nobody_is_not_kept_and_posts_do_not_pile_up(void **state)
 {
     (void)state;
@@ -124,6 +141,7 @@ int main(void)
         cmocka_unit_test(each_post_wakes_exactly_one),
         cmocka_unit_test(unused_wake_up_is_handed_on_to_the_last),
         cmocka_unit_test(post_to_all_wakes_all),
+        cmocka_unit_test(post_to_a_room_wakes_all_of_it_and_nobody_else),
         cmocka_unit_test(post_to_nobody_is_not_kept_and_posts_do_not_pile_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
