@@ -236,7 +236,7 @@ void lk_session_ended(const lk_context *context)
     pthread_mutex_lock(&watchdog->lock);
     for (lk_hold *hold = watchdog->first, *next; hold; hold = next) {
         next = hold->private_.next;
-        if (hold_alive(hold))
+        if (hold->private_.renew_at_us == 0 || hold_alive(hold)) /* moved before, or no reason to */
             continue;
         unlink_hold(watchdog, hold);
         insert(watchdog, hold);
