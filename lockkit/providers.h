@@ -18,6 +18,9 @@
     X(redis_semaphore)                                                                             \
     X(redlock)                                                                                     \
     X(memcached)                                                                                   \
+    X(zk_ephemeral)                                                                                \
+    X(zk_sequential)                                                                               \
+    X(zk_readwrite)                                                                                \
     X(sql_unique)                                                                                  \
     X(sql_unique_forever)                                                                          \
     X(pg_advisory)                                                                                 \

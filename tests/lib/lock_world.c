@@ -9,14 +9,9 @@
 #include <stdio.h>
 
 const struct lock_family *const lock_families[] = {
-    &family_redis,
-    &family_sentinel,
-    &family_cluster,
-    &family_redlock,
-    &family_memcached,
-    &family_sqlite,
-    &family_postgres,
-    NULL,
+    &family_redis,   &family_sentinel,  &family_cluster,
+    &family_redlock, &family_memcached, &family_zookeeper,
+    &family_sqlite,  &family_postgres,  NULL,
 };
 
 struct sandbox *world_sandbox;

@@ -41,7 +41,7 @@ struct lock_family {
 };
 
 extern const struct lock_family family_redis, family_sentinel, family_cluster, family_redlock,
-    family_memcached, family_sqlite, family_postgres;
+    family_memcached, family_zookeeper, family_sqlite, family_postgres;
 extern const struct lock_family *const lock_families[]; /* NULL-terminated */
 
 extern struct sandbox *world_sandbox;
@@ -95,6 +95,18 @@ bool world_becomes(int64_t want, int64_t wait_ms, const char *format, ...)
  */
 
 extern struct sandbox_server *world_memcached;
+
+/* -- ZooKeeper only (family_zookeeper.c) ----------------------------------------------------------
+ */
+
+extern struct sandbox_zookeeper world_zookeeper;
+
+/* Children of a node; -1: there is no such node. */
+int world_zk_children(const char *path);
+/* A node made by other means than lockkit, on a session that lives until world_close(): as another
+ * client's contender. mode: ZOO_EPHEMERAL_SEQUENTIAL or others. Its name goes to ret. */
+bool world_zk_create(const char *path, int mode, char *ret, int size);
+bool world_zk_delete(const char *path);
 
 /* -- redlock only (family_redlock.c) ----------------------------------------------------------- */
 

@@ -1,0 +1,116 @@
+/*
+ * Nodes that could not be removed when they should have been.
+ *
+ * A lock with a lease would free itself; an ephemeral node stays as long as its session, and the
+ * session of a living client stays for ever. So each failed removal is noted, and a thread, started
+ * with the first, repeats it when the ensemble is there again. Names are made once (zk_node.h), so
+ * a removal that comes late meets nobody else's node. After Curator's guaranteed deletes.
+ */
+#include "zk_session.h"
+#include "zk_node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct lk_zk_debt {
+    struct lk_zk_debt *next;
+    lk_zk_undo *undo;
+    lk_hold hold; /* a copy: key, token and slot count */
+};
+
+static bool is_paid(lk_status status)
+{
+    return status == LK_OK || status == LK_LOST;
+}
+
+static void drop(lk_zk *zk, struct lk_zk_debt *debt)
+{
+    struct lk_zk_debt **at = &zk->debts;
+    while (*at != debt)
+        at = &(*at)->next;
+    *at = debt->next;
+    free(debt);
+}
+
+static void to_the_end(lk_zk *zk, struct lk_zk_debt *debt)
+{
+    struct lk_zk_debt **at = &zk->debts;
+    while (*at != debt)
+        at = &(*at)->next;
+    *at = debt->next;
+    while (*at)
+        at = &(*at)->next;
+    debt->next = NULL;
+    *at = debt;
+}
+
+/* The janitor. It alone takes debts off the list. */
+static void *pay(void *arg)
+{
+    lk_zk *zk = arg;
+    int64_t pause_us = zk->context->options->command_timeout_ms * 1000;
+    pthread_mutex_lock(&zk->lock);
+    while (!zk->closing) {
+        struct lk_zk_debt *debt = zk->debts;
+        if (!debt || !zk->link || !zk->link->connected) {
+            pthread_cond_wait(&zk->changed, &zk->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&zk->lock);
+        lk_status status = debt->undo(zk, &debt->hold); /* LK_LOST where its session has ended */
+        pthread_mutex_lock(&zk->lock);
+        if (is_paid(status)) {
+            drop(zk, debt);
+            continue;
+        }
+        to_the_end(zk, debt);
+        if (!zk->closing)
+            lk_zk_wait_until(zk, &zk->changed, lk_zk_now_us() + pause_us);
+    }
+    pthread_mutex_unlock(&zk->lock);
+    return NULL;
+}
+
+/* The lock is held. False: no room for it. */
+static bool note(lk_zk *zk, const lk_hold *hold, lk_zk_undo *undo)
+{
+    size_t n = 0;
+    struct lk_zk_debt **at = &zk->debts;
+    for (; *at; at = &(*at)->next, n++)
+        if (strcmp((*at)->hold.token, hold->token) == 0)
+            return true;
+    if (!zk->has_janitor)
+        zk->has_janitor = pthread_create(&zk->janitor, NULL, pay, zk) == 0;
+    struct lk_zk_debt *debt = n < LK_ZK_DEBTS_MAX && zk->has_janitor ? malloc(sizeof *debt) : NULL;
+    if (!debt)
+        return false;
+    *debt = (struct lk_zk_debt){.undo = undo, .hold = *hold};
+    *at = debt;
+    pthread_cond_broadcast(&zk->changed);
+    return true;
+}
+
+lk_status lk_zk_release(lk_zk *zk, lk_hold *hold, lk_zk_undo *undo)
+{
+    lk_status status = undo(zk, hold);
+    if (is_paid(status))
+        return status;
+    pthread_mutex_lock(&zk->lock);
+    bool noted = note(zk, hold, undo);
+    pthread_mutex_unlock(&zk->lock);
+    if (!noted) /* better without all locks than with one that nobody will free */
+        lk_zk_abandon(zk, lk_zk_epoch_of(hold));
+    return status;
+}
+
+void lk_zk_stop_janitor(lk_zk *zk)
+{
+    pthread_mutex_lock(&zk->lock);
+    zk->closing = true;
+    pthread_cond_broadcast(&zk->changed);
+    pthread_mutex_unlock(&zk->lock);
+    if (zk->has_janitor)
+        pthread_join(zk->janitor, NULL);
+    while (zk->debts)
+        drop(zk, zk->debts);
+}

@@ -1,0 +1,177 @@
+#include "zk_node.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MARK_LENGTH = 17, /* '#' and 16 digits */
+    SEQUENCE_DIGITS = 10,
+    CREATES_MAX = 3 /* an empty container may be removed between its creation and ours */
+};
+
+void lk_zk_mark(lk_zk *zk, lk_hold *hold)
+{
+    uint64_t mark = atomic_fetch_add_explicit(&zk->n_marks, 1, memory_order_relaxed) + 1;
+    size_t length = strlen(hold->token);
+    if (hold->attempts > 1) /* the first attempt has appended one */
+        length -= MARK_LENGTH;
+    snprintf(hold->token + length, sizeof hold->token - length, "#%016" PRIx64, mark);
+}
+
+/* -- names --------------------------------------------------------------------------------------
+ */
+
+/* Returns where it ends. Escaped it is three times as long at most, which LK_ZK_PATH_MAX allows. */
+static char *append_escaped(char *to, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '/' || *text == '%')
+            to += sprintf(to, "%%%02X", (unsigned)*text);
+        else
+            *to++ = *text;
+    *to = '\0';
+    return to;
+}
+
+void lk_zk_key_path(char path[LK_ZK_PATH_MAX], const char *root, const char *key)
+{
+    char *end = path + sprintf(path, "%s/", root);
+    if (strcmp(key, ".") == 0 || strcmp(key, "..") == 0)
+        strcpy(end, key[1] ? "%2E%2E" : "%2E"); /* those names mean something else in a path */
+    else
+        append_escaped(end, key);
+}
+
+bool lk_zk_child_path(char path[LK_ZK_PATH_MAX], const char *parent, const char *name)
+{
+    size_t length = strlen(parent), more = strlen(name);
+    if (length + 1 + more >= LK_ZK_PATH_MAX)
+        return false;
+    memcpy(path, parent, length);
+    path[length] = '/';
+    memcpy(path + length + 1, name, more + 1);
+    return true;
+}
+
+static int hex_digit(char c)
+{
+    return isdigit((unsigned char)c) ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool lk_zk_key_of(const char *name, char key[LK_KEY_MAX + 1])
+{
+    size_t n = 0;
+    for (; *name; name++) {
+        char c = *name;
+        if (c == '%') {
+            int high = hex_digit(name[1]), low = high < 0 ? -1 : hex_digit(name[2]);
+            if (low < 0)
+                return false;
+            c = (char)(high * 16 + low);
+            name += 2;
+        }
+        if (n == LK_KEY_MAX)
+            return false;
+        key[n++] = c;
+    }
+    key[n] = '\0';
+    return n > 0;
+}
+
+void lk_zk_name_prefix(char prefix[LK_ZK_PATH_MAX], const lk_hold *hold)
+{
+    memcpy(prefix, "_c_", 3);
+    strcpy(append_escaped(prefix + 3, hold->token), "-");
+}
+
+static bool is_separator(char c)
+{
+    return c == '-' || c == '_';
+}
+
+bool lk_zk_parse_sequence(const char *name, int32_t *ret)
+{
+    size_t length = strlen(name);
+    if (length < SEQUENCE_DIGITS)
+        return false;
+    const char *digits = name + length - SEQUENCE_DIGITS;
+    bool negative = digits[0] == '-';
+    if (!negative && length >= SEQUENCE_DIGITS + 2)
+        negative = digits[-1] == '-' && is_separator(digits[-2]);
+    int64_t sequence = 0;
+    for (const char *c = digits + (digits[0] == '-'); *c; c++) {
+        if (!isdigit((unsigned char)*c))
+            return false;
+        sequence = sequence * 10 + (*c - '0');
+    }
+    if (negative)
+        sequence = -sequence;
+    if (sequence < INT32_MIN || sequence > INT32_MAX)
+        return false;
+    *ret = (int32_t)sequence;
+    return true;
+}
+
+/* -- creating -----------------------------------------------------------------------------------
+ */
+
+static lk_status make_parents(const lk_zk_turn *turn, const char *path, lk_zk_answer *answer)
+{
+    char parent[LK_ZK_PATH_MAX];
+    const char *last = strrchr(path, '/');
+    lk_status status = LK_OK;
+    for (const char *slash = strchr(path + 1, '/'); slash && status == LK_OK;
+         slash = strchr(slash + 1, '/')) {
+        size_t length = (size_t)(slash - path);
+        memcpy(parent, path, length);
+        parent[length] = '\0';
+        /* A contender's parent is a container; the folder of all locks of a guard stays. */
+        bool container = slash == last && strchr(strchr(path + 1, '/') + 1, '/') != last;
+        status = lk_zk_create(turn, parent, "", container ? ZOO_CONTAINER : ZOO_PERSISTENT, answer);
+        if (status == LK_OK && answer->code != ZOK && answer->code != ZNODEEXISTS)
+            status = LK_PROTOCOL; /* the endpoint's own folder is missing */
+    }
+    return status;
+}
+
+lk_status lk_zk_create_in(const lk_zk_turn *turn, const char *path, const char *data, int mode,
+                          lk_zk_answer *ret)
+{
+    for (int i = 0;; i++) {
+        lk_status status = lk_zk_create(turn, path, data, mode, ret);
+        if (status != LK_OK || ret->code != ZNONODE)
+            return status;
+        if (i == CREATES_MAX)
+            return LK_PROTOCOL;
+        status = make_parents(turn, path, ret);
+        if (status != LK_OK) /* parents may be half made, but certainly no lock is */
+            return status == LK_LOST ? LK_LOST : LK_UNAVAILABLE;
+    }
+}
+
+/* -- members of all guards ----------------------------------------------------------------------
+ */
+
+void lk_zk_provider_close(void *self)
+{
+    lk_zk_close(self);
+}
+
+bool lk_zk_provider_alive(void *self, const lk_hold *hold)
+{
+    const lk_zk *zk = self;
+    uint32_t epoch = lk_zk_epoch_of(hold);
+    return epoch != 0 && epoch == atomic_load(&zk->epoch);
+}
+
+lk_status lk_zk_provider_ping(void *self)
+{
+    lk_zk_turn turn;
+    lk_zk_answer answer;
+    lk_status status = lk_zk_begin(self, &turn);
+    if (status == LK_OK)
+        status = lk_zk_get(&turn, "/", false, &answer);
+    return status == LK_LOST ? LK_UNAVAILABLE : status;
+}

@@ -1,0 +1,79 @@
+/*
+ * The names of lock nodes, and what a hold remembers of its own.
+ *
+ *     /lockkit/GUARD/KEY                           persistent roots; KEY: ephemeral, or a container
+ *     /lockkit/GUARD/KEY/_c_TOKEN-lock-0000000042  a contender; its data is the token too
+ *
+ * '/' and '%' of keys and tokens are written %2F and %25, the keys "." and ".." %2E and %2E%2E.
+ * Order is that of the sequence numbers alone, whatever stands before them, so the contenders of
+ * Curator ("_c_GUID-lock-0000000042") and kazoo ("GUID__lock__0000000042") under the same parent
+ * exclude ours and are excluded.
+ *
+ * The token is made anew for each node that is created. Who has lost the answer to a create finds
+ * his node by it, and whatever is removed late is his.
+ */
+#ifndef LOCKKIT_ZK_NODE_H
+#define LOCKKIT_ZK_NODE_H
+
+#include "zk_session.h"
+
+/* hold->private_.slot: the epoch of the session, and the sequence number of the node. 0: no node.
+ */
+enum { LK_ZK_NO_SEQUENCE = -1 }; /* perhaps created: its answer is not known */
+
+static inline uint32_t lk_zk_epoch_of(const lk_hold *hold)
+{
+    return (uint32_t)(__atomic_load_n(&hold->private_.slot, __ATOMIC_ACQUIRE) >> 32);
+}
+
+static inline int32_t lk_zk_sequence_of(const lk_hold *hold)
+{
+    return (int32_t)(uint32_t)__atomic_load_n(&hold->private_.slot, __ATOMIC_ACQUIRE);
+}
+
+static inline void lk_zk_set_node(lk_hold *hold, uint32_t epoch, int32_t sequence)
+{
+    __atomic_store_n(&hold->private_.slot, (uint64_t)epoch << 32 | (uint32_t)sequence,
+                     __ATOMIC_RELEASE);
+}
+
+static inline void lk_zk_forget_node(lk_hold *hold)
+{
+    lk_zk_set_node(hold, 0, 0);
+}
+
+/* Gives hold->token a new mark, "#" and 16 hex digits. */
+void lk_zk_mark(lk_zk *zk, lk_hold *hold);
+
+/* "ROOT/KEY", escaped. */
+void lk_zk_key_path(char path[LK_ZK_PATH_MAX], const char *root, const char *key);
+/* "PARENT/NAME". False: another client's name is too long. */
+bool lk_zk_child_path(char path[LK_ZK_PATH_MAX], const char *parent, const char *name);
+/* The key of a node's name. False: no key of ours is written so. */
+bool lk_zk_key_of(const char *name, char key[LK_KEY_MAX + 1]);
+/* "_c_TOKEN-", escaped: how the name of this hold's node begins. */
+void lk_zk_name_prefix(char prefix[LK_ZK_PATH_MAX], const lk_hold *hold);
+
+/*
+ * ZooKeeper appends the parent's 32-bit count of changes in at least ten places, and goes on below
+ * zero after 2147483647: a '-' before it is a sign only if another separator stands before that.
+ * False: the name ends otherwise.
+ */
+bool lk_zk_parse_sequence(const char *name, int32_t *ret);
+/* a was counted before b, also over the end of the range. */
+static inline bool lk_zk_is_before(int32_t a, int32_t b)
+{
+    return (int32_t)((uint32_t)a - (uint32_t)b) < 0;
+}
+
+/* lk_zk_create(), which makes the parents if there are none: persistent ones, the last a container,
+ * which ZooKeeper removes some time after its last child has gone (from version 3.5.3 on). */
+lk_status lk_zk_create_in(const lk_zk_turn *turn, const char *path, const char *data, int mode,
+                          lk_zk_answer *ret);
+
+/* Members of all ZooKeeper guards; self is a lk_zk. */
+void lk_zk_provider_close(void *self);
+bool lk_zk_provider_alive(void *self, const lk_hold *hold);
+lk_status lk_zk_provider_ping(void *self);
+
+#endif

@@ -1,0 +1,296 @@
+#include "zk_session.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int64_t lk_zk_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+bool lk_zk_wait_until(lk_zk *zk, pthread_cond_t *cond, int64_t until_us)
+{
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    return pthread_cond_timedwait(cond, &zk->lock, &until) != ETIMEDOUT;
+}
+
+/* -- waiters: the lock is held --------------------------------------------------------------------
+ */
+
+/* path NULL: all. */
+static void fire(lk_zk *zk, const char *path)
+{
+    for (lk_zk_waiter *waiter = zk->waiters; waiter; waiter = waiter->next) {
+        if (path && strcmp(waiter->path, path) != 0)
+            continue;
+        waiter->fired = true;
+        pthread_cond_signal(&waiter->woken);
+    }
+}
+
+void lk_zk_enter(lk_zk *zk, lk_zk_waiter *waiter, const char *path)
+{
+    memcpy(waiter->path, path, strlen(path) + 1);
+    waiter->fired = false;
+    waiter->prev = NULL;
+    pthread_cond_init(&waiter->woken, &zk->monotonic);
+    pthread_mutex_lock(&zk->lock);
+    waiter->next = zk->waiters;
+    if (waiter->next)
+        waiter->next->prev = waiter;
+    zk->waiters = waiter;
+    pthread_mutex_unlock(&zk->lock);
+}
+
+void lk_zk_leave(lk_zk *zk, lk_zk_waiter *waiter)
+{
+    pthread_mutex_lock(&zk->lock);
+    *(waiter->prev ? &waiter->prev->next : &zk->waiters) = waiter->next;
+    if (waiter->next)
+        waiter->next->prev = waiter->prev;
+    pthread_mutex_unlock(&zk->lock);
+    pthread_cond_destroy(&waiter->woken);
+}
+
+bool lk_zk_sleep(lk_zk *zk, lk_zk_waiter *waiter, int64_t left_us)
+{
+    int64_t until_us = lk_zk_now_us() + (left_us > 0 ? left_us : 0);
+    pthread_mutex_lock(&zk->lock);
+    while (!waiter->fired && lk_zk_wait_until(zk, &waiter->woken, until_us))
+        continue;
+    bool fired = waiter->fired;
+    waiter->fired = false;
+    pthread_mutex_unlock(&zk->lock);
+    return fired;
+}
+
+/* -- one session --------------------------------------------------------------------------------
+ */
+
+/* The lock is held. lk_session_ended() is to be called without it. */
+static void end_link(struct lk_zk_link *link)
+{
+    uint32_t epoch = link->epoch;
+    link->ended = true;
+    link->connected = false;
+    atomic_compare_exchange_strong(&link->zk->epoch, &epoch, 0);
+    fire(link->zk, NULL);
+}
+
+/* Of the session, and of every watch that we set; in the library's thread. */
+static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
+{
+    struct lk_zk_link *link = context;
+    lk_zk *zk = link->zk;
+    bool ended = false;
+    pthread_mutex_lock(&zk->lock);
+    if (type != ZOO_SESSION_EVENT) {
+        fire(zk, path);
+    } else if (!link->ended) {
+        bool was_connected = link->connected;
+        link->connected = state == ZOO_CONNECTED_STATE;
+        if (link->connected)
+            link->session_ms = zoo_recv_timeout(handle);
+        else if (was_connected)
+            link->away_since_us = lk_zk_now_us();
+        ended = state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE;
+        if (ended)
+            end_link(link);
+        pthread_cond_broadcast(&zk->changed);
+    }
+    pthread_mutex_unlock(&zk->lock);
+    if (ended)
+        lk_session_ended(zk->context);
+}
+
+/* Its messages would go to stderr; what matters comes back as a status. */
+static void ignore_log(const char *message)
+{
+    (void)message;
+}
+
+/* Without the lock: resolves host names. NULL: no memory, or no such host. */
+static struct lk_zk_link *open_link(lk_zk *zk, uint32_t epoch)
+{
+    struct lk_zk_link *link = calloc(1, sizeof *link);
+    if (!link)
+        return NULL;
+    int64_t session_ms = zk->context->options->lease_ms;
+    if (session_ms < LK_ZK_SESSION_MS_MIN)
+        session_ms = LK_ZK_SESSION_MS_MIN;
+    *link = (struct lk_zk_link){
+        .zk = zk, .epoch = epoch, .session_ms = session_ms, .away_since_us = lk_zk_now_us()};
+    sigset_t all, before; /* the program's signals are for the program's threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    zhandle_t *handle = zookeeper_init2(zk->context->endpoints, on_event, (int)session_ms, NULL,
+                                        link, ZOO_NO_LOG_CLIENTENV, ignore_log);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!handle) {
+        free(link);
+        return NULL;
+    }
+    /* Names are looked up again at each reconnection, but not, as is the default, at each turn of
+     * the library's loop. */
+    zoo_set_servers_resolution_delay(handle, -1);
+    pthread_mutex_lock(&zk->lock);
+    link->handle = handle;
+    pthread_mutex_unlock(&zk->lock);
+    return link;
+}
+
+/* Without the lock, nor from the library's threads: it joins them. Whoever still waits for an
+ * answer of this session gets ZCLOSING. */
+static void close_link(struct lk_zk_link *link)
+{
+    if (!link)
+        return;
+    zookeeper_close(link->handle);
+    free(link);
+}
+
+/* The lock is held on entry and on return, not meanwhile. */
+static lk_status reopen(lk_zk *zk)
+{
+    struct lk_zk_link *old = zk->link;
+    uint32_t epoch = ++zk->last_epoch;
+    zk->link = NULL;
+    zk->opening = true;
+    pthread_mutex_unlock(&zk->lock);
+    close_link(old);
+    struct lk_zk_link *link = open_link(zk, epoch);
+    pthread_mutex_lock(&zk->lock);
+    zk->opening = false;
+    zk->link = link;
+    if (link && !link->ended)
+        atomic_store(&zk->epoch, epoch);
+    pthread_cond_broadcast(&zk->changed);
+    return link ? LK_OK : LK_UNAVAILABLE;
+}
+
+void lk_zk_abandon(lk_zk *zk, uint32_t epoch)
+{
+    pthread_mutex_lock(&zk->lock);
+    struct lk_zk_link *link = zk->link;
+    bool ours = link && link->epoch == epoch;
+    if (ours) {
+        zk->link = NULL;
+        end_link(link);
+        pthread_cond_broadcast(&zk->changed);
+    }
+    pthread_mutex_unlock(&zk->lock);
+    if (!ours)
+        return;
+    lk_session_ended(zk->context);
+    close_link(link);
+}
+
+/* -- turns --------------------------------------------------------------------------------------
+ */
+
+static int64_t timeout_us(const lk_zk *zk)
+{
+    return zk->context->options->command_timeout_ms * 1000;
+}
+
+/* epoch 0: whatever session there is, or a new one. The lock is held. */
+static lk_status connect_to(lk_zk *zk, uint32_t epoch, int64_t until_us)
+{
+    for (;;) {
+        struct lk_zk_link *link = zk->link;
+        if (epoch != 0 && atomic_load(&zk->epoch) != epoch)
+            return LK_LOST;
+        if (link && link->connected)
+            return LK_OK;
+        int64_t bound_us = until_us;
+        if (!zk->opening && (!link || link->ended)) {
+            if (reopen(zk) != LK_OK)
+                return LK_UNAVAILABLE;
+            continue;
+        }
+        if (link && link->away_since_us + timeout_us(zk) < bound_us)
+            bound_us = link->away_since_us + timeout_us(zk);
+        if (!lk_zk_wait_until(zk, &zk->changed, bound_us) && !(zk->link && zk->link->connected))
+            return LK_UNAVAILABLE;
+    }
+}
+
+static lk_status take_turn(lk_zk *zk, uint32_t epoch, lk_zk_turn *ret)
+{
+    pthread_mutex_lock(&zk->lock);
+    lk_status status = connect_to(zk, epoch, lk_zk_now_us() + timeout_us(zk));
+    if (status == LK_OK)
+        *ret = (lk_zk_turn){.zk = zk,
+                            .epoch = zk->link->epoch,
+                            .session_ms = zk->link->session_ms,
+                            .until_us = lk_zk_now_us() + timeout_us(zk)};
+    pthread_mutex_unlock(&zk->lock);
+    return status;
+}
+
+lk_status lk_zk_begin(lk_zk *zk, lk_zk_turn *ret)
+{
+    return take_turn(zk, 0, ret);
+}
+
+lk_status lk_zk_resume(lk_zk *zk, uint32_t epoch, lk_zk_turn *ret)
+{
+    return epoch == 0 ? LK_LOST : take_turn(zk, epoch, ret);
+}
+
+/* -- opening and closing --------------------------------------------------------------------------
+ */
+
+/* "host:port[,host:port...][/folder]": one colon and a port in each, no blanks. */
+static bool hosts_valid(const char *hosts)
+{
+    for (const char *host = hosts;; host++) {
+        size_t length = strcspn(host, ",/");
+        const char *colon = memchr(host, ':', length);
+        if (!colon || colon == host)
+            return false;
+        char *end;
+        long port = isdigit((unsigned char)colon[1]) ? strtol(colon + 1, &end, 10) : 0;
+        if (port < 1 || port > 65535 || end != host + length)
+            return false;
+        host += length;
+        if (*host != ',')
+            return host[strcspn(host, " \t\r\n")] == '\0' && (*host == '\0' || host[1] != '\0');
+    }
+}
+
+lk_status lk_zk_open(const lk_context *context, lk_zk **ret, lk_error *error)
+{
+    if (!context->endpoints || !hosts_valid(context->endpoints))
+        return lk_fail(
+            error, LK_INVALID,
+            "\"%.100s\" is no ZooKeeper endpoint; give host:port[,host:port...][/folder]",
+            context->endpoints ? context->endpoints : "");
+    lk_zk *zk = calloc(1, sizeof *zk);
+    if (!zk || pthread_condattr_init(&zk->monotonic) != 0) {
+        free(zk);
+        return lk_fail(error, LK_NO_MEMORY, "out of memory for a ZooKeeper guard");
+    }
+    zk->context = context;
+    pthread_condattr_setclock(&zk->monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&zk->lock, NULL);
+    pthread_cond_init(&zk->changed, &zk->monotonic);
+    *ret = zk;
+    return LK_OK;
+}
+
+void lk_zk_close(lk_zk *zk)
+{
+    lk_zk_stop_janitor(zk);
+    close_link(zk->link);
+    pthread_cond_destroy(&zk->changed);
+    pthread_mutex_destroy(&zk->lock);
+    pthread_condattr_destroy(&zk->monotonic);
+    free(zk);
+}

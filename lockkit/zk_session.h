@@ -1,0 +1,138 @@
+/*
+ * One session with a ZooKeeper ensemble, shared by all threads of a client, over libzookeeper_mt.
+ *
+ * The library has a thread that talks to the servers and one that delivers answers and events. What
+ * is called from there (watchers, completions) only notes and signals; whoever asked waits on a
+ * condition variable, with a bound. A session is numbered by its epoch: when ZooKeeper says that it
+ * has expired, all nodes that it owned are gone, the epoch is over for good, and the next turn
+ * opens a new session. While the connection alone is lost the library keeps trying every server in
+ * turn, and the session may well survive.
+ *
+ * How long a holder may trust its session: ZooKeeper ends a session no sooner than its timeout
+ * after the last request that reached a server, so an answered request proves it alive until its
+ * timeout after the request was sent. The library's own pings are not shown to us; the watchdog
+ * therefore asks after each hold every third of the timeout.
+ */
+#ifndef LOCKKIT_ZK_SESSION_H
+#define LOCKKIT_ZK_SESSION_H
+
+#include "provider.h"
+
+#include <pthread.h>
+#include <zookeeper/zookeeper.h>
+
+enum {
+    LK_ZK_SESSION_MS_MIN = 200, /* asked for at least: the C library does not hold shorter ones */
+    LK_ZK_DEBTS_MAX = 1024,     /* nodes to be removed that could not be; more end the session */
+    LK_ZK_PATH_MAX = 1280       /* bytes of a path: escaped key and token, with the NUL */
+};
+
+struct lk_zk_link;
+struct lk_zk_debt;
+
+/* One who waits for something to happen to a node. */
+typedef struct lk_zk_waiter {
+    char path[LK_ZK_PATH_MAX];
+    bool fired;
+    pthread_cond_t woken;
+    struct lk_zk_waiter *prev, *next;
+} lk_zk_waiter;
+
+typedef struct lk_zk {
+    const lk_context *context;
+    const void *recipe; /* the provider's own */
+    pthread_condattr_t monotonic;
+    _Atomic uint64_t n_marks; /* tokens made */
+    _Atomic uint32_t epoch;   /* of the session that lives; 0: none */
+
+    pthread_mutex_t lock;    /* of all that follows */
+    pthread_cond_t changed;  /* connection, session, debts, closing */
+    struct lk_zk_link *link; /* the present session; NULL: none yet, or being opened */
+    uint32_t last_epoch;
+    bool opening, closing;
+    lk_zk_waiter *waiters;
+    struct lk_zk_debt *debts;
+    bool has_janitor;
+    pthread_t janitor;
+} lk_zk;
+
+/* A turn in one session: its calls may take command_timeout_ms together. */
+typedef struct lk_zk_turn {
+    lk_zk *zk;
+    uint32_t epoch;
+    int64_t session_ms; /* the timeout that was agreed on */
+    int64_t until_us;   /* on the system's clock */
+} lk_zk_turn;
+
+/* Endpoints "host:port[,host:port...][/folder]"; the folder must exist. Connects to nothing. LK_OK,
+ * LK_INVALID, LK_NO_MEMORY. */
+lk_status lk_zk_open(const lk_context *context, lk_zk **ret, lk_error *error);
+/* Ends the session, so that all its nodes go; bounded (some seconds when the server hangs). */
+void lk_zk_close(lk_zk *zk);
+
+/* Connected, in the present session or a new one. LK_UNAVAILABLE: not within command_timeout_ms of
+ * the call, or of the moment at which the connection was lost, so that callers do not queue up
+ * before a dead ensemble. */
+lk_status lk_zk_begin(lk_zk *zk, lk_zk_turn *ret);
+/* Connected in the session of this epoch. LK_LOST: it has ended; LK_UNAVAILABLE. */
+lk_status lk_zk_resume(lk_zk *zk, uint32_t epoch, lk_zk_turn *ret);
+
+/* A watch fires the waiters of its path; the end of the session fires all. Enter before the watch
+ * is set, so that nothing is missed. */
+void lk_zk_enter(lk_zk *zk, lk_zk_waiter *waiter, const char *path);
+void lk_zk_leave(lk_zk *zk, lk_zk_waiter *waiter);
+/* Until fired, at most left_us; true, and no longer fired, if it was. */
+bool lk_zk_sleep(lk_zk *zk, lk_zk_waiter *waiter, int64_t left_us);
+
+/* -- zk_call.c: one request, one answer ----------------------------------------------------------
+ */
+
+typedef struct lk_zk_answer {
+    int code; /* ZOK, ZNONODE, ZNODEEXISTS or ZNOTEMPTY */
+    struct Stat stat;
+    char text[LK_ZK_PATH_MAX]; /* the path created; a node's data, cut to fit */
+    char **names;              /* of children: one block, to be freed; NULL when n is 0 */
+    size_t n;
+} lk_zk_answer;
+
+/* LK_OK: the server answered, see code. LK_LOST: the session has ended. LK_UNAVAILABLE: not sent.
+ * LK_UNKNOWN: no answer. LK_PROTOCOL: any other code. LK_NO_MEMORY: not sent. */
+lk_status lk_zk_create(const lk_zk_turn *turn, const char *path, const char *data, int mode,
+                       lk_zk_answer *ret);
+lk_status lk_zk_delete(const lk_zk_turn *turn, const char *path, lk_zk_answer *ret);
+lk_status lk_zk_get(const lk_zk_turn *turn, const char *path, bool watch, lk_zk_answer *ret);
+lk_status lk_zk_children(const lk_zk_turn *turn, const char *path, lk_zk_answer *ret);
+/* The server asked has caught up with all that was done before: also with a request of ours whose
+ * answer was lost with another server's connection. */
+lk_status lk_zk_sync(const lk_zk_turn *turn, const char *path, lk_zk_answer *ret);
+
+/* -- zk_debt.c: what could not be removed
+ * ----------------------------------------------------------
+ */
+
+/* Removes what a hold or a doubtful attempt has left on the server, as lk_provider.release(). */
+typedef lk_status lk_zk_undo(lk_zk *zk, lk_hold *hold);
+/* undo(); if it fails, a thread repeats it whenever the ensemble can be reached, until the node is
+ * gone or the session: a session that lives on would keep its orphans for ever. Returns undo()'s
+ * first status. */
+lk_status lk_zk_release(lk_zk *zk, lk_hold *hold, lk_zk_undo *undo);
+void lk_zk_stop_janitor(lk_zk *zk); /* for lk_zk_close() */
+
+/* Ends the session by our own decision. */
+void lk_zk_abandon(lk_zk *zk, uint32_t epoch);
+/* The system's monotonic clock, for waiting on conditions; lk_env's may be a test's. */
+int64_t lk_zk_now_us(void);
+/* Waits on cond with zk->lock held; false once it is until_us. */
+bool lk_zk_wait_until(lk_zk *zk, pthread_cond_t *cond, int64_t until_us);
+
+/* zk_session.c's and zk_call.c's; under zk->lock. */
+struct lk_zk_link {
+    lk_zk *zk;
+    zhandle_t *handle;
+    uint32_t epoch;
+    bool connected, ended;
+    int64_t away_since_us; /* while not connected */
+    int64_t session_ms;
+};
+
+#endif

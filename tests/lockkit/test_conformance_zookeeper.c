@@ -1,0 +1,7 @@
+/* Claims x guards of ZooKeeper: see conformance.h. */
+#include "../lib/conformance.h"
+
+int main(int argc, char **argv)
+{
+    return conformance_main(argc, argv, &family_zookeeper);
+}

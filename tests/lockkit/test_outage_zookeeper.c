@@ -1,0 +1,7 @@
+/* The guards of ZooKeeper while it fails: see outage.h. */
+#include "../lib/outage.h"
+
+int main(void)
+{
+    return outage_main(&family_zookeeper);
+}
