@@ -60,7 +60,7 @@ D_APP     := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_DB) $(LIBS_APP))
 D_LOADGEN := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_LOADGEN))
 D_LOCKKIT_CMD := $(D_LOCKKIT) $(call pkg,--libs,jansson)
 
-.PHONY: all demo serve test conformance bench fuzz lint format check-asan check-ubsan check-tsan \
+.PHONY: all demo serve lab test conformance bench fuzz lint format check-asan check-ubsan check-tsan \
         install uninstall clean deps-build deps-test deps-lint deps-bench
 all: deps-build
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) bins
@@ -136,6 +136,10 @@ demo: all
 serve: all
 	$(Q)$(B)/loadgen serve --seckilld $(B)/seckilld --dir $(B)/serve
 
+lab: all deps-test
+	$(Q)$(B)/hazards run --seckilld $(B)/seckilld --repeat $(or $(LAB_REPEAT),1) \
+	    --json $(B)/lab/matrix.json --html $(B)/lab/matrix.html
+
 # -- benchmarks: medians of interleaved runs; JSON to build/bench, tables on the terminal ------------
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 $(B)/bench/bench_locks: $(B)/obj/lockkit/cmd_measure.o
@@ -168,12 +172,12 @@ install: all
 	$(Q)install -m 755 $(B)/liblockkit.so $(DESTDIR)$(PREFIX)/lib/liblockkit.so.0
 	$(Q)ln -sf liblockkit.so.0 $(DESTDIR)$(PREFIX)/lib/liblockkit.so
 	$(Q)install -m 644 lockkit/lockkit.h $(DESTDIR)$(PREFIX)/include
-	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 loadgen/loadgen.1 lockkit/lockkit.1
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 loadgen/loadgen.1 loadgen/hazards.1 lockkit/lockkit.1
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 app/seckilld.8
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/seckilld app/deploy/* loadgen/report.schema.json
 uninstall:
-	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f bin/seckilld bin/loadgen bin/lockkit lib/liblockkit.a \
-	    lib/liblockkit.so lib/liblockkit.so.0 include/lockkit.h share/man/man1/loadgen.1 share/man/man1/lockkit.1 \
+	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f bin/seckilld bin/loadgen bin/hazards bin/lockkit lib/liblockkit.a \
+	    lib/liblockkit.so lib/liblockkit.so.0 include/lockkit.h share/man/man1/loadgen.1 share/man/man1/hazards.1 share/man/man1/lockkit.1 \
 	    share/man/man8/seckilld.8 share/doc/seckilld/*
 clean:
 	$(Q)rm -rf $(B)

@@ -116,7 +116,9 @@ struct hazard {
     int64_t initial;               /* balance or stock; 0: 1000 */
     int64_t deltas[HAZARD_ACTORS]; /* 0: -200, -300, -100; items: -1 */
     int64_t crowd;                 /* buyers of the crowd */
-    int64_t slow_ms;               /* B's wait, or the measure, beyond this is slow; 0: not asked */
+    bool gives_up;   /* the holder is well: who does not get the lock in time is refused,
+                        not stuck */
+    int64_t slow_ms; /* B's wait, or the measure, beyond this is slow; 0: not asked */
     struct hazard_setting with;
     const struct hazard_step *steps; /* ends with {0, 0, NULL} after the first: see HAZARD_END */
     const struct hazard_case *cases; /* ends with guard NULL */

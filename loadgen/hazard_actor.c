@@ -102,11 +102,11 @@ int actor_send(struct actor *actor, const struct hazard_step *steps, bool new_ke
     if (arm_all(actor, steps) != 0)
         return -1;
     atomic_store(&actor->answered, false);
+    run_note(run, who_name(actor->who), "sends");
     actor->sent_us = run_now_us();
     actor->started = pthread_create(&actor->thread, NULL, ask, actor) == 0;
     if (!actor->started)
         snprintf(run->message, LAB_MESSAGE_MAX, "no thread for %s", who_name(actor->who));
-    run_note(run, who_name(actor->who), "sends");
     return actor->started ? 0 : -1;
 }
 
@@ -156,7 +156,7 @@ static int come(struct actor *actor, const char *point, bool or_blocks, bool or_
                         .index = find_pause(actor, point),
                         .or_blocks = or_blocks,
                         .or_passed = or_passed};
-    if (look.index >= 0 && run_until(has_come, &look) == 0)
+    if (look.index >= 0 && run_until(actor->run, has_come, &look) == 0)
         return 0;
     snprintf(actor->run->message, LAB_MESSAGE_MAX, "%s did not come to %s (%s, last answer %d %s)",
              who_name(actor->who), point,

@@ -66,8 +66,8 @@ int crowd_send(struct hazard_run *run)
             lab_pause(target, "lock.wait", "", "note", 1, &crowd->wait_ids[i], run->message) != 0)
             return -1;
     }
-    crowd->started = pthread_create(&crowd->thread, NULL, buy, run) == 0;
     run_note(run, "crowd", "sends %lld orders", (long long)run->hazard->crowd);
+    crowd->started = pthread_create(&crowd->thread, NULL, buy, run) == 0;
     return crowd->started ? 0 : -1;
 }
 
@@ -92,10 +92,13 @@ static bool overlaps(void *arg)
 
 int crowd_as_far_as(struct hazard_run *run)
 {
-    if (run_until(overlaps, run) == 0)
-        return 0;
-    snprintf(run->message, LAB_MESSAGE_MAX, "no two of the crowd came to %s", point);
-    return -1;
+    if (run_until(run, overlaps, run) != 0) {
+        snprintf(run->message, LAB_MESSAGE_MAX, "no two of the crowd came to %s", point);
+        return -1;
+    }
+    for (int i = 0; i < run->with.instances; i++) /* what follows is too much to look at */
+        run_take_trace(run, &run->world->instances[i]);
+    return 0;
 }
 
 int crowd_release(struct hazard_run *run)

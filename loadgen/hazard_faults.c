@@ -56,7 +56,7 @@ static bool is_outlived(void *arg)
 int fault_outlive(struct hazard_run *run, const struct hazard_step *step)
 {
     (void)step;
-    if (run_until(is_outlived, run) != 0)
+    if (run_until(run, is_outlived, run) != 0)
         return fail(run, "its lease does not end");
     if (is_gone(run)) {
         run_note(run, "locks", "key gone");
@@ -70,7 +70,7 @@ int fault_outlive(struct hazard_run *run, const struct hazard_step *step)
 int fault_gone(struct hazard_run *run, const struct hazard_step *step)
 {
     (void)step;
-    if (run_until(is_gone, run) != 0)
+    if (run_until(run, is_gone, run) != 0)
         return fail(run, "the key does not go");
     run_note(run, "locks", "key gone");
     return 0;
@@ -152,7 +152,7 @@ static bool was_lost(void *arg)
 int fault_lost(struct hazard_run *run, const struct hazard_step *step)
 {
     struct loss loss = {run, proxy_of(run, step)};
-    if (run_until(was_lost, &loss) != 0)
+    if (run_until(run, was_lost, &loss) != 0)
         return fail(run, "no answer was lost");
     run_note(run, "locks", "its answer is lost");
     return 0;

@@ -1,6 +1,251 @@
-#include "hazard_report.h"
+/* The matrix as a page that needs nothing but itself: failures down, guards across. A cell says in
+ * words, by a sign, by the shape of its border and by its colour what came of it. */
+#include "hazard_html.h"
+#include "html.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARDS_MAX = 40 };
+
+static const char style[] =
+    "main{max-width:none}\n"
+    ".matrix{font-size:.85rem}.matrix th,.matrix td{text-align:left;vertical-align:top;"
+    "border:1px solid var(--line);padding:5px}\n"
+    ".matrix thead th{position:sticky;top:0;background:var(--card);z-index:1;"
+    "writing-mode:vertical-rl;transform:rotate(180deg);padding:8px 2px;white-space:nowrap}\n"
+    ".matrix thead th:first-child{writing-mode:initial;transform:none}\n"
+    ".matrix tbody th{font-weight:600;color:var(--ink);min-width:15rem;max-width:22rem}\n"
+    ".matrix tbody th small{display:block;font-weight:400;color:var(--soft)}\n"
+    ".chip{display:block;margin:0 0 4px;padding:3px 7px;border-radius:6px;color:var(--ink);"
+    "text-decoration:none;white-space:nowrap;border:2px solid var(--soft);background:var(--card)}\n"
+    ".chip small{display:block;white-space:normal;color:var(--soft);min-width:6rem}\n"
+    ".chip:hover,.chip:focus{outline:3px solid var(--good)}\n"
+    ".chip b{display:inline-block;width:1.2em}\n"
+    ".safe{border-color:var(--good);border-radius:14px;background:var(--good-paper)}\n"
+    ".unsafe{border:3px double var(--bad);border-radius:0;background:var(--bad-paper);"
+    "font-weight:700}\n"
+    ".stuck{border:3px solid var(--ink);border-radius:0}\n"
+    ".refused{border:2px dashed var(--soft);border-radius:14px}\n"
+    ".slow{border:3px dotted var(--bad)}\n"
+    ".wrong{outline:4px solid var(--bad)}\n"
+    ".legend{max-width:none}.legend .chip{display:inline-block;margin-right:8px}\n"
+    ".run{display:none}.run:target{display:block;position:fixed;inset:3vh 3vw;margin:0;"
+    "overflow:auto;z-index:9;box-shadow:0 0 0 100vmax #0008;padding:8px 28px}\n"
+    ".close{float:right;font-size:1.2rem;margin-top:1.4rem}\n"
+    "[lang=zh]{color:var(--soft)}\n"
+    "svg .held{fill:var(--good);opacity:.55}svg .dot{fill:var(--ink)}\n"
+    "svg{max-width:1000px}\n"
+    "@media "
+    "print{.run,.run:target{display:block;position:static;break-before:page}.close{display:none}"
+    ".matrix thead th{position:static}}\n";
+
+static const char *const signs[HAZARD_OUTCOMES] = {[HAZARD_SAFE] = "✓",
+                                                   [HAZARD_UNSAFE] = "✗",
+                                                   [HAZARD_STUCK] = "■",
+                                                   [HAZARD_REFUSED] = "⊘",
+                                                   [HAZARD_SLOW] = "…"};
+
+static const char *const meanings[HAZARD_OUTCOMES] = {
+    [HAZARD_SAFE] = "nothing lost, everybody served in the end",
+    [HAZARD_UNSAFE] = "the ledger shows a loss, or more was done than asked for",
+    [HAZARD_STUCK] = "a waiter never gets the lock",
+    [HAZARD_REFUSED] = "the guard says no, and nothing is written",
+    [HAZARD_SLOW] = "right, but late"};
+
+/* -- small things -------------------------------------------------------------------------------
+ */
+
+/* The amount that is wrong, or the time that it took. */
+static char *measure(const struct lab_result *result, char *out, size_t size)
+{
+    const struct run_outcome *o = &result->outcome;
+    char number[TEXT_MAX];
+    int64_t off = o->final - o->expected_final;
+    out[0] = '\0';
+    if (result->observed == HAZARD_UNSAFE && result->hazard->subject == ITEM)
+        snprintf(out, size, " %s too many", text_count(number, off));
+    else if (result->observed == HAZARD_UNSAFE)
+        snprintf(out, size, " %s lost", text_count(number, off < 0 ? -off : off));
+    else if (result->observed == HAZARD_SLOW || result->observed == HAZARD_STUCK)
+        snprintf(out, size, " %s", text_time_us(number, o->measure_ms * 1000));
+    return out;
+}
+
+static void chip(const struct lab_result *result, int index, FILE *out)
+{
+    char text[80];
+    const char *as = result->one->as[EN];
+    fprintf(out, "<a class='chip %s%s' href='#run-%d'><b>%s</b>%s%s",
+            hazard_outcome_text(result->observed), lab_result_agrees(result) ? "" : " wrong", index,
+            signs[result->observed], hazard_outcome_text(result->observed),
+            measure(result, text, sizeof text));
+    if (as != NULL) {
+        fputs("<small>", out);
+        html_text(out, as);
+        fputs("</small>", out);
+    }
+    if (!lab_result_agrees(result))
+        fprintf(out, "<small>expected %s, %d of %d</small>",
+                hazard_outcome_text(result->one->expected), result->agreeing, result->runs);
+    fputs("</a>", out);
+}
+
+/* -- the matrix ---------------------------------------------------------------------------------
+ */
+
+struct columns {
+    const char *guards[GUARDS_MAX];
+    int n;
+};
+
+/* In the order in which the catalogue names them first. */
+static void find_columns(const struct lab_report *report, struct columns *ret)
+{
+    for (int i = 0; i < report->n_results; i++) {
+        const char *guard = report->results[i].one->guard;
+        bool known = false;
+        for (int j = 0; j < ret->n && !known; j++)
+            known = strcmp(ret->guards[j], guard) == 0;
+        if (!known && ret->n < GUARDS_MAX)
+            ret->guards[ret->n++] = guard;
+    }
+}
+
+static void write_row(const struct lab_report *report, const struct hazard *hazard,
+                      const struct columns *columns, FILE *out)
+{
+    fputs("<tr><th scope='row'>", out);
+    html_text(out, hazard->title[EN]);
+    fputs("<small lang='zh'>", out);
+    html_text(out, hazard->title[ZH]);
+    fprintf(out, "</small><small><code>%s</code></small></th>", hazard->id);
+    for (int c = 0; c < columns->n; c++) {
+        fputs("<td>", out);
+        for (int i = 0; i < report->n_results; i++) {
+            const struct lab_result *result = &report->results[i];
+            if (result->hazard == hazard && strcmp(result->one->guard, columns->guards[c]) == 0)
+                chip(result, i, out);
+        }
+        fputs("</td>", out);
+    }
+    fputs("</tr>\n", out);
+}
+
+static bool was_run(const struct lab_report *report, const struct hazard *hazard)
+{
+    for (int i = 0; i < report->n_results; i++)
+        if (report->results[i].hazard == hazard)
+            return true;
+    return false;
+}
+
+static void write_matrix(const struct lab_report *report, FILE *out)
+{
+    struct columns columns = {.n = 0};
+    find_columns(report, &columns);
+    fputs("<div class='card'><table class='matrix'><thead><tr><th>failure</th>", out);
+    for (int c = 0; c < columns.n; c++)
+        fprintf(out, "<th scope='col'>%s</th>", columns.guards[c]);
+    fputs("</tr></thead><tbody>\n", out);
+    for (size_t i = 0; hazard_list[i] != NULL; i++)
+        if (was_run(report, hazard_list[i]))
+            write_row(report, hazard_list[i], &columns, out);
+    fputs("</tbody></table></div>\n", out);
+}
+
+/* -- one run ------------------------------------------------------------------------------------
+ */
+
+static void paragraph(const char *label, const char *const *text, FILE *out)
+{
+    fprintf(out, "<p><strong>%s</strong> ", label);
+    html_text(out, text[EN]);
+    fputs(" <span lang='zh'>", out);
+    html_text(out, text[ZH]);
+    fputs("</span></p>\n", out);
+}
+
+static void write_fork(const struct lab_result *result, FILE *out)
+{
+    fputs("<h3>Two rows of the ledger that contradict each other</h3>"
+          "<table><thead><tr><th>request</th><th>instance</th><th>version read</th><th>before</th>"
+          "<th>after</th></tr></thead><tbody>\n",
+          out);
+    for (int i = 0; i < 2; i++) {
+        const struct ledger_row *row = &result->outcome.fork[i];
+        char before[TEXT_MAX], after[TEXT_MAX];
+        fputs("<tr><td>", out);
+        html_text(out, row->txn_id);
+        fputs("</td><td>", out);
+        html_text(out, row->instance);
+        fprintf(out, "</td><td>%lld</td><td>%s</td><td>%s</td></tr>\n",
+                (long long)row->version_before, text_count(before, row->before),
+                text_count(after, row->after));
+    }
+    fputs(
+        "</tbody></table><p class='note'>Both changed the value from the same version: one of the "
+        "two is lost.</p>\n",
+        out);
+}
+
+static void write_run(const struct lab_result *result, int index, FILE *out)
+{
+    const struct run_outcome *o = &result->outcome;
+    const char *as = result->one->as[EN];
+    char initial[TEXT_MAX], wanted[TEXT_MAX], final[TEXT_MAX];
+    fprintf(out, "<section class='run card' id='run-%d'><a class='close' href='#top'>close</a><h2>",
+            index);
+    html_text(out, result->hazard->title[EN]);
+    fprintf(out, " — <code>%s</code>%s", result->one->guard, as == NULL ? "" : ", ");
+    html_text(out, as == NULL ? "" : as);
+    fprintf(out,
+            "</h2><p class='headline%s'>%s %s: %s %s, should be %s, is %s. %d of %d runs agree; "
+            "the fault took effect in %d.</p>\n",
+            result->observed == HAZARD_SAFE || result->observed == HAZARD_REFUSED ? "" : " bad",
+            signs[result->observed], hazard_outcome_text(result->observed),
+            result->hazard->subject == ITEM ? "in stock" : "before",
+            text_count(initial, o->initial), text_count(wanted, o->expected_final),
+            text_count(final, o->final), result->agreeing, result->runs, result->took_effect);
+    paragraph("What happens.", result->hazard->story, out);
+    hazard_html_lanes(result, out);
+    fputs("<p class='note'>A bar on a lane: it believes that it holds the lock.</p>\n", out);
+    if (o->has_fork)
+        write_fork(result, out);
+    paragraph("Who warns of it.", result->hazard->warning, out);
+    paragraph("What helps.", result->hazard->fix, out);
+    fputs("</section>\n", out);
+}
+
+/* -- the page -----------------------------------------------------------------------------------
+ */
+
+static void write_legend(FILE *out)
+{
+    fputs("<p class='legend'>", out);
+    for (int i = 0; i < HAZARD_OUTCOMES; i++)
+        fprintf(out, "<span class='chip %s'><b>%s</b>%s<small>%s</small></span>",
+                hazard_outcome_text((enum hazard_outcome)i), signs[i],
+                hazard_outcome_text((enum hazard_outcome)i), meanings[i]);
+    fputs("</p>\n", out);
+}
+
 void lab_report_to_html(const struct lab_report *report, FILE *out)
 {
-    (void)report;
-    (void)out;
+    int mismatches = lab_mismatches(report);
+    fprintf(out,
+            "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+            "<meta name='viewport' content='width=device-width,initial-scale=1'>"
+            "<title>The hazard lab: failures and guards</title><style>\n%s%s</style></head>"
+            "<body id='top'><main><h1>Every lock made to fail</h1>\n"
+            "<p>Real servers, the real service, one fault at a named point; the outcome is counted "
+            "from the ledger. Choose a cell to see its run.</p>\n"
+            "<p class='headline%s'>%d cases, %d not as expected</p>\n",
+            html_style, style, mismatches == 0 ? "" : " bad", report->n_results, mismatches);
+    write_legend(out);
+    write_matrix(report, out);
+    for (int i = 0; i < report->n_results; i++)
+        write_run(&report->results[i], i, out);
+    fputs("</main></body></html>\n", out);
 }

@@ -57,7 +57,7 @@ static enum hazard_outcome classify(const struct hazard_run *run, const struct a
     if (lost_something(&run->outcome, audit))
         return HAZARD_UNSAFE;
     if (somebody_got(run, "lock-timeout"))
-        return HAZARD_STUCK;
+        return hazard->gives_up ? HAZARD_REFUSED : HAZARD_STUCK;
     if (somebody_got(run, "lock-lost") || somebody_got(run, "unavailable"))
         return HAZARD_REFUSED;
     return hazard->slow_ms > 0 && run->outcome.measure_ms > hazard->slow_ms ? HAZARD_SLOW

@@ -19,8 +19,8 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [ANSWER] = {"{who} is answered: {status}.", "{who} 得到回答：{status}。"},
     [RUN] = {"{who} asks for a change of {delta} and is answered: {status}.",
              "{who} 请求改动 {delta}，得到回答：{status}。"},
-    [RETRY] = {"{who}, if refused, asks again with the same key: {status}.",
-               "{who} 若被拒绝，就用同一个幂等键重试：{status}。"},
+    [RETRY] = {"{who} was refused and asks again with the same key: {status}.",
+               "{who} 被拒绝，用同一个幂等键重试：{status}。"},
     [SEND_AGAIN] = {"{who} asks once more, with a new key.", "{who} 换了一个新的键再请求一次。"},
     [REPEAT] = {"{who} sends it again with the same key: {status}.",
                 "{who} 用同一个键再发一次：{status}。"},
@@ -79,7 +79,7 @@ static void tell_values(const struct hazard_run *run, const struct actor *actor,
     int64_t read, written;
     out[0] = '\0';
     if (last_value(run, actor, "read", &read) && last_value(run, actor, "decided", &written)) {
-        const char *form = forms[run->language];
+        const char *form = forms[run->how.language];
         snprintf(out, size, form, (long long)read, (long long)written);
     }
 }
@@ -98,21 +98,21 @@ static void put(char sentence[SENTENCE_MAX], const char *name, const char *value
 void narrate_begin(struct hazard_run *run)
 {
     static const hazard_text form = {"guard %s%s%s", "锁 %s%s%s"};
-    const char *as = run->one->as[run->language];
-    if (run->narrate == NULL)
+    const char *as = run->one->as[run->how.language];
+    if (run->how.narrate == NULL)
         return;
-    fprintf(run->narrate, "\n%s (%s)\n%s\n", run->hazard->title[run->language], run->hazard->id,
-            run->hazard->story[run->language]);
-    fprintf(run->narrate, form[run->language], run->one->guard, as == NULL ? "" : ", ",
+    fprintf(run->how.narrate, "\n%s (%s)\n%s\n", run->hazard->title[run->how.language],
+            run->hazard->id, run->hazard->story[run->how.language]);
+    fprintf(run->how.narrate, form[run->how.language], run->one->guard, as == NULL ? "" : ", ",
             as == NULL ? "" : as);
-    fputs("\n\n", run->narrate);
+    fputs("\n\n", run->how.narrate);
 }
 
 static void await_key(const struct hazard_run *run)
 {
     int c;
-    fputs(run->language == ZH ? "  （按回车继续）" : "  (Enter goes on)", run->narrate);
-    fflush(run->narrate);
+    fputs(run->how.language == ZH ? "  （按回车继续）" : "  (Enter goes on)", run->how.narrate);
+    fflush(run->how.narrate);
     do
         c = getchar();
     while (c != '\n' && c != EOF);
@@ -121,16 +121,17 @@ static void await_key(const struct hazard_run *run)
 void narrate_step(struct hazard_run *run, const struct hazard_step *step)
 {
     char sentence[SENTENCE_MAX], values[80] = "", delta[24] = "", status[100] = "-";
-    if (run->narrate == NULL)
+    if (run->how.narrate == NULL || (step->verb == RETRY && !run->actors[step->who].retried))
         return;
-    snprintf(sentence, sizeof sentence, "%s", sentences[step->verb][run->language]);
+    snprintf(sentence, sizeof sentence, "%s", sentences[step->verb][run->how.language]);
     if (step->who < HAZARD_ACTORS) {
         const struct actor *actor = &run->actors[step->who];
         if (strstr(sentence, "{values}") != NULL)
             tell_values(run, actor, values, sizeof values);
         snprintf(delta, sizeof delta, "%+lld", (long long)hazard_delta(run->hazard, step->who));
         if (actor->status != 0)
-            snprintf(status, sizeof status, "%d %s", actor->status, actor->problem);
+            snprintf(status, sizeof status, "%d%s%s", actor->status,
+                     actor->problem[0] != '\0' ? " " : "", actor->problem);
     }
     put(sentence, "{values}", values);
     put(sentence, "{who}", who_name(step->who));
@@ -138,8 +139,8 @@ void narrate_step(struct hazard_run *run, const struct hazard_step *step)
     put(sentence, "{delta}", delta);
     put(sentence, "{status}", status);
     put(sentence, "{lock}", run->n_events > 0 ? run->events[run->n_events - 1].point : "");
-    fprintf(run->narrate, "  %s\n", sentence);
-    if (run->step)
+    fprintf(run->how.narrate, "  %s\n", sentence);
+    if (run->how.step)
         await_key(run);
 }
 
@@ -147,10 +148,10 @@ void narrate_end(struct hazard_run *run)
 {
     static const hazard_text form = {"\n  before %lld, should be %lld, is %lld\n  %s\n  %s\n",
                                      "\n  原来 %lld，应为 %lld，实际 %lld\n  %s\n  %s\n"};
-    if (run->narrate == NULL)
+    if (run->how.narrate == NULL)
         return;
-    fprintf(run->narrate, form[run->language], (long long)run->outcome.initial,
+    fprintf(run->how.narrate, form[run->how.language], (long long)run->outcome.initial,
             (long long)run->outcome.expected_final, (long long)run->outcome.final,
-            outcomes[run->observed][run->language], run->hazard->fix[run->language]);
-    fflush(run->narrate);
+            outcomes[run->observed][run->how.language], run->hazard->fix[run->how.language]);
+    fflush(run->how.narrate);
 }

@@ -136,6 +136,33 @@ json_t *lab_list_to_json(void)
     return list;
 }
 
+/* -- Markdown -----------------------------------------------------------------------------------
+ */
+
+static void write_cases(const struct hazard *hazard, bool safe, FILE *out)
+{
+    const char *separator = " ";
+    for (const struct hazard_case *one = hazard->cases; one->guard != NULL; one++) {
+        const char *as = one->as[EN];
+        if ((one->expected == HAZARD_SAFE) != safe)
+            continue;
+        fprintf(out, "%s`%s`%s%s%s", separator, one->guard, as ? " (" : "", as ? as : "",
+                as ? ")" : "");
+        if (!safe)
+            fprintf(out, " **%s**", hazard_outcome_text(one->expected));
+        separator = ", ";
+    }
+    fputs(" |", out);
+}
+
+void lab_row_to_markdown(const struct hazard *hazard, FILE *out)
+{
+    fprintf(out, "| `%s`: %s |", hazard->id, hazard->title[EN]);
+    write_cases(hazard, false, out);
+    write_cases(hazard, true, out);
+    fputc('\n', out);
+}
+
 /* -- text ---------------------------------------------------------------------------------------
  */
 

@@ -35,6 +35,8 @@ void lab_report_free(struct lab_report *report);
 
 json_t *lab_report_to_json(const struct lab_report *report); /* NULL without memory */
 json_t *lab_list_to_json(void);
+/* The catalogue's row for README.md: what fails, under which guard, and what stands beside it. */
+void lab_row_to_markdown(const struct hazard *hazard, FILE *out);
 void lab_report_line(const struct lab_result *result, FILE *out);
 void lab_report_to_html(const struct lab_report *report, FILE *out);
 

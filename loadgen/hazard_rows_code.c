@@ -83,7 +83,7 @@ static const struct hazard_case result_ignored_cases[] = {
      {.slip = "result-ignored"},
      {"result ignored", "不看返回值"},
      NULL},
-    {"redis-token", HAZARD_STUCK, {0}, {"result checked", "检查返回值"}, NULL},
+    {"redis-token", HAZARD_REFUSED, {0}, {"result checked", "检查返回值"}, NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 
@@ -97,6 +97,7 @@ const struct hazard hazard_result_ignored = {
                 "把 tryLock(10, SECONDS) 当语句调用、不看返回值的示例。"},
     .fix = {"Check it: B is answered 503, has changed nothing, and may try again.",
             "检查它：B 得到 503，什么都没改，可以重试。"},
+    .gives_up = true,
     .with = {.wait_ms = 800, .lease_ms = 8000, .fence = OFF},
     .steps = not_had_in_time,
     .cases = result_ignored_cases,

@@ -124,7 +124,7 @@ const struct hazard hazard_wrong_delete = {
                 "Redis 文档里 SET 一节说只能删自己的令牌；很多文章仍然直接 DEL。"},
     .fix = {"A token per hold, compared and deleted in one step on the server (Lua).",
             "每次加锁用自己的令牌，在服务器上一步完成“比较再删除”（Lua）。"},
-    .with = {.watchdog = OFF, .lease_ms = 1500},
+    .with = {.watchdog = OFF, .fence = OFF, .lease_ms = 1500},
     .steps = deletes_the_successors,
     .cases = wrong_delete_cases,
 };

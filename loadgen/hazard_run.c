@@ -73,7 +73,8 @@ static void clean_up(struct hazard_run *run)
             world_continue(instance);
         if (!sandbox_alive(instance->server))
             world_restart(instance);
-        run_take_trace(run, instance);
+        if (run->hazard->crowd == 0)
+            run_take_trace(run, instance);
         lab_reset(&instance->target, ignored);
     }
     for (int i = 0; i < HAZARD_ACTORS; i++)
@@ -82,18 +83,13 @@ static void clean_up(struct hazard_run *run)
 }
 
 int hazard_run_once(struct world *world, const struct hazard *hazard, const struct hazard_case *one,
-                    struct hazard_run *run)
+                    const struct run_how *how, struct hazard_run *run)
 {
-    FILE *narrate = run->narrate;
-    enum hazard_language language = run->language;
-    bool step = run->step;
     *run = (struct hazard_run){.hazard = hazard,
                                .one = one,
                                .with = hazard_setting_of(hazard, one),
                                .world = world,
-                               .narrate = narrate,
-                               .language = language,
-                               .step = step};
+                               .how = *how};
     for (int i = 0; i < HAZARD_ACTORS; i++)
         run->actors[i] = (struct actor){.run = run, .who = (enum hazard_who)i, .held_at = -1};
     name_all(run);

@@ -16,7 +16,6 @@
 enum {
     RUN_EVENTS_MAX = 512,
     RUN_PAUSES_MAX = 8,    /* of one actor's request */
-    RUN_STEP_MS = 15000,   /* a step has happened within this, or the run has failed */
     RUN_ANSWER_MS = 60000, /* an answer is waited for at most */
     RUN_LOOK_MS = 2        /* between two looks */
 };
@@ -41,6 +40,7 @@ struct actor {
     int n_pauses, held_at; /* index of the pause it is held at; -1: none */
     int waits_id;          /* the note at lock.wait */
     int64_t sent_us, took_us;
+    bool retried;
     int status; /* of the last answer; -1: none came; 0: not sent yet */
     char problem[64];
 };
@@ -70,14 +70,20 @@ struct run_outcome {
     struct ledger_row fork[2];
 };
 
+/* What the user wants to see of it. */
+struct run_how {
+    FILE *narrate; /* NULL: silent */
+    enum hazard_language language;
+    bool step;           /* waits for Enter after each step */
+    int64_t patience_ms; /* a step has happened within this, or the run has failed */
+};
+
 struct hazard_run {
     const struct hazard *hazard;
     const struct hazard_case *one;
     struct hazard_setting with;
     struct world *world;
-    FILE *narrate; /* NULL: silent */
-    enum hazard_language language;
-    bool step; /* waits for a key before each step */
+    struct run_how how;
 
     char id[16], other_id[24], resource[40], lock[LAB_KEY_MAX];
     struct actor actors[HAZARD_ACTORS];
@@ -96,7 +102,7 @@ struct hazard_run {
 
 /* Fills *ret. Returns 0; -1 when it could not be run at all: message says why. */
 int hazard_run_once(struct world *world, const struct hazard *hazard, const struct hazard_case *one,
-                    struct hazard_run *ret);
+                    const struct run_how *how, struct hazard_run *ret);
 
 /* hazard_actor.c: requests, and where they are. 0, or -1 with run->message. */
 int actor_send(struct actor *actor, const struct hazard_step *steps, bool new_key);
@@ -127,8 +133,8 @@ void narrate_end(struct hazard_run *run);
 
 const char *who_name(enum hazard_who who); /* "A", ..., "locks", "crowd" */
 
-/* Looks until it is true: 0; -1 after RUN_STEP_MS. */
-int run_until(bool (*seen)(void *arg), void *arg);
+/* Looks until it is true: 0; -1 after run->how.patience_ms. */
+int run_until(const struct hazard_run *run, bool (*seen)(void *arg), void *arg);
 int64_t run_now_us(void);
 
 #endif

@@ -71,7 +71,8 @@ static int do_retry(struct hazard_run *run, const struct hazard_step *step)
     struct actor *actor = actor_of(run, step);
     if (actor_answer(actor) != 0)
         return -1;
-    if (!actor_was_refused(actor))
+    actor->retried = actor_was_refused(actor);
+    if (!actor->retried)
         return 0;
     return actor_send(actor, step + 1, false) == 0 ? actor_answer(actor) : -1;
 }
@@ -158,9 +159,9 @@ int64_t run_now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-int run_until(bool (*seen)(void *arg), void *arg)
+int run_until(const struct hazard_run *run, bool (*seen)(void *arg), void *arg)
 {
-    int64_t deadline_us = run_now_us() + RUN_STEP_MS * INT64_C(1000);
+    int64_t deadline_us = run_now_us() + run->how.patience_ms * 1000;
     while (!seen(arg)) {
         if (run_now_us() > deadline_us)
             return -1;

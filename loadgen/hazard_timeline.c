@@ -32,9 +32,10 @@ static bool name_actor(const struct hazard_run *run, const struct lab_event *eve
 {
     size_t length = strlen(run->id);
     if (strncmp(event->key, run->id, length) == 0 && event->key[length] == '-') {
-        const char *who = event->key + length + 1;
-        snprintf(out, size, "%s", *who == 'u' ? "crowd" : "");
-        if (*who != 'u')
+        const char *who = event->key + length + 1; /* "A1"; "u17" is one of the crowd */
+        if (*who == 'u')
+            snprintf(out, size, "crowd");
+        else
             snprintf(out, size, "%c", *who);
         return true;
     }
@@ -61,7 +62,10 @@ void run_take_trace(struct hazard_run *run, const struct world_instance *instanc
                                     .value = events[i].value,
                                     .fence = events[i].fence};
         snprintf(event->actor, sizeof event->actor, "%s", actor);
-        snprintf(event->point, sizeof event->point, "%s", events[i].point);
+        bool crowd = strcmp(actor, "crowd") == 0;
+        snprintf(event->point, sizeof event->point, "%s%s%s",
+                 crowd ? events[i].key + strlen(run->id) + 1 : "", crowd ? " " : "",
+                 events[i].point);
     }
     free(events);
 }

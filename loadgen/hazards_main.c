@@ -24,8 +24,9 @@ struct options {
     int n_hazards, n_guards, repeat;
     uint64_t seed;
     const char *json, *html, *seckilld;
-    bool narrate, step;
+    bool narrate, step, markdown;
     enum hazard_language language;
+    int64_t patience_ms;
 };
 
 static volatile sig_atomic_t stop;
@@ -47,6 +48,8 @@ enum {
     KEY_NARRATE,
     KEY_STEP,
     KEY_LANG,
+    KEY_PATIENCE,
+    KEY_MARKDOWN,
     KEY_BINARY
 };
 
@@ -60,6 +63,9 @@ static const struct argp_option argp_options[] = {
     {"narrate", KEY_NARRATE, NULL, 0, "tell each story while it happens", 0},
     {"step", KEY_STEP, NULL, 0, "wait for Enter after each step; implies --narrate", 0},
     {"lang", KEY_LANG, "en|zh", 0, "language of the narration (en)", 0},
+    {"patience-ms", KEY_PATIENCE, "N", 0,
+     "a step that has not happened within this did not take effect (15000)", 0},
+    {"markdown", KEY_MARKDOWN, NULL, 0, "list: as the table in README.md", 0},
     {"seckilld", KEY_BINARY, "FILE", 0, "the service (beside this program)", 0},
     {0},
 };
@@ -94,6 +100,13 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
     case KEY_REPEAT:
         take_number(state, "repeat", arg, 1, REPEAT_MAX, &number);
         options->repeat = (int)number;
+        return 0;
+    case KEY_PATIENCE:
+        take_number(state, "patience-ms", arg, 100, 600000, &number);
+        options->patience_ms = number;
+        return 0;
+    case KEY_MARKDOWN:
+        options->markdown = true;
         return 0;
     case KEY_SEED:
         take_number(state, "seed", arg, 0, LONG_MAX, &number);
@@ -170,12 +183,16 @@ static void shuffle(struct lab_report *report)
 static int run_case(struct world *world, const struct options *options, struct lab_result *result,
                     struct hazard_run *run)
 {
+    FILE *narrate = options->json == NULL ? stdout : stderr;
+    const struct run_how how = {
+        .narrate = options->narrate ? narrate : NULL,
+        .language = options->language,
+        .step = options->step,
+        .patience_ms = options->patience_ms,
+    };
     int64_t start_us = run_now_us();
     for (int i = 0; i < options->repeat && !stop; i++) {
-        run->narrate = options->narrate ? (options->json == NULL ? stdout : stderr) : NULL;
-        run->language = options->language;
-        run->step = options->step;
-        int failed = hazard_run_once(world, result->hazard, result->one, run);
+        int failed = hazard_run_once(world, result->hazard, result->one, &how, run);
         if (failed == 0)
             failed = lab_result_add(result, run);
         if (failed != 0) {
@@ -258,6 +275,10 @@ static int list(const struct options *options)
         return write_json(lab_list_to_json(), options->json) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     for (size_t i = 0; hazard_list[i] != NULL; i++) {
         const struct hazard *hazard = hazard_list[i];
+        if (options->markdown) {
+            lab_row_to_markdown(hazard, stdout);
+            continue;
+        }
         printf("%-24s %s\n", hazard->id, hazard->title[options->language]);
         for (const struct hazard_case *one = hazard->cases; one->guard != NULL; one++) {
             const char *as = one->as[options->language];
@@ -320,7 +341,7 @@ static const char *find_service(const char *given, char *buffer, size_t size)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.repeat = 1};
+    struct options options = {.repeat = 1, .patience_ms = 15000};
     char path[4096], name[32];
     bool lists = argc >= 2 && strcmp(argv[1], "list") == 0;
     if (argc < 2 || (!lists && strcmp(argv[1], "run") != 0)) {

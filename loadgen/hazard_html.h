@@ -1,0 +1,10 @@
+/* The pieces of the lab's page. */
+#ifndef HAZARD_HTML_H
+#define HAZARD_HTML_H
+
+#include "hazard_report.h"
+
+/* hazard_html_lanes.c: the run that is shown, as a picture. */
+void hazard_html_lanes(const struct lab_result *result, FILE *out);
+
+#endif

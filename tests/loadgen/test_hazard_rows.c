@@ -1,0 +1,145 @@
+/* The catalogue: every row tells its story in both languages, has its fix beside it, and stands in
+ * README.md as it is. */
+#include "../../loadgen/hazard_report.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { README_MAX = 1 << 20 };
+
+static void each_row_is_complete(void **state)
+{
+    (void)state;
+    for (size_t i = 0; hazard_list[i] != NULL; i++) {
+        const struct hazard *hazard = hazard_list[i];
+        assert_ptr_equal(hazard_find(hazard->id), hazard); /* no id twice */
+        for (int language = EN; language <= ZH; language++) {
+            const hazard_text *texts[] = {&hazard->title, &hazard->story, &hazard->warning,
+                                          &hazard->fix};
+            for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++)
+                if ((*texts[t])[language] == NULL)
+                    fail_msg("%s lacks text %zu in language %d", hazard->id, t, language);
+        }
+        for (const struct hazard_case *one = hazard->cases; one->guard != NULL; one++)
+            assert_true((one->as[EN] == NULL) == (one->as[ZH] == NULL));
+    }
+}
+
+/* Steps end, and never wait for what nothing was sent for. */
+static void check_steps(const struct hazard *hazard, const struct hazard_step *steps)
+{
+    bool sent[CROWD + 1] = {false};
+    int n = 0;
+    assert_non_null(steps);
+    for (; steps[n].verb != HAZARD_VERBS; n++) {
+        const struct hazard_step *step = &steps[n];
+        assert_true(n < HAZARD_STEPS_MAX);
+        assert_true(step->who <= CROWD);
+        bool asks = step->verb == SEND || step->verb == RUN;
+        bool waits = step->verb == UNTIL || step->verb == AS_FAR_AS || step->verb == PASSED;
+        sent[step->who] |= asks;
+        if ((waits && (!sent[step->who] || step->what == NULL)) || (asks && step->who == LOCKS))
+            fail_msg("%s: step %d makes no sense", hazard->id, n + 1);
+    }
+    assert_true(n > 0);
+}
+
+static void steps_make_sense(void **state)
+{
+    (void)state;
+    for (size_t i = 0; hazard_list[i] != NULL; i++)
+        for (const struct hazard_case *one = hazard_list[i]->cases; one->guard != NULL; one++)
+            check_steps(hazard_list[i], one->steps ? one->steps : hazard_list[i]->steps);
+}
+
+static void each_failure_has_its_fix_beside_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; hazard_list[i] != NULL; i++) {
+        bool fails = false, holds = false;
+        for (const struct hazard_case *one = hazard_list[i]->cases; one->guard != NULL; one++) {
+            bool good = one->expected == HAZARD_SAFE || one->expected == HAZARD_REFUSED;
+            holds |= good;
+            fails |= !good;
+        }
+        if (fails && !holds)
+            fail_msg("%s has no case that holds", hazard_list[i]->id);
+    }
+}
+
+static void readme_shows_the_matrix(void **state)
+{
+    (void)state;
+    char *readme = malloc(README_MAX);
+    assert_non_null(readme);
+    FILE *file = fopen("README.md", "re"); /* tests run at the top of the checkout */
+    assert_non_null(file);
+    readme[fread(readme, 1, README_MAX - 1, file)] = '\0';
+    fclose(file);
+    int missing = 0;
+    for (size_t i = 0; hazard_list[i] != NULL; i++) {
+        char *row;
+        size_t size;
+        FILE *out = open_memstream(&row, &size);
+        assert_non_null(out);
+        lab_row_to_markdown(hazard_list[i], out);
+        assert_int_equal(fclose(out), 0);
+        if (strstr(readme, row) == NULL) {
+            print_message("README.md lacks the row (hazards list --markdown)\n%s", row);
+            missing++;
+        }
+        free(row);
+    }
+    free(readme);
+    assert_int_equal(missing, 0);
+}
+
+/* A run that disagrees, or whose fault did not take effect, is kept and counted, whatever the runs
+ * before and after it were. */
+static void one_bad_run_among_good_ones_is_a_mismatch(void **state)
+{
+    (void)state;
+    static struct lab_report report;
+    static struct hazard_run good, bad, idle;
+    const struct hazard_case one = {.guard = "none", .expected = HAZARD_UNSAFE};
+    struct lab_result *result = &report.results[0];
+    *result = (struct lab_result){.hazard = hazard_list[0], .one = &one};
+    report.n_results = 1;
+    good = (struct hazard_run){.one = &one, .took_effect = true, .observed = HAZARD_UNSAFE};
+    bad = (struct hazard_run){.one = &one, .took_effect = true, .observed = HAZARD_SAFE};
+    idle = (struct hazard_run){.one = &one, .observed = HAZARD_UNSAFE, .message = "nobody came"};
+
+    assert_int_equal(lab_result_add(result, &good), 0);
+    assert_int_equal(lab_mismatches(&report), 0);
+    assert_int_equal(lab_result_add(result, &bad), 0);
+    assert_int_equal(lab_result_add(result, &good), 0);
+    assert_int_equal(lab_mismatches(&report), 1);
+    assert_int_equal(result->observed, HAZARD_SAFE);
+    assert_int_equal(result->runs, 3);
+    assert_int_equal(result->agreeing, 2);
+    lab_report_free(&report);
+
+    *result = (struct lab_result){.hazard = hazard_list[0], .one = &one};
+    assert_int_equal(lab_result_add(result, &idle), 0);
+    assert_int_equal(lab_mismatches(&report), 1);
+    assert_int_equal(result->took_effect, 0);
+    assert_string_equal(result->message, "nobody came");
+    lab_report_free(&report);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_row_is_complete),
+        cmocka_unit_test(steps_make_sense),
+        cmocka_unit_test(each_failure_has_its_fix_beside_it),
+        cmocka_unit_test(readme_shows_the_matrix),
+        cmocka_unit_test(one_bad_run_among_good_ones_is_a_mismatch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
