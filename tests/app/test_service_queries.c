@@ -235,11 +235,11 @@ static void silent_servers_are_all_asked_at_once(void **state)
 {
     (void)state;
     struct op op;
-    int port, fd = listen_silently(&port);
+    int port, other_port, fd = listen_silently(&port), other_fd = listen_silently(&other_port);
     const struct config kept = rig.config;
     rig_stop(&rig);
-    snprintf(rig.config.redis, sizeof rig.config.redis,
-             "redis://127.0.0.1:%d,redis://127.0.0.1:%d/1", port, port);
+    snprintf(rig.config.redis, sizeof rig.config.redis, "redis://127.0.0.1:%d,redis://127.0.0.1:%d",
+             port, other_port);
     snprintf(rig.config.zookeeper, sizeof rig.config.zookeeper, "127.0.0.1:%d", port);
     snprintf(rig.config.memcached, sizeof rig.config.memcached, "localhost:%d", port);
     snprintf(rig.config.lock_db, sizeof rig.config.lock_db, "postgres://u@127.0.0.1:%d/d", port);
@@ -261,6 +261,7 @@ static void silent_servers_are_all_asked_at_once(void **state)
     json_decref(document);
     free(op.answer.long_body);
     close(fd);
+    close(other_fd);
     rig_stop(&rig);
     rig.config = kept;
     assert_int_equal(rig_start(&rig), 0);
