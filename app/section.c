@@ -35,6 +35,16 @@ static bool not_read(struct section *section, struct op *op, enum row_kind kind,
     return false;
 }
 
+/* Rows stand in the order of their names. Wherever the database locks rows, it does so in this
+ * order, and no two sections wait for each other in a circle. */
+static struct section_row *make_room(struct section *section, const char *resource)
+{
+    size_t i = section->n_rows++;
+    for (; i > 0 && strcmp(section->rows[i - 1].resource, resource) > 0; i--)
+        section->rows[i] = section->rows[i - 1];
+    return &section->rows[i];
+}
+
 static struct section_row *add_row(struct section *section, struct op *op, enum row_kind kind,
                                    const char *id, const char *guard_name, int64_t seen_fence)
 {
@@ -44,16 +54,18 @@ static struct section_row *add_row(struct section *section, struct op *op, enum 
                    kind_names[kind], id, guard_name);
         return NULL;
     }
+    char resource[DB_RESOURCE_MAX + 1];
     assert(section->n_rows < SECTION_ROWS_MAX && !find_row(section, kind, id));
-    struct section_row *row = &section->rows[section->n_rows++];
+    resource_name(resource, kind_names[kind], id);
+    struct section_row *row = make_room(section, resource);
     row->kind = kind;
     row->guard = guard;
-    row->changed = row->loaded = false;
+    row->changed = false;
     row->fence = 0;
     row->seen_fence = seen_fence;
     snprintf(row->id, sizeof row->id, "%s", id);
-    resource_name(row->resource, kind_names[kind], id);
-    memcpy(row->counter, row->resource, sizeof row->counter);
+    memcpy(row->resource, resource, sizeof row->resource);
+    memcpy(row->counter, resource, sizeof row->counter);
     row->hold =
         guard->kind == GUARD_LOCK ? lock_set_add(&section->locks, guard, row->resource) : NULL;
     return row;
@@ -94,14 +106,12 @@ bool section_uses_order(struct section *section, struct op *op, const char *id, 
 
 /* -- read ------------------------------------------------------------------------------------- */
 
-/* A row that is read inside the transaction is read at its first use; the others are there. */
+/* Every row has been read by now. */
 static struct section_row *use_row(struct section *section, struct op *op, enum row_kind kind,
                                    const char *id)
 {
     struct section_row *row = find_row(section, kind, id);
     assert(row);
-    if (!row->loaded)
-        row->status = section_read_row(section, row);
     if (row->status == DB_OK)
         return row;
     not_read(section, op, kind, id, row->status);

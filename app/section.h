@@ -8,7 +8,8 @@
  *   none, locks   read from a snapshot before the transaction; the new value is written whatever
  *                 stands there by then. Only the lock, if there is one, makes this right.
  *   sql-version   the same, but written only over the version that was read
- *   sql-row       read for update inside the write transaction
+ *   sql-row       read for update inside the write transaction (so are the two rows of a transfer
+ *                 under sql-atomic, before they are changed one after the other)
  *   sql-atomic    changed at once, by one conditional UPDATE inside the write transaction
  */
 #ifndef SECTION_H
@@ -92,7 +93,7 @@ struct section_row {
     char counter[DB_RESOURCE_MAX + 1]; /* of its fences in the store; an order's is its item's */
     int64_t seen_fence;                /* the newest in the row when its guard was looked up */
     int64_t fence;                     /* of this turn under the lock; 0: none */
-    bool loaded, changed;
+    bool changed;
     bool over_read;   /* to be written only over the version that was read, whatever its guard */
     db_status status; /* of reading it */
     union row_value read, now; /* as it was read; as it is by now */
@@ -154,8 +155,6 @@ void section_clear(struct section *section); /* no rows, no locks */
  * DB_OK, or why the store gave none; nothing was written then. *ret_from_store: how many it gave.
  */
 db_status section_take_fences(struct section *section, int *ret_from_store);
-/* Reads a row from where its guard says. */
-db_status section_read_row(struct section *section, struct section_row *row);
 /* Reads, from one snapshot, what is not read inside the transaction; decides, unless that has to be
  * done there; and commits all or nothing. DB_OK, or why not: see the members above. */
 db_status section_run(struct section *section);

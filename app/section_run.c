@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static db_status load(struct section *section);
+static db_status load(struct section *section, bool inside);
 static void decide(struct section *section);
 static bool has_something_to_write(const struct section *section);
 static db_status write_section(db_tx *tx, void *arg);
@@ -31,7 +31,7 @@ db_status section_run(struct section *section)
     section->message[0] = '\0';
     section->status = db_reader_begin(section->reader);
     if (section->status == DB_OK) {
-        section->status = load(section);
+        section->status = load(section, false);
         if (section->status == DB_OK && !inside)
             decide(section);
         db_reader_end(section->reader);
@@ -90,7 +90,7 @@ static db_status read_value(struct section *section, struct section_row *row)
 {
     db_reader *reader = section->reader;
     db_tx *tx = guard_reads_in_transaction(row->guard) ? section->tx : NULL;
-    bool for_update = row->guard->kind == GUARD_ROW;
+    bool for_update = row->guard->kind == GUARD_ROW || section->n_rows > 1;
     switch (row->kind) {
     case ROW_ITEM:
         return tx ? db_tx_read_item(tx, row->id, for_update, &row->read.item)
@@ -115,11 +115,10 @@ static bool guard_changed(const struct section *section, const struct section_ro
     return guard_find(section->guards, name) != row->guard;
 }
 
-db_status section_read_row(struct section *section, struct section_row *row)
+static db_status read_row(struct section *section, struct section_row *row)
 {
     db_status status = read_value(section, row);
     row->now = row->read;
-    row->loaded = true;
     if (status == DB_OK && guard_changed(section, row)) {
         section->guard_changed = true;
         return DB_CONFLICT;
@@ -127,15 +126,18 @@ db_status section_read_row(struct section *section, struct section_row *row)
     return status;
 }
 
-static db_status load(struct section *section)
+/* The rows that are read in the transaction, or the others. All at once, in their order: read one
+ * by one as the business comes to them, two transfers that go opposite ways would lock each other
+ * out.
+ */
+static db_status load(struct section *section, bool inside)
 {
     db_status status = DB_OK;
     for (size_t i = 0; i < section->n_rows && status == DB_OK; i++) {
         struct section_row *row = &section->rows[i];
-        row->loaded = false;
-        if (guard_reads_in_transaction(row->guard))
+        if (guard_reads_in_transaction(row->guard) != inside)
             continue;
-        row->status = section_read_row(section, row);
+        row->status = read_row(section, row);
         if (row->status != DB_NOT_FOUND)
             status = row->status;
     }
@@ -153,10 +155,7 @@ static void restart(struct section *section)
     for (size_t i = 0; i < section->n_rows; i++) {
         struct section_row *row = &section->rows[i];
         row->changed = row->over_read = false;
-        if (guard_reads_in_transaction(row->guard))
-            row->loaded = false;
-        else
-            row->now = row->read;
+        row->now = row->read;
     }
 }
 
@@ -168,14 +167,18 @@ static void show_read(struct section *section)
                     : row->kind == ROW_ACCOUNT ? row->read.account.balance
                                                : 0;
     for (size_t i = 0; i < section->n_ops; i++) {
-        section->ops[i]->shown_value = row->loaded ? value : 0;
-        section->ops[i]->shown_fence = row->hold ? (int64_t)row->hold->fence : 0;
+        section->ops[i]->shown_value = row->status == DB_OK ? value : 0;
+        section->ops[i]->shown_fence = row->fence;
     }
 }
 
 static void decide(struct section *section)
 {
     restart(section);
+    if (section->tx)
+        section->status = load(section, true);
+    if (section->status != DB_OK)
+        return;
     show_read(section);
     op_pass_all(section->ops, section->n_ops, OP_READ);
     for (size_t i = 0; i < section->n_ops && section->status == DB_OK; i++)
