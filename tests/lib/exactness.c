@@ -1,0 +1,215 @@
+#include "exactness.h"
+#include "client.h"
+#include "process.h"
+#include "shop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { INSTANCES = 2, GUARD_NAME_MAX = 32, GUARDS_MAX = 32, ENDS_WITHIN_MS = 120000 };
+enum { SALES_MAX = 10 /* tried until one without a guard oversells */ };
+
+extern char **environ;
+
+static exactness_store *store_args;
+static exactness_afterwards *look_afterwards;
+static struct sandbox *sandbox;
+static struct all_servers servers;
+static struct sandbox_server *instances[INSTANCES];
+static char urls[2 * SANDBOX_TEXT_MAX], report_file[SANDBOX_TEXT_MAX + 16];
+static char guards[GUARDS_MAX][GUARD_NAME_MAX];
+static size_t n_guards;
+
+static int open_all(void **state)
+{
+    (void)state;
+    if (sandbox_open(&sandbox) != 0 || !all_servers_open(sandbox, &servers))
+        return -1;
+    snprintf(report_file, sizeof report_file, "%s/report.json", sandbox_dir(sandbox));
+    for (int i = 0; i < INSTANCES; i++) {
+        const char *more[ALL_ARGS_MAX + 1], *args[ALL_ARGS_MAX + 1];
+        const char *const own[] = {
+            "--instance", i == 0 ? "one" : "two", "--lanes", "off", "--wait-ms", "20000"};
+        size_t n = 0;
+        store_args(sandbox, &servers, more);
+        while (more[n])
+            n++;
+        for (size_t j = 0; j < sizeof own / sizeof own[0]; j++)
+            more[n++] = own[j];
+        more[n] = NULL;
+        all_servers_args(&servers, more, args);
+        instances[i] = sandbox_seckilld(sandbox, shop_binary("seckilld"), args);
+        if (!instances[i])
+            return -1;
+    }
+    snprintf(urls, sizeof urls, "%s,%s", instances[0]->url, instances[1]->url);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+/* -- the load generator ------------------------------------------------------------------------ */
+
+struct ending {
+    pid_t pid;
+    int status;
+};
+
+static bool has_ended(void *arg)
+{
+    struct ending *ending = arg;
+    return waitpid(ending->pid, &ending->status, WNOHANG) == ending->pid;
+}
+
+/* The one run of the report; to be released with json_decref(). */
+static json_t *load(const char *workload, const char *guard, json_t **ret_report)
+{
+    char requests[16];
+    int64_t size = test_size(240, 2000);
+    if (strcmp(workload, "sale") == 0)
+        size *= 2; /* more than half of them are turned away, which is quick */
+    snprintf(requests, sizeof requests, "%d", (int)size);
+    const char *const argv[] = {shop_binary("loadgen"),
+                                workload,
+                                "--url",
+                                urls,
+                                "--guards",
+                                guard,
+                                "--requests",
+                                requests,
+                                "--buyers",
+                                requests,
+                                "--stock",
+                                "100",
+                                "--accounts",
+                                "3",
+                                "--connections",
+                                "16",
+                                "--timeout-ms",
+                                "30000",
+                                "--json",
+                                report_file,
+                                "--quiet",
+                                NULL};
+    struct ending ending = {.pid = 0};
+    remove(report_file);
+    assert_int_equal(posix_spawn(&ending.pid, argv[0], NULL, NULL, (char **)argv, environ), 0);
+    if (!wait_until(has_ended, &ending, ENDS_WITHIN_MS)) {
+        kill(ending.pid, SIGKILL);
+        waitpid(ending.pid, NULL, 0);
+        fail_msg("%s under %s does not end", workload, guard);
+    }
+    *ret_report = json_load_file(report_file, 0, NULL);
+    if (!*ret_report)
+        fail_msg("%s under %s: no report, wait status 0x%x", workload, guard, ending.status);
+    return json_array_get(json_object_get(*ret_report, "runs"), 0);
+}
+
+static void is_exact(const char *workload, const char *guard)
+{
+    json_t *report, *run = load(workload, guard, &report);
+    const json_t *verdict = json_object_get(run, "verdict");
+    int64_t accepted = json_integer_value(json_object_get(run, "accepted"));
+    bool sale = strcmp(workload, "sale") == 0;
+    if (!json_is_true(json_object_get(verdict, "safe")) ||
+        (sale ? accepted != 100 : accepted == 0)) {
+        char *text = json_dumps(run, JSON_COMPACT);
+        fail_msg("%s under %s: %.2000s", workload, guard, text);
+    }
+    json_decref(report);
+}
+
+/* -- tests ------------------------------------------------------------------------------------- */
+
+/* None is left out in silence. */
+static void servers_of_all_safe_guards_answer(void **state)
+{
+    (void)state;
+    json_t *document = client_get(instances[0]->port, "/v1/guards"), *guard;
+    size_t i;
+    json_array_foreach(json_object_get(document, "guards"), i, guard)
+    {
+        const char *name = json_string_value(json_object_get(guard, "name"));
+        if (!json_is_true(json_object_get(guard, "claims_safe")))
+            continue;
+        if (!json_is_true(json_object_get(guard, "servers_answer")))
+            fail_msg("the servers of %s do not answer", name);
+        assert_true(n_guards < GUARDS_MAX);
+        snprintf(guards[n_guards++], GUARD_NAME_MAX, "%s", name);
+    }
+    json_decref(document);
+    assert_true(n_guards >= 12);
+}
+
+static void sale_is_exact_under_every_safe_guard(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_guards; i++)
+        is_exact("sale", guards[i]);
+}
+
+static void accounts_are_exact_under_every_safe_guard(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_guards; i++)
+        is_exact("accounts", guards[i]);
+}
+
+static void transfers_are_exact_under_every_safe_guard(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_guards; i++)
+        is_exact("transfers", guards[i]);
+}
+
+/* The requests do overlap, and nothing in the store hides it. */
+static void the_same_sale_loses_without_a_guard(void **state)
+{
+    (void)state;
+    int64_t lost = 0;
+    for (int i = 0; i < SALES_MAX && lost == 0; i++) {
+        json_t *report, *run = load("sale", "none", &report);
+        lost = json_integer_value(json_object_get(json_object_get(run, "verdict"), "lost_updates"));
+        json_decref(report);
+    }
+    assert_true(lost > 0);
+}
+
+/* Last: cmocka's exit status does not tell of a failed teardown. */
+static void services_drain_and_end_well(void **state)
+{
+    (void)state;
+    for (int i = 0; i < INSTANCES; i++)
+        assert_true(shop_stop(instances[i]));
+    if (look_afterwards)
+        look_afterwards(&servers);
+}
+
+int exactness_main(exactness_store *store, exactness_afterwards *afterwards)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(servers_of_all_safe_guards_answer),
+        cmocka_unit_test(sale_is_exact_under_every_safe_guard),
+        cmocka_unit_test(accounts_are_exact_under_every_safe_guard),
+        cmocka_unit_test(transfers_are_exact_under_every_safe_guard),
+        cmocka_unit_test(the_same_sale_loses_without_a_guard),
+        cmocka_unit_test(services_drain_and_end_well),
+    };
+    store_args = store;
+    look_afterwards = afterwards;
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
