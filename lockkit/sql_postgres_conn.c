@@ -219,7 +219,8 @@ static bool await_connection(lk_pg_conn *conn, int64_t until_us)
 }
 
 /* The server answers a statement that takes too long before we stop listening. An idle holder must
- * not be ended by a time-out of the server's, a dead holder's machine must be found out. */
+ * not be ended by a time-out of the server's, a dead holder's machine must be found out, and a
+ * waiter that died must not stand in the queue. */
 static int send_settings(lk_pg_conn *conn)
 {
     char sql[SETTINGS_MAX];
@@ -232,8 +233,9 @@ static int send_settings(lk_pg_conn *conn)
                           "tcp_keepalives_idle",
                           "tcp_keepalives_interval",
                           "tcp_keepalives_count",
-                          "tcp_user_timeout"};
-    const char *value[] = {"read committed", "off", "on", "0", "0", "5", "2", "3", "11000"};
+                          "tcp_user_timeout",
+                          "client_connection_check_interval"};
+    const char *value[] = {"read committed", "off", "on", "0", "0", "5", "2", "3", "11000", "1000"};
     int n = snprintf(sql, sizeof sql,
                      "SELECT set_config('statement_timeout', '%" PRId64 "', false), "
                      "set_config('lock_timeout', '%" PRId64 "', false)",

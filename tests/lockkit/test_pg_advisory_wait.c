@@ -130,6 +130,27 @@ static void killed_waiter_holds_nobody_up(void **state)
     }
 }
 
+/* ... nor stands in the queue, though nobody frees the lock. */
+static void killed_waiter_leaves_the_queue(void **state)
+{
+    (void)state;
+    char endpoints[WORLD_ENDPOINTS_MAX];
+    world->endpoints(endpoints, sizeof endpoints, 0);
+    struct holder dying;
+    lk_hold hold;
+    struct holder_plan plan = {
+        .guard = levels[0], .endpoints = endpoints, .key = KEY, .wait_ms = 10 * LONG_MS};
+    lk_client *client = world_client(levels[0], NULL);
+    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
+    assert_true(holder_start(&dying, &plan));
+    assert_true(holder_says(&dying, "waiting"));
+    await_waiters(1);
+    holder_kill(&dying);
+    await_waiters(0);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+}
+
 /* Granted in the server after all, but nobody learns of it. */
 static void grant_whose_answer_was_lost_comes_free(void **state)
 {
@@ -267,6 +288,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(waiter_asks_once_however_long_it_waits),
         cmocka_unit_test(waiter_that_gave_up_leaves_nothing_in_the_queue),
         cmocka_unit_test(killed_waiter_holds_nobody_up),
+        cmocka_unit_test(killed_waiter_leaves_the_queue),
         cmocka_unit_test(grant_whose_answer_was_lost_comes_free),
         cmocka_unit_test(waiter_on_a_server_that_stands_still_gives_up_and_leaves_nothing),
         cmocka_unit_test(waiter_whose_request_was_cancelled_asks_again),

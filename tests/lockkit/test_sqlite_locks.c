@@ -268,6 +268,9 @@ static void file_that_was_taken_away_is_not_written_to(void **state)
     assert_int_not_equal(lk_release(&hold), LK_OK);
     assert_int_equal(lk_try_acquire(old, KEY, &hold), LK_TIMEOUT);
     assert_int_equal(lk_release(&second), LK_OK);
+    assert_int_equal(lk_try_acquire(old, KEY, &hold), LK_OK);
+    assert_int_equal(lk_try_acquire(new, KEY, &second), LK_TIMEOUT);
+    assert_int_equal(lk_release(&hold), LK_OK);
     lk_close(old);
     lk_close(new);
 }
