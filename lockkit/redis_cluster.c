@@ -1,5 +1,7 @@
 #include "redis_cluster.h"
 
+#include "redis_pipe.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,19 +1,8 @@
 /*
- * The Redis of a client: one node, the master that Sentinels name, or a cluster; and one connection
- * per node, shared by all threads.
+ * The Redis of a client, wherever it is: one node, the master that Sentinels name, or a cluster;
+ * over one connection per node, shared by all threads (redis_pipe.h).
  *
- * Flat combining (Hendler, Incze, Shavit, Tzafrir: "Flat combining and the synchronization-
- * parallelism tradeoff", SPAA 2010): the caller who finds the connection idle becomes the combiner.
- * It writes everything queued in one system call and reads all the replies; before it hands them
- * out it writes what has queued up meanwhile, and makes the first caller of that batch the next
- * combiner. So Redis has work while the answered threads wake up, nobody serves others for more
- * than one batch, and no thread of its own stands between a caller and the socket.
- *
- * A batch that is not answered within the command timeout takes the connection with it: a late
- * reply can never answer another command. The next call connects anew: to the master of that
- * moment, if Sentinels name it. A connection on which Redis says READONLY is given up too.
- *
- * Threading: every function may be called from any thread.
+ * Threading: every function but open and close may be called from any thread.
  */
 #ifndef LOCKKIT_REDIS_CONN_H
 #define LOCKKIT_REDIS_CONN_H
@@ -21,16 +10,7 @@
 #include "provider.h"
 #include "redis_stream.h"
 
-enum {
-    LK_REDIS_BATCH_MAX = 128, /* commands of one write */
-    LK_REDIS_NODES_MAX = 128  /* addresses in a cluster that had a slot since lk_open() */
-};
-
-/* Flags of one command. */
-enum {
-    LK_REDIS_ASKING = 1, /* ASKING goes before it */
-    LK_REDIS_COUNTED = 2 /* reply->replicas is wanted */
-};
+enum { LK_REDIS_NODES_MAX = 128 /* addresses in a cluster that had a slot since lk_open() */ };
 
 typedef struct lk_redis lk_redis;
 
@@ -61,13 +41,11 @@ size_t lk_redis_nodes(lk_redis *redis, lk_redis **ret, size_t max);
  * none of the protocol's. Returns within twice the command timeout, in a cluster three times.
  */
 lk_status lk_redis_run(lk_redis *redis, lk_redis_reply *reply, int n, const char **words);
-/* The same with flags. */
+/* The same with flags of redis_pipe.h. */
 lk_status lk_redis_run_with(lk_redis *redis, int flags, lk_redis_reply *reply, int n,
                             const char **words);
 /* The same for a command that may grant the lock. Where lk_options.replicas is set,
- * attempt->replicas becomes the number of replicas that have it: one WAIT stands at the end of the
- * batch, so it can speak of no other connection and holds the batch up once, by replicas_ms at
- * most. */
+ * attempt->replicas becomes the number of replicas that have it. */
 lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply, int n,
                            const char **words);
 

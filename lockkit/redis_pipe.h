@@ -1,0 +1,51 @@
+/*
+ * One connection to one Redis node, shared by all threads of a client.
+ *
+ * Flat combining (Hendler, Incze, Shavit, Tzafrir: "Flat combining and the synchronization-
+ * parallelism tradeoff", SPAA 2010): the caller who finds the connection idle becomes the combiner.
+ * It writes everything queued in one system call and reads all the replies; before it hands them
+ * out it writes what has queued up meanwhile, and makes the first caller of that batch the next
+ * combiner. So Redis has work while the answered threads wake up, nobody serves others for more
+ * than one batch, and no thread of its own stands between a caller and the socket.
+ *
+ * A batch that is not answered within the command timeout takes the connection with it: a late
+ * reply can never answer another command. The next call connects anew: to the master of that
+ * moment, if Sentinels name it. A connection on which Redis says READONLY is then given up, too.
+ *
+ * Where a command of the batch is LK_REDIS_COUNTED, one WAIT stands at its end: on the same
+ * connection, so it cannot pass by knowing of no write, and once, so that it holds everybody up for
+ * lk_options.replicas_ms at most.
+ *
+ * Threading: every function but open and close may be called from any thread.
+ */
+#ifndef LOCKKIT_REDIS_PIPE_H
+#define LOCKKIT_REDIS_PIPE_H
+
+#include "provider.h"
+#include "redis_topology.h"
+
+enum { LK_REDIS_BATCH_MAX = 128 /* commands of one write */ };
+
+/* Flags of one command. */
+enum {
+    LK_REDIS_ASKING = 1, /* ASKING goes before it */
+    LK_REDIS_COUNTED = 2 /* reply->replicas is wanted */
+};
+
+typedef struct lk_redis_pipe lk_redis_pipe;
+
+/* Connects on first use, to where topology says: one node, or Sentinels. Borrows both arguments.
+ * NULL: out of memory. */
+lk_redis_pipe *lk_redis_pipe_open(const lk_context *context, lk_redis_topology *topology);
+/* No call may be under way. */
+void lk_redis_pipe_close(lk_redis_pipe *pipe);
+
+/* Sends one command of n words and waits for its reply. As lk_redis_run() of redis_conn.h. */
+lk_status lk_redis_pipe_run(lk_redis_pipe *pipe, int flags, lk_redis_reply *reply, int n,
+                            const char **words);
+
+/* What went wrong last: noted by lk_redis_pipe_run(), or here. */
+void lk_redis_pipe_note(lk_redis_pipe *pipe, const char *message);
+void lk_redis_pipe_last_error(lk_redis_pipe *pipe, char *ret, size_t size);
+
+#endif
