@@ -4,11 +4,13 @@
 #include "../lib/lock_world.h"
 #include "../lib/memcached.h"
 #include "../lib/process.h"
+#include "../lib/proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,6 +217,65 @@ static void extension_sets_the_lease_anew(void **state)
     assert_int_equal(lk_extend(&hold, 5000), LK_LOST);
 }
 
+/* -- between the look and the deed --------------------------------------------------------------
+ */
+
+struct late {
+    pthread_t thread;
+    bool extends;
+    lk_status status;
+};
+
+static void *act(void *arg)
+{
+    struct late *late = arg;
+    late->status = late->extends ? lk_extend(&hold, LEASE_MS) : lk_release(&hold);
+    return NULL;
+}
+
+static bool is_on_its_way(void *proxy)
+{
+    return proxy_held(proxy) == 1;
+}
+
+/* The key has been seen to be its own; then it passes to another; then the deed reaches the server.
+ */
+static void act_too_late(bool extends, const char *command)
+{
+    struct proxy *proxy = proxy_open(world->port());
+    struct late late = {.extends = extends};
+    assert_non_null(proxy);
+    lk_client *slow = world_client_at("memcached", proxy_port(proxy),
+                                      &(lk_options){.command_timeout_ms = LONG_MS});
+    assert_int_equal(try_for(slow, &hold), LK_OK);
+    proxy_hold(proxy, command, 1);
+    assert_int_equal(pthread_create(&late.thread, NULL, act, &late), 0);
+    bool on_its_way = wait_until(is_on_its_way, proxy, LONG_MS);
+    bool removed = world->remove(KEY);
+    lk_status passed = try_for(other, &second);
+    proxy_let_go(proxy);
+    pthread_join(late.thread, NULL);
+    lk_release(&hold);
+    lk_close(slow);
+    proxy_close(proxy);
+    assert_true(on_its_way && removed);
+    assert_int_equal(passed, LK_OK);
+    assert_int_equal(late.status, LK_LOST);
+    assert_int_equal(lk_confirm(&second), LK_OK);
+}
+
+static void release_that_comes_late_frees_no_successor(void **state)
+{
+    (void)state;
+    act_too_late(false, "md ");
+}
+
+static void extension_that_comes_late_takes_nothing_back(void **state)
+{
+    (void)state;
+    act_too_late(true, "cas ");
+}
+
 /* -- other clients ----------------------------------------------------------------------------- */
 
 static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
@@ -274,6 +335,8 @@ int main(void)
         CASE(server_is_asked_for_the_lease_in_seconds_and_one_more),
         CASE(nobody_is_let_in_before_the_lease_is_over),
         CASE(extension_sets_the_lease_anew),
+        CASE(release_that_comes_late_frees_no_successor),
+        CASE(extension_that_comes_late_takes_nothing_back),
         CASE(other_clients_of_the_recipe_exclude_and_are_excluded),
         CASE(values_of_others_confuse_nobody),
     };

@@ -86,7 +86,7 @@ static void what_is_not_memcached_is_told_in_time(void **state)
 
 /* -- many threads ------------------------------------------------------------------------------ */
 
-enum { THREADS = 64, ROUNDS = 30 };
+enum { THREADS = 64, ROUNDS = 30, CROWD = 256 };
 
 struct worker {
     pthread_t thread;
@@ -145,16 +145,16 @@ static void *ask_a_stopped_server(void *arg)
 static void crowd_before_a_stopped_server_is_turned_away_in_time(void **state)
 {
     (void)state;
-    struct worker workers[THREADS];
+    struct worker workers[CROWD];
     lk_close(client);
     client = world_client("memcached", &(lk_options){.command_timeout_ms = TIMEOUT_MS});
     assert_int_not_equal(sandbox_signal(world_memcached, SIGSTOP), -1);
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < CROWD; i++)
         pthread_create(&workers[i].thread, NULL, ask_a_stopped_server, &workers[i]);
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < CROWD; i++)
         pthread_join(workers[i].thread, NULL);
     sandbox_signal(world_memcached, SIGCONT);
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < CROWD; i++) {
         assert_true(workers[i].status == LK_UNKNOWN || workers[i].status == LK_UNAVAILABLE);
         /* an attempt, its undoing, each after a wait for a connection; the last undoing */
         assert_true(workers[i].took_ms <= 6 * TIMEOUT_MS + GRACE_MS);

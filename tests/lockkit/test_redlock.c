@@ -254,6 +254,41 @@ static void a_majority_is_of_the_nodes_configured(void **state)
     }
 }
 
+/* Endpoints of three nodes, with a user and database 3. */
+static lk_client *log_in(const char *user_and_password)
+{
+    char list[WORLD_ENDPOINTS_MAX];
+    int length = 0;
+    lk_client *client;
+    for (int i = 0; i < 3; i++)
+        length +=
+            snprintf(list + length, sizeof list - (size_t)length, "%sredis://%s@127.0.0.1:%d/3",
+                     i > 0 ? "," : "", user_and_password, world_nodes[i]->port);
+    assert_int_equal(lk_open("redlock", list, NULL, &client, NULL), LK_OK);
+    return client;
+}
+
+static void login_and_database_of_the_endpoint_are_used(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(redis_do(world_nodes[i], "ACL SETUSER worker on >pa:ss ~* +@all"), 1);
+    lk_client *wrong = log_in("worker:past"), *right = log_in("worker:pa%3Ass");
+    lk_status refused = redlock_try(wrong, &redlock_hold);
+    lk_close(wrong);
+    lk_status granted = redlock_try(right, &redlock_hold);
+    int standing = 0;
+    for (int i = 0; i < 3; i++)
+        standing += redis_do(world_nodes[i], "EVAL %s 1 " REDLOCK_KEY,
+                             "redis.call('select', 3) return redis.call('exists', KEYS[1])") == 1;
+    lk_release(&redlock_hold);
+    lk_close(right);
+    assert_int_equal(refused, LK_UNAVAILABLE);
+    assert_int_equal(granted, LK_OK);
+    assert_int_equal(standing, 3);
+    assert_int_equal(world_standing(REDLOCK_KEY), 0);
+}
+
 /* -- many threads ------------------------------------------------------------------------------ */
 
 enum { THREADS = 64, ROUNDS = 30 };
@@ -314,6 +349,7 @@ int main(void)
         CASE(node_that_restarts_empty_votes_twice),
         CASE(other_clients_of_the_recipe_exclude_and_are_excluded),
         CASE(endpoints_that_are_not_independent_nodes_are_refused),
+        CASE(login_and_database_of_the_endpoint_are_used),
         CASE(a_majority_is_of_the_nodes_configured),
         CASE(answers_reach_their_askers_among_64_threads),
     };
