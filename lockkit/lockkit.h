@@ -210,6 +210,8 @@ struct lk_hold {
  *     these Sentinels know as NAME, and whoever follows it;
  *     "redis+cluster://[[user]:password@]host[:port],host[:port]...": the cluster that these nodes
  *     belong to. The login is that of the Redis nodes; reserved characters are percent-encoded.
+ *   - redlock: up to 9 of the first two forms, comma-separated, each an independent node.
+ *   - memcached: "host[:port]" or "unix:///path/to/socket", one server.
  *   - guards in a database: "sqlite:FILE", "postgres://user@host:port/database" (sql_conn.h).
  *
  * The servers need not answer yet: their absence is reported by acquire.

@@ -1,7 +1,8 @@
 /*
- * What a lock costs: pairs of lock + unlock, and hand-overs between waiters, against a private
- * Redis over TCP. Every figure is the median of REPEAT interleaved runs, so that a slow moment of a
- * shared machine hits all rows alike; the spread is printed beside it.
+ * What a lock costs: pairs of lock + unlock, and hand-overs between waiters, against private
+ * servers over TCP: a Redis, five of them for redlock, a memcached. Every figure is the median of
+ * REPEAT interleaved runs, so that a slow moment of a shared machine hits all rows alike; the
+ * spread is printed beside it.
  *
  *     build/bench/bench_locks [REPEAT] [RUN_MS] > build/bench/locks.json     (table on stderr)
  */
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { REPEAT_MAX = 25 };
+enum { REPEAT_MAX = 25, NODES = 5 };
 
 struct row {
     const char *guard; /* "hiredis": a bare loop of SET NX PX and a compare-and-delete script */
@@ -39,8 +40,17 @@ static struct row rows[] = {
     {"redis-fair", 32, true, {0}, {0}, {0}, {0}},
     {"redis-readwrite", 8, true, {0}, {0}, {0}, {0}},
     {"redis-semaphore", 8, true, {0}, {0}, {0}, {0}},
+    {"redlock", 1, false, {0}, {0}, {0}, {0}},
+    {"redlock", 64, false, {0}, {0}, {0}, {0}},
+    {"redlock", 8, true, {0}, {0}, {0}, {0}},
+    {"memcached", 1, false, {0}, {0}, {0}, {0}},
+    {"memcached", 64, false, {0}, {0}, {0}, {0}},
+    {"memcached", 8, true, {0}, {0}, {0}, {0}},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static struct sandbox_server *redis, *memcached;
+static char five_nodes[NODES * SANDBOX_TEXT_MAX]; /* the first is redis */
 
 static int64_t now_us(void)
 {
@@ -59,10 +69,32 @@ static void die(const char *what, const char *why)
     exit(1);
 }
 
-static void measure_row(struct row *row, int run, const char *url, int64_t run_ms)
+static bool start_servers(struct sandbox *sandbox)
+{
+    int length = 0;
+    for (int i = 0; i < NODES; i++) {
+        struct sandbox_server *node = sandbox_redis(sandbox, NULL);
+        if (!node)
+            return false;
+        redis = i == 0 ? node : redis;
+        length += snprintf(five_nodes + length, sizeof five_nodes - (size_t)length, "%s%s",
+                           i > 0 ? "," : "", node->url);
+    }
+    memcached = sandbox_memcached(sandbox, NULL);
+    return memcached != NULL;
+}
+
+static const char *endpoints_of(const char *guard)
+{
+    if (strcmp(guard, "memcached") == 0)
+        return memcached->url;
+    return strcmp(guard, "redlock") == 0 ? five_nodes : redis->url;
+}
+
+static void measure_row(struct row *row, int run, int64_t run_ms)
 {
     struct measure_plan plan = {.guard = row->guard,
-                                .endpoints = url,
+                                .endpoints = endpoints_of(row->guard),
                                 .threads = row->threads,
                                 .keys = row->one_key ? 1 : row->threads,
                                 .duration_ms = run_ms};
@@ -81,10 +113,10 @@ static void measure_row(struct row *row, int run, const char *url, int64_t run_m
 /* The limit for one caller: the same two steps with nothing around them. */
 static void measure_bare(struct row *row, int run, int port, int64_t run_ms)
 {
-    redisContext *redis = redisConnect("127.0.0.1", port);
-    if (!redis || redis->err)
-        die("hiredis", redis ? redis->errstr : "no memory");
-    redisReply *sha = redisCommand(redis, "SCRIPT LOAD %s",
+    redisContext *context = redisConnect("127.0.0.1", port);
+    if (!context || context->err)
+        die("hiredis", context ? context->errstr : "no memory");
+    redisReply *sha = redisCommand(context, "SCRIPT LOAD %s",
                                    "if redis.call('get',KEYS[1])==ARGV[1] then return "
                                    "redis.call('del',KEYS[1]) else return 0 end");
     if (!sha || sha->type != REDIS_REPLY_STRING)
@@ -92,8 +124,8 @@ static void measure_bare(struct row *row, int run, int port, int64_t run_ms)
     uint64_t pairs = 0;
     int64_t start_us = now_us(), end_us = start_us + run_ms * 1000;
     while (now_us() < end_us) {
-        redisReply *set = redisCommand(redis, "SET lock:bench:bare token NX PX 30000");
-        redisReply *del = redisCommand(redis, "EVALSHA %s 1 lock:bench:bare token", sha->str);
+        redisReply *set = redisCommand(context, "SET lock:bench:bare token NX PX 30000");
+        redisReply *del = redisCommand(context, "EVALSHA %s 1 lock:bench:bare token", sha->str);
         if (!set || !del || set->type != REDIS_REPLY_STATUS || del->integer != 1)
             die("hiredis", "SET or EVALSHA failed");
         freeReplyObject(set);
@@ -104,7 +136,7 @@ static void measure_bare(struct row *row, int run, int port, int64_t run_ms)
     row->jain[run] = 1;
     row->commands[run] = 2;
     freeReplyObject(sha);
-    redisFree(redis);
+    redisFree(context);
 }
 
 static double median(double *values, int n)
@@ -124,15 +156,14 @@ int main(int argc, char **argv)
     struct sandbox *sandbox;
     if (sandbox_open(&sandbox) != 0)
         return 1;
-    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
-    if (!redis)
+    if (!start_servers(sandbox))
         return 1;
     for (int run = 0; run < repeat; run++)
         for (size_t i = 0; i < ROWS; i++) {
             if (strcmp(rows[i].guard, "hiredis") == 0)
                 measure_bare(&rows[i], run, redis->port, run_ms);
             else
-                measure_row(&rows[i], run, redis->url, run_ms);
+                measure_row(&rows[i], run, run_ms);
         }
     sandbox_close(sandbox);
 
