@@ -176,8 +176,9 @@ install: all
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 app/seckilld.8
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/seckilld app/deploy/* loadgen/report.schema.json
 uninstall:
-	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f bin/seckilld bin/loadgen bin/hazards bin/lockkit lib/liblockkit.a \
-	    lib/liblockkit.so lib/liblockkit.so.0 include/lockkit.h share/man/man1/loadgen.1 share/man/man1/hazards.1 share/man/man1/lockkit.1 \
+	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f $(BINS:$(B)/%=bin/%) lib/liblockkit.a lib/liblockkit.so \
+	    lib/liblockkit.so.0 include/lockkit.h \
+	    share/man/man1/loadgen.1 share/man/man1/hazards.1 share/man/man1/lockkit.1 \
 	    share/man/man8/seckilld.8 share/doc/seckilld/*
 clean:
 	$(Q)rm -rf $(B)

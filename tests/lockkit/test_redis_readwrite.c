@@ -18,7 +18,7 @@
 #define REDISSON "285475da-9152-4c83-822a-67ee2f116a79:52"
 #define TIMEOUT  "{" KEY "}:" REDISSON ":rwlock_timeout"
 
-enum { LONG_MS = 20000, SOON_MS = 2000, SHORT_MS = 300, READERS = 8, STREAM = 10 };
+enum { LONG_MS = 20000, SOON_MS = 2000, SHORT_MS = 300, READERS = 8 };
 
 static lk_client *client, *other;
 
@@ -187,87 +187,6 @@ static void late_release_of_a_reader_tidies_up_and_keeps_the_others(void **state
     assert_int_equal(lk_release(&a), LK_OK);
 }
 
-/* -- waking -------------------------------------------------------------------------------------
- */
-
-static struct hooked crowd;
-static int crowd_refusals;
-
-static bool crowd_refused(void *arg)
-{
-    (void)arg;
-    return atomic_load(&crowd.refusals) >= crowd_refusals;
-}
-
-/* All of one client, and none releases before all have it. */
-static void writers_release_wakes_all_readers(void **state)
-{
-    (void)state;
-    struct asker readers[READERS];
-    lk_hold writer;
-    lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
-    assert_int_equal(WRITE(client, &writer), LK_OK);
-    for (int i = 0; i < READERS; i++) {
-        readers[i] =
-            (struct asker){.client = waiting, .key = KEY, .mode = LK_SHARED, .wait_ms = LONG_MS};
-        asker_start(&readers[i]);
-        crowd_refusals = 2 * (i + 1);
-        assert_true(wait_until(crowd_refused, NULL, LONG_MS));
-    }
-    int64_t start_ms = test_now_ms();
-    assert_int_equal(lk_release(&writer), LK_OK);
-    for (int i = 0; i < READERS; i++)
-        assert_int_equal(asker_join(&readers[i]), LK_OK);
-    assert_true(test_now_ms() - start_ms < SOON_MS);
-    for (int i = 0; i < READERS; i++)
-        assert_int_equal(lk_release(&readers[i].hold), LK_OK);
-    lk_close(waiting);
-}
-
-static void last_readers_release_wakes_a_writer(void **state)
-{
-    (void)state;
-    lk_hold a, b;
-    lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
-    struct asker writer = {.client = waiting, .key = KEY, .wait_ms = LONG_MS};
-    assert_int_equal(READ(client, &a), LK_OK);
-    assert_int_equal(READ(other, &b), LK_OK);
-    asker_start(&writer);
-    assert_true(wait_until(refused_twice, &crowd, LONG_MS));
-    assert_int_equal(lk_release(&a), LK_OK);
-    assert_false(asker_ended(&writer));
-    int64_t start_ms = test_now_ms();
-    assert_int_equal(lk_release(&b), LK_OK);
-    assert_int_equal(asker_join(&writer), LK_OK);
-    assert_true(test_now_ms() - start_ms < SOON_MS);
-    assert_int_equal(lk_release(&writer.hold), LK_OK);
-    lk_close(waiting);
-}
-
-/* The weakness that it has in common with Redisson's: each reader comes before the last one goes.
- */
-static void stream_of_readers_starves_a_writer(void **state)
-{
-    (void)state;
-    lk_hold readers[2];
-    lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
-    struct asker writer = {.client = waiting, .key = KEY, .wait_ms = SOON_MS / 2};
-    assert_int_equal(READ(client, &readers[0]), LK_OK);
-    asker_start(&writer);
-    assert_true(wait_until(refused_twice, &crowd, LONG_MS));
-    int i = 0;
-    for (; i < STREAM || !asker_ended(&writer); i++) {
-        assert_int_equal(READ(client, &readers[(i + 1) % 2]),
-                         LK_OK); /* the writer waits: in vain */
-        assert_int_equal(lk_release(&readers[i % 2]), LK_OK);
-    }
-    assert_int_equal(asker_join(&writer), LK_TIMEOUT);
-    assert_int_equal(lk_release(&readers[i % 2]), LK_OK);
-    assert_int_equal(WRITE(waiting, &writer.hold), LK_OK);
-    assert_int_equal(lk_release(&writer.hold), LK_OK);
-    lk_close(waiting);
-}
-
 /* -- Redisson -----------------------------------------------------------------------------------
  */
 
@@ -318,12 +237,13 @@ static void reader_of_redisson_is_joined_and_keeps_its_lease(void **state)
 static void writer_of_redisson_is_waited_for_and_its_message_heard(void **state)
 {
     (void)state;
-    lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&crowd)});
+    struct hooked hooked;
+    lk_client *waiting = world_client(GUARD, &(lk_options){.env = hook(&hooked)});
     struct asker reader = {.client = waiting, .key = KEY, .mode = LK_SHARED, .wait_ms = LONG_MS};
     world_ask("HSET " KEY " mode write " REDISSON ":write 1");
     world_ask("PEXPIRE " KEY " %d", LONG_MS);
     asker_start(&reader);
-    assert_true(wait_until(refused_twice, &crowd, LONG_MS));
+    assert_true(wait_until(refused_twice, &hooked, LONG_MS));
     int64_t start_ms = test_now_ms();
     world_ask("DEL " KEY);
     assert_int_equal(world_ask("PUBLISH " CHANNEL " 1"), 1);
@@ -347,9 +267,6 @@ int main(void)
         WORLD_TEST(reader_who_shortens_its_lease_leaves_the_others_theirs),
         WORLD_TEST(reader_whose_time_is_over_is_told_so_and_holds_nobody_up),
         WORLD_TEST(late_release_of_a_reader_tidies_up_and_keeps_the_others),
-        WORLD_TEST(writers_release_wakes_all_readers),
-        WORLD_TEST(last_readers_release_wakes_a_writer),
-        WORLD_TEST(stream_of_readers_starves_a_writer),
         WORLD_TEST(holders_stand_where_redisson_looks_for_them),
         WORLD_TEST(reader_of_redisson_is_joined_and_keeps_its_lease),
         WORLD_TEST(writer_of_redisson_is_waited_for_and_its_message_heard),

@@ -48,7 +48,7 @@ struct contender {
     lk_client *client;
     _Atomic int *inside;
     int most; /* seen at once, oneself included */
-    int64_t times;
+    int64_t times, longest_us;
     lk_status failed;
 };
 
@@ -60,6 +60,8 @@ static void *contend(void *arg)
         contender->failed = take(contender->client, PERMITS, LONG_MS, LONG_MS, &hold);
         if (contender->failed != LK_OK)
             break;
+        if (hold.wait_us > contender->longest_us)
+            contender->longest_us = hold.wait_us;
         int now = atomic_fetch_add(contender->inside, 1) + 1;
         if (now > contender->most)
             contender->most = now;
@@ -84,6 +86,8 @@ static void as_many_as_permits_hold_at_once_and_no_more(void **state)
     for (int i = 0; i < CONTENDERS; i++) {
         pthread_join(contenders[i].thread, NULL);
         assert_int_equal(contenders[i].failed, LK_OK);
+        assert_true(contenders[i].longest_us <
+                    LONG_MS / 2 * 1000); /* none slept to a lease's end */
         most = contenders[i].most > most ? contenders[i].most : most;
     }
     assert_int_equal(most, PERMITS);
