@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, WORD_MAX = 64, IN_EARNEST = 2 };
+enum { PATIENCE_MS = 10000, WORD_MAX = 128, IN_EARNEST = 2 };
 
 extern char **environ;
 
@@ -29,6 +29,7 @@ enum {
     ARG_DEFAULT_LEASE,
     ARG_WAIT,
     ARG_DIE_AT,
+    ARG_TELLS_LOSS,
     ARGS
 };
 
@@ -53,6 +54,13 @@ static void at_point(void *ctx, const char *point, const char *key)
         say("waiting");
 }
 
+static void say_loss(void *arg, const lk_hold *hold, lk_loss cause)
+{
+    (void)arg;
+    (void)hold;
+    say(lk_loss_text(cause));
+}
+
 int holder_main(int argc, char **argv)
 {
     if (argc != ARGS)
@@ -65,6 +73,8 @@ int holder_main(int argc, char **argv)
         .lease_ms = atoll(argv[ARG_DEFAULT_LEASE]), .command_timeout_ms = 60000, .env = &env};
     lk_request request = {
         .key = argv[ARG_KEY], .lease_ms = atoll(argv[ARG_LEASE]), .wait_ms = atoll(argv[ARG_WAIT])};
+    if (argv[ARG_TELLS_LOSS][0] != '\0')
+        request.on_lost = say_loss;
     lk_client *client;
     lk_hold hold;
     lk_status status = lk_open(argv[ARG_GUARD], argv[ARG_ENDPOINTS], &options, &client, NULL);
@@ -104,6 +114,7 @@ bool holder_start(struct holder *holder, const struct holder_plan *plan)
                           number(default_lease, plan->default_lease_ms),
                           number(wait, plan->wait_ms),
                           plan->die_at != NULL ? plan->die_at : "",
+                          plan->tells_loss ? "tells" : "",
                           NULL};
     int in[2], out[2];
     if (pipe2(in, O_CLOEXEC) != 0)

@@ -22,6 +22,7 @@ struct holder_plan {
     int64_t default_lease_ms;
     int64_t wait_ms;
     const char *die_at; /* named point at which it kills itself; NULL: none */
+    bool tells_loss;    /* says lk_loss_text() when its hold is lost */
 };
 
 int holder_main(int argc, char **argv);

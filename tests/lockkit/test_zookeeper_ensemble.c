@@ -1,0 +1,185 @@
+/* zk-sequential on an ensemble of three: the leader dies, all die, they come back. */
+#include "../lib/lock_claims.h"
+#include "../lib/process.h"
+#include "../../lockkit/lockkit.h"
+#include "../../loadgen/sandbox.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+enum { BACK_MS = 5000, COMMAND_MS = 400, THREADS = 4 };
+
+static struct sandbox *sandbox;
+static struct sandbox_zookeeper servers;
+static const lk_options options = {.command_timeout_ms = COMMAND_MS};
+
+static int open_world(void **state)
+{
+    (void)state;
+    return sandbox_open(&sandbox) == 0 && sandbox_zookeeper(sandbox, 3, &servers) == 0 ? 0 : -1;
+}
+
+static int close_world(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+static lk_client *open_client(void)
+{
+    lk_client *client = NULL;
+    lk_open("zk-sequential", servers.url, &options, &client, NULL);
+    return client;
+}
+
+static lk_status acquire(lk_client *client, const char *key, int64_t wait_ms, lk_hold *hold)
+{
+    return lk_acquire(client, &(lk_request){.key = key, .wait_ms = wait_ms}, hold);
+}
+
+static bool is_granted(void *client)
+{
+    lk_hold hold;
+    return acquire(client, "lock:other", 0, &hold) == LK_OK && lk_release(&hold) == LK_OK;
+}
+
+static void count(void *arg, const lk_hold *hold, lk_loss cause)
+{
+    (void)hold;
+    (void)cause;
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void a_lock_survives_its_leader_and_everybody_is_back_within_5_s(void **state)
+{
+    (void)state;
+    lk_hold hold, other;
+    atomic_int lost = 0;
+    lk_client *holder = open_client(), *client = open_client();
+    lk_request request = {.key = CLAIM_KEY, .on_lost = count, .on_lost_arg = &lost};
+    assert_int_equal(lk_acquire(holder, &request, &hold), LK_OK);
+    assert_true(is_granted(client));
+    int leader = sandbox_zookeeper_leader(&servers);
+    assert_in_range(leader, 0, 2);
+    sandbox_signal(servers.server[leader], SIGKILL);
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(lk_check(&hold, NULL), LK_OK);
+    assert_true(wait_until(is_granted, client, BACK_MS));
+    assert_true(wait_until(is_granted, holder, BACK_MS));
+    print_message("granted again %d ms after the leader's death\n",
+                  (int)(test_now_ms() - start_ms));
+    assert_true(test_now_ms() - start_ms <= BACK_MS);
+    assert_int_equal(lk_check(&hold, NULL), LK_OK);
+    assert_int_equal(lk_confirm(&hold), LK_OK);
+    assert_int_equal(acquire(client, CLAIM_KEY, 0, &other), LK_TIMEOUT);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_int_equal(acquire(client, CLAIM_KEY, 0, &other), LK_OK);
+    assert_true(other.fence > hold.fence); /* of another leader's epoch */
+    assert_int_equal(lk_release(&other), LK_OK);
+    assert_int_equal(atomic_load(&lost), 0);
+    assert_int_equal(sandbox_restart(servers.server[leader]), 0);
+    assert_int_equal(sandbox_zookeeper_agree(&servers), 0);
+    lk_close(client);
+    lk_close(holder);
+}
+
+/* Adds to a number that nothing but the lock protects, while leaders die. */
+struct adder {
+    pthread_t thread;
+    volatile int64_t *value;
+    atomic_bool *stop;
+    int64_t added;
+    uint64_t last_fence;
+    bool fences_rise;
+};
+
+__attribute__((no_sanitize("thread"))) static void *add(void *arg)
+{
+    struct adder *adder = arg;
+    lk_client *client = open_client();
+    lk_hold hold;
+    adder->fences_rise = true;
+    while (!atomic_load(adder->stop)) {
+        if (acquire(client, "lock:sum", CLAIM_LONG_MS, &hold) != LK_OK)
+            continue;
+        int64_t read = *adder->value;
+        lk_env_system()->sleep_us(NULL, 100);
+        *adder->value = read + 1;
+        adder->added++;
+        adder->fences_rise = adder->fences_rise && hold.fence > adder->last_fence;
+        adder->last_fence = hold.fence;
+        lk_release(&hold);
+    }
+    lk_close(client);
+    return NULL;
+}
+
+static void no_two_are_inside_while_leaders_die(void **state)
+{
+    (void)state;
+    struct adder adders[THREADS] = {{0}};
+    volatile int64_t value = 0;
+    int64_t sum = 0;
+    atomic_bool stop = false;
+    lk_client *client = open_client();
+    for (int i = 0; i < THREADS; i++) {
+        adders[i].value = &value;
+        adders[i].stop = &stop;
+        assert_int_equal(pthread_create(&adders[i].thread, NULL, add, &adders[i]), 0);
+    }
+    for (int64_t round = 0; round < test_size(2, 10); round++) {
+        int leader = sandbox_zookeeper_leader(&servers);
+        assert_in_range(leader, 0, 2);
+        sandbox_signal(servers.server[leader], SIGKILL);
+        assert_true(wait_until(is_granted, client, BACK_MS));
+        assert_int_equal(sandbox_restart(servers.server[leader]), 0);
+        assert_int_equal(sandbox_zookeeper_agree(&servers), 0);
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(adders[i].thread, NULL);
+        assert_true(adders[i].added > 0);
+        assert_true(adders[i].fences_rise);
+        sum += adders[i].added;
+    }
+    assert_int_equal(value, sum);
+    lk_close(client);
+}
+
+static void without_a_majority_calls_end_in_time_and_the_client_finds_back(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    lk_client *client = open_client();
+    assert_true(is_granted(client));
+    for (int i = 0; i < servers.n; i++)
+        sandbox_signal(servers.server[i], SIGKILL);
+    for (int i = 0; i < 3; i++) {
+        int64_t start_ms = test_now_ms();
+        lk_status status = acquire(client, CLAIM_KEY, 0, &hold);
+        /* In doubt only while the loss of the connection is not known yet. */
+        assert_true(status == LK_UNAVAILABLE || (i == 0 && status == LK_UNKNOWN));
+        assert_true(test_now_ms() - start_ms <= 4 * COMMAND_MS + CLAIM_GRACE_MS);
+    }
+    for (int i = 0; i < servers.n; i++)
+        assert_int_equal(sandbox_restart(servers.server[i]), 0);
+    assert_int_equal(sandbox_zookeeper_agree(&servers), 0);
+    assert_true(wait_until(is_granted, client, BACK_MS));
+    lk_close(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lock_survives_its_leader_and_everybody_is_back_within_5_s),
+        cmocka_unit_test(no_two_are_inside_while_leaders_die),
+        cmocka_unit_test(without_a_majority_calls_end_in_time_and_the_client_finds_back),
+    };
+    return cmocka_run_group_tests(tests, open_world, close_world);
+}
