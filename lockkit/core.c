@@ -335,8 +335,10 @@ static lk_status release_on_server(lk_client *client, lk_hold *hold)
     if (!again || !quick)
         return status;
     lk_status second = client->provider->release(client->self, hold);
-    /* LOST after an unknown one: the first may have done it. */
-    return second == LK_LOST && status == LK_UNKNOWN ? LK_UNKNOWN : second;
+    /* After an unknown one only success is sure: LOST may be its doing, and away says nothing of
+     * it.
+     */
+    return second != LK_OK && status == LK_UNKNOWN ? LK_UNKNOWN : second;
 }
 
 lk_status lk_release(lk_hold *hold)

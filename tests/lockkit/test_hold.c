@@ -195,6 +195,11 @@ static enum fake_fault release_reply_cut(struct fake *fake, enum fake_call call,
     return call == FAKE_RELEASE && fake->calls[FAKE_RELEASE] == 1 ? FAKE_REPLY_LOST : FAKE_NONE;
 }
 
+static enum fake_fault reply_cut_then_away(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    return fake->calls[FAKE_RELEASE] > 1 ? FAKE_AWAY : release_reply_cut(fake, call, n);
+}
+
 static void a_release_cut_off_is_sent_again_once(void **state)
 {
     (void)state;
@@ -209,6 +214,10 @@ static void a_release_cut_off_is_sent_again_once(void **state)
     f.fake.calls[FAKE_RELEASE] = 0;
     acquire(&f, 0);
     assert_int_equal(lk_release(&f.hold), LK_UNKNOWN); /* the second finds nothing: who freed it? */
+    f.fake.fault = reply_cut_then_away;
+    f.fake.calls[FAKE_RELEASE] = 0;
+    acquire(&f, 0);
+    assert_int_equal(lk_release(&f.hold), LK_UNKNOWN); /* not: certainly nothing was done */
     assert_false(fake_held(&f.fake, KEY, NULL));
     lk_close(f.client);
 }
