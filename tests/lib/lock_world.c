@@ -66,13 +66,17 @@ bool world_frees(const char *key, int64_t wait_ms)
     return wait_until(is_free, (void *)key, wait_ms);
 }
 
+/* A postmaster leaves the work to its children. Who has children stands still while they are looked
+ * up, or some could be missed. */
 void world_freeze(bool on)
 {
     struct sandbox_server *server;
-    int signal = on ? SIGSTOP : SIGCONT;
     for (size_t i = 0; (server = world->server(i)) != NULL; i++) {
-        assert_int_equal(sandbox_signal(server, signal), 0);
-        process_signal_children(server->pid, signal); /* a postmaster leaves the work to others */
+        if (on)
+            assert_int_equal(sandbox_signal(server, SIGSTOP), 0);
+        process_signal_children(server->pid, on ? SIGSTOP : SIGCONT);
+        if (!on)
+            assert_int_equal(sandbox_signal(server, SIGCONT), 0);
     }
 }
 
