@@ -1,0 +1,41 @@
+/* The leader of three ZooKeepers is killed during a running sale: sessions and locks survive. */
+#include "../lib/failover.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+
+static struct sandbox_zookeeper set;
+
+static bool start(struct sandbox *sandbox, const char **ret_url)
+{
+    *ret_url = set.url;
+    return sandbox_zookeeper(sandbox, SANDBOX_ZOOKEEPERS_MAX, &set) == 0;
+}
+
+static void kill_leader(void)
+{
+    int leader = sandbox_zookeeper_leader(&set);
+    assert_in_range(leader, 0, SANDBOX_ZOOKEEPERS_MAX - 1);
+    assert_true(WIFSIGNALED(sandbox_signal(set.server[leader], SIGKILL)));
+}
+
+static bool is_replaced(void *unused)
+{
+    (void)unused;
+    return sandbox_zookeeper_leader(&set) >= 0;
+}
+
+int main(void)
+{
+    static const char *const guards[] = {"zk-sequential", "zk-ephemeral", "zk-readwrite", NULL};
+    return failover_main(&(struct failover){.flag = "--zookeeper",
+                                            .guards = guards,
+                                            .start = start,
+                                            .kill = kill_leader,
+                                            .is_replaced = is_replaced});
+}
