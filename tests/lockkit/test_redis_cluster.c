@@ -1,6 +1,7 @@
 /* redis+cluster://: every lock on its slot's node, wherever that is. */
 #include "../../lockkit/redis_cluster.h"
 #include "../lib/process.h"
+#include "../lib/proxy.h"
 #include "../lib/redis.h"
 #include "../lib/redis_link.h"
 #include "../lib/redis_set.h"
@@ -267,6 +268,14 @@ static void *take_often(void *arg)
     return NULL;
 }
 
+static int64_t asked_for_maps(void)
+{
+    int64_t asked = 0;
+    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
+        asked += set_calls_of(cluster.master[i], "cluster|slots");
+    return asked;
+}
+
 /* Nobody knows the map yet, nor the scripts; and the host that is asked first hangs, so that all
  * come while one asks. */
 static void threads_that_come_first_ask_for_the_map_once(void **state)
@@ -280,7 +289,7 @@ static void threads_that_come_first_ask_for_the_map_once(void **state)
     snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d,127.0.0.1:%d", hangs->port,
              cluster.master[1]->port);
     lk_client *client = set_client("redis-token", url, NULL);
-    int64_t asked = set_calls_of(cluster.master[1], "cluster|slots");
+    int64_t asked = asked_for_maps();
     for (int i = 0; i < 32; i++) {
         taker[i] = (struct taker){.client = client, .number = i};
         assert_int_equal(pthread_create(&taker[i].thread, NULL, take_often, &taker[i]), 0);
@@ -289,8 +298,32 @@ static void threads_that_come_first_ask_for_the_map_once(void **state)
         pthread_join(taker[i].thread, NULL);
     for (int i = 0; i < 32; i++)
         assert_int_equal(taker[i].failed, 0);
-    assert_int_equal(set_calls_of(cluster.master[1], "cluster|slots") - asked, 1);
+    assert_int_equal(asked_for_maps() - asked, 1);
     lk_close(client);
+}
+
+/* What was sent and not answered may have been done: it is not sent again, here or elsewhere. */
+static void lost_answer_of_a_node_is_unknown_and_not_asked_for_again(void **state)
+{
+    (void)state;
+    struct sandbox_server *owner = cluster.master[master_of(lk_redis_slot("k"))];
+    struct proxy *proxy = proxy_open(owner->port);
+    assert_non_null(proxy);
+    assert_int_equal(redis_do(owner, "CONFIG SET cluster-announce-port %d", proxy_port(proxy)), 1);
+    char url[SANDBOX_TEXT_MAX];
+    struct link link;
+    lk_redis_reply reply;
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", owner->port);
+    assert_true(link_open(&link, url));
+    assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "k"), LK_OK);
+    proxy_lose_answer(proxy, "INCR", 1, PROXY_CUT);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "k"), LK_UNKNOWN);
+    assert_int_equal(proxy_lost(proxy), 1);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "k"), LK_OK);
+    assert_int_equal(reply.root.integer, 3);
+    link_close(&link);
+    assert_int_equal(redis_do(owner, "CONFIG SET cluster-announce-port 0"), 1);
+    proxy_close(proxy);
 }
 
 static void scripts_are_given_to_each_node_that_does_not_know_them(void **state)
@@ -343,6 +376,7 @@ int main(void)
         cmocka_unit_test_setup(lock_is_found_by_ask_while_its_slot_moves, empty),
         cmocka_unit_test_setup(new_lock_in_a_moving_slot_is_unavailable_or_there, empty),
         cmocka_unit_test_setup(threads_that_come_first_ask_for_the_map_once, empty),
+        cmocka_unit_test_setup(lost_answer_of_a_node_is_unknown_and_not_asked_for_again, empty),
         cmocka_unit_test_setup(scripts_are_given_to_each_node_that_does_not_know_them, empty),
         cmocka_unit_test_setup(hosts_of_the_endpoint_that_are_dead_or_no_cluster_are_passed_over,
                                empty),

@@ -1,5 +1,6 @@
 /* redis+sentinel://: finding the master, whatever state the Sentinels are in. */
 #include "../lib/process.h"
+#include "../lib/proxy.h"
 #include "../lib/redis.h"
 #include "../lib/redis_link.h"
 #include "../lib/redis_set.h"
@@ -92,6 +93,28 @@ static void node_that_is_no_master_is_refused_whatever_the_sentinel_says(void **
     assert_int_equal(redis_do(set.sentinel[2], "SENTINEL REMOVE wrong"), 1);
 }
 
+static void lost_answer_of_the_master_is_unknown_and_not_asked_for_again(void **state)
+{
+    (void)state;
+    char url[SANDBOX_TEXT_MAX];
+    struct link link;
+    lk_redis_reply reply;
+    struct proxy *proxy = proxy_open(set.master->port);
+    assert_non_null(proxy);
+    assert_int_equal(
+        redis_do(set.sentinel[2], "SENTINEL MONITOR proxied 127.0.0.1 %d 2", proxy_port(proxy)), 1);
+    url_of(url, sizeof url, set.sentinel[2]->port, "proxied");
+    assert_true(link_open(&link, url));
+    assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "k"), LK_OK);
+    proxy_lose_answer(proxy, "INCR", 1, PROXY_CUT);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "k"), LK_UNKNOWN);
+    assert_int_equal(lk_redis_command(link.redis, &reply, "INCR", "k"), LK_OK);
+    assert_int_equal(reply.root.integer, 3);
+    link_close(&link);
+    assert_int_equal(redis_do(set.sentinel[2], "SENTINEL REMOVE proxied"), 1);
+    proxy_close(proxy);
+}
+
 static void no_redis_among_the_sentinels_is_told(void **state)
 {
     (void)state;
@@ -181,6 +204,7 @@ int main(void)
         cmocka_unit_test(every_redis_guard_locks_at_the_master),
         cmocka_unit_test(unknown_master_name_is_told),
         cmocka_unit_test(node_that_is_no_master_is_refused_whatever_the_sentinel_says),
+        cmocka_unit_test(lost_answer_of_the_master_is_unknown_and_not_asked_for_again),
         cmocka_unit_test(no_redis_among_the_sentinels_is_told),
         cmocka_unit_test(next_sentinel_is_asked_when_one_is_dead_or_hangs),
         cmocka_unit_test(no_sentinel_at_all_is_unavailable_in_time),
