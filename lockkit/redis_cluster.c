@@ -17,7 +17,8 @@ struct lk_redis_cluster {
     pthread_mutex_t mutex;        /* guards what follows, and is held while asking */
     _Atomic uint64_t n_refreshes; /* asked, with success or not */
     _Atomic int n_nodes;          /* only grows: an index once valid stays so */
-    int answered;                 /* node that gave the last map; NO_NODE: a seed did */
+    int answered;                 /* node to ask first; NO_NODE: none has answered yet */
+    size_t seed;                  /* likewise of the endpoint's */
     lk_redis *node[LK_REDIS_NODES_MAX];
     char message[LK_MESSAGE_MAX]; /* why there was no map */
 };
@@ -128,9 +129,11 @@ static void refresh(lk_redis_cluster *cluster, uint64_t seen)
     }
     for (size_t i = 0; i < topology->n_seeds && i < ASKS_MAX - (size_t)asks && !known; i++) {
         lk_redis_url url;
-        const lk_redis_url *seed = &topology->seed[i];
+        const lk_redis_url *seed = &topology->seed[cluster->seed];
         node_url(cluster, seed->host, strlen(seed->host), seed->port, &url);
         known = ask_map(cluster, &url, lk_redis_half_way_us(deadline_us));
+        if (!known)
+            cluster->seed = (cluster->seed + 1) % topology->n_seeds;
     }
     if (cluster->n_refreshes == seen)
         atomic_fetch_add(&cluster->n_refreshes, 1);
