@@ -55,8 +55,7 @@ bool cmd_run_lost(void)
 
 bool cmd_run_prepare(void)
 {
-    static const int forwarded[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
-                                    SIGUSR1, SIGUSR2, SIGCHLD, SIGWINCH};
+    static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
     if (pipe2(events, O_CLOEXEC | O_NONBLOCK) != 0)
         return false;
     for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++) {
