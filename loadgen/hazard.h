@@ -42,7 +42,9 @@ enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD };
     X(STILL_THERE) /* LOCKS: the key must be there */                                              \
     X(DELETE)      /* LOCKS: somebody deletes the key */                                           \
     X(EVICT)       /* LOCKS: memory runs out for a moment, and the policy decides */               \
-    X(REBOOT)      /* LOCKS: kill -9 of the lock server, and a new start */                        \
+    X(REBOOT)      /* LOCKS: kill -9 of the lock server (or node N), and a new start */            \
+    X(DOWN)        /* LOCKS: kill -9 of these nodes ("45") */                                      \
+    X(UP)          /* LOCKS: these nodes start again */                                            \
     X(LOSE)        /* the answer to its next command about the lock will be lost */                \
     X(LOST)        /* waits until it is */                                                         \
     X(CUT)         /* its connections to the lock server are cut */
@@ -83,6 +85,7 @@ struct hazard_setting {
     int instances;                      /* 2, 1 */
     int64_t lease_ms, wait_ms;          /* HAZARD_LEASE_MS, HAZARD_WAIT_MS */
     enum hazard_switch watchdog, fence; /* ON */
+    const char *fence_source;           /* lock, database */
     const char *slip;                   /* mistake made on purpose (--lab-slip); none */
     int64_t clock_ms;                   /* the clock of A's instance is ahead by this; 0 */
     int64_t max_hold_ms;                /* of the watchdog; ten leases */

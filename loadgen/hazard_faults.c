@@ -7,26 +7,7 @@
 
 enum { PATIENCE_S = 2 };
 
-/* -- asking Redis -------------------------------------------------------------------------------
- */
-
-/* One command about the run's lock; *ret is its integer. False: no answer, or another one. */
-static bool ask(const struct hazard_run *run, const char *command, long long *ret)
-{
-    redisContext *context = redisConnectWithTimeout("127.0.0.1", run->world->locks->port,
-                                                    (struct timeval){.tv_sec = PATIENCE_S});
-    bool good = context != NULL && context->err == 0;
-    if (good)
-        redisSetTimeout(context, (struct timeval){.tv_sec = PATIENCE_S});
-    redisReply *reply = good ? redisCommand(context, "%s %s", command, run->lock) : NULL;
-    good = reply != NULL && reply->type == REDIS_REPLY_INTEGER;
-    if (good)
-        *ret = reply->integer;
-    freeReplyObject(reply);
-    if (context != NULL)
-        redisFree(context);
-    return good;
-}
+/* -- asking the lock server -------------------------------------------------------------------- */
 
 static int fail(struct hazard_run *run, const char *what)
 {
@@ -36,14 +17,14 @@ static int fail(struct hazard_run *run, const char *what)
 
 static bool is_gone(void *arg)
 {
-    long long n;
-    return ask(arg, "EXISTS", &n) && n == 0;
+    struct hazard_run *run = arg;
+    return world_is_held(run->world, run->one->guard, run->lock) == 0;
 }
 
 static bool is_there(void *arg)
 {
-    long long n;
-    return ask(arg, "EXISTS", &n) && n == 1;
+    struct hazard_run *run = arg;
+    return world_is_held(run->world, run->one->guard, run->lock) == 1;
 }
 
 /* The lease that was running when the lock was seen to be held is over. */
@@ -83,43 +64,73 @@ int fault_still_there(struct hazard_run *run, const struct hazard_step *step)
     return is_there(run) ? 0 : fail(run, "the key is gone");
 }
 
+/* One command to the run's Redis; *ret (may be NULL) is its integer. False: no such answer. */
+static bool tell(const struct hazard_run *run, long long *ret, const char *command, const char *key)
+{
+    redisContext *context = redisConnectWithTimeout("127.0.0.1", run->world->locks->port,
+                                                    (struct timeval){.tv_sec = PATIENCE_S});
+    bool good = context != NULL && context->err == 0;
+    redisReply *reply = good ? redisCommand(context, command, key) : NULL;
+    good = reply != NULL && (ret == NULL || reply->type == REDIS_REPLY_INTEGER);
+    if (good && ret != NULL)
+        *ret = reply->integer;
+    freeReplyObject(reply);
+    if (context != NULL)
+        redisFree(context);
+    return good;
+}
+
 int fault_delete(struct hazard_run *run, const struct hazard_step *step)
 {
     (void)step;
     long long n;
     run_note(run, "locks", "key deleted by somebody");
-    return ask(run, "DEL", &n) && n == 1 ? 0 : fail(run, "there was nothing to delete");
-}
-
-/* One command without an answer that matters. */
-static void tell(const struct hazard_run *run, const char *command)
-{
-    redisContext *context = redisConnectWithTimeout("127.0.0.1", run->world->locks->port,
-                                                    (struct timeval){.tv_sec = PATIENCE_S});
-    if (context == NULL)
-        return;
-    freeReplyObject(context->err == 0 ? redisCommand(context, command) : NULL);
-    redisFree(context);
+    return tell(run, &n, "DEL %s", run->lock) && n == 1 ? 0 : fail(run, "nothing to delete");
 }
 
 /* The limit is lower than what is in use, so the server evicts what its policy allows at once. */
 int fault_evict(struct hazard_run *run, const struct hazard_step *step)
 {
     (void)step;
-    tell(run, "CONFIG SET maxmemory 1");
-    tell(run, "SET pressure 1");
-    tell(run, "CONFIG SET maxmemory 0");
+    bool told = tell(run, NULL, "CONFIG SET maxmemory 1", "") &&
+                tell(run, NULL, "SET pressure 1", "") &&
+                tell(run, NULL, "CONFIG SET maxmemory 0", "");
     run_note(run, "locks", is_gone(run) ? "key evicted" : "key still there");
-    return 0;
+    return told ? 0 : fail(run, "its server cannot be configured");
+}
+
+static int kill_and_start(struct sandbox_server *server)
+{
+    return sandbox_signal(server, SIGKILL) != -1 && sandbox_restart(server) == 0 ? 0 : -1;
 }
 
 int fault_reboot(struct hazard_run *run, const struct hazard_step *step)
 {
-    (void)step;
-    run_note(run, "locks", "server killed and started again");
-    if (sandbox_signal(run->world->locks, SIGKILL) == -1 || sandbox_restart(run->world->locks) != 0)
+    struct sandbox_server *server =
+        step->what != NULL ? run->world->nodes[step->what[0] - '1'] : run->world->locks;
+    run_note(run, "locks", "%s%s killed and started again", step->what != NULL ? "node " : "server",
+             step->what != NULL ? step->what : "");
+    if (kill_and_start(server) != 0)
         return fail(run, "its server could not be restarted");
     run_note(run, "locks", is_gone(run) ? "key gone" : "key still there");
+    return 0;
+}
+
+int fault_down(struct hazard_run *run, const struct hazard_step *step)
+{
+    run_note(run, "locks", "nodes %s killed", step->what);
+    for (const char *node = step->what; *node != '\0'; node++)
+        if (sandbox_signal(run->world->nodes[*node - '1'], SIGKILL) == -1)
+            return fail(run, "a node could not be killed");
+    return 0;
+}
+
+int fault_up(struct hazard_run *run, const struct hazard_step *step)
+{
+    run_note(run, "locks", "nodes %s start empty", step->what);
+    for (const char *node = step->what; *node != '\0'; node++)
+        if (sandbox_restart(run->world->nodes[*node - '1']) != 0)
+            return fail(run, "a node could not be started");
     return 0;
 }
 

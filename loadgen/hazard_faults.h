@@ -11,6 +11,8 @@ int fault_still_there(struct hazard_run *run, const struct hazard_step *step);
 int fault_delete(struct hazard_run *run, const struct hazard_step *step);
 int fault_evict(struct hazard_run *run, const struct hazard_step *step);
 int fault_reboot(struct hazard_run *run, const struct hazard_step *step);
+int fault_down(struct hazard_run *run, const struct hazard_step *step);
+int fault_up(struct hazard_run *run, const struct hazard_step *step);
 int fault_lose(struct hazard_run *run, const struct hazard_step *step);
 int fault_lost(struct hazard_run *run, const struct hazard_step *step);
 int fault_cut(struct hazard_run *run, const struct hazard_step *step);

@@ -45,6 +45,7 @@ struct hazard_setting hazard_setting_of(const struct hazard *hazard, const struc
     SETTLE(wait_ms, HAZARD_WAIT_MS);
     SETTLE(watchdog, ON);
     SETTLE(fence, ON);
+    SETTLE(fence_source, "");
     SETTLE(slip, "");
     SETTLE(clock_ms, 0);
     SETTLE(max_hold_ms, 0);

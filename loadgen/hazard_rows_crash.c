@@ -59,6 +59,8 @@ const struct hazard hazard_crash_before_expire = {
 
 static const struct hazard_case row_crash_cases[] = {
     {"sql-row", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {"pg-advisory", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {"pg-advisory-xact", HAZARD_SAFE, {0}, {NULL}, NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 

@@ -68,7 +68,8 @@ static void clean_up(struct hazard_run *run)
     char ignored[LAB_MESSAGE_MAX];
     for (int i = 0; i < run->with.instances; i++) {
         struct world_instance *instance = &run->world->instances[i];
-        proxy_lose_answer(instance->proxy, "", 0, PROXY_CUT);
+        if (instance->proxy != NULL)
+            proxy_lose_answer(instance->proxy, "", 0, PROXY_CUT);
         if (instance->stopped)
             world_continue(instance);
         if (!sandbox_alive(instance->server))

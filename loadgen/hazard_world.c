@@ -24,20 +24,9 @@ void world_close(struct world *world)
         if (world->instances[i].proxy != NULL)
             proxy_close(world->instances[i].proxy);
     PQfinish(world->asker);
+    world_close_inspector(world);
     sandbox_close(world->sandbox);
     *world = (struct world){0};
-}
-
-static struct sandbox_server *redis_of(struct world *world, enum hazard_redis kind)
-{
-    static const char *const durable[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
-    static const char *const small[] = {"--maxmemory", "4mb", "--maxmemory-policy", "volatile-lru",
-                                        NULL};
-    static const char *const *const extra[] = {
-        [REDIS_PLAIN] = NULL, [REDIS_DURABLE] = durable, [REDIS_SMALL] = small};
-    if (world->redis[kind] == NULL)
-        world->redis[kind] = sandbox_redis(world->sandbox, extra[kind]);
-    return world->redis[kind];
 }
 
 /* -- an instance's command line -----------------------------------------------------------------
@@ -64,6 +53,29 @@ __attribute__((format(printf, 2, 3))) static void add(struct command_line *line,
     line->length += (size_t)length + 1;
 }
 
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* A single lock server is reached through the instance's proxy. */
+static void add_locks(struct command_line *line, const struct world *world,
+                      const struct world_instance *instance, const char *guard)
+{
+    const char *flag = begins(guard, "red")         ? "--redis"
+                       : begins(guard, "zk-")       ? "--zookeeper"
+                       : begins(guard, "memcached") ? "--memcached"
+                                                    : NULL;
+    if (flag == NULL)
+        return;
+    add(line, "%s", flag);
+    if (world->locks != NULL)
+        add(line, "%s127.0.0.1:%d", begins(guard, "red") ? "redis://" : "",
+            proxy_port(instance->proxy));
+    else
+        add(line, "%s", world->endpoints);
+}
+
 static void compose(struct command_line *line, struct world *world, int index, const char *guard,
                     const struct hazard_setting *with)
 {
@@ -72,8 +84,7 @@ static void compose(struct command_line *line, struct world *world, int index, c
     add(line, "--lab");
     add(line, "--db");
     add(line, "%s?isolation=%s", world->postgres->url, with->isolation);
-    add(line, "--redis");
-    add(line, "redis://127.0.0.1:%d", proxy_port(instance->proxy));
+    add_locks(line, world, instance, guard);
     add(line, "--lanes");
     add(line, "off");
     add(line, "--guard");
@@ -86,6 +97,10 @@ static void compose(struct command_line *line, struct world *world, int index, c
     add(line, "%lld", (long long)with->wait_ms);
     add(line, "--watchdog");
     add(line, with->watchdog == OFF ? "off" : "on");
+    if (with->fence_source[0] != '\0') {
+        add(line, "--fence-source");
+        add(line, "%s", with->fence_source);
+    }
     if (with->max_hold_ms != 0) {
         add(line, "--max-hold-ms");
         add(line, "%lld", (long long)with->max_hold_ms);
@@ -143,16 +158,13 @@ static int prepare_proxy(struct world_instance *instance, int port)
 int world_prepare(struct world *world, const char *guard, const struct hazard_setting *with)
 {
     struct command_line line;
-    world->locks = redis_of(world, with->redis);
-    if (world->locks == NULL)
-        return -1;
-    if (!sandbox_alive(world->locks) && sandbox_restart(world->locks) != 0)
+    if (world_choose_locks(world, guard, with) != 0)
         return -1;
     for (int i = 0; i < with->instances; i++) {
         struct world_instance *instance = &world->instances[i];
         if (instance->stopped && world_continue(instance) != 0)
             return -1;
-        if (prepare_proxy(instance, world->locks->port) != 0)
+        if (world->locks != NULL && prepare_proxy(instance, world->locks->port) != 0)
             return -1;
         compose(&line, world, i, guard, with);
         if (!same(instance, &line) && start(world, instance, &line) != 0)

@@ -3,6 +3,7 @@
 #ifndef HAZARD_WORLD_H
 #define HAZARD_WORLD_H
 
+#include "../lockkit/lockkit.h"
 #include "hazard.h"
 #include "load.h"
 #include "sandbox.h"
@@ -10,7 +11,12 @@
 
 #include <libpq-fe.h>
 
-enum { WORLD_ARGS_MAX = 40, WORLD_ARGS_TEXT_MAX = 1536, WORLD_REDIS_KINDS = REDIS_SMALL + 1 };
+enum {
+    WORLD_ARGS_MAX = 40,
+    WORLD_ARGS_TEXT_MAX = 1536,
+    WORLD_REDIS_KINDS = REDIS_SMALL + 1,
+    WORLD_NODES = 5 /* of redlock */
+};
 
 /* An instance of the service. */
 struct world_instance {
@@ -27,8 +33,14 @@ struct world {
     const char *seckilld;
     struct sandbox_server *postgres;
     PGconn *asker; /* looks at the database's locks; NULL: not connected yet */
-    struct sandbox_server *redis[WORLD_REDIS_KINDS]; /* NULL: not started yet */
-    struct sandbox_server *locks;                    /* the one that this run uses; NULL: none */
+    /* Lock servers, started when first needed; NULL, n 0: not yet. */
+    struct sandbox_server *redis[WORLD_REDIS_KINDS], *nodes[WORLD_NODES], *memcached;
+    struct sandbox_zookeeper zookeeper;
+    /* What this run's guard uses: */
+    struct sandbox_server *locks;     /* its one server; NULL: several, or none */
+    char endpoints[SANDBOX_TEXT_MAX]; /* for lk_open() */
+    lk_client *inspector;             /* looks at its locks from outside; NULL: not opened yet */
+    char inspects[SANDBOX_TEXT_MAX + 32]; /* guard and endpoints of the inspector */
     struct world_instance instances[HAZARD_INSTANCES];
 };
 
@@ -42,6 +54,12 @@ int world_prepare(struct world *world, const char *guard, const struct hazard_se
 /* The instance that serves an actor. */
 struct world_instance *world_instance_of(struct world *world, const struct hazard_setting *with,
                                          enum hazard_who who);
+
+/* world_locks.c: starts what the guard needs and sets locks and endpoints. 0 or -1. */
+int world_choose_locks(struct world *world, const char *guard, const struct hazard_setting *with);
+/* What the lock servers say of a key: 1 held, 0 free, -1 no answer. */
+int world_is_held(struct world *world, const char *guard, const char *key);
+void world_close_inspector(struct world *world);
 
 /* Somebody waits for a lock of the database. */
 bool world_store_waits(struct world *world);

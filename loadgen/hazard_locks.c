@@ -1,0 +1,104 @@
+/* The lock servers that a guard needs, and what they say of a lock. */
+#include "hazard_world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static int alive(struct sandbox_server *server)
+{
+    if (server == NULL)
+        return -1;
+    return sandbox_alive(server) || sandbox_restart(server) == 0 ? 0 : -1;
+}
+
+static int use_one(struct world *world, struct sandbox_server *server)
+{
+    world->locks = server;
+    if (alive(server) != 0)
+        return -1;
+    snprintf(world->endpoints, sizeof world->endpoints, "%s", server->url);
+    return 0;
+}
+
+static int use_redis(struct world *world, enum hazard_redis kind)
+{
+    static const char *const durable[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
+    static const char *const small[] = {"--maxmemory-policy", "volatile-lru", NULL};
+    static const char *const *const extra[] = {
+        [REDIS_PLAIN] = NULL, [REDIS_DURABLE] = durable, [REDIS_SMALL] = small};
+    if (world->redis[kind] == NULL)
+        world->redis[kind] = sandbox_redis(world->sandbox, extra[kind]);
+    return use_one(world, world->redis[kind]);
+}
+
+static int use_nodes(struct world *world)
+{
+    size_t length = 0;
+    for (int i = 0; i < WORLD_NODES; i++) {
+        if (world->nodes[i] == NULL)
+            world->nodes[i] = sandbox_redis(world->sandbox, NULL);
+        if (alive(world->nodes[i]) != 0)
+            return -1;
+        length += (size_t)snprintf(world->endpoints + length, sizeof world->endpoints - length,
+                                   "%s%s", i > 0 ? "," : "", world->nodes[i]->url);
+    }
+    return 0;
+}
+
+static int use_zookeeper(struct world *world)
+{
+    if (world->zookeeper.n == 0 && sandbox_zookeeper(world->sandbox, 1, &world->zookeeper) != 0)
+        return -1;
+    if (use_one(world, world->zookeeper.server[0]) != 0)
+        return -1;
+    snprintf(world->endpoints, sizeof world->endpoints, "%s", world->zookeeper.url);
+    return sandbox_zookeeper_agree(&world->zookeeper);
+}
+
+int world_choose_locks(struct world *world, const char *guard, const struct hazard_setting *with)
+{
+    world->locks = NULL;
+    world->endpoints[0] = '\0';
+    if (begins(guard, "redis-"))
+        return use_redis(world, with->redis);
+    if (strcmp(guard, "redlock") == 0)
+        return use_nodes(world);
+    if (begins(guard, "zk-"))
+        return use_zookeeper(world);
+    if (begins(guard, "sql-unique") || begins(guard, "pg-"))
+        snprintf(world->endpoints, sizeof world->endpoints, "%s", world->postgres->url);
+    if (strcmp(guard, "memcached") != 0)
+        return 0;
+    if (world->memcached == NULL)
+        world->memcached = sandbox_memcached(world->sandbox, NULL);
+    return use_one(world, world->memcached);
+}
+
+void world_close_inspector(struct world *world)
+{
+    lk_close(world->inspector);
+    world->inspector = NULL;
+}
+
+int world_is_held(struct world *world, const char *guard, const char *key)
+{
+    char wanted[sizeof world->inspects];
+    lk_lock_info info;
+    snprintf(wanted, sizeof wanted, "%s %s", guard, world->endpoints);
+    if (world->inspector == NULL || strcmp(wanted, world->inspects) != 0) {
+        lk_error error;
+        world_close_inspector(world);
+        if (lk_open(guard, world->endpoints, NULL, &world->inspector, &error) != LK_OK) {
+            fprintf(stderr, "hazards: %s: %s\n", guard, error.message);
+            return -1;
+        }
+        snprintf(world->inspects, sizeof world->inspects, "%s", wanted);
+    }
+    lk_status status = lk_inspect(world->inspector, key, &info);
+    return status == LK_OK ? info.holders > 0 : -1;
+}
