@@ -27,6 +27,12 @@
     X(restart_empty)                                                                               \
     X(eviction)                                                                                    \
     X(row_crash)                                                                                   \
+    X(unique_row_crash)                                                                            \
+    X(memcached_restart)                                                                           \
+    X(zk_holder_crash)                                                                             \
+    X(zk_session_lost)                                                                             \
+    X(redlock_minority_down)                                                                       \
+    X(redlock_restart)                                                                             \
     X(opposite_order)                                                                              \
     X(unlock_before_commit)                                                                        \
     X(snapshot_before_lock)                                                                        \

@@ -93,6 +93,11 @@ static const struct hazard_case restart_empty_cases[] = {
      {.redis = REDIS_DURABLE},
      {"appendfsync always", "AOF 每次落盘"},
      NULL},
+    {"redis-token",
+     HAZARD_SAFE,
+     {.fence = ON, .fence_source = "database"},
+     {"fence from the database", "栅栏令牌来自数据库"},
+     NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 
@@ -112,6 +117,73 @@ const struct hazard hazard_restart_empty = {
     .with = {.lease_ms = 8000, .fence = OFF},
     .steps = server_forgets,
     .cases = restart_empty_cases,
+};
+
+static const struct hazard_case memcached_restart_cases[] = {
+    {"memcached", HAZARD_UNSAFE, {0}, {NULL}, NULL},
+    {"memcached",
+     HAZARD_SAFE,
+     {.fence = ON, .fence_source = "database"},
+     {"fence from the database", "栅栏令牌来自数据库"},
+     NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_memcached_restart = {
+    .id = "memcached-restart",
+    .title = {"The cache that keeps the lock restarts", "存锁的缓存重启了"},
+    .story =
+        {"A holds its lock in memcached, which keeps nothing on disk. It restarts, or is "
+         "flushed, and B adds the same key.",
+         "A 的锁放在 memcached 里，它什么都不落盘。重启或清空之后，B 又成功 add 了同一个 key。"},
+    .warning = {"memcached's own protocol text: it is a cache, and may forget at any time.",
+                "memcached 自己的协议文档：它是缓存，随时可能忘掉。"},
+    .fix = {"A fence that the store itself hands out and checks.",
+            "由存储自己发放、自己检查的栅栏令牌。"},
+    .with = {.lease_ms = 8000, .fence = OFF},
+    .steps = server_forgets,
+    .cases = memcached_restart_cases,
+};
+
+static const struct hazard_case unique_row_cases[] = {
+    {"sql-unique-forever", HAZARD_STUCK, {0}, {"no lease", "没有租约"}, NULL},
+    {"sql-unique", HAZARD_SAFE, {0}, {"lease by database time", "按数据库时间的租约"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_unique_row_crash = {
+    .id = "unique-row-crash",
+    .title = {"The holder dies, and its lock row stays", "持有者死了，锁表里的行还在"},
+    .story = {"The lock is a row with a unique key; to free it is to delete the row. A is killed, "
+              "and its row stays for ever.",
+              "锁是一行带唯一键的记录，释放就是删掉它。A 被杀，这一行永远留在那里。"},
+    .warning = {"Every text on database locks lists it first among the drawbacks.",
+                "讲数据库锁的文章列缺点时的第一条。"},
+    .fix = {"A lease in the row, judged by the database's own clock.",
+            "在行里写上租约，由数据库自己的钟来判断。"},
+    .with = {.wait_ms = 2000},
+    .steps = holder_is_killed,
+    .cases = unique_row_cases,
+};
+
+static const struct hazard_case zk_crash_cases[] = {
+    {"zk-ephemeral", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {"zk-sequential", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_zk_holder_crash = {
+    .id = "zk-holder-crash",
+    .title = {"The holder of a ZooKeeper lock dies", "ZooKeeper 锁的持有者死了"},
+    .story = {"A's process is killed. Its session is not heard of any more; after the session's "
+              "timeout ZooKeeper removes the node, and B is next.",
+              "A 的进程被杀，会话不再有心跳。会话超时后 ZooKeeper 删掉节点，轮到 B。"},
+    .warning = {"ZooKeeper recipes: ephemeral nodes end with their session.",
+                "ZooKeeper 官方用法：临时节点随会话结束。"},
+    .fix = {"Nothing to fix; the session's timeout is what one waits.",
+            "不用修；要等的就是会话超时那么久。"},
+    .steps = holder_is_killed,
+    .cases = zk_crash_cases,
 };
 
 static const struct hazard_step server_evicts[] = {

@@ -85,6 +85,30 @@ const struct hazard hazard_paused_holder = {
     .cases = paused_holder_cases,
 };
 
+static const struct hazard_case zk_session_cases[] = {
+    {"zk-sequential", HAZARD_UNSAFE, {.fence = OFF}, {"fence off", "关闭栅栏令牌"}, NULL},
+    {"zk-sequential", HAZARD_SAFE, {.fence = ON}, {"zxid as fence", "用 zxid 作栅栏令牌"}, NULL},
+    {"zk-ephemeral", HAZARD_UNSAFE, {.fence = OFF}, {"fence off", "关闭栅栏令牌"}, NULL},
+    {"zk-ephemeral", HAZARD_SAFE, {.fence = ON}, {"zxid as fence", "用 zxid 作栅栏令牌"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_zk_session_lost = {
+    .id = "zk-session-lost",
+    .title = {"The holder sleeps past its session", "持有者睡过了会话超时"},
+    .story = {"A's process stands still for longer than its session lasts. ZooKeeper removes its "
+              "node, B enters, works and is done. A wakes up, and writes before it hears that its "
+              "session is over.",
+              "A 的进程停得比会话还久。ZooKeeper 删掉它的节点，B 进来做完。"
+              "A 醒来，还没听说会话已经结束，就写了下去。"},
+    .warning = {"ZooKeeper is not free of it, though many texts say so: the client learns last.",
+                "很多文章说 ZooKeeper 没有这个问题，其实有：客户端总是最后知道。"},
+    .fix = {"The zxid of the node as a fence: the store refuses A.",
+            "用节点的 zxid 作栅栏令牌：存储拒绝 A。"},
+    .steps = stopped_past_the_lease,
+    .cases = zk_session_cases,
+};
+
 /* A is refused here (it looks at its lease before it writes), but its release does the damage. */
 static const struct hazard_step deletes_the_successors[] = {
     {A, SEND, NULL},

@@ -1,0 +1,95 @@
+/* Five independent nodes, and what a majority of them is worth. */
+#include "hazard_rows.h"
+
+static const struct hazard_step two_nodes_are_dead[] = {
+    {LOCKS, DOWN, "45"},
+    {A, SEND, NULL},
+    {A, UNTIL, "decided"},
+    {B, SEND, NULL},
+    {B, AS_FAR_AS, "decided"},
+    {A, RELEASE, NULL},
+    {A, ANSWER, NULL},
+    {B, RELEASE, NULL},
+    {B, ANSWER, NULL},
+    {LOCKS, UP, "45"},
+    HAZARD_END,
+};
+
+static const struct hazard_step three_nodes_are_dead[] = {
+    {LOCKS, DOWN, "345"},
+    {A, RUN, NULL},
+    {LOCKS, UP, "345"},
+    HAZARD_END,
+};
+
+static const struct hazard_case minority_cases[] = {
+    {"redlock", HAZARD_SAFE, {0}, {"2 of 5 nodes dead", "5 个节点死 2 个"}, two_nodes_are_dead},
+    {"redlock",
+     HAZARD_REFUSED,
+     {.wait_ms = 1000},
+     {"3 of 5 nodes dead", "5 个节点死 3 个"},
+     three_nodes_are_dead},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_redlock_minority_down = {
+    .id = "redlock-minority-down",
+    .title = {"Some of the five nodes are dead", "五个节点死了几个"},
+    .story = {"Two of five nodes are killed: three are a majority, and the lock is still granted, "
+              "to one at a time. With three dead there is no majority, and nobody gets it.",
+              "五个节点死两个：三个还是多数，锁照给，一次一个。死三个就没有多数，谁也拿不到。"},
+    .warning = {"The majority of five is three: n/2+1, and not more than that, as some texts say.",
+                "五个的多数是三个，即 n/2+1；有的文章写成“多于 n/2+1”，不对。"},
+    .fix = {"Nothing to fix: it refuses instead of guessing.", "不用修：它拒绝，不去猜。"},
+    .gives_up = true,
+    .with = {.lease_ms = 5000},
+    .cases = minority_cases,
+};
+
+/* A has 1, 2, 3. Node 3 forgets, and 3, 4, 5 are a majority for B. */
+static const struct hazard_step one_of_the_majority_forgets[] = {
+    {LOCKS, DOWN, "45"},  {A, SEND, NULL},    {A, UNTIL, "checked"},     {LOCKS, UP, "45"},
+    {LOCKS, REBOOT, "3"}, {B, SEND, NULL},    {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},
+    {A, ANSWER, NULL},    {B, RELEASE, NULL}, {B, ANSWER, NULL},         {A, RETRY, NULL},
+    {B, RETRY, NULL},     HAZARD_END,
+};
+
+/* The node stays away until every lease that it may have forgotten is over. */
+static const struct hazard_step it_stays_away_for_a_lease[] = {
+    {LOCKS, DOWN, "45"}, {A, SEND, NULL},    {A, UNTIL, "decided"},     {LOCKS, UP, "45"},
+    {LOCKS, DOWN, "3"},  {B, SEND, NULL},    {B, AS_FAR_AS, "decided"}, {A, RELEASE, NULL},
+    {A, ANSWER, NULL},   {B, RELEASE, NULL}, {B, ANSWER, NULL},         {LOCKS, UP, "3"},
+    HAZARD_END,
+};
+
+static const struct hazard_case restart_cases[] = {
+    {"redlock", HAZARD_UNSAFE, {.fence = OFF}, {"restarts at once", "立刻重启"}, NULL},
+    {"redlock",
+     HAZARD_SAFE,
+     {.fence = OFF},
+     {"stays away for a lease", "等一个租期再回来"},
+     it_stays_away_for_a_lease},
+    {"redlock",
+     HAZARD_SAFE,
+     {.fence = ON, .fence_source = "database"},
+     {"fence from the database", "栅栏令牌来自数据库"},
+     NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_redlock_restart = {
+    .id = "redlock-restart",
+    .title = {"One node of the majority restarts empty", "多数派里的一个节点空着重启"},
+    .story =
+        {"A was granted by nodes 1, 2 and 3 while 4 and 5 were down. They come back, and node "
+         "3 restarts without its memory: 3, 4 and 5 know of no lock, and are a majority for B.",
+         "4、5 号宕机时 A 拿到了 1、2、3 号。后来 4、5 回来，3 号空着重启："
+         "3、4、5 都不知道有锁，正好是 B 的多数。"},
+    .warning = {"The Redis documentation of Redlock, on crash recovery; M. Kleppmann (2016).",
+                "Redis 的 Redlock 文档讲崩溃恢复的一段；Kleppmann 2016。"},
+    .fix = {"A node that restarts stays away until the longest lease is over; or a fence.",
+            "重启的节点等最长的租期过去再回来；或者用栅栏令牌。"},
+    .with = {.lease_ms = 6000},
+    .steps = one_of_the_majority_forgets,
+    .cases = restart_cases,
+};
