@@ -6,6 +6,8 @@
  * be taken for another's. One that has been idle is looked at before it is used, so that a server
  * that has gone away meanwhile costs a reconnect and not an unknown outcome.
  *
+ * A host's name is looked up at each connect, and no bound of ours holds there: prefer addresses.
+ *
  * Threading: the pool's functions may be called from any thread; a link belongs to its borrower.
  */
 #ifndef LOCKKIT_MEMCACHED_POOL_H

@@ -1,7 +1,7 @@
 /*
  * N independent Redis nodes, each asked the same, by all threads of a client together.
  *
- * Flat combining as in redis_conn.h, but over all nodes at once: the caller who finds nobody asking
+ * Flat combining as in redis_pipe.h, but over all nodes at once: the caller who finds nobody asking
  * leads a round. It takes what is queued, writes it to every node, then reads from every node, so
  * that N nodes cost little more than one; then it makes the first of those who queued up meanwhile
  * the next leader, and hands the answers out.
@@ -10,6 +10,8 @@
  * (redlock_node.h) and waited for only while a quorum is not ready without it. Node timeout: half
  * the command timeout, and a tenth of the client's lease at most, so that asking does not use the
  * lease up. A round takes two of them at most (one for joining, one for answers).
+ *
+ * A host's name is looked up by the leader, and no bound of ours holds there: prefer addresses.
  *
  * Threading: every function may be called from any thread.
  */

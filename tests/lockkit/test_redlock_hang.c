@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 enum {
-    COMMAND_MS = 400,
+    COMMAND_MS = 1000,
     NODE_MS = COMMAND_MS / 2, /* a node is waited for so long */
     SLEEP_MS = 300,
     START_MS = 100,     /* from a thread's creation to its first command, at most */
