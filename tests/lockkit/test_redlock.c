@@ -75,6 +75,10 @@ static void nodes_that_come_back_are_used_again(void **state)
         standing = world_standing(REDLOCK_KEY);
         assert_int_equal(lk_release(&redlock_hold), LK_OK);
     }
+    redlock_signal(0, 2, SIGKILL); /* what was is forgiven: no call goes without them */
+    redlock_restart(0, 2);
+    assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
+    assert_int_equal(world_standing(REDLOCK_KEY), WORLD_NODES);
 }
 
 /* The holder dies with three of its nodes: what it left on two others cannot be had, nor has it
