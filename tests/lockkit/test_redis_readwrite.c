@@ -190,10 +190,11 @@ static void late_release_of_a_reader_tidies_up_and_keeps_the_others(void **state
 /* -- Redisson -----------------------------------------------------------------------------------
  */
 
-static void expect_text(const char *want, const char *command)
+/* Of the hash. */
+static void expect_field(const char *want, const char *field)
 {
     char text[64];
-    world_ask_text(text, sizeof text, command);
+    world_ask_text(text, sizeof text, "HGET " KEY " %s", field);
     assert_string_equal(text, want);
 }
 
@@ -201,16 +202,14 @@ static void holders_stand_where_redisson_looks_for_them(void **state)
 {
     (void)state;
     lk_hold hold;
-    char count[8];
     assert_int_equal(READ(client, &hold), LK_OK);
-    expect_text("read", "HGET " KEY " mode");
-    world_ask_text(count, sizeof count, "HGET " KEY " %s", hold.token);
-    assert_string_equal(count, "1");
+    expect_field("read", "mode");
+    expect_field("1", hold.token);
     assert_int_equal(world_ask("EXISTS {" KEY "}:%s:rwlock_timeout:1", hold.token), 1);
     assert_int_equal(world_ask("HLEN " KEY), 2); /* as its unlocking counts */
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_int_equal(WRITE(client, &hold), LK_OK);
-    expect_text("write", "HGET " KEY " mode");
+    expect_field("write", "mode");
     assert_int_equal(world_ask("HEXISTS " KEY " %s:write", hold.token), 1);
     assert_int_equal(world_ask("HLEN " KEY), 2);
     assert_int_equal(lk_release(&hold), LK_OK);
@@ -227,7 +226,7 @@ static void reader_of_redisson_is_joined_and_keeps_its_lease(void **state)
     assert_int_equal(READ(client, &reader), LK_OK);
     assert_int_equal(WRITE(client, &writer), LK_TIMEOUT);
     assert_int_equal(lk_release(&reader), LK_OK);
-    expect_text("2", "HGET " KEY " " REDISSON);
+    expect_field("2", REDISSON);
     assert_in_range(world_ask("PTTL " KEY), 1, SOON_MS);
     assert_int_equal(WRITE(client, &writer), LK_TIMEOUT);
     assert_int_equal(enter(client, LK_EXCLUSIVE, 0, LONG_MS, &writer), LK_OK); /* its lease ends */
