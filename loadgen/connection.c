@@ -36,7 +36,8 @@ static enum connection_event end(struct connection *connection, enum connection_
 /* What its loss means depends on whether a byte of a request may have reached the server. */
 static enum connection_event lose(struct connection *connection)
 {
-    if (connection->state == CONNECTION_AWAITING || connection->text_done > 0)
+    if (connection->state == CONNECTION_AWAITING || connection->text_done > 0 ||
+        connection->n_behind > 0)
         return end(connection, CONNECTION_BROKEN);
     return end(connection, connection->text != NULL ? CONNECTION_NOT_SENT : CONNECTION_GONE);
 }
@@ -113,16 +114,21 @@ enum connection_event connection_again(struct connection *connection, struct con
 enum connection_event connection_send(struct connection *connection, struct connection_io *io,
                                       const char *text, size_t length)
 {
-    assert(connection->state == CONNECTION_IDLE || connection->state == CONNECTION_CLOSED);
+    bool pipelined = connection->state == CONNECTION_AWAITING;
+    assert(connection->state == CONNECTION_IDLE || connection->state == CONNECTION_CLOSED ||
+           (pipelined && connection->n_behind > 0));
     assert(length > 0 && length <= LOAD_REQUEST_MAX);
-    http_parse_start(&connection->parser, memcmp(text, "HEAD ", length < 5 ? length : 5) == 0);
+    if (!pipelined)
+        http_parse_start(&connection->parser, memcmp(text, "HEAD ", length < 5 ? length : 5) == 0);
     ssize_t done = 0;
-    if (connection->state == CONNECTION_IDLE) {
+    if (connection->state != CONNECTION_CLOSED) {
         done = write_some(connection, io, text, length);
         if (done == (ssize_t)length) {
             connection->state = CONNECTION_AWAITING;
             return CONNECTION_SENT;
         }
+        if (done < 0 && pipelined)
+            return end(connection, CONNECTION_BROKEN);
         if (done < 0 && !connection->used)
             return end(connection, CONNECTION_NOT_SENT);
         if (done < 0)
@@ -130,7 +136,7 @@ enum connection_event connection_send(struct connection *connection, struct conn
     }
     connection->text = malloc(length);
     if (connection->text == NULL)
-        return end(connection, done > 0 ? CONNECTION_BROKEN : CONNECTION_NOT_SENT);
+        return end(connection, done > 0 || pipelined ? CONNECTION_BROKEN : CONNECTION_NOT_SENT);
     memcpy(connection->text, text, length);
     connection->text_length = (uint32_t)length;
     connection->text_done = done > 0 ? (uint32_t)done : 0;
@@ -173,9 +179,9 @@ static bool set_aside(struct connection *connection, struct connection_io *io)
 }
 
 static enum connection_event parse(struct connection *connection, struct connection_io *io,
-                                   size_t length, bool closed)
+                                   const char *data, size_t length, bool closed)
 {
-    const char *data = io->data;
+    bool last = connection->n_behind == 0;
     struct http_span span;
     for (;;) {
         switch (http_parse(&connection->parser, &data, &length, &span)) {
@@ -188,10 +194,12 @@ static enum connection_event parse(struct connection *connection, struct connect
         case HTTP_BAD:
             return end(connection, CONNECTION_BAD_ANSWER);
         case HTTP_DONE:
-            /* What follows an answer unasked, or comes before the request was whole, puts the
+            /* What follows the last answer unasked, or comes before its request was whole, puts the
              * connection out of step. */
-            if (length > 0 || closed || connection->state != CONNECTION_AWAITING)
+            if (last && (length > 0 || closed || connection->state != CONNECTION_AWAITING))
                 connection->parser.keep_alive = false;
+            io->rest = data;
+            io->rest_length = length;
             connection->state = CONNECTION_ANSWERED;
             return CONNECTION_ANSWER;
         }
@@ -213,7 +221,7 @@ static enum connection_event receive(struct connection *connection, struct conne
         if (n == 0 && !http_parse_end(&connection->parser))
             return lose(connection);
         io->bytes_in += (uint64_t)n;
-        enum connection_event event = parse(connection, io, (size_t)n, closed || n == 0);
+        enum connection_event event = parse(connection, io, io->data, (size_t)n, closed || n == 0);
         if (event != CONNECTION_NOTHING)
             return event;
         /* A short read emptied the socket; what comes later is a new edge. The server's close that
@@ -292,6 +300,18 @@ void connection_release(struct connection *connection)
     connection->body_length = 0;
     connection->used = true;
     connection->state = CONNECTION_IDLE;
+    if (connection->n_behind > 0) {
+        http_parse_start(&connection->parser, connection->parser.is_head);
+        connection->state = connection->text != NULL ? CONNECTION_SENDING : CONNECTION_AWAITING;
+    }
+}
+
+enum connection_event connection_more(struct connection *connection, struct connection_io *io)
+{
+    enum connection_event event = CONNECTION_NOTHING;
+    if (io->rest_length > 0)
+        event = parse(connection, io, io->rest, io->rest_length, false);
+    return event == CONNECTION_NOTHING ? receive(connection, io, 0) : event;
 }
 
 void connection_init(struct connection *connection, int target)

@@ -32,6 +32,10 @@ static const char *wrong_option(const struct load_options *options)
         return "threads must be between 1 and 64";
     if (options->connections < options->threads || options->connections > LOAD_CONNECTIONS_MAX)
         return "connections must be between the number of threads and 65536";
+    if (options->pipeline < 0 || options->pipeline > LOAD_PIPELINE_MAX)
+        return "at most 64 requests may be pipelined";
+    if (options->pipeline > 1 && options->abandon_pct > 0)
+        return "a pipelined request cannot be abandoned alone";
     if (options->timeout_ms < 1)
         return "the timeout must be at least 1 ms";
     if (schedule_is_open(options->mode) && !(options->rate > 0 && options->rate <= 1e9))

@@ -20,6 +20,7 @@ enum {
     LOAD_REQUEST_MAX = 32768, /* bytes of one request, head and body */
     LOAD_KEPT_MAX = 4096,     /* bytes of an answer's body that a workload sees */
     LOAD_THREADS_MAX = 64,
+    LOAD_PIPELINE_MAX = 64,
     LOAD_CONNECTIONS_MAX = 65536
 };
 
@@ -96,6 +97,7 @@ struct load_options {
     double ramp_from;  /* per second, LOAD_RAMP: at the start */
     int64_t warmup_ms; /* what is due before this is done and judged, but not measured */
     int connections, threads;
+    int pipeline;        /* requests under way on one connection at most; 0 or 1: no pipelining */
     uint64_t requests;   /* stop after this many; 0: no bound */
     int64_t duration_ms; /* stop starting new ones after this; 0: no bound */
     int64_t timeout_ms;  /* per sending, connecting included; also how long after the end of the

@@ -1,6 +1,7 @@
 #include "load_thread.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum {
     STARTS_MAX = 64,            /* sendings begun in a row before events get their turn */
@@ -120,10 +121,48 @@ static void sent(struct load_thread *thread, struct connection *connection)
         wake_later(thread, connection, wait_us);
 }
 
+/* The next of the pipelined requests becomes the oldest; false: there is none. */
+static bool advance(struct load_thread *thread, struct connection *connection)
+{
+    if (connection->n_behind == 0)
+        return false;
+    connection->sending = connection->behind[0];
+    memmove(connection->behind, connection->behind + 1,
+            --connection->n_behind * sizeof *connection->behind);
+    connection->deadline_us = connection->sending.sent_us + thread->options->timeout_ms * 1000;
+    return true;
+}
+
+/* The connection is closed: so ends all that was under way on it. */
 static void ended(struct load_thread *thread, struct connection *connection, enum load_end how)
 {
-    conclude(thread, connection, how);
+    do
+        conclude(thread, connection, how);
+    while (advance(thread, connection));
     load_thread_move(connection, &thread->closed);
+}
+
+static void answered(struct load_thread *thread, struct connection *connection)
+{
+    enum connection_event event = CONNECTION_ANSWER;
+    while (event == CONNECTION_ANSWER) {
+        conclude(thread, connection, LOAD_ANSWERED);
+        connection_release(connection);
+        if (!advance(thread, connection))
+            break;
+        if (connection->state == CONNECTION_CLOSED) { /* the server wanted no more of them */
+            ended(thread, connection, LOAD_BROKEN);
+            return;
+        }
+        event = connection_more(connection, &thread->io);
+    }
+    if (event != CONNECTION_ANSWER && event != CONNECTION_NOTHING)
+        load_sending_event(thread, connection, event);
+    else if (connection->state == CONNECTION_IDLE)
+        load_thread_move(connection, &thread->idle);
+    else
+        load_thread_move(connection,
+                         connection->state == CONNECTION_CLOSED ? &thread->closed : &thread->busy);
 }
 
 void load_sending_event(struct load_thread *thread, struct connection *connection,
@@ -144,10 +183,7 @@ void load_sending_event(struct load_thread *thread, struct connection *connectio
         sent(thread, connection);
         break;
     case CONNECTION_ANSWER:
-        conclude(thread, connection, LOAD_ANSWERED);
-        connection_release(connection);
-        load_thread_move(connection,
-                         connection->state == CONNECTION_IDLE ? &thread->idle : &thread->closed);
+        answered(thread, connection);
         break;
     case CONNECTION_NOT_SENT:
         ended(thread, connection, LOAD_NOT_SENT);
@@ -215,21 +251,38 @@ static void start(struct load_thread *thread, struct connection *connection,
     result->sent++;
     series_now(thread)->sent++;
     result->retries += sending->attempt > 0;
-    connection->sending = *sending;
-    connection->sending.sent_us = thread->now_us;
-    connection->deadline_us = thread->now_us + options->timeout_ms * 1000;
-    load_thread_move(connection, &thread->busy);
+    bool pipelined = connection->state == CONNECTION_AWAITING;
+    struct sending *into =
+        pipelined ? &connection->behind[connection->n_behind++] : &connection->sending;
+    *into = *sending;
+    into->sent_us = thread->now_us;
+    if (!pipelined) {
+        connection->deadline_us = thread->now_us + options->timeout_ms * 1000;
+        load_thread_move(connection, &thread->busy);
+    }
     load_sending_event(thread, connection,
                        connection_send(connection, &thread->io, thread->text, length));
+}
+
+struct connection *load_sending_free(const struct load_thread *thread)
+{
+    struct connection *connection = TAILQ_FIRST(&thread->idle);
+    if (connection == NULL)
+        connection = TAILQ_FIRST(&thread->closed);
+    if (connection != NULL || thread->options->pipeline <= 1)
+        return connection;
+    TAILQ_FOREACH(connection, &thread->busy, link)
+    if (connection->state == CONNECTION_AWAITING &&
+        connection->n_behind < thread->options->pipeline - 1)
+        return connection;
+    return NULL;
 }
 
 bool load_sending_start_due(struct load_thread *thread)
 {
     for (int i = 0; i < STARTS_MAX; i++) {
-        struct connection *connection = TAILQ_FIRST(&thread->idle);
+        struct connection *connection = load_sending_free(thread);
         struct sending sending;
-        if (connection == NULL)
-            connection = TAILQ_FIRST(&thread->closed);
         if (connection == NULL || !take_due(thread, &sending))
             return false;
         start(thread, connection, &sending);

@@ -148,7 +148,7 @@ static int64_t next_deadline_us(const struct load_thread *thread, int64_t end_us
     int64_t next = timers_next_us(&thread->wakes);
     if (!TAILQ_EMPTY(&thread->busy))
         next = min_us(next, TAILQ_FIRST(&thread->busy)->deadline_us);
-    if (!TAILQ_EMPTY(&thread->idle) || !TAILQ_EMPTY(&thread->closed)) {
+    if (load_sending_free(thread) != NULL) {
         next = min_us(next, timers_next_us(&thread->retries));
         if (!thread->ended)
             next = min_us(next, schedule_next_us(&thread->cursor));
@@ -246,11 +246,16 @@ int load_thread_init(struct load_thread *thread, int number, struct schedule *sc
     thread->n_connections =
         (options->connections - number + options->threads - 1) / options->threads;
     thread->connections = calloc((size_t)thread->n_connections, sizeof *thread->connections);
-    if (thread->io.epoll_fd < 0 || thread->connections == NULL)
+    size_t depth = options->pipeline > 1 ? (size_t)options->pipeline - 1 : 0;
+    if (depth > 0)
+        thread->behind = calloc((size_t)thread->n_connections * depth, sizeof *thread->behind);
+    if (thread->io.epoll_fd < 0 || thread->connections == NULL ||
+        (depth > 0 && thread->behind == NULL))
         return -1;
     for (int i = 0; i < thread->n_connections; i++) {
         struct connection *connection = &thread->connections[i];
         connection_init(connection, (number + i * options->threads) % options->n_targets);
+        connection->behind = depth > 0 ? &thread->behind[(size_t)i * depth] : NULL;
         connection->list = &thread->closed;
         TAILQ_INSERT_TAIL(&thread->closed, connection, link);
     }
@@ -266,6 +271,7 @@ void load_thread_free(struct load_thread *thread)
     for (int i = 0; thread->connections != NULL && i < thread->n_connections; i++)
         connection_close(&thread->connections[i]);
     free(thread->connections);
+    free(thread->behind);
     timers_free(&thread->retries);
     timers_free(&thread->wakes);
     load_result_free(&thread->result);

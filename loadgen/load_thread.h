@@ -30,6 +30,7 @@ struct load_thread {
     struct schedule_cursor cursor;
 
     struct connection *connections;
+    struct sending *behind; /* their arrays of pipelined requests; NULL without */
     int n_connections;
     struct connection_list idle, closed; /* free ones, the longest free first */
     struct connection_list busy;         /* in order of their deadlines */
@@ -56,6 +57,8 @@ void *load_thread_run(void *thread);
 /* Puts a connection at the end of another of its thread's lists. */
 void load_thread_move(struct connection *connection, struct connection_list *list);
 
+/* A connection that a request can be given to now; NULL: none. */
+struct connection *load_sending_free(const struct load_thread *thread);
 /* Starts what is due as long as a connection is free. True: more could start at once, but events
  * should have their turn first. */
 bool load_sending_start_due(struct load_thread *thread);

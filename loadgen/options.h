@@ -35,7 +35,7 @@ struct options {
     enum load_mode mode;
     double rate, ramp_from; /* per second */
     int64_t warmup_ms;
-    int connections, threads;
+    int connections, threads, pipeline;
     int64_t duration_ms; /* 0: until the requests are done */
     uint64_t requests;   /* 0: the workload's own number, or no bound when there is a duration and
                             the mode is not burst */

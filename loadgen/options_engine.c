@@ -27,7 +27,8 @@ enum {
     KEY_REQUESTS,
     KEY_ABANDON,
     KEY_THRESHOLD,
-    KEY_ABORT_AFTER
+    KEY_ABORT_AFTER,
+    KEY_PIPELINE
 };
 
 static enum load_mode mode_of(struct argp_state *state, const char *text)
@@ -87,6 +88,8 @@ static void check_load(struct argp_state *state)
         argp_error(state, "--warmup: a burst is due at once, there is nothing before it");
     if (options->duration_ms > 0 && options->warmup_ms >= options->duration_ms)
         argp_error(state, "--warmup must be shorter than --duration");
+    if (options->pipeline > 1 && options->abandon_pct > 0)
+        argp_error(state, "--pipeline: a pipelined request cannot be abandoned alone");
     if (options->abort_after_ms > 0 && options->n_thresholds == 0)
         argp_error(state, "--abort-after needs --threshold");
     if (options->threads > options->connections)
@@ -122,6 +125,9 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_THREADS:
         options->threads = (int)options_integer(state, "--threads", arg, 1, LOAD_THREADS_MAX);
+        return 0;
+    case KEY_PIPELINE:
+        options->pipeline = (int)options_integer(state, "--pipeline", arg, 1, LOAD_PIPELINE_MAX);
         return 0;
     case KEY_DURATION:
         options->duration_ms = options_duration(state, "--duration", arg);
@@ -162,6 +168,8 @@ static const struct argp_option engine_options[] = {
     {"warmup", KEY_WARMUP, "D", 0, "What is due before this is done, but not measured", 2},
     {"connections", KEY_CONNECTIONS, "C", 0, "Connections kept open (default 64)", 2},
     {"threads", KEY_THREADS, "T", 0, "Threads that serve them (default 1)", 2},
+    {"pipeline", KEY_PIPELINE, "N", 0,
+     "Requests under way on one connection at most (default 1: no pipelining)", 2},
     {"duration", KEY_DURATION, "D", 0, "Starts no new request after this: 500ms, 30s, 2m", 2},
     {"requests", KEY_REQUESTS, "N", 0, "Requests in all", 2},
     {"abandon", KEY_ABANDON, "PCT", 0, "Drops the connection of this share before the answer", 2},

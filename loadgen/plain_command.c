@@ -98,6 +98,7 @@ int plain_command(const struct options *options)
                                 .warmup_ms = options->warmup_ms,
                                 .connections = options->connections,
                                 .threads = options->threads,
+                                .pipeline = options->pipeline,
                                 .requests = options->requests,
                                 .duration_ms = bounded ? options->duration_ms : DURATION_MS,
                                 .timeout_ms = options->timeout_ms,

@@ -135,6 +135,7 @@ static int send_load(struct run *run)
                                 .warmup_ms = options->warmup_ms,
                                 .connections = options->connections,
                                 .threads = options->threads,
+                                .pipeline = options->pipeline,
                                 .requests = run->tally.n,
                                 .duration_ms = options->duration_ms,
                                 .timeout_ms = options->timeout_ms,
