@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static db_status load(struct section *section, bool inside);
 static void decide(struct section *section);
@@ -43,44 +42,6 @@ db_status section_run(struct section *section)
     db_status status = db_run(section->db, write_section, section, &error);
     if (status != DB_OK)
         snprintf(section->message, sizeof section->message, "%s", error.message);
-    return status;
-}
-
-/* -- fences ----------------------------------------------------------------------------------- */
-
-/* Rows that share a counter share a fence. */
-static db_status fence_from_store(struct section *section, struct section_row *row,
-                                  int *ret_from_store)
-{
-    for (const struct section_row *other = section->rows; other < row; other++) {
-        if (strcmp(other->counter, row->counter) == 0 && other->fence > row->seen_fence) {
-            row->fence = other->fence;
-            return DB_OK;
-        }
-    }
-    db_error error = {.message = ""};
-    db_status status =
-        db_next_fence(section->db, row->counter, row->seen_fence, &row->fence, &error);
-    snprintf(section->message, sizeof section->message, "%s", error.message);
-    *ret_from_store += status == DB_OK;
-    return status == DB_UNKNOWN ? DB_UNAVAILABLE : status; /* a number that nobody uses */
-}
-
-db_status section_take_fences(struct section *section, int *ret_from_store)
-{
-    db_status status = DB_OK;
-    section->lost = NULL;
-    section->refused = NULL;
-    *ret_from_store = 0;
-    for (size_t i = 0; i < section->n_rows && status == DB_OK; i++) {
-        struct section_row *row = &section->rows[i];
-        if (!row->hold)
-            continue;
-        if (!section->config->fence_database)
-            row->fence = (int64_t)row->hold->fence;
-        else if (section->config->fence)
-            status = fence_from_store(section, row, ret_from_store);
-    }
     return status;
 }
 

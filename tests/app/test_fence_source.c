@@ -163,6 +163,36 @@ static void source_can_be_changed_and_changed_back(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
+/* A guard that nobody can tell how far the fences had come: ZooKeeper counts for itself. */
+static void count_that_cannot_be_raised_is_told_with_the_way_out(void **state)
+{
+    struct sandbox_zookeeper zookeeper;
+    struct op op;
+    assert_int_equal(sandbox_zookeeper(rig.sandbox, 1, &zookeeper), 0);
+    start("redis-token", false);
+    redis_do(rig.redis, "SET {lock:item:1}:fence 1125899906842624");
+    assert_int_equal(op_run(rig.service, order(&op, 1)), 201);
+    rig_stop(&rig);
+    snprintf(rig.config.guard, sizeof rig.config.guard, "%s", (const char *)*state);
+    snprintf(rig.config.zookeeper, sizeof rig.config.zookeeper, "%s", zookeeper.url);
+    assert_int_equal(rig_start(&rig), 0);
+    do /* until it has a session */
+        op_run(rig.service, order(&op, 2));
+    while (op.answer.problem == PROBLEM_UNAVAILABLE);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(op.answer.problem, PROBLEM_LOCK_LOST);
+        assert_non_null(strstr(op.answer.body, "--fence-source database"));
+        op_run(rig.service, order(&op, 2));
+    }
+    stop_and_start_again(true);
+    do
+        op_run(rig.service, order(&op, 2));
+    while (op.answer.problem == PROBLEM_UNAVAILABLE);
+    assert_int_equal(op.answer.status, 201);
+    assert_true(answer_number(&op, "fence") > 1125899906842624);
+    assert_true(audit_is_clean(rig.service));
+}
+
 static void orders_and_accounts_are_fenced_too(void **state)
 {
     struct op op;
@@ -251,6 +281,7 @@ int main(void)
         UNDER(write_between_anothers_read_and_write_is_not_overwritten, redis_set, "redis-set"),
         UNDER(lost_count_of_the_lock_server_costs_no_refusal, redis_token, "redis-token"),
         UNDER(source_can_be_changed_and_changed_back, redis_token, "redis-token"),
+        UNDER(count_that_cannot_be_raised_is_told_with_the_way_out, zk_sequential, "zk-sequential"),
         UNDER(orders_and_accounts_are_fenced_too, redis_set, "redis-set"),
         UNDER(late_payment_does_not_undo_a_cancellation, redis_set, "redis-set"),
         UNDER(source_is_told, redis_token, "redis-token"),
