@@ -66,25 +66,27 @@ bool world_frees(const char *key, int64_t wait_ms)
     return wait_until(is_free, (void *)key, wait_ms);
 }
 
-/* A postmaster leaves the work to its children. Who has children stands still while they are looked
- * up, or some could be missed. */
-void world_freeze(bool on)
+/* A postmaster leaves the work to its children, who outlive it by some milliseconds. Who has
+ * children stands still while they are looked up, or some could be missed. */
+static void signal_all(int signal)
 {
     struct sandbox_server *server;
     for (size_t i = 0; (server = world->server(i)) != NULL; i++) {
-        if (on)
+        if (signal != SIGCONT)
             assert_int_equal(sandbox_signal(server, SIGSTOP), 0);
-        process_signal_children(server->pid, on ? SIGSTOP : SIGCONT);
-        if (!on)
-            assert_int_equal(sandbox_signal(server, SIGCONT), 0);
+        process_signal_children(server->pid, signal);
+        assert_int_not_equal(sandbox_signal(server, signal), -1);
     }
+}
+
+void world_freeze(bool on)
+{
+    signal_all(on ? SIGSTOP : SIGCONT);
 }
 
 void world_kill(void)
 {
-    struct sandbox_server *server;
-    for (size_t i = 0; (server = world->server(i)) != NULL; i++)
-        assert_int_not_equal(sandbox_signal(server, SIGKILL), -1);
+    signal_all(SIGKILL);
 }
 
 void world_restart(void)
