@@ -200,7 +200,7 @@ static void what_was_behind_a_closed_connection_is_unknown(void **state)
     assert_int_equal(result.ends[LOAD_ANSWERED] + result.ends[LOAD_BROKEN] +
                          result.ends[LOAD_NOT_SENT],
                      REQUESTS);
-    assert_int_equal(result.ends[LOAD_ANSWERED], 3 * result.connects);
+    assert_true(result.ends[LOAD_ANSWERED] <= 3 * result.connects);
     load_result_free(&result);
     stop(&server);
 }
