@@ -1,4 +1,4 @@
-/* The guards of memcached for longer: see endurance.h. */
+/* memcached for longer: see endurance.h. */
 #include "../lib/endurance.h"
 
 int main(void)

@@ -206,6 +206,83 @@ static void lease_of_psql_is_waited_for(void **state)
     assert_int_equal(lk_release(&hold), LK_OK);
 }
 
+/* -- psql and advisory locks --------------------------------------------------------------------
+ */
+
+#define ADVISORY "(hashtextextended('" KEY "', 0))"
+
+static int open_advisory(void **state)
+{
+    (void)state;
+    return open_with(&family_postgres, "pg-advisory");
+}
+
+static bool is_held(void *key)
+{
+    return world->exists(key);
+}
+
+static void session_of_psql_keeps_out_until_it_ends(void **state)
+{
+    (void)state;
+    char key[] = KEY, command[FOREIGN_TEXT_MAX];
+    lk_hold hold;
+    snprintf(command, sizeof command, "psql -qXAt '%s' > /dev/null", world_postgres->url);
+    FILE *psql = popen(command, "we");
+    assert_non_null(psql);
+    assert_true(fprintf(psql, "SELECT pg_advisory_lock" ADVISORY ";\n") > 0);
+    fflush(psql);
+    assert_true(wait_until(is_held, key, SOON_MS));
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_TIMEOUT);
+    assert_int_equal(pclose(psql), 0);
+    assert_int_equal(world_acquire(client, KEY, 0, SOON_MS, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+}
+
+static void advisory_lock_keeps_psql_out_and_is_not_its_to_free(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    assert_true(
+        foreign_says("f", PSQL "\"SELECT pg_try_advisory_lock" ADVISORY "\"", world_postgres->url));
+    assert_true(foreign_says("f", PSQL "\"SELECT pg_advisory_unlock" ADVISORY "\" 2> /dev/null",
+                             world_postgres->url));
+    assert_int_equal(lk_confirm(&hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_true(
+        foreign_says("t", PSQL "\"SELECT pg_try_advisory_lock" ADVISORY "\"", world_postgres->url));
+}
+
+/* -- another client of memcached ------------------------------------------------------------------
+ */
+
+static int open_memcached(void **state)
+{
+    (void)state;
+    return open_with(&family_memcached, "memcached");
+}
+
+#define TELL                                                                                       \
+    "bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d; printf \"%s\\r\\nquit\\r\\n\" >&3; tr -d \"\\r\" "    \
+    "<&3'"
+
+static void add_by_hand_takes_turns_with_memcached(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    int server = world_memcached->port;
+    const char *add = "add " KEY " 0 60 6\\r\\ntheirs", *delete = "delete " KEY;
+    assert_true(foreign_says("STORED", TELL, server, add));
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_TIMEOUT);
+    assert_true(foreign_says("DELETED", TELL, server, delete));
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    assert_true(foreign_says("NOT_STORED", TELL, server, add));
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_true(foreign_says("STORED", TELL, server, add));
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_TIMEOUT);
+}
+
 int main(void)
 {
     const struct CMUnitTest token[] = {
@@ -223,7 +300,16 @@ int main(void)
         cmocka_unit_test(psql_and_sql_unique_take_turns),
         cmocka_unit_test(lease_of_psql_is_waited_for),
     };
+    const struct CMUnitTest advisory[] = {
+        cmocka_unit_test(session_of_psql_keeps_out_until_it_ends),
+        cmocka_unit_test(advisory_lock_keeps_psql_out_and_is_not_its_to_free),
+    };
+    const struct CMUnitTest added[] = {
+        cmocka_unit_test(add_by_hand_takes_turns_with_memcached),
+    };
     return cmocka_run_group_tests(token, open_redis, close_world) +
            cmocka_run_group_tests(redlock, open_redlock, close_world) +
-           cmocka_run_group_tests(rows, open_rows, close_world);
+           cmocka_run_group_tests(rows, open_rows, close_world) +
+           cmocka_run_group_tests(advisory, open_advisory, close_world) +
+           cmocka_run_group_tests(added, open_memcached, close_world);
 }

@@ -1,4 +1,4 @@
-/* The guards of memcached while it fails: see outage.h. */
+/* memcached while it fails: see outage.h. */
 #include "../lib/outage.h"
 
 int main(void)
