@@ -149,6 +149,13 @@ lk_status lk_ping(lk_client *client)
     return client->provider->ping ? client->provider->ping(client->self) : LK_OK;
 }
 
+void lk_last_error(lk_client *client, char *ret, size_t size)
+{
+    ret[0] = '\0';
+    if (client->provider->last_error)
+        client->provider->last_error(client->self, ret, size);
+}
+
 const lk_provider_info *lk_client_provider(const lk_client *client)
 {
     return &client->provider->info;

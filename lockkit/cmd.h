@@ -40,6 +40,8 @@ void cmd_parse(const struct argp *argp, int argc, char **argv, void *input);
 /* "lockkit: what: why" on stderr, or the message as it is; return the exit status for it. */
 int cmd_fail(const char *what, lk_status status);
 int cmd_fail_with(const char *message, lk_status status);
+/* cmd_fail() with what the client knows about it. */
+int cmd_fail_at(lk_client *client, const char *what, lk_status status);
 
 int cmd_acquire(int argc, char **argv);
 int cmd_status(int argc, char **argv);

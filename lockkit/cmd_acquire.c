@@ -81,7 +81,7 @@ static int acquire_and_run(const struct plan *plan)
         if (released == CMD_LOST || cmd_run_lost())
             result = CMD_LOST;
     } else {
-        result = cmd_fail(plan->n_keys == 1 ? plan->keys[0] : "locks", status);
+        result = cmd_fail_at(client, plan->n_keys == 1 ? plan->keys[0] : "locks", status);
     }
     lk_close(client);
     return result;

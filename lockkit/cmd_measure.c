@@ -173,8 +173,10 @@ lk_status measure(const struct measure_plan *plan, struct measure_result *ret, l
         return status;
     status = lk_ping(client);
     if (status != LK_OK) {
+        char reason[LK_MESSAGE_MAX];
+        lk_last_error(client, reason, sizeof reason);
         lk_close(client);
-        return explain(error, status, lk_status_text(status));
+        return explain(error, status, reason[0] != '\0' ? reason : lk_status_text(status));
     }
     struct worker *workers = calloc((size_t)plan->threads, sizeof *workers);
     struct key *keys = calloc((size_t)plan->keys, sizeof *keys);

@@ -72,7 +72,7 @@ int cmd_release(int argc, char **argv)
             printf("%s: nobody held it\n", plan.keys[i]);
             result = CMD_FAILED;
         } else {
-            result = cmd_fail(plan.keys[i], status);
+            result = cmd_fail_at(client, plan.keys[i], status);
             break;
         }
     }

@@ -184,12 +184,11 @@ int cmd_status(int argc, char **argv)
     cmd_parse(&status_argp, argc, argv, &plan);
     lk_client *client = cmd_open(&plan.target, NULL);
     lk_status status = look(client, &plan, &locks, &what);
-    lk_close(client);
     int result = CMD_OK;
     if (locks.full) {
         result = cmd_fail(what, LK_NO_MEMORY);
     } else if (status != LK_OK) {
-        result = cmd_fail(what, status);
+        result = cmd_fail_at(client, what, status);
     } else {
         if (plan.n_keys == 0)
             sort_and_unite(&locks);
@@ -198,6 +197,7 @@ int cmd_status(int argc, char **argv)
         else
             print_table(&locks);
     }
+    lk_close(client);
     free(locks.at);
     return result;
 }

@@ -308,6 +308,11 @@ lk_status lk_force_release(lk_client *client, const char *key);
 /* LK_OK when the lock server answers now (one round trip); in-process guards always. */
 lk_status lk_ping(lk_client *client);
 
+/* What went wrong last between this client and its lock servers, in words for an operator:
+ * "Sentinel 127.0.0.1:26379 knows no master named "mymastr"". Of whichever thread's call it was; ""
+ * when nothing has, or when the guard keeps no note. Names hosts, never passwords. size > 0. */
+void lk_last_error(lk_client *client, char *ret, size_t size);
+
 /* What is built in. Entries are static. */
 typedef struct lk_provider_info {
     const char *name;

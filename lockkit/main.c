@@ -65,6 +65,17 @@ int cmd_fail(const char *what, lk_status status)
     return cmd_fail_with(message, status);
 }
 
+int cmd_fail_at(lk_client *client, const char *what, lk_status status)
+{
+    char reason[LK_MESSAGE_MAX], message[2 * LK_MESSAGE_MAX];
+    bool away = status == LK_UNAVAILABLE || status == LK_UNKNOWN || status == LK_PROTOCOL;
+    lk_last_error(client, reason, sizeof reason);
+    if (!away || reason[0] == '\0')
+        return cmd_fail(what, status);
+    snprintf(message, sizeof message, "%.200s: %s: %s", what, lk_status_text(status), reason);
+    return cmd_fail_with(message, status);
+}
+
 lk_client *cmd_open(const struct cmd_target *target, const lk_options *options)
 {
     lk_client *client;

@@ -89,6 +89,9 @@ typedef struct lk_provider {
     /* Optional: one round trip to the server. */
     lk_status (*ping)(void *self);
 
+    /* Optional: see lk_last_error(). ret is "" already. */
+    void (*last_error)(void *self, char *ret, size_t size);
+
     /* Optional, for tools: see lk_confirm(), lk_inspect(), lk_list(), lk_force_release(). The core
      * has checked the arguments; *ret has its key filled in and the rest zero but left_ms, which is
      * INT64_MAX. list() may fill what it knows without asking once more per key, and must give

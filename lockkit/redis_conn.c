@@ -66,8 +66,12 @@ lk_status lk_redis_ping(lk_redis *redis)
     lk_status status = n > 0 ? LK_OK : LK_UNAVAILABLE;
     for (size_t i = 0; i < n && status == LK_OK; i++) {
         lk_redis_reply reply;
+        char message[LK_MESSAGE_MAX];
         status = lk_redis_command(node[i], &reply, "PING");
         status = lk_redis_expect(node[i], &reply, REDIS_REPLY_STATUS, status);
+        lk_redis_last_error(node[i], message, sizeof message);
+        if (status != LK_OK)
+            lk_redis_pipe_note(redis->pipe, message);
     }
     return status;
 }
@@ -137,9 +141,12 @@ const lk_redis_url *lk_redis_endpoint(const lk_redis *redis)
 
 lk_status lk_redis_connect(lk_redis *redis, lk_redis_stream *stream, int64_t deadline_us)
 {
-    return redis->cluster != NULL
-               ? lk_redis_cluster_connect(redis->cluster, stream, deadline_us)
-               : lk_redis_topology_connect(&redis->topology, stream, deadline_us);
+    lk_status status = redis->cluster != NULL
+                           ? lk_redis_cluster_connect(redis->cluster, stream, deadline_us)
+                           : lk_redis_topology_connect(&redis->topology, stream, deadline_us);
+    if (status != LK_OK)
+        lk_redis_pipe_note(redis->pipe, stream->message);
+    return status;
 }
 
 bool lk_redis_moves(const lk_redis *redis)
@@ -149,8 +156,12 @@ bool lk_redis_moves(const lk_redis *redis)
 
 size_t lk_redis_nodes(lk_redis *redis, lk_redis **ret, size_t max)
 {
-    if (redis->cluster != NULL)
-        return lk_redis_cluster_masters(redis->cluster, ret, max);
+    if (redis->cluster != NULL) {
+        size_t n = lk_redis_cluster_masters(redis->cluster, ret, max);
+        if (n == 0)
+            lk_redis_pipe_note(redis->pipe, "no node of the cluster answers");
+        return n;
+    }
     assert(max > 0);
     ret[0] = redis;
     return 1;

@@ -343,6 +343,7 @@ const lk_provider lk_redis_fair = {
     .release = release,
     .raise_fence = lk_redis_guard_raise_fence,
     .ping = lk_redis_guard_ping,
+    .last_error = lk_redis_guard_last_error,
     .confirm = lk_redis_guard_confirm,
     .inspect = lk_redis_guard_inspect,
     .list = lk_redis_guard_list,

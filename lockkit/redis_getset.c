@@ -146,6 +146,7 @@ const lk_provider lk_redis_getset = {
     .try_acquire = try_acquire,
     .release = release,
     .ping = lk_redis_guard_ping,
+    .last_error = lk_redis_guard_last_error,
     .confirm = lk_redis_guard_confirm,
     .inspect = lk_redis_guard_inspect,
     .list = lk_redis_guard_list,

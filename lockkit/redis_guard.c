@@ -66,6 +66,12 @@ lk_status lk_redis_guard_ping(void *self)
     return lk_redis_ping(guard->redis);
 }
 
+void lk_redis_guard_last_error(void *self, char *ret, size_t size)
+{
+    lk_redis_guard *guard = self;
+    lk_redis_last_error(guard->redis, ret, size);
+}
+
 /* -- fences ----------------------------------------------------------------------------------- */
 
 lk_status lk_redis_guard_raise_fence(void *self, const char *key, uint64_t seen)

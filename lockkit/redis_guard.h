@@ -40,6 +40,7 @@ void lk_redis_guard_end(lk_redis_guard *guard);
 lk_status lk_redis_guard_open(const lk_context *context, void **ret_self, lk_error *error);
 void lk_redis_guard_close(void *self);
 lk_status lk_redis_guard_ping(void *self);
+void lk_redis_guard_last_error(void *self, char *ret, size_t size);
 lk_status lk_redis_guard_raise_fence(void *self, const char *key, uint64_t seen);
 /* Compare the value with hold->token, then delete, or set the lease: one step in Lua. */
 lk_status lk_redis_guard_release(void *self, lk_hold *hold);

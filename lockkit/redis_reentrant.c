@@ -160,6 +160,7 @@ const lk_provider lk_redis_reentrant = {
     .release = release,
     .raise_fence = lk_redis_guard_raise_fence,
     .ping = lk_redis_guard_ping,
+    .last_error = lk_redis_guard_last_error,
     .confirm = confirm,
     .inspect = lk_redis_guard_inspect,
     .list = lk_redis_guard_list,

@@ -42,6 +42,7 @@ const lk_provider lk_redis_setnx = {
     .try_acquire = try_acquire,
     .release = lk_redis_guard_bare_release,
     .ping = lk_redis_guard_ping,
+    .last_error = lk_redis_guard_last_error,
     .confirm = lk_redis_guard_confirm,
     .inspect = lk_redis_guard_inspect,
     .list = lk_redis_guard_list,

@@ -57,8 +57,12 @@ static lk_status adopt(lk_redis_stream *stream, const lk_redis_url *url, redisCo
     if (context == NULL)
         return failed(stream, LK_UNAVAILABLE, "out of memory");
     if (context->err != 0) {
-        failed(stream, LK_UNAVAILABLE, "cannot connect to Redis at %s: %s",
-               url->path[0] != '\0' ? url->path : url->host, context->errstr);
+        if (url->path[0] != '\0')
+            failed(stream, LK_UNAVAILABLE, "cannot connect to Redis at %s: %s", url->path,
+                   context->errstr);
+        else
+            failed(stream, LK_UNAVAILABLE, "cannot connect to Redis at %s:%d: %s", url->host,
+                   url->port, context->errstr);
         redisFree(context);
         return LK_UNAVAILABLE;
     }

@@ -249,9 +249,13 @@ static void mistakes_and_absent_servers_have_their_statuses(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         assert_int_equal(RUN(&tool, names[i], "--help"), 0);
     assert_int_equal(RUN(&tool, "status", "-e", nowhere), AWAY);
+    assert_non_null(strstr(tool_complained(&tool), "127.0.0.1:1: Connection refused"));
     assert_int_equal(RUN(&tool, "status", "-e", nowhere, "lock:a"), AWAY);
     assert_int_equal(RUN(&tool, "release", "-e", nowhere, "--force", "lock:a"), AWAY);
     assert_int_equal(RUN(&tool, "bench", "-e", nowhere), AWAY);
+    assert_int_equal(RUN(&tool, "acquire", "-e", "redis+cluster://127.0.0.1:1", "a", "--", "true"),
+                     AWAY);
+    assert_non_null(strstr(tool_complained(&tool), "127.0.0.1:1: Connection refused"));
     assert_int_equal(RUN(&tool, "status", "a key"), USAGE);
     assert_int_equal(RUN(&tool, "status", "-g", "no-such"), USAGE);
     assert_int_equal(RUN(&tool, "release", "--force"), USAGE);

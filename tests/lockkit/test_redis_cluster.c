@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <hiredis/hiredis.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -114,138 +113,6 @@ static void every_redis_guard_excludes_releases_and_wakes(void **state)
     assert_true(n >= 7);
 }
 
-/* -- slots that move --------------------------------------------------------------------------- */
-
-static int master_of(int slot)
-{
-    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
-        if (slot < (i + 1) * LK_REDIS_SLOTS / SANDBOX_CLUSTER_MASTERS)
-            return i;
-    return -1;
-}
-
-static void id_of(int node, char ret[64])
-{
-    redisContext *context = redisConnect("127.0.0.1", cluster.master[node]->port);
-    redisReply *reply = redisCommand(context, "CLUSTER MYID");
-    snprintf(ret, 64, "%s", reply->str);
-    freeReplyObject(reply);
-    redisFree(context);
-}
-
-/* CLUSTER SETSLOT on one node. */
-static void set_slot(int on, int slot, const char *what, int node)
-{
-    char id[64];
-    id_of(node, id);
-    assert_int_equal(redis_do(cluster.master[on], "CLUSTER SETSLOT %d %s %s", slot, what, id), 1);
-}
-
-static void migrate(int from, int to, const char *key)
-{
-    assert_int_equal(redis_do(cluster.master[from], "MIGRATE 127.0.0.1 %d %s 0 1000",
-                              cluster.master[to]->port, key),
-                     1);
-}
-
-/* As redis-cli --cluster reshard ends: the new owner is told first. */
-static void settle_slot(int from, int to, int slot)
-{
-    set_slot(to, slot, "NODE", to);
-    set_slot(from, slot, "NODE", to);
-    set_slot(3 - from - to, slot, "NODE", to);
-}
-
-/* For the next test. A slot that holds keys cannot be given away; and who takes one that it was not
- * importing takes it without a new epoch, and may lose it to an old message. */
-static void give_back(int from, int to, int slot)
-{
-    assert_int_equal(empty(NULL), 0);
-    set_slot(to, slot, "IMPORTING", from);
-    settle_slot(from, to, slot);
-}
-
-static void lock_is_found_again_after_its_slot_has_moved(void **state)
-{
-    (void)state;
-    int slot = lk_redis_slot(KEY), from = master_of(slot), to = (from + 1) % 3;
-    lk_client *client = set_client("redis-token", cluster.url, NULL);
-    lk_hold hold, other;
-    lk_stats before, after;
-    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
-    set_slot(to, slot, "IMPORTING", from);
-    set_slot(from, slot, "MIGRATING", to);
-    migrate(from, to, KEY);
-    migrate(from, to, "{" KEY "}:fence");
-    settle_slot(from, to, slot);
-    lk_client_stats(client, &before);
-    assert_int_equal(set_acquire(client, KEY, 0, &other), LK_TIMEOUT);
-    lk_client_stats(client, &after);
-    assert_true(after.commands - before.commands >= 2); /* MOVED, and again: */
-    lk_client_stats(client, &before);
-    assert_int_equal(set_acquire(client, KEY, 0, &other), LK_TIMEOUT);
-    lk_client_stats(client, &after);
-    assert_int_equal(after.commands - before.commands, 1); /* it is known now */
-    assert_int_equal(lk_release(&hold), LK_OK);
-    uint64_t fence = hold.fence;
-    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
-    assert_true(hold.fence > fence); /* the counter came along */
-    assert_int_equal(lk_release(&hold), LK_OK);
-    lk_close(client);
-    give_back(to, from, slot);
-}
-
-/* The lock is over there already, the slot is not. */
-static void lock_is_found_by_ask_while_its_slot_moves(void **state)
-{
-    (void)state;
-    int slot = lk_redis_slot(KEY), from = master_of(slot), to = (from + 1) % 3;
-    lk_client *client = set_client("redis-token", cluster.url, NULL);
-    lk_hold hold, other;
-    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
-    set_slot(to, slot, "IMPORTING", from);
-    set_slot(from, slot, "MIGRATING", to);
-    assert_int_equal(lk_extend(&hold, 20000), LK_OK); /* still here */
-    migrate(from, to, KEY);
-    migrate(from, to, "{" KEY "}:fence");
-    assert_int_equal(lk_extend(&hold, 30000), LK_OK); /* there */
-    lk_stats before, after;
-    lk_client_stats(client, &before);
-    assert_int_equal(lk_extend(&hold, 30000), LK_OK);
-    lk_client_stats(client, &after);
-    /* here, ASKING, there: ASK says nothing about the next time */
-    assert_int_equal(after.commands - before.commands, 3);
-    assert_int_equal(set_acquire(client, KEY, 0, &other), LK_TIMEOUT);
-    assert_int_equal(redis_do(cluster.master[from], "CLUSTER COUNTKEYSINSLOT %d", slot), 0);
-    assert_int_equal(lk_release(&hold), LK_OK);
-    assert_int_equal(redis_do(cluster.master[to], "CLUSTER COUNTKEYSINSLOT %d", slot), 1);
-    lk_close(client);
-    settle_slot(from, to, slot);
-    give_back(to, from, slot);
-}
-
-/* A new lock of several keys can be made on neither node: TRYAGAIN. One of a single key can. */
-static void new_lock_in_a_moving_slot_is_unavailable_or_there(void **state)
-{
-    (void)state;
-    int slot = lk_redis_slot(KEY), from = master_of(slot), to = (from + 1) % 3;
-    lk_client *fenced = set_client("redis-token", cluster.url, NULL);
-    lk_client *plain = set_client("redis-set", cluster.url, NULL);
-    lk_hold hold;
-    set_slot(to, slot, "IMPORTING", from);
-    set_slot(from, slot, "MIGRATING", to);
-    assert_int_equal(set_acquire(fenced, KEY, 0, &hold), LK_UNAVAILABLE);
-    assert_int_equal(set_acquire(plain, KEY, 0, &hold), LK_OK);
-    assert_int_equal(redis_do(cluster.master[to], "CLUSTER COUNTKEYSINSLOT %d", slot), 1);
-    assert_int_equal(lk_release(&hold), LK_OK);
-    settle_slot(from, to, slot);
-    assert_int_equal(set_acquire(fenced, KEY, 0, &hold), LK_OK);
-    assert_int_equal(lk_release(&hold), LK_OK);
-    lk_close(plain);
-    lk_close(fenced);
-    give_back(to, from, slot);
-}
-
 /* -- many threads, and forgetful nodes --------------------------------------------------------- */
 
 struct taker {
@@ -300,6 +167,14 @@ static void threads_that_come_first_ask_for_the_map_once(void **state)
         assert_int_equal(taker[i].failed, 0);
     assert_int_equal(asked_for_maps() - asked, 1);
     lk_close(client);
+}
+
+static int master_of(int slot)
+{
+    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
+        if (slot < (i + 1) * LK_REDIS_SLOTS / SANDBOX_CLUSTER_MASTERS)
+            return i;
+    return -1;
 }
 
 /* What was sent and not answered may have been done: it is not sent again, here or elsewhere. */
@@ -372,9 +247,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(locks_and_their_list_spread_over_all_masters, empty),
         cmocka_unit_test_setup(every_redis_guard_excludes_releases_and_wakes, empty),
-        cmocka_unit_test_setup(lock_is_found_again_after_its_slot_has_moved, empty),
-        cmocka_unit_test_setup(lock_is_found_by_ask_while_its_slot_moves, empty),
-        cmocka_unit_test_setup(new_lock_in_a_moving_slot_is_unavailable_or_there, empty),
         cmocka_unit_test_setup(threads_that_come_first_ask_for_the_map_once, empty),
         cmocka_unit_test_setup(lost_answer_of_a_node_is_unknown_and_not_asked_for_again, empty),
         cmocka_unit_test_setup(scripts_are_given_to_each_node_that_does_not_know_them, empty),

@@ -80,6 +80,15 @@ static void unknown_master_name_is_told(void **state)
     char url[SANDBOX_TEXT_MAX];
     url_of(url, sizeof url, set.sentinel[0]->port, "nosuch");
     expect_message(url, "knows no master named \"nosuch\"");
+    lk_client *client = set_client("redis-token", url, NULL);
+    lk_hold hold;
+    char message[LK_MESSAGE_MAX];
+    lk_last_error(client, message, sizeof message);
+    assert_string_equal(message, "");
+    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE);
+    lk_last_error(client, message, sizeof message);
+    assert_non_null(strstr(message, "knows no master named \"nosuch\""));
+    lk_close(client);
 }
 
 static void node_that_is_no_master_is_refused_whatever_the_sentinel_says(void **state)
