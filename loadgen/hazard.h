@@ -33,6 +33,7 @@ enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD };
     X(RETRY)       /* refused or not answered: sends the same request with the same key again */   \
     X(SEND_AGAIN)  /* the same request with another key, as a client without keys does */          \
     X(REPEAT)      /* the same request with the same key, whatever the answer was */               \
+    X(INSIST)      /* sends, again while the lock server is away, and goes AS_FAR_AS the point */  \
     X(KILL)        /* kill -9 of its instance */                                                   \
     X(RESTART)     /* starts its instance again */                                                 \
     X(STOP)        /* SIGSTOP of its instance */                                                   \
@@ -45,6 +46,8 @@ enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD };
     X(REBOOT)      /* LOCKS: kill -9 of the lock server (or node N), and a new start */            \
     X(DOWN)        /* LOCKS: kill -9 of these nodes ("45") */                                      \
     X(UP)          /* LOCKS: these nodes start again */                                            \
+    X(CUT_REPLICA) /* LOCKS: the master's replica hears of nothing any more */                     \
+    X(FAIL_OVER)   /* LOCKS: kill -9 of the master; the replica is promoted */                     \
     X(LOSE)        /* the answer to its next command about the lock will be lost */                \
     X(LOST)        /* waits until it is */                                                         \
     X(CUT)         /* its connections to the lock server are cut */
@@ -79,7 +82,8 @@ enum hazard_outcome {
 /* How the service and its servers are set up. In a case 0 means: as the hazard says; in a hazard:
  * the first of the values named. */
 enum hazard_switch { AS_IS, ON, OFF };
-enum hazard_redis { REDIS_PLAIN, REDIS_DURABLE, REDIS_SMALL }; /* AOF always; maxmemory */
+/* AOF always; a cache, which may evict; a master, a replica, three Sentinels */
+enum hazard_redis { REDIS_PLAIN, REDIS_DURABLE, REDIS_SMALL, REDIS_SENTINEL };
 
 struct hazard_setting {
     int instances;                      /* 2, 1 */
@@ -90,6 +94,7 @@ struct hazard_setting {
     int64_t clock_ms;                   /* the clock of A's instance is ahead by this; 0 */
     int64_t max_hold_ms;                /* of the watchdog; ten leases */
     enum hazard_redis redis;
+    int64_t replicas;      /* that must have a lock before it counts (--redis-replicas); 0 */
     const char *isolation; /* of the database; read-committed */
 };
 

@@ -74,7 +74,7 @@ static int arm_all(struct actor *actor, const struct hazard_step *steps)
             continue;
         if (ends_request(steps))
             break;
-        bool holds = steps->verb == UNTIL || steps->verb == AS_FAR_AS;
+        bool holds = steps->verb == UNTIL || steps->verb == AS_FAR_AS || steps->verb == INSIST;
         if (!holds && steps->verb != PASSED)
             continue;
         if (actor->n_pauses == RUN_PAUSES_MAX) {
@@ -193,6 +193,14 @@ int actor_release(struct actor *actor)
     }
     actor->held_at = -1;
     return 0;
+}
+
+int actor_forget(struct actor *actor)
+{
+    struct hazard_run *run = actor->run;
+    if (actor_answer(actor) != 0 || actor_release(actor) != 0)
+        return -1;
+    return lab_let_go(&actor->instance->target, actor->waits_id, run->message);
 }
 
 int actor_answer(struct actor *actor)

@@ -29,11 +29,23 @@ static int use_redis(struct world *world, enum hazard_redis kind)
 {
     static const char *const durable[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
     static const char *const small[] = {"--maxmemory-policy", "volatile-lru", NULL};
-    static const char *const *const extra[] = {
-        [REDIS_PLAIN] = NULL, [REDIS_DURABLE] = durable, [REDIS_SMALL] = small};
+    static const char *const *const extra[WORLD_REDIS_KINDS] = {
+        [REDIS_DURABLE] = durable, [REDIS_SMALL] = small};
     if (world->redis[kind] == NULL)
         world->redis[kind] = sandbox_redis(world->sandbox, extra[kind]);
     return use_one(world, world->redis[kind]);
+}
+
+/* After a failover nothing is as it was: each run gets servers of its own. */
+static int use_sentinel(struct world *world)
+{
+    sandbox_close(world->failover_sandbox);
+    world->failover_sandbox = NULL;
+    if (sandbox_open(&world->failover_sandbox) != 0 ||
+        sandbox_sentinel(world->failover_sandbox, &world->failover) != 0)
+        return -1;
+    snprintf(world->endpoints, sizeof world->endpoints, "%s", world->failover.url);
+    return 0;
 }
 
 static int use_nodes(struct world *world)
@@ -64,6 +76,8 @@ int world_choose_locks(struct world *world, const char *guard, const struct haza
 {
     world->locks = NULL;
     world->endpoints[0] = '\0';
+    if (begins(guard, "redis-") && with->redis == REDIS_SENTINEL)
+        return use_sentinel(world);
     if (begins(guard, "redis-"))
         return use_redis(world, with->redis);
     if (strcmp(guard, "redlock") == 0)

@@ -26,6 +26,13 @@ static const hazard_text sentences[HAZARD_VERBS] = {
                 "{who} 用同一个键再发一次：{status}。"},
     [EVICT] = {"The lock server's memory runs out for a moment: {lock}.",
                "锁服务器的内存一时不够：{lock}。"},
+    [INSIST] = {"{who} asks for a change of {delta}, again while the lock server is away"
+                "{values}.",
+                "{who} 请求改动 {delta}，锁服务器不在时就再试{values}。"},
+    [CUT_REPLICA] = {"The replica of the lock server is cut off: it hears of nothing any more.",
+                     "锁服务器的副本被切断，再也收不到任何更新。"},
+    [FAIL_OVER] = {"The master is killed, and the Sentinels promote the replica.",
+                   "主节点被杀，哨兵把副本提升为主节点。"},
     [KILL] = {"The instance that serves {who} is killed (kill -9).",
               "服务 {who} 的实例被杀死（kill -9）。"},
     [RESTART] = {"The instance that serves {who} starts again.", "服务 {who} 的实例重新启动。"},

@@ -26,6 +26,7 @@
     X(local_reentry_count)                                                                         \
     X(restart_empty)                                                                               \
     X(eviction)                                                                                    \
+    X(failover)                                                                                    \
     X(row_crash)                                                                                   \
     X(unique_row_crash)                                                                            \
     X(memcached_restart)                                                                           \

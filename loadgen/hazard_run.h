@@ -110,6 +110,8 @@ int actor_until(struct actor *actor, const char *point);
 int actor_as_far_as(struct actor *actor, const char *point);
 int actor_passed(struct actor *actor, const char *point);
 int actor_release(struct actor *actor);
+/* Its request is over: the pauses that it did not meet are taken away. */
+int actor_forget(struct actor *actor);
 int actor_answer(struct actor *actor);
 bool actor_was_refused(const struct actor *actor); /* or never answered */
 

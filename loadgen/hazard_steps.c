@@ -4,6 +4,7 @@
 #include "hazard_run.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 typedef int do_step(struct hazard_run *run, const struct hazard_step *step);
@@ -77,6 +78,28 @@ static int do_retry(struct hazard_run *run, const struct hazard_step *step)
     return actor_send(actor, step + 1, false) == 0 ? actor_answer(actor) : -1;
 }
 
+static bool is_away(const struct actor *actor)
+{
+    return atomic_load(&actor->answered) && strcmp(actor->problem, "unavailable") == 0;
+}
+
+static int do_insist(struct hazard_run *run, const struct hazard_step *step)
+{
+    struct actor *actor = actor_of(run, step);
+    int64_t deadline_us = run_now_us() + run->how.patience_ms * 1000;
+    int result = actor_send(actor, step, true);
+    if (result == 0)
+        result = actor_as_far_as(actor, step->what);
+    while (result == 0 && is_away(actor) && run_now_us() < deadline_us) {
+        result = actor_forget(actor);
+        if (result == 0)
+            result = actor_send(actor, step, false);
+        if (result == 0)
+            result = actor_as_far_as(actor, step->what);
+    }
+    return result;
+}
+
 static int do_send_again(struct hazard_run *run, const struct hazard_step *step)
 {
     struct actor *actor = actor_of(run, step);
@@ -130,6 +153,9 @@ static do_step *const verbs[HAZARD_VERBS] = {
     [ANSWER] = do_answer,
     [RUN] = do_run,
     [RETRY] = do_retry,
+    [INSIST] = do_insist,
+    [CUT_REPLICA] = fault_cut_replica,
+    [FAIL_OVER] = fault_fail_over,
     [SEND_AGAIN] = do_send_again,
     [REPEAT] = do_repeat,
     [EVICT] = fault_evict,

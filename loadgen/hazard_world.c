@@ -25,6 +25,7 @@ void world_close(struct world *world)
             proxy_close(world->instances[i].proxy);
     PQfinish(world->asker);
     world_close_inspector(world);
+    sandbox_close(world->failover_sandbox);
     sandbox_close(world->sandbox);
     *world = (struct world){0};
 }
@@ -100,6 +101,10 @@ static void compose(struct command_line *line, struct world *world, int index, c
     if (with->fence_source[0] != '\0') {
         add(line, "--fence-source");
         add(line, "%s", with->fence_source);
+    }
+    if (with->replicas != 0) {
+        add(line, "--redis-replicas");
+        add(line, "%lld", (long long)with->replicas);
     }
     if (with->max_hold_ms != 0) {
         add(line, "--max-hold-ms");

@@ -36,6 +36,8 @@ struct world {
     /* Lock servers, started when first needed; NULL, n 0: not yet. */
     struct sandbox_server *redis[WORLD_REDIS_KINDS], *nodes[WORLD_NODES], *memcached;
     struct sandbox_zookeeper zookeeper;
+    struct sandbox *failover_sandbox; /* of the following, made anew for each run */
+    struct sandbox_sentinel failover;
     /* What this run's guard uses: */
     struct sandbox_server *locks;     /* its one server; NULL: several, or none */
     char endpoints[SANDBOX_TEXT_MAX]; /* for lk_open() */

@@ -1,0 +1,63 @@
+/* The lock server has a copy, and the copy is late. */
+#include "hazard_rows.h"
+
+static const struct hazard_step promoted_without_the_lock[] = {
+    {LOCKS, CUT_REPLICA, NULL}, {A, SEND, NULL},    {A, UNTIL, "checked"}, {LOCKS, FAIL_OVER, NULL},
+    {B, INSIST, "checked"},     {A, RELEASE, NULL}, {A, ANSWER, NULL},     {B, RELEASE, NULL},
+    {B, ANSWER, NULL},          {A, RETRY, NULL},   {B, RETRY, NULL},      HAZARD_END,
+};
+
+static const struct hazard_step replica_must_have_it[] = {
+    {LOCKS, CUT_REPLICA, NULL},
+    {A, RUN, NULL},
+    HAZARD_END,
+};
+
+/* The nearest that five independent nodes have to it: one of the holder's dies. */
+static const struct hazard_step node_of_the_majority_dies[] = {
+    {A, SEND, NULL},           {A, UNTIL, "checked"}, {LOCKS, DOWN, "1"}, {B, SEND, NULL},
+    {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},    {A, ANSWER, NULL},  {B, RELEASE, NULL},
+    {B, ANSWER, NULL},         {LOCKS, UP, "1"},      HAZARD_END,
+};
+
+static const struct hazard_case failover_cases[] = {
+    {"redis-token", HAZARD_UNSAFE, {.redis = REDIS_SENTINEL}, {"Sentinel", "哨兵"}, NULL},
+    {"redis-token",
+     HAZARD_SAFE,
+     {.redis = REDIS_SENTINEL, .fence = ON, .fence_source = "database"},
+     {"Sentinel, fence from the database", "哨兵，栅栏令牌来自数据库"},
+     NULL},
+    {"redis-token",
+     HAZARD_REFUSED,
+     {.redis = REDIS_SENTINEL, .replicas = 1},
+     {"a replica must have the lock", "锁必须先到副本"},
+     replica_must_have_it},
+    {"redlock",
+     HAZARD_SAFE,
+     {0},
+     {"5 nodes, one dies", "5 个节点死一个"},
+     node_of_the_majority_dies},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_failover = {
+    .id = "failover",
+    .title = {"The master dies before its replica knows of the lock",
+              "锁还没传到副本，主节点就死了"},
+    .story = {"Replication is asynchronous. A is granted by the master, which dies before the "
+              "replica has heard of it. The Sentinels promote the replica, which knows of no lock: "
+              "B gets it as well.",
+              "复制是异步的。主节点把锁给了 A，还没传给副本就死了。哨兵提升副本，"
+              "它根本不知道有锁，于是 B 也拿到了。"},
+    .warning = {"The Redis documentation of distributed locks: why failover-based implementations "
+                "are not enough.",
+                "Redis 分布式锁文档：为什么靠主从切换的实现不够。"},
+    .fix = {"Independent nodes and a majority; or a lock that counts only once a replica has it; "
+            "or, whatever the lock server forgets, a fence from the database.",
+            "用相互独立的节点和多数派；或者副本收到才算数；或者不管锁服务器忘了什么，"
+            "由数据库发栅栏令牌。"},
+    .gives_up = true,
+    .with = {.lease_ms = 20000, .wait_ms = 12000, .fence = OFF},
+    .steps = promoted_without_the_lock,
+    .cases = failover_cases,
+};
