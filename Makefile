@@ -45,7 +45,7 @@ LOCKKIT_CMD_O := $(call obj,lockkit/main.c $(wildcard lockkit/cmd_*.c)) # the co
 LOCKKIT_O := $(filter-out $(LOCKKIT_CMD_O),$(call obj,$(wildcard lockkit/*.c)))
 DB_O      := $(call obj,$(wildcard db/*.c))
 APP_O     := $(call obj,$(filter-out app/seckilld.c,$(wildcard app/*.c)))
-LOADGEN_O := $(call obj,$(filter-out loadgen/main.c loadgen/hazards_main.c $(SANDBOX_SRC),$(wildcard loadgen/*.c)))
+LOADGEN_O := $(call obj,$(filter-out loadgen/main.c loadgen/hazards_main.c loadgen/clockshim.c $(SANDBOX_SRC),$(wildcard loadgen/*.c)))
 SANDBOX_O := $(call obj,$(SANDBOX_SRC))
 TEST_O    := $(call obj,$(filter-out tests/lib/stub_service.c,$(wildcard tests/lib/*.c)))
 TEST_SRC  := $(wildcard tests/*/test_*.c)
@@ -71,6 +71,9 @@ $(B)/seckilld: $(call obj,app/seckilld.c) $(L_APP)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_APP) $(LDLIBS)
 $(B)/loadgen: $(call obj,loadgen/main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
+$(B)/libclockshim.so: loadgen/clockshim.c # into servers that know no sanitizer
+	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -shared -o $@ $<
+$(B)/hazards: | $(B)/libclockshim.so
 $(B)/hazards: $(call obj,loadgen/hazards_main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
 $(B)/lockkit: $(LOCKKIT_CMD_O) $(L_LOCKKIT)

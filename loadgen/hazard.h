@@ -46,6 +46,7 @@ enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD };
     X(REBOOT)      /* LOCKS: kill -9 of the lock server (or node N), and a new start */            \
     X(DOWN)        /* LOCKS: kill -9 of these nodes ("45") */                                      \
     X(UP)          /* LOCKS: these nodes start again */                                            \
+    X(LEAP)        /* LOCKS: the clock of this node leaps beyond the lease */                      \
     X(CUT_REPLICA) /* LOCKS: the master's replica hears of nothing any more */                     \
     X(FAIL_OVER)   /* LOCKS: kill -9 of the master; the replica is promoted */                     \
     X(LOSE)        /* the answer to its next command about the lock will be lost */                \

@@ -135,6 +135,34 @@ int fault_up(struct hazard_run *run, const struct hazard_step *step)
     return 0;
 }
 
+struct leap {
+    const struct hazard_run *run;
+    struct sandbox_server *node;
+};
+
+static bool has_expired(void *arg)
+{
+    const struct leap *leap = arg;
+    char question[LAB_KEY_MAX + 16];
+    snprintf(question, sizeof question, "EXISTS %s", leap->run->lock);
+    redisReply *reply = sandbox_redis_ask(leap->node, question);
+    bool gone = reply != NULL && reply->type == REDIS_REPLY_INTEGER && reply->integer == 0;
+    freeReplyObject(reply);
+    return gone;
+}
+
+int fault_leap(struct hazard_run *run, const struct hazard_step *step)
+{
+    struct leap leap = {run, run->world->nodes[step->what[0] - '1']};
+    if (has_expired(&leap))
+        return fail(run, "the node does not have it");
+    if (sandbox_set_clock(leap.node, 2000 * run->with.lease_ms) != 0 ||
+        run_until(run, has_expired, &leap) != 0)
+        return fail(run, "the node's clock did not leap");
+    run_note(run, "locks", "clock of node %s leaps", step->what);
+    return 0;
+}
+
 /* -- a master and its replica ----------------------------------------------------------------- */
 
 /* Does the answer to a question of one word or more contain this text? */

@@ -13,6 +13,7 @@ int fault_evict(struct hazard_run *run, const struct hazard_step *step);
 int fault_reboot(struct hazard_run *run, const struct hazard_step *step);
 int fault_down(struct hazard_run *run, const struct hazard_step *step);
 int fault_up(struct hazard_run *run, const struct hazard_step *step);
+int fault_leap(struct hazard_run *run, const struct hazard_step *step);
 int fault_cut_replica(struct hazard_run *run, const struct hazard_step *step);
 int fault_fail_over(struct hazard_run *run, const struct hazard_step *step);
 int fault_lose(struct hazard_run *run, const struct hazard_step *step);

@@ -53,8 +53,8 @@ static int use_nodes(struct world *world)
     size_t length = 0;
     for (int i = 0; i < WORLD_NODES; i++) {
         if (world->nodes[i] == NULL)
-            world->nodes[i] = sandbox_redis(world->sandbox, NULL);
-        if (alive(world->nodes[i]) != 0)
+            world->nodes[i] = sandbox_redis_with_clock(world->sandbox, world->clock_shim);
+        if (alive(world->nodes[i]) != 0 || sandbox_set_clock(world->nodes[i], 0) != 0)
             return -1;
         length += (size_t)snprintf(world->endpoints + length, sizeof world->endpoints - length,
                                    "%s%s", i > 0 ? "," : "", world->nodes[i]->url);

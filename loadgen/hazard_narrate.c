@@ -29,6 +29,8 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [INSIST] = {"{who} asks for a change of {delta}, again while the lock server is away"
                 "{values}.",
                 "{who} 请求改动 {delta}，锁服务器不在时就再试{values}。"},
+    [LEAP] = {"The clock of node {what} leaps beyond the lease: its copy of the lock is gone.",
+              "节点 {what} 的钟跳过了租期：它那一份锁没了。"},
     [CUT_REPLICA] = {"The replica of the lock server is cut off: it hears of nothing any more.",
                      "锁服务器的副本被切断，再也收不到任何更新。"},
     [FAIL_OVER] = {"The master is killed, and the Sentinels promote the replica.",

@@ -15,6 +15,7 @@
     X(two_step_release)                                                                            \
     X(shared_token)                                                                                \
     X(clock_skew_getset)                                                                           \
+    X(stamp_overwritten)                                                                           \
     X(paused_holder)                                                                               \
     X(explicit_lease)                                                                              \
     X(hung_worker)                                                                                 \
@@ -34,6 +35,7 @@
     X(zk_session_lost)                                                                             \
     X(redlock_minority_down)                                                                       \
     X(redlock_restart)                                                                             \
+    X(redlock_clock_jump)                                                                          \
     X(opposite_order)                                                                              \
     X(unlock_before_commit)                                                                        \
     X(snapshot_before_lock)                                                                        \

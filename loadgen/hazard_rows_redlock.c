@@ -93,3 +93,39 @@ const struct hazard hazard_redlock_restart = {
     .steps = one_of_the_majority_forgets,
     .cases = restart_cases,
 };
+
+static const struct hazard_step clock_of_one_leaps[] = {
+    {LOCKS, DOWN, "45"}, {A, SEND, NULL},    {A, UNTIL, "checked"},     {LOCKS, UP, "45"},
+    {LOCKS, LEAP, "3"},  {B, SEND, NULL},    {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},
+    {A, ANSWER, NULL},   {B, RELEASE, NULL}, {B, ANSWER, NULL},         {A, RETRY, NULL},
+    {B, RETRY, NULL},    HAZARD_END,
+};
+
+static const struct hazard_case clock_jump_cases[] = {
+    {"redlock", HAZARD_UNSAFE, {.fence = OFF}, {NULL}, NULL},
+    {"redlock",
+     HAZARD_SAFE,
+     {.fence = ON, .fence_source = "database"},
+     {"fence from the database", "栅栏令牌来自数据库"},
+     NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_redlock_clock_jump = {
+    .id = "redlock-clock-jump",
+    .title = {"The clock of one node leaps", "一个节点的时钟跳了"},
+    .story =
+        {"A was granted by nodes 1, 2 and 3. Somebody sets the clock of node 3 ahead; by its "
+         "wall clock the lease is over, and it drops the lock. 3, 4 and 5 are a majority for B.",
+         "A 拿到了 1、2、3 号。有人把 3 号的钟拨快；按它的墙上时钟租约已过，锁就没了。"
+         "3、4、5 正好是 B 的多数。"},
+    .warning =
+        {"M. Kleppmann (2016) against Redlock: it trusts clocks that can leap. Redis expires "
+         "keys by the wall clock.",
+         "Kleppmann 2016 年对 Redlock 的批评：它相信会跳的钟。Redis 按墙上时钟让 key 过期。"},
+    .fix = {"A fence from the resource itself; clocks that are slewed, never set.",
+            "由资源自己发栅栏令牌；时钟只许微调，不许直接改。"},
+    .with = {.lease_ms = 6000},
+    .steps = clock_of_one_leaps,
+    .cases = clock_jump_cases,
+};

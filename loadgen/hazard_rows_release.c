@@ -114,6 +114,39 @@ const struct hazard hazard_clock_skew_getset = {
     .cases = clock_skew_cases,
 };
 
+static const struct hazard_step two_replace_a_dead_stamp[] = {
+    {A, SEND, NULL},       {A, UNTIL, "decided"},     {A, KILL, NULL},
+    {LOCKS, GONE, NULL},   {B, SEND, NULL},           {B, UNTIL, "lock.getset"},
+    {C, SEND, NULL},       {C, UNTIL, "lock.getset"}, {B, RELEASE, NULL},
+    {B, UNTIL, "decided"}, {C, RELEASE, NULL},        {C, AS_FAR_AS, "decided"},
+    {B, RELEASE, NULL},    {B, ANSWER, NULL},         {C, RELEASE, NULL},
+    {C, ANSWER, NULL},     {A, RESTART, NULL},        HAZARD_END,
+};
+
+static const struct hazard_case stamp_cases[] = {
+    {"redis-getset", HAZARD_SAFE, {0}, {"end moved, nothing lost", "期限被改，没有丢"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_stamp_overwritten = {
+    .id = "stamp-overwritten",
+    .title = {"The loser's GETSET moves the winner's stamp", "输家的 GETSET 改了赢家的时间戳"},
+    .story =
+        {"A died, and its stamp is over. B and C both see it and both send GETSET. B is first "
+         "and has the lock; C gets B's stamp back, knows that it lost, and has overwritten it: "
+         "B's lock now ends when C's would have.",
+         "A 死了，时间戳已过期。B 和 C 都看到了，都发了 GETSET。B 先到，拿到锁；"
+         "C 取回的是 B 的时间戳，知道自己输了，但已经把它盖掉：B 的锁现在按 C 的时间到期。"},
+    .warning = {"Texts on GETSET call it harmless; it is, as long as all leases are alike and the "
+                "owner does not recognize its lock by its stamp.",
+                "讲 GETSET 的文章说无妨；前提是大家的租期一样，而且不靠时间戳来认自己的锁。"},
+    .fix = {"SET NX PX with a token: nobody writes into a lock that he does not get.",
+            "用带令牌的 SET NX PX：没拿到锁的人不会往里写东西。"},
+    .with = {.lease_ms = 1500},
+    .steps = two_replace_a_dead_stamp,
+    .cases = stamp_cases,
+};
+
 static const struct hazard_step worker_hangs[] = {
     {A, SEND, NULL},   {A, UNTIL, "decided"}, {B, RUN, NULL}, {A, RELEASE, NULL},
     {A, ANSWER, NULL}, {A, RETRY, NULL},      HAZARD_END,

@@ -154,6 +154,7 @@ static do_step *const verbs[HAZARD_VERBS] = {
     [RUN] = do_run,
     [RETRY] = do_retry,
     [INSIST] = do_insist,
+    [LEAP] = fault_leap,
     [CUT_REPLICA] = fault_cut_replica,
     [FAIL_OVER] = fault_fail_over,
     [SEND_AGAIN] = do_send_again,

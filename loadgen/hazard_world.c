@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-int world_open(struct world *world, const char *seckilld)
+int world_open(struct world *world, const char *seckilld, const char *clock_shim)
 {
-    *world = (struct world){.seckilld = seckilld};
+    *world = (struct world){.seckilld = seckilld, .clock_shim = clock_shim};
     if (sandbox_open(&world->sandbox) != 0)
         return -1;
     world->postgres = sandbox_postgres(world->sandbox, NULL);

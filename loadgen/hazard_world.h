@@ -30,7 +30,7 @@ struct world_instance {
 
 struct world {
     struct sandbox *sandbox;
-    const char *seckilld;
+    const char *seckilld, *clock_shim;
     struct sandbox_server *postgres;
     PGconn *asker; /* looks at the database's locks; NULL: not connected yet */
     /* Lock servers, started when first needed; NULL, n 0: not yet. */
@@ -47,7 +47,7 @@ struct world {
 };
 
 /* Starts what every experiment needs. Returns 0, or -1 with a message on stderr. */
-int world_open(struct world *world, const char *seckilld);
+int world_open(struct world *world, const char *seckilld, const char *clock_shim);
 void world_close(struct world *world);
 
 /* Makes the instances run, all alive, with this guard as default and this setting. 0 or -1. */

@@ -23,7 +23,7 @@ struct options {
     const char *hazards[WANTED_MAX], *guards[WANTED_MAX];
     int n_hazards, n_guards, repeat;
     uint64_t seed;
-    const char *json, *html, *seckilld;
+    const char *json, *html, *seckilld, *clock_shim;
     bool narrate, step, markdown;
     enum hazard_language language;
     int64_t patience_ms;
@@ -211,7 +211,7 @@ static int run_all(const struct options *options, struct lab_report *report)
     static struct hazard_run run;
     struct world world;
     int result = 0;
-    if (world_open(&world, options->seckilld) != 0)
+    if (world_open(&world, options->seckilld, options->clock_shim) != 0)
         return -1;
     for (int i = 0; i < report->n_results && result == 0 && !stop; i++)
         result = run_case(&world, options, &report->results[i], &run);
@@ -323,26 +323,28 @@ out:
 /* -- start --------------------------------------------------------------------------------------
  */
 
-static const char *find_service(const char *given, char *buffer, size_t size)
+/* A file beside this program, unless it is given. NULL: not there. */
+static const char *find_beside(const char *name, const char *given, char *buffer, size_t size)
 {
     if (given != NULL) {
         snprintf(buffer, size, "%s", given);
     } else {
-        ssize_t length = readlink("/proc/self/exe", buffer, size - sizeof "seckilld");
+        ssize_t length = readlink("/proc/self/exe", buffer, size - 32);
         buffer[length < 0 ? 0 : length] = '\0';
         char *slash = strrchr(buffer, '/');
-        strcpy(slash == NULL ? buffer : slash + 1, "seckilld");
+        strcpy(slash == NULL ? buffer : slash + 1, name);
     }
-    if (access(buffer, X_OK) == 0)
+    if (access(buffer, R_OK) == 0)
         return buffer;
-    fprintf(stderr, "hazards: no service at %s; build it, or name it with --seckilld\n", buffer);
+    fprintf(stderr, "hazards: there is no %s; build it%s\n", buffer,
+            given != NULL ? "" : " with make");
     return NULL;
 }
 
 int main(int argc, char **argv)
 {
     struct options options = {.repeat = 1, .patience_ms = 15000};
-    char path[4096], name[32];
+    char path[4096], shim[4096], name[32];
     bool lists = argc >= 2 && strcmp(argv[1], "list") == 0;
     if (argc < 2 || (!lists && strcmp(argv[1], "run") != 0)) {
         bool help = argc >= 2 && strcmp(argv[1], "--help") == 0;
@@ -365,10 +367,11 @@ int main(int argc, char **argv)
     argp_parse(&argp, argc - 1, argv + 1, 0, NULL, &options);
     if (lists)
         return list(&options);
-    options.seckilld = find_service(options.seckilld, path, sizeof path);
+    options.seckilld = find_beside("seckilld", options.seckilld, path, sizeof path);
+    options.clock_shim = find_beside("libclockshim.so", NULL, shim, sizeof shim);
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
-    return options.seckilld == NULL ? EXIT_FAILURE : run(&options);
+    return options.seckilld == NULL || options.clock_shim == NULL ? EXIT_FAILURE : run(&options);
 }

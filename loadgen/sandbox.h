@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum { SANDBOX_TEXT_MAX = 256, SANDBOX_SERVERS_MAX = 64, SANDBOX_ARGS_MAX = 64 };
@@ -53,6 +54,11 @@ const char *sandbox_dir(const struct sandbox *sandbox);
 /* Redis without persistence on a free port and a unix socket; extra: NULL-terminated further
  * arguments ("--maxmemory", "1mb"), may be NULL. */
 struct sandbox_server *sandbox_redis(struct sandbox *sandbox, const char *const *extra);
+
+/* Redis whose wall clock can be set, and no other clock: shim is the path of libclockshim.so. */
+struct sandbox_server *sandbox_redis_with_clock(struct sandbox *sandbox, const char *shim);
+/* Its clock is ahead of the real one by so much, from now on. Returns 0 or -1. */
+int sandbox_set_clock(struct sandbox_server *server, int64_t ahead_us);
 
 /* A Redis master with one replica and three Sentinels, which agree that the replica could take
  * over. A master killed is replaced within about a second and a half. */

@@ -2,10 +2,12 @@
 #include "sandbox_process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { ANSWER_MS = 500 };
 
@@ -16,9 +18,21 @@ static bool redis_ready(struct sandbox_server *server)
     return sandbox_answers(server->socket, 0, "PING\r\n", "+PONG", ANSWER_MS);
 }
 
-static void redis_fill(struct sandbox_server *server, const void *extra)
+struct start {
+    const char *const *extra; /* NULL: none */
+    const char *shim;         /* of the clock; NULL: the real one */
+    char offset[SANDBOX_TEXT_MAX + 64];
+};
+
+static void redis_fill(struct sandbox_server *server, const void *arg)
 {
+    const struct start *start = arg;
     const char *dir = sandbox_dir(server->sandbox);
+    if (start->shim != NULL) {
+        sandbox_arg(server, "env");
+        sandbox_arg(server, "LD_PRELOAD=%s", start->shim);
+        sandbox_arg(server, "CLOCKSHIM_FILE=%s", start->offset);
+    }
     sandbox_arg(server, "redis-server");
     sandbox_arg(server, "--port");
     sandbox_arg(server, "%d", server->port);
@@ -38,12 +52,24 @@ static void redis_fill(struct sandbox_server *server, const void *extra)
     sandbox_arg(server, "%s/%s", dir, server->name);
     sandbox_arg(server, "--unixsocket");
     sandbox_arg(server, "%s", server->socket);
-    for (const char *const *arg = extra; arg != NULL && *arg != NULL; arg++)
-        sandbox_arg(server, "%s", *arg);
+    for (const char *const *next = start->extra; next != NULL && *next != NULL; next++)
+        sandbox_arg(server, "%s", *next);
     snprintf(server->url, sizeof server->url, "redis://127.0.0.1:%d", server->port);
 }
 
-struct sandbox_server *sandbox_redis(struct sandbox *sandbox, const char *const *extra)
+/* In one write, and in place: the server has the file mapped. */
+static int write_offset(const char *path, int64_t ahead_us)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    bool written = fd >= 0 && pwrite(fd, &ahead_us, sizeof ahead_us, 0) == sizeof ahead_us;
+    if (fd >= 0)
+        close(fd);
+    if (!written)
+        fprintf(stderr, "sandbox: cannot write %s: %s\n", path, strerror(errno));
+    return written ? 0 : -1;
+}
+
+static struct sandbox_server *start_redis(struct sandbox *sandbox, struct start *start)
 {
     struct sandbox_server *server = sandbox_add(sandbox, "redis", redis_ready);
     if (server == NULL)
@@ -60,7 +86,29 @@ struct sandbox_server *sandbox_redis(struct sandbox *sandbox, const char *const 
                 server->socket);
         return NULL;
     }
-    return sandbox_start_on_free_port(server, redis_fill, extra) == 0 ? server : NULL;
+    snprintf(start->offset, sizeof start->offset, "%s/clock", dir);
+    if (start->shim != NULL && write_offset(start->offset, 0) != 0)
+        return NULL;
+    return sandbox_start_on_free_port(server, redis_fill, start) == 0 ? server : NULL;
+}
+
+struct sandbox_server *sandbox_redis(struct sandbox *sandbox, const char *const *extra)
+{
+    struct start start = {.extra = extra};
+    return start_redis(sandbox, &start);
+}
+
+struct sandbox_server *sandbox_redis_with_clock(struct sandbox *sandbox, const char *shim)
+{
+    struct start start = {.shim = shim};
+    return start_redis(sandbox, &start);
+}
+
+int sandbox_set_clock(struct sandbox_server *server, int64_t ahead_us)
+{
+    char path[SANDBOX_TEXT_MAX + sizeof server->name + 16];
+    snprintf(path, sizeof path, "%s/%s/clock", sandbox_dir(server->sandbox), server->name);
+    return write_offset(path, ahead_us);
 }
 
 struct redisReply *sandbox_redis_ask(const struct sandbox_server *server, const char *command)

@@ -1,5 +1,6 @@
 /* The lab on real servers: a few experiments agree, and every planted break of a guard is found.
  * All experiments: make lab. */
+#include "../../loadgen/sandbox_process.h"
 #include "../lib/shop.h"
 
 #include <setjmp.h>
@@ -204,6 +205,28 @@ static void fault_that_does_not_take_effect_is_a_mismatch(void **state)
     json_decref(json);
 }
 
+static bool answers(const struct sandbox_server *redis, const char *command, const char *wanted)
+{
+    return sandbox_answers(redis->socket, 0, command, wanted, 2000);
+}
+
+static void only_the_shimmed_server_s_clock_leaps(void **state)
+{
+    (void)state;
+    char shim[4096];
+    assert_non_null(realpath(shop_binary("libclockshim.so"), shim));
+    struct sandbox_server *shimmed = sandbox_redis_with_clock(sandbox, shim);
+    struct sandbox_server *real = sandbox_redis(sandbox, NULL);
+    assert_non_null(shimmed);
+    assert_non_null(real);
+    assert_true(answers(shimmed, "SET lock 1 PX 30000\r\n", "+OK"));
+    assert_true(answers(real, "SET lock 1 PX 30000\r\n", "+OK"));
+    assert_true(answers(shimmed, "EXISTS lock\r\n", ":1"));
+    assert_int_equal(sandbox_set_clock(shimmed, INT64_C(40000000)), 0);
+    assert_true(answers(shimmed, "EXISTS lock\r\n", ":0"));
+    assert_true(answers(real, "EXISTS lock\r\n", ":1"));
+}
+
 static void stories_are_told_in_both_languages(void **state)
 {
     (void)state;
@@ -242,6 +265,7 @@ int main(void)
         cmocka_unit_test(faults_take_effect_and_outcomes_agree_each_time),
         cmocka_unit_test(every_planted_break_is_reported),
         cmocka_unit_test(fault_that_does_not_take_effect_is_a_mismatch),
+        cmocka_unit_test(only_the_shimmed_server_s_clock_leaps),
         cmocka_unit_test(stories_are_told_in_both_languages),
         cmocka_unit_test(wrong_arguments_are_told),
     };
