@@ -1,7 +1,8 @@
 # Parts and what they may link: see "How the parts fit" in README.md.
 #   make demo    the flash sale under several guards, verdict table
 #   make test    the whole suite against real servers; make conformance: guards x claims alone
-# Variables: B=build folder, CC=gcc|clang, SAN=address|undefined|thread[,...], V=1 to see commands.
+# Variables: B=build folder, CC=gcc|clang, SAN=address|undefined|thread[,...], V=1 to see commands,
+#            WITHOUT=zookeeper: programs and library without that client (not the tests).
 
 B       ?= build
 SAN     ?=
@@ -32,6 +33,12 @@ OPT    ?= -O2 -g
 CFLAGS += -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread \
           $(call pkg,--cflags,$(LIBS_LOCKKIT) $(LIBS_DB) $(LIBS_APP))
 LDLIBS := -pthread -lm
+LIB_ZOOKEEPER := -lzookeeper_mt # which has no pkg-config file
+ifneq ($(filter zookeeper,$(WITHOUT)),)
+PKGS_BUILD := $(filter-out libzookeeper-mt-dev,$(PKGS_BUILD))
+LIB_ZOOKEEPER :=
+CFLAGS += -DLK_WITHOUT_ZOOKEEPER
+endif
 ifneq ($(SAN),)
 CFLAGS  += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SAN)
@@ -42,7 +49,7 @@ Q := $(if $(V),,@)
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 SANDBOX_SRC := $(wildcard loadgen/sandbox*.c)
 LOCKKIT_CMD_O := $(call obj,lockkit/main.c $(wildcard lockkit/cmd_*.c)) # the command, beside the library
-LOCKKIT_O := $(filter-out $(LOCKKIT_CMD_O),$(call obj,$(wildcard lockkit/*.c)))
+LOCKKIT_O := $(filter-out $(LOCKKIT_CMD_O) $(if $(LIB_ZOOKEEPER),,$(call obj,lockkit/zk_%.c)),$(call obj,$(wildcard lockkit/*.c)))
 DB_O      := $(call obj,$(wildcard db/*.c))
 APP_O     := $(call obj,$(filter-out app/seckilld.c,$(wildcard app/*.c)))
 LOADGEN_O := $(call obj,$(filter-out loadgen/main.c loadgen/hazards_main.c loadgen/clockshim.c $(SANDBOX_SRC),$(wildcard loadgen/*.c)))
@@ -55,7 +62,7 @@ BINS      := $(B)/seckilld $(B)/loadgen $(B)/hazards $(B)/lockkit
 L_LOCKKIT := $(B)/liblockkit.a
 L_APP     := $(B)/libapp.a $(L_LOCKKIT) $(B)/libdb.a
 L_LOADGEN := $(B)/libloadgen.a $(B)/libsandbox.a $(L_LOCKKIT)
-D_LOCKKIT := $(call pkg,--libs,$(LIBS_LOCKKIT)) -lzookeeper_mt # which has no pkg-config file
+D_LOCKKIT := $(call pkg,--libs,$(LIBS_LOCKKIT)) $(LIB_ZOOKEEPER)
 D_APP     := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_DB) $(LIBS_APP))
 D_LOADGEN := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_LOADGEN))
 D_LOCKKIT_CMD := $(D_LOCKKIT) $(call pkg,--libs,jansson)
@@ -130,7 +137,7 @@ check-asan:
 check-ubsan: deps-lint
 	$(Q)$(MAKE) --no-print-directory test SAN=undefined B=$(B)/ubsan CC=clang
 check-tsan:
-	$(Q)TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1" \
+	$(Q)TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=.tsan" \
 	    $(MAKE) --no-print-directory test SAN=thread B=$(B)/tsan
 
 # -- running --------------------------------------------------------------------------------------

@@ -143,7 +143,8 @@ typedef struct lk_options {
     int64_t lease_ms;           /* lease when a request names none; default 30000. Where locks live
                                    with a session (LK_CAP_SESSION): its timeout */
     bool watchdog_off;          /* default: renewable locks without an explicit lease are renewed */
-    int64_t max_hold_ms;        /* watchdog stops renewing after this; 0: ten leases */
+    int64_t max_hold_ms;        /* watchdog stops renewing after this; 0: ten leases. A session
+                                   (LK_CAP_SESSION) does not end so */
     int64_t retry_min_ms;       /* polling guards wait a random time in this range; default 1 */
     int64_t retry_max_ms;       /* default 16; the range doubles from min towards max */
     int64_t command_timeout_ms; /* one command to a lock server; default 1000 */
@@ -211,6 +212,7 @@ struct lk_hold {
  *     "redis+cluster://[[user]:password@]host[:port],host[:port]...": the cluster that these nodes
  *     belong to. The login is that of the Redis nodes; reserved characters are percent-encoded.
  *   - redlock: up to 9 of the first two forms, comma-separated, each an independent node.
+ *   - zk-*: "host:port[,host:port...][/folder]", the servers of one ensemble.
  *   - memcached: "host[:port]" or "unix:///path/to/socket", one server.
  *   - guards in a database: "sqlite:FILE", "postgres://user@host:port/database" (sql_conn.h).
  *
@@ -269,7 +271,8 @@ lk_status lk_release(lk_hold *hold);
 
 /* Tells the lock server that fence `seen` of this key has been seen at the resource, so that the
  * next grants rise above it. Heals a counter lost with its server. Returns LK_OK, LK_UNSUPPORTED
- * (no LK_CAP_FENCE), LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL. */
+ * (no LK_CAP_FENCE, or a fence that nobody can raise: ZooKeeper's own count of its changes),
+ * LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL. */
 lk_status lk_raise_fence(lk_client *client, const char *key, uint64_t seen);
 
 /* -- looking from outside: for operators and tools --------------------------------------------- */

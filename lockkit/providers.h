@@ -5,6 +5,12 @@
 
 #include "provider.h"
 
+#ifdef LK_WITHOUT_ZOOKEEPER /* make WITHOUT=zookeeper */
+#define LK_PROVIDERS_OF_ZOOKEEPER(X)
+#else
+#define LK_PROVIDERS_OF_ZOOKEEPER(X) X(zk_ephemeral) X(zk_sequential) X(zk_readwrite)
+#endif
+
 #define LK_PROVIDER_MAP(X)                                                                         \
     X(mutex)                                                                                       \
     X(redis_setnx)                                                                                 \
@@ -18,9 +24,7 @@
     X(redis_semaphore)                                                                             \
     X(redlock)                                                                                     \
     X(memcached)                                                                                   \
-    X(zk_ephemeral)                                                                                \
-    X(zk_sequential)                                                                               \
-    X(zk_readwrite)                                                                                \
+    LK_PROVIDERS_OF_ZOOKEEPER(X)                                                                   \
     X(sql_unique)                                                                                  \
     X(sql_unique_forever)                                                                          \
     X(pg_advisory)                                                                                 \

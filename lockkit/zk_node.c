@@ -26,18 +26,19 @@ void lk_zk_mark(lk_zk *zk, lk_hold *hold)
 /* Returns where it ends. Escaped it is three times as long at most, which LK_ZK_PATH_MAX allows. */
 static char *append_escaped(char *to, const char *text)
 {
-    for (; *text; text++)
-        if (*text == '/' || *text == '%')
-            to += sprintf(to, "%%%02X", (unsigned)*text);
-        else
-            *to++ = *text;
+    for (; *text; text++) {
+        bool special = *text == '/' || *text == '%';
+        size_t length = special ? 3 : 1;
+        memcpy(to, !special ? text : *text == '/' ? "%2F" : "%25", length);
+        to += length;
+    }
     *to = '\0';
     return to;
 }
 
 void lk_zk_key_path(char path[LK_ZK_PATH_MAX], const char *root, const char *key)
 {
-    char *end = path + sprintf(path, "%s/", root);
+    char *end = path + snprintf(path, LK_ZK_PATH_MAX, "%s/", root);
     if (strcmp(key, ".") == 0 || strcmp(key, "..") == 0)
         strcpy(end, key[1] ? "%2E%2E" : "%2E"); /* those names mean something else in a path */
     else
