@@ -37,9 +37,16 @@ lk_status lk_redis_run(lk_redis *redis, lk_redis_reply *reply, int n, const char
 lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply, int n,
                            const char **words)
 {
-    bool counted = redis->context->options->replicas > 0;
-    lk_status status = lk_redis_run_with(redis, counted ? LK_REDIS_COUNTED : 0, reply, n, words);
+    const lk_options *options = redis->context->options;
+    int flags = options->replicas > 0 ? LK_REDIS_COUNTED : 0;
+    lk_status status = lk_redis_run_with(redis, flags, reply, n, words);
     attempt->replicas = status == LK_OK ? reply->replicas : 0;
+    if (status == LK_OK && attempt->replicas < options->replicas) {
+        char message[LK_MESSAGE_MAX];
+        snprintf(message, sizeof message, "%d of the %d replicas asked for have it after %lld ms",
+                 attempt->replicas, options->replicas, (long long)options->replicas_ms);
+        lk_redis_pipe_note(redis->pipe, message);
+    }
     return status;
 }
 

@@ -89,8 +89,11 @@ static void nothing_is_left(const char *guard)
     lk_client *client = client_of(guard, 2, SHORT_MS),
               *other = set_client(guard, master->url, NULL);
     lk_hold hold;
+    char message[LK_MESSAGE_MAX];
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_UNAVAILABLE);
     assert_int_equal(redis_do(master, "EXISTS " KEY), 0);
+    lk_last_error(client, message, sizeof message);
+    assert_string_equal(message, "1 of the 2 replicas asked for have it after 150 ms");
     assert_int_equal(set_acquire(other, KEY, 0, &hold), LK_OK); /* which asks for no copies */
     assert_int_equal(lk_release(&hold), LK_OK);
     lk_close(other);
