@@ -2,13 +2,15 @@
  * memcached: a key that only the first can add.
  *
  * Algorithm: add key token exptime; release: gets, compare the value with the own token, meta
- * delete with the compare-and-swap number of what was read; renewal: the same with cas. memcached
- * counts whole seconds and may take one off: it is asked for the lease rounded up and one second
- * more, while the holder counts on the lease alone. Guarantee: one holder at a time until its lease
- * ends, while the server keeps the key; only the holder frees it. Weakness:  a cache may forget:
- * eviction under memory pressure, a restart, flush_all, all while the lock is held; no fence; a
- * dead holder's lock stays up to two seconds beyond its lease; waiters poll, in no order. Source:
- * memcached's doc/protocol.txt (add, gets, cas, "Meta Delete"; needs memcached 1.6)
+ *            delete with the compare-and-swap number of what was read; renewal: the same with
+ *            cas. memcached counts whole seconds and may take one off: it is asked for the lease
+ *            rounded up and one second more, while the holder counts on the lease alone.
+ * Guarantee: one holder at a time until its lease ends, while the server keeps the key; only the
+ *            holder frees it.
+ * Weakness:  a cache may forget: eviction under memory pressure, a restart, flush_all, all while
+ *            the lock is held; no fence; a dead holder's lock stays up to two seconds beyond its
+ *            lease; waiters poll, in no order.
+ * Source:    memcached's doc/protocol.txt (add, gets, cas, "Meta Delete"; needs memcached 1.6)
  */
 #include "memcached_pool.h"
 #include "providers.h"

@@ -262,10 +262,12 @@ lk_status lk_pg_hold_inspect(void *self, const char *key, lk_lock_info *ret)
 
 lk_status lk_pg_hold_force_release(void *self, const char *key)
 {
-    int64_t ended = 0;
+    int64_t answer = 0;
     lk_status status =
-        ask_any(self, LK_PG_FORCE, (lk_sql_arg[]){{.text = key}}, take_number, &ended);
-    return status == LK_OK && ended == 0 ? LK_LOST : status;
+        ask_any(self, LK_PG_FORCE, (lk_sql_arg[]){{.text = key}}, take_number, &answer);
+    if (status != LK_OK || answer == 1)
+        return status;
+    return answer == 0 ? LK_LOST : LK_UNKNOWN;
 }
 
 /* -- opening ------------------------------------------------------------------------------------

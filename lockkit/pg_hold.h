@@ -27,7 +27,7 @@ enum lk_pg_hold_statement {
     LK_PG_ABANDON,  /* "", after a refusal; may be missing */
     LK_PG_CONFIRM,  /* "t": 1 if this connection holds it */
     LK_PG_INSPECT,  /* "t": holders, waiters, 1 if they share it */
-    LK_PG_FORCE,    /* "t": holders whose connection was ended */
+    LK_PG_FORCE,    /* "t": 0: nobody holds it; 1: a holder's connection was ended; 2: not yet */
     LK_PG_RAISE,    /* "tn": the key's counter becomes at least this */
     LK_PG_PING,     /* "" */
     LK_PG_HOLD_STATEMENTS
@@ -62,9 +62,9 @@ enum lk_pg_hold_statement {
                               "max((granted AND mode = 'ShareLock')::int) " LK_PG_ADVISORY_ROWS}}, \
     [LK_PG_FORCE] =                                                                                \
         {"t",                                                                                      \
-         {NULL,                                                                                    \
-          "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid, 250)) " LK_PG_ADVISORY_ROWS     \
-          " AND granted"}},                                                                        \
+         {NULL, "SELECT CASE count(*) WHEN 0 THEN 0 ELSE 2 - least(1, "                            \
+                "count(*) FILTER (WHERE pg_terminate_backend(pid, 250))) END " LK_PG_ADVISORY_ROWS \
+                " AND granted"}},                                                                  \
     [LK_PG_RAISE] = {"tn", {NULL, LK_SQL_RAISE_FENCE("lockkit.locks")}},                           \
     [LK_PG_PING] = {"", {NULL, "SELECT 1"}}
 

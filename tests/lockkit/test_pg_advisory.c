@@ -352,6 +352,26 @@ static int wipe(void **state)
 
 #define TEST(name) cmocka_unit_test_setup(name, wipe)
 
+/* The server cannot end who stands still; whether it will is not known yet. */
+static void force_release_of_a_holder_who_does_not_end_is_unknown(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    lk_client *client = world_client("pg-advisory", NULL),
+              *tool = world_client("pg-advisory", NULL);
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    pid_t holder =
+        (pid_t)world_sql("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted", NULL);
+    assert_int_equal(kill(holder, SIGSTOP), 0);
+    lk_status status = lk_force_release(tool, KEY);
+    assert_int_equal(kill(holder, SIGCONT), 0);
+    assert_int_equal(status, LK_UNKNOWN);
+    assert_true(world_frees(KEY, GRACE_MS));
+    assert_int_equal(lk_release(&hold), LK_LOST);
+    lk_close(tool);
+    lk_close(client);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +385,7 @@ int main(int argc, char **argv)
         TEST(raised_fence_is_a_floor_for_its_key_alone),
         TEST(fences_rise_while_they_are_raised),
         TEST(connections_are_bounded_and_no_more_holds_are_had),
+        TEST(force_release_of_a_holder_who_does_not_end_is_unknown),
         TEST(endpoints_are_refused_without_their_password),
     };
     if (argc > 1)
