@@ -135,7 +135,7 @@ int lab_audit(const struct load_target *target, const char *resource, struct aud
 
 int lab_was_accepted(const struct load_target *target, const char *key, bool *ret, char *message)
 {
-    char path[LAB_PATH_MAX], problem[64], *answer = NULL;
+    char path[LAB_PATH_MAX], problem[64] = "", *answer = NULL;
     snprintf(path, sizeof path, "/v1/transactions/%s", key);
     int status = load_fetch(target, "GET", path, "", NULL, LAB_TIMEOUT_MS, &answer);
     if (status == 200)

@@ -1,7 +1,7 @@
 /* hazards: makes each lock fail, on purpose, with real servers, and says what was lost. */
+#include "hazard_options.h"
 #include "hazard_report.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,24 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    EXIT_USAGE = 2,
-    EXIT_MISMATCH = 99,
-    EXIT_INTERRUPTED = 130,
-    WANTED_MAX = 64,
-    REPEAT_MAX = 10000
-};
-
-struct options {
-    bool list;
-    const char *hazards[WANTED_MAX], *guards[WANTED_MAX];
-    int n_hazards, n_guards, repeat;
-    uint64_t seed;
-    const char *json, *html, *seckilld, *clock_shim;
-    bool narrate, step, markdown;
-    enum hazard_language language;
-    int64_t patience_ms;
-};
+enum { EXIT_MISMATCH = 99, EXIT_INTERRUPTED = 130 };
 
 static volatile sig_atomic_t stop;
 
@@ -35,110 +18,6 @@ static void on_signal(int signal)
 {
     (void)signal;
     stop = 1;
-}
-
-/* -- options ------------------------------------------------------------------------------------
- */
-
-enum {
-    KEY_REPEAT = 256,
-    KEY_SEED,
-    KEY_JSON,
-    KEY_HTML,
-    KEY_NARRATE,
-    KEY_STEP,
-    KEY_LANG,
-    KEY_PATIENCE,
-    KEY_MARKDOWN,
-    KEY_BINARY
-};
-
-static const struct argp_option argp_options[] = {
-    {"hazard", 'z', "ID", 0, "only this hazard (repeatable); 'hazards list' shows them", 0},
-    {"guard", 'g', "GUARD", 0, "only this guard (repeatable)", 0},
-    {"repeat", KEY_REPEAT, "N", 0, "run each N times (1)", 0},
-    {"seed", KEY_SEED, "S", 0, "order of the runs; 0 keeps the list's (0)", 0},
-    {"json", KEY_JSON, "FILE", 0, "write the results as JSON ('-': stdout)", 0},
-    {"html", KEY_HTML, "FILE", 0, "write the matrix as one HTML file", 0},
-    {"narrate", KEY_NARRATE, NULL, 0, "tell each story while it happens", 0},
-    {"step", KEY_STEP, NULL, 0, "wait for Enter after each step; implies --narrate", 0},
-    {"lang", KEY_LANG, "en|zh", 0, "language of the narration (en)", 0},
-    {"patience-ms", KEY_PATIENCE, "N", 0,
-     "a step that has not happened within this did not take effect (15000)", 0},
-    {"markdown", KEY_MARKDOWN, NULL, 0, "list: as the table in README.md", 0},
-    {"seckilld", KEY_BINARY, "FILE", 0, "the service (beside this program)", 0},
-    {0},
-};
-
-static void take_number(struct argp_state *state, const char *name, const char *text, long min,
-                        long max, long *ret)
-{
-    char *end;
-    errno = 0;
-    *ret = strtol(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || *ret < min || *ret > max)
-        argp_error(state, "--%s: '%s' is not a number from %ld to %ld", name, text, min, max);
-}
-
-static error_t take_option(int key, char *arg, struct argp_state *state)
-{
-    struct options *options = state->input;
-    long number;
-    switch (key) {
-    case 'z':
-        if (hazard_find(arg) == NULL)
-            argp_error(state, "no hazard '%s'; 'hazards list' shows them", arg);
-        if (options->n_hazards == WANTED_MAX)
-            argp_error(state, "at most %d hazards", WANTED_MAX);
-        options->hazards[options->n_hazards++] = arg;
-        return 0;
-    case 'g':
-        if (options->n_guards == WANTED_MAX)
-            argp_error(state, "at most %d guards", WANTED_MAX);
-        options->guards[options->n_guards++] = arg;
-        return 0;
-    case KEY_REPEAT:
-        take_number(state, "repeat", arg, 1, REPEAT_MAX, &number);
-        options->repeat = (int)number;
-        return 0;
-    case KEY_PATIENCE:
-        take_number(state, "patience-ms", arg, 100, 600000, &number);
-        options->patience_ms = number;
-        return 0;
-    case KEY_MARKDOWN:
-        options->markdown = true;
-        return 0;
-    case KEY_SEED:
-        take_number(state, "seed", arg, 0, LONG_MAX, &number);
-        options->seed = (uint64_t)number;
-        return 0;
-    case KEY_JSON:
-        options->json = arg != NULL ? arg : "-";
-        return 0;
-    case KEY_HTML:
-        options->html = arg;
-        return 0;
-    case KEY_STEP:
-        options->step = true;
-        options->narrate = true;
-        return 0;
-    case KEY_NARRATE:
-        options->narrate = true;
-        return 0;
-    case KEY_LANG:
-        if (strcmp(arg, "en") != 0 && strcmp(arg, "zh") != 0)
-            argp_error(state, "--lang: '%s' is neither en nor zh", arg);
-        options->language = strcmp(arg, "zh") == 0 ? ZH : EN;
-        return 0;
-    case KEY_BINARY:
-        options->seckilld = arg;
-        return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "unexpected argument '%s'", arg);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
 }
 
 /* -- what is to be run --------------------------------------------------------------------------
@@ -152,7 +31,7 @@ static bool wants(const char *const *list, int n, const char *name)
     return n == 0;
 }
 
-static void choose(const struct options *options, struct lab_report *report)
+static void choose(const struct hazard_options *options, struct lab_report *report)
 {
     for (size_t i = 0; hazard_list[i] != NULL; i++) {
         const struct hazard *hazard = hazard_list[i];
@@ -180,8 +59,8 @@ static void shuffle(struct lab_report *report)
     }
 }
 
-static int run_case(struct world *world, const struct options *options, struct lab_result *result,
-                    struct hazard_run *run)
+static int run_case(struct world *world, const struct hazard_options *options,
+                    struct lab_result *result, struct hazard_run *run)
 {
     FILE *narrate = options->json == NULL ? stdout : stderr;
     const struct run_how how = {
@@ -206,7 +85,7 @@ static int run_case(struct world *world, const struct options *options, struct l
     return 0;
 }
 
-static int run_all(const struct options *options, struct lab_report *report)
+static int run_all(const struct hazard_options *options, struct lab_report *report)
 {
     static struct hazard_run run;
     struct world world;
@@ -269,7 +148,7 @@ static int write_html(const struct lab_report *report, const char *path)
     return close_output(out, path);
 }
 
-static int list(const struct options *options)
+static int list(const struct hazard_options *options)
 {
     if (options->json != NULL)
         return write_json(lab_list_to_json(), options->json) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -289,7 +168,7 @@ static int list(const struct options *options)
     return EXIT_SUCCESS;
 }
 
-static int run(const struct options *options)
+static int run(const struct hazard_options *options)
 {
     struct lab_report *report = calloc(1, sizeof *report);
     if (report == NULL)
@@ -297,7 +176,7 @@ static int run(const struct options *options)
     report->seed = options->seed;
     choose(options, report);
     shuffle(report);
-    int status = EXIT_USAGE;
+    int status = HAZARD_EXIT_USAGE;
     if (report->n_results == 0) {
         fprintf(stderr, "hazards: no case of these hazards has these guards\n");
         goto out;
@@ -343,7 +222,7 @@ static const char *find_beside(const char *name, const char *given, char *buffer
 
 int main(int argc, char **argv)
 {
-    struct options options = {.repeat = 1, .patience_ms = 15000};
+    struct hazard_options options;
     char path[4096], shim[4096], name[32];
     bool lists = argc >= 2 && strcmp(argv[1], "list") == 0;
     if (argc < 2 || (!lists && strcmp(argv[1], "run") != 0)) {
@@ -352,19 +231,13 @@ int main(int argc, char **argv)
                 "Usage: hazards list [--json FILE] | run [OPTION...]\n"
                 "Makes each lock fail on purpose, with real servers, and says what was lost.\n"
                 "'hazards run --help' tells more.\n");
-        return help ? EXIT_SUCCESS : EXIT_USAGE;
+        return help ? EXIT_SUCCESS : HAZARD_EXIT_USAGE;
     }
-    const struct argp argp = {
-        .options = argp_options,
-        .parser = take_option,
-        .doc = "Runs each hazard under each of its guards: real servers, a fault at a named point, "
-               "the outcome from the ledger.\v"
-               "Exit status: 0 all as expected, 1 failure, 2 usage, 99 an outcome was not the "
-               "expected one or a fault did not take effect, 130 interrupted."};
+    if (lists && argc == 3 && strcmp(argv[2], "--json") == 0)
+        return write_json(lab_list_to_json(), "-") == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     snprintf(name, sizeof name, "hazards %s", argv[1]);
     argv[1] = name;
-    argp_err_exit_status = EXIT_USAGE;
-    argp_parse(&argp, argc - 1, argv + 1, 0, NULL, &options);
+    hazard_options_parse(argc - 1, argv + 1, &options);
     if (lists)
         return list(&options);
     options.seckilld = find_beside("seckilld", options.seckilld, path, sizeof path);
