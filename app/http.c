@@ -42,6 +42,7 @@ static void begin_drain(struct http *http)
         close(fd);
     http->listen_fd = -1;
     conn_end_unused(http);
+    http_events_end(http);
     pthread_mutex_lock(&http->gone_mutex); /* there may be no connection to announce the end */
     pthread_cond_broadcast(&http->gone_cond);
     pthread_mutex_unlock(&http->gone_mutex);
@@ -89,7 +90,10 @@ static void *loop(void *context)
     MHD_run(http->daemon); /* the listening socket enters the epoll set here */
     while (!atomic_load(&http->stop_wanted)) {
         const int64_t now_us = http_now_us();
-        const int64_t due_us = conn_expire(http, now_us);
+        int64_t due_us = conn_expire(http, now_us);
+        const int64_t events_us = http_events_tick(http, now_us);
+        if (events_us < due_us)
+            due_us = events_us;
         const bool resting = now_us < take_from_us;
         waits[1].revents = 0;
         wait_for_events(http, waits, resting ? 1 : 2, now_us,
@@ -106,6 +110,7 @@ static void *loop(void *context)
     }
     while (http->phases[PHASE_SERVICE].first != NULL)
         request_give_up(http, http->phases[PHASE_SERVICE].first);
+    http_events_end(http);
     MHD_run(http->daemon); /* resumes them and sends what the sockets take */
     return NULL;
 }
@@ -183,7 +188,8 @@ int http_start(const struct config *config, struct service *service,
 
     if (raise_file_limit(config->connections) != 0)
         goto failed;
-    if (http_done_open(&http->done) != 0 ||
+    http->events = http_events_open(config->instance);
+    if (http->events == NULL || http_done_open(&http->done) != 0 ||
         getrandom(&http->id_state, sizeof(http->id_state), 0) != sizeof(http->id_state)) {
         fprintf(stderr, "seckilld: cannot prepare the HTTP side: %s\n", strerror(errno));
         goto failed;
@@ -243,6 +249,7 @@ void http_free(struct http *http)
 {
     take_done(http); /* finished after the loop's end: nobody waits for them */
     pool_free(http);
+    http_events_free(http->events);
     http_done_close(&http->done);
     pthread_cond_destroy(&http->gone_cond);
     pthread_mutex_destroy(&http->gone_mutex);

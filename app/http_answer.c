@@ -49,6 +49,7 @@ static void metrics_text(struct http *http, struct op *op)
     const struct http_gauges gauges = {.connections_open = atomic_load(&http->open_conns),
                                        .in_flight = http->in_flight};
     http_metrics_write(&http->metrics, &gauges, out);
+    http_events_metrics(http->events, out);
     service_metrics(http->service, out);
     if (fclose(out) == 0)
         op->answer.status = MHD_HTTP_OK;
@@ -74,6 +75,7 @@ void answer_local(struct http *http, struct request *request)
         request->text_bytes = openapi_json_bytes;
         op->answer.status = MHD_HTTP_OK;
         return;
+    case ROUTE_EVENTS:
     case ROUTE_OPERATION:
         break;
     }
@@ -139,15 +141,21 @@ enum MHD_Result answer_send(struct http *http, struct request *request)
         MHD_create_response_from_buffer(bytes, borrowed.buffer, MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
         return MHD_NO;
-    enum MHD_Result result = MHD_NO;
-    if (add_headers(http, request, response)) {
-        request->stage = STAGE_SENT;
-        conn_phase(http, request->conn, PHASE_SENDING, http_now_us());
-        http->metrics.sent_bytes += bytes;
-        result = MHD_queue_response(request->conn->mhd, (unsigned)op->answer.status, response);
-    }
+    http->metrics.sent_bytes += bytes;
+    enum MHD_Result result = answer_queue(http, request, response);
     MHD_destroy_response(response);
     return result;
+}
+
+enum MHD_Result answer_queue(struct http *http, struct request *request,
+                             struct MHD_Response *response)
+{
+    if (!add_headers(http, request, response))
+        return MHD_NO;
+    request->stage = STAGE_SENT;
+    conn_phase(http, request->conn, PHASE_SENDING, http_now_us());
+    return MHD_queue_response(request->conn->mhd, (unsigned)request->call->op.answer.status,
+                              response);
 }
 
 void answer_too_late(struct http *http, struct conn *conn)

@@ -18,11 +18,12 @@ static int64_t allowance_us(const struct http *http, enum phase phase)
         return (http->config->wait_ms + http->limits.grace_ms) * 1000;
     case PHASE_SENDING:
         return http->limits.send_ms * 1000;
+    case PHASE_STREAM:
     case PHASE_ENDING:
     case PHASE_COUNT:
         break;
     }
-    return INT64_MAX / 2; /* shut down already: nothing more to be done about it */
+    return INT64_MAX / 2; /* no end, or shut down already: nothing more to be done about it */
 }
 
 static void list_append(struct conn_list *list, struct conn *conn)

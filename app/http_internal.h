@@ -5,6 +5,7 @@
 
 #include "http.h"
 #include "http_done.h"
+#include "http_events.h"
 #include "http_framing.h"
 #include "http_metrics.h"
 #include "routes.h"
@@ -19,6 +20,7 @@ enum phase {
     PHASE_READING, /* the rest of a request */
     PHASE_SERVICE, /* the service's answer; the connection is suspended */
     PHASE_SENDING, /* the client taking our answer */
+    PHASE_STREAM,  /* events; no allowance: see http_events.h */
     PHASE_ENDING,  /* shut down; libmicrohttpd is about to close it */
     PHASE_COUNT
 };
@@ -94,6 +96,7 @@ struct http {
     long in_flight;    /* operations with the service */
     uint64_t id_state; /* of the made request ids */
     struct http_metrics metrics;
+    struct http_events *events;
     struct http_log_ration log_ration;
 
     /* shared */
@@ -127,6 +130,9 @@ void request_give_up(struct http *http, struct conn *conn); /* answered 503 in t
 
 /* -- http_answer.c -- */
 enum MHD_Result answer_send(struct http *http, struct request *request);
+/* The same with a body of the caller's making. */
+enum MHD_Result answer_queue(struct http *http, struct request *request,
+                             struct MHD_Response *response);
 /* Writes 408 straight to the socket: libmicrohttpd takes no answer to a request half read. */
 void answer_too_late(struct http *http, struct conn *conn);
 void answer_local(struct http *http, struct request *request); /* /livez, /metrics, /openapi.json */

@@ -230,6 +230,8 @@ static enum MHD_Result take_whole(struct http *http, struct request *request, co
                    &call->op);
         return answer_send(http, request);
     }
+    if (call->op.answer.status == 0 && request->match.route->action == ROUTE_EVENTS)
+        return http_events_answer(http, request);
     if (call->op.answer.status == 0 && request->match.route->action != ROUTE_OPERATION)
         answer_local(http, request);
     if (call->op.answer.status == 0 && ask(http, request)) {

@@ -1,4 +1,5 @@
 #include "point.h"
+#include "events.h"
 
 #include <stdatomic.h>
 #include <time.h>
@@ -31,8 +32,11 @@ void op_pass_all(struct op **ops, size_t n, enum op_point point)
 {
     int64_t at_us = now_us();
     point_hook *hook = atomic_load_explicit(&point_called, memory_order_acquire);
+    const bool wanted = events_wanted(at_us);
     for (size_t i = 0; i < n; i++) {
         ops[i]->point_us[point] = at_us;
+        if (wanted)
+            events_pass(ops[i], point, at_us);
         if (hook)
             hook(ops[i], point);
     }

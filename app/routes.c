@@ -50,6 +50,7 @@ const struct route routes[] = {
     {LOCAL("/livez", ROUTE_LIVE)},
     {LOCAL("/metrics", ROUTE_METRICS)},
     {LOCAL("/openapi.json", ROUTE_OPENAPI)},
+    {LOCAL("/v1/events", ROUTE_EVENTS)},
 };
 const size_t n_routes = sizeof(routes) / sizeof(routes[0]);
 

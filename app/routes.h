@@ -27,7 +27,7 @@ struct field {
 };
 
 /* Who answers. */
-enum route_action { ROUTE_OPERATION, ROUTE_LIVE, ROUTE_METRICS, ROUTE_OPENAPI };
+enum route_action { ROUTE_OPERATION, ROUTE_LIVE, ROUTE_METRICS, ROUTE_OPENAPI, ROUTE_EVENTS };
 
 /* What {} in the path is, and where it goes. */
 enum route_parameter { ROUTE_NONE, ROUTE_ID, ROUTE_KEY };

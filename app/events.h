@@ -1,0 +1,76 @@
+/*
+ * What happens inside, for those who watch: the workers' side of GET /v1/events.
+ *
+ * While somebody listens, each point that an operation passes is noted, and what became of the
+ * operations is counted per resource. While nobody does, a point costs one load and a comparison.
+ * Everything is bounded: operations are noted whole or not at all, as many per second as a page can
+ * show; the counts are of all of them.
+ *
+ * One per process, as op_pass() is. Workers call events_pass(), one thread (the HTTP side's) all
+ * the rest.
+ */
+#ifndef EVENTS_H
+#define EVENTS_H
+
+#include "op.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+enum {
+    EVENTS_OPS_PER_S = 600, /* operations noted: with up to nine points each */
+    EVENTS_OPS_BURST = 300, /* of these at once */
+    EVENTS_PENDING_MAX = 8192,
+    EVENTS_RESOURCES_MAX = 32,   /* counted at a time; the longest untouched makes room */
+    EVENTS_LINGER_US = 15000000, /* goes on without listeners, for one that reconnects */
+    EVENTS_KEY_MAX = 63          /* bytes kept of a key, for showing */
+};
+
+/* An operation at a point. */
+struct event {
+    int64_t t_us; /* monotonic */
+    int64_t value, fence;
+    enum op_point point;
+    enum op_kind kind;
+    enum problem problem; /* at rejected */
+    bool has_value;
+    char resource[DB_RESOURCE_MAX + 1]; /* "item:1"; of a transfer, the account that pays */
+    char key[EVENTS_KEY_MAX + 1], request_id[65];
+};
+
+/* Of one resource, since it was first seen while somebody listened, or since it was PUT then. */
+struct event_counts {
+    char resource[DB_RESOURCE_MAX + 1];
+    int64_t initial; /* as PUT; -1: not seen */
+    int64_t value;   /* as last committed */
+    int64_t accepted, amount, decided_no,
+        failed;                     /* amount: of the accepted, pieces or minor units;
+                         decided_no: sold-out and the like; failed: 503 and the like */
+    int64_t p50_us, p99_us, max_us; /* submitted to released; bucket's upper bound, 0: none yet */
+};
+
+extern _Atomic int64_t events_until_us; /* events.c's own: wanted up to this time */
+
+/* op passes a point at this time. */
+void events_pass(struct op *op, enum op_point point, int64_t at_us);
+
+static inline bool events_wanted(int64_t at_us)
+{
+    return at_us < atomic_load_explicit(&events_until_us, memory_order_relaxed);
+}
+
+/* Somebody listens from now on, or nobody does. */
+void events_listen(bool somebody, int64_t now_us);
+
+/* What has happened since the last call, in order: *ret lives until the next one. *ret_lost: events
+ * that found no room; *ret_unnoted: operations beyond EVENTS_OPS_PER_S; both since the start. */
+size_t events_take(const struct event **ret, uint64_t *ret_lost, uint64_t *ret_unnoted);
+
+/* The resources whose counts have changed since the last call; ret has EVENTS_RESOURCES_MAX. */
+size_t events_counts(struct event_counts *ret);
+
+/* "read", "item:1", ... */
+const char *event_point_text(enum op_point point);
+const char *event_kind_text(enum op_kind kind);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * GET /v1/events: server-sent events (WHATWG HTML, 9.2) on the loop thread.
+ *
+ *   event: hello     {"instance","lost","t_us","wall_us"}: the clock of all t_us, and how many
+ *                    events before the first one sent are gone (-1: unknown, another process's id)
+ *   event: trace     [{"id","t_us","point","op","resource","key","request_id","value","fence",
+ *                    "problem"}, ...]: points in the order in which they were passed
+ *   event: counters  {"resource","initial","value","accepted","amount","decided_no","failed",
+ *                    "p50_us","p99_us","max_us"}: of all operations, as it stands now
+ *   event: limits    {"unnoted","lost"}: operations beyond what is traced, events without room
+ *
+ * Ten times a second each listener is sent what has come up. The events of the last moments are
+ * kept once, as text, for all of them: a listener is a place in that ring, and its only memory is
+ * the socket's buffer. One whose place the ring has overtaken is a slow reader: it is cut off,
+ * counted, and may come back with Last-Event-ID like anybody else.
+ */
+#ifndef HTTP_EVENTS_H
+#define HTTP_EVENTS_H
+
+#include <microhttpd.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    HTTP_EVENTS_LISTENERS_MAX = 256, /* beyond: 503 */
+    HTTP_EVENTS_KEPT = 8192,         /* for who reconnects, and for slow readers */
+    HTTP_EVENTS_TICK_US = 100000,
+    HTTP_EVENTS_HEARTBEAT_US = 5000000 /* a comment, so that who has gone is noticed */
+};
+
+struct http;
+struct request;
+struct http_events;
+
+struct http_events *http_events_open(const char *instance); /* NULL without memory */
+void http_events_free(struct http_events *events);
+
+/* Answers request with the stream. MHD_YES, or what answer_send() says of a refusal. */
+enum MHD_Result http_events_answer(struct http *http, struct request *request);
+/* Sends on what has happened. Returns when it wants to be called again; INT64_MAX: not. */
+int64_t http_events_tick(struct http *http, int64_t now_us);
+/* Ends all streams, for good. */
+void http_events_end(struct http *http);
+void http_events_metrics(const struct http_events *events, FILE *out);
+
+#endif
