@@ -4,12 +4,18 @@
 
 #include "../../lockkit/lockkit.h"
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { OUTAGE_SLOWNESS = 4 };
+#else
+enum { OUTAGE_SLOWNESS = 1 };
+#endif
+
 enum {
-    OUTAGE_LEASE_MS = 500,
-    OUTAGE_COMMAND_MS = 200,
+    OUTAGE_LEASE_MS = 700 * OUTAGE_SLOWNESS,
+    OUTAGE_COMMAND_MS = 250 * OUTAGE_SLOWNESS,
     /* lk_acquire() or lk_release(): a command and its undoing, each of which may have to connect */
     OUTAGE_CALL_MS = 4 * OUTAGE_COMMAND_MS,
-    OUTAGE_BACK_MS = 5000 /* after which a client has found its server again */
+    OUTAGE_BACK_MS = 5000 * OUTAGE_SLOWNESS /* after which a client has found its server again */
 };
 
 extern const lk_options outage_impatient; /* with these times */
@@ -18,6 +24,8 @@ extern const lk_options outage_impatient; /* with these times */
 bool outage_ends_by_itself(const lk_provider_info *guard);
 /* For wait_until(): the client gets the lock in one attempt, and gives it back. */
 bool outage_is_granted(void *client);
+/* Acquires in the end, though a busy machine may take longer than a client's patience. */
+void outage_acquire(lk_client *client, const lk_request *request, lk_hold *hold);
 /* Somebody else gets the lock that may have been left, within a lease or session. */
 bool outage_comes_free(const lk_provider_info *guard);
 
