@@ -31,5 +31,6 @@ static void nobody_waited_in_a_circle(const struct all_servers *servers)
 
 int main(void)
 {
-    return exactness_main(on_postgres, nobody_waited_in_a_circle);
+    return exactness_main(
+        &(struct exactness){.store = on_postgres, .afterwards = nobody_waited_in_a_circle});
 }

@@ -8,14 +8,16 @@
 
 #include "all_servers.h"
 
-/* The rest of seckilld's arguments, NULL-terminated: the store; --instance is added. */
-typedef void exactness_store(const struct sandbox *sandbox, const struct all_servers *servers,
-                             const char *ret_args[ALL_ARGS_MAX + 1]);
+struct exactness {
+    /* The rest of seckilld's arguments, NULL-terminated: the store; --instance is added. */
+    void (*store)(const struct sandbox *sandbox, const struct all_servers *servers,
+                  const char *ret_args[ALL_ARGS_MAX + 1]);
+    const char *only; /* NULL: all; else the guards that begin so, which need the store alone */
+    /* Looks at the database once the services have ended; asserts. May be NULL. */
+    void (*afterwards)(const struct all_servers *servers);
+};
 
-/* Looks at the database once the services have ended; asserts. */
-typedef void exactness_afterwards(const struct all_servers *servers);
-
-/* Runs the tests; main()'s result. afterwards may be NULL. */
-int exactness_main(exactness_store *store, exactness_afterwards *afterwards);
+/* Runs the tests; main()'s result. */
+int exactness_main(const struct exactness *exactness);
 
 #endif
