@@ -24,6 +24,7 @@ static const lk_sql_set statements = {
                                    "SELECT pg_try_advisory_xact_lock(" LK_PG_ADVISORY_ID ")::int"}},
                    [LK_PG_LOCK] = {"t",
                                    {NULL, "SELECT pg_advisory_xact_lock(" LK_PG_ADVISORY_ID ")"}},
+                   [LK_PG_FENCE] = {"t", {NULL, "SELECT " LK_PG_NEXT_FENCE}},
                    [LK_PG_FREE] = {"", {NULL, "COMMIT"}},
                    [LK_PG_ABANDON] = {"", {NULL, "ROLLBACK"}},
                    LK_PG_HOLD_COMMON},

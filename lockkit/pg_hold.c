@@ -46,7 +46,7 @@ static lk_status ask_any(struct pg_hold *self, int statement, const lk_sql_arg *
     lk_pg_conn *conn;
     lk_status status = lk_pg_take(&self->pool, &conn);
     if (status != LK_OK)
-        return status;
+        return status == LK_BUSY ? LK_UNAVAILABLE : status;
     status = lk_pg_run(conn, statement, args, each, arg);
     if (status == LK_UNKNOWN || status == LK_PROTOCOL) /* the next one looks for the tables */
         lk_pg_drop(&self->pool, conn);
@@ -67,7 +67,8 @@ static void leave(struct pg_hold *self, lk_pg_conn *conn)
         lk_pg_drop(&self->pool, conn);
 }
 
-/* A connection on which the lock may be asked for. */
+/* A connection on which the lock may be asked for. LK_BUSY: others of this client have them all, so
+ * the caller waits as for the lock. */
 static lk_status begin(struct pg_hold *self, lk_pg_conn **ret)
 {
     lk_status status = lk_pg_take(&self->pool, ret);

@@ -45,14 +45,16 @@ enum lk_pg_hold_statement {
     "AND classid = (" LK_PG_ADVISORY_ID " >> 32 & 4294967295)::oid "                               \
     "AND objid = (" LK_PG_ADVISORY_ID " & 4294967295)::oid"
 
-/* Statements that do not depend on the level of the lock. The number that rises is a sequence,
- * which no rollback and no crash sets back, above a floor of the key's own: read by a statement of
- * its own, because that of the grant may see what was true before it waited. */
+/* The number that rises: a sequence, which no rollback and no crash sets back, above a floor of the
+ * key's own. A statement of its own, because that of the grant may see what was true before it
+ * waited. */
+#define LK_PG_NEXT_FENCE                                                                           \
+    "nextval('lockkit.fence') + "                                                                  \
+    "coalesce((SELECT fence FROM lockkit.locks WHERE key = $1), 0)"
+
+/* Statements that do not depend on the level of the lock. */
 #define LK_PG_HOLD_COMMON                                                                          \
     [LK_PG_PATIENCE] = {"n", {NULL, "SELECT set_config('lock_timeout', $1::text, false)"}},        \
-    [LK_PG_FENCE] = {"t",                                                                          \
-                     {NULL, "SELECT nextval('lockkit.fence') + "                                   \
-                            "coalesce((SELECT fence FROM lockkit.locks WHERE key = $1), 0)"}},     \
     [LK_PG_CONFIRM] = {"t",                                                                        \
                        {NULL, "SELECT count(*) " LK_PG_ADVISORY_ROWS                               \
                               " AND granted AND pid = pg_backend_pid()"}},                         \

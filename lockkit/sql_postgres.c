@@ -12,42 +12,56 @@ static int64_t deadline_us(const lk_pg_pool *pool)
     return lk_pg_now_us() + pool->target.context->options->command_timeout_ms * 1000;
 }
 
-/* With the mutex. */
+/* With the mutex. What the server is about to end for its idleness is not worth the risk. */
 static lk_pg_conn *take_idle(lk_pg_pool *pool)
 {
     while (pool->n_idle > 0) {
-        lk_pg_conn *conn = pool->idle[--pool->n_idle];
-        if (!lk_pg_has_ended(conn))
-            return conn;
-        lk_pg_disconnect(conn);
+        const struct lk_pg_idle *idle = &pool->idle[--pool->n_idle];
+        bool stale = lk_pg_now_us() - idle->since_us > LK_PG_IDLE_MS * INT64_C(1000) * 3 / 4;
+        if (!stale && !lk_pg_has_ended(idle->conn))
+            return idle->conn;
+        lk_pg_disconnect(idle->conn);
         pool->n_open--;
     }
     return NULL;
 }
 
+/* With the mutex, which is let go while connecting. */
+static lk_status connect_one(lk_pg_pool *pool, int64_t until_us, lk_pg_conn **ret)
+{
+    pool->n_open++;
+    pthread_mutex_unlock(&pool->mutex);
+    lk_status status = lk_pg_connect(&pool->target, until_us, ret);
+    pthread_mutex_lock(&pool->mutex);
+    if (status != LK_OK)
+        pool->n_open--;
+    return status;
+}
+
+/* A server that refuses one more while it serves others of ours has no more to give: then, as when
+ * the pool is used up, one that is given back will do. */
 lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret)
 {
     int64_t until_us = deadline_us(pool);
     const struct timespec until = {.tv_sec = until_us / 1000000,
                                    .tv_nsec = until_us % 1000000 * 1000};
     lk_pg_conn *conn;
+    lk_status status = LK_BUSY;
     int failed = 0;
     pthread_mutex_lock(&pool->mutex);
-    while ((conn = take_idle(pool)) == NULL && pool->n_open == pool->target.pool_max && failed == 0)
-        failed = pthread_cond_timedwait(&pool->freed, &pool->mutex, &until);
-    bool connect = conn == NULL && pool->n_open < pool->target.pool_max;
-    if (connect)
-        pool->n_open++;
-    pthread_mutex_unlock(&pool->mutex);
-    if (connect) {
-        lk_status status = lk_pg_connect(&pool->target, until_us, &conn);
-        if (status != LK_OK) {
-            lk_pg_drop(pool, NULL);
-            return status;
+    while ((conn = take_idle(pool)) == NULL && failed == 0) {
+        if (pool->n_open < pool->target.pool_max) {
+            status = connect_one(pool, until_us, &conn);
+            if (status == LK_BUSY && pool->n_open == 0)
+                status = LK_UNAVAILABLE;
+            if (status != LK_BUSY)
+                break;
         }
+        failed = pthread_cond_timedwait(&pool->freed, &pool->mutex, &until);
     }
+    pthread_mutex_unlock(&pool->mutex);
     if (conn == NULL)
-        return LK_UNAVAILABLE;
+        return status;
     *ret = conn;
     return LK_OK;
 }
@@ -55,15 +69,14 @@ lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret)
 void lk_pg_give(lk_pg_pool *pool, lk_pg_conn *conn)
 {
     pthread_mutex_lock(&pool->mutex);
-    pool->idle[pool->n_idle++] = conn;
+    pool->idle[pool->n_idle++] = (struct lk_pg_idle){.conn = conn, .since_us = lk_pg_now_us()};
     pthread_cond_signal(&pool->freed);
     pthread_mutex_unlock(&pool->mutex);
 }
 
 void lk_pg_drop(lk_pg_pool *pool, lk_pg_conn *conn)
 {
-    if (conn != NULL)
-        lk_pg_disconnect(conn);
+    lk_pg_disconnect(conn);
     pthread_mutex_lock(&pool->mutex);
     pool->n_open--;
     pthread_cond_signal(&pool->freed);
@@ -94,7 +107,7 @@ lk_status lk_pg_pool_open(lk_pg_pool *pool, const lk_context *context, const lk_
 void lk_pg_pool_close(lk_pg_pool *pool)
 {
     while (pool->n_idle > 0)
-        lk_pg_disconnect(pool->idle[--pool->n_idle]);
+        lk_pg_disconnect(pool->idle[--pool->n_idle].conn);
     pthread_cond_destroy(&pool->freed);
     pthread_mutex_destroy(&pool->mutex);
 }
@@ -109,7 +122,7 @@ static lk_status run(void *self, int statement, const lk_sql_arg *args, lk_sql_e
     lk_pg_conn *conn;
     lk_status status = lk_pg_take(pool, &conn);
     if (status != LK_OK)
-        return status;
+        return status == LK_BUSY ? LK_UNAVAILABLE : status;
     status = lk_pg_run(conn, statement, args, each, arg);
     if (status == LK_UNKNOWN || status == LK_PROTOCOL) /* the next one looks for the tables */
         lk_pg_drop(pool, conn);

@@ -19,6 +19,9 @@
 
 #include <pthread.h>
 
+/* After so long the server closes a connection that nobody uses: others may need its place. */
+#define LK_PG_IDLE_MS 5000
+
 enum {
     LK_PG_POOL_MAX = 1024, /* of the parameter pool=N */
     LK_PG_POOL_ROWS = 8,   /* the default where a connection is used for a statement */
@@ -46,7 +49,7 @@ typedef struct lk_pg_target {
 lk_status lk_pg_target_parse(const char *address, lk_pg_target *ret, lk_error *error);
 
 /* Connects until the deadline, makes the schema if it is missing, prepares the statements. LK_OK,
- * LK_UNAVAILABLE, LK_PROTOCOL, LK_NO_MEMORY. */
+ * LK_BUSY (a server that is there takes no more), LK_UNAVAILABLE, LK_PROTOCOL, LK_NO_MEMORY. */
 lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_conn **ret);
 void lk_pg_disconnect(lk_pg_conn *conn); /* the server frees what the connection held */
 
@@ -75,15 +78,18 @@ typedef struct lk_pg_pool {
     pthread_mutex_t mutex;
     pthread_cond_t freed;
     int n_open, n_idle;
-    lk_pg_conn *idle[LK_PG_POOL_MAX]; /* used last on top */
+    struct lk_pg_idle {
+        lk_pg_conn *conn;
+        int64_t since_us;
+    } idle[LK_PG_POOL_MAX]; /* used last on top */
 } lk_pg_pool;
 
 lk_status lk_pg_pool_open(lk_pg_pool *pool, const lk_context *context, const lk_sql_set *set,
                           bool blocks, lk_error *error);
 void lk_pg_pool_close(lk_pg_pool *pool); /* all have been given back */
 
-/* A connection on which nothing is under way. LK_UNAVAILABLE also when all pool=N stayed in use.
- * Returns within the command timeout. */
+/* A connection on which nothing is under way, within the command timeout. LK_BUSY: all pool=N
+ * stayed in use, or those that the server allows; else as lk_pg_connect(). */
 lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret);
 void lk_pg_give(lk_pg_pool *pool, lk_pg_conn *conn); /* for the next one */
 void lk_pg_drop(lk_pg_pool *pool, lk_pg_conn *conn); /* disconnects */

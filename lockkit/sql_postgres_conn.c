@@ -202,25 +202,28 @@ static void ignore_notice(void *arg, const PGresult *result)
     (void)result;
 }
 
-static bool await_connection(lk_pg_conn *conn, int64_t until_us)
+/* LK_BUSY: there is a server, and it hung up. */
+static lk_status await_connection(lk_pg_conn *conn, int64_t until_us)
 {
     PostgresPollingStatusType next = PGRES_POLLING_WRITING;
+    bool met = false;
     if (PQstatus(conn->handle) == CONNECTION_BAD)
-        return false;
+        return LK_UNAVAILABLE;
     while (next != PGRES_POLLING_OK) {
+        met = met || PQstatus(conn->handle) != CONNECTION_STARTED;
         if (!await(conn, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_us))
-            return false;
+            return LK_UNAVAILABLE;
         next = PQconnectPoll(conn->handle);
         if (next == PGRES_POLLING_FAILED)
-            return false;
+            return met ? LK_BUSY : LK_UNAVAILABLE;
     }
     PQsetNoticeReceiver(conn->handle, ignore_notice, NULL);
-    return PQsetnonblocking(conn->handle, 1) == 0;
+    return PQsetnonblocking(conn->handle, 1) == 0 ? LK_OK : LK_NO_MEMORY;
 }
 
-/* The server answers a statement that takes too long before we stop listening. An idle holder must
- * not be ended by a time-out of the server's, a dead holder's machine must be found out, and a
- * waiter that died must not stand in the queue. */
+/* The server answers a statement that takes too long before we stop listening. An open transaction
+ * may be a hold, and must not be ended by a time-out of the server's; a dead holder's machine must
+ * be found out, and a waiter that died must not stand in the queue. */
 static int send_settings(lk_pg_conn *conn)
 {
     char sql[SETTINGS_MAX];
@@ -229,17 +232,17 @@ static int send_settings(lk_pg_conn *conn)
                           "default_transaction_read_only",
                           "synchronous_commit",
                           "idle_in_transaction_session_timeout",
-                          "idle_session_timeout",
                           "tcp_keepalives_idle",
                           "tcp_keepalives_interval",
                           "tcp_keepalives_count",
                           "tcp_user_timeout",
                           "client_connection_check_interval"};
-    const char *value[] = {"read committed", "off", "on", "0", "0", "5", "2", "3", "11000", "1000"};
+    const char *value[] = {"read committed", "off", "on", "0", "5", "2", "3", "11000", "1000"};
     int n = snprintf(sql, sizeof sql,
                      "SELECT set_config('statement_timeout', '%" PRId64 "', false), "
-                     "set_config('lock_timeout', '%" PRId64 "', false)",
-                     conn->target->blocks ? 0 : limit_ms, limit_ms);
+                     "set_config('lock_timeout', '%" PRId64 "', false), "
+                     "set_config('idle_session_timeout', '%d', false)",
+                     conn->target->blocks ? 0 : limit_ms, limit_ms, LK_PG_IDLE_MS);
     for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
         n += snprintf(sql + n, sizeof sql - (size_t)n, ", set_config('%s', '%s', false)", name[i],
                       value[i]);
@@ -323,14 +326,18 @@ lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_c
     conn->handle = PQconnectStartParams(keywords, values, 1);
     lk_status status = LK_NO_MEMORY;
     if (conn->handle != NULL)
-        status = await_connection(conn, deadline_us) ? set_up(conn, deadline_us) : LK_UNAVAILABLE;
+        status = await_connection(conn, deadline_us);
+    bool refused = status == LK_BUSY;
+    if (status == LK_OK)
+        status = set_up(conn, deadline_us);
     if (status == LK_OK) {
         *ret = conn;
         return LK_OK;
     }
     lk_pg_disconnect(conn);
-    /* Nothing of the caller's was sent. */
-    return status == LK_PROTOCOL || status == LK_NO_MEMORY ? status : LK_UNAVAILABLE;
+    if (refused || status == LK_PROTOCOL || status == LK_NO_MEMORY)
+        return status;
+    return LK_UNAVAILABLE; /* nothing of the caller's was sent */
 }
 
 void lk_pg_disconnect(lk_pg_conn *conn)
