@@ -8,33 +8,43 @@
  * Guarantee: one holder at a time across processes until its lease ends; only the holder can free
  *            it; fences rise with every grant of the key, and survive release, rollback and
  *            restart: a statement is committed before its answer comes. Right at READ COMMITTED:
- *            the UPDATE decides on the newest version of the row, with the row locked.
+ *            what is decided is decided on the newest version of the row, with the row locked.
  * Weakness:  leases follow the database server's wall clock; waiters poll, in no order; a grant
  *            costs a durable commit. A failover to an asynchronous replica forgets locks and
  *            counters. SQLite: one machine only, and one writer at a time whatever the key.
- * Source:    https://www.postgresql.org/docs/15/sql-insert.html (ON CONFLICT DO UPDATE ... WHERE);
- *            https://www.sqlite.org/lang_upsert.html; M. Kleppmann, "How to do distributed
- *            locking", 2016 (fencing)
+ * Source:    https://www.sqlite.org/lang_upsert.html;
+ *            https://www.postgresql.org/docs/15/sql-select.html (FOR UPDATE SKIP LOCKED); M.
+ * Kleppmann, "How to do distributed locking", 2016 (fencing)
  *
- * That nobody holds it is looked for twice: in the SELECT, so that those who are refused only read;
- * in the UPDATE, because the SELECT's snapshot may be old. A row with the own token is an attempt
- * of this same call that came late: it is taken over.
+ * A row with the own token is an attempt of this same call that came late: it is taken over.
+ *
+ * PostgreSQL has a statement of its own, because there many take at once: in the upsert each would
+ * queue for the row to find out that it is not free, and the holder's release behind them all. So
+ * it takes a row only if nobody is at it (SKIP LOCKED), and a row that is held is only read.
  */
 #include "providers.h"
 #include "sql_guard.h"
 
 /* LOCKS: the table; NOW: Unix time in ms. */
 #define HELD(NOW) "token IS NOT NULL AND until_ms > " NOW
+#define FREE(NOW) "(token IS NULL OR token = $2 OR until_ms <= " NOW ")"
 
-#define ACQUIRE(LOCKS, NOW)                                                                        \
-    "INSERT INTO " LOCKS " AS l (key, token, until_ms, fence) "                                    \
-    "SELECT $1, $2, " NOW " + $3, 1 WHERE NOT EXISTS "                                             \
-    "(SELECT 1 FROM " LOCKS " WHERE key = $1 AND token <> $2 AND " HELD(                           \
-        NOW) ") "                                                                                  \
-             "ON CONFLICT (key) DO UPDATE "                                                        \
-             "SET token = excluded.token, until_ms = " NOW " + $3, fence = l.fence + 1 "           \
-             "WHERE l.token IS NULL OR l.token = excluded.token OR l.until_ms <= " NOW             \
-             " RETURNING fence"
+#define SQLITE_ACQUIRE(LOCKS, NOW)                                                                 \
+    "INSERT INTO " LOCKS " (key, token, until_ms, fence) VALUES ($1, $2, " NOW " + $3, 1) "        \
+    "ON CONFLICT (key) DO UPDATE "                                                                 \
+    "SET token = $2, until_ms = " NOW                                                              \
+    " + $3, fence = fence + 1 WHERE " FREE(NOW) " RETURNING fence"
+#define POSTGRES_ACQUIRE(LOCKS, NOW)                                                               \
+    "WITH free AS (SELECT key FROM " LOCKS " WHERE key = $1 AND " FREE(                            \
+        NOW) " FOR UPDATE SKIP LOCKED), "                                                          \
+             "taken AS (UPDATE " LOCKS " AS l SET token = $2, until_ms = " NOW                     \
+             " + $3, fence = fence + 1 "                                                           \
+             "FROM free WHERE l.key = free.key RETURNING fence), "                                 \
+             "made AS (INSERT INTO " LOCKS " (key, token, until_ms, fence) "                       \
+             "SELECT $1, $2, " NOW " + $3, 1 WHERE NOT EXISTS (SELECT 1 FROM " LOCKS               \
+             " WHERE key = $1) "                                                                   \
+             "ON CONFLICT (key) DO NOTHING RETURNING fence) "                                      \
+             "SELECT fence FROM taken UNION ALL SELECT fence FROM made"
 #define RELEASE(LOCKS, NOW)                                                                        \
     "UPDATE " LOCKS " SET token = NULL WHERE key = $1 AND token = $2 "                             \
     "RETURNING CASE WHEN until_ms > " NOW " THEN 1 ELSE 0 END"
@@ -69,7 +79,9 @@ static const lk_sql_set statements = {
                " until_ms INTEGER NOT NULL, fence INTEGER NOT NULL) WITHOUT ROWID",
                LK_SQL_POSTGRES_SCHEMA},
     .n = LK_SQL_GUARD_STATEMENTS,
-    .statements = {[LK_SQL_ACQUIRE] = {"ttn", BOTH(ACQUIRE)},
+    .statements = {[LK_SQL_ACQUIRE] = {"ttn",
+                                       {SQLITE_ACQUIRE(SQLITE_LOCKS, SQLITE_NOW),
+                                        POSTGRES_ACQUIRE(POSTGRES_LOCKS, POSTGRES_NOW)}},
                    [LK_SQL_RELEASE] = {"tt", BOTH(RELEASE)},
                    [LK_SQL_RENEW] = {"ttn", BOTH(RENEW)},
                    [LK_SQL_RAISE] = {"tn", BOTH(RAISE)},
@@ -89,12 +101,13 @@ const lk_provider lk_sql_unique = {
     .info = {.name = "sql-unique",
              .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED | LK_CAP_LEASE | LK_CAP_ATOMIC_LEASE |
                      LK_CAP_OWNER | LK_CAP_RENEW | LK_CAP_FENCE | LK_CAP_SERVER_CLOCK,
-             .algorithm = "row with a unique key, taken by INSERT ... ON CONFLICT DO UPDATE WHERE "
-                          "free; lease by database time",
+             .algorithm =
+                 "row with a unique key, inserted or, when free, updated by one statement; "
+                 "lease by database time",
              .guarantee = "one holder at a time until its lease ends; only the holder frees it; "
                           "fences rise and survive restarts",
              .weakness = "a durable commit per grant; waiters poll, in no order",
-             .source = "https://www.postgresql.org/docs/15/sql-insert.html"},
+             .source = "https://www.sqlite.org/lang_upsert.html"},
     .open = open_unique,
     .close = lk_sql_guard_close,
     .try_acquire = lk_sql_guard_try,

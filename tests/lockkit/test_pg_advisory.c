@@ -1,7 +1,6 @@
-/* pg-advisory and pg-advisory-xact: what a hold is worth when its connection ends, fences, limits.
+/* pg-advisory and pg-advisory-xact: what a hold is worth when its connection ends, and fences.
  */
 #include "../lib/holder.h"
-#include "../lib/lock_hooks.h"
 #include "../lib/lock_world.h"
 #include "../lib/process.h"
 
@@ -61,14 +60,9 @@ static bool connections_are(void *wanted)
                      NULL) == *(int64_t *)wanted;
 }
 
-static void expect_connections_within(int64_t n, int64_t wait_ms)
-{
-    assert_true(wait_until(connections_are, &n, wait_ms));
-}
-
 static void expect_connections(int64_t n)
 {
-    expect_connections_within(n, GRACE_MS);
+    assert_true(wait_until(connections_are, &n, GRACE_MS));
 }
 
 /* -- the connection ends -------------------------------------------------------------------------
@@ -311,123 +305,6 @@ static void fences_rise_while_they_are_raised(void **state)
     lk_close(client);
 }
 
-/* -- limits --------------------------------------------------------------------------------------
- */
-
-static void connections_are_bounded_and_waited_for(void **state)
-{
-    (void)state;
-    char url[WORLD_ENDPOINTS_MAX];
-    lk_client *client;
-    lk_hold holds[3];
-    snprintf(url, sizeof url, "%s?pool=2", world_postgres->url);
-    lk_options options = {.command_timeout_ms = COMMAND_MS};
-    assert_int_equal(lk_open("pg-advisory", url, &options, &client, NULL), LK_OK);
-    assert_int_equal(world_acquire(client, "lock:item:1", 0, 0, &holds[0]), LK_OK);
-    assert_int_equal(world_acquire(client, "lock:item:2", 0, 0, &holds[1]), LK_OK);
-    int64_t start_ms = test_now_ms();
-    assert_int_equal(world_acquire(client, "lock:item:3", 0, COMMAND_MS, &holds[2]), LK_TIMEOUT);
-    assert_in_range(test_now_ms() - start_ms, COMMAND_MS, 2 * COMMAND_MS + GRACE_MS);
-    expect_connections(2);
-    struct asker asker = {.client = client, .key = "lock:item:3", .wait_ms = LONG_MS};
-    asker_start(&asker);
-    assert_int_equal(lk_release(&holds[0]), LK_OK);
-    assert_int_equal(asker_join(&asker), LK_OK);
-    holds[2] = asker.hold;
-    expect_connections(2);
-    assert_int_equal(lk_release(&holds[1]), LK_OK);
-    assert_int_equal(lk_release(&holds[2]), LK_OK);
-    lk_close(client);
-}
-
-struct passer {
-    pthread_t thread;
-    lk_client *client;
-    lk_status status;
-};
-
-static void *pass(void *arg)
-{
-    struct passer *passer = arg;
-    lk_hold hold;
-    passer->status = world_acquire(passer->client, KEY, 0, LONG_MS, &hold);
-    if (passer->status == LK_OK)
-        passer->status = lk_release(&hold);
-    return NULL;
-}
-
-/* Other programs have taken all but a few of the server's connections. */
-static void server_without_a_free_connection_serves_those_it_has(void **state)
-{
-    (void)state;
-    enum { CONTENDERS = 6, ROUNDS = 5, LEFT = 3 };
-    static const char *const tight[] = {"-c", "max_connections=10", "-c",
-                                        "superuser_reserved_connections=0", NULL};
-    PGconn *others[10 - LEFT];
-    struct sandbox_server *postgres = sandbox_postgres(world_sandbox, tight);
-    assert_non_null(postgres);
-    lk_client *client;
-    assert_int_equal(lk_open("pg-advisory", postgres->url, NULL, &client, NULL), LK_OK);
-    for (int i = 0; i < 10 - LEFT; i++) {
-        others[i] = PQconnectdb(postgres->url);
-        assert_int_equal(PQstatus(others[i]), CONNECTION_OK);
-    }
-    for (int round = 0; round < ROUNDS; round++) {
-        struct passer passers[CONTENDERS];
-        for (int i = 0; i < CONTENDERS; i++) {
-            passers[i].client = client;
-            assert_int_equal(pthread_create(&passers[i].thread, NULL, pass, &passers[i]), 0);
-        }
-        for (int i = 0; i < CONTENDERS; i++) {
-            pthread_join(passers[i].thread, NULL);
-            assert_int_equal(passers[i].status, LK_OK);
-        }
-    }
-    for (int i = 0; i < 10 - LEFT; i++)
-        PQfinish(others[i]);
-    lk_close(client);
-    sandbox_signal(postgres, SIGTERM);
-}
-
-/* ... and so does a client that has nothing to do; one that holds a lock has. */
-static void idle_connection_is_given_up_and_a_hold_is_not(void **state)
-{
-    (void)state;
-    lk_hold hold, other;
-    lk_client *client = world_client("pg-advisory", NULL);
-    assert_int_equal(world_acquire(client, "lock:item:1", 0, 0, &hold), LK_OK);
-    assert_int_equal(world_acquire(client, "lock:item:2", 0, 0, &other), LK_OK);
-    assert_int_equal(lk_release(&other), LK_OK);
-    expect_connections(2);
-    expect_connections_within(1, 4 * IDLE_MS);
-    assert_int_equal(lk_check(&hold, NULL), LK_OK);
-    assert_int_equal(lk_confirm(&hold), LK_OK);
-    assert_int_equal(world_acquire(client, "lock:item:2", 0, 0, &other), LK_OK);
-    assert_int_equal(lk_release(&other), LK_OK);
-    assert_int_equal(lk_release(&hold), LK_OK);
-    lk_close(client);
-}
-
-static void endpoints_are_refused_without_their_password(void **state)
-{
-    (void)state;
-    static const char *const wrong[] = {"postgres://u:secret@h/d?pool=0",
-                                        "postgres://u:secret@h/d?pool=x",
-                                        "postgres://u:secret@h/d?pool=5000",
-                                        "postgres://u:secret@h/d?nonsense=1",
-                                        "postgres://u:secret@[::1/d",
-                                        "sqlite:secret.db",
-                                        "redis://:secret@h",
-                                        "postgres:secret",
-                                        NULL};
-    for (size_t i = 0; wrong[i] != NULL; i++) {
-        lk_client *client;
-        lk_error error;
-        assert_int_equal(lk_open("pg-advisory", wrong[i], NULL, &client, &error), LK_INVALID);
-        assert_null(strstr(error.message, "secret"));
-    }
-}
-
 static int wipe(void **state)
 {
     (void)state;
@@ -470,10 +347,6 @@ int main(int argc, char **argv)
         TEST(raised_fence_is_a_floor_for_its_key_alone),
         TEST(fences_rise_while_they_are_raised),
         TEST(force_release_of_a_holder_who_does_not_end_is_unknown),
-        TEST(connections_are_bounded_and_waited_for),
-        TEST(server_without_a_free_connection_serves_those_it_has),
-        TEST(idle_connection_is_given_up_and_a_hold_is_not),
-        TEST(endpoints_are_refused_without_their_password),
     };
     if (argc > 1)
         return holder_main(argc, argv);

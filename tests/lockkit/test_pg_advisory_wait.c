@@ -244,6 +244,35 @@ static void waiter_whose_request_was_cancelled_asks_again(void **state)
     }
 }
 
+/* Its second request is still in the queue when the call ends. */
+static void waiter_whose_connection_broke_gives_up_cleanly(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LEVELS; i++) {
+        lk_hold first;
+        lk_client *holder = world_client(levels[i], NULL), *client = world_client(levels[i], NULL);
+        struct asker asker = {.client = client, .key = KEY, .wait_ms = 4 * WAIT_MS};
+        assert_int_equal(world_acquire(holder, KEY, 0, 0, &first), LK_OK);
+        asker_start(&asker);
+        await_waiters(1);
+        int64_t pid = waiting_pid();
+        assert_int_equal(world_sql("SELECT count(pg_terminate_backend(pid)) FROM pg_locks"
+                                   " WHERE locktype = 'advisory' AND NOT granted",
+                                   NULL),
+                         1);
+        assert_true(wait_until(another_waits, &pid, GRACE_MS));
+        assert_int_equal(asker_join(&asker), LK_TIMEOUT);
+        await_waiters(0);
+        assert_int_equal(lk_release(&first), LK_OK);
+        for (int again = 0; again < 3; again++) {
+            assert_int_equal(world_acquire(client, KEY, 0, 0, &first), LK_OK);
+            assert_int_equal(lk_release(&first), LK_OK);
+        }
+        lk_close(client);
+        lk_close(holder);
+    }
+}
+
 static void waiters_of_a_dying_server_end_in_time(void **state)
 {
     (void)state;
@@ -292,6 +321,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(grant_whose_answer_was_lost_comes_free),
         cmocka_unit_test(waiter_on_a_server_that_stands_still_gives_up_and_leaves_nothing),
         cmocka_unit_test(waiter_whose_request_was_cancelled_asks_again),
+        cmocka_unit_test(waiter_whose_connection_broke_gives_up_cleanly),
         cmocka_unit_test(waiters_of_a_dying_server_end_in_time),
     };
     if (argc > 1)
