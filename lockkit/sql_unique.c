@@ -13,14 +13,16 @@
  *            costs a durable commit. A failover to an asynchronous replica forgets locks and
  *            counters. SQLite: one machine only, and one writer at a time whatever the key.
  * Source:    https://www.sqlite.org/lang_upsert.html;
- *            https://www.postgresql.org/docs/15/sql-select.html (FOR UPDATE SKIP LOCKED); M.
- * Kleppmann, "How to do distributed locking", 2016 (fencing)
+ *            https://www.postgresql.org/docs/15/sql-select.html (FOR UPDATE SKIP LOCKED);
+ *            M. Kleppmann, "How to do distributed locking", 2016 (fencing)
  *
  * A row with the own token is an attempt of this same call that came late: it is taken over.
  *
- * PostgreSQL has a statement of its own, because there many take at once: in the upsert each would
- * queue for the row to find out that it is not free, and the holder's release behind them all. So
- * it takes a row only if nobody is at it (SKIP LOCKED), and a row that is held is only read.
+ * PostgreSQL has statements of its own, because there many come at once. In the upsert each would
+ * queue for the row to find out that it is not free, and the holder's release behind them all: so a
+ * row is taken only if nobody is at it (SKIP LOCKED), and a row that is held is only read. A
+ * release waits for whoever is at the row: it may be the attempt that is to be undone, not yet
+ * committed.
  */
 #include "providers.h"
 #include "sql_guard.h"
@@ -45,9 +47,13 @@
              " WHERE key = $1) "                                                                   \
              "ON CONFLICT (key) DO NOTHING RETURNING fence) "                                      \
              "SELECT fence FROM taken UNION ALL SELECT fence FROM made"
-#define RELEASE(LOCKS, NOW)                                                                        \
-    "UPDATE " LOCKS " SET token = NULL WHERE key = $1 AND token = $2 "                             \
-    "RETURNING CASE WHEN until_ms > " NOW " THEN 1 ELSE 0 END"
+#define WAS_HELD(NOW) " RETURNING CASE WHEN until_ms > " NOW " THEN 1 ELSE 0 END"
+#define SQLITE_RELEASE(LOCKS, NOW)                                                                 \
+    "UPDATE " LOCKS " SET token = NULL WHERE key = $1 AND token = $2" WAS_HELD(NOW)
+#define POSTGRES_RELEASE(LOCKS, NOW)                                                               \
+    "WITH standing AS (SELECT key, token FROM " LOCKS " WHERE key = $1 FOR UPDATE) "               \
+    "UPDATE " LOCKS " AS l SET token = NULL FROM standing "                                        \
+    "WHERE l.key = standing.key AND standing.token = $2" WAS_HELD(NOW)
 #define RENEW(LOCKS, NOW)                                                                          \
     "UPDATE " LOCKS " SET until_ms = " NOW " + $3 "                                                \
     "WHERE key = $1 AND token = $2 AND until_ms > " NOW " RETURNING 1"
@@ -82,7 +88,9 @@ static const lk_sql_set statements = {
     .statements = {[LK_SQL_ACQUIRE] = {"ttn",
                                        {SQLITE_ACQUIRE(SQLITE_LOCKS, SQLITE_NOW),
                                         POSTGRES_ACQUIRE(POSTGRES_LOCKS, POSTGRES_NOW)}},
-                   [LK_SQL_RELEASE] = {"tt", BOTH(RELEASE)},
+                   [LK_SQL_RELEASE] = {"tt",
+                                       {SQLITE_RELEASE(SQLITE_LOCKS, SQLITE_NOW),
+                                        POSTGRES_RELEASE(POSTGRES_LOCKS, POSTGRES_NOW)}},
                    [LK_SQL_RENEW] = {"ttn", BOTH(RENEW)},
                    [LK_SQL_RAISE] = {"tn", BOTH(RAISE)},
                    [LK_SQL_CONFIRM] = {"tt", BOTH(CONFIRM)},

@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <libpq-fe.h>
+#include <pthread.h>
 #include <string.h>
 
 #define KEY "lock:item:1"
@@ -204,6 +206,48 @@ static void row_of_a_dead_holder_comes_free_with_its_lease_or_never(void **state
     assert_false(world->exists(KEY));
 }
 
+struct releasing {
+    struct bare bare;
+    lk_hold hold;
+    lk_status status;
+};
+
+static void *release_late(void *arg)
+{
+    struct releasing *releasing = arg;
+    releasing->status = lk_sql_unique.release(releasing->bare.self, &releasing->hold);
+    return NULL;
+}
+
+static bool somebody_waits_for_a_row(void *arg)
+{
+    (void)arg;
+    return world_sql("SELECT count(*) FROM pg_locks WHERE NOT granted", NULL) > 0;
+}
+
+/* It was given up by its caller, and is committed while it is being undone. */
+static void undoing_waits_for_an_attempt_that_is_not_committed_yet(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    struct releasing late = {.hold = {.key = KEY, .token = "late"}};
+    assert_int_equal(granted_fence(KEY), 1);
+    bare_open(&late.bare);
+    PGconn *attempt = PQconnectdb(world_postgres->url);
+    PQclear(PQexec(attempt, "BEGIN"));
+    PQclear(PQexec(attempt, "UPDATE lockkit.locks SET token = 'late',"
+                            " until_ms = extract(epoch FROM now()) * 1000 + 20000"));
+    assert_int_equal(pthread_create(&thread, NULL, release_late, &late), 0);
+    bool waits = wait_until(somebody_waits_for_a_row, NULL, GRACE_MS);
+    PQclear(PQexec(attempt, "COMMIT"));
+    PQfinish(attempt);
+    pthread_join(thread, NULL);
+    assert_true(waits);
+    assert_int_equal(late.status, LK_OK);
+    assert_false(world->exists(KEY));
+    lk_sql_unique.close(late.bare.self);
+}
+
 /* As a careless administrator would. */
 static void tables_that_were_dropped_are_made_again(void **state)
 {
@@ -248,6 +292,7 @@ int main(int argc, char **argv)
         TEST(row_of_a_dead_holder_comes_free_with_its_lease_or_never),
     };
     const struct CMUnitTest postgres[] = {
+        TEST(undoing_waits_for_an_attempt_that_is_not_committed_yet),
         TEST(tables_that_were_dropped_are_made_again),
     };
     if (argc > 1)
