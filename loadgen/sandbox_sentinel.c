@@ -104,7 +104,7 @@ static int hurry(const struct sandbox_server *sentinel)
      * is away it is asked once a second. tilt: a timer that was late, as on a busy machine, is no
      * reason to stand still for 30 s. */
     redisReply *reply =
-        sandbox_redis_ask(sentinel, "SENTINEL DEBUG info-period 200 ping-period 300 ask-period 50"
+        sandbox_redis_ask(sentinel, "SENTINEL DEBUG info-period 400 ping-period 300 ask-period 50"
                                     " publish-period 200 tilt-trigger 60000");
     bool done = reply != NULL && reply->type == REDIS_REPLY_STATUS;
     freeReplyObject(reply);
