@@ -89,8 +89,8 @@ static bool attend(lk_client *client, lk_hold *hold)
     int64_t again_us = 0;
     if (renewed) {
         lk_status status = client->provider->renew(client->self, hold, hold->lease_ms);
-        if (status == LK_LOST) {
-            lose(client, hold, LK_LOSS_DELETED);
+        if (status == LK_LOST) { /* its session may have ended while it was asked */
+            lose(client, hold, hold_alive(hold) ? LK_LOSS_DELETED : LK_LOSS_SESSION);
             return false;
         }
         if (status == LK_OK) {

@@ -199,6 +199,29 @@ static void a_lock_deleted_under_a_living_session_is_told_as_deleted(void **stat
     lk_close(f.client);
 }
 
+static void end_session_and_free(struct fake *fake, int64_t us)
+{
+    end_session_while_asleep(fake, us);
+    fake_free(fake, KEY);
+}
+
+/* The server says that there is no such lock, because there is no such session any more. */
+static void a_session_that_ends_while_it_is_asked_for_is_told_as_ended(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &fake_session_provider, NULL);
+    assert_int_equal(acquire(&f, 0), LK_OK);
+    f.fake.latency_us = 100;
+    f.fake.sleep_us = end_session_and_free;
+    run_to_ms(&f, SESSION_MS);
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 1);
+    assert_int_equal(f.n_lost, 1);
+    assert_int_equal(f.cause, LK_LOSS_SESSION);
+    assert_int_equal(lk_release(&f.hold), LK_LOST);
+    lk_close(f.client);
+}
+
 /* A provider that knows its session's end, but no timeout and no sign of life. */
 static void a_session_without_timeout_is_watched_for_its_end_alone(void **state)
 {
@@ -324,6 +347,7 @@ int main(void)
         cmocka_unit_test(signs_of_life_keep_a_hold_whatever_the_options_say),
         cmocka_unit_test(a_session_without_signs_of_life_is_lost_after_its_timeout),
         cmocka_unit_test(a_lock_deleted_under_a_living_session_is_told_as_deleted),
+        cmocka_unit_test(a_session_that_ends_while_it_is_asked_for_is_told_as_ended),
         cmocka_unit_test(a_session_without_timeout_is_watched_for_its_end_alone),
         cmocka_unit_test(each_loss_is_told_once_and_never_after_release),
     };
