@@ -1,7 +1,16 @@
 /* Looking at locks from outside, and freeing them by hand: what operators and tools need. */
 #include "client.h"
 
+#include <ctype.h>
 #include <string.h>
+
+/* Anybody may have written it: it must neither move a terminal's cursor nor break a JSON text. */
+static void make_printable(char *token)
+{
+    for (; *token != '\0'; token++)
+        if (*token < 0 || !isgraph(*token))
+            *token = '?';
+}
 
 lk_status lk_confirm(const lk_hold *hold)
 {
@@ -22,9 +31,26 @@ lk_status lk_inspect(lk_client *client, const char *key, lk_lock_info *ret)
     lk_lock_info info = {.left_ms = INT64_MAX};
     memcpy(info.key, key, strlen(key) + 1);
     lk_status status = client->provider->inspect(client->self, key, &info);
-    if (status == LK_OK)
-        *ret = info;
-    return status;
+    if (status != LK_OK)
+        return status;
+    make_printable(info.token);
+    *ret = info;
+    return LK_OK;
+}
+
+struct listing {
+    int (*each)(void *arg, const lk_lock_info *info);
+    void *arg;
+};
+
+static int tell(void *arg, const lk_lock_info *info)
+{
+    const struct listing *listing = arg;
+    lk_lock_info shown = *info;
+    if (!client_key_valid(info->key)) /* another program's: no lock of ours is named so */
+        return 0;
+    make_printable(shown.token);
+    return listing->each(listing->arg, &shown);
 }
 
 lk_status lk_list(lk_client *client, const char *prefix,
@@ -34,7 +60,8 @@ lk_status lk_list(lk_client *client, const char *prefix,
         return LK_INVALID;
     if (!client->provider->list)
         return LK_UNSUPPORTED;
-    return client->provider->list(client->self, prefix, each, arg);
+    struct listing listing = {.each = each, .arg = arg};
+    return client->provider->list(client->self, prefix, tell, &listing);
 }
 
 lk_status lk_force_release(lk_client *client, const char *key)

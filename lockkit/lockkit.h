@@ -287,7 +287,8 @@ typedef struct lk_lock_info {
     uint32_t holders;             /* 0: free */
     uint32_t waiters;             /* that the server knows of; 0 where waiters poll */
     lk_mode mode;                 /* of the holders */
-    char token[LK_TOKEN_MAX + 1]; /* of a holder; "": free, or the guard keeps none */
+    char token[LK_TOKEN_MAX + 1]; /* of a holder, '?' for what is no printable ASCII; "": free, or
+                                     the guard keeps none */
     int64_t left_ms;              /* of its lease, by the server's clock; INT64_MAX: no lease */
     uint64_t fence;               /* last one granted; 0: none, or not known */
 } lk_lock_info;

@@ -15,6 +15,7 @@
 #include "memcached_pool.h"
 #include "providers.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -200,7 +201,8 @@ static bool parse_key(const char *line, char key[LK_KEY_MAX + 1])
     for (line += 4; *line != ' ' && *line != '\0'; line++) {
         unsigned code = (unsigned char)*line;
         if (code == '%') {
-            if (sscanf(line + 1, "%2x", &code) != 1)
+            if (!isxdigit((unsigned char)line[1]) || !isxdigit((unsigned char)line[2]) ||
+                sscanf(line + 1, "%2x", &code) != 1)
                 return false;
             line += 2;
         }

@@ -1,6 +1,5 @@
 #include "redis_inspect.h"
 
-#include <ctype.h>
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +31,7 @@ static const char facts_body[] =
     "local function readers() "
     "  local n, all = 0, redis.call('hgetall', KEYS[1]) "
     "  for i = 1, #all, 2 do "
-    "    for entry = tonumber(all[i + 1]) or 0, 1, -1 do "
+    "    for entry = math.min(tonumber(all[i + 1]) or 0, 1000), 1, -1 do "
     "      if redis.call('exists', '{' .. KEYS[1] .. '}:' .. all[i] .. ':rwlock_timeout:' .. entry) "
     "         == 1 then "
     "        n, token = n + 1, all[i] "
@@ -80,14 +79,6 @@ void lk_redis_inspect_init(lk_redis_guard *guard)
     lk_redis_script_init(&guard->confirm, confirm_body);
 }
 
-static void copy_token(char ret[LK_TOKEN_MAX + 1], const char *token)
-{
-    size_t n = 0;
-    for (; n < LK_TOKEN_MAX && token[n] != '\0'; n++)
-        ret[n] = isgraph((unsigned char)token[n]) ? token[n] : '?';
-    ret[n] = '\0';
-}
-
 static lk_status ask(lk_redis_guard *guard, const char *key, char ret_kind[KIND_MAX],
                      lk_lock_info *ret)
 {
@@ -103,7 +94,7 @@ static lk_status ask(lk_redis_guard *guard, const char *key, char ret_kind[KIND_
     if (sscanf(reply.root.text, "%15s %" SCNu32 " %" SCNu32 " %c %" SCNd64 " %" SCNu64 "%n",
                ret_kind, &ret->holders, &ret->waiters, &mode, &left_ms, &ret->fence, &length) < 6)
         return LK_PROTOCOL;
-    copy_token(ret->token, reply.root.text + length + 1); /* a space stands between */
+    snprintf(ret->token, sizeof ret->token, "%s", reply.root.text + length + 1); /* past a space */
     ret->mode = mode == 's' ? LK_SHARED : LK_EXCLUSIVE;
     ret->left_ms = ret->holders > 0 && left_ms >= 0 ? left_ms : INT64_MAX;
     if (guard->refine != NULL && ret->holders > 0)

@@ -49,13 +49,18 @@ static const char acquire_body[] =
     "end "
     "return redis.call('incr', KEYS[2])";
 
-/* What is left of the longest of the readers' leases; less than 0: none reads. A reader of Redisson
- * has a key for each of its entries. */
+/* Of a field's value. A reader of Redisson has a key for each of its entries; bounded, because other
+ * kinds of locks have numbers of any size in their hashes. */
+#define ENTRIES                                                                                    \
+    "local function entries(value) return math.min(tonumber(value) or 0, 1000) end "
+
+/* What is left of the longest of the readers' leases; less than 0: none reads. */
 #define LONGEST                                                                                    \
+    ENTRIES                                                                                        \
     "local function longest() "                                                                    \
     "  local left, all = -1, redis.call('hgetall', KEYS[1]) "                                      \
     "  for i = 1, #all, 2 do "                                                                     \
-    "    for entry = tonumber(all[i + 1]) or 0, 1, -1 do "                                         \
+    "    for entry = entries(all[i + 1]), 1, -1 do "                                               \
     "      left = math.max(left, redis.call('pttl', "                                              \
     "        '{' .. KEYS[1] .. '}:' .. all[i] .. ':rwlock_timeout:' .. entry)) "                   \
     "    end "                                                                                     \
@@ -101,9 +106,10 @@ static const char confirm_body[] =
 
 /* KEYS: lock, channel. */
 static const char force_body[] =
+    ENTRIES
     "local all = redis.pcall('hgetall', KEYS[1]) "
     "for i = 1, #all, 2 do "
-    "  for entry = tonumber(all[i + 1]) or 0, 1, -1 do "
+    "  for entry = entries(all[i + 1]), 1, -1 do "
     "    redis.call('del', '{' .. KEYS[1] .. '}:' .. all[i] .. ':rwlock_timeout:' .. entry) "
     "  end "
     "end "

@@ -233,6 +233,22 @@ static void reader_of_redisson_is_joined_and_keeps_its_lease(void **state)
     assert_int_equal(lk_release(&writer), LK_OK);
 }
 
+/* A hash of another program, or the fence in one of another guard: no count of entries. */
+static void large_numbers_in_a_hash_do_not_hold_redis_up(void **state)
+{
+    (void)state;
+    lk_lock_info info;
+    lk_hold writer;
+    world_ask("HSET " KEY " mode read " REDISSON " 1 #fence 1000000000000");
+    world_ask("SET " TIMEOUT ":1 1 PX %d", LONG_MS);
+    assert_int_equal(lk_inspect(client, KEY, &info), LK_OK);
+    assert_int_equal(info.holders, 1);
+    assert_int_equal(lk_force_release(client, KEY), LK_OK);
+    assert_int_equal(world_ask("EXISTS " TIMEOUT ":1"), 0);
+    assert_int_equal(WRITE(client, &writer), LK_OK);
+    assert_int_equal(lk_release(&writer), LK_OK);
+}
+
 static void writer_of_redisson_is_waited_for_and_its_message_heard(void **state)
 {
     (void)state;
@@ -268,6 +284,7 @@ int main(void)
         WORLD_TEST(late_release_of_a_reader_tidies_up_and_keeps_the_others),
         WORLD_TEST(holders_stand_where_redisson_looks_for_them),
         WORLD_TEST(reader_of_redisson_is_joined_and_keeps_its_lease),
+        WORLD_TEST(large_numbers_in_a_hash_do_not_hold_redis_up),
         WORLD_TEST(writer_of_redisson_is_waited_for_and_its_message_heard),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);
