@@ -3,14 +3,17 @@
  * kill it at a named point, and see which points were passed. Without --lab none of this is
  * installed: the routes below do not exist, and the points cost one load of a null pointer.
  *
- *   POST   /v1/lab/pauses       {"point":"read","match":"A-1","action":"hold","count":1} -> 201
- *                               {"id":1}. Whoever passes the point from now on and matches is held
- *                               there ("hold", the first `count` of them), or takes the process
- * with him ("kill": SIGKILL), or is counted ("note") GET    /v1/lab/pauses
- * {"pauses":[{"id","point","match","action","passed","held":["A-1"]}]} DELETE /v1/lab/pauses/{id}
- * lets go of those held and forgets the pause; without id: all GET    /v1/lab/trace
- * {"instance","dropped","events":[{"t_us","point","key","lock","value", "fence"}]}, t_us on the
- * machine's monotonic clock DELETE /v1/lab/trace        forgets the events
+ *   POST   /v1/lab/pauses       {"point":"read","match":"A-1","action":"hold","count":1}
+ *                               -> 201 {"id":1}
+ *                               Whoever passes the point from now on and matches is held there
+ *                               ("hold", the first `count` of them), or takes the process with him
+ *                               ("kill": SIGKILL), or is counted ("note")
+ *   GET    /v1/lab/pauses       {"pauses":[{"id","point","match","action","passed","n_held",
+ *                               "held":["A-1"]}]}
+ *   DELETE /v1/lab/pauses/{id}  lets go of those held and forgets the pause; without id: all
+ *   GET    /v1/lab/trace        {"instance","dropped","events":[{"t_us","point","key","lock",
+ *                               "value","fence"}]}, t_us on the machine's monotonic clock
+ *   DELETE /v1/lab/trace        forgets the events
  *
  * A pause matches by Idempotency-Key, X-Request-Id, user, or the key of the lock ("lock:item:1",
  * at points of the lock and in threads that run no request, such as the watchdog's); "" matches

@@ -109,7 +109,7 @@ void lk_pg_watch_remove(lk_pg_watch *watch, uint64_t tenure)
 bool lk_pg_watch_alive(lk_pg_watch *watch, uint64_t tenure)
 {
     struct place *place = place_of(watch, tenure);
-    return atomic_load(&place->tenure) == tenure && !atomic_load(&place->ended);
+    return tenure != 0 && atomic_load(&place->tenure) == tenure && !atomic_load(&place->ended);
 }
 
 /* -- opening ------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <libpq-fe.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,8 +58,8 @@ static bool await(const lk_pg_conn *conn, short events, int64_t until_us)
 {
     struct pollfd fd = {.fd = PQsocket(conn->handle), .events = events};
     for (;;) {
-        int64_t left_us = until_us - lk_pg_now_us();
-        int n = poll(&fd, 1, left_us > 0 ? (int)((left_us + 999) / 1000) : 0);
+        int64_t left_ms = (until_us - lk_pg_now_us() + 999) / 1000;
+        int n = poll(&fd, 1, left_ms > INT_MAX ? INT_MAX : left_ms > 0 ? (int)left_ms : 0);
         if (n > 0)
             return true;
         if (n == 0 || errno != EINTR)

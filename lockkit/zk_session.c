@@ -210,7 +210,7 @@ static lk_status connect_to(lk_zk *zk, uint32_t epoch, int64_t until_us)
             return LK_OK;
         int64_t bound_us = until_us;
         if (!zk->opening && (!link || link->ended)) {
-            if (reopen(zk) != LK_OK)
+            if (lk_zk_now_us() >= until_us || reopen(zk) != LK_OK)
                 return LK_UNAVAILABLE;
             continue;
         }
