@@ -233,6 +233,44 @@ static void check_stock(const struct history *history, const struct check_audit 
     }
 }
 
+static bool is_known(const struct history *history, const char *resource)
+{
+    for (size_t i = 0; i < history->n_resources; i++)
+        if (strcmp(history->resources[i].name, resource) == 0)
+            return true;
+    return false;
+}
+
+/* A transfer between known accounts leaves their sum as it is, whatever became of it. */
+static void check_total(const struct history *history, const struct check_audit *audit,
+                        struct check_result *ret)
+{
+    struct sums sums = {0};
+    int64_t expected = 0, current = 0;
+    for (size_t i = 0; i < history->n_resources; i++) {
+        const struct history_resource *account = &history->resources[i];
+        const struct audit_row *row = audited(audit, account->name);
+        if (!is_account(account->name))
+            continue;
+        if (row == NULL)
+            return; /* what went there is not seen */
+        expected += account->initial;
+        current += row->current;
+    }
+    for (size_t i = 0; i < history->n_ops; i++) {
+        const struct history_op *op = &history->ops[i];
+        bool here = is_account(op->resource) && is_known(history, op->resource);
+        if (op->other[0] == '\0' && here)
+            add_effect(&sums, op->state, op->amount);
+        else if (op->other[0] != '\0' && here != is_known(history, op->other))
+            return; /* to or from elsewhere */
+    }
+    expected += sums.accepted;
+    if (current < expected - sums.unknown_down || current > expected + sums.unknown_up)
+        breach(ret, "all accounts together should hold %" PRId64 ", but hold %" PRId64, expected,
+               current);
+}
+
 static void check_bank(const struct history *history, const struct check_audit *audit,
                        struct check_result *ret)
 {
@@ -252,6 +290,7 @@ static void check_bank(const struct history *history, const struct check_audit *
                    account->name, account->initial, sums.changes, sums.accepted, expected,
                    row->current);
     }
+    check_total(history, audit, ret);
 }
 
 const struct checker checkers[] = {

@@ -1,16 +1,18 @@
 /*
  * Small separate checkers of a history. Each is a pure function that looks for one kind of breach
- * and keeps the smallest example it met. What is unknown is allowed both ways: never a breach.
+ * and keeps the first example it met. What is unknown is allowed both ways: never a breach.
  *
  *   set          each acknowledged change is one of its own: no order id and no version of a
  *                resource was given to two of them (two of one version: one overwrote the other)
  *   stock        pieces acknowledged never exceed the initial stock; nothing fell below zero; with
  *                an audit: what is stored is what was acknowledged
  *   bank         each answer's sum is right, no balance fell below zero; with an audit: each
- * balance is its initial value plus the acknowledged changes, and transfers kept the sum lock
- * changes of a resource came one after the other: each read what the one before had written, no
- * fence fell, and none that was answered before another was asked for came after it idempotence all
- * answers to one key are the same
+ *                balance is its initial value plus the acknowledged changes, and transfers kept the
+ *                sum, also those whose answer was lost
+ *   lock         changes of a resource came one after the other: each read what the one before had
+ *                written, no fence fell, and none that was answered before another was asked for
+ *                came after it
+ *   idempotence  all answers to one key are the same
  *
  * After Jepsen's checkers (https://github.com/jepsen-io/jepsen): set, counter, bank.
  */

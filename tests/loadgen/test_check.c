@@ -157,6 +157,25 @@ static void money_that_does_not_add_up_is_found_by_bank(void **state)
     expect(transfer, &audit, "bank");
 }
 
+/* It may have been made or not; half of it was not to be. */
+static void half_a_transfer_whose_answer_was_lost_is_found_by_bank(void **state)
+{
+    (void)state;
+    struct audit_row rows[2] = {{.resource = "account:x", .initial = 1000, .current = 1000},
+                                {.resource = "account:y", .initial = 1000, .current = 1000}};
+    struct check_audit audit = {.rows = rows, .n_rows = 2};
+    static const char transfer[] =
+        RUN ACCOUNTS ASKED(1, "k1", "/v1/transfers", "\"from\":\"x\",\"to\":\"y\",\"amount\":300")
+            LOST(5, "k1");
+    expect(transfer, &audit, "");
+    rows[0].current = 700, rows[1].current = 1300;
+    expect(transfer, &audit, "");
+    rows[1].current = 1000;
+    expect(transfer, &audit, "bank");
+    audit.n_rows = 1; /* nobody has looked where it went */
+    expect(transfer, &audit, "");
+}
+
 static void changes_that_overlap_are_found_by_lock(void **state)
 {
     (void)state;
@@ -236,6 +255,7 @@ int main(void)
         cmocka_unit_test(sold_beyond_the_stock_or_the_store_is_found_by_stock),
         cmocka_unit_test(unknown_outcome_is_allowed_both_ways),
         cmocka_unit_test(money_that_does_not_add_up_is_found_by_bank),
+        cmocka_unit_test(half_a_transfer_whose_answer_was_lost_is_found_by_bank),
         cmocka_unit_test(changes_that_overlap_are_found_by_lock),
         cmocka_unit_test(answers_that_differ_are_found_by_idempotence),
         cmocka_unit_test(nonsense_is_refused_with_its_line),
