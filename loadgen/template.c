@@ -32,7 +32,7 @@ static bool parse_placeholder(const char *text, size_t length, struct template_p
     memcpy(copy, text, length);
     copy[length] = '\0';
     return sscanf(copy, "random %" SCNd64 " %" SCNd64 " %c", &ret->min, &ret->max, &after) == 2 &&
-           ret->min <= ret->max && ret->max - ret->min >= 0;
+           ret->min <= ret->max;
 }
 
 int template_compile(const char *text, struct template *ret, char *message, size_t size)
@@ -83,7 +83,7 @@ static uint64_t mix(uint64_t x)
 static int expand_part(const struct template_part *part, uint64_t dice, uint64_t seq,
                        char out[NUMBER_MAX])
 {
-    uint64_t second = mix(dice), range = (uint64_t)(part->max - part->min) + 1;
+    uint64_t second = mix(dice), range = (uint64_t)part->max - (uint64_t)part->min + 1;
     switch (part->kind) {
     case TEMPLATE_TEXT:
         break;
@@ -91,7 +91,7 @@ static int expand_part(const struct template_part *part, uint64_t dice, uint64_t
         return snprintf(out, NUMBER_MAX, "%" PRIu64, seq);
     case TEMPLATE_RANDOM:
         return snprintf(out, NUMBER_MAX, "%" PRId64,
-                        part->min + (int64_t)(range == 0 ? dice : dice % range));
+                        (int64_t)((uint64_t)part->min + (range == 0 ? dice : dice % range)));
     case TEMPLATE_UUID:
         return snprintf(out, NUMBER_MAX, "%08x-%04x-4%03x-%04x-%012" PRIx64, (unsigned)(dice >> 32),
                         (unsigned)(dice >> 16 & 0xffff), (unsigned)(dice & 0xfff),

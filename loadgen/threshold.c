@@ -270,7 +270,10 @@ bool threshold_kept(const struct threshold *threshold, const struct threshold_fi
 {
     bool no_latency = threshold->metric->kind == METRIC_LATENCY &&
                       (figures->latency == NULL || figures->latency->count == 0);
+    bool no_rate = threshold->metric->kind == METRIC_RATE && figures->seconds <= 0; /* warm-up */
     *ret_value = 0;
+    if (no_rate && !figures->at_end)
+        return true;
     if (no_latency)
         return !figures->at_end;
     if (threshold_wants_verdict(threshold) && figures->verdict == NULL)

@@ -37,6 +37,8 @@ static void placeholders_are_filled_in(void **state)
         int number = atoi(expand("{{random -3 4}}", seq, 0));
         assert_true(number >= -3 && number <= 4);
         assert_true(atol(expand("{{random}}", seq, 0)) >= 0);
+        assert_true(atol(expand("{{random -2 9223372036854775807}}", seq, 0)) >= -2);
+        expand("{{random -9223372036854775808 9223372036854775807}}", seq, 0);
     }
 }
 

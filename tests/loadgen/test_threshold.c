@@ -114,7 +114,12 @@ static void what_is_not_known_yet_is_no_breach_but_at_the_end_it_is(void **state
     struct threshold_figures figures = {.latency = &none};
     assert_true(kept("p(99)<1ms", &figures));
     assert_true(kept("oversold==0", &figures));
+    assert_true(kept("rate>100", &figures)); /* still in the warm-up */
+    figures.seconds = 1;
+    assert_false(kept("rate>100", &figures));
+    figures.seconds = 0;
     figures.at_end = true;
+    assert_false(kept("rate>100", &figures));
     assert_false(kept("p(99)<1ms", &figures));
     assert_false(kept("oversold==0", &figures));
     assert_true(kept("errors==0", &figures));
