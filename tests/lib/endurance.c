@@ -48,7 +48,7 @@ static void many_pairs_leave_nothing_behind(void **state)
     for (size_t i = 0; guard_at(i) != NULL; i++) {
         world->wipe();
         series_leaves_nothing(guard_at(i),
-                              world->fast ? test_size(4000, 100000) : test_size(400, 100000));
+                              world->fast ? test_size(4000, 100000) : test_size(400, 10000));
     }
 }
 

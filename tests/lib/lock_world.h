@@ -3,7 +3,8 @@
  *
  * A family is one kind of server with the guards that live on it. The claims (lock_claims.h) know
  * servers through their family only, so a new kind of server is one more file family_NAME.c, one
- * entry in lock_families[], and a test_conformance_NAME.c.
+ * entry in lock_families[], and a test_conformance_NAME.c; with server(), a test_outage_NAME.c and
+ * a test_endurance_NAME.c as well.
  */
 #ifndef TEST_LOCK_WORLD_H
 #define TEST_LOCK_WORLD_H
