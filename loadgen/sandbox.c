@@ -78,6 +78,7 @@ struct sandbox_server *sandbox_add(struct sandbox *sandbox, const char *kind, sa
     sandbox->servers[sandbox->n_servers++] = server;
     server->sandbox = sandbox;
     server->ready = ready;
+    server->ready_ms = SANDBOX_READY_MS;
     snprintf(server->name, sizeof server->name, "%s-%d", kind, sandbox->n_servers);
     int length = snprintf(server->log, sizeof server->log, "%s/%s.log", sandbox->dir, server->name);
     server->args_overflow = length < 0 || (size_t)length >= sizeof server->log;
@@ -140,7 +141,7 @@ bool sandbox_alive(struct sandbox_server *server)
 
 static int await_ready(struct sandbox_server *server)
 {
-    int64_t deadline_ms = sandbox_now_ms() + SANDBOX_READY_MS;
+    int64_t deadline_ms = sandbox_now_ms() + server->ready_ms;
     while (!server->ready(server)) {
         int status = 0;
         if (!look(server, &status)) {
@@ -151,7 +152,7 @@ static int await_ready(struct sandbox_server *server)
         }
         if (sandbox_now_ms() > deadline_ms) {
             fprintf(stderr, "sandbox: %s does not answer within %d ms\n", server->name,
-                    SANDBOX_READY_MS);
+                    server->ready_ms);
             sandbox_signal(server, SIGKILL);
             return -1;
         }

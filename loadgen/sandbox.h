@@ -36,6 +36,7 @@ struct sandbox_server {
     int n_args;
     size_t args_length;                           /* bytes used of args */
     bool args_overflow;                           /* more than fits: it will not be started */
+    int ready_ms;                                 /* it answers within this, or is given up */
     long log_start;                               /* where its present life begins in the log */
     bool (*ready)(struct sandbox_server *server); /* asks it; per kind of server */
 };
@@ -47,9 +48,9 @@ int sandbox_open(struct sandbox **ret);
 void sandbox_close(struct sandbox *sandbox);
 const char *sandbox_dir(const struct sandbox *sandbox);
 
-/* Each start returns once the server answers (PING, GET /readyz), after 10 s at most, and gives
- * NULL with a message and the log's last lines on stderr otherwise. The struct lives until
- * sandbox_close(). */
+/* Each start returns once the server answers (PING, GET /readyz), after 10 s at most (PostgreSQL:
+ * 40), and gives NULL with a message and the log's last lines on stderr otherwise. The struct lives
+ * until sandbox_close(). */
 
 /* Redis without persistence on a free port and a unix socket; extra: NULL-terminated further
  * arguments ("--maxmemory", "1mb"), may be NULL. */

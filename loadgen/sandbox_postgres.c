@@ -95,5 +95,6 @@ struct sandbox_server *sandbox_postgres(struct sandbox *sandbox, const char *con
     struct sandbox_server *server = sandbox_add(sandbox, "postgres", postgres_ready);
     if (server == NULL || make_folder(server) != 0)
         return NULL;
+    server->ready_ms = SANDBOX_MAKE_MS;
     return sandbox_start_on_free_port(server, postgres_fill, extra) == 0 ? server : NULL;
 }

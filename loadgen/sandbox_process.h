@@ -16,6 +16,7 @@
 
 enum {
     SANDBOX_READY_MS = 10000,   /* a server answers within this */
+    SANDBOX_MAKE_MS = 40000,    /* ... or this, if it first makes a database cluster */
     SANDBOX_STOP_MS = 5000,     /* at closing: from SIGTERM to SIGKILL */
     SANDBOX_DRAIN_MS = 30000,   /* sandbox_signal(SIGTERM): likewise, the service drains first */
     SANDBOX_PORT_TRIES_MAX = 5, /* ports taken by others between choice and bind */
