@@ -31,22 +31,22 @@
 #define HELD(NOW) "token IS NOT NULL AND until_ms > " NOW
 #define FREE(NOW) "(token IS NULL OR token = $2 OR until_ms <= " NOW ")"
 
+/* clang-format off */
 #define SQLITE_ACQUIRE(LOCKS, NOW)                                                                 \
     "INSERT INTO " LOCKS " (key, token, until_ms, fence) VALUES ($1, $2, " NOW " + $3, 1) "        \
-    "ON CONFLICT (key) DO UPDATE "                                                                 \
-    "SET token = $2, until_ms = " NOW                                                              \
-    " + $3, fence = fence + 1 WHERE " FREE(NOW) " RETURNING fence"
+    "ON CONFLICT (key) DO UPDATE SET token = $2, until_ms = " NOW " + $3, fence = fence + 1 "      \
+    "WHERE " FREE(NOW) " RETURNING fence"
 #define POSTGRES_ACQUIRE(LOCKS, NOW)                                                               \
-    "WITH free AS (SELECT key FROM " LOCKS " WHERE key = $1 AND " FREE(                            \
-        NOW) " FOR UPDATE SKIP LOCKED), "                                                          \
-             "taken AS (UPDATE " LOCKS " AS l SET token = $2, until_ms = " NOW                     \
-             " + $3, fence = fence + 1 "                                                           \
-             "FROM free WHERE l.key = free.key RETURNING fence), "                                 \
-             "made AS (INSERT INTO " LOCKS " (key, token, until_ms, fence) "                       \
-             "SELECT $1, $2, " NOW " + $3, 1 WHERE NOT EXISTS (SELECT 1 FROM " LOCKS               \
-             " WHERE key = $1) "                                                                   \
-             "ON CONFLICT (key) DO NOTHING RETURNING fence) "                                      \
-             "SELECT fence FROM taken UNION ALL SELECT fence FROM made"
+    "WITH free AS ("                                                                               \
+    "  SELECT key FROM " LOCKS " WHERE key = $1 AND " FREE(NOW) " FOR UPDATE SKIP LOCKED"          \
+    "), taken AS ("                                                                                \
+    "  UPDATE " LOCKS " AS l SET token = $2, until_ms = " NOW " + $3, fence = fence + 1"           \
+    "  FROM free WHERE l.key = free.key RETURNING fence"                                           \
+    "), made AS ("                                                                                 \
+    "  INSERT INTO " LOCKS " (key, token, until_ms, fence) SELECT $1, $2, " NOW " + $3, 1"         \
+    "  WHERE NOT EXISTS (SELECT 1 FROM " LOCKS " WHERE key = $1)"                                  \
+    "  ON CONFLICT (key) DO NOTHING RETURNING fence"                                               \
+    ") SELECT fence FROM taken UNION ALL SELECT fence FROM made"
 #define WAS_HELD(NOW) " RETURNING CASE WHEN until_ms > " NOW " THEN 1 ELSE 0 END"
 #define SQLITE_RELEASE(LOCKS, NOW)                                                                 \
     "UPDATE " LOCKS " SET token = NULL WHERE key = $1 AND token = $2" WAS_HELD(NOW)
@@ -62,14 +62,15 @@
     "SELECT 1 FROM " LOCKS " WHERE key = $1 AND token = $2 AND until_ms > " NOW
 #define INFO(LOCKS, NOW)                                                                           \
     "SELECT key, CASE WHEN " HELD(NOW) " THEN token END, "                                         \
-                                       "CASE WHEN " HELD(NOW) " THEN until_ms - " NOW              \
-                                                              " ELSE -1 END, fence FROM " LOCKS
+    "CASE WHEN " HELD(NOW) " THEN until_ms - " NOW " ELSE -1 END, fence FROM " LOCKS
 #define INSPECT(LOCKS, NOW) INFO(LOCKS, NOW) " WHERE key = $1"
 #define LIST(LOCKS, NOW)    INFO(LOCKS, NOW) " WHERE substr(key, 1, length($1)) = $1 AND " HELD(NOW)
 #define FORCE(LOCKS, NOW)                                                                          \
     "UPDATE " LOCKS " SET token = NULL WHERE key = $1 AND " HELD(NOW) " RETURNING 1"
 
 #define PING(LOCKS, NOW) "SELECT 1 FROM " LOCKS " LIMIT 1"
+
+/* clang-format on */
 
 #define SQLITE_LOCKS   "lockkit_locks"
 #define POSTGRES_LOCKS "lockkit.locks"
