@@ -72,13 +72,11 @@ static int64_t number_of(const json_t *object, const char *name)
  * counts on the account that pays. */
 static void resource_of(const char *path, const json_t *body, char ret[REMOTE_PATH_MAX])
 {
-    char id[REMOTE_PATH_MAX];
+    char id[65]; /* as long as the service takes */
     ret[0] = '\0';
-    if (strlen(path) >= sizeof id)
-        return;
-    if (sscanf(path, "/v1/items/%[^/]/orders", id) == 1)
+    if (sscanf(path, "/v1/items/%64[^/]/orders", id) == 1)
         snprintf(ret, REMOTE_PATH_MAX, "item:%.200s", id);
-    else if (sscanf(path, "/v1/accounts/%[^/]/transactions", id) == 1)
+    else if (sscanf(path, "/v1/accounts/%64[^/]/transactions", id) == 1)
         snprintf(ret, REMOTE_PATH_MAX, "account:%.200s", id);
     else if (strcmp(path, "/v1/transfers") == 0)
         snprintf(ret, REMOTE_PATH_MAX, "account:%.200s", text_of(body, "from"));

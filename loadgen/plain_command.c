@@ -15,8 +15,10 @@ static char *read_body(struct argp_state *state, const char *path)
 {
     FILE *file = fopen(path, "re");
     char *body = calloc(1, LOAD_REQUEST_MAX + 1);
-    if (file == NULL || body == NULL)
+    if (file == NULL || body == NULL) {
         argp_error(state, "--body-file: cannot read %s: %s", path, strerror(errno));
+        return NULL;
+    }
     size_t length = fread(body, 1, LOAD_REQUEST_MAX + 1, file);
     fclose(file);
     if (length >= LOAD_REQUEST_MAX || memchr(body, '\0', length) != NULL)
