@@ -10,7 +10,8 @@
  *            VACUUM from removing dead rows in the whole database.
  * Source:    https://www.postgresql.org/docs/15/explicit-locking.html#ADVISORY-LOCKS
  *
- * The fence comes from a sequence, and so is not taken back with the transaction.
+ * The fence comes from a sequence, on one more connection of the client: so it is neither taken
+ * back with the transaction, nor forgotten by a server that is killed before the COMMIT.
  */
 #include "pg_hold.h"
 #include "providers.h"

@@ -14,6 +14,7 @@ struct pg_hold {
     const lk_sql_set *set;
     lk_pg_watch *watch;
     lk_pg_pool pool;
+    lk_pg_pool numbers; /* one connection, for fences that must not wait for a COMMIT */
 };
 
 /* -- statements ---------------------------------------------------------------------------------
@@ -39,20 +40,26 @@ static lk_status tell(const struct pg_hold *self, lk_pg_conn *conn, int statemen
     return lk_pg_run(conn, statement, NULL, NULL, NULL);
 }
 
-/* On any connection; for what is not about a hold. */
-static lk_status ask_any(struct pg_hold *self, int statement, const lk_sql_arg *args,
-                         lk_sql_each *each, void *arg)
+static lk_status ask_one_of(lk_pg_pool *pool, int statement, const lk_sql_arg *args,
+                            lk_sql_each *each, void *arg)
 {
     lk_pg_conn *conn;
-    lk_status status = lk_pg_take(&self->pool, &conn);
+    lk_status status = lk_pg_take(pool, &conn);
     if (status != LK_OK)
         return status == LK_BUSY ? LK_UNAVAILABLE : status;
     status = lk_pg_run(conn, statement, args, each, arg);
     if (status == LK_UNKNOWN || status == LK_PROTOCOL) /* the next one looks for the tables */
-        lk_pg_drop(&self->pool, conn);
+        lk_pg_drop(pool, conn);
     else
-        lk_pg_give(&self->pool, conn);
+        lk_pg_give(pool, conn);
     return status == LK_BUSY ? LK_UNAVAILABLE : status;
+}
+
+/* On any connection; for what is not about a hold. */
+static lk_status ask_any(struct pg_hold *self, int statement, const lk_sql_arg *args,
+                         lk_sql_each *each, void *arg)
+{
+    return ask_one_of(&self->pool, statement, args, each, arg);
 }
 
 /* -- acquiring ----------------------------------------------------------------------------------
@@ -81,11 +88,20 @@ static lk_status begin(struct pg_hold *self, lk_pg_conn **ret)
     return LK_UNAVAILABLE; /* no lock was asked for */
 }
 
+/* Where the lock is a transaction that stays open, a number drawn in it would not be durable before
+ * its COMMIT: a server that is killed meanwhile would give it to the next holder as well. */
+static lk_status draw_fence(struct pg_hold *self, const char *key, lk_pg_conn *conn, int64_t *ret)
+{
+    if (self->set->statements[LK_PG_BEGIN].text[LK_SQL_POSTGRES] == NULL)
+        return ask(conn, LK_PG_FENCE, key, ret);
+    return ask_one_of(&self->numbers, LK_PG_FENCE, (lk_sql_arg[]){{.text = key}}, take_number, ret);
+}
+
 /* The connection has the lock. */
 static lk_status grant(struct pg_hold *self, lk_hold *hold, lk_pg_conn *conn)
 {
     int64_t fence = 0;
-    lk_status status = ask(conn, LK_PG_FENCE, hold->key, &fence);
+    lk_status status = draw_fence(self, hold->key, conn, &fence);
     if (status == LK_OK) {
         hold->fence = (uint64_t)fence;
         hold->private_.slot = lk_pg_watch_add(self->watch, conn);
@@ -290,6 +306,10 @@ lk_status lk_pg_hold_open(const lk_context *context, const lk_sql_set *set, void
     lk_status status = lk_pg_pool_open(&self->pool, context, set, true, error);
     if (status != LK_OK)
         goto no_pool;
+    status = lk_pg_pool_open(&self->numbers, context, set, false, error);
+    if (status != LK_OK)
+        goto no_numbers;
+    self->numbers.target.pool_max = 1;
     status = lk_pg_watch_open(context, &self->watch);
     if (status != LK_OK) {
         lk_fail(error, status, "no thread to watch PostgreSQL connections");
@@ -298,6 +318,8 @@ lk_status lk_pg_hold_open(const lk_context *context, const lk_sql_set *set, void
     *ret_self = self;
     return LK_OK;
 no_watch:
+    lk_pg_pool_close(&self->numbers);
+no_numbers:
     lk_pg_pool_close(&self->pool);
 no_pool:
     free(self);
@@ -308,6 +330,7 @@ void lk_pg_hold_close(void *arg)
 {
     struct pg_hold *self = arg;
     lk_pg_watch_close(self->watch);
+    lk_pg_pool_close(&self->numbers);
     lk_pg_pool_close(&self->pool);
     free(self);
 }

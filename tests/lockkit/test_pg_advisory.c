@@ -205,7 +205,7 @@ static void released_connections_are_used_again_and_hold_nothing(void **state)
             assert_int_equal(lk_confirm(&hold), LK_OK);
             assert_int_equal(lk_release(&hold), LK_OK);
         }
-        expect_connections(1);
+        expect_connections(1 + i); /* the transactions' fences have one of their own */
         assert_int_equal(world->leftovers(), 0);
         lk_close(client);
     }
@@ -245,6 +245,26 @@ static void fences_rise_across_a_crash_of_the_server(void **state)
     }
     for (int i = 0; i < LEVELS; i++)
         lk_close(clients[i]);
+}
+
+/* The first number after a restart is the one that the server has to write down. */
+static void fence_of_a_hold_is_outbid_though_the_server_is_killed_under_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LEVELS; i++) {
+        lk_client *client = world_client(levels[i], NULL);
+        uint64_t last = 0;
+        for (int round = 0; round < 3; round++) {
+            lk_hold hold;
+            assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
+            world_kill();
+            world_restart();
+            assert_true(hold.fence > last);
+            last = hold.fence;
+            assert_int_equal(lk_release(&hold), LK_LOST);
+        }
+        lk_close(client);
+    }
 }
 
 static void raised_fence_is_a_floor_for_its_key_alone(void **state)
@@ -344,6 +364,7 @@ int main(int argc, char **argv)
         TEST(both_levels_and_other_clients_exclude_each_other),
         TEST(released_connections_are_used_again_and_hold_nothing),
         TEST(fences_rise_across_a_crash_of_the_server),
+        TEST(fence_of_a_hold_is_outbid_though_the_server_is_killed_under_it),
         TEST(raised_fence_is_a_floor_for_its_key_alone),
         TEST(fences_rise_while_they_are_raised),
         TEST(force_release_of_a_holder_who_does_not_end_is_unknown),
