@@ -31,7 +31,8 @@ static struct holder_plan plan_for(const lk_provider_info *guard, const char *en
                                 .endpoints = endpoints,
                                 .key = CLAIM_KEY,
                                 .lease_ms = has(guard, LK_CAP_LEASE) ? CLAIM_LEASE_MS : 0,
-                                .default_lease_ms = CLAIM_LEASE_MS};
+                                .default_lease_ms = CLAIM_LEASE_MS,
+                                .wait_ms = CLAIM_GRACE_MS}; /* to connect may outlast the lease */
 }
 
 /* -- the claims ---------------------------------------------------------------------------------
