@@ -16,7 +16,7 @@ TEST_JOBS ?= $(JOBS)
 PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
               libzookeeper-mt-dev libjansson-dev uthash-dev redis-server redis-tools
 PKGS_TEST  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jre-headless \
-              libslf4j-java liblog4j1.2-java
+              libslf4j-java liblog4j1.2-java chromium chromium-driver
 PKGS_LINT  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck
 PKGS_BENCH := wrk hey
 
@@ -119,6 +119,7 @@ $(call of,e2e): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN) $(B
 	$(LINK_TEST)
 $(B)/tests/app/test_http_process: | $(B)/seckilld
 $(B)/obj/app/openapi.o: app/openapi.json
+$(B)/obj/app/page.o: $(filter-out %.png,$(wildcard app/web/*))
 .PRECIOUS: $(B)/obj/%.o
 
 test: deps-build deps-test

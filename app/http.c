@@ -6,6 +6,7 @@
  * finished, let it run, end what is overdue.
  */
 #include "http_internal.h"
+#include "demo_sale.h"
 #include "listen.h"
 
 #include <assert.h>
@@ -43,6 +44,7 @@ static void begin_drain(struct http *http)
     http->listen_fd = -1;
     conn_end_unused(http);
     http_events_end(http);
+    demo_stop();
     pthread_mutex_lock(&http->gone_mutex); /* there may be no connection to announce the end */
     pthread_cond_broadcast(&http->gone_cond);
     pthread_mutex_unlock(&http->gone_mutex);
@@ -107,7 +109,9 @@ static void *loop(void *context)
         if (!http->draining && atomic_load(&http->drain_wanted))
             begin_drain(http);
         MHD_run(http->daemon);
+        demo_reap();
     }
+    demo_stop();
     while (http->phases[PHASE_SERVICE].first != NULL)
         request_give_up(http, http->phases[PHASE_SERVICE].first);
     http_events_end(http);

@@ -1,6 +1,7 @@
 /* From op->answer to bytes. */
 #include "http_internal.h"
 #include "openapi.h"
+#include "page.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -57,6 +58,20 @@ static void metrics_text(struct http *http, struct op *op)
         op_problem(op, PROBLEM_OVERLOADED, "out of memory");
 }
 
+static void page_text(struct request *request)
+{
+    struct op *op = &request->call->op;
+    const struct page_file *file = page_find(request->match.parameter);
+    if (file == NULL) {
+        op_problem(op, PROBLEM_NOT_FOUND, "the page has no such file");
+        return;
+    }
+    request->text = file->text;
+    request->text_bytes = file->bytes;
+    request->type = file->type;
+    op->answer.status = MHD_HTTP_OK;
+}
+
 void answer_local(struct http *http, struct request *request)
 {
     struct op *op = &request->call->op;
@@ -74,6 +89,9 @@ void answer_local(struct http *http, struct request *request)
         request->text = openapi_json;
         request->text_bytes = openapi_json_bytes;
         op->answer.status = MHD_HTTP_OK;
+        return;
+    case ROUTE_PAGE:
+        page_text(request);
         return;
     case ROUTE_EVENTS:
     case ROUTE_OPERATION:
@@ -114,6 +132,12 @@ static bool add_headers(const struct http *http, const struct request *request,
         good = good && MHD_add_response_header(response, "Idempotent-Replayed", "true") == MHD_YES;
     if (answer->problem == PROBLEM_METHOD)
         good = good && MHD_add_response_header(response, "Allow", request->match.allow) == MHD_YES;
+    if (request->match.route != NULL && request->match.route->action == ROUTE_PAGE)
+        good =
+            good &&
+            MHD_add_response_header(response, "Content-Security-Policy", PAGE_POLICY) == MHD_YES &&
+            MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&
+            MHD_add_response_header(response, "Referrer-Policy", "no-referrer") == MHD_YES;
     if (location(op, text, sizeof(text)))
         good = good && MHD_add_response_header(response, "Location", text) == MHD_YES;
     if (request->close || http->draining)

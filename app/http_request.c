@@ -1,5 +1,6 @@
 /* One request, from its first line to its last byte. */
 #include "http_internal.h"
+#include "demo_sale.h"
 #include "lab.h"
 #include "parse.h"
 
@@ -97,6 +98,11 @@ static void check_head(const struct http *http, struct request *request,
                        const struct http_head *head, const char *method)
 {
     struct op *op = &request->call->op;
+    if (demo_serves(http->config, request->target)) { /* no other site's page may start one */
+        if (strcmp(method, "POST") == 0 && !framing_is_json(&head->content_type))
+            op_problem(op, PROBLEM_MEDIA_TYPE, "send the body as Content-Type: application/json");
+        return;
+    }
     if (lab_serves(http->config, request->target))
         return;
     check_route(request, method);
@@ -228,6 +234,10 @@ static enum MHD_Result take_whole(struct http *http, struct request *request, co
     if (call->op.answer.status == 0 && lab_serves(http->config, request->target)) {
         lab_answer(http->config, method, request->target, request->body, request->body_bytes,
                    &call->op);
+        return answer_send(http, request);
+    }
+    if (call->op.answer.status == 0 && demo_serves(http->config, request->target)) {
+        demo_answer(http->url, method, request->body, request->body_bytes, &call->op);
         return answer_send(http, request);
     }
     if (call->op.answer.status == 0 && request->match.route->action == ROUTE_EVENTS)

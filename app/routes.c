@@ -51,6 +51,8 @@ const struct route routes[] = {
     {LOCAL("/metrics", ROUTE_METRICS)},
     {LOCAL("/openapi.json", ROUTE_OPENAPI)},
     {LOCAL("/v1/events", ROUTE_EVENTS)},
+    {LOCAL("/", ROUTE_PAGE)},
+    {LOCAL("/web/{}", ROUTE_PAGE), .parameter = ROUTE_FILE},
 };
 const size_t n_routes = sizeof(routes) / sizeof(routes[0]);
 
@@ -163,7 +165,7 @@ enum route_outcome route_find(const char *method, const char *target, struct rou
         return ROUTE_FOUND;
     if (percent_decode(segment, segment_length, ret->parameter, sizeof(ret->parameter)) < 0)
         return ROUTE_BAD_PARAMETER;
-    const bool valid = ret->route->parameter == ROUTE_KEY ? is_key(ret->parameter)
-                                                          : is_id(ret->parameter, DB_ID_MAX);
+    const bool valid = ret->route->parameter == ROUTE_ID ? is_id(ret->parameter, DB_ID_MAX)
+                                                         : is_key(ret->parameter);
     return valid ? ROUTE_FOUND : ROUTE_BAD_PARAMETER;
 }

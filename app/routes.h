@@ -27,10 +27,17 @@ struct field {
 };
 
 /* Who answers. */
-enum route_action { ROUTE_OPERATION, ROUTE_LIVE, ROUTE_METRICS, ROUTE_OPENAPI, ROUTE_EVENTS };
+enum route_action {
+    ROUTE_OPERATION,
+    ROUTE_LIVE,
+    ROUTE_METRICS,
+    ROUTE_OPENAPI,
+    ROUTE_EVENTS,
+    ROUTE_PAGE
+};
 
 /* What {} in the path is, and where it goes. */
-enum route_parameter { ROUTE_NONE, ROUTE_ID, ROUTE_KEY };
+enum route_parameter { ROUTE_NONE, ROUTE_ID, ROUTE_KEY, ROUTE_FILE };
 
 struct route {
     const char *method, *path;

@@ -1,0 +1,40 @@
+/*
+ * Sales started from the live page, only in a service that was started with --demo: the load
+ * generator beside this program's binary is run against this service, one at a time, for
+ * DEMO_SECONDS_MAX at most. It ends with the service.
+ *
+ *   POST /v1/demo/sales  {"guards":["none","redis-token"],"buyers":2000,"stock":100,
+ *                        "connections":64,"rate":0} -> 201 {"id":1}; rate 0: all at once. 409
+ *                        in-flight while one runs
+ *   GET  /v1/demo/sales  {"id","state","message","report"}: state is idle, running, done or failed;
+ *                        message says why it failed; report is what `loadgen sale --json -` wrote
+ *
+ * One per process; all of it for the HTTP side's thread.
+ */
+#ifndef DEMO_SALE_H
+#define DEMO_SALE_H
+
+#include "config.h"
+#include "op.h"
+
+#include <stddef.h>
+
+enum {
+    DEMO_SECONDS_MAX = 120,
+    DEMO_GUARDS_MAX = 4,
+    DEMO_BUYERS_MAX = 20000, /* and pieces */
+    DEMO_CONNECTIONS_MAX = 256,
+    DEMO_RATE_MAX = 100000,
+    DEMO_REPORT_MAX = 1 << 20 /* bytes kept of what it writes */
+};
+
+bool demo_serves(const struct config *config, const char *target);
+/* url: of this service. */
+void demo_answer(const char *url, const char *method, const char *body, size_t bytes,
+                 struct op *op);
+/* Takes note of its end, if it has ended. Cheap. */
+void demo_reap(void);
+/* Ends it, if it runs. */
+void demo_stop(void);
+
+#endif

@@ -1,0 +1,51 @@
+#include "page.h"
+
+#include <string.h>
+
+/* The paths are relative to the top of the source tree, where the Makefile compiles. */
+#define EMBED(symbol, file)                                                                        \
+    __asm__(".section .rodata\n"                                                                   \
+            "page_" #symbol ":\n"                                                                  \
+            ".incbin \"app/web/" file "\"\n"                                                       \
+            "page_" #symbol "_end:\n"                                                              \
+            ".byte 0\n"                                                                            \
+            ".global page_" #symbol ", page_" #symbol "_end\n"                                     \
+            ".previous\n");                                                                        \
+    extern const char page_##symbol[], page_##symbol##_end[];
+
+#define HTML   "text/html; charset=utf-8"
+#define STYLE  "text/css; charset=utf-8"
+#define SCRIPT "text/javascript; charset=utf-8"
+
+/* symbol, name, file, type */
+#define FILE_MAP(X)                                                                                \
+    X(index, "", "index.html", HTML)                                                               \
+    X(style, "style.css", "style.css", STYLE)                                                      \
+    X(page, "page.js", "page.js", SCRIPT)                                                          \
+    X(pane, "pane.js", "pane.js", SCRIPT)                                                          \
+    X(chart, "chart.js", "chart.js", SCRIPT)                                                       \
+    X(lanes, "lanes.js", "lanes.js", SCRIPT)                                                       \
+    X(requests, "requests.js", "requests.js", SCRIPT)                                              \
+    X(detail, "detail.js", "detail.js", SCRIPT)                                                    \
+    X(stream, "stream.js", "stream.js", SCRIPT)                                                    \
+    X(text, "text.js", "text.js", SCRIPT)
+
+#define FILE_EMBED(symbol, name, file, type) EMBED(symbol, file)
+FILE_MAP(FILE_EMBED)
+#undef FILE_EMBED
+
+const struct page_file *page_find(const char *name)
+{
+    static struct page_file found; /* one thread, the HTTP side's, asks */
+#define FILE_FIND(symbol, its_name, file, its_type)                                                \
+    if (strcmp(name, its_name) == 0) {                                                             \
+        found = (struct page_file){.name = (its_name),                                             \
+                                   .type = (its_type),                                             \
+                                   .text = page_##symbol,                                          \
+                                   .bytes = (size_t)(page_##symbol##_end - page_##symbol)};        \
+        return &found;                                                                             \
+    }
+    FILE_MAP(FILE_FIND)
+#undef FILE_FIND
+    return NULL;
+}

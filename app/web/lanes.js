@@ -1,0 +1,55 @@
+// Swim-lanes: one row per request, time to the right.
+import { text } from "./text.js";
+
+const ROW = 15, LABEL = 86, NS = "http://www.w3.org/2000/svg";
+
+function make(name, attributes, parent) {
+  const element = document.createElementNS(NS, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  parent.append(element);
+  return element;
+}
+
+export function drawLanes(svg, requests, onChoose) {
+  const focused = svg.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  const width = svg.clientWidth || 1;
+  svg.replaceChildren();
+  svg.setAttribute("viewBox", `0 0 ${width} ${Math.max(1, requests.length) * ROW}`);
+  if (!requests.length) return;
+  // Waiting may last a hundred times longer than the section: what is drawn begins at the sections.
+  const begin = Math.min(...requests.map((r) => r.at.acquired ?? r.at.read));
+  const end = Math.max(...requests.map((r) => r.at.released ?? r.at.committed));
+  const from = begin - (end - begin) * 0.08;
+  const x = (t) => LABEL + Math.max(0, ((t - from) / (end - from || 1)) * (width - LABEL));
+  requests.forEach((request, i) => {
+    const { at } = request, clash = request.mates.length > 0, y = i * ROW;
+    const lane = make("g", {
+      class: clash ? "lane clash" : "lane", tabindex: 0, role: "button", "data-key": request.key,
+      "aria-label": (clash ? "✗ " : "") + text("lane", { key: request.key, read: request.read, wrote: request.wrote }),
+    }, svg);
+    make("rect", { class: "back", x: 0, y, width: width, height: ROW }, lane);
+    make("text", { x: 2, y: y + 11 }, lane).textContent =
+      `${clash ? "✗" : " "} ${request.read} → ${request.wrote}`;
+    const bar = (name, start, stop, inset) => {
+      if (start === undefined || stop === undefined) return;
+      const left = x(start);
+      make("rect", { class: name, x: left, y: y + inset, width: Math.max(1.5, x(stop) - left), height: ROW - 2 * inset }, lane);
+    };
+    bar("waiting", at.waiting ?? at.submitted, at.acquired, 5);
+    bar("holding", at.acquired, at.released ?? at.committed, 4);
+    bar("section", at.read, at.committed, 2);
+    lane.addEventListener("click", () => onChoose(request));
+    lane.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        onChoose(request);
+      }
+      const next = { ArrowDown: lane.nextElementSibling, ArrowUp: lane.previousElementSibling }[event.key];
+      if (next) {
+        event.preventDefault();
+        next.focus();
+      }
+    });
+    if (request.key === focused) lane.focus();
+  });
+}

@@ -1,0 +1,111 @@
+// One guard's sale: figures, chart, lanes, verdict.
+import { drawChart } from "./chart.js";
+import { drawLanes } from "./lanes.js";
+import { Requests } from "./requests.js";
+import { duration, number, text, translate } from "./text.js";
+import { ask } from "./stream.js";
+
+const AUDIT_EVERY_MS = 1000;
+
+export class Pane {
+  constructor(parent, onChoose) {
+    const copy = document.getElementById("pane").content.cloneNode(true);
+    this.root = copy.firstElementChild;
+    this.onChoose = onChoose;
+    translate(copy);
+    parent.append(copy);
+    this.reset("", "idle");
+  }
+
+  reset(guard, state) {
+    this.guard = guard;
+    this.state = state;
+    this.resource = this.counters = this.audit = this.result = null;
+    this.requests = new Requests();
+    this.points = [];
+    this.lastAudit = 0;
+    this.dirty = true;
+  }
+
+  begin(resource) {
+    this.resource = resource;
+    this.state = "running";
+    this.dirty = true;
+  }
+
+  count(counters) {
+    const done = counters.accepted + counters.decided_no + counters.failed;
+    const now = performance.now();
+    if (this.counters && now > this.countedAt)
+      this.rate = Math.round(((done - this.done) * 1000) / (now - this.countedAt));
+    this.done = done;
+    this.countedAt = now;
+    this.counters = counters;
+    if (!this.points.length && counters.amount > 0) // the sale began within the last tenth of a second
+      this.points.push({ t: now - 100, left: counters.initial });
+    if (counters.initial >= 0) this.points.push({ t: now, left: counters.initial - counters.amount });
+    this.dirty = true;
+  }
+
+  trace(event) {
+    this.requests.add(event);
+    this.dirty = true;
+  }
+
+  // The ledger's word on lost updates; now and then while it runs.
+  async look(force) {
+    if (!this.resource || (!force && (this.state !== "running" || performance.now() - this.lastAudit < AUDIT_EVERY_MS))) return;
+    this.lastAudit = performance.now();
+    this.audit = (await ask(`/v1/audit?resource=${this.resource}`)).resources[0];
+    this.dirty = true;
+  }
+
+  async finish(run) {
+    this.resource = `item:sale-${run.run_id}`;
+    this.result = run;
+    await this.look(true);
+    const { sold, initial } = this.audit;
+    this.points.push({ t: performance.now(), left: initial - sold });
+    this.state = this.audit.ok && run.verdict.safe ? "good" : "bad";
+    this.dirty = true;
+  }
+
+  set(name, value) {
+    this.root.querySelector(`[data-is=${name}]`).textContent = value === undefined ? "–" : number(value);
+  }
+
+  verdict(left) {
+    const { audit } = this;
+    if (this.state === "good" || this.state === "bad") {
+      const name = this.state === "good" ? "good" : audit.oversold > 0 || audit.lost_updates > 0 ? "bad" : "under";
+      return text(name, { sold: audit.sold, initial: audit.initial, oversold: audit.oversold, lost: audit.lost_updates, left });
+    }
+    return text(this.state);
+  }
+
+  draw(lanes) {
+    if (!this.dirty) return;
+    this.dirty = false;
+    const { counters, audit, root } = this, ended = this.state === "good" || this.state === "bad";
+    const initial = ended ? audit.initial : counters?.initial;
+    const sold = ended ? audit.sold : counters?.amount;
+    const left = sold === undefined || !(initial >= 0) ? undefined : initial - sold;
+    root.dataset.state = left < 0 ? "bad" : this.state;
+    root.querySelector("h2").textContent = this.guard;
+    root.querySelector(".verdict").textContent = this.verdict(left);
+    root.querySelector(".number").textContent = left === undefined ? "–" : number(left);
+    this.set("sold", sold);
+    this.set("row", ended ? audit.current : counters?.value);
+    this.set("oversold", ended ? audit.oversold : left === undefined ? undefined : Math.max(0, -left));
+    this.set("lost", audit?.lost_updates);
+    this.set("refused", counters ? counters.decided_no + counters.failed : undefined);
+    const result = this.result;
+    this.set("rate", result ? Math.round(result.load?.completed / result.load?.duration_s) : this.rate);
+    this.set("p50", counters?.p50_us ? duration(counters.p50_us) : undefined);
+    this.set("p99", counters?.p99_us ? duration(counters.p99_us) : undefined);
+    const chart = root.querySelector(".chart");
+    chart.setAttribute("aria-label", text("chart", { guard: this.guard, left: left ?? "–" }));
+    drawChart(chart, this.points, initial > 0 ? initial : 1);
+    drawLanes(root.querySelector(".lanes"), this.requests.shown(lanes, ended), (request) => this.onChoose(this, request));
+  }
+}

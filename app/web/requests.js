@@ -1,0 +1,54 @@
+// Requests of one item, put together from their points; and which of them clashed.
+const KEPT = 4000;
+
+export class Requests {
+  constructor() {
+    this.all = new Map(); // by key
+    this.bought = []; // in order of their commits
+    this.byRead = new Map(); // value read -> those who read it and wrote
+    this.firstClash = null;
+  }
+
+  add(event) {
+    let request = this.all.get(event.key);
+    if (!request) {
+      if (this.all.size >= KEPT) return;
+      request = { key: event.key, at: {}, mates: [] };
+      this.all.set(event.key, request);
+    }
+    request.at[event.point] = event.t_us;
+    if (event.fence) request.fence = event.fence;
+    if (event.point === "read") request.read = event.value;
+    if (event.point === "decided") request.wrote = event.value;
+    if (event.point === "rejected") this.all.delete(event.key);
+    if (event.point === "committed" && request.read !== undefined && event.value !== request.read)
+      this.commit(request, event.value);
+  }
+
+  // Two clash when both read one value and wrote, and neither knew of the other. Those of one batch
+  // read at the same instant, under one lock, and are decided one after the other: no clash.
+  commit(request, value) {
+    if (request.at.read === undefined || request.done) return;
+    request.done = true;
+    request.wrote = value;
+    this.bought.push(request);
+    const same = this.byRead.get(request.read) || [];
+    for (const other of same)
+      if (other.at.read !== request.at.read) {
+        other.mates.push(request);
+        request.mates.push(other);
+      } else {
+        request.batched = other.batched = true;
+      }
+    same.push(request);
+    this.byRead.set(request.read, same);
+    if (request.mates.length && this.firstClash === null) this.firstClash = this.bought.length - 1;
+  }
+
+  // What is drawn: while it runs the latest, afterwards those around the first clash.
+  shown(count, ended) {
+    let first = Math.max(0, this.bought.length - count);
+    if (ended) first = Math.min(first, Math.max(0, (this.firstClash ?? 0) - 4));
+    return this.bought.slice(first, first + count).sort((a, b) => a.at.read - b.at.read);
+  }
+}

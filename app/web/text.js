@@ -1,0 +1,77 @@
+// All captions, in one table: [English, 中文].
+const texts = {
+  title: ["Flash sale under a lock", "分布式锁下的秒杀"],
+  language: ["Language", "语言"],
+  guardA: ["First guard", "第一种锁"],
+  guardB: ["Second guard", "第二种锁"],
+  buyers: ["Buyers", "买家数"],
+  stock: ["Pieces", "库存件数"],
+  connections: ["Connections", "连接数"],
+  rate: ["Per second (0: at once)", "每秒请求（0：同时）"],
+  lanes: ["Requests shown", "显示的请求数"],
+  start: ["Start sale", "开始秒杀"],
+  left: ["pieces really left", "件实际剩余"],
+  sold: ["sold", "已售出"],
+  row: ["stock in the row", "数据库中的库存"],
+  oversold: ["oversold", "超卖"],
+  lost: ["lost updates", "丢失的更新"],
+  refused: ["refused", "被拒绝"],
+  perSecond: ["requests/s", "请求/秒"],
+  lanesTitle: ["Requests that bought: who waited, who was inside", "成功的请求：谁在等待，谁在临界区"],
+  keyWaiting: ["waiting", "等待"],
+  keyHolding: ["holding the guard", "持有锁"],
+  keySection: ["read to write", "从读到写"],
+  keyClash: ["✗ two read the same value", "✗ 两个请求读到同一个值"],
+  connected: ["● live", "● 已连接"],
+  reconnecting: ["○ connecting …", "○ 正在连接 …"],
+  idle: ["not started", "尚未开始"],
+  queued: ["its turn comes", "等候中"],
+  running: ["… selling", "… 销售中"],
+  good: ["✓ exact: {sold} of {initial} sold", "✓ 正好：售出 {sold} / {initial}"],
+  bad: ["✗ OVERSOLD by {oversold}: {lost} updates lost", "✗ 超卖 {oversold} 件：丢失 {lost} 次更新"],
+  under: ["✗ {left} pieces left over", "✗ 剩余 {left} 件未售出"],
+  failed: ["The sale failed: {why}", "秒杀失败：{why}"],
+  noDemo: ["Start the service with --demo (make serve) to run sales from here.", "请用 --demo（make serve）启动服务后再从此页面发起秒杀。"],
+  limits: ["{unnoted} requests counted but not drawn: more than the page can show.", "另有 {unnoted} 个请求只计数、未绘出：超出页面可显示的数量。"],
+  chart: ["{guard}: pieces really left over time, {left} now", "{guard}：实际剩余件数随时间的变化，现在为 {left}"],
+  lane: ["{key}: read {read}, wrote {wrote}", "{key}：读到 {read}，写入 {wrote}"],
+  clash: ["✗ Both read {value}, each wrote its own result: one sale vanished from the stock.", "✗ 两个请求都读到 {value}，各自写回结果：库存少扣了一次。"],
+  alone: ["✓ Nobody else read this value: the guard kept them apart.", "✓ 没有其他请求读到这个值：锁把它们隔开了。"],
+  batch: ["✓ Read once for a whole batch, under one lock, and decided one after the other.", "✓ 整批请求在同一把锁内只读一次，然后依次决定。"],
+  batches: ["This service runs with --lanes on: one lock serves a batch of requests, which then stand side by side.", "此服务以 --lanes on 运行：一把锁服务一批请求，所以它们并排出现。"],
+  request: ["request", "请求"],
+  readValue: ["read", "读到"],
+  wroteValue: ["wrote", "写入"],
+  waited: ["waited", "等待"],
+  inside: ["read to write", "从读到写"],
+  fence: ["fence", "栅栏令牌"],
+  ledger: ["Rows of the ledger that start from one version:", "账本中从同一版本出发的两行："],
+  close: ["Close", "关闭"],
+};
+
+let column = 0;
+
+export function setLanguage(lang) {
+  column = lang === "zh" ? 1 : 0;
+  document.documentElement.lang = column ? "zh" : "en";
+  document.title = text("title");
+  translate(document);
+}
+
+export function translate(root) {
+  for (const element of root.querySelectorAll("[data-text]"))
+    element.textContent = text(element.dataset.text);
+}
+
+export function text(name, values = {}) {
+  return texts[name][column].replace(/\{(\w+)\}/g, (_, key) => number(values[key]));
+}
+
+export function number(value) {
+  return typeof value === "number" ? value.toLocaleString("en-US").replace("-", "−") : String(value);
+}
+
+export function duration(us) {
+  if (us < 1000) return `${us} µs`;
+  return us < 1e6 ? `${(us / 1000).toPrecision(3)} ms` : `${(us / 1e6).toFixed(2)} s`;
+}
