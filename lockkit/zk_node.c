@@ -11,12 +11,20 @@ enum {
     CREATES_MAX = 3 /* an empty container may be removed between its creation and ours */
 };
 
+/* Without the mark of an earlier node. A name that ends like one is cut, which costs nothing but a
+ * part of how it is shown. */
+static size_t unmarked_length(const char *token)
+{
+    size_t length = strlen(token);
+    const char *mark = length > MARK_LENGTH ? token + length - MARK_LENGTH : token;
+    bool marked = mark[0] == '#' && strspn(mark + 1, "0123456789abcdef") == MARK_LENGTH - 1;
+    return marked ? length - MARK_LENGTH : length;
+}
+
 void lk_zk_mark(lk_zk *zk, lk_hold *hold)
 {
     uint64_t mark = atomic_fetch_add_explicit(&zk->n_marks, 1, memory_order_relaxed) + 1;
-    size_t length = strlen(hold->token);
-    if (hold->attempts > 1) /* the first attempt has appended one */
-        length -= MARK_LENGTH;
+    size_t length = unmarked_length(hold->token);
     snprintf(hold->token + length, sizeof hold->token - length, "#%016" PRIx64, mark);
 }
 

@@ -57,6 +57,24 @@ static void the_longest_key_and_token_fit_into_a_path(void **state)
     assert_int_equal(lk_zk_sequence_of(&hold), INT32_MIN);
 }
 
+/* A session that ends while a node is made has it made once more in the same attempt. */
+static void each_node_of_the_longest_owner_has_a_mark_of_its_own(void **state)
+{
+    (void)state;
+    static lk_zk zk;
+    char first[LK_TOKEN_MAX + 1];
+    lk_hold hold = {.attempts = 1};
+    memset(hold.token, 'o', 32 + 1 + LK_OWNER_MAX);
+    lk_zk_mark(&zk, &hold);
+    memcpy(first, hold.token, sizeof first);
+    for (hold.attempts = 1; hold.attempts < 4; hold.attempts++) {
+        lk_zk_mark(&zk, &hold);
+        assert_int_equal(strlen(hold.token), strlen(first));
+        assert_string_not_equal(hold.token, first);
+        assert_memory_equal(hold.token, first, 32 + 1 + LK_OWNER_MAX);
+    }
+}
+
 static void sequence_numbers_are_read_whatever_stands_before_them(void **state)
 {
     (void)state;
@@ -131,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_is_found_again_in_its_node_s_name),
         cmocka_unit_test(the_longest_key_and_token_fit_into_a_path),
+        cmocka_unit_test(each_node_of_the_longest_owner_has_a_mark_of_its_own),
         cmocka_unit_test(sequence_numbers_are_read_whatever_stands_before_them),
         cmocka_unit_test(order_goes_on_over_the_end_of_the_range),
         cmocka_unit_test(each_waits_for_the_last_that_conflicts_with_it),
