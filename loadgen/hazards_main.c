@@ -2,6 +2,7 @@
 #include "hazard_options.h"
 #include "hazard_report.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,11 +38,13 @@ static void choose(const struct hazard_options *options, struct lab_report *repo
         const struct hazard *hazard = hazard_list[i];
         if (!wants(options->hazards, options->n_hazards, hazard->id))
             continue;
-        for (const struct hazard_case *one = hazard->cases; one->guard != NULL; one++)
-            if (wants(options->guards, options->n_guards, one->guard) &&
-                report->n_results < LAB_RESULTS_MAX)
-                report->results[report->n_results++] =
-                    (struct lab_result){.hazard = hazard, .one = one};
+        for (const struct hazard_case *one = hazard->cases; one->guard != NULL; one++) {
+            if (!wants(options->guards, options->n_guards, one->guard))
+                continue;
+            assert(report->n_results < LAB_RESULTS_MAX);
+            report->results[report->n_results++] =
+                (struct lab_result){.hazard = hazard, .one = one};
+        }
     }
 }
 
