@@ -98,13 +98,12 @@ static void check_head(const struct http *http, struct request *request,
                        const struct http_head *head, const char *method)
 {
     struct op *op = &request->call->op;
-    if (demo_serves(http->config, request->target)) { /* no other site's page may start one */
+    if (demo_serves(http->config, request->target) || lab_serves(http->config, request->target)) {
+        /* What a page of another site sends has another type: it may start or kill nothing. */
         if (strcmp(method, "POST") == 0 && !framing_is_json(&head->content_type))
             op_problem(op, PROBLEM_MEDIA_TYPE, "send the body as Content-Type: application/json");
         return;
     }
-    if (lab_serves(http->config, request->target))
-        return;
     check_route(request, method);
     if (op->answer.status != 0)
         return;

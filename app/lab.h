@@ -4,7 +4,7 @@
  * installed: the routes below do not exist, and the points cost one load of a null pointer.
  *
  *   POST   /v1/lab/pauses       {"point":"read","match":"A-1","action":"hold","count":1}
- *                               -> 201 {"id":1}
+ *                               as application/json -> 201 {"id":1}
  *                               Whoever passes the point from now on and matches is held there
  *                               ("hold", the first `count` of them), or takes the process with him
  *                               ("kill": SIGKILL), or is counted ("note")

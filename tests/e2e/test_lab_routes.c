@@ -1,6 +1,7 @@
 /* What --lab adds to the service: requests are held at a point, killed there, counted; and without
  * it there is nothing of all that. */
 #include "../lib/process.h"
+#include "../lib/raw_http.h"
 #include "../lib/shop.h"
 
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { SEEN_WITHIN_MS = 10000 };
 
@@ -188,6 +190,28 @@ static void malformed_pauses_are_refused(void **state)
     assert_int_equal(ask(lab->port, "GET", "/v1/lab/nothing", NULL, NULL), 404);
 }
 
+/* A browser sends this for any page without asking; application/json it does not. */
+static void page_of_another_site_kills_nobody(void **state)
+{
+    (void)state;
+    static const char body[] = "{\"point\":\"read\",\"action\":\"kill\"}";
+    char text[400];
+    struct raw_reply refused;
+    int fd = raw_connect(lab->port);
+    assert_true(fd >= 0);
+    snprintf(text, sizeof text,
+             "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+             "Content-Length: %zu\r\n\r\n%s",
+             pauses, strlen(body), body);
+    assert_int_equal(raw_send_text(fd, text), 0);
+    assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &refused), 415);
+    raw_free(&refused);
+    close(fd);
+    json_t *json = client_get(lab->port, pauses);
+    assert_int_equal(json_array_size(json_object_get(json, "pauses")), 0);
+    json_decref(json);
+}
+
 static bool has_died(void *server)
 {
     return !sandbox_alive(server);
@@ -233,6 +257,7 @@ int main(void)
         cmocka_unit_test(pauses_match_by_request_id_user_and_lock_and_count),
         cmocka_unit_test(trace_tells_points_in_order_with_values),
         cmocka_unit_test(malformed_pauses_are_refused),
+        cmocka_unit_test(page_of_another_site_kills_nobody),
         cmocka_unit_test(killed_at_a_point_after_the_commit_the_retry_replays),
         cmocka_unit_test(draining_lets_everybody_go),
     };
