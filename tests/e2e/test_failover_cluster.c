@@ -44,6 +44,7 @@ int main(void)
                                          "redis-fair", "redis-readwrite", NULL};
     return failover_main(&(struct failover){.flag = "--redis",
                                             .guards = guards,
+                                            .lease_ms = 2000,
                                             .is_felt = true,
                                             .start = start,
                                             .kill = kill_master,

@@ -35,6 +35,7 @@ int main(void)
     static const char *const guards[] = {"zk-sequential", "zk-ephemeral", "zk-readwrite", NULL};
     return failover_main(&(struct failover){.flag = "--zookeeper",
                                             .guards = guards,
+                                            .lease_ms = 10000,
                                             .start = start,
                                             .kill = kill_leader,
                                             .is_replaced = is_replaced});

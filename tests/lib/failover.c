@@ -21,7 +21,6 @@ enum {
     BUYERS_MAX = GUARDS_MAX * BUYERS_PER_GUARD,
     WAIT_MS = 2000, /* of a request for its lock */
     LATEST_MS = WAIT_MS + 1000,
-    LEASE_MS = 2000, /* what a lock costs whose holder could not release it */
     REPLACED_WITHIN_MS = 30000,
     RECOVERS_WITHIN_MS = 5000, /* once there is a new master */
     SELLS_WITHIN_MS = 30000,
@@ -40,6 +39,7 @@ struct buyer {
     int other, unanswered; /* answers that nobody should get */
     int64_t slowest_ms;
     char slowest[256]; /* that answer */
+    char refusal[256]; /* the last one */
 };
 
 static const struct failover *failover;
@@ -70,7 +70,7 @@ static int open_all(void **state)
         return -1;
     char wait[16], lease[16];
     snprintf(wait, sizeof wait, "%d", WAIT_MS);
-    snprintf(lease, sizeof lease, "%d", LEASE_MS);
+    snprintf(lease, sizeof lease, "%d", failover->lease_ms);
     for (int i = 0; i < INSTANCES; i++) {
         const char *const args[] = {failover->flag,
                                     url,
@@ -113,7 +113,10 @@ static void note(struct buyer *buyer, const struct reply *reply)
 {
     if (reply->status == 201)
         atomic_fetch_add(&buyer->accepted, 1);
-    buyer->refused += reply->status == 503;
+    if (reply->status == 503) {
+        buyer->refused++;
+        snprintf(buyer->refusal, sizeof buyer->refusal, "%.255s", reply->body);
+    }
     buyer->unanswered += reply->status == 0;
     buyer->other += reply->status != 201 && reply->status != 503 && reply->status != 0;
     if (reply->took_ms > buyer->slowest_ms) {
@@ -263,6 +266,10 @@ static void sale_goes_on_with_the_new_master_and_nothing_is_lost(void **state)
                   (int)(test_now_ms() - replaced_ms));
     bool sold_again = recovered && reaches(goal_from_now(ORDERS), SELLS_WITHIN_MS);
     buyers_stop();
+    if (!sold_again)
+        for (int i = 0; i < n_buyers; i++)
+            print_error("%s: %d refused, the last: %s\n", buyers[i].guard, buyers[i].refused,
+                        buyers[i].refusal);
     assert_true(sold);
     assert_true(replaced);
     assert_true(recovered);
