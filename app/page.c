@@ -5,13 +5,17 @@
 /* The paths are relative to the top of the source tree, where the Makefile compiles. */
 #define EMBED(symbol, file)                                                                        \
     __asm__(".section .rodata\n"                                                                   \
+            ".global page_" #symbol ", page_" #symbol "_bytes\n"                                   \
             "page_" #symbol ":\n"                                                                  \
             ".incbin \"app/web/" file "\"\n"                                                       \
             "page_" #symbol "_end:\n"                                                              \
             ".byte 0\n"                                                                            \
-            ".global page_" #symbol ", page_" #symbol "_end\n"                                     \
+            ".balign 8\n"                                                                          \
+            "page_" #symbol "_bytes:\n"                                                            \
+            ".quad page_" #symbol "_end - page_" #symbol "\n"                                      \
             ".previous\n");                                                                        \
-    extern const char page_##symbol[], page_##symbol##_end[];
+    extern const char page_##symbol[];                                                             \
+    extern const size_t page_##symbol##_bytes;
 
 #define HTML   "text/html; charset=utf-8"
 #define STYLE  "text/css; charset=utf-8"
@@ -42,7 +46,7 @@ const struct page_file *page_find(const char *name)
         found = (struct page_file){.name = (its_name),                                             \
                                    .type = (its_type),                                             \
                                    .text = page_##symbol,                                          \
-                                   .bytes = (size_t)(page_##symbol##_end - page_##symbol)};        \
+                                   .bytes = page_##symbol##_bytes};                                \
         return &found;                                                                             \
     }
     FILE_MAP(FILE_FIND)
