@@ -3,6 +3,7 @@
 #include "../lib/client.h"
 #include "../lib/process.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -206,15 +207,40 @@ static void one_sale_at_a_time_and_none_that_is_malformed(void **state)
     client_close(&client);
 }
 
+/* The service's child, whichever of its threads has started it; pid 0: it has none. */
+static struct process child_of_service(void)
+{
+    char path[300];
+    int pid = 0;
+    struct dirent *entry;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)service->pid);
+    DIR *tasks = opendir(path);
+    while (tasks != NULL && pid == 0 && (entry = readdir(tasks)) != NULL) {
+        snprintf(path, sizeof path, "/proc/%d/task/%.20s/children", (int)service->pid,
+                 entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file != NULL && fscanf(file, "%d", &pid) != 1)
+            pid = 0;
+        if (file != NULL)
+            fclose(file);
+    }
+    if (tasks != NULL)
+        closedir(tasks);
+    return pid > 0 ? process_of(pid) : (struct process){.pid = 0};
+}
+
 /* The sale above would take 20 s: it ends with the service. Last: the service is gone then. */
 static void a_service_that_ends_takes_its_sale_along_and_the_page_says_so(void **state)
 {
     (void)state;
     go("lang=en");
     assert_false(no_sale_runs(NULL));
+    const struct process sale = child_of_service();
+    assert_true(process_runs(sale));
     const int64_t begun_ms = test_now_ms();
     const int status = sandbox_signal(service, SIGTERM);
     assert_int_equal(status, 0);
+    assert_true(process_gone(sale));
     assert_true(test_now_ms() - begun_ms < 15000);
     assert_true(browser_await(
         &browser, "/connecting/.test(document.getElementById('connection').textContent)", LOAD_MS));

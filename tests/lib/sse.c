@@ -52,9 +52,11 @@ void sse_read(struct sse *sse, int64_t wait_ms)
 static size_t count_from(const struct sse *sse, size_t from, const char *text)
 {
     size_t count = 0, length = strlen(text);
-    const char *at = sse->n > from ? sse->text + from : NULL, *end = sse->text + sse->n;
+    if (sse->n <= from)
+        return 0;
+    const char *at = sse->text + from, *end = sse->text + sse->n;
     /* under ThreadSanitizer each strstr() looks at the whole rest */
-    while (at != NULL && (at = memchr(at, text[0], (size_t)(end - at))) != NULL) {
+    while ((at = memchr(at, text[0], (size_t)(end - at))) != NULL) {
         const bool here = (size_t)(end - at) >= length && memcmp(at, text, length) == 0;
         count += here;
         at += here ? length : 1;
