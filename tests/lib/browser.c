@@ -62,7 +62,9 @@ static void order(struct browser *browser, const char *method, const char *path,
 
 static json_t *capabilities(const char *profile)
 {
+    /* The pipe: the browser ends when its driver does, also when that is killed. */
     static const char *const flags[] = {"--headless",
+                                        "--remote-debugging-pipe",
                                         "--no-sandbox",
                                         "--disable-gpu",
                                         "--disable-dev-shm-usage",
