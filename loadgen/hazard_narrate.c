@@ -141,7 +141,7 @@ void narrate_step(struct hazard_run *run, const struct hazard_step *step)
         if (strstr(sentence, "{values}") != NULL)
             tell_values(run, actor, values, sizeof values);
         snprintf(delta, sizeof delta, "%+lld", (long long)hazard_delta(run->hazard, step->who));
-        if (actor->status != 0)
+        if (atomic_load(&actor->answered) && actor->status != 0)
             snprintf(status, sizeof status, "%d%s%s", actor->status,
                      actor->problem[0] != '\0' ? " " : "", actor->problem);
     }

@@ -4,6 +4,7 @@
  * What makes the section long is the test's own write transaction on the shared database file: the
  * holder has acquired and read, and waits for it. So every step is taken when the one before has
  * been seen to happen. */
+#include "../../lockkit/lockkit.h"
 #include "../lib/process.h"
 #include "../lib/redis.h"
 #include "../lib/shop.h"
@@ -67,15 +68,30 @@ static bool lock_is_gone(void *scene)
     return redis_do(shop.redis, "EXISTS %s", ((struct scene *)scene)->lock) == 0;
 }
 
-/* How often the first instance has found the database's write lock taken; -1 if it does not say. */
-static int64_t busy_retries(void)
+/* A figure of the first instance's metrics; -1 if it does not say. */
+static int64_t metric(const char *name)
 {
-    static const char name[] = "\nseckill_store_busy_retries_total ";
     struct client client = {.port = shop.service->port, .fd = -1};
     client_call(&client, "GET", "/metrics", NULL, NULL, SHOP_WAIT_MS, &reply);
     client_close(&client);
     const char *at = reply.status == 200 ? strstr(reply.body, name) : NULL;
     return at != NULL ? atoll(at + strlen(name)) : -1;
+}
+
+/* How often it has found the database's write lock taken. */
+static int64_t busy_retries(void)
+{
+    return metric("\nseckill_store_busy_retries_total ");
+}
+
+/* Has its watchdog found out? */
+static bool loss_is_known(void *scene)
+{
+    struct scene *s = scene;
+    char name[200];
+    snprintf(name, sizeof name, "\nseckill_locks_lost_total{guard=\"%s\",cause=\"%s\"} ", s->guard,
+             lk_loss_text(LK_LOSS_DELETED));
+    return metric(name) > 0; /* no other test deletes one */
 }
 
 /* It holds the lock, has read and decided, and wants to write. */
@@ -255,6 +271,7 @@ static void lock_deleted_under_the_holder_is_noticed_and_nothing_written(void **
         /* The watchdog asks for the lock's renewal, and is told that it is gone. */
         assert_true(redis_watch_sees(watch, scene.lock, LEASE_MS / 3 + SLACK_MS));
         redis_watch_close(watch);
+        assert_true(wait_until(loss_is_known, &scene, SEEN_WITHIN_MS));
         let_writes_go(&scene);
         client_read(&scene.first, SHOP_WAIT_MS, &reply);
         expect(&scene, &reply, 503, "lock-lost");
