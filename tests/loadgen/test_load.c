@@ -108,6 +108,20 @@ struct watcher {
     struct load_progress last;
 };
 
+/* A run that was ended early: what was due and not sent any more may leave gaps. */
+static void assert_none_twice(const struct probe *probe, const struct load_result *result)
+{
+    uint64_t sent = 0;
+    for (uint64_t i = 0; i < probe->max; i++) {
+        assert_true(probe->entries[i].requests <= 1);
+        assert_int_equal(probe->entries[i].outcomes, probe->entries[i].requests);
+        sent += (uint64_t)probe->entries[i].requests;
+    }
+    assert_int_equal(sent, result->sent);
+    assert_int_equal(result->completed, result->sent);
+    assert_int_equal(result->ends[LOAD_ANSWERED], result->sent);
+}
+
 static bool watch(void *ctx, const struct load_progress *now)
 {
     struct watcher *watcher = ctx;
@@ -137,7 +151,7 @@ static void progress_is_reported_and_stop_ends_the_run(void **state)
     options.progress = watch;
     options.progress_ctx = &watcher;
     struct load_result result = probe_run(&options, &probe);
-    assert_each_once(&probe, &result, result.sent);
+    assert_none_twice(&probe, &result);
     assert_true(watcher.calls >= 3);
     assert_int_equal(watcher.unsound, 0);
     assert_true(watcher.last.due >= 500 && watcher.last.sent > 0);
@@ -168,7 +182,7 @@ static void progress_that_says_no_ends_the_run(void **state)
     options.progress = refuse_at_third_call;
     options.progress_ctx = &calls;
     struct load_result result = probe_run(&options, &probe);
-    assert_each_once(&probe, &result, result.sent);
+    assert_none_twice(&probe, &result);
     assert_true(result.duration_us >= 500000 && result.duration_us < 30000000);
     load_result_free(&result);
     probe_free(&probe);
