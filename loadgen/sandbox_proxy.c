@@ -37,6 +37,7 @@ struct proxy {
     struct pair pairs[PAIRS_MAX];
 
     pthread_mutex_t mutex; /* guards the rest */
+    pthread_cond_t has_cut;
     char lose_text[TEXT_MAX], mute_text[TEXT_MAX];
     int lose_in;       /* matching pieces until one is doomed; 0: none */
     bool lose_request; /* it, not its answer */
@@ -213,7 +214,7 @@ static bool obey(struct proxy *proxy)
 {
     pthread_mutex_lock(&proxy->mutex);
     bool stop = proxy->stop, cut_all = proxy->cut, let_go = proxy->let_go;
-    proxy->cut = proxy->let_go = false;
+    proxy->let_go = false;
     pthread_mutex_unlock(&proxy->mutex);
     int held = 0;
     for (int i = 0; i < PAIRS_MAX; i++) {
@@ -224,6 +225,10 @@ static bool obey(struct proxy *proxy)
     }
     pthread_mutex_lock(&proxy->mutex);
     proxy->held = held;
+    if (cut_all) {
+        proxy->cut = false;
+        pthread_cond_signal(&proxy->has_cut);
+    }
     pthread_mutex_unlock(&proxy->mutex);
     return !stop;
 }
@@ -269,6 +274,7 @@ struct proxy *proxy_open(int server_port)
         return NULL;
     proxy->server_port = server_port;
     pthread_mutex_init(&proxy->mutex, NULL);
+    pthread_cond_init(&proxy->has_cut, NULL);
     for (int i = 0; i < PAIRS_MAX; i++)
         proxy->pairs[i] = (struct pair){.client = -1, .server = -1};
     proxy->listener = listen_on_free_port(&proxy->port);
@@ -287,6 +293,7 @@ void proxy_close(struct proxy *proxy)
     pthread_mutex_unlock(&proxy->mutex);
     pthread_join(proxy->thread, NULL);
     close(proxy->listener);
+    pthread_cond_destroy(&proxy->has_cut);
     pthread_mutex_destroy(&proxy->mutex);
     free(proxy);
 }
@@ -389,5 +396,7 @@ void proxy_cut(struct proxy *proxy)
 {
     pthread_mutex_lock(&proxy->mutex);
     proxy->cut = true;
+    while (proxy->cut)
+        pthread_cond_wait(&proxy->has_cut, &proxy->mutex);
     pthread_mutex_unlock(&proxy->mutex);
 }

@@ -50,7 +50,7 @@ void proxy_drop(struct proxy *proxy, enum proxy_way way, bool on);
 /* Pieces swallowed so, in both directions. */
 int proxy_dropped(struct proxy *proxy);
 
-/* Cuts every connection. */
+/* Cuts every connection; when it returns, they are. */
 void proxy_cut(struct proxy *proxy);
 
 #endif

@@ -25,7 +25,7 @@ run_one() {
         "${binary#"$BUILD"/tests/}" "$ok" "$bad" "$(($(date +%s) - start))" "$note")
     if [ "$bad" != 0 ]; then
         line="$line
-$(sed 's/^/    | /' "$log" | tail -n 60)"
+$(grep -vE '^\[ (RUN     |      OK) \]' "$log" | tail -n 60 | sed 's/^/    | /')"
     fi
     printf '%s\n' "$line"
 }
@@ -45,6 +45,8 @@ for binary in "$@"; do
 $counts
 EOF
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
+    [ "$bad" = 0 ] || echo "FAIL ${binary#"$BUILD"/tests/}:" \
+        $(sed -n 's/^\[  FAILED  \] \([a-zA-Z0-9_]*\)$/\1/p' "$binary.log" 2>/dev/null | sort -u)
 done
 if [ "$skipped" != 0 ]; then
     echo "$skipped skipped: a skip counts as a failure"

@@ -4,7 +4,7 @@
 #include "../lib/lock_world.h"
 #include "../lib/memcached.h"
 #include "../lib/process.h"
-#include "../lib/proxy.h"
+#include "../../loadgen/sandbox_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* redis+cluster://: every lock on its slot's node, wherever that is. */
 #include "../../lockkit/redis_cluster.h"
 #include "../lib/process.h"
-#include "../lib/proxy.h"
+#include "../../loadgen/sandbox_proxy.h"
 #include "../lib/redis.h"
 #include "../lib/redis_link.h"
 #include "../lib/redis_set.h"

@@ -1,6 +1,6 @@
 /* redis+sentinel://: finding the master, whatever state the Sentinels are in. */
 #include "../lib/process.h"
-#include "../lib/proxy.h"
+#include "../../loadgen/sandbox_proxy.h"
 #include "../lib/redis.h"
 #include "../lib/redis_link.h"
 #include "../lib/redis_set.h"

@@ -2,7 +2,7 @@
  * too long is not granted, and no orphan stays. */
 #include "../lib/lock_hooks.h"
 #include "../lib/process.h"
-#include "../lib/proxy.h"
+#include "../../loadgen/sandbox_proxy.h"
 #include "../lib/redis.h"
 #include "../lib/redlock_rig.h"
 

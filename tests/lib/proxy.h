@@ -1,2 +1,0 @@
-/* The proxy is the sandbox's. */
-#include "../../loadgen/sandbox_proxy.h"
