@@ -30,9 +30,11 @@
     X(failover)                                                                                    \
     X(row_crash)                                                                                   \
     X(unique_row_crash)                                                                            \
+    X(advisory_pool)                                                                               \
     X(memcached_restart)                                                                           \
     X(zk_holder_crash)                                                                             \
     X(zk_session_lost)                                                                             \
+    X(zk_lost_create)                                                                              \
     X(redlock_minority_down)                                                                       \
     X(redlock_restart)                                                                             \
     X(redlock_clock_jump)                                                                          \

@@ -27,7 +27,7 @@
 #define TEXT_OF(NUMBER)    #NUMBER
 #define TEXT(NUMBER)       TEXT_OF(NUMBER)
 
-static const lk_sql_set statements = {
+const lk_sql_set lk_pg_advisory_statements = {
     .schema = {NULL, LK_SQL_POSTGRES_SCHEMA},
     .n = LK_PG_HOLD_STATEMENTS,
     .statements = {[LK_PG_TRY] = {"t",
@@ -43,7 +43,7 @@ static const lk_sql_set statements = {
 
 static lk_status open_advisory(const lk_context *context, void **ret_self, lk_error *error)
 {
-    return lk_pg_hold_open(context, &statements, ret_self, error);
+    return lk_pg_hold_open(context, &lk_pg_advisory_statements, ret_self, error);
 }
 
 const lk_provider lk_pg_advisory = {

@@ -70,6 +70,9 @@ enum lk_pg_hold_statement {
     [LK_PG_RAISE] = {"tn", {NULL, LK_SQL_RAISE_FENCE("lockkit.locks")}},                           \
     [LK_PG_PING] = {"", {NULL, "SELECT 1"}}
 
+/* pg-advisory's; a lesson takes them and makes one of them wrong. */
+extern const lk_sql_set lk_pg_advisory_statements;
+
 lk_status lk_pg_hold_open(const lk_context *context, const lk_sql_set *set, void **ret_self,
                           lk_error *error);
 

@@ -1,0 +1,104 @@
+/* Locks that stand as long as a session does: ZooKeeper's and PostgreSQL's. */
+#include "hazard_rows.h"
+
+static const struct hazard_step connection_goes_back_with_the_lock[] = {
+    {A, RUN, NULL},
+    {LOCKS, STILL_THERE, NULL},
+    {B, RUN, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_step connection_goes_back[] = {
+    {A, RUN, NULL},
+    {LOCKS, GONE, NULL},
+    {B, RUN, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case advisory_pool_cases[] = {
+    {"pg-advisory",
+     HAZARD_STUCK,
+     {.slip = "rollback-only"},
+     {"session level, ROLLBACK", "会话级，只 ROLLBACK"},
+     connection_goes_back_with_the_lock},
+    {"pg-advisory", HAZARD_SAFE, {0}, {"session level, unlocked", "会话级，显式解锁"}, NULL},
+    {"pg-advisory-xact", HAZARD_SAFE, {0}, {"transaction level", "事务级"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_advisory_pool = {
+    .id = "advisory-pool",
+    .title = {"ROLLBACK, and the connection back to the pool", "ROLLBACK 之后，连接还给连接池"},
+    .story = {"A takes an advisory lock of the session, ends its work with ROLLBACK and gives the "
+              "connection back to the pool. The lock belongs to the connection and not to the "
+              "transaction: it stays, and B waits in vain.",
+              "A 拿的是会话级的咨询锁，用 ROLLBACK 收尾，把连接还给连接池。"
+              "锁属于连接，不属于事务：它还在，B 白等。"},
+    .warning = {"PostgreSQL documentation, Advisory Locks: those of a session do not honour the "
+                "end of a transaction, and outlive its ROLLBACK.",
+                "PostgreSQL 文档“咨询锁”：会话级的锁不理会事务的结束，ROLLBACK 之后仍然有效。"},
+    .fix = {"Unlock on the same connection before it is given back, or take the lock at "
+            "transaction level, where any end of the transaction frees it.",
+            "归还连接之前在同一条连接上解锁；或者用事务级的锁，事务无论怎样结束都会释放。"},
+    .with = {.wait_ms = 1500},
+    .steps = connection_goes_back,
+    .cases = advisory_pool_cases,
+};
+
+/* C was there before: the queue's folder is made, and A's first command makes its own node. */
+static const struct hazard_step answer_to_the_create_is_lost[] = {
+    {C, RUN, NULL},
+    {A, LOSE, NULL},
+    {A, SEND, NULL},
+    {A, LOST, NULL},
+    {A, PASSED, "lock.cleanup"},
+    {B, RUN, NULL},
+    {A, ANSWER, NULL},
+    {A, RETRY, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_step nobody_knows_the_node[] = {
+    {C, RUN, NULL},
+    {A, LOSE, NULL},
+    {A, SEND, NULL},
+    {A, LOST, NULL},
+    {B, RUN, NULL},
+    {A, ANSWER, NULL},
+    {LOCKS, STILL_THERE, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case zk_lost_create_cases[] = {
+    {"zk-sequential", HAZARD_SAFE, {0}, {"found by its token", "靠令牌找回"}, NULL},
+    {"zk-sequential",
+     HAZARD_STUCK,
+     {.slip = "nameless-node", .wait_ms = 2000},
+     {"no token in its name", "名字里没有令牌"},
+     nobody_knows_the_node},
+    {"zk-ephemeral", HAZARD_SAFE, {0}, {"found by its token", "靠令牌找回"}, NULL},
+    {"zk-readwrite", HAZARD_SAFE, {0}, {"found by its token", "靠令牌找回"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_zk_lost_create = {
+    .id = "zk-lost-create",
+    .title = {"The node was made, the answer was lost", "节点建好了，回答丢了"},
+    .story = {"ZooKeeper has made A's node, and the connection breaks before the answer. A's "
+              "session lives on and so does the node, of which A does not even know the number. "
+              "Whoever cannot find it again stands in his own way, and in everybody's, for as "
+              "long as the session lives.",
+              "ZooKeeper 建好了 A 的节点，回答之前连接断了。会话还在，节点也就还在，"
+              "而 A 连它的序号都不知道。找不回它的人会一直挡着自己，也挡着所有人，"
+              "直到会话结束。"},
+    .warning = {"Curator's tech notes: a create may have succeeded although the client saw an "
+                "error; hence the GUID in its names (protection).",
+                "Curator 的技术说明：客户端看到出错，创建却可能已经成功；"
+                "所以它在节点名里放 GUID（protection）。"},
+    .fix = {"A token in the name: after the connection is back, look for one's own node and "
+            "remove it, or stand in its place.",
+            "名字里带令牌：连接恢复后先找自己的节点，删掉它或者接着用它的位置。"},
+    .with = {.lease_ms = 20000},
+    .steps = answer_to_the_create_is_lost,
+    .cases = zk_lost_create_cases,
+};
