@@ -13,9 +13,12 @@
     X(two_step_release, "two-step-release", "redis-token: GET, compare, then DEL")                 \
     X(shared_token, "shared-token", "redis-token: every holder writes the same value")             \
     X(no_clean_up, "no-clean-up", "redis-token: a try whose answer was lost is not undone")        \
+    X(acknowledged_only, "acknowledged-only", "redlock: releases where it was told yes, only")     \
+    X(votes_untimed, "votes-untimed", "redlock: the time that the votes took is not counted")      \
+    X(plain_delete, "plain-delete", "memcached: releases without comparing")                       \
     X(no_second_try, "no-second-try", "redis-reentrant: sleeps after SUBSCRIBE without a try")     \
-    X(nameless_node, "nameless-node", "zk-sequential: an unanswered create is taken for not done")     \
-    X(rollback_only, "rollback-only", "pg-advisory: ends with ROLLBACK, keeps the connection")         \
+    X(nameless_node, "nameless-node", "zk-sequential: an unanswered create is taken for not done") \
+    X(rollback_only, "rollback-only", "pg-advisory: ends with ROLLBACK, keeps the connection")     \
     X(result_ignored, "result-ignored", "redis-token: goes on when the lock was not had in time")  \
     X(nested_acquire, "nested-acquire", "every lock is taken twice by the same owner")             \
     X(local_count, "local-count", "redis-reentrant: taken twice, counted in the client only")      \

@@ -49,8 +49,8 @@ enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD };
     X(LEAP)        /* LOCKS: the clock of this node leaps beyond the lease */                      \
     X(CUT_REPLICA) /* LOCKS: the master's replica hears of nothing any more */                     \
     X(FAIL_OVER)   /* LOCKS: kill -9 of the master; the replica is promoted */                     \
-    X(LOSE)        /* the answer to its next command about the lock will be lost */                \
-    X(LOST)        /* waits until it is */                                                         \
+    X(LOSE)        /* the answer to its next command on the lock (from nodes N) will be lost */    \
+    X(LOST)        /* waits until it is (they are) */                                              \
     X(CUT)         /* its connections to the lock server are cut */
 
 enum hazard_verb {
@@ -91,6 +91,7 @@ struct hazard_setting {
     int64_t lease_ms, wait_ms;          /* HAZARD_LEASE_MS, HAZARD_WAIT_MS */
     enum hazard_switch watchdog, fence; /* ON */
     const char *fence_source;           /* lock, database */
+    bool by_proxy;                      /* redlock's nodes, as single servers are anyway */
     const char *slip;                   /* mistake made on purpose (--lab-slip); none */
     int64_t clock_ms;                   /* the clock of A's instance is ahead by this; 0 */
     int64_t max_hold_ms;                /* of the watchdog; ten leases */

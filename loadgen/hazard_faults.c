@@ -216,40 +216,58 @@ int fault_fail_over(struct hazard_run *run, const struct hazard_step *step)
 /* -- on the way ---------------------------------------------------------------------------------
  */
 
-static struct proxy *proxy_of(struct hazard_run *run, const struct hazard_step *step)
+/* The nth of the ways from this actor's instance to the servers that a step names ("45": redlock's
+ * nodes 4 and 5; NULL: the one server). NULL: past the last. */
+static struct proxy *nth_proxy(struct hazard_run *run, const struct hazard_step *step, size_t n)
 {
-    return world_instance_of(run->world, &run->with, step->who)->proxy;
+    const char *which = step->what != NULL ? step->what : "1";
+    struct world_instance *instance = world_instance_of(run->world, &run->with, step->who);
+    return n < strlen(which) ? instance->links[which[n] - '1'].proxy : NULL;
+}
+
+static int count_lost(struct hazard_run *run, const struct hazard_step *step)
+{
+    struct proxy *proxy;
+    int lost = 0;
+    for (size_t i = 0; (proxy = nth_proxy(run, step, i)) != NULL; i++)
+        lost += proxy_lost(proxy);
+    return lost;
 }
 
 int fault_lose(struct hazard_run *run, const struct hazard_step *step)
 {
-    run->lost_before = proxy_lost(proxy_of(run, step));
-    proxy_lose_answer(proxy_of(run, step), run->lock, 1, PROXY_CUT);
+    struct proxy *proxy;
+    run->lost_wanted = count_lost(run, step);
+    for (size_t i = 0; (proxy = nth_proxy(run, step, i)) != NULL; i++) {
+        proxy_lose_answer(proxy, run->lock, 1, PROXY_CUT);
+        run->lost_wanted++;
+    }
     return 0;
 }
 
 struct loss {
     struct hazard_run *run;
-    struct proxy *proxy;
+    const struct hazard_step *step;
 };
 
 static bool was_lost(void *arg)
 {
     const struct loss *loss = arg;
-    return proxy_lost(loss->proxy) > loss->run->lost_before;
+    return count_lost(loss->run, loss->step) >= loss->run->lost_wanted;
 }
 
 int fault_lost(struct hazard_run *run, const struct hazard_step *step)
 {
-    struct loss loss = {run, proxy_of(run, step)};
+    struct loss loss = {run, step};
     if (run_until(run, was_lost, &loss) != 0)
         return fail(run, "no answer was lost");
-    run_note(run, "locks", "its answer is lost");
+    run_note(run, "locks", "its answer is lost%s%s", step->what != NULL ? ", nodes " : "",
+             step->what != NULL ? step->what : "");
     return 0;
 }
 
 int fault_cut(struct hazard_run *run, const struct hazard_step *step)
 {
-    proxy_cut(proxy_of(run, step));
+    proxy_cut(nth_proxy(run, step, 0));
     return 0;
 }

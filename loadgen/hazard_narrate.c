@@ -6,7 +6,7 @@
 
 enum { SENTENCE_MAX = 400, TRACE_MAX = 256 };
 
-/* {who} {what} {delta} {status} {read} {write}: filled in below. */
+/* {who} {what} {nodes} {delta} {status} {read} {write}: filled in below. */
 static const hazard_text sentences[HAZARD_VERBS] = {
     [SEND] = {"{who} asks: change the value by {delta}.", "{who} 发出请求：把数值改动 {delta}。"},
     [UNTIL] = {"{who} has come to \"{what}\" and is held there{values}.",
@@ -48,8 +48,8 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [UP] = {"Nodes {what} of the lock servers start again, empty.",
             "锁服务器的节点 {what} 重新启动，里面是空的。"},
     [REBOOT] = {"The lock server is killed and started again.", "锁服务器被杀死又重新启动。"},
-    [LOSE] = {"The network will lose the answer to {who}'s next command about the lock.",
-              "{who} 下一条关于锁的命令，回答将被网络丢掉。"},
+    [LOSE] = {"The network will lose the answer to {who}'s next command about the lock{nodes}.",
+              "{who} 下一条关于锁的命令，回答将被网络丢掉{nodes}。"},
     [LOST] = {"That answer is lost: it was done, and {who} was not told.",
               "回答丢了：事情做了，{who} 不知道。"},
     [CUT] = {"{who}'s connection to the lock server is cut.", "{who} 与锁服务器的连接断了。"},
@@ -96,6 +96,16 @@ static void tell_values(const struct hazard_run *run, const struct actor *actor,
     }
 }
 
+static void tell_nodes(const struct hazard_run *run, const struct hazard_step *step, char *out,
+                       size_t size)
+{
+    static const hazard_text forms = {" (nodes %s)", "（节点 %s）"};
+    const char *form = forms[run->how.language];
+    out[0] = '\0';
+    if (step->what != NULL)
+        snprintf(out, size, form, step->what);
+}
+
 /* Copies the sentence with one of its names replaced. */
 static void put(char sentence[SENTENCE_MAX], const char *name, const char *value)
 {
@@ -132,7 +142,7 @@ static void await_key(const struct hazard_run *run)
 
 void narrate_step(struct hazard_run *run, const struct hazard_step *step)
 {
-    char sentence[SENTENCE_MAX], values[80] = "", delta[24] = "", status[100] = "-";
+    char sentence[SENTENCE_MAX], values[80] = "", nodes[40], delta[24] = "", status[100] = "-";
     if (run->how.narrate == NULL || (step->verb == RETRY && !run->actors[step->who].retried))
         return;
     snprintf(sentence, sizeof sentence, "%s", sentences[step->verb][run->how.language]);
@@ -147,6 +157,8 @@ void narrate_step(struct hazard_run *run, const struct hazard_step *step)
     }
     put(sentence, "{values}", values);
     put(sentence, "{who}", who_name(step->who));
+    tell_nodes(run, step, nodes, sizeof nodes);
+    put(sentence, "{nodes}", nodes);
     put(sentence, "{what}", step->what == NULL ? "" : step->what);
     put(sentence, "{delta}", delta);
     put(sentence, "{status}", status);

@@ -38,6 +38,8 @@
     X(redlock_minority_down)                                                                       \
     X(redlock_restart)                                                                             \
     X(redlock_clock_jump)                                                                          \
+    X(redlock_slow)                                                                                \
+    X(redlock_orphan)                                                                              \
     X(opposite_order)                                                                              \
     X(unlock_before_commit)                                                                        \
     X(snapshot_before_lock)                                                                        \

@@ -132,7 +132,15 @@ static const struct hazard_step deletes_the_successors[] = {
 
 static const struct hazard_case wrong_delete_cases[] = {
     {"redis-set", HAZARD_UNSAFE, {0}, {NULL}, NULL},
+    {"redis-getset",
+     HAZARD_UNSAFE,
+     {.clock_ms = -60000},
+     {"A's clock is a minute behind", "A 的钟慢一分钟"},
+     NULL},
+    {"redis-getset", HAZARD_SAFE, {0}, {"looks at its own stamp first", "先看自己的时间戳"}, NULL},
     {"redis-token", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {"memcached", HAZARD_UNSAFE, {.slip = "plain-delete"}, {"delete", "delete"}, NULL},
+    {"memcached", HAZARD_SAFE, {0}, {"compare-and-delete", "比较再删除"}, NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 

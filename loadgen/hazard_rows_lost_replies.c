@@ -6,9 +6,24 @@ static const struct hazard_step answer_to_the_acquire_is_lost[] = {
     {A, ANSWER, NULL}, {A, RETRY, NULL}, HAZARD_END,
 };
 
+static const struct hazard_step answers_of_the_majority_are_lost[] = {
+    {A, LOSE, "345"},  {A, SEND, NULL},  {A, LOST, "345"}, {B, RUN, NULL},
+    {A, ANSWER, NULL}, {A, RETRY, NULL}, HAZARD_END,
+};
+
 static const struct hazard_case acquire_lost_cases[] = {
     {"redis-token", HAZARD_SAFE, {0}, {"cleaned up", "会清理"}, NULL},
     {"redis-token", HAZARD_SLOW, {.slip = "no-clean-up"}, {"not cleaned up", "不清理"}, NULL},
+    {"redlock",
+     HAZARD_SAFE,
+     {.by_proxy = true},
+     {"3 of 5 answers lost, cleaned up", "五个回答丢三个，会清理"},
+     answers_of_the_majority_are_lost},
+    {"redlock",
+     HAZARD_SLOW,
+     {.by_proxy = true, .slip = "acknowledged-only"},
+     {"3 of 5 answers lost, cleaned up where it was told yes", "五个回答丢三个，只清理答应过的"},
+     answers_of_the_majority_are_lost},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 

@@ -68,8 +68,9 @@ static void clean_up(struct hazard_run *run)
     char ignored[LAB_MESSAGE_MAX];
     for (int i = 0; i < run->with.instances; i++) {
         struct world_instance *instance = &run->world->instances[i];
-        if (instance->proxy != NULL)
-            proxy_lose_answer(instance->proxy, "", 0, PROXY_CUT);
+        for (int j = 0; j < WORLD_NODES; j++)
+            if (instance->links[j].proxy != NULL)
+                proxy_lose_answer(instance->links[j].proxy, "", 0, PROXY_CUT);
         if (instance->stopped)
             world_continue(instance);
         if (!sandbox_alive(instance->server))

@@ -89,7 +89,7 @@ struct hazard_run {
     struct actor actors[HAZARD_ACTORS];
     struct crowd crowd;
     int64_t lease_from_us; /* when the last holder was seen */
-    int lost_before;       /* answers that the proxy had lost before */
+    int lost_wanted;       /* answers that the proxies will have lost */
 
     /* the result */
     bool took_effect; /* every step came about */

@@ -21,8 +21,9 @@ int world_open(struct world *world, const char *seckilld, const char *clock_shim
 void world_close(struct world *world)
 {
     for (int i = 0; i < HAZARD_INSTANCES; i++)
-        if (world->instances[i].proxy != NULL)
-            proxy_close(world->instances[i].proxy);
+        for (int j = 0; j < WORLD_NODES; j++)
+            if (world->instances[i].links[j].proxy != NULL)
+                proxy_close(world->instances[i].links[j].proxy);
     PQfinish(world->asker);
     world_close_inspector(world);
     sandbox_close(world->failover_sandbox);
@@ -59,9 +60,25 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+static bool nodes_by_proxy(const char *guard, const struct hazard_setting *with)
+{
+    return with->by_proxy && strcmp(guard, "redlock") == 0;
+}
+
+static void add_proxied_nodes(struct command_line *line, const struct world_instance *instance)
+{
+    char urls[SANDBOX_TEXT_MAX];
+    size_t length = 0;
+    for (int i = 0; i < WORLD_NODES; i++)
+        length += (size_t)snprintf(urls + length, sizeof urls - length, "%sredis://127.0.0.1:%d",
+                                   i > 0 ? "," : "", proxy_port(instance->links[i].proxy));
+    add(line, "%s", urls);
+}
+
 /* A single lock server is reached through the instance's proxy. */
 static void add_locks(struct command_line *line, const struct world *world,
-                      const struct world_instance *instance, const char *guard)
+                      const struct world_instance *instance, const char *guard,
+                      const struct hazard_setting *with)
 {
     const char *flag = begins(guard, "red")         ? "--redis"
                        : begins(guard, "zk-")       ? "--zookeeper"
@@ -72,7 +89,9 @@ static void add_locks(struct command_line *line, const struct world *world,
     add(line, "%s", flag);
     if (world->locks != NULL)
         add(line, "%s127.0.0.1:%d", begins(guard, "red") ? "redis://" : "",
-            proxy_port(instance->proxy));
+            proxy_port(instance->links[0].proxy));
+    else if (nodes_by_proxy(guard, with))
+        add_proxied_nodes(line, instance);
     else
         add(line, "%s", world->endpoints);
 }
@@ -85,7 +104,7 @@ static void compose(struct command_line *line, struct world *world, int index, c
     add(line, "--lab");
     add(line, "--db");
     add(line, "%s?isolation=%s", world->postgres->url, with->isolation);
-    add_locks(line, world, instance, guard);
+    add_locks(line, world, instance, guard, with);
     add(line, "--lanes");
     add(line, "off");
     add(line, "--guard");
@@ -149,15 +168,30 @@ static int start(struct world *world, struct world_instance *instance,
     return 0;
 }
 
-static int prepare_proxy(struct world_instance *instance, int port)
+static int prepare_link(struct world_link *link, int port)
 {
-    if (instance->proxy != NULL && instance->proxy_port == port)
+    if (link->proxy != NULL && link->server_port == port)
         return 0;
-    if (instance->proxy != NULL)
-        proxy_close(instance->proxy);
-    instance->proxy = proxy_open(port);
-    instance->proxy_port = port;
-    return instance->proxy != NULL ? 0 : -1;
+    if (link->proxy != NULL)
+        proxy_close(link->proxy);
+    link->proxy = proxy_open(port);
+    link->server_port = port;
+    return link->proxy != NULL ? 0 : -1;
+}
+
+static int prepare_links(const struct world *world, struct world_instance *instance,
+                         const char *guard, const struct hazard_setting *with)
+{
+    struct sandbox_server *const *servers = &world->locks;
+    int n = world->locks != NULL;
+    if (nodes_by_proxy(guard, with)) {
+        servers = world->nodes;
+        n = WORLD_NODES;
+    }
+    for (int i = 0; i < n; i++)
+        if (prepare_link(&instance->links[i], servers[i]->port) != 0)
+            return -1;
+    return 0;
 }
 
 int world_prepare(struct world *world, const char *guard, const struct hazard_setting *with)
@@ -169,7 +203,7 @@ int world_prepare(struct world *world, const char *guard, const struct hazard_se
         struct world_instance *instance = &world->instances[i];
         if (instance->stopped && world_continue(instance) != 0)
             return -1;
-        if (world->locks != NULL && prepare_proxy(instance, world->locks->port) != 0)
+        if (prepare_links(world, instance, guard, with) != 0)
             return -1;
         compose(&line, world, i, guard, with);
         if (!same(instance, &line) && start(world, instance, &line) != 0)

@@ -18,14 +18,19 @@ enum {
     WORLD_NODES = 5 /* of redlock */
 };
 
+/* The way from an instance to a server. */
+struct world_link {
+    struct proxy *proxy; /* NULL: none yet */
+    int server_port;
+};
+
 /* An instance of the service. */
 struct world_instance {
     struct sandbox_server *server;
     struct load_target target;
-    char args[WORLD_ARGS_TEXT_MAX]; /* it runs with these, joined; "": not started */
-    struct proxy *proxy;            /* between it and the Redis at proxy_port */
-    int proxy_port;
-    bool stopped; /* SIGSTOPped */
+    char args[WORLD_ARGS_TEXT_MAX];       /* it runs with these, joined; "": not started */
+    struct world_link links[WORLD_NODES]; /* to the one lock server, or to redlock's nodes */
+    bool stopped;                         /* SIGSTOPped */
 };
 
 struct world {

@@ -135,6 +135,7 @@ typedef struct lk_env {
 #define LK_POINT_EXPIRE    "lock.setnx.expire" /* redis-setnx-expire: between SETNX and EXPIRE */
 #define LK_POINT_SUBSCRIBE "lock.subscribe"    /* failed try done, SUBSCRIBE not yet sent */
 #define LK_POINT_GETSET    "lock.getset" /* redis-getset: stamp seen to be over, GETSET next */
+#define LK_POINT_VOTED     "lock.voted"  /* redlock: the nodes have answered, not yet counted */
 
 /* The real clock, nanosleep and getrandom(2); points do nothing. Static; never freed. */
 const lk_env *lk_env_system(void);

@@ -27,6 +27,7 @@
 enum { DRIFT_PARTS = 100, DRIFT_MS = 2, NUMBER_MAX = 24 };
 
 struct redlock {
+    const lk_context *context;
     lk_redlock_nodes *nodes;
     _Atomic uint64_t n_marks;
 };
@@ -104,6 +105,7 @@ static lk_status try_acquire(void *opaque, lk_attempt *attempt)
         lk_redlock_ask(self->nodes, &ballot, hold->token,
                        LK_REDIS_WORDS("SET", hold->key, hold->token, "NX", "PX", lease));
     redisFreeCommand(ballot.call.undo);
+    self->context->env->point(self->context->env->ctx, LK_POINT_VOTED, hold->key);
     if (status != LK_OK || ballot.yes >= ballot.quorum)
         return status;
     int left = take_back(self, &ballot, hold);
@@ -230,6 +232,7 @@ static lk_status open_redlock(const lk_context *context, void **ret_self, lk_err
     struct redlock *self = calloc(1, sizeof *self);
     if (self == NULL)
         return lk_fail(error, LK_NO_MEMORY, "out of memory for redlock");
+    self->context = context;
     lk_status status = lk_redlock_open(context, &self->nodes, error);
     if (status != LK_OK) {
         free(self);
