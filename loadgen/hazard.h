@@ -92,6 +92,7 @@ struct hazard_setting {
     enum hazard_switch watchdog, fence; /* ON */
     const char *fence_source;           /* lock, database */
     bool by_proxy;                      /* redlock's nodes, as single servers are anyway */
+    int64_t workers;                    /* threads per instance that may wait; 16 */
     const char *slip;                   /* mistake made on purpose (--lab-slip); none */
     int64_t clock_ms;                   /* the clock of A's instance is ahead by this; 0 */
     int64_t max_hold_ms;                /* of the watchdog; ten leases */
@@ -128,7 +129,8 @@ struct hazard {
     int64_t crowd;                 /* buyers of the crowd */
     bool gives_up;   /* the holder is well: who does not get the lock in time is refused,
                         not stuck */
-    int64_t slow_ms; /* B's wait, or the measure, beyond this is slow; 0: not asked */
+    int64_t slow_ms;    /* B's wait beyond this is slow; 0: not asked */
+    int64_t slow_wakes; /* and more wake-ups per release, of a crowd that waits */
     struct hazard_setting with;
     const struct hazard_step *steps; /* ends with {0, 0, NULL} after the first: see HAZARD_END */
     const struct hazard_case *cases; /* ends with guard NULL */

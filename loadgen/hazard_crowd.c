@@ -58,36 +58,98 @@ static void *buy(void *arg)
 
 int crowd_send(struct hazard_run *run)
 {
+    static const struct {
+        const char *point, *action;
+    } watches[CROWD_WATCHES] = {[CROWD_DECIDED] = {point, "hold"},
+                                [CROWD_WAITS] = {"lock.wait", "note"},
+                                [CROWD_WOKEN] = {"lock.woken", "note"}};
     struct crowd *crowd = &run->crowd;
-    for (int i = 0; i < run->with.instances; i++) {
-        const struct load_target *target = &run->world->instances[i].target;
-        if (lab_pause(target, point, "", "hold", CROWD_HELD, &crowd->hold_ids[i], run->message) !=
-                0 ||
-            lab_pause(target, "lock.wait", "", "note", 1, &crowd->wait_ids[i], run->message) != 0)
-            return -1;
-    }
+    for (int i = 0; i < run->with.instances; i++)
+        for (int w = 0; w < CROWD_WATCHES; w++)
+            if (lab_pause(&run->world->instances[i].target, watches[w].point, "", watches[w].action,
+                          CROWD_HELD, &crowd->pauses[i][w], run->message) != 0)
+                return -1;
     run_note(run, "crowd", "sends %lld orders", (long long)run->hazard->crowd);
     crowd->started = pthread_create(&crowd->thread, NULL, buy, run) == 0;
     return crowd->started ? 0 : -1;
+}
+
+/* -- looking ------------------------------------------------------------------------------------
+ */
+
+/* Over all instances. False: they did not say. */
+static bool look(struct hazard_run *run, enum crowd_watch watch, struct lab_pause_state *ret)
+{
+    struct lab_pause_state state;
+    *ret = (struct lab_pause_state){0};
+    for (int i = 0; i < run->with.instances; i++) {
+        if (lab_look(&run->world->instances[i].target, run->crowd.pauses[i][watch], &state,
+                     run->message) != 0)
+            return false;
+        ret->n_held += state.n_held;
+        ret->passed += state.passed;
+    }
+    return true;
 }
 
 /* Two have decided on the same reading, or the guard lets only one get so far. */
 static bool overlaps(void *arg)
 {
     struct hazard_run *run = arg;
-    struct lab_pause_state state;
-    int held = 0;
-    bool waits = false;
-    for (int i = 0; i < run->with.instances; i++) {
-        const struct load_target *target = &run->world->instances[i].target;
-        if (lab_look(target, run->crowd.hold_ids[i], &state, run->message) != 0)
-            return false;
-        held += state.n_held;
-        if (lab_look(target, run->crowd.wait_ids[i], &state, run->message) != 0)
-            return false;
-        waits |= state.passed > 0;
+    struct lab_pause_state decided, waits;
+    if (!look(run, CROWD_DECIDED, &decided) || !look(run, CROWD_WAITS, &waits))
+        return false;
+    return decided.n_held >= 2 ||
+           (decided.n_held == 1 && (waits.passed > 0 || world_store_waits(run->world)));
+}
+
+/* Each passes lock.wait twice: before it sets its watch, and, refused once more, before it sleeps.
+ */
+static bool all_wait(void *arg)
+{
+    struct hazard_run *run = arg;
+    struct lab_pause_state waits;
+    return look(run, CROWD_WAITS, &waits) && waits.passed >= 2 * run->hazard->crowd;
+}
+
+/* One has the lock; who else was woken for it has passed lock.wait twice again. More often only
+ * when the server was slow to answer: such a one polls for a while. */
+static bool have_woken(void *arg)
+{
+    struct hazard_run *run = arg;
+    struct lab_pause_state decided, waits, woken;
+    if (!look(run, CROWD_DECIDED, &decided) || decided.n_held != 1 ||
+        !look(run, CROWD_WOKEN, &woken) || !look(run, CROWD_WAITS, &waits))
+        return false;
+    run->crowd.first_wakes = woken.passed;
+    return waits.passed >= 2 * (run->hazard->crowd + woken.passed - 1);
+}
+
+int crowd_until_waiting(struct hazard_run *run)
+{
+    if (run_until(run, all_wait, run) == 0)
+        return 0;
+    snprintf(run->message, LAB_MESSAGE_MAX, "not all of the crowd came to wait for the lock");
+    return -1;
+}
+
+int crowd_until_woken(struct hazard_run *run)
+{
+    if (run_until(run, have_woken, run) != 0) {
+        snprintf(run->message, LAB_MESSAGE_MAX, "nobody of the crowd was woken and came to %s",
+                 point);
+        return -1;
     }
-    return held >= 2 || (held == 1 && (waits || world_store_waits(run->world)));
+    run_note(run, "crowd", "%lld woken", (long long)run->crowd.first_wakes);
+    for (int i = 0; i < run->with.instances; i++)
+        run_take_trace(run, &run->world->instances[i]);
+    return 0;
+}
+
+int64_t crowd_wakes(const struct hazard_run *run)
+{
+    int64_t crowd = run->hazard->crowd, mean = (run->crowd.wakes + crowd - 1) / crowd;
+    return mean > run->crowd.first_wakes ? mean : run->crowd.first_wakes;
 }
 
 int crowd_as_far_as(struct hazard_run *run)
@@ -104,7 +166,8 @@ int crowd_as_far_as(struct hazard_run *run)
 int crowd_release(struct hazard_run *run)
 {
     for (int i = 0; i < run->with.instances; i++)
-        if (lab_let_go(&run->world->instances[i].target, run->crowd.hold_ids[i], run->message) != 0)
+        if (lab_let_go(&run->world->instances[i].target, run->crowd.pauses[i][CROWD_DECIDED],
+                       run->message) != 0)
             return -1;
     return 0;
 }
@@ -119,7 +182,13 @@ int crowd_answer(struct hazard_run *run)
     run_note(run, "crowd", "%ld accepted, %ld turned away, %ld failed",
              atomic_load(&crowd->accepted), atomic_load(&crowd->refused),
              atomic_load(&crowd->failed));
-    if (crowd->message[0] != '\0')
+    if (crowd->message[0] != '\0') {
         snprintf(run->message, LAB_MESSAGE_MAX, "%s", crowd->message);
-    return crowd->message[0] == '\0' ? 0 : -1;
+        return -1;
+    }
+    struct lab_pause_state woken;
+    if (!look(run, CROWD_WOKEN, &woken))
+        return -1;
+    crowd->wakes = woken.passed;
+    return 0;
 }

@@ -1,4 +1,5 @@
 /* What came of a run: two witnesses, the service's audit of its ledger and the answers. */
+#include "hazard_crowd.h"
 #include "hazard_run.h"
 
 #include <stdio.h>
@@ -60,8 +61,9 @@ static enum hazard_outcome classify(const struct hazard_run *run, const struct a
         return hazard->gives_up ? HAZARD_REFUSED : HAZARD_STUCK;
     if (somebody_got(run, "lock-lost") || somebody_got(run, "unavailable"))
         return HAZARD_REFUSED;
-    return hazard->slow_ms > 0 && run->outcome.measure_ms > hazard->slow_ms ? HAZARD_SLOW
-                                                                            : HAZARD_SAFE;
+    bool late = hazard->slow_ms > 0 && run->outcome.measure_ms > hazard->slow_ms;
+    bool herd = hazard->slow_wakes > 0 && run->outcome.wakes > hazard->slow_wakes;
+    return late || herd ? HAZARD_SLOW : HAZARD_SAFE;
 }
 
 int run_judge(struct hazard_run *run)
@@ -86,6 +88,8 @@ int run_judge(struct hazard_run *run)
     if (run->hazard->subject == ITEM)
         expect_sold(run);
     outcome->measure_ms = run->actors[B].took_us / 1000;
+    if (run->hazard->slow_wakes > 0)
+        outcome->wakes = crowd_wakes(run);
     run->observed = classify(run, &audit);
     return 0;
 }

@@ -47,6 +47,7 @@ struct hazard_setting hazard_setting_of(const struct hazard *hazard, const struc
     SETTLE(fence, ON);
     SETTLE(fence_source, "");
     SETTLE(by_proxy, false);
+    SETTLE(workers, 0);
     SETTLE(slip, "");
     SETTLE(clock_ms, 0);
     SETTLE(max_hold_ms, 0);

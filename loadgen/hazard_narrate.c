@@ -55,6 +55,20 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [CUT] = {"{who}'s connection to the lock server is cut.", "{who} 与锁服务器的连接断了。"},
 };
 
+/* {n} {woken} {accepted} {refused}: filled in below. */
+static const hazard_text crowd_sentences[HAZARD_VERBS] = {
+    [SEND] = {"{n} buyers ask for one piece each.", "{n} 个买家各要一件。"},
+    [UNTIL] = {"All {n} wait for the lock.", "{n} 个人都在等锁。"},
+    [AS_FAR_AS] = {"The first of them go as far as they can: two have decided, or one has and "
+                   "another waits for the lock.",
+                   "最前面的尽量往前走：要么两人都已算好，要么一人算好、另一人在等锁。"},
+    [PASSED] = {"The release has woken {woken} of them. One has the lock; the others sleep again.",
+                "这一次放锁叫醒了 {woken} 人。一人拿到锁，其余的又睡下。"},
+    [RELEASE] = {"All may go on.", "全部放行。"},
+    [ANSWER] = {"All are answered: {accepted} accepted, {refused} turned away.",
+                "全部得到回答：接受 {accepted} 个，拒绝 {refused} 个。"},
+};
+
 static const hazard_text outcomes[HAZARD_OUTCOMES] = {
     [HAZARD_SAFE] = {"SAFE: nothing was lost.", "安全：什么都没丢。"},
     [HAZARD_UNSAFE] = {"UNSAFE: the ledger and the value disagree.", "不安全：账和数对不上。"},
@@ -117,6 +131,13 @@ static void put(char sentence[SENTENCE_MAX], const char *name, const char *value
     snprintf(at, SENTENCE_MAX - (size_t)(at - sentence), "%s%s", value, rest);
 }
 
+static void put_number(char sentence[SENTENCE_MAX], const char *name, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    put(sentence, name, text);
+}
+
 void narrate_begin(struct hazard_run *run)
 {
     static const hazard_text form = {"guard %s%s%s", "锁 %s%s%s"};
@@ -145,7 +166,8 @@ void narrate_step(struct hazard_run *run, const struct hazard_step *step)
     char sentence[SENTENCE_MAX], values[80] = "", nodes[40], delta[24] = "", status[100] = "-";
     if (run->how.narrate == NULL || (step->verb == RETRY && !run->actors[step->who].retried))
         return;
-    snprintf(sentence, sizeof sentence, "%s", sentences[step->verb][run->how.language]);
+    const hazard_text *said = step->who == CROWD ? crowd_sentences : sentences;
+    snprintf(sentence, sizeof sentence, "%s", said[step->verb][run->how.language]);
     if (step->who < HAZARD_ACTORS) {
         const struct actor *actor = &run->actors[step->who];
         if (strstr(sentence, "{values}") != NULL)
@@ -155,6 +177,10 @@ void narrate_step(struct hazard_run *run, const struct hazard_step *step)
             snprintf(status, sizeof status, "%d%s%s", actor->status,
                      actor->problem[0] != '\0' ? " " : "", actor->problem);
     }
+    put_number(sentence, "{n}", run->hazard->crowd);
+    put_number(sentence, "{woken}", run->crowd.first_wakes);
+    put_number(sentence, "{accepted}", atomic_load(&run->crowd.accepted));
+    put_number(sentence, "{refused}", atomic_load(&run->crowd.refused));
     put(sentence, "{values}", values);
     put(sentence, "{who}", who_name(step->who));
     tell_nodes(run, step, nodes, sizeof nodes);

@@ -76,6 +76,8 @@ static json_t *outcome_json(const struct lab_result *result)
                   (json_int_t)o->final, "lost_updates", (json_int_t)o->lost_updates, "lost_amount",
                   (json_int_t)o->lost_amount, "oversold", (json_int_t)o->oversold, "duplicates",
                   (json_int_t)o->duplicates, "measure_ms", (json_int_t)o->measure_ms);
+    if (result->hazard->slow_wakes > 0)
+        json_object_set_new(json, "wake_ups_per_release", json_integer((json_int_t)o->wakes));
     if (o->has_fork)
         json_object_set_new(json, "counterexample",
                             json_pack("[o, o]", row_json(&o->fork[0]), row_json(&o->fork[1])));

@@ -35,6 +35,7 @@
     X(zk_holder_crash)                                                                             \
     X(zk_session_lost)                                                                             \
     X(zk_lost_create)                                                                              \
+    X(zk_herd)                                                                                     \
     X(redlock_minority_down)                                                                       \
     X(redlock_restart)                                                                             \
     X(redlock_clock_jump)                                                                          \

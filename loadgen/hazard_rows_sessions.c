@@ -102,3 +102,46 @@ const struct hazard hazard_zk_lost_create = {
     .steps = answer_to_the_create_is_lost,
     .cases = zk_lost_create_cases,
 };
+
+static const struct hazard_step crowd_waits_for_one[] = {
+    {A, SEND, NULL},
+    {A, UNTIL, "checked"},
+    {CROWD, SEND, NULL},
+    {CROWD, UNTIL, "lock.wait"},
+    {A, RELEASE, NULL},
+    {A, ANSWER, NULL},
+    {CROWD, PASSED, "lock.woken"},
+    {CROWD, RELEASE, NULL},
+    {CROWD, ANSWER, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case zk_herd_cases[] = {
+    {"zk-ephemeral", HAZARD_SLOW, {0}, {"all watch one node", "都盯着同一个节点"}, NULL},
+    {"zk-sequential", HAZARD_SAFE, {0}, {"each watches one other", "各自盯着前一个"}, NULL},
+    {"zk-readwrite", HAZARD_SAFE, {0}, {"each watches one other", "各自盯着前一个"}, NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_zk_herd = {
+    .id = "zk-herd",
+    .title = {"Fifty wait, and each release wakes them all", "五十人在等，放一次锁全被吵醒"},
+    .story = {"A holds the lock, and fifty buyers wait for it. All of them watch the same node. A "
+              "releases: all fifty are woken, all ask for the lock at once, one gets it, and "
+              "forty-nine have asked for nothing and set their watch anew. The next release does "
+              "it again.",
+              "A 持有锁，五十个买家在等，盯着的是同一个节点。A 一放锁，五十人同时被叫醒，"
+              "同时去抢，一人抢到，四十九人白跑一趟，重新设监视。下一次放锁又来一遍。"},
+    .warning = {"ZooKeeper Recipes, Locks: each node is watched by exactly one client, to avoid "
+                "the herd effect.",
+                "ZooKeeper 官方用法“锁”：每个节点只由一个客户端监视，以避免羊群效应。"},
+    .fix = {"A queue: each waits for the node just before its own, and one release wakes one.",
+            "排成队：各自只等前面那个节点，放一次锁只叫醒一个。"},
+    .subject = ITEM,
+    .initial = 100,
+    .crowd = 50,
+    .slow_wakes = 5,
+    .with = {.instances = 1, .workers = 60, .lease_ms = 20000, .wait_ms = 30000},
+    .steps = crowd_waits_for_one,
+    .cases = zk_herd_cases,
+};

@@ -45,11 +45,15 @@ struct actor {
     char problem[64];
 };
 
+/* What is watched of the crowd: hazard_crowd.c. */
+enum crowd_watch { CROWD_DECIDED, CROWD_WAITS, CROWD_WOKEN, CROWD_WATCHES };
+
 /* Many who send one request each. */
 struct crowd {
     pthread_t thread;
     bool started;
-    int hold_ids[HAZARD_INSTANCES], wait_ids[HAZARD_INSTANCES]; /* pauses; 0: none */
+    int pauses[HAZARD_INSTANCES][CROWD_WATCHES];
+    int64_t first_wakes, wakes; /* after the first release; in all */
     atomic_long accepted, refused, failed;
     char message[LAB_MESSAGE_MAX]; /* why it could not be sent */
 };
@@ -66,6 +70,7 @@ struct run_outcome {
     int64_t initial, expected_final, final;
     int64_t lost_updates, lost_amount, oversold, duplicates;
     int64_t measure_ms; /* the longest wait for an answer */
+    int64_t wakes;      /* per release */
     bool has_fork;
     struct ledger_row fork[2];
 };

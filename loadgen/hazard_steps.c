@@ -31,6 +31,8 @@ static int do_send(struct hazard_run *run, const struct hazard_step *step)
 
 static int do_until(struct hazard_run *run, const struct hazard_step *step)
 {
+    if (step->who == CROWD)
+        return crowd_until_waiting(run);
     int result = actor_until(actor_of(run, step), step->what);
     run->lease_from_us = run_now_us();
     return result;
@@ -45,6 +47,8 @@ static int do_as_far_as(struct hazard_run *run, const struct hazard_step *step)
 
 static int do_passed(struct hazard_run *run, const struct hazard_step *step)
 {
+    if (step->who == CROWD)
+        return crowd_until_woken(run);
     return actor_passed(actor_of(run, step), step->what);
 }
 

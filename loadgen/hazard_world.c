@@ -129,6 +129,10 @@ static void compose(struct command_line *line, struct world *world, int index, c
         add(line, "--max-hold-ms");
         add(line, "%lld", (long long)with->max_hold_ms);
     }
+    if (with->workers != 0) {
+        add(line, "--workers");
+        add(line, "%lld", (long long)with->workers);
+    }
     if (with->slip[0] != '\0') {
         add(line, "--lab-slip");
         add(line, "%s", with->slip);

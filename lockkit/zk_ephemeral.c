@@ -85,8 +85,10 @@ static lk_status wait_for(void *self, lk_attempt *attempt, int64_t until_us)
         attempt->waiter = waiting;
     }
     if (waiting->watching) {
-        if (lk_zk_sleep(zk, &waiting->waiter, until_us - env->now_us(env->ctx)))
+        if (lk_zk_sleep(zk, &waiting->waiter, until_us - env->now_us(env->ctx))) {
             waiting->watching = false;
+            env->point(env->ctx, LK_POINT_WOKEN, attempt->hold->key);
+        }
         return LK_OK;
     }
     lk_status status = lk_zk_begin(zk, &turn);

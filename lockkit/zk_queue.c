@@ -250,8 +250,10 @@ lk_status lk_zk_queue_wait(void *self, lk_attempt *attempt, int64_t until_us)
     if (!waiting)
         return LK_UNAVAILABLE;
     if (waiting->watching) {
-        if (lk_zk_sleep(zk, &waiting->waiter, until_us - env->now_us(env->ctx)))
+        if (lk_zk_sleep(zk, &waiting->waiter, until_us - env->now_us(env->ctx))) {
             waiting->watching = false;
+            env->point(env->ctx, LK_POINT_WOKEN, attempt->hold->key);
+        }
         return LK_OK;
     }
     lk_status status = lk_zk_resume(zk, lk_zk_epoch_of(attempt->hold), &turn);
