@@ -6,6 +6,7 @@
 #include "events.h"
 #include "answer.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +31,8 @@ static struct {
     struct event lists[2][EVENTS_PENDING_MAX];
     int filling; /* which of the two */
     size_t n;    /* in it */
-    uint64_t lost, unnoted, tick;
+    uint64_t lost, noted, unnoted, tick;
+    bool keys_shown;
     int64_t tokens_ppm, refilled_us; /* millionths of operations that may be noted now */
     struct tally tallies[EVENTS_RESOURCES_MAX];
 } events = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -101,7 +103,10 @@ static void note(const struct op *op, enum op_point point, int64_t at_us, const 
     event->problem = point == OP_REJECTED ? op->answer.problem : PROBLEM_NONE;
     event->has_value = point == OP_READ || point == OP_DECIDED || point == OP_COMMITTED;
     memcpy(event->resource, resource, sizeof event->resource);
-    snprintf(event->key, sizeof event->key, "%.*s", EVENTS_KEY_MAX, op->key);
+    if (events.keys_shown)
+        snprintf(event->key, sizeof event->key, "%.*s", EVENTS_KEY_MAX, op->key);
+    else
+        snprintf(event->key, sizeof event->key, "#%" PRIu64, op->noted);
     memcpy(event->request_id, op->request_id, sizeof event->request_id);
 }
 
@@ -192,6 +197,13 @@ static void count(const struct op *op, enum op_point point, int64_t at_us, const
         count_took(tally, op, at_us);
 }
 
+void events_show_keys(bool shown)
+{
+    pthread_mutex_lock(&events.mutex);
+    events.keys_shown = shown;
+    pthread_mutex_unlock(&events.mutex);
+}
+
 void events_pass(struct op *op, enum op_point point, int64_t at_us)
 {
     char resource[DB_RESOURCE_MAX + 1] = "";
@@ -200,8 +212,8 @@ void events_pass(struct op *op, enum op_point point, int64_t at_us)
     name_resource(resource, op);
     pthread_mutex_lock(&events.mutex);
     if (point == OP_SUBMITTED && op->kind < OP_PUT_ITEM)
-        op->noted = may_note(at_us);
-    if (op->noted)
+        op->noted = may_note(at_us) ? ++events.noted : 0;
+    if (op->noted != 0)
         note(op, point, at_us, resource);
     count(op, point, at_us, resource);
     pthread_mutex_unlock(&events.mutex);

@@ -23,7 +23,7 @@ enum {
     EVENTS_PENDING_MAX = 8192,
     EVENTS_RESOURCES_MAX = 32,   /* counted at a time; the longest untouched makes room */
     EVENTS_LINGER_US = 15000000, /* goes on without listeners, for one that reconnects */
-    EVENTS_KEY_MAX = 63          /* bytes kept of a key, for showing */
+    EVENTS_KEY_MAX = 63          /* bytes of a name, see events_show_keys() */
 };
 
 /* An operation at a point. */
@@ -35,7 +35,7 @@ struct event {
     enum problem problem; /* at rejected */
     bool has_value;
     char resource[DB_RESOURCE_MAX + 1]; /* "item:1"; of a transfer, the account that pays */
-    char key[EVENTS_KEY_MAX + 1], request_id[65];
+    char key[EVENTS_KEY_MAX + 1], request_id[65]; /* key: which operation */
 };
 
 /* Of one resource, since it was first seen while somebody listened, or since it was PUT then. */
@@ -50,6 +50,11 @@ struct event_counts {
 };
 
 extern _Atomic int64_t events_until_us; /* events.c's own: wanted up to this time */
+
+/* An operation is named by its idempotency key. Not unless this is told, before the first listener:
+ * who knows a key can ask for what was answered under it, and use it up before its owner's retry.
+ * Otherwise it is named "#N", the Nth of this process that was noted, which says nothing else. */
+void events_show_keys(bool shown);
 
 /* op passes a point at this time. */
 void events_pass(struct op *op, enum op_point point, int64_t at_us);

@@ -192,7 +192,7 @@ int http_start(const struct config *config, struct service *service,
 
     if (raise_file_limit(config->connections) != 0)
         goto failed;
-    http->events = http_events_open(config->instance);
+    http->events = http_events_open(config->instance, config->lab || config->demo);
     if (http->events == NULL || http_done_open(&http->done) != 0 ||
         getrandom(&http->id_state, sizeof(http->id_state), 0) != sizeof(http->id_state)) {
         fprintf(stderr, "seckilld: cannot prepare the HTTP side: %s\n", strerror(errno));

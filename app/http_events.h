@@ -4,7 +4,8 @@
  *   event: hello     {"instance","lost","t_us","wall_us"}: the clock of all t_us, and how many
  *                    events before the first one sent are gone (-1: unknown, another process's id)
  *   event: trace     [{"id","t_us","point","op","resource","key","request_id","value","fence",
- *                    "problem"}, ...]: points in the order in which they were passed
+ *                    "problem"}, ...]: points in the order in which they were passed; key tells
+ *                    operations apart
  *   event: counters  {"resource","initial","value","accepted","amount","decided_no","failed",
  *                    "p50_us","p99_us","max_us"}: of all operations, as it stands now
  *   event: limits    {"unnoted","lost"}: operations beyond what is traced, events without room
@@ -18,6 +19,7 @@
 #define HTTP_EVENTS_H
 
 #include <microhttpd.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -32,7 +34,9 @@ struct http;
 struct request;
 struct http_events;
 
-struct http_events *http_events_open(const char *instance); /* NULL without memory */
+/* lesson: operations are named by their idempotency keys, see events_show_keys(); for services that
+ * listen on loopback only. NULL without memory. */
+struct http_events *http_events_open(const char *instance, bool lesson);
 void http_events_free(struct http_events *events);
 
 /* Answers request with the stream. MHD_YES, or what answer_send() says of a refusal. */

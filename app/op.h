@@ -126,7 +126,7 @@ struct op {
     /* For who watches the points: the first row's value as it was read or is to be written, and the
      * fence of its lock. */
     int64_t shown_value, shown_fence;
-    bool noted;              /* its points are; see events.h */
+    uint64_t noted;          /* its points are, as this one of all noted; 0: not. See events.h */
     struct section *section; /* that runs it; NULL: none yet */
 
     void (*done)(struct op *op); /* called exactly once, from a worker, if submit succeeded */

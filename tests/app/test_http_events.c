@@ -25,6 +25,16 @@ static int start(void **state)
     return 0;
 }
 
+/* As a service with --demo. */
+static int start_lesson(void **state)
+{
+    (void)state;
+    fixture_defaults(&fixture);
+    fixture.config.demo = true;
+    fixture_start(&fixture);
+    return 0;
+}
+
 static int stop(void **state)
 {
     (void)state;
@@ -83,7 +93,7 @@ static void without_listeners_nothing_is_noted(void **state)
     struct op op;
     assert_false(events_wanted(now_us()));
     pass_all(order(&op, "quiet", "k"), 5);
-    assert_false(op.noted);
+    assert_int_equal(op.noted, 0);
     struct sse sse;
     listen_to(&sse, "/v1/events", NULL);
     pass_all(order(&op, "loud", "k"), 5);
@@ -117,6 +127,27 @@ static void points_come_in_the_order_in_which_they_were_passed(void **state)
     assert_int_equal(number_of(json_array_get(events, 3), "value"), 100);
     assert_int_equal(number_of(json_array_get(events, 6), "value"), 99);
     assert_true(json_is_null(json_object_get(json_array_get(events, 2), "value")));
+    json_decref(events);
+    sse_close(&sse);
+}
+
+/* Who knows a key can ask for its answer, or use it up. */
+static void idempotency_keys_are_for_lessons_only(void **state)
+{
+    (void)state;
+    struct sse sse;
+    struct op ops[2];
+    listen_to(&sse, "/v1/events", NULL);
+    for (int i = 0; i < 2; i++)
+        pass_all(order(&ops[i], "1", "a-clients-own-secret"), 2 - i);
+    assert_true(sse_await(&sse, "\"point\":\"released\"", 2));
+    assert_int_equal(sse_count(&sse, "secret"), 0);
+    json_t *events = sse_events(&sse);
+    const char *first = text_of(json_array_get(events, 0), "key");
+    for (size_t i = 0; i < 16; i++) { /* still, each operation's points are seen to be its own */
+        const char *key = text_of(json_array_get(events, i), "key");
+        assert_int_equal(strcmp(key, first) == 0, i < 8);
+    }
     json_decref(events);
     sse_close(&sse);
 }
@@ -230,7 +261,7 @@ static void a_slow_reader_is_cut_off_and_counted_others_hear_all(void **state)
     assert_true(sse_open(&slow, fixture.port, "/v1/events", NULL, true));
     listen_to(&good, "/v1/events", NULL);
     op_pass(order(&op, "1", "flood"), OP_SUBMITTED);
-    assert_true(op.noted);
+    assert_true(op.noted != 0);
     for (int i = 0; i < ROUNDS_MAX; i++) {
         for (int k = 0; k < ROUND; k++)
             op_pass(&op, OP_WAITING);
@@ -283,7 +314,7 @@ static void operations_beyond_the_ration_are_left_out_whole_and_said(void **stat
     listen_to(&sse, "/v1/events", NULL);
     for (int i = 0; i < OPS; i++) {
         op_pass(order(&ops[i], "many", "k"), OP_SUBMITTED);
-        noted += ops[i].noted;
+        noted += ops[i].noted != 0;
     }
     for (int i = 0; i < OPS; i++)
         op_pass(&ops[i], OP_RELEASED);
@@ -334,11 +365,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(without_listeners_nothing_is_noted, start, stop),
-        cmocka_unit_test_setup_teardown(points_come_in_the_order_in_which_they_were_passed, start,
-                                        stop),
+        cmocka_unit_test_setup_teardown(points_come_in_the_order_in_which_they_were_passed,
+                                        start_lesson, stop),
+        cmocka_unit_test_setup_teardown(idempotency_keys_are_for_lessons_only, start, stop),
         cmocka_unit_test_setup_teardown(a_moment_is_one_message, start, stop),
-        cmocka_unit_test_setup_teardown(who_comes_back_with_the_last_id_misses_nothing, start,
-                                        stop),
+        cmocka_unit_test_setup_teardown(who_comes_back_with_the_last_id_misses_nothing,
+                                        start_lesson, stop),
         cmocka_unit_test_setup_teardown(only_the_resource_asked_for_is_sent, start, stop),
         cmocka_unit_test_setup_teardown(the_counters_say_what_became_of_the_operations, start,
                                         stop),
