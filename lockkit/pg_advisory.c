@@ -30,15 +30,15 @@
 const lk_sql_set lk_pg_advisory_statements = {
     .schema = {NULL, LK_SQL_POSTGRES_SCHEMA},
     .n = LK_PG_HOLD_STATEMENTS,
-    .statements = {[LK_PG_TRY] = {"t",
-                                  {NULL,
-                                   "SELECT pg_try_advisory_lock(" LK_PG_ADVISORY_ID ")::int"}},
-                   [LK_PG_LOCK] = {"t", {NULL, "SELECT pg_advisory_lock(" LK_PG_ADVISORY_ID ")"}},
-                   [LK_PG_FENCE] = {"t", {NULL, "SELECT " LK_PG_NEXT_FENCE KEEP_IDLE("0")}},
-                   [LK_PG_FREE] = {"t",
-                                   {NULL, "SELECT pg_advisory_unlock(" LK_PG_ADVISORY_ID
-                                          ")::int" KEEP_IDLE(TEXT(LK_PG_IDLE_MS))}},
-                   LK_PG_HOLD_COMMON},
+    .statements =
+        {[LK_PG_TRY] = {"t", {NULL, "SELECT pg_try_advisory_lock(" LK_PG_ADVISORY_ID ")::int"}},
+         [LK_PG_LOCK] = {"tn",
+                         {NULL, "SELECT pg_advisory_lock(" LK_PG_ADVISORY_ID ") " LK_PG_PATIENCE}},
+         [LK_PG_FENCE] = {"t", {NULL, "SELECT " LK_PG_NEXT_FENCE KEEP_IDLE("0")}},
+         [LK_PG_FREE] = {"t",
+                         {NULL, "SELECT pg_advisory_unlock(" LK_PG_ADVISORY_ID
+                                ")::int" KEEP_IDLE(TEXT(LK_PG_IDLE_MS))}},
+         LK_PG_HOLD_COMMON},
 };
 
 static lk_status open_advisory(const lk_context *context, void **ret_self, lk_error *error)

@@ -23,8 +23,9 @@ static const lk_sql_set statements = {
                    [LK_PG_TRY] = {"t",
                                   {NULL,
                                    "SELECT pg_try_advisory_xact_lock(" LK_PG_ADVISORY_ID ")::int"}},
-                   [LK_PG_LOCK] = {"t",
-                                   {NULL, "SELECT pg_advisory_xact_lock(" LK_PG_ADVISORY_ID ")"}},
+                   [LK_PG_LOCK] = {"tn",
+                                   {NULL, "SELECT pg_advisory_xact_lock(" LK_PG_ADVISORY_ID
+                                          ") " LK_PG_PATIENCE}},
                    [LK_PG_FENCE] = {"t", {NULL, "SELECT " LK_PG_NEXT_FENCE}},
                    [LK_PG_FREE] = {"", {NULL, "COMMIT"}},
                    [LK_PG_ABANDON] = {"", {NULL, "ROLLBACK"}},

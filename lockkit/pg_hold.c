@@ -169,9 +169,8 @@ static lk_status enlist(struct pg_hold *self, lk_attempt *attempt)
         left_ms = 1;
     if (left_ms > INT32_MAX)
         left_ms = INT32_MAX;
-    status = lk_pg_run(conn, LK_PG_PATIENCE, (lk_sql_arg[]){{.number = left_ms}}, NULL, NULL);
-    if (status == LK_OK)
-        status = lk_pg_send(conn, LK_PG_LOCK, (lk_sql_arg[]){{.text = attempt->hold->key}});
+    status = lk_pg_send(conn, LK_PG_LOCK,
+                        (lk_sql_arg[]){{.text = attempt->hold->key}, {.number = left_ms}});
     if (status == LK_OK)
         attempt->waiter = conn;
     else

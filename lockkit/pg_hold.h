@@ -18,18 +18,17 @@
 
 /* Places in the guard's lk_sql_set, with parameters and the answer's first number. */
 enum lk_pg_hold_statement {
-    LK_PG_BEGIN,    /* "", before TRY and LOCK; may be missing */
-    LK_PG_TRY,      /* "t", the key: 1 if granted */
-    LK_PG_PATIENCE, /* "n", ms: how long LOCK may wait */
-    LK_PG_LOCK,     /* "t": answered when granted */
-    LK_PG_FENCE,    /* "t": a number that rises with each grant of the key; asked when held */
-    LK_PG_FREE,     /* "t": 0 if it was not held */
-    LK_PG_ABANDON,  /* "", after a refusal; may be missing */
-    LK_PG_CONFIRM,  /* "t": 1 if this connection holds it */
-    LK_PG_INSPECT,  /* "t": holders, waiters, 1 if they share it */
-    LK_PG_FORCE,    /* "t": 0: nobody holds it; 1: a holder's connection was ended; 2: not yet */
-    LK_PG_RAISE,    /* "tn": the key's counter becomes at least this */
-    LK_PG_PING,     /* "" */
+    LK_PG_BEGIN,   /* "", before TRY and LOCK; may be missing */
+    LK_PG_TRY,     /* "t", the key: 1 if granted */
+    LK_PG_LOCK,    /* "tn": answered when granted, LK_BUSY if not within so many ms */
+    LK_PG_FENCE,   /* "t": a number that rises with each grant of the key; asked when held */
+    LK_PG_FREE,    /* "t": 0 if it was not held */
+    LK_PG_ABANDON, /* "", after a refusal; may be missing */
+    LK_PG_CONFIRM, /* "t": 1 if this connection holds it */
+    LK_PG_INSPECT, /* "t": holders, waiters, 1 if they share it */
+    LK_PG_FORCE,   /* "t": 0: nobody holds it; 1: a holder's connection was ended; 2: not yet */
+    LK_PG_RAISE,   /* "tn": the key's counter becomes at least this */
+    LK_PG_PING,    /* "" */
     LK_PG_HOLD_STATEMENTS
 };
 
@@ -52,9 +51,12 @@ enum lk_pg_hold_statement {
     "nextval('lockkit.fence') + "                                                                  \
     "coalesce((SELECT fence FROM lockkit.locks WHERE key = $1), 0)"
 
+/* How long LOCK may wait, $2 in ms: what stands in FROM is called first. It is the transaction's
+ * own: whoever uses the connection next waits as the connection was told to. */
+#define LK_PG_PATIENCE "FROM set_config('lock_timeout', $2::text, true)"
+
 /* Statements that do not depend on the level of the lock. */
 #define LK_PG_HOLD_COMMON                                                                          \
-    [LK_PG_PATIENCE] = {"n", {NULL, "SELECT set_config('lock_timeout', $1::text, false)"}},        \
     [LK_PG_CONFIRM] = {"t",                                                                        \
                        {NULL, "SELECT count(*) " LK_PG_ADVISORY_ROWS                               \
                               " AND granted AND pid = pg_backend_pid()"}},                         \

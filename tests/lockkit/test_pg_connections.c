@@ -123,6 +123,52 @@ static void idle_connection_is_given_up_and_a_hold_is_not(void **state)
     lk_close(client);
 }
 
+static void *raise_fence(void *arg)
+{
+    struct passer *passer = arg;
+    passer->status = lk_raise_fence(passer->client, KEY, 2);
+    return NULL;
+}
+
+static bool somebody_waits_for_a_row(void *arg)
+{
+    (void)arg;
+    return world_sql("SELECT count(*) FROM pg_stat_activity"
+                     " WHERE application_name = 'lockkit' AND wait_event_type = 'Lock'",
+                     NULL) > 0;
+}
+
+/* A waiter gave up after a moment; the next statement on its connection may wait longer. */
+static void waiters_patience_does_not_stay_with_its_connection(void **state)
+{
+    (void)state;
+    static const char *const levels[] = {"pg-advisory", "pg-advisory-xact"};
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        lk_hold held, refused;
+        lk_options options = {.command_timeout_ms = LONG_MS};
+        lk_client *holder = world_client(levels[i], NULL);
+        struct passer raiser = {.client = world_client(levels[i], &options)};
+        assert_int_equal(lk_raise_fence(holder, KEY, 1), LK_OK); /* its row is there */
+        assert_int_equal(lk_ping(raiser.client), LK_OK);         /* is connected */
+        assert_int_equal(world_acquire(holder, KEY, 0, 0, &held), LK_OK);
+        assert_int_equal(world_acquire(raiser.client, KEY, 0, 10, &refused), LK_TIMEOUT);
+        assert_int_equal(lk_release(&held), LK_OK);
+
+        PGconn *other = PQconnectdb(world_postgres->url);
+        PQclear(PQexec(other, "BEGIN"));
+        PQclear(PQexec(other, "SELECT 1 FROM lockkit.locks WHERE key = '" KEY "' FOR UPDATE"));
+        assert_int_equal(PQtransactionStatus(other), PQTRANS_INTRANS);
+        assert_int_equal(pthread_create(&raiser.thread, NULL, raise_fence, &raiser), 0);
+        bool waited = wait_until(somebody_waits_for_a_row, NULL, LONG_MS / 2);
+        PQfinish(other);
+        pthread_join(raiser.thread, NULL);
+        assert_true(waited);
+        assert_int_equal(raiser.status, LK_OK);
+        lk_close(raiser.client);
+        lk_close(holder);
+    }
+}
+
 static void endpoints_are_refused_without_their_password(void **state)
 {
     (void)state;
@@ -149,6 +195,7 @@ int main(void)
         cmocka_unit_test(connections_are_bounded_and_waited_for),
         cmocka_unit_test(server_without_a_free_connection_serves_those_it_has),
         cmocka_unit_test(idle_connection_is_given_up_and_a_hold_is_not),
+        cmocka_unit_test(waiters_patience_does_not_stay_with_its_connection),
         cmocka_unit_test(endpoints_are_refused_without_their_password),
     };
     world = &family_postgres;
