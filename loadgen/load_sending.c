@@ -160,9 +160,10 @@ static void answered(struct load_thread *thread, struct connection *connection)
         load_sending_event(thread, connection, event);
     else if (connection->state == CONNECTION_IDLE)
         load_thread_move(connection, &thread->idle);
+    else if (connection->state == CONNECTION_CLOSED)
+        load_thread_move(connection, &thread->closed);
     else
-        load_thread_move(connection,
-                         connection->state == CONNECTION_CLOSED ? &thread->closed : &thread->busy);
+        load_thread_await(thread, connection);
 }
 
 void load_sending_event(struct load_thread *thread, struct connection *connection,
@@ -258,7 +259,7 @@ static void start(struct load_thread *thread, struct connection *connection,
     into->sent_us = thread->now_us;
     if (!pipelined) {
         connection->deadline_us = thread->now_us + options->timeout_ms * 1000;
-        load_thread_move(connection, &thread->busy);
+        load_thread_await(thread, connection);
     }
     load_sending_event(thread, connection,
                        connection_send(connection, &thread->io, thread->text, length));

@@ -34,6 +34,19 @@ void load_thread_move(struct connection *connection, struct connection_list *lis
     TAILQ_INSERT_TAIL(list, connection, link);
 }
 
+void load_thread_await(struct load_thread *thread, struct connection *connection)
+{
+    TAILQ_REMOVE(connection->list, connection, link);
+    connection->list = &thread->busy;
+    struct connection *before = TAILQ_LAST(&thread->busy, connection_list);
+    while (before != NULL && before->deadline_us > connection->deadline_us)
+        before = TAILQ_PREV(before, connection_list, link);
+    if (before != NULL)
+        TAILQ_INSERT_AFTER(&thread->busy, before, connection, link);
+    else
+        TAILQ_INSERT_HEAD(&thread->busy, connection, link);
+}
+
 /* Waits for events until until_us, to the nanosecond timer's precision. */
 static int wait_events(struct load_thread *thread, struct epoll_event *events, int64_t until_us)
 {
@@ -120,7 +133,7 @@ static void open_connections(struct load_thread *thread)
         for (; next < wanted && opening < OPENING_MAX; opening++) {
             struct connection *connection = &thread->connections[next++];
             connection->deadline_us = deadline_us;
-            load_thread_move(connection, &thread->busy);
+            load_thread_await(thread, connection);
             load_sending_event(thread, connection, connection_open(connection, &thread->io));
             if (connection->state == CONNECTION_CLOSED)
                 wanted = next;

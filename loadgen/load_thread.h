@@ -56,6 +56,9 @@ void *load_thread_run(void *thread);
 
 /* Puts a connection at the end of another of its thread's lists. */
 void load_thread_move(struct connection *connection, struct connection_list *list);
+/* Puts it among the busy ones, at its deadline's place: the end, unless what it waits for next was
+ * pipelined before other connections' requests were sent. */
+void load_thread_await(struct load_thread *thread, struct connection *connection);
 
 /* A connection that a request can be given to now; NULL: none. */
 struct connection *load_sending_free(const struct load_thread *thread);

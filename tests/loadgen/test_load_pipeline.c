@@ -108,7 +108,7 @@ static void *serve(void *arg)
     }
 }
 
-static void start(struct server *server)
+static void start(struct server *server, void *(*serve_it)(void *))
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
@@ -117,7 +117,7 @@ static void start(struct server *server)
     assert_int_equal(listen(server->listener, 16), 0);
     assert_int_equal(getsockname(server->listener, (struct sockaddr *)&address, &size), 0);
     server->port = ntohs(address.sin_port);
-    assert_int_equal(pthread_create(&server->thread, NULL, serve, server), 0);
+    assert_int_equal(pthread_create(&server->thread, NULL, serve_it, server), 0);
 }
 
 static void stop(struct server *server)
@@ -178,7 +178,7 @@ static void each_answer_comes_back_to_its_request(void **state)
         struct server server = {.hoard = DEPTH, .piece = pieces[i]};
         struct load_options options = {.mode = LOAD_CLOSED};
         struct record record = {0};
-        start(&server);
+        start(&server, serve);
         struct load_result result = run(&server, &options, &record);
         assert_int_equal(result.ends[LOAD_ANSWERED], REQUESTS);
         assert_int_equal(result.connects, 1);
@@ -194,7 +194,7 @@ static void what_was_behind_a_closed_connection_is_unknown(void **state)
     struct server server = {.hoard = DEPTH, .close_after = 3};
     struct load_options options = {.mode = LOAD_CLOSED};
     struct record record = {0};
-    start(&server);
+    start(&server, serve);
     struct load_result result = run(&server, &options, &record);
     assert_true(result.ends[LOAD_ANSWERED] > 0 && result.ends[LOAD_BROKEN] > 0);
     assert_int_equal(result.ends[LOAD_ANSWERED] + result.ends[LOAD_BROKEN] +
@@ -211,7 +211,7 @@ static void due_requests_do_not_wait_for_the_answer_before(void **state)
     struct server server = {.hoard = DEPTH / 2};
     struct load_options options = {.mode = LOAD_RATE, .rate = 4000};
     struct record record = {0};
-    start(&server);
+    start(&server, serve);
     struct load_result result = run(&server, &options, &record);
     assert_int_equal(result.ends[LOAD_ANSWERED], REQUESTS);
     load_result_free(&result);
@@ -226,7 +226,7 @@ static void hanging_server_times_all_of_them_out(void **state)
     struct load_options options = {.mode = LOAD_CLOSED, .timeout_ms = 0};
     struct record record = {0};
     char url[64], message[256];
-    start(&server);
+    start(&server, serve);
     /* Never idle for IDLE_MS: the timeout comes first. */
     options = (struct load_options){.mode = LOAD_CLOSED,
                                     .n_targets = 1,
@@ -245,6 +245,99 @@ static void hanging_server_times_all_of_them_out(void **state)
     stop(&server);
 }
 
+/* -- two connections whose answers are late -----------------------------------------------------
+ */
+
+enum { LATE = 5, LATE_TIMEOUT_MS = 2000 };
+
+/* Asked for 0 and 2 on one connection, 1 and 3 on the other. Answers 1 and 3 when both are there;
+ * then 4 comes, and 0 is answered: 2 has now waited longer than 4, and neither is answered. */
+static void *serve_late(void *arg)
+{
+    static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    struct server *server = arg;
+    struct pollfd fds[2];
+    char text[2][1024] = {"", ""};
+    size_t length[2] = {0, 0};
+    bool odd_done = false, first_done = false;
+    int open = 0;
+    for (int i = 0; i < 2; i++) {
+        fds[i] = (struct pollfd){.fd = accept(server->listener, NULL, NULL), .events = POLLIN};
+        open += fds[i].fd >= 0;
+    }
+    while (open > 0) {
+        poll(fds, 2, -1);
+        for (int i = 0; i < 2; i++) {
+            if (fds[i].fd < 0 || fds[i].revents == 0)
+                continue;
+            ssize_t n =
+                recv(fds[i].fd, text[i] + length[i], sizeof text[i] - 1 - length[i], MSG_DONTWAIT);
+            if (n <= 0) {
+                close(fds[i].fd);
+                fds[i].fd = -1;
+                open--;
+                continue;
+            }
+            length[i] += (size_t)n;
+            text[i][length[i]] = '\0';
+        }
+        const int odd = strstr(text[1], "/1 ") != NULL, even = !odd;
+        if (!odd_done && strstr(text[odd], "/3 ") != NULL && count_requests(text[odd]) == 2) {
+            send(fds[odd].fd, ok, sizeof ok - 1, MSG_NOSIGNAL);
+            send(fds[odd].fd, ok, sizeof ok - 1, MSG_NOSIGNAL);
+            odd_done = true;
+        }
+        if (!first_done && strstr(text[odd], "/4 ") != NULL && count_requests(text[even]) == 2) {
+            send(fds[even].fd, ok, sizeof ok - 1, MSG_NOSIGNAL);
+            first_done = true;
+        }
+    }
+    return NULL;
+}
+
+struct order {
+    int n;
+    uint64_t seq[LATE];
+    enum load_end ends[LATE];
+};
+
+static int64_t note_order(void *ctx, uint64_t seq, const struct load_answer *answer)
+{
+    struct order *order = ctx;
+    order->seq[order->n] = seq;
+    order->ends[order->n++] = answer->end;
+    return -1;
+}
+
+static void who_has_waited_longest_times_out_first(void **state)
+{
+    (void)state;
+    static const uint64_t seq[LATE] = {1, 3, 0, 2, 4};
+    struct server server = {0};
+    struct order order = {0};
+    struct load_result result;
+    struct load_options options = {.mode = LOAD_CLOSED,
+                                   .n_targets = 1,
+                                   .connections = 2,
+                                   .threads = 1,
+                                   .pipeline = 2,
+                                   .requests = LATE,
+                                   .timeout_ms = LATE_TIMEOUT_MS};
+    struct load_workload workload = {.request = ask, .outcome = note_order, .ctx = &order};
+    char url[64], message[256] = "";
+    start(&server, serve_late);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/", server.port);
+    assert_int_equal(load_target_parse(url, &options.targets[0], message, sizeof message), 0);
+    assert_int_equal(load_run(&options, &workload, &result, message, sizeof message), 0);
+    load_result_free(&result);
+    stop(&server);
+    assert_int_equal(order.n, LATE);
+    for (int i = 0; i < LATE; i++) {
+        assert_int_equal(order.seq[i], seq[i]);
+        assert_int_equal(order.ends[i], i < 3 ? LOAD_ANSWERED : LOAD_TIMED_OUT);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +345,7 @@ int main(void)
         cmocka_unit_test(what_was_behind_a_closed_connection_is_unknown),
         cmocka_unit_test(due_requests_do_not_wait_for_the_answer_before),
         cmocka_unit_test(hanging_server_times_all_of_them_out),
+        cmocka_unit_test(who_has_waited_longest_times_out_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
