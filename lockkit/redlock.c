@@ -10,8 +10,10 @@
  * Guarantee: one holder at a time while no majority of nodes loses its keys or its time; works on
  *            while a majority answers. An even N needs one more: 4 nodes stand 1 loss, as 3 do.
  * Weakness:  no fence: a holder that is late writes unseen; a node that restarts empty, or whose
- *            clock leaps, may vote for a second holder while the first one holds; a slow node slows
- *            every grant, up to the node timeout (redlock_nodes.h).
+ *            clock leaps, may vote for a second holder while the first one holds; a vote that could
+ *            not be taken back (its asker died, its node could not be reached) stands for a lease,
+ *            and such votes of several askers, each of a minority, add up to refuse everybody; a
+ *            slow node slows every grant, up to the node timeout (redlock_nodes.h).
  * Source:    https://redis.io/docs/latest/develop/use/patterns/distributed-locks/; M. Kleppmann,
  *            "How to do distributed locking", 2016; S. Sanfilippo, "Is Redlock safe?", 2016
  */
@@ -259,7 +261,8 @@ const lk_provider lk_redlock = {
              .guarantee = "one holder at a time while no majority of nodes loses keys or time; "
                           "works while a majority answers",
              .weakness = "no fence; a node that restarts empty or leaps in time may vote for a "
-                         "second holder; waiters poll, in no order",
+                         "second holder; votes not taken back add up and refuse all for a lease; "
+                         "waiters poll, in no order",
              .source = "https://redis.io/docs/latest/develop/use/patterns/distributed-locks/"},
     .open = open_redlock,
     .close = close_redlock,

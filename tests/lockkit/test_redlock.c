@@ -209,6 +209,25 @@ static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
     assert_int_equal(world_standing(REDLOCK_KEY), 2);     /* theirs */
 }
 
+/* Those of one asker refuse nobody. Askers that died on their way leave some here and some there.
+ */
+static void votes_that_nobody_took_back_add_up(void **state)
+{
+    (void)state;
+    set_nx_px_by_hand(0, 1, "dead-1");
+    set_nx_px_by_hand(1, 2, "dead-2");
+    assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
+    assert_int_equal(lk_release(&redlock_hold), LK_OK);
+    set_nx_px_by_hand(2, 3, "dead-3");
+    lk_lock_info info;
+    assert_int_equal(lk_inspect(redlock_other, REDLOCK_KEY, &info), LK_OK);
+    assert_int_equal(info.holders, 0); /* nobody has it, and yet: */
+    assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_TIMEOUT);
+    assert_int_equal(redis_do(world_nodes[2], "PEXPIRE " REDLOCK_KEY " 1"), 1);
+    assert_int_equal(world_acquire(redlock_client, REDLOCK_KEY, 0, REDLOCK_LONG_MS, &redlock_hold),
+                     LK_OK);
+}
+
 /* -- endpoints --------------------------------------------------------------------------------- */
 
 static void endpoints_that_are_not_independent_nodes_are_refused(void **state)
@@ -352,6 +371,7 @@ int main(void)
         CASE(extension_takes_a_majority_and_gives_no_lost_key_back),
         CASE(node_that_restarts_empty_votes_twice),
         CASE(other_clients_of_the_recipe_exclude_and_are_excluded),
+        CASE(votes_that_nobody_took_back_add_up),
         CASE(endpoints_that_are_not_independent_nodes_are_refused),
         CASE(login_and_database_of_the_endpoint_are_used),
         CASE(a_majority_is_of_the_nodes_configured),
