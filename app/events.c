@@ -33,9 +33,10 @@ static struct {
     size_t n;    /* in it */
     uint64_t lost, noted, unnoted, tick;
     bool keys_shown;
+    int64_t per_s;                   /* the ration */
     int64_t tokens_ppm, refilled_us; /* millionths of operations that may be noted now */
     struct tally tallies[EVENTS_RESOURCES_MAX];
-} events = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} events = {.mutex = PTHREAD_MUTEX_INITIALIZER, .per_s = EVENTS_OPS_PER_S};
 
 static const char *const point_texts[] = {
 #define POINT_TEXT(name, text) [OP_##name] = text,
@@ -71,12 +72,12 @@ static void name_resource(char ret[DB_RESOURCE_MAX + 1], const struct op *op)
 /* A bucket of tokens: so many at once, so many per second. */
 static bool may_note(int64_t at_us)
 {
-    const int64_t full = (int64_t)EVENTS_OPS_BURST * 1000000;
+    const int64_t full = events.per_s * 1000000 * EVENTS_OPS_BURST / EVENTS_OPS_PER_S;
     int64_t passed_us = at_us - events.refilled_us;
     if (passed_us > 0) {
         events.refilled_us = at_us;
         events.tokens_ppm =
-            passed_us > 1000000 ? full : events.tokens_ppm + passed_us * EVENTS_OPS_PER_S;
+            passed_us > 1000000 ? full : events.tokens_ppm + passed_us * events.per_s;
         if (events.tokens_ppm > full)
             events.tokens_ppm = full;
     }
@@ -222,9 +223,15 @@ void events_pass(struct op *op, enum op_point point, int64_t at_us)
 /* -- the reader's side ---------------------------------------------------------------------------
  */
 
-void events_listen(bool somebody, int64_t now_us)
+/* What is noted is copied to each listener by the thread that answers everybody: the costs are in
+ * the sending, hence a ration for all of them together. */
+void events_listen(int listeners, int64_t now_us)
 {
-    atomic_store(&events_until_us, somebody ? INT64_MAX : now_us + EVENTS_LINGER_US);
+    pthread_mutex_lock(&events.mutex);
+    events.per_s = listeners > EVENTS_SENT_PER_S / EVENTS_OPS_PER_S ? EVENTS_SENT_PER_S / listeners
+                                                                    : EVENTS_OPS_PER_S;
+    pthread_mutex_unlock(&events.mutex);
+    atomic_store(&events_until_us, listeners > 0 ? INT64_MAX : now_us + EVENTS_LINGER_US);
 }
 
 size_t events_take(const struct event **ret, uint64_t *ret_lost, uint64_t *ret_unnoted)

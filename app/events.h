@@ -18,8 +18,9 @@
 #include <stddef.h>
 
 enum {
-    EVENTS_OPS_PER_S = 600, /* operations noted: with up to nine points each */
-    EVENTS_OPS_BURST = 300, /* of these at once */
+    EVENTS_OPS_PER_S = 600,                  /* operations noted: with up to nine points each */
+    EVENTS_OPS_BURST = EVENTS_OPS_PER_S / 2, /* of these at once */
+    EVENTS_SENT_PER_S = 12000, /* to all listeners together: beyond 20 of them fewer are noted */
     EVENTS_PENDING_MAX = 8192,
     EVENTS_RESOURCES_MAX = 32,   /* counted at a time; the longest untouched makes room */
     EVENTS_LINGER_US = 15000000, /* goes on without listeners, for one that reconnects */
@@ -64,11 +65,11 @@ static inline bool events_wanted(int64_t at_us)
     return at_us < atomic_load_explicit(&events_until_us, memory_order_relaxed);
 }
 
-/* Somebody listens from now on, or nobody does. */
-void events_listen(bool somebody, int64_t now_us);
+/* So many listen from now on. */
+void events_listen(int listeners, int64_t now_us);
 
 /* What has happened since the last call, in order: *ret lives until the next one. *ret_lost: events
- * that found no room; *ret_unnoted: operations beyond EVENTS_OPS_PER_S; both since the start. */
+ * that found no room; *ret_unnoted: operations beyond the ration; both since the start. */
 size_t events_take(const struct event **ret, uint64_t *ret_lost, uint64_t *ret_unnoted);
 
 /* The resources whose counts have changed since the last call; ret has EVENTS_RESOURCES_MAX. */

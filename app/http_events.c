@@ -184,10 +184,10 @@ static void leave(void *context)
     if (listener->next != NULL)
         listener->next->prev = listener->prev;
     free(listener);
-    if (--events->n_listeners == 0) {
-        events->linger_until_us = http_now_us() + EVENTS_LINGER_US;
-        events_listen(false, http_now_us());
-    }
+    const int64_t now_us = http_now_us();
+    if (--events->n_listeners == 0)
+        events->linger_until_us = now_us + EVENTS_LINGER_US;
+    events_listen(events->n_listeners, now_us);
 }
 
 /* Where a listener begins: now, or after the event that it names. */
@@ -256,8 +256,7 @@ enum MHD_Result http_events_answer(struct http *http, struct request *request)
     if (events->first != NULL)
         events->first->prev = listener;
     events->first = listener;
-    if (events->n_listeners++ == 0)
-        events_listen(true, listener->wrote_us);
+    events_listen(++events->n_listeners, listener->wrote_us);
     const int buffer = SEND_BUFFER;
     setsockopt(request->conn->fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
 

@@ -8,7 +8,8 @@
  *                    operations apart
  *   event: counters  {"resource","initial","value","accepted","amount","decided_no","failed",
  *                    "p50_us","p99_us","max_us"}: of all operations, as it stands now
- *   event: limits    {"unnoted","lost"}: operations beyond what is traced, events without room
+ *   event: limits    {"unnoted","lost"}: operations beyond what is traced (the fewer, the more
+ *                    listen: events.h), events without room
  *
  * Ten times a second each listener is sent what has come up. The events of the last moments are
  * kept once, as text, for all of them: a listener is a place in that ring, and its only memory is

@@ -19,18 +19,8 @@ static struct fixture fixture;
 
 static int start(void **state)
 {
-    (void)state;
     fixture_defaults(&fixture);
-    fixture_start(&fixture);
-    return 0;
-}
-
-/* As a service with --demo. */
-static int start_lesson(void **state)
-{
-    (void)state;
-    fixture_defaults(&fixture);
-    fixture.config.demo = true;
+    fixture.config.demo = *state != NULL;
     fixture_start(&fixture);
     return 0;
 }
@@ -327,6 +317,28 @@ static void operations_beyond_the_ration_are_left_out_whole_and_said(void **stat
     sse_close(&sse);
 }
 
+static void an_audience_shares_one_ration(void **state)
+{
+    (void)state;
+    enum { AUDIENCE = 120 };
+    static struct sse all[AUDIENCE];
+    static struct op ops[EVENTS_OPS_BURST];
+    size_t noted = 0;
+    for (int i = 0; i < AUDIENCE; i++)
+        listen_to(&all[i], "/v1/events", NULL);
+    const int64_t begun_us = now_us();
+    for (int i = 0; i < EVENTS_OPS_BURST; i++) {
+        op_pass(order(&ops[i], "many", "k"), OP_SUBMITTED);
+        noted += ops[i].noted != 0;
+    }
+    const int64_t took_us = now_us() - begun_us, per_s = EVENTS_SENT_PER_S / AUDIENCE;
+    assert_in_range(noted, 1, per_s / 2 + took_us * per_s / 1000000 + 1);
+    for (int i = 0; i < AUDIENCE; i++) {
+        assert_true(sse_await(&all[i], "\"point\":\"submitted\"", noted));
+        sse_close(&all[i]);
+    }
+}
+
 static void draining_ends_the_streams_also_of_who_does_not_read(void **state)
 {
     (void)state;
@@ -363,25 +375,21 @@ static void stopping_with_streams_open_ends_them(void **state)
 
 int main(void)
 {
+#define CASE(name)   cmocka_unit_test_setup_teardown(name, start, stop)
+#define LESSON(name) cmocka_unit_test_prestate_setup_teardown(name, start, stop, "with --demo")
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(without_listeners_nothing_is_noted, start, stop),
-        cmocka_unit_test_setup_teardown(points_come_in_the_order_in_which_they_were_passed,
-                                        start_lesson, stop),
-        cmocka_unit_test_setup_teardown(idempotency_keys_are_for_lessons_only, start, stop),
-        cmocka_unit_test_setup_teardown(a_moment_is_one_message, start, stop),
-        cmocka_unit_test_setup_teardown(who_comes_back_with_the_last_id_misses_nothing,
-                                        start_lesson, stop),
-        cmocka_unit_test_setup_teardown(only_the_resource_asked_for_is_sent, start, stop),
-        cmocka_unit_test_setup_teardown(the_counters_say_what_became_of_the_operations, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(a_slow_reader_is_cut_off_and_counted_others_hear_all, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(as_many_listeners_as_allowed_hear_the_same_and_no_more,
-                                        start, stop),
-        cmocka_unit_test_setup_teardown(operations_beyond_the_ration_are_left_out_whole_and_said,
-                                        start, stop),
-        cmocka_unit_test_setup_teardown(draining_ends_the_streams_also_of_who_does_not_read, start,
-                                        stop),
+        CASE(without_listeners_nothing_is_noted),
+        LESSON(points_come_in_the_order_in_which_they_were_passed),
+        CASE(idempotency_keys_are_for_lessons_only),
+        CASE(a_moment_is_one_message),
+        LESSON(who_comes_back_with_the_last_id_misses_nothing),
+        CASE(only_the_resource_asked_for_is_sent),
+        CASE(the_counters_say_what_became_of_the_operations),
+        CASE(a_slow_reader_is_cut_off_and_counted_others_hear_all),
+        CASE(as_many_listeners_as_allowed_hear_the_same_and_no_more),
+        CASE(operations_beyond_the_ration_are_left_out_whole_and_said),
+        CASE(an_audience_shares_one_ration),
+        CASE(draining_ends_the_streams_also_of_who_does_not_read),
         cmocka_unit_test(stopping_with_streams_open_ends_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
