@@ -1,4 +1,5 @@
 #include "load_thread.h"
+#include "splitmix.h"
 
 #include <assert.h>
 #include <string.h>
@@ -9,15 +10,6 @@ enum {
     KNOCK_AGAIN_US = 1000       /* pause after a full backlog */
 };
 
-/* Sebastiano Vigna, splitmix64.c (2015). */
-static uint64_t mix(uint64_t x)
-{
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 /* Is this first sending to be abandoned, and how long after it was sent? Half of them at once. The
  * same seed gives the same answers. */
 static bool is_abandoned(const struct load_options *options, const struct sending *sending,
@@ -25,9 +17,9 @@ static bool is_abandoned(const struct load_options *options, const struct sendin
 {
     if (sending->attempt > 0)
         return false;
-    uint64_t x = mix(options->seed ^ mix(sending->seq));
+    uint64_t x = splitmix(options->seed ^ splitmix(sending->seq));
     double share = (double)(x >> 11) * 0x1p-53;
-    uint64_t y = mix(x);
+    uint64_t y = splitmix(x);
     *ret_wait_us = (y & 1) != 0 ? 0 : 1 + (int64_t)((y >> 1) % ABANDON_WAIT_MAX_US);
     return share * 100.0 < options->abandon_pct;
 }

@@ -1,5 +1,6 @@
 #include "tally.h"
 #include "remote.h"
+#include "splitmix.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -38,18 +39,9 @@ void tally_free(struct tally *tally)
     tally->entries = NULL;
 }
 
-/* SplitMix64's finalizer (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators). */
-static uint64_t mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 uint64_t tally_random(const struct tally *tally, uint64_t seq, unsigned use)
 {
-    return mix(mix(mix(tally->seed) + seq) + use);
+    return splitmix(splitmix(splitmix(tally->seed) + seq) + use);
 }
 
 uint64_t tally_origin(const struct tally *tally, uint64_t seq)

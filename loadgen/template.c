@@ -1,4 +1,5 @@
 #include "template.h"
+#include "splitmix.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -71,19 +72,10 @@ bool template_is_plain(const struct template *template)
 
 /* -- expanding --------------------------------------------------------------------------------- */
 
-/* Sebastiano Vigna, splitmix64.c (2015). */
-static uint64_t mix(uint64_t x)
-{
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 static int expand_part(const struct template_part *part, uint64_t dice, uint64_t seq,
                        char out[NUMBER_MAX])
 {
-    uint64_t second = mix(dice), range = (uint64_t)part->max - (uint64_t)part->min + 1;
+    uint64_t second = splitmix(dice), range = (uint64_t)part->max - (uint64_t)part->min + 1;
     switch (part->kind) {
     case TEMPLATE_TEXT:
         break;
@@ -111,7 +103,7 @@ long template_expand(const struct template *template, uint64_t seed, uint64_t se
         const char *text = part->text;
         size_t length = part->length;
         if (part->kind != TEMPLATE_TEXT) {
-            uint64_t dice = mix(mix(mix(seed) + seq) + ((uint64_t)place << 32 | i));
+            uint64_t dice = splitmix(splitmix(splitmix(seed) + seq) + ((uint64_t)place << 32 | i));
             length = (size_t)expand_part(part, dice, seq, number);
             text = number;
         }
