@@ -34,6 +34,14 @@ lk_client *cmd_open(const struct cmd_target *target, const lk_options *options);
 /* Ends the program with argp's usage message when text is no such number. */
 int64_t cmd_number(struct argp_state *state, const char *flag, const char *text, int64_t min,
                    int64_t max);
+/* The keys that a subcommand is told of, at most max of them. */
+enum { CMD_KEYS_MAX = 64 };
+struct cmd_keys {
+    const char *at[CMD_KEYS_MAX];
+    size_t n, max;
+};
+/* Ends the program with argp's usage message when there are too many. */
+void cmd_add_key(struct argp_state *state, struct cmd_keys *keys, const char *key);
 /* Parses with the given doc; argv[0] is "lockkit NAME". */
 void cmd_parse(const struct argp *argp, int argc, char **argv, void *input);
 

@@ -17,8 +17,7 @@ enum { GRACE_MS = 5000, MS_MAX = 2000000000, LIST_MAX = LK_MANY_MAX * (LK_TOKEN_
 
 struct plan {
     struct cmd_target target;
-    const char *keys[LK_MANY_MAX];
-    size_t n_keys;
+    struct cmd_keys keys;
     int64_t lease_ms, wait_ms, grace_ms;
     lk_mode mode;
     uint32_t permits;
@@ -66,22 +65,22 @@ static int acquire_and_run(const struct plan *plan)
     lk_client *client = cmd_open(&plan->target, &options);
     lk_request requests[LK_MANY_MAX];
     lk_hold holds[LK_MANY_MAX];
-    for (size_t i = 0; i < plan->n_keys; i++)
-        requests[i] = (lk_request){.key = plan->keys[i],
+    for (size_t i = 0; i < plan->keys.n; i++)
+        requests[i] = (lk_request){.key = plan->keys.at[i],
                                    .mode = plan->mode,
                                    .permits = plan->permits,
                                    .wait_ms = plan->wait_ms,
                                    .on_lost = cmd_run_on_lost};
-    lk_status status = lk_acquire_many(client, requests, plan->n_keys, holds);
+    lk_status status = lk_acquire_many(client, requests, plan->keys.n, holds);
     int result;
     if (status == LK_OK) {
-        result = export(holds, plan->n_keys) ? cmd_run(plan->command, plan->grace_ms)
+        result = export(holds, plan->keys.n) ? cmd_run(plan->command, plan->grace_ms)
                                              : cmd_fail("environment", LK_NO_MEMORY);
-        int released = release_all(holds, plan->n_keys);
+        int released = release_all(holds, plan->keys.n);
         if (released == CMD_LOST || cmd_run_lost())
             result = CMD_LOST;
     } else {
-        result = cmd_fail_at(client, plan->n_keys == 1 ? plan->keys[0] : "locks", status);
+        result = cmd_fail_at(client, plan->keys.n == 1 ? plan->keys.at[0] : "locks", status);
     }
     lk_close(client);
     return result;
@@ -113,9 +112,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         plan->permits = (uint32_t)cmd_number(state, "--permits", arg, 1, UINT32_MAX);
         return 0;
     case ARGP_KEY_ARG:
-        if (plan->n_keys == LK_MANY_MAX)
-            argp_error(state, "at most %d keys", LK_MANY_MAX);
-        plan->keys[plan->n_keys++] = arg;
+        cmd_add_key(state, &plan->keys, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "a key is needed, for example lock:backup");
@@ -154,7 +151,7 @@ static const struct argp acquire_argp = {
 
 int cmd_acquire(int argc, char **argv)
 {
-    struct plan plan = {.wait_ms = INT64_MAX, .grace_ms = GRACE_MS};
+    struct plan plan = {.keys.max = LK_MANY_MAX, .wait_ms = INT64_MAX, .grace_ms = GRACE_MS};
     int own = 0;
     while (own < argc && strcmp(argv[own], "--") != 0)
         own++;

@@ -3,12 +3,11 @@
 
 #include <stdio.h>
 
-enum { KEY_FORCE = 256, KEYS_MAX = 64 };
+enum { KEY_FORCE = 256 };
 
 struct plan {
     struct cmd_target target;
-    const char *keys[KEYS_MAX];
-    size_t n_keys;
+    struct cmd_keys keys;
     bool force;
 };
 
@@ -23,9 +22,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         plan->force = true;
         return 0;
     case ARGP_KEY_ARG:
-        if (plan->n_keys == KEYS_MAX)
-            argp_error(state, "at most %d keys", KEYS_MAX);
-        plan->keys[plan->n_keys++] = arg;
+        cmd_add_key(state, &plan->keys, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "a key is needed");
@@ -55,7 +52,7 @@ static const struct argp release_argp = {
 
 int cmd_release(int argc, char **argv)
 {
-    struct plan plan = {0};
+    struct plan plan = {.keys.max = CMD_KEYS_MAX};
     cmd_parse(&release_argp, argc, argv, &plan);
     if (!plan.force) {
         fprintf(stderr, "%s: the holder is not asked: say --force if that is what you want\n",
@@ -64,15 +61,15 @@ int cmd_release(int argc, char **argv)
     }
     lk_client *client = cmd_open(&plan.target, NULL);
     int result = CMD_OK;
-    for (size_t i = 0; i < plan.n_keys; i++) {
-        lk_status status = lk_force_release(client, plan.keys[i]);
+    for (size_t i = 0; i < plan.keys.n; i++) {
+        lk_status status = lk_force_release(client, plan.keys.at[i]);
         if (status == LK_OK) {
-            printf("%s: freed\n", plan.keys[i]);
+            printf("%s: freed\n", plan.keys.at[i]);
         } else if (status == LK_LOST) {
-            printf("%s: nobody held it\n", plan.keys[i]);
+            printf("%s: nobody held it\n", plan.keys.at[i]);
             result = CMD_FAILED;
         } else {
-            result = cmd_fail_at(client, plan.keys[i], status);
+            result = cmd_fail_at(client, plan.keys.at[i], status);
             break;
         }
     }

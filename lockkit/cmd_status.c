@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_PREFIX = 256, KEY_JSON, KEYS_MAX = 64, MS_PER_S = 1000, LEFT_MAX = 32 };
+enum { KEY_PREFIX = 256, KEY_JSON, MS_PER_S = 1000, LEFT_MAX = 32 };
 
 struct plan {
     struct cmd_target target;
-    const char *keys[KEYS_MAX];
-    size_t n_keys;
+    struct cmd_keys keys;
     const char *prefix;
     bool json;
 };
@@ -121,12 +120,12 @@ static lk_status look(lk_client *client, const struct plan *plan, struct locks *
                       const char **ret_what)
 {
     *ret_what = plan->prefix;
-    if (plan->n_keys == 0)
+    if (plan->keys.n == 0)
         return lk_list(client, plan->prefix, add, locks);
-    for (size_t i = 0; i < plan->n_keys; i++) {
+    for (size_t i = 0; i < plan->keys.n; i++) {
         lk_lock_info info;
-        lk_status status = lk_inspect(client, plan->keys[i], &info);
-        *ret_what = plan->keys[i];
+        lk_status status = lk_inspect(client, plan->keys.at[i], &info);
+        *ret_what = plan->keys.at[i];
         if (status != LK_OK)
             return status;
         add(locks, &info);
@@ -148,9 +147,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         plan->json = true;
         return 0;
     case ARGP_KEY_ARG:
-        if (plan->n_keys == KEYS_MAX)
-            argp_error(state, "at most %d keys", KEYS_MAX);
-        plan->keys[plan->n_keys++] = arg;
+        cmd_add_key(state, &plan->keys, arg);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -178,7 +175,7 @@ static const struct argp status_argp = {
 
 int cmd_status(int argc, char **argv)
 {
-    struct plan plan = {.prefix = "lock:"};
+    struct plan plan = {.keys.max = CMD_KEYS_MAX, .prefix = "lock:"};
     struct locks locks = {0};
     const char *what;
     cmd_parse(&status_argp, argc, argv, &plan);
@@ -190,7 +187,7 @@ int cmd_status(int argc, char **argv)
     } else if (status != LK_OK) {
         result = cmd_fail_at(client, what, status);
     } else {
-        if (plan.n_keys == 0)
+        if (plan.keys.n == 0)
             sort_and_unite(&locks);
         if (plan.json)
             print_json(&plan, &locks);

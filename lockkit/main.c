@@ -130,6 +130,13 @@ static const struct argp_option target_options[] = {
     {0}};
 const struct argp cmd_target_argp = {.options = target_options, .parser = parse_target};
 
+void cmd_add_key(struct argp_state *state, struct cmd_keys *keys, const char *key)
+{
+    if (keys->n == keys->max)
+        argp_error(state, "at most %zu keys", keys->max);
+    keys->at[keys->n++] = key;
+}
+
 void cmd_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
     argp_err_exit_status = CMD_USAGE;
