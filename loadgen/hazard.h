@@ -19,8 +19,9 @@ enum hazard_language { EN, ZH };
 typedef const char *hazard_text[HAZARD_LANGUAGES];
 
 /* Who acts in a step. A's requests go to the first instance of the service, B's and C's to the
- * second, if there are two. */
-enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD };
+ * second, if there are two. TASKS are the instances' scheduled tasks, which close A's order once
+ * its time is over. */
+enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD, TASKS, HAZARD_WHOS };
 
 #define HAZARD_VERB_MAP(X)                                                                         \
     X(SEND)        /* sends its request; its later UNTIL steps hold it */                          \
@@ -30,6 +31,7 @@ enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD };
     X(RELEASE)     /* lets it go on from the point where it is held */                             \
     X(ANSWER)      /* waits for its answer */                                                      \
     X(RUN)         /* SEND and ANSWER */                                                           \
+    X(PAY)         /* pays for the order that it placed; else as SEND */                           \
     X(RETRY)       /* refused or not answered: sends the same request with the same key again */   \
     X(SEND_AGAIN)  /* the same request with another key, as a client without keys does */          \
     X(REPEAT)      /* the same request with the same key, whatever the answer was */               \
@@ -96,6 +98,7 @@ struct hazard_setting {
     const char *slip;                   /* mistake made on purpose (--lab-slip); none */
     int64_t clock_ms;                   /* the clock of A's instance is ahead by this; 0 */
     int64_t max_hold_ms;                /* of the watchdog; ten leases */
+    int64_t close_ms;                   /* period of the scheduled task; seckilld's own */
     enum hazard_redis redis;
     int64_t replicas;      /* that must have a lock before it counts (--redis-replicas); 0 */
     const char *isolation; /* of the database; read-committed */
@@ -127,8 +130,9 @@ struct hazard {
     int64_t initial;               /* balance or stock; 0: 1000 */
     int64_t deltas[HAZARD_ACTORS]; /* 0: -200, -300, -100; items: -1 */
     int64_t crowd;                 /* buyers of the crowd */
-    bool gives_up;   /* the holder is well: who does not get the lock in time is refused,
-                        not stuck */
+    int64_t reserve_s;  /* items: until an order that is not paid is closed; seckilld's own */
+    bool gives_up;      /* the holder is well: who does not get the lock in time is refused,
+                           not stuck */
     int64_t slow_ms;    /* B's wait beyond this is slow; 0: not asked */
     int64_t slow_wakes; /* and more wake-ups per release, of a crowd that waits */
     struct hazard_setting with;

@@ -11,12 +11,23 @@ static const char wait_point[] = "lock.wait";
 /* -- sending ------------------------------------------------------------------------------------
  */
 
+static void take_order(struct actor *actor, const char *answer)
+{
+    json_t *json = json_loads(answer, 0, NULL);
+    const char *id = json_string_value(json_object_get(json, "order_id"));
+    snprintf(actor->order, sizeof actor->order, "%s", id == NULL ? "" : id);
+    json_decref(json);
+}
+
 static void *ask(void *arg)
 {
     struct actor *actor = arg;
     const struct hazard_run *run = actor->run;
     char path[REMOTE_PATH_MAX], body[160], headers[160], *answer = NULL;
-    if (run->hazard->subject == ITEM) {
+    if (actor->pays) {
+        snprintf(path, sizeof path, "/v1/orders/%s/payment", actor->order);
+        snprintf(body, sizeof body, "{}");
+    } else if (run->hazard->subject == ITEM) {
         snprintf(path, sizeof path, "/v1/items/%s/orders", run->id);
         snprintf(body, sizeof body, "{\"user_id\":\"%s\"}", who_name(actor->who));
     } else if (run->hazard->subject == TRANSFER) {
@@ -37,6 +48,8 @@ static void *ask(void *arg)
     actor->problem[0] = '\0';
     if (actor->status > 0)
         remote_problem_name(answer, actor->problem, sizeof actor->problem);
+    if (actor->status == 201 && run->hazard->subject == ITEM)
+        take_order(actor, answer);
     actor->took_us = run_now_us() - actor->sent_us;
     free(answer);
     atomic_store(&actor->answered, true);
@@ -45,7 +58,7 @@ static void *ask(void *arg)
 
 static bool ends_request(const struct hazard_step *step)
 {
-    return step->verb == SEND || step->verb == RUN || step->verb == RETRY ||
+    return step->verb == SEND || step->verb == RUN || step->verb == PAY || step->verb == RETRY ||
            step->verb == SEND_AGAIN || step->verb == REPEAT || step->verb == HAZARD_VERBS;
 }
 

@@ -9,7 +9,7 @@
 /* An answer that never came may stand for a change that was made. */
 static int was_accepted(struct hazard_run *run, const struct actor *actor, bool *ret)
 {
-    *ret = actor->status == 201;
+    *ret = actor->status == 201 || actor->order[0] != '\0';
     if (*ret || actor->times == 0 || actor->status == 409)
         return 0;
     return lab_was_accepted(&run->world->instances[0].target, actor->key, ret, run->message);
@@ -29,11 +29,11 @@ static int expect(struct hazard_run *run, int64_t *ret)
     return 0;
 }
 
-/* Items are counted in pieces sold: no more than there are. */
+/* Items are counted in pieces sold: no more than there are, and none that was given back. */
 static void expect_sold(struct hazard_run *run)
 {
     int64_t accepted = run->outcome.initial - run->outcome.expected_final;
-    accepted += atomic_load(&run->crowd.accepted);
+    accepted += atomic_load(&run->crowd.accepted) - run->tasks.closed;
     run->outcome.expected_final = accepted < run->outcome.initial ? accepted : run->outcome.initial;
 }
 
@@ -59,7 +59,8 @@ static enum hazard_outcome classify(const struct hazard_run *run, const struct a
         return HAZARD_UNSAFE;
     if (somebody_got(run, "lock-timeout"))
         return hazard->gives_up ? HAZARD_REFUSED : HAZARD_STUCK;
-    if (somebody_got(run, "lock-lost") || somebody_got(run, "unavailable"))
+    if (somebody_got(run, "lock-lost") || somebody_got(run, "unavailable") ||
+        somebody_got(run, "order-closed"))
         return HAZARD_REFUSED;
     bool late = hazard->slow_ms > 0 && run->outcome.measure_ms > hazard->slow_ms;
     bool herd = hazard->slow_wakes > 0 && run->outcome.wakes > hazard->slow_wakes;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAB_PATH_MAX = 256, DETAIL_MAX = 160 };
+enum { LAB_PATH_MAX = 256, DETAIL_MAX = 160, PRICE = 100 };
 
 /* One call; *ret (may be NULL) is the parsed answer. Returns the status, or -1. */
 static int call(const struct load_target *target, const char *method, const char *path,
@@ -27,11 +27,22 @@ static int call(const struct load_target *target, const char *method, const char
 int lab_put(const struct load_target *target, const struct hazard *hazard, const char *id,
             bool fence, char *message)
 {
-    char path[LAB_PATH_MAX], body[LAB_PATH_MAX];
+    char path[LAB_PATH_MAX], body[LAB_PATH_MAX], reserve[64] = "";
     bool item = hazard->subject == ITEM;
+    if (hazard->reserve_s != 0)
+        snprintf(reserve, sizeof reserve, ",\"price\":%d,\"reserve_s\":%lld", PRICE,
+                 (long long)hazard->reserve_s);
     snprintf(path, sizeof path, "/v1/%s/%s", item ? "items" : "accounts", id);
-    snprintf(body, sizeof body, "{\"%s\":%lld,\"fence\":%s}", item ? "stock" : "balance",
-             (long long)hazard_initial(hazard), fence ? "true" : "false");
+    snprintf(body, sizeof body, "{\"%s\":%lld,\"fence\":%s%s}", item ? "stock" : "balance",
+             (long long)hazard_initial(hazard), fence ? "true" : "false", reserve);
+    return call(target, "PUT", path, body, NULL, message) == 0 ? 0 : -1;
+}
+
+int lab_put_buyer(const struct load_target *target, const char *id, char *message)
+{
+    char path[LAB_PATH_MAX], body[LAB_PATH_MAX];
+    snprintf(path, sizeof path, "/v1/accounts/%s", id);
+    snprintf(body, sizeof body, "{\"balance\":%d}", 10 * PRICE);
     return call(target, "PUT", path, body, NULL, message) == 0 ? 0 : -1;
 }
 
@@ -131,6 +142,19 @@ int lab_audit(const struct load_target *target, const char *resource, struct aud
         snprintf(message, LAB_MESSAGE_MAX, "%s: a field of the audit is missing", path);
     json_decref(answer);
     return result;
+}
+
+int lab_order_state(const struct load_target *target, const char *id, char ret[LAB_STATE_MAX],
+                    char *message)
+{
+    char path[LAB_PATH_MAX];
+    json_t *answer;
+    snprintf(path, sizeof path, "/v1/orders/%s", id);
+    if (call(target, "GET", path, NULL, &answer, message) != 0)
+        return -1;
+    copy_text(answer, "state", ret, LAB_STATE_MAX);
+    json_decref(answer);
+    return 0;
 }
 
 int lab_was_accepted(const struct load_target *target, const char *key, bool *ret, char *message)

@@ -13,6 +13,8 @@ enum { LAB_MESSAGE_MAX = 512, LAB_KEY_MAX = 64, LAB_TIMEOUT_MS = 20000, LAB_POIN
 
 int lab_put(const struct load_target *target, const struct hazard *hazard, const char *id,
             bool fence, char *message);
+/* A buyer who can pay. */
+int lab_put_buyer(const struct load_target *target, const char *id, char *message);
 
 /* action: "hold" or "note". */
 int lab_pause(const struct load_target *target, const char *point, const char *match,
@@ -40,6 +42,10 @@ int lab_trace(const struct load_target *target, struct lab_event *ret, int max, 
 /* resource: "account:ID" */
 int lab_audit(const struct load_target *target, const char *resource, struct audit_row *ret,
               char *message);
+/* "reserved", "paid", "closed", ... */
+enum { LAB_STATE_MAX = 16 };
+int lab_order_state(const struct load_target *target, const char *id, char ret[LAB_STATE_MAX],
+                    char *message);
 /* Was a change with this key accepted? The answer that is stored. */
 int lab_was_accepted(const struct load_target *target, const char *key, bool *ret, char *message);
 

@@ -51,6 +51,7 @@ struct hazard_setting hazard_setting_of(const struct hazard *hazard, const struc
     SETTLE(slip, "");
     SETTLE(clock_ms, 0);
     SETTLE(max_hold_ms, 0);
+    SETTLE(close_ms, 0);
     SETTLE(redis, REDIS_PLAIN);
     SETTLE(replicas, 0);
     SETTLE(isolation, "read-committed");

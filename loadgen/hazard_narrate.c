@@ -19,6 +19,7 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [ANSWER] = {"{who} is answered: {status}.", "{who} 得到回答：{status}。"},
     [RUN] = {"{who} asks for a change of {delta} and is answered: {status}.",
              "{who} 请求改动 {delta}，得到回答：{status}。"},
+    [PAY] = {"{who} pays for the order.", "{who} 为订单付款。"},
     [RETRY] = {"{who} was refused and asks again with the same key: {status}.",
                "{who} 被拒绝，用同一个幂等键重试：{status}。"},
     [SEND_AGAIN] = {"{who} asks once more, with a new key.", "{who} 换了一个新的键再请求一次。"},
@@ -67,6 +68,18 @@ static const hazard_text crowd_sentences[HAZARD_VERBS] = {
     [RELEASE] = {"All may go on.", "全部放行。"},
     [ANSWER] = {"All are answered: {accepted} accepted, {refused} turned away.",
                 "全部得到回答：接受 {accepted} 个，拒绝 {refused} 个。"},
+};
+
+/* They come by themselves, and are answered by nobody. */
+static const hazard_text tasks_sentences[HAZARD_VERBS] = {
+    [SEND] = {"When the order's time is over, the scheduled task of each instance will come to it.",
+              "订单一到期，每个实例的定时任务都会来处理它。"},
+    [AS_FAR_AS] =
+        {"The tasks go as far as they can: \"{what}\" at most, or they wait for the order's "
+         "lock, or leave because another one is at work.",
+         "定时任务尽量往前走：最多到“{what}”，或者在等订单的锁，或者见别人在做就离开。"},
+    [RELEASE] = {"The tasks may go on.", "放行定时任务。"},
+    [ANSWER] = {"The tasks are done with the order.", "定时任务处理完了这张订单。"},
 };
 
 static const hazard_text outcomes[HAZARD_OUTCOMES] = {
@@ -166,7 +179,9 @@ void narrate_step(struct hazard_run *run, const struct hazard_step *step)
     char sentence[SENTENCE_MAX], values[80] = "", nodes[40], delta[24] = "", status[100] = "-";
     if (run->how.narrate == NULL || (step->verb == RETRY && !run->actors[step->who].retried))
         return;
-    const hazard_text *said = step->who == CROWD ? crowd_sentences : sentences;
+    const hazard_text *said = step->who == CROWD   ? crowd_sentences
+                              : step->who == TASKS ? tasks_sentences
+                                                   : sentences;
     snprintf(sentence, sizeof sentence, "%s", said[step->verb][run->how.language]);
     if (step->who < HAZARD_ACTORS) {
         const struct actor *actor = &run->actors[step->who];

@@ -48,7 +48,9 @@
     X(duplicate_request)                                                                           \
     X(key_outside_transaction)                                                                     \
     X(crash_before_reply)                                                                          \
-    X(off_by_one)
+    X(off_by_one)                                                                                  \
+    X(double_task)                                                                                 \
+    X(late_payment)
 
 #define HAZARD_DECLARE(name) extern const struct hazard hazard_##name;
 HAZARD_MAP(HAZARD_DECLARE)

@@ -32,6 +32,8 @@ static int put_resources(struct hazard_run *run)
     bool fence = run->with.fence == ON;
     if (lab_put(target, run->hazard, run->id, fence, run->message) != 0)
         return -1;
+    if (run->hazard->reserve_s != 0 && lab_put_buyer(target, who_name(A), run->message) != 0)
+        return -1;
     return run->hazard->subject != TRANSFER
                ? 0
                : lab_put(target, run->hazard, run->other_id, fence, run->message);

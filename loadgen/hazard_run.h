@@ -40,8 +40,9 @@ struct actor {
     int n_pauses, held_at; /* index of the pause it is held at; -1: none */
     int waits_id;          /* the note at lock.wait */
     int64_t sent_us, took_us;
-    bool retried;
-    int status; /* of the last answer; -1: none came; 0: not sent yet */
+    bool retried, pays;
+    char order[LAB_KEY_MAX]; /* that it placed; "": none */
+    int status;              /* of the last answer; -1: none came; 0: not sent yet */
     char problem[64];
 };
 
@@ -56,6 +57,14 @@ struct crowd {
     int64_t first_wakes, wakes; /* after the first release; in all */
     atomic_long accepted, refused, failed;
     char message[LAB_MESSAGE_MAX]; /* why it could not be sent */
+};
+
+/* The scheduled tasks, which come to A's order. */
+struct tasks {
+    int hold_ids[HAZARD_INSTANCES], wait_ids[HAZARD_INSTANCES], done_ids[HAZARD_INSTANCES],
+        door_ids[HAZARD_INSTANCES];     /* pauses */
+    bool turned_away[HAZARD_INSTANCES]; /* at the task's lock */
+    bool closed;                        /* the order was seen to be */
 };
 
 /* One line of the timeline: from the service's trace, or of the lab itself. */
@@ -93,6 +102,7 @@ struct hazard_run {
     char id[16], other_id[24], resource[40], lock[LAB_KEY_MAX];
     struct actor actors[HAZARD_ACTORS];
     struct crowd crowd;
+    struct tasks tasks;
     int64_t lease_from_us; /* when the last holder was seen */
     int lost_wanted;       /* answers that the proxies will have lost */
 

@@ -2,6 +2,7 @@
 #include "hazard_crowd.h"
 #include "hazard_faults.h"
 #include "hazard_run.h"
+#include "hazard_tasks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,9 @@ static int do_send(struct hazard_run *run, const struct hazard_step *step)
 {
     if (step->who == CROWD)
         return crowd_send(run);
+    if (step->who == TASKS)
+        return tasks_send(run, step + 1);
+    actor_of(run, step)->pays = step->verb == PAY;
     return actor_send(actor_of(run, step), step + 1, true);
 }
 
@@ -42,6 +46,8 @@ static int do_as_far_as(struct hazard_run *run, const struct hazard_step *step)
 {
     if (step->who == CROWD)
         return crowd_as_far_as(run);
+    if (step->who == TASKS)
+        return tasks_as_far_as(run, step->what);
     return actor_as_far_as(actor_of(run, step), step->what);
 }
 
@@ -56,6 +62,8 @@ static int do_release(struct hazard_run *run, const struct hazard_step *step)
 {
     if (step->who == CROWD)
         return crowd_release(run);
+    if (step->who == TASKS)
+        return tasks_release(run);
     return actor_release(actor_of(run, step));
 }
 
@@ -63,6 +71,8 @@ static int do_answer(struct hazard_run *run, const struct hazard_step *step)
 {
     if (step->who == CROWD)
         return crowd_answer(run);
+    if (step->who == TASKS)
+        return tasks_answer(run);
     return actor_answer(actor_of(run, step));
 }
 
@@ -156,6 +166,7 @@ static do_step *const verbs[HAZARD_VERBS] = {
     [RELEASE] = do_release,
     [ANSWER] = do_answer,
     [RUN] = do_run,
+    [PAY] = do_send,
     [RETRY] = do_retry,
     [INSIST] = do_insist,
     [LEAP] = fault_leap,
@@ -206,6 +217,6 @@ int run_until(const struct hazard_run *run, bool (*seen)(void *arg), void *arg)
 const char *who_name(enum hazard_who who)
 {
     static const char *const names[] = {
-        [A] = "A", [B] = "B", [C] = "C", [LOCKS] = "locks", [CROWD] = "crowd"};
+        [A] = "A", [B] = "B", [C] = "C", [LOCKS] = "locks", [CROWD] = "crowd", [TASKS] = "tasks"};
     return names[who];
 }

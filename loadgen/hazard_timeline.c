@@ -26,11 +26,23 @@ void run_note(struct hazard_run *run, const char *actor, const char *format, ...
     va_end(args);
 }
 
+/* The scheduled task's operation on A's order. */
+static bool is_tasks(const struct hazard_run *run, const struct lab_event *event)
+{
+    const char *order = run->actors[A].order;
+    return order[0] != '\0' && strncmp(event->key, "close:", 6) == 0 &&
+           strcmp(event->key + 6, order) == 0;
+}
+
 /* "h12-A1" is A's; a thread without a request is the watchdog's. */
 static bool name_actor(const struct hazard_run *run, const struct lab_event *event, char *out,
                        size_t size)
 {
     size_t length = strlen(run->id);
+    if (is_tasks(run, event)) {
+        snprintf(out, size, "tasks");
+        return true;
+    }
     if (strncmp(event->key, run->id, length) == 0 && event->key[length] == '-') {
         const char *who = event->key + length + 1; /* "A1"; "u17" is one of the crowd */
         if (*who == 'u')
@@ -46,8 +58,10 @@ static bool name_actor(const struct hazard_run *run, const struct lab_event *eve
 void run_take_trace(struct hazard_run *run, const struct world_instance *instance)
 {
     struct lab_event *events = calloc(TRACE_MAX, sizeof *events);
-    char message[LAB_MESSAGE_MAX];
+    char message[LAB_MESSAGE_MAX], instance_name[24];
     int n = 0;
+    snprintf(instance_name, sizeof instance_name, "shop-%d",
+             (int)(instance - run->world->instances) + 1);
     if (events != NULL && lab_trace(&instance->target, events, TRACE_MAX, &n, message) != 0)
         n = 0; /* an instance that is dead or stands still: what it saw is lost with it */
     for (int i = 0; i < n; i++) {
@@ -62,9 +76,10 @@ void run_take_trace(struct hazard_run *run, const struct world_instance *instanc
                                     .value = events[i].value,
                                     .fence = events[i].fence};
         snprintf(event->actor, sizeof event->actor, "%s", actor);
-        bool crowd = strcmp(actor, "crowd") == 0;
-        snprintf(event->point, sizeof event->point, "%s%s%s",
-                 crowd ? events[i].key + strlen(run->id) + 1 : "", crowd ? " " : "",
+        const char *which = strcmp(actor, "crowd") == 0   ? events[i].key + strlen(run->id) + 1
+                            : strcmp(actor, "tasks") == 0 ? instance_name
+                                                          : "";
+        snprintf(event->point, sizeof event->point, "%s%s%s", which, which[0] != '\0' ? " " : "",
                  events[i].point);
     }
     free(events);

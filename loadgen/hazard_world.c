@@ -133,6 +133,10 @@ static void compose(struct command_line *line, struct world *world, int index, c
         add(line, "--workers");
         add(line, "%lld", (long long)with->workers);
     }
+    if (with->close_ms != 0) {
+        add(line, "--close-orders-ms");
+        add(line, "%lld", (long long)with->close_ms);
+    }
     if (with->slip[0] != '\0') {
         add(line, "--lab-slip");
         add(line, "%s", with->slip);
@@ -215,6 +219,10 @@ int world_prepare(struct world *world, const char *guard, const struct hazard_se
         if (!sandbox_alive(instance->server) && sandbox_restart(instance->server) != 0)
             return -1;
     }
+    /* Its scheduled task would close the others' orders, under another guard. */
+    for (int i = with->instances; i < HAZARD_INSTANCES; i++)
+        if (world->instances[i].server != NULL && world_kill(&world->instances[i]) != 0)
+            return -1;
     return 0;
 }
 

@@ -134,7 +134,7 @@ typedef struct lk_env {
 #define LK_POINT_LOST      "lock.lost"         /* loss found out */
 #define LK_POINT_EXPIRE    "lock.setnx.expire" /* redis-setnx-expire: between SETNX and EXPIRE */
 #define LK_POINT_SUBSCRIBE "lock.subscribe"    /* failed try done, SUBSCRIBE not yet sent */
-#define LK_POINT_WOKEN     "lock.woken"       /* zk-*: what it waited for has happened */
+#define LK_POINT_WOKEN     "lock.woken"        /* zk-*: what it waited for has happened */
 #define LK_POINT_GETSET    "lock.getset" /* redis-getset: stamp seen to be over, GETSET next */
 #define LK_POINT_VOTED     "lock.voted"  /* redlock: the nodes have answered, not yet counted */
 

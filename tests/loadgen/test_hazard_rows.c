@@ -33,14 +33,14 @@ static void each_row_is_complete(void **state)
 /* Steps end, and never wait for what nothing was sent for. */
 static void check_steps(const struct hazard *hazard, const struct hazard_step *steps)
 {
-    bool sent[CROWD + 1] = {false};
+    bool sent[HAZARD_WHOS] = {false};
     int n = 0;
     assert_non_null(steps);
     for (; steps[n].verb != HAZARD_VERBS; n++) {
         const struct hazard_step *step = &steps[n];
         assert_true(n < HAZARD_STEPS_MAX);
-        assert_true(step->who <= CROWD);
-        bool asks = step->verb == SEND || step->verb == RUN;
+        assert_true(step->who < HAZARD_WHOS);
+        bool asks = step->verb == SEND || step->verb == RUN || step->verb == PAY;
         bool waits = step->verb == UNTIL || step->verb == AS_FAR_AS || step->verb == PASSED;
         sent[step->who] |= asks;
         if ((waits && (!sent[step->who] || step->what == NULL)) || (asks && step->who == LOCKS))
