@@ -135,7 +135,7 @@ static void setnx_expire_rounds_leases_up_to_seconds(void **state)
     (void)state;
     static const struct {
         int64_t lease_ms, low_ms, high_ms;
-    } rows[] = {{10, 1, 1000}, {1000, 1, 1000}, {1001, 1001, 2000}, {20000, 18000, 20000}};
+    } rows[] = {{700, 1, 1000}, {1000, 1, 1000}, {1001, 1001, 2000}, {20000, 18000, 20000}};
     lk_client *client = world_client("redis-setnx-expire", NULL);
     for (size_t i = 0; i < COUNT(rows); i++) {
         lk_hold hold;
