@@ -68,10 +68,12 @@ static const struct command commands[] = {
      "Examples:\n"
      "  loadgen http http://127.0.0.1:8080/livez --duration 10s\n"
      "  loadgen http http://127.0.0.1:8080/livez --mode rate --rate 1000\n"
-     "  loadgen http http://127.0.0.1:8080/v1/items/1/orders --header 'Idempotency-Key: {{uuid}}' "
-     "--header 'Content-Type: application/json' --body "
-     "'{\"user_id\":\"u{{seq}}\",\"quantity\":1}'\n"
-     "Placeholders in path, headers and body: {{seq}}, {{uuid}}, {{random}}, {{random A B}}.\n",
+     "  loadgen http http://127.0.0.1:8080/v1/items/1/orders \\\n"
+     "    --header 'Idempotency-Key: {{uuid}}' \\\n"
+     "    --header 'Content-Type: application/json' \\\n"
+     "    --body '{\"user_id\":\"u{{seq}}\",\"quantity\":1}'\n"
+     "  loadgen http http+unix:///run/service.sock\n"
+     "Placeholders in path, headers and body: {{seq}}, {{uuid}}, {{random}},\n{{random A B}}.\n",
      &plain_command_argp, plain_command},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

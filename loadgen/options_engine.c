@@ -164,7 +164,7 @@ static const struct argp_option engine_options[] = {
     {"mode", KEY_MODE, "burst|rate|ramp|closed", 0,
      "All at once, at a rate, at a rising rate, or each connection one after the other", 2},
     {"rate", KEY_RATE, "R", 0, "Requests per second, with --mode rate; ramp: at its end", 2},
-    {"rate-from", KEY_RATE_FROM, "R", 0, "ramp: requests per second at its start (default 0)", 2},
+    {"rate-from", KEY_RATE_FROM, "R", 0, "ramp: requests per second at first (default 0)", 2},
     {"warmup", KEY_WARMUP, "D", 0, "What is due before this is done, but not measured", 2},
     {"connections", KEY_CONNECTIONS, "C", 0, "Connections kept open (default 64)", 2},
     {"threads", KEY_THREADS, "T", 0, "Threads that serve them (default 1)", 2},
