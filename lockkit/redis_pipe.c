@@ -1,4 +1,5 @@
 #include "redis_pipe.h"
+#include "redis_wire.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,8 +16,7 @@ enum { IDLE_US = 1000, US_PER_MS = 1000, WAIT_COMMAND_MAX = 64 };
 
 /* One command, on its caller's stack. */
 struct call {
-    char *command;
-    size_t length;
+    lk_redis_wire command;
     lk_redis_reply *reply;
     int flags; /* LK_REDIS_ASKING ... */
     lk_status status;
@@ -89,11 +89,12 @@ static void wait_for(sem_t *sem)
 lk_status lk_redis_pipe_run(lk_redis_pipe *pipe, int flags, lk_redis_reply *reply, int n,
                             const char **words)
 {
-    struct call call = {.reply = reply, .flags = flags};
-    int length = redisFormatCommandArgv(&call.command, n, words, NULL);
-    if (length < 0)
+    struct call call;
+    if (!lk_redis_wire_make(&call.command, n, words))
         return LK_NO_MEMORY;
-    call.length = (size_t)length;
+    call.reply = reply;
+    call.flags = flags;
+    call.combine = false;
     reply->replicas = 0;
     sem_init(&call.wake, 0, 0);
 
@@ -108,7 +109,7 @@ lk_status lk_redis_pipe_run(lk_redis_pipe *pipe, int flags, lk_redis_reply *repl
         combine(pipe, &call);
 
     sem_destroy(&call.wake);
-    redisFreeCommand(call.command);
+    lk_redis_wire_free(&call.command);
     return call.status;
 }
 
@@ -148,7 +149,7 @@ static lk_status write_batch(lk_redis_pipe *pipe)
     for (struct call *call = pipe->batch.head; call != NULL; call = call->next) {
         if (call->flags & LK_REDIS_ASKING)
             iov[n++] = (struct iovec){.iov_base = asking, .iov_len = sizeof asking - 1};
-        iov[n++] = (struct iovec){.iov_base = call->command, .iov_len = call->length};
+        iov[n++] = (struct iovec){.iov_base = call->command.bytes, .iov_len = call->command.length};
     }
     if (pipe->counting)
         iov[n++] =

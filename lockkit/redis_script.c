@@ -1,7 +1,6 @@
 #include "redis_script.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { UNKNOWN, LOADING, KNOWN };
@@ -45,10 +44,9 @@ lk_status lk_redis_script_try(lk_redis *redis, lk_attempt *attempt, lk_redis_scr
         if (status != LK_OK)
             return status;
     }
-    char count[12];
-    snprintf(count, sizeof count, "%d", n_keys);
+    const char count[] = {(char)('0' + n_keys), '\0'};
     const char *all[HEAD + WORDS_MAX] = {"EVALSHA", script->sha, count};
-    assert(n_keys <= n && n <= WORDS_MAX);
+    assert(n_keys <= n && n_keys <= 9 && n <= WORDS_MAX);
     for (int i = 0; i < n; i++)
         all[HEAD + i] = words[i];
 

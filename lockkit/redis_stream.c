@@ -1,6 +1,7 @@
 #include "redis_stream.h"
 
 #include "provider.h"
+#include "redis_wire.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -105,14 +106,13 @@ lk_status lk_redis_stream_begin(lk_redis_stream *stream, const lk_redis_url *url
 /* One command of the greeting, answered by +OK. */
 static lk_status greet(lk_redis_stream *stream, int n, const char **words, int64_t deadline_us)
 {
-    char *command;
-    int length = redisFormatCommandArgv(&command, n, words, NULL);
-    if (length < 0)
+    lk_redis_wire command;
+    if (!lk_redis_wire_make(&command, n, words))
         return failed(stream, LK_UNAVAILABLE, "out of memory");
-    struct iovec iov = {.iov_base = command, .iov_len = (size_t)length};
+    struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};
     lk_redis_reply reply;
     lk_status status = lk_redis_stream_write(stream, &iov, 1, deadline_us);
-    redisFreeCommand(command);
+    lk_redis_wire_free(&command);
     if (status == LK_OK)
         status = lk_redis_stream_read(stream, &reply, deadline_us);
     if (status == LK_PROTOCOL)
@@ -252,13 +252,13 @@ lk_status lk_redis_stream_ask(lk_redis_stream *stream, int n, const char **words
                               int64_t deadline_us, redisReply **ret)
 {
     redisReader *reader = stream->reader;
-    char *command = NULL;
+    lk_redis_wire command;
     void *done = NULL;
-    int length = redisFormatCommandArgv(&command, n, words, NULL);
+    bool made = lk_redis_wire_make(&command, n, words);
     redisReader *tree = redisReaderCreate(); /* its answers are trees on the heap */
     lk_status status = failed(stream, LK_UNAVAILABLE, "out of memory");
-    if (length >= 0 && tree != NULL) {
-        struct iovec iov = {.iov_base = command, .iov_len = (size_t)length};
+    if (made && tree != NULL) {
+        struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};
         status = lk_redis_stream_write(stream, &iov, 1, deadline_us);
         stream->reader = tree;
         if (status == LK_OK)
@@ -267,7 +267,8 @@ lk_status lk_redis_stream_ask(lk_redis_stream *stream, int n, const char **words
     }
     if (tree != NULL)
         redisReaderFree(tree);
-    redisFreeCommand(command);
+    if (made)
+        lk_redis_wire_free(&command);
     if (status == LK_OK)
         *ret = done;
     return status == LK_TIMEOUT || status == LK_UNKNOWN ? LK_UNAVAILABLE : status;

@@ -1,4 +1,5 @@
 #include "redis_sub.h"
+#include "redis_wire.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -186,14 +187,12 @@ static lk_status send_all(lk_redis_sub *sub, const char *verb, enum channel_stat
          channel = channel->hh.next) {
         if (channel->state != from)
             continue;
-        char *command;
-        int length =
-            redisFormatCommandArgv(&command, 2, (const char *[]){verb, channel->name}, NULL);
-        if (length < 0)
+        lk_redis_wire command;
+        if (!lk_redis_wire_make(&command, 2, (const char *[]){verb, channel->name}))
             return LK_NO_MEMORY;
-        struct iovec iov = {.iov_base = command, .iov_len = (size_t)length};
+        struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};
         status = lk_redis_stream_write(&sub->stream, &iov, 1, lk_redis_now_us() + sub->timeout_us);
-        redisFreeCommand(command);
+        lk_redis_wire_free(&command);
         atomic_fetch_add_explicit(sub->context->commands, 1, memory_order_relaxed);
         channel->state = to;
     }

@@ -29,12 +29,10 @@ lk_status lk_redlock_ask(lk_redlock_nodes *nodes, lk_redlock_ballot *ballot, con
                          int n, const char **words)
 {
     lk_redlock_call *call = &ballot->call;
-    int length = redisFormatCommandArgv(&call->command, n, words, NULL);
-    if (length < 0)
+    if (!lk_redis_wire_make(&call->command, n, words))
         return LK_NO_MEMORY;
-    call->length = (size_t)length;
     lk_redlock_run(nodes, call);
-    redisFreeCommand(call->command);
+    lk_redis_wire_free(&call->command);
     ballot->n = lk_redlock_n(nodes);
     ballot->quorum = lk_redlock_quorum(nodes);
     for (int i = 0; i < ballot->n; i++) {

@@ -47,13 +47,12 @@ short lk_redlock_join_events(const lk_redlock_node *node)
 
 static lk_status say(lk_redlock_node *node, int n, const char **words)
 {
-    char *command;
-    int length = redisFormatCommandArgv(&command, n, words, NULL);
-    if (length < 0)
+    lk_redis_wire command;
+    if (!lk_redis_wire_make(&command, n, words))
         return LK_UNAVAILABLE;
-    struct iovec iov = {.iov_base = command, .iov_len = (size_t)length};
+    struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};
     lk_status status = lk_redis_stream_write(&node->stream, &iov, 1, LK_REDIS_NO_WAIT);
-    redisFreeCommand(command);
+    lk_redis_wire_free(&command);
     node->greetings++;
     return status;
 }
@@ -129,7 +128,7 @@ size_t lk_redlock_send(lk_redlock_node *node, lk_redlock_call *batch, int64_t de
     node->owes = sent_from(batch);
     for (lk_redlock_call *call = node->owes; call != NULL; call = sent_from(call->next)) {
         assert(n < LK_REDLOCK_BATCH_MAX);
-        iov[n++] = (struct iovec){.iov_base = call->command, .iov_len = call->length};
+        iov[n++] = (struct iovec){.iov_base = call->command.bytes, .iov_len = call->command.length};
     }
     if (n == 0)
         return 0;
@@ -165,8 +164,8 @@ void lk_redlock_receive(lk_redlock_node *node)
 void lk_redlock_give_up(lk_redlock_node *node)
 {
     for (lk_redlock_call *call = node->owes; call != NULL; call = sent_from(call->next))
-        if (call->undo != NULL && send(node->stream.fd, call->undo, call->undo_length,
-                                       MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)call->undo_length)
+        if (call->undo != NULL && send(node->stream.fd, call->undo->bytes, call->undo->length,
+                                       MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)call->undo->length)
             break;
     lk_redlock_fail(node);
 }

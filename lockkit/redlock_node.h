@@ -12,6 +12,7 @@
 #define LOCKKIT_REDLOCK_NODE_H
 
 #include "redis_stream.h"
+#include "redis_wire.h"
 
 #include <semaphore.h>
 
@@ -19,9 +20,9 @@ enum { LK_REDLOCK_NODES_MAX = 9, LK_REDLOCK_BATCH_MAX = 64, LK_REDLOCK_PAUSE_US 
 
 /* One command for all nodes, on its caller's stack. */
 typedef struct lk_redlock_call {
-    char *command,
-        *undo; /* undo: sent to a node that owes its answer when it is given up; or NULL */
-    size_t length, undo_length;
+    lk_redis_wire command;
+    const lk_redis_wire
+        *undo;         /* sent to a node that owes its answer when it is given up; or NULL */
     bool needs_quorum; /* sent to nobody unless a quorum is ready */
 
     /* Per node: LK_OK: answered; LK_UNAVAILABLE: certainly not sent; LK_UNKNOWN; LK_PROTOCOL. */

@@ -1,0 +1,69 @@
+/* Commands on the wire, beside those that hiredis makes of the same words. */
+#include "../../lockkit/redis_wire.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS_MAX = 120, WORD_MAX = 2000 };
+
+static void assert_same(int n, const char **words)
+{
+    char *expected;
+    lk_redis_wire wire;
+    int length = redisFormatCommandArgv(&expected, n, words, NULL);
+    assert_true(length > 0);
+    assert_true(lk_redis_wire_make(&wire, n, words));
+    assert_int_equal(wire.length, length);
+    assert_memory_equal(wire.bytes, expected, wire.length);
+    lk_redis_wire_free(&wire);
+    redisFreeCommand(expected);
+}
+
+static void words_of_every_length_are_framed_as_hiredis_does(void **state)
+{
+    (void)state;
+    static char word[WORD_MAX + 1];
+    for (size_t length = 0; length <= WORD_MAX; length++) { /* past the room on the stack */
+        memset(word, 'x', length);
+        word[length] = '\0';
+        assert_same(2, (const char *[]){"GET", word});
+    }
+}
+
+static void many_words_are_framed_as_hiredis_does(void **state)
+{
+    (void)state;
+    const char *words[WORDS_MAX];
+    for (int n = 1; n <= WORDS_MAX; n++) {
+        words[n - 1] = n % 3 == 0 ? "" : "lock:item:1";
+        assert_same(n, words);
+    }
+}
+
+static void usual_commands_need_no_heap(void **state)
+{
+    (void)state;
+    lk_redis_wire wire;
+    static const char sha[] = "0123456789012345678901234567890123456789";
+    assert_true(
+        lk_redis_wire_make(&wire, 7,
+                           (const char *[]){"EVALSHA", sha, "2", "lock:account:12345",
+                                            "{lock:account:12345}:fence", "client:1:1", "30000"}));
+    assert_ptr_equal(wire.bytes, wire.room);
+    lk_redis_wire_free(&wire);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_of_every_length_are_framed_as_hiredis_does),
+        cmocka_unit_test(many_words_are_framed_as_hiredis_does),
+        cmocka_unit_test(usual_commands_need_no_heap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
