@@ -266,7 +266,7 @@ static bool fair(const lk_provider_info *guard)
     assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &first), LK_OK);
     asker_start(&waiter);
     assert_true(wait_until(refused_twice, &hooked, CLAIM_LONG_MS));
-    atomic_store(&hooked.shut, true);
+    assert_true(shut_gate(&hooked, CLAIM_LONG_MS));
     assert_int_equal(lk_release(&first), LK_OK);
     lk_status status = world_acquire(client, CLAIM_KEY, 0, 0, &late);
     assert_true(wait_until(is_set, &hooked.at_gate, CLAIM_LONG_MS));

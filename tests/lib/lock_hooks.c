@@ -9,14 +9,32 @@ static void at_point(void *ctx, const char *point, const char *key)
 {
     struct hooked *hooked = ctx;
     (void)key;
-    if (strcmp(point, LK_POINT_WAIT) == 0)
+    bool is_try = strcmp(point, LK_POINT_TRY) == 0;
+    if (is_try)
+        atomic_store(&hooked->trying, true);
+    if (strcmp(point, LK_POINT_WAIT) == 0) {
+        atomic_store(&hooked->trying, false);
         atomic_fetch_add(&hooked->refusals, 1);
+    }
     if (hooked->point != NULL && strcmp(point, hooked->point) == 0)
         hooked->call(hooked->arg);
-    while (strcmp(point, LK_POINT_TRY) == 0 && atomic_load(&hooked->shut)) {
+    while (is_try && atomic_load(&hooked->shut)) {
+        atomic_store(&hooked->trying, false);
         atomic_store(&hooked->at_gate, true);
         lk_env_system()->sleep_us(NULL, 1000);
+        atomic_store(&hooked->trying, true);
     }
+}
+
+static bool is_clear(void *flag)
+{
+    return !atomic_load((atomic_bool *)flag);
+}
+
+bool shut_gate(struct hooked *hooked, int64_t patience_ms)
+{
+    atomic_store(&hooked->shut, true);
+    return atomic_load(&hooked->at_gate) || wait_until(is_clear, &hooked->trying, patience_ms);
 }
 
 static int64_t wall_us(void *ctx)

@@ -11,6 +11,7 @@
 struct hooked {
     lk_env env;
     _Atomic int refusals; /* LK_POINT_WAIT reached */
+    atomic_bool trying;   /* past LK_POINT_TRY, not yet refused */
     atomic_bool shut;     /* tries stop here */
     atomic_bool at_gate;  /* one does */
     _Atomic int64_t ahead_us;
@@ -21,6 +22,10 @@ struct hooked {
 
 /* Returns its environment; the struct must not move. */
 const lk_env *hook(struct hooked *hooked);
+
+/* From now on tries stop, until shut is false; the lock is held, and one that is under way has been
+ * refused. False: it takes longer than that. */
+bool shut_gate(struct hooked *hooked, int64_t patience_ms);
 
 struct asker {
     pthread_t thread;
