@@ -11,7 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HAZARD_STEPS_MAX = 40, HAZARD_CASES_MAX = 24, HAZARD_LANGUAGES = 2, HAZARD_INSTANCES = 2 };
+enum {
+    HAZARD_STEPS_MAX = 40,
+    HAZARD_CASES_MAX = 24,
+    HAZARD_LANGUAGES = 2,
+    HAZARD_INSTANCES = 2,
+    HAZARD_QUEUE_MAX = 20
+};
 
 enum hazard_language { EN, ZH };
 
@@ -20,8 +26,8 @@ typedef const char *hazard_text[HAZARD_LANGUAGES];
 
 /* Who acts in a step. A's requests go to the first instance of the service, B's and C's to the
  * second, if there are two. TASKS are the instances' scheduled tasks, which close A's order once
- * its time is over. */
-enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD, TASKS, HAZARD_WHOS };
+ * its time is over. The QUEUE are those who come one after another while the lock is held. */
+enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD, TASKS, QUEUE, HAZARD_WHOS };
 
 #define HAZARD_VERB_MAP(X)                                                                         \
     X(SEND)        /* sends its request; its later UNTIL steps hold it */                          \
@@ -130,11 +136,13 @@ struct hazard {
     int64_t initial;               /* balance or stock; 0: 1000 */
     int64_t deltas[HAZARD_ACTORS]; /* 0: -200, -300, -100; items: -1 */
     int64_t crowd;                 /* buyers of the crowd */
-    int64_t reserve_s;  /* items: until an order that is not paid is closed; seckilld's own */
-    bool gives_up;      /* the holder is well: who does not get the lock in time is refused,
-                           not stuck */
-    int64_t slow_ms;    /* B's wait beyond this is slow; 0: not asked */
-    int64_t slow_wakes; /* and more wake-ups per release, of a crowd that waits */
+    int64_t queue;                 /* those of the QUEUE, HAZARD_QUEUE_MAX at most */
+    int64_t reserve_s;        /* items: until an order that is not paid is closed; seckilld's own */
+    bool gives_up;            /* the holder is well: who does not get the lock in time is refused,
+                                 not stuck */
+    int64_t slow_ms;          /* B's wait beyond this is slow; 0: not asked */
+    int64_t slow_wakes;       /* and more wake-ups per release, of a crowd that waits */
+    int64_t slow_overtakings; /* and more who came later and were served before one of the QUEUE */
     struct hazard_setting with;
     const struct hazard_step *steps; /* ends with {0, 0, NULL} after the first: see HAZARD_END */
     const struct hazard_case *cases; /* ends with guard NULL */

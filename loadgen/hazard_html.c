@@ -68,6 +68,8 @@ static char *measure(const struct lab_result *result, char *out, size_t size)
         snprintf(out, size, " %s too many", text_count(number, off));
     else if (result->observed == HAZARD_UNSAFE)
         snprintf(out, size, " %s lost", text_count(number, off < 0 ? -off : off));
+    else if (result->hazard->queue > 0)
+        snprintf(out, size, " overtaken by %s", text_count(number, o->overtakings));
     else if (result->hazard->slow_wakes > 0)
         snprintf(out, size, " %s woken", text_count(number, o->wakes));
     else if (result->observed == HAZARD_SLOW || result->observed == HAZARD_STUCK)

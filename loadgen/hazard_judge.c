@@ -1,5 +1,6 @@
 /* What came of a run: two witnesses, the service's audit of its ledger and the answers. */
 #include "hazard_crowd.h"
+#include "hazard_queue.h"
 #include "hazard_run.h"
 
 #include <stdio.h>
@@ -25,7 +26,7 @@ static int expect(struct hazard_run *run, int64_t *ret)
             return -1;
         delta += accepted ? hazard_delta(run->hazard, (enum hazard_who)i) : 0;
     }
-    *ret = run->outcome.initial + delta;
+    *ret = run->outcome.initial + delta + run->queue.accepted * QUEUE_DELTA;
     return 0;
 }
 
@@ -64,7 +65,9 @@ static enum hazard_outcome classify(const struct hazard_run *run, const struct a
         return HAZARD_REFUSED;
     bool late = hazard->slow_ms > 0 && run->outcome.measure_ms > hazard->slow_ms;
     bool herd = hazard->slow_wakes > 0 && run->outcome.wakes > hazard->slow_wakes;
-    return late || herd ? HAZARD_SLOW : HAZARD_SAFE;
+    bool overtaken =
+        hazard->slow_overtakings > 0 && run->outcome.overtakings > hazard->slow_overtakings;
+    return late || herd || overtaken ? HAZARD_SLOW : HAZARD_SAFE;
 }
 
 int run_judge(struct hazard_run *run)
@@ -91,6 +94,8 @@ int run_judge(struct hazard_run *run)
     outcome->measure_ms = run->actors[B].took_us / 1000;
     if (run->hazard->slow_wakes > 0)
         outcome->wakes = crowd_wakes(run);
+    if (run->hazard->queue > 0)
+        queue_measure(run);
     run->observed = classify(run, &audit);
     return 0;
 }

@@ -99,20 +99,33 @@ void world_close_inspector(struct world *world)
     world->inspector = NULL;
 }
 
-int world_is_held(struct world *world, const char *guard, const char *key)
+static bool inspect(struct world *world, const char *guard, const char *key, lk_lock_info *ret)
 {
     char wanted[sizeof world->inspects];
-    lk_lock_info info;
     snprintf(wanted, sizeof wanted, "%s %s", guard, world->endpoints);
     if (world->inspector == NULL || strcmp(wanted, world->inspects) != 0) {
         lk_error error;
         world_close_inspector(world);
         if (lk_open(guard, world->endpoints, NULL, &world->inspector, &error) != LK_OK) {
             fprintf(stderr, "hazards: %s: %s\n", guard, error.message);
-            return -1;
+            return false;
         }
         snprintf(world->inspects, sizeof world->inspects, "%s", wanted);
     }
-    lk_status status = lk_inspect(world->inspector, key, &info);
-    return status == LK_OK ? info.holders > 0 : -1;
+    return lk_inspect(world->inspector, key, ret) == LK_OK;
+}
+
+int world_is_held(struct world *world, const char *guard, const char *key)
+{
+    lk_lock_info info;
+    return inspect(world, guard, key, &info) ? info.holders > 0 : -1;
+}
+
+bool world_queues(struct world *world, const char *guard, const char *key, int n)
+{
+    lk_lock_info info;
+    const lk_provider_info *provider = lk_provider_find(guard);
+    if (provider == NULL || (provider->caps & LK_CAP_FAIR) == 0)
+        return true;
+    return inspect(world, guard, key, &info) && info.waiters >= (uint32_t)n;
 }

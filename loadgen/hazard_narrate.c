@@ -82,6 +82,13 @@ static const hazard_text tasks_sentences[HAZARD_VERBS] = {
     [ANSWER] = {"The tasks are done with the order.", "定时任务处理完了这张订单。"},
 };
 
+/* {queue}: how many they are. */
+static const hazard_text queue_sentences[HAZARD_VERBS] = {
+    [SEND] = {"{queue} others come, one after another, and each is seen to wait.",
+              "又来了 {queue} 个人，一个接一个，看到每个都在等。"},
+    [ANSWER] = {"All {queue} are served.", "{queue} 个人都办完了。"},
+};
+
 static const hazard_text outcomes[HAZARD_OUTCOMES] = {
     [HAZARD_SAFE] = {"SAFE: nothing was lost.", "安全：什么都没丢。"},
     [HAZARD_UNSAFE] = {"UNSAFE: the ledger and the value disagree.", "不安全：账和数对不上。"},
@@ -181,6 +188,7 @@ void narrate_step(struct hazard_run *run, const struct hazard_step *step)
         return;
     const hazard_text *said = step->who == CROWD   ? crowd_sentences
                               : step->who == TASKS ? tasks_sentences
+                              : step->who == QUEUE ? queue_sentences
                                                    : sentences;
     snprintf(sentence, sizeof sentence, "%s", said[step->verb][run->how.language]);
     if (step->who < HAZARD_ACTORS) {
@@ -193,6 +201,7 @@ void narrate_step(struct hazard_run *run, const struct hazard_step *step)
                      actor->problem[0] != '\0' ? " " : "", actor->problem);
     }
     put_number(sentence, "{n}", run->hazard->crowd);
+    put_number(sentence, "{queue}", run->hazard->queue);
     put_number(sentence, "{woken}", run->crowd.first_wakes);
     put_number(sentence, "{accepted}", atomic_load(&run->crowd.accepted));
     put_number(sentence, "{refused}", atomic_load(&run->crowd.refused));

@@ -76,6 +76,10 @@ static json_t *outcome_json(const struct lab_result *result)
                   (json_int_t)o->final, "lost_updates", (json_int_t)o->lost_updates, "lost_amount",
                   (json_int_t)o->lost_amount, "oversold", (json_int_t)o->oversold, "duplicates",
                   (json_int_t)o->duplicates, "measure_ms", (json_int_t)o->measure_ms);
+    if (result->hazard->queue > 0) {
+        json_object_set_new(json, "overtakings", json_integer((json_int_t)o->overtakings));
+        json_object_set_new(json, "mean_wait_ms", json_integer((json_int_t)o->mean_wait_ms));
+    }
     if (result->hazard->slow_wakes > 0)
         json_object_set_new(json, "wake_ups_per_release", json_integer((json_int_t)o->wakes));
     if (o->has_fork)

@@ -49,6 +49,7 @@
     X(key_outside_transaction)                                                                     \
     X(crash_before_reply)                                                                          \
     X(off_by_one)                                                                                  \
+    X(unfair)                                                                                      \
     X(double_task)                                                                                 \
     X(late_payment)
 

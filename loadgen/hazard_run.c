@@ -1,5 +1,6 @@
 #include "hazard_run.h"
 #include "hazard_crowd.h"
+#include "hazard_queue.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,6 +85,7 @@ static void clean_up(struct hazard_run *run)
     for (int i = 0; i < HAZARD_ACTORS; i++)
         actor_answer(&run->actors[i]);
     crowd_answer(run);
+    queue_answer(run);
 }
 
 int hazard_run_once(struct world *world, const struct hazard *hazard, const struct hazard_case *one,

@@ -59,6 +59,18 @@ struct crowd {
     char message[LAB_MESSAGE_MAX]; /* why it could not be sent */
 };
 
+/* Those who queue for the lock, the nth as key "ID-uN". */
+struct queue {
+    struct waiter {
+        struct hazard_run *run;
+        pthread_t thread;
+        int status, waits_id;
+        int64_t came_us, served_us;
+    } waiters[HAZARD_QUEUE_MAX];
+    int n; /* threads that are not joined */
+    int accepted;
+};
+
 /* The scheduled tasks, which come to A's order. */
 struct tasks {
     int hold_ids[HAZARD_INSTANCES], wait_ids[HAZARD_INSTANCES], done_ids[HAZARD_INSTANCES],
@@ -78,8 +90,10 @@ struct run_event {
 struct run_outcome {
     int64_t initial, expected_final, final;
     int64_t lost_updates, lost_amount, oversold, duplicates;
-    int64_t measure_ms; /* the longest wait for an answer */
-    int64_t wakes;      /* per release */
+    int64_t measure_ms;   /* the longest wait for an answer */
+    int64_t wakes;        /* per release */
+    int64_t overtakings;  /* the most that anybody of the queue has suffered */
+    int64_t mean_wait_ms; /* of the queue, whose longest is measure_ms */
     bool has_fork;
     struct ledger_row fork[2];
 };
@@ -103,6 +117,7 @@ struct hazard_run {
     struct actor actors[HAZARD_ACTORS];
     struct crowd crowd;
     struct tasks tasks;
+    struct queue queue;
     int64_t lease_from_us; /* when the last holder was seen */
     int lost_wanted;       /* answers that the proxies will have lost */
 

@@ -1,6 +1,7 @@
 /* What each verb does, and how it is seen that it was done. */
 #include "hazard_crowd.h"
 #include "hazard_faults.h"
+#include "hazard_queue.h"
 #include "hazard_run.h"
 #include "hazard_tasks.h"
 
@@ -29,6 +30,8 @@ static int do_send(struct hazard_run *run, const struct hazard_step *step)
         return crowd_send(run);
     if (step->who == TASKS)
         return tasks_send(run, step + 1);
+    if (step->who == QUEUE)
+        return queue_send(run);
     actor_of(run, step)->pays = step->verb == PAY;
     return actor_send(actor_of(run, step), step + 1, true);
 }
@@ -73,6 +76,8 @@ static int do_answer(struct hazard_run *run, const struct hazard_step *step)
         return crowd_answer(run);
     if (step->who == TASKS)
         return tasks_answer(run);
+    if (step->who == QUEUE)
+        return queue_answer(run);
     return actor_answer(actor_of(run, step));
 }
 
@@ -217,6 +222,7 @@ int run_until(const struct hazard_run *run, bool (*seen)(void *arg), void *arg)
 const char *who_name(enum hazard_who who)
 {
     static const char *const names[] = {
-        [A] = "A", [B] = "B", [C] = "C", [LOCKS] = "locks", [CROWD] = "crowd", [TASKS] = "tasks"};
+        [A] = "A",         [B] = "B",         [C] = "C",        [LOCKS] = "locks",
+        [CROWD] = "crowd", [TASKS] = "tasks", [QUEUE] = "queue"};
     return names[who];
 }

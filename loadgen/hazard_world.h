@@ -66,6 +66,9 @@ struct world_instance *world_instance_of(struct world *world, const struct hazar
 int world_choose_locks(struct world *world, const char *guard, const struct hazard_setting *with);
 /* What the lock servers say of a key: 1 held, 0 free, -1 no answer. */
 int world_is_held(struct world *world, const char *guard, const char *key);
+/* A guard with a queue has so many in it; the others have none to look at, which is true as well.
+ */
+bool world_queues(struct world *world, const char *guard, const char *key, int n);
 void world_close_inspector(struct world *world);
 
 /* Somebody waits for a lock of the database. */
