@@ -27,7 +27,18 @@ typedef const char *hazard_text[HAZARD_LANGUAGES];
 /* Who acts in a step. A's requests go to the first instance of the service, B's and C's to the
  * second, if there are two. TASKS are the instances' scheduled tasks, which close A's order once
  * its time is over. The QUEUE are those who come one after another while the lock is held. */
-enum hazard_who { A, B, C, HAZARD_ACTORS, LOCKS = HAZARD_ACTORS, CROWD, TASKS, QUEUE, HAZARD_WHOS };
+enum hazard_who {
+    A,
+    B,
+    C,
+    HAZARD_ACTORS,
+    LOCKS = HAZARD_ACTORS,
+    CROWD,
+    TASKS,
+    QUEUE,
+    READERS,
+    HAZARD_WHOS
+};
 
 #define HAZARD_VERB_MAP(X)                                                                         \
     X(SEND)        /* sends its request; its later UNTIL steps hold it */                          \

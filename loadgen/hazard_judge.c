@@ -56,7 +56,7 @@ static bool somebody_got(const struct hazard_run *run, const char *problem)
 static enum hazard_outcome classify(const struct hazard_run *run, const struct audit_row *audit)
 {
     const struct hazard *hazard = run->hazard;
-    if (lost_something(&run->outcome, audit))
+    if (lost_something(&run->outcome, audit) || atomic_load(&run->readers.torn) != 0)
         return HAZARD_UNSAFE;
     if (somebody_got(run, "lock-timeout"))
         return hazard->gives_up ? HAZARD_REFUSED : HAZARD_STUCK;

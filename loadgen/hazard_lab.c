@@ -46,6 +46,22 @@ int lab_put_buyer(const struct load_target *target, const char *id, char *messag
     return call(target, "PUT", path, body, NULL, message) == 0 ? 0 : -1;
 }
 
+int lab_value(const struct load_target *target, const char *id, int64_t *ret, char *message)
+{
+    char path[LAB_PATH_MAX];
+    json_t *answer;
+    snprintf(path, sizeof path, "/v1/accounts/%s", id);
+    if (call(target, "GET", path, NULL, &answer, message) != 0)
+        return -1;
+    const json_t *balance = json_object_get(answer, "balance");
+    bool found = json_is_integer(balance);
+    *ret = json_integer_value(balance);
+    json_decref(answer);
+    if (!found)
+        snprintf(message, LAB_MESSAGE_MAX, "%s: no balance", path);
+    return found ? 0 : -1;
+}
+
 int lab_pause(const struct load_target *target, const char *point, const char *match,
               const char *action, int64_t count, int *ret_id, char *message)
 {

@@ -16,6 +16,9 @@ int lab_put(const struct load_target *target, const struct hazard *hazard, const
 /* A buyer who can pay. */
 int lab_put_buyer(const struct load_target *target, const char *id, char *message);
 
+/* The balance of an account. */
+int lab_value(const struct load_target *target, const char *id, int64_t *ret, char *message);
+
 /* action: "hold" or "note". */
 int lab_pause(const struct load_target *target, const char *point, const char *match,
               const char *action, int64_t count, int *ret_id, char *message);

@@ -25,8 +25,8 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [SEND_AGAIN] = {"{who} asks once more, with a new key.", "{who} 换了一个新的键再请求一次。"},
     [REPEAT] = {"{who} sends it again with the same key: {status}.",
                 "{who} 用同一个键再发一次：{status}。"},
-    [EVICT] = {"The lock server's memory runs out for a moment: {lock}.",
-               "锁服务器的内存一时不够：{lock}。"},
+    [EVICT] = {"The lock server's memory runs out for a moment: {noted}.",
+               "锁服务器的内存一时不够：{noted}。"},
     [INSIST] = {"{who} asks for a change of {delta}, again while the lock server is away"
                 "{values}.",
                 "{who} 请求改动 {delta}，锁服务器不在时就再试{values}。"},
@@ -41,7 +41,7 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [RESTART] = {"The instance that serves {who} starts again.", "服务 {who} 的实例重新启动。"},
     [STOP] = {"The process that serves {who} stands still.", "服务 {who} 的进程停住不动。"},
     [CONTINUE] = {"The process that serves {who} wakes up.", "服务 {who} 的进程醒来。"},
-    [OUTLIVE] = {"A whole lease passes: {lock}.", "一整个租期过去了：{lock}。"},
+    [OUTLIVE] = {"A whole lease passes: {noted}.", "一整个租期过去了：{noted}。"},
     [GONE] = {"The lock server says: the key is gone.", "锁服务器说：key 已经没有了。"},
     [STILL_THERE] = {"The lock server says: the key is still there.", "锁服务器说：key 还在。"},
     [DELETE] = {"Somebody deletes the key on the lock server.", "有人在锁服务器上删掉了 key。"},
@@ -87,6 +87,16 @@ static const hazard_text queue_sentences[HAZARD_VERBS] = {
     [SEND] = {"{queue} others come, one after another, and each is seen to wait.",
               "又来了 {queue} 个人，一个接一个，看到每个都在等。"},
     [ANSWER] = {"All {queue} are served.", "{queue} 个人都办完了。"},
+};
+
+static const hazard_text readers_sentences[HAZARD_VERBS] = {
+    [SEND] = {"Two readers begin: each goes only when the other one is inside.",
+              "两个读者开始接力：另一个进来了，自己才走。"},
+    [UNTIL] = {"The readers have been inside together again.", "两个读者又同时在里面了。"},
+    [AS_FAR_AS] = {"The readers go as far as they can: {noted}.", "读者尽量往前走：{noted}。"},
+    [ANSWER] = {"The readers go. {together} times they were inside together; {torn} of them saw "
+                "the value change.",
+                "读者离开。两人同时在里面 {together} 次；{torn} 人次看到数值变了。"},
 };
 
 static const hazard_text outcomes[HAZARD_OUTCOMES] = {
@@ -181,15 +191,33 @@ static void await_key(const struct hazard_run *run)
     while (c != '\n' && c != EOF);
 }
 
+/* What the lab noted last, in the language of the story. */
+static const char *noted(const struct hazard_run *run)
+{
+    static const hazard_text notes[] = {
+        {"key gone", "key 没了"},
+        {"key still there", "key 还在"},
+        {"key evicted", "key 被淘汰了"},
+        {"they wait", "他们在等写者"},
+        {"inside together", "两人都在里面"},
+    };
+    const char *note = run->n_events > 0 ? run->events[run->n_events - 1].point : "";
+    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
+        if (strcmp(note, notes[i][EN]) == 0)
+            return notes[i][run->how.language];
+    return note;
+}
+
 void narrate_step(struct hazard_run *run, const struct hazard_step *step)
 {
     char sentence[SENTENCE_MAX], values[80] = "", nodes[40], delta[24] = "", status[100] = "-";
     if (run->how.narrate == NULL || (step->verb == RETRY && !run->actors[step->who].retried))
         return;
-    const hazard_text *said = step->who == CROWD   ? crowd_sentences
-                              : step->who == TASKS ? tasks_sentences
-                              : step->who == QUEUE ? queue_sentences
-                                                   : sentences;
+    const hazard_text *said = step->who == CROWD     ? crowd_sentences
+                              : step->who == TASKS   ? tasks_sentences
+                              : step->who == QUEUE   ? queue_sentences
+                              : step->who == READERS ? readers_sentences
+                                                     : sentences;
     snprintf(sentence, sizeof sentence, "%s", said[step->verb][run->how.language]);
     if (step->who < HAZARD_ACTORS) {
         const struct actor *actor = &run->actors[step->who];
@@ -205,6 +233,8 @@ void narrate_step(struct hazard_run *run, const struct hazard_step *step)
     put_number(sentence, "{woken}", run->crowd.first_wakes);
     put_number(sentence, "{accepted}", atomic_load(&run->crowd.accepted));
     put_number(sentence, "{refused}", atomic_load(&run->crowd.refused));
+    put_number(sentence, "{together}", atomic_load(&run->readers.together));
+    put_number(sentence, "{torn}", atomic_load(&run->readers.torn));
     put(sentence, "{values}", values);
     put(sentence, "{who}", who_name(step->who));
     tell_nodes(run, step, nodes, sizeof nodes);
@@ -212,7 +242,7 @@ void narrate_step(struct hazard_run *run, const struct hazard_step *step)
     put(sentence, "{what}", step->what == NULL ? "" : step->what);
     put(sentence, "{delta}", delta);
     put(sentence, "{status}", status);
-    put(sentence, "{lock}", run->n_events > 0 ? run->events[run->n_events - 1].point : "");
+    put(sentence, "{noted}", noted(run));
     fprintf(run->how.narrate, "  %s\n", sentence);
     if (run->how.step)
         await_key(run);

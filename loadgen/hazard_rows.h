@@ -36,6 +36,7 @@
     X(zk_session_lost)                                                                             \
     X(zk_lost_create)                                                                              \
     X(zk_herd)                                                                                     \
+    X(zk_readers)                                                                                  \
     X(redlock_minority_down)                                                                       \
     X(redlock_restart)                                                                             \
     X(redlock_clock_jump)                                                                          \

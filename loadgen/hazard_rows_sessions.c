@@ -145,3 +145,56 @@ const struct hazard hazard_zk_herd = {
     .steps = crowd_waits_for_one,
     .cases = zk_herd_cases,
 };
+
+static const struct hazard_step writer_comes_among_readers[] = {
+    {READERS, SEND, NULL},
+    {A, SEND, NULL},
+    {A, PASSED, "lock.wait"},
+    {A, UNTIL, "decided"},
+    {READERS, AS_FAR_AS, "lock.wait"},
+    {A, RELEASE, NULL},
+    {A, ANSWER, NULL},
+    {READERS, UNTIL, "read"},
+    {READERS, ANSWER, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_step readers_overtake_the_writer[] = {
+    {READERS, SEND, NULL},
+    {A, SEND, NULL},
+    {A, AS_FAR_AS, "decided"},
+    {READERS, UNTIL, "read"},
+    {A, ANSWER, NULL},
+    {READERS, ANSWER, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case zk_readers_cases[] = {
+    {"zk-readwrite", HAZARD_SAFE, {0}, {"in order of arrival", "按到达顺序"}, NULL},
+    {"redis-readwrite",
+     HAZARD_STUCK,
+     {.wait_ms = 1500},
+     {"readers overtake", "读者插队"},
+     readers_overtake_the_writer},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_zk_readers = {
+    .id = "zk-readers",
+    .title = {"Readers never let the writer in", "读者接力，写者永远进不去"},
+    .story = {"Readers share the lock, and they come in a stream: before one goes the next one is "
+              "inside. A comes to write. If a reader may enter whenever others read, the lock is "
+              "never free and A waits for ever. If everybody waits for those who came before, "
+              "readers stop behind A, A is alone inside, and the readers go on.",
+              "读者共享一把锁，而且源源不断：前一个没走，后一个已经进来。A 要写。"
+              "如果有人在读时新读者就能进，锁永远空不下来，A 一直等。"
+              "如果人人都等先来的，读者就排在 A 后面，A 独自进去写完，读者再继续。"},
+    .warning = {"ZooKeeper Recipes, Shared Locks: a reader waits for the writers before it. "
+                "Courtois, Heymans and Parnas (1971) have both kinds, and say which one starves.",
+                "ZooKeeper 官方用法“共享锁”：读者要等排在前面的写者。"
+                "Courtois、Heymans 和 Parnas 1971 年就给出两种写法，并说明哪一种会饿死写者。"},
+    .fix = {"One queue for both kinds, in order of arrival.", "读者写者同排一队，先到先进。"},
+    .with = {.lease_ms = 20000},
+    .steps = writer_comes_among_readers,
+    .cases = zk_readers_cases,
+};

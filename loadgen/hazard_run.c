@@ -1,6 +1,7 @@
 #include "hazard_run.h"
 #include "hazard_crowd.h"
 #include "hazard_queue.h"
+#include "hazard_readers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -86,6 +87,7 @@ static void clean_up(struct hazard_run *run)
         actor_answer(&run->actors[i]);
     crowd_answer(run);
     queue_answer(run);
+    readers_answer(run);
 }
 
 int hazard_run_once(struct world *world, const struct hazard *hazard, const struct hazard_case *one,

@@ -79,6 +79,18 @@ struct tasks {
     bool closed;                        /* the order was seen to be */
 };
 
+/* Two who read in a relay: hazard_readers.h. */
+struct readers {
+    struct hazard_run *run;
+    lk_client *client;
+    pthread_t thread;
+    bool started;
+    atomic_bool stop, waits;       /* one waits for who writes; none is inside */
+    atomic_long together, torn;    /* times both were inside; a value changed under one */
+    long wanted;                   /* of together */
+    char message[LAB_MESSAGE_MAX]; /* why they gave up; read when the thread has ended */
+};
+
 /* One line of the timeline: from the service's trace, or of the lab itself. */
 struct run_event {
     int64_t t_us; /* from the first one on */
@@ -118,6 +130,7 @@ struct hazard_run {
     struct crowd crowd;
     struct tasks tasks;
     struct queue queue;
+    struct readers readers;
     int64_t lease_from_us; /* when the last holder was seen */
     int lost_wanted;       /* answers that the proxies will have lost */
 

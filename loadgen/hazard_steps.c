@@ -2,6 +2,7 @@
 #include "hazard_crowd.h"
 #include "hazard_faults.h"
 #include "hazard_queue.h"
+#include "hazard_readers.h"
 #include "hazard_run.h"
 #include "hazard_tasks.h"
 
@@ -26,6 +27,8 @@ static struct world_instance *instance_of(struct hazard_run *run, const struct h
 
 static int do_send(struct hazard_run *run, const struct hazard_step *step)
 {
+    if (step->who == READERS)
+        return readers_send(run);
     if (step->who == CROWD)
         return crowd_send(run);
     if (step->who == TASKS)
@@ -38,6 +41,8 @@ static int do_send(struct hazard_run *run, const struct hazard_step *step)
 
 static int do_until(struct hazard_run *run, const struct hazard_step *step)
 {
+    if (step->who == READERS)
+        return readers_until_inside(run);
     if (step->who == CROWD)
         return crowd_until_waiting(run);
     int result = actor_until(actor_of(run, step), step->what);
@@ -47,6 +52,8 @@ static int do_until(struct hazard_run *run, const struct hazard_step *step)
 
 static int do_as_far_as(struct hazard_run *run, const struct hazard_step *step)
 {
+    if (step->who == READERS)
+        return readers_as_far_as(run);
     if (step->who == CROWD)
         return crowd_as_far_as(run);
     if (step->who == TASKS)
@@ -72,6 +79,8 @@ static int do_release(struct hazard_run *run, const struct hazard_step *step)
 
 static int do_answer(struct hazard_run *run, const struct hazard_step *step)
 {
+    if (step->who == READERS)
+        return readers_answer(run);
     if (step->who == CROWD)
         return crowd_answer(run);
     if (step->who == TASKS)
@@ -222,7 +231,7 @@ int run_until(const struct hazard_run *run, bool (*seen)(void *arg), void *arg)
 const char *who_name(enum hazard_who who)
 {
     static const char *const names[] = {
-        [A] = "A",         [B] = "B",         [C] = "C",        [LOCKS] = "locks",
-        [CROWD] = "crowd", [TASKS] = "tasks", [QUEUE] = "queue"};
+        [A] = "A",         [B] = "B",         [C] = "C",         [LOCKS] = "locks",
+        [CROWD] = "crowd", [TASKS] = "tasks", [QUEUE] = "queue", [READERS] = "readers"};
     return names[who];
 }

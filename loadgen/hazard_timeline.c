@@ -55,6 +55,13 @@ static bool name_actor(const struct hazard_run *run, const struct lab_event *eve
     return event->key[0] == '\0' && strcmp(event->lock, run->lock) == 0;
 }
 
+/* The waits of a crowd are counted, not listed: they would hide the rest. */
+static bool is_one_of_many(const char *actor, const struct lab_event *event)
+{
+    return strcmp(actor, "crowd") == 0 &&
+           (strcmp(event->point, "lock.wait") == 0 || strcmp(event->point, "lock.woken") == 0);
+}
+
 void run_take_trace(struct hazard_run *run, const struct world_instance *instance)
 {
     struct lab_event *events = calloc(TRACE_MAX, sizeof *events);
@@ -66,7 +73,7 @@ void run_take_trace(struct hazard_run *run, const struct world_instance *instanc
         n = 0; /* an instance that is dead or stands still: what it saw is lost with it */
     for (int i = 0; i < n; i++) {
         char actor[sizeof run->events[0].actor];
-        if (!name_actor(run, &events[i], actor, sizeof actor))
+        if (!name_actor(run, &events[i], actor, sizeof actor) || is_one_of_many(actor, &events[i]))
             continue;
         struct run_event *event = add(run);
         if (event == NULL)
