@@ -34,9 +34,11 @@ static void long_run_loses_nothing_but_detail(void **state)
     for (int64_t i = 0; i < EVENTS; i++) {
         struct series_point *point = series_at(&series, i * STEP_US);
         point->sent++;
+        point->answered++;
+        point->accepted += i % 3 == 0;
         series_latency(point, i);
     }
-    uint64_t sent = 0, latencies = 0;
+    uint64_t sent = 0, answered = 0, accepted = 0, latencies = 0;
     int64_t max_us = 0;
     for (size_t i = 0; i < series.n; i++) {
         /* Exactly what happened between its two ends. */
@@ -46,11 +48,15 @@ static void long_run_loses_nothing_but_detail(void **state)
             end = EVENTS;
         assert_int_equal(series.points[i].sent, end - first);
         sent += series.points[i].sent;
+        answered += series.points[i].answered;
+        accepted += series.points[i].accepted;
         for (size_t bin = 0; bin < SERIES_BINS; bin++)
             latencies += series.points[i].latency[bin];
         max_us = series.points[i].max_us > max_us ? series.points[i].max_us : max_us;
     }
     assert_int_equal(sent, EVENTS);
+    assert_int_equal(answered, EVENTS);
+    assert_int_equal(accepted, (EVENTS + 2) / 3);
     assert_int_equal(latencies, EVENTS);
     assert_int_equal(max_us, EVENTS - 1);
     assert_true(series.n > SERIES_POINTS_MAX / 2 - 1 && series.n <= SERIES_POINTS_MAX);
@@ -87,6 +93,13 @@ static void percentiles_are_upper_bounds_within_a_quarter(void **state)
         series_latency(&point, INT64_C(1) << 40); /* so that the maximum does not help */
         int64_t p50 = series_percentile(&point, 50);
         assert_true(p50 >= us && p50 <= us + us / 4 + 1);
+    }
+    struct series_point hundred = {0};
+    for (int64_t us = 1; us <= 100; us++)
+        series_latency(&hundred, us * 1000);
+    for (int percentile = 10; percentile <= 100; percentile += 10) {
+        int64_t exact = percentile * 1000, got = series_percentile(&hundred, percentile);
+        assert_true(got >= exact && got <= exact + exact / 4);
     }
     struct series_point none = {0}, one = {0};
     assert_int_equal(series_percentile(&none, 99), 0);

@@ -125,6 +125,46 @@ static void what_is_not_known_yet_is_no_breach_but_at_the_end_it_is(void **state
     assert_true(kept("errors==0", &figures));
 }
 
+static void figures_under_way_leave_the_warm_up_and_second_tries_out(void **state)
+{
+    (void)state;
+    const struct load_progress now = {.elapsed_us = 3500000,
+                                      .due = 900,
+                                      .sent = 850,
+                                      .retries = 50,
+                                      .measured = 600,
+                                      .ends = {[LOAD_TIMED_OUT] = 7, [LOAD_BROKEN] = 2},
+                                      .latency = &latency};
+    struct threshold_figures figures = threshold_figures_now(&now, 500);
+    assert_true(figures.seconds == 3.0);
+    assert_true(kept("rate==200", &figures));
+    assert_true(kept("dropped==100", &figures)); /* due, and 800 of them begun */
+    assert_true(kept("retries==50", &figures));
+    assert_true(kept("timeouts==7", &figures));
+    assert_true(kept("errors==9", &figures));
+    assert_true(kept("oversold==0", &figures)); /* nobody knows yet */
+    assert_true(threshold_figures_now(&now, 5000).seconds == 0);
+}
+
+static void values_are_told_in_units_that_people_know(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *threshold;
+        double value;
+        const char *text;
+    } cases[] = {{"p(99)<50ms", 1500, "1.5 ms"},
+                 {"errors<1%", 0.25, "0.25 %"},
+                 {"errors<1", 25000, "25,000"},
+                 {"rate>1", 12345.6, "12,346"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct threshold threshold = parsed(cases[i].threshold);
+        char text[64];
+        assert_string_equal(threshold_value_text(&threshold, cases[i].value, text, sizeof text),
+                            cases[i].text);
+    }
+}
+
 static void first_broken_one_is_named(void **state)
 {
     (void)state;
@@ -139,6 +179,8 @@ int main(void)
         cmocka_unit_test(each_metric_is_judged_by_its_figure),
         cmocka_unit_test(nonsense_is_refused_with_what_was_expected),
         cmocka_unit_test(what_is_not_known_yet_is_no_breach_but_at_the_end_it_is),
+        cmocka_unit_test(figures_under_way_leave_the_warm_up_and_second_tries_out),
+        cmocka_unit_test(values_are_told_in_units_that_people_know),
         cmocka_unit_test(first_broken_one_is_named),
     };
     return cmocka_run_group_tests(tests, fill, empty);
