@@ -62,6 +62,8 @@ bool guard_claims_safe_in_one_process(const struct guard *guard); /* with one in
 
 /* For tests and lessons: the environment of clients opened from now on; NULL: the system's. */
 void guards_set_env(const lk_env *env);
+/* Asked for the lease of each request in the thread that makes it; 0: as configured. */
+void guards_set_lease(int64_t (*lease_ms)(void));
 /* Likewise: what clients of the guard of this provider's name use in its place; NULL: its own. */
 struct lk_provider;
 void guards_use(const struct lk_provider *provider);

@@ -12,6 +12,8 @@
 
 static const char prefix[] = "/v1/lab/";
 
+enum { TERMS_MS_MAX = 3600000 };
+
 static const char *const point_names[] = {
 #define POINT_NAME(name, text) [OP_##name] = text,
     OP_POINT_MAP(POINT_NAME)
@@ -23,7 +25,8 @@ static const char *const point_names[] = {
 /* Whose operation this thread runs: a lock's point does not know. */
 static _Thread_local struct {
     char key[DB_KEY_MAX + 1], request_id[65], user[DB_ID_MAX + 1];
-    bool waited; /* a polling waiter passes the same two points again and again: shown once */
+    int64_t lease_ms; /* of the locks it takes; 0: as configured */
+    bool waited;      /* a polling waiter passes the same two points again and again: shown once */
 } current;
 
 static bool shows_value(enum op_point point)
@@ -42,6 +45,20 @@ static void begin(const struct op *op)
     snprintf(current.user, sizeof current.user, "%s", op->other);
 }
 
+/* A lesson may take longer than the service would let it wait. */
+static void set_terms(struct op *op)
+{
+    const struct lab_terms terms = lab_terms_of(current.key, current.request_id);
+    current.lease_ms = terms.lease_ms;
+    if (terms.wait_ms != 0)
+        op->deadline_us = now_us() + terms.wait_ms * 1000;
+}
+
+static int64_t lease_of_current(void)
+{
+    return current.lease_ms;
+}
+
 static void (*slip_at)(struct op *op, enum op_point point);
 
 void lab_at(void (*at)(struct op *op, enum op_point point))
@@ -51,9 +68,13 @@ void lab_at(void (*at)(struct op *op, enum op_point point))
 
 static void at_op_point(struct op *op, enum op_point point)
 {
-    if (op->kind >= OP_PUT_ITEM)
+    if (op->kind >= OP_PUT_ITEM) {
+        current.lease_ms = 0; /* the one before it in this thread may have had terms */
         return;
+    }
     begin(op);
+    if (point == OP_WAITING)
+        set_terms(op);
     if (slip_at)
         slip_at(op, point);
     const struct lab_passage passage = {
@@ -100,13 +121,14 @@ int lab_open(const struct config *config)
     env.wall_us = wall_clock_us;
     ahead_us = config->lab_clock_ms * 1000;
     guards_set_env(&env);
+    guards_set_lease(lease_of_current);
     point_set_hook(at_op_point);
     return config->lab_slip[0] == '\0' || lab_slip_install(config->lab_slip) ? 0 : -1;
 }
 
 void lab_close(void)
 {
-    lab_pause_remove(0);
+    lab_pause_let_go(0, true);
 }
 
 /* -- the routes ------------------------------------------------------------------------------- */
@@ -161,9 +183,33 @@ static void add_pause(const char *body, size_t bytes, struct op *op)
     json_decref(json);
 }
 
-static void remove_pauses(const char *id, struct op *op)
+static void add_terms(const char *body, size_t bytes, struct op *op)
 {
-    if (!lab_pause_remove(id ? atoi(id) : 0))
+    struct lab_terms terms = {.match = ""};
+    const char *match = "";
+    json_int_t lease_ms = 0, wait_ms = 0;
+    json_error_t error;
+    json_t *json = json_loadb(body ? body : "", bytes, JSON_REJECT_DUPLICATES, &error);
+    if (json_unpack_ex(json, &error, JSON_STRICT, "{s:s, s?I, s?I}", "match", &match, "lease_ms",
+                       &lease_ms, "wait_ms", &wait_ms) != 0) {
+        op_problem(op, PROBLEM_BAD_REQUEST, "terms are {\"match\",\"lease_ms\",\"wait_ms\"}");
+    } else if (match[0] == '\0' || strlen(match) > DB_KEY_MAX || lease_ms < 0 ||
+               lease_ms > TERMS_MS_MAX || wait_ms < 0 || wait_ms > TERMS_MS_MAX) {
+        op_problem(op, PROBLEM_BAD_REQUEST, "match empty or too long, or not 0 to %d ms",
+                   TERMS_MS_MAX);
+    } else {
+        snprintf(terms.match, sizeof terms.match, "%s", match);
+        terms.lease_ms = lease_ms;
+        terms.wait_ms = wait_ms;
+        lab_terms_set(&terms);
+        op_answer(op, 201, "{}");
+    }
+    json_decref(json);
+}
+
+static void let_go(const char *id, bool forget, struct op *op)
+{
+    if (!lab_pause_let_go(id ? atoi(id) : 0, forget))
         op_problem(op, PROBLEM_NOT_FOUND, "no pause %.20s", id);
     else
         op_answer(op, 200, "{}");
@@ -182,13 +228,17 @@ void lab_answer(const struct config *config, const char *method, const char *tar
     } else if (pauses && get) {
         answer_json(op, json_pack("{s:o}", "pauses", lab_pause_list()));
     } else if ((pauses || id) && forget) {
-        remove_pauses(id, op);
+        let_go(id, true, op);
+    } else if (id && strcmp(method, "POST") == 0) {
+        let_go(id, false, op);
+    } else if (strcmp(path, "terms") == 0 && strcmp(method, "POST") == 0) {
+        add_terms(body, bytes, op);
     } else if (trace && get) {
         answer_json(op, lab_trace_list(config->instance));
     } else if (trace && forget) {
         lab_trace_clear();
         op_answer(op, 200, "{}");
     } else {
-        op_problem(op, PROBLEM_NOT_FOUND, "the lab has pauses and trace");
+        op_problem(op, PROBLEM_NOT_FOUND, "the lab has pauses, terms and trace");
     }
 }

@@ -9,9 +9,13 @@
  *                               ("hold", the first `count` of them), or takes the process with him
  *                               ("kill": SIGKILL), or is counted ("note")
  *   GET    /v1/lab/pauses       {"pauses":[{"id","point","match","action","passed","n_held",
- *                               "held":["A-1"]}]}
+ *                               "held":["A-1"],"value","fence"}]}, the last two of who passed last
+ *   POST   /v1/lab/pauses/{id}  lets go of those held; who comes next is held again
  *   DELETE /v1/lab/pauses/{id}  lets go of those held and forgets the pause; without id: all
- *   GET    /v1/lab/trace        {"instance","dropped","events":[{"t_us","point","key","lock",
+ *   POST   /v1/lab/terms        {"match":"A-1","lease_ms":3000,"wait_ms":600000} -> 201: the locks
+ * of requests with this Idempotency-Key or X-Request-Id have exactly this lease, without a
+ * watchdog, and they wait so long from the point "waiting" on; 0: as configured. The last 64 are
+ * kept GET    /v1/lab/trace        {"instance","dropped","events":[{"t_us","point","key","lock",
  *                               "value","fence"}]}, t_us on the machine's monotonic clock
  *   DELETE /v1/lab/trace        forgets the events
  *

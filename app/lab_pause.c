@@ -13,23 +13,26 @@ struct pause {
     int id; /* 0: free place */
     char point[LAB_POINT_MAX + 1], match[DB_KEY_MAX + 1];
     enum lab_action action;
-    int64_t count;  /* may still be held */
-    int64_t passed; /* everybody who matched */
-    bool removed;   /* those held are to go; the last one frees the place */
+    int64_t count;        /* may still be held */
+    int64_t passed;       /* everybody who matched */
+    int64_t round;        /* another one than at their coming: those held go */
+    int64_t value, fence; /* of who passed last */
+    bool has_value;
     int n_held;
     char held[LAB_HELD_MAX][LAB_KEY_MAX + 1];
 };
 
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t removed;
+    pthread_cond_t let_go;
     int last_id;
+    int64_t rounds; /* so far: no two have one number */
     struct pause list[LAB_PAUSES_MAX];
-} pauses = {.mutex = PTHREAD_MUTEX_INITIALIZER, .removed = PTHREAD_COND_INITIALIZER};
+} pauses = {.mutex = PTHREAD_MUTEX_INITIALIZER, .let_go = PTHREAD_COND_INITIALIZER};
 
 static bool matches(const struct pause *pause, const struct lab_passage *passage)
 {
-    if (pause->id == 0 || pause->removed || strcmp(pause->point, passage->point) != 0)
+    if (pause->id == 0 || strcmp(pause->point, passage->point) != 0)
         return false;
     return pause->match[0] == '\0' || strcmp(pause->match, passage->key) == 0 ||
            strcmp(pause->match, passage->request_id) == 0 ||
@@ -39,15 +42,14 @@ static bool matches(const struct pause *pause, const struct lab_passage *passage
 /* With the mutex, which is let go while waiting. */
 static void hold(struct pause *pause, const struct lab_passage *passage)
 {
+    const int64_t round = pause->round;
     pause->count--;
     if (pause->n_held < LAB_HELD_MAX)
         snprintf(pause->held[pause->n_held], sizeof pause->held[0], "%.*s", LAB_KEY_MAX,
                  passage->key[0] != '\0' ? passage->key : passage->lock);
     pause->n_held++;
-    while (!pause->removed)
-        pthread_cond_wait(&pauses.removed, &pauses.mutex);
-    if (--pause->n_held == 0)
-        pause->id = 0;
+    while (pause->round == round)
+        pthread_cond_wait(&pauses.let_go, &pauses.mutex);
 }
 
 void lab_pause_pass(const struct lab_passage *passage)
@@ -58,6 +60,11 @@ void lab_pause_pass(const struct lab_passage *passage)
         if (!matches(pause, passage))
             continue;
         pause->passed++;
+        if (passage->has_value) {
+            pause->value = passage->value;
+            pause->has_value = true;
+        }
+        pause->fence = passage->fence;
         if (pause->action == LAB_KILL)
             raise(SIGKILL);
         if (pause->action == LAB_HOLD && pause->count > 0)
@@ -75,7 +82,8 @@ int lab_pause_add(const char *point, const char *match, enum lab_action action, 
         if (pause->id != 0)
             continue;
         id = ++pauses.last_id;
-        *pause = (struct pause){.id = id, .action = action, .count = count};
+        *pause =
+            (struct pause){.id = id, .action = action, .count = count, .round = ++pauses.rounds};
         snprintf(pause->point, sizeof pause->point, "%s", point);
         snprintf(pause->match, sizeof pause->match, "%s", match);
     }
@@ -83,20 +91,21 @@ int lab_pause_add(const char *point, const char *match, enum lab_action action, 
     return id;
 }
 
-bool lab_pause_remove(int id)
+bool lab_pause_let_go(int id, bool forget)
 {
     bool found = id == 0;
     pthread_mutex_lock(&pauses.mutex);
     for (int i = 0; i < LAB_PAUSES_MAX; i++) {
         struct pause *pause = &pauses.list[i];
-        if (pause->id == 0 || pause->removed || (id != 0 && pause->id != id))
+        if (pause->id == 0 || (id != 0 && pause->id != id))
             continue;
         found = true;
-        pause->removed = true;
-        if (pause->n_held == 0)
+        pause->round = ++pauses.rounds;
+        pause->n_held = 0;
+        if (forget)
             pause->id = 0;
     }
-    pthread_cond_broadcast(&pauses.removed);
+    pthread_cond_broadcast(&pauses.let_go);
     pthread_mutex_unlock(&pauses.mutex);
     return found;
 }
@@ -106,9 +115,11 @@ static json_t *pause_json(const struct pause *pause)
     json_t *held = json_array();
     for (int i = 0; i < pause->n_held && i < LAB_HELD_MAX; i++)
         json_array_append_new(held, json_string(pause->held[i]));
-    return json_pack("{s:i, s:s, s:s, s:s, s:I, s:i, s:o}", "id", pause->id, "point", pause->point,
-                     "match", pause->match, "action", action_names[pause->action], "passed",
-                     (json_int_t)pause->passed, "n_held", pause->n_held, "held", held);
+    json_t *value = pause->has_value ? json_integer(pause->value) : json_null();
+    return json_pack("{s:i, s:s, s:s, s:s, s:I, s:i, s:o, s:o, s:I}", "id", pause->id, "point",
+                     pause->point, "match", pause->match, "action", action_names[pause->action],
+                     "passed", (json_int_t)pause->passed, "n_held", pause->n_held, "held", held,
+                     "value", value, "fence", (json_int_t)pause->fence);
 }
 
 json_t *lab_pause_list(void)
@@ -116,7 +127,7 @@ json_t *lab_pause_list(void)
     json_t *list = json_array();
     pthread_mutex_lock(&pauses.mutex);
     for (int i = 0; i < LAB_PAUSES_MAX; i++)
-        if (pauses.list[i].id != 0 && !pauses.list[i].removed)
+        if (pauses.list[i].id != 0)
             json_array_append_new(list, pause_json(&pauses.list[i]));
     pthread_mutex_unlock(&pauses.mutex);
     return list;

@@ -8,8 +8,9 @@
 #include <jansson.h>
 
 enum {
-    LAB_PAUSES_MAX = 32,
-    LAB_HELD_MAX = 16, /* names shown of those held at one pause */
+    LAB_PAUSES_MAX = 128,
+    LAB_TERMS_MAX = 64, /* the oldest make room */
+    LAB_HELD_MAX = 16,  /* names shown of those held at one pause */
     LAB_EVENTS_MAX = 4096,
     LAB_POINT_MAX = 31,
     LAB_KEY_MAX = 63 /* bytes kept of a key, for showing */
@@ -28,9 +29,19 @@ void lab_pause_pass(const struct lab_passage *passage);
 /* The pause's id, or 0 when there are too many. action: one of lab_actions. */
 enum lab_action { LAB_HOLD, LAB_KILL, LAB_NOTE };
 int lab_pause_add(const char *point, const char *match, enum lab_action action, int64_t count);
-/* id 0: all. False: there is no such pause. */
-bool lab_pause_remove(int id);
+/* Those held there go on; forget: and the pause is gone. id 0: all. False: there is no such pause.
+ */
+bool lab_pause_let_go(int id, bool forget);
 json_t *lab_pause_list(void); /* array; NULL without memory */
+
+/* lab_terms.c */
+struct lab_terms {
+    char match[DB_KEY_MAX + 1];
+    int64_t lease_ms, wait_ms; /* 0: as configured */
+};
+void lab_terms_set(const struct lab_terms *terms);
+/* Of the first that has one of these names; zeroes: nobody has set any. */
+struct lab_terms lab_terms_of(const char *key, const char *request_id);
 
 /* lab_trace.c */
 void lab_trace_add(const struct lab_passage *passage);

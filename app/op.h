@@ -24,7 +24,9 @@ enum op_kind {
     OP_GET_TRANSACTION,
     OP_AUDIT,
     OP_GUARDS,
-    OP_READY /* /readyz: store and default guard's server answer */
+    OP_GET_LOCK,  /* of an account */
+    OP_FREE_LOCK, /* likewise; only in the lab */
+    OP_READY      /* /readyz: store and default guard's server answer */
 };
 
 /* Problem documents: name (end of "type"), HTTP status, title, Retry-After in seconds (0: none),
@@ -117,6 +119,7 @@ struct op {
     int64_t price, per_user_limit, reserve_s;
     char guard[DB_GUARD_MAX + 1];
     int8_t fence; /* -1: the service's default */
+    int8_t held;  /* OP_FREE_LOCK: what it is to be */
 
     /* the answer, written by the service before done() */
     struct answer answer;

@@ -32,7 +32,15 @@
     X(requests, "requests.js", "requests.js", SCRIPT)                                              \
     X(detail, "detail.js", "detail.js", SCRIPT)                                                    \
     X(stream, "stream.js", "stream.js", SCRIPT)                                                    \
-    X(text, "text.js", "text.js", SCRIPT)
+    X(text, "text.js", "text.js", SCRIPT)                                                          \
+    X(steps_html, "steps.html", "steps.html", HTML)                                                \
+    X(steps_style, "steps.css", "steps.css", STYLE)                                                \
+    X(steps, "steps.js", "steps.js", SCRIPT)                                                       \
+    X(steps_view, "steps_view.js", "steps_view.js", SCRIPT)                                        \
+    X(steps_text, "steps_text.js", "steps_text.js", SCRIPT)                                        \
+    X(exercises, "exercises.js", "exercises.js", SCRIPT)                                           \
+    X(lab, "lab.js", "lab.js", SCRIPT)                                                             \
+    X(schedule, "schedule.js", "schedule.js", SCRIPT)
 
 #define FILE_EMBED(symbol, name, file, type) EMBED(symbol, file)
 FILE_MAP(FILE_EMBED)

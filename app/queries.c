@@ -113,6 +113,10 @@ void query_run(const struct queries *queries, struct op *op)
     case OP_GUARDS:
         query_guards(queries, op);
         return;
+    case OP_GET_LOCK:
+    case OP_FREE_LOCK:
+        query_lock(queries, op);
+        return;
     case OP_READY:
         get_ready(queries, op);
         return;

@@ -17,8 +17,9 @@ struct queries {
 /* Answers op, OP_GET_ITEM or one after it. */
 void query_run(const struct queries *queries, struct op *op);
 
-/* query_audit.c, query_guards.c */
+/* query_audit.c, query_guards.c, query_lock.c */
 void query_audit(const struct queries *queries, struct op *op);
 void query_guards(const struct queries *queries, struct op *op);
+void query_lock(const struct queries *queries, struct op *op);
 
 #endif

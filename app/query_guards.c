@@ -123,11 +123,12 @@ void query_guards(const struct queries *queries, struct op *op)
     for (size_t i = 0; (guard = guard_at(queries->guards, i)) != NULL; i++)
         json_array_append_new(list, guard_json(queries->config, guard, guard == chosen,
                                                servers_answer(&servers, guard)));
-    json_t *document = json_pack(
-        "{s:s, s:s, s:b, s:b, s:s, s:o, s:o}", "instance", queries->config->instance, "default",
-        chosen->info->name, "lanes", queries->config->lanes, "fence", queries->config->fence,
-        "fence_source", queries->config->fence_database ? "database" : "lock", "guards", list,
-        "caps", legend_json());
+    json_t *document =
+        json_pack("{s:s, s:s, s:b, s:b, s:b, s:s, s:o, s:o}", "instance", queries->config->instance,
+                  "default", chosen->info->name, "lanes", queries->config->lanes, "lab",
+                  queries->config->lab, "fence", queries->config->fence, "fence_source",
+                  queries->config->fence_database ? "database" : "lock", "guards", list, "caps",
+                  legend_json());
     op->answer.long_body = document ? json_dumps(document, JSON_COMPACT) : NULL;
     json_decref(document);
     op->answer.status = 200;

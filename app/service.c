@@ -74,7 +74,7 @@ static struct lanes *lanes_for(struct service *service, enum op_kind kind)
 {
     if (kind == OP_READY)
         return service->probes;
-    if (kind == OP_AUDIT || kind == OP_GUARDS)
+    if (kind >= OP_AUDIT)
         return service->audits;
     return kind < OP_GET_ITEM ? service->writes : service->reads;
 }

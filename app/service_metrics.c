@@ -17,6 +17,8 @@ static const char *const kind_names[OP_KIND_COUNT] = {
     [OP_GET_TRANSACTION] = "get-transaction",
     [OP_AUDIT] = "audit",
     [OP_GUARDS] = "guards",
+    [OP_GET_LOCK] = "get-lock",
+    [OP_FREE_LOCK] = "free-lock",
     [OP_READY] = "ready",
 };
 

@@ -38,6 +38,7 @@ static struct sandbox_server *start_service(struct sandbox *sandbox, const struc
     sandbox_arg(server, "--redis");
     sandbox_arg(server, "%s", redis_url);
     sandbox_arg(server, "--demo");
+    sandbox_arg(server, "--lab");       /* requests can be stepped through */
     sandbox_arg(server, "--lanes=off"); /* each request with a lock of its own, for all to see */
     return sandbox_start(server) == 0 ? server : NULL;
 }
@@ -57,6 +58,7 @@ static int make_samples(const struct options *options)
 static void greet(const struct options *options, const struct sandbox_server *server)
 {
     printf("Open %s/ in a browser: the live page (the service's log: %s)\n\n"
+           "Step through a lost update: %s/web/steps.html\n"
            "Buy one piece of item 1:\n"
            "  curl -s %s/v1/items/1/orders -H 'Content-Type: application/json' \\\n"
            "    -H 'Idempotency-Key: my-first-order' -d '{\"user_id\":\"u42\",\"quantity\":1}'\n"
@@ -67,7 +69,7 @@ static void greet(const struct options *options, const struct sandbox_server *se
            "Sell it out, with and without a lock:\n"
            "  loadgen sale --url %s --guards none,redis-token\n\n"
            "Ctrl-C stops everything%s.\n",
-           server->url, server->log, server->url, server->url, server->url,
+           server->url, server->log, server->url, server->url, server->url, server->url,
            options->dir != NULL ? "; the store stays in its folder" : "");
     fflush(stdout);
 }

@@ -47,9 +47,20 @@ const texts = {
   fence: ["fence", "栅栏令牌"],
   ledger: ["Rows of the ledger that start from one version:", "账本中从同一版本出发的两行："],
   close: ["Close", "关闭"],
+  toSteps: ["Step by step", "逐步演示"],
 };
 
 let column = 0;
+
+// Captions of another page, over these.
+export function addTexts(more) {
+  Object.assign(texts, more);
+}
+
+// The one of a pair [English, 中文].
+export function chosen(pair) {
+  return pair[column];
+}
 
 export function setLanguage(lang) {
   column = lang === "zh" ? 1 : 0;

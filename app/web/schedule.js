@@ -1,0 +1,111 @@
+// All orders in which two requests can be moved, one after the other, until one loses money.
+import { Actor, freeLock, look, lookAtLock, lookAtRow, putAccount } from "./lab.js";
+
+const LOOK_MS = 5, SETTLE_MS = 60000, ORDERS_MAX = 5000, START = 1000;
+const POINTS = ["read", "committed"];
+// These read inside the store's one write transaction. The other could only wait for it there, unseen,
+// and is not moved meanwhile.
+export const INSIDE_STORE = new Set(["sql-row", "sql-atomic"]);
+export const VANISH = "×";
+
+const later = (ms) => new Promise((done) => setTimeout(done, ms));
+
+export class Search {
+  constructor({ session, guard, fence, vanish, onOrder }) {
+    Object.assign(this, { session, guard, fence, vanish, onOrder, waits: 0 });
+    this.account = `find-${session}`;
+    this.actors = [["A", -200], ["B", -300]].map(([name, amount]) => new Actor(`find-${session}`, name, amount, POINTS));
+  }
+
+  // {tried, waits, lost, lines, balance, expected}: lost is undefined when none of them loses.
+  async run() {
+    const path = []; // of the order under way: what could be moved, which of them was
+    let tried = 0;
+    try {
+      for (const actor of this.actors) await actor.arm(0);
+      await putAccount(this.account, START, this.guard, this.fence);
+      this.vanish &&= (await lookAtLock(this.account)).key !== ""; // not every guard is a lock
+      do {
+        if (tried === ORDERS_MAX) throw new Error(`more than ${ORDERS_MAX} orders`);
+        const outcome = await this.one(path);
+        this.onOrder(++tried);
+        if (outcome.lost !== 0) return { tried, waits: this.waits, ...outcome };
+        while (path.length && ++path.at(-1).index === path.at(-1).enabled.length) path.pop();
+      } while (path.length);
+      return { tried, waits: this.waits };
+    } finally {
+      for (const actor of this.actors) await actor.leave();
+    }
+  }
+
+  async one(path) {
+    this.lines = [];
+    this.robbed = new Set();
+    await putAccount(this.account, START, this.guard, this.fence);
+    for (const actor of this.actors) actor.reset();
+    for (let depth = 0; ; depth++) {
+      const enabled = this.enabled();
+      if (!enabled.length) {
+        if (depth < path.length) throw new Error("the service did not behave the same way twice");
+        return this.judge();
+      }
+      if (depth === path.length) path.push({ enabled, index: 0 });
+      if (path[depth].enabled.join() !== enabled.join()) throw new Error("the service did not behave the same way twice");
+      await this.move(enabled[path[depth].index]);
+    }
+  }
+
+  enabled() {
+    const inStore = (actor) => INSIDE_STORE.has(this.guard) && actor.at === "read";
+    const names = this.actors.filter((actor) => actor.state === "held" || (actor.state === "idle" && !this.actors.some(inStore)))
+      .map((actor) => actor.name);
+    if (this.vanish && !this.robbed.size && this.actors.some((actor) => actor.inside)) names.push(VANISH);
+    return names;
+  }
+
+  async move(name) {
+    const before = this.actors.map((actor) => [actor.state, actor.at]);
+    if (name === VANISH) {
+      for (const actor of this.actors) if (actor.inside) this.robbed.add(actor);
+      await freeLock(this.account);
+      this.lines.push({ what: "vanished" });
+    } else {
+      const actor = this.actors.find((one) => one.name === name);
+      await (actor.state === "idle" ? actor.send(this.account) : actor.letGo());
+    }
+    await this.settle();
+    this.actors.forEach((actor, i) => {
+      if (before[i][0] !== actor.state || before[i][1] !== actor.at) this.note(actor);
+    });
+  }
+
+  note({ name, state, at, read, wrote, answer }) {
+    if (state === "waiting") this.waits++;
+    if (state === "waiting") this.lines.push({ what: "mustWait", name });
+    else if (state === "held") this.lines.push(at === "read" ? { what: "reads", name, value: read } : { what: "writes", name, value: wrote });
+    else if (state === "done") this.lines.push(answer.ok ? { what: "leaves", name } : { what: "isRefused", name, why: answer.problem });
+  }
+
+  // Until each one stands somewhere, or is known to wait for the other.
+  async settle() {
+    const until = performance.now() + SETTLE_MS;
+    for (;;) {
+      await look(this.actors);
+      if (this.actors.every((actor) => this.stands(actor))) return;
+      if (performance.now() > until) throw new Error("a request came nowhere");
+      await later(LOOK_MS);
+    }
+  }
+
+  stands(actor) {
+    const other = this.actors.find((one) => one !== actor);
+    if (actor.state === "waiting") return other.inside && !this.robbed.has(other);
+    return actor.state !== "moving";
+  }
+
+  async judge() {
+    const { balance } = await lookAtRow(this.account);
+    const expected = this.actors.reduce((sum, actor) => sum + (actor.answer.ok ? actor.amount : 0), START);
+    return { lost: balance - expected, balance, expected, lines: this.lines };
+  }
+}

@@ -1,0 +1,233 @@
+// Step mode: who is held where, what each knows, and what there really is. All settings in the URL.
+import { ALL, AMOUNTS, START, exercises } from "./exercises.js";
+import { Actor, PATIENCE_MS, freeLock, look, lookAtLock, lookAtRow, putAccount } from "./lab.js";
+import { INSIDE_STORE, Search } from "./schedule.js";
+import { stepsTexts } from "./steps_text.js";
+import { build, draw as drawBoard, drawFound } from "./steps_view.js";
+import { ask } from "./stream.js";
+import { addTexts, chosen, setLanguage, text } from "./text.js";
+
+const BUSY_MS = 60, IDLE_MS = 400;
+const $ = (id) => document.getElementById(id);
+const form = $("form"), lang = $("lang"), given = new URLSearchParams(location.search);
+const session = `step-${[...crypto.getRandomValues(new Uint8Array(5))].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
+// What is shown; found: {state, what, values, lines} of the search.
+const board = { found: null, actors: [], round: 0, account: "", row: null, lock: null, audit: null, events: [], ready: false, connected: false };
+
+/* -- settings ---------------------------------------------------------------------------------- */
+
+const exercise = () => exercises.find((one) => one.id === form.elements.ex.value);
+
+function keepInUrl() {
+  const query = new URLSearchParams(new FormData(form));
+  query.set("lang", lang.value);
+  history.replaceState(null, "", `?${query}`);
+}
+
+function prefill(from) {
+  for (const name of ["guard", "actors", "fence", "lease"]) {
+    const input = form.elements[name], wanted = String(from[name] ?? "");
+    const before = input.value;
+    if (wanted !== "") input.value = wanted;
+    if (!input.value || !input.checkValidity()) input.value = before;
+  }
+}
+
+function fillExercises() {
+  const value = form.elements.ex.value;
+  form.elements.ex.replaceChildren(...exercises.map(({ id, title }) => new Option(chosen(title), id)));
+  form.elements.ex.value = value || exercises[0].id;
+}
+
+/* -- a round ----------------------------------------------------------------------------------- */
+
+function tell(name, values) {
+  $("message").textContent = name ? text(name, values) : "";
+}
+
+async function leave() {
+  board.ready = false;
+  await Promise.all(board.actors.map((actor) => actor.leave()));
+  board.actors = [];
+}
+
+async function begin() {
+  tell();
+  const { guard, fence, lease, actors } = Object.fromEntries(new FormData(form));
+  await leave();
+  board.account = `${session}-${++board.round}`;
+  Object.assign(board, { events: [], audit: null, row: null, lock: null });
+  await putAccount(board.account, START, guard, fence === "on");
+  board.actors = AMOUNTS.slice(0, +actors).map(([name, amount], i) =>
+    new Actor(board.account, name, amount, exercise().points[i] ?? ALL));
+  // A's lease may be short; the others' is to last for the lesson then.
+  for (const actor of board.actors) await actor.arm(+lease ? (actor.name === "A" ? +lease : PATIENCE_MS) : 0);
+  build(board, move);
+  board.ready = true;
+  await refresh();
+}
+
+const safely = (what) => async (...args) => {
+  try {
+    await what(...args);
+  } catch (error) {
+    tell("failed", { why: error.message });
+  }
+  draw();
+};
+
+const move = safely(async (actor) => {
+  if (!actor || !board.ready) return;
+  board.audit = null;
+  if (actor.state === "held") await actor.letGo();
+  else if (actor.state === "idle" || (actor.state === "done" && !actor.answer.ok)) actor.send(board.account);
+  draw();
+});
+
+/* -- looking ------------------------------------------------------------------------------------- */
+
+// Whose token the lock shows: of who came to hold it when it appeared.
+function claim(actors) {
+  const { token } = board.lock;
+  if (!token || board.actors.some((actor) => actor.token === token)) return;
+  const came = actors.filter((actor) => actor.inside && actor.token === undefined);
+  if (came.length) came.at(-1).token = token;
+}
+
+// One look after the other: an older answer must not come after a newer one.
+let looking = Promise.resolve();
+function refresh() {
+  looking = looking.catch(() => {}).then(lookOnce);
+  return looking;
+}
+
+async function lookOnce() {
+  if (!board.ready) return;
+  const { actors, account } = board;
+  const before = actors.map(({ state, at }) => `${state} ${at}`);
+  await look(actors);
+  const [row, lock] = await Promise.all([lookAtRow(account), lookAtLock(account)]);
+  if (!board.ready || board.account !== account) return;
+  Object.assign(board, { row, lock });
+  claim(actors);
+  actors.forEach((actor, i) => {
+    if (before[i] === `${actor.state} ${actor.at}` || actor.state === "moving") return;
+    if (actor.again) board.events.push({ what: "readsAgain", name: actor.name, value: actor.read });
+    actor.again = false;
+    board.events.push(happened(actor));
+  });
+  for (const actor of actors) if (actor.state === "idle" || actor.state === "done") actor.token = undefined;
+  if (!board.audit && actors.some((actor) => actor.state === "done") && actors.every((actor) => actor.state === "done"))
+    board.audit = (await ask(`/v1/audit?resource=account:${account}`)).resources[0];
+}
+
+function happened({ name, state, at, read, wrote, answer }) {
+  if (state === "waiting") return { what: "mustWait", name };
+  if (state === "done") return answer.ok ? { what: "leaves", name } : { what: "isRefused", name, why: answer.problem };
+  if (at === "read") return { what: "didRead", name, value: read };
+  return at === "committed" ? { what: "writes", name, value: wrote } : { what: "stands", name, at };
+}
+
+async function watch() {
+  for (;;) {
+    const busy = board.actors.some((actor) => actor.state === "moving" || actor.state === "waiting");
+    await new Promise((later) => setTimeout(later, busy ? BUSY_MS : IDLE_MS));
+    try {
+      await refresh();
+      board.connected = true;
+    } catch {
+      board.connected = false;
+    }
+    draw();
+  }
+}
+
+function draw() {
+  drawBoard(board, exercise());
+}
+
+/* -- all orders ---------------------------------------------------------------------------------- */
+
+const find = safely(async () => {
+  const { guard, fence } = Object.fromEntries(new FormData(form));
+  const show = (state, what, values, lines = []) => {
+    board.found = { state, what, values: { guard, ...values }, lines };
+    drawFound(board);
+  };
+  $("find").disabled = true;
+  try {
+    await leave();
+    show("running", "searching", { tried: 0 });
+    const search = new Search({
+      session: `${session}-${++board.round}`, guard, fence: fence === "on", vanish: $("mayVanish").checked,
+      onOrder: (tried) => show("running", "searching", { tried }),
+    });
+    const outcome = await search.run();
+    if (outcome.lost === undefined) show("good", INSIDE_STORE.has(guard) ? "foundNoneInStore" : "foundNone", outcome);
+    else show("bad", "foundOne", { ...outcome, lost: Math.abs(outcome.lost) }, outcome.lines);
+  } catch (error) {
+    board.found = null;
+    throw error;
+  } finally {
+    $("find").disabled = false;
+    await begin();
+  }
+});
+
+/* -- the page ------------------------------------------------------------------------------------ */
+
+const restart = safely(async () => {
+  keepInUrl();
+  await begin();
+});
+
+function listenToUser() {
+  lang.addEventListener("change", () => {
+    setLanguage(lang.value);
+    fillExercises();
+    keepInUrl();
+    draw();
+  });
+  form.elements.ex.addEventListener("change", () => prefill(exercise()));
+  form.addEventListener("change", restart);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    restart();
+  });
+  $("find").addEventListener("click", find);
+  $("vanish").addEventListener("click", safely(async () => {
+    await freeLock(board.account);
+    board.events.push({ what: "vanished" });
+    await refresh();
+  }));
+  document.addEventListener("keydown", (event) => {
+    if (event.target.closest("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const actor = board.actors.find((one) => one.name === event.key.toUpperCase());
+    if (actor) move(actor);
+  });
+  window.addEventListener("pagehide", () => board.actors.forEach((actor) => actor.abandon()));
+}
+
+async function open() {
+  const { guards, lab, lanes } = await ask("/v1/guards");
+  if (!lab || lanes) {
+    tell(lab ? "withLanes" : "noLab");
+    for (const input of document.querySelectorAll("main button, #form select, #form input, #mayVanish")) input.disabled = true;
+    return;
+  }
+  form.elements.guard.replaceChildren(...guards.filter((guard) => guard.servers_answer).map(({ name }) => new Option(name, name)));
+  if (exercises.some(({ id }) => id === given.get("ex"))) form.elements.ex.value = given.get("ex");
+  prefill(exercise());
+  prefill(Object.fromEntries(given));
+  listenToUser();
+  await restart();
+  watch();
+}
+
+addTexts(stepsTexts);
+lang.value = (given.get("lang") ?? navigator.language).startsWith("zh") ? "zh" : "en";
+setLanguage(lang.value);
+fillExercises();
+draw();
+await safely(open)();
+document.body.dataset.ready = "yes";

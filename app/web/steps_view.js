@@ -1,0 +1,107 @@
+// The board of step mode: each actor and what it knows, the row, the lock, the verdict.
+import { START } from "./exercises.js";
+import { chosen, duration, number, text, translate } from "./text.js";
+
+const $ = (id) => document.getElementById(id);
+
+export function build(board, onMove) {
+  $("actors").replaceChildren(...board.actors.map((actor) => {
+    const root = $("actor").content.cloneNode(true).firstElementChild;
+    translate(root);
+    root.dataset.name = actor.name;
+    root.querySelector(".points").replaceChildren(...[...actor.points, "done"].map((point) => {
+      const line = document.createElement("li");
+      line.dataset.point = point;
+      return line;
+    }));
+    root.querySelector(".move").addEventListener("click", () => onMove(actor));
+    actor.root = root;
+    return root;
+  }));
+}
+
+const show = (value) => (value === undefined || value === null ? "–" : number(value));
+
+// What a point is called: some are called otherwise where the guard is no lock.
+let bare = false;
+const nameOf = (point) => text(bare && ["waiting", "acquired", "done"].includes(point) ? `bare.${point}` : `at.${point}`);
+
+function drawActor(actor) {
+  const { root, name, state, at, answer } = actor, done = state === "done";
+  const put = (what, value) => { root.querySelector(`[data-is=${what}]`).textContent = show(value); };
+  root.dataset.state = done ? (answer.ok ? "accepted" : "refused") : state;
+  root.querySelector("h2").textContent = text("takes", { name, amount: -actor.amount });
+  root.querySelector(".where").textContent = done ? text(answer.ok ? "accepted" : "refused", { why: answer.problem })
+    : state === "held" ? nameOf(at) : text(state === "waiting" ? "waitsLock" : state);
+  [...root.querySelector(".points").children].forEach((line, i) => {
+    line.textContent = nameOf(line.dataset.point);
+    line.className = line.dataset.point === at ? "here" : i <= actor.reached || (done && answer.ok) ? "passed" : "";
+  });
+  put("read", actor.read);
+  put("wrote", actor.wrote);
+  put("fence", actor.fence || undefined);
+  const button = root.querySelector(".move");
+  button.disabled = !(state === "idle" || state === "held" || (done && !answer.ok));
+  button.textContent = `${text(state === "idle" ? "send" : done && !answer.ok ? "retry" : "move", { name })} [${name}]`;
+}
+
+function drawWorld({ row, lock, actors }) {
+  const put = (what, value) => { $("world").querySelector(`[data-is=${what}]`).textContent = value; };
+  put("balance", show(row?.balance));
+  put("version", show(row?.version));
+  put("last_fence", show(lock?.last_fence || undefined));
+  const holder = actors.find((actor) => actor.token && actor.token === lock?.token);
+  put("holder", !lock ? "–" : !lock.key ? text("noLock") : !lock.holders ? text("free") : holder?.name ?? text("someone"));
+  put("left", lock?.left_ms == null ? "–" : duration(lock.left_ms * 1000));
+  put("fence", show(lock?.fence || undefined));
+  $("lockKey").textContent = lock?.key ? `${lock.key} ${lock.token}` : "";
+  $("vanish").disabled = !lock?.holders;
+}
+
+function drawVerdict({ audit, actors }, exercise) {
+  const root = $("verdict");
+  const lines = [];
+  if (audit) {
+    const expected = actors.reduce((sum, actor) => sum + (actor.answer?.ok ? actor.amount : 0), START);
+    const lost = audit.current - expected;
+    root.dataset.state = lost ? "bad" : "good";
+    lines.push(text(lost ? "lost" : "nothingLost", { lost: Math.abs(lost), expected, balance: audit.current }));
+    for (const pair of audit.forks) lines.push(text("forks", { keys: pair.map((one) => one.txn_id).join(", ") }));
+  } else {
+    root.dataset.state = "running";
+    lines.push(text("underWay"));
+  }
+  const texts = [...lines, ...(audit ? [chosen(exercise.lesson)] : [])];
+  if (root.textContent === texts.join("")) return;
+  root.replaceChildren(...texts.map((line, i) => {
+    const made = document.createElement("p");
+    made.textContent = line;
+    made.className = i === lines.length ? "lesson" : "";
+    return made;
+  }));
+}
+
+const lineOf = (event) => text(event.what, event.what === "stands" ? { ...event, where: nameOf(event.at) } : event);
+
+function list(root, lines) {
+  if (root.children.length === lines.length && [...root.children].every((line, i) => line.textContent === lines[i])) return;
+  root.replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
+}
+
+export function drawFound({ found }) {
+  $("found").textContent = found ? text(found.what, found.values) : "";
+  $("found").dataset.state = found?.state ?? "";
+  list($("schedule"), (found?.lines ?? []).map(lineOf));
+}
+
+export function draw(board, exercise) {
+  $("connection").textContent = text(board.connected ? "connected" : "reconnecting");
+  bare = board.lock?.key === "";
+  for (const actor of board.actors) if (actor.root) drawActor(actor);
+  drawWorld(board);
+  drawVerdict(board, exercise);
+  list($("log"), board.events.map(lineOf));
+  $("task").textContent = chosen(exercise.task);
+  $("hint").textContent = chosen(exercise.hint);
+  drawFound(board);
+}

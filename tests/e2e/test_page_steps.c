@@ -1,0 +1,348 @@
+/* Step mode of the live page in a real browser: requests moved by hand, with keys, on real servers;
+ * and all orders tried by the page itself. */
+#include "../lib/browser.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+enum { WAIT_MS = 60000, SEARCH_MS = 120000 };
+
+static struct sandbox *sandbox;
+static struct sandbox_server *lab, *plain; /* plain: without --lab */
+static struct browser browser;
+static const char *build;
+
+static struct sandbox_server *start(const char *name, const char *lab_flag, const char *redis_url)
+{
+    char binary[512], store[512];
+    snprintf(binary, sizeof binary, "%s/seckilld", build);
+    snprintf(store, sizeof store, "--db=sqlite:%s/%s.db", sandbox_dir(sandbox), name);
+    return sandbox_seckilld(sandbox, binary,
+                            (const char *const[]){store, "--redis", redis_url, "--lanes=off",
+                                                  "--sync=normal", lab_flag, NULL});
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    build = getenv("BUILD") != NULL ? getenv("BUILD") : "build";
+    if (sandbox_open(&sandbox) != 0)
+        return -1;
+    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
+    if (redis == NULL)
+        return -1;
+    lab = start("lab", "--lab", redis->url);
+    plain = start("plain", NULL, redis->url);
+    return lab != NULL && plain != NULL ? browser_open(&browser, sandbox) : -1;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    browser_close(&browser);
+    sandbox_close(sandbox);
+    return 0;
+}
+
+static void go(const char *query)
+{
+    char url[512];
+    snprintf(url, sizeof url, "%s/web/steps.html?%s", lab->url, query);
+    browser_go(&browser, url);
+    assert_true(browser_await(&browser,
+                              "document.body.dataset.ready === 'yes' && "
+                              "document.querySelectorAll('.actor').length > 1 && "
+                              "/live|已连接/.test(document.getElementById('connection')"
+                              ".textContent)",
+                              WAIT_MS));
+}
+
+/* One key; then that actor stands where it says: a point, or a state ("waiting", "accepted" ...).
+ */
+static void move(const char *name, const char *where)
+{
+    char key[2] = {(char)(name[0] | 0x20), '\0'}, seen[400];
+    snprintf(seen, sizeof seen,
+             "(() => { const actor = document.querySelector('[data-name=%s]');"
+             "return actor.dataset.state === '%s' || "
+             "actor.querySelector('.here')?.dataset.point === '%s'; })()",
+             name, where, where);
+    browser_type(&browser, key);
+    if (browser_await(&browser, seen, WAIT_MS))
+        return;
+    fail_msg("%s did not come to %s", name, where);
+}
+
+static void moves(const char *name, const char *const *points)
+{
+    for (; *points != NULL; points++)
+        move(name, *points);
+}
+
+#define MOVES(name, ...) moves(name, (const char *const[]){__VA_ARGS__, NULL})
+
+static bool state_is(const char *name, const char *state)
+{
+    char seen[200];
+    snprintf(seen, sizeof seen, "document.querySelector('[data-name=%s]').dataset.state === '%s'",
+             name, state);
+    return browser_await(&browser, seen, WAIT_MS);
+}
+
+static bool world_is(const char *what, const char *text)
+{
+    char seen[200];
+    snprintf(seen, sizeof seen,
+             "document.querySelector('#world [data-is=%s]').textContent === '%s'", what, text);
+    return browser_await(&browser, seen, WAIT_MS);
+}
+
+static bool verdict_is(const char *state, const char *word)
+{
+    char seen[300];
+    snprintf(seen, sizeof seen,
+             "document.getElementById('verdict').dataset.state === '%s' && "
+             "document.getElementById('verdict').textContent.includes('%s')",
+             state, word);
+    return browser_await(&browser, seen, WAIT_MS);
+}
+
+static void picture(const char *name, int width, int height)
+{
+    char file[600];
+    snprintf(file, sizeof file, "%s/page", build);
+    mkdir(file, 0777);
+    snprintf(file, sizeof file, "%s/page/steps-%s.png", build, name);
+    browser_size(&browser, width, height);
+    browser_picture(&browser, file);
+}
+
+/* -- steps ---------------------------------------------------------------------------------------
+ */
+
+static void without_a_lock_the_learner_makes_700_of_1000(void **state)
+{
+    (void)state;
+    browser_size(&browser, 1280, 720);
+    go("ex=lost-update&lang=en");
+    MOVES("A", "waiting", "acquired", "read");
+    MOVES("B", "waiting", "acquired", "read");
+    assert_true(world_is("balance", "1,000"));
+    MOVES("A", "decided", "committed");
+    assert_true(world_is("balance", "800"));
+    MOVES("B", "decided", "committed");
+    assert_true(world_is("balance", "700"));
+    move("A", "accepted");
+    move("B", "accepted");
+    assert_true(verdict_is("bad", "200 lost"));
+    assert_true(verdict_is("bad", "Two ledger rows"));
+    assert_int_equal(browser_errors(&browser), 0);
+}
+
+/* After the one above. */
+static void what_happened_fits_on_projector_and_phone_in_light_and_dark(void **state)
+{
+    (void)state;
+    picture("wide", 1280, 720);
+    picture("full-hd", 1920, 1080);
+    browser_dark(&browser, true);
+    picture("dark", 1280, 720);
+    browser_dark(&browser, false);
+    picture("phone", 390, 844);
+    assert_true(browser_is(&browser, "document.documentElement.scrollWidth <= innerWidth"));
+    browser_size(&browser, 1280, 720);
+}
+
+static void under_a_lock_b_waits_and_500_are_left(void **state)
+{
+    (void)state;
+    go("ex=locked&lang=en");
+    MOVES("A", "waiting", "acquired", "read");
+    assert_true(world_is("holder", "A"));
+    assert_true(browser_is(&browser, "/s$/.test(document.querySelector("
+                                     "'#world [data-is=left]').textContent)"));
+    MOVES("B", "waiting");
+    browser_type(&browser, "b");
+    assert_true(state_is("B", "waiting"));
+    MOVES("A", "decided", "committed", "accepted");
+    assert_true(state_is("B", "held")); /* it has got the lock by itself */
+    assert_true(world_is("holder", "B"));
+    MOVES("B", "read", "decided", "committed", "accepted");
+    assert_true(world_is("balance", "500"));
+    assert_true(verdict_is("good", "Nothing lost"));
+    assert_int_equal(browser_errors(&browser), 0);
+}
+
+/* A stands between its last look at the lock and its write when its lease ends; B reads. */
+static void pause_a_and_let_b_read(void)
+{
+    MOVES("A", "waiting", "checked");
+    assert_true(world_is("holder", "free"));
+    MOVES("B", "waiting", "decided");
+    assert_true(world_is("holder", "B"));
+    move("A", "committed");
+    move("A", "accepted");
+}
+
+static void a_holder_paused_past_its_lease_loses_money_without_a_fence(void **state)
+{
+    (void)state;
+    go("ex=paused-holder&lease=2500&lang=en");
+    pause_a_and_let_b_read();
+    MOVES("B", "committed", "accepted");
+    assert_true(world_is("balance", "700"));
+    assert_true(verdict_is("bad", "200 lost"));
+}
+
+static void with_a_fence_b_has_to_read_again(void **state)
+{
+    (void)state;
+    go("ex=paused-holder-fence&lease=2500&lang=en");
+    pause_a_and_let_b_read();
+    assert_true(world_is("balance", "800"));
+    browser_type(&browser, "b");
+    assert_true(browser_await(&browser,
+                              "/refused.*reads 800/.test(document.getElementById('log')"
+                              ".textContent) && document.querySelector('[data-name=B]')"
+                              ".dataset.state === 'held'",
+                              WAIT_MS));
+    MOVES("B", "committed", "accepted");
+    assert_true(world_is("balance", "500"));
+    assert_true(verdict_is("good", "Nothing lost"));
+    assert_int_equal(browser_errors(&browser), 0);
+}
+
+static void a_bare_del_lets_c_in_beside_b(void **state)
+{
+    (void)state;
+    go("ex=wrong-delete&lease=1500&lang=en");
+    MOVES("A", "waiting", "decided");
+    assert_true(world_is("holder", "free"));
+    MOVES("B", "waiting", "decided");
+    assert_true(world_is("holder", "B"));
+    move("A", "refused");
+    assert_true(world_is("holder", "free"));
+    MOVES("C", "waiting", "decided");
+    assert_true(world_is("holder", "C"));
+    MOVES("B", "committed", "accepted");
+    MOVES("C", "committed", "accepted");
+    assert_true(world_is("balance", "900"));
+    assert_true(verdict_is("bad", "300 lost"));
+    browser_errors(&browser); /* says that A was refused */
+}
+
+/* -- all orders ----------------------------------------------------------------------------------
+ */
+
+/* Searches to its end, which must be of this state. */
+static void find(const char *query, bool may_vanish, const char *state)
+{
+    char ended[200];
+    go(query);
+    if (may_vanish)
+        json_decref(
+            browser_run(&browser, "document.getElementById('mayVanish').click(); return 1;"));
+    json_decref(browser_run(&browser, "document.getElementById('find').click(); return 1;"));
+    snprintf(ended, sizeof ended, "/[✓✗]/.test(document.getElementById('found').textContent)");
+    assert_true(browser_await(&browser, ended, SEARCH_MS));
+    snprintf(ended, sizeof ended, "document.getElementById('found').dataset.state === '%s'", state);
+    assert_true(browser_is(&browser, ended));
+}
+
+static void the_page_finds_a_schedule_that_loses_money(void **state)
+{
+    (void)state;
+    find("ex=lost-update&lang=en", false, "bad");
+    assert_true(browser_is(&browser, "document.getElementById('found').textContent.includes("
+                                     "'instead of 500')"));
+    /* both read 1,000 before the first of them wrote */
+    assert_true(browser_is(&browser,
+                           "(() => { const lines = [...document.querySelectorAll('#schedule li')]"
+                           ".map(line => line.textContent);"
+                           "const reads = lines.map(line => /reads 1,000/.test(line)),"
+                           "write = lines.findIndex(line => /writes/.test(line));"
+                           "return reads.filter(x => x).length === 2 && "
+                           "reads.lastIndexOf(true) < write; })()"));
+    assert_int_equal(browser_errors(&browser), 0);
+}
+
+static void the_page_tries_all_orders_under_a_lock_and_none_loses(void **state)
+{
+    (void)state;
+    find("ex=locked&lang=en", false, "good");
+    /* one after the other, and the other one asks before, or at one of three points of the first */
+    assert_true(browser_is(&browser, "/all 6 orders.* 4 times/.test("
+                                     "document.getElementById('found').textContent)"));
+    assert_int_equal(browser_errors(&browser), 0);
+}
+
+static void a_lock_that_vanishes_loses_money_without_a_fence(void **state)
+{
+    (void)state;
+    find("ex=locked&fence=off&lang=en", true, "bad");
+    assert_true(browser_is(&browser, "[...document.querySelectorAll('#schedule li')].some("
+                                     "line => /vanishes/.test(line.textContent))"));
+    assert_int_equal(browser_errors(&browser), 0);
+}
+
+/* -- the page itself -----------------------------------------------------------------------------
+ */
+
+static void settings_and_language_stand_in_the_address(void **state)
+{
+    (void)state;
+    go("ex=wrong-delete&guard=redis-fair&lease=7000&fence=on&lang=en");
+    assert_true(browser_is(&browser, "document.querySelectorAll('.actor').length === 3 && "
+                                     "document.querySelector('[name=guard]').value === "
+                                     "'redis-fair' && "
+                                     "document.querySelector('[name=lease]').value === '7000' && "
+                                     "document.querySelector('[name=fence]').value === 'on'"));
+    json_decref(browser_run(&browser, "const s = document.getElementById('lang'); s.value = 'zh';"
+                                      "s.dispatchEvent(new Event('change')); return 1;"));
+    assert_true(browser_is(&browser, "document.documentElement.lang === 'zh' && "
+                                     "/lang=zh/.test(location.search) && "
+                                     "/guard=redis-fair/.test(location.search) && "
+                                     "/删错了锁/.test(document.querySelector('[name=ex]')"
+                                     ".selectedOptions[0].textContent)"));
+    assert_true(browser_is(&browser, "[...document.querySelectorAll('[data-text]')].every("
+                                     "e => e.textContent !== '')"));
+    assert_int_equal(browser_errors(&browser), 0);
+}
+
+static void without_lab_the_page_says_so(void **state)
+{
+    (void)state;
+    char url[512];
+    snprintf(url, sizeof url, "%s/web/steps.html?lang=en", plain->url);
+    browser_go(&browser, url);
+    assert_true(browser_await(&browser,
+                              "/--lab/.test(document.getElementById('message').textContent) && "
+                              "document.getElementById('again').disabled",
+                              WAIT_MS));
+    assert_int_equal(browser_errors(&browser), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_lock_the_learner_makes_700_of_1000),
+        cmocka_unit_test(what_happened_fits_on_projector_and_phone_in_light_and_dark),
+        cmocka_unit_test(under_a_lock_b_waits_and_500_are_left),
+        cmocka_unit_test(a_holder_paused_past_its_lease_loses_money_without_a_fence),
+        cmocka_unit_test(with_a_fence_b_has_to_read_again),
+        cmocka_unit_test(a_bare_del_lets_c_in_beside_b),
+        cmocka_unit_test(the_page_finds_a_schedule_that_loses_money),
+        cmocka_unit_test(the_page_tries_all_orders_under_a_lock_and_none_loses),
+        cmocka_unit_test(a_lock_that_vanishes_loses_money_without_a_fence),
+        cmocka_unit_test(settings_and_language_stand_in_the_address),
+        cmocka_unit_test(without_lab_the_page_says_so),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
