@@ -68,6 +68,7 @@ enum hazard_who {
     X(LEAP)        /* LOCKS: the clock of this node leaps beyond the lease */                      \
     X(CUT_REPLICA) /* LOCKS: the master's replica hears of nothing any more */                     \
     X(FAIL_OVER)   /* LOCKS: kill -9 of the master; the replica is promoted */                     \
+    X(SPLIT)       /* LOCKS: only who is connected reaches the master; the replica is promoted */  \
     X(LOSE)        /* the answer to its next command on the lock (from nodes N) will be lost */    \
     X(LOST)        /* waits until it is (they are) */                                              \
     X(CUT)         /* its connections to the lock server are cut */

@@ -163,56 +163,6 @@ int fault_leap(struct hazard_run *run, const struct hazard_step *step)
     return 0;
 }
 
-/* -- a master and its replica ----------------------------------------------------------------- */
-
-/* Does the answer to a question of one word or more contain this text? */
-static bool says(struct sandbox_server *server, const char *question, const char *text)
-{
-    redisReply *reply = sandbox_redis_ask(server, question);
-    const char *said = reply == NULL         ? NULL
-                       : reply->elements > 0 ? reply->element[0]->str
-                                             : reply->str;
-    bool found = said != NULL && strstr(said, text) != NULL;
-    freeReplyObject(reply);
-    return found;
-}
-
-static bool has_no_replica(void *arg)
-{
-    const struct hazard_run *run = arg;
-    return says(run->world->failover.master, "INFO replication", "connected_slaves:0");
-}
-
-/* The replica may not connect again: it knows a wrong user. */
-int fault_cut_replica(struct hazard_run *run, const struct hazard_step *step)
-{
-    struct sandbox_sentinel *set = &run->world->failover;
-    (void)step;
-    run_note(run, "locks", "replica cut off");
-    if (!says(set->replica, "CONFIG SET masteruser nobody", "OK") ||
-        !says(set->replica, "CONFIG SET masterauth x", "OK"))
-        return fail(run, "the replica cannot be configured");
-    freeReplyObject(sandbox_redis_ask(set->master, "CLIENT KILL TYPE replica"));
-    return run_until(run, has_no_replica, run) == 0 ? 0 : fail(run, "the replica is still there");
-}
-
-static bool is_promoted(void *arg)
-{
-    const struct hazard_run *run = arg;
-    return says(run->world->failover.replica, "ROLE", "master");
-}
-
-int fault_fail_over(struct hazard_run *run, const struct hazard_step *step)
-{
-    (void)step;
-    run_note(run, "locks", "master killed");
-    if (sandbox_signal(run->world->failover.master, SIGKILL) == -1 ||
-        run_until(run, is_promoted, run) != 0)
-        return fail(run, "the replica was not promoted");
-    run_note(run, "locks", "replica promoted");
-    return 0;
-}
-
 /* -- on the way ---------------------------------------------------------------------------------
  */
 

@@ -36,6 +36,11 @@ static const hazard_text sentences[HAZARD_VERBS] = {
                      "锁服务器的副本被切断，再也收不到任何更新。"},
     [FAIL_OVER] = {"The master is killed, and the Sentinels promote the replica.",
                    "主节点被杀，哨兵把副本提升为主节点。"},
+    [SPLIT] =
+        {"The network splits: Sentinels and replica are on one side, the old master and who is "
+         "connected to it on the other. The replica is promoted: two masters now.",
+         "网络一分为二：一边是哨兵和副本，另一边是老主节点和还连着它的客户端。"
+         "副本被提升：现在有两个主节点。"},
     [KILL] = {"The instance that serves {who} is killed (kill -9).",
               "服务 {who} 的实例被杀死（kill -9）。"},
     [RESTART] = {"The instance that serves {who} starts again.", "服务 {who} 的实例重新启动。"},

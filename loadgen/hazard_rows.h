@@ -28,6 +28,7 @@
     X(restart_empty)                                                                               \
     X(eviction)                                                                                    \
     X(failover)                                                                                    \
+    X(sentinel_split)                                                                              \
     X(row_crash)                                                                                   \
     X(unique_row_crash)                                                                            \
     X(advisory_pool)                                                                               \

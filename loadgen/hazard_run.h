@@ -64,6 +64,7 @@ struct queue {
     struct waiter {
         struct hazard_run *run;
         pthread_t thread;
+        atomic_bool queues; /* it was seen to */
         int status, waits_id;
         int64_t came_us, served_us;
     } waiters[HAZARD_QUEUE_MAX];

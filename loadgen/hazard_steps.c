@@ -200,6 +200,7 @@ static do_step *const verbs[HAZARD_VERBS] = {
     [REBOOT] = fault_reboot,
     [DOWN] = fault_down,
     [UP] = fault_up,
+    [SPLIT] = fault_split,
     [LOSE] = fault_lose,
     [LOST] = fault_lost,
     [CUT] = fault_cut,
