@@ -11,35 +11,42 @@ enum { GUARDS_MAX = 40 };
 
 static const char style[] =
     "main{max-width:none}\n"
-    ".matrix{font-size:.85rem}.matrix th,.matrix td{text-align:left;vertical-align:top;"
-    "border:1px solid var(--line);padding:5px}\n"
-    ".matrix thead th{position:sticky;top:0;background:var(--card);z-index:1;"
-    "writing-mode:vertical-rl;transform:rotate(180deg);padding:8px 2px;white-space:nowrap}\n"
-    ".matrix thead th:first-child{writing-mode:initial;transform:none}\n"
-    ".matrix tbody th{font-weight:600;color:var(--ink);min-width:15rem;max-width:22rem}\n"
+    ".frame{max-height:94vh;overflow:auto;padding:0}\n"
+    ".matrix{font-size:.75rem}.matrix th,.matrix td{text-align:left;vertical-align:top;"
+    "border:1px solid var(--line);padding:3px;white-space:normal;font-size:inherit}\n"
+    ".matrix thead th{position:sticky;top:0;background:var(--card);z-index:1;color:var(--ink);"
+    "writing-mode:vertical-rl;transform:rotate(180deg);padding:6px 2px;white-space:nowrap}\n"
+    ".matrix thead th:first-child{writing-mode:initial;transform:none;z-index:2}\n"
+    ".matrix tbody th{font-weight:600;color:var(--ink);min-width:11rem;max-width:16rem}\n"
     ".matrix tbody th small{display:block;font-weight:400;color:var(--soft)}\n"
-    ".chip{display:block;margin:0 0 4px;padding:3px 7px;border-radius:6px;color:var(--ink);"
-    "text-decoration:none;white-space:nowrap;border:2px solid var(--soft);background:var(--card)}\n"
-    ".chip small{display:block;white-space:normal;color:var(--soft);min-width:6rem}\n"
+    ".chip{display:block;margin:0 0 3px;padding:2px 5px;border-radius:6px;color:var(--ink);"
+    "text-decoration:none;border:2px solid var(--soft);background:var(--card)}\n"
+    ".chip small{display:block;color:var(--soft);min-width:5rem}\n"
     ".chip:hover,.chip:focus{outline:3px solid var(--good)}\n"
     ".chip b{display:inline-block;width:1.2em}\n"
-    ".safe{border-color:var(--good);border-radius:14px;background:var(--good-paper)}\n"
+    ".safe{border-color:var(--good);border-radius:12px;background:var(--good-paper)}\n"
     ".unsafe{border:3px double var(--bad);border-radius:0;background:var(--bad-paper);"
-    "font-weight:700}\n"
+    "font-weight:700}.unsafe small{color:var(--ink)}\n"
     ".stuck{border:3px solid var(--ink);border-radius:0}\n"
-    ".refused{border:2px dashed var(--soft);border-radius:14px}\n"
+    ".refused{border:2px dashed var(--soft);border-radius:12px}\n"
     ".slow{border:3px dotted var(--bad)}\n"
     ".wrong{outline:4px solid var(--bad)}\n"
-    ".legend{max-width:none}.legend .chip{display:inline-block;margin-right:8px}\n"
+    ".matrix .chip{min-width:4rem}.legend{max-width:none}.legend "
+    ".chip{display:inline-block;margin-right:8px}\n"
     ".run{display:none}.run:target{display:block;position:fixed;inset:3vh 3vw;margin:0;"
     "overflow:auto;z-index:9;box-shadow:0 0 0 100vmax #0008;padding:8px 28px}\n"
     ".close{float:right;font-size:1.2rem;margin-top:1.4rem}\n"
     "[lang=zh]{color:var(--soft)}\n"
     "svg .held{fill:var(--good);opacity:.55}svg .dot{fill:var(--ink)}\n"
     "svg{max-width:1000px}\n"
-    "@media "
-    "print{.run,.run:target{display:block;position:static;break-before:page}.close{display:none}"
-    ".matrix thead th{position:static}}\n";
+    "@page{size:A3 landscape;margin:10mm}\n"
+    "@media print{.run,.run:target{display:block;position:static;break-before:page}"
+    ".close{display:none}.frame{max-height:none;overflow:visible;break-inside:auto;border:0}"
+    ".matrix{font-size:7.5px;table-layout:fixed;width:100%}.matrix tr{break-inside:avoid}"
+    ".matrix thead th,.matrix th:first-child{position:static}"
+    ".matrix tbody th{min-width:0}.matrix th:first-child{width:34mm}"
+    ".matrix .chip{padding:1px 2px;min-width:0;overflow-wrap:anywhere}.matrix .chip b{width:auto}"
+    ".matrix .chip small{min-width:0}}\n";
 
 static const char *const signs[HAZARD_OUTCOMES] = {[HAZARD_SAFE] = "✓",
                                                    [HAZARD_UNSAFE] = "✗",
@@ -65,15 +72,15 @@ static char *measure(const struct lab_result *result, char *out, size_t size)
     int64_t off = o->final - o->expected_final;
     out[0] = '\0';
     if (result->observed == HAZARD_UNSAFE && result->hazard->subject == ITEM)
-        snprintf(out, size, " %s too many", text_count(number, off));
+        snprintf(out, size, "%s too many", text_count(number, off));
     else if (result->observed == HAZARD_UNSAFE)
-        snprintf(out, size, " %s lost", text_count(number, off < 0 ? -off : off));
+        snprintf(out, size, "%s lost", text_count(number, off < 0 ? -off : off));
     else if (result->hazard->queue > 0)
-        snprintf(out, size, " overtaken by %s", text_count(number, o->overtakings));
+        snprintf(out, size, "overtaken by %s", text_count(number, o->overtakings));
     else if (result->hazard->slow_wakes > 0)
-        snprintf(out, size, " %s woken", text_count(number, o->wakes));
+        snprintf(out, size, "%s woken", text_count(number, o->wakes));
     else if (result->observed == HAZARD_SLOW || result->observed == HAZARD_STUCK)
-        snprintf(out, size, " %s", text_time_us(number, o->measure_ms * 1000));
+        snprintf(out, size, "%s", text_time_us(number, o->measure_ms * 1000));
     return out;
 }
 
@@ -81,10 +88,11 @@ static void chip(const struct lab_result *result, int index, FILE *out)
 {
     char text[80];
     const char *as = result->one->as[EN];
-    fprintf(out, "<a class='chip %s%s' href='#run-%d'><b>%s</b>%s%s",
+    fprintf(out, "<a class='chip %s%s' href='#run-%d'><b>%s</b>%s",
             hazard_outcome_text(result->observed), lab_result_agrees(result) ? "" : " wrong", index,
-            signs[result->observed], hazard_outcome_text(result->observed),
-            measure(result, text, sizeof text));
+            signs[result->observed], hazard_outcome_text(result->observed));
+    if (measure(result, text, sizeof text)[0] != '\0')
+        fprintf(out, "<small>%s</small>", text);
     if (as != NULL) {
         fputs("<small>", out);
         html_text(out, as);
@@ -149,7 +157,7 @@ static void write_matrix(const struct lab_report *report, FILE *out)
 {
     struct columns columns = {.n = 0};
     find_columns(report, &columns);
-    fputs("<div class='card'><table class='matrix'><thead><tr><th>failure</th>", out);
+    fputs("<div class='card frame'><table class='matrix'><thead><tr><th>failure</th>", out);
     for (int c = 0; c < columns.n; c++)
         fprintf(out, "<th scope='col'>%s</th>", columns.guards[c]);
     fputs("</tr></thead><tbody>\n", out);

@@ -91,7 +91,7 @@ int run_judge(struct hazard_run *run)
         return -1;
     if (run->hazard->subject == ITEM)
         expect_sold(run);
-    outcome->measure_ms = run->actors[B].took_us / 1000;
+    outcome->measure_ms = run->actors[run->actors[B].times > 0 ? B : A].took_us / 1000;
     if (run->hazard->slow_wakes > 0)
         outcome->wakes = crowd_wakes(run);
     if (run->hazard->queue > 0)

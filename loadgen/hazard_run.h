@@ -103,7 +103,7 @@ struct run_event {
 struct run_outcome {
     int64_t initial, expected_final, final;
     int64_t lost_updates, lost_amount, oversold, duplicates;
-    int64_t measure_ms;   /* the longest wait for an answer */
+    int64_t measure_ms;   /* B's wait for its answer; without B, A's */
     int64_t wakes;        /* per release */
     int64_t overtakings;  /* the most that anybody of the queue has suffered */
     int64_t mean_wait_ms; /* of the queue, whose longest is measure_ms */

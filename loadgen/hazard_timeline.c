@@ -58,8 +58,11 @@ static bool name_actor(const struct hazard_run *run, const struct lab_event *eve
 /* The waits of a crowd are counted, not listed: they would hide the rest. */
 static bool is_one_of_many(const char *actor, const struct lab_event *event)
 {
-    return strcmp(actor, "crowd") == 0 &&
-           (strcmp(event->point, "lock.wait") == 0 || strcmp(event->point, "lock.woken") == 0);
+    static const char *const points[] = {"submitted", "waiting", "lock.wait", "lock.woken"};
+    bool many = false;
+    for (size_t i = 0; i < sizeof points / sizeof points[0] && strcmp(actor, "crowd") == 0; i++)
+        many |= strcmp(event->point, points[i]) == 0;
+    return many;
 }
 
 void run_take_trace(struct hazard_run *run, const struct world_instance *instance)
