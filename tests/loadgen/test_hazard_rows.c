@@ -1,5 +1,6 @@
 /* The catalogue: every row tells its story in both languages, has its fix beside it, and stands in
  * README.md as it is. */
+#include "../../loadgen/hazard_queue.h"
 #include "../../loadgen/hazard_report.h"
 
 #include <setjmp.h>
@@ -132,6 +133,30 @@ static void one_bad_run_among_good_ones_is_a_mismatch(void **state)
     lab_report_free(&report);
 }
 
+/* Came in this order; the second and the third were served before the first. */
+static void later_ones_that_were_served_first_are_counted(void **state)
+{
+    (void)state;
+    static struct hazard_run run;
+    static const struct hazard hazard = {.queue = 4};
+    static const int64_t came_us[] = {1000, 2000, 3000, 4000},
+                         served_us[] = {30000, 20000, 10000, 40000};
+    run = (struct hazard_run){.hazard = &hazard};
+    for (int i = 0; i < 4; i++) {
+        run.queue.waiters[i].came_us = came_us[i];
+        run.queue.waiters[i].served_us = served_us[i];
+    }
+    queue_measure(&run);
+    assert_int_equal(run.outcome.overtakings, 2);
+    assert_int_equal(run.outcome.measure_ms, 36);
+    assert_int_equal(run.outcome.mean_wait_ms, 22);
+    run.queue.waiters[0].served_us = 5000;
+    run.queue.waiters[1].served_us = 6000;
+    run.outcome = (struct run_outcome){0};
+    queue_measure(&run);
+    assert_int_equal(run.outcome.overtakings, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +165,7 @@ int main(void)
         cmocka_unit_test(each_failure_has_its_fix_beside_it),
         cmocka_unit_test(readme_shows_the_matrix),
         cmocka_unit_test(one_bad_run_among_good_ones_is_a_mismatch),
+        cmocka_unit_test(later_ones_that_were_served_first_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
