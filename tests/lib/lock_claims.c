@@ -259,24 +259,23 @@ static bool fair(const lk_provider_info *guard)
     lk_hold first, late;
     struct hooked hooked;
     lk_client *client = world_client(guard->name, NULL);
-    struct asker waiter = {.key = CLAIM_KEY,
-                           .wait_ms = CLAIM_LONG_MS,
-                           .client =
-                               world_client(guard->name, &(lk_options){.env = hook(&hooked)})};
+    lk_options options = {.env = hook(&hooked)};
+    struct asker waiter = {
+        .key = CLAIM_KEY, .wait_ms = CLAIM_LONG_MS, .client = world_client(guard->name, &options)};
     assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &first), LK_OK);
     asker_start(&waiter);
-    assert_true(wait_until(refused_twice, &hooked, CLAIM_LONG_MS));
-    assert_true(shut_gate(&hooked, CLAIM_LONG_MS));
-    assert_int_equal(lk_release(&first), LK_OK);
+    bool waits = wait_until(refused_twice, &hooked, CLAIM_LONG_MS);
+    bool kept = shut_gate(&hooked, CLAIM_LONG_MS);
+    bool freed = lk_release(&first) == LK_OK;
     lk_status status = world_acquire(client, CLAIM_KEY, 0, 0, &late);
-    assert_true(wait_until(is_set, &hooked.at_gate, CLAIM_LONG_MS));
-    if (status == LK_OK)
-        assert_int_equal(lk_release(&late), LK_OK);
+    kept = wait_until(is_set, &hooked.at_gate, CLAIM_LONG_MS) && kept;
+    freed = (status != LK_OK || lk_release(&late) == LK_OK) && freed;
     atomic_store(&hooked.shut, false);
-    assert_int_equal(asker_join(&waiter), LK_OK);
-    assert_int_equal(lk_release(&waiter.hold), LK_OK);
-    lk_close(waiter.client);
+    lk_status served = asker_end(&waiter);
     lk_close(client);
+    assert_true(waits && kept);
+    assert_true(freed);
+    assert_int_equal(served, LK_OK);
     return status == LK_TIMEOUT;
 }
 
@@ -296,16 +295,16 @@ static bool wakes(const lk_provider_info *guard)
         .key = CLAIM_KEY, .wait_ms = CLAIM_LONG_MS, .client = world_client(guard->name, &options)};
     assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &first), LK_OK);
     asker_start(&waiter);
-    assert_true(wait_until(refused_twice, &hooked, CLAIM_LONG_MS));
+    bool waits = wait_until(refused_twice, &hooked, CLAIM_LONG_MS);
     bool polls =
         wait_until(polled_often, &hooked.refusals, has(guard, LK_CAP_WAKES) ? 300 : CLAIM_LONG_MS);
     int64_t start_ms = test_now_ms();
-    assert_int_equal(lk_release(&first), LK_OK);
-    assert_int_equal(asker_join(&waiter), LK_OK);
-    assert_true(test_now_ms() - start_ms < CLAIM_GRACE_MS);
-    assert_int_equal(lk_release(&waiter.hold), LK_OK);
-    lk_close(waiter.client);
+    lk_status freed = lk_release(&first), served = asker_end(&waiter);
+    int64_t took_ms = test_now_ms() - start_ms;
     lk_close(client);
+    assert_true(waits && freed == LK_OK);
+    assert_int_equal(served, LK_OK);
+    assert_true(took_ms < CLAIM_GRACE_MS);
     return !polls;
 }
 

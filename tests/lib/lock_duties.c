@@ -216,10 +216,13 @@ static bool obeys_operators(const lk_provider_info *guard)
         expect_held(tool, &hold);
         assert_int_equal(lk_confirm(&hold), LK_OK);
         asker_start(&waiter);
-        assert_true(wait_until(refused_twice, &hooked, CLAIM_LONG_MS));
+        bool waits = wait_until(refused_twice, &hooked, CLAIM_LONG_MS);
         int64_t start_ms = test_now_ms();
-        assert_int_equal(lk_force_release(tool, CLAIM_KEY), LK_OK);
-        assert_int_equal(asker_join(&waiter), LK_OK);
+        lk_status freed = lk_force_release(tool, CLAIM_KEY);
+        assert_int_equal(asker_join(&waiter), LK_OK); /* before all that may leave this function */
+        assert_true(waits);
+        assert_true(freed == LK_OK ||
+                    freed == LK_UNKNOWN); /* not yet; it was, as the waiter knows */
         assert_true(test_now_ms() - start_ms < CLAIM_GRACE_MS);
         if ((guard->caps & LK_CAP_OWNER) != 0) {
             assert_int_equal(lk_confirm(&hold), LK_LOST);

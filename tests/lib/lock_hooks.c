@@ -79,6 +79,15 @@ lk_status asker_join(struct asker *asker)
     return asker->status;
 }
 
+lk_status asker_end(struct asker *asker)
+{
+    lk_status status = asker_join(asker);
+    if (status == LK_OK)
+        status = lk_release(&asker->hold);
+    lk_close(asker->client);
+    return status;
+}
+
 bool asker_ended(struct asker *asker)
 {
     return atomic_load(&asker->ended);

@@ -43,6 +43,9 @@ struct asker {
 void asker_start(struct asker *asker);
 /* Waits until its acquisition has ended; returns its status. */
 lk_status asker_join(struct asker *asker);
+/* Waits until its acquisition has ended, releases what it was granted, closes its client: before
+ * an assertion may leave the function on whose stack they stand. LK_OK: granted and released. */
+lk_status asker_end(struct asker *asker);
 /* It has: its fields may be read. */
 bool asker_ended(struct asker *asker);
 
