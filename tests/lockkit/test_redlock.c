@@ -106,7 +106,8 @@ static int64_t left_ms_of(const lk_hold *of)
 static void hold_is_worth_its_lease_less_the_drift_of_clocks(void **state)
 {
     (void)state;
-    lk_client *renewing = world_client("redlock", &(lk_options){.lease_ms = 900});
+    enum { SHORT_MS = 3000 }; /* a node may take a tenth of it to answer */
+    lk_client *renewing = world_client("redlock", &(lk_options){.lease_ms = SHORT_MS});
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
     assert_in_range(left_ms_of(&redlock_hold), REDLOCK_LEASE_MS / 2,
                     REDLOCK_LEASE_MS - REDLOCK_DRIFT_MS);
@@ -118,14 +119,14 @@ static void hold_is_worth_its_lease_less_the_drift_of_clocks(void **state)
     assert_int_equal(world_acquire(renewing, REDLOCK_KEY, 0, 0, &redlock_hold), LK_OK);
     lk_stats stats = {0};
     int64_t deadline_ms = test_now_ms() + REDLOCK_LONG_MS, most_ms = 0;
-    while (stats.renewals < 3 && test_now_ms() < deadline_ms) {
+    while (stats.renewals < 2 && test_now_ms() < deadline_ms) {
         int64_t left_ms = left_ms_of(&redlock_hold);
         most_ms = left_ms > most_ms ? left_ms : most_ms;
         lk_client_stats(renewing, &stats);
     }
     assert_int_equal(lk_release(&redlock_hold), LK_OK);
-    assert_true(stats.renewals >= 3);
-    assert_in_range(most_ms, 1, 900 - 9 - 2);
+    assert_true(stats.renewals >= 2);
+    assert_in_range(most_ms, 1, SHORT_MS - SHORT_MS / 100 - 2);
     lk_close(renewing);
 }
 
