@@ -46,6 +46,11 @@ static const struct hazard_case snapshot_cases[] = {
      {.slip = "read-early", .isolation = "repeatable-read"},
      {"read, then lock; repeatable read", "先读再加锁；可重复读"},
      NULL},
+    {"redis-token",
+     HAZARD_UNSAFE,
+     {.slip = "read-early", .isolation = "serializable"},
+     {"read, then lock; serializable", "先读再加锁；可串行化"},
+     NULL},
     {"redis-token", HAZARD_SAFE, {0}, {"lock, then read", "先加锁再读"}, NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };

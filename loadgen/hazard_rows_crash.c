@@ -169,6 +169,7 @@ const struct hazard hazard_unique_row_crash = {
 static const struct hazard_case zk_crash_cases[] = {
     {"zk-ephemeral", HAZARD_SAFE, {0}, {NULL}, NULL},
     {"zk-sequential", HAZARD_SAFE, {0}, {NULL}, NULL},
+    {"zk-readwrite", HAZARD_SAFE, {0}, {NULL}, NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 
