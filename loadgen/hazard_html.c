@@ -46,7 +46,7 @@ static const char style[] =
     ".matrix thead th,.matrix th:first-child{position:static}"
     ".matrix tbody th{min-width:0}.matrix th:first-child{width:34mm}"
     ".matrix .chip{padding:1px 2px;min-width:0;overflow-wrap:anywhere}.matrix .chip b{width:auto}"
-    ".matrix .chip small{min-width:0}}\n";
+    ".matrix .chip small{min-width:0}.matrix .safe,.matrix .refused{border-radius:4px}}\n";
 
 static const char *const signs[HAZARD_OUTCOMES] = {[HAZARD_SAFE] = "✓",
                                                    [HAZARD_UNSAFE] = "✗",
