@@ -1,4 +1,5 @@
-// Ready-made exercises. Each actor's list says at which points it is held; texts: [English, 中文].
+// Ready-made exercises. loses: what the learner will see; points: where each actor is held; texts:
+// [English, 中文].
 export const START = 1000;
 export const AMOUNTS = [["A", -200], ["B", -300], ["C", -100]];
 
@@ -9,7 +10,7 @@ const LEASE_MS = 8000;
 
 export const exercises = [
   {
-    id: "lost-update", guard: "none", actors: 2, fence: "off", lease: 0, points: [ALL, ALL],
+    id: "lost-update", loses: true, guard: "none", actors: 2, fence: "off", lease: 0, points: [ALL, ALL],
     title: ["Lost update: no lock", "丢失更新：没有锁"],
     task: ["The account has 1,000. A takes 200, B takes 300: 500 should be left. Move the two so that money is lost.",
       "账户有 1,000。A 取 200，B 取 300，应剩 500。请安排两者的先后，让钱丢失。"],
@@ -17,7 +18,7 @@ export const exercises = [
     lesson: ["Both worked out their result from one old value; whoever wrote last won.", "两者都按同一个旧值算出结果；后写的覆盖了先写的。"],
   },
   {
-    id: "locked", guard: "redis-token", actors: 2, fence: "on", lease: 0, points: [ALL, ALL],
+    id: "locked", loses: false, guard: "redis-token", actors: 2, fence: "on", lease: 0, points: [ALL, ALL],
     title: ["The same under a lock", "同样的操作，加锁"],
     task: ["The same two, under a Redis lock. Try to lose money now.", "同样两个请求，有 Redis 锁。现在再试试让钱丢失。"],
     hint: ["Move A until it has read, then B: B can only wait. The lock is let go after the write is committed.",
@@ -25,7 +26,7 @@ export const exercises = [
     lesson: ["Read, decision and write of one stood wholly before those of the other.", "一个请求的读、算、写，整个排在另一个之前。"],
   },
   {
-    id: "expired-lease", guard: "redis-set", actors: 2, fence: "off", lease: LEASE_MS, points: [LATE, SOME],
+    id: "expired-lease", loses: true, guard: "redis-set", actors: 2, fence: "off", lease: LEASE_MS, points: [LATE, SOME],
     title: ["The lease ends too early", "租约先到期"],
     task: ["A's lock has a lease of a few seconds, and A is slow. Let B in when it is over, and lose money.",
       "A 的锁只有几秒租约，而 A 很慢。等租约到期让 B 进来，把钱丢掉。"],
@@ -35,7 +36,7 @@ export const exercises = [
       "锁服务器按自己的钟没有错，里面却有两个人。只有看门狗或栅栏令牌能帮忙。"],
   },
   {
-    id: "paused-holder", guard: "redis-token", actors: 2, fence: "off", lease: LEASE_MS, points: [LATE, SOME],
+    id: "paused-holder", loses: true, guard: "redis-token", actors: 2, fence: "off", lease: LEASE_MS, points: [LATE, SOME],
     title: ["Paused holder, fence off", "持有者停顿，无栅栏令牌"],
     task: ["A's process stands still after its last look at the lock; each lock has its own token. Is that enough?",
       "A 的进程在最后一次看锁之后停住；每把锁都有自己的令牌。这就够了吗？"],
@@ -43,7 +44,7 @@ export const exercises = [
     lesson: ["A token of one's own keeps the release honest. It does not keep a late write out.", "自己的令牌只保证不放错锁，挡不住迟到的写入。"],
   },
   {
-    id: "paused-holder-fence", guard: "redis-token", actors: 2, fence: "on", lease: LEASE_MS, points: [LATE, SOME],
+    id: "paused-holder-fence", loses: false, guard: "redis-token", actors: 2, fence: "on", lease: LEASE_MS, points: [LATE, SOME],
     title: ["Paused holder, fence on", "持有者停顿，有栅栏令牌"],
     task: ["The same, but the account's row refuses writes that do not fit the fences it has seen. Try again to lose money.",
       "同样的情形，但账户这一行会拒绝与已见令牌不符的写入。再试试丢钱。"],
@@ -52,7 +53,7 @@ export const exercises = [
       "两个令牌不同的请求读了同一个值：这一行只让其中一个写，另一个按真实的值重新开始。"],
   },
   {
-    id: "wrong-delete", guard: "redis-set", actors: 3, fence: "off", lease: LEASE_MS, points: [SOME, SOME, SOME],
+    id: "wrong-delete", loses: true, guard: "redis-set", actors: 3, fence: "off", lease: LEASE_MS, points: [SOME, SOME, SOME],
     title: ["The wrong lock deleted", "删错了锁"],
     task: ["A's lease ends while it works, and B gets the lock. Now A comes to its end and deletes the key. Let C in beside B.",
       "A 干活时租约到期，锁归了 B。A 收尾时删掉了 key。让 C 和 B 同时进去。"],
@@ -61,7 +62,7 @@ export const exercises = [
     lesson: ["A bare DEL asks nobody whose lock it is.", "直接 DEL，根本不问锁是谁的。"],
   },
   {
-    id: "own-token", guard: "redis-token", actors: 3, fence: "off", lease: LEASE_MS, points: [SOME, SOME, SOME],
+    id: "own-token", loses: false, guard: "redis-token", actors: 3, fence: "off", lease: LEASE_MS, points: [SOME, SOME, SOME],
     title: ["Only one's own lock deleted", "只删自己的锁"],
     task: ["The same three, but a release compares the token first. Try to let C in beside B.", "同样三个请求，但放锁前先比较令牌。试试让 C 和 B 同时进去。"],
     hint: ["The same moves: A's release finds B's token and leaves it alone; C has to wait.", "同样的步骤：A 放锁时看到 B 的令牌，就不动它；C 只能等。"],

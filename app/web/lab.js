@@ -1,7 +1,7 @@
 // The lab's routes, and one request that is held at its points.
 import { ask, post } from "./stream.js";
 
-export const PATIENCE_MS = 3600000;
+const PATIENCE_MS = 3600000;
 // Passed by whoever gets that far, to be seen without holding anybody there.
 const NOTED = ["lock.wait", "acquired", "read", "decided"];
 

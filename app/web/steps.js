@@ -1,13 +1,13 @@
 // Step mode: who is held where, what each knows, and what there really is. All settings in the URL.
 import { ALL, AMOUNTS, START, exercises } from "./exercises.js";
-import { Actor, PATIENCE_MS, freeLock, look, lookAtLock, lookAtRow, putAccount } from "./lab.js";
+import { Actor, freeLock, look, lookAtLock, lookAtRow, putAccount } from "./lab.js";
 import { INSIDE_STORE, Search } from "./schedule.js";
 import { stepsTexts } from "./steps_text.js";
 import { build, draw as drawBoard, drawFound } from "./steps_view.js";
 import { ask } from "./stream.js";
 import { addTexts, chosen, setLanguage, text } from "./text.js";
 
-const BUSY_MS = 60, IDLE_MS = 400;
+const BUSY_MS = 60, IDLE_MS = 400, LESSON_MS = 600000;
 const $ = (id) => document.getElementById(id);
 const form = $("form"), lang = $("lang"), given = new URLSearchParams(location.search);
 const session = `step-${[...crypto.getRandomValues(new Uint8Array(5))].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
@@ -61,7 +61,7 @@ async function begin() {
   board.actors = AMOUNTS.slice(0, +actors).map(([name, amount], i) =>
     new Actor(board.account, name, amount, exercise().points[i] ?? ALL));
   // A's lease may be short; the others' is to last for the lesson then.
-  for (const actor of board.actors) await actor.arm(+lease ? (actor.name === "A" ? +lease : PATIENCE_MS) : 0);
+  for (const actor of board.actors) await actor.arm(+lease ? (actor.name === "A" ? +lease : LESSON_MS) : 0);
   build(board, move);
   board.ready = true;
   await refresh();

@@ -49,6 +49,8 @@ export const stepsTexts = {
   takes: ["{name} takes {amount}", "{name} 取 {amount}"],
   lost: ["✗ {lost} lost: the accepted changes leave {expected}, the row says {balance}.", "✗ 丢了 {lost}：按成功的请求应剩 {expected}，数据库里却是 {balance}。"],
   nothingLost: ["✓ Nothing lost: {balance} is what the accepted changes leave.", "✓ 没有丢失：{balance} 正是成功的请求应剩的数。"],
+  harmless: ["This order was harmless. Start again, and try another one.", "这个顺序没有出事。重新开始，换一种试试。"],
+  unexpected: ["Under the settings of this exercise nothing is lost: look at what has been changed.", "按本练习的设置不会丢失：看看改了什么设置。"],
   forks: ["Two ledger rows start from one version: {keys}.", "账本中有两行从同一版本出发：{keys}。"],
   underWay: ["It is your move.", "轮到你走了。"],
   mustWait: ["{name} finds the lock taken and waits", "{name} 发现锁被占用，等待"],

@@ -1,6 +1,6 @@
 // The board of step mode: each actor and what it knows, the row, the lock, the verdict.
 import { START } from "./exercises.js";
-import { chosen, duration, number, text, translate } from "./text.js";
+import { chosen, number, text, translate } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -52,7 +52,7 @@ function drawWorld({ row, lock, actors }) {
   put("last_fence", show(lock?.last_fence || undefined));
   const holder = actors.find((actor) => actor.token && actor.token === lock?.token);
   put("holder", !lock ? "–" : !lock.key ? text("noLock") : !lock.holders ? text("free") : holder?.name ?? text("someone"));
-  put("left", lock?.left_ms == null ? "–" : duration(lock.left_ms * 1000));
+  put("left", lock?.left_ms == null ? "–" : `${(lock.left_ms / 1000).toFixed(lock.left_ms < 60000 ? 1 : 0)} s`);
   put("fence", show(lock?.fence || undefined));
   $("lockKey").textContent = lock?.key ? `${lock.key} ${lock.token}` : "";
   $("vanish").disabled = !lock?.holders;
@@ -71,7 +71,8 @@ function drawVerdict({ audit, actors }, exercise) {
     root.dataset.state = "running";
     lines.push(text("underWay"));
   }
-  const texts = [...lines, ...(audit ? [chosen(exercise.lesson)] : [])];
+  const asMeant = exercise.loses === (root.dataset.state === "bad");
+  const texts = [...lines, ...(audit ? [asMeant ? chosen(exercise.lesson) : text(exercise.loses ? "harmless" : "unexpected")] : [])];
   if (root.textContent === texts.join("")) return;
   root.replaceChildren(...texts.map((line, i) => {
     const made = document.createElement("p");

@@ -143,6 +143,7 @@ static void without_a_lock_the_learner_makes_700_of_1000(void **state)
     move("B", "accepted");
     assert_true(verdict_is("bad", "200 lost"));
     assert_true(verdict_is("bad", "Two ledger rows"));
+    assert_true(verdict_is("bad", "whoever wrote last won"));
     assert_int_equal(browser_errors(&browser), 0);
 }
 
@@ -313,6 +314,13 @@ static void settings_and_language_stand_in_the_address(void **state)
                                      ".selectedOptions[0].textContent)"));
     assert_true(browser_is(&browser, "[...document.querySelectorAll('[data-text]')].every("
                                      "e => e.textContent !== '')"));
+    MOVES("B", "waiting", "decided");
+    MOVES("A", "waiting");
+    browser_type(&browser, "a");
+    assert_true(state_is("A", "waiting"));
+    picture("chinese", 1280, 720);
+    assert_true(browser_is(&browser, "[...document.querySelectorAll('.card dd')].every("
+                                     "e => e.scrollWidth <= e.clientWidth)"));
     assert_int_equal(browser_errors(&browser), 0);
 }
 
