@@ -9,7 +9,7 @@ SAN     ?=
 CC      ?= gcc
 PREFIX  ?= /usr/local
 JOBS    ?= $(shell nproc)
-TEST_TIMEOUT_S ?= 300
+TEST_TIMEOUT_S ?= $(if $(TEST_FULL),3600,300)
 TEST_JOBS ?= $(JOBS)
 
 # -- packages (the one list) ----------------------------------------------------------------------

@@ -47,8 +47,7 @@ static void many_pairs_leave_nothing_behind(void **state)
     (void)state;
     for (size_t i = 0; guard_at(i) != NULL; i++) {
         world->wipe();
-        series_leaves_nothing(guard_at(i),
-                              world->fast ? test_size(4000, 100000) : test_size(400, 10000));
+        series_leaves_nothing(guard_at(i), test_size(world->fast ? 4000 : 400, 100000));
     }
 }
 

@@ -1,8 +1,8 @@
 /*
  * The same guards for longer, on the real servers of their family: contenders of all guards at
  * once, long series of fences, many pairs of acquire and release. TEST_FULL=1: 30 s, 1,000,000
- * grants of each guard that claims fences and 100,000 pairs; where a grant takes a disk or an
- * ensemble, 20,000 and 10,000.
+ * grants of each guard that claims fences (20,000 where a grant takes a disk or an ensemble) and
+ * 100,000 pairs of each guard.
  */
 #ifndef TEST_ENDURANCE_H
 #define TEST_ENDURANCE_H

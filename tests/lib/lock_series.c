@@ -131,7 +131,7 @@ bool series_fences_rise(const lk_provider_info *guard, int64_t grants)
 
 void series_leaves_nothing(const lk_provider_info *guard, int64_t pairs)
 {
-    lk_client *client = world_client(guard->name, NULL);
+    lk_client *client = world_client(guard->name, &patient);
     lk_hold hold;
     size_t bytes = 0;
     int fds = 0;
