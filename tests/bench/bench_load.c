@@ -2,11 +2,12 @@
  * What the load engine costs beside wrk: same server (a child process), same connections, one
  * thread, keep-alive GET; interleaved, medians. Requests per second, and the generator's own CPU
  * time (user + system) per request. Then, without a peer: how well the open model keeps its times,
- * and what an open connection costs in memory.
+ * and what an open connection costs in memory and a value in the histogram in time.
  *
  *     build/bench/bench_load [REPEAT] [SECONDS] > build/bench/load.json     (table on stderr)
  */
 #include "../../loadgen/plain.h"
+#include "../../loadgen/splitmix.h"
 #include "../lib/bench.h"
 
 #include <jansson.h>
@@ -268,6 +269,30 @@ static void measure_memory(const char *url, json_t *all)
     json_object_set_new(all, "bytes_per_connection", json_real(each));
 }
 
+/* One value into the histogram. */
+static void measure_recording(int repeat, json_t *all)
+{
+    enum { VALUES = 1 << 16, ROUNDS = 200 };
+    static int64_t values[VALUES];
+    double ns[REPEAT_MAX];
+    struct hist hist;
+    uint64_t dice = 1;
+    if (hist_init(&hist) != 0)
+        bench_die("out of memory");
+    for (int i = 0; i < VALUES; i++)
+        values[i] = (int64_t)((dice = splitmix(dice)) % 1000000);
+    for (int run = 0; run < repeat; run++) {
+        int64_t start_us = load_clock_us();
+        for (int i = 0; i < ROUNDS * VALUES; i++)
+            hist_record(&hist, values[i % VALUES]);
+        ns[run] = (double)(load_clock_us() - start_us) * 1e3 / (ROUNDS * VALUES);
+    }
+    hist_free(&hist);
+    double median = bench_median(ns, repeat);
+    fprintf(stderr, "histogram: %.1f ns per value\n", median);
+    json_object_set_new(all, "record_ns", json_real(median));
+}
+
 int main(int argc, char **argv)
 {
     int repeat = argc > 1 ? atoi(argv[1]) : 5, seconds = argc > 2 ? atoi(argv[2]) : 4;
@@ -287,6 +312,7 @@ int main(int argc, char **argv)
                             seconds, "rows", rows);
     measure_schedule(capacity / 2, repeat, seconds, all);
     measure_memory(url, all);
+    measure_recording(repeat, all);
     json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(all);
