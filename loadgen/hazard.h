@@ -68,6 +68,8 @@ enum hazard_who {
     X(LEAP)        /* LOCKS: the clock of this node leaps beyond the lease */                      \
     X(CUT_REPLICA) /* LOCKS: the master's replica hears of nothing any more */                     \
     X(FAIL_OVER)   /* LOCKS: kill -9 of the master; the replica is promoted */                     \
+    X(DEPOSE)      /* LOCKS: kill -9 of the ensemble's leader; another is elected */               \
+    X(NEED_COPY)   /* LOCKS: the master writes only while a replica follows */                     \
     X(SPLIT)       /* LOCKS: only who is connected reaches the master; the replica is promoted */  \
     X(LOSE)        /* the answer to its next command on the lock (from nodes N) will be lost */    \
     X(LOST)        /* waits until it is (they are) */                                              \
@@ -118,6 +120,7 @@ struct hazard_setting {
     int64_t max_hold_ms;                /* of the watchdog; ten leases */
     int64_t close_ms;                   /* period of the scheduled task; seckilld's own */
     enum hazard_redis redis;
+    int64_t servers;       /* of ZooKeeper: 1, 3 */
     int64_t replicas;      /* that must have a lock before it counts (--redis-replicas); 0 */
     const char *isolation; /* of the database; read-committed */
 };

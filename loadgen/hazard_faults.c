@@ -163,6 +163,26 @@ int fault_leap(struct hazard_run *run, const struct hazard_step *step)
     return 0;
 }
 
+static bool has_another_leader(void *arg)
+{
+    const struct sandbox_zookeeper *set = arg;
+    return sandbox_zookeeper_leader(set) >= 0; /* the dead one is not asked */
+}
+
+int fault_depose(struct hazard_run *run, const struct hazard_step *step)
+{
+    struct sandbox_zookeeper *set = &run->world->ensemble;
+    int leader = sandbox_zookeeper_leader(set);
+    (void)step;
+    if (leader < 0 || sandbox_signal(set->server[leader], SIGKILL) == -1)
+        return fail(run, "there is no leader to kill");
+    run_note(run, "locks", "leader killed");
+    if (run_until(run, has_another_leader, set) != 0)
+        return fail(run, "no other leader was elected");
+    run_note(run, "locks", "another one elected");
+    return 0;
+}
+
 /* -- on the way ---------------------------------------------------------------------------------
  */
 

@@ -16,6 +16,8 @@ int fault_up(struct hazard_run *run, const struct hazard_step *step);
 int fault_leap(struct hazard_run *run, const struct hazard_step *step);
 int fault_cut_replica(struct hazard_run *run, const struct hazard_step *step);
 int fault_fail_over(struct hazard_run *run, const struct hazard_step *step);
+int fault_depose(struct hazard_run *run, const struct hazard_step *step);
+int fault_need_copy(struct hazard_run *run, const struct hazard_step *step);
 int fault_split(struct hazard_run *run, const struct hazard_step *step);
 int fault_lose(struct hazard_run *run, const struct hazard_step *step);
 int fault_lost(struct hazard_run *run, const struct hazard_step *step);

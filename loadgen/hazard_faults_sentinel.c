@@ -47,6 +47,15 @@ int fault_cut_replica(struct hazard_run *run, const struct hazard_step *step)
     return run_until(run, has_no_replica, run) == 0 ? 0 : fail(run, "the replica is still there");
 }
 
+int fault_need_copy(struct hazard_run *run, const struct hazard_step *step)
+{
+    (void)step;
+    run_note(run, "locks", "min-replicas-to-write 1");
+    if (!says(run->world->failover.master, "CONFIG SET min-replicas-to-write 1", "OK"))
+        return fail(run, "the master cannot be configured");
+    return 0;
+}
+
 static bool is_promoted(void *arg)
 {
     const struct hazard_run *run = arg;

@@ -53,6 +53,7 @@ struct hazard_setting hazard_setting_of(const struct hazard *hazard, const struc
     SETTLE(max_hold_ms, 0);
     SETTLE(close_ms, 0);
     SETTLE(redis, REDIS_PLAIN);
+    SETTLE(servers, 1);
     SETTLE(replicas, 0);
     SETTLE(isolation, "read-committed");
     return with;

@@ -72,6 +72,18 @@ static int use_zookeeper(struct world *world)
     return sandbox_zookeeper_agree(&world->zookeeper);
 }
 
+static int use_ensemble(struct world *world)
+{
+    if (world->ensemble.n == 0 &&
+        sandbox_zookeeper(world->sandbox, SANDBOX_ZOOKEEPERS_MAX, &world->ensemble) != 0)
+        return -1;
+    for (int i = 0; i < world->ensemble.n; i++)
+        if (alive(world->ensemble.server[i]) != 0)
+            return -1;
+    snprintf(world->endpoints, sizeof world->endpoints, "%s", world->ensemble.url);
+    return sandbox_zookeeper_agree(&world->ensemble);
+}
+
 int world_choose_locks(struct world *world, const char *guard, const struct hazard_setting *with)
 {
     world->locks = NULL;
@@ -83,7 +95,7 @@ int world_choose_locks(struct world *world, const char *guard, const struct haza
     if (strcmp(guard, "redlock") == 0)
         return use_nodes(world);
     if (begins(guard, "zk-"))
-        return use_zookeeper(world);
+        return with->servers > 1 ? use_ensemble(world) : use_zookeeper(world);
     if (begins(guard, "sql-unique") || begins(guard, "pg-"))
         snprintf(world->endpoints, sizeof world->endpoints, "%s", world->postgres->url);
     if (strcmp(guard, "memcached") != 0)

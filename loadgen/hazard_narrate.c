@@ -36,6 +36,11 @@ static const hazard_text sentences[HAZARD_VERBS] = {
                      "锁服务器的副本被切断，再也收不到任何更新。"},
     [FAIL_OVER] = {"The master is killed, and the Sentinels promote the replica.",
                    "主节点被杀，哨兵把副本提升为主节点。"},
+    [DEPOSE] = {"The leader of the three servers is killed; the other two elect another.",
+                "三台服务器中的领导者被杀，另外两台选出新的领导者。"},
+    [NEED_COPY] = {"The master is told to write nothing while no replica follows it "
+                   "(min-replicas-to-write 1).",
+                   "主节点被要求：没有副本跟随就什么都不写（min-replicas-to-write 1）。"},
     [SPLIT] =
         {"The network splits: Sentinels and replica are on one side, the old master and who is "
          "connected to it on the other. The replica is promoted: two masters now.",

@@ -13,11 +13,26 @@ static const struct hazard_step replica_must_have_it[] = {
     HAZARD_END,
 };
 
+static const struct hazard_step master_needs_a_copy[] = {
+    {LOCKS, NEED_COPY, NULL},
+    {LOCKS, CUT_REPLICA, NULL},
+    {A, RUN, NULL},
+    HAZARD_END,
+};
+
 /* The nearest that five independent nodes have to it: one of the holder's dies. */
 static const struct hazard_step node_of_the_majority_dies[] = {
     {A, SEND, NULL},           {A, UNTIL, "checked"}, {LOCKS, DOWN, "1"}, {B, SEND, NULL},
     {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},    {A, ANSWER, NULL},  {B, RELEASE, NULL},
     {B, ANSWER, NULL},         {LOCKS, UP, "1"},      HAZARD_END,
+};
+
+static const struct hazard_step leader_dies[] = {
+    {A, SEND, NULL},       {A, UNTIL, "checked"},
+    {LOCKS, DEPOSE, NULL}, {B, INSIST, "checked"},
+    {A, RELEASE, NULL},    {A, ANSWER, NULL},
+    {B, RELEASE, NULL},    {B, ANSWER, NULL},
+    {B, RETRY, NULL},      HAZARD_END,
 };
 
 static const struct hazard_case failover_cases[] = {
@@ -32,11 +47,21 @@ static const struct hazard_case failover_cases[] = {
      {.redis = REDIS_SENTINEL, .replicas = 1},
      {"a replica must have the lock", "锁必须先到副本"},
      replica_must_have_it},
+    {"redis-token",
+     HAZARD_REFUSED,
+     {.redis = REDIS_SENTINEL},
+     {"the master needs a replica to write", "主节点没有副本就不写"},
+     master_needs_a_copy},
     {"redlock",
      HAZARD_SAFE,
      {0},
      {"5 nodes, one dies", "5 个节点死一个"},
      node_of_the_majority_dies},
+    {"zk-sequential",
+     HAZARD_SAFE,
+     {.servers = 3},
+     {"3 servers, the leader dies", "3 台服务器，领导者死了"},
+     leader_dies},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 

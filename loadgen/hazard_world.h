@@ -40,7 +40,7 @@ struct world {
     PGconn *asker; /* looks at the database's locks; NULL: not connected yet */
     /* Lock servers, started when first needed; NULL, n 0: not yet. */
     struct sandbox_server *redis[WORLD_REDIS_KINDS], *nodes[WORLD_NODES], *memcached;
-    struct sandbox_zookeeper zookeeper;
+    struct sandbox_zookeeper zookeeper, ensemble;
     struct sandbox *failover_sandbox; /* of the following, made anew for each run */
     struct sandbox_sentinel failover;
     /* What this run's guard uses: */
