@@ -154,6 +154,7 @@ lab: all deps-test
 # -- benchmarks: medians of interleaved runs; JSON to build/bench, tables on the terminal ------------
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 $(B)/bench/bench_locks: $(B)/obj/lockkit/cmd_measure.o
+$(B)/bench/bench_limit: | $(B)/bench/peers/bare_limit
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libtest.a $(L_LOADGEN) $(B)/libdb.a
 	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(D_APP) $(LDLIBS)
 bench: all deps-bench
@@ -166,7 +167,7 @@ fuzz: deps-lint
 	$(Q)$(B)/fuzz/http_parse -max_total_time=$(or $(FUZZ_S),60)
 
 # -- style ----------------------------------------------------------------------------------------
-C_FILES := $(wildcard app/*.[ch] lockkit/*.[ch] db/*.[ch] loadgen/*.[ch] tests/*/*.[ch])
+C_FILES := $(wildcard app/*.[ch] lockkit/*.[ch] db/*.[ch] loadgen/*.[ch] tests/*/*.[ch] tests/*/peers/*.c)
 format:
 	$(Q)clang-format -i $(C_FILES)
 lint: deps-lint

@@ -1,0 +1,225 @@
+/*
+ * The limit that the service is measured against: an order with everything left out that can be.
+ * libmicrohttpd suspends a request; one writer takes up to BATCH of them, takes one Redis lock (SET
+ * NX PX, a compare-and-delete script), reads the stock, writes stock, orders and keys in one
+ * durable transaction, and lets them be answered. No ledger, no fence, no guard to choose, no check
+ * of anything: it is no service, only a ruler.
+ *
+ *     bare_limit FILE REDIS_PORT BATCH FULL|NORMAL     prints its URL, ends at SIGTERM
+ */
+#include <hiredis/hiredis.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_MAX = 1024, KEY_MAX = 256 };
+
+struct order {
+    struct MHD_Connection *connection;
+    char key[KEY_MAX];
+    int64_t number;
+    struct order *next;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t arrived = PTHREAD_COND_INITIALIZER;
+static struct order *first, **last = &first;
+
+_Noreturn static void die(const char *what)
+{
+    fprintf(stderr, "bare_limit: %s\n", what);
+    exit(1);
+}
+
+/* -- HTTP ---------------------------------------------------------------------------------------
+ */
+
+static enum MHD_Result answer(struct MHD_Connection *connection, const struct order *order)
+{
+    char body[128];
+    int n = snprintf(body, sizeof body, "{\"order_id\":\"%lld\",\"status\":\"reserved\"}",
+                     (long long)order->number);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer((size_t)n, body, MHD_RESPMEM_MUST_COPY);
+    MHD_add_response_header(response, "Content-Type", "application/json");
+    enum MHD_Result sent = MHD_queue_response(connection, MHD_HTTP_CREATED, response);
+    MHD_destroy_response(response);
+    return sent;
+}
+
+static enum MHD_Result step(void *context, struct MHD_Connection *connection, const char *url,
+                            const char *method, const char *version, const char *data, size_t *size,
+                            void **of_request)
+{
+    struct order *order = *of_request;
+    (void)context, (void)url, (void)method, (void)version, (void)data;
+    if (order == NULL) {
+        *of_request = calloc(1, sizeof *order);
+        return *of_request != NULL ? MHD_YES : MHD_NO;
+    }
+    if (*size > 0) {
+        *size = 0;
+        return MHD_YES;
+    }
+    if (order->connection != NULL)
+        return answer(connection, order);
+    const char *key = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Idempotency-Key");
+    if (key == NULL)
+        return MHD_NO;
+    strncpy(order->key, key, sizeof order->key - 1);
+    order->connection = connection;
+    pthread_mutex_lock(&mutex);
+    MHD_suspend_connection(connection);
+    *last = order;
+    last = &order->next;
+    pthread_cond_signal(&arrived);
+    pthread_mutex_unlock(&mutex);
+    return MHD_YES;
+}
+
+static void end(void *context, struct MHD_Connection *connection, void **of_request,
+                enum MHD_RequestTerminationCode why)
+{
+    (void)context, (void)connection, (void)why;
+    free(*of_request);
+}
+
+/* -- the writer ---------------------------------------------------------------------------------
+ */
+
+static sqlite3 *db;
+static sqlite3_stmt *begin, *commit, *read_stock, *write_stock, *add_order, *add_key;
+static redisContext *redis;
+
+static void sql(const char *text)
+{
+    if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
+        die(sqlite3_errmsg(db));
+}
+
+static sqlite3_stmt *prepare(const char *text)
+{
+    sqlite3_stmt *statement;
+    if (sqlite3_prepare_v3(db, text, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) != SQLITE_OK)
+        die(sqlite3_errmsg(db));
+    return statement;
+}
+
+static void run(sqlite3_stmt *statement)
+{
+    if (sqlite3_step(statement) != SQLITE_DONE)
+        die(sqlite3_errmsg(db));
+    sqlite3_reset(statement);
+}
+
+static void open_store(const char *path, const char *synchronous)
+{
+    char pragma[64];
+    snprintf(pragma, sizeof pragma, "PRAGMA synchronous=%s", synchronous);
+    if (sqlite3_open(path, &db) != SQLITE_OK)
+        die(path);
+    sql("PRAGMA journal_mode=WAL");
+    sql(pragma);
+    sql("CREATE TABLE items (id INTEGER PRIMARY KEY, stock INTEGER);"
+        "CREATE TABLE orders (id INTEGER PRIMARY KEY, user TEXT, quantity INTEGER);"
+        "CREATE TABLE keys (key TEXT PRIMARY KEY, order_id INTEGER) WITHOUT ROWID;"
+        "INSERT INTO items VALUES (1, 1000000000)");
+    begin = prepare("BEGIN IMMEDIATE");
+    commit = prepare("COMMIT");
+    read_stock = prepare("SELECT stock FROM items WHERE id = 1");
+    write_stock = prepare("UPDATE items SET stock = ? WHERE id = 1");
+    add_order = prepare("INSERT INTO orders (user, quantity) VALUES ('u1', 1)");
+    add_key = prepare("INSERT INTO keys VALUES (?, ?)");
+}
+
+static bool ask(redisReply *reply)
+{
+    bool yes = reply != NULL && (reply->type == REDIS_REPLY_STATUS ||
+                                 (reply->type == REDIS_REPLY_INTEGER && reply->integer == 1));
+    freeReplyObject(reply);
+    return yes;
+}
+
+static void write_all(struct order *orders)
+{
+    static const char release[] = "if redis.call('get',KEYS[1])==ARGV[1] then "
+                                  "return redis.call('del',KEYS[1]) else return 0 end";
+    static char sha[41];
+    if (sha[0] == '\0') {
+        redisReply *reply = redisCommand(redis, "SCRIPT LOAD %s", release);
+        if (reply == NULL || reply->type != REDIS_REPLY_STRING)
+            die("Redis takes no script");
+        strncpy(sha, reply->str, sizeof sha - 1);
+        freeReplyObject(reply);
+    }
+    if (!ask(redisCommand(redis, "SET lock:item:1 me NX PX 30000")))
+        die("nobody else should hold the lock");
+    run(begin);
+    if (sqlite3_step(read_stock) != SQLITE_ROW)
+        die("no item");
+    int64_t stock = sqlite3_column_int64(read_stock, 0);
+    sqlite3_reset(read_stock);
+    for (struct order *order = orders; order != NULL; order = order->next) {
+        stock--;
+        run(add_order);
+        order->number = sqlite3_last_insert_rowid(db);
+        sqlite3_bind_text(add_key, 1, order->key, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(add_key, 2, order->number);
+        run(add_key);
+    }
+    sqlite3_bind_int64(write_stock, 1, stock);
+    run(write_stock);
+    run(commit);
+    if (!ask(redisCommand(redis, "EVALSHA %s 1 lock:item:1 me", sha)))
+        die("the lock was lost");
+}
+
+static struct order *take(int batch)
+{
+    pthread_mutex_lock(&mutex);
+    while (first == NULL)
+        pthread_cond_wait(&arrived, &mutex);
+    struct order *taken = first, **rest = &first;
+    for (int i = 0; i < batch && *rest != NULL; i++)
+        rest = &(*rest)->next;
+    first = *rest;
+    *rest = NULL;
+    if (first == NULL)
+        last = &first;
+    pthread_mutex_unlock(&mutex);
+    return taken;
+}
+
+int main(int argc, char **argv)
+{
+    int batch = argc == 5 ? atoi(argv[3]) : 0;
+    if (batch < 1 || batch > BATCH_MAX)
+        die("usage: bare_limit FILE REDIS_PORT BATCH FULL|NORMAL");
+    open_store(argv[1], argv[4]);
+    redis = redisConnect("127.0.0.1", atoi(argv[2]));
+    if (redis == NULL || redis->err != 0)
+        die("no Redis there");
+    struct sockaddr_in local = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct MHD_Daemon *daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, step, NULL,
+        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&local, MHD_OPTION_CONNECTION_LIMIT, 2000U,
+        MHD_OPTION_NOTIFY_COMPLETED, end, NULL, MHD_OPTION_END);
+    if (daemon == NULL)
+        die("no HTTP server");
+    printf("http://127.0.0.1:%d/\n", MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
+    fflush(stdout);
+    for (;;) {
+        struct order *orders = take(batch);
+        write_all(orders);
+        for (struct order *order = orders, *next; order != NULL; order = next) {
+            next = order->next; /* gone once it is answered */
+            MHD_resume_connection(order->connection);
+        }
+    }
+}
