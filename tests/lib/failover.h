@@ -18,8 +18,8 @@ struct failover {
     /* For wait_until(): another one serves in its place. */
     bool (*is_replaced)(void *unused);
     int lease_ms; /* also what a lock costs whose holder could not release it */
-    bool is_felt; /* some request must have been refused meanwhile, or the fault did not take effect
-                   */
+    bool is_felt; /* some request must have been refused or kept waiting, or the fault did not take
+                     effect */
 };
 
 /* Runs the tests; main()'s result. */
