@@ -1,6 +1,5 @@
 /* The live page in a real browser, with real sales. */
-#include "../lib/browser.h"
-#include "../lib/client.h"
+#include "../lib/page_rig.h"
 #include "../lib/process.h"
 
 #include <dirent.h>
@@ -8,70 +7,25 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
-enum { LOAD_MS = 30000, SALE_MS = 100000 };
+enum { SALE_MS = 100000 };
 
-static struct sandbox *sandbox;
-static struct sandbox_server *service;
-static struct browser browser;
-static const char *build;
+static struct page_rig rig;
+static struct browser *const browser = &rig.browser;
 
 static int open_all(void **state)
 {
     (void)state;
-    char binary[512], store[512];
-    build = getenv("BUILD") != NULL ? getenv("BUILD") : "build";
-    if (sandbox_open(&sandbox) != 0)
-        return -1;
-    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
-    if (redis == NULL)
-        return -1;
-    snprintf(binary, sizeof binary, "%s/seckilld", build);
-    snprintf(store, sizeof store, "--db=sqlite:%s/page.db", sandbox_dir(sandbox));
-    service = sandbox_seckilld(sandbox, binary,
-                               (const char *const[]){store, "--redis", redis->url, "--demo",
-                                                     "--lanes=off", "--sync=normal", NULL});
-    return service != NULL ? browser_open(&browser, sandbox) : -1;
+    return page_open(&rig, (const char *const[]){"--demo", NULL});
 }
 
 static int close_all(void **state)
 {
     (void)state;
-    browser_close(&browser);
-    sandbox_close(sandbox);
-    return 0;
-}
-
-static void go(const char *query)
-{
-    char url[512];
-    snprintf(url, sizeof url, "%s/?%s", service->url, query);
-    browser_go(&browser, url);
-    assert_true(
-        browser_await(&browser,
-                      "document.body.dataset.ready === 'yes' && "
-                      "/live|已连接/.test(document.getElementById('connection').textContent)",
-                      LOAD_MS));
-}
-
-static void picture(const char *name, int width, int height)
-{
-    char file[600];
-    snprintf(file, sizeof file, "%s/page", build);
-    mkdir(file, 0777);
-    snprintf(file, sizeof file, "%s/page/%s.png", build, name);
-    browser_size(&browser, width, height);
-    assert_true(
-        browser_await(&browser,
-                      "document.querySelector('.chart').width === "
-                      "Math.floor(document.querySelector('.chart').getBoundingClientRect().width)",
-                      LOAD_MS));
-    browser_picture(&browser, file);
+    return page_close(&rig);
 }
 
 #define PANE(i) "document.querySelectorAll('.pane')[" #i "]"
@@ -87,100 +41,99 @@ static void picture(const char *name, int width, int height)
 static void a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0(void **state)
 {
     (void)state;
-    browser_size(&browser, 1280, 720);
-    go("a=none&b=redis-token&buyers=1000&stock=100&lang=en");
-    json_decref(browser_run(&browser, "document.getElementById('start').click(); return 1;"));
-    assert_true(browser_await(&browser, ENDED(0) " && " ENDED(1), SALE_MS));
+    browser_size(browser, 1280, 720);
+    assert_true(page_go(&rig, "/?a=none&b=redis-token&buyers=1000&stock=100&lang=en"));
+    page_click(&rig, "#start");
+    assert_true(browser_await(browser, ENDED(0) " && " ENDED(1), SALE_MS));
 
-    assert_true(browser_is(&browser, PANE(0) ".dataset.state === 'bad'"));
+    assert_true(browser_is(browser, PANE(0) ".dataset.state === 'bad'"));
     assert_true(browser_is(
-        &browser,
+        browser,
         "getComputedStyle(" PANE(0) ".querySelector('.number')).color === "
                                     "getComputedStyle(" PANE(
                                         0) ".querySelector('.verdict')).color && "
                                            "/OVERSOLD/.test(" PANE(
                                                0) ".querySelector('.verdict').textContent)"));
-    const int64_t oversold = browser_number(&browser, FIGURE(0, "oversold"));
+    const int64_t oversold = browser_number(browser, FIGURE(0, "oversold"));
     assert_true(oversold > 0);
-    assert_int_equal(browser_number(&browser, LEFT(0)), -oversold);
-    assert_true(browser_number(&browser, FIGURE(0, "lost")) > 0);
-    assert_true(browser_number(&browser, PANE(0) ".querySelectorAll('.lane.clash').length") > 1);
+    assert_int_equal(browser_number(browser, LEFT(0)), -oversold);
+    assert_true(browser_number(browser, FIGURE(0, "lost")) > 0);
+    assert_true(browser_number(browser, PANE(0) ".querySelectorAll('.lane.clash').length") > 1);
 
-    assert_true(browser_is(&browser, PANE(1) ".dataset.state === 'good'"));
-    assert_int_equal(browser_number(&browser, LEFT(1)), 0);
-    assert_int_equal(browser_number(&browser, FIGURE(1, "sold")), 100);
-    assert_int_equal(browser_number(&browser, FIGURE(1, "lost")), 0);
-    assert_true(browser_number(&browser, PANE(1) ".querySelectorAll('.lane').length") > 1);
-    assert_int_equal(browser_number(&browser, PANE(1) ".querySelectorAll('.lane.clash').length"),
-                     0);
-    assert_int_equal(browser_errors(&browser), 0);
+    assert_true(browser_is(browser, PANE(1) ".dataset.state === 'good'"));
+    assert_int_equal(browser_number(browser, LEFT(1)), 0);
+    assert_int_equal(browser_number(browser, FIGURE(1, "sold")), 100);
+    assert_int_equal(browser_number(browser, FIGURE(1, "lost")), 0);
+    assert_true(browser_number(browser, PANE(1) ".querySelectorAll('.lane').length") > 1);
+    assert_int_equal(browser_number(browser, PANE(1) ".querySelectorAll('.lane.clash').length"), 0);
+    assert_int_equal(browser_errors(browser), 0);
 }
 
 /* After the sale above. */
 static void a_lane_chosen_with_the_keyboard_shows_both_writes_and_the_ledger(void **state)
 {
     (void)state;
-    json_decref(browser_run(&browser, "document.querySelector('.lane.clash').focus(); return 1;"));
-    browser_type(&browser, "\xEE\x80\x87"); /* Enter */
-    assert_true(browser_await(&browser, "!document.getElementById('detail').hidden", LOAD_MS));
+    json_decref(browser_run(browser, "document.querySelector('.lane.clash').focus(); return 1;"));
+    browser_type(browser, "\xEE\x80\x87"); /* Enter */
+    assert_true(browser_await(browser, "!document.getElementById('detail').hidden", PAGE_WAIT_MS));
     assert_true(
-        browser_is(&browser, "document.activeElement === document.getElementById('detail')"));
+        browser_is(browser, "document.activeElement === document.getElementById('detail')"));
     /* two requests that read the same and two rows that start from one version */
     assert_true(browser_is(
-        &browser,
+        browser,
         "(() => { const [requests, ledger] = [...document.querySelectorAll('#detail table')].map("
         "t => [...t.rows].slice(1).map(r => [...r.cells].map(c => c.textContent)));"
         "return requests.length >= 2 && requests[0][1] === requests[1][1] && ledger.length === 2 &&"
         "ledger[0][2] === ledger[1][2] && ledger[0][1] !== ledger[1][1]; })()"));
-    picture("wide", 1280, 720);
-    picture("full-hd", 1920, 1080);
-    browser_dark(&browser, true);
-    picture("dark", 1280, 720);
-    browser_dark(&browser, false);
-    picture("phone", 390, 844);
-    assert_true(browser_is(&browser, "document.documentElement.scrollWidth <= innerWidth"));
-    assert_int_equal(browser_errors(&browser), 0);
+    assert_true(page_picture(&rig, "wide", 1280, 720));
+    assert_true(page_picture(&rig, "full-hd", 1920, 1080));
+    browser_dark(browser, true);
+    assert_true(page_picture(&rig, "dark", 1280, 720));
+    browser_dark(browser, false);
+    assert_true(page_picture(&rig, "phone", 390, 844));
+    assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
+    assert_int_equal(browser_errors(browser), 0);
 }
 
 static void the_language_can_be_switched_and_stays_in_the_address(void **state)
 {
     (void)state;
-    go("a=none&b=mutex&stock=7&lang=en");
-    assert_true(browser_is(&browser, "document.querySelector('h1').textContent === "
-                                     "'Flash sale under a lock'"));
-    json_decref(browser_run(&browser, "const s = document.getElementById('lang'); s.value = 'zh';"
-                                      "s.dispatchEvent(new Event('change')); return 1;"));
-    assert_true(browser_is(&browser, "document.documentElement.lang === 'zh' && "
-                                     "document.querySelector('h1').textContent === "
-                                     "'分布式锁下的秒杀' && /lang=zh/.test(location.search)"));
-    assert_true(browser_is(&browser, "document.querySelectorAll('[data-text]').length > 10 && "
-                                     "[...document.querySelectorAll('[data-text]')].every("
-                                     "e => e.textContent !== '')"));
-    assert_true(browser_is(&browser, "document.querySelector('[name=stock]').value === '7' && "
-                                     "document.querySelector('[name=b]').value === 'mutex'"));
-    assert_int_equal(browser_errors(&browser), 0);
+    assert_true(page_go(&rig, "/?a=none&b=mutex&stock=7&lang=en"));
+    assert_true(browser_is(browser, "document.querySelector('h1').textContent === "
+                                    "'Flash sale under a lock'"));
+    page_choose(&rig, "#lang", "zh");
+    assert_true(browser_is(browser, "document.documentElement.lang === 'zh' && "
+                                    "document.querySelector('h1').textContent === "
+                                    "'分布式锁下的秒杀' && /lang=zh/.test(location.search)"));
+    assert_true(browser_is(browser, "document.querySelectorAll('[data-text]').length > 10 && "
+                                    "[...document.querySelectorAll('[data-text]')].every("
+                                    "e => e.textContent !== '')"));
+    assert_true(browser_is(browser, "document.querySelector('[name=stock]').value === '7' && "
+                                    "document.querySelector('[name=b]').value === 'mutex'"));
+    assert_int_equal(browser_errors(browser), 0);
 }
 
 /* The content policy is not only sent but effective. */
 static void nothing_but_its_own_files_is_loaded(void **state)
 {
     (void)state;
-    go("");
-    assert_true(browser_is(&browser, "performance.getEntriesByType('resource').every("
-                                     "e => e.name.startsWith(location.origin))"));
-    json_decref(browser_run(&browser, "window.caught = 0; document.addEventListener("
-                                      "'securitypolicyviolation', () => window.caught++);"
-                                      "const s = document.createElement('script');"
-                                      "s.textContent = 'window.ran = 1'; document.body.append(s);"
-                                      "return 1;"));
-    assert_true(browser_await(&browser, "window.caught > 0 && window.ran === undefined", LOAD_MS));
-    browser_errors(&browser); /* says that it was refused */
+    assert_true(page_go(&rig, "/?"));
+    assert_true(browser_is(browser, "performance.getEntriesByType('resource').every("
+                                    "e => e.name.startsWith(location.origin))"));
+    json_decref(browser_run(browser, "window.caught = 0; document.addEventListener("
+                                     "'securitypolicyviolation', () => window.caught++);"
+                                     "const s = document.createElement('script');"
+                                     "s.textContent = 'window.ran = 1'; document.body.append(s);"
+                                     "return 1;"));
+    assert_true(
+        browser_await(browser, "window.caught > 0 && window.ran === undefined", PAGE_WAIT_MS));
+    browser_errors(browser); /* says that it was refused */
 }
 
 static bool no_sale_runs(void *arg)
 {
     (void)arg;
-    json_t *sale = client_get(service->port, "/v1/demo/sales");
+    json_t *sale = client_get(rig.shop.service->port, "/v1/demo/sales");
     const char *state = json_string_value(json_object_get(sale, "state"));
     const bool ended = state != NULL && strcmp(state, "running") != 0;
     json_decref(sale);
@@ -193,17 +146,18 @@ static void one_sale_at_a_time_and_none_that_is_malformed(void **state)
     static const char *const bad[] = {"{}", "{\"guards\":[]}", "{\"guards\":[\"--html=/x\"]}",
                                       "{\"guards\":[\"none\"],\"buyers\":20001}",
                                       "{\"guards\":[\"none\"],\"more\":1}"};
-    struct client client = {.port = service->port, .fd = -1};
+    struct client client = {.port = rig.shop.service->port, .fd = -1};
     struct reply reply;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(
-            client_call(&client, "POST", "/v1/demo/sales", NULL, bad[i], LOAD_MS, &reply), 400);
+            client_call(&client, "POST", "/v1/demo/sales", NULL, bad[i], PAGE_WAIT_MS, &reply),
+            400);
     assert_true(wait_until(no_sale_runs, NULL, SALE_MS));
     const char *slow = "{\"guards\":[\"mutex\"],\"buyers\":2000,\"rate\":100}";
-    assert_int_equal(client_call(&client, "POST", "/v1/demo/sales", NULL, slow, LOAD_MS, &reply),
-                     201);
-    assert_int_equal(client_call(&client, "POST", "/v1/demo/sales", NULL, slow, LOAD_MS, &reply),
-                     409);
+    assert_int_equal(
+        client_call(&client, "POST", "/v1/demo/sales", NULL, slow, PAGE_WAIT_MS, &reply), 201);
+    assert_int_equal(
+        client_call(&client, "POST", "/v1/demo/sales", NULL, slow, PAGE_WAIT_MS, &reply), 409);
     client_close(&client);
 }
 
@@ -213,10 +167,10 @@ static struct process child_of_service(void)
     char path[300];
     int pid = 0;
     struct dirent *entry;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)service->pid);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)rig.shop.service->pid);
     DIR *tasks = opendir(path);
     while (tasks != NULL && pid == 0 && (entry = readdir(tasks)) != NULL) {
-        snprintf(path, sizeof path, "/proc/%d/task/%.20s/children", (int)service->pid,
+        snprintf(path, sizeof path, "/proc/%d/task/%.20s/children", (int)rig.shop.service->pid,
                  entry->d_name);
         FILE *file = fopen(path, "r");
         if (file != NULL && fscanf(file, "%d", &pid) != 1)
@@ -233,17 +187,18 @@ static struct process child_of_service(void)
 static void a_service_that_ends_takes_its_sale_along_and_the_page_says_so(void **state)
 {
     (void)state;
-    go("lang=en");
+    assert_true(page_go(&rig, "/?lang=en"));
     assert_false(no_sale_runs(NULL));
     const struct process sale = child_of_service();
     assert_true(process_runs(sale));
     const int64_t begun_ms = test_now_ms();
-    const int status = sandbox_signal(service, SIGTERM);
+    const int status = sandbox_signal(rig.shop.service, SIGTERM);
     assert_int_equal(status, 0);
     assert_true(process_gone(sale));
     assert_true(test_now_ms() - begun_ms < 15000);
     assert_true(browser_await(
-        &browser, "/connecting/.test(document.getElementById('connection').textContent)", LOAD_MS));
+        browser, "/connecting/.test(document.getElementById('connection').textContent)",
+        PAGE_WAIT_MS));
 }
 
 int main(void)

@@ -1,67 +1,37 @@
 /* Step mode of the live page in a real browser: requests moved by hand, with keys, on real servers;
  * and all orders tried by the page itself. */
-#include "../lib/browser.h"
-#include "../lib/process.h"
+#include "../lib/page_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
-enum { WAIT_MS = 60000, SEARCH_MS = 120000 };
+enum { SEARCH_MS = 120000 };
 
-static struct sandbox *sandbox;
-static struct sandbox_server *lab, *plain; /* plain: without --lab */
-static struct browser browser;
-static const char *build;
-
-static struct sandbox_server *start(const char *name, const char *lab_flag, const char *redis_url)
-{
-    char binary[512], store[512];
-    snprintf(binary, sizeof binary, "%s/seckilld", build);
-    snprintf(store, sizeof store, "--db=sqlite:%s/%s.db", sandbox_dir(sandbox), name);
-    return sandbox_seckilld(sandbox, binary,
-                            (const char *const[]){store, "--redis", redis_url, "--lanes=off",
-                                                  "--sync=normal", lab_flag, NULL});
-}
+static struct page_rig rig;
+static struct browser *const browser = &rig.browser;
 
 static int open_all(void **state)
 {
     (void)state;
-    build = getenv("BUILD") != NULL ? getenv("BUILD") : "build";
-    if (sandbox_open(&sandbox) != 0)
-        return -1;
-    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
-    if (redis == NULL)
-        return -1;
-    lab = start("lab", "--lab", redis->url);
-    plain = start("plain", NULL, redis->url);
-    return lab != NULL && plain != NULL ? browser_open(&browser, sandbox) : -1;
+    return page_open(&rig, (const char *const[]){"--lab", NULL});
 }
 
 static int close_all(void **state)
 {
     (void)state;
-    browser_close(&browser);
-    sandbox_close(sandbox);
-    return 0;
+    return page_close(&rig);
 }
 
 static void go(const char *query)
 {
-    char url[512];
-    snprintf(url, sizeof url, "%s/web/steps.html?%s", lab->url, query);
-    browser_go(&browser, url);
-    assert_true(browser_await(&browser,
-                              "document.body.dataset.ready === 'yes' && "
-                              "document.querySelectorAll('.actor').length > 1 && "
-                              "/live|已连接/.test(document.getElementById('connection')"
-                              ".textContent)",
-                              WAIT_MS));
+    char path[300];
+    snprintf(path, sizeof path, "/web/steps.html?%s", query);
+    assert_true(page_go(&rig, path));
+    assert_true(
+        browser_await(browser, "document.querySelectorAll('.actor').length > 1", PAGE_WAIT_MS));
 }
 
 /* One key; then that actor stands where it says: a point, or a state ("waiting", "accepted" ...).
@@ -74,8 +44,8 @@ static void move(const char *name, const char *where)
              "return actor.dataset.state === '%s' || "
              "actor.querySelector('.here')?.dataset.point === '%s'; })()",
              name, where, where);
-    browser_type(&browser, key);
-    if (browser_await(&browser, seen, WAIT_MS))
+    browser_type(browser, key);
+    if (browser_await(browser, seen, PAGE_WAIT_MS))
         return;
     fail_msg("%s did not come to %s", name, where);
 }
@@ -93,7 +63,7 @@ static bool state_is(const char *name, const char *state)
     char seen[200];
     snprintf(seen, sizeof seen, "document.querySelector('[data-name=%s]').dataset.state === '%s'",
              name, state);
-    return browser_await(&browser, seen, WAIT_MS);
+    return browser_await(browser, seen, PAGE_WAIT_MS);
 }
 
 static bool world_is(const char *what, const char *text)
@@ -101,7 +71,7 @@ static bool world_is(const char *what, const char *text)
     char seen[200];
     snprintf(seen, sizeof seen,
              "document.querySelector('#world [data-is=%s]').textContent === '%s'", what, text);
-    return browser_await(&browser, seen, WAIT_MS);
+    return browser_await(browser, seen, PAGE_WAIT_MS);
 }
 
 static bool verdict_is(const char *state, const char *word)
@@ -111,17 +81,7 @@ static bool verdict_is(const char *state, const char *word)
              "document.getElementById('verdict').dataset.state === '%s' && "
              "document.getElementById('verdict').textContent.includes('%s')",
              state, word);
-    return browser_await(&browser, seen, WAIT_MS);
-}
-
-static void picture(const char *name, int width, int height)
-{
-    char file[600];
-    snprintf(file, sizeof file, "%s/page", build);
-    mkdir(file, 0777);
-    snprintf(file, sizeof file, "%s/page/steps-%s.png", build, name);
-    browser_size(&browser, width, height);
-    browser_picture(&browser, file);
+    return browser_await(browser, seen, PAGE_WAIT_MS);
 }
 
 /* -- steps ---------------------------------------------------------------------------------------
@@ -130,7 +90,7 @@ static void picture(const char *name, int width, int height)
 static void without_a_lock_the_learner_makes_700_of_1000(void **state)
 {
     (void)state;
-    browser_size(&browser, 1280, 720);
+    browser_size(browser, 1280, 720);
     go("ex=lost-update&lang=en");
     MOVES("A", "waiting", "acquired", "read");
     MOVES("B", "waiting", "acquired", "read");
@@ -144,21 +104,21 @@ static void without_a_lock_the_learner_makes_700_of_1000(void **state)
     assert_true(verdict_is("bad", "200 lost"));
     assert_true(verdict_is("bad", "Two ledger rows"));
     assert_true(verdict_is("bad", "whoever wrote last won"));
-    assert_int_equal(browser_errors(&browser), 0);
+    assert_int_equal(browser_errors(browser), 0);
 }
 
 /* After the one above. */
 static void what_happened_fits_on_projector_and_phone_in_light_and_dark(void **state)
 {
     (void)state;
-    picture("wide", 1280, 720);
-    picture("full-hd", 1920, 1080);
-    browser_dark(&browser, true);
-    picture("dark", 1280, 720);
-    browser_dark(&browser, false);
-    picture("phone", 390, 844);
-    assert_true(browser_is(&browser, "document.documentElement.scrollWidth <= innerWidth"));
-    browser_size(&browser, 1280, 720);
+    assert_true(page_picture(&rig, "steps-wide", 1280, 720));
+    assert_true(page_picture(&rig, "steps-full-hd", 1920, 1080));
+    browser_dark(browser, true);
+    assert_true(page_picture(&rig, "steps-dark", 1280, 720));
+    browser_dark(browser, false);
+    assert_true(page_picture(&rig, "steps-phone", 390, 844));
+    assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
+    browser_size(browser, 1280, 720);
 }
 
 static void under_a_lock_b_waits_and_500_are_left(void **state)
@@ -167,10 +127,10 @@ static void under_a_lock_b_waits_and_500_are_left(void **state)
     go("ex=locked&lang=en");
     MOVES("A", "waiting", "acquired", "read");
     assert_true(world_is("holder", "A"));
-    assert_true(browser_is(&browser, "/s$/.test(document.querySelector("
-                                     "'#world [data-is=left]').textContent)"));
+    assert_true(browser_is(browser, "/s$/.test(document.querySelector("
+                                    "'#world [data-is=left]').textContent)"));
     MOVES("B", "waiting");
-    browser_type(&browser, "b");
+    browser_type(browser, "b");
     assert_true(state_is("B", "waiting"));
     MOVES("A", "decided", "committed", "accepted");
     assert_true(state_is("B", "held")); /* it has got the lock by itself */
@@ -178,7 +138,7 @@ static void under_a_lock_b_waits_and_500_are_left(void **state)
     MOVES("B", "read", "decided", "committed", "accepted");
     assert_true(world_is("balance", "500"));
     assert_true(verdict_is("good", "Nothing lost"));
-    assert_int_equal(browser_errors(&browser), 0);
+    assert_int_equal(browser_errors(browser), 0);
 }
 
 /* A stands between its last look at the lock and its write when its lease ends; B reads. */
@@ -208,16 +168,16 @@ static void with_a_fence_b_has_to_read_again(void **state)
     go("ex=paused-holder-fence&lease=2500&lang=en");
     pause_a_and_let_b_read();
     assert_true(world_is("balance", "800"));
-    browser_type(&browser, "b");
-    assert_true(browser_await(&browser,
+    browser_type(browser, "b");
+    assert_true(browser_await(browser,
                               "/refused.*reads 800/.test(document.getElementById('log')"
                               ".textContent) && document.querySelector('[data-name=B]')"
                               ".dataset.state === 'held'",
-                              WAIT_MS));
+                              PAGE_WAIT_MS));
     MOVES("B", "committed", "accepted");
     assert_true(world_is("balance", "500"));
     assert_true(verdict_is("good", "Nothing lost"));
-    assert_int_equal(browser_errors(&browser), 0);
+    assert_int_equal(browser_errors(browser), 0);
 }
 
 static void a_bare_del_lets_c_in_beside_b(void **state)
@@ -236,7 +196,7 @@ static void a_bare_del_lets_c_in_beside_b(void **state)
     MOVES("C", "committed", "accepted");
     assert_true(world_is("balance", "900"));
     assert_true(verdict_is("bad", "300 lost"));
-    browser_errors(&browser); /* says that A was refused */
+    browser_errors(browser); /* says that A was refused */
 }
 
 /* -- all orders ----------------------------------------------------------------------------------
@@ -248,30 +208,29 @@ static void find(const char *query, bool may_vanish, const char *state)
     char ended[200];
     go(query);
     if (may_vanish)
-        json_decref(
-            browser_run(&browser, "document.getElementById('mayVanish').click(); return 1;"));
-    json_decref(browser_run(&browser, "document.getElementById('find').click(); return 1;"));
+        page_click(&rig, "#mayVanish");
+    page_click(&rig, "#find");
     snprintf(ended, sizeof ended, "/[✓✗]/.test(document.getElementById('found').textContent)");
-    assert_true(browser_await(&browser, ended, SEARCH_MS));
+    assert_true(browser_await(browser, ended, SEARCH_MS));
     snprintf(ended, sizeof ended, "document.getElementById('found').dataset.state === '%s'", state);
-    assert_true(browser_is(&browser, ended));
+    assert_true(browser_is(browser, ended));
 }
 
 static void the_page_finds_a_schedule_that_loses_money(void **state)
 {
     (void)state;
     find("ex=lost-update&lang=en", false, "bad");
-    assert_true(browser_is(&browser, "document.getElementById('found').textContent.includes("
-                                     "'instead of 500')"));
+    assert_true(browser_is(browser, "document.getElementById('found').textContent.includes("
+                                    "'instead of 500')"));
     /* both read 1,000 before the first of them wrote */
-    assert_true(browser_is(&browser,
+    assert_true(browser_is(browser,
                            "(() => { const lines = [...document.querySelectorAll('#schedule li')]"
                            ".map(line => line.textContent);"
                            "const reads = lines.map(line => /reads 1,000/.test(line)),"
                            "write = lines.findIndex(line => /writes/.test(line));"
                            "return reads.filter(x => x).length === 2 && "
                            "reads.lastIndexOf(true) < write; })()"));
-    assert_int_equal(browser_errors(&browser), 0);
+    assert_int_equal(browser_errors(browser), 0);
 }
 
 static void the_page_tries_all_orders_under_a_lock_and_none_loses(void **state)
@@ -279,18 +238,18 @@ static void the_page_tries_all_orders_under_a_lock_and_none_loses(void **state)
     (void)state;
     find("ex=locked&lang=en", false, "good");
     /* one after the other, and the other one asks before, or at one of three points of the first */
-    assert_true(browser_is(&browser, "/all 6 orders.* 4 times/.test("
-                                     "document.getElementById('found').textContent)"));
-    assert_int_equal(browser_errors(&browser), 0);
+    assert_true(browser_is(browser, "/all 6 orders.* 4 times/.test("
+                                    "document.getElementById('found').textContent)"));
+    assert_int_equal(browser_errors(browser), 0);
 }
 
 static void a_lock_that_vanishes_loses_money_without_a_fence(void **state)
 {
     (void)state;
     find("ex=locked&fence=off&lang=en", true, "bad");
-    assert_true(browser_is(&browser, "[...document.querySelectorAll('#schedule li')].some("
-                                     "line => /vanishes/.test(line.textContent))"));
-    assert_int_equal(browser_errors(&browser), 0);
+    assert_true(browser_is(browser, "[...document.querySelectorAll('#schedule li')].some("
+                                    "line => /vanishes/.test(line.textContent))"));
+    assert_int_equal(browser_errors(browser), 0);
 }
 
 /* -- the page itself -----------------------------------------------------------------------------
@@ -300,41 +259,46 @@ static void settings_and_language_stand_in_the_address(void **state)
 {
     (void)state;
     go("ex=wrong-delete&guard=redis-fair&lease=7000&fence=on&lang=en");
-    assert_true(browser_is(&browser, "document.querySelectorAll('.actor').length === 3 && "
-                                     "document.querySelector('[name=guard]').value === "
-                                     "'redis-fair' && "
-                                     "document.querySelector('[name=lease]').value === '7000' && "
-                                     "document.querySelector('[name=fence]').value === 'on'"));
-    json_decref(browser_run(&browser, "const s = document.getElementById('lang'); s.value = 'zh';"
-                                      "s.dispatchEvent(new Event('change')); return 1;"));
-    assert_true(browser_is(&browser, "document.documentElement.lang === 'zh' && "
-                                     "/lang=zh/.test(location.search) && "
-                                     "/guard=redis-fair/.test(location.search) && "
-                                     "/删错了锁/.test(document.querySelector('[name=ex]')"
-                                     ".selectedOptions[0].textContent)"));
-    assert_true(browser_is(&browser, "[...document.querySelectorAll('[data-text]')].every("
-                                     "e => e.textContent !== '')"));
+    assert_true(browser_is(browser, "document.querySelectorAll('.actor').length === 3 && "
+                                    "document.querySelector('[name=guard]').value === "
+                                    "'redis-fair' && "
+                                    "document.querySelector('[name=lease]').value === '7000' && "
+                                    "document.querySelector('[name=fence]').value === 'on'"));
+    page_choose(&rig, "#lang", "zh");
+    assert_true(browser_is(browser, "document.documentElement.lang === 'zh' && "
+                                    "/lang=zh/.test(location.search) && "
+                                    "/guard=redis-fair/.test(location.search) && "
+                                    "/删错了锁/.test(document.querySelector('[name=ex]')"
+                                    ".selectedOptions[0].textContent)"));
+    assert_true(browser_is(browser, "[...document.querySelectorAll('[data-text]')].every("
+                                    "e => e.textContent !== '')"));
     MOVES("B", "waiting", "decided");
     MOVES("A", "waiting");
-    browser_type(&browser, "a");
+    browser_type(browser, "a");
     assert_true(state_is("A", "waiting"));
-    picture("chinese", 1280, 720);
-    assert_true(browser_is(&browser, "[...document.querySelectorAll('.card dd')].every("
-                                     "e => e.scrollWidth <= e.clientWidth)"));
-    assert_int_equal(browser_errors(&browser), 0);
+    assert_true(page_picture(&rig, "steps-chinese", 1280, 720));
+    assert_true(browser_is(browser, "[...document.querySelectorAll('.card dd')].every("
+                                    "e => e.scrollWidth <= e.clientWidth)"));
+    assert_int_equal(browser_errors(browser), 0);
 }
 
 static void without_lab_the_page_says_so(void **state)
 {
     (void)state;
-    char url[512];
+    char db[SANDBOX_TEXT_MAX + 32], url[SANDBOX_TEXT_MAX + 32];
+    snprintf(db, sizeof db, "sqlite:%s/plain.db", sandbox_dir(rig.shop.sandbox));
+    struct sandbox_server *plain =
+        sandbox_seckilld(rig.shop.sandbox, shop_binary("seckilld"),
+                         (const char *const[]){"--db", db, "--guard", "mutex", NULL});
+    assert_non_null(plain);
     snprintf(url, sizeof url, "%s/web/steps.html?lang=en", plain->url);
-    browser_go(&browser, url);
-    assert_true(browser_await(&browser,
+    browser_go(browser, url);
+    assert_true(browser_await(browser,
                               "/--lab/.test(document.getElementById('message').textContent) && "
                               "document.getElementById('again').disabled",
-                              WAIT_MS));
-    assert_int_equal(browser_errors(&browser), 0);
+                              PAGE_WAIT_MS));
+    assert_int_equal(browser_errors(browser), 0);
+    assert_true(shop_stop(plain));
 }
 
 int main(void)
