@@ -61,7 +61,14 @@ static const struct command commands[] = {
      "Example:\n"
      "  loadgen sale --url http://127.0.0.1:8080 --repeat 5 --json before.json\n"
      "  loadgen sale --url http://127.0.0.1:8081 --repeat 5 --json after.json\n"
-     "  loadgen compare before.json after.json\n",
+     "  loadgen compare before.json after.json\n"
+     "In turn, for a machine that changes its pace:\n"
+     "  for i in 1 2 3 4 5; do\n"
+     "    loadgen sale --url http://127.0.0.1:8080 --json a$i.json\n"
+     "    loadgen sale --url http://127.0.0.1:8081 --json b$i.json\n"
+     "    pairs=\"$pairs a$i.json b$i.json\"\n"
+     "  done\n"
+     "  loadgen compare $pairs\n",
      &options_ratios_argp, ratios_command},
     {"http", "plain load on any HTTP server, no verdict",
      "Sends the same request again and again to any HTTP server and shows rate and latency.\v"

@@ -203,13 +203,14 @@ static error_t parse_ratios(int key, char *arg, struct argp_state *state)
     struct options *options = state->input;
     switch (key) {
     case ARGP_KEY_ARG:
-        if (state->arg_num >= 2)
-            argp_error(state, "two reports, A.json and B.json, are compared");
-        options->reports[state->arg_num] = arg;
+        if (options->n_reports == OPTIONS_REPORTS_MAX)
+            argp_error(state, "at most %d reports", OPTIONS_REPORTS_MAX);
+        options->reports[options->n_reports++] = arg;
         return 0;
     case ARGP_KEY_END:
-        if (state->arg_num < 2)
-            argp_error(state, "two reports are needed: files that --json has written");
+        if (options->n_reports == 0 || options->n_reports % 2 != 0)
+            argp_error(state,
+                       "reports come in pairs, A.json B.json: files that --json has written");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -275,7 +276,8 @@ const struct argp options_demo_argp = {
     .options = server_options, .parser = parse_demo, .children = report_child};
 const struct argp options_check_argp = {
     .options = check_options, .parser = parse_check, .args_doc = "HISTORY"};
-const struct argp options_ratios_argp = {.parser = parse_ratios, .args_doc = "A.json B.json"};
+const struct argp options_ratios_argp = {.parser = parse_ratios,
+                                         .args_doc = "A.json B.json [A2.json B2.json...]"};
 const struct argp options_serve_argp = {.options = serve_options, .parser = parse_servers};
 
 /* -- the whole --------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@ enum {
     OPTIONS_COMMAND_MAX = 1024,
     OPTIONS_HEADERS_MAX = 16,
     OPTIONS_REPEAT_MAX = 25,
+    OPTIONS_REPORTS_MAX = 2 * OPTIONS_REPEAT_MAX,
     OPTIONS_REQUESTS_MAX = 1 << 22 /* requests of one run: each is remembered until the verdict */
 };
 
@@ -51,12 +52,13 @@ struct options {
     int n_thresholds;
     int64_t abort_after_ms; /* a threshold broken later than this ends the load; 0: never */
 
-    char token[256];               /* of --admin-token-file; "": none */
-    const char *json, *html, *csv; /* NULL: not wanted; json "-": stdout */
-    const char *reports[2];        /* compare: two that --json has written */
-    int repeat;                    /* each guard so many times, in turn: A B A B */
-    const char *history;           /* written by a run, read by check; NULL: none */
-    const char *audit;             /* check: NULL: none */
+    char token[256];                          /* of --admin-token-file; "": none */
+    const char *json, *html, *csv;            /* NULL: not wanted; json "-": stdout */
+    const char *reports[OPTIONS_REPORTS_MAX]; /* compare: files of --json; A, B, A, B ... */
+    int n_reports;
+    int repeat;          /* each guard so many times, in turn: A B A B */
+    const char *history; /* written by a run, read by check; NULL: none */
+    const char *audit;   /* check: NULL: none */
     bool quiet, no_color;
 
     const char *seckilld, *dir, *listen;          /* demo, serve */

@@ -159,28 +159,50 @@ static int print_pairs(const struct ratios_group *a, int n_a, const struct ratio
     return pairs;
 }
 
-static int load_groups(const char *path, struct ratios_group *groups)
+/* Adds the report's runs to those of its side. */
+static bool add_report(const char *path, json_t *runs)
 {
     json_error_t error;
-    json_t *json = json_load_file(path, 0, &error);
-    int n = ratios_groups(json, groups);
-    if (json == NULL)
-        fprintf(stderr, "loadgen compare: %s: %s\n", path, error.text);
-    else if (n <= 0)
-        fprintf(stderr, "loadgen compare: %s: no report that --json has written\n", path);
-    json_decref(json);
+    json_t *report = json_load_file(path, 0, &error);
+    const char *wrong = report == NULL ? error.text : "no report that --json has written";
+    json_t *more = json_object_get(report, "runs");
+    bool added = json_array_size(more) > 0 && json_array_extend(runs, more) == 0;
+    if (!added)
+        fprintf(stderr, "loadgen compare: %s: %s\n", path, wrong);
+    json_decref(report);
+    return added;
+}
+
+/* Side 0 is A: every second report from the first on. */
+static int load_side(const struct options *options, int side, struct ratios_group *groups)
+{
+    json_t *all = json_pack("{s:[]}", "runs");
+    bool whole = all != NULL;
+    for (int i = side; i < options->n_reports && whole; i += 2)
+        whole = add_report(options->reports[i], json_object_get(all, "runs"));
+    int n = whole ? ratios_groups(all, groups) : -1;
+    json_decref(all);
     return n;
+}
+
+static void print_side(const struct options *options, int side)
+{
+    printf("%c: %s", 'A' + side, options->reports[side]);
+    if (options->n_reports > 2)
+        printf(" and %d more", options->n_reports / 2 - 1);
+    putchar('\n');
 }
 
 int ratios_command(const struct options *options)
 {
     static struct ratios_group a[RATIOS_GROUPS_MAX], b[RATIOS_GROUPS_MAX];
-    int n_a = load_groups(options->reports[0], a);
-    int n_b = n_a > 0 ? load_groups(options->reports[1], b) : 0;
+    int n_a = load_side(options, 0, a);
+    int n_b = n_a > 0 ? load_side(options, 1, b) : 0;
     if (n_a <= 0 || n_b <= 0)
         return EXIT_FAILURE;
-    printf("A: %s\nB: %s\nMedians, with the range over the runs; times from the intended start.\n",
-           options->reports[0], options->reports[1]);
+    print_side(options, 0);
+    print_side(options, 1);
+    printf("Medians, with the range over the runs; times from the intended start.\n");
     if (print_pairs(a, n_a, b, n_b) > 0)
         return EXIT_SUCCESS;
     fprintf(stderr, "loadgen compare: the reports have no workload and guard in common\n");

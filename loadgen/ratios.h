@@ -1,4 +1,5 @@
-/* loadgen compare A.json B.json: what two reports have in common, as ratios with their noise. */
+/* loadgen compare A.json B.json [A2.json B2.json...]: what two reports have in common, or two
+ * series of them whose runs were made in turn, as ratios with their noise. */
 #ifndef RATIOS_H
 #define RATIOS_H
 
@@ -6,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { RATIOS_GROUPS_MAX = 64, RATIOS_SAMPLES_MAX = 64, RATIOS_METRICS = 8 };
+enum { RATIOS_GROUPS_MAX = 64, RATIOS_SAMPLES_MAX = 1024, RATIOS_METRICS = 8 };
 
 /* A metric over the repeated runs of one workload under one guard. */
 struct spread {

@@ -303,6 +303,14 @@ int proxy_port(const struct proxy *proxy)
     return proxy->port;
 }
 
+static int count(struct proxy *proxy, const int *counter)
+{
+    pthread_mutex_lock(&proxy->mutex);
+    int n = *counter;
+    pthread_mutex_unlock(&proxy->mutex);
+    return n;
+}
+
 static void lose(struct proxy *proxy, const char *text, int nth, bool request, enum proxy_then then)
 {
     pthread_mutex_lock(&proxy->mutex);
@@ -325,10 +333,7 @@ void proxy_lose_request(struct proxy *proxy, const char *text, int nth)
 
 int proxy_lost(struct proxy *proxy)
 {
-    pthread_mutex_lock(&proxy->mutex);
-    int lost = proxy->lost;
-    pthread_mutex_unlock(&proxy->mutex);
-    return lost;
+    return count(proxy, &proxy->lost);
 }
 
 void proxy_mute(struct proxy *proxy, const char *text, bool on)
@@ -341,10 +346,7 @@ void proxy_mute(struct proxy *proxy, const char *text, bool on)
 
 int proxy_muted(struct proxy *proxy)
 {
-    pthread_mutex_lock(&proxy->mutex);
-    int muted = proxy->muted;
-    pthread_mutex_unlock(&proxy->mutex);
-    return muted;
+    return count(proxy, &proxy->muted);
 }
 
 void proxy_hold(struct proxy *proxy, const char *text, int nth)
@@ -357,10 +359,7 @@ void proxy_hold(struct proxy *proxy, const char *text, int nth)
 
 int proxy_held(struct proxy *proxy)
 {
-    pthread_mutex_lock(&proxy->mutex);
-    int held = proxy->held;
-    pthread_mutex_unlock(&proxy->mutex);
-    return held;
+    return count(proxy, &proxy->held);
 }
 
 void proxy_let_go(struct proxy *proxy)
@@ -386,10 +385,7 @@ void proxy_drop(struct proxy *proxy, enum proxy_way way, bool on)
 
 int proxy_dropped(struct proxy *proxy)
 {
-    pthread_mutex_lock(&proxy->mutex);
-    int dropped = proxy->dropped;
-    pthread_mutex_unlock(&proxy->mutex);
-    return dropped;
+    return count(proxy, &proxy->dropped);
 }
 
 void proxy_cut(struct proxy *proxy)

@@ -99,6 +99,8 @@ static void expect_exit(pid_t pid, int expected)
     assert_int_equal(WEXITSTATUS(ending.status), expected);
 }
 
+#define RUN(status, ...) expect_exit(start((const char *const[]){__VA_ARGS__, NULL}), status)
+
 static json_t *json_of_output(void)
 {
     json_t *json = json_load_file(output, 0, NULL);
@@ -117,9 +119,8 @@ static int64_t verdict_of(const json_t *report, const char *field)
 static void sale_without_a_guard_oversells_and_with_one_is_exact(void **state)
 {
     (void)state;
-    expect_exit(start((const char *const[]){"sale", "--url", shop.service->url, "--guards",
-                                            "none,redis-token,sql-version", "--json", "-", NULL}),
-                0);
+    RUN(0, "sale", "--url", shop.service->url, "--guards", "none,redis-token,sql-version", "--json",
+        "-");
     json_t *report = json_of_output();
     assert_true(json_is_true(json_object_get(report, "as_claimed")));
     assert_int_equal(json_array_size(json_object_get(report, "runs")), 3);
@@ -135,11 +136,9 @@ static void duplicates_and_abandoned_requests_leave_one_effect_per_key(void **st
     snprintf(requests, sizeof requests, "%d", (int)test_size(2000, 10000));
     for (int i = 0; i < 3; i++) {
         static const char *const workloads[] = {"sale", "accounts", "transfers"};
-        expect_exit(start((const char *const[]){workloads[i], "--url", shop.service->url,
-                                                "--requests", requests, "--buyers", requests,
-                                                "--stock", "1000", "--duplicates", "30",
-                                                "--abandon", "5", "--json", "-", "--quiet", NULL}),
-                    0);
+        RUN(0, workloads[i], "--url", shop.service->url, "--requests", requests, "--buyers",
+            requests, "--stock", "1000", "--duplicates", "30", "--abandon", "5", "--json", "-",
+            "--quiet");
         json_t *report = json_of_output();
         const json_t *run = json_array_get(json_object_get(report, "runs"), 0);
         const json_t *load = json_object_get(run, "load");
@@ -156,10 +155,8 @@ static void duplicates_and_abandoned_requests_leave_one_effect_per_key(void **st
 static void requests_at_a_rate_are_all_due_and_none_is_hidden(void **state)
 {
     (void)state;
-    expect_exit(
-        start((const char *const[]){"sale", "--url", shop.service->url, "--mode", "rate", "--rate",
-                                    "400", "--duration", "1s", "--json", "-", NULL}),
-        0);
+    RUN(0, "sale", "--url", shop.service->url, "--mode", "rate", "--rate", "400", "--duration",
+        "1s", "--json", "-");
     json_t *report = json_of_output();
     const json_t *run = json_array_get(json_object_get(report, "runs"), 0);
     const json_t *load = json_object_get(run, "load");
@@ -172,9 +169,7 @@ static void requests_at_a_rate_are_all_due_and_none_is_hidden(void **state)
 static void claim_that_does_not_hold_is_99(void **state)
 {
     (void)state;
-    expect_exit(start((const char *const[]){"sale", "--url", shop.service->url, "--guards", "none",
-                                            "--expect", "none=safe", NULL}),
-                99);
+    RUN(99, "sale", "--url", shop.service->url, "--guards", "none", "--expect", "none=safe");
     assert_int_equal(strncmp(content_of(output), "NOT AS CLAIMED", 14), 0);
 }
 
@@ -182,26 +177,19 @@ static void broken_threshold_is_99_and_can_end_the_load_early(void **state)
 {
     (void)state;
     const char *url = shop.service->url;
-    expect_exit(
-        start((const char *const[]){"accounts", "--url", url, "--duration", "500ms", "--threshold",
-                                    "p(99)<60s", "--threshold", "lost_updates==0", NULL}),
-        0);
-    expect_exit(start((const char *const[]){"accounts", "--url", url, "--duration", "500ms",
-                                            "--threshold", "max<1us", "--json", "-", NULL}),
-                99);
+    RUN(0, "accounts", "--url", url, "--duration", "500ms", "--threshold", "p(99)<60s",
+        "--threshold", "lost_updates==0");
+    RUN(99, "accounts", "--url", url, "--duration", "500ms", "--threshold", "max<1us", "--json",
+        "-");
     int64_t start_ms = test_now_ms();
-    expect_exit(
-        start((const char *const[]){"accounts", "--url", url, "--duration", "2m", "--threshold",
-                                    "max<1us", "--abort-after", "300ms", NULL}),
-        99);
+    RUN(99, "accounts", "--url", url, "--duration", "2m", "--threshold", "max<1us", "--abort-after",
+        "300ms");
     assert_true(test_now_ms() - start_ms < 60000);
     assert_non_null(strstr(content_of(output), "ended early"));
     start_ms = test_now_ms();
     char live[SANDBOX_TEXT_MAX + 8];
     snprintf(live, sizeof live, "%s/livez", url);
-    expect_exit(start((const char *const[]){"http", live, "--duration", "2m", "--threshold",
-                                            "rate>1e9", "--abort-after", "300ms", NULL}),
-                99);
+    RUN(99, "http", live, "--duration", "2m", "--threshold", "rate>1e9", "--abort-after", "300ms");
     assert_true(test_now_ms() - start_ms < 60000);
 }
 
@@ -217,20 +205,17 @@ static void history_shows_afterwards_what_the_run_found(void **state)
         int status;
     } cases[] = {{"none", 99}, {"redis-token", 0}};
     for (size_t i = 0; i < 2; i++) {
-        expect_exit(start((const char *const[]){"accounts", "--url", url, "--guards",
-                                                cases[i].guard, "--duplicates", "20", "--abandon",
-                                                "5", "--history", history, NULL}),
-                    0);
+        RUN(0, "accounts", "--url", url, "--guards", cases[i].guard, "--duplicates", "20",
+            "--abandon", "5", "--history", history);
         json_t *json = client_get(shop.service->port, "/v1/audit");
         assert_int_equal(json_dump_file(json, audit, 0), 0);
         json_decref(json);
         expect_exit(start((const char *const[]){"check", history, "--audit", audit, NULL}),
                     cases[i].status);
     }
-    expect_exit(start((const char *const[]){"check", "/nonexistent", NULL}), 1);
-    expect_exit(start((const char *const[]){"check", NULL}), 2);
-    expect_exit(
-        start((const char *const[]){"sale", "--url", url, "--history", "/nonexistent/x", NULL}), 1);
+    RUN(1, "check", "/nonexistent");
+    RUN(2, "check");
+    RUN(1, "sale", "--url", url, "--history", "/nonexistent/x");
 }
 
 static void report_keeps_its_published_schema(void **state)
@@ -241,10 +226,8 @@ static void report_keeps_its_published_schema(void **state)
     assert_non_null(schema);
     snprintf(report, sizeof report, "%s/report", sandbox_dir(shop.sandbox));
     snprintf(csv, sizeof csv, "%s/csv", sandbox_dir(shop.sandbox));
-    expect_exit(start((const char *const[]){"accounts", "--url", shop.service->url, "--guards",
-                                            "none,redis-token", "--pairs", "5", "--threshold",
-                                            "errors==0", "--json", report, "--csv", csv, NULL}),
-                0);
+    RUN(0, "accounts", "--url", shop.service->url, "--guards", "none,redis-token", "--pairs", "5",
+        "--threshold", "errors==0", "--json", report, "--csv", csv);
     json_t *json = json_load_file(report, 0, NULL);
     if (!schema_holds(schema, json, message, sizeof message))
         fail_msg("%s", message);
@@ -276,10 +259,8 @@ static void repeated_runs_can_be_compared(void **state)
     char reports[2][SANDBOX_TEXT_MAX + 16];
     for (int i = 0; i < 2; i++) {
         snprintf(reports[i], sizeof reports[i], "%s/report-%d", sandbox_dir(shop.sandbox), i);
-        expect_exit(start((const char *const[]){"sale", "--url", url, "--guards",
-                                                "redis-token,sql-atomic", "--buyers", "200",
-                                                "--repeat", "3", "--json", reports[i], NULL}),
-                    0);
+        RUN(0, "sale", "--url", url, "--guards", "redis-token,sql-atomic", "--buyers", "200",
+            "--repeat", "3", "--json", reports[i]);
         assert_non_null(strstr(content_of(output), "sql-atomic: median of 3"));
         json_t *json = json_load_file(reports[i], 0, NULL);
         const json_t *runs = json_object_get(json, "runs");
@@ -290,10 +271,14 @@ static void repeated_runs_can_be_compared(void **state)
                 run % 2 == 0 ? "redis-token" : "sql-atomic");
         json_decref(json);
     }
-    expect_exit(start((const char *const[]){"compare", reports[0], reports[1], NULL}), 0);
+    RUN(0, "compare", reports[0], reports[1]);
     assert_non_null(strstr(content_of(output), "requests/s"));
-    expect_exit(start((const char *const[]){"compare", reports[0], NULL}), 2);
-    expect_exit(start((const char *const[]){"compare", reports[0], "/nonexistent", NULL}), 1);
+    /* In turn: both sides are the same runs. */
+    RUN(0, "compare", reports[0], reports[0], reports[1], reports[1]);
+    assert_non_null(strstr(content_of(output), "and 1 more"));
+    assert_non_null(strstr(content_of(output), "1.00   within the noise"));
+    assert_null(strstr(content_of(output), "better"));
+    RUN(1, "compare", reports[0], "/nonexistent");
 }
 
 /* On a terminal 60 columns wide; the view is gone when the run is over. */
@@ -330,20 +315,18 @@ static void failures_are_one_clear_line(void **state)
     (void)state;
     char nobody[64];
     snprintf(nobody, sizeof nobody, "http://127.0.0.1:%d", sandbox_free_port());
-    expect_exit(start((const char *const[]){"sale", "--url", nobody, NULL}), 1);
+    RUN(1, "sale", "--url", nobody);
     char *text = content_of(messages);
     assert_non_null(strstr(text, "Connection refused"));
     assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
-    expect_exit(
-        start((const char *const[]){"sale", "--url", shop.service->url, "--guards", "no", NULL}),
-        1);
+    RUN(1, "sale", "--url", shop.service->url, "--guards", "no");
     assert_non_null(strstr(content_of(messages), "no guard 'no'"));
-    expect_exit(start((const char *const[]){"http", nobody, "--requests", "3", NULL}), 1);
+    RUN(1, "http", nobody, "--requests", "3");
     assert_non_null(strstr(content_of(messages), "no request to 127.0.0.1:"));
-    expect_exit(start((const char *const[]){"http", NULL}), 2);
+    RUN(2, "http");
     assert_non_null(strstr(content_of(messages), "a URL is needed"));
-    expect_exit(start((const char *const[]){"sale", "--threshold", "x", NULL}), 2);
-    expect_exit(start((const char *const[]){"no-such-command", NULL}), 2);
+    RUN(2, "sale", "--threshold", "x");
+    RUN(2, "no-such-command");
 }
 
 /* Orders accepted so far, by the service's metrics. */

@@ -17,6 +17,7 @@ static const struct command sale = {"sale", "", "doc", &options_load_argp, NULL}
 static const struct command demo = {"demo", "", "doc", &options_demo_argp, NULL};
 static const struct command serve = {"serve", "", "doc", &options_serve_argp, NULL};
 
+static const struct command compare = {"compare", "", "doc", &options_ratios_argp, NULL};
 static const struct command http = {"http", "", "doc", &plain_command_argp, NULL};
 
 /* Splits at spaces. */
@@ -144,6 +145,10 @@ static void whatever_is_not_understood_is_a_usage_error(void **state)
     }
     assert_int_equal(status_of(&demo, "--url http://127.0.0.1:1"), USAGE);
     assert_int_equal(status_of(&serve, "--guards none"), USAGE);
+    assert_int_equal(status_of(&compare, ""), USAGE);
+    assert_int_equal(status_of(&compare, "a.json"), USAGE);
+    assert_int_equal(status_of(&compare, "a.json b.json a2.json"), USAGE);
+    assert_int_equal(status_of(&compare, "a.json b.json a2.json b2.json"), 0);
     assert_int_equal(status_of(&http, ""), USAGE);
     assert_int_equal(status_of(&http, "http://127.0.0.1:1 --threshold oversold==0"), USAGE);
     assert_int_equal(status_of(&http, "http://127.0.0.1:7 --stock 3"), USAGE);
