@@ -227,14 +227,32 @@ static bool ask(const struct http *http, struct request *request)
     return parse_body(route, request->body, request->body_bytes, op);
 }
 
+/* The question goes to the service, and the connection waits for the answer. */
+static enum MHD_Result hand_over(struct http *http, struct request *request)
+{
+    struct call *call = request->call;
+    const int64_t now_us = http_now_us();
+    call->op.deadline_us = now_us + http->config->wait_ms * 1000;
+    call->op.done = op_done;
+    call->request = request;
+    if (!service_submit(http->service, &call->op))
+        return answer_send(http, request);
+    request->stage = STAGE_SERVICE;
+    http->in_flight++;
+    conn_phase(http, request->conn, PHASE_SERVICE, now_us);
+    /* done() may have been called by now; only this thread resumes, and later */
+    MHD_suspend_connection(request->conn->mhd);
+    return MHD_YES;
+}
+
 static enum MHD_Result take_whole(struct http *http, struct request *request, const char *method)
 {
     struct call *call = request->call;
-    if (call->op.answer.status == 0 && lab_serves(http->config, request->target)) {
-        lab_answer(http->config, method, request->target, request->body, request->body_bytes,
-                   &call->op);
-        return answer_send(http, request);
-    }
+    if (call->op.answer.status == 0 && lab_serves(http->config, request->target))
+        return lab_answer(http->config, method, request->target, request->body, request->body_bytes,
+                          &call->op)
+                   ? answer_send(http, request)
+                   : hand_over(http, request);
     if (call->op.answer.status == 0 && demo_serves(http->config, request->target)) {
         demo_answer(http->url, method, request->body, request->body_bytes, &call->op);
         return answer_send(http, request);
@@ -243,21 +261,8 @@ static enum MHD_Result take_whole(struct http *http, struct request *request, co
         return http_events_answer(http, request);
     if (call->op.answer.status == 0 && request->match.route->action != ROUTE_OPERATION)
         answer_local(http, request);
-    if (call->op.answer.status == 0 && ask(http, request)) {
-        const int64_t now_us = http_now_us();
-        call->op.deadline_us = now_us + http->config->wait_ms * 1000;
-        call->op.done = op_done;
-        call->request = request;
-        if (service_submit(http->service, &call->op)) {
-            request->stage = STAGE_SERVICE;
-            http->in_flight++;
-            conn_phase(http, request->conn, PHASE_SERVICE, now_us);
-            /* done() may have been called by now; only this thread resumes, and later */
-            MHD_suspend_connection(request->conn->mhd);
-            return MHD_YES;
-        }
-    }
-    return answer_send(http, request);
+    return call->op.answer.status == 0 && ask(http, request) ? hand_over(http, request)
+                                                             : answer_send(http, request);
 }
 
 enum MHD_Result request_step(void *context, struct MHD_Connection *mhd, const char *url,

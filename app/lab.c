@@ -3,6 +3,7 @@
 #include "guard.h"
 #include "lab_private.h"
 #include "lab_slips.h"
+#include "parse.h"
 #include "point.h"
 #include "service.h"
 
@@ -207,6 +208,13 @@ static void add_terms(const char *body, size_t bytes, struct op *op)
     json_decref(json);
 }
 
+/* Its lock server is asked by one of the service's threads. False, with a problem: no resource. */
+static bool ask_lock(const char *resource, bool look, struct op *op)
+{
+    op->kind = look ? OP_GET_LOCK : OP_FREE_LOCK;
+    return parse_resource(resource, op);
+}
+
 static void let_go(const char *id, bool forget, struct op *op)
 {
     if (!lab_pause_let_go(id ? atoi(id) : 0, forget))
@@ -215,14 +223,17 @@ static void let_go(const char *id, bool forget, struct op *op)
         op_answer(op, 200, "{}");
 }
 
-void lab_answer(const struct config *config, const char *method, const char *target,
+bool lab_answer(const struct config *config, const char *method, const char *target,
                 const char *body, size_t bytes, struct op *op)
 {
+    static const char locks[] = "locks/";
     const char *path = target + sizeof prefix - 1;
     const char *id =
         strncmp(path, "pauses/", 7) == 0 && path[7] >= '1' && path[7] <= '9' ? path + 7 : NULL;
     bool pauses = strcmp(path, "pauses") == 0, trace = strcmp(path, "trace") == 0;
     bool get = strcmp(method, "GET") == 0, forget = strcmp(method, "DELETE") == 0;
+    if (strncmp(path, locks, sizeof locks - 1) == 0 && (get || forget))
+        return !ask_lock(path + sizeof locks - 1, get, op);
     if (pauses && strcmp(method, "POST") == 0) {
         add_pause(body, bytes, op);
     } else if (pauses && get) {
@@ -239,6 +250,7 @@ void lab_answer(const struct config *config, const char *method, const char *tar
         lab_trace_clear();
         op_answer(op, 200, "{}");
     } else {
-        op_problem(op, PROBLEM_NOT_FOUND, "the lab has pauses, terms and trace");
+        op_problem(op, PROBLEM_NOT_FOUND, "the lab has pauses, terms, locks and trace");
     }
+    return true;
 }

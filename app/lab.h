@@ -12,10 +12,17 @@
  *                               "held":["A-1"],"value","fence"}]}, the last two of who passed last
  *   POST   /v1/lab/pauses/{id}  lets go of those held; who comes next is held again
  *   DELETE /v1/lab/pauses/{id}  lets go of those held and forgets the pause; without id: all
- *   POST   /v1/lab/terms        {"match":"A-1","lease_ms":3000,"wait_ms":600000} -> 201: the locks
- * of requests with this Idempotency-Key or X-Request-Id have exactly this lease, without a
- * watchdog, and they wait so long from the point "waiting" on; 0: as configured. The last 64 are
- * kept GET    /v1/lab/trace        {"instance","dropped","events":[{"t_us","point","key","lock",
+ *   POST   /v1/lab/terms        {"match":"A-1","lease_ms":3000,"wait_ms":600000} -> 201
+ *                               The locks of requests with this Idempotency-Key or X-Request-Id
+ *                               have exactly this lease, without a watchdog, and they wait so long
+ *                               from the point "waiting" on; 0: as configured. The last 64 are kept
+ *   GET    /v1/lab/locks/item:1 {"guard","key","holders","waiters","token","left_ms","fence",
+ *                               "last_fence"}: as the lock server says ("key" is "" where the guard
+ *                               is no lock, "left_ms" null where there is no lease), and the newest
+ *                               fence that the row of the item or account has seen. 404: no row
+ *   DELETE /v1/lab/locks/item:1 makes it free whoever holds it, as a lock server that forgets:
+ *                               {"was_held":true}
+ *   GET    /v1/lab/trace        {"instance","dropped","events":[{"t_us","point","key","lock",
  *                               "value","fence"}]}, t_us on the machine's monotonic clock
  *   DELETE /v1/lab/trace        forgets the events
  *
@@ -42,8 +49,9 @@ void lab_close(void);
 
 /* Is this target one of the routes above? */
 bool lab_serves(const struct config *config, const char *target);
-/* Answers it. Any thread; never blocks. */
-void lab_answer(const struct config *config, const char *method, const char *target,
+/* Answers it, or makes op a question for the service (a lock server has to be asked): false. Any
+ * thread; never blocks. */
+bool lab_answer(const struct config *config, const char *method, const char *target,
                 const char *body, size_t bytes, struct op *op);
 
 #endif

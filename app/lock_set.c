@@ -47,12 +47,17 @@ void lock_set_clear(struct lock_set *set)
     set->n = 0;
 }
 
+void lock_key(char ret[LK_KEY_MAX + 1], const char *resource)
+{
+    snprintf(ret, LK_KEY_MAX + 1, "lock:%s", resource);
+}
+
 const lk_hold *lock_set_add(struct lock_set *set, struct guard *guard, const char *resource)
 {
     assert(set->n < LOCK_SET_MAX && guard->kind == GUARD_LOCK && !set->held);
     size_t i = set->n++;
     set->guards[i] = guard;
-    snprintf(set->keys[i], sizeof set->keys[i], "lock:%s", resource);
+    lock_key(set->keys[i], resource);
     return &set->holds[i];
 }
 

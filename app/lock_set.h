@@ -18,7 +18,9 @@ struct lock_set {
 };
 
 void lock_set_clear(struct lock_set *set);
-/* The lock of resource "item:1" is lock:item:1. The hold returned is valid while set is held. */
+/* The lock of resource "item:1" is lock:item:1. */
+void lock_key(char ret[LK_KEY_MAX + 1], const char *resource);
+/* Adds the resource's lock. The hold returned is valid while set is held. */
 const lk_hold *lock_set_add(struct lock_set *set, struct guard *guard, const char *resource);
 
 /* Waits at most until deadline_us (monotonic); one attempt is always made. PROBLEM_NONE: all held.

@@ -24,8 +24,8 @@ enum op_kind {
     OP_GET_TRANSACTION,
     OP_AUDIT,
     OP_GUARDS,
-    OP_GET_LOCK,  /* of an account */
-    OP_FREE_LOCK, /* likewise; only in the lab */
+    OP_GET_LOCK,  /* in the lab: of op.resource */
+    OP_FREE_LOCK, /* likewise */
     OP_READY      /* /readyz: store and default guard's server answer */
 };
 
@@ -112,14 +112,13 @@ struct op {
     char request[DB_REQUEST_MAX + 1]; /* canonical text, see db_answer; "" where none applies */
     char request_id[65];
     char id[DB_ID_MAX + 1];             /* item, account, order, or transfer's "from" */
-    char resource[DB_RESOURCE_MAX + 1]; /* audit: "item:1", "" for all */
+    char resource[DB_RESOURCE_MAX + 1]; /* audit and lab: "item:1"; audit: "" for all */
     char other[DB_ID_MAX + 1];          /* buyer, or transfer's "to" */
     int64_t amount;                     /* quantity, signed amount, stock, balance */
     /* OP_PUT_*, otherwise unused */
     int64_t price, per_user_limit, reserve_s;
     char guard[DB_GUARD_MAX + 1];
     int8_t fence; /* -1: the service's default */
-    int8_t held;  /* OP_FREE_LOCK: what it is to be */
 
     /* the answer, written by the service before done() */
     struct answer answer;

@@ -16,14 +16,14 @@ export async function look(actors) {
 }
 
 export const lookAtRow = (account) => ask(`/v1/accounts/${account}`);
-export const lookAtLock = (account) => ask(`/v1/accounts/${account}/lock`);
+export const lookAtLock = (account) => ask(`/v1/lab/locks/account:${account}`);
 
 function put(path, body) {
   return ask(path, { method: "PUT", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 }
 
 export const putAccount = (account, balance, guard, fence) => put(`/v1/accounts/${account}`, { balance, guard, fence });
-export const freeLock = (account) => put(`/v1/accounts/${account}/lock`, { held: false });
+export const freeLock = (account) => ask(`/v1/lab/locks/account:${account}`, { method: "DELETE" });
 
 export class Actor {
   constructor(session, name, amount, points) {

@@ -189,8 +189,8 @@ static void a_lease_of_its_own_ends_and_nobody_renews_it(void **state)
     const int64_t id = pause_at("decided", "a3", "hold");
     send_change(&a, "lease", "a3", -200);
     assert_true(await(id, "n_held").fence > 0);
-    assert_true(client_number(port, "/v1/accounts/lease/lock", "left_ms") <= LEASE_MS);
-    assert_true(wait_until(lock_is_free, "/v1/accounts/lease/lock", SEEN_WITHIN_MS));
+    assert_true(client_number(port, "/v1/lab/locks/account:lease", "left_ms") <= LEASE_MS);
+    assert_true(wait_until(lock_is_free, "/v1/lab/locks/account:lease", SEEN_WITHIN_MS));
     step(id);
     assert_int_equal(answer_of(&a), 503);
     assert_string_equal(reply_problem(&reply, problem, sizeof problem), "lock-lost");
@@ -225,7 +225,7 @@ static void patience_of_its_own_outlasts_the_services(void **state)
 static void a_lock_is_shown_and_made_free_under_its_holder(void **state)
 {
     (void)state;
-    static const char path[] = "/v1/accounts/free/lock", let_go[] = "{\"held\":false}";
+    static const char path[] = "/v1/lab/locks/account:free";
     struct client a;
     assert_true(shop_put(&shop, "/v1/accounts/free",
                          "{\"balance\":1000,\"guard\":\"redis-token\",\"fence\":false}"));
@@ -236,14 +236,32 @@ static void a_lock_is_shown_and_made_free_under_its_holder(void **state)
     await(id, "n_held");
     assert_int_equal(client_number(port, path, "holders"), 1);
     assert_true(client_number(port, path, "left_ms") > 0);
-    assert_int_equal(ask("PUT", path, let_go), 200);
+    assert_int_equal(ask("DELETE", path, NULL), 200);
     assert_string_equal(reply.body, "{\"was_held\":true}");
     assert_true(lock_is_free((void *)path));
-    assert_int_equal(ask("PUT", path, let_go), 200);
+    assert_int_equal(ask("DELETE", path, NULL), 200);
     assert_string_equal(reply.body, "{\"was_held\":false}");
     step(id);
     assert_int_equal(answer_of(&a), 201);
     forget_all();
+}
+
+static void an_items_lock_is_shown_with_the_fence_its_row_has_seen(void **state)
+{
+    (void)state;
+    static const char path[] = "/v1/lab/locks/item:last";
+    assert_true(shop_put(&shop, "/v1/items/last", "{\"stock\":1,\"guard\":\"redis-token\"}"));
+    assert_int_equal(client_number(port, path, "last_fence"), 0);
+    assert_int_equal(shop_post(&shop, "/v1/items/last/orders", "b6", "{\"user_id\":\"b\"}", &reply),
+                     201);
+    json_t *order = json_loads(reply.body, 0, NULL), *lock = client_get(port, path);
+    const int64_t fence = json_integer_value(json_object_get(order, "fence"));
+    assert_true(fence > 0);
+    assert_int_equal(json_integer_value(json_object_get(lock, "last_fence")), fence);
+    assert_int_equal(json_integer_value(json_object_get(lock, "fence")), fence);
+    assert_string_equal(json_string_value(json_object_get(lock, "key")), "lock:item:last");
+    json_decref(order);
+    json_decref(lock);
 }
 
 static void malformed_wishes_are_refused(void **state)
@@ -255,14 +273,15 @@ static void malformed_wishes_are_refused(void **state)
     for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++)
         assert_int_equal(ask("POST", "/v1/lab/terms", terms[i]), 400);
     assert_int_equal(ask("POST", "/v1/lab/pauses/999", "{}"), 404);
-    assert_true(shop_put(&shop, "/v1/accounts/bad", "{\"balance\":1,\"guard\":\"redis-token\"}"));
-    assert_int_equal(ask("PUT", "/v1/accounts/bad/lock", "{\"held\":true}"), 400);
-    assert_int_equal(ask("PUT", "/v1/accounts/bad/lock", "{}"), 400);
-    assert_int_equal(ask("GET", "/v1/accounts/nobody/lock", NULL), 404);
+    assert_int_equal(ask("GET", "/v1/lab/locks/account:nobody", NULL), 404);
+    assert_int_equal(ask("DELETE", "/v1/lab/locks/item:nobody", NULL), 404);
+    assert_int_equal(ask("GET", "/v1/lab/locks/order:1", NULL), 400);
+    assert_int_equal(ask("GET", "/v1/lab/locks/", NULL), 400);
+    assert_int_equal(ask("POST", "/v1/lab/locks/item:1", "{}"), 404);
 }
 
 /* Last: it is another service then. */
-static void without_lab_a_lock_is_shown_but_not_made_free(void **state)
+static void without_lab_no_lock_is_shown_or_made_free(void **state)
 {
     (void)state;
     char db[SANDBOX_TEXT_MAX + 32];
@@ -273,8 +292,9 @@ static void without_lab_a_lock_is_shown_but_not_made_free(void **state)
     assert_non_null(plain);
     port = plain->port;
     assert_int_equal(ask("PUT", "/v1/accounts/free", "{\"balance\":1000}"), 200);
-    assert_int_equal(ask("GET", "/v1/accounts/free/lock", NULL), 200);
-    assert_int_equal(ask("PUT", "/v1/accounts/free/lock", "{\"held\":false}"), 404);
+    assert_int_equal(ask("GET", "/v1/accounts/free/lock", NULL), 404);
+    assert_int_equal(ask("GET", "/v1/lab/locks/account:free", NULL), 404);
+    assert_int_equal(ask("DELETE", "/v1/lab/locks/account:free", NULL), 404);
     assert_int_equal(ask("POST", "/v1/lab/terms", "{\"match\":\"a\"}"), 404);
     json_t *guards = client_get(port, "/v1/guards");
     assert_true(json_is_false(json_object_get(guards, "lab")));
@@ -289,8 +309,9 @@ int main(void)
         cmocka_unit_test(a_lease_of_its_own_ends_and_nobody_renews_it),
         cmocka_unit_test(patience_of_its_own_outlasts_the_services),
         cmocka_unit_test(a_lock_is_shown_and_made_free_under_its_holder),
+        cmocka_unit_test(an_items_lock_is_shown_with_the_fence_its_row_has_seen),
         cmocka_unit_test(malformed_wishes_are_refused),
-        cmocka_unit_test(without_lab_a_lock_is_shown_but_not_made_free),
+        cmocka_unit_test(without_lab_no_lock_is_shown_or_made_free),
     };
     return cmocka_run_group_tests(tests, open_shop, close_shop);
 }
