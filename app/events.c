@@ -26,16 +26,18 @@ struct tally {
 
 _Atomic int64_t events_until_us;
 
+/* Apart from what is initialized: so they are no part of the program's file. */
+static struct event lists[2][EVENTS_PENDING_MAX];
+static struct tally tallies[EVENTS_RESOURCES_MAX];
+
 static struct {
-    pthread_mutex_t mutex;
-    struct event lists[2][EVENTS_PENDING_MAX];
-    int filling; /* which of the two */
-    size_t n;    /* in it */
+    pthread_mutex_t mutex; /* guards the above, too */
+    int filling;           /* which of the two lists */
+    size_t n;              /* in it */
     uint64_t lost, noted, unnoted, tick;
     bool keys_shown;
     int64_t per_s;                   /* the ration */
     int64_t tokens_ppm, refilled_us; /* millionths of operations that may be noted now */
-    struct tally tallies[EVENTS_RESOURCES_MAX];
 } events = {.mutex = PTHREAD_MUTEX_INITIALIZER, .per_s = EVENTS_OPS_PER_S};
 
 static const char *const point_texts[] = {
@@ -95,7 +97,7 @@ static void note(const struct op *op, enum op_point point, int64_t at_us, const 
         events.lost++;
         return;
     }
-    struct event *event = &events.lists[events.filling][events.n++];
+    struct event *event = &lists[events.filling][events.n++];
     event->t_us = at_us;
     event->value = op->shown_value;
     event->fence = op->shown_fence;
@@ -115,9 +117,9 @@ static void note(const struct op *op, enum op_point point, int64_t at_us, const 
 
 static struct tally *tally_of(const char *resource)
 {
-    struct tally *oldest = &events.tallies[0];
+    struct tally *oldest = &tallies[0];
     for (size_t i = 0; i < EVENTS_RESOURCES_MAX; i++) {
-        struct tally *tally = &events.tallies[i];
+        struct tally *tally = &tallies[i];
         if (tally->used && strcmp(tally->counts.resource, resource) == 0)
             return tally;
         if (tally->touched < oldest->touched)
@@ -238,7 +240,7 @@ size_t events_take(const struct event **ret, uint64_t *ret_lost, uint64_t *ret_u
 {
     pthread_mutex_lock(&events.mutex);
     const size_t n = events.n;
-    *ret = events.lists[events.filling];
+    *ret = lists[events.filling];
     *ret_lost = events.lost;
     *ret_unnoted = events.unnoted;
     events.filling = !events.filling;
@@ -252,7 +254,7 @@ size_t events_counts(struct event_counts *ret)
     size_t n = 0;
     pthread_mutex_lock(&events.mutex);
     for (size_t i = 0; i < EVENTS_RESOURCES_MAX; i++) {
-        struct tally *tally = &events.tallies[i];
+        struct tally *tally = &tallies[i];
         if (!tally->changed)
             continue;
         tally->changed = false;
