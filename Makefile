@@ -18,7 +18,7 @@ PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev lib
 PKGS_TEST  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jre-headless \
               libslf4j-java liblog4j1.2-java chromium chromium-driver
 PKGS_LINT  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck
-PKGS_BENCH := wrk hey
+PKGS_BENCH := wrk hey python3-redis
 
 # -- flags ----------------------------------------------------------------------------------------
 LIBS_LOCKKIT := hiredis sqlite3 libpq
@@ -155,11 +155,20 @@ lab: all deps-test
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 $(B)/bench/bench_locks: $(B)/obj/lockkit/cmd_measure.o
 $(B)/bench/bench_limit: | $(B)/bench/peers/bare_limit
+# The Node peers want node 20 or later and npm, from wherever the machine has them.
+NODE_PEERS := $(wildcard tests/bench/peers/node/*)
+$(B)/bench/bench_peers: | $(NODE_PEERS:tests/%=$(B)/%) $(B)/bench/peers/node/installed
+$(B)/bench/peers/node/installed: $(filter %.json,$(NODE_PEERS:tests/%=$(B)/%))
+	$(Q)cd $(@D) && npm ci --no-audit --no-fund >&2 && touch $(@F) || \
+	    echo "bench_peers will fail without its Node packages" >&2
+$(B)/bench/peers/node/%: tests/bench/peers/node/%
+	$(Q)mkdir -p $(@D) && cp $< $@
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libtest.a $(L_LOADGEN) $(B)/libdb.a
 	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(D_APP) $(LDLIBS)
 bench: all deps-bench
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(BENCHES)
-	$(Q)for b in $(BENCHES); do BUILD=$(B) $$b > $$b.json || exit 1; done
+	$(Q)ok=0; for b in $(BENCHES); do echo "-- $${b##*/}"; BUILD=$(B) $$b > $$b.json || { \
+	    echo "$$b failed"; ok=1; }; done; exit $$ok
 
 fuzz: deps-lint
 	$(Q)mkdir -p $(B)/fuzz && clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \

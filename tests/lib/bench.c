@@ -3,10 +3,20 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { RULERS_MAX = 4096, RULER_STEPS = 10000000, NOISY_PERCENT = 20 };
+
+static double rulers_s[RULERS_MAX];
+static int n_rulers;
 
 void bench_die(const char *what)
 {
@@ -25,6 +35,14 @@ double bench_median(double *values, int n)
     qsort(values, (size_t)n, sizeof *values, compare);
     return n % 2 != 0 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
+
+const char *bench_build(void)
+{
+    return getenv("BUILD") ? getenv("BUILD") : "build";
+}
+
+/* -- servers ------------------------------------------------------------------------------------
+ */
 
 /* The server in a process of its own, so that its CPU time is not ours. */
 pid_t bench_start_server(char *ret_url, size_t size)
@@ -48,4 +66,76 @@ pid_t bench_start_server(char *ret_url, size_t size)
     close(ends[0]);
     close(ends[1]);
     return pid;
+}
+
+pid_t bench_start_peer(const char *const *argv, char *ret, size_t size)
+{
+    int ends[2];
+    if (pipe(ends) != 0)
+        bench_die("no pipe");
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        execvp(argv[0], (char *const *)argv);
+        _exit(127);
+    }
+    close(ends[1]);
+    FILE *out = fdopen(ends[0], "r");
+    if (pid < 0 || out == NULL)
+        bench_die("no process");
+    bool wrote = fgets(ret, (int)size, out) != NULL;
+    fclose(out);
+    if (!wrote) {
+        waitpid(pid, NULL, 0);
+        return -1;
+    }
+    ret[strcspn(ret, "\n")] = '\0';
+    return pid;
+}
+
+void bench_stop(pid_t pid)
+{
+    kill(pid, SIGTERM);
+    waitpid(pid, NULL, 0);
+}
+
+/* -- noise --------------------------------------------------------------------------------------
+ */
+
+static double clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void bench_ruler(void)
+{
+    volatile uint64_t sink;
+    uint64_t value = 1;
+    double start_s = clock_s();
+    for (int i = 0; i < RULER_STEPS; i++) /* each step needs the one before */
+        value = value * 6364136223846793005U + 1442695040888963407U;
+    sink = value;
+    (void)sink;
+    if (n_rulers < RULERS_MAX)
+        rulers_s[n_rulers++] = clock_s() - start_s;
+}
+
+double bench_noise(void)
+{
+    if (n_rulers == 0)
+        bench_die("no ruler was laid");
+    qsort(rulers_s, (size_t)n_rulers, sizeof *rulers_s, compare);
+    double least = rulers_s[0], high = rulers_s[n_rulers * 9 / 10];
+    double spread = (high - least) / least;
+    fprintf(stderr,
+            "%snoise: a ruler of %.1f ms took up to %.1f ms (90 %% of %d), %.0f %% more%s\n",
+            spread * 100 > NOISY_PERCENT ? "WARNING: " : "", least * 1e3, high * 1e3, n_rulers,
+            spread * 100,
+            spread * 100 > NOISY_PERCENT ? ": the machine was too noisy for these figures" : "");
+    return spread;
 }

@@ -1,0 +1,130 @@
+#include "bench_orders.h"
+#include "bench.h"
+#include "../../loadgen/plain.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FLAGS_MAX = 32,
+    TEXT_MAX = 512,
+    PATIENCE_MS = 120000,
+    RUN_PATIENCE_MS = 30000,
+    RUN_MIN_MS = 200
+};
+
+static void aim(struct load_target *target, const char *url, const char *path)
+{
+    char whole[TEXT_MAX], message[256];
+    size_t length = strlen(url);
+    while (length > 0 && url[length - 1] == '/')
+        length--;
+    snprintf(whole, sizeof whole, "%.*s%s", (int)length, url, path);
+    if (load_target_parse(whole, target, message, sizeof message) != 0)
+        bench_die(message);
+}
+
+void bench_orders(const struct order_run *run, struct order_figures *ret)
+{
+    static int n_runs;
+    if (run->duration_ms < RUN_MIN_MS)
+        bench_die("a run takes 200 ms at least");
+    char key[64], path[128];
+    snprintf(key, sizeof key, "Idempotency-Key: bench-%d-{{seq}}", n_runs++);
+    snprintf(path, sizeof path, "/v1/items/%s/orders", run->item);
+    const char *const headers[] = {"Content-Type: application/json", key, NULL};
+    const struct plain_request request = {.body = "{\"user_id\":\"u{{seq}}\",\"quantity\":1}",
+                                          .headers = headers};
+    struct load_options options = {.n_targets = run->second ? 2 : 1,
+                                   .mode = run->per_s > 0 ? LOAD_RATE : LOAD_CLOSED,
+                                   .rate = run->per_s,
+                                   .connections = run->connections,
+                                   .threads = run->threads > 0 ? run->threads : 1,
+                                   .duration_ms = run->duration_ms,
+                                   .timeout_ms = RUN_PATIENCE_MS,
+                                   .seed = (uint64_t)n_runs};
+    struct load_result result;
+    aim(&options.targets[0], run->url, path);
+    if (run->second)
+        aim(&options.targets[1], run->second, path);
+    if (plain_main(&request, &options, NULL, &result) != 0)
+        bench_die("the run failed");
+    /* Of whole intervals of the duration: a straggler is seen in the latency, not twice. */
+    uint64_t accepted = result.status[201], in_time = 0;
+    size_t points = (size_t)(run->duration_ms * 1000 / result.series.interval_us);
+    for (size_t i = 0; i < points && i < result.series.n; i++)
+        in_time += result.series.points[i].accepted;
+    *ret = (struct order_figures){.per_s = (double)in_time * 1e6 /
+                                           ((double)points * (double)result.series.interval_us),
+                                  .p50_us = (double)hist_percentile(&result.latency, 50),
+                                  .p99_us = (double)hist_percentile(&result.latency, 99),
+                                  .p99_9_us = (double)hist_percentile(&result.latency, 99.9),
+                                  .accepted = accepted,
+                                  .others = result.sent - accepted,
+                                  .dropped = result.dropped};
+    load_result_free(&result);
+    if (ret->others > 0 && !run->may_refuse)
+        bench_die("not every order was accepted");
+}
+
+struct sandbox_server *bench_service(struct sandbox *sandbox, const char *name,
+                                     const char *const *flags)
+{
+    char binary[TEXT_MAX], file[TEXT_MAX];
+    const char *args[FLAGS_MAX] = {"--db", file};
+    int n = 2;
+    snprintf(binary, sizeof binary, "%s/seckilld", bench_build());
+    snprintf(file, sizeof file, "sqlite:%s/%s.db", sandbox_dir(sandbox), name);
+    for (; *flags; flags++) {
+        if (n >= FLAGS_MAX - 1)
+            bench_die("too many flags");
+        args[n++] = *flags;
+    }
+    struct sandbox_server *service = sandbox_seckilld(sandbox, binary, args);
+    if (service == NULL)
+        bench_die("the service does not start");
+    return service;
+}
+
+void bench_put_item(const char *url, const char *id, const char *guard)
+{
+    struct load_target target;
+    char path[128], body[128], *answer;
+    snprintf(path, sizeof path, "/v1/items/%s", id);
+    snprintf(body, sizeof body, "{\"stock\":1000000000,\"price\":1,\"guard\":\"%s\"}", guard);
+    aim(&target, url, path);
+    int status = load_fetch(&target, "PUT", path, "", body, PATIENCE_MS, &answer);
+    free(answer);
+    if (status != 200)
+        bench_die("an item cannot be put up for sale");
+}
+
+char *bench_get(const char *url, const char *path)
+{
+    struct load_target target;
+    char *answer;
+    aim(&target, url, path);
+    if (load_fetch(&target, "GET", path, "", NULL, PATIENCE_MS, &answer) != 200)
+        bench_die(answer != NULL ? answer : "no memory");
+    return answer;
+}
+
+int64_t bench_audit(const char *url, const char *id)
+{
+    char path[128] = "/v1/audit";
+    if (id != NULL)
+        snprintf(path, sizeof path, "/v1/audit?resource=item:%s", id);
+    char *text = bench_get(url, path);
+    json_t *audit = json_loads(text, 0, NULL), *resource;
+    size_t i;
+    int64_t sold = 0;
+    if (!json_is_true(json_object_get(audit, "ok")))
+        bench_die(text);
+    json_array_foreach(json_object_get(audit, "resources"), i, resource) sold +=
+        json_integer_value(json_object_get(resource, "sold"));
+    json_decref(audit);
+    free(text);
+    return sold;
+}

@@ -1,0 +1,42 @@
+/* Orders as the benchmarks send them, to the service or to a peer that takes the same requests. */
+#ifndef TEST_BENCH_ORDERS_H
+#define TEST_BENCH_ORDERS_H
+
+#include "../../loadgen/sandbox.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct order_run {
+    const char *url;    /* of the service, with or without a slash at its end */
+    const char *second; /* of another instance, which gets every other connection; may be NULL */
+    const char *item;   /* its id; may have placeholders: "{{random 1 100}}" */
+    int connections;
+    int threads;         /* of the generator; 0: one */
+    double per_s;        /* open model; 0: closed, each connection as fast as it is answered */
+    int64_t duration_ms; /* 200 at least */
+    bool may_refuse;     /* else anything but a 201 is the end */
+};
+
+struct order_figures {
+    double per_s;                    /* answered with 201 within the duration */
+    double p50_us, p99_us, p99_9_us; /* of all answers, from the intended start */
+    uint64_t accepted, others, dropped;
+};
+
+/* One run; each order has a new key and a new user. */
+void bench_orders(const struct order_run *run, struct order_figures *ret);
+
+/* seckilld with --db FILE of this name in the sandbox and further flags (NULL-terminated). Dies
+ * rather than return NULL. */
+struct sandbox_server *bench_service(struct sandbox *sandbox, const char *name,
+                                     const char *const *flags);
+/* Its item, with stock enough for any run. */
+void bench_put_item(const char *url, const char *id, const char *guard);
+/* Dies unless the ledger of the item (NULL: of everything) is unharmed. Returns how many were
+ * sold. */
+int64_t bench_audit(const char *url, const char *id);
+/* GET path -> the JSON body; dies on anything but 200. To be freed. */
+char *bench_get(const char *url, const char *path);
+
+#endif
