@@ -155,13 +155,15 @@ lab: all deps-test
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 $(B)/bench/bench_locks: $(B)/obj/lockkit/cmd_measure.o
 $(B)/bench/bench_limit: | $(B)/bench/peers/bare_limit
-# The Node peers want node 20 or later and npm, from wherever the machine has them.
-NODE_PEERS := $(wildcard tests/bench/peers/node/*)
-$(B)/bench/bench_peers: | $(NODE_PEERS:tests/%=$(B)/%) $(B)/bench/peers/node/installed
-$(B)/bench/peers/node/installed: $(filter %.json,$(NODE_PEERS:tests/%=$(B)/%))
+# Peers in other languages run from the build folder, the Node ones with their packages beside them:
+# they want node 20 or later and npm, from wherever the machine has them.
+PEER_FILES := $(patsubst tests/%,$(B)/%,$(wildcard tests/bench/peers/*.py tests/bench/peers/node/*))
+$(B)/bench/bench_peers $(B)/bench/bench_locks: | $(PEER_FILES) $(B)/bench/peers/node/installed
+$(B)/bench/bench_locks: | $(B)/bench/peers/bare_redis $(B)/lockkit
+$(B)/bench/peers/node/installed: $(filter %.json,$(PEER_FILES))
 	$(Q)cd $(@D) && npm ci --no-audit --no-fund >&2 && touch $(@F) || \
-	    echo "bench_peers will fail without its Node packages" >&2
-$(B)/bench/peers/node/%: tests/bench/peers/node/%
+	    echo "benchmarks beside Node will fail without its packages" >&2
+$(PEER_FILES): $(B)/bench/peers/%: tests/bench/peers/%
 	$(Q)mkdir -p $(@D) && cp $< $@
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libtest.a $(L_LOADGEN) $(B)/libdb.a
 	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(D_APP) $(LDLIBS)

@@ -1,72 +1,99 @@
 /*
- * What a lock costs: pairs of lock + unlock, and hand-overs between waiters, against private
- * servers over TCP: a Redis, five of them for redlock, a memcached. Every figure is the median of
- * REPEAT interleaved runs, so that a slow moment of a shared machine hits all rows alike; the
- * spread is printed beside it.
+ * What a lock costs: pairs of lock + unlock on keys of one's own, and hand-overs between waiters of
+ * one key, against private servers over TCP; beside what Redis can do with nothing around it
+ * (peers/bare_redis.c) and what other people's clients do (ioredis + redlock, redis-py; as they
+ * come and tuned). Medians of REPEAT interleaved runs. "p99/share": the 99th percentile of the
+ * waits over the fair share, the time in which each waiter has had one turn. "sent": commands per
+ * pair, as the client counts them; "served": as Redis does, those inside scripts as well.
  *
- *     build/bench/bench_locks [REPEAT] [RUN_MS] > build/bench/locks.json     (table on stderr)
+ *     BUILD=build build/bench/bench_locks [REPEAT] [RUN_MS] > build/bench/locks.json
+ *
+ * rueidis, redsync and Redisson are not packaged in Debian 12 and so are not here.
  */
 #include "../../lockkit/cmd_measure.h"
 #include "../../loadgen/sandbox.h"
+#include "../lib/bench.h"
 
 #include <hiredis/hiredis.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { REPEAT_MAX = 25, NODES = 5 };
+enum { NODES = 5, TEXT_MAX = 512 };
+
+enum kind { GUARD, BARE, NODE, PYTHON };
 
 struct row {
-    const char *guard; /* "hiredis": a bare loop of SET NX PX and a compare-and-delete script */
+    const char *name; /* GUARD: of the guard */
     int threads;
-    bool one_key; /* all threads want the same key: hand-overs */
-    double rates[REPEAT_MAX], jain[REPEAT_MAX], wait_p99_us[REPEAT_MAX], commands[REPEAT_MAX];
+    bool one_key; /* all want the same key: hand-overs */
+    enum kind kind;
+    int setting; /* BARE: pairs in flight per connection; NODE, PYTHON: ms between tries */
+    double rates[BENCH_REPEAT_MAX], jain[BENCH_REPEAT_MAX], p99_us[BENCH_REPEAT_MAX],
+        sent[BENCH_REPEAT_MAX], served[BENCH_REPEAT_MAX];
 };
 
 static struct row rows[] = {
-    {"hiredis", 1, false, {0}, {0}, {0}, {0}},
-    {"redis-token", 1, false, {0}, {0}, {0}, {0}},
-    {"redis-reentrant", 1, false, {0}, {0}, {0}, {0}},
-    {"redis-fair", 1, false, {0}, {0}, {0}, {0}},
-    {"redis-token", 16, false, {0}, {0}, {0}, {0}},
-    {"redis-token", 64, false, {0}, {0}, {0}, {0}},
-    {"redis-reentrant", 64, false, {0}, {0}, {0}, {0}},
-    {"mutex", 8, true, {0}, {0}, {0}, {0}},
-    {"redis-token", 8, true, {0}, {0}, {0}, {0}},
-    {"redis-reentrant", 8, true, {0}, {0}, {0}, {0}},
-    {"redis-fair", 8, true, {0}, {0}, {0}, {0}},
-    {"redis-fair", 32, true, {0}, {0}, {0}, {0}},
-    {"redis-readwrite", 8, true, {0}, {0}, {0}, {0}},
-    {"redis-semaphore", 8, true, {0}, {0}, {0}, {0}},
-    {"redlock", 1, false, {0}, {0}, {0}, {0}},
-    {"redlock", 64, false, {0}, {0}, {0}, {0}},
-    {"redlock", 8, true, {0}, {0}, {0}, {0}},
-    {"memcached", 1, false, {0}, {0}, {0}, {0}},
-    {"memcached", 64, false, {0}, {0}, {0}, {0}},
-    {"memcached", 8, true, {0}, {0}, {0}, {0}},
+    {.name = "bare hiredis", .threads = 1, .kind = BARE, .setting = 1},
+    {.name = "redis-token", .threads = 1},
+    {.name = "redis-reentrant", .threads = 1},
+    {.name = "redis-fair", .threads = 1},
+    {.name = "redis-token", .threads = 16},
+    {.name = "ioredis redlock", .threads = 16, .kind = NODE},
+    {.name = "redis-py", .threads = 16, .kind = PYTHON},
+    {.name = "bare, pipelined", .threads = 4, .kind = BARE, .setting = 64},
+    {.name = "redis-token", .threads = 64},
+    {.name = "redis-reentrant", .threads = 64},
+    {.name = "redis-fair", .threads = 64},
+    {.name = "redlock", .threads = 1},
+    {.name = "redlock", .threads = 64},
+    {.name = "memcached", .threads = 1},
+    {.name = "memcached", .threads = 64},
+    {.name = "mutex", .threads = 8, .one_key = true},
+    {.name = "redis-token", .threads = 8, .one_key = true},
+    {.name = "redis-reentrant", .threads = 8, .one_key = true},
+    {.name = "redis-fair", .threads = 8, .one_key = true},
+    {.name = "redis-readwrite", .threads = 8, .one_key = true},
+    {.name = "redis-semaphore", .threads = 8, .one_key = true},
+    {.name = "redlock", .threads = 8, .one_key = true},
+    {.name = "memcached", .threads = 8, .one_key = true},
+    {.name = "ioredis redlock", .threads = 8, .one_key = true, .kind = NODE},
+    {.name = "ioredis, 10 ms", .threads = 8, .one_key = true, .kind = NODE, .setting = 10},
+    {.name = "redis-py", .threads = 8, .one_key = true, .kind = PYTHON},
+    {.name = "redis-py, 5 ms", .threads = 8, .one_key = true, .kind = PYTHON, .setting = 5},
+    {.name = "redis-fair", .threads = 32, .one_key = true},
+    {.name = "ioredis, 10 ms", .threads = 32, .one_key = true, .kind = NODE, .setting = 10},
+    {.name = "redis-py, 10 ms", .threads = 32, .one_key = true, .kind = PYTHON, .setting = 10},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* What was asked for, as ratios of neighbouring runs: row number over row number. */
+static const struct goal {
+    const char *what;
+    struct {
+        const char *name;
+        int threads;
+    } above, below;
+    double goal;
+} goals[] = {
+    {"one caller beside bare hiredis", {"redis-token", 1}, {"bare hiredis", 1}, 0.95},
+    {"64 callers beside what Redis can do, pipelined",
+     {"redis-token", 64},
+     {"bare, pipelined", 4},
+     0.5},
+    {"64 callers beside ioredis redlock with 16", {"redis-token", 64}, {"ioredis redlock", 16}, 3},
+    {"64 callers beside redis-py with 16", {"redis-token", 64}, {"redis-py", 16}, 3},
+};
 
 static struct sandbox_server *redis, *memcached;
 static char five_nodes[NODES * SANDBOX_TEXT_MAX]; /* the first is redis */
 
-static int64_t now_us(void)
-{
-    return lk_env_system()->now_us(NULL);
-}
-
-static int compare_double(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void die(const char *what, const char *why)
 {
-    fprintf(stderr, "bench_locks: %s: %s\n", what, why);
-    exit(1);
+    char message[TEXT_MAX];
+    snprintf(message, sizeof message, "%s: %s", what, why);
+    bench_die(message);
 }
 
 static bool start_servers(struct sandbox *sandbox)
@@ -91,99 +118,198 @@ static const char *endpoints_of(const char *guard)
     return strcmp(guard, "redlock") == 0 ? five_nodes : redis->url;
 }
 
-static void measure_row(struct row *row, int run, int64_t run_ms)
+/* Commands that the (first) Redis has executed since it started. */
+static double commands_served(void)
 {
-    struct measure_plan plan = {.guard = row->guard,
-                                .endpoints = endpoints_of(row->guard),
+    redisContext *context = redisConnect("127.0.0.1", redis->port);
+    redisReply *reply = context ? redisCommand(context, "INFO stats") : NULL;
+    const char *line = reply ? strstr(reply->str, "total_commands_processed:") : NULL;
+    if (!line)
+        die("INFO stats", "no answer");
+    double n = strtod(strchr(line, ':') + 1, NULL);
+    freeReplyObject(reply);
+    redisFree(context);
+    return n;
+}
+
+static void measure_guard(struct row *row, int run, int run_ms)
+{
+    struct measure_plan plan = {.guard = row->name,
+                                .endpoints = endpoints_of(row->name),
                                 .threads = row->threads,
                                 .keys = row->one_key ? 1 : row->threads,
                                 .duration_ms = run_ms};
     struct measure_result result;
     lk_error error;
+    double before = commands_served();
     if (measure(&plan, &result, &error) != LK_OK)
-        die(row->guard, error.message);
+        die(row->name, error.message);
     if (result.failures != 0 || result.overlaps != 0)
-        die(row->guard, "an acquire or release failed, or two had the lock");
+        die(row->name, "an acquire or release failed, or two had the lock");
     row->rates[run] = result.pairs_per_s;
     row->jain[run] = result.jain;
-    row->wait_p99_us[run] = result.wait_p99_us;
-    row->commands[run] = result.commands_per_pair;
+    row->p99_us[run] = result.wait_p99_us;
+    row->sent[run] = result.commands_per_pair;
+    row->served[run] = (commands_served() - before) / (double)result.pairs;
 }
 
-/* The limit for one caller: the same two steps with nothing around them. */
-static void measure_bare(struct row *row, int run, int port, int64_t run_ms)
+/* A peer measures itself and prints what it found. */
+static void measure_peer(struct row *row, int run, int run_ms)
 {
-    redisContext *context = redisConnect("127.0.0.1", port);
-    if (!context || context->err)
-        die("hiredis", context ? context->errstr : "no memory");
-    redisReply *sha = redisCommand(context, "SCRIPT LOAD %s",
-                                   "if redis.call('get',KEYS[1])==ARGV[1] then return "
-                                   "redis.call('del',KEYS[1]) else return 0 end");
-    if (!sha || sha->type != REDIS_REPLY_STRING)
-        die("hiredis", "SCRIPT LOAD failed");
-    uint64_t pairs = 0;
-    int64_t start_us = now_us(), end_us = start_us + run_ms * 1000;
-    while (now_us() < end_us) {
-        redisReply *set = redisCommand(context, "SET lock:bench:bare token NX PX 30000");
-        redisReply *del = redisCommand(context, "EVALSHA %s 1 lock:bench:bare token", sha->str);
-        if (!set || !del || set->type != REDIS_REPLY_STATUS || del->integer != 1)
-            die("hiredis", "SET or EVALSHA failed");
-        freeReplyObject(set);
-        freeReplyObject(del);
-        pairs++;
+    char program[TEXT_MAX], port[16], threads[16], duration[16], setting[16], line[TEXT_MAX];
+    snprintf(program, sizeof program, "%s/bench/peers/%s", bench_build(),
+             row->kind == BARE   ? "bare_redis"
+             : row->kind == NODE ? "node/lock_load.js"
+                                 : "redis_py_lock.py");
+    snprintf(port, sizeof port, "%d", redis->port);
+    snprintf(threads, sizeof threads, "%d", row->threads);
+    snprintf(duration, sizeof duration, "%d", run_ms);
+    snprintf(setting, sizeof setting, "%d", row->setting);
+    const char *keys = row->one_key ? "one" : "own";
+    const char *const bare[] = {program, port, threads, setting, duration, NULL};
+    const char *const others[] = {row->kind == NODE ? "node" : "/usr/bin/python3",
+                                  program,
+                                  port,
+                                  threads,
+                                  keys,
+                                  duration,
+                                  setting,
+                                  NULL};
+    pid_t pid = bench_start_peer(row->kind == BARE ? bare : others, line, sizeof line);
+    json_t *found = pid > 0 ? json_loads(line, 0, NULL) : NULL;
+    if (!found)
+        die(row->name, "does not run: was everything installed?");
+    bench_stop(pid); /* it is at its end */
+    row->rates[run] = json_number_value(json_object_get(found, "pairs_per_s"));
+    row->jain[run] = json_number_value(json_object_get(found, "jain"));
+    row->p99_us[run] = json_number_value(json_object_get(found, "wait_p99_us"));
+    json_decref(found);
+}
+
+/* Two processes with eight waiters each on one key: what share of the grants the first one got. */
+static double measure_share(const char *guard, int run_ms, double *ret_per_s)
+{
+    char command[TEXT_MAX];
+    FILE *pipes[2];
+    double pairs[2];
+    snprintf(command, sizeof command,
+             "%s/lockkit bench -g %s -e %s --threads 8 --keys one --duration %.2f --json",
+             bench_build(), guard, redis->url, run_ms / 1e3);
+    for (int i = 0; i < 2; i++)
+        if (!(pipes[i] = popen(command, "re")))
+            die(command, "cannot be started");
+    for (int i = 0; i < 2; i++) {
+        json_t *found = json_loadf(pipes[i], JSON_DISABLE_EOF_CHECK, NULL);
+        if (pclose(pipes[i]) != 0 || !found)
+            die(command, "a lock was refused or lost");
+        pairs[i] = json_number_value(json_object_get(found, "pairs_per_s"));
+        json_decref(found);
     }
-    row->rates[run] = (double)pairs * 1e6 / (double)(now_us() - start_us);
-    row->jain[run] = 1;
-    row->commands[run] = 2;
-    freeReplyObject(sha);
-    redisFree(context);
+    *ret_per_s = pairs[0] + pairs[1];
+    return pairs[0] / *ret_per_s;
 }
 
-static double median(double *values, int n)
+static json_t *report_rows(int repeat)
 {
-    qsort(values, (size_t)n, sizeof *values, compare_double);
-    return values[n / 2];
+    json_t *all = json_array();
+    fprintf(stderr, "%-16s %7s %-4s %9s %19s %9s %6s %10s %5s %6s\n", "lock", "callers", "keys",
+            "pairs/s", "lowest to highest", "p99 wait", "Jain", "p99/share", "sent", "served");
+    for (size_t i = 0; i < ROWS; i++) {
+        struct row *row = &rows[i];
+        double rate = bench_median(row->rates, repeat), jain = bench_median(row->jain, repeat),
+               p99_us = bench_median(row->p99_us, repeat), sent = bench_median(row->sent, repeat),
+               served = bench_median(row->served, repeat);
+        double share_us = row->threads / rate * 1e6;
+        fprintf(stderr, "%-16s %7d %-4s %9.0f %8.0f to %7.0f", row->name, row->threads,
+                row->one_key ? "one" : "own", rate, row->rates[0], row->rates[repeat - 1]);
+        if (row->kind != BARE)
+            fprintf(stderr, " %6.2f ms %6.3f", p99_us / 1e3, jain);
+        if (row->one_key)
+            fprintf(stderr, " %10.1f", p99_us / share_us);
+        if (row->kind == GUARD)
+            fprintf(stderr, "%*s %5.2f %6.2f", row->one_key ? 0 : 11, "", sent, served);
+        fputc('\n', stderr);
+        json_array_append_new(
+            all, json_pack("{s:s,s:i,s:b,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "lock", row->name,
+                           "callers", row->threads, "one_key", row->one_key, "pairs_per_s", rate,
+                           "min", row->rates[0], "max", row->rates[repeat - 1], "wait_p99_us",
+                           p99_us, "p99_over_share", p99_us / share_us, "jain", jain,
+                           "commands_sent", sent, "commands_served", served));
+    }
+    return all;
+}
+
+static const struct row *row_of(const char *name, int threads)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (strcmp(rows[i].name, name) == 0 && rows[i].threads == threads && !rows[i].one_key)
+            return &rows[i];
+    die(name, "is no row");
+    return NULL;
+}
+
+/* Before the rows are sorted: neighbours in time belong together. */
+static json_t *report_goals(int repeat)
+{
+    json_t *all = json_object();
+    for (size_t i = 0; i < sizeof goals / sizeof goals[0]; i++) {
+        const struct row *above = row_of(goals[i].above.name, goals[i].above.threads),
+                         *below = row_of(goals[i].below.name, goals[i].below.threads);
+        double ratios[BENCH_REPEAT_MAX];
+        for (int run = 0; run < repeat; run++)
+            ratios[run] = above->rates[run] / below->rates[run];
+        double ratio = bench_median(ratios, repeat);
+        fprintf(stderr, "%-48s %.2f (%.2f to %.2f; goal %.2f)\n", goals[i].what, ratio, ratios[0],
+                ratios[repeat - 1], goals[i].goal);
+        json_object_set_new(all, goals[i].what, json_real(ratio));
+    }
+    return all;
+}
+
+static void print_versions(void)
+{
+    char script[TEXT_MAX], node[TEXT_MAX] = "no node", python[TEXT_MAX] = "no redis-py";
+    snprintf(script, sizeof script, "%s/bench/peers/node/lock_load.js", bench_build());
+    pid_t pid = bench_start_peer((const char *const[]){"node", script, "versions", NULL}, node,
+                                 sizeof node);
+    if (pid > 0)
+        bench_stop(pid);
+    snprintf(script, sizeof script, "%s/bench/peers/redis_py_lock.py", bench_build());
+    pid = bench_start_peer((const char *const[]){"/usr/bin/python3", script, "versions", NULL},
+                           python, sizeof python);
+    if (pid > 0)
+        bench_stop(pid);
+    fprintf(stderr, "beside %s; %s\n", node, python);
 }
 
 int main(int argc, char **argv)
 {
-    int repeat = argc > 1 ? atoi(argv[1]) : 5;
-    int64_t run_ms = argc > 2 ? atoll(argv[2]) : 1000;
-    if (repeat < 1 || repeat > REPEAT_MAX || run_ms < 1) {
-        fprintf(stderr, "usage: bench_locks [REPEAT 1..%d] [RUN_MS]\n", REPEAT_MAX);
-        return 2;
-    }
+    int repeat = argc > 1 ? atoi(argv[1]) : 5, run_ms = argc > 2 ? atoi(argv[2]) : 500;
     struct sandbox *sandbox;
-    if (sandbox_open(&sandbox) != 0)
+    if (repeat < 1 || repeat > BENCH_REPEAT_MAX || run_ms < 10)
+        bench_die("usage: bench_locks [REPEAT 1..25] [RUN_MS]");
+    if (sandbox_open(&sandbox) != 0 || !start_servers(sandbox))
         return 1;
-    if (!start_servers(sandbox))
-        return 1;
-    for (int run = 0; run < repeat; run++)
+    print_versions();
+    double shares[BENCH_REPEAT_MAX], both[BENCH_REPEAT_MAX];
+    for (int run = 0; run < repeat; run++) {
         for (size_t i = 0; i < ROWS; i++) {
-            if (strcmp(rows[i].guard, "hiredis") == 0)
-                measure_bare(&rows[i], run, redis->port, run_ms);
-            else
-                measure_row(&rows[i], run, run_ms);
+            bench_ruler();
+            (rows[i].kind == GUARD ? measure_guard : measure_peer)(&rows[i], run, run_ms);
         }
-    sandbox_close(sandbox);
-
-    json_t *all = json_array();
-    fprintf(stderr, "%-16s %7s %-9s %10s %10s %10s %9s %6s %9s\n", "guard", "threads", "keys",
-            "pairs/s", "min", "max", "p99 wait", "Jain", "commands");
-    for (size_t i = 0; i < ROWS; i++) {
-        struct row *row = &rows[i];
-        double rate = median(row->rates, repeat);
-        double jain = median(row->jain, repeat), wait_us = median(row->wait_p99_us, repeat);
-        double commands = median(row->commands, repeat);
-        fprintf(stderr, "%-16s %7d %-9s %10.0f %10.0f %10.0f %6.2f ms %6.3f %9.2f\n", row->guard,
-                row->threads, row->one_key ? "one" : "distinct", rate, row->rates[0],
-                row->rates[repeat - 1], wait_us / 1000, jain, commands);
-        json_array_append_new(
-            all, json_pack("{s:s,s:i,s:b,s:f,s:f,s:f,s:f,s:f,s:f}", "guard", row->guard, "threads",
-                           row->threads, "one_key", row->one_key, "pairs_per_s", rate, "min",
-                           row->rates[0], "max", row->rates[repeat - 1], "wait_p99_us", wait_us,
-                           "jain", jain, "commands_per_pair", commands));
+        shares[run] = measure_share("redis-fair", run_ms, &both[run]);
     }
+    sandbox_close(sandbox);
+    json_t *ratios = report_goals(repeat);
+    double share = bench_median(shares, repeat), rate = bench_median(both, repeat);
+    fprintf(stderr,
+            "redis-fair, 2 processes with 8 waiters each: %.0f pairs/s, share of the first %.2f "
+            "(%.2f to %.2f)\n",
+            rate, share, shares[0], shares[repeat - 1]);
+    json_t *table = report_rows(repeat);
+    json_t *all =
+        json_pack("{s:o,s:o,s:{s:f,s:f},s:f}", "rows", table, "ratios", ratios, "two_processes",
+                  "pairs_per_s", rate, "share", share, "noise", bench_noise());
     json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(all);
