@@ -3,11 +3,13 @@
 #include "routes.h"
 #include "service.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <libgen.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,19 +18,36 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BROKEN_CLAIM = 99, TAIL_MAX = 400, PATH_LONGEST = 4096 };
+enum { BROKEN_CLAIM = 99, TAIL_MAX = 400, PATH_LONGEST = 4096, ARGS_MAX = 16, ARG_MAX_BYTES = 320 };
 
-static struct {
-    int id;                 /* of the last one; 0: none yet */
-    pid_t pid;              /* 0: none runs */
-    int out, err;           /* memory files with what it writes */
-    int status;             /* its wait status */
-    char message[TAIL_MAX]; /* why it failed; "" */
-} sale = {.out = -1, .err = -1};
+/* 0 and -1: as this service is configured. */
+struct terms {
+    char guard[DB_GUARD_MAX + 1];
+    int64_t lease_ms;
+    int watchdog, fence, lanes;
+};
 
 struct wish {
-    char guards[DEMO_GUARDS_MAX * (DB_GUARD_MAX + 1) + 1]; /* "none,redis-token" */
+    struct terms sales[DEMO_SALES_MAX];
+    size_t n;
     int64_t buyers, stock, connections, rate;
+};
+
+static struct {
+    int id; /* of the last wish; 0: none yet */
+    struct wish wish;
+    char url[ARG_MAX_BYTES - 16];
+    size_t at;              /* which of its sales */
+    pid_t pid;              /* 0: none runs */
+    int out, err;           /* memory files with what it writes */
+    char message[TAIL_MAX]; /* why it failed; "" */
+    json_t *reports;        /* of those that are done */
+} sale = {.out = -1, .err = -1};
+
+struct args {
+    char text[ARGS_MAX][ARG_MAX_BYTES];
+    char *list[ARGS_MAX + 1]; /* NULL-terminated */
+    size_t n;
 };
 
 bool demo_serves(const struct config *config, const char *target)
@@ -69,36 +88,72 @@ static void become(const char *path, char *const *argv, pid_t parent)
     _exit(EXIT_FAILURE);
 }
 
-static bool start(const struct wish *wish, const char *url)
+static void add(struct args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct args *args, const char *format, ...)
 {
-    char path[PATH_LONGEST], guards[sizeof wish->guards + 16], buyers[48], stock[48],
-        connections[48], rate[48], target[320];
-    if (!loadgen_path(path)) {
-        snprintf(sale.message, sizeof sale.message, "there is no loadgen beside seckilld");
-        return false;
+    va_list values;
+    assert(args->n < ARGS_MAX);
+    va_start(values, format);
+    vsnprintf(args->text[args->n], ARG_MAX_BYTES, format, values);
+    va_end(values);
+    args->list[args->n] = args->text[args->n];
+    args->n++;
+}
+
+static void add_switch(struct args *args, const char *flag, int wanted)
+{
+    if (wanted >= 0)
+        add(args, "--%s=%s", flag, wanted ? "on" : "off");
+}
+
+static void fill(struct args *args, const struct wish *wish, const struct terms *terms)
+{
+    add(args, "loadgen");
+    add(args, "sale");
+    add(args, "--url=%s", sale.url);
+    add(args, "--guards=%s", terms->guard);
+    if (terms->lease_ms > 0)
+        add(args, "--lease-ms=%" PRId64, terms->lease_ms);
+    add_switch(args, "watchdog", terms->watchdog);
+    add_switch(args, "fence", terms->fence);
+    add_switch(args, "lanes", terms->lanes);
+    add(args, "--buyers=%" PRId64, wish->buyers);
+    add(args, "--stock=%" PRId64, wish->stock);
+    add(args, "--connections=%" PRId64, wish->connections);
+    if (wish->rate > 0) {
+        add(args, "--mode=rate");
+        add(args, "--rate=%" PRId64, wish->rate);
     }
-    snprintf(guards, sizeof guards, "--guards=%s", wish->guards);
-    snprintf(target, sizeof target, "--url=%s", url);
-    snprintf(buyers, sizeof buyers, "--buyers=%" PRId64, wish->buyers);
-    snprintf(stock, sizeof stock, "--stock=%" PRId64, wish->stock);
-    snprintf(connections, sizeof connections, "--connections=%" PRId64, wish->connections);
-    snprintf(rate, sizeof rate, "--rate=%" PRId64, wish->rate);
-    char program[] = "loadgen", command[] = "sale", json[] = "--json=-", quiet[] = "--quiet",
-         mode[] = "--mode=rate";
-    char *argv[] = {program, command,     target, guards, buyers,
-                    stock,   connections, json,   quiet,  wish->rate > 0 ? mode : NULL,
-                    rate,    NULL};
+    add(args, "--json=-");
+    add(args, "--quiet");
+}
+
+static bool fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static bool fail(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    vsnprintf(sale.message, sizeof sale.message, format, values);
+    va_end(values);
+    return false;
+}
+
+/* The one that is its turn. False: sale.message says why not. */
+static bool start(void)
+{
+    char path[PATH_LONGEST];
+    struct args args = {.n = 0};
+    if (!loadgen_path(path))
+        return fail("there is no loadgen beside seckilld");
+    fill(&args, &sale.wish, &sale.wish.sales[sale.at]);
     sale.out = memfd_create("demo-sale", MFD_CLOEXEC);
     sale.err = memfd_create("demo-sale-errors", MFD_CLOEXEC);
     const pid_t parent = getpid(), pid = sale.out < 0 || sale.err < 0 ? -1 : fork();
     if (pid == 0)
-        become(path, argv, parent);
-    if (pid < 0) {
-        snprintf(sale.message, sizeof sale.message, "cannot start it: %s", strerror(errno));
-        return false;
-    }
+        become(path, args.list, parent);
+    if (pid < 0)
+        return fail("cannot start it: %s", strerror(errno));
     sale.pid = pid;
-    sale.id++;
     return true;
 }
 
@@ -116,27 +171,46 @@ static char *content(int fd)
     return text;
 }
 
-static bool ended_well(void)
+/* False: sale.message says why. */
+static bool ended_well(int status)
 {
-    return WIFEXITED(sale.status) &&
-           (WEXITSTATUS(sale.status) == 0 || WEXITSTATUS(sale.status) == BROKEN_CLAIM);
+    const bool judged =
+        WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == BROKEN_CLAIM);
+    char *text = content(judged ? sale.out : sale.err);
+    if (judged) {
+        json_t *report = text != NULL ? json_loads(text, 0, NULL) : NULL;
+        free(text);
+        if (json_array_append_new(sale.reports, report) == 0)
+            return true;
+        return fail("its report cannot be read");
+    }
+    const size_t length = text != NULL ? strlen(text) : 0;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        fail("it took longer than %d s", DEMO_SECONDS_MAX);
+    else
+        fail("%s", length >= TAIL_MAX ? text + length - (TAIL_MAX - 1)
+                   : length > 0       ? text
+                                      : "it ended early");
+    free(text);
+    return false;
+}
+
+static void close_files(void)
+{
+    if (sale.out >= 0)
+        close(sale.out);
+    if (sale.err >= 0)
+        close(sale.err);
+    sale.out = sale.err = -1;
 }
 
 static void note_end(int status)
 {
     sale.pid = 0;
-    sale.status = status;
-    sale.message[0] = '\0';
-    if (ended_well())
-        return;
-    char *errors = content(sale.err);
-    const size_t length = errors != NULL ? strlen(errors) : 0;
-    const char *tail = length >= TAIL_MAX ? errors + length - (TAIL_MAX - 1) : errors;
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-        snprintf(sale.message, sizeof sale.message, "it took longer than %d s", DEMO_SECONDS_MAX);
-    else
-        snprintf(sale.message, sizeof sale.message, "%s", length > 0 ? tail : "it ended early");
-    free(errors);
+    const bool well = ended_well(status);
+    close_files();
+    if (well && ++sale.at < sale.wish.n)
+        start();
 }
 
 void demo_reap(void)
@@ -149,41 +223,53 @@ void demo_reap(void)
 void demo_stop(void)
 {
     int status;
+    sale.wish.n = 0; /* none follows */
     if (sale.pid > 0 && kill(sale.pid, SIGKILL) == 0 && waitpid(sale.pid, &status, 0) == sale.pid)
         note_end(status);
 }
 
 /* -- the routes -------------------------------------------------------------------------------- */
 
-static bool read_guards(const json_t *guards, struct wish *ret)
+static bool read_terms(json_t *json, struct terms *ret)
+{
+    const char *guard = "";
+    json_int_t lease_ms = 0;
+    *ret = (struct terms){.watchdog = -1, .fence = -1, .lanes = -1};
+    if (json_unpack_ex(json, NULL, JSON_STRICT, "{s:s, s?I, s?b, s?b, s?b}", "guard", &guard,
+                       "lease_ms", &lease_ms, "watchdog", &ret->watchdog, "fence", &ret->fence,
+                       "lanes", &ret->lanes) != 0 ||
+        !is_id(guard, DB_GUARD_MAX) || lease_ms < 0)
+        return false;
+    snprintf(ret->guard, sizeof ret->guard, "%s", guard);
+    ret->lease_ms = lease_ms; /* loadgen knows its bounds */
+    return true;
+}
+
+static bool read_sales(const json_t *sales, struct wish *ret)
 {
     size_t i;
-    json_t *guard;
-    if (json_array_size(guards) < 1 || json_array_size(guards) > DEMO_GUARDS_MAX)
+    json_t *terms;
+    ret->n = json_array_size(sales);
+    if (ret->n < 1 || ret->n > DEMO_SALES_MAX)
         return false;
-    json_array_foreach(guards, i, guard)
+    json_array_foreach(sales, i, terms)
     {
-        const char *name = json_string_value(guard);
-        if (name == NULL || !is_id(name, DB_GUARD_MAX))
+        if (!read_terms(terms, &ret->sales[i]))
             return false;
-        if (i > 0)
-            strcat(ret->guards, ",");
-        strcat(ret->guards, name);
     }
     return true;
 }
 
 static bool read_wish(const char *body, size_t bytes, struct wish *ret)
 {
-    json_t *guards = NULL;
+    json_t *sales = NULL;
     json_int_t buyers = 2000, stock = 100, connections = 64, rate = 0;
     json_t *json = json_loadb(body != NULL ? body : "", bytes, JSON_REJECT_DUPLICATES, NULL);
-    *ret = (struct wish){.guards = ""};
-    bool good = json_unpack_ex(json, NULL, JSON_STRICT, "{s:o, s?I, s?I, s?I, s?I}", "guards",
-                               &guards, "buyers", &buyers, "stock", &stock, "connections",
+    bool good = json_unpack_ex(json, NULL, JSON_STRICT, "{s:o, s?I, s?I, s?I, s?I}", "sales",
+                               &sales, "buyers", &buyers, "stock", &stock, "connections",
                                &connections, "rate", &rate) == 0 &&
-                read_guards(guards, ret) && buyers >= 1 && buyers <= DEMO_BUYERS_MAX &&
-                stock >= 1 && stock <= DEMO_BUYERS_MAX && connections >= 1 &&
+                read_sales(sales, ret) && buyers >= 1 && buyers <= DEMO_BUYERS_MAX && stock >= 1 &&
+                stock <= DEMO_BUYERS_MAX && connections >= 1 &&
                 connections <= DEMO_CONNECTIONS_MAX && rate >= 0 && rate <= DEMO_RATE_MAX;
     ret->buyers = buyers;
     ret->stock = stock;
@@ -193,51 +279,43 @@ static bool read_wish(const char *body, size_t bytes, struct wish *ret)
     return good;
 }
 
-static void close_files(void)
-{
-    if (sale.out >= 0)
-        close(sale.out);
-    if (sale.err >= 0)
-        close(sale.err);
-    sale.out = sale.err = -1;
-}
-
 static void answer_start(const char *url, const char *body, size_t bytes, struct op *op)
 {
     struct wish wish;
     if (!read_wish(body, bytes, &wish)) {
         op_problem(op, PROBLEM_BAD_REQUEST,
-                   "a sale is {\"guards\":[1 to %d],\"buyers\":1 to %d,\"stock\":1 to %d,"
+                   "a sale is {\"sales\":[1 to %d of {\"guard\",\"lease_ms\",\"watchdog\","
+                   "\"fence\",\"lanes\"}],\"buyers\":1 to %d,\"stock\":1 to %d,"
                    "\"connections\":1 to %d,\"rate\":0 to %d}",
-                   DEMO_GUARDS_MAX, DEMO_BUYERS_MAX, DEMO_BUYERS_MAX, DEMO_CONNECTIONS_MAX,
+                   DEMO_SALES_MAX, DEMO_BUYERS_MAX, DEMO_BUYERS_MAX, DEMO_CONNECTIONS_MAX,
                    DEMO_RATE_MAX);
-    } else if (sale.pid > 0) {
-        op_problem(op, PROBLEM_IN_FLIGHT, "a sale is running; one at a time");
-    } else {
-        close_files();
-        if (start(&wish, url))
-            op_answer(op, 201, "{\"id\":%d}", sale.id);
-        else
-            op_problem(op, PROBLEM_UNAVAILABLE, "%s", sale.message);
+        return;
     }
+    if (sale.pid > 0) {
+        op_problem(op, PROBLEM_IN_FLIGHT, "a sale is running; one at a time");
+        return;
+    }
+    sale.wish = wish;
+    sale.at = 0;
+    sale.message[0] = '\0';
+    snprintf(sale.url, sizeof sale.url, "%s", url);
+    json_decref(sale.reports);
+    sale.reports = json_array();
+    sale.id++;
+    if (start())
+        op_answer(op, 201, "{\"id\":%d}", sale.id);
+    else
+        op_problem(op, PROBLEM_UNAVAILABLE, "%s", sale.message);
 }
 
 static void answer_state(struct op *op)
 {
-    const bool none = sale.id == 0 || sale.out < 0;
-    json_t *report = json_null();
-    const char *state = none ? "idle" : sale.pid > 0 ? "running" : "failed";
-    if (!none && sale.pid == 0 && ended_well()) {
-        char *text = content(sale.out);
-        json_t *parsed = text != NULL ? json_loads(text, 0, NULL) : NULL;
-        if (parsed != NULL) {
-            report = parsed;
-            state = "done";
-        }
-        free(text);
-    }
-    json_t *json = json_pack("{s:i, s:s, s:s, s:o}", "id", sale.id, "state", state, "message",
-                             sale.message, "report", report);
+    const char *state = sale.id == 0              ? "idle"
+                        : sale.pid > 0            ? "running"
+                        : sale.message[0] != '\0' ? "failed"
+                                                  : "done";
+    json_t *json = json_pack("{s:i, s:s, s:s, s:O?}", "id", sale.id, "state", state, "message",
+                             sale.message, "reports", sale.reports);
     op->answer.long_body = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     op->answer.status = 200;

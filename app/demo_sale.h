@@ -1,13 +1,15 @@
 /*
  * Sales started from the live page, only in a service that was started with --demo: the load
- * generator beside this program's binary is run against this service, one at a time, for
- * DEMO_SECONDS_MAX at most. It ends with the service.
+ * generator beside this program's binary is run against this service, once per sale, one after the
+ * other, each for DEMO_SECONDS_MAX at most. It ends with the service.
  *
- *   POST /v1/demo/sales  {"guards":["none","redis-token"],"buyers":2000,"stock":100,
- *                        "connections":64,"rate":0} -> 201 {"id":1}; rate 0: all at once. 409
- *                        in-flight while one runs
- *   GET  /v1/demo/sales  {"id","state","message","report"}: state is idle, running, done or failed;
- *                        message says why it failed; report is what `loadgen sale --json -` wrote
+ *   POST /v1/demo/sales  {"sales":[{"guard":"none"},{"guard":"redis-token","lease_ms":3000,
+ *                        "watchdog":true,"fence":true,"lanes":false}],"buyers":2000,"stock":100,
+ *                        "connections":64,"rate":0} -> 201 {"id":1}; rate 0: all at once; what a
+ *                        sale leaves out is as this service is configured; lease_ms, watchdog and
+ *                        lanes want --lab. 409 in-flight while one runs
+ *   GET  /v1/demo/sales  {"id","state","message","reports"}: state is idle, running, done or
+ * failed; message says why it failed; reports are what `loadgen sale --json -` wrote of each sale
  *
  * One per process; all of it for the HTTP side's thread.
  */
@@ -21,11 +23,11 @@
 
 enum {
     DEMO_SECONDS_MAX = 120,
-    DEMO_GUARDS_MAX = 4,
+    DEMO_SALES_MAX = 4,
     DEMO_BUYERS_MAX = 20000, /* and pieces */
     DEMO_CONNECTIONS_MAX = 256,
     DEMO_RATE_MAX = 100000,
-    DEMO_REPORT_MAX = 1 << 20 /* bytes kept of what it writes */
+    DEMO_REPORT_MAX = 1 << 20 /* bytes kept of what one writes */
 };
 
 bool demo_serves(const struct config *config, const char *target);

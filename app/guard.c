@@ -20,7 +20,7 @@ struct guards {
 };
 
 static const lk_env *guards_env;
-static int64_t (*guards_lease_ms)(void);
+static struct guard_lease (*guards_lease)(void);
 static const lk_provider *guards_provider;
 
 static const lk_provider_info none_info = {
@@ -205,13 +205,15 @@ lk_client *guard_client(struct guard *guard, lk_error *error)
     return client;
 }
 
-int64_t guard_lease_ms(const struct guard *guard)
+struct guard_lease guard_lease(const struct guard *guard)
 {
     const struct config *config = guard->guards->config;
-    const int64_t special_ms = guards_lease_ms ? guards_lease_ms() : 0;
-    if (special_ms != 0)
-        return special_ms;
-    return config->watchdog ? 0 : config->lease_ms;
+    struct guard_lease lease = {.lease_ms = 0};
+    if (guards_lease)
+        lease = guards_lease();
+    if (lease.lease_ms == 0 && !config->watchdog)
+        lease.lease_ms = config->lease_ms;
+    return lease;
 }
 
 bool guard_reads_in_transaction(const struct guard *guard)
@@ -234,9 +236,9 @@ void guards_set_env(const lk_env *env)
     guards_env = env;
 }
 
-void guards_set_lease(int64_t (*lease_ms)(void))
+void guards_set_lease(struct guard_lease (*lease)(void))
 {
-    guards_lease_ms = lease_ms;
+    guards_lease = lease;
 }
 
 void guards_use(const lk_provider *provider)

@@ -51,7 +51,11 @@ lk_client *guard_client(struct guard *guard, lk_error *error);
 
 /* The lease that a request names: 0, the client's, which the watchdog renews; with the watchdog
  * off exactly --lease-ms. */
-int64_t guard_lease_ms(const struct guard *guard);
+struct guard_lease {
+    int64_t lease_ms;
+    bool renewed; /* by the watchdog, although lease_ms is not 0 */
+};
+struct guard_lease guard_lease(const struct guard *guard);
 
 /* What its resources are read from: the write transaction itself, or a snapshot before it. */
 bool guard_reads_in_transaction(const struct guard *guard);
@@ -62,8 +66,8 @@ bool guard_claims_safe_in_one_process(const struct guard *guard); /* with one in
 
 /* For tests and lessons: the environment of clients opened from now on; NULL: the system's. */
 void guards_set_env(const lk_env *env);
-/* Asked for the lease of each request in the thread that makes it; 0: as configured. */
-void guards_set_lease(int64_t (*lease_ms)(void));
+/* Asked for the lease of each request in the thread that makes it; lease_ms 0: as configured. */
+void guards_set_lease(struct guard_lease (*lease)(void));
 /* Likewise: what clients of the guard of this provider's name use in its place; NULL: its own. */
 struct lk_provider;
 void guards_use(const struct lk_provider *provider);

@@ -26,8 +26,8 @@ static const char *const point_names[] = {
 /* Whose operation this thread runs: a lock's point does not know. */
 static _Thread_local struct {
     char key[DB_KEY_MAX + 1], request_id[65], user[DB_ID_MAX + 1];
-    int64_t lease_ms; /* of the locks it takes; 0: as configured */
-    bool waited;      /* a polling waiter passes the same two points again and again: shown once */
+    struct guard_lease lease; /* of the locks it takes; 0: as configured */
+    bool waited; /* a polling waiter passes the same two points again and again: shown once */
 } current;
 
 static bool shows_value(enum op_point point)
@@ -49,15 +49,23 @@ static void begin(const struct op *op)
 /* A lesson may take longer than the service would let it wait. */
 static void set_terms(struct op *op)
 {
-    const struct lab_terms terms = lab_terms_of(current.key, current.request_id);
-    current.lease_ms = terms.lease_ms;
+    char resource[DB_RESOURCE_MAX + 1] = "";
+    if (op->kind == OP_PLACE_ORDER || op->kind == OP_CHANGE_BALANCE)
+        resource_name(resource, op->kind == OP_PLACE_ORDER ? "item" : "account", op->id);
+    const struct lab_terms terms = lab_terms_of(current.key, current.request_id, resource);
+    current.lease = (struct guard_lease){.lease_ms = terms.lease_ms, .renewed = terms.watchdog};
     if (terms.wait_ms != 0)
         op->deadline_us = now_us() + terms.wait_ms * 1000;
 }
 
-static int64_t lease_of_current(void)
+static struct guard_lease lease_of_current(void)
 {
-    return current.lease_ms;
+    return current.lease;
+}
+
+static int lanes_of(const char *resource)
+{
+    return lab_terms_of("", "", resource).lanes;
 }
 
 static void (*slip_at)(struct op *op, enum op_point point);
@@ -70,7 +78,7 @@ void lab_at(void (*at)(struct op *op, enum op_point point))
 static void at_op_point(struct op *op, enum op_point point)
 {
     if (op->kind >= OP_PUT_ITEM) {
-        current.lease_ms = 0; /* the one before it in this thread may have had terms */
+        current.lease.lease_ms = 0; /* the one before it in this thread may have had terms */
         return;
     }
     begin(op);
@@ -123,6 +131,7 @@ int lab_open(const struct config *config)
     ahead_us = config->lab_clock_ms * 1000;
     guards_set_env(&env);
     guards_set_lease(lease_of_current);
+    service_set_lanes(lanes_of);
     point_set_hook(at_op_point);
     return config->lab_slip[0] == '\0' || lab_slip_install(config->lab_slip) ? 0 : -1;
 }
@@ -184,24 +193,32 @@ static void add_pause(const char *body, size_t bytes, struct op *op)
     json_decref(json);
 }
 
-static void add_terms(const char *body, size_t bytes, struct op *op)
+static void add_terms(const struct config *config, const char *body, size_t bytes, struct op *op)
 {
     struct lab_terms terms = {.match = ""};
     const char *match = "";
+    int watchdog = 0, lanes = -1;
     json_int_t lease_ms = 0, wait_ms = 0;
     json_error_t error;
     json_t *json = json_loadb(body ? body : "", bytes, JSON_REJECT_DUPLICATES, &error);
-    if (json_unpack_ex(json, &error, JSON_STRICT, "{s:s, s?I, s?I}", "match", &match, "lease_ms",
-                       &lease_ms, "wait_ms", &wait_ms) != 0) {
-        op_problem(op, PROBLEM_BAD_REQUEST, "terms are {\"match\",\"lease_ms\",\"wait_ms\"}");
+    if (json_unpack_ex(json, &error, JSON_STRICT, "{s:s, s?I, s?I, s?b, s?b}", "match", &match,
+                       "lease_ms", &lease_ms, "wait_ms", &wait_ms, "watchdog", &watchdog, "lanes",
+                       &lanes) != 0) {
+        op_problem(op, PROBLEM_BAD_REQUEST,
+                   "terms are {\"match\",\"lease_ms\",\"watchdog\",\"wait_ms\",\"lanes\"}");
     } else if (match[0] == '\0' || strlen(match) > DB_KEY_MAX || lease_ms < 0 ||
                lease_ms > TERMS_MS_MAX || wait_ms < 0 || wait_ms > TERMS_MS_MAX) {
         op_problem(op, PROBLEM_BAD_REQUEST, "match empty or too long, or not 0 to %d ms",
                    TERMS_MS_MAX);
+    } else if (watchdog && (lease_ms == 0 || !config->watchdog)) {
+        op_problem(op, PROBLEM_BAD_REQUEST,
+                   "the watchdog renews a lease_ms, in a service that does not run --watchdog=off");
     } else {
         snprintf(terms.match, sizeof terms.match, "%s", match);
         terms.lease_ms = lease_ms;
         terms.wait_ms = wait_ms;
+        terms.watchdog = watchdog;
+        terms.lanes = lanes;
         lab_terms_set(&terms);
         op_answer(op, 201, "{}");
     }
@@ -243,7 +260,7 @@ bool lab_answer(const struct config *config, const char *method, const char *tar
     } else if (id && strcmp(method, "POST") == 0) {
         let_go(id, false, op);
     } else if (strcmp(path, "terms") == 0 && strcmp(method, "POST") == 0) {
-        add_terms(body, bytes, op);
+        add_terms(config, body, bytes, op);
     } else if (trace && get) {
         answer_json(op, lab_trace_list(config->instance));
     } else if (trace && forget) {

@@ -12,10 +12,13 @@
  *                               "held":["A-1"],"value","fence"}]}, the last two of who passed last
  *   POST   /v1/lab/pauses/{id}  lets go of those held; who comes next is held again
  *   DELETE /v1/lab/pauses/{id}  lets go of those held and forgets the pause; without id: all
- *   POST   /v1/lab/terms        {"match":"A-1","lease_ms":3000,"wait_ms":600000} -> 201
- *                               The locks of requests with this Idempotency-Key or X-Request-Id
- *                               have exactly this lease, without a watchdog, and they wait so long
- *                               from the point "waiting" on; 0: as configured. The last 64 are kept
+ *   POST   /v1/lab/terms        {"match":"A-1","lease_ms":3000,"watchdog":false,"wait_ms":600000,
+ *                               "lanes":true} -> 201: the locks of requests with this
+ *                               Idempotency-Key or X-Request-Id, or on this resource ("item:1"),
+ *                               have this lease, which nobody renews unless "watchdog" says so, and
+ *                               they wait so long from the point "waiting" on; 0 or left out: as
+ *                               configured. "lanes", only of a resource: its requests are served
+ *                               in batches, or one by one. The last 64 are kept
  *   GET    /v1/lab/locks/item:1 {"guard","key","holders","waiters","token","left_ms","fence",
  *                               "last_fence"}: as the lock server says ("key" is "" where the guard
  *                               is no lock, "left_ms" null where there is no lease), and the newest

@@ -38,10 +38,12 @@ json_t *lab_pause_list(void); /* array; NULL without memory */
 struct lab_terms {
     char match[DB_KEY_MAX + 1];
     int64_t lease_ms, wait_ms; /* 0: as configured */
+    bool watchdog;             /* renews lease_ms */
+    int lanes;                 /* 1, 0; -1: as configured */
 };
 void lab_terms_set(const struct lab_terms *terms);
-/* Of the first that has one of these names; zeroes: nobody has set any. */
-struct lab_terms lab_terms_of(const char *key, const char *request_id);
+/* Of the first that has one of these names ("" is none); match "": nobody has set any. */
+struct lab_terms lab_terms_of(const char *key, const char *request_id, const char *resource);
 
 /* lab_trace.c */
 void lab_trace_add(const struct lab_passage *passage);

@@ -1,4 +1,4 @@
-/* Terms: whose lock has which lease, and who waits how long. */
+/* Terms: whose lock has which lease, who waits how long, and what is served in lanes. */
 #include "lab_private.h"
 
 #include <pthread.h>
@@ -22,13 +22,14 @@ void lab_terms_set(const struct lab_terms *terms)
     pthread_mutex_unlock(&all.mutex);
 }
 
-struct lab_terms lab_terms_of(const char *key, const char *request_id)
+struct lab_terms lab_terms_of(const char *key, const char *request_id, const char *resource)
 {
-    struct lab_terms found = {.match = ""};
+    struct lab_terms found = {.match = "", .lanes = -1};
     pthread_mutex_lock(&all.mutex);
     for (size_t i = 0; i < LAB_TERMS_MAX; i++) {
         const char *match = all.list[i].match;
-        if (match[0] != '\0' && (strcmp(match, key) == 0 || strcmp(match, request_id) == 0)) {
+        if (match[0] != '\0' && (strcmp(match, key) == 0 || strcmp(match, request_id) == 0 ||
+                                 strcmp(match, resource) == 0)) {
             found = all.list[i];
             break;
         }

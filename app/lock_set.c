@@ -76,10 +76,12 @@ enum problem lock_set_acquire(struct lock_set *set, int64_t deadline_us)
                      error.message);
             return PROBLEM_UNAVAILABLE;
         }
+        const struct guard_lease lease = guard_lease(guard);
         requests[i] = (lk_request){
             .client = client,
             .key = set->keys[i],
-            .lease_ms = guard_lease_ms(guard),
+            .lease_ms = lease.lease_ms,
+            .renewed = lease.renewed,
             .wait_ms = left_us > 0 ? left_us / 1000 : 0,
             .on_lost = count_lost,
             .on_lost_arg = guard,

@@ -27,6 +27,8 @@
     X(style, "style.css", "style.css", STYLE)                                                      \
     X(page, "page.js", "page.js", SCRIPT)                                                          \
     X(pane, "pane.js", "pane.js", SCRIPT)                                                          \
+    X(settings, "settings.js", "settings.js", SCRIPT)                                              \
+    X(countdown, "countdown.js", "countdown.js", SCRIPT)                                           \
     X(chart, "chart.js", "chart.js", SCRIPT)                                                       \
     X(lanes, "lanes.js", "lanes.js", SCRIPT)                                                       \
     X(requests, "requests.js", "requests.js", SCRIPT)                                              \

@@ -79,14 +79,27 @@ static struct lanes *lanes_for(struct service *service, enum op_kind kind)
     return kind < OP_GET_ITEM ? service->writes : service->reads;
 }
 
+static int (*lanes_wanted)(const char *resource);
+
+void service_set_lanes(int (*wanted)(const char *resource))
+{
+    lanes_wanted = wanted;
+}
+
 /* The lane for what uses one resource only. */
 static const char *lane_name(const struct service *service, const struct op *op,
                              char name[DB_RESOURCE_MAX + 1])
 {
-    if (!service->config->lanes || op->kind > OP_CHANGE_BALANCE)
+    if ((!service->config->lanes && !lanes_wanted) || op->kind > OP_CHANGE_BALANCE)
         return NULL;
     resource_name(name, op->kind == OP_PLACE_ORDER ? "item" : "account", op->id);
-    return name;
+    const int wanted = lanes_wanted ? lanes_wanted(name) : -1;
+    return (wanted < 0 ? service->config->lanes : wanted > 0) ? name : NULL;
+}
+
+static size_t batch_max(const struct config *config)
+{
+    return config->lanes || lanes_wanted ? (size_t)config->batch : 1;
 }
 
 bool service_submit(struct service *service, struct op *op)
@@ -120,9 +133,8 @@ static void *writer_new(void *ctx)
 {
     struct service *service = ctx;
     struct writer *writer = calloc(1, sizeof *writer);
-    size_t batch = service->config->lanes ? (size_t)service->config->batch : 1;
-    if (writer &&
-        section_init(&writer->section, service->config, service->guards, service->db, batch) == 0) {
+    if (writer && section_init(&writer->section, service->config, service->guards, service->db,
+                               batch_max(service->config)) == 0) {
         writer->service = service;
         return writer;
     }
@@ -238,7 +250,7 @@ static bool open_threads(struct service *service)
     service->writes = lanes_open(&(struct lanes_options){
         .thread_name = "worker",
         .threads = (size_t)config->workers,
-        .batch = config->lanes ? (size_t)config->batch : 1,
+        .batch = batch_max(config),
         .waiting_max = (size_t)config->queue_max,
         .state_new = writer_new,
         .state_free = writer_free,

@@ -30,6 +30,10 @@ bool service_drain(struct service *service, int64_t timeout_ms);
 struct operation;
 void service_use(enum op_kind kind, const struct operation *operation);
 
+/* Likewise: asked for each resource ("item:1") whether its operations are served in lanes: 1, 0, or
+ * -1: as configured. Any thread. */
+void service_set_lanes(int (*wanted)(const char *resource));
+
 /* Stops the threads, closes guards and store. */
 void service_close(struct service *service);
 

@@ -25,7 +25,11 @@ enum {
     KEY_HISTORY,
     KEY_AUDIT,
     KEY_REPEAT,
-    KEY_CSV
+    KEY_CSV,
+    KEY_LEASE,
+    KEY_WATCHDOG,
+    KEY_FENCE,
+    KEY_LANES
 };
 
 static void copy_guard(struct argp_state *state, const char *flag, const char *text, size_t length,
@@ -108,12 +112,37 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
     }
 }
 
+static error_t parse_terms(int key, char *arg, struct argp_state *state)
+{
+    struct sale_terms *terms = &((struct options *)state->input)->terms;
+    switch (key) {
+    case KEY_LEASE:
+        terms->lease_ms = options_integer(state, "--lease-ms", arg, 10, 3600000);
+        return 0;
+    case KEY_WATCHDOG:
+        terms->watchdog = options_switch(state, "--watchdog", arg);
+        return 0;
+    case KEY_FENCE:
+        terms->fence = options_switch(state, "--fence", arg);
+        return 0;
+    case KEY_LANES:
+        terms->lanes = options_switch(state, "--lanes", arg);
+        return 0;
+    case ARGP_KEY_END:
+        if (terms->watchdog && terms->lease_ms == 0)
+            argp_error(state, "--watchdog=on renews a lease: --lease-ms is needed, too");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 static error_t parse_workload(int key, char *arg, struct argp_state *state)
 {
     struct options *options = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = state->child_inputs[1] = options;
+        state->child_inputs[0] = state->child_inputs[1] = state->child_inputs[2] = options;
         return 0;
     case KEY_STOCK:
         options->stock = options_integer(state, "--stock", arg, 0, INT64_C(1000000000));
@@ -247,6 +276,13 @@ static const struct argp_option workload_options[] = {
      "Keeps each invocation and completion as a JSON line, for 'loadgen check'", 4},
     {0}};
 
+static const struct argp_option terms_options[] = {
+    {"fence", KEY_FENCE, "on|off", 0, "sale: writes with a stale fence are refused", 3},
+    {"lease-ms", KEY_LEASE, "N", 0, "sale, service with --lab: lease of the item's lock", 3},
+    {"watchdog", KEY_WATCHDOG, "on|off", 0, "and whether it is renewed (default off)", 3},
+    {"lanes", KEY_LANES, "on|off", 0, "sale, service with --lab: one lock per batch of orders", 3},
+    {0}};
+
 static const struct argp_option server_options[] = {
     {NULL, 0, NULL, 0, "Servers:", 1},
     {"seckilld", KEY_SECKILLD, "FILE", 0, "The service's binary (default: beside loadgen)", 1},
@@ -267,8 +303,9 @@ static const struct argp_option check_options[] = {
 static const struct argp report_argp = {.options = report_options, .parser = parse_report};
 static const struct argp_child report_child[] = {{&report_argp, 0, NULL, 0}, {0}};
 
+static const struct argp terms_argp = {.options = terms_options, .parser = parse_terms};
 static const struct argp_child workload_children[] = {
-    {&options_engine_argp, 0, NULL, 0}, {&report_argp, 0, NULL, 0}, {0}};
+    {&options_engine_argp, 0, NULL, 0}, {&report_argp, 0, NULL, 0}, {&terms_argp, 0, NULL, 0}, {0}};
 
 const struct argp options_load_argp = {
     .options = workload_options, .parser = parse_workload, .children = workload_children};
@@ -301,6 +338,7 @@ void options_parse(const struct command *command, int argc, char **argv, struct 
         .stock = 100,
         .buyers = 2000,
         .accounts = 4,
+        .terms = {.fence = -1, .lanes = -1},
         .repeat = 1,
         .listen = "127.0.0.1:8080",
     };

@@ -22,6 +22,13 @@ struct expectation {
     bool safe;
 };
 
+/* sale: what the item is under, beside its guard. */
+struct sale_terms {
+    int64_t lease_ms;    /* 0: as the service is configured */
+    int8_t watchdog;     /* of that lease: 1, 0 */
+    int8_t fence, lanes; /* 1, 0; -1: as the service is configured */
+};
+
 struct options {
     char command[OPTIONS_COMMAND_MAX]; /* the command line, for reports */
 
@@ -45,6 +52,7 @@ struct options {
     uint64_t seed;
 
     int64_t stock, buyers, accounts;
+    struct sale_terms terms;
     int pairs; /* accounts: textbook pairs tried until one loses */
     double duplicates_pct, abandon_pct;
 

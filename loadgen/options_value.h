@@ -10,6 +10,8 @@ double options_number(struct argp_state *state, const char *flag, const char *te
                       double max);
 int64_t options_integer(struct argp_state *state, const char *flag, const char *text, int64_t min,
                         int64_t max);
+/* "on": 1, "off": 0. */
+int8_t options_switch(struct argp_state *state, const char *flag, const char *text);
 /* "500ms", "30s", "2m", "1h", or plain seconds: "30". In milliseconds. */
 int64_t options_duration(struct argp_state *state, const char *flag, const char *text);
 /* Calls each() for every part of a comma-separated list. */

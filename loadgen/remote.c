@@ -28,9 +28,10 @@ static int call(const struct options *options, const struct load_target *target,
     if (options->token[0] != '\0')
         snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n", options->token);
     int status = load_fetch(target, method, path, headers, body, CALL_TIMEOUT_MS, &answer);
-    json_t *parsed = status == 200 ? json_loads(answer, 0, NULL) : NULL;
+    const bool good = status == 200 || status == 201;
+    json_t *parsed = good ? json_loads(answer, 0, NULL) : NULL;
     int result = 0;
-    if (status != 200)
+    if (!good)
         result = fail(message, target, method, path, status, answer);
     else if (parsed == NULL)
         result = fail(message, target, method, path, status, "not JSON");
@@ -127,9 +128,33 @@ int remote_put_item(const struct options *options, const char *id, const char *g
 {
     char fields[200];
     snprintf(fields, sizeof fields,
-             "\"stock\":%lld,\"price\":1999,\"per_user_limit\":%lld,\"reserve_s\":86400",
-             (long long)options->stock, (long long)per_user_limit);
+             "\"stock\":%lld,\"price\":1999,\"per_user_limit\":%lld,\"reserve_s\":86400%s",
+             (long long)options->stock, (long long)per_user_limit,
+             options->terms.fence < 0   ? ""
+             : options->terms.fence > 0 ? ",\"fence\":true"
+                                        : ",\"fence\":false");
     return put(options, "items", id, guard, fields, message);
+}
+
+int remote_set_terms(const struct options *options, const char *resource, char *message)
+{
+    const struct sale_terms *terms = &options->terms;
+    char body[300];
+    if (terms->lease_ms == 0 && terms->lanes < 0)
+        return 0;
+    snprintf(body, sizeof body, "{\"match\":\"%s\",\"lease_ms\":%lld,\"watchdog\":%s%s}", resource,
+             (long long)terms->lease_ms, terms->watchdog ? "true" : "false",
+             terms->lanes < 0   ? ""
+             : terms->lanes > 0 ? ",\"lanes\":true"
+                                : ",\"lanes\":false");
+    for (int i = 0; i < options->n_targets; i++) {
+        json_t *answer;
+        if (call(options, &options->targets[i], "POST", "/v1/lab/terms", body, &answer, message) !=
+            0)
+            return -1;
+        json_decref(answer);
+    }
+    return 0;
 }
 
 int remote_put_account(const struct options *options, const char *id, const char *guard,

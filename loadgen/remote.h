@@ -26,6 +26,8 @@ int remote_claims_safe(const struct remote_service *service, const char *guard, 
 
 int remote_put_item(const struct options *options, const char *id, const char *guard,
                     int64_t per_user_limit, char *message);
+/* Of options->terms what only a service with --lab takes; nothing when none of it was asked for. */
+int remote_set_terms(const struct options *options, const char *resource, char *message);
 int remote_put_account(const struct options *options, const char *id, const char *guard,
                        int64_t balance, char *message);
 /* resource: "item:ID", "account:ID" */

@@ -177,6 +177,20 @@ static json_t *textbook_json(const struct textbook *textbook)
     return object;
 }
 
+/* What was asked for beside the guard; null: as the service is configured. */
+static json_t *terms_json(const struct sale_terms *terms)
+{
+    json_t *object = json_object();
+    const bool lease = terms->lease_ms > 0;
+    json_object_set_new(object, "lease_ms", lease ? json_integer(terms->lease_ms) : json_null());
+    json_object_set_new(object, "watchdog", lease ? json_boolean(terms->watchdog) : json_null());
+    json_object_set_new(object, "fence",
+                        terms->fence < 0 ? json_null() : json_boolean(terms->fence));
+    json_object_set_new(object, "lanes",
+                        terms->lanes < 0 ? json_null() : json_boolean(terms->lanes));
+    return object;
+}
+
 static json_t *run_json(const struct run *run)
 {
     json_t *object = json_object();
@@ -187,6 +201,7 @@ static json_t *run_json(const struct run *run)
     json_object_set_new(object, "as_claimed", json_boolean(run_as_claimed(run)));
     json_object_set_new(object, "instances", json_integer(run->instances));
     json_object_set_new(object, "lanes", json_boolean(run->lanes));
+    json_object_set_new(object, "terms", terms_json(&run->options->terms));
     json_object_set_new(object, "interrupted", json_boolean(run->interrupted));
     json_object_set_new(object, "verdict", verdict_json(&run->verdict));
     json_object_set_new(object, "counterexample", counterexample_json(run));

@@ -215,7 +215,7 @@ int run_once(const struct options *options, const struct workload *workload,
         return -1;
     run->claims_safe = expected_safe(options, guard, claimed);
     run->instances = service->instances;
-    run->lanes = service->lanes;
+    run->lanes = options->terms.lanes < 0 ? service->lanes : options->terms.lanes > 0;
     run->mode = options->mode_given ? options->mode : workload->mode;
     choose_id(run);
     history_run(history, workload->name, guard, run->id, options->seed);

@@ -15,14 +15,14 @@ static void item_id(const struct run *run, char ret[80])
 
 static int sale_prepare(struct run *run)
 {
-    char id[80];
+    char id[80], resource[100];
     /* The limit is checked where it never turns a buyer away: each orders once. */
     bool once = run->tally.n <= (uint64_t)run->options->buyers;
     item_id(run, id);
-    if (remote_put_item(run->options, id, run->guard, once ? 1 : 0, run->message) != 0)
-        return -1;
-    char resource[100];
     snprintf(resource, sizeof resource, "item:%s", id);
+    if (remote_set_terms(run->options, resource, run->message) != 0 ||
+        remote_put_item(run->options, id, run->guard, once ? 1 : 0, run->message) != 0)
+        return -1;
     history_resource(run->history, resource, run->options->stock);
     return 0;
 }

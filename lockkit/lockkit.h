@@ -171,8 +171,9 @@ typedef struct lk_request {
     uint32_t permits;    /* how many may hold the key at once; 0: one. All callers of a key must say
                             the same number. More than one wants LK_CAP_PERMITS */
     int64_t lease_ms;    /* 0: the client's default, renewed by the watchdog.
-                            > 0: exactly this long; the watchdog keeps off (as in Redisson).
-                            Means nothing without LK_CAP_LEASE */
+                            > 0: exactly this long; the watchdog keeps off (as in Redisson),
+                            unless renewed. Means nothing without LK_CAP_LEASE */
+    bool renewed;        /* with lease_ms > 0: the watchdog renews it all the same */
     int64_t wait_ms;     /* 0: one attempt. Bound on the whole call */
     lk_on_lost *on_lost; /* may be NULL */
     void *on_lost_arg;

@@ -198,7 +198,7 @@ lk_status watchdog_start(lk_client *client)
 bool watchdog_renews(const lk_client *client, const lk_request *request)
 {
     return (client->provider->info.caps & LK_CAP_RENEW) != 0 && !client->options.watchdog_off &&
-           request->lease_ms == 0;
+           (request->lease_ms == 0 || request->renewed);
 }
 
 bool watchdog_wants(const lk_client *client, const lk_request *request)

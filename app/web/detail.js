@@ -22,7 +22,7 @@ export function showDetail(pane, request) {
   const section = document.getElementById("detail"), back = document.activeElement;
   const both = [request, ...request.mates.slice(0, 3)];
   section.replaceChildren();
-  element("h2", pane.guard, section);
+  element("h2", pane.terms.guard, section);
   const name = request.mates.length ? "clash" : request.batched ? "batch" : "alone";
   element("p", text(name, { value: request.read }), section);
   table(section,

@@ -1,6 +1,8 @@
 // The page: its parameters (all in the URL), the sale, and what the stream brings.
+import { cancelCountdown, countDown, countingDown } from "./countdown.js";
 import { showDetail } from "./detail.js";
 import { Pane } from "./pane.js";
+import { inLanes, keepSettings, openSettings, setting, termsOf } from "./settings.js";
 import { ask, listen, post } from "./stream.js";
 import { setLanguage, text } from "./text.js";
 
@@ -10,35 +12,6 @@ const lang = document.getElementById("lang"), message = document.getElementById(
 const given = new URLSearchParams(location.search);
 const panes = [0, 1].map(() => new Pane(document.getElementById("panes"), showDetail));
 let connected = false, unnoted = 0, unnotedBefore = 0, busy = false;
-
-/* -- parameters -------------------------------------------------------------------------------- */
-
-function keepInUrl() {
-  const query = new URLSearchParams(new FormData(form));
-  query.set("lang", lang.value);
-  history.replaceState(null, "", `?${query}`);
-}
-
-function readUrl() {
-  for (const input of form.querySelectorAll("input"))
-    if (given.has(input.name)) {
-      input.value = given.get(input.name);
-      if (!input.checkValidity()) input.value = input.defaultValue;
-    }
-  lang.value = (given.get("lang") ?? navigator.language).startsWith("zh") ? "zh" : "en";
-}
-
-async function fillGuards() {
-  const { guards, lanes } = await ask("/v1/guards");
-  document.getElementById("lanesNote").hidden = !lanes;
-  const names = guards.filter((guard) => guard.servers_answer).map((guard) => guard.name);
-  for (const [name, fallback] of [["a", "none"], ["b", "redis-token"]]) {
-    const select = form.elements[name];
-    select.replaceChildren(...names.map((guard) => new Option(guard, guard)));
-    const wanted = given.get(name);
-    select.value = names.includes(wanted) ? wanted : names.includes(fallback) ? fallback : names[0];
-  }
-}
 
 /* -- the sale ------------------------------------------------------------------------------------ */
 
@@ -56,23 +29,39 @@ function tell(name, values) {
   message.textContent = name ? text(name, values) : "";
 }
 
-async function sell(event) {
+// The button starts a sale, or calls its countdown off.
+async function press(event) {
   event.preventDefault();
-  keepInUrl();
+  if (countingDown()) return cancelCountdown();
+  if (busy) return;
+  busy = true;
+  keepSettings(lang.value);
   tell();
-  const { a, b, buyers, stock, connections, rate } = Object.fromEntries(new FormData(form));
-  panes[0].reset(a, "queued");
-  panes[1].reset(b, "queued");
+  start.dataset.text = "cancel";
+  start.textContent = text("cancel");
+  const ready = await countDown(setting("countdown"), (left) => {
+    document.getElementById("clock").textContent = left ? text("startsIn", { left }) : "";
+  });
+  start.dataset.text = "start";
+  start.textContent = text("start");
+  if (ready) await sell();
+  else tell("cancelled");
+  busy = start.disabled = false;
+}
+
+async function sell() {
+  const sales = panes.map((pane, i) => termsOf(i));
+  panes.forEach((pane, i) => pane.reset(sales[i], "queued"));
   unnotedBefore = unnoted;
-  busy = start.disabled = true;
+  start.disabled = true;
   try {
-    await post("/v1/demo/sales", { guards: [a, b], buyers: +buyers, stock: +stock, connections: +connections, rate: +rate });
+    const [buyers, stock, connections, rate] = ["buyers", "stock", "connections", "rate"].map(setting);
+    await post("/v1/demo/sales", { sales, buyers, stock, connections, rate });
     await untilDone();
   } catch (error) {
-    for (const pane of panes) if (pane.state === "queued" || pane.state === "running") pane.reset(pane.guard, "idle");
+    for (const pane of panes) if (pane.state === "queued" || pane.state === "running") pane.reset(pane.terms, "idle");
     tell(error.status === 404 ? "noDemo" : "failed", { why: error.message });
   }
-  busy = start.disabled = false;
 }
 
 async function untilDone() {
@@ -81,7 +70,7 @@ async function untilDone() {
     if (sale.state === "failed") throw new Error(sale.message);
     if (sale.state === "done") {
       await new Promise((later) => setTimeout(later, 2 * FRAME_MS)); // the stream's last events
-      await Promise.all(panes.map((pane, i) => pane.finish(sale.report.runs[i])));
+      await Promise.all(panes.map((pane, i) => pane.finish(sale.reports[i].runs[0])));
       return;
     }
     await Promise.all(panes.map((pane) => pane.look(false)));
@@ -95,27 +84,33 @@ function draw() {
   document.getElementById("connection").textContent = text(connected ? "connected" : "reconnecting");
   const left = unnoted - unnotedBefore;
   document.getElementById("limits").textContent = left > 0 ? text("limits", { unnoted: left }) : "";
-  for (const pane of panes) pane.draw(+form.elements.lanes.value || 16);
+  for (const pane of panes) pane.draw(setting("lanes") || 16);
 }
 
 function redraw() {
+  document.getElementById("lanesNote").hidden = !panes.some((pane, i) => inLanes(i));
   for (const pane of panes) pane.dirty = true;
   draw();
 }
 
-readUrl();
+lang.value = (given.get("lang") ?? navigator.language).startsWith("zh") ? "zh" : "en";
+openSettings(given, await ask("/v1/guards"));
 setLanguage(lang.value);
+panes.forEach((pane, i) => pane.reset(termsOf(i), "idle"));
 lang.addEventListener("change", () => {
   setLanguage(lang.value);
-  keepInUrl();
+  keepSettings(lang.value);
   redraw();
 });
 form.addEventListener("change", () => {
-  keepInUrl();
+  keepSettings(lang.value);
   redraw();
 });
-form.addEventListener("submit", sell);
-window.addEventListener("resize", redraw);
+form.addEventListener("submit", press);
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape") cancelCountdown();
+});
+addEventListener("resize", redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 listen({
   trace: (events) => { for (const event of events) paneOf(event.resource)?.trace(event); },
@@ -124,7 +119,5 @@ listen({
   state: (now) => { connected = now; },
 });
 setInterval(draw, FRAME_MS);
-await fillGuards();
-panes[0].reset(form.elements.a.value, "idle");
-panes[1].reset(form.elements.b.value, "idle");
+redraw();
 document.body.dataset.ready = "yes";

@@ -2,6 +2,7 @@
 import { drawChart } from "./chart.js";
 import { drawLanes } from "./lanes.js";
 import { Requests } from "./requests.js";
+import { describe } from "./settings.js";
 import { duration, number, text, translate } from "./text.js";
 import { ask } from "./stream.js";
 
@@ -14,11 +15,11 @@ export class Pane {
     this.onChoose = onChoose;
     translate(copy);
     parent.append(copy);
-    this.reset("", "idle");
+    this.reset({ guard: "" }, "idle");
   }
 
-  reset(guard, state) {
-    this.guard = guard;
+  reset(terms, state) {
+    this.terms = terms; // as POST /v1/demo/sales has them
     this.state = state;
     this.resource = this.counters = this.audit = this.result = null;
     this.requests = new Requests();
@@ -91,7 +92,8 @@ export class Pane {
     const sold = ended ? audit.sold : counters?.amount;
     const left = sold === undefined || !(initial >= 0) ? undefined : initial - sold;
     root.dataset.state = left < 0 ? "bad" : this.state;
-    root.querySelector("h2").textContent = this.guard;
+    root.querySelector("h2").textContent = this.terms.guard;
+    root.querySelector(".settings").textContent = describe(this.terms);
     root.querySelector(".verdict").textContent = this.verdict(left);
     root.querySelector(".number").textContent = left === undefined ? "–" : number(left);
     this.set("sold", sold);
@@ -104,7 +106,7 @@ export class Pane {
     this.set("p50", counters?.p50_us ? duration(counters.p50_us) : undefined);
     this.set("p99", counters?.p99_us ? duration(counters.p99_us) : undefined);
     const chart = root.querySelector(".chart");
-    chart.setAttribute("aria-label", text("chart", { guard: this.guard, left: left ?? "–" }));
+    chart.setAttribute("aria-label", text("chart", { guard: this.terms.guard, left: left ?? "–" }));
     drawChart(chart, this.points, initial > 0 ? initial : 1);
     drawLanes(root.querySelector(".lanes"), this.requests.shown(lanes, ended), (request) => this.onChoose(this, request));
   }

@@ -42,7 +42,8 @@ static void a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0(void **s
 {
     (void)state;
     browser_size(browser, 1280, 720);
-    assert_true(page_go(&rig, "/?a=none&b=redis-token&buyers=1000&stock=100&lang=en"));
+    assert_true(page_go(&rig, "/?a=none&b=redis-token&buyers=1000&stock=100&countdown=0"
+                              "&lang=en"));
     page_click(&rig, "#start");
     assert_true(browser_await(browser, ENDED(0) " && " ENDED(1), SALE_MS));
 
@@ -143,9 +144,14 @@ static bool no_sale_runs(void *arg)
 static void one_sale_at_a_time_and_none_that_is_malformed(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"{}", "{\"guards\":[]}", "{\"guards\":[\"--html=/x\"]}",
-                                      "{\"guards\":[\"none\"],\"buyers\":20001}",
-                                      "{\"guards\":[\"none\"],\"more\":1}"};
+    static const char *const bad[] = {"{}",
+                                      "{\"sales\":[]}",
+                                      "{\"sales\":[{\"guard\":\"--html=/x\"}]}",
+                                      "{\"sales\":[{\"guard\":\"none\",\"lease_ms\":-1}]}",
+                                      "{\"sales\":[{\"guard\":\"none\",\"fence\":1}]}",
+                                      "{\"sales\":[{\"guard\":\"none\",\"more\":1}]}",
+                                      "{\"sales\":[{\"guard\":\"none\"}],\"buyers\":20001}",
+                                      "{\"sales\":[{\"guard\":\"none\"}],\"more\":1}"};
     struct client client = {.port = rig.shop.service->port, .fd = -1};
     struct reply reply;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -153,7 +159,7 @@ static void one_sale_at_a_time_and_none_that_is_malformed(void **state)
             client_call(&client, "POST", "/v1/demo/sales", NULL, bad[i], PAGE_WAIT_MS, &reply),
             400);
     assert_true(wait_until(no_sale_runs, NULL, SALE_MS));
-    const char *slow = "{\"guards\":[\"mutex\"],\"buyers\":2000,\"rate\":100}";
+    const char *slow = "{\"sales\":[{\"guard\":\"mutex\"}],\"buyers\":2000,\"rate\":100}";
     assert_int_equal(
         client_call(&client, "POST", "/v1/demo/sales", NULL, slow, PAGE_WAIT_MS, &reply), 201);
     assert_int_equal(

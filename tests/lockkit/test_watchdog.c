@@ -218,6 +218,22 @@ static void an_explicit_lease_is_not_renewed_but_its_end_is_told(void **state)
     lk_close(f.client);
 }
 
+static void a_lease_of_ones_own_is_renewed_when_asked_for(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, &(lk_options){.lease_ms = 100 * LEASE_MS});
+    lk_request own = {.key = KEY, .lease_ms = LEASE_MS, .renewed = true};
+    f.start_us = fake_now_us(&f.fake);
+    assert_int_equal(lk_acquire(f.client, &own, &f.hold), LK_OK);
+    assert_int_equal(f.hold.lease_ms, LEASE_MS);
+    run_to_ms(&f, 3 * LEASE_MS);
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 9); /* at each third */
+    assert_int_equal(lk_check(&f.hold, NULL), LK_OK);
+    assert_int_equal(lk_release(&f.hold), LK_OK);
+    lk_close(f.client);
+}
+
 static void a_watchdog_switched_off_renews_nothing(void **state)
 {
     (void)state;
@@ -311,6 +327,7 @@ int main(void)
         cmocka_unit_test(a_server_that_comes_back_in_time_costs_nothing),
         cmocka_unit_test(a_hung_worker_is_let_go_of_at_the_maximum_hold_time),
         cmocka_unit_test(an_explicit_lease_is_not_renewed_but_its_end_is_told),
+        cmocka_unit_test(a_lease_of_ones_own_is_renewed_when_asked_for),
         cmocka_unit_test(a_watchdog_switched_off_renews_nothing),
         cmocka_unit_test(an_extended_lease_is_renewed_at_its_new_length),
         cmocka_unit_test(slow_renewals_of_some_do_not_expire_the_others),

@@ -1,0 +1,82 @@
+// The form: what a sale is started with, all of it in the address, too.
+import { text, translate } from "./text.js";
+
+const SIDES = ["a", "b"], FALLBACKS = ["none", "redis-token"];
+const form = document.getElementById("form");
+let service = { guards: [] }; // what GET /v1/guards said
+
+function makeSide(side, i) {
+  const copy = document.getElementById("side").content.cloneNode(true);
+  copy.querySelector("legend").dataset.text = i ? "saleB" : "saleA";
+  copy.querySelector("select").name = side;
+  for (const input of copy.querySelectorAll("input")) input.name = `${side}_${input.name}`;
+  translate(copy);
+  document.getElementById("sides").append(copy);
+}
+
+const field = (side, name) => form.elements[`${side}_${name}`];
+
+// What means nothing under a guard is not to be chosen: a lease that it has not, and so on.
+function enable(side) {
+  const guard = service.guards.find(({ name }) => name === form.elements[side].value);
+  const can = (cap) => guard?.caps.includes(cap) ?? false;
+  field(side, "lease").disabled = !service.lab || !can("lease");
+  field(side, "watchdog").disabled = !service.lab || !can("renew") || !can("lease");
+  field(side, "fence").disabled = !(can("fence") || (service.fence_source === "database" && guard?.kind === "lock"));
+  field(side, "lanes").disabled = !service.lab || guard?.name === "none";
+}
+
+// The form as the address says, and where that says nothing or nonsense, as it is.
+export function openSettings(given, guards) {
+  SIDES.forEach(makeSide);
+  service = guards;
+  const names = guards.guards.filter((guard) => guard.servers_answer).map((guard) => guard.name);
+  SIDES.forEach((side, i) => {
+    const select = form.elements[side], wanted = given.get(side);
+    select.replaceChildren(...names.map((guard) => new Option(guard, guard)));
+    select.value = [wanted, FALLBACKS[i], names[0]].find((name) => names.includes(name));
+    field(side, "fence").checked = guards.fence;
+    field(side, "lanes").checked = guards.lanes;
+  });
+  for (const input of form.querySelectorAll("input")) {
+    if (!given.has(input.name)) continue;
+    if (input.type === "checkbox") input.checked = given.get(input.name) === "on";
+    else input.value = given.get(input.name);
+    if (!input.checkValidity()) input.value = input.defaultValue;
+  }
+  SIDES.forEach(enable);
+  document.getElementById("labNote").hidden = guards.lab;
+}
+
+export function keepSettings(lang) {
+  const query = new URLSearchParams();
+  for (const input of form.elements)
+    if (input.name) query.set(input.name, input.type !== "checkbox" ? input.value : input.checked ? "on" : "off");
+  query.set("lang", lang);
+  history.replaceState(null, "", `?${query}`);
+  SIDES.forEach(enable);
+}
+
+export const setting = (name) => +form.elements[name].value;
+
+// What POST /v1/demo/sales wants of one side; left out is what cannot be chosen.
+export function termsOf(i) {
+  const side = SIDES[i], chosen = (name) => !field(side, name).disabled;
+  const terms = { guard: form.elements[side].value };
+  if (chosen("lease")) terms.lease_ms = +field(side, "lease").value;
+  if (chosen("lease") && chosen("watchdog")) terms.watchdog = field(side, "watchdog").checked;
+  if (chosen("fence")) terms.fence = field(side, "fence").checked;
+  if (chosen("lanes")) terms.lanes = field(side, "lanes").checked;
+  return terms;
+}
+
+export const inLanes = (i) => termsOf(i).lanes ?? (service.lanes && form.elements[SIDES[i]].value !== "none");
+
+// The same in words: "lease 3,000 ms · watchdog · fence".
+export function describe(terms) {
+  const words = [];
+  if (terms.lease_ms) words.push(text("leaseIs", { ms: terms.lease_ms }), text(terms.watchdog ? "watched" : "unwatched"));
+  if (terms.fence !== undefined) words.push(text(terms.fence ? "fenced" : "unfenced"));
+  if (terms.lanes) words.push(text("batched"));
+  return words.join(" · ");
+}

@@ -1,0 +1,133 @@
+/* The sales of the live page in a real browser: their terms, the countdown. */
+#include "../lib/page_rig.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SALE_MS = 100000 };
+
+static struct page_rig rig;
+static struct browser *const browser = &rig.browser;
+
+static int open_all(void **state)
+{
+    (void)state;
+    return page_open(&rig, (const char *const[]){"--demo", "--lab", NULL});
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    return page_close(&rig);
+}
+
+#define PANE(i) "document.querySelectorAll('.pane')[" #i "]"
+#define ENDED                                                                                      \
+    "[...document.querySelectorAll('.pane')].every(pane => /good|bad/.test(pane.dataset.state) "   \
+    "&& "                                                                                          \
+    "/[✓✗]/.test(pane.querySelector('.verdict').textContent)) && "                             \
+    "!document.getElementById('start').disabled"
+#define SHOWS(id, words) "/" words "/.test(document.getElementById('" id "').textContent)"
+
+static int64_t sales_started(void)
+{
+    return client_number(rig.shop.service->port, "/v1/demo/sales", "id");
+}
+
+/* One of the terms that the ith sale was really run under, as JSON. */
+static bool term_is(size_t i, const char *name, json_t *wanted)
+{
+    json_t *sales = client_get(rig.shop.service->port, "/v1/demo/sales"),
+           *report = json_array_get(json_object_get(sales, "reports"), i),
+           *run = json_array_get(json_object_get(report, "runs"), 0),
+           *is = json_object_get(json_object_get(run, "terms"), name);
+    const bool same = json_equal(is, wanted);
+    json_decref(wanted);
+    json_decref(sales);
+    return same;
+}
+
+static void a_countdown_is_told_and_can_be_called_off(void **state)
+{
+    (void)state;
+    browser_size(browser, 1280, 720);
+    assert_true(page_go(&rig, "/?a=none&b=redis-token&buyers=50&stock=5&countdown=10&lang=en"));
+    json_decref(browser_run(browser, "document.getElementById('start').focus();"));
+    browser_type(browser, "\xEE\x80\x87"); /* Enter */
+    assert_true(browser_await(browser, SHOWS("clock", "Starts in \\d"), PAGE_WAIT_MS));
+    assert_true(browser_is(browser, "document.getElementById('clock').ariaLive === 'assertive' && "
+                                    "document.getElementById('start').textContent === 'Cancel'"));
+    browser_type(browser, "\xEE\x80\x8C"); /* Escape */
+    assert_true(browser_await(browser, SHOWS("message", "Cancelled"), PAGE_WAIT_MS));
+    assert_true(browser_is(browser, SHOWS("clock", "^$") " && " SHOWS("start", "^Start sale$")));
+    assert_int_equal(sales_started(), 0);
+
+    page_choose(&rig, "[name=countdown]", "1");
+    page_click(&rig, "#start");
+    assert_true(browser_await(browser, ENDED, SALE_MS));
+    assert_int_equal(sales_started(), 1);
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+static void each_of_two_sales_has_terms_of_its_own_which_are_in_the_address(void **state)
+{
+    (void)state;
+    assert_true(page_go(&rig, "/?a=redis-token&a_lease=4321&a_watchdog=off&a_fence=off&a_lanes=on"
+                              "&b=redis-token&b_lease=5000&b_watchdog=on&b_fence=on&b_lanes=off"
+                              "&buyers=100&stock=10&countdown=0&lang=en"));
+    page_click(&rig, "#start");
+    assert_true(browser_await(browser, ENDED, SALE_MS));
+    assert_true(term_is(0, "lease_ms", json_integer(4321)));
+    assert_true(term_is(0, "watchdog", json_false()));
+    assert_true(term_is(0, "fence", json_false()));
+    assert_true(term_is(0, "lanes", json_true()));
+    assert_true(term_is(1, "lease_ms", json_integer(5000)));
+    assert_true(term_is(1, "watchdog", json_true()));
+    assert_true(term_is(1, "fence", json_true()));
+    assert_true(term_is(1, "lanes", json_false()));
+    assert_true(browser_is(browser,
+                           PANE(0) ".querySelector('.settings').textContent === "
+                                   "'lease 4,321 ms · no watchdog · no fence · lanes' && " PANE(
+                                       1) ".querySelector('.settings').textContent === "
+                                          "'lease 5,000 ms · watchdog · fence'"));
+    page_click(&rig, "[name=a_fence]");
+    page_choose(&rig, "[name=b_lease]", "700");
+    assert_true(browser_is(browser, "/a_fence=on/.test(location.search) && "
+                                    "/b_lease=700/.test(location.search) && "
+                                    "/a_watchdog=off/.test(location.search)"));
+    assert_true(page_picture(&rig, "terms", 1280, 720));
+    assert_true(page_picture(&rig, "terms-phone", 390, 844));
+    assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+/* A mutex has no lease, and a lock without tokens no fence. */
+static void what_a_guard_has_not_cannot_be_chosen(void **state)
+{
+    (void)state;
+    assert_true(page_go(&rig, "/?a=mutex&b=redis-set&lang=en"));
+#define DISABLED(name) "document.querySelector('[name=" name "]').disabled"
+    assert_true(
+        browser_is(browser, DISABLED("a_lease") " && " DISABLED("a_watchdog") " && " DISABLED(
+                                "a_fence") " && !" DISABLED("a_lanes")));
+    assert_true(browser_is(
+        browser, "!" DISABLED("b_lease") " && " DISABLED("b_watchdog") " && " DISABLED("b_fence")));
+    page_choose(&rig, "[name=a]", "redis-fair");
+    assert_true(browser_is(browser, "!" DISABLED("a_lease") " && !" DISABLED("a_watchdog")));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_countdown_is_told_and_can_be_called_off),
+        cmocka_unit_test(each_of_two_sales_has_terms_of_its_own_which_are_in_the_address),
+        cmocka_unit_test(what_a_guard_has_not_cannot_be_chosen),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
