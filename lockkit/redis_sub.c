@@ -269,7 +269,7 @@ static lk_status handle(lk_redis_sub *sub)
     return LK_OK;
 }
 
-/* Everything that has arrived. */
+/* Everything that has arrived, as far as one look tells: poll(2) tells of the rest. */
 static lk_status read_all(lk_redis_sub *sub)
 {
     for (;;) {
@@ -280,7 +280,7 @@ static lk_status read_all(lk_redis_sub *sub)
         pthread_mutex_lock(&sub->mutex);
         status = handle(sub);
         pthread_mutex_unlock(&sub->mutex);
-        if (status != LK_OK)
+        if (status != LK_OK || !lk_redis_stream_leftover(&sub->stream))
             return status;
     }
 }
