@@ -54,10 +54,10 @@ static lk_status try_once(struct pursuit *p)
     p->attempt.replicas = 0;
     client_point(client, LK_POINT_TRY, hold->key);
     client_count(&client->stats.attempts);
-    int64_t sent_us = client_now_us(client);
+    p->attempt.since_us = client_now_us(client);
     lk_status status = client->provider->try_acquire(client->self, &p->attempt);
     if (status == LK_OK) {
-        hold_set_valid_until(hold, lease_end_us(hold, sent_us));
+        hold_set_valid_until(hold, lease_end_us(hold, p->attempt.since_us));
         hold->acquired_us = client_now_us(client);
         bool in_time = hold->acquired_us < hold_valid_until_us(hold) && hold_alive(hold);
         if (in_time && p->attempt.replicas >= client->options.replicas)

@@ -35,6 +35,8 @@ typedef struct lk_attempt {
     int64_t deadline_us; /* of the whole call */
     int64_t retry_us;    /* out of try_acquire() on LK_BUSY: no sooner retry is worth while unless
                             woken; 0: not known */
+    int64_t since_us;    /* when this try was sent. Out of try_acquire() on LK_OK: the lease may run
+                            since then; earlier where a former try led to the grant */
     void *waiter;        /* whatever prepare/wait keep for this call; NULL at first */
     bool last;           /* no further attempt will follow this one */
     int32_t replicas;    /* out of try_acquire() where provider->replicates: copies of the grant */

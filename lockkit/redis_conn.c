@@ -161,6 +161,11 @@ bool lk_redis_moves(const lk_redis *redis)
     return redis->topology.kind != LK_REDIS_NODE;
 }
 
+bool lk_redis_is_cluster(const lk_redis *redis)
+{
+    return redis->cluster != NULL;
+}
+
 size_t lk_redis_nodes(lk_redis *redis, lk_redis **ret, size_t max)
 {
     if (redis->cluster != NULL) {

@@ -30,6 +30,7 @@ const lk_redis_url *lk_redis_endpoint(const lk_redis *redis);
 lk_status lk_redis_connect(lk_redis *redis, lk_redis_stream *stream, int64_t deadline_us);
 /* It may be elsewhere tomorrow: Sentinels or a cluster. */
 bool lk_redis_moves(const lk_redis *redis);
+bool lk_redis_is_cluster(const lk_redis *redis);
 /* For commands that concern no key, such as SCAN: every node that has some, at most max; redis
  * itself unless it is a cluster. */
 size_t lk_redis_nodes(lk_redis *redis, lk_redis **ret, size_t max);

@@ -2,18 +2,28 @@
  * redis-fair: first come, first served; the lock is handed from holder to waiter.
  *
  * Algorithm: the value of the key is the holder's token, as in redis-token. A refused waiter stands
- *            in a list with its token ({key}:queue) and gives a sign of life (server time, in the
- *            hash {key}:seen) when it comes and every REFRESH_MS. The release script takes the
- *            first waiter off the list whose sign of life is younger than DEAD_MS, makes the lock
- *            that waiter's with a new fence and a lease of CLAIM_MS, and publishes it on
+ *            in a list with its token ({key}:queue) and gives a sign of life when it comes and
+ *            every REFRESH_MS: in the hash {key}:seen, the server's time, the lease it wants, and
+ *            its own clock as a stamp. The release script takes the first waiter off the list
+ *            whose sign of life is younger than DEAD_MS, makes the lock that waiter's with a new
+ *            fence and that lease, and publishes "token fence stamp" on
  *            lockkit_fair__channel:CLIENT_ID, where only that waiter's client listens. The waiter
- *            claims the lock by setting its full lease. Whoever finds the lock free while others
- *            queue hands it to the first of them; whoever gives up leaves the queue, and passes on
- *            what it was handed meanwhile.
+ *            has the lock then, without another command: the stamp is that of its last try, which
+ *            was sent before the hand-over, so it counts its lease from there.
+ *            Claims: where nobody heard the message (PUBLISH answers with the number of listeners)
+ *            the lease is CLAIM_MS, until the waiter finds at its next refresh that it has the
+ *            lock, and sets its full lease. It claims so in any case when its lease is shorter
+ *            than CLAIM_MS, when its stamp is older than half its lease, in a cluster (where
+ *            PUBLISH counts the listeners of one node only) and when replicas are to be waited for.
+ *            Whoever finds the lock free while others queue hands it to the first of them; whoever
+ *            gives up leaves the queue, and passes on what it was handed meanwhile.
  * Guarantee: that of redis-token, and grants in order of arrival at the server. A waiter that died
- *            holds the others up for DEAD_MS, or CLAIM_MS if the lock was handed to it, at most.
- * Weakness:  one node, as redis-token; a waiter whose process stood still for DEAD_MS goes to the
- *            end of the queue; all waiters look again every REFRESH_MS.
+ *            holds the others up for DEAD_MS, or CLAIM_MS if the lock was handed to it, at most,
+ *            as its death closes the connection on which it listens.
+ * Weakness:  one node, as redis-token; a waiter that stands still, or whose machine was cut off,
+ *            and is handed the lock within DEAD_MS of its last sign of life, keeps it for its
+ *            lease, as a holder would; later it goes to the end of the queue. All waiters look
+ *            again every REFRESH_MS.
  * Source:    the idea of the queue with timeouts: RedissonFairLock.java of Redisson 3, which wakes
  *            the next waiter to try again instead of handing over; J. Mellor-Crummey, M. Scott:
  *            "Algorithms for Scalable Synchronization", 1991 (direct hand-over)
@@ -44,19 +54,22 @@ struct fair {
     lk_redis_sub *sub;
     char channel[LK_REDIS_CHANNEL_MAX];
     atomic_bool joined; /* listening to the channel, until the end */
+    bool one_node;      /* whose word suffices for a grant */
 };
 
 /* One lk_acquire() that may wait. */
 struct waiting {
     lk_redis_waiter *waiter;
-    uint64_t live; /* of the channel, at the last try */
-    bool waited;   /* wait() was called, so wait_end() will be */
-    bool queued;   /* as far as the last answer tells */
+    uint64_t live;    /* of the channel, at the last try */
+    int64_t asked_us; /* stamp of the last try */
+    bool waited;      /* wait() was called, so wait_end() will be */
+    bool queued;      /* as far as the last answer tells */
 };
 
 /* clang-format off */
 
-/* KEYS: lock, queue, seen, fence. Takes the first live waiter off the queue; makes it the holder. */
+/* KEYS: lock, queue, seen, fence. Takes the first live waiter off the queue; makes it the holder.
+ * Numbers in the message by format(): Lua itself rounds from fifteen digits on. */
 #define HAND_OVER                                                                                  \
     "local DEAD_MS, CLAIM_MS, KEEP_MS = " TEXT(DEAD_MS) "," TEXT(CLAIM_MS) "," TEXT(KEEP_MS) " "   \
     "local function now() "                                                                        \
@@ -67,19 +80,22 @@ struct waiting {
     "  while true do "                                                                             \
     "    local token = redis.call('lpop', KEYS[2]) "                                               \
     "    if not token then return nil end "                                                        \
-    "    local seen = redis.call('hget', KEYS[3], token) "                                         \
+    "    local sign = redis.call('hget', KEYS[3], token) or '' "                                   \
     "    redis.call('hdel', KEYS[3], token) "                                                      \
-    "    if seen and now() - seen < DEAD_MS then return token end "                                \
+    "    local seen, lease, stamp = string.match(sign, '^(%d+) (%d+) (%d+)$') "                    \
+    "    if seen and now() - seen < DEAD_MS then return token, lease, stamp end "                  \
     "  end "                                                                                       \
     "end "                                                                                         \
-    "local function hand_over(token) "                                                             \
-    "  redis.call('set', KEYS[1], token, 'PX', CLAIM_MS) "                                         \
+    "local function hand_over(token, lease, stamp) "                                               \
+    "  redis.call('set', KEYS[1], token, 'PX', lease) "                                            \
     "  local fence = redis.call('incr', KEYS[4]) "                                                 \
-    "  local client = string.sub(token, 1, 32) "                                                   \
-    "  redis.call('publish', 'lockkit_fair__channel:' .. client, token .. ' ' .. fence) "          \
+    "  local listeners = redis.call('publish', "                                                   \
+    "    'lockkit_fair__channel:' .. string.sub(token, 1, 32), "                                   \
+    "    string.format('%s %.0f %s', token, fence, stamp)) "                                       \
+    "  if listeners == 0 then redis.call('pexpire', KEYS[1], CLAIM_MS) end "                       \
     "end "
 
-/* ARGV: token, lease, '1' to queue. */
+/* ARGV: token, lease; to queue: the lease at a hand-over, the stamp. */
 static const char acquire_body[] =
     HAND_OVER
     "local holder = redis.call('get', KEYS[1]) "
@@ -87,20 +103,21 @@ static const char acquire_body[] =
     "  redis.call('pexpire', KEYS[1], ARGV[2]) "
     "  return tonumber(redis.call('get', KEYS[4])) "
     "end "
-    "if ARGV[3] == '1' and (holder or redis.call('exists', KEYS[2]) == 1) then "
-    "  local is_new = redis.call('hset', KEYS[3], ARGV[1], now()) == 1 "
+    "if ARGV[3] ~= '' and (holder or redis.call('exists', KEYS[2]) == 1) then "
+    "  local sign = string.format('%.0f %s %s', now(), ARGV[3], ARGV[4]) "
+    "  local is_new = redis.call('hset', KEYS[3], ARGV[1], sign) == 1 "
     "  if not is_new or redis.call('rpush', KEYS[2], ARGV[1]) == 1 then "
     "    redis.call('pexpire', KEYS[2], KEEP_MS) "
     "    redis.call('pexpire', KEYS[3], KEEP_MS) "
     "  end "
     "end "
     "if not holder then "
-    "  local first = next_live() "
+    "  local first, lease, stamp = next_live() "
     "  if not first or first == ARGV[1] then "
     "    redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) "
     "    return redis.call('incr', KEYS[4]) "
     "  end "
-    "  hand_over(first) "
+    "  hand_over(first, lease, stamp) "
     "end "
     "return -1 - redis.call('pttl', KEYS[1])";
 
@@ -114,9 +131,9 @@ static const char release_body[] =
     "if not holder or (holder ~= ARGV[1] and ARGV[1] ~= '') then "
     "  return 0 "
     "end "
-    "local first = next_live() "
+    "local first, lease, stamp = next_live() "
     "if first then "
-    "  hand_over(first) "
+    "  hand_over(first, lease, stamp) "
     "else "
     "  redis.call('del', KEYS[1]) "
     "end "
@@ -162,25 +179,55 @@ static struct waiting *prepare(struct fair *fair, lk_attempt *attempt)
     return waiting;
 }
 
-static lk_status try_acquire(void *self, lk_attempt *attempt)
+/* A hand-over may give this hold its lease, and needs no claim. */
+static bool can_be_handed(const struct fair *fair, const lk_hold *hold)
 {
-    struct fair *fair = self;
+    return fair->one_node && hold->lease_ms >= CLAIM_MS;
+}
+
+/* Was it handed the lock? Only in answer to its last try: of an older one, the lease may be over.
+ */
+static bool was_handed(struct fair *fair, lk_attempt *attempt)
+{
+    struct waiting *waiting = attempt->waiter;
+    lk_redis_gift gift;
+    if (waiting == NULL || !lk_redis_rooms_take(fair->rooms, waiting->waiter, &gift) ||
+        !can_be_handed(fair, attempt->hold) || gift.asked_us != waiting->asked_us ||
+        (attempt->since_us - gift.asked_us) * 2 > attempt->hold->lease_ms * US_PER_MS)
+        return false;
+    attempt->hold->fence = gift.fence;
+    attempt->since_us = gift.asked_us;
+    return true;
+}
+
+/* The script's try, which claims what was handed over already. */
+static lk_status ask(struct fair *fair, lk_attempt *attempt, struct waiting *waiting)
+{
     lk_redis_guard *guard = &fair->guard;
     lk_hold *hold = attempt->hold;
     lk_redis_reply reply;
     struct keys keys;
-    char lease[LK_REDIS_NUMBER_MAX];
+    char lease[LK_REDIS_NUMBER_MAX], handed[LK_REDIS_NUMBER_MAX] = "", stamp[LK_REDIS_NUMBER_MAX];
     fill_keys(&keys, hold->key);
-    lk_redis_mark(guard, hold);
+    if (waiting != NULL) {
+        waiting->asked_us = attempt->since_us;
+        lk_redis_number(handed, can_be_handed(fair, hold) ? hold->lease_ms : CLAIM_MS);
+    }
+    lk_status status = lk_redis_eval_try(
+        guard->redis, attempt, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 4, hold->key,
+        keys.queue, keys.seen, keys.fence, hold->token, lk_redis_number(lease, hold->lease_ms),
+        handed, lk_redis_number(stamp, attempt->since_us));
+    return status == LK_OK ? lk_redis_granted(guard, attempt, reply.root.integer) : status;
+}
+
+static lk_status try_acquire(void *self, lk_attempt *attempt)
+{
+    struct fair *fair = self;
+    lk_redis_mark(&fair->guard, attempt->hold);
     struct waiting *waiting = prepare(fair, attempt);
-    lk_status status =
-        lk_redis_eval_try(guard->redis, attempt, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 4,
-                          hold->key, keys.queue, keys.seen, keys.fence, hold->token,
-                          lk_redis_number(lease, hold->lease_ms), waiting != NULL ? "1" : "0");
+    lk_status status = was_handed(fair, attempt) ? LK_OK : ask(fair, attempt, waiting);
     if (status == LK_OK)
-        status = lk_redis_granted(guard, attempt, reply.root.integer);
-    if (status == LK_OK)
-        lk_redis_mark_granted(hold);
+        lk_redis_mark_granted(attempt->hold);
     if (waiting != NULL) {
         waiting->queued = status == LK_BUSY;
         if (status == LK_OK || status == LK_BUSY)
@@ -261,11 +308,11 @@ static void wait_end(void *self, lk_attempt *attempt)
     forget(fair, attempt);
 }
 
-/* "token fence" */
+/* "token fence stamp" */
 static void on_message(void *arg, const char *channel, const char *payload)
 {
     struct fair *fair = arg;
-    char token[LK_TOKEN_MAX + 1];
+    char token[LK_TOKEN_MAX + 1], *end;
     if (channel == NULL) {
         lk_redis_rooms_post_all(fair->rooms);
         return;
@@ -275,7 +322,9 @@ static void on_message(void *arg, const char *channel, const char *payload)
         return; /* none of ours */
     memcpy(token, payload, length);
     token[length] = '\0';
-    lk_redis_rooms_post(fair->rooms, token);
+    lk_redis_gift gift = {.fence = strtoull(payload + length, &end, 10)};
+    gift.asked_us = strtoll(end, NULL, 10);
+    lk_redis_rooms_give(fair->rooms, token, &gift);
 }
 
 /* -- opening and closing ---------------------------------------------------------------------- */
@@ -291,6 +340,7 @@ static lk_status open_fair(const lk_context *context, void **ret_self, lk_error 
         goto no_guard;
     lk_redis_script_init(&guard->acquire, acquire_body);
     lk_redis_script_init(&guard->release, release_body);
+    fair->one_node = !lk_redis_is_cluster(guard->redis) && context->options->replicas == 0;
     snprintf(fair->channel, sizeof fair->channel, "lockkit_fair__channel:%s", context->client_id);
     fair->rooms = lk_redis_rooms_open();
     if (fair->rooms == NULL) {
@@ -330,8 +380,9 @@ const lk_provider lk_redis_fair = {
              .algorithm = "queue in Redis; release hands the lock to the next live waiter, in Lua",
              .guarantee = "one holder at a time until its lease ends, in order of arrival; fences "
                           "rise",
-             .weakness = "one node: failover or restart forgets it; a dead waiter holds the others "
-                         "up for " TEXT(DEAD_MS) " ms at most",
+             .weakness = "one node: failover or restart forgets it; a waiter that dies holds the "
+                         "others up for " TEXT(DEAD_MS) " ms at most, one that stands still for "
+                                                        "its lease",
              .source = "Redisson 3: RedissonFairLock.java; Mellor-Crummey and Scott 1991"},
     .replicates = true,
     .open = open_fair,

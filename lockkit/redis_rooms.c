@@ -16,12 +16,16 @@ struct room {
     lk_redis_waiter *asleep; /* in order of arrival */
     int64_t n_waiters;       /* asleep or not */
     int64_t n_posts;         /* messages that found none asleep; at most n_waiters */
+    lk_redis_gift gift;      /* not yet taken; fence 0: none */
     UT_hash_handle hh;
 };
 
+/* It sleeps on a mutex of its own: whoever wakes has the rooms' still, and must not be waited for.
+ */
 struct lk_redis_waiter {
     struct room *room;
-    bool woken; /* and not yet used */
+    bool woken; /* and not yet used; written with both mutexes */
+    pthread_mutex_t mutex;
     pthread_cond_t wake;
     lk_redis_waiter *prev, *next; /* of those asleep */
 };
@@ -32,12 +36,19 @@ struct lk_redis_rooms {
     struct room *by_name;
 };
 
+static void set_woken(lk_redis_waiter *waiter, bool woken)
+{
+    pthread_mutex_lock(&waiter->mutex);
+    waiter->woken = woken;
+    pthread_mutex_unlock(&waiter->mutex);
+}
+
 static void post(struct room *room)
 {
     lk_redis_waiter *waiter = room->asleep;
     if (waiter != NULL) {
         DL_DELETE(room->asleep, waiter);
-        waiter->woken = true;
+        set_woken(waiter, true);
         pthread_cond_signal(&waiter->wake);
     } else if (room->n_posts < room->n_waiters) {
         room->n_posts++;
@@ -52,6 +63,27 @@ void lk_redis_rooms_post(lk_redis_rooms *rooms, const char *name)
     if (room != NULL)
         post(room);
     pthread_mutex_unlock(&rooms->mutex);
+}
+
+void lk_redis_rooms_give(lk_redis_rooms *rooms, const char *name, const lk_redis_gift *gift)
+{
+    struct room *room;
+    pthread_mutex_lock(&rooms->mutex);
+    HASH_FIND_STR(rooms->by_name, name, room);
+    if (room != NULL) {
+        room->gift = *gift;
+        post(room);
+    }
+    pthread_mutex_unlock(&rooms->mutex);
+}
+
+bool lk_redis_rooms_take(lk_redis_rooms *rooms, lk_redis_waiter *waiter, lk_redis_gift *ret)
+{
+    pthread_mutex_lock(&rooms->mutex);
+    *ret = waiter->room->gift;
+    waiter->room->gift.fence = 0;
+    pthread_mutex_unlock(&rooms->mutex);
+    return ret->fence != 0;
 }
 
 static void post_each(struct room *room)
@@ -106,6 +138,7 @@ lk_redis_waiter *lk_redis_rooms_enter(lk_redis_rooms *rooms, const char *name, b
         free(waiter);
         return NULL;
     }
+    pthread_mutex_init(&waiter->mutex, NULL);
     pthread_cond_init(&waiter->wake, &rooms->monotonic);
     return waiter;
 }
@@ -113,6 +146,7 @@ lk_redis_waiter *lk_redis_rooms_enter(lk_redis_rooms *rooms, const char *name, b
 void lk_redis_rooms_sleep(lk_redis_rooms *rooms, lk_redis_waiter *waiter, int64_t wait_us)
 {
     struct room *room = waiter->room;
+    bool woken;
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     int64_t us = until.tv_nsec / 1000 + (wait_us > 0 ? wait_us : 0);
@@ -121,23 +155,32 @@ void lk_redis_rooms_sleep(lk_redis_rooms *rooms, lk_redis_waiter *waiter, int64_
     pthread_mutex_lock(&rooms->mutex);
     if (!waiter->woken && room->n_posts > 0) {
         room->n_posts--;
-        waiter->woken = true;
+        set_woken(waiter, true);
     }
-    if (!waiter->woken) {
+    woken = waiter->woken;
+    if (!woken)
         DL_APPEND(room->asleep, waiter);
-        while (!waiter->woken)
-            if (pthread_cond_timedwait(&waiter->wake, &rooms->mutex, &until) == ETIMEDOUT)
-                break;
-        if (!waiter->woken)
-            DL_DELETE(room->asleep, waiter);
-    }
+    pthread_mutex_unlock(&rooms->mutex);
+    if (woken)
+        return;
+    pthread_mutex_lock(&waiter->mutex);
+    while (!waiter->woken)
+        if (pthread_cond_timedwait(&waiter->wake, &waiter->mutex, &until) == ETIMEDOUT)
+            break;
+    woken = waiter->woken;
+    pthread_mutex_unlock(&waiter->mutex);
+    if (woken)
+        return;
+    pthread_mutex_lock(&rooms->mutex);
+    if (!waiter->woken)
+        DL_DELETE(room->asleep, waiter);
     pthread_mutex_unlock(&rooms->mutex);
 }
 
 void lk_redis_rooms_use(lk_redis_rooms *rooms, lk_redis_waiter *waiter)
 {
     pthread_mutex_lock(&rooms->mutex);
-    waiter->woken = false;
+    set_woken(waiter, false);
     pthread_mutex_unlock(&rooms->mutex);
 }
 
@@ -156,6 +199,7 @@ void lk_redis_rooms_leave(lk_redis_rooms *rooms, lk_redis_waiter *waiter)
     }
     pthread_mutex_unlock(&rooms->mutex);
     pthread_cond_destroy(&waiter->wake);
+    pthread_mutex_destroy(&waiter->mutex);
     free(waiter);
 }
 

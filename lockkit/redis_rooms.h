@@ -18,6 +18,12 @@ enum { LK_REDIS_ROOM_NAME_MAX = LK_KEY_MAX + 72 };
 typedef struct lk_redis_rooms lk_redis_rooms;
 typedef struct lk_redis_waiter lk_redis_waiter;
 
+/* What a message may bring along for a room of one. */
+typedef struct lk_redis_gift {
+    uint64_t fence;
+    int64_t asked_us; /* the stamp of the try that it answers */
+} lk_redis_gift;
+
 lk_redis_rooms *lk_redis_rooms_open(void); /* NULL: out of memory */
 /* All rooms must be empty. */
 void lk_redis_rooms_close(lk_redis_rooms *rooms);
@@ -30,6 +36,11 @@ void lk_redis_rooms_sleep(lk_redis_rooms *rooms, lk_redis_waiter *waiter, int64_
 void lk_redis_rooms_use(lk_redis_rooms *rooms, lk_redis_waiter *waiter);
 /* Frees the waiter. */
 void lk_redis_rooms_leave(lk_redis_rooms *rooms, lk_redis_waiter *waiter);
+
+/* Wakes one of the room, who finds the gift. */
+void lk_redis_rooms_give(lk_redis_rooms *rooms, const char *name, const lk_redis_gift *gift);
+/* The last gift, once; false: none has come. */
+bool lk_redis_rooms_take(lk_redis_rooms *rooms, lk_redis_waiter *waiter, lk_redis_gift *ret);
 
 /* Wakes one of the room; all of the room; all of all rooms. */
 void lk_redis_rooms_post(lk_redis_rooms *rooms, const char *name);

@@ -1,5 +1,6 @@
 /* redis+cluster://: every lock on its slot's node, wherever that is. */
 #include "../../lockkit/redis_cluster.h"
+#include "../lib/lock_hooks.h"
 #include "../lib/process.h"
 #include "../../loadgen/sandbox_proxy.h"
 #include "../lib/redis.h"
@@ -111,6 +112,46 @@ static void every_redis_guard_excludes_releases_and_wakes(void **state)
         n++;
     }
     assert_true(n >= 7);
+}
+
+static int64_t lease_of(const char *key)
+{
+    int64_t lease_ms = -1;
+    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++) { /* the others say MOVED */
+        int64_t here_ms = redis_do(cluster.master[i], "PTTL %s", key);
+        lease_ms = here_ms > lease_ms ? here_ms : lease_ms;
+    }
+    return lease_ms;
+}
+
+/* Whether its client hears of it the node cannot tell: PUBLISH counts those that it knows itself.
+ */
+static void fair_lock_that_was_handed_over_has_its_whole_lease(void **state)
+{
+    (void)state;
+    struct hooked hooked;
+    lk_options options = {.env = hook(&hooked)};
+    lk_client *one = set_client("redis-fair", cluster.url, NULL);
+    lk_client *two = set_client("redis-fair", cluster.url, &options);
+    for (int k = 0; k < 6; k++) {
+        char key[32];
+        lk_hold first;
+        key_of(key, k);
+        struct asker waiter = {.client = two, .key = key, .lease_ms = 30000, .wait_ms = WAIT_MS};
+        assert_int_equal(set_acquire(one, key, 0, &first), LK_OK);
+        hooked.refusals = 0;
+        asker_start(&waiter);
+        bool queued = wait_until(refused_twice, &hooked, WAIT_MS);
+        lk_status released = lk_release(&first), granted = asker_join(&waiter);
+        int64_t lease_ms = lease_of(key);
+        assert_true(queued);
+        assert_int_equal(released, LK_OK);
+        assert_int_equal(granted, LK_OK);
+        assert_true(lease_ms > 10000);
+        assert_int_equal(lk_release(&waiter.hold), LK_OK);
+    }
+    lk_close(two);
+    lk_close(one);
 }
 
 /* -- many threads, and forgetful nodes --------------------------------------------------------- */
@@ -247,6 +288,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(locks_and_their_list_spread_over_all_masters, empty),
         cmocka_unit_test_setup(every_redis_guard_excludes_releases_and_wakes, empty),
+        cmocka_unit_test_setup(fair_lock_that_was_handed_over_has_its_whole_lease, empty),
         cmocka_unit_test_setup(threads_that_come_first_ask_for_the_map_once, empty),
         cmocka_unit_test_setup(lost_answer_of_a_node_is_unknown_and_not_asked_for_again, empty),
         cmocka_unit_test_setup(scripts_are_given_to_each_node_that_does_not_know_them, empty),

@@ -1,4 +1,5 @@
 /* lk_options.replicas: a lock that too few replicas have was never granted. */
+#include "../lib/lock_hooks.h"
 #include "../lib/process.h"
 #include "../lib/redis.h"
 #include "../lib/redis_link.h"
@@ -82,6 +83,30 @@ static void granted_lock_stands_on_the_replica_by_then(void **state)
 {
     (void)state;
     with_every_redis_guard(replica_has_it);
+}
+
+static void lock_that_was_handed_over_stands_on_the_replica_as_well(void **state)
+{
+    (void)state;
+    struct hooked hooked;
+    lk_options options = {.replicas = 1, .replicas_ms = ENOUGH_MS, .env = hook(&hooked)};
+    lk_client *one = client_of("redis-fair", 1, ENOUGH_MS);
+    lk_client *two = set_client("redis-fair", master->url, &options);
+    lk_hold first;
+    struct asker waiter = {
+        .client = two, .key = KEY, .lease_ms = ENOUGH_MS, .wait_ms = 4 * ENOUGH_MS};
+    assert_int_equal(set_acquire(one, KEY, 0, &first), LK_OK);
+    asker_start(&waiter);
+    bool queued = wait_until(refused_twice, &hooked, ENOUGH_MS);
+    lk_status released = lk_release(&first), granted = asker_join(&waiter);
+    assert_true(queued);
+    assert_int_equal(released, LK_OK);
+    assert_int_equal(granted, LK_OK);
+    assert_true(waiter.hold.fence == first.fence + 1); /* not undone and taken once more */
+    assert_int_equal(redis_do(replica, "EXISTS " KEY), 1);
+    assert_int_equal(lk_release(&waiter.hold), LK_OK);
+    lk_close(two);
+    lk_close(one);
 }
 
 static void nothing_is_left(const char *guard)
@@ -232,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(granted_lock_stands_on_the_replica_by_then, empty),
+        cmocka_unit_test_setup(lock_that_was_handed_over_stands_on_the_replica_as_well, empty),
         cmocka_unit_test_setup(lock_with_too_few_copies_is_undone_and_unavailable, empty),
         cmocka_unit_test_setup(refusal_by_another_holder_is_a_refusal_whatever_the_replicas_do,
                                empty),

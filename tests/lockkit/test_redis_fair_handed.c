@@ -1,0 +1,198 @@
+/* redis-fair: what a waiter has that was handed the lock. The provider is called directly, so that
+ * each try and each message comes when the test says so. */
+#include "../../lockkit/providers.h"
+#include "../../lockkit/redis_guard.h"
+#include "../lib/lock_world.h"
+#include "../lib/redis_link.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GUARD   "redis-fair"
+#define KEY     "lock:item:1"
+#define CHANNEL "lockkit_fair__channel:"
+
+enum { LONG_MS = 30000, CLAIM_MS = 2000 /* as in redis_fair.c */, US_PER_MS = 1000, OLD_FENCE = 1 };
+
+static const lk_provider *const fair = &lk_redis_fair;
+static lk_client *client;
+static lk_hold first;
+
+/* A waiter in the queue, whose client listens. */
+static struct waiter {
+    struct link link;
+    void *self;
+    lk_hold hold;
+    lk_attempt attempt;
+    int64_t asked_us;
+} waiter;
+
+static int64_t now_us(void)
+{
+    return lk_env_system()->now_us(NULL);
+}
+
+static lk_status try_at(int64_t sent_us)
+{
+    waiter.attempt.since_us = sent_us;
+    return fair->try_acquire(waiter.self, &waiter.attempt);
+}
+
+static void wait_for_message(void)
+{
+    assert_int_equal(fair->wait(waiter.self, &waiter.attempt, now_us() + LONG_MS * US_PER_MS),
+                     LK_OK);
+}
+
+static void queue_up(int64_t lease_ms)
+{
+    memset(&waiter, 0, sizeof waiter);
+    assert_true(link_open(&waiter.link, world_redis->url));
+    memcpy(waiter.link.context.client_id, "00112233445566778899aabbccddeeff", 33);
+    assert_int_equal(fair->open(&waiter.link.context, &waiter.self, NULL), LK_OK);
+    waiter.attempt.hold = &waiter.hold;
+    strcpy(waiter.hold.key, KEY);
+    waiter.hold.lease_ms = lease_ms;
+    snprintf(waiter.hold.token, sizeof waiter.hold.token, "%s:waiter",
+             waiter.link.context.client_id);
+    assert_int_equal(try_at(now_us()), LK_BUSY);
+    wait_for_message(); /* only joins the channel */
+    waiter.asked_us = now_us();
+    assert_int_equal(try_at(waiter.asked_us), LK_BUSY);
+    assert_int_equal(world_ask("LLEN {" KEY "}:queue"), 1);
+}
+
+static void leave(void)
+{
+    assert_int_equal(fair->release(waiter.self, &waiter.hold), LK_OK);
+    fair->wait_end(waiter.self, &waiter.attempt);
+    fair->close(waiter.self);
+    link_close(&waiter.link);
+    assert_int_equal(world_ask("EXISTS " KEY " {" KEY "}:queue {" KEY "}:seen"), 0);
+}
+
+/* An empty Redis, whose lock somebody holds. */
+static int hold_it(void **state)
+{
+    (void)state;
+    world_ask("FLUSHALL");
+    client = world_client(GUARD, NULL);
+    return world_acquire(client, KEY, LONG_MS, 0, &first) == LK_OK ? 0 : -1;
+}
+
+static int let_go(void **state)
+{
+    (void)state;
+    lk_close(client);
+    return 0;
+}
+
+static void whoever_was_handed_the_lock_has_it_without_another_command(void **state)
+{
+    (void)state;
+    queue_up(LONG_MS);
+    uint64_t commands = waiter.link.commands;
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_true(world_ask("PTTL " KEY) > CLAIM_MS); /* its own lease already */
+    wait_for_message();
+    assert_int_equal(try_at(now_us()), LK_OK);
+    assert_int_equal(waiter.link.commands, commands);
+    assert_true(waiter.hold.fence == first.fence + 1);
+    leave();
+}
+
+/* The hand-over came after that try, whenever the message did. */
+static void lease_of_what_was_handed_counts_from_the_try_before(void **state)
+{
+    (void)state;
+    queue_up(LONG_MS);
+    assert_int_equal(lk_release(&first), LK_OK);
+    wait_for_message();
+    assert_int_equal(try_at(now_us() + LONG_MS * US_PER_MS / 4), LK_OK);
+    assert_true(waiter.attempt.since_us == waiter.asked_us);
+    leave();
+}
+
+/* The process slept: what is left of the lease is too little. */
+static void message_of_half_a_lease_ago_is_claimed(void **state)
+{
+    (void)state;
+    queue_up(LONG_MS);
+    uint64_t commands = waiter.link.commands;
+    assert_int_equal(lk_release(&first), LK_OK);
+    wait_for_message();
+    int64_t sent_us = now_us() + LONG_MS * US_PER_MS * 3 / 4;
+    assert_int_equal(try_at(sent_us), LK_OK);
+    assert_true(waiter.link.commands > commands);
+    assert_true(waiter.attempt.since_us == sent_us);
+    leave();
+}
+
+static void short_lease_is_claimed_and_short(void **state)
+{
+    (void)state;
+    queue_up(CLAIM_MS / 2);
+    uint64_t commands = waiter.link.commands;
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_true(world_ask("PTTL " KEY) > CLAIM_MS / 2); /* time for the claim */
+    wait_for_message();
+    assert_int_equal(try_at(now_us()), LK_OK);
+    assert_true(waiter.link.commands > commands);
+    assert_in_range(world_ask("PTTL " KEY), 1, CLAIM_MS / 2);
+    leave();
+}
+
+/* Of a lock that has ended since: its waiter has asked again, and was refused. */
+static void message_for_an_older_try_grants_nothing(void **state)
+{
+    (void)state;
+    queue_up(LONG_MS);
+    char message[LK_TOKEN_MAX + 64];
+    snprintf(message, sizeof message, "%s %d %lld", waiter.hold.token, OLD_FENCE,
+             (long long)waiter.asked_us - 1);
+    assert_int_equal(world_ask("PUBLISH " CHANNEL "%s %s", waiter.link.context.client_id, message),
+                     1);
+    wait_for_message();
+    assert_int_equal(try_at(now_us()), LK_BUSY);
+    assert_int_equal(lk_release(&first), LK_OK);
+    wait_for_message();
+    assert_int_equal(try_at(now_us()), LK_OK);
+    assert_true(waiter.hold.fence == first.fence + 1);
+    leave();
+}
+
+/* Nobody hears the message: as if its process had died, and only for as long. */
+static void lock_handed_to_one_who_does_not_listen_is_lent_until_it_looks(void **state)
+{
+    (void)state;
+    char token[LK_TOKEN_MAX + 1], sign[64];
+    queue_up(LONG_MS);
+    snprintf(sign, sizeof sign, "99999999999999 %d 1", LONG_MS);
+    world_ask_text(token, sizeof token, "LPOP {" KEY "}:queue");
+    assert_int_equal(world_ask("HDEL {" KEY "}:seen %s", token), 1);
+    assert_int_equal(world_ask("RPUSH {" KEY "}:queue f%s", token), 1); /* of no such client */
+    world_ask("HSET {" KEY "}:seen f%s %s", token, sign);
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_in_range(world_ask("PTTL " KEY), 1, CLAIM_MS);
+    assert_int_equal(lk_force_release(client, KEY), LK_OK);
+    assert_int_equal(try_at(now_us()), LK_OK);
+    leave();
+}
+
+int main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, hold_it, let_go)
+    const struct CMUnitTest tests[] = {
+        CASE(whoever_was_handed_the_lock_has_it_without_another_command),
+        CASE(lease_of_what_was_handed_counts_from_the_try_before),
+        CASE(message_of_half_a_lease_ago_is_claimed),
+        CASE(short_lease_is_claimed_and_short),
+        CASE(message_for_an_older_try_grants_nothing),
+        CASE(lock_handed_to_one_who_does_not_listen_is_lent_until_it_looks),
+    };
+    return cmocka_run_group_tests(tests, world_open, world_close);
+}
