@@ -13,7 +13,7 @@
  *
  * Values are signed 64-bit integers in minor units or pieces. Times are Unix microseconds.
  * Threading: db is shared; a db_reader belongs to one thread at a time; a db_tx lives only inside
- * its db_work function, which may run on another thread (the writer's) while db_run() waits.
+ * its db_work function, which may run on another caller's thread while db_run() waits.
  * Ownership: the caller owns every struct, all text is in fixed arrays, nothing to free but
  * handles.
  */

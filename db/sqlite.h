@@ -5,13 +5,14 @@
  *   sqlite_setup.c   journal mode, schema and its version
  *   sqlite_conn.c    one connection: settings, prepared statements, errors, waiting when busy
  *   sqlite_lock.c    FILE-lock: who may open the file, and whose turn it is to write
- *   sqlite_writer.c  the writer thread: group commit and checkpoints
+ *   sqlite_queue.c   who writes, for whom, and when a checkpoint is due
+ *   sqlite_writer.c  a group of runs in one transaction
  *   sqlite_reader.c  readers and snapshots; sqlite_read.c: reading rows
  *   sqlite_write.c   changing rows; sqlite_insert.c: new rows and resets
  *   sqlite_audit.c   feeding the audit
  *
  * WAL (default): SQLite before 3.51.3 can corrupt a WAL database when two connections write or
- * checkpoint at the same instant. So exactly one connection, the writer thread's, does both;
+ * checkpoint at the same instant. So exactly one connection does both, for one thread at a time;
  * readers are opened read-only; and FILE-lock keeps a second process out. Shared file (lessons):
  * rollback journal, any number of processes.
  */
@@ -104,14 +105,15 @@ void file_lock_give_turn(struct file_lock *lock);
 /* -- the store ----------------------------------------------------------------------------------
  */
 
-/* One db_run() call; lives on its caller's stack until `done` is posted. */
+/* One db_run() call; lives on its caller's stack until it is woken as one who does not lead. */
 struct run {
     struct run *next;
     db_work *work;
     void *arg;
     db_status status;
     db_error *error; /* the caller's, may be NULL */
-    sem_t done;
+    bool leads;      /* woken to write for all who wait; else because it is decided */
+    sem_t woken;
 };
 
 struct counters {
@@ -129,15 +131,17 @@ struct sqlite_store {
     pthread_mutex_t ping_mutex;
     struct conn ping;
 
-    /* the writer thread's */
-    pthread_t writer;
+    /* whoever leads uses these */
     struct conn conn;
     int wal_frames, checkpoint_at;
 
-    pthread_mutex_t queue_mutex;
-    pthread_cond_t queue_filled;
+    pthread_t checkpointer;
+    pthread_mutex_t queue_mutex; /* for all that follow */
     struct run *queue_head, **queue_tail;
+    bool led;            /* somebody leads; the queue is empty otherwise */
+    bool checkpoint_due; /* the checkpointer leads */
     bool stopping;
+    pthread_cond_t checkpointer_called;
 };
 
 struct sqlite_reader {
@@ -157,10 +161,13 @@ struct sqlite_tx {
 /* sqlite_setup.c: journal mode, and the schema if the file is new. */
 db_status setup_file(struct sqlite_store *store, bool alone, db_error *error);
 
-/* sqlite_writer.c */
+/* sqlite_queue.c */
 db_status writer_start(struct sqlite_store *store, db_error *error);
 void writer_stop(struct sqlite_store *store); /* after everything queued is done */
 db_status writer_run(db *db, db_work *work, void *arg, db_error *error);
+
+/* sqlite_writer.c: runs a group in one transaction; each has its status then. */
+void writer_commit(struct sqlite_store *store, struct run *group);
 /* To be called before each write: gives the connection, after a savepoint if one is needed. */
 db_status tx_begin_write(db_tx *tx, struct conn **ret_conn);
 

@@ -1,41 +1,23 @@
 /*
- * The writer thread: the only connection that writes and checkpoints.
- *
- * Group commit (as in DeWitt et al., "Implementation Techniques for Main Memory Database Systems",
- * 1984): whatever has queued up during the last commit shares the next one and its disk flush. Each
- * run can be undone alone: by a savepoint, set before its first write if an earlier run of the same
- * transaction has written, or else by ending the transaction, which then holds nothing else.
+ * A group of runs in one transaction. Each can be undone alone: by a savepoint, set before its
+ * first write if an earlier run of the same transaction has written, or else by ending the
+ * transaction, which then holds nothing else.
  */
 #include "schema.h"
 #include "sqlite.h"
-
-#include <assert.h>
-#include <string.h>
-#include <sys/prctl.h>
 
 static void count(_Atomic uint64_t *counter, uint64_t n)
 {
     atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
-/* -- answering -------------------------------------------------------------------------------- */
+/* -- deciding --------------------------------------------------------------------------------- */
 
 static void decide(struct run *run, db_status status, const char *message)
 {
     run->status = status;
     if (status != DB_OK)
         db_fail(run->error, status, "%s", message);
-}
-
-/* Everybody in the group learns the same. The run is gone once its caller has been woken. */
-static void answer_group(struct sqlite_store *store, struct run *group)
-{
-    while (group) {
-        struct run *next = group->next;
-        count(&store->counters.runs, 1);
-        sem_post(&group->done);
-        group = next;
-    }
 }
 
 static void fail_group(struct run *group, const db_error *why)
@@ -172,133 +154,17 @@ static struct run *run_group(struct sqlite_store *store, struct run *group)
 
 /* A database error in one work ends the transaction of all, and what the others have seen in it.
  * The one is told; each of the others runs again, alone. */
-static void process(struct sqlite_store *store, struct run *group)
+void writer_commit(struct sqlite_store *store, struct run *group)
 {
     struct run *failed = run_group(store, group);
-    if (failed) {
-        decide(failed, store->conn.trouble.status, store->conn.trouble.message);
-        for (struct run *run = group, *next; run; run = next) {
-            next = run->next;
-            run->next = NULL;
-            if (run != failed && run_group(store, run))
-                decide(run, store->conn.trouble.status, store->conn.trouble.message);
-            answer_group(store, run);
-        }
+    if (!failed)
         return;
+    decide(failed, store->conn.trouble.status, store->conn.trouble.message);
+    for (struct run *run = group, *next; run; run = next) {
+        next = run->next;
+        run->next = NULL; /* a group of its own */
+        if (run != failed && run_group(store, run))
+            decide(run, store->conn.trouble.status, store->conn.trouble.message);
+        run->next = next;
     }
-    answer_group(store, group);
-}
-
-/* -- checkpoints ------------------------------------------------------------------------------ */
-
-static int on_wal_commit(void *arg, sqlite3 *handle, const char *name, int frames)
-{
-    struct sqlite_store *store = arg;
-    (void)handle;
-    (void)name;
-    if (frames < store->wal_frames) /* it has started over */
-        store->checkpoint_at = SQLITE_CHECKPOINT_FRAMES;
-    store->wal_frames = frames;
-    return SQLITE_OK;
-}
-
-/* After the callers have been answered. A long reading keeps the log from starting over: it grows
- * and is tried again later; when it is large, the writer waits a moment for its chance. */
-static void checkpoint(struct sqlite_store *store)
-{
-    if (store->wal_frames < store->checkpoint_at)
-        return;
-    struct conn *conn = &store->conn;
-    bool large = store->wal_frames >= SQLITE_RESTART_FRAMES;
-    int64_t busy_ms = conn->busy_ms;
-    conn->busy_ms = SQLITE_RESTART_MS;
-    sqlite3_wal_checkpoint_v2(conn->handle, NULL,
-                              large ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, NULL,
-                              NULL);
-    conn->busy_ms = busy_ms;
-    store->checkpoint_at = store->wal_frames + SQLITE_CHECKPOINT_FRAMES;
-    count(&store->counters.checkpoints, 1);
-}
-
-/* -- the queue -------------------------------------------------------------------------------- */
-
-/* Waits for work and takes at most group_max runs; NULL when stopping and nothing is left. */
-static struct run *take_group(struct sqlite_store *store)
-{
-    pthread_mutex_lock(&store->queue_mutex);
-    while (!store->queue_head && !store->stopping)
-        pthread_cond_wait(&store->queue_filled, &store->queue_mutex);
-    struct run *group = store->queue_head, **end = &store->queue_head;
-    int32_t n = 0;
-    for (; *end && n < store->options.group_max; n++)
-        end = &(*end)->next;
-    store->queue_head = *end;
-    if (!*end)
-        store->queue_tail = &store->queue_head;
-    if (n > 0)
-        *end = NULL;
-    atomic_fetch_sub(&store->counters.waiting, (uint64_t)n);
-    pthread_mutex_unlock(&store->queue_mutex);
-    if ((uint64_t)n > atomic_load(&store->counters.group_largest))
-        atomic_store(&store->counters.group_largest, (uint64_t)n);
-    return group;
-}
-
-static void *writer_main(void *arg)
-{
-    struct sqlite_store *store = arg;
-    struct run *group;
-    if (store->options.shared_file) /* the waits for the other process are shorter than 50 us */
-        prctl(PR_SET_TIMERSLACK, 1000);
-    while ((group = take_group(store)) != NULL) {
-        process(store, group);
-        checkpoint(store);
-    }
-    return NULL;
-}
-
-db_status writer_run(db *base, db_work *work, void *arg, db_error *error)
-{
-    struct sqlite_store *store = (struct sqlite_store *)base;
-    struct run run = {.work = work, .arg = arg, .error = error};
-    sem_init(&run.done, 0, 0);
-    pthread_mutex_lock(&store->queue_mutex);
-    assert(!store->stopping);
-    if (!store->queue_head) /* within the mutex: db_close() may follow the answer at once */
-        pthread_cond_signal(&store->queue_filled);
-    *store->queue_tail = &run;
-    store->queue_tail = &run.next;
-    atomic_fetch_add(&store->counters.waiting, 1);
-    pthread_mutex_unlock(&store->queue_mutex);
-    while (sem_wait(&run.done) != 0)
-        continue; /* a signal */
-    sem_destroy(&run.done);
-    return run.status;
-}
-
-db_status writer_start(struct sqlite_store *store, db_error *error)
-{
-    store->queue_tail = &store->queue_head;
-    store->checkpoint_at = SQLITE_CHECKPOINT_FRAMES;
-    if (!store->options.shared_file) /* replaces SQLite's own checkpoints */
-        sqlite3_wal_hook(store->conn.handle, on_wal_commit, store);
-    pthread_mutex_init(&store->queue_mutex, NULL);
-    pthread_cond_init(&store->queue_filled, NULL);
-    int code = pthread_create(&store->writer, NULL, writer_main, store);
-    if (code == 0)
-        return DB_OK;
-    pthread_cond_destroy(&store->queue_filled);
-    pthread_mutex_destroy(&store->queue_mutex);
-    return db_fail(error, DB_FAILED, "the writer thread cannot be started: %s", strerror(code));
-}
-
-void writer_stop(struct sqlite_store *store)
-{
-    pthread_mutex_lock(&store->queue_mutex);
-    store->stopping = true;
-    pthread_mutex_unlock(&store->queue_mutex);
-    pthread_cond_signal(&store->queue_filled);
-    pthread_join(store->writer, NULL);
-    pthread_cond_destroy(&store->queue_filled);
-    pthread_mutex_destroy(&store->queue_mutex);
 }

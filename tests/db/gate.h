@@ -1,4 +1,4 @@
-/* Holds the writer thread inside a work, so that a group of known size queues up behind it. */
+/* Holds whoever leads inside a work, so that a group of known size queues up behind it. */
 #ifndef TESTS_DB_GATE_H
 #define TESTS_DB_GATE_H
 
@@ -30,12 +30,18 @@ static inline void *gate_main(void *arg)
     return NULL;
 }
 
-static inline void gate_close(struct gate *gate, db *store)
+/* Without waiting until it is closed. */
+static inline void gate_start(struct gate *gate, db *store)
 {
     gate->store = store;
     sem_init(&gate->entered, 0, 0);
     sem_init(&gate->open, 0, 0);
     assert_int_equal(0, pthread_create(&gate->thread, NULL, gate_main, gate));
+}
+
+static inline void gate_close(struct gate *gate, db *store)
+{
+    gate_start(gate, store);
     sem_wait(&gate->entered);
 }
 

@@ -309,6 +309,34 @@ static void a_transaction_sees_its_own_writes(void **state)
     assert_int_equal(99, change.account.balance);
 }
 
+static db_status work_note_thread(db_tx *tx, void *arg)
+{
+    (void)tx;
+    *(pthread_t *)arg = pthread_self();
+    return DB_OK;
+}
+
+static void a_lone_caller_waits_for_no_other_thread(void **state)
+{
+    struct fixture *fixture = *state;
+    pthread_t writer = 0;
+    assert_int_equal(DB_OK, db_run(fixture->store, work_note_thread, &writer, NULL));
+    assert_true(pthread_equal(pthread_self(), writer));
+}
+
+/* Else the first of a steady stream of callers would write for the others for ever. */
+static void who_writes_for_others_is_answered_before_the_next_group_is(void **state)
+{
+    struct fixture *fixture = *state;
+    struct gate first, second;
+    gate_close(&first, fixture->store);
+    gate_start(&second, fixture->store);
+    gate_wait_for(&first, 1);
+    gate_open(&first); /* until its thread has ended */
+    sem_wait(&second.entered);
+    gate_open(&second);
+}
+
 static void closing_waits_for_what_is_queued(void **state)
 {
     struct fixture *fixture = *state;
@@ -341,6 +369,8 @@ int main(void)
         TEST(one_failure_undoes_one_run_only),
         TEST(a_key_taken_earlier_in_the_group_is_a_duplicate),
         TEST(a_database_error_in_one_run_leaves_the_others_whole),
+        TEST(a_lone_caller_waits_for_no_other_thread),
+        TEST(who_writes_for_others_is_answered_before_the_next_group_is),
         TEST(closing_waits_for_what_is_queued),
     };
     const struct CMUnitTest races[] = {

@@ -1,0 +1,188 @@
+/*
+ * Who writes: one caller of db_run() at a time, through the only connection that writes and
+ * checkpoints.
+ *
+ * Group commit (as in DeWitt et al., "Implementation Techniques for Main Memory Database Systems",
+ * 1984): whatever has queued up during one commit shares the next one and its disk flush. It needs
+ * no thread of its own (flat combining, Hendler et al., SPAA 2010): a caller who finds nobody at it
+ * leads, that is, he writes for all who wait; then the first of those who came meanwhile leads. So
+ * a lone caller, who holds a lock meanwhile, waits for no other thread to wake.
+ *
+ * Checkpoints have a thread, which takes the lead for each: the callers have their answers by then.
+ */
+#include "sqlite.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+/* -- the lead --------------------------------------------------------------------------------- */
+
+/* Within the mutex: to the first who waits, or to nobody. */
+static void give_lead(struct sqlite_store *store)
+{
+    struct run *first = store->queue_head;
+    if (first) {
+        first->leads = true;
+        sem_post(&first->woken);
+        return;
+    }
+    store->led = false;
+    if (store->stopping)
+        pthread_cond_signal(&store->checkpointer_called);
+}
+
+/* The first at most group_max runs of the queue, the leader's own among them. */
+static struct run *take_group(struct sqlite_store *store, uint64_t *ret_n)
+{
+    pthread_mutex_lock(&store->queue_mutex);
+    struct run *group = store->queue_head, **end = &store->queue_head;
+    int32_t n = 0;
+    for (; *end && n < store->options.group_max; n++)
+        end = &(*end)->next;
+    store->queue_head = *end;
+    if (!*end)
+        store->queue_tail = &store->queue_head;
+    *end = NULL;
+    pthread_mutex_unlock(&store->queue_mutex);
+    *ret_n = (uint64_t)n;
+    return group;
+}
+
+static void note_group(struct counters *counters, uint64_t n)
+{
+    atomic_fetch_sub(&counters->waiting, n);
+    atomic_fetch_add(&counters->runs, n);
+    if (n > atomic_load(&counters->group_largest))
+        atomic_store(&counters->group_largest, n);
+}
+
+/* The others are answered before the lead goes on: what they ask next shares the next commit. Once
+ * it has gone on, nothing of the store is touched: db_close() may follow. */
+static void lead(struct sqlite_store *store, struct run *own)
+{
+    uint64_t n;
+    struct run *group = take_group(store, &n);
+    assert(group == own);
+    note_group(&store->counters, n);
+    if (store->options.shared_file) /* the waits for another process are shorter than 50 us */
+        prctl(PR_SET_TIMERSLACK, 1000);
+    writer_commit(store, group);
+    if (store->options.shared_file)
+        prctl(PR_SET_TIMERSLACK, 0); /* the thread's own */
+
+    for (struct run *run = group->next, *next; run; run = next) {
+        next = run->next; /* gone once its caller has been woken */
+        sem_post(&run->woken);
+    }
+    pthread_mutex_lock(&store->queue_mutex);
+    store->checkpoint_due = store->wal_frames >= store->checkpoint_at;
+    if (store->checkpoint_due)
+        pthread_cond_signal(&store->checkpointer_called);
+    else
+        give_lead(store);
+    pthread_mutex_unlock(&store->queue_mutex);
+}
+
+db_status writer_run(db *base, db_work *work, void *arg, db_error *error)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    struct run run = {.work = work, .arg = arg, .error = error};
+    sem_init(&run.woken, 0, 0);
+    pthread_mutex_lock(&store->queue_mutex);
+    assert(!store->stopping);
+    *store->queue_tail = &run;
+    store->queue_tail = &run.next;
+    atomic_fetch_add(&store->counters.waiting, 1);
+    bool leads = !store->led;
+    store->led = true;
+    pthread_mutex_unlock(&store->queue_mutex);
+    if (!leads) {
+        while (sem_wait(&run.woken) != 0)
+            continue; /* a signal */
+        leads = run.leads;
+    }
+    if (leads)
+        lead(store, &run);
+    sem_destroy(&run.woken);
+    return run.status;
+}
+
+/* -- checkpoints ------------------------------------------------------------------------------ */
+
+static int on_wal_commit(void *arg, sqlite3 *handle, const char *name, int frames)
+{
+    struct sqlite_store *store = arg;
+    (void)handle;
+    (void)name;
+    if (frames < store->wal_frames) /* it has started over */
+        store->checkpoint_at = SQLITE_CHECKPOINT_FRAMES;
+    store->wal_frames = frames;
+    return SQLITE_OK;
+}
+
+/* A long reading keeps the log from starting over: it grows and is tried again later; when it is
+ * large, all who write wait a moment for its chance. */
+static void checkpoint(struct sqlite_store *store)
+{
+    struct conn *conn = &store->conn;
+    bool large = store->wal_frames >= SQLITE_RESTART_FRAMES;
+    int64_t busy_ms = conn->busy_ms;
+    conn->busy_ms = SQLITE_RESTART_MS;
+    sqlite3_wal_checkpoint_v2(conn->handle, NULL,
+                              large ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, NULL,
+                              NULL);
+    conn->busy_ms = busy_ms;
+    store->checkpoint_at = store->wal_frames + SQLITE_CHECKPOINT_FRAMES;
+    atomic_fetch_add(&store->counters.checkpoints, 1);
+}
+
+static void *checkpointer_main(void *arg)
+{
+    struct sqlite_store *store = arg;
+    pthread_mutex_lock(&store->queue_mutex);
+    for (;;) {
+        while (!store->checkpoint_due && (store->led || !store->stopping))
+            pthread_cond_wait(&store->checkpointer_called, &store->queue_mutex);
+        if (!store->checkpoint_due)
+            break;
+        pthread_mutex_unlock(&store->queue_mutex);
+        checkpoint(store);
+        pthread_mutex_lock(&store->queue_mutex);
+        store->checkpoint_due = false;
+        give_lead(store);
+    }
+    pthread_mutex_unlock(&store->queue_mutex);
+    return NULL;
+}
+
+/* -- life ------------------------------------------------------------------------------------- */
+
+db_status writer_start(struct sqlite_store *store, db_error *error)
+{
+    store->queue_tail = &store->queue_head;
+    store->checkpoint_at = SQLITE_CHECKPOINT_FRAMES;
+    if (!store->options.shared_file) /* replaces SQLite's own checkpoints */
+        sqlite3_wal_hook(store->conn.handle, on_wal_commit, store);
+    pthread_mutex_init(&store->queue_mutex, NULL);
+    pthread_cond_init(&store->checkpointer_called, NULL);
+    int code = pthread_create(&store->checkpointer, NULL, checkpointer_main, store);
+    if (code == 0) {
+        pthread_setname_np(store->checkpointer, "checkpointer");
+        return DB_OK;
+    }
+    pthread_cond_destroy(&store->checkpointer_called);
+    pthread_mutex_destroy(&store->queue_mutex);
+    return db_fail(error, DB_FAILED, "the checkpoint thread cannot be started: %s", strerror(code));
+}
+
+void writer_stop(struct sqlite_store *store)
+{
+    pthread_mutex_lock(&store->queue_mutex);
+    store->stopping = true;
+    pthread_cond_signal(&store->checkpointer_called);
+    pthread_mutex_unlock(&store->queue_mutex);
+    pthread_join(store->checkpointer, NULL); /* it stays until nobody leads */
+    pthread_cond_destroy(&store->checkpointer_called);
+    pthread_mutex_destroy(&store->queue_mutex);
+}
