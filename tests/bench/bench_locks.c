@@ -3,8 +3,9 @@
  * one key, against private servers over TCP; beside what Redis can do with nothing around it
  * (peers/bare_redis.c) and what other people's clients do (ioredis + redlock, redis-py; as they
  * come and tuned). Medians of REPEAT interleaved runs. "p99/share": the 99th percentile of the
- * waits over the fair share, the time in which each waiter has had one turn. "sent": commands per
- * pair, as the client counts them; "served": as Redis does, those inside scripts as well.
+ * waits over the fair share, the time in which each waiter has had one turn; who starves waits
+ * seldom and long, and shows in Jain's index. "sent": commands per pair, as the client counts them;
+ * "served": as Redis does, those inside scripts as well.
  *
  *     BUILD=build build/bench/bench_locks [REPEAT] [RUN_MS] > build/bench/locks.json
  *

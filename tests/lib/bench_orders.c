@@ -3,27 +3,30 @@
 #include "../../loadgen/plain.h"
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum {
     FLAGS_MAX = 32,
     TEXT_MAX = 512,
     PATIENCE_MS = 120000,
     RUN_PATIENCE_MS = 30000,
-    RUN_MIN_MS = 200
+    RUN_MIN_MS = 200,
+    WAITERS_PATIENCE_MS = 30000
 };
 
+/* A path may have placeholders, which no URL has. */
 static void aim(struct load_target *target, const char *url, const char *path)
 {
-    char whole[TEXT_MAX], message[256];
-    size_t length = strlen(url);
-    while (length > 0 && url[length - 1] == '/')
-        length--;
-    snprintf(whole, sizeof whole, "%.*s%s", (int)length, url, path);
-    if (load_target_parse(whole, target, message, sizeof message) != 0)
+    char message[256];
+    if (load_target_parse(url, target, message, sizeof message) != 0)
         bench_die(message);
+    snprintf(target->path, sizeof target->path, "%s", path);
 }
 
 void bench_orders(const struct order_run *run, struct order_figures *ret)
@@ -32,7 +35,7 @@ void bench_orders(const struct order_run *run, struct order_figures *ret)
     if (run->duration_ms < RUN_MIN_MS)
         bench_die("a run takes 200 ms at least");
     char key[64], path[128];
-    snprintf(key, sizeof key, "Idempotency-Key: bench-%d-{{seq}}", n_runs++);
+    snprintf(key, sizeof key, "Idempotency-Key: bench-%d-%d-{{seq}}", (int)getpid(), n_runs++);
     snprintf(path, sizeof path, "/v1/items/%s/orders", run->item);
     const char *const headers[] = {"Content-Type: application/json", key, NULL};
     const struct plain_request request = {.body = "{\"user_id\":\"u{{seq}}\",\"quantity\":1}",
@@ -42,7 +45,8 @@ void bench_orders(const struct order_run *run, struct order_figures *ret)
                                    .rate = run->per_s,
                                    .connections = run->connections,
                                    .threads = run->threads > 0 ? run->threads : 1,
-                                   .duration_ms = run->duration_ms,
+                                   .warmup_ms = run->warmup_ms,
+                                   .duration_ms = run->warmup_ms + run->duration_ms,
                                    .timeout_ms = RUN_PATIENCE_MS,
                                    .seed = (uint64_t)n_runs};
     struct load_result result;
@@ -53,8 +57,9 @@ void bench_orders(const struct order_run *run, struct order_figures *ret)
         bench_die("the run failed");
     /* Of whole intervals of the duration: a straggler is seen in the latency, not twice. */
     uint64_t accepted = result.status[201], in_time = 0;
-    size_t points = (size_t)(run->duration_ms * 1000 / result.series.interval_us);
-    for (size_t i = 0; i < points && i < result.series.n; i++)
+    size_t first = (size_t)(run->warmup_ms * 1000 / result.series.interval_us),
+           points = (size_t)(run->duration_ms * 1000 / result.series.interval_us);
+    for (size_t i = first; i < first + points && i < result.series.n; i++)
         in_time += result.series.points[i].accepted;
     *ret = (struct order_figures){.per_s = (double)in_time * 1e6 /
                                            ((double)points * (double)result.series.interval_us),
@@ -67,6 +72,27 @@ void bench_orders(const struct order_run *run, struct order_figures *ret)
     load_result_free(&result);
     if (ret->others > 0 && !run->may_refuse)
         bench_die("not every order was accepted");
+}
+
+pid_t bench_fork_orders(const struct order_run *run)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct order_figures figures;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        bench_orders(run, &figures);
+        _exit(0);
+    }
+    if (child < 0)
+        bench_die("no process");
+    return child;
+}
+
+void bench_join_orders(pid_t child)
+{
+    int status;
+    if (waitpid(child, &status, 0) != child || status != 0)
+        bench_die("the run beside it failed");
 }
 
 struct sandbox_server *bench_service(struct sandbox *sandbox, const char *name,
@@ -127,4 +153,29 @@ int64_t bench_audit(const char *url, const char *id)
     json_decref(audit);
     free(text);
     return sold;
+}
+
+double bench_metric(const char *url, const char *name)
+{
+    char *text = bench_get(url, "/metrics"), *line = text;
+    size_t length = strlen(name);
+    while (line && (strncmp(line, name, length) != 0 || line[length] != ' ')) {
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    if (!line)
+        bench_die(name);
+    double value = strtod(line + length, NULL);
+    free(text);
+    return value;
+}
+
+void bench_wait_for_waiters(const char *url, long n)
+{
+    int64_t start_us = load_clock_us();
+    while (bench_metric(url, "seckill_http_in_flight") < (double)n) {
+        if (load_clock_us() - start_us > WAITERS_PATIENCE_MS * 1000LL)
+            bench_die("so many requests never waited at once");
+        usleep(1000);
+    }
 }

@@ -14,6 +14,7 @@ struct order_run {
     int connections;
     int threads;         /* of the generator; 0: one */
     double per_s;        /* open model; 0: closed, each connection as fast as it is answered */
+    int64_t warmup_ms;   /* before the duration; not measured */
     int64_t duration_ms; /* 200 at least */
     bool may_refuse;     /* else anything but a 201 is the end */
 };
@@ -27,6 +28,11 @@ struct order_figures {
 /* One run; each order has a new key and a new user. */
 void bench_orders(const struct order_run *run, struct order_figures *ret);
 
+/* The same in a child process, so that another run can go on beside it; and its end, which dies
+ * unless it was a good one. */
+pid_t bench_fork_orders(const struct order_run *run);
+void bench_join_orders(pid_t child);
+
 /* seckilld with --db FILE of this name in the sandbox and further flags (NULL-terminated). Dies
  * rather than return NULL. */
 struct sandbox_server *bench_service(struct sandbox *sandbox, const char *name,
@@ -38,5 +44,9 @@ void bench_put_item(const char *url, const char *id, const char *guard);
 int64_t bench_audit(const char *url, const char *id);
 /* GET path -> the JSON body; dies on anything but 200. To be freed. */
 char *bench_get(const char *url, const char *path);
+/* The value of a metric without labels, of GET /metrics. */
+double bench_metric(const char *url, const char *name);
+/* Returns when so many requests are under way in the service; dies after half a minute. */
+void bench_wait_for_waiters(const char *url, long n);
 
 #endif
