@@ -160,6 +160,9 @@ $(B)/bench/bench_limit: | $(B)/bench/peers/bare_limit
 PEER_FILES := $(patsubst tests/%,$(B)/%,$(wildcard tests/bench/peers/*.py tests/bench/peers/node/*))
 $(B)/bench/bench_peers $(B)/bench/bench_locks: | $(PEER_FILES) $(B)/bench/peers/node/installed
 $(B)/bench/bench_locks: | $(B)/bench/peers/bare_redis $(B)/lockkit
+$(B)/bench/bench_footprint: | $(B)/bench/peers/liballocs.so
+$(B)/bench/peers/liballocs.so: tests/bench/peers/allocs.c tests/bench/peers/allocs.h
+	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -shared -o $@ $<
 $(B)/bench/peers/node/installed: $(filter %.json,$(PEER_FILES))
 	$(Q)cd $(@D) && npm ci --no-audit --no-fund >&2 && touch $(@F) || \
 	    echo "benchmarks beside Node will fail without its packages" >&2

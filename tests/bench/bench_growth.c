@@ -118,7 +118,9 @@ static void plot(const struct dimension *dimension, int repeat, FILE *out)
                                  .n_x_ticks = dimension->n,
                                  .n = 3};
     for (int i = 0; i < dimension->n; i++) {
-        snprintf(ticks[i], sizeof ticks[i], "%ld", dimension->sizes[i]);
+        long size = dimension->sizes[i];
+        snprintf(ticks[i], sizeof ticks[i], size >= 10000 ? "%ldk" : "%ld",
+                 size >= 10000 ? size / 1000 : size);
         curves.x_ticks[i] = (struct html_tick){i, ticks[i]};
         for (int c = 0; c < curves.n; c++)
             curves.curve[c].points[i] = (struct html_point){

@@ -3,7 +3,9 @@
  * server that leaves out everything but the lock, the commit and HTTP (peers/bare_limit.c). Same
  * requests, same generator, same Redis, two connections counts, lanes on (a batch of orders shares
  * lock and commit; the ruler: 64 at most) and off (the textbook: one each). Medians of REPEAT
- * interleaved runs; the ratio is that of two neighbouring runs, so a slow moment hits both.
+ * interleaved runs; the ratio is that of two neighbouring runs, so a slow moment hits both. Then
+ * the same two with orders that come at 10,000 per second whatever becomes of them, with their
+ * latency from the moment they are due.
  *
  *     BUILD=build build/bench/bench_limit [REPEAT] [RUN_MS] > build/bench/limit.json
  */
@@ -14,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WAYS = 2, TEXT_MAX = 512 };
+enum { WAYS = 2, TEXT_MAX = 512, OPEN_PER_S = 10000, OPEN_CONNECTIONS = 256 };
 
 static const int connection_counts[] = {64, 256};
 enum { SIZES = sizeof connection_counts / sizeof connection_counts[0] };
@@ -74,6 +76,43 @@ static void measure(int way, const char *service, const char *bare, int connecti
                                           "limit_per_s", limit_median, "ratio", ratio_median));
 }
 
+/* Open model: orders come at a fixed rate, and wait from the moment they are due. */
+static void measure_open(const char *service, const char *bare, int repeat, int run_ms,
+                         json_t *rows)
+{
+    static const char *const names[] = {"lanes", "limit"};
+    double p99[2][BENCH_REPEAT_MAX], p99_9[2][BENCH_REPEAT_MAX];
+    uint64_t dropped[2] = {0, 0};
+    for (int i = 0; i < repeat; i++)
+        for (int who = 0; who < 2; who++) {
+            struct order_figures figures;
+            bench_ruler();
+            bench_orders(&(struct order_run){.url = who == 0 ? service : bare,
+                                             .item = "1",
+                                             .connections = OPEN_CONNECTIONS,
+                                             .per_s = OPEN_PER_S,
+                                             .warmup_ms = 200,
+                                             .duration_ms = run_ms},
+                         &figures);
+            p99[who][i] = figures.p99_us;
+            p99_9[who][i] = figures.p99_9_us;
+            dropped[who] += figures.dropped;
+        }
+    for (int who = 0; who < 2; who++) {
+        double high = bench_median(p99[who], repeat), highest = bench_median(p99_9[who], repeat);
+        fprintf(stderr,
+                "open model, %d orders/s, %s: p99 %.1f ms (%.1f to %.1f; goal 5), p99.9 %.1f ms "
+                "(%.1f to %.1f; goal 20), %llu never sent\n",
+                OPEN_PER_S, names[who], high / 1e3, p99[who][0] / 1e3, p99[who][repeat - 1] / 1e3,
+                highest / 1e3, p99_9[who][0] / 1e3, p99_9[who][repeat - 1] / 1e3,
+                (unsigned long long)dropped[who]);
+        json_array_append_new(rows,
+                              json_pack("{s:s,s:s,s:i,s:f,s:f,s:I}", "way", "open", "who",
+                                        names[who], "orders_per_s", OPEN_PER_S, "p99_us", high,
+                                        "p99_9_us", highest, "dropped", (json_int_t)dropped[who]));
+    }
+}
+
 int main(int argc, char **argv)
 {
     int repeat = argc > 1 ? atoi(argv[1]) : 5, run_ms = argc > 2 ? atoi(argv[2]) : 1500;
@@ -93,6 +132,8 @@ int main(int argc, char **argv)
         pid_t pid = start_bare(sandbox, redis->port, way == 1 ? "64" : "1", bare, sizeof bare);
         for (int i = 0; i < SIZES; i++)
             measure(way, service->url, bare, connection_counts[i], repeat, run_ms, rows);
+        if (way == 1)
+            measure_open(service->url, bare, repeat, run_ms, rows);
         bench_stop(pid);
     }
     sandbox_close(sandbox);
