@@ -17,6 +17,8 @@ PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev lib
               libzookeeper-mt-dev libjansson-dev uthash-dev redis-server redis-tools
 PKGS_TEST  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jre-headless \
               libslf4j-java liblog4j1.2-java chromium chromium-driver
+AXE_CORE   := 4.10.3
+AXE_SHA256 := 880970c081707360e64f34cea25ff91892f5bc95675b0776925b9709dd8a68bb
 PKGS_LINT  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck
 PKGS_BENCH := wrk hey python3-redis
 
@@ -118,6 +120,13 @@ $(call of,loadgen): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN)
 $(call of,e2e): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN) $(BINS)
 	$(LINK_TEST)
 $(B)/tests/app/test_http_process: | $(B)/seckilld
+# The accessibility checker, which is in no Debian package.
+$(B)/tests/e2e/test_page_accessible: | $(B)/axe.min.js
+$(B)/axe.min.js: Makefile
+	$(Q)command -v npm >/dev/null || .ci/install-packages npm
+	$(Q)npm install --loglevel=error --no-save --no-package-lock --prefix $(B)/npm axe-core@$(AXE_CORE) >/dev/null
+	$(Q)cd $(B)/npm/node_modules/axe-core && echo "$(AXE_SHA256)  axe.min.js" | sha256sum --check --quiet
+	$(Q)cp $(B)/npm/node_modules/axe-core/axe.min.js $@
 $(B)/obj/app/openapi.o: app/openapi.json
 $(B)/obj/app/page.o: $(filter-out %.png,$(wildcard app/web/*))
 .PRECIOUS: $(B)/obj/%.o

@@ -42,6 +42,7 @@
     X(steps_text, "steps_text.js", "steps_text.js", SCRIPT)                                        \
     X(exercises, "exercises.js", "exercises.js", SCRIPT)                                           \
     X(lab, "lab.js", "lab.js", SCRIPT)                                                             \
+    X(row, "row.js", "row.js", SCRIPT)                                                             \
     X(schedule, "schedule.js", "schedule.js", SCRIPT)
 
 #define FILE_EMBED(symbol, name, file, type) EMBED(symbol, file)

@@ -1,7 +1,6 @@
-// Ready-made exercises. loses: what the learner will see; points: where each actor is held; texts:
-// [English, 中文].
-export const START = 1000;
-export const AMOUNTS = [["A", -200], ["B", -300], ["C", -100]];
+// Ready-made exercises. subject: of an account, unless it is said; loses: what the learner will see;
+// points: where each actor is held; texts: [English, 中文].
+import { ITEM } from "./row.js";
 
 export const ALL = ["waiting", "acquired", "read", "decided", "committed"];
 const SOME = ["waiting", "decided", "committed"];
@@ -24,6 +23,21 @@ export const exercises = [
     hint: ["Move A until it has read, then B: B can only wait. The lock is let go after the write is committed.",
       "先让 A 读，再动 B：B 只能等。锁在写入提交之后才放开。"],
     lesson: ["Read, decision and write of one stood wholly before those of the other.", "一个请求的读、算、写，整个排在另一个之前。"],
+  },
+  {
+    id: "last-piece", subject: ITEM, loses: true, guard: "none", actors: 2, fence: "off", lease: 0, points: [ALL, ALL],
+    title: ["The last piece: no lock", "最后一件：没有锁"],
+    task: ["One piece is left, and A and B both want it. Sell it twice.", "只剩一件，A 和 B 都想要。把它卖两次。"],
+    hint: ["Let both read that one is left before either of them writes.", "让两者都先读到“还剩一件”，再让任何一个写。"],
+    lesson: ["Both saw one piece and both sold it. The row says 0, as if nothing had happened: a lost update is an oversold piece.",
+      "两者都看到一件，都卖了出去。库存显示 0，好像什么都没发生：丢失更新就是超卖。"],
+  },
+  {
+    id: "last-piece-locked", subject: ITEM, loses: false, guard: "redis-token", actors: 2, fence: "on", lease: 0, points: [ALL, ALL],
+    title: ["The last piece under a lock", "最后一件，加锁"],
+    task: ["The same two, under a Redis lock. Try to sell the piece twice now.", "同样两个买家，有 Redis 锁。现在再试试卖两次。"],
+    hint: ["Move A until it has read, then B: B can only wait, and finds nothing left when its turn comes.", "先让 A 读，再动 B：B 只能等，轮到它时已经没有了。"],
+    lesson: ["The one who came second read only after the first had written: sold out, and nothing oversold.", "后到的等先到的写完才读：已售罄，没有超卖。"],
   },
   {
     id: "expired-lease", loses: true, guard: "redis-set", actors: 2, fence: "off", lease: LEASE_MS, points: [LATE, SOME],

@@ -15,16 +15,6 @@ export async function look(actors) {
   });
 }
 
-export const lookAtRow = (account) => ask(`/v1/accounts/${account}`);
-export const lookAtLock = (account) => ask(`/v1/lab/locks/account:${account}`);
-
-function put(path, body) {
-  return ask(path, { method: "PUT", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-}
-
-export const putAccount = (account, balance, guard, fence) => put(`/v1/accounts/${account}`, { balance, guard, fence });
-export const freeLock = (account) => ask(`/v1/lab/locks/account:${account}`, { method: "DELETE" });
-
 export class Actor {
   constructor(session, name, amount, points) {
     Object.assign(this, { name, amount, points, id: `${session}-${name}`, pauses: new Map(), moves: 0, letting: false });
@@ -51,18 +41,15 @@ export class Actor {
     for (const point of NOTED) if (!this.pauses.has(point)) await one(point, "note");
   }
 
-  // The same Idempotency-Key when it tries again: it is the same intent.
-  send(account) {
+  // The same Idempotency-Key when it tries again: it is the same intent. decided: nor would another
+  // try change the answer.
+  send(row) {
     this.state = "moving";
     this.base = this.last ?? new Map();
     this.answer = this.read = this.wrote = undefined;
-    this.under = fetch(`/v1/accounts/${account}/transactions`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "X-Request-Id": this.id, "Idempotency-Key": `${this.id}-${this.round}` },
-      body: JSON.stringify({ amount: this.amount }),
-    }).then(async (answer) => {
+    this.under = row.change(this, `${this.id}-${this.round}`).then(async (answer) => {
       const body = await answer.json();
-      this.answer = { ok: answer.ok, problem: answer.ok ? "" : String(body.type).split("/").pop() };
+      this.answer = { ok: answer.ok, decided: answer.status === 409, problem: answer.ok ? "" : String(body.type).split("/").pop() };
     }).catch(() => { this.answer = { ok: false, problem: "no answer" }; });
     this.reached = -1;
     this.moves++;
@@ -95,7 +82,7 @@ export class Actor {
         this.fence = pause("read").fence;
         this.wrote = undefined;
       }
-      if (seen("decided")) this.wrote = pause("decided").value;
+      if (seen("decided")) this.wrote = pause("decided").value === this.read ? undefined : pause("decided").value; // a refusal
       const at = this.points.find((point) => pause(point)?.n_held > 0);
       this.at = at;
       if (at) this.reached = this.points.indexOf(at);
@@ -109,8 +96,8 @@ export class Actor {
     return this.state === "held" && this.at !== "waiting";
   }
 
-  get underWay() {
-    return this.state === "moving" || this.state === "waiting" || this.state === "held";
+  get movable() {
+    return this.state === "idle" || this.state === "held" || (this.state === "done" && !this.answer.ok && !this.answer.decided);
   }
 
   async leave() {

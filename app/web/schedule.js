@@ -1,30 +1,35 @@
-// All orders in which two requests can be moved, one after the other, until one loses money.
-import { Actor, freeLock, look, lookAtLock, lookAtRow, putAccount } from "./lab.js";
+// All orders in which two requests can be moved, one after the other, until one does harm.
+import { Actor, look } from "./lab.js";
+import { Row } from "./row.js";
 
-const LOOK_MS = 5, SETTLE_MS = 60000, ORDERS_MAX = 5000, START = 1000;
+const LOOK_MS = 5, SETTLE_MS = 60000, ORDERS_MAX = 5000;
 const POINTS = ["read", "committed"];
 // These read inside the store's one write transaction. The other could only wait for it there, unseen,
 // and is not moved meanwhile.
 export const INSIDE_STORE = new Set(["sql-row", "sql-atomic"]);
 export const VANISH = "×";
 
+// What is committed under a decided refusal is the refusal alone, for a retry.
+export const written = ({ name, wrote }) =>
+  (wrote === undefined ? { what: "writesRefusal", name } : { what: "writes", name, value: wrote });
+
 const later = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Search {
-  constructor({ session, guard, fence, vanish, onOrder }) {
-    Object.assign(this, { session, guard, fence, vanish, onOrder, waits: 0 });
-    this.account = `find-${session}`;
-    this.actors = [["A", -200], ["B", -300]].map(([name, amount]) => new Actor(`find-${session}`, name, amount, POINTS));
+  constructor({ subject, session, guard, fence, vanish, onOrder }) {
+    Object.assign(this, { guard, fence, vanish, onOrder, waits: 0 });
+    this.row = new Row(subject, `find-${session}`);
+    this.actors = subject.amounts.slice(0, 2).map(([name, amount]) => new Actor(`find-${session}`, name, amount, POINTS));
   }
 
-  // {tried, waits, lost, lines, balance, expected}: lost is undefined when none of them loses.
+  // {tried, waits, lost, lines, value, expected}: lost is undefined when none of them does harm.
   async run() {
     const path = []; // of the order under way: what could be moved, which of them was
     let tried = 0;
     try {
       for (const actor of this.actors) await actor.arm(0);
-      await putAccount(this.account, START, this.guard, this.fence);
-      this.vanish &&= (await lookAtLock(this.account)).key !== ""; // not every guard is a lock
+      await this.row.put(this.guard, this.fence);
+      this.vanish &&= (await this.row.lock()).key !== ""; // not every guard is a lock
       do {
         if (tried === ORDERS_MAX) throw new Error(`more than ${ORDERS_MAX} orders`);
         const outcome = await this.one(path);
@@ -41,7 +46,7 @@ export class Search {
   async one(path) {
     this.lines = [];
     this.robbed = new Set();
-    await putAccount(this.account, START, this.guard, this.fence);
+    await this.row.put(this.guard, this.fence);
     for (const actor of this.actors) actor.reset();
     for (let depth = 0; ; depth++) {
       const enabled = this.enabled();
@@ -67,11 +72,11 @@ export class Search {
     const before = this.actors.map((actor) => [actor.state, actor.at]);
     if (name === VANISH) {
       for (const actor of this.actors) if (actor.inside) this.robbed.add(actor);
-      await freeLock(this.account);
+      await this.row.freeLock();
       this.lines.push({ what: "vanished" });
     } else {
       const actor = this.actors.find((one) => one.name === name);
-      await (actor.state === "idle" ? actor.send(this.account) : actor.letGo());
+      await (actor.state === "idle" ? actor.send(this.row) : actor.letGo());
     }
     await this.settle();
     this.actors.forEach((actor, i) => {
@@ -82,7 +87,7 @@ export class Search {
   note({ name, state, at, read, wrote, answer }) {
     if (state === "waiting") this.waits++;
     if (state === "waiting") this.lines.push({ what: "mustWait", name });
-    else if (state === "held") this.lines.push(at === "read" ? { what: "reads", name, value: read } : { what: "writes", name, value: wrote });
+    else if (state === "held") this.lines.push(at === "read" ? { what: "reads", name, value: read } : written({ name, wrote }));
     else if (state === "done") this.lines.push(answer.ok ? { what: "leaves", name } : { what: "isRefused", name, why: answer.problem });
   }
 
@@ -104,8 +109,8 @@ export class Search {
   }
 
   async judge() {
-    const { balance } = await lookAtRow(this.account);
-    const expected = this.actors.reduce((sum, actor) => sum + (actor.answer.ok ? actor.amount : 0), START);
-    return { lost: balance - expected, balance, expected, lines: this.lines };
+    const { value } = await this.row.look();
+    const expected = this.actors.reduce((sum, actor) => sum + (actor.answer.ok ? actor.amount : 0), this.row.subject.start);
+    return { lost: value - expected, value, expected, lines: this.lines };
   }
 }

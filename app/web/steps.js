@@ -1,18 +1,20 @@
 // Step mode: who is held where, what each knows, and what there really is. All settings in the URL.
-import { ALL, AMOUNTS, START, exercises } from "./exercises.js";
-import { Actor, freeLock, look, lookAtLock, lookAtRow, putAccount } from "./lab.js";
-import { INSIDE_STORE, Search } from "./schedule.js";
-import { stepsTexts } from "./steps_text.js";
+import { ALL, exercises } from "./exercises.js";
+import { Actor, look } from "./lab.js";
+import { ACCOUNT, Row } from "./row.js";
+import { INSIDE_STORE, Search, written } from "./schedule.js";
+import { itemTexts, stepsTexts } from "./steps_text.js";
 import { build, draw as drawBoard, drawFound } from "./steps_view.js";
 import { ask } from "./stream.js";
 import { addTexts, chosen, setLanguage, text } from "./text.js";
 
-const BUSY_MS = 60, IDLE_MS = 400, LESSON_MS = 600000;
+const BUSY_MS = 30, IDLE_MS = 400, LESSON_MS = 600000;
 const $ = (id) => document.getElementById(id);
 const form = $("form"), lang = $("lang"), given = new URLSearchParams(location.search);
 const session = `step-${[...crypto.getRandomValues(new Uint8Array(5))].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
-// What is shown; found: {state, what, values, lines} of the search.
-const board = { found: null, actors: [], round: 0, account: "", row: null, lock: null, audit: null, events: [], ready: false, connected: false };
+// What is shown; target: the Row stepped through, row: as it was seen last; found: {state, what,
+// values, lines} of the search.
+const board = { found: null, actors: [], round: 0, subject: ACCOUNT, target: null, row: null, lock: null, audit: null, events: [], ready: false, connected: false };
 
 /* -- settings ---------------------------------------------------------------------------------- */
 
@@ -39,6 +41,15 @@ function fillExercises() {
   form.elements.ex.value = value || exercises[0].id;
 }
 
+// An item's row has captions of its own; what was found was found about the subject before.
+function nameSubject() {
+  const { subject = ACCOUNT } = exercise();
+  if (subject === board.subject) return;
+  Object.assign(board, { subject, found: null });
+  addTexts(subject === ACCOUNT ? stepsTexts : itemTexts);
+  setLanguage(lang.value);
+}
+
 /* -- a round ----------------------------------------------------------------------------------- */
 
 function tell(name, values) {
@@ -55,11 +66,11 @@ async function begin() {
   tell();
   const { guard, fence, lease, actors } = Object.fromEntries(new FormData(form));
   await leave();
-  board.account = `${session}-${++board.round}`;
-  Object.assign(board, { events: [], audit: null, row: null, lock: null });
-  await putAccount(board.account, START, guard, fence === "on");
-  board.actors = AMOUNTS.slice(0, +actors).map(([name, amount], i) =>
-    new Actor(board.account, name, amount, exercise().points[i] ?? ALL));
+  const id = `${session}-${++board.round}`, target = new Row(board.subject, id);
+  Object.assign(board, { events: [], audit: null, row: null, lock: null, target });
+  await target.put(guard, fence === "on");
+  board.actors = board.subject.amounts.slice(0, +actors).map(([name, amount], i) =>
+    new Actor(id, name, amount, exercise().points[i] ?? ALL));
   // A's lease may be short; the others' is to last for the lesson then.
   for (const actor of board.actors) await actor.arm(+lease ? (actor.name === "A" ? +lease : LESSON_MS) : 0);
   build(board, move);
@@ -77,11 +88,12 @@ const safely = (what) => async (...args) => {
 };
 
 const move = safely(async (actor) => {
-  if (!actor || !board.ready) return;
+  if (!actor?.movable || !board.ready) return;
   board.audit = null;
-  if (actor.state === "held") await actor.letGo();
-  else if (actor.state === "idle" || (actor.state === "done" && !actor.answer.ok)) actor.send(board.account);
+  const moved = actor.state === "held" ? actor.letGo() : actor.send(board.target);
   draw();
+  await moved;
+  hurry();
 });
 
 /* -- looking ------------------------------------------------------------------------------------- */
@@ -103,11 +115,11 @@ function refresh() {
 
 async function lookOnce() {
   if (!board.ready) return;
-  const { actors, account } = board;
+  const { actors, target } = board;
   const before = actors.map(({ state, at }) => `${state} ${at}`);
   await look(actors);
-  const [row, lock] = await Promise.all([lookAtRow(account), lookAtLock(account)]);
-  if (!board.ready || board.account !== account) return;
+  const [row, lock] = await Promise.all([target.look(), target.lock()]);
+  if (!board.ready || board.target !== target) return;
   Object.assign(board, { row, lock });
   claim(actors);
   actors.forEach((actor, i) => {
@@ -118,20 +130,24 @@ async function lookOnce() {
   });
   for (const actor of actors) if (actor.state === "idle" || actor.state === "done") actor.token = undefined;
   if (!board.audit && actors.some((actor) => actor.state === "done") && actors.every((actor) => actor.state === "done"))
-    board.audit = (await ask(`/v1/audit?resource=account:${account}`)).resources[0];
+    board.audit = await target.audit();
 }
 
 function happened({ name, state, at, read, wrote, answer }) {
   if (state === "waiting") return { what: "mustWait", name };
   if (state === "done") return answer.ok ? { what: "leaves", name } : { what: "isRefused", name, why: answer.problem };
   if (at === "read") return { what: "didRead", name, value: read };
-  return at === "committed" ? { what: "writes", name, value: wrote } : { what: "stands", name, at };
+  return at === "committed" ? written({ name, wrote }) : { what: "stands", name, at };
 }
 
+let hurry = () => {}; // somebody was moved: look at once
 async function watch() {
   for (;;) {
     const busy = board.actors.some((actor) => actor.state === "moving" || actor.state === "waiting");
-    await new Promise((later) => setTimeout(later, busy ? BUSY_MS : IDLE_MS));
+    await new Promise((later) => {
+      hurry = later;
+      setTimeout(later, busy ? BUSY_MS : IDLE_MS);
+    });
     try {
       await refresh();
       board.connected = true;
@@ -159,7 +175,7 @@ const find = safely(async () => {
     await leave();
     show("running", "searching", { tried: 0 });
     const search = new Search({
-      session: `${session}-${++board.round}`, guard, fence: fence === "on", vanish: $("mayVanish").checked,
+      subject: board.subject, session: `${session}-${++board.round}`, guard, fence: fence === "on", vanish: $("mayVanish").checked,
       onOrder: (tried) => show("running", "searching", { tried }),
     });
     const outcome = await search.run();
@@ -188,7 +204,10 @@ function listenToUser() {
     keepInUrl();
     draw();
   });
-  form.elements.ex.addEventListener("change", () => prefill(exercise()));
+  form.elements.ex.addEventListener("change", () => {
+    prefill(exercise());
+    nameSubject();
+  });
   form.addEventListener("change", restart);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -196,7 +215,7 @@ function listenToUser() {
   });
   $("find").addEventListener("click", find);
   $("vanish").addEventListener("click", safely(async () => {
-    await freeLock(board.account);
+    await board.target.freeLock();
     board.events.push({ what: "vanished" });
     await refresh();
   }));
@@ -219,6 +238,7 @@ async function open() {
   if (exercises.some(({ id }) => id === given.get("ex"))) form.elements.ex.value = given.get("ex");
   prefill(exercise());
   prefill(Object.fromEntries(given));
+  nameSubject();
   listenToUser();
   await restart();
   watch();

@@ -1,5 +1,4 @@
 // The board of step mode: each actor and what it knows, the row, the lock, the verdict.
-import { START } from "./exercises.js";
 import { chosen, number, text, translate } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
@@ -41,13 +40,13 @@ function drawActor(actor) {
   put("wrote", actor.wrote);
   put("fence", actor.fence || undefined);
   const button = root.querySelector(".move");
-  button.disabled = !(state === "idle" || state === "held" || (done && !answer.ok));
-  button.textContent = `${text(state === "idle" ? "send" : done && !answer.ok ? "retry" : "move", { name })} [${name}]`;
+  button.disabled = !actor.movable;
+  button.textContent = `${text(state === "idle" ? "send" : done && actor.movable ? "retry" : "move", { name })} [${name}]`;
 }
 
 function drawWorld({ row, lock, actors }) {
   const put = (what, value) => { $("world").querySelector(`[data-is=${what}]`).textContent = value; };
-  put("balance", show(row?.balance));
+  put("value", show(row?.value));
   put("version", show(row?.version));
   put("last_fence", show(lock?.last_fence || undefined));
   const holder = actors.find((actor) => actor.token && actor.token === lock?.token);
@@ -58,14 +57,14 @@ function drawWorld({ row, lock, actors }) {
   $("vanish").disabled = !lock?.holders;
 }
 
-function drawVerdict({ audit, actors }, exercise) {
+function drawVerdict({ audit, actors, subject }, exercise) {
   const root = $("verdict");
   const lines = [];
   if (audit) {
-    const expected = actors.reduce((sum, actor) => sum + (actor.answer?.ok ? actor.amount : 0), START);
+    const expected = actors.reduce((sum, actor) => sum + (actor.answer?.ok ? actor.amount : 0), subject.start);
     const lost = audit.current - expected;
     root.dataset.state = lost ? "bad" : "good";
-    lines.push(text(lost ? "lost" : "nothingLost", { lost: Math.abs(lost), expected, balance: audit.current }));
+    lines.push(text(lost ? "lost" : "nothingLost", { lost: Math.abs(lost), expected, value: audit.current }));
     for (const pair of audit.forks) lines.push(text("forks", { keys: pair.map((one) => one.txn_id).join(", ") }));
   } else {
     root.dataset.state = "running";

@@ -94,11 +94,11 @@ static void without_a_lock_the_learner_makes_700_of_1000(void **state)
     go("ex=lost-update&lang=en");
     MOVES("A", "waiting", "acquired", "read");
     MOVES("B", "waiting", "acquired", "read");
-    assert_true(world_is("balance", "1,000"));
+    assert_true(world_is("value", "1,000"));
     MOVES("A", "decided", "committed");
-    assert_true(world_is("balance", "800"));
+    assert_true(world_is("value", "800"));
     MOVES("B", "decided", "committed");
-    assert_true(world_is("balance", "700"));
+    assert_true(world_is("value", "700"));
     move("A", "accepted");
     move("B", "accepted");
     assert_true(verdict_is("bad", "200 lost"));
@@ -136,7 +136,7 @@ static void under_a_lock_b_waits_and_500_are_left(void **state)
     assert_true(state_is("B", "held")); /* it has got the lock by itself */
     assert_true(world_is("holder", "B"));
     MOVES("B", "read", "decided", "committed", "accepted");
-    assert_true(world_is("balance", "500"));
+    assert_true(world_is("value", "500"));
     assert_true(verdict_is("good", "Nothing lost"));
     assert_int_equal(browser_errors(browser), 0);
 }
@@ -158,7 +158,7 @@ static void a_holder_paused_past_its_lease_loses_money_without_a_fence(void **st
     go("ex=paused-holder&lease=2500&lang=en");
     pause_a_and_let_b_read();
     MOVES("B", "committed", "accepted");
-    assert_true(world_is("balance", "700"));
+    assert_true(world_is("value", "700"));
     assert_true(verdict_is("bad", "200 lost"));
 }
 
@@ -167,7 +167,7 @@ static void with_a_fence_b_has_to_read_again(void **state)
     (void)state;
     go("ex=paused-holder-fence&lease=2500&lang=en");
     pause_a_and_let_b_read();
-    assert_true(world_is("balance", "800"));
+    assert_true(world_is("value", "800"));
     browser_type(browser, "b");
     assert_true(browser_await(browser,
                               "/refused.*reads 800/.test(document.getElementById('log')"
@@ -175,7 +175,7 @@ static void with_a_fence_b_has_to_read_again(void **state)
                               ".dataset.state === 'held'",
                               PAGE_WAIT_MS));
     MOVES("B", "committed", "accepted");
-    assert_true(world_is("balance", "500"));
+    assert_true(world_is("value", "500"));
     assert_true(verdict_is("good", "Nothing lost"));
     assert_int_equal(browser_errors(browser), 0);
 }
@@ -194,9 +194,52 @@ static void a_bare_del_lets_c_in_beside_b(void **state)
     assert_true(world_is("holder", "C"));
     MOVES("B", "committed", "accepted");
     MOVES("C", "committed", "accepted");
-    assert_true(world_is("balance", "900"));
+    assert_true(world_is("value", "900"));
     assert_true(verdict_is("bad", "300 lost"));
     browser_errors(browser); /* says that A was refused */
+}
+
+/* -- the last piece ------------------------------------------------------------------------------
+ */
+
+static void without_a_lock_two_buy_the_last_piece(void **state)
+{
+    (void)state;
+    go("ex=last-piece&lang=en");
+    MOVES("A", "waiting", "acquired", "read");
+    MOVES("B", "waiting", "acquired", "read");
+    assert_true(world_is("value", "1"));
+    MOVES("A", "decided", "committed", "accepted");
+    assert_true(world_is("value", "0"));
+    MOVES("B", "decided", "committed", "accepted");
+    assert_true(world_is("value", "0"));
+    assert_true(verdict_is("bad", "Oversold by 1: the accepted orders leave −1, the row says 0"));
+    assert_true(verdict_is("bad", "both sold it"));
+    assert_true(page_picture(&rig, "steps-last-piece", 1280, 720));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+static void under_a_lock_the_second_finds_it_sold_and_cannot_try_again(void **state)
+{
+    (void)state;
+    go("ex=last-piece-locked&lang=en");
+    MOVES("A", "waiting", "acquired", "read");
+    assert_true(world_is("holder", "A"));
+    MOVES("B", "waiting");
+    browser_type(browser, "b");
+    assert_true(state_is("B", "waiting"));
+    MOVES("A", "decided", "committed", "accepted");
+    assert_true(state_is("B", "held"));
+    MOVES("B", "read", "decided", "committed", "refused");
+    assert_true(page_picture(&rig, "steps-sold-out", 1280, 720));
+    assert_true(browser_is(browser, "/writes that it is refused/.test(document.getElementById("
+                                    "'log').textContent) && document.querySelector("
+                                    "'[data-name=B] [data-is=wrote]').textContent === '–'"));
+    assert_true(verdict_is("good", "Nothing oversold: 0"));
+    assert_true(browser_is(browser, "/sold-out/.test(document.querySelector('[data-name=B] .where')"
+                                    ".textContent) && "
+                                    "document.querySelector('[data-name=B] .move').disabled"));
+    browser_errors(browser); /* says that B was refused */
 }
 
 /* -- all orders ----------------------------------------------------------------------------------
@@ -241,6 +284,24 @@ static void the_page_tries_all_orders_under_a_lock_and_none_loses(void **state)
     assert_true(browser_is(browser, "/all 6 orders.* 4 times/.test("
                                     "document.getElementById('found').textContent)"));
     assert_int_equal(browser_errors(browser), 0);
+}
+
+static void the_page_finds_a_schedule_that_oversells(void **state)
+{
+    (void)state;
+    find("ex=last-piece&lang=en", false, "bad");
+    assert_true(browser_is(browser, "document.getElementById('found').textContent.includes("
+                                    "'oversells by 1: 0 left instead of −1')"));
+    browser_errors(browser); /* says that some of them were refused */
+}
+
+static void the_page_tries_all_orders_for_the_last_piece_under_a_lock(void **state)
+{
+    (void)state;
+    find("ex=last-piece-locked&lang=en", false, "good");
+    assert_true(browser_is(browser, "/all 6 orders.*none oversells.* 4 times/.test("
+                                    "document.getElementById('found').textContent)"));
+    browser_errors(browser); /* says that the second was refused each time */
 }
 
 static void a_lock_that_vanishes_loses_money_without_a_fence(void **state)
@@ -310,7 +371,11 @@ int main(void)
         cmocka_unit_test(a_holder_paused_past_its_lease_loses_money_without_a_fence),
         cmocka_unit_test(with_a_fence_b_has_to_read_again),
         cmocka_unit_test(a_bare_del_lets_c_in_beside_b),
+        cmocka_unit_test(without_a_lock_two_buy_the_last_piece),
+        cmocka_unit_test(under_a_lock_the_second_finds_it_sold_and_cannot_try_again),
         cmocka_unit_test(the_page_finds_a_schedule_that_loses_money),
+        cmocka_unit_test(the_page_finds_a_schedule_that_oversells),
+        cmocka_unit_test(the_page_tries_all_orders_for_the_last_piece_under_a_lock),
         cmocka_unit_test(the_page_tries_all_orders_under_a_lock_and_none_loses),
         cmocka_unit_test(a_lock_that_vanishes_loses_money_without_a_fence),
         cmocka_unit_test(settings_and_language_stand_in_the_address),

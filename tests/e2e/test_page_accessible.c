@@ -1,0 +1,169 @@
+/* Both pages under axe-core, the accessibility checker, in the states a user sees them in: in two
+ * languages, light and dark, on a projector and on a phone. */
+#include "../lib/page_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { SALE_MS = 100000 };
+
+static struct page_rig rig;
+static struct browser *const browser = &rig.browser;
+static char *axe; /* its source: the Makefile has put it into the build folder */
+
+static int read_axe(void)
+{
+    FILE *file = fopen(shop_binary("axe.min.js"), "r");
+    size_t size = 0;
+    if (file == NULL || getdelim(&axe, &size, '\0', file) <= 0) {
+        perror(shop_binary("axe.min.js"));
+        return -1;
+    }
+    fclose(file);
+    return 0;
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    return read_axe() == 0 ? page_open(&rig, (const char *const[]){"--demo", "--lab", NULL}) : -1;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    free(axe);
+    return page_close(&rig);
+}
+
+/* What axe finds wrong in what is shown now, printed; how many findings. */
+static size_t findings(const char *where)
+{
+    json_t *list = browser_run(
+        browser,
+        "return axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>"
+        " violations.flatMap(({ id, impact, nodes }) => nodes.map(({ target, any }) =>"
+        " `${impact} ${id}: ${target} ${any.map(({ message }) => message)}`)));");
+    size_t i;
+    json_t *finding;
+    json_array_foreach(list, i, finding)
+    {
+        fprintf(stderr, "%s: %s\n", where, json_string_value(finding));
+    }
+    const size_t n = json_array_size(list);
+    json_decref(list);
+    return n;
+}
+
+/* Every language with every colour scheme, every scheme at every size, every size in every
+ * language: four looks have all these pairs. */
+static size_t findings_in_all_looks(const char *what)
+{
+    static const struct look {
+        const char *lang;
+        bool dark;
+        int width, height;
+    } looks[] = {{"en", false, 1280, 720},
+                 {"zh", false, 390, 844},
+                 {"zh", true, 1280, 720},
+                 {"en", true, 390, 844}};
+    size_t n = 0;
+    json_decref(browser_run(browser, axe));
+    for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
+        const struct look *look = &looks[i];
+        char where[100];
+        browser_size(browser, look->width, look->height);
+        page_choose(&rig, "#lang", look->lang);
+        browser_dark(browser, look->dark);
+        snprintf(where, sizeof where, "%s, %s, %s, %d wide", what, look->lang,
+                 look->dark ? "dark" : "light", look->width);
+        n += findings(where);
+    }
+    return n;
+}
+
+static void a_planted_fault_is_found(void **state)
+{
+    (void)state;
+    assert_true(page_go(&rig, "/?lang=en"));
+    json_decref(browser_run(browser, axe));
+    assert_int_equal(findings("as it is"), 0);
+    json_decref(browser_run(browser, "document.getElementById('start').style.color = 'gray';"
+                                     "document.querySelector('[name=stock]').parentElement"
+                                     ".replaceWith(document.querySelector('[name=stock]'));"));
+    assert_int_equal(findings("planted"), 2);
+}
+
+static void the_page_of_sales_is_accessible_before_any_sale(void **state)
+{
+    (void)state;
+    assert_true(page_go(&rig, "/?lang=en"));
+    assert_int_equal(findings_in_all_looks("before"), 0);
+}
+
+static void a_lost_sale_and_its_details_are_accessible(void **state)
+{
+    (void)state;
+    assert_true(page_go(&rig, "/?a=none&b=redis-token&buyers=500&stock=50&countdown=0&lang=en"));
+    page_click(&rig, "#start");
+    assert_true(browser_await(browser,
+                              "document.querySelector('.lane.clash') !== null && "
+                              "!document.getElementById('start').disabled",
+                              SALE_MS));
+    json_decref(browser_run(browser, "document.querySelector('.lane.clash')"
+                                     ".dispatchEvent(new Event('click'));"));
+    assert_true(browser_await(browser, "!document.getElementById('detail').hidden", PAGE_WAIT_MS));
+    assert_true(browser_is(browser, "document.querySelector('.pane').dataset.state === 'bad'"));
+    assert_int_equal(findings_in_all_looks("after a lost sale"), 0);
+}
+
+static void the_page_of_steps_is_accessible(void **state)
+{
+    (void)state;
+    assert_true(page_go(&rig, "/web/steps.html?ex=lost-update&lang=en"));
+    assert_int_equal(findings_in_all_looks("steps"), 0);
+}
+
+static void money_lost_step_by_step_is_told_accessibly(void **state)
+{
+    (void)state;
+    assert_true(page_go(&rig, "/web/steps.html?ex=lost-update&lang=en"));
+    json_decref(browser_run(browser, "document.getElementById('help').open = true;"));
+    for (int step = 0; step < 12; step++) { /* A and B in turn: both read before either writes */
+        char button[100], ready[200];
+        snprintf(button, sizeof button, "[data-name=%s] .move", step % 2 == 0 ? "A" : "B");
+        snprintf(ready, sizeof ready, "document.querySelector('%s')?.disabled === false", button);
+        assert_true(browser_await(browser, ready, PAGE_WAIT_MS));
+        page_click(&rig, button);
+    }
+    assert_true(browser_await(browser, "document.getElementById('verdict').dataset.state === 'bad'",
+                              PAGE_WAIT_MS));
+    assert_int_equal(findings_in_all_looks("steps, money lost"), 0);
+}
+
+/* After the one above. */
+static void a_schedule_found_is_told_accessibly(void **state)
+{
+    (void)state;
+    page_click(&rig, "#find");
+    assert_true(browser_await(browser, "document.getElementById('found').dataset.state === 'bad'",
+                              PAGE_WAIT_MS));
+    assert_int_equal(findings_in_all_looks("steps, schedule found"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_planted_fault_is_found),
+        cmocka_unit_test(the_page_of_sales_is_accessible_before_any_sale),
+        cmocka_unit_test(a_lost_sale_and_its_details_are_accessible),
+        cmocka_unit_test(the_page_of_steps_is_accessible),
+        cmocka_unit_test(money_lost_step_by_step_is_told_accessibly),
+        cmocka_unit_test(a_schedule_found_is_told_accessibly),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
