@@ -1,54 +1,30 @@
 // Pieces left over time, with the zero line; below it all is red.
-export function drawChart(canvas, points, initial) {
-  const box = canvas.getBoundingClientRect(), scale = window.devicePixelRatio || 1;
-  canvas.width = box.width * scale;
-  canvas.height = box.height * scale;
-  const pen = canvas.getContext("2d");
-  pen.scale(scale, scale);
-  const style = getComputedStyle(canvas), colour = (name) => style.getPropertyValue(name);
+import { make } from "./lanes.js";
+
+const HEIGHT = 96, LABEL = 52, PAD = 7;
+
+export function drawChart(svg, points, initial) {
+  const width = svg.clientWidth || 1;
+  svg.replaceChildren();
+  svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
   if (points.length < 1) return;
   const low = Math.min(0, ...points.map((p) => p.left)), high = Math.max(initial, 1);
   const start = points[0].t, span = Math.max(1, points[points.length - 1].t - start);
-  const label = 52, pad = 7;
-  const x = (t) => label + ((t - start) / span) * (box.width - label - 4);
-  const y = (v) => pad + ((high - v) / (high - low)) * (box.height - 2 * pad);
+  const x = (t) => LABEL + ((t - start) / span) * (width - LABEL - 4);
+  const y = (v) => PAD + ((high - v) / (high - low)) * (HEIGHT - 2 * PAD);
   const zero = y(0);
-  const path = () => {
-    pen.beginPath();
-    points.forEach((p, i) => {
-      if (i) pen.lineTo(x(p.t), y(points[i - 1].left));
-      pen.lineTo(x(p.t), y(p.left));
-    });
-  };
+  const curve = points.map((p, i) => (i ? `H${x(p.t).toFixed(1)}V${y(p.left).toFixed(1)}` : `M${x(p.t)} ${y(p.left).toFixed(1)}`)).join("");
   const part = (top, bottom, name) => {
-    pen.save();
-    pen.beginPath();
-    pen.rect(0, top, box.width, bottom - top);
-    pen.clip();
-    path();
-    pen.strokeStyle = colour(name);
-    pen.lineWidth = 3;
-    pen.stroke();
-    pen.lineTo(x(points[points.length - 1].t), zero);
-    pen.lineTo(x(start), zero);
-    pen.globalAlpha = 0.2;
-    pen.fillStyle = colour(name);
-    pen.fill();
-    pen.restore();
+    const clip = make("svg", { y: top, width, height: bottom - top, viewBox: `0 ${top} ${width} ${bottom - top}` }, svg);
+    make("path", { class: `area ${name}`, d: `${curve}V${zero}H${LABEL}Z` }, clip);
+    make("path", { class: `curve ${name}`, d: curve }, clip);
   };
-  part(0, low < 0 ? zero : box.height, "--section");
-  if (low < 0) part(zero, box.height, "--bad");
-  pen.strokeStyle = colour("--ink");
-  pen.lineWidth = 1;
-  pen.beginPath();
-  pen.moveTo(label, zero);
-  pen.lineTo(box.width, zero);
-  pen.stroke();
-  pen.fillStyle = colour("--ink");
-  pen.font = "12px system-ui";
-  pen.textAlign = "right";
-  pen.textBaseline = "middle";
-  const mark = (v) => pen.fillText(String(v).replace("-", "−"), label - 6, y(v));
+  part(0, low < 0 ? zero : HEIGHT, "above");
+  if (low < 0) part(zero, HEIGHT, "below");
+  make("path", { class: "zero", d: `M${LABEL} ${zero}H${width}` }, svg);
+  const mark = (v) => {
+    make("text", { x: LABEL - 6, y: y(v) + 4, "text-anchor": "end" }, svg).textContent = String(v).replace("-", "−");
+  };
   mark(high);
   if (low < 0) mark(low);
   if (low === 0 || (zero - y(high) > 14 && y(low) - zero > 14)) mark(0);

@@ -3,7 +3,7 @@ import { text } from "./text.js";
 
 const ROW = 15, LABEL = 86, NS = "http://www.w3.org/2000/svg";
 
-function make(name, attributes, parent) {
+export function make(name, attributes, parent) {
   const element = document.createElementNS(NS, name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   parent.append(element);

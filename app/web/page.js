@@ -1,17 +1,20 @@
 // The page: its parameters (all in the URL), the sale, and what the stream brings.
 import { cancelCountdown, countDown, countingDown } from "./countdown.js";
 import { showDetail } from "./detail.js";
+import { exportRun } from "./export.js";
 import { Pane } from "./pane.js";
-import { inLanes, keepSettings, openSettings, setting, termsOf } from "./settings.js";
+import { inLanes, keepSettings, openSettings, setting, settings, termsOf } from "./settings.js";
 import { ask, listen, post } from "./stream.js";
 import { setLanguage, text } from "./text.js";
 
 const FRAME_MS = 100, POLL_MS = 300;
 const form = document.getElementById("form"), start = document.getElementById("start");
+const save = document.getElementById("save");
 const lang = document.getElementById("lang"), message = document.getElementById("message");
 const given = new URLSearchParams(location.search);
 const panes = [0, 1].map(() => new Pane(document.getElementById("panes"), showDetail));
 let connected = false, unnoted = 0, unnotedBefore = 0, busy = false;
+let run = null; // the last one that was judged: see exportRun()
 
 /* -- the sale ------------------------------------------------------------------------------------ */
 
@@ -53,11 +56,13 @@ async function sell() {
   const sales = panes.map((pane, i) => termsOf(i));
   panes.forEach((pane, i) => pane.reset(sales[i], "queued"));
   unnotedBefore = unnoted;
-  start.disabled = true;
+  start.disabled = save.disabled = true;
+  const begun = { settings: settings(), address: location.href };
   try {
     const [buyers, stock, connections, rate] = ["buyers", "stock", "connections", "rate"].map(setting);
     await post("/v1/demo/sales", { sales, buyers, stock, connections, rate });
-    await untilDone();
+    run = { ...begun, reports: await untilDone() };
+    save.disabled = false;
   } catch (error) {
     for (const pane of panes) if (pane.state === "queued" || pane.state === "running") pane.reset(pane.terms, "idle");
     tell(error.status === 404 ? "noDemo" : "failed", { why: error.message });
@@ -71,7 +76,7 @@ async function untilDone() {
     if (sale.state === "done") {
       await new Promise((later) => setTimeout(later, 2 * FRAME_MS)); // the stream's last events
       await Promise.all(panes.map((pane, i) => pane.finish(sale.reports[i].runs[0])));
-      return;
+      return sale.reports;
     }
     await Promise.all(panes.map((pane) => pane.look(false)));
     await new Promise((later) => setTimeout(later, POLL_MS));
@@ -107,6 +112,7 @@ form.addEventListener("change", () => {
   redraw();
 });
 form.addEventListener("submit", press);
+save.addEventListener("click", () => exportRun(panes, run).catch((error) => tell("failed", { why: error.message })));
 addEventListener("keydown", (event) => {
   if (event.key === "Escape") cancelCountdown();
 });

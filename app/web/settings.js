@@ -57,6 +57,17 @@ export function keepSettings(lang) {
   SIDES.forEach(enable);
 }
 
+// [name in the address, value] of all, "–" where a guard has no such thing; and what the form calls
+// one of them.
+export const settings = () => [...new URLSearchParams(location.search)].map(([name, value]) => [name, form.elements[name]?.disabled ? "–" : value]);
+
+export function captionOf(name) {
+  const input = form.elements[name] ?? document.getElementById(name);
+  const side = input.closest("fieldset")?.querySelector("legend").textContent;
+  const caption = input.closest("label").querySelector("span").textContent;
+  return side ? `${side}: ${caption}` : caption;
+}
+
 export const setting = (name) => +form.elements[name].value;
 
 // What POST /v1/demo/sales wants of one side; left out is what cannot be chosen.

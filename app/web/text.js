@@ -62,6 +62,13 @@ const texts = {
   inside: ["read to write", "从读到写"],
   fence: ["fence", "栅栏令牌"],
   ledger: ["Rows of the ledger that start from one version:", "账本中从同一版本出发的两行："],
+  save: ["Save as a file", "保存为文件"],
+  parameters: ["Parameters", "参数"],
+  parameter: ["parameter", "参数"],
+  inAddress: ["in the address", "地址中的名称"],
+  value: ["value", "值"],
+  cores: ["{cores} cores", "{cores} 核"],
+  counterexample: ["Counter-example of {guard}", "{guard} 的反例"],
   close: ["Close", "关闭"],
   toSteps: ["Step by step", "逐步演示"],
 };

@@ -122,12 +122,80 @@ static void what_a_guard_has_not_cannot_be_chosen(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
+#define FIGURES                                                                                    \
+    "[...document.querySelectorAll('.pane')].map(pane => [...pane.querySelectorAll("               \
+    "'h2, .settings, .verdict, .left, dd, .lane text')].map(e => e.textContent).join('|') + "      \
+    "pane.querySelector('.curve').getAttribute('d')).join('\\n')"
+
+/* What the page hands to the browser to be saved, as a file; its path. */
+static const char *saved_run(void)
+{
+    static char path[SANDBOX_TEXT_MAX + 16];
+    json_decref(browser_run(browser, "const make = URL.createObjectURL;"
+                                     "URL.createObjectURL = blob => { blob.text().then("
+                                     "text => { window.saved = text; }); return make(blob); };"
+                                     "document.getElementById('save').click();"));
+    assert_true(browser_await(browser, "window.saved !== undefined", PAGE_WAIT_MS));
+    json_t *text = browser_run(browser, "return window.saved;");
+    snprintf(path, sizeof path, "%s/run.html", sandbox_dir(rig.shop.sandbox));
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(json_string_value(text), file);
+    assert_int_equal(fclose(file), 0);
+    json_decref(text);
+    return path;
+}
+
+static void a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else(void **state)
+{
+    (void)state;
+    char url[SANDBOX_TEXT_MAX + 32];
+    browser_size(browser, 1280, 720);
+    assert_true(page_go(&rig, "/?a=none&b=redis-token&buyers=1000&stock=20&countdown=0&b_lease=4321"
+                              "&lang=en"));
+    assert_true(browser_is(browser, "document.getElementById('save').disabled"));
+    page_click(&rig, "#start");
+    assert_true(browser_await(browser, ENDED, SALE_MS));
+    assert_true(browser_is(browser, PANE(0) ".dataset.state === 'bad'"));
+    json_t *figures = browser_run(browser, "return " FIGURES ";");
+    snprintf(url, sizeof url, "file://%s", saved_run());
+
+    browser_go(browser, url);
+    assert_true(browser_is(browser, "location.protocol === 'file:'"));
+    json_t *same = browser_run(browser, "return " FIGURES ";");
+    assert_string_equal(json_string_value(same), json_string_value(figures));
+    /* two that read the same, and two rows of the ledger from one version */
+    assert_true(browser_is(browser,
+                           "(() => { const [requests, ledger] = [...document.querySelectorAll("
+                           "'.counterexample table')].map(t => [...t.rows].slice(1).map("
+                           "r => [...r.cells].map(c => c.textContent)));"
+                           "return requests.length >= 2 && requests[0][1] === requests[1][1] && "
+                           "ledger.length === 2 && ledger[0][2] === ledger[1][2]; })()"));
+    assert_true(browser_is(browser,
+                           "/b_lease\\s*4321/.test(document.body.innerText) && "
+                           "/loadgen sale .*--lease-ms=4321/.test(document.body.innerText)"));
+    assert_true(browser_is(browser, "JSON.parse(document.getElementById('run').textContent)"
+                                    ".reports[0].runs[0].verdict.oversold > 0"));
+    assert_true(browser_is(browser, "performance.getEntriesByType('resource').length === 0 && "
+                                    "document.querySelectorAll('[src], link, button').length === 0 "
+                                    "&& document.scripts.length === 1"));
+    assert_true(page_picture(&rig, "saved", 1280, 720));
+    browser_dark(browser, true);
+    assert_true(page_picture(&rig, "saved-phone", 390, 844));
+    browser_dark(browser, false);
+    assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
+    assert_int_equal(browser_errors(browser), 0);
+    json_decref(same);
+    json_decref(figures);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_countdown_is_told_and_can_be_called_off),
         cmocka_unit_test(each_of_two_sales_has_terms_of_its_own_which_are_in_the_address),
         cmocka_unit_test(what_a_guard_has_not_cannot_be_chosen),
+        cmocka_unit_test(a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

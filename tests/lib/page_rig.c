@@ -61,8 +61,9 @@ bool page_picture(struct page_rig *rig, const char *name, int width, int height)
     snprintf(file, sizeof file, "%s/%s.png", folder, name);
     browser_size(&rig->browser, width, height);
     if (!browser_await(&rig->browser,
-                       "[...document.querySelectorAll('.chart')].every(chart => chart.width === "
-                       "Math.floor(chart.getBoundingClientRect().width))",
+                       "location.protocol === 'file:' || " /* which has no script to redraw them */
+                       "[...document.querySelectorAll('.chart')].every(chart => "
+                       "chart.viewBox.baseVal.width === chart.clientWidth)",
                        PAGE_WAIT_MS))
         return false;
     browser_picture(&rig->browser, file);
