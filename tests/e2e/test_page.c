@@ -42,7 +42,7 @@ static void a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0(void **s
 {
     (void)state;
     browser_size(browser, 1280, 720);
-    assert_true(page_go(&rig, "/?a=none&b=redis-token&buyers=1000&stock=100&countdown=0"
+    assert_true(page_go(&rig, "/?a=none&b=redis-token&buyers=3000&stock=1000&countdown=0"
                               "&lang=en"));
     page_click(&rig, "#start");
     assert_true(browser_await(browser, ENDED(0) " && " ENDED(1), SALE_MS));
@@ -63,7 +63,7 @@ static void a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0(void **s
 
     assert_true(browser_is(browser, PANE(1) ".dataset.state === 'good'"));
     assert_int_equal(browser_number(browser, LEFT(1)), 0);
-    assert_int_equal(browser_number(browser, FIGURE(1, "sold")), 100);
+    assert_int_equal(browser_number(browser, FIGURE(1, "sold")), 1000);
     assert_int_equal(browser_number(browser, FIGURE(1, "lost")), 0);
     assert_true(browser_number(browser, PANE(1) ".querySelectorAll('.lane').length") > 1);
     assert_int_equal(browser_number(browser, PANE(1) ".querySelectorAll('.lane.clash').length"), 0);

@@ -151,8 +151,9 @@ static void a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else(void **s
     (void)state;
     char url[SANDBOX_TEXT_MAX + 32];
     browser_size(browser, 1280, 720);
-    assert_true(page_go(&rig, "/?a=none&b=redis-token&buyers=1000&stock=20&countdown=0&b_lease=4321"
-                              "&lang=en"));
+    assert_true(page_go(&rig,
+                        "/?a=none&b=redis-token&buyers=2000&stock=1000&countdown=0&b_lease=4321"
+                        "&lang=en"));
     assert_true(browser_is(browser, "document.getElementById('save').disabled"));
     page_click(&rig, "#start");
     assert_true(browser_await(browser, ENDED, SALE_MS));
