@@ -95,14 +95,17 @@ void bench_join_orders(pid_t child)
         bench_die("the run beside it failed");
 }
 
-struct sandbox_server *bench_service(struct sandbox *sandbox, const char *name,
+struct sandbox_server *bench_service(struct sandbox *sandbox, const char *store,
                                      const char *const *flags)
 {
     char binary[TEXT_MAX], file[TEXT_MAX];
     const char *args[FLAGS_MAX] = {"--db", file};
     int n = 2;
     snprintf(binary, sizeof binary, "%s/seckilld", bench_build());
-    snprintf(file, sizeof file, "sqlite:%s/%s.db", sandbox_dir(sandbox), name);
+    if (strncmp(store, "postgres:", 9) == 0)
+        snprintf(file, sizeof file, "%s", store);
+    else
+        snprintf(file, sizeof file, "sqlite:%s/%s.db", sandbox_dir(sandbox), store);
     for (; *flags; flags++) {
         if (n >= FLAGS_MAX - 1)
             bench_die("too many flags");

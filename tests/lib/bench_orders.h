@@ -33,9 +33,9 @@ void bench_orders(const struct order_run *run, struct order_figures *ret);
 pid_t bench_fork_orders(const struct order_run *run);
 void bench_join_orders(pid_t child);
 
-/* seckilld with --db FILE of this name in the sandbox and further flags (NULL-terminated). Dies
- * rather than return NULL. */
-struct sandbox_server *bench_service(struct sandbox *sandbox, const char *name,
+/* seckilld with further flags (NULL-terminated); store: the URL of a PostgreSQL, or a name for a
+ * SQLite file in the sandbox. Dies rather than return NULL. */
+struct sandbox_server *bench_service(struct sandbox *sandbox, const char *store,
                                      const char *const *flags);
 /* Its item, with stock enough for any run. */
 void bench_put_item(const char *url, const char *id, const char *guard);
