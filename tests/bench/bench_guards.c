@@ -1,7 +1,8 @@
 /*
  * What a guard costs a durable order through HTTP: one hot item with stock enough, closed model,
  * one instance, SQLite with synchronous=FULL, private Redis; each guard with lanes off (the
- * textbook: a lock, a read and a commit per order) and on. Medians of REPEAT interleaved runs.
+ * textbook: a lock, a read and a commit per order) and on. The guards without a lock stand beside
+ * them, so the table answers: do you need the lock? Medians of REPEAT interleaved runs.
  *
  *     BUILD=build build/bench/bench_guards [REPEAT] [RUN_MS] [CONNECTIONS] >
  * build/bench/guards.json
@@ -14,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPEAT_MAX = 25, COMMAND_MAX = 1024 };
+enum { COMMAND_MAX = 1024 };
 
 struct row {
     const char *guard;
     bool lanes;
-    double rates[REPEAT_MAX], p50_us[REPEAT_MAX], p99_us[REPEAT_MAX];
+    double rates[BENCH_REPEAT_MAX], p50_us[BENCH_REPEAT_MAX], p99_us[BENCH_REPEAT_MAX];
 };
 
 static struct row rows[] = {
@@ -74,6 +75,29 @@ static void measure(struct row *row, int run, const char *build, const char *url
     json_decref(report);
 }
 
+static double median_of(const char *guard, bool lanes, int repeat)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (strcmp(rows[i].guard, guard) == 0 && rows[i].lanes == lanes)
+            return bench_median(rows[i].rates, repeat);
+    die(guard, "is no row");
+    return 0;
+}
+
+/* What a service that needs nothing but its own database could do without the lock. */
+static void print_need(int repeat)
+{
+    static const char *const lockless[] = {"sql-atomic", "sql-version", "sql-row"};
+    fprintf(stderr, "do you need the lock? beside redis-token (one order at a time; in lanes):");
+    for (size_t i = 0; i < sizeof lockless / sizeof lockless[0]; i++) {
+        fprintf(stderr, "%s %s %.2f x;", i > 0 ? "," : "", lockless[i],
+                median_of(lockless[i], false, repeat) / median_of("redis-token", false, repeat));
+        fprintf(stderr, " %.2f x",
+                median_of(lockless[i], true, repeat) / median_of("redis-token", true, repeat));
+    }
+    fputc('\n', stderr);
+}
+
 static void print_rows(int repeat)
 {
     json_t *all = json_array();
@@ -92,6 +116,8 @@ static void print_rows(int repeat)
                                              row->rates[0], "max", row->rates[repeat - 1], "p50_us",
                                              p50_us, "p99_us", p99_us));
     }
+    print_need(repeat);
+    all = json_pack("{s:o,s:f}", "rows", all, "noise", bench_noise());
     json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(all);
@@ -100,11 +126,12 @@ static void print_rows(int repeat)
 int main(int argc, char **argv)
 {
     int repeat = argc > 1 ? atoi(argv[1]) : 5;
-    int64_t run_ms = argc > 2 ? atoll(argv[2]) : 1500;
+    int64_t run_ms = argc > 2 ? atoll(argv[2]) : 1000;
     int connections = argc > 3 ? atoi(argv[3]) : 64;
-    const char *build = getenv("BUILD") ? getenv("BUILD") : "build";
-    if (repeat < 1 || repeat > REPEAT_MAX || run_ms < 1 || connections < 1) {
-        fprintf(stderr, "usage: bench_guards [REPEAT 1..%d] [RUN_MS] [CONNECTIONS]\n", REPEAT_MAX);
+    const char *build = bench_build();
+    if (repeat < 1 || repeat > BENCH_REPEAT_MAX || run_ms < 1 || connections < 1) {
+        fprintf(stderr, "usage: bench_guards [REPEAT 1..%d] [RUN_MS] [CONNECTIONS]\n",
+                BENCH_REPEAT_MAX);
         return 2;
     }
     struct sandbox *sandbox;
@@ -124,8 +151,10 @@ int main(int argc, char **argv)
     if (!services[0] || !services[1])
         return 1;
     for (int run = 0; run < repeat; run++)
-        for (size_t i = 0; i < ROWS; i++)
+        for (size_t i = 0; i < ROWS; i++) {
+            bench_ruler();
             measure(&rows[i], run, build, services[rows[i].lanes]->url, run_ms, connections);
+        }
     sandbox_close(sandbox);
     print_rows(repeat);
     return 0;
