@@ -38,10 +38,22 @@ static struct dimension {
     struct sandbox_server *services[SIZES_MAX];
     double rates[SIZES_MAX][BENCH_REPEAT_MAX], p99_us[SIZES_MAX][BENCH_REPEAT_MAX];
 } dimensions[KINDS] = {
-    [CONNECTIONS] = {"connections", "connections, one hot item", {64, 1000, 10000}, 3},
-    [ITEMS] = {"items", "items, orders spread over all", {1, 100, 10000}, 3},
-    [ROWS] = {"rows", "orders in the past of the hot item", {0, 100000}, 2},
-    [WORKERS] = {"workers", "worker threads, orders spread over 100 items", {1, 4, 16, 64}, 4},
+    [CONNECTIONS] = {.name = "connections",
+                     .what = "connections, one hot item",
+                     .sizes = {64, 1000, 10000},
+                     .n = 3},
+    [ITEMS] = {.name = "items",
+               .what = "items, orders spread over all",
+               .sizes = {1, 100, 10000},
+               .n = 3},
+    [ROWS] = {.name = "rows",
+              .what = "orders in the past of the hot item",
+              .sizes = {0, 100000},
+              .n = 2},
+    [WORKERS] = {.name = "workers",
+                 .what = "worker threads, orders spread over 100 items",
+                 .sizes = {1, 4, 16, 64},
+                 .n = 4},
 };
 static long waiters = 2000;
 
