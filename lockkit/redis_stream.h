@@ -42,7 +42,7 @@ typedef struct lk_redis_reply {
 typedef struct lk_redis_stream {
     int fd; /* -1: closed */
     redisReader *reader;
-    int64_t patience_us; /* so long recv(2) blocks; 0: not at all */
+    int64_t patience_us;          /* so long recv(2) blocks; 0: not at all */
     char message[LK_MESSAGE_MAX]; /* why the last step failed */
 } lk_redis_stream;
 
