@@ -15,6 +15,8 @@
  *            lock, and sets its full lease. It claims so in any case when its lease is shorter
  *            than CLAIM_MS, when its stamp is older than half its lease, in a cluster (where
  *            PUBLISH counts the listeners of one node only) and when replicas are to be waited for.
+ *            Releases have a connection of their own: the next holder's would else wait for the
+ *            answer to the last one's next try.
  *            Whoever finds the lock free while others queue hands it to the first of them; whoever
  *            gives up leaves the queue, and passes on what it was handed meanwhile.
  * Guarantee: that of redis-token, and grants in order of arrival at the server. A waiter that died
@@ -29,6 +31,7 @@
  *            "Algorithms for Scalable Synchronization", 1991 (direct hand-over)
  */
 #include "providers.h"
+#include "redis_fair_scripts.h"
 #include "redis_guard.h"
 #include "redis_inspect.h"
 #include "redis_rooms.h"
@@ -40,16 +43,9 @@
 
 enum { US_PER_MS = 1000 };
 
-/* Also written into the scripts below. A dead waiter must have missed several refreshes. */
-#define REFRESH_MS 500
-#define DEAD_MS    2000
-#define CLAIM_MS   2000
-#define KEEP_MS    60000 /* queue keys that nobody touches any more vanish */
-#define TEXT(x)    TEXT_OF(x)
-#define TEXT_OF(x) #x
-
 struct fair {
     lk_redis_guard guard;
+    lk_redis *releases;    /* their own connection: a hand-over waits for no answer to a try */
     lk_redis_rooms *rooms; /* one per waiting token */
     lk_redis_sub *sub;
     char channel[LK_REDIS_CHANNEL_MAX];
@@ -65,81 +61,6 @@ struct waiting {
     bool waited;      /* wait() was called, so wait_end() will be */
     bool queued;      /* as far as the last answer tells */
 };
-
-/* clang-format off */
-
-/* KEYS: lock, queue, seen, fence. Takes the first live waiter off the queue; makes it the holder.
- * Numbers in the message by format(): Lua itself rounds from fifteen digits on. */
-#define HAND_OVER                                                                                  \
-    "local DEAD_MS, CLAIM_MS, KEEP_MS = " TEXT(DEAD_MS) "," TEXT(CLAIM_MS) "," TEXT(KEEP_MS) " "   \
-    "local function now() "                                                                        \
-    "  local t = redis.call('time') "                                                              \
-    "  return t[1] * 1000 + math.floor(t[2] / 1000) "                                              \
-    "end "                                                                                         \
-    "local function next_live() "                                                                  \
-    "  while true do "                                                                             \
-    "    local token = redis.call('lpop', KEYS[2]) "                                               \
-    "    if not token then return nil end "                                                        \
-    "    local sign = redis.call('hget', KEYS[3], token) or '' "                                   \
-    "    redis.call('hdel', KEYS[3], token) "                                                      \
-    "    local seen, lease, stamp = string.match(sign, '^(%d+) (%d+) (%d+)$') "                    \
-    "    if seen and now() - seen < DEAD_MS then return token, lease, stamp end "                  \
-    "  end "                                                                                       \
-    "end "                                                                                         \
-    "local function hand_over(token, lease, stamp) "                                               \
-    "  redis.call('set', KEYS[1], token, 'PX', lease) "                                            \
-    "  local fence = redis.call('incr', KEYS[4]) "                                                 \
-    "  local listeners = redis.call('publish', "                                                   \
-    "    'lockkit_fair__channel:' .. string.sub(token, 1, 32), "                                   \
-    "    string.format('%s %.0f %s', token, fence, stamp)) "                                       \
-    "  if listeners == 0 then redis.call('pexpire', KEYS[1], CLAIM_MS) end "                       \
-    "end "
-
-/* ARGV: token, lease; to queue: the lease at a hand-over, the stamp. */
-static const char acquire_body[] =
-    HAND_OVER
-    "local holder = redis.call('get', KEYS[1]) "
-    "if holder == ARGV[1] then "
-    "  redis.call('pexpire', KEYS[1], ARGV[2]) "
-    "  return tonumber(redis.call('get', KEYS[4])) "
-    "end "
-    "if ARGV[3] ~= '' and (holder or redis.call('exists', KEYS[2]) == 1) then "
-    "  local sign = string.format('%.0f %s %s', now(), ARGV[3], ARGV[4]) "
-    "  local is_new = redis.call('hset', KEYS[3], ARGV[1], sign) == 1 "
-    "  if not is_new or redis.call('rpush', KEYS[2], ARGV[1]) == 1 then "
-    "    redis.call('pexpire', KEYS[2], KEEP_MS) "
-    "    redis.call('pexpire', KEYS[3], KEEP_MS) "
-    "  end "
-    "end "
-    "if not holder then "
-    "  local first, lease, stamp = next_live() "
-    "  if not first or first == ARGV[1] then "
-    "    redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) "
-    "    return redis.call('incr', KEYS[4]) "
-    "  end "
-    "  hand_over(first, lease, stamp) "
-    "end "
-    "return -1 - redis.call('pttl', KEYS[1])";
-
-/* ARGV: token ("": whoever holds it), '1' if it may stand in the queue. */
-static const char release_body[] =
-    HAND_OVER
-    "if ARGV[2] == '1' and redis.call('hdel', KEYS[3], ARGV[1]) == 1 then "
-    "  redis.call('lrem', KEYS[2], 1, ARGV[1]) "
-    "end "
-    "local holder = redis.call('get', KEYS[1]) "
-    "if not holder or (holder ~= ARGV[1] and ARGV[1] ~= '') then "
-    "  return 0 "
-    "end "
-    "local first, lease, stamp = next_live() "
-    "if first then "
-    "  hand_over(first, lease, stamp) "
-    "else "
-    "  redis.call('del', KEYS[1]) "
-    "end "
-    "return 1";
-
-/* clang-format on */
 
 struct keys {
     char queue[LK_REDIS_KEY_MAX], seen[LK_REDIS_KEY_MAX], fence[LK_REDIS_KEY_MAX];
@@ -182,7 +103,7 @@ static struct waiting *prepare(struct fair *fair, lk_attempt *attempt)
 /* A hand-over may give this hold its lease, and needs no claim. */
 static bool can_be_handed(const struct fair *fair, const lk_hold *hold)
 {
-    return fair->one_node && hold->lease_ms >= CLAIM_MS;
+    return fair->one_node && hold->lease_ms >= LK_FAIR_CLAIM_MS;
 }
 
 /* Was it handed the lock? Only in answer to its last try: of an older one, the lease may be over.
@@ -211,7 +132,7 @@ static lk_status ask(struct fair *fair, lk_attempt *attempt, struct waiting *wai
     fill_keys(&keys, hold->key);
     if (waiting != NULL) {
         waiting->asked_us = attempt->since_us;
-        lk_redis_number(handed, can_be_handed(fair, hold) ? hold->lease_ms : CLAIM_MS);
+        lk_redis_number(handed, can_be_handed(fair, hold) ? hold->lease_ms : LK_FAIR_CLAIM_MS);
     }
     lk_status status = lk_redis_eval_try(
         guard->redis, attempt, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 4, hold->key,
@@ -238,14 +159,15 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     return status;
 }
 
-static lk_status release_token(lk_redis_guard *guard, const char *key, const char *token,
+static lk_status release_token(struct fair *fair, const char *key, const char *token,
                                const char *queued)
 {
     lk_redis_reply reply;
     struct keys keys;
     fill_keys(&keys, key);
-    lk_status status = lk_redis_eval(guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 4,
-                                     key, keys.queue, keys.seen, keys.fence, token, queued);
+    lk_status status =
+        lk_redis_eval(fair->releases, &fair->guard.release, &reply, REDIS_REPLY_INTEGER, 4, key,
+                      keys.queue, keys.seen, keys.fence, token, queued);
     return lk_redis_done(status, &reply);
 }
 
@@ -259,6 +181,14 @@ static lk_status release(void *self, lk_hold *hold)
 static lk_status force_release(void *self, const char *key)
 {
     return release_token(self, key, "", "0");
+}
+
+static void last_error(void *self, char *ret, size_t size)
+{
+    struct fair *fair = self;
+    lk_redis_guard_last_error(&fair->guard, ret, size);
+    if (ret[0] == '\0')
+        lk_redis_last_error(fair->releases, ret, size);
 }
 
 /* -- waiting ---------------------------------------------------------------------------------- */
@@ -291,8 +221,8 @@ static lk_status wait_for(void *self, lk_attempt *attempt, int64_t until_us)
         waiting->live = live;
         return LK_OK;
     }
-    if (left_us > REFRESH_MS * US_PER_MS)
-        left_us = REFRESH_MS * US_PER_MS;
+    if (left_us > LK_FAIR_REFRESH_MS * US_PER_MS)
+        left_us = LK_FAIR_REFRESH_MS * US_PER_MS;
     lk_redis_rooms_sleep(fair->rooms, waiting->waiter, left_us);
     return LK_OK;
 }
@@ -338,8 +268,11 @@ static lk_status open_fair(const lk_context *context, void **ret_self, lk_error 
     lk_status status = lk_redis_guard_init(guard, context, error);
     if (status != LK_OK)
         goto no_guard;
-    lk_redis_script_init(&guard->acquire, acquire_body);
-    lk_redis_script_init(&guard->release, release_body);
+    status = lk_redis_open(context, &fair->releases, error);
+    if (status != LK_OK)
+        goto no_releases;
+    lk_redis_script_init(&guard->acquire, lk_redis_fair_acquire);
+    lk_redis_script_init(&guard->release, lk_redis_fair_release);
     fair->one_node = !lk_redis_is_cluster(guard->redis) && context->options->replicas == 0;
     snprintf(fair->channel, sizeof fair->channel, "lockkit_fair__channel:%s", context->client_id);
     fair->rooms = lk_redis_rooms_open();
@@ -355,6 +288,8 @@ static lk_status open_fair(const lk_context *context, void **ret_self, lk_error 
 no_sub:
     lk_redis_rooms_close(fair->rooms);
 no_rooms:
+    lk_redis_close(fair->releases);
+no_releases:
     lk_redis_guard_end(guard);
 no_guard:
     free(fair);
@@ -368,6 +303,7 @@ static void close_fair(void *self)
         lk_redis_sub_leave(fair->sub, fair->channel);
     lk_redis_sub_close(fair->sub);
     lk_redis_rooms_close(fair->rooms);
+    lk_redis_close(fair->releases);
     lk_redis_guard_end(&fair->guard);
     free(fair);
 }
@@ -380,9 +316,10 @@ const lk_provider lk_redis_fair = {
              .algorithm = "queue in Redis; release hands the lock to the next live waiter, in Lua",
              .guarantee = "one holder at a time until its lease ends, in order of arrival; fences "
                           "rise",
-             .weakness = "one node: failover or restart forgets it; a waiter that dies holds the "
-                         "others up for " TEXT(DEAD_MS) " ms at most, one that stands still for "
-                                                        "its lease",
+             .weakness =
+                 "one node: failover or restart forgets it; a waiter that dies holds the "
+                 "others up for " LK_TEXT(LK_FAIR_DEAD_MS) " ms at most, one that stands still for "
+                                                           "its lease",
              .source = "Redisson 3: RedissonFairLock.java; Mellor-Crummey and Scott 1991"},
     .replicates = true,
     .open = open_fair,
@@ -394,7 +331,7 @@ const lk_provider lk_redis_fair = {
     .release = release,
     .raise_fence = lk_redis_guard_raise_fence,
     .ping = lk_redis_guard_ping,
-    .last_error = lk_redis_guard_last_error,
+    .last_error = last_error,
     .confirm = lk_redis_guard_confirm,
     .inspect = lk_redis_guard_inspect,
     .list = lk_redis_guard_list,

@@ -1,5 +1,6 @@
 /* redis-fair: order of arrival, hand-over, and waiters that die, give up or miss their message. */
 #include "../../lockkit/providers.h"
+#include "../../lockkit/redis_fair_scripts.h"
 #include "../lib/holder.h"
 #include "../lib/lock_hooks.h"
 #include "../lib/lock_world.h"
@@ -21,12 +22,7 @@
 #define QUEUE "{lock:item:1}:queue"
 #define SEEN  "{lock:item:1}:seen"
 
-enum {
-    LONG_MS = 30000,
-    SOON_MS = 1500,
-    CLAIM_MS = 2000, /* as in redis_fair.c */
-    WAITERS = 12
-};
+enum { LONG_MS = 30000, SOON_MS = 1500, CLAIM_MS = LK_FAIR_CLAIM_MS, WAITERS = 12 };
 
 static lk_client *client;
 static lk_hold first;

@@ -1,7 +1,7 @@
 /* redis-fair: what a waiter has that was handed the lock. The provider is called directly, so that
  * each try and each message comes when the test says so. */
 #include "../../lockkit/providers.h"
-#include "../../lockkit/redis_guard.h"
+#include "../../lockkit/redis_fair_scripts.h"
 #include "../lib/lock_world.h"
 #include "../lib/redis_link.h"
 
@@ -16,7 +16,7 @@
 #define KEY     "lock:item:1"
 #define CHANNEL "lockkit_fair__channel:"
 
-enum { LONG_MS = 30000, CLAIM_MS = 2000 /* as in redis_fair.c */, US_PER_MS = 1000, OLD_FENCE = 1 };
+enum { LONG_MS = 30000, CLAIM_MS = LK_FAIR_CLAIM_MS, US_PER_MS = 1000, OLD_FENCE = 1 };
 
 static const lk_provider *const fair = &lk_redis_fair;
 static lk_client *client;
