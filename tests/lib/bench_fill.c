@@ -1,5 +1,6 @@
 #include "bench_fill.h"
 #include "bench.h"
+#include "../../db/db.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -40,29 +41,57 @@ static const char *const more_past[] = {
     "UPDATE items SET stock = stock - ?1, version = version + ?1 WHERE id = '1'",
 };
 
-static void run(sqlite3 *db, const char *sql, long n)
+static void run(sqlite3 *file, const char *sql, long n)
 {
     sqlite3_stmt *statement;
-    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
-        bench_die(sqlite3_errmsg(db));
+    if (sqlite3_prepare_v2(file, sql, -1, &statement, NULL) != SQLITE_OK)
+        bench_die(sqlite3_errmsg(file));
     if (sqlite3_bind_parameter_count(statement) > 0)
         sqlite3_bind_int64(statement, 1, n);
     if (sqlite3_step(statement) != SQLITE_DONE)
-        bench_die(sqlite3_errmsg(db));
+        bench_die(sqlite3_errmsg(file));
     sqlite3_finalize(statement);
+}
+
+static int check_row(void *arg, const db_audit_row *row)
+{
+    long *n = arg;
+    if (!row->ok)
+        bench_die(row->resource);
+    ++*n;
+    return 0;
+}
+
+/* By the store itself: asked over HTTP, so much would take longer than a request may. */
+static void audit(const char *file)
+{
+    char url[512];
+    db_error error;
+    db *store;
+    db_reader *reader;
+    long n = 0;
+    snprintf(url, sizeof url, "sqlite:%s", file);
+    if (db_open(&(db_options){.url = url}, &store, &error) != DB_OK)
+        bench_die(error.message);
+    if (db_reader_open(store, &reader, &error) != DB_OK ||
+        db_audit(reader, NULL, check_row, &n) != DB_OK || n == 0)
+        bench_die("the audit cannot be made");
+    db_reader_close(reader);
+    db_close(store);
 }
 
 static void fill(const char *file, long n, const char *const *statements, size_t n_statements)
 {
-    sqlite3 *db;
-    if (sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+    sqlite3 *handle;
+    if (sqlite3_open_v2(file, &handle, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
         bench_die(file);
-    run(db, "BEGIN", n);
+    run(handle, "BEGIN", n);
     for (size_t i = 0; i < n_statements; i++)
-        run(db, statements[i], n);
-    run(db, "COMMIT", n);
-    sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    sqlite3_close(db);
+        run(handle, statements[i], n);
+    run(handle, "COMMIT", n);
+    sqlite3_wal_checkpoint_v2(handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    sqlite3_close(handle);
+    audit(file);
 }
 
 void bench_fill_items(const char *file, long n)

@@ -1,5 +1,6 @@
 /* A store with a past: rows written straight into the SQLite file of a service that is not running,
- * as copies of what the service itself has written, so that the audit finds them in order. */
+ * as copies of what the service itself has written. Each dies unless the store's audit then finds
+ * everything in order. */
 #ifndef TEST_BENCH_FILL_H
 #define TEST_BENCH_FILL_H
 
