@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum {
-    CONN_MEMORY = 32768, /* libmicrohttpd's buffer of a connection */
+    CONN_MEMORY = 20480, /* libmicrohttpd's buffer of a connection: it wipes it for each request */
     FILES_SPARE = 128    /* descriptors for everything but client connections */
 };
 

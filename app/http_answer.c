@@ -4,7 +4,6 @@
 #include "page.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,15 +98,16 @@ void answer_local(struct http *http, struct request *request)
     }
 }
 
-/* "/v1/orders/ID" of a created order, from the service's own document. */
+/* "/v1/orders/ID" of a created order, from the service's own document, which begins with its id:
+ * new or replayed. */
 static bool location(const struct op *op, char *ret, size_t size)
 {
-    if (op->kind != OP_PLACE_ORDER || op->answer.status != MHD_HTTP_CREATED)
+    static const char start[] = "{\"order_id\":\"";
+    if (op->kind != OP_PLACE_ORDER || op->answer.status != MHD_HTTP_CREATED ||
+        strncmp(op->answer.body, start, sizeof(start) - 1) != 0)
         return false;
-    json_t *document = json_loads(op->answer.body, 0, NULL);
-    const char *id = json_string_value(json_object_get(document, "order_id"));
-    int n = id != NULL ? snprintf(ret, size, "/v1/orders/%s", id) : -1;
-    json_decref(document);
+    const char *const id = op->answer.body + sizeof(start) - 1;
+    const int n = snprintf(ret, size, "/v1/orders/%.*s", (int)strcspn(id, "\""), id);
     return n > 0 && (size_t)n < size;
 }
 

@@ -220,6 +220,22 @@ static void other_payload_under_a_used_key_is_refused(void **state)
     assert_int_equal(client_number(shop.service->port, "/v1/accounts/a", "balance"), 10);
 }
 
+static void an_order_is_where_its_answer_says_also_a_replayed_one(void **state)
+{
+    (void)state;
+    static const char path[] = "/v1/items/placed/orders", body[] = "{\"user_id\":\"u1\"}";
+    assert_true(shop_put(&shop, "/v1/items/placed", "{\"stock\":1}"));
+    assert_int_equal(shop_post(&shop, path, "placed", body, &reply), 201);
+    assert_int_equal(shop_post(&shop, path, "placed", body, &again), 201);
+    assert_true(again.replayed);
+    assert_string_equal(again.location, reply.location);
+    assert_int_equal(shop_post(&shop, path, "placed too late", body, &again), 409);
+    assert_string_equal(again.location, "");
+    json_t *order = client_get(shop.service->port, reply.location);
+    assert_string_equal(json_string_value(json_object_get(order, "item_id")), "placed");
+    json_decref(order);
+}
+
 static void second_request_while_the_first_runs_is_told_so(void **state)
 {
     (void)state;
@@ -280,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(duplicates_and_abandoned_connections_end_with_one_effect_per_key),
         cmocka_unit_test(other_payload_under_a_used_key_is_refused),
+        cmocka_unit_test(an_order_is_where_its_answer_says_also_a_replayed_one),
         cmocka_unit_test(second_request_while_the_first_runs_is_told_so),
         cmocka_unit_test(a_lock_timeout_is_no_decision),
         cmocka_unit_test(service_drains_and_ends_well),

@@ -102,6 +102,7 @@ static void read_head(const char *head, struct reply *ret, size_t *ret_length)
     header(head, "Retry-After", value, sizeof value);
     ret->retry_after_s = value[0] != '\0' ? atoi(value) : -1;
     header(head, "Content-Type", ret->type, sizeof ret->type);
+    header(head, "Location", ret->location, sizeof ret->location);
 }
 
 int client_read(struct client *client, int64_t wait_ms, struct reply *ret)

@@ -19,6 +19,7 @@ struct reply {
     int retry_after_s; /* -1: none */
     int64_t took_ms;   /* from client_call()'s begin */
     char type[64];     /* content type */
+    char location[96]; /* "" without one */
     char body[CLIENT_BODY_MAX];
 };
 
