@@ -38,7 +38,7 @@ const struct config_key config_keys[] = {
     {"fence-source", CONFIG_SOURCE, AT(fence_database), 0, 0, "lock",
      "where a lock's fence comes from: its server, if it has one; or the store"},
     {"lanes", CONFIG_SWITCH, AT(lanes), 0, 0, "on", "one lock per batch instead of per request"},
-    {"batch", CONFIG_NUMBER, AT(batch), 1, 4096, "64", "operations per lane turn at most"},
+    {"batch", CONFIG_NUMBER, AT(batch), 1, 4096, "128", "operations per lane turn at most"},
     {"workers", CONFIG_NUMBER, AT(workers), 1, 1024, "16", "threads that run operations"},
     {"queue-max", CONFIG_NUMBER, AT(queue_max), 1, 1000000, "20000",
      "operations waiting at most; beyond: 503"},
