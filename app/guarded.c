@@ -112,15 +112,6 @@ static bool was_answered(struct run *run, struct op *op)
     return true;
 }
 
-static void leave_answered(struct run *run)
-{
-    /* One snapshot for all: without one (the store is away) each read says why for itself. */
-    bool snapshot = db_reader_begin(run->section->reader) == DB_OK;
-    leave_if(run, was_answered);
-    if (snapshot)
-        db_reader_end(run->section->reader);
-}
-
 /* Another instance has answered this key since we looked: its answer counts, and the others of the
  * batch go on without it. */
 static void leave_duplicate(struct run *run)
@@ -272,13 +263,25 @@ static void spread_unguarded(struct run *run)
             (section->n_ops - 1) * sizeof section->ops[0]);
 }
 
+/* Before the locks: those who are answered or late leave, the others' rows are named. */
+static void begin(struct run *run)
+{
+    struct section *section = run->section;
+    /* One snapshot for all: without one (the store is away) each read says why for itself. */
+    bool snapshot = db_reader_begin(section->reader) == DB_OK;
+    leave_if(run, was_answered);
+    leave_if(run, is_late);
+    if (section->n_ops > 0 && lacks_rows(run, section->ops[0]))
+        leave_if(run, lacks_rows); /* each learns why; all use the same rows */
+    if (snapshot)
+        db_reader_end(section->reader);
+}
+
 /* One try for the locks and what follows, for those who are left. */
 static void run_once(struct run *run)
 {
     struct section *section = run->section;
-    leave_if(run, is_late);
-    if (section->n_ops > 0 && lacks_rows(run, section->ops[0]))
-        leave_if(run, lacks_rows); /* each learns why; all use the same rows */
+    begin(run);
     if (section->n_ops == 0 || section->n_rows == 0)
         return;
     spread_unguarded(run);
@@ -322,7 +325,6 @@ void guarded_run(const struct guarded_host *host, struct section *section,
         leave_if(&run, leave_now);
         return;
     }
-    leave_answered(&run);
     while (section->n_ops > 0)
         run_once(&run);
 }

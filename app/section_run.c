@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static db_status load(struct section *section, bool inside);
 static void decide(struct section *section);
@@ -165,17 +166,25 @@ static bool has_something_to_write(const struct section *section)
 
 /* -- writing ---------------------------------------------------------------------------------- */
 
+/* Many times an order, so without a format. What does not fit stays without an end, which the store
+ * refuses. */
+static void copy_text(char *out, size_t size, const char *text)
+{
+    memccpy(out, text, '\0', size);
+}
+
 /* First, since it can refuse everything. */
 static db_status write_answers(struct section *section, db_tx *tx, int64_t at_us)
 {
+    db_answer row = {.at_us = at_us};
     for (size_t i = 0; i < section->n_ops; i++) {
         const struct op *op = section->ops[i];
         if (!is_stored(op))
             continue;
-        db_answer row = {.http_status = op->answer.status, .at_us = at_us};
-        snprintf(row.key, sizeof row.key, "%s", op->key);
-        snprintf(row.request, sizeof row.request, "%s", op->request);
-        snprintf(row.body, sizeof row.body, "%s", op->answer.body);
+        row.http_status = op->answer.status;
+        copy_text(row.key, sizeof row.key, op->key);
+        copy_text(row.request, sizeof row.request, op->request);
+        copy_text(row.body, sizeof row.body, op->answer.body);
         db_status status = db_tx_insert_answer(tx, &row);
         if (status == DB_DUPLICATE)
             section->duplicate = i;
@@ -237,14 +246,14 @@ static db_status write_ledger(const struct section *section, db_tx *tx, int64_t 
             .epoch = row->kind == ROW_ITEM ? row->now.item.epoch : row->now.account.epoch,
             .at_us = at_us,
         };
-        snprintf(ledger.resource, sizeof ledger.resource, "%s", row->resource);
+        copy_text(ledger.resource, sizeof ledger.resource, row->resource);
         if (change->op->key[0] != '\0')
-            snprintf(ledger.txn_id, sizeof ledger.txn_id, "%s", change->op->key);
+            copy_text(ledger.txn_id, sizeof ledger.txn_id, change->op->key);
         else /* a task's; with the tab it is none that a client can send */
             snprintf(ledger.txn_id, sizeof ledger.txn_id, "task\t%s:%s", section->operation->name,
                      change->op->id);
-        snprintf(ledger.guard, sizeof ledger.guard, "%s", row->guard->info->name);
-        snprintf(ledger.instance, sizeof ledger.instance, "%s", section->config->instance);
+        copy_text(ledger.guard, sizeof ledger.guard, row->guard->info->name);
+        copy_text(ledger.instance, sizeof ledger.instance, section->config->instance);
         db_status status = db_tx_append_ledger(tx, &ledger);
         if (status != DB_OK)
             return status;
