@@ -21,6 +21,7 @@ struct config {
     char lock_db[CONFIG_TEXT_MAX]; /* like db; "": beside the store, see guard.c */
     int64_t lease_ms, wait_ms;
     bool watchdog, fence, lanes;
+    bool lock_queue;       /* lk_options.local_queue; not with lab: there each tries for itself */
     bool fence_database;   /* --fence-source lock|database: a lock's fence is the store's */
     int64_t batch;         /* operations per lane turn at most */
     int64_t workers;       /* threads that run operations */

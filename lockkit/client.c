@@ -15,7 +15,8 @@ enum {
     COMMAND_TIMEOUT_MS_MAX = 60000,
     REPLICAS_MAX = 100,
     REPLICAS_MS_DEFAULT = 100,
-    REPLICAS_MS_MAX = 60000
+    REPLICAS_MS_MAX = 60000,
+    LOCAL_HANDOVERS_MAX = 1000000000
 };
 
 /* 0 means the default; anything else must lie in the range. */
@@ -41,6 +42,16 @@ static lk_status settle_replicas(const lk_provider *provider, lk_options *o, lk_
     return settle(&o->replicas_ms, REPLICAS_MS_DEFAULT, 1, REPLICAS_MS_MAX, "replicas_ms", error);
 }
 
+static lk_status check_local(const lk_options *o, lk_error *error)
+{
+    if (o->local_handovers < 0 || o->local_handovers > LOCAL_HANDOVERS_MAX)
+        return lk_fail(error, LK_INVALID, "option local_handovers is %d, must be 0 to %d",
+                       o->local_handovers, LOCAL_HANDOVERS_MAX);
+    if (o->local_handovers > 0 && !o->local_queue)
+        return lk_fail(error, LK_INVALID, "option local_handovers needs local_queue");
+    return LK_OK;
+}
+
 static lk_status settle_options(const lk_provider *provider, lk_options *o, lk_error *error)
 {
     if (settle(&o->lease_ms, LEASE_MS_DEFAULT, LK_LEASE_MS_MIN, LK_LEASE_MS_MAX, "lease_ms",
@@ -56,7 +67,7 @@ static lk_status settle_options(const lk_provider *provider, lk_options *o, lk_e
                error) != LK_OK ||
         settle(&o->command_timeout_ms, COMMAND_TIMEOUT_MS_DEFAULT, 1, COMMAND_TIMEOUT_MS_MAX,
                "command_timeout_ms", error) != LK_OK ||
-        settle_replicas(provider, o, error) != LK_OK)
+        settle_replicas(provider, o, error) != LK_OK || check_local(o, error) != LK_OK)
         return LK_INVALID;
     if (!o->env)
         o->env = lk_env_system();
@@ -85,15 +96,20 @@ lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
     lk_status status = settle_options(provider, &settled, error);
     if (status != LK_OK)
         return status;
+    bool queues = settled.local_queue && local_queue_suits(&provider->info);
     lk_client *client = calloc(1, sizeof *client);
     char *copy = endpoints ? strdup(endpoints) : NULL;
-    if (!client || (endpoints && !copy) || watchdog_open(&client->watchdog) != LK_OK) {
+    struct local_queue *queue = queues ? local_queue_open() : NULL;
+    if (!client || (endpoints && !copy) || (queues && !queue) ||
+        watchdog_open(&client->watchdog) != LK_OK) {
+        local_queue_close(queue);
         free(copy);
         free(client);
         return lk_fail(error, LK_NO_MEMORY, "no memory for a client of %s", provider->info.name);
     }
     client->provider = provider;
     client->endpoints = copy;
+    client->queue = queue;
     client->options = settled;
     client->env = *settled.env;
     client->context = (lk_context){.client = client,
@@ -105,6 +121,7 @@ lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
     status = provider->open(&client->context, &client->self, error);
     if (status != LK_OK) {
         watchdog_close(&client->watchdog);
+        local_queue_close(queue);
         free(copy);
         free(client);
         return status;
@@ -120,6 +137,7 @@ void lk_close(lk_client *client)
     assert(atomic_load(&client->n_holds) == 0); /* release before closing */
     client->provider->close(client->self);      /* until then it may call lk_session_ended() */
     watchdog_close(&client->watchdog);
+    local_queue_close(client->queue);
     free(client->endpoints);
     free(client);
 }

@@ -2,6 +2,7 @@
 #ifndef LOCKKIT_CLIENT_H
 #define LOCKKIT_CLIENT_H
 
+#include "local_queue.h"
 #include "provider.h"
 #include "watchdog.h"
 
@@ -9,7 +10,8 @@
 
 #define CLIENT_STAT_MAP(X)                                                                         \
     X(attempts)                                                                                    \
-    X(grants) X(refusals) X(timeouts) X(releases) X(renewals) X(lost) X(cleanups) X(commands)
+    X(grants)                                                                                      \
+    X(refusals) X(timeouts) X(releases) X(renewals) X(lost) X(cleanups) X(handovers) X(commands)
 
 struct client_stats {
 #define CLIENT_STAT_FIELD(name) _Atomic uint64_t name;
@@ -25,6 +27,7 @@ struct lk_client {
     lk_env env;
     char *endpoints;
     struct watchdog watchdog;
+    struct local_queue *queue; /* NULL: not wanted, or it does not suit the guard */
     struct client_stats stats;
     _Atomic int64_t n_holds; /* granted and not yet released */
 };

@@ -8,8 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_THREADS = 256, KEY_KEYS, KEY_HOLD, KEY_DURATION, KEY_SHARED, KEY_PERMITS, KEY_JSON };
-enum { SECONDS_MAX = 86400, HOLD_US_MAX = 10000000, MS_PER_S = 1000 };
+enum {
+    KEY_THREADS = 256,
+    KEY_KEYS,
+    KEY_HOLD,
+    KEY_DURATION,
+    KEY_SHARED,
+    KEY_PERMITS,
+    KEY_QUEUE,
+    KEY_HANDOVERS,
+    KEY_JSON
+};
+enum { SECONDS_MAX = 86400, HOLD_US_MAX = 10000000, HANDOVERS_MAX = 1000000000, MS_PER_S = 1000 };
 
 struct plan {
     struct cmd_target target;
@@ -55,6 +65,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_PERMITS:
         m->permits = (uint32_t)cmd_number(state, "--permits", arg, 1, INT32_MAX);
         return 0;
+    case KEY_HANDOVERS:
+        m->local_handovers = (int32_t)cmd_number(state, "--handovers", arg, 1, HANDOVERS_MAX);
+        m->local_queue = true;
+        return 0;
+    case KEY_QUEUE:
+        m->local_queue = true;
+        return 0;
     case KEY_JSON:
         plan->json = true;
         return 0;
@@ -71,6 +88,8 @@ static void print_text(const struct plan *plan, const struct measure_result *r)
            (double)m->duration_ms / MS_PER_S);
     printf("  %-28s %12.0f\n", "lock + unlock pairs/s", r->pairs_per_s);
     printf("  %-28s %12.0f\n", "hand-overs/s", r->hand_overs_per_s);
+    if (m->local_handovers > 0)
+        printf("  %-28s %12.0f\n", "within the process/s", r->local_per_s);
     printf("  %-28s %12.3f\n", "Jain's fairness index", r->jain);
     printf("  %-28s %9.3f ms\n", "wait p50", r->wait_p50_us / MS_PER_S);
     printf("  %-28s %9.3f ms\n", "wait p99", r->wait_p99_us / MS_PER_S);
@@ -83,14 +102,14 @@ static void print_text(const struct plan *plan, const struct measure_result *r)
 static void print_json(const struct plan *plan, const struct measure_result *r)
 {
     const struct measure_plan *m = &plan->measure;
-    json_t *all = json_pack("{s:s,s:i,s:i,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:I}",
-                            "guard", m->guard, "threads", m->threads, "keys", m->keys, "hold_us",
-                            (json_int_t)m->hold_us, "duration_ms", (json_int_t)m->duration_ms,
-                            "pairs", (json_int_t)r->pairs, "pairs_per_s", r->pairs_per_s,
-                            "hand_overs_per_s", r->hand_overs_per_s, "jain", r->jain, "wait_p50_us",
-                            r->wait_p50_us, "wait_p99_us", r->wait_p99_us, "wait_max_us",
-                            r->wait_max_us, "commands_per_pair", r->commands_per_pair, "failures",
-                            (json_int_t)r->failures, "overlaps", (json_int_t)r->overlaps);
+    json_t *all = json_pack(
+        "{s:s,s:i,s:i,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:I}", "guard", m->guard,
+        "threads", m->threads, "keys", m->keys, "hold_us", (json_int_t)m->hold_us, "duration_ms",
+        (json_int_t)m->duration_ms, "pairs", (json_int_t)r->pairs, "pairs_per_s", r->pairs_per_s,
+        "hand_overs_per_s", r->hand_overs_per_s, "local_per_s", r->local_per_s, "jain", r->jain,
+        "wait_p50_us", r->wait_p50_us, "wait_p99_us", r->wait_p99_us, "wait_max_us", r->wait_max_us,
+        "commands_per_pair", r->commands_per_pair, "failures", (json_int_t)r->failures, "overlaps",
+        (json_int_t)r->overlaps);
     json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(all);
@@ -104,6 +123,10 @@ static const struct argp_option own_options[] = {
     {"duration", KEY_DURATION, "S", 0, "Seconds (default 3)", 2},
     {"shared", KEY_SHARED, NULL, 0, "As readers (redis-readwrite, zk-readwrite)", 2},
     {"permits", KEY_PERMITS, "N", 0, "So many at once (redis-semaphore)", 2},
+    {"queue", KEY_QUEUE, NULL, 0,
+     "Waiting threads stand in line, and only the first asks the server", 2},
+    {"handovers", KEY_HANDOVERS, "N", 0,
+     "With such a line: hand the lock on within the process so many times in a row at most", 2},
     {"json", KEY_JSON, NULL, 0, "As JSON", 2},
     {0}};
 

@@ -111,7 +111,7 @@ static void percentiles(const struct worker *workers, int n_workers, struct meas
     ret->wait_p99_us = (double)waits_us[n * 99 / 100];
 }
 
-static void sum_up(const struct worker *workers, int n, double seconds, uint64_t commands,
+static void sum_up(const struct worker *workers, int n, double seconds, const lk_stats *stats,
                    struct measure_result *ret)
 {
     double sum = 0, squares = 0, hand_overs = 0;
@@ -127,7 +127,8 @@ static void sum_up(const struct worker *workers, int n, double seconds, uint64_t
     ret->pairs_per_s = sum / seconds;
     ret->hand_overs_per_s = hand_overs / seconds;
     ret->jain = squares > 0 ? sum * sum / (n * squares) : 0;
-    ret->commands_per_pair = sum > 0 ? (double)commands / sum : 0;
+    ret->local_per_s = (double)stats->handovers / seconds;
+    ret->commands_per_pair = sum > 0 ? (double)stats->commands / sum : 0;
 }
 
 /* -- running ------------------------------------------------------------------------------------
@@ -168,7 +169,9 @@ lk_status measure(const struct measure_plan *plan, struct measure_result *ret, l
     atomic_bool go = false, stop = false;
     struct measure_result result = {0};
     lk_client *client;
-    lk_status status = lk_open(plan->guard, plan->endpoints, NULL, &client, error);
+    const lk_options options = {.local_queue = plan->local_queue,
+                                .local_handovers = plan->local_handovers};
+    lk_status status = lk_open(plan->guard, plan->endpoints, &options, &client, error);
     if (status != LK_OK)
         return status;
     status = lk_ping(client);
@@ -199,7 +202,7 @@ lk_status measure(const struct measure_plan *plan, struct measure_result *ret, l
     lk_client_stats(client, &stats);
     lk_close(client);
     if (whole) {
-        sum_up(workers, started, seconds, stats.commands, &result);
+        sum_up(workers, started, seconds, &stats, &result);
         percentiles(workers, started, &result, waits_us);
         *ret = result;
     } else {

@@ -14,6 +14,8 @@ struct measure_plan {
     int64_t hold_us, duration_ms;
     lk_mode mode;
     uint32_t permits; /* 0: one */
+    bool local_queue; /* lk_options of these names */
+    int32_t local_handovers;
 };
 
 struct measure_result {
@@ -22,6 +24,7 @@ struct measure_result {
     uint64_t overlaps; /* grants of a key while more than `permits` others had it */
     double pairs_per_s;
     double hand_overs_per_s; /* grants to another thread than the key's last one */
+    double local_per_s;      /* those of which the server was told nothing */
     double jain;             /* fairness over threads: 1 all got as many, 1/threads one got all
                                 (Jain, Chiu, Hawe: DEC-TR-301, 1984) */
     double wait_p50_us, wait_p99_us, wait_max_us; /* in lk_acquire() */

@@ -11,6 +11,8 @@
  *   - a grant that arrives after its own lease or session has ended was never had; nor was one that
  *     too few replicas have
  *
+ * With lk_options.local_queue a call that may wait stands in line first: see local_queue.h.
+ *
  * Random waits between tries after «Exponential Backoff And Jitter» (AWS Architecture Blog, 2015).
  */
 #include "client.h"
@@ -24,9 +26,11 @@ struct pursuit {
     lk_client *client;
     lk_attempt attempt;
     int64_t range_us; /* of the next random sleep */
-    bool waited;      /* wait() was called: wait_end() is due */
-    bool in_doubt;    /* the server may hold our token without our having been granted it */
-    bool doubted;     /* ... at some time in this call */
+    struct local_waiter waiter;
+    bool queued;   /* waiter has joined a line: leaving is due */
+    bool waited;   /* wait() was called: wait_end() is due */
+    bool in_doubt; /* the server may hold our token without our having been granted it */
+    bool doubted;  /* ... at some time in this call */
 };
 
 /* Returns true when nothing of this attempt is left on the server. */
@@ -79,8 +83,9 @@ static lk_status try_once(struct pursuit *p)
     return status;
 }
 
-/* A random time from retry_min to the current range, which doubles up to retry_max. */
-static void sleep_with_jitter(struct pursuit *p, int64_t until_us)
+/* A random time from retry_min to the current range, which doubles up to retry_max. True: granted
+ * meanwhile, by a holder of this client. */
+static bool sleep_with_jitter(struct pursuit *p, int64_t until_us)
 {
     const lk_env *env = &p->client->env;
     int64_t min_us = p->client->options.retry_min_ms * 1000;
@@ -91,12 +96,15 @@ static void sleep_with_jitter(struct pursuit *p, int64_t until_us)
     int64_t left_us = until_us - env->now_us(env->ctx);
     if (sleep_us > left_us)
         sleep_us = left_us;
+    if (p->queued)
+        return local_queue_sleep(p->client, &p->waiter, sleep_us);
     if (sleep_us > 0)
         env->sleep_us(env->ctx, sleep_us);
+    return false;
 }
 
-/* Until the next turn is worth while. */
-static void pause_after(struct pursuit *p, lk_status status)
+/* Until the next turn is worth while. True: as sleep_with_jitter(). */
+static bool pause_after(struct pursuit *p, lk_status status)
 {
     lk_client *client = p->client;
     lk_attempt *attempt = &p->attempt;
@@ -112,10 +120,10 @@ static void pause_after(struct pursuit *p, lk_status status)
         if (client->provider->wait) {
             p->waited = true;
             if (client->provider->wait(client->self, attempt, until_us) == LK_OK)
-                return;
+                return false;
         }
     }
-    sleep_with_jitter(p, until_us);
+    return sleep_with_jitter(p, until_us);
 }
 
 /* Statuses that another turn may change. Away at the first attempt is away. */
@@ -125,10 +133,23 @@ static bool worth_another_turn(const struct pursuit *p, lk_status status)
            (status == LK_UNAVAILABLE && p->attempt.hold->attempts > 1);
 }
 
+/* Until it is our turn to ask the server, or time for the last try. True: granted by a holder of
+ * this client. */
+static bool stand_in_line(struct pursuit *p)
+{
+    lk_client *client = p->client;
+    lk_hold *hold = p->attempt.hold;
+    int64_t deadline_us = p->attempt.deadline_us;
+    p->queued = hold->private_.queues && client_now_us(client) < deadline_us;
+    return p->queued && local_queue_join(client, &p->waiter, hold, deadline_us);
+}
+
 static lk_status pursue(struct pursuit *p)
 {
     lk_attempt *attempt = &p->attempt;
     lk_status status = LK_BUSY;
+    if (stand_in_line(p))
+        return LK_OK;
     for (;;) {
         attempt->last = client_now_us(p->client) >= attempt->deadline_us;
         if (attempt->last && p->doubted)
@@ -139,10 +160,13 @@ static lk_status pursue(struct pursuit *p)
                 continue;
         } else {
             status = try_once(p);
+            if (p->queued && status != LK_OK && status != LK_BUSY)
+                local_queue_break_up(p->client, &p->waiter);
             if (attempt->last || !worth_another_turn(p, status))
                 return status;
         }
-        pause_after(p, status);
+        if (pause_after(p, status))
+            return LK_OK;
     }
 }
 
@@ -209,6 +233,8 @@ static void fill_hold(lk_client *client, const lk_request *request, lk_hold *hol
     hold->private_.on_lost = request->on_lost;
     hold->private_.on_lost_arg = request->on_lost_arg;
     hold->private_.watched = watchdog_wants(client, request);
+    hold->private_.queues =
+        client->queue && !request->owner && request->mode == LK_EXCLUSIVE && hold->permits == 1;
 }
 
 /* -- the public functions ------------------------------------------------------------------------
@@ -241,6 +267,8 @@ lk_status core_acquire(lk_client *client, const lk_request *request, int64_t dea
                         .attempt = {.hold = hold, .deadline_us = deadline_us},
                         .range_us = client->options.retry_min_ms * 1000};
     lk_status status = pursue(&p);
+    if (p.queued)
+        local_queue_leave(client, &p.waiter, status != LK_OK);
     if (p.waited && client->provider->wait_end)
         client->provider->wait_end(client->self, &p.attempt);
     if (status == LK_OK) {
@@ -351,8 +379,14 @@ lk_status lk_release(lk_hold *hold)
     enum hold_state was = hold_state(hold);
     hold_set_state(hold, HOLD_NONE);
     client_point(client, LK_POINT_RELEASE, hold->key);
-    /* Gone: asking again might take the lock from a later hold of the same owner. */
-    lk_status status = was == HOLD_GONE ? LK_LOST : release_on_server(client, hold);
+    lk_status status = LK_OK;
+    bool handed_over = was == HOLD_HELD && client->queue && local_queue_hand_over(client, hold);
+    if (!handed_over) {
+        /* Gone: asking again might take the lock from a later hold of the same owner. */
+        status = was == HOLD_GONE ? LK_LOST : release_on_server(client, hold);
+        if (client->queue)
+            local_queue_knock(client, hold);
+    }
     client_count(&client->stats.releases);
     client_point(client, LK_POINT_RELEASED, hold->key);
     atomic_fetch_sub_explicit(&client->n_holds, 1, memory_order_release);

@@ -156,6 +156,20 @@ typedef struct lk_options {
                                    a replica without it may still be promoted, and renewals are not
                                    waited for */
     int64_t replicas_ms;        /* how long to wait for them; default 100 */
+    bool local_queue;           /* the waiters of this client stand in line, per key, and only the
+                                   first asks the lock server; a release wakes it at once. The
+                                   server's lock alone excludes, as ever. Only for requests without
+                                   owner, shared mode and permits, that may wait; ignored for guards
+                                   with LK_CAP_FAIR, whose line is the server's, and without
+                                   LK_CAP_OWNER, whose weakness it would hide. A lock that came free
+                                   without lk_release() by this client is noticed within
+                                   retry_max_ms per waiter in line */
+    int32_t local_handovers;    /* with local_queue and LK_CAP_LEASE: lk_release() may give the hold
+                                   to the first in line without telling the server: same token, same
+                                   fence, while at least half of that request's lease remains, at
+                                   most so many times in a row; then it is released, and this client
+                                   keeps still for retry_max_ms, so that others get their turn. A
+                                   write after one's release is then not stopped by the fence. 0 */
     const lk_env *env;          /* borrowed until lk_close(); NULL: lk_env_system() */
 } lk_options;
 
@@ -187,15 +201,18 @@ struct lk_hold {
     char token[LK_TOKEN_MAX + 1]; /* what the server stores as the holder's mark */
     lk_mode mode;
     uint32_t permits;    /* at least 1 */
-    uint64_t fence;      /* rises with every grant of the key; 0: this guard has none */
+    uint64_t fence;      /* rises with every grant of the key (not with a local hand-over); 0: this
+                            guard has none */
     int64_t lease_ms;    /* 0: no lease (mutex, redis-setnx). LK_CAP_SESSION: its timeout */
     int64_t acquired_us; /* when the grant was known */
     int64_t wait_us;     /* time spent in lk_acquire() */
-    uint32_t attempts;   /* tries on the server, at least 1 */
+    uint32_t attempts;   /* tries on the server; 0: handed over within the client */
     struct lk_hold_private {
         int64_t valid_until_us; /* counted from before the request was sent; atomic access */
         int32_t state;          /* enum hold_state of core.c; atomic access */
         bool watched;
+        bool queues;       /* may stand in line */
+        int32_t handovers; /* in a row since the server's grant */
         int64_t renew_at_us;
         int64_t give_up_us; /* maximum hold time ends */
         lk_on_lost *on_lost;
@@ -343,7 +360,8 @@ const lk_cap_info *lk_cap_list(void); /* LK_CAP_COUNT entries */
 /* Counters since lk_open(); each is exact, the set is not one snapshot. */
 typedef struct lk_stats {
     uint64_t attempts, grants, refusals, timeouts, releases, renewals, lost, cleanups;
-    uint64_t commands; /* sent to lock servers */
+    uint64_t handovers; /* grants without the server: lk_options.local_handovers */
+    uint64_t commands;  /* sent to lock servers */
 } lk_stats;
 void lk_client_stats(const lk_client *client, lk_stats *ret);
 

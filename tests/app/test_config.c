@@ -58,7 +58,7 @@ static void defaults_are_complete(void **state)
     assert_string_equal(config.guard, "redis-token");
     assert_int_equal(config.lease_ms, 30000);
     assert_int_equal(config.wait_ms, 10000);
-    assert_true(config.watchdog && config.fence && config.lanes);
+    assert_true(config.watchdog && config.fence && config.lanes && config.lock_queue);
     assert_false(config.lab || config.demo || config.sync_normal || config.db_shared);
     assert_true(config.instance[0] != '\0');
     assert_true(config.workers > 0 && config.queue_max > 0 && config.batch > 0);

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { LEASE_MS = 200, PAIRS_FAST = 500, PAIRS_SLOW = 100 };
+enum { CONTEST_MS = 200, LEASE_MS = 200, PAIRS_FAST = 500, PAIRS_SLOW = 100 };
 
 static bool waits_bounded(const lk_provider_info *guard)
 {
@@ -242,7 +242,23 @@ static bool obeys_operators(const lk_provider_info *guard)
     return offered;
 }
 
+/* -- waiters in line ----------------------------------------------------------------------------
+ */
+
+/* The lock excludes as without it. */
+static bool excludes_in_line(const lk_provider_info *guard)
+{
+    struct contest contest;
+    if ((guard->caps & LK_CAP_OWNER) == 0 || (guard->caps & LK_CAP_FAIR) != 0)
+        return false;
+    contest_start_in_line(&contest, guard, CLAIM_KEY, CONTEST_MS);
+    assert_true(contest_join(&contest));
+    assert_int_equal(world->leftovers(), 0);
+    return true;
+}
+
 const struct duty lock_duties[LOCK_DUTIES] = {
-    {"bounded-wait", waits_bounded}, {"no-orphan", no_orphan}, {"no-theft", no_theft},
-    {"no-leak", leaves_nothing},     {"on-lost", tells_loss},  {"operators", obeys_operators},
+    {"bounded-wait", waits_bounded},   {"no-orphan", no_orphan}, {"no-theft", no_theft},
+    {"no-leak", leaves_nothing},       {"on-lost", tells_loss},  {"operators", obeys_operators},
+    {"local-queue", excludes_in_line},
 };

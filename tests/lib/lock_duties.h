@@ -4,7 +4,7 @@
 
 #include "../../lockkit/lockkit.h"
 
-enum { LOCK_DUTIES = 6 };
+enum { LOCK_DUTIES = 7 };
 
 struct duty {
     const char *name;

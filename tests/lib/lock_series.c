@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { SERIES = 16, LEAK_BYTES = 16 * 1024 };
+enum { SERIES = 16, HANDOVERS = 5, LEAK_BYTES = 16 * 1024 };
 
 /* How long a command takes is not what these are about: hundreds of threads on a few cores. */
 static const lk_options patient = {.command_timeout_ms = 20000};
@@ -25,7 +25,8 @@ __attribute__((no_sanitize("thread"))) static void enter(struct contest *contest
                                                          const lk_hold *hold)
 {
     int64_t read = contest->value;
-    contest->fence_fell = contest->fence_fell || hold->fence <= contest->fence;
+    bool handed_on = hold->private_.handovers > 0; /* with the fence of its predecessor */
+    contest->fence_fell = contest->fence_fell || hold->fence < contest->fence + !handed_on;
     contest->fence = hold->fence;
     lk_env_system()->sleep_us(NULL, 1);
     contest->value = read + 1;
@@ -52,16 +53,31 @@ static void *contend(void *arg)
     return NULL;
 }
 
-void contest_start(struct contest *contest, const lk_provider_info *guard, const char *key,
-                   int64_t for_ms)
+static void start_contest(struct contest *contest, const lk_provider_info *guard, const char *key,
+                          int64_t for_ms, const lk_options *options)
 {
     *contest = (struct contest){
         .guard = guard,
         .key = key,
-        .clients = {world_client(guard->name, &patient), world_client(guard->name, &patient)},
+        .clients = {world_client(guard->name, options), world_client(guard->name, options)},
         .until_ms = test_now_ms() + for_ms};
     for (int i = 0; i < CONTENDERS; i++)
         assert_int_equal(pthread_create(&contest->threads[i], NULL, contend, contest), 0);
+}
+
+void contest_start(struct contest *contest, const lk_provider_info *guard, const char *key,
+                   int64_t for_ms)
+{
+    start_contest(contest, guard, key, for_ms, &patient);
+}
+
+void contest_start_in_line(struct contest *contest, const lk_provider_info *guard, const char *key,
+                           int64_t for_ms)
+{
+    lk_options options = patient;
+    options.local_queue = true;
+    options.local_handovers = HANDOVERS;
+    start_contest(contest, guard, key, for_ms, &options);
 }
 
 bool contest_join(struct contest *contest)

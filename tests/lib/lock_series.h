@@ -26,6 +26,10 @@ struct contest {
 
 void contest_start(struct contest *contest, const lk_provider_info *guard, const char *key,
                    int64_t for_ms);
+/* The same; the contenders of one client stand in line (lk_options.local_queue), and hand the lock
+ * on among each other now and then. */
+void contest_start_in_line(struct contest *contest, const lk_provider_info *guard, const char *key,
+                           int64_t for_ms);
 /* True: nobody was inside with another. Fails the test when a contender was refused, or a claimed
  * fence did not rise. Not to be served for long is no refusal by a guard without order. */
 bool contest_join(struct contest *contest);

@@ -31,6 +31,7 @@ void rig_reset(struct service_rig *rig, const char *guard)
         .wait_ms = 60000, /* a test that waits so long has failed already */
         .watchdog = true,
         .fence = true,
+        .lock_queue = true,
         .lanes = true,
         .batch = 64,
         .workers = 16,

@@ -4,7 +4,7 @@
  *
  *   - no two actors have a hold of one key that lk_check() calls theirs
  *   - whoever lk_check() calls the holder is the holder on the server too
- *   - the fences of grants rise
+ *   - the fences of the server's grants rise
  *
  * and at the end no guarded update is lost and no lock remains beyond its lease.
  * A failure prints its seed; TEST_SEED=n replays that one.
@@ -28,6 +28,7 @@ enum {
     KEYS = 2,
     ROUNDS = 6,
     LEASE_MS = 60,
+    HANDOVERS_MAX = 5,
     STALL_US_MAX = 5 * LEASE_MS * 1000
 };
 
@@ -127,7 +128,8 @@ static void enter(struct actor *actor, lk_hold *hold)
     actor->of_key[key] = hold;
     if (lk_check(hold, NULL) != LK_OK)
         return; /* stalled past its lease before it could look: others went on */
-    if (hold->fence <= resource->last_granted)
+    bool handed_on = hold->private_.handovers > 0; /* with its predecessor's */
+    if (hold->fence < resource->last_granted + !handed_on)
         report(world, "a fence did not rise", key);
     resource->last_granted = hold->fence;
     world->trace = (world->trace ^ hold->fence ^ (uint64_t)world->fake.now_us) * 0x100000001b3;
@@ -245,6 +247,7 @@ static void add_stats(lk_stats *sum, const lk_client *client)
     sum->lost += stats.lost;
     sum->timeouts += stats.timeouts;
     sum->cleanups += stats.cleanups;
+    sum->handovers += stats.handovers;
 }
 
 /* world->fibers keeps its stacks. Returns the trace. */
@@ -266,15 +269,18 @@ static uint64_t simulate(struct world *world, uint64_t seed, const lk_provider *
     world->faults_permille = (unsigned)below(world, 4) * 15;
     world->stalls_permille = (unsigned)below(world, 4) * 3;
     world->n_running = ACTORS;
+    bool lines = seed % 4 >= 2; /* their waiters stand in line, three of a process */
     fibers_begin(&world->fibers, &world->fake.now_us);
     for (int i = 0; i < CLIENTS; i++) {
-        lk_options options = {.lease_ms = LEASE_MS};
+        lk_options options = {.lease_ms = LEASE_MS,
+                              .local_queue = lines,
+                              .local_handovers = lines ? (int32_t)(seed % HANDOVERS_MAX) : 0};
         world->clients[i] = fake_open(&world->fake, provider, &options);
         fibers_spawn(&world->fibers, 0, watch, world->clients[i]);
     }
     for (int i = 0; i < ACTORS; i++) {
         world->actors[i].world = world;
-        world->actors[i].client = world->clients[i % CLIENTS];
+        world->actors[i].client = world->clients[i % (lines ? CLIENTS - 1 : CLIENTS)];
         fibers_spawn(&world->fibers, (int64_t)below(world, 5000), act, &world->actors[i]);
     }
     while (fibers_step(&world->fibers))
@@ -305,11 +311,12 @@ static void no_seed_breaks_an_invariant(void **state)
             fail_msg("seed %" PRIu64 ": %s", seed, world.broken);
     }
     printf("%" PRIu64 " grants, %" PRIu64 " renewals, %" PRIu64 " lost, %" PRIu64
-           " timeouts, %" PRIu64 " clean-ups\n",
-           sum.grants, sum.renewals, sum.lost, sum.timeouts, sum.cleanups);
+           " timeouts, %" PRIu64 " clean-ups, %" PRIu64 " hand-overs\n",
+           sum.grants, sum.renewals, sum.lost, sum.timeouts, sum.cleanups, sum.handovers);
     if (!one) { /* everything of which the invariants speak has happened */
         assert_true(sum.grants > end && sum.renewals > end && sum.timeouts > end / 4);
         assert_true(sum.lost > end / 16 && sum.cleanups > end / 4);
+        assert_true(sum.handovers > end / 4);
     }
 }
 

@@ -1,0 +1,298 @@
+#include "local_queue.h"
+#include "client.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BUCKETS = 256, SIMULATED_LOOK_US = 1000 };
+
+/* Lines of keys with the same hash. */
+struct bucket {
+    pthread_mutex_t lock;
+    struct local_waiter *lines; /* the first of each */
+};
+
+struct local_queue {
+    pthread_condattr_t monotonic;
+    struct bucket buckets[BUCKETS];
+};
+
+/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
+static struct bucket *bucket_of(struct local_queue *queue, const char *key)
+{
+    uint32_t hash = 2166136261u;
+    for (; *key; key++)
+        hash = (hash ^ (uint8_t)*key) * 16777619u;
+    return &queue->buckets[hash % BUCKETS];
+}
+
+/* -- the lines: the bucket's lock is held -------------------------------------------------------
+ */
+
+/* Where the line of key hangs; its end if there is none. */
+static struct local_waiter **find_line(struct bucket *bucket, const char *key)
+{
+    struct local_waiter **at = &bucket->lines;
+    while (*at && strcmp((*at)->hold->key, key) != 0)
+        at = &(*at)->next_line;
+    return at;
+}
+
+/* First and told so, or alone. */
+static bool may_ask(const struct local_waiter *waiter)
+{
+    return waiter->knocked && !waiter->before;
+}
+
+static void append(struct bucket *bucket, struct local_waiter *waiter)
+{
+    struct local_waiter **line = find_line(bucket, waiter->hold->key), *first = *line;
+    waiter->in_line = true;
+    if (!first) {
+        waiter->last = waiter;
+        waiter->n = 1;
+        waiter->knocked = true; /* nobody asks yet */
+        *line = waiter;
+        return;
+    }
+    waiter->before = first->last;
+    first->last->behind = waiter;
+    first->last = waiter;
+    first->n++;
+}
+
+static void take_out(struct bucket *bucket, struct local_waiter *waiter)
+{
+    struct local_waiter **line = find_line(bucket, waiter->hold->key), *first = *line;
+    struct local_waiter *before = waiter->before, *behind = waiter->behind;
+    first->n--;
+    if (behind)
+        behind->before = before;
+    else
+        first->last = before;
+    if (before) {
+        before->behind = behind;
+    } else if (behind) {
+        behind->last = first->last;
+        behind->n = first->n;
+        behind->next_line = first->next_line;
+        *line = behind;
+    } else {
+        *line = first->next_line;
+    }
+    waiter->before = NULL;
+    waiter->in_line = false;
+}
+
+static void wake(struct local_waiter *waiter)
+{
+    waiter->knocked = true;
+    pthread_cond_signal(&waiter->woken);
+}
+
+/* -- sleeping -----------------------------------------------------------------------------------
+ */
+
+/* The injected clock may be a test's: only the length of the wait is taken from it. */
+static void sleep_at_most(lk_client *client, struct bucket *bucket, struct local_waiter *waiter,
+                          int64_t us)
+{
+    if (client->watchdog.manual) { /* simulated: whoever could wake us runs on this same thread */
+        pthread_mutex_unlock(&bucket->lock);
+        client->env.sleep_us(client->env.ctx, us < SIMULATED_LOOK_US ? us : SIMULATED_LOOK_US);
+        pthread_mutex_lock(&bucket->lock);
+        return;
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    us += until.tv_nsec / 1000;
+    until.tv_sec += us / 1000000;
+    until.tv_nsec = us % 1000000 * 1000;
+    pthread_cond_timedwait(&waiter->woken, &bucket->lock, &until);
+}
+
+static void sleep_until(lk_client *client, struct bucket *bucket, struct local_waiter *waiter,
+                        int64_t until_us)
+{
+    int64_t left_us;
+    while (!may_ask(waiter) && (left_us = until_us - client_now_us(client)) > 0)
+        sleep_at_most(client, bucket, waiter, left_us);
+}
+
+/* After a sleep. True: handed a hold. */
+static bool get_up(lk_client *client, struct bucket *bucket, struct local_waiter *waiter,
+                   int64_t until_us)
+{
+    waiter->asleep = waiter->knocked = false;
+    if (waiter->rest_us > 0) {
+        int64_t end_us = client_now_us(client) + waiter->rest_us;
+        waiter->rest_us = 0;
+        sleep_until(client, bucket, waiter, end_us < until_us ? end_us : until_us);
+        waiter->knocked = false;
+    }
+    return waiter->handed;
+}
+
+bool local_queue_join(lk_client *client, struct local_waiter *waiter, lk_hold *hold,
+                      int64_t until_us)
+{
+    struct bucket *bucket = bucket_of(client->queue, hold->key);
+    *waiter = (struct local_waiter){.hold = hold, .asleep = true};
+    pthread_cond_init(&waiter->woken, &client->queue->monotonic);
+    pthread_mutex_lock(&bucket->lock);
+    append(bucket, waiter);
+    while (!may_ask(waiter)) {
+        int64_t now_us = client_now_us(client), n = (*find_line(bucket, hold->key))->n;
+        int64_t look_us = now_us + n * client->options.retry_max_ms * 1000;
+        if (now_us >= until_us)
+            break;
+        sleep_until(client, bucket, waiter, look_us < until_us ? look_us : until_us);
+        if (!waiter->before)
+            break;
+    }
+    bool handed = get_up(client, bucket, waiter, until_us);
+    pthread_mutex_unlock(&bucket->lock);
+    return handed;
+}
+
+bool local_queue_sleep(lk_client *client, struct local_waiter *waiter, int64_t us)
+{
+    struct bucket *bucket = bucket_of(client->queue, waiter->hold->key);
+    int64_t until_us = client_now_us(client) + us;
+    pthread_mutex_lock(&bucket->lock);
+    waiter->asleep = true;
+    sleep_until(client, bucket, waiter, until_us);
+    bool handed = get_up(client, bucket, waiter, until_us);
+    pthread_mutex_unlock(&bucket->lock);
+    return handed;
+}
+
+/* -- leaving ------------------------------------------------------------------------------------
+ */
+
+void local_queue_leave(lk_client *client, struct local_waiter *waiter, bool knock)
+{
+    struct bucket *bucket = bucket_of(client->queue, waiter->hold->key);
+    pthread_mutex_lock(&bucket->lock);
+    struct local_waiter *next = waiter->before ? NULL : waiter->behind;
+    if (waiter->in_line) {
+        take_out(bucket, waiter);
+        if (knock && next)
+            wake(next);
+    }
+    pthread_mutex_unlock(&bucket->lock);
+    pthread_cond_destroy(&waiter->woken);
+}
+
+void local_queue_break_up(lk_client *client, struct local_waiter *waiter)
+{
+    struct bucket *bucket = bucket_of(client->queue, waiter->hold->key);
+    pthread_mutex_lock(&bucket->lock);
+    struct local_waiter **line = find_line(bucket, waiter->hold->key), *next = *line;
+    if (next)
+        *line = next->next_line;
+    while (next) {
+        struct local_waiter *one = next;
+        next = one->behind;
+        one->before = NULL;
+        one->in_line = false;
+        wake(one);
+    }
+    pthread_mutex_unlock(&bucket->lock);
+}
+
+/* -- releasing ----------------------------------------------------------------------------------
+ */
+
+static bool lasts_for(const lk_hold *hold, const lk_hold *next, int64_t now_us)
+{
+    return hold_valid_until_us(hold) - now_us >= next->lease_ms * 1000 / 2;
+}
+
+bool local_queue_hand_over(lk_client *client, const lk_hold *hold)
+{
+    if (!hold->private_.queues || hold->private_.handovers >= client->options.local_handovers ||
+        !(client->provider->info.caps & LK_CAP_LEASE))
+        return false;
+    struct bucket *bucket = bucket_of(client->queue, hold->key);
+    pthread_mutex_lock(&bucket->lock);
+    int64_t now_us = client_now_us(client);
+    struct local_waiter *first = *find_line(bucket, hold->key);
+    bool hands = first && first->asleep && lasts_for(hold, first->hold, now_us);
+    if (hands) {
+        lk_hold *next = first->hold;
+        memcpy(next->token, hold->token, sizeof next->token);
+        next->fence = hold->fence;
+        next->acquired_us = now_us;
+        next->private_.slot = hold->private_.slot;
+        next->private_.handovers = hold->private_.handovers + 1;
+        hold_set_valid_until(next, hold_valid_until_us(hold));
+        take_out(bucket, first);
+        first->handed = true;
+        wake(first);
+        client_count(&client->stats.handovers);
+    }
+    pthread_mutex_unlock(&bucket->lock);
+    return hands;
+}
+
+void local_queue_knock(lk_client *client, const lk_hold *hold)
+{
+    struct bucket *bucket = bucket_of(client->queue, hold->key);
+    bool had_enough = client->options.local_handovers > 0 &&
+                      hold->private_.handovers >= client->options.local_handovers;
+    pthread_mutex_lock(&bucket->lock);
+    struct local_waiter *first = *find_line(bucket, hold->key);
+    if (first) {
+        if (had_enough) /* longer than any poller elsewhere sleeps */
+            first->rest_us = client->options.retry_max_ms * 1000;
+        wake(first);
+    }
+    pthread_mutex_unlock(&bucket->lock);
+}
+
+int64_t local_queue_sleepers(lk_client *client, const char *key)
+{
+    struct bucket *bucket = bucket_of(client->queue, key);
+    int64_t n = 0;
+    pthread_mutex_lock(&bucket->lock);
+    for (const struct local_waiter *one = *find_line(bucket, key); one; one = one->behind)
+        n += one->asleep;
+    pthread_mutex_unlock(&bucket->lock);
+    return n;
+}
+
+/* -- opening and closing ------------------------------------------------------------------------
+ */
+
+bool local_queue_suits(const lk_provider_info *info)
+{
+    return (info->caps & LK_CAP_OWNER) && !(info->caps & LK_CAP_FAIR);
+}
+
+struct local_queue *local_queue_open(void)
+{
+    struct local_queue *queue = calloc(1, sizeof *queue);
+    if (!queue || pthread_condattr_init(&queue->monotonic) != 0) {
+        free(queue);
+        return NULL;
+    }
+    pthread_condattr_setclock(&queue->monotonic, CLOCK_MONOTONIC);
+    for (size_t i = 0; i < BUCKETS; i++)
+        pthread_mutex_init(&queue->buckets[i].lock, NULL);
+    return queue;
+}
+
+void local_queue_close(struct local_queue *queue)
+{
+    if (!queue)
+        return;
+    for (size_t i = 0; i < BUCKETS; i++) {
+        assert(!queue->buckets[i].lines);
+        pthread_mutex_destroy(&queue->buckets[i].lock);
+    }
+    pthread_condattr_destroy(&queue->monotonic);
+    free(queue);
+}

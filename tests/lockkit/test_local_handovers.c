@@ -1,0 +1,200 @@
+/* Holds handed on within a client: lk_options.local_handovers. */
+#include "../lib/line_rig.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <string.h>
+
+enum { LEASE_MS = 10000, SHORT_LEASE_MS = 900, THREADS = 4, ROUNDS = 1000 };
+
+/* Nobody asks the server but when knocked at. */
+static const lk_options generous = {
+    .local_handovers = 1000, .retry_min_ms = LINE_FAR_MS, .retry_max_ms = LINE_FAR_MS};
+
+static void a_hold_is_handed_on_with_its_token_and_fence(void **state)
+{
+    (void)state;
+    line_open(generous);
+    assert_int_equal(line_take(0), LK_OK);
+    line_join(LINE_FAR_MS, 0);
+    struct asker *second = line_join(LINE_FAR_MS, 0);
+    assert_int_equal(lk_release(&line.hold), LK_OK);
+    line_serve_all();
+    assert_string_equal(second->hold.token, line.hold.token);
+    assert_int_equal(second->hold.fence, line.hold.fence);
+    assert_int_equal(line.fake.calls[FAKE_RELEASE], 1); /* of the last */
+    assert_false(fake_held(&line.fake, LINE_KEY, NULL));
+}
+
+/* The fences of the server's own grants tell the runs apart. */
+static void after_so_many_in_a_row_the_server_is_told(void **state)
+{
+    (void)state;
+    enum { IN_A_ROW = 2 };
+    line_open((lk_options){.local_handovers = IN_A_ROW, .retry_max_ms = 2});
+    assert_int_equal(line_take(0), LK_OK);
+    for (int i = 0; i < LINE_MAX_WAITERS; i++)
+        line_join(LINE_FAR_MS, 0);
+    uint64_t first_fence = line.hold.fence, handovers = 0;
+    assert_int_equal(lk_release(&line.hold), LK_OK);
+    line_serve_all();
+    int of_run[LINE_MAX_WAITERS + 2] = {1};
+    for (int i = 0; i < LINE_MAX_WAITERS; i++) {
+        uint64_t run = line.waiters[i].hold.fence - first_fence;
+        assert_true(run <= LINE_MAX_WAITERS);
+        handovers += of_run[run]++ > 0;
+        assert_true(of_run[run] <= IN_A_ROW + 1);
+    }
+    assert_true(handovers > 0);
+}
+
+static void no_hold_is_handed_on_with_less_than_half_the_lease_left(void **state)
+{
+    (void)state;
+    line_open(generous);
+    assert_int_equal(line_take(LEASE_MS), LK_OK);
+    struct asker *first = line_join(LINE_FAR_MS, 3 * LEASE_MS);
+    assert_int_equal(lk_release(&line.hold), LK_OK);
+    assert_int_equal(asker_join(first), LK_OK);
+    assert_true(first->hold.fence > line.hold.fence); /* a grant of the server's */
+    struct asker *second = line_join(LINE_FAR_MS, 4 * LEASE_MS);
+    line.hold = first->hold;
+    assert_int_equal(lk_release(&first->hold), LK_OK); /* 30 s are enough for 40 */
+    assert_int_equal(asker_join(second), LK_OK);
+    int64_t left_ms;
+    assert_int_equal(second->hold.fence, line.hold.fence);
+    assert_int_equal(lk_check(&second->hold, &left_ms), LK_OK);
+    assert_true(left_ms <= 3 * LEASE_MS); /* what the server gave, not what was asked for */
+    assert_int_equal(lk_release(&second->hold), LK_OK);
+    lk_close(line.client);
+}
+
+static atomic_int losses;
+
+static void count_loss(void *arg, const lk_hold *hold, lk_loss cause)
+{
+    (void)arg;
+    (void)hold;
+    atomic_fetch_add(&losses, cause == LK_LOSS_DELETED);
+}
+
+static bool was_renewed(void *arg)
+{
+    (void)arg;
+    return line_stats().renewals > 0;
+}
+
+static bool was_lost(void *arg)
+{
+    (void)arg;
+    return atomic_load(&losses) == 1;
+}
+
+static lk_hold heir;
+
+static void *inherit(void *arg)
+{
+    lk_request request = {.key = LINE_KEY, .wait_ms = LINE_FAR_MS, .on_lost = count_loss};
+    *(lk_status *)arg = lk_acquire(line.client, &request, &heir);
+    return NULL;
+}
+
+static bool sleep_in_line(void *n)
+{
+    return local_queue_sleepers(line.client, LINE_KEY) == *(int64_t *)n;
+}
+
+static void an_inherited_hold_is_renewed_and_its_loss_is_told(void **state)
+{
+    (void)state;
+    lk_options options = generous;
+    options.lease_ms = SHORT_LEASE_MS;
+    options.max_hold_ms = LINE_FAR_MS;
+    static lk_status status;
+    int64_t one = 1;
+    pthread_t thread;
+    line_open(options);
+    do { /* until it was quick enough for more than half of so short a lease to be left */
+        assert_int_equal(line_take(0), LK_OK);
+        assert_int_equal(pthread_create(&thread, NULL, inherit, &status), 0);
+        assert_true(wait_until(sleep_in_line, &one, LINE_PATIENCE_MS));
+        assert_int_equal(lk_release(&line.hold), LK_OK);
+        pthread_join(thread, NULL);
+        assert_int_equal(status, LK_OK);
+    } while (heir.fence != line.hold.fence && lk_release(&heir) == LK_OK);
+    assert_true(wait_until(was_renewed, NULL, LINE_PATIENCE_MS));
+    fake_free(&line.fake, LINE_KEY);
+    assert_true(wait_until(was_lost, NULL, LINE_PATIENCE_MS));
+    assert_int_equal(lk_check(&heir, NULL), LK_LOST);
+    assert_int_equal(lk_release(&heir), LK_LOST);
+    lk_close(line.client);
+}
+
+static int plain_count; /* kept by nothing but the lock: a race detector sees what is missing */
+
+static void *count(void *arg)
+{
+    int *failures = arg;
+    lk_hold hold;
+    lk_request request = {.key = LINE_KEY, .wait_ms = LINE_FAR_MS};
+    for (int i = 0; i < ROUNDS; i++) {
+        if (lk_acquire(line.client, &request, &hold) != LK_OK) {
+            ++*failures;
+            continue;
+        }
+        plain_count++;
+        *failures += lk_release(&hold) != LK_OK;
+    }
+    return NULL;
+}
+
+static void threads_that_hand_on_keep_each_other_out(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    static int failures[THREADS];
+    int64_t all = THREADS;
+    plain_count = 0;
+    line_open((lk_options){.local_handovers = 100, .retry_max_ms = 2});
+    assert_int_equal(line_take(0), LK_OK); /* until all are there, or they might come in turn */
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, count, &failures[i]), 0);
+    assert_true(wait_until(sleep_in_line, &all, LINE_PATIENCE_MS));
+    assert_int_equal(lk_release(&line.hold), LK_OK);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(failures[i], 0);
+    }
+    assert_int_equal(plain_count, THREADS * ROUNDS);
+    lk_stats stats = line_stats();
+    assert_true(stats.handovers > 0 && stats.handovers < stats.grants);
+    assert_int_equal(stats.grants, THREADS * ROUNDS + 1);
+    assert_int_equal(stats.releases, THREADS * ROUNDS + 1);
+    lk_close(line.client);
+}
+
+static void options_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    lk_client *client;
+    const lk_options alone = {.local_handovers = 1};
+    const lk_options negative = {.local_queue = true, .local_handovers = -1};
+    assert_int_equal(lk_open("mutex", NULL, &alone, &client, NULL), LK_INVALID);
+    assert_int_equal(lk_open("mutex", NULL, &negative, &client, NULL), LK_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hold_is_handed_on_with_its_token_and_fence),
+        cmocka_unit_test(after_so_many_in_a_row_the_server_is_told),
+        cmocka_unit_test(no_hold_is_handed_on_with_less_than_half_the_lease_left),
+        cmocka_unit_test(an_inherited_hold_is_renewed_and_its_loss_is_told),
+        cmocka_unit_test(threads_that_hand_on_keep_each_other_out),
+        cmocka_unit_test(options_out_of_range_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/* The waiters of one client in line: lk_options.local_queue. */
+#include "../lib/line_rig.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <string.h>
+
+enum { TRIES = 10, QUICK_MS = 2 };
+
+static const lk_options patient = {.retry_min_ms = LINE_FAR_MS, .retry_max_ms = LINE_FAR_MS};
+static const lk_options quick = {.retry_max_ms = QUICK_MS};
+
+/* -- whom the server hears -----------------------------------------------------------------------
+ */
+
+/* The threads that ask the server. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_t by[LINE_MAX_WAITERS];
+    int n, threads;
+} tries = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void note_try(void *ctx, const char *point, const char *key)
+{
+    (void)ctx;
+    (void)key;
+    if (strcmp(point, LK_POINT_TRY) != 0)
+        return;
+    pthread_mutex_lock(&tries.lock);
+    int i = 0;
+    while (i < tries.threads && !pthread_equal(tries.by[i], pthread_self()))
+        i++;
+    if (i == tries.threads && i < LINE_MAX_WAITERS)
+        tries.by[tries.threads++] = pthread_self();
+    tries.n++;
+    pthread_mutex_unlock(&tries.lock);
+}
+
+static bool tried_often(void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&tries.lock);
+    bool often = tries.n >= TRIES;
+    pthread_mutex_unlock(&tries.lock);
+    return often;
+}
+
+static void only_the_first_in_line_asks_the_server(void **state)
+{
+    (void)state;
+    line_open(quick);
+    line.client->env.point = note_try;
+    fake_take(&line.fake, LINE_KEY, "another process", 0);
+    for (int i = 0; i < LINE_MAX_WAITERS; i++)
+        line_join(LINE_FAR_MS, 0);
+    pthread_mutex_lock(&tries.lock);
+    tries.n = 0; /* all stand there from now on */
+    pthread_mutex_unlock(&tries.lock);
+    assert_true(wait_until(tried_often, NULL, LINE_PATIENCE_MS));
+    pthread_mutex_lock(&tries.lock);
+    int threads = tries.threads;
+    pthread_mutex_unlock(&tries.lock);
+    fake_free(&line.fake, LINE_KEY);
+    line_serve_all();
+    assert_int_equal(threads, 1);
+}
+
+static void the_line_is_served_in_order_of_arrival(void **state)
+{
+    (void)state;
+    line_open(quick);
+    assert_int_equal(line_take(0), LK_OK);
+    for (int i = 0; i < LINE_MAX_WAITERS; i++)
+        line_join(LINE_FAR_MS, 0);
+    uint64_t fence = line.hold.fence;
+    assert_int_equal(lk_release(&line.hold), LK_OK);
+    line_serve_all();
+    for (int i = 0; i < LINE_MAX_WAITERS; i++)
+        assert_int_equal(line.waiters[i].hold.fence, ++fence);
+}
+
+static void a_release_wakes_the_first_out_of_its_back_off(void **state)
+{
+    (void)state;
+    line_open(patient);
+    assert_int_equal(line_take(0), LK_OK);
+    struct asker *first = line_join(10 * LINE_FAR_MS, 0), *second = line_join(10 * LINE_FAR_MS, 0);
+    assert_int_equal(lk_release(&line.hold), LK_OK);
+    assert_true(wait_until(line_has_ended, first, LINE_PATIENCE_MS));
+    assert_int_equal(asker_join(first), LK_OK);
+    assert_false(asker_ended(second)); /* and nobody else */
+    assert_int_equal(lk_release(&first->hold), LK_OK);
+    assert_true(wait_until(line_has_ended, second, LINE_PATIENCE_MS));
+    assert_int_equal(asker_join(second), LK_OK);
+    assert_int_equal(second->hold.attempts, 1); /* asked once, when told to */
+    assert_int_equal(lk_release(&second->hold), LK_OK);
+    lk_close(line.client);
+}
+
+/* The race that a lock leaves open is not hidden. */
+static void a_lock_that_vanished_lets_the_next_in_beside_its_holder(void **state)
+{
+    (void)state;
+    line_open(quick);
+    assert_int_equal(line_take(0), LK_OK);
+    struct asker *first = line_join(LINE_FAR_MS, 0), *second = line_join(LINE_FAR_MS, 0);
+    fake_free(&line.fake, LINE_KEY);
+    assert_true(wait_until(line_has_ended, first, LINE_PATIENCE_MS));
+    fake_free(&line.fake, LINE_KEY); /* the second has never asked: it looks up by itself */
+    assert_true(wait_until(line_has_ended, second, LINE_PATIENCE_MS));
+    assert_int_equal(asker_join(first), LK_OK);
+    assert_int_equal(asker_join(second), LK_OK);
+    assert_int_equal(lk_check(&line.hold, NULL), LK_OK); /* it does not know yet */
+    assert_int_equal(lk_release(&line.hold), LK_LOST);
+    assert_int_equal(lk_release(&first->hold), LK_LOST);
+    assert_int_equal(lk_release(&second->hold), LK_OK);
+    lk_close(line.client);
+}
+
+/* -- leaving ------------------------------------------------------------------------------------
+ */
+
+static void a_waiter_leaves_the_line_at_its_deadline_after_one_try(void **state)
+{
+    (void)state;
+    enum { WAIT_MS = 2000 };
+    line_open(patient);
+    assert_int_equal(line_take(0), LK_OK);
+    struct asker *first = line_join(10 * LINE_FAR_MS, 0), *second = line_join(WAIT_MS, 0),
+                 *third = line_join(10 * LINE_FAR_MS, 0);
+    assert_int_equal(asker_join(second), LK_TIMEOUT);
+    assert_true(second->took_ms >= WAIT_MS);
+    assert_int_equal(second->hold.attempts, 1);
+    assert_int_equal(local_queue_sleepers(line.client, LINE_KEY), 2);
+    assert_int_equal(lk_release(&line.hold), LK_OK); /* the line still hangs together */
+    assert_int_equal(asker_join(first), LK_OK);
+    assert_int_equal(lk_release(&first->hold), LK_OK);
+    assert_int_equal(asker_join(third), LK_OK);
+    assert_int_equal(lk_release(&third->hold), LK_OK);
+    lk_close(line.client);
+}
+
+static bool asked_thrice(void *arg)
+{
+    (void)arg;
+    return line_stats().attempts >= 3;
+}
+
+static void a_first_that_gives_up_makes_the_next_one_ask(void **state)
+{
+    (void)state;
+    line_open(patient);
+    fake_take(&line.fake, LINE_KEY, "another process", 0);
+    struct asker *first = line_join(2000, 0), *second = line_join(10 * LINE_FAR_MS, 0);
+    assert_int_equal(asker_join(first), LK_TIMEOUT);
+    assert_int_equal(first->hold.attempts, 2);
+    assert_true(wait_until(asked_thrice, NULL, LINE_PATIENCE_MS));
+    fake_free(&line.fake, LINE_KEY);
+    assert_int_equal(line_take(0), LK_OK);
+    assert_int_equal(lk_release(&line.hold), LK_OK); /* which knocks */
+    assert_int_equal(asker_join(second), LK_OK);
+    assert_int_equal(lk_release(&second->hold), LK_OK);
+    lk_close(line.client);
+}
+
+static atomic_bool is_away;
+
+static enum fake_fault away(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    (void)fake;
+    (void)n;
+    return call == FAKE_TRY && atomic_load(&is_away) ? FAKE_AWAY : FAKE_NONE;
+}
+
+static bool was_refused(void *arg)
+{
+    (void)arg;
+    return line_stats().refusals > 0;
+}
+
+/* Nobody waits for the timeouts of those before him. */
+static void a_server_that_is_away_is_told_to_the_whole_line(void **state)
+{
+    (void)state;
+    line_open(quick);
+    line.fake.fault = away;
+    assert_int_equal(line_take(0), LK_OK);
+    for (int i = 0; i < LINE_MAX_WAITERS; i++)
+        line_join(10 * LINE_FAR_MS, 0);
+    assert_true(wait_until(was_refused, NULL, LINE_PATIENCE_MS));
+    atomic_store(&is_away, true);
+    for (int i = 1; i < LINE_MAX_WAITERS; i++)
+        assert_int_equal(asker_join(&line.waiters[i]), LK_UNAVAILABLE);
+    assert_false(asker_ended(&line.waiters[0])); /* it went away during its wait */
+    atomic_store(&is_away, false);
+    assert_int_equal(lk_release(&line.hold), LK_OK);
+    assert_int_equal(asker_join(&line.waiters[0]), LK_OK);
+    assert_int_equal(lk_release(&line.waiters[0].hold), LK_OK);
+    lk_close(line.client);
+}
+
+/* -- who has no place in it ---------------------------------------------------------------------
+ */
+
+/* One attempt, and who may hold the key already: neither may stand behind others. */
+static void no_wait_and_an_owner_pass_the_line(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    line_open(patient);
+    fake_take(&line.fake, LINE_KEY, "another process", 0);
+    struct asker *first = line_join(10 * LINE_FAR_MS, 0);
+    assert_int_equal(line_take(0), LK_TIMEOUT);
+    assert_true(wait_until(was_refused, NULL, LINE_PATIENCE_MS));
+    fake_free(&line.fake, LINE_KEY);
+    lk_request request = {.key = LINE_KEY, .owner = "worker-1", .wait_ms = 10 * LINE_FAR_MS};
+    assert_int_equal(lk_acquire(line.client, &request, &hold), LK_OK);
+    assert_int_equal(hold.attempts, 1);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    assert_int_equal(asker_join(first), LK_OK);
+    assert_int_equal(lk_release(&first->hold), LK_OK);
+    lk_close(line.client);
+}
+
+static bool has_line(uint32_t caps)
+{
+    struct fake fake;
+    lk_provider provider = fake_provider;
+    provider.info.caps = caps;
+    fake_init(&fake, 7);
+    lk_client *client = fake_open(&fake, &provider, &(lk_options){.local_queue = true});
+    bool has = client->queue != NULL;
+    lk_close(client);
+    return has;
+}
+
+static void a_guard_that_is_fair_or_knows_no_owner_has_no_line(void **state)
+{
+    (void)state;
+    uint32_t caps = fake_provider.info.caps;
+    assert_true(has_line(caps));
+    assert_false(has_line(caps | LK_CAP_FAIR));
+    assert_false(has_line(caps & ~(uint32_t)LK_CAP_OWNER));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_the_first_in_line_asks_the_server),
+        cmocka_unit_test(the_line_is_served_in_order_of_arrival),
+        cmocka_unit_test(a_release_wakes_the_first_out_of_its_back_off),
+        cmocka_unit_test(a_lock_that_vanished_lets_the_next_in_beside_its_holder),
+        cmocka_unit_test(a_waiter_leaves_the_line_at_its_deadline_after_one_try),
+        cmocka_unit_test(a_first_that_gives_up_makes_the_next_one_ask),
+        cmocka_unit_test(a_server_that_is_away_is_told_to_the_whole_line),
+        cmocka_unit_test(no_wait_and_an_owner_pass_the_line),
+        cmocka_unit_test(a_guard_that_is_fair_or_knows_no_owner_has_no_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
