@@ -1,11 +1,12 @@
 /*
  * How near the service comes to the machine: durable orders per second for one hot item, beside a
  * server that leaves out everything but the lock, the commit and HTTP (peers/bare_limit.c). Same
- * requests, same generator, same Redis, two connections counts, lanes on (a batch of orders shares
- * lock and commit; the ruler: 64 at most) and off (the textbook: one each). Medians of REPEAT
- * interleaved runs; the ratio is that of two neighbouring runs, so a slow moment hits both. Then
- * the same two with orders that come at 10,000 per second whatever becomes of them, with their
- * latency from the moment they are due.
+ * requests, same generator, same Redis, two connection counts, lanes on (a batch of orders shares
+ * lock and commit; the ruler: 64 at most) and off (the textbook: one each), each commit flushed or
+ * not. Medians of REPEAT interleaved runs; the ratio is that of two neighbouring runs, so a slow
+ * moment hits both. "CPU" is what the process itself takes per order, generator and Redis apart: it
+ * suffers least from a busy machine. Then orders that come at 10,000 per second whatever becomes of
+ * them, with their latency from the moment they are due.
  *
  *     BUILD=build build/bench/bench_limit [REPEAT] [RUN_MS] > build/bench/limit.json
  */
@@ -15,65 +16,104 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
-enum { WAYS = 2, TEXT_MAX = 512, OPEN_PER_S = 10000, OPEN_CONNECTIONS = 256 };
+enum { TEXT_MAX = 512, OPEN_PER_S = 10000, OPEN_CONNECTIONS = 256 };
 
 static const int connection_counts[] = {64, 256};
 enum { SIZES = sizeof connection_counts / sizeof connection_counts[0] };
-static const char *const way_names[WAYS] = {"textbook", "lanes"};
+static const struct way {
+    const char *name, *lanes, *sync, *bare_sync, *batch;
+} ways[] = {
+    {"textbook", "off", "full", "FULL", "1"},
+    {"textbook", "off", "normal", "NORMAL", "1"},
+    {"lanes", "on", "full", "FULL", "64"},
+};
+enum { WAYS = sizeof ways / sizeof ways[0] };
+
+struct server {
+    pid_t pid;
+    char url[SANDBOX_TEXT_MAX];
+};
+
+struct figures {
+    double per_s, cpu_us; /* orders answered with 201; CPU time per order */
+};
 
 /* Its URL is what it prints. */
-static pid_t start_bare(const struct sandbox *sandbox, int redis_port, const char *batch,
-                        char *ret_url, size_t size)
+static void start_bare(const struct sandbox *sandbox, int redis_port, const struct way *way,
+                       struct server *ret)
 {
     char binary[TEXT_MAX], file[TEXT_MAX], port[16];
     snprintf(binary, sizeof binary, "%s/bench/peers/bare_limit", bench_build());
-    snprintf(file, sizeof file, "%s/bare-%s.db", sandbox_dir(sandbox), batch);
+    snprintf(file, sizeof file, "%s/bare-%s-%s.db", sandbox_dir(sandbox), way->name, way->sync);
     snprintf(port, sizeof port, "%d", redis_port);
-    const char *const argv[] = {binary, file, port, batch, "FULL", NULL};
-    pid_t pid = bench_start_peer(argv, ret_url, size);
-    if (pid < 0)
+    const char *const argv[] = {binary, file, port, way->batch, way->bare_sync, NULL};
+    ret->pid = bench_start_peer(argv, ret->url, sizeof ret->url);
+    if (ret->pid < 0)
         bench_die("bare_limit does not start: was it built?");
-    return pid;
 }
 
-static struct sandbox_server *start_service(struct sandbox *sandbox, const char *redis, int way)
+static void start_service(struct sandbox *sandbox, const char *redis, const struct way *way,
+                          struct server *ret)
 {
+    char store[64];
+    snprintf(store, sizeof store, "%s-%s", way->name, way->sync);
     struct sandbox_server *service = bench_service(
-        sandbox, way_names[way],
-        (const char *const[]){"--redis", redis, "--lanes", way == 1 ? "on" : "off", NULL});
+        sandbox, store,
+        (const char *const[]){"--redis", redis, "--lanes", way->lanes, "--sync", way->sync, NULL});
     bench_put_item(service->url, "1", "redis-token");
-    return service;
+    ret->pid = service->pid;
+    snprintf(ret->url, sizeof ret->url, "%s", service->url);
 }
 
-/* Orders answered with 201 per second. */
-static double run(const char *url, int connections, int run_ms)
+static double cpu_us(pid_t pid)
 {
-    struct order_figures figures;
+    clockid_t clock;
+    struct timespec used;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        bench_die("a server has ended");
+    return (double)used.tv_sec * 1e6 + (double)used.tv_nsec / 1e3;
+}
+
+static struct figures run(const struct server *server, int connections, int run_ms)
+{
+    struct order_figures orders;
     bench_ruler();
+    double before_us = cpu_us(server->pid);
     bench_orders(
         &(struct order_run){
-            .url = url, .item = "1", .connections = connections, .duration_ms = run_ms},
-        &figures);
-    return figures.per_s;
+            .url = server->url, .item = "1", .connections = connections, .duration_ms = run_ms},
+        &orders);
+    return (struct figures){orders.per_s,
+                            (cpu_us(server->pid) - before_us) / (double)orders.accepted};
 }
 
-static void measure(int way, const char *service, const char *bare, int connections, int repeat,
-                    int run_ms, json_t *rows)
+static void measure(const struct way *way, const struct server *service, const struct server *bare,
+                    int connections, int repeat, int run_ms, json_t *rows)
 {
-    double ours[BENCH_REPEAT_MAX], limit[BENCH_REPEAT_MAX], ratio[BENCH_REPEAT_MAX];
+    double ours[BENCH_REPEAT_MAX], limit[BENCH_REPEAT_MAX], ratio[BENCH_REPEAT_MAX],
+        our_cpu[BENCH_REPEAT_MAX], limit_cpu[BENCH_REPEAT_MAX];
     for (int i = 0; i < repeat; i++) {
-        limit[i] = run(bare, connections, run_ms);
-        ours[i] = run(service, connections, run_ms);
+        struct figures of_bare = run(bare, connections, run_ms),
+                       of_service = run(service, connections, run_ms);
+        limit[i] = of_bare.per_s;
+        limit_cpu[i] = of_bare.cpu_us;
+        ours[i] = of_service.per_s;
+        our_cpu[i] = of_service.cpu_us;
         ratio[i] = ours[i] / limit[i];
     }
     double our_median = bench_median(ours, repeat), limit_median = bench_median(limit, repeat),
-           ratio_median = bench_median(ratio, repeat);
-    fprintf(stderr, "%-9s %11d %10.0f %10.0f %8.2f   %.2f to %.2f\n", way_names[way], connections,
-            our_median, limit_median, ratio_median, ratio[0], ratio[repeat - 1]);
-    json_array_append_new(rows, json_pack("{s:s,s:i,s:f,s:f,s:f}", "way", way_names[way],
-                                          "connections", connections, "orders_per_s", our_median,
-                                          "limit_per_s", limit_median, "ratio", ratio_median));
+           ratio_median = bench_median(ratio, repeat), our_us = bench_median(our_cpu, repeat),
+           limit_us = bench_median(limit_cpu, repeat);
+    fprintf(stderr, "%-9s %-6s %11d %10.0f %10.0f %7.2f (%.2f to %.2f) %7.1f us %7.1f us\n",
+            way->name, way->sync, connections, our_median, limit_median, ratio_median, ratio[0],
+            ratio[repeat - 1], our_us, limit_us);
+    json_array_append_new(rows,
+                          json_pack("{s:s,s:s,s:i,s:f,s:f,s:f,s:f,s:f}", "way", way->name, "sync",
+                                    way->sync, "connections", connections, "orders_per_s",
+                                    our_median, "limit_per_s", limit_median, "ratio", ratio_median,
+                                    "cpu_us", our_us, "limit_cpu_us", limit_us));
 }
 
 /* Open model: orders come at a fixed rate, and wait from the moment they are due. */
@@ -126,16 +166,18 @@ int main(int argc, char **argv)
     json_t *rows = json_array();
     if (redis == NULL)
         return 1;
-    fprintf(stderr, "mode      connections   orders/s      limit    ratio\n");
-    for (int way = 0; way < WAYS; way++) {
-        char bare[128];
-        struct sandbox_server *service = start_service(sandbox, redis->url, way);
-        pid_t pid = start_bare(sandbox, redis->port, way == 1 ? "64" : "1", bare, sizeof bare);
-        for (int i = 0; i < SIZES; i++)
-            measure(way, service->url, bare, connection_counts[i], repeat, run_ms, rows);
-        if (way == 1)
-            measure_open(service->url, bare, repeat, run_ms, rows);
-        bench_stop(pid);
+    fprintf(stderr,
+            "mode      sync   connections   orders/s      limit   ratio                CPU each, "
+            "limit's\n");
+    for (int i = 0; i < WAYS; i++) {
+        struct server bare, service;
+        start_service(sandbox, redis->url, &ways[i], &service);
+        start_bare(sandbox, redis->port, &ways[i], &bare);
+        for (int size = 0; size < SIZES; size++)
+            measure(&ways[i], &service, &bare, connection_counts[size], repeat, run_ms, rows);
+        if (i == WAYS - 1)
+            measure_open(service.url, bare.url, repeat, run_ms, rows);
+        bench_stop(bare.pid);
     }
     sandbox_close(sandbox);
     json_t *all = json_pack("{s:o,s:f}", "rows", rows, "noise", bench_noise());

@@ -29,6 +29,23 @@ static void aim(struct load_target *target, const char *url, const char *path)
     snprintf(target->path, sizeof target->path, "%s", path);
 }
 
+_Noreturn static void die_of_refusals(const struct load_result *result)
+{
+    char text[256];
+    int length = snprintf(text, sizeof text,
+                          "of %llu orders %llu were accepted; not sent %llu, "
+                          "broken %llu, timed out %llu",
+                          (unsigned long long)result->sent, (unsigned long long)result->status[201],
+                          (unsigned long long)result->ends[LOAD_NOT_SENT],
+                          (unsigned long long)result->ends[LOAD_BROKEN],
+                          (unsigned long long)result->ends[LOAD_TIMED_OUT]);
+    for (int status = 0; status < 600 && length < (int)sizeof text - 32; status++)
+        if (result->status[status] > 0 && status != 201)
+            length += snprintf(text + length, sizeof text - (size_t)length, "; status %d: %llu",
+                               status, (unsigned long long)result->status[status]);
+    bench_die(text);
+}
+
 void bench_orders(const struct order_run *run, struct order_figures *ret)
 {
     static int n_runs;
@@ -69,9 +86,9 @@ void bench_orders(const struct order_run *run, struct order_figures *ret)
                                   .accepted = accepted,
                                   .others = result.sent - accepted,
                                   .dropped = result.dropped};
-    load_result_free(&result);
     if (ret->others > 0 && !run->may_refuse)
-        bench_die("not every order was accepted");
+        die_of_refusals(&result);
+    load_result_free(&result);
 }
 
 pid_t bench_fork_orders(const struct order_run *run)

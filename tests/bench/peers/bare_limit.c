@@ -10,6 +10,7 @@
 #include <hiredis/hiredis.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 enum { BATCH_MAX = 1024, KEY_MAX = 256 };
 
@@ -30,6 +32,8 @@ struct order {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t arrived = PTHREAD_COND_INITIALIZER;
 static struct order *first, **last = &first;
+static struct order *written; /* to be answered by the HTTP thread */
+static int wake_fd;           /* tells it so */
 
 _Noreturn static void die(const char *what)
 {
@@ -196,6 +200,48 @@ static struct order *take(int batch)
     return taken;
 }
 
+static void give_back(struct order *orders)
+{
+    struct order *end_of = orders;
+    while (end_of->next != NULL)
+        end_of = end_of->next;
+    pthread_mutex_lock(&mutex);
+    end_of->next = written;
+    written = orders;
+    pthread_mutex_unlock(&mutex);
+    if (eventfd_write(wake_fd, 1) != 0)
+        die("no wake-up");
+}
+
+/* The HTTP thread. libmicrohttpd's own stalls when a multiple of 128 connections is busy. */
+static void *serve(void *context)
+{
+    struct MHD_Daemon *daemon = context;
+    struct pollfd waits[] = {
+        {.fd = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, .events = POLLIN},
+        {.fd = wake_fd, .events = POLLIN}};
+    for (;;) {
+        MHD_UNSIGNED_LONG_LONG due_ms;
+        eventfd_t n;
+        MHD_run(daemon);
+        bool at_once = MHD_get_timeout(daemon, &due_ms) == MHD_YES && due_ms == 0;
+        if (poll(waits, 2, at_once ? 0 : -1) < 0)
+            die("no poll");
+        if (waits[1].revents == 0)
+            continue;
+        eventfd_read(wake_fd, &n);
+        pthread_mutex_lock(&mutex);
+        struct order *order = written;
+        written = NULL;
+        pthread_mutex_unlock(&mutex);
+        for (struct order *next; order != NULL; order = next) {
+            next = order->next; /* gone once it is answered */
+            MHD_resume_connection(order->connection);
+        }
+    }
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
     int batch = argc == 5 ? atoi(argv[3]) : 0;
@@ -207,19 +253,18 @@ int main(int argc, char **argv)
         die("no Redis there");
     struct sockaddr_in local = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct MHD_Daemon *daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, step, NULL,
-        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&local, MHD_OPTION_CONNECTION_LIMIT, 2000U,
-        MHD_OPTION_NOTIFY_COMPLETED, end, NULL, MHD_OPTION_END);
-    if (daemon == NULL)
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, step, NULL, MHD_OPTION_SOCK_ADDR,
+        (struct sockaddr *)&local, MHD_OPTION_CONNECTION_LIMIT, 2000U, MHD_OPTION_NOTIFY_COMPLETED,
+        end, NULL, MHD_OPTION_END);
+    pthread_t thread;
+    wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (daemon == NULL || wake_fd < 0 || pthread_create(&thread, NULL, serve, daemon) != 0)
         die("no HTTP server");
     printf("http://127.0.0.1:%d/\n", MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
     fflush(stdout);
     for (;;) {
         struct order *orders = take(batch);
         write_all(orders);
-        for (struct order *order = orders, *next; order != NULL; order = next) {
-            next = order->next; /* gone once it is answered */
-            MHD_resume_connection(order->connection);
-        }
+        give_back(orders);
     }
 }
