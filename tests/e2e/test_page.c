@@ -131,14 +131,12 @@ static void nothing_but_its_own_files_is_loaded(void **state)
     browser_errors(browser); /* says that it was refused */
 }
 
+/* Asked by the page: of a slow sale the report is longer than our own client takes. */
 static bool no_sale_runs(void *arg)
 {
     (void)arg;
-    json_t *sale = client_get(rig.shop.service->port, "/v1/demo/sales");
-    const char *state = json_string_value(json_object_get(sale, "state"));
-    const bool ended = state != NULL && strcmp(state, "running") != 0;
-    json_decref(sale);
-    return ended;
+    return browser_is(browser, "fetch('/v1/demo/sales').then((answer) => answer.json())"
+                               ".then(({ state }) => state !== 'running')");
 }
 
 static void one_sale_at_a_time_and_none_that_is_malformed(void **state)
