@@ -20,7 +20,7 @@ PKGS_TEST  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17
 AXE_CORE   := 4.10.3
 AXE_SHA256 := 880970c081707360e64f34cea25ff91892f5bc95675b0776925b9709dd8a68bb
 PKGS_LINT  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck
-PKGS_BENCH := wrk hey python3-redis
+PKGS_BENCH := wrk hey python3-redis chromium chromium-driver
 
 # -- flags ----------------------------------------------------------------------------------------
 LIBS_LOCKKIT := hiredis sqlite3 libpq

@@ -171,20 +171,23 @@ static void count_took(struct tally *tally, const struct op *op, int64_t at_us)
         tally->counts.max_us = took_us;
 }
 
-/* Which points say what became of an operation. */
-static void count(const struct op *op, enum op_point point, int64_t at_us, const char *resource)
+/* These say what became of an operation. */
+static bool is_counted(enum op_point point)
+{
+    return point == OP_COMMITTED || point == OP_RELEASED || point == OP_REJECTED;
+}
+
+static void count(const struct op *op, enum op_point point, int64_t at_us, struct tally *tally)
 {
     const bool good = op->answer.problem == PROBLEM_NONE;
-    if (point != OP_COMMITTED && point != OP_RELEASED && point != OP_REJECTED)
-        return;
-    struct tally *tally = tally_of(resource);
     tally->changed = true;
     tally->touched = ++events.tick;
     if (op->kind >= OP_PUT_ITEM) {
         if (point == OP_COMMITTED) {
-            *tally = (struct tally){.used = true, .changed = true, .touched = events.tick};
-            memcpy(tally->counts.resource, resource, sizeof tally->counts.resource);
-            tally->counts.initial = tally->counts.value = op->amount;
+            struct tally anew = {.used = true, .changed = true, .touched = events.tick};
+            memcpy(anew.counts.resource, tally->counts.resource, sizeof anew.counts.resource);
+            anew.counts.initial = anew.counts.value = op->amount;
+            *tally = anew;
         }
         return;
     }
@@ -207,18 +210,43 @@ void events_show_keys(bool shown)
     pthread_mutex_unlock(&events.mutex);
 }
 
-void events_pass(struct op *op, enum op_point point, int64_t at_us)
+/* Most operations are not noted, and most points are not counted: those cost no mutex. */
+static bool concern_nobody(struct op *const *ops, size_t n, enum op_point point)
 {
-    char resource[DB_RESOURCE_MAX + 1] = "";
-    if (op->kind > OP_PUT_ACCOUNT)
+    if (is_counted(point) || point == OP_SUBMITTED)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->noted != 0)
+            return false;
+    return true;
+}
+
+void events_pass(struct op *const *ops, size_t n, enum op_point point, int64_t at_us)
+{
+    char resource[DB_RESOURCE_MAX + 1];
+    const struct op *last = NULL; /* whose resource and tally these are: a batch shares them */
+    struct tally *tally = NULL;
+    if (concern_nobody(ops, n, point))
         return;
-    name_resource(resource, op);
     pthread_mutex_lock(&events.mutex);
-    if (point == OP_SUBMITTED && op->kind < OP_PUT_ITEM)
-        op->noted = may_note(at_us) ? ++events.noted : 0;
-    if (op->noted != 0)
-        note(op, point, at_us, resource);
-    count(op, point, at_us, resource);
+    for (size_t i = 0; i < n; i++) {
+        struct op *op = ops[i];
+        if (op->kind > OP_PUT_ACCOUNT)
+            continue;
+        if (point == OP_SUBMITTED && op->kind < OP_PUT_ITEM)
+            op->noted = may_note(at_us) ? ++events.noted : 0;
+        if (op->noted == 0 && !is_counted(point))
+            continue;
+        if (last == NULL || last->kind != op->kind || strcmp(last->id, op->id) != 0) {
+            name_resource(resource, op);
+            tally = is_counted(point) ? tally_of(resource) : NULL;
+        }
+        last = op;
+        if (op->noted != 0)
+            note(op, point, at_us, resource);
+        if (tally != NULL)
+            count(op, point, at_us, tally);
+    }
     pthread_mutex_unlock(&events.mutex);
 }
 

@@ -18,9 +18,9 @@
 #include <stddef.h>
 
 enum {
-    EVENTS_OPS_PER_S = 600,                  /* operations noted: with up to nine points each */
+    EVENTS_OPS_PER_S = 640,                  /* operations noted: with up to nine points each */
     EVENTS_OPS_BURST = EVENTS_OPS_PER_S / 2, /* of these at once */
-    EVENTS_SENT_PER_S = 12000, /* to all listeners together: beyond 20 of them fewer are noted */
+    EVENTS_SENT_PER_S = 6400, /* to all listeners together: beyond 10 of them fewer are noted */
     EVENTS_PENDING_MAX = 8192,
     EVENTS_RESOURCES_MAX = 32,   /* counted at a time; the longest untouched makes room */
     EVENTS_LINGER_US = 15000000, /* goes on without listeners, for one that reconnects */
@@ -57,8 +57,8 @@ extern _Atomic int64_t events_until_us; /* events.c's own: wanted up to this tim
  * Otherwise it is named "#N", the Nth of this process that was noted, which says nothing else. */
 void events_show_keys(bool shown);
 
-/* op passes a point at this time. */
-void events_pass(struct op *op, enum op_point point, int64_t at_us);
+/* All of them pass a point at this time. */
+void events_pass(struct op *const *ops, size_t n, enum op_point point, int64_t at_us);
 
 static inline bool events_wanted(int64_t at_us)
 {

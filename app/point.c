@@ -32,14 +32,12 @@ void op_pass_all(struct op **ops, size_t n, enum op_point point)
 {
     int64_t at_us = now_us();
     point_hook *hook = atomic_load_explicit(&point_called, memory_order_acquire);
-    const bool wanted = events_wanted(at_us);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         ops[i]->point_us[point] = at_us;
-        if (wanted)
-            events_pass(ops[i], point, at_us);
-        if (hook)
-            hook(ops[i], point);
-    }
+    if (events_wanted(at_us))
+        events_pass(ops, n, point, at_us);
+    for (size_t i = 0; hook && i < n; i++)
+        hook(ops[i], point);
 }
 
 void point_set_hook(point_hook *hook)

@@ -176,6 +176,26 @@ bool browser_await(struct browser *browser, const char *expression, int64_t wait
     return true;
 }
 
+double browser_metric(struct browser *browser, const char *name)
+{
+    double number = -1;
+    size_t i;
+    json_t *metric;
+    order(browser, "POST", "/goog/cdp/execute",
+          json_pack("{s:s, s:{s:s}}", "cmd", "Performance.enable", "params", "timeDomain",
+                    "threadTicks"));
+    json_t *answer = command(browser, "POST", "/goog/cdp/execute",
+                             json_pack("{s:s, s:{}}", "cmd", "Performance.getMetrics", "params"));
+    json_array_foreach(json_object_get(answer, "metrics"), i, metric)
+    {
+        if (strcmp(json_string_value(json_object_get(metric, "name")), name) == 0)
+            number = json_number_value(json_object_get(metric, "value"));
+    }
+    json_decref(answer);
+    assert(number >= 0);
+    return number;
+}
+
 void browser_type(struct browser *browser, const char *keys)
 {
     json_t *element = command(browser, "GET", "/element/active", NULL);

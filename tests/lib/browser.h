@@ -26,6 +26,9 @@ bool browser_is(struct browser *browser, const char *expression);
 int64_t browser_number(struct browser *browser, const char *expression);
 /* Until the expression is true in the page; false: not within wait_ms. */
 bool browser_await(struct browser *browser, const char *expression, int64_t wait_ms);
+/* What the browser counts of the page's thread: "ScriptDuration", "TaskDuration" in seconds of CPU
+ * time, from the first call on (Chrome DevTools Protocol, Performance.getMetrics). */
+double browser_metric(struct browser *browser, const char *name);
 /* Types keys as a user does, wherever the focus is. */
 void browser_type(struct browser *browser, const char *keys);
 /* Messages of the console at level SEVERE since the last call, printed; how many. */

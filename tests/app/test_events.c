@@ -1,0 +1,91 @@
+/* Noting and counting what operations pass, without anything that sends it. */
+#include "../../app/events.h"
+#include "../../app/point.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const items[] = {"x", "x", "y", "x"};
+enum { OPS = sizeof items / sizeof items[0], ROUNDS = 2 * EVENTS_OPS_BURST / OPS };
+
+static void make_batch(struct op *ops, struct op **ret)
+{
+    memset(ops, 0, OPS * sizeof *ops);
+    for (int i = 0; i < OPS; i++) {
+        ops[i].kind = OP_PLACE_ORDER;
+        ops[i].amount = 1;
+        strcpy(ops[i].id, items[i]);
+        ret[i] = &ops[i];
+    }
+}
+
+static int listen_now(void **state)
+{
+    (void)state;
+    const struct event *list;
+    struct event_counts counts[EVENTS_RESOURCES_MAX];
+    uint64_t lost, unnoted;
+    events_listen(1, now_us());
+    events_take(&list, &lost, &unnoted);
+    events_counts(counts);
+    return 0;
+}
+
+static void a_batch_is_noted_and_counted_each_under_its_own_item(void **state)
+{
+    (void)state;
+    struct op ops[OPS], *batch[OPS];
+    const struct event *list;
+    uint64_t lost, unnoted;
+    make_batch(ops, batch);
+    op_pass_all(batch, OPS, OP_SUBMITTED);
+    op_pass_all(batch, OPS, OP_READ);
+    op_pass_all(batch, OPS, OP_COMMITTED);
+    assert_int_equal(events_take(&list, &lost, &unnoted), 3 * OPS);
+    for (size_t i = 0; i < 3 * OPS; i++)
+        assert_string_equal(list[i].resource + strlen("item:"), items[i % OPS]);
+    struct event_counts counts[EVENTS_RESOURCES_MAX];
+    assert_int_equal(events_counts(counts), 2);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(counts[i].accepted, strcmp(counts[i].resource, "item:x") == 0 ? 3 : 1);
+}
+
+/* After the one above. */
+static void all_are_counted_also_those_that_are_not_noted(void **state)
+{
+    (void)state;
+    struct op ops[OPS], *batch[OPS];
+    const struct event *list;
+    uint64_t lost, unnoted;
+    size_t noted = 0, seen = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        make_batch(ops, batch);
+        op_pass_all(batch, OPS, OP_SUBMITTED);
+        for (int i = 0; i < OPS; i++)
+            noted += ops[i].noted != 0;
+        op_pass_all(batch, OPS, OP_READ);
+        op_pass_all(batch, OPS, OP_COMMITTED);
+        seen += events_take(&list, &lost, &unnoted);
+    }
+    assert_in_range(noted, 1, ROUNDS * OPS - 1);
+    assert_int_equal(seen, 3 * noted);
+    assert_int_equal(unnoted, ROUNDS * OPS - noted);
+    struct event_counts counts[EVENTS_RESOURCES_MAX];
+    assert_int_equal(events_counts(counts), 2);
+    assert_int_equal(counts[0].accepted + counts[1].accepted, (ROUNDS + 1) * OPS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_batch_is_noted_and_counted_each_under_its_own_item, listen_now),
+        cmocka_unit_test_setup(all_are_counted_also_those_that_are_not_noted, listen_now),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
