@@ -27,6 +27,7 @@
     X(style, "style.css", "style.css", STYLE)                                                      \
     X(page, "page.js", "page.js", SCRIPT)                                                          \
     X(export, "export.js", "export.js", SCRIPT)                                                    \
+    X(faults, "faults.js", "faults.js", SCRIPT)                                                    \
     X(pane, "pane.js", "pane.js", SCRIPT)                                                          \
     X(settings, "settings.js", "settings.js", SCRIPT)                                              \
     X(countdown, "countdown.js", "countdown.js", SCRIPT)                                           \

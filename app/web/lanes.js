@@ -10,7 +10,10 @@ export function make(name, attributes, parent) {
   return element;
 }
 
-export function drawLanes(svg, requests, onChoose) {
+const endOf = ({ at }) => at.released ?? at.committed ?? at.rejected;
+
+// lease_us: after which a lock ends whoever holds it; undefined: it does not.
+export function drawLanes(svg, requests, lease_us, onChoose) {
   const focused = svg.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   const width = svg.clientWidth || 1;
   svg.replaceChildren();
@@ -18,26 +21,27 @@ export function drawLanes(svg, requests, onChoose) {
   if (!requests.length) return;
   // Waiting may last a hundred times longer than the section: what is drawn begins at the sections.
   const begin = Math.min(...requests.map((r) => r.at.acquired ?? r.at.read));
-  const end = Math.max(...requests.map((r) => r.at.released ?? r.at.committed));
+  const end = Math.max(...requests.map(endOf));
   const from = begin - (end - begin) * 0.08;
   const x = (t) => LABEL + Math.max(0, ((t - from) / (end - from || 1)) * (width - LABEL));
   requests.forEach((request, i) => {
     const { at } = request, clash = request.mates.length > 0, y = i * ROW;
     const lane = make("g", {
-      class: clash ? "lane clash" : "lane", tabindex: 0, role: "button", "data-key": request.key,
+      class: ["lane", clash && "clash", request.marked && "marked"].filter(Boolean).join(" "), tabindex: 0, role: "button", "data-key": request.key,
       "aria-label": (clash ? "✗ " : "") + text("lane", { key: request.key, read: request.read, wrote: request.wrote }),
     }, svg);
     make("rect", { class: "back", x: 0, y, width: width, height: ROW }, lane);
     make("text", { x: 2, y: y + 11 }, lane).textContent =
-      `${clash ? "✗" : " "} ${request.read} → ${request.wrote}`;
+      `${clash ? "✗" : request.marked ? "‖" : " "} ${request.read} → ${request.refused ? "–" : request.wrote}`;
     const bar = (name, start, stop, inset) => {
       if (start === undefined || stop === undefined) return;
       const left = x(start);
       make("rect", { class: name, x: left, y: y + inset, width: Math.max(1.5, x(stop) - left), height: ROW - 2 * inset }, lane);
     };
     bar("waiting", at.waiting ?? at.submitted, at.acquired, 5);
-    bar("holding", at.acquired, at.released ?? at.committed, 4);
-    bar("section", at.read, at.committed, 2);
+    bar("holding", at.acquired, endOf(request), 4);
+    bar("section", at.read, at.committed ?? at.rejected, 2);
+    if (at.acquired + lease_us < endOf(request)) make("rect", { class: "leaseEnd", x: x(at.acquired + lease_us), y, width: 3, height: ROW }, lane);
     lane.addEventListener("click", () => onChoose(request));
     lane.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") {

@@ -2,8 +2,9 @@
 import { cancelCountdown, countDown, countingDown } from "./countdown.js";
 import { showDetail } from "./detail.js";
 import { exportRun } from "./export.js";
+import { arm, strike } from "./faults.js";
 import { Pane } from "./pane.js";
-import { inLanes, keepSettings, openSettings, setting, settings, termsOf } from "./settings.js";
+import { fault, inLanes, keepSettings, openSettings, setting, settings, termsOf } from "./settings.js";
 import { ask, listen, post } from "./stream.js";
 import { setLanguage, text } from "./text.js";
 
@@ -53,32 +54,37 @@ async function press(event) {
 }
 
 async function sell() {
-  const sales = panes.map((pane, i) => termsOf(i));
+  const sales = panes.map((pane, i) => termsOf(i)), what = fault();
   panes.forEach((pane, i) => pane.reset(sales[i], "queued"));
   unnotedBefore = unnoted;
   start.disabled = save.disabled = true;
   const begun = { settings: settings(), address: location.href };
   try {
-    const [buyers, stock, connections, rate] = ["buyers", "stock", "connections", "rate"].map(setting);
-    await post("/v1/demo/sales", { sales, buyers, stock, connections, rate });
-    run = { ...begun, reports: await untilDone() };
+    const reports = what === "none" ? await sellAll(panes) : [];
+    for (const pane of what === "none" ? [] : panes) { // one by one: each is struck from its begin
+      const struck = strike(what, await arm(), pane);
+      reports.push(...(await Promise.all([sellAll([pane]), struck]))[0]);
+    }
+    run = { ...begun, reports };
     save.disabled = false;
   } catch (error) {
-    for (const pane of panes) if (pane.state === "queued" || pane.state === "running") pane.reset(pane.terms, "idle");
+    for (const pane of panes) if (pane.underWay) pane.reset(pane.terms, "idle");
     tell(error.status === 404 ? "noDemo" : "failed", { why: error.message });
   }
 }
 
-async function untilDone() {
+async function sellAll(list) {
+  const [buyers, stock, connections, rate] = ["buyers", "stock", "connections", "rate"].map(setting);
+  await post("/v1/demo/sales", { sales: list.map((pane) => pane.terms), buyers, stock, connections, rate });
   for (;;) {
     const sale = await ask("/v1/demo/sales");
     if (sale.state === "failed") throw new Error(sale.message);
     if (sale.state === "done") {
       await new Promise((later) => setTimeout(later, 2 * FRAME_MS)); // the stream's last events
-      await Promise.all(panes.map((pane, i) => pane.finish(sale.reports[i].runs[0])));
+      await Promise.all(list.map((pane, i) => pane.finish(sale.reports[i].runs[0])));
       return sale.reports;
     }
-    await Promise.all(panes.map((pane) => pane.look(false)));
+    await Promise.all(list.map((pane) => pane.look(false)));
     await new Promise((later) => setTimeout(later, POLL_MS));
   }
 }

@@ -24,8 +24,29 @@ export class Pane {
     this.resource = this.counters = this.audit = this.result = null;
     this.requests = new Requests();
     this.points = [];
+    this.told = []; // [seconds, name, values]: what a fault did
     this.lastAudit = 0;
     this.dirty = true;
+  }
+
+  get underWay() {
+    return this.state === "queued" || this.state === "running";
+  }
+
+  tell(name, values) {
+    this.toldFrom = this.told.length ? this.toldFrom : performance.now();
+    this.told.push([((performance.now() - this.toldFrom) / 1000).toFixed(1), name, values]);
+    this.dirty = true;
+  }
+
+  drawTold() {
+    const list = this.root.querySelector(".told");
+    while (list.children.length > this.told.length) list.lastElementChild.remove();
+    this.told.forEach(([seconds, name, values], i) => {
+      const line = `${seconds} s  ${text(name, values)}`;
+      const entry = list.children[i] ?? list.appendChild(document.createElement("li"));
+      if (entry.textContent !== line) entry.textContent = line; // only what is new is read out
+    });
   }
 
   begin(resource) {
@@ -108,6 +129,8 @@ export class Pane {
     const chart = root.querySelector(".chart");
     chart.setAttribute("aria-label", text("chart", { guard: this.terms.guard, left: left ?? "–" }));
     drawChart(chart, this.points, initial > 0 ? initial : 1);
-    drawLanes(root.querySelector(".lanes"), this.requests.shown(lanes, ended), (request) => this.onChoose(this, request));
+    const lease_us = this.terms.watchdog ? undefined : this.terms.lease_ms * 1000;
+    drawLanes(root.querySelector(".lanes"), this.requests.shown(lanes, ended), lease_us, (request) => this.onChoose(this, request));
+    this.drawTold();
   }
 }

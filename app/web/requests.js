@@ -7,20 +7,37 @@ export class Requests {
     this.bought = []; // in order of their commits
     this.byRead = new Map(); // value read -> those who read it and wrote
     this.firstClash = null;
+    this.marked = null; // the key of one that is held on purpose
+  }
+
+  mark(key) {
+    this.marked = key;
+    const request = this.all.get(key);
+    if (request) request.marked = true;
+  }
+
+  // One held on purpose is shown, although it was refused.
+  refuse(request) {
+    this.all.delete(request.key);
+    if (!request.marked || request.read === undefined) return;
+    this.marked = null; // it may come again under its key
+    request.refused = true;
+    this.bought.push(request);
+    if (this.firstClash === null) this.firstClash = this.bought.length - 1;
   }
 
   add(event) {
     let request = this.all.get(event.key);
     if (!request) {
       if (this.all.size >= KEPT) return;
-      request = { key: event.key, at: {}, mates: [] };
+      request = { key: event.key, at: {}, mates: [], marked: event.key === this.marked };
       this.all.set(event.key, request);
     }
     request.at[event.point] = event.t_us;
     if (event.fence) request.fence = event.fence;
     if (event.point === "read") request.read = event.value;
     if (event.point === "decided") request.wrote = event.value;
-    if (event.point === "rejected") this.all.delete(event.key);
+    if (event.point === "rejected") this.refuse(request);
     if (event.point === "committed" && request.read !== undefined && event.value !== request.read)
       this.commit(request, event.value);
   }

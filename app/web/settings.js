@@ -38,12 +38,14 @@ export function openSettings(given, guards) {
     field(side, "fence").checked = guards.fence;
     field(side, "lanes").checked = guards.lanes;
   });
-  for (const input of form.querySelectorAll("input")) {
+  for (const input of form.querySelectorAll("input, [name=fault]")) {
     if (!given.has(input.name)) continue;
     if (input.type === "checkbox") input.checked = given.get(input.name) === "on";
     else input.value = given.get(input.name);
     if (!input.checkValidity()) input.value = input.defaultValue;
+    if (input.value === "") input.selectedIndex = 0;
   }
+  form.elements.fault.disabled = !guards.lab;
   SIDES.forEach(enable);
   document.getElementById("labNote").hidden = guards.lab;
 }
@@ -68,6 +70,7 @@ export function captionOf(name) {
   return side ? `${side}: ${caption}` : caption;
 }
 
+export const fault = () => (form.elements.fault.disabled ? "none" : form.elements.fault.value);
 export const setting = (name) => +form.elements[name].value;
 
 // What POST /v1/demo/sales wants of one side; left out is what cannot be chosen.
