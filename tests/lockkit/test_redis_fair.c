@@ -312,6 +312,36 @@ static void undone_attempt_leaves_no_ghost_in_the_queue(void **state)
     proxy_close(proxy);
 }
 
+static bool is_held(void *proxy)
+{
+    return proxy_held(proxy) == 1;
+}
+
+/* The next holder waits for it. */
+static void release_does_not_wait_for_the_answer_to_a_try(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    struct proxy *proxy = proxy_open(world_redis->port);
+    assert_non_null(proxy);
+    lk_client *both = world_client_at(GUARD, proxy_port(proxy), NULL);
+    struct asker busy = {.client = both, .key = "lock:busy", .wait_ms = LONG_MS};
+    assert_int_equal(world_acquire(both, "lock:item:2", LONG_MS, 0, &hold), LK_OK);
+    proxy_hold(proxy, busy.key, 1);
+    asker_start(&busy);
+    bool held = wait_until(is_held, proxy, LONG_MS);
+    lk_status released = lk_release(&hold);
+    proxy_let_go(proxy);
+    lk_status ended = asker_join(&busy);
+    if (ended == LK_OK)
+        lk_release(&busy.hold);
+    assert_true(held);
+    assert_int_equal(released, LK_OK);
+    assert_int_equal(lk_release(&first), LK_OK);
+    lk_close(both);
+    proxy_close(proxy);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -329,6 +359,7 @@ int main(int argc, char **argv)
         CASE(dead_holders_lock_goes_to_the_first_in_the_queue),
         CASE(lost_message_costs_at_most_a_refresh),
         CASE(broken_subscription_is_remade_and_the_place_kept),
+        CASE(release_does_not_wait_for_the_answer_to_a_try),
         CASE(undone_attempt_leaves_no_ghost_in_the_queue),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);
