@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 5, TEXT_MAX = 512 };
+enum { NODES = 5, TEXT_MAX = 512, HANDOVERS = 1000 };
 
 enum kind { GUARD, BARE, NODE, PYTHON };
 
@@ -31,6 +31,7 @@ struct row {
     bool one_key; /* all want the same key: hand-overs */
     enum kind kind;
     bool missing; /* it does not run on this machine */
+    int line;     /* GUARD: -1: the client's waiters stand in line; N: and hand on N times */
     int setting;  /* BARE: pairs in flight per connection; NODE, PYTHON: ms between tries */
     double rates[BENCH_REPEAT_MAX], jain[BENCH_REPEAT_MAX], p99_us[BENCH_REPEAT_MAX],
         sent[BENCH_REPEAT_MAX], served[BENCH_REPEAT_MAX];
@@ -54,6 +55,8 @@ static struct row rows[] = {
     {.name = "memcached", .threads = 64},
     {.name = "mutex", .threads = 8, .one_key = true},
     {.name = "redis-token", .threads = 8, .one_key = true},
+    {.name = "redis-token", .threads = 8, .one_key = true, .line = -1},
+    {.name = "redis-token", .threads = 8, .one_key = true, .line = HANDOVERS},
     {.name = "redis-reentrant", .threads = 8, .one_key = true},
     {.name = "redis-fair", .threads = 8, .one_key = true},
     {.name = "redis-readwrite", .threads = 8, .one_key = true},
@@ -141,7 +144,9 @@ static void measure_guard(struct row *row, int run, int run_ms)
                                 .endpoints = endpoints_of(row->name),
                                 .threads = row->threads,
                                 .keys = row->one_key ? 1 : row->threads,
-                                .duration_ms = run_ms};
+                                .duration_ms = run_ms,
+                                .local_queue = row->line != 0,
+                                .local_handovers = row->line > 0 ? row->line : 0};
     struct measure_result result;
     lk_error error;
     double before = commands_served();
@@ -178,10 +183,8 @@ static void measure_peer(struct row *row, int run, int run_ms)
                                   duration,
                                   setting,
                                   NULL};
-    pid_t pid = bench_start_peer(row->kind == BARE ? bare : others, line, sizeof line);
-    json_t *found = pid > 0 ? json_loads(line, 0, NULL) : NULL;
-    if (pid > 0)
-        bench_stop(pid); /* it is at its end */
+    bool runs = bench_ask(row->kind == BARE ? bare : others, line, sizeof line);
+    json_t *found = runs ? json_loads(line, 0, NULL) : NULL;
     row->missing = found == NULL;
     row->rates[run] = json_number_value(json_object_get(found, "pairs_per_s"));
     row->jain[run] = json_number_value(json_object_get(found, "jain"));
@@ -190,14 +193,23 @@ static void measure_peer(struct row *row, int run, int run_ms)
 }
 
 /* Two processes with eight waiters each on one key: what share of the grants the first one got. */
-static double measure_share(const char *guard, int run_ms, double *ret_per_s)
+static struct contest {
+    const char *guard, *flags;
+    double rates[BENCH_REPEAT_MAX], shares[BENCH_REPEAT_MAX];
+} contests[] = {
+    {.guard = "redis-fair", .flags = ""},
+    {.guard = "redis-token", .flags = "--handovers 1000"},
+};
+enum { CONTESTS = sizeof contests / sizeof contests[0] };
+
+static void measure_contest(struct contest *contest, int run, int run_ms)
 {
     char command[TEXT_MAX];
     FILE *pipes[2];
     double pairs[2];
     snprintf(command, sizeof command,
-             "%s/lockkit bench -g %s -e %s --threads 8 --keys one --duration %.2f --json",
-             bench_build(), guard, redis->url, run_ms / 1e3);
+             "%s/lockkit bench -g %s -e %s %s --threads 8 --keys one --duration %.2f --json",
+             bench_build(), contest->guard, redis->url, contest->flags, run_ms / 1e3);
     for (int i = 0; i < 2; i++)
         if (!(pipes[i] = popen(command, "re")))
             die(command, "cannot be started");
@@ -208,19 +220,37 @@ static double measure_share(const char *guard, int run_ms, double *ret_per_s)
         pairs[i] = json_number_value(json_object_get(found, "pairs_per_s"));
         json_decref(found);
     }
-    *ret_per_s = pairs[0] + pairs[1];
-    return pairs[0] / *ret_per_s;
+    contest->rates[run] = pairs[0] + pairs[1];
+    contest->shares[run] = pairs[0] / contest->rates[run];
+}
+
+static json_t *report_contests(int repeat)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < CONTESTS; i++) {
+        struct contest *contest = &contests[i];
+        double share = bench_median(contest->shares, repeat),
+               rate = bench_median(contest->rates, repeat);
+        fprintf(stderr,
+                "%s%s%s, 2 processes with 8 waiters each: %.0f pairs/s, share of the first %.2f "
+                "(%.2f to %.2f)\n",
+                contest->guard, contest->flags[0] ? " " : "", contest->flags, rate, share,
+                contest->shares[0], contest->shares[repeat - 1]);
+        json_array_append_new(all, json_pack("{s:s,s:s,s:f,s:f}", "guard", contest->guard, "flags",
+                                             contest->flags, "pairs_per_s", rate, "share", share));
+    }
+    return all;
 }
 
 static json_t *report_rows(int repeat)
 {
     json_t *all = json_array();
-    fprintf(stderr, "%-16s %7s %-4s %9s %19s %9s %6s %10s %5s %6s\n", "lock", "callers", "keys",
+    fprintf(stderr, "%-23s %7s %-4s %9s %19s %9s %6s %10s %5s %6s\n", "lock", "callers", "keys",
             "pairs/s", "lowest to highest", "p99 wait", "Jain", "p99/share", "sent", "served");
     for (size_t i = 0; i < ROWS; i++) {
         struct row *row = &rows[i];
         if (row->missing) {
-            fprintf(stderr, "%-16s %7d %-4s does not run: was everything installed?\n", row->name,
+            fprintf(stderr, "%-23s %7d %-4s does not run: was everything installed?\n", row->name,
                     row->threads, row->one_key ? "one" : "own");
             any_missing = true;
             continue;
@@ -229,7 +259,12 @@ static json_t *report_rows(int repeat)
                p99_us = bench_median(row->p99_us, repeat), sent = bench_median(row->sent, repeat),
                served = bench_median(row->served, repeat);
         double share_us = row->threads / rate * 1e6;
-        fprintf(stderr, "%-16s %7d %-4s %9.0f %8.0f to %7.0f", row->name, row->threads,
+        char label[64];
+        snprintf(label, sizeof label, "%s%s", row->name,
+                 row->line < 0   ? ", in line"
+                 : row->line > 0 ? ", handed on"
+                                 : "");
+        fprintf(stderr, "%-23s %7d %-4s %9.0f %8.0f to %7.0f", label, row->threads,
                 row->one_key ? "one" : "own", rate, row->rates[0], row->rates[repeat - 1]);
         if (row->kind != BARE)
             fprintf(stderr, " %6.2f ms %6.3f", p99_us / 1e3, jain);
@@ -239,7 +274,7 @@ static json_t *report_rows(int repeat)
             fprintf(stderr, "%*s %5.2f %6.2f", row->one_key ? 0 : 11, "", sent, served);
         fputc('\n', stderr);
         json_array_append_new(
-            all, json_pack("{s:s,s:i,s:b,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "lock", row->name,
+            all, json_pack("{s:s,s:i,s:b,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "lock", label,
                            "callers", row->threads, "one_key", row->one_key, "pairs_per_s", rate,
                            "min", row->rates[0], "max", row->rates[repeat - 1], "wait_p99_us",
                            p99_us, "p99_over_share", p99_us / share_us, "jain", jain,
@@ -281,15 +316,10 @@ static void print_versions(void)
 {
     char script[TEXT_MAX], node[TEXT_MAX] = "no node", python[TEXT_MAX] = "no redis-py";
     snprintf(script, sizeof script, "%s/bench/peers/node/lock_load.js", bench_build());
-    pid_t pid = bench_start_peer((const char *const[]){"node", script, "versions", NULL}, node,
-                                 sizeof node);
-    if (pid > 0)
-        bench_stop(pid);
+    bench_ask((const char *const[]){"node", script, "versions", NULL}, node, sizeof node);
     snprintf(script, sizeof script, "%s/bench/peers/redis_py_lock.py", bench_build());
-    pid = bench_start_peer((const char *const[]){"/usr/bin/python3", script, "versions", NULL},
-                           python, sizeof python);
-    if (pid > 0)
-        bench_stop(pid);
+    bench_ask((const char *const[]){"/usr/bin/python3", script, "versions", NULL}, python,
+              sizeof python);
     fprintf(stderr, "beside %s; %s\n", node, python);
 }
 
@@ -302,7 +332,6 @@ int main(int argc, char **argv)
     if (sandbox_open(&sandbox) != 0 || !start_servers(sandbox))
         return 1;
     print_versions();
-    double shares[BENCH_REPEAT_MAX], both[BENCH_REPEAT_MAX];
     for (int run = 0; run < repeat; run++) {
         for (size_t i = 0; i < ROWS; i++) {
             if (rows[i].missing)
@@ -310,19 +339,15 @@ int main(int argc, char **argv)
             bench_ruler();
             (rows[i].kind == GUARD ? measure_guard : measure_peer)(&rows[i], run, run_ms);
         }
-        shares[run] = measure_share("redis-fair", run_ms, &both[run]);
+        for (size_t i = 0; i < CONTESTS; i++)
+            measure_contest(&contests[i], run, run_ms);
     }
     sandbox_close(sandbox);
     json_t *ratios = report_goals(repeat);
-    double share = bench_median(shares, repeat), rate = bench_median(both, repeat);
-    fprintf(stderr,
-            "redis-fair, 2 processes with 8 waiters each: %.0f pairs/s, share of the first %.2f "
-            "(%.2f to %.2f)\n",
-            rate, share, shares[0], shares[repeat - 1]);
+    json_t *shared = report_contests(repeat);
     json_t *table = report_rows(repeat);
-    json_t *all =
-        json_pack("{s:o,s:o,s:{s:f,s:f},s:f}", "rows", table, "ratios", ratios, "two_processes",
-                  "pairs_per_s", rate, "share", share, "noise", bench_noise());
+    json_t *all = json_pack("{s:o,s:o,s:o,s:f}", "rows", table, "ratios", ratios, "two_processes",
+                            shared, "noise", bench_noise());
     json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(all);

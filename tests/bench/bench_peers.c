@@ -72,13 +72,10 @@ static void print_versions(void)
 {
     char script[TEXT_MAX], line[TEXT_MAX];
     snprintf(script, sizeof script, "%s/bench/peers/node/server.js", bench_build());
-    pid_t pid = bench_start_peer((const char *const[]){"node", script, "versions", NULL}, line,
-                                 sizeof line);
-    if (pid < 0)
+    if (!bench_ask((const char *const[]){"node", script, "versions", NULL}, line, sizeof line))
         bench_die("the Node service cannot be started: is there a node of version 20 or later, and "
                   "what did `make bench` say when it installed its packages?");
     fprintf(stderr, "beside %s\n", line);
-    bench_stop(pid);
 }
 
 static void measure(struct row *row, int i, int connections, int run_ms)

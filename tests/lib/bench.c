@@ -102,6 +102,14 @@ void bench_stop(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
+bool bench_ask(const char *const *argv, char *ret, size_t size)
+{
+    pid_t pid = bench_start_peer(argv, ret, size);
+    if (pid > 0)
+        bench_stop(pid);
+    return pid > 0;
+}
+
 /* -- noise --------------------------------------------------------------------------------------
  */
 

@@ -2,6 +2,7 @@
 #ifndef TEST_BENCH_H
 #define TEST_BENCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -21,6 +22,8 @@ pid_t bench_start_server(char *ret_url, size_t size);
  * be started. */
 pid_t bench_start_peer(const char *const *argv, char *ret, size_t size);
 void bench_stop(pid_t pid); /* SIGTERM, and waits */
+/* Both, for a program whose first line is its answer. False when it gave none. */
+bool bench_ask(const char *const *argv, char *ret, size_t size);
 
 /* The ruler of the machine's noise: a fixed piece of work, about 10 ms, to be done before each
  * measurement while nothing of ours runs. Its times tell what others took from us meanwhile. */
