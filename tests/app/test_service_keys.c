@@ -64,6 +64,17 @@ static void same_key_and_request_replays_the_same_bytes(void **state)
     assert_int_equal(stock_now(), 99);
 }
 
+/* So it is told at once, also while the lock is another's, or its server away. */
+static void stored_answer_takes_no_lock(void **state)
+{
+    (void)state;
+    struct op first, again;
+    assert_int_equal(op_run(rig.service, order(&first, 7)), 201);
+    assert_true(first.point_us[OP_ACQUIRED] > 0);
+    assert_int_equal(op_run(rig.service, order(&again, 7)), 201);
+    assert_int_equal(again.point_us[OP_ACQUIRED], 0);
+}
+
 static void refusal_is_replayed_too(void **state)
 {
     (void)state;
@@ -213,6 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLAIM(same_key_and_request_replays_the_same_bytes),
+        CLAIM(stored_answer_takes_no_lock),
         CLAIM(refusal_is_replayed_too),
         CLAIM(key_of_another_request_is_refused),
         CLAIM(what_was_not_decided_is_not_stored),
