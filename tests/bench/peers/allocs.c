@@ -1,7 +1,8 @@
 /*
  * liballocs.so: counts the allocations of one process by who asks. To be preloaded; ALLOCS_FILE
  * names a file of ALLOCS_OWNERS counters (8 bytes each, see allocs.h), which is mapped, so that the
- * counts can be read while the process runs. malloc, calloc and realloc go on to glibc's own.
+ * counts can be read while the process runs. malloc, calloc and realloc go on to glibc's own;
+ * strdup counts for its caller, not for libc.
  */
 #include "allocs.h"
 
@@ -86,4 +87,12 @@ void *realloc(void *at, size_t size)
 {
     count(__builtin_return_address(0));
     return __libc_realloc(at, size);
+}
+
+char *strdup(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    count(__builtin_return_address(0));
+    char *copy = __libc_malloc(size);
+    return copy != NULL ? memcpy(copy, text, size) : NULL;
 }
