@@ -77,9 +77,11 @@ static void greet(const struct options *options, const struct sandbox_server *se
 static int wait_for_end(const struct options *options, struct sandbox_server *server)
 {
     while (!atomic_load(options->stop)) {
+        /* A lesson may have killed it. */
         if (!sandbox_alive(server)) {
-            fprintf(stderr, "loadgen: the service has ended by itself\n");
-            return EXIT_FAILURE;
+            fprintf(stderr, "loadgen: the service has ended, and is started again\n");
+            if (sandbox_restart(server) != 0)
+                return EXIT_FAILURE;
         }
         nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_MS * 1000000L}, NULL);
     }

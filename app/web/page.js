@@ -63,10 +63,14 @@ async function sell() {
     const reports = what === "none" ? await sellAll(panes) : [];
     for (const pane of what === "none" ? [] : panes) { // one by one: each is struck from its begin
       const struck = strike(what, await arm(), pane);
-      reports.push(...(await Promise.all([sellAll([pane]), struck]))[0]);
+      const sold = sellAll([pane]).catch((error) => { // it dies with the instance, if that is the fault
+        if (what !== "kill") throw error;
+        return [];
+      });
+      reports.push(...(await Promise.all([sold, struck]))[0]);
     }
     run = { ...begun, reports };
-    save.disabled = false;
+    save.disabled = reports.length < panes.length;
   } catch (error) {
     for (const pane of panes) if (pane.underWay) pane.reset(pane.terms, "idle");
     tell(error.status === 404 ? "noDemo" : "failed", { why: error.message });
@@ -78,7 +82,7 @@ async function sellAll(list) {
   await post("/v1/demo/sales", { sales: list.map((pane) => pane.terms), buyers, stock, connections, rate });
   for (;;) {
     const sale = await ask("/v1/demo/sales");
-    if (sale.state === "failed") throw new Error(sale.message);
+    if (sale.state === "failed" || sale.state === "idle") throw new Error(sale.message);
     if (sale.state === "done") {
       await new Promise((later) => setTimeout(later, 2 * FRAME_MS)); // the stream's last events
       await Promise.all(list.map((pane, i) => pane.finish(sale.reports[i].runs[0])));

@@ -92,6 +92,13 @@ export class Pane {
     this.dirty = true;
   }
 
+  // There is no report: the load has died.
+  async stop() {
+    await this.look(true);
+    this.state = this.audit.ok ? "stopped" : "bad";
+    this.dirty = true;
+  }
+
   set(name, value) {
     this.root.querySelector(`[data-is=${name}]`).textContent = value === undefined ? "–" : number(value);
   }
@@ -102,13 +109,13 @@ export class Pane {
       const name = this.state === "good" ? "good" : audit.oversold > 0 || audit.lost_updates > 0 ? "bad" : "under";
       return text(name, { sold: audit.sold, initial: audit.initial, oversold: audit.oversold, lost: audit.lost_updates, left });
     }
-    return text(this.state);
+    return text(this.state, audit ?? {});
   }
 
   draw(lanes) {
     if (!this.dirty) return;
     this.dirty = false;
-    const { counters, audit, root } = this, ended = this.state === "good" || this.state === "bad";
+    const { counters, audit, root } = this, ended = ["good", "bad", "stopped"].includes(this.state);
     const initial = ended ? audit.initial : counters?.initial;
     const sold = ended ? audit.sold : counters?.amount;
     const left = sold === undefined || !(initial >= 0) ? undefined : initial - sold;
