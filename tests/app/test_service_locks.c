@@ -307,7 +307,7 @@ static void guard_changed_while_waiting_is_taken_as_it_is_then(void **state)
     atomic_store(&first_try_held, false);
     atomic_store(&first_try_free, false);
     rig.config.lock_queue = false; /* or the PUT would stand in line behind it */
-    start(); /* a new item: PUT takes no lock */
+    start();
     ops_submit(rig.service, order(&op, 1), 1);
     while (!atomic_load(&first_try_held))
         sched_yield();
