@@ -25,7 +25,11 @@ run_one() {
         "${binary#"$BUILD"/tests/}" "$ok" "$bad" "$(($(date +%s) - start))" "$note")
     if [ "$bad" != 0 ]; then
         line="$line
-$(grep -vE '^\[ (RUN     |      OK) \]' "$log" | tail -n 60 | sed 's/^/    | /')"
+$({
+            grep -E -A 1 '^(ERROR: |\[  ERROR)' "$log"
+            echo ...
+            grep -vE '^\[ (RUN     |      OK) \]' "$log" | tail -n 60
+        } | sed 's/^/    | /')"
     fi
     printf '%s\n' "$line"
 }
