@@ -57,6 +57,8 @@ static void finish(void *ctx, struct op *op)
     if (runs_under_key(op))
         inflight_remove(service->inflight, op);
     count_outcome(service, op);
+    if (is_business(op) && op->point_us[OP_COMMITTED] != 0 && op->answer.problem == PROBLEM_NONE)
+        counters_step(&service->counters, op);
     op->done(op);
     leave(service);
 }

@@ -37,6 +37,19 @@ static uint64_t get(atomic_uint_fast64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
+void counters_step(struct counters *counters, const struct op *op)
+{
+    int64_t before_us = op->point_us[OP_SUBMITTED];
+    for (int point = OP_WAITING; point <= OP_RELEASED; point++) {
+        const int64_t at_us = op->point_us[point];
+        if (at_us == 0)
+            continue;
+        counter_add(&counters->step_us[point], (uint64_t)(at_us - before_us));
+        counter_add(&counters->stepped[point], 1);
+        before_us = at_us;
+    }
+}
+
 static void one(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
 {
     metric_print_head(name, type, help, out);
@@ -74,6 +87,24 @@ static void print_operations(struct service *service, FILE *out)
     metric_print_head("seckill_batch_operations", "histogram",
                       "Operations that shared one lock, one read and one commit.", out);
     metric_print(&service->counters.batch, "seckill_batch_operations", "", out);
+}
+
+static void print_steps(struct service *service, FILE *out)
+{
+    static const char *const names[] = {
+        [OP_WAITING] = "queue",  [OP_ACQUIRED] = "lock", [OP_READ] = "read",
+        [OP_DECIDED] = "decide", [OP_CHECKED] = "check", [OP_COMMITTED] = "write",
+        [OP_RELEASED] = "unlock"};
+    struct counters *counters = &service->counters;
+    metric_print_head(
+        "seckill_step_seconds", "summary",
+        "Time that orders and changes of balance took, step by step; written ones only.", out);
+    for (int point = OP_WAITING; point <= OP_RELEASED; point++) {
+        fprintf(out, "seckill_step_seconds_sum{step=\"%s\"} %.6f\n", names[point],
+                (double)get(&counters->step_us[point]) / 1e6);
+        fprintf(out, "seckill_step_seconds_count{step=\"%s\"} %" PRIu64 "\n", names[point],
+                get(&counters->stepped[point]));
+    }
 }
 
 static void print_queues(struct service *service, FILE *out)
@@ -168,6 +199,7 @@ static void print_store(struct service *service, FILE *out)
 void service_metrics(struct service *service, FILE *out)
 {
     print_operations(service, out);
+    print_steps(service, out);
     print_queues(service, out);
     print_lock_times(service, out);
     print_lock_counts(service, out);

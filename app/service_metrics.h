@@ -15,9 +15,13 @@ struct counters {
     atomic_uint_fast64_t fences;       /* taken from the store */
     atomic_uint_fast64_t closed;       /* orders closed by the scheduled task */
     struct metric_histogram batch;     /* operations per section */
+    /* Of what was written without a problem: from the point before it to each point. */
+    atomic_uint_fast64_t step_us[OP_POINT_COUNT], stepped[OP_POINT_COUNT];
 };
 
 void counters_init(struct counters *counters);
 void counter_add(atomic_uint_fast64_t *counter, uint64_t n);
+/* Where the time of an operation went that is done. */
+void counters_step(struct counters *counters, const struct op *op);
 
 #endif

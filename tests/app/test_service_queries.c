@@ -297,6 +297,8 @@ static void metrics_tell_what_was_done(void **state)
         "seckill_lock_hold_seconds_count{guard=\"redis-token\"} 2\n",
         "seckill_locks_total{guard=\"redis-token\",event=\"grant\"} 2\n",
         "seckill_batch_operations_count 2\n",
+        "seckill_step_seconds_count{step=\"queue\"} 1\n",
+        "seckill_step_seconds_count{step=\"unlock\"} 1\n",
         "seckill_queue_operations{queue=\"writes\"} 0\n",
         "# TYPE seckill_lock_wait_seconds histogram\n",
     };

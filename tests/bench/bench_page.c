@@ -37,16 +37,6 @@ static void wait_ms(int64_t ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-static double metric(const char *url, const char *name)
-{
-    char line[100], *text = bench_get(url, "/metrics");
-    snprintf(line, sizeof line, "\n%s ", name);
-    const char *at = strstr(text, line);
-    const double value = at != NULL ? strtod(at + strlen(line), NULL) : -1;
-    free(text);
-    return value;
-}
-
 /* -- the page -----------------------------------------------------------------------------------
  */
 
@@ -80,7 +70,7 @@ static void count_frames(struct page_rig *rig, struct shares *ret)
 static void count_work(struct page_rig *rig, struct shares *ret)
 {
     const char *url = rig->shop.service->url;
-    const double events = metric(url, "seckill_events_total"),
+    const double events = bench_metric(url, "seckill_events_total"),
                  script_s = browser_metric(&rig->browser, "ScriptDuration"),
                  task_s = browser_metric(&rig->browser, "TaskDuration"),
                  begin_s = (double)test_now_ms() / 1e3;
@@ -89,7 +79,7 @@ static void count_work(struct page_rig *rig, struct shares *ret)
     ret->script_percent =
         (browser_metric(&rig->browser, "ScriptDuration") - script_s) / took_s * 100;
     ret->task_percent = (browser_metric(&rig->browser, "TaskDuration") - task_s) / took_s * 100;
-    ret->events_per_s = (metric(url, "seckill_events_total") - events) / took_s;
+    ret->events_per_s = (bench_metric(url, "seckill_events_total") - events) / took_s;
 }
 
 static struct shares watch_a_sale(struct page_rig *rig)
@@ -204,7 +194,7 @@ static void run_orders(struct rival *rival, int i, int run_ms)
 
 static bool all_listen(void *url)
 {
-    return metric(url, "seckill_events_listeners") == LISTENERS;
+    return bench_metric(url, "seckill_events_listeners") == LISTENERS;
 }
 
 static json_t *measure_service(int repeat, int run_ms)

@@ -177,17 +177,23 @@ int64_t bench_audit(const char *url, const char *id)
     return sold;
 }
 
-double bench_metric(const char *url, const char *name)
+double bench_metric_of(const char *text, const char *name)
 {
-    char *text = bench_get(url, "/metrics"), *line = text;
-    size_t length = strlen(name);
+    const char *line = text;
+    const size_t length = strlen(name);
     while (line && (strncmp(line, name, length) != 0 || line[length] != ' ')) {
         line = strchr(line, '\n');
         line = line ? line + 1 : NULL;
     }
     if (!line)
         bench_die(name);
-    double value = strtod(line + length, NULL);
+    return strtod(line + length, NULL);
+}
+
+double bench_metric(const char *url, const char *name)
+{
+    char *text = bench_get(url, "/metrics");
+    double value = bench_metric_of(text, name);
     free(text);
     return value;
 }

@@ -44,8 +44,10 @@ void bench_put_item(const char *url, const char *id, const char *guard);
 int64_t bench_audit(const char *url, const char *id);
 /* GET path -> the JSON body; dies on anything but 200. To be freed. */
 char *bench_get(const char *url, const char *path);
-/* The value of a metric without labels, of GET /metrics. */
+/* The value of a metric of GET /metrics, or of its text; the name with its labels. Dies if it is
+ * not there. */
 double bench_metric(const char *url, const char *name);
+double bench_metric_of(const char *text, const char *name);
 /* Returns when so many requests are under way in the service; dies after half a minute. */
 void bench_wait_for_waiters(const char *url, long n);
 
