@@ -112,6 +112,11 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
     }
 }
 
+static enum options_choice choice(struct argp_state *state, const char *flag, const char *text)
+{
+    return options_switch(state, flag, text) ? CHOICE_ON : CHOICE_OFF;
+}
+
 static error_t parse_terms(int key, char *arg, struct argp_state *state)
 {
     struct sale_terms *terms = &((struct options *)state->input)->terms;
@@ -120,16 +125,16 @@ static error_t parse_terms(int key, char *arg, struct argp_state *state)
         terms->lease_ms = options_integer(state, "--lease-ms", arg, 10, 3600000);
         return 0;
     case KEY_WATCHDOG:
-        terms->watchdog = options_switch(state, "--watchdog", arg);
+        terms->watchdog = choice(state, "--watchdog", arg);
         return 0;
     case KEY_FENCE:
-        terms->fence = options_switch(state, "--fence", arg);
+        terms->fence = choice(state, "--fence", arg);
         return 0;
     case KEY_LANES:
-        terms->lanes = options_switch(state, "--lanes", arg);
+        terms->lanes = choice(state, "--lanes", arg);
         return 0;
     case ARGP_KEY_END:
-        if (terms->watchdog && terms->lease_ms == 0)
+        if (terms->watchdog == CHOICE_ON && terms->lease_ms == 0)
             argp_error(state, "--watchdog=on renews a lease: --lease-ms is needed, too");
         return 0;
     default:
@@ -338,7 +343,6 @@ void options_parse(const struct command *command, int argc, char **argv, struct 
         .stock = 100,
         .buyers = 2000,
         .accounts = 4,
-        .terms = {.fence = -1, .lanes = -1},
         .repeat = 1,
         .listen = "127.0.0.1:8080",
     };

@@ -22,11 +22,13 @@ struct expectation {
     bool safe;
 };
 
-/* sale: what the item is under, beside its guard. */
+enum options_choice { CHOICE_NONE, CHOICE_OFF, CHOICE_ON };
+
+/* sale: what the item is under, beside its guard. 0 and NONE: as the service is configured. */
 struct sale_terms {
-    int64_t lease_ms;    /* 0: as the service is configured */
-    int8_t watchdog;     /* of that lease: 1, 0 */
-    int8_t fence, lanes; /* 1, 0; -1: as the service is configured */
+    int64_t lease_ms;
+    enum options_choice watchdog; /* of that lease; NONE: off */
+    enum options_choice fence, lanes;
 };
 
 struct options {

@@ -28,7 +28,7 @@ int64_t options_integer(struct argp_state *state, const char *flag, const char *
     return value;
 }
 
-int8_t options_switch(struct argp_state *state, const char *flag, const char *text)
+bool options_switch(struct argp_state *state, const char *flag, const char *text)
 {
     if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0)
         argp_error(state, "%s: '%s' is not on or off", flag, text);

@@ -4,14 +4,15 @@
 #define OPTIONS_VALUE_H
 
 #include <argp.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 double options_number(struct argp_state *state, const char *flag, const char *text, double min,
                       double max);
 int64_t options_integer(struct argp_state *state, const char *flag, const char *text, int64_t min,
                         int64_t max);
-/* "on": 1, "off": 0. */
-int8_t options_switch(struct argp_state *state, const char *flag, const char *text);
+/* "on" or "off". */
+bool options_switch(struct argp_state *state, const char *flag, const char *text);
 /* "500ms", "30s", "2m", "1h", or plain seconds: "30". In milliseconds. */
 int64_t options_duration(struct argp_state *state, const char *flag, const char *text);
 /* Calls each() for every part of a comma-separated list. */

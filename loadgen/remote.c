@@ -130,9 +130,9 @@ int remote_put_item(const struct options *options, const char *id, const char *g
     snprintf(fields, sizeof fields,
              "\"stock\":%lld,\"price\":1999,\"per_user_limit\":%lld,\"reserve_s\":86400%s",
              (long long)options->stock, (long long)per_user_limit,
-             options->terms.fence < 0   ? ""
-             : options->terms.fence > 0 ? ",\"fence\":true"
-                                        : ",\"fence\":false");
+             options->terms.fence == CHOICE_NONE ? ""
+             : options->terms.fence == CHOICE_ON ? ",\"fence\":true"
+                                                 : ",\"fence\":false");
     return put(options, "items", id, guard, fields, message);
 }
 
@@ -140,13 +140,13 @@ int remote_set_terms(const struct options *options, const char *resource, char *
 {
     const struct sale_terms *terms = &options->terms;
     char body[300];
-    if (terms->lease_ms == 0 && terms->lanes < 0)
+    if (terms->lease_ms == 0 && terms->lanes == CHOICE_NONE)
         return 0;
     snprintf(body, sizeof body, "{\"match\":\"%s\",\"lease_ms\":%lld,\"watchdog\":%s%s}", resource,
-             (long long)terms->lease_ms, terms->watchdog ? "true" : "false",
-             terms->lanes < 0   ? ""
-             : terms->lanes > 0 ? ",\"lanes\":true"
-                                : ",\"lanes\":false");
+             (long long)terms->lease_ms, terms->watchdog == CHOICE_ON ? "true" : "false",
+             terms->lanes == CHOICE_NONE ? ""
+             : terms->lanes == CHOICE_ON ? ",\"lanes\":true"
+                                         : ",\"lanes\":false");
     for (int i = 0; i < options->n_targets; i++) {
         json_t *answer;
         if (call(options, &options->targets[i], "POST", "/v1/lab/terms", body, &answer, message) !=

@@ -178,16 +178,20 @@ static json_t *textbook_json(const struct textbook *textbook)
 }
 
 /* What was asked for beside the guard; null: as the service is configured. */
+static json_t *choice_json(enum options_choice choice)
+{
+    return choice == CHOICE_NONE ? json_null() : json_boolean(choice == CHOICE_ON);
+}
+
 static json_t *terms_json(const struct sale_terms *terms)
 {
     json_t *object = json_object();
     const bool lease = terms->lease_ms > 0;
     json_object_set_new(object, "lease_ms", lease ? json_integer(terms->lease_ms) : json_null());
-    json_object_set_new(object, "watchdog", lease ? json_boolean(terms->watchdog) : json_null());
-    json_object_set_new(object, "fence",
-                        terms->fence < 0 ? json_null() : json_boolean(terms->fence));
-    json_object_set_new(object, "lanes",
-                        terms->lanes < 0 ? json_null() : json_boolean(terms->lanes));
+    json_object_set_new(object, "watchdog",
+                        lease ? json_boolean(terms->watchdog == CHOICE_ON) : json_null());
+    json_object_set_new(object, "fence", choice_json(terms->fence));
+    json_object_set_new(object, "lanes", choice_json(terms->lanes));
     return object;
 }
 

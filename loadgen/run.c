@@ -215,7 +215,8 @@ int run_once(const struct options *options, const struct workload *workload,
         return -1;
     run->claims_safe = expected_safe(options, guard, claimed);
     run->instances = service->instances;
-    run->lanes = options->terms.lanes < 0 ? service->lanes : options->terms.lanes > 0;
+    run->lanes =
+        options->terms.lanes == CHOICE_NONE ? service->lanes : options->terms.lanes == CHOICE_ON;
     run->mode = options->mode_given ? options->mode : workload->mode;
     choose_id(run);
     history_run(history, workload->name, guard, run->id, options->seed);
