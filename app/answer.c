@@ -1,4 +1,5 @@
 #include "answer.h"
+#include "format.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -11,7 +12,7 @@ void op_answer(struct op *op, int status, const char *format, ...)
     struct answer *answer = &op->answer;
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(answer->body, sizeof answer->body, format, args);
+    int length = format_text(answer->body, sizeof answer->body, format, args);
     va_end(args);
     assert(length >= 0 && (size_t)length < sizeof answer->body); /* DB_BODY_MAX holds them all */
     answer->status = status;

@@ -1,4 +1,5 @@
 #include "parse.h"
+#include "format.h"
 #include "service.h"
 
 #include <assert.h>
@@ -19,7 +20,7 @@ static void describe(struct op *op, const char *format, ...)
     size_t used = strlen(op->request);
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(op->request + used, sizeof(op->request) - used, format, args);
+    int n = format_text(op->request + used, sizeof(op->request) - used, format, args);
     va_end(args);
     assert(n >= 0 && (size_t)n < sizeof(op->request) - used);
 }

@@ -1,11 +1,13 @@
 /* The small parts behind the service, each alone. */
 #include "../../app/answer.h"
+#include "../../app/format.h"
 #include "../../app/guard.h"
 #include "../../app/inflight.h"
 #include "../../app/metric.h"
 #include "../../app/order_id.h"
 #include "../../app/service.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,6 +50,39 @@ static void many_running_keys_are_told_apart(void **state)
         assert_int_equal(inflight_has(table, ops[i].key), i % 2 == 1);
     free(ops);
     inflight_close(table);
+}
+
+/* -- text ------------------------------------------------------------------------------------ */
+
+/* In every size from 1 on: the same text and the same length as printf's. */
+__attribute__((format(printf, 1, 2))) static void expect_as_printf(const char *format, ...)
+{
+    char ours[100], expected[100];
+    for (size_t size = 1; size <= sizeof ours; size++) {
+        va_list args, again;
+        va_start(args, format);
+        va_copy(again, args);
+        memset(ours, '#', sizeof ours);
+        memset(expected, '#', sizeof expected);
+        int length = format_text(ours, size, format, args);
+        assert_int_equal(vsnprintf(expected, size, format, again), length);
+        va_end(again);
+        va_end(args);
+        assert_string_equal(ours, expected);
+        if (size < sizeof ours)
+            assert_int_equal(ours[size], '#'); /* nothing beyond its size */
+    }
+}
+
+static void text_is_formatted_as_by_printf(void **state)
+{
+    (void)state;
+    expect_as_printf("plain");
+    expect_as_printf("%s", "");
+    expect_as_printf("{\"id\":\"%s\",\"stock\":%" PRId64 ",\"n\":%d}", "x-1", INT64_C(1000), -7);
+    expect_as_printf("%" PRId64 " %" PRId64 " %" PRId64, INT64_MIN, INT64_MAX, INT64_C(0));
+    expect_as_printf("%d%d%d", INT32_MIN, INT32_MAX, 0);
+    expect_as_printf("%s %5.2f%% %zu %d", "others", 1.25, (size_t)7, 3); /* printf's own */
 }
 
 /* -- order ids -------------------------------------------------------------------------------- */
@@ -192,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(running_key_is_refused_until_it_is_removed),
         cmocka_unit_test(many_running_keys_are_told_apart),
+        cmocka_unit_test(text_is_formatted_as_by_printf),
         cmocka_unit_test(order_ids_sort_by_time_then_by_creation),
         cmocka_unit_test(problem_document_is_json_whatever_is_in_it),
         cmocka_unit_test(every_problem_has_a_name_and_an_error_status),
