@@ -1,23 +1,98 @@
 #include "answer.h"
 #include "format.h"
+#include "service.h"
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdarg.h>
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { ROOM_STEP = 128 }; /* so that a body which is kept seldom has to grow */
+
+void *(*answer_realloc)(void *at, size_t size) = realloc;
 
 void op_answer(struct op *op, int status, const char *format, ...)
 {
     struct answer *answer = &op->answer;
     va_list args;
     va_start(args, format);
-    int length = format_text(answer->body, sizeof answer->body, format, args);
+    const bool whole = answer_vprint(answer, format, args);
     va_end(args);
-    assert(length >= 0 && (size_t)length < sizeof answer->body); /* DB_BODY_MAX holds them all */
+    if (!whole) {
+        op_problem(op, PROBLEM_OVERLOADED, "out of memory");
+        return;
+    }
     answer->status = status;
     answer->problem = PROBLEM_NONE;
     answer->decided = true;
+}
+
+void op_answer_json(struct op *op, json_t *document)
+{
+    char *body = document != NULL ? json_dumps(document, JSON_COMPACT) : NULL;
+    json_decref(document);
+    if (body == NULL) {
+        op_problem(op, PROBLEM_OVERLOADED, "out of memory");
+        return;
+    }
+    answer_take(&op->answer, body);
+    op->answer.status = 200;
+    op->answer.problem = PROBLEM_NONE;
+}
+
+static bool grow(struct answer *answer, size_t needed)
+{
+    const size_t room = (needed + ROOM_STEP - 1) / ROOM_STEP * ROOM_STEP;
+    char *body = answer_realloc(answer->body, room);
+    if (body == NULL)
+        return false;
+    answer->body = body;
+    answer->body_room = room;
+    return true;
+}
+
+bool answer_vprint(struct answer *answer, const char *format, va_list args)
+{
+    va_list again;
+    if (answer->body == NULL && !grow(answer, ROOM_STEP))
+        return false;
+    va_copy(again, args);
+    const int length = format_text(answer->body, answer->body_room, format, args);
+    assert(length >= 0 && length <= DB_BODY_MAX); /* which holds them all */
+    bool whole = (size_t)length < answer->body_room;
+    if (!whole && grow(answer, (size_t)length + 1)) {
+        format_text(answer->body, answer->body_room, format, again);
+        whole = true;
+    }
+    va_end(again);
+    if (!whole)
+        answer->body[0] = '\0';
+    return whole;
+}
+
+bool answer_print(struct answer *answer, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const bool whole = answer_vprint(answer, format, args);
+    va_end(args);
+    return whole;
+}
+
+void answer_take(struct answer *answer, char *body)
+{
+    free(answer->body);
+    answer->body = body;
+    answer->body_room = strlen(body) + 1;
+}
+
+void answer_free(struct answer *answer)
+{
+    free(answer->body);
+    answer->body = NULL;
+    answer->body_room = 0;
 }
 
 void answer_item(struct op *op, const db_item *item, int64_t sold, const char *guard)

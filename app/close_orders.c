@@ -1,4 +1,5 @@
 #include "close_orders.h"
+#include "answer.h"
 #include "business.h"
 #include "guarded.h"
 #include "point.h"
@@ -72,6 +73,7 @@ static enum problem close_order(struct close_orders *task, const char *id, int64
     struct op *ops[] = {&op};
     snprintf(op.id, sizeof op.id, "%s", id);
     guarded_run(&host, &task->section, &close_operation, ops, 1);
+    answer_free(&op.answer);
     return problem;
 }
 

@@ -314,13 +314,8 @@ static void answer_state(struct op *op)
                         : sale.pid > 0            ? "running"
                         : sale.message[0] != '\0' ? "failed"
                                                   : "done";
-    json_t *json = json_pack("{s:i, s:s, s:s, s:O?}", "id", sale.id, "state", state, "message",
-                             sale.message, "reports", sale.reports);
-    op->answer.long_body = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
-    json_decref(json);
-    op->answer.status = 200;
-    if (op->answer.long_body == NULL)
-        op_problem(op, PROBLEM_INTERNAL, "no memory for the report");
+    op_answer_json(op, json_pack("{s:i, s:s, s:s, s:O?}", "id", sale.id, "state", state, "message",
+                                 sale.message, "reports", sale.reports));
 }
 
 void demo_answer(const char *url, const char *method, const char *body, size_t bytes, struct op *op)

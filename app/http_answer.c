@@ -1,4 +1,5 @@
 /* From op->answer to bytes. */
+#include "answer.h"
 #include "http_internal.h"
 #include "openapi.h"
 #include "page.h"
@@ -40,8 +41,9 @@ void answer_request_id(struct http *http, struct op *op, const struct http_value
 
 static void metrics_text(struct http *http, struct op *op)
 {
+    char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&op->answer.long_body, &size);
+    FILE *out = open_memstream(&text, &size);
     if (out == NULL) {
         op_problem(op, PROBLEM_OVERLOADED, "out of memory");
         return;
@@ -51,10 +53,13 @@ static void metrics_text(struct http *http, struct op *op)
     http_metrics_write(&http->metrics, &gauges, out);
     http_events_metrics(http->events, out);
     service_metrics(http->service, out);
-    if (fclose(out) == 0)
-        op->answer.status = MHD_HTTP_OK;
-    else
+    if (fclose(out) != 0) {
+        free(text);
         op_problem(op, PROBLEM_OVERLOADED, "out of memory");
+        return;
+    }
+    answer_take(&op->answer, text);
+    op->answer.status = MHD_HTTP_OK;
 }
 
 static void page_text(struct request *request)
@@ -76,8 +81,7 @@ void answer_local(struct http *http, struct request *request)
     struct op *op = &request->call->op;
     switch (request->match.route->action) {
     case ROUTE_LIVE:
-        snprintf(op->answer.body, sizeof(op->answer.body), "{\"status\":\"ok\"}");
-        op->answer.status = MHD_HTTP_OK;
+        op_answer(op, MHD_HTTP_OK, "{\"status\":\"ok\"}");
         return;
     case ROUTE_METRICS:
         metrics_text(http, op);
@@ -153,7 +157,7 @@ enum MHD_Result answer_send(struct http *http, struct request *request)
     const char *text = request->text;
     size_t bytes = request->text_bytes;
     if (text == NULL) {
-        text = op->answer.long_body != NULL ? op->answer.long_body : op->answer.body;
+        text = op->answer.body != NULL ? op->answer.body : "";
         bytes = strlen(text);
     }
     /* the text lives as long as the request, which outlives the response */
@@ -194,12 +198,13 @@ void answer_too_late(struct http *http, struct conn *conn)
         answer_request_id(http, op, NULL);
     op_problem(op, PROBLEM_REQUEST_TIMEOUT, "the request was not complete after %" PRId64 " ms",
                http->limits.read_ms);
-    char text[sizeof(op->answer.body) + 512];
+    const char *const body = op->answer.body != NULL ? op->answer.body : "";
+    char text[DB_BODY_MAX + 1 + 512];
     int n = snprintf(text, sizeof(text),
                      "HTTP/1.1 408 Request Timeout\r\nContent-Type: %s\r\n"
                      "Cache-Control: no-store\r\nX-Request-Id: %s\r\nConnection: close\r\n"
                      "Content-Length: %zu\r\n\r\n%s",
-                     problem_type, op->request_id, strlen(op->answer.body), op->answer.body);
+                     problem_type, op->request_id, strlen(body), body);
     if (n > 0 && (size_t)n < sizeof(text)) {
         ssize_t sent = send(conn->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
         (void)sent; /* a courtesy: the connection ends either way */

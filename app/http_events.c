@@ -218,7 +218,7 @@ static void wake(struct listener *listener)
 static bool prepare(struct http_events *events, struct request *request, char *resource)
 {
     struct op *op = &request->call->op;
-    if (!parse_audit_query(request->match.query, op))
+    if (!parse_audit_query(request_query(request), op))
         return false;
     strcpy(resource, op->resource);
     const bool room = events_log_open(&events->log);

@@ -67,10 +67,12 @@ struct request {
     int64_t begun_us;  /* request line read */
     const char *raw;   /* request line in libmicrohttpd's buffer, the target's first byte */
     size_t raw_length; /* of the target, up to its first NUL */
+    /* What was sent: the target, NUL-terminated, and from target_bytes on the body. Its room
+     * becomes the answer's when the service gets the operation: NULL from then on. Kept for the
+     * next. */
+    char *sent;
+    size_t sent_room, target_bytes;
     size_t body_bytes; /* arrived, kept or not */
-    char *body;        /* kept for the next request, too */
-    size_t body_room;
-    char target[ROUTE_TARGET_MAX + 1];
 };
 
 struct http_log_ration {
@@ -125,6 +127,7 @@ enum MHD_Result request_step(void *http, struct MHD_Connection *mhd, const char 
                              size_t *data_bytes, void **request);
 void request_end(void *http, struct MHD_Connection *mhd, void **request,
                  enum MHD_RequestTerminationCode why);
+const char *request_query(const struct request *request);   /* NULL: none */
 void request_done(struct http *http, struct op *op);        /* taken from http->done */
 void request_give_up(struct http *http, struct conn *conn); /* answered 503 in the op's place */
 
@@ -139,6 +142,8 @@ void answer_local(struct http *http, struct request *request); /* /livez, /metri
 void answer_request_id(struct http *http, struct op *op, const struct http_value *sent);
 
 /* -- http_pool.c: calls, requests, connections, kept for reuse; NULL without memory -- */
+bool request_room(struct request *request, size_t bytes); /* in sent; false: no memory */
+void request_give_room(struct request *request);          /* that of sent to the answer */
 struct call *call_get(struct http *http);
 void call_put(struct http *http, struct call *call);
 struct request *request_get(struct http *http);

@@ -1,8 +1,19 @@
+#include "answer.h"
 #include "http_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    ROOM_MIN = 384,       /* an order as it comes, and the answer to it */
+    ROOM_KEPT_MAX = 1024, /* what took more was an exception */
+    MALLOC_OWN = 16,      /* beside each piece */
+    WAITING_MAX = 2048    /* bytes for a request that waits for the service */
+};
+_Static_assert(sizeof(struct call) + sizeof(struct request) + ROOM_MIN + 3 * MALLOC_OWN <=
+                   WAITING_MAX,
+               "a request that waits has become too large");
 
 /* Readies an operation without touching its large texts. */
 static void op_reset(struct op *op)
@@ -16,8 +27,8 @@ static void op_reset(struct op *op)
     op->answer.status = 0;
     op->answer.problem = PROBLEM_NONE;
     op->answer.replayed = op->answer.decided = false;
-    op->answer.body[0] = '\0';
-    op->answer.long_body = NULL;
+    if (op->answer.body != NULL)
+        op->answer.body[0] = '\0';
     op->deadline_us = 0;
     memset(op->point_us, 0, sizeof(op->point_us));
     op->shown_value = op->shown_fence = 0;
@@ -31,7 +42,7 @@ struct call *call_get(struct http *http)
     struct call *call = (struct call *)(void *)http->free_calls;
     if (call != NULL)
         http->free_calls = call->op.next;
-    else if ((call = malloc(sizeof(*call))) == NULL)
+    else if ((call = calloc(1, sizeof(*call))) == NULL)
         return NULL;
     op_reset(&call->op);
     call->op.http = http;
@@ -41,9 +52,44 @@ struct call *call_get(struct http *http)
 
 void call_put(struct http *http, struct call *call)
 {
-    free(call->op.answer.long_body);
+    if (call->op.answer.body_room > ROOM_KEPT_MAX)
+        answer_free(&call->op.answer);
     call->op.next = http->free_calls;
     http->free_calls = &call->op;
+}
+
+static void swap_room(struct request *request)
+{
+    struct answer *answer = &request->call->op.answer;
+    char *const sent = request->sent;
+    const size_t room = request->sent_room;
+    request->sent = answer->body;
+    request->sent_room = answer->body_room;
+    answer->body = sent;
+    answer->body_room = room;
+}
+
+void request_give_room(struct request *request)
+{
+    struct answer *answer = &request->call->op.answer;
+    answer_free(answer);
+    swap_room(request);
+    answer->body[0] = '\0';
+}
+
+bool request_room(struct request *request, size_t bytes)
+{
+    size_t room = request->sent_room > 0 ? request->sent_room : ROOM_MIN;
+    while (room < bytes)
+        room *= 2;
+    if (room == request->sent_room)
+        return true;
+    char *sent = realloc(request->sent, room);
+    if (sent == NULL)
+        return false;
+    request->sent = sent;
+    request->sent_room = room;
+    return true;
 }
 
 struct request *request_get(struct http *http)
@@ -58,6 +104,8 @@ struct request *request_get(struct http *http)
         request_put(http, request);
         return NULL;
     }
+    if (request->sent == NULL)
+        swap_room(request);
     request->stage = STAGE_HEAD;
     request->close = false;
     request->text = request->type = NULL;
@@ -72,6 +120,11 @@ void request_put(struct http *http, struct request *request)
     if (request->call != NULL)
         call_put(http, request->call);
     request->call = NULL;
+    if (request->sent_room > ROOM_KEPT_MAX) {
+        free(request->sent);
+        request->sent = NULL;
+        request->sent_room = 0;
+    }
     request->next = http->free_requests;
     http->free_requests = request;
 }
@@ -96,11 +149,12 @@ void pool_free(struct http *http)
 {
     for (struct op *op = http->free_calls, *next; op != NULL; op = next) {
         next = op->next;
+        answer_free(&op->answer);
         free(op);
     }
     for (struct request *request = http->free_requests, *next; request != NULL; request = next) {
         next = request->next;
-        free(request->body);
+        free(request->sent);
         free(request);
     }
     for (struct conn *conn = http->free_conns, *next; conn != NULL; conn = next) {

@@ -9,10 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum {
-    BODY_ROOM_MIN = 512,
-    DRAIN_MAX = 1 << 20 /* a refused body is read up to here, so that its answer arrives */
-};
+enum { DRAIN_MAX = 1 << 20 /* a refused body is read up to here, so that its answer arrives */ };
 
 void *request_begin(void *context, const char *target, struct MHD_Connection *mhd)
 {
@@ -24,14 +21,19 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *mh
     if (request == NULL)
         return NULL; /* request_step() closes the connection */
     assert(conn->request == NULL);
+    const size_t length = strlen(target), kept = length <= ROUTE_TARGET_MAX ? length : 0;
+    if (!request_room(request, kept + 1)) {
+        request_put(http, request);
+        return NULL;
+    }
+    memcpy(request->sent, target, kept);
+    request->sent[kept] = '\0';
+    request->target_bytes = kept + 1;
     conn->request = request;
     request->conn = conn;
     request->begun_us = http_now_us();
     request->raw = target;
-    request->raw_length = strlen(target);
-    const size_t kept = request->raw_length <= ROUTE_TARGET_MAX ? request->raw_length : 0;
-    memcpy(request->target, target, kept);
-    request->target[kept] = '\0';
+    request->raw_length = length;
     if (conn->phase == PHASE_IDLE)
         conn_phase(http, conn, PHASE_READING, request->begun_us);
     return request;
@@ -44,7 +46,7 @@ static const char *check_request_line(const struct request *request, const char 
     if (request->raw != method + strlen(method) + 1 ||
         version != request->raw + request->raw_length + 1)
         return "malformed request line";
-    for (const char *c = request->target; *c != '\0'; c++)
+    for (const char *c = request->sent; *c != '\0'; c++)
         if (*c <= ' ' || *c > '~')
             return "malformed request target";
     return NULL;
@@ -75,7 +77,7 @@ static bool is_admin(const struct config *config, const struct http_value *autho
 static void check_route(struct request *request, const char *method)
 {
     struct op *op = &request->call->op;
-    switch (route_find(method, request->target, &request->match)) {
+    switch (route_find(method, request->sent, &request->match)) {
     case ROUTE_FOUND:
         return;
     case ROUTE_UNKNOWN:
@@ -98,7 +100,7 @@ static void check_head(const struct http *http, struct request *request,
                        const struct http_head *head, const char *method)
 {
     struct op *op = &request->call->op;
-    if (demo_serves(http->config, request->target) || lab_serves(http->config, request->target)) {
+    if (demo_serves(http->config, request->sent) || lab_serves(http->config, request->sent)) {
         /* What a page of another site sends has another type: it may start or kill nothing. */
         if (strcmp(method, "POST") == 0 && !framing_is_json(&head->content_type))
             op_problem(op, PROBLEM_MEDIA_TYPE, "send the body as Content-Type: application/json");
@@ -168,18 +170,10 @@ static enum MHD_Result take_head(struct http *http, struct request *request, con
 
 static bool keep_body(struct request *request, const char *data, size_t length)
 {
-    const size_t needed = request->body_bytes + length;
-    if (needed > request->body_room) {
-        size_t room = request->body_room > 0 ? request->body_room : BODY_ROOM_MIN;
-        while (room < needed)
-            room *= 2;
-        char *body = realloc(request->body, room);
-        if (body == NULL)
-            return false;
-        request->body = body;
-        request->body_room = room;
-    }
-    memcpy(request->body + request->body_bytes, data, length);
+    const size_t before = request->target_bytes + request->body_bytes;
+    if (!request_room(request, before + length))
+        return false;
+    memcpy(request->sent + before, data, length);
     return true;
 }
 
@@ -197,6 +191,11 @@ static enum MHD_Result take_body(struct http *http, struct request *request, con
     http->metrics.received_bytes += *length;
     *length = 0;
     return request->body_bytes <= DRAIN_MAX ? MHD_YES : MHD_NO;
+}
+
+const char *request_query(const struct request *request)
+{
+    return request->match.query > 0 ? request->sent + request->match.query : NULL;
 }
 
 /* Any worker's thread. */
@@ -221,10 +220,10 @@ static bool ask(const struct http *http, struct request *request)
         return false;
     }
     if (op->kind == OP_AUDIT)
-        return parse_audit_query(request->match.query, op);
+        return parse_audit_query(request_query(request), op);
     if (strcmp(route->method, "GET") == 0)
         return true;
-    return parse_body(route, request->body, request->body_bytes, op);
+    return parse_body(route, request->sent + request->target_bytes, request->body_bytes, op);
 }
 
 /* The question goes to the service, and the connection waits for the answer. */
@@ -235,6 +234,7 @@ static enum MHD_Result hand_over(struct http *http, struct request *request)
     call->op.deadline_us = now_us + http->config->wait_ms * 1000;
     call->op.done = op_done;
     call->request = request;
+    request_give_room(request); /* the question is in the operation by now */
     if (!service_submit(http->service, &call->op))
         return answer_send(http, request);
     request->stage = STAGE_SERVICE;
@@ -248,13 +248,13 @@ static enum MHD_Result hand_over(struct http *http, struct request *request)
 static enum MHD_Result take_whole(struct http *http, struct request *request, const char *method)
 {
     struct call *call = request->call;
-    if (call->op.answer.status == 0 && lab_serves(http->config, request->target))
-        return lab_answer(http->config, method, request->target, request->body, request->body_bytes,
-                          &call->op)
+    const char *const body = request->sent + request->target_bytes;
+    if (call->op.answer.status == 0 && lab_serves(http->config, request->sent))
+        return lab_answer(http->config, method, request->sent, body, request->body_bytes, &call->op)
                    ? answer_send(http, request)
                    : hand_over(http, request);
-    if (call->op.answer.status == 0 && demo_serves(http->config, request->target)) {
-        demo_answer(http->url, method, request->body, request->body_bytes, &call->op);
+    if (call->op.answer.status == 0 && demo_serves(http->config, request->sent)) {
+        demo_answer(http->url, method, body, request->body_bytes, &call->op);
         return answer_send(http, request);
     }
     if (call->op.answer.status == 0 && request->match.route->action == ROUTE_EVENTS)

@@ -156,15 +156,6 @@ static bool is_point(const char *name)
     return strncmp(name, "lock.", 5) == 0 && strlen(name) <= LAB_POINT_MAX;
 }
 
-static void answer_json(struct op *op, json_t *json)
-{
-    op->answer.status = 200;
-    op->answer.long_body = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    json_decref(json);
-    if (!op->answer.long_body)
-        op_problem(op, PROBLEM_INTERNAL, "no memory for the lab's answer");
-}
-
 static void add_pause(const char *body, size_t bytes, struct op *op)
 {
     const char *point = "", *match = "", *action = "hold";
@@ -254,7 +245,7 @@ bool lab_answer(const struct config *config, const char *method, const char *tar
     if (pauses && strcmp(method, "POST") == 0) {
         add_pause(body, bytes, op);
     } else if (pauses && get) {
-        answer_json(op, json_pack("{s:o}", "pauses", lab_pause_list()));
+        op_answer_json(op, json_pack("{s:o}", "pauses", lab_pause_list()));
     } else if ((pauses || id) && forget) {
         let_go(id, true, op);
     } else if (id && strcmp(method, "POST") == 0) {
@@ -262,7 +253,7 @@ bool lab_answer(const struct config *config, const char *method, const char *tar
     } else if (strcmp(path, "terms") == 0 && strcmp(method, "POST") == 0) {
         add_terms(config, body, bytes, op);
     } else if (trace && get) {
-        answer_json(op, lab_trace_list(config->instance));
+        op_answer_json(op, lab_trace_list(config->instance));
     } else if (trace && forget) {
         lab_trace_clear();
         op_answer(op, 200, "{}");

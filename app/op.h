@@ -96,8 +96,11 @@ struct answer {
     enum problem problem; /* PROBLEM_NONE for a success */
     bool replayed;        /* Idempotent-Replayed: true */
     bool decided;         /* goes into the idempotency table with the effect */
-    char body[DB_BODY_MAX + 1];
-    char *long_body; /* malloc()ed, used instead of body when not NULL (audit, guards) */
+    /* JSON, or what the route says. malloc()ed, and grown by what answers (answer.h); an operation
+     * that waits needs none. Whoever owns the operation frees it, or keeps it for the next. NULL or
+     * "": nothing yet, or no memory for it. */
+    char *body;
+    size_t body_room;
 };
 
 struct section;

@@ -28,14 +28,13 @@ void op_problem(struct op *op, enum problem problem, const char *detail, ...)
 
     const struct problem_info *info = problem_info(problem);
     struct answer *answer = &op->answer;
-    int length = snprintf(answer->body, sizeof answer->body,
-                          "{\"type\":\"/problems/%s\",\"title\":\"%s\",\"status\":%d,"
-                          "\"detail\":\"%s\",\"request_id\":\"%s\"}",
-                          info->id, info->title, info->status, escaped, request_id);
-    assert(length > 0 && (size_t)length < sizeof answer->body);
+    const bool whole = answer_print(answer,
+                                    "{\"type\":\"/problems/%s\",\"title\":\"%s\",\"status\":%d,"
+                                    "\"detail\":\"%s\",\"request_id\":\"%s\"}",
+                                    info->id, info->title, info->status, escaped, request_id);
     answer->status = info->status;
     answer->problem = problem;
-    answer->decided = info->decided;
+    answer->decided = info->decided && whole;
     answer->replayed = false;
 }
 
@@ -57,11 +56,14 @@ static enum problem problem_of(const char *document)
 void op_replay(struct op *op, const db_answer *stored)
 {
     struct answer *answer = &op->answer;
+    if (!answer_print(answer, "%s", stored->body)) {
+        op_problem(op, PROBLEM_OVERLOADED, "out of memory");
+        return;
+    }
     answer->status = stored->http_status;
     answer->problem = problem_of(stored->body);
     answer->decided = false; /* it is stored already */
     answer->replayed = true;
-    snprintf(answer->body, sizeof answer->body, "%s", stored->body);
 }
 
 const struct problem_info *problem_info(enum problem problem)

@@ -1,4 +1,5 @@
 /* GET /v1/audit: ledger, current values and orders, compared by the store. */
+#include "answer.h"
 #include "queries.h"
 #include "service.h"
 
@@ -50,10 +51,5 @@ void query_audit(const struct queries *queries, struct op *op)
                    "audit of %s: %s", resource ? resource : "all", db_status_text(status));
         return;
     }
-    json_t *document = json_pack("{s:b, s:o}", "ok", audit.ok, "resources", audit.resources);
-    op->answer.long_body = document ? json_dumps(document, JSON_COMPACT) : NULL;
-    json_decref(document);
-    op->answer.status = 200;
-    if (!op->answer.long_body)
-        op_problem(op, PROBLEM_INTERNAL, "no memory for the audit");
+    op_answer_json(op, json_pack("{s:b, s:o}", "ok", audit.ok, "resources", audit.resources));
 }

@@ -1,4 +1,5 @@
 /* GET /v1/guards: what is built in, what each claims, whether its servers answer. */
+#include "answer.h"
 #include "queries.h"
 #include "service.h"
 
@@ -129,9 +130,5 @@ void query_guards(const struct queries *queries, struct op *op)
                   queries->config->lab, "fence", queries->config->fence, "fence_source",
                   queries->config->fence_database ? "database" : "lock", "guards", list, "caps",
                   legend_json());
-    op->answer.long_body = document ? json_dumps(document, JSON_COMPACT) : NULL;
-    json_decref(document);
-    op->answer.status = 200;
-    if (!op->answer.long_body)
-        op_problem(op, PROBLEM_INTERNAL, "no memory for the list of guards");
+    op_answer_json(op, document);
 }

@@ -150,7 +150,7 @@ enum route_outcome route_find(const char *method, const char *target, struct rou
 
     ret->route = NULL;
     ret->parameter[0] = ret->allow[0] = '\0';
-    ret->query = path[length] == '?' ? path + length + 1 : NULL;
+    ret->query = path[length] == '?' ? (size_t)(path - target) + length + 1 : 0;
     for (size_t i = 0; i < n_routes && ret->route == NULL; i++) {
         if (!matches(routes[i].path, path, length, &segment, &segment_length))
             continue;

@@ -64,7 +64,7 @@ enum route_outcome {
 struct route_match {
     const struct route *route;
     char parameter[DB_KEY_MAX + 1]; /* decoded */
-    const char *query;              /* after '?', in the target; NULL without */
+    size_t query;                   /* where it begins in the target, after '?'; 0: none */
     char allow[ROUTE_ALLOW_MAX];
 };
 

@@ -143,8 +143,14 @@ static void decide(struct section *section)
         return;
     show_read(section);
     op_pass_all(section->ops, section->n_ops, OP_READ);
-    for (size_t i = 0; i < section->n_ops && section->status == DB_OK; i++)
-        section->operation->decide(section, section->ops[i]);
+    for (size_t i = 0; i < section->n_ops && section->status == DB_OK; i++) {
+        struct op *op = section->ops[i];
+        section->operation->decide(section, op);
+        if (op->answer.problem == PROBLEM_OVERLOADED) { /* no memory for an answer to store */
+            section->status = DB_UNAVAILABLE;
+            snprintf(section->message, sizeof section->message, "out of memory");
+        }
+    }
     if (section->status == DB_OK)
         op_pass_all(section->ops, section->n_ops, OP_DECIDED);
 }

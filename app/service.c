@@ -109,7 +109,6 @@ bool service_submit(struct service *service, struct op *op)
     char name[DB_RESOURCE_MAX + 1];
     op->answer.problem = PROBLEM_NONE;
     op->answer.replayed = op->answer.decided = false;
-    op->answer.long_body = NULL;
     atomic_fetch_add(&service->accepted, 1); /* first: who drains waits for whoever came by */
     if (atomic_load(&service->draining))
         return turn_away(service, op, PROBLEM_DRAINING, "this instance is shutting down");

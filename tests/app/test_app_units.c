@@ -123,6 +123,54 @@ static void problem_document_is_json_whatever_is_in_it(void **state)
     json_decref(document);
     assert_int_equal(op.answer.status, 409);
     assert_true(op.answer.decided);
+    answer_free(&op.answer);
+}
+
+static void answer_takes_the_room_it_needs(void **state)
+{
+    (void)state;
+    struct op op = {.id = ""};
+    char text[DB_BODY_MAX + 1];
+    for (int length = 0; length <= DB_BODY_MAX; length += 31) {
+        memset(text, 'a' + length % 26, (size_t)length);
+        text[length] = '\0';
+        op_answer(&op, 200, "%s", text);
+        assert_string_equal(op.answer.body, text);
+        assert_true(op.answer.body_room > (size_t)length);
+    }
+    op_answer(&op, 200, "{}");
+    assert_string_equal(op.answer.body, "{}");
+    answer_free(&op.answer);
+    assert_null(op.answer.body);
+}
+
+static void *no_memory(void *at, size_t size)
+{
+    (void)at;
+    (void)size;
+    return NULL;
+}
+
+static void without_memory_no_answer_is_to_be_stored(void **state)
+{
+    (void)state;
+    static const db_answer stored = {.http_status = 201, .body = "{}"};
+    struct op op = {.id = ""};
+    answer_realloc = no_memory;
+    op_answer(&op, 201, "{}");
+    const struct answer success = op.answer;
+    op_problem(&op, PROBLEM_SOLD_OUT, "gone");
+    const struct answer refusal = op.answer;
+    op_replay(&op, &stored);
+    const struct answer replay = op.answer;
+    answer_realloc = realloc;
+    assert_int_equal(success.problem, PROBLEM_OVERLOADED);
+    assert_false(success.decided);
+    assert_int_equal(refusal.problem, PROBLEM_SOLD_OUT);
+    assert_false(refusal.decided);
+    assert_int_equal(replay.problem, PROBLEM_OVERLOADED);
+    assert_false(replay.replayed);
+    assert_null(op.answer.body);
 }
 
 static void every_problem_has_a_name_and_an_error_status(void **state)
@@ -150,6 +198,8 @@ static void replay_knows_its_problem(void **state)
     assert_true(again.answer.replayed);
     assert_false(again.answer.decided);
     assert_string_equal(again.answer.body, first.answer.body);
+    answer_free(&first.answer);
+    answer_free(&again.answer);
 }
 
 /* -- metrics ---------------------------------------------------------------------------------- */
@@ -232,6 +282,8 @@ int main(void)
         cmocka_unit_test(problem_document_is_json_whatever_is_in_it),
         cmocka_unit_test(every_problem_has_a_name_and_an_error_status),
         cmocka_unit_test(replay_knows_its_problem),
+        cmocka_unit_test(answer_takes_the_room_it_needs),
+        cmocka_unit_test(without_memory_no_answer_is_to_be_stored),
         cmocka_unit_test(histogram_counts_cumulatively),
         cmocka_unit_test(guards_claim_what_they_can_keep),
         cmocka_unit_test(guards_of_one_redis_take_the_first_url),

@@ -252,7 +252,7 @@ static void source_is_told(void **state)
     assert_non_null(strstr(text, "seckill_fences_from_database_total 1\n"));
     free(text);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_GUARDS, "", "", 0, 0)), 200);
-    json_t *document = json_loads(op.answer.long_body, 0, NULL), *guard;
+    json_t *document = json_loads(op.answer.body, 0, NULL), *guard;
     assert_string_equal(json_string_value(json_object_get(document, "fence_source")), "database");
     json_array_foreach(json_object_get(document, "guards"), i, guard)
     {
@@ -261,7 +261,7 @@ static void source_is_told(void **state)
                             strcmp(kind, "lock") == 0 ? "database" : "none");
     }
     json_decref(document);
-    free(op.answer.long_body);
+    free(op.answer.body);
 }
 
 #define UNDER(name, guard_name, guard)                                                             \

@@ -1,4 +1,5 @@
 /* GET /v1/events: what is passed is heard, in order, by everybody who keeps up. */
+#include "../../app/answer.h"
 #include "../../app/events.h"
 #include "../../app/http_events.h"
 #include "../../app/point.h"
@@ -224,10 +225,12 @@ static void the_counters_say_what_became_of_the_operations(void **state)
     op_pass(&op, OP_SUBMITTED);
     op_problem(&op, PROBLEM_SOLD_OUT, "none left");
     op_pass(&op, OP_REJECTED);
+    answer_free(&op.answer);
     order(&op, "counted", "k");
     op_pass(&op, OP_SUBMITTED);
     op_problem(&op, PROBLEM_LOCK_TIMEOUT, "not had");
     op_pass(&op, OP_REJECTED);
+    answer_free(&op.answer);
     assert_true(sse_await(&sse, "\"failed\":1,", 1));
     json_t *counters = sse_data(&sse, "counters", -1);
     assert_int_equal(number_of(counters, "initial"), 2);

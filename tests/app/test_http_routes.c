@@ -157,6 +157,23 @@ static void audit_takes_a_resource(void **state)
     }
 }
 
+static void bodies_of_any_length_leave_the_query_as_it_is(void **state)
+{
+    (void)state;
+    char body[HTTP_BODY_MAX + 1];
+    memset(body, 'x', HTTP_BODY_MAX);
+    body[HTTP_BODY_MAX] = '\0';
+    for (size_t i = 0; i < 2; i++) {
+        struct raw_reply reply;
+        struct op op;
+        assert_int_equal(
+            fixture_call(&fixture, "GET", "/v1/audit?resource=item:i1", "", body, &reply), 200);
+        raw_free(&reply);
+        stub_last(fixture.service, &op);
+        assert_string_equal(op.resource, "item:i1");
+    }
+}
+
 static void long_answers_arrive_whole(void **state)
 {
     (void)state;
@@ -224,6 +241,7 @@ int main(void)
         cmocka_unit_test(head_answers_like_get_without_a_body),
         cmocka_unit_test(request_ids_are_echoed_or_made),
         cmocka_unit_test(audit_takes_a_resource),
+        cmocka_unit_test(bodies_of_any_length_leave_the_query_as_it_is),
         cmocka_unit_test(long_answers_arrive_whole),
         cmocka_unit_test(metrics_count_what_was_answered),
     };

@@ -1,8 +1,10 @@
 /* The business rules: what is accepted, what is refused, and what an answer says. */
+#include "../../app/answer.h"
 #include "../lib/service_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -153,6 +155,32 @@ static void balance_that_overflows_is_refused(void **state)
     assert_int_equal(op.answer.problem, PROBLEM_OUT_OF_RANGE);
     assert_int_equal(number_of(OP_GET_ACCOUNT, "other", "balance"), 100);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "rich", "", 5, 1)), 201);
+}
+
+static void *no_memory(void *at, size_t size)
+{
+    (void)at;
+    (void)size;
+    return NULL;
+}
+
+static void nothing_is_sold_without_memory_for_the_answer(void **state)
+{
+    (void)state;
+    struct op op, refused;
+    put_item(10, 0);
+    op_make(&refused, OP_PLACE_ORDER, "1", "u1", 1, 0);
+    refused.answer.body = NULL;
+    refused.answer.body_room = 0;
+    answer_realloc = no_memory;
+    op_run(rig.service, &refused);
+    answer_realloc = realloc;
+    assert_int_equal(refused.answer.problem, PROBLEM_UNAVAILABLE);
+    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 10);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u1", 1, 0)), 201);
+    assert_false(op.answer.replayed);
+    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 9);
+    assert_true(audit_is_clean(rig.service));
 }
 
 /* -- per user --------------------------------------------------------------------------------- */
@@ -339,6 +367,7 @@ int main(void)
         RULE(order_of_an_unknown_item_is_not_found),
         RULE(order_whose_price_overflows_is_refused),
         RULE(balance_that_overflows_is_refused),
+        RULE(nothing_is_sold_without_memory_for_the_answer),
         RULE(user_limit_counts_earlier_orders_until_they_are_given_back),
         RULE(payment_debits_the_buyer_once),
         RULE(payment_beyond_the_balance_is_refused),

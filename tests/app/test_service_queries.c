@@ -173,7 +173,7 @@ static void guards_are_listed_with_their_claims(void **state)
     (void)state;
     struct op op;
     assert_int_equal(run(&op, OP_GUARDS, ""), 200);
-    json_t *document = json_loads(op.answer.long_body, 0, NULL);
+    json_t *document = json_loads(op.answer.body, 0, NULL);
     assert_non_null(document);
     assert_string_equal(json_string_value(json_object_get(document, "default")), "redis-token");
     assert_string_equal(json_string_value(json_object_get(document, "instance")), "test");
@@ -195,7 +195,7 @@ static void guards_are_listed_with_their_claims(void **state)
     }
     assert_int_equal(found, 4);
     json_decref(document);
-    free(op.answer.long_body);
+    free(op.answer.body);
 }
 
 static void guard_whose_servers_are_away_is_listed_as_such(void **state)
@@ -204,7 +204,7 @@ static void guard_whose_servers_are_away_is_listed_as_such(void **state)
     struct op op;
     sandbox_signal(rig.redis, SIGKILL);
     assert_int_equal(run(&op, OP_GUARDS, ""), 200);
-    json_t *document = json_loads(op.answer.long_body, 0, NULL), *guard;
+    json_t *document = json_loads(op.answer.body, 0, NULL), *guard;
     size_t i;
     assert_non_null(document);
     json_array_foreach(json_object_get(document, "guards"), i, guard)
@@ -215,7 +215,7 @@ static void guard_whose_servers_are_away_is_listed_as_such(void **state)
         assert_int_equal(answers, !lives_on_redis && lives_on_what_is_here(name));
     }
     json_decref(document);
-    free(op.answer.long_body);
+    free(op.answer.body);
     assert_int_equal(sandbox_restart(rig.redis), 0);
 }
 
@@ -248,7 +248,7 @@ static void silent_servers_are_all_asked_at_once(void **state)
     int64_t begin_us = now_us();
     assert_int_equal(run(&op, OP_GUARDS, ""), 200);
     int64_t took_us = now_us() - begin_us;
-    json_t *document = json_loads(op.answer.long_body, 0, NULL), *guard;
+    json_t *document = json_loads(op.answer.body, 0, NULL), *guard;
     size_t i;
     json_array_foreach(json_object_get(document, "guards"), i, guard)
     {
@@ -260,7 +260,7 @@ static void silent_servers_are_all_asked_at_once(void **state)
             fail_msg("%s: %s", name, answers ? "answers" : "does not answer");
     }
     json_decref(document);
-    free(op.answer.long_body);
+    free(op.answer.body);
     close(fd);
     close(other_fd);
     rig_stop(&rig);
@@ -277,10 +277,10 @@ static void audit_shows_each_resource_or_the_one_asked_for(void **state)
     assert_int_equal(op_run(rig.service, op_put_account(&op, "x", 7, "")), 200);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "x", "", -2, 0)), 201);
     assert_int_equal(run(&op, OP_AUDIT, ""), 200);
-    json_t *document = json_loads(op.answer.long_body, 0, NULL);
+    json_t *document = json_loads(op.answer.body, 0, NULL);
     assert_int_equal(json_array_size(json_object_get(document, "resources")), 2);
     json_decref(document);
-    free(op.answer.long_body);
+    free(op.answer.body);
     assert_int_equal(audit_number(rig.service, "account:x", "initial"), 7);
     assert_int_equal(audit_number(rig.service, "account:x", "current"), 5);
     assert_int_equal(audit_number(rig.service, "account:x", "ledger_sum"), -2);

@@ -1,4 +1,5 @@
 #include "stub_service.h"
+#include "../../app/answer.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -19,12 +20,13 @@ struct service {
 
 static void long_answer(struct op *op)
 {
-    op->answer.long_body = malloc(STUB_LONG_BYTES + 1);
-    assert(op->answer.long_body != NULL);
-    memset(op->answer.long_body, ' ', STUB_LONG_BYTES);
-    op->answer.long_body[0] = '[';
-    op->answer.long_body[STUB_LONG_BYTES - 1] = ']';
-    op->answer.long_body[STUB_LONG_BYTES] = '\0';
+    char *body = malloc(STUB_LONG_BYTES + 1);
+    assert(body != NULL);
+    memset(body, ' ', STUB_LONG_BYTES);
+    body[0] = '[';
+    body[STUB_LONG_BYTES - 1] = ']';
+    body[STUB_LONG_BYTES] = '\0';
+    answer_take(&op->answer, body);
     op->answer.status = 200;
 }
 
@@ -35,11 +37,10 @@ static void answer(struct op *op)
     } else if (strcmp(op->other, "sold-out") == 0) {
         op_problem(op, PROBLEM_SOLD_OUT, "nothing left of item %s", op->id);
     } else {
-        op->answer.status = op->kind <= OP_TRANSFER ? 201 : 200;
-        snprintf(op->answer.body, sizeof(op->answer.body),
-                 "{\"order_id\":\"o1\",\"id\":\"%s\",\"other\":\"%s\",\"amount\":%" PRId64
-                 ",\"request\":\"%s\"}",
-                 op->id, op->other, op->amount, op->request);
+        op_answer(op, op->kind <= OP_TRANSFER ? 201 : 200,
+                  "{\"order_id\":\"o1\",\"id\":\"%s\",\"other\":\"%s\",\"amount\":%" PRId64
+                  ",\"request\":\"%s\"}",
+                  op->id, op->other, op->amount, op->request);
     }
     op->answer.replayed = strncmp(op->key, "replay", 6) == 0;
     op->done(op);
