@@ -7,6 +7,7 @@
  */
 #include "http_internal.h"
 #include "demo_sale.h"
+#include "json_room.h"
 #include "listen.h"
 
 #include <assert.h>
@@ -179,6 +180,7 @@ int http_start(const struct config *config, struct service *service,
         fputs("seckilld: out of memory\n", stderr);
         return -1;
     }
+    json_room_set_up();
     http->config = config;
     http->service = service;
     http->limits = limits != NULL ? *limits : http_limits_default;

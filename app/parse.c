@@ -1,4 +1,5 @@
 #include "parse.h"
+#include "json_room.h"
 #include "format.h"
 #include "service.h"
 
@@ -143,10 +144,8 @@ static json_t *load(const char *body, size_t length, struct op *op)
     return NULL;
 }
 
-bool parse_body(const struct route *route, const char *body, size_t length, struct op *op)
+static bool parse(const struct route *route, const char *body, size_t length, struct op *op)
 {
-    if (length == 0 && (route->fields[0].name == NULL || !route->fields[0].required))
-        body = "{}", length = 2;
     json_t *object = load(body, length, op);
     if (object == NULL)
         return false;
@@ -164,6 +163,17 @@ bool parse_body(const struct route *route, const char *body, size_t length, stru
         op_problem(op, PROBLEM_BAD_REQUEST, "from and to are the same account");
         return false;
     }
+    return good;
+}
+
+bool parse_body(const struct route *route, const char *body, size_t length, struct op *op)
+{
+    struct json_room room;
+    if (length == 0 && (route->fields[0].name == NULL || !route->fields[0].required))
+        body = "{}", length = 2;
+    json_room_enter(&room);
+    const bool good = parse(route, body, length, op);
+    json_room_leave();
     return good;
 }
 

@@ -7,7 +7,8 @@
 /*
  * Reads a JSON body into op as route->fields say, fills defaults, and writes op->request, the
  * canonical text by which a retry is told from another request: every field in the table's order.
- * op->id must hold the path's id already. Returns true, or false with a problem as op's answer.
+ * op->id must hold the path's id already. Allocates nothing for a body of usual size, once
+ * json_room_set_up() has been called. Returns true, or false with a problem as op's answer.
  */
 bool parse_body(const struct route *route, const char *body, size_t length, struct op *op);
 

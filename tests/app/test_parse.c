@@ -1,6 +1,8 @@
 /* What a JSON body may be, field by field. */
+#include "../../app/json_room.h"
 #include "../../app/parse.h"
 
+#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -204,6 +206,61 @@ static void wrong_types_and_ranges_are_refused(void **state)
     assert_false(parse(OP_CHANGE_BALANCE, "{\"amount\":99999999999999999999999}", &op));
 }
 
+/* -- memory for it ---------------------------------------------------------------------------- */
+
+static void an_order_is_read_without_an_allocation(void **state)
+{
+    (void)state;
+    struct json_room room;
+    json_room_enter(&room);
+    json_t *order = json_loads("{\"user_id\":\"0123456789012345678901234567890123456789012345678901"
+                               "234567890123\",\"quantity\":1000000000}",
+                               JSON_REJECT_DUPLICATES, NULL);
+    const bool inside =
+        (char *)order >= room.bytes && (char *)order < room.bytes + sizeof room.bytes;
+    const int pieces = room.live;
+    json_decref(order);
+    json_room_leave();
+    assert_true(inside);
+    assert_true(pieces >= 6); /* the object, its table, two names with their values */
+    assert_true(room.used <= 1024);
+}
+
+static void a_document_beyond_its_room_is_whole(void **state)
+{
+    (void)state;
+    enum { NUMBERS = 2000 };
+    static char text[NUMBERS * 5 + 3] = "[";
+    for (int i = 0; i < NUMBERS; i++)
+        snprintf(text + strlen(text), 6, "%d,", 1000 + i);
+    text[strlen(text) - 1] = ']';
+    struct json_room room;
+    json_room_enter(&room);
+    json_t *numbers = json_loads(text, 0, NULL);
+    int64_t sum = 0;
+    for (size_t i = 0; i < NUMBERS; i++)
+        sum += json_integer_value(json_array_get(numbers, i));
+    json_decref(numbers);
+    json_room_leave();
+    assert_true(sum == NUMBERS * INT64_C(1000) + (int64_t)NUMBERS * (NUMBERS - 1) / 2);
+}
+
+static void documents_of_others_are_malloced(void **state)
+{
+    (void)state;
+    json_t *before = json_pack("[i]", 1);
+    struct json_room room;
+    json_room_enter(&room);
+    json_decref(before); /* which is no piece of the room */
+    assert_int_equal(room.live, 0);
+    json_room_leave();
+    json_t *list = json_pack("[i]", 2);
+    char *text = json_dumps(list, JSON_COMPACT);
+    assert_string_equal(text, "[2]");
+    free(text);
+    json_decref(list);
+}
+
 static void percent_encoding_is_strict(void **state)
 {
     (void)state;
@@ -220,12 +277,16 @@ static void percent_encoding_is_strict(void **state)
 
 int main(void)
 {
+    json_room_set_up(); /* as the service does */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_and_defaults_are_filled),
         cmocka_unit_test(retries_read_alike_and_other_requests_do_not),
         cmocka_unit_test(the_longest_request_fits),
         cmocka_unit_test(malformed_bodies_are_refused),
         cmocka_unit_test(wrong_types_and_ranges_are_refused),
+        cmocka_unit_test(an_order_is_read_without_an_allocation),
+        cmocka_unit_test(a_document_beyond_its_room_is_whole),
+        cmocka_unit_test(documents_of_others_are_malloced),
         cmocka_unit_test(percent_encoding_is_strict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
