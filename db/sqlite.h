@@ -4,6 +4,7 @@
  *   sqlite.c         open, close: the engine's table
  *   sqlite_setup.c   journal mode, schema and its version
  *   sqlite_conn.c    one connection: settings, prepared statements, errors, waiting when busy
+ *   sqlite_log.c     the log's writes, gathered (synchronous=FULL)
  *   sqlite_lock.c    FILE-lock: who may open the file, and whose turn it is to write
  *   sqlite_queue.c   who writes, for whom, and when a checkpoint is due
  *   sqlite_writer.c  a group of runs in one transaction
@@ -54,10 +55,10 @@ struct conn {
 
 enum conn_kind { CONN_WRITER, CONN_READER };
 
-/* Opens the file and applies the settings that a connection has for itself. conn_prepare() comes
- * after the schema exists. */
-db_status conn_open(struct conn *conn, const char *path, int flags, int64_t busy_ms,
-                    _Atomic uint64_t *busy_retries, db_error *error);
+/* Opens the file and applies the settings that a connection has for itself. vfs: NULL for SQLite's
+ * own. conn_prepare() comes after the schema exists. */
+db_status conn_open(struct conn *conn, const char *path, int flags, const char *vfs,
+                    int64_t busy_ms, _Atomic uint64_t *busy_retries, db_error *error);
 db_status conn_prepare(struct conn *conn, enum conn_kind kind, db_error *error);
 void conn_close(struct conn *conn);
 
@@ -84,6 +85,13 @@ void bind_text(sqlite3_stmt *statement, int at, const char *text);
 void bind_int(sqlite3_stmt *statement, int at, int64_t value);
 /* Copies a text column; one that does not fit is a damaged file: trouble. */
 db_status column_text(struct conn *conn, sqlite3_stmt *statement, int at, char *out, size_t size);
+
+/* -- sqlite_log.c -------------------------------------------------------------------------------
+ */
+
+/* The name of a VFS for the one connection that writes, in WAL mode with synchronous=FULL. NULL (no
+ * memory): SQLite's own does as well, slower. Any thread. */
+const char *log_gathering_vfs(void);
 
 /* -- sqlite_lock.c ------------------------------------------------------------------------------
  */

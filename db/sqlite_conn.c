@@ -81,15 +81,15 @@ static db_status give_error(const struct conn *conn, db_error *error)
 
 /* -- opening ---------------------------------------------------------------------------------- */
 
-db_status conn_open(struct conn *conn, const char *path, int flags, int64_t busy_ms,
-                    _Atomic uint64_t *busy_retries, db_error *error)
+db_status conn_open(struct conn *conn, const char *path, int flags, const char *vfs,
+                    int64_t busy_ms, _Atomic uint64_t *busy_retries, db_error *error)
 {
     memset(conn, 0, sizeof *conn);
     conn->busy_ms = busy_ms;
     conn->busy_retries = busy_retries;
     sqlite3_randomness(sizeof conn->random, &conn->random);
     /* NOMUTEX: a connection is used by one thread at a time. */
-    int code = sqlite3_open_v2(path, &conn->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    int code = sqlite3_open_v2(path, &conn->handle, flags | SQLITE_OPEN_NOMUTEX, vfs);
     if (conn->handle)
         sqlite3_extended_result_codes(conn->handle, 1);
     if (code != SQLITE_OK) {

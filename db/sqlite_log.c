@@ -1,0 +1,187 @@
+/*
+ * The log's writes, gathered. SQLite writes each frame of the log with two calls, its header and
+ * its page; the commit of one order is some nineteen of them. Here what follows on without a gap is
+ * kept and written with one call before the log is flushed, read, measured or cut.
+ *
+ * Nobody may miss what is not written yet. The writing connection asks this file, which writes
+ * first. Every other connection looks only at frames below the mark in shared memory, and with
+ * synchronous=FULL SQLite flushes the log before it moves that mark (sqlite3WalFrames: sync, then
+ * walIndexWriteHdr). With NORMAL it does not flush, so there this is not to be used. What a crash
+ * leaves is a log without the frames of a commit that was not flushed, as ever.
+ *
+ * A VFS over the default one, for log files only; see https://sqlite.org/vfs.html.
+ */
+#include "sqlite.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 31 frames of 4096 + 24 bytes; a larger commit takes a few writes. SQLite's unix VFS takes 128 KiB
+ * less one byte at a time: it masks the length of what it is given. */
+enum { ROOM = 31 * 4120 };
+
+struct log_file {
+    sqlite3_file base;
+    char *kept; /* ROOM bytes */
+    int n_kept;
+    sqlite3_int64 at; /* of kept, in the file */
+    _Alignas(max_align_t) char real[];
+};
+
+static sqlite3_file *real_file(sqlite3_file *file)
+{
+    return (sqlite3_file *)(void *)((struct log_file *)file)->real;
+}
+
+/* An error loses what was kept: SQLite undoes the transaction that it belongs to. */
+static int write_kept(struct log_file *log)
+{
+    const int n = log->n_kept;
+    sqlite3_file *real = real_file(&log->base);
+    log->n_kept = 0;
+    return n == 0 ? SQLITE_OK : real->pMethods->xWrite(real, log->kept, n, log->at);
+}
+
+static int log_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
+{
+    struct log_file *log = (struct log_file *)file;
+    if (at != log->at + log->n_kept || n > ROOM - log->n_kept) {
+        int code = write_kept(log);
+        if (code != SQLITE_OK)
+            return code;
+        log->at = at;
+    }
+    if (n > ROOM)
+        return real_file(file)->pMethods->xWrite(real_file(file), data, n, at);
+    memcpy(log->kept + log->n_kept, data, (size_t)n);
+    log->n_kept += n;
+    return SQLITE_OK;
+}
+
+/* Writes what is kept, then goes on to the file itself. */
+#define AFTER_WRITING(file, method, ...)                                                           \
+    int code = write_kept((struct log_file *)(file));                                              \
+    return code != SQLITE_OK ? code                                                                \
+                             : real_file(file)->pMethods->method(real_file(file), __VA_ARGS__)
+
+static int log_sync(sqlite3_file *file, int flags)
+{
+    AFTER_WRITING(file, xSync, flags);
+}
+
+static int log_read(sqlite3_file *file, void *ret, int n, sqlite3_int64 at)
+{
+    AFTER_WRITING(file, xRead, ret, n, at);
+}
+
+static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
+{
+    AFTER_WRITING(file, xTruncate, size);
+}
+
+static int log_size(sqlite3_file *file, sqlite3_int64 *ret)
+{
+    AFTER_WRITING(file, xFileSize, ret);
+}
+
+static int log_control(sqlite3_file *file, int op, void *arg)
+{
+    AFTER_WRITING(file, xFileControl, op, arg);
+}
+
+static int log_close(sqlite3_file *file)
+{
+    struct log_file *log = (struct log_file *)file;
+    int written = write_kept(log), closed = real_file(file)->pMethods->xClose(real_file(file));
+    free(log->kept);
+    return written != SQLITE_OK ? written : closed;
+}
+
+/* A log has no locks of its own: they are the database file's. */
+static int log_lock(sqlite3_file *file, int level)
+{
+    return real_file(file)->pMethods->xLock(real_file(file), level);
+}
+
+static int log_unlock(sqlite3_file *file, int level)
+{
+    return real_file(file)->pMethods->xUnlock(real_file(file), level);
+}
+
+static int log_check_lock(sqlite3_file *file, int *ret)
+{
+    return real_file(file)->pMethods->xCheckReservedLock(real_file(file), ret);
+}
+
+static int log_sector(sqlite3_file *file)
+{
+    return real_file(file)->pMethods->xSectorSize(real_file(file));
+}
+
+static int log_device(sqlite3_file *file)
+{
+    return real_file(file)->pMethods->xDeviceCharacteristics(real_file(file));
+}
+
+static int open_log(sqlite3_vfs *real, const char *name, struct log_file *log, int flags,
+                    int *ret_flags)
+{
+    static const sqlite3_io_methods methods = {
+        .iVersion = 1,
+        .xClose = log_close,
+        .xRead = log_read,
+        .xWrite = log_write,
+        .xTruncate = log_truncate,
+        .xSync = log_sync,
+        .xFileSize = log_size,
+        .xLock = log_lock,
+        .xUnlock = log_unlock,
+        .xCheckReservedLock = log_check_lock,
+        .xFileControl = log_control,
+        .xSectorSize = log_sector,
+        .xDeviceCharacteristics = log_device,
+    };
+    sqlite3_file *file = real_file(&log->base);
+    log->base.pMethods = NULL; /* nothing to close */
+    log->n_kept = 0;
+    log->at = 0;
+    if ((log->kept = malloc(ROOM)) == NULL)
+        return SQLITE_NOMEM;
+    int code = real->xOpen(real, name, file, flags, ret_flags);
+    if (file->pMethods)
+        log->base.pMethods = &methods;
+    else
+        free(log->kept);
+    return code;
+}
+
+static int open_any(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                    int *ret_flags)
+{
+    sqlite3_vfs *real = vfs->pAppData;
+    if (flags & SQLITE_OPEN_WAL)
+        return open_log(real, name, (struct log_file *)file, flags, ret_flags);
+    return real->xOpen(real, name, file, flags, ret_flags);
+}
+
+static sqlite3_vfs gathering;
+static int registered;
+
+static void install(void)
+{
+    sqlite3_vfs *real = sqlite3_vfs_find(NULL);
+    gathering = *real; /* everything but opening is the real one's */
+    gathering.zName = "gathered-log";
+    gathering.szOsFile = (int)sizeof(struct log_file) + real->szOsFile;
+    gathering.pAppData = real;
+    gathering.xOpen = open_any;
+    registered = sqlite3_vfs_register(&gathering, 0);
+}
+
+const char *log_gathering_vfs(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, install);
+    return registered == SQLITE_OK ? gathering.zName : NULL;
+}
