@@ -37,7 +37,12 @@ void op_answer_json(struct op *op, json_t *document)
         op_problem(op, PROBLEM_OVERLOADED, "out of memory");
         return;
     }
-    answer_take(&op->answer, body);
+    op_answer_text(op, body);
+}
+
+void op_answer_text(struct op *op, char *text)
+{
+    answer_take(&op->answer, text);
     op->answer.status = 200;
     op->answer.problem = PROBLEM_NONE;
 }

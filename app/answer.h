@@ -15,6 +15,8 @@ void op_answer(struct op *op, int status, const char *format, ...)
  * for it. */
 struct json_t;
 void op_answer_json(struct op *op, struct json_t *document);
+/* The same with a malloc()ed text, which is taken over. */
+void op_answer_text(struct op *op, char *text);
 
 void answer_item(struct op *op, const db_item *item, int64_t sold, const char *guard);
 void answer_account(struct op *op, const db_account *account, const char *guard);

@@ -26,8 +26,11 @@ enum {
     FILES_SPARE = 128    /* descriptors for everything but client connections */
 };
 
-const struct http_limits http_limits_default = {
-    .read_ms = 10000, .idle_ms = 60000, .send_ms = 30000, .grace_ms = HTTP_GRACE_MS};
+const struct http_limits http_limits_default = {.read_ms = 10000,
+                                                .idle_ms = 60000,
+                                                .send_ms = 30000,
+                                                .grace_ms = HTTP_GRACE_MS,
+                                                .audit_ms = 600000};
 
 int64_t http_now_us(void)
 {
@@ -113,8 +116,9 @@ static void *loop(void *context)
         demo_reap();
     }
     demo_stop();
-    while (http->phases[PHASE_SERVICE].first != NULL)
-        request_give_up(http, http->phases[PHASE_SERVICE].first);
+    for (int phase = PHASE_SERVICE; phase <= PHASE_AUDIT; phase++)
+        while (http->phases[phase].first != NULL)
+            request_give_up(http, http->phases[phase].first);
     http_events_end(http);
     MHD_run(http->daemon); /* resumes them and sends what the sockets take */
     return NULL;

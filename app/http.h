@@ -23,8 +23,10 @@ struct http_limits {
     int64_t idle_ms;  /* between two requests on a kept connection */
     int64_t send_ms;  /* answer queued to answer sent */
     int64_t grace_ms; /* beyond an operation's deadline, until we answer 503 in its place */
+    int64_t audit_ms; /* GET /v1/audit: the same */
 };
-extern const struct http_limits http_limits_default; /* 10 s, 60 s, 30 s, HTTP_GRACE_MS */
+/* 10 s, 60 s, 30 s, HTTP_GRACE_MS, 10 minutes */
+extern const struct http_limits http_limits_default;
 
 struct http;
 

@@ -18,6 +18,8 @@ static int64_t allowance_us(const struct http *http, enum phase phase)
         if (http->config->lab) /* it may be held at a point */
             break;
         return (http->config->wait_ms + http->limits.grace_ms) * 1000;
+    case PHASE_AUDIT:
+        return http->limits.audit_ms * 1000;
     case PHASE_SENDING:
         return http->limits.send_ms * 1000;
     case PHASE_STREAM:
@@ -94,7 +96,7 @@ void conn_shutdown(struct http *http, struct conn *conn)
 
 static void end_late(struct http *http, struct conn *conn)
 {
-    if (conn->phase == PHASE_SERVICE) {
+    if (conn->phase == PHASE_SERVICE || conn->phase == PHASE_AUDIT) {
         request_give_up(http, conn);
         return;
     }

@@ -19,6 +19,7 @@ enum phase {
     PHASE_IDLE,    /* the next request */
     PHASE_READING, /* the rest of a request */
     PHASE_SERVICE, /* the service's answer; the connection is suspended */
+    PHASE_AUDIT,   /* the same, of what walks through the whole ledger */
     PHASE_SENDING, /* the client taking our answer */
     PHASE_STREAM,  /* events; no allowance: see http_events.h */
     PHASE_ENDING,  /* shut down; libmicrohttpd is about to close it */

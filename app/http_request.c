@@ -239,7 +239,8 @@ static enum MHD_Result hand_over(struct http *http, struct request *request)
         return answer_send(http, request);
     request->stage = STAGE_SERVICE;
     http->in_flight++;
-    conn_phase(http, request->conn, PHASE_SERVICE, now_us);
+    conn_phase(http, request->conn, call->op.kind == OP_AUDIT ? PHASE_AUDIT : PHASE_SERVICE,
+               now_us);
     /* done() may have been called by now; only this thread resumes, and later */
     MHD_suspend_connection(request->conn->mhd);
     return MHD_YES;
@@ -319,9 +320,11 @@ void request_give_up(struct http *http, struct conn *conn)
     if (request->call != NULL) {
         struct op *op = &request->call->op;
         op->kind = late->op.kind;
+        const bool writes = op->kind < OP_GET_ITEM || op->kind == OP_FREE_LOCK;
         strcpy(op->request_id, late->op.request_id);
-        op_problem(op, PROBLEM_UNAVAILABLE,
-                   "not answered in time, the outcome is unknown: retry with the same key");
+        op_problem(op, PROBLEM_UNAVAILABLE, "not answered in time%s",
+                   writes ? ", the outcome is unknown: retry with the same key"
+                          : "; nothing was changed: try again");
     }
     http->metrics.unanswered++;
     resume(http, request);

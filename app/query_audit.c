@@ -4,10 +4,14 @@
 #include "service.h"
 
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct audit {
     const char *default_guard;
-    json_t *resources;
+    FILE *out;
+    size_t n; /* resources written */
     bool ok;
 };
 
@@ -35,21 +39,44 @@ static int add_resource(void *arg, const db_audit_row *row)
         row->lost_updates, "lost_amount", row->lost_amount, "duplicates", row->duplicates, "broken",
         row->broken, "forks", forks);
     audit->ok &= row->ok;
-    return json_array_append_new(audit->resources, resource); /* -1 without memory: stops */
+    if (audit->n++ > 0)
+        fputc(',', audit->out);
+    int result = resource ? json_dumpf(resource, audit->out, JSON_COMPACT) : -1;
+    json_decref(resource);
+    return result; /* -1 without memory: stops */
 }
 
+/* Written as it is found: a store may have millions of resources. The verdict stands first, where
+ * room is left for it. */
 void query_audit(const struct queries *queries, struct op *op)
 {
-    struct audit audit = {.default_guard = guard_default(queries->guards)->info->name,
-                          .resources = json_array(),
-                          .ok = true};
+    static const char start[] = "{\"ok\":false,\"resources\":[", verdict[] = " true";
+    const size_t verdict_at = strlen("{\"ok\":");
     const char *resource = op->resource[0] ? op->resource : NULL;
-    db_status status = db_audit(queries->reader, resource, add_resource, &audit);
-    if (status != DB_OK) {
-        json_decref(audit.resources);
-        op_problem(op, status == DB_NOT_FOUND ? PROBLEM_NOT_FOUND : PROBLEM_UNAVAILABLE,
-                   "audit of %s: %s", resource ? resource : "all", db_status_text(status));
+    char *text = NULL;
+    size_t size;
+    struct audit audit = {.default_guard = guard_default(queries->guards)->info->name,
+                          .out = open_memstream(&text, &size),
+                          .ok = true};
+    if (!audit.out) {
+        op_problem(op, PROBLEM_OVERLOADED, "out of memory");
         return;
     }
-    op_answer_json(op, json_pack("{s:b, s:o}", "ok", audit.ok, "resources", audit.resources));
+    fputs(start, audit.out);
+    db_status status = db_audit(queries->reader, resource, add_resource, &audit);
+    fputs("]}", audit.out);
+    bool whole = !ferror(audit.out);
+    whole = fclose(audit.out) == 0 && whole;
+    if (status != DB_OK) {
+        op_problem(op, status == DB_NOT_FOUND ? PROBLEM_NOT_FOUND : PROBLEM_UNAVAILABLE,
+                   "audit of %s: %s", resource ? resource : "all", db_status_text(status));
+    } else if (!whole) {
+        op_problem(op, PROBLEM_OVERLOADED, "out of memory");
+    } else {
+        if (audit.ok)
+            memcpy(text + verdict_at, verdict, strlen(verdict));
+        op_answer_text(op, text);
+        text = NULL;
+    }
+    free(text);
 }

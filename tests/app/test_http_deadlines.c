@@ -18,6 +18,7 @@ enum {
     IDLE_MS = 900,
     SEND_MS = 700,
     GRACE_MS = 200,
+    AUDIT_MS = 1500,
     WAIT_MS = 500,
     SLACK_MS = 3000
 };
@@ -28,8 +29,11 @@ static int start(void **state)
 {
     (void)state;
     fixture_defaults(&fixture);
-    fixture.limits = (struct http_limits){
-        .read_ms = READ_MS, .idle_ms = IDLE_MS, .send_ms = SEND_MS, .grace_ms = GRACE_MS};
+    fixture.limits = (struct http_limits){.read_ms = READ_MS,
+                                          .idle_ms = IDLE_MS,
+                                          .send_ms = SEND_MS,
+                                          .grace_ms = GRACE_MS,
+                                          .audit_ms = AUDIT_MS};
     fixture.config.wait_ms = WAIT_MS;
     fixture_start(&fixture);
     return 0;
@@ -186,6 +190,24 @@ static void operations_that_take_too_long_are_answered_503(void **state)
     close(fd);
 }
 
+static void an_audit_may_take_longer_than_an_order(void **state)
+{
+    (void)state;
+    stub_mode(fixture.service, STUB_HOLD);
+    int fd = raw_connect(fixture.port);
+    const int64_t began_ms = test_now_ms();
+    struct raw_reply reply;
+    fixture_send(fd, "GET", "/v1/audit", NULL);
+    assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 503);
+    took(began_ms, AUDIT_MS);
+    assert_non_null(strstr(reply.body, "nothing was changed"));
+    raw_free(&reply);
+    close(fd);
+    stub_mode(fixture.service, STUB_ANSWER);
+    stub_release(fixture.service);
+    assert_true(wait_until(nothing_in_flight, &fixture, RAW_WAIT_MS));
+}
+
 static void clients_that_vanish_while_waiting_cost_nothing(void **state)
 {
     (void)state;
@@ -219,6 +241,7 @@ int main(void)
         cmocka_unit_test(each_request_has_its_own_deadline),
         cmocka_unit_test(clients_that_do_not_read_are_shut),
         cmocka_unit_test(operations_that_take_too_long_are_answered_503),
+        cmocka_unit_test(an_audit_may_take_longer_than_an_order),
         cmocka_unit_test(clients_that_vanish_while_waiting_cost_nothing),
     };
     return cmocka_run_group_tests(tests, start, stop);
