@@ -75,6 +75,8 @@ int main(int argc, char **argv)
 
     struct service *service;
     struct http *http;
+    const db_status kept = db_keep_memory();
+    assert(kept == DB_OK); /* nothing has used SQLite yet */
     print_start(&config);
     if (config.lab && lab_open(&config) != 0)
         return 2;

@@ -12,6 +12,7 @@
 int rig_open(struct service_rig *rig)
 {
     *rig = (struct service_rig){.sandbox = NULL};
+    (void)db_keep_memory(); /* as seckilld does; the second time it is done already */
     if (sandbox_open(&rig->sandbox) != 0)
         return -1;
     rig->redis = sandbox_redis(rig->sandbox, NULL);
