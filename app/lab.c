@@ -239,6 +239,7 @@ bool lab_answer(const struct config *config, const char *method, const char *tar
     const char *id =
         strncmp(path, "pauses/", 7) == 0 && path[7] >= '1' && path[7] <= '9' ? path + 7 : NULL;
     bool pauses = strcmp(path, "pauses") == 0, trace = strcmp(path, "trace") == 0;
+    bool wire = strcmp(path, "wire") == 0;
     bool get = strcmp(method, "GET") == 0, forget = strcmp(method, "DELETE") == 0;
     if (strncmp(path, locks, sizeof locks - 1) == 0 && (get || forget))
         return !ask_lock(path + sizeof locks - 1, get, op);
@@ -252,13 +253,17 @@ bool lab_answer(const struct config *config, const char *method, const char *tar
         let_go(id, false, op);
     } else if (strcmp(path, "terms") == 0 && strcmp(method, "POST") == 0) {
         add_terms(config, body, bytes, op);
+    } else if (wire && get) {
+        lab_wire_show(op);
+    } else if (wire && strcmp(method, "POST") == 0) {
+        lab_wire_take(body, bytes, op);
     } else if (trace && get) {
         op_answer_json(op, lab_trace_list(config->instance));
     } else if (trace && forget) {
         lab_trace_clear();
         op_answer(op, 200, "{}");
     } else {
-        op_problem(op, PROBLEM_NOT_FOUND, "the lab has pauses, terms, locks and trace");
+        op_problem(op, PROBLEM_NOT_FOUND, "the lab has pauses, terms, locks, wire and trace");
     }
     return true;
 }

@@ -25,6 +25,11 @@
  *                               fence that the row of the item or account has seen. 404: no row
  *   DELETE /v1/lab/locks/item:1 makes it free whoever holds it, as a lock server that forgets:
  *                               {"was_held":true}
+ *   POST   /v1/lab/wire         {"wished":true} -> 201: whoever holds the wire between this service
+ *                               and Redis is to cut it, or with false to make it whole. 503
+ *                               unavailable: nobody holds it. Who does (`loadgen serve`) says
+ *                               {"cut":false} at least every 5 s, and learns the wish
+ *   GET    /v1/lab/wire         {"wished","cut"} as the POSTs answer, too: null: nobody holds it
  *   GET    /v1/lab/trace        {"instance","dropped","events":[{"t_us","point","key","lock",
  *                               "value","fence"}]}, t_us on the machine's monotonic clock
  *   DELETE /v1/lab/trace        forgets the events

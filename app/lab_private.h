@@ -45,6 +45,10 @@ void lab_terms_set(const struct lab_terms *terms);
 /* Of the first that has one of these names ("" is none); match "": nobody has set any. */
 struct lab_terms lab_terms_of(const char *key, const char *request_id, const char *resource);
 
+/* lab_wire.c: answers GET and POST of the wire. */
+void lab_wire_show(struct op *op);
+void lab_wire_take(const char *body, size_t bytes, struct op *op);
+
 /* lab_trace.c */
 void lab_trace_add(const struct lab_passage *passage);
 void lab_trace_clear(void);

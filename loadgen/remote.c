@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Set-up and audit wait longer than a request under load: a busy service answers them last. */
-enum { CALL_TIMEOUT_MS = 30000, DETAIL_SHOWN_MAX = 200 };
+enum { CALL_TIMEOUT_MS = 30000, WIRE_TIMEOUT_MS = 1000, DETAIL_SHOWN_MAX = 200 };
 
 static int fail(char *message, const struct load_target *target, const char *method,
                 const char *path, int status, const char *body)
@@ -204,6 +204,22 @@ int remote_post(const struct options *options, uint64_t n, const char *path, con
              key);
     return load_fetch(&options->targets[n % (uint64_t)options->n_targets], "POST", path, headers,
                       body, options->timeout_ms, ret_body);
+}
+
+int remote_keep_wire(const struct options *options, bool cut, bool *ret_wished)
+{
+    char *text;
+    const int status =
+        load_fetch(&options->targets[0], "POST", "/v1/lab/wire", "",
+                   cut ? "{\"cut\":true}" : "{\"cut\":false}", WIRE_TIMEOUT_MS, &text);
+    json_t *answer = status == 201 ? json_loads(text, 0, NULL) : NULL;
+    const json_t *wished = json_object_get(answer, "wished");
+    const bool told = json_is_boolean(wished);
+    if (told)
+        *ret_wished = json_is_true(wished);
+    json_decref(answer);
+    free(text);
+    return told ? 0 : -1;
 }
 
 int remote_outcome(const struct options *options, uint64_t n, const char *key, char **ret_body)

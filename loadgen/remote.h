@@ -38,6 +38,9 @@ int remote_audit(const struct options *options, const char *resource, struct aud
  * *ret_body's place; to be freed either way. */
 int remote_post(const struct options *options, uint64_t n, const char *path, const char *key,
                 const char *body, char **ret_body);
+/* The keeper of the wire to Redis tells the first instance, which runs with --lab, whether it is
+ * cut, and learns whether it is to be. Within a second. */
+int remote_keep_wire(const struct options *options, bool cut, bool *ret_wished);
 /* What became of a key: the stored status and answer, 404 when nothing happened, or -1. */
 int remote_outcome(const struct options *options, uint64_t n, const char *key, char **ret_body);
 

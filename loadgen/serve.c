@@ -2,6 +2,7 @@
 #include "demo.h"
 #include "remote.h"
 #include "sandbox_process.h"
+#include "sandbox_proxy.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ static bool is_ready(struct sandbox_server *server)
 
 /* The service at an address of the user's choice: sandbox_seckilld() would take any free port. */
 static struct sandbox_server *start_service(struct sandbox *sandbox, const struct options *options,
-                                            const char *binary, const char *redis_url)
+                                            const char *binary, const struct proxy *redis)
 {
     const struct load_target *target = &options->targets[0];
     struct sandbox_server *server = sandbox_add(sandbox, "seckilld", is_ready);
@@ -36,7 +37,7 @@ static struct sandbox_server *start_service(struct sandbox *sandbox, const struc
     sandbox_arg(server, "sqlite:%s/seckill.db",
                 options->dir != NULL ? options->dir : sandbox_dir(sandbox));
     sandbox_arg(server, "--redis");
-    sandbox_arg(server, "%s", redis_url);
+    sandbox_arg(server, "redis://127.0.0.1:%d", proxy_port(redis));
     sandbox_arg(server, "--demo");
     sandbox_arg(server, "--lab");       /* requests can be stepped through */
     sandbox_arg(server, "--lanes=off"); /* each request with a lock of its own, for all to see */
@@ -74,15 +75,45 @@ static void greet(const struct options *options, const struct sandbox_server *se
     fflush(stdout);
 }
 
-static int wait_for_end(const struct options *options, struct sandbox_server *server)
+/* Between the service and Redis. */
+struct wire {
+    struct proxy *proxy;
+    bool cut;
+};
+
+/* Cut: nothing passes any more, and nobody is told, as when a cable is pulled. */
+static void set_wire(struct wire *wire, bool cut)
+{
+    proxy_drop(wire->proxy, PROXY_TO_SERVER, cut);
+    proxy_drop(wire->proxy, PROXY_TO_CLIENT, cut);
+    if (!cut) /* who has sent something meanwhile would wait for an answer that cannot come */
+        proxy_cut(wire->proxy);
+    wire->cut = cut;
+}
+
+/* As the page wishes it. */
+static void keep_wire(const struct options *options, struct wire *wire)
+{
+    bool wished;
+    if (remote_keep_wire(options, wire->cut, &wished) != 0 || wished == wire->cut)
+        return;
+    set_wire(wire, wished);
+    remote_keep_wire(options, wire->cut, &wished); /* done: the page waits for it */
+}
+
+static int wait_for_end(const struct options *options, struct sandbox_server *server,
+                        struct wire *wire)
 {
     while (!atomic_load(options->stop)) {
         /* A lesson may have killed it. */
         if (!sandbox_alive(server)) {
             fprintf(stderr, "loadgen: the service has ended, and is started again\n");
+            if (wire->cut) /* it would not be ready */
+                set_wire(wire, false);
             if (sandbox_restart(server) != 0)
                 return EXIT_FAILURE;
         }
+        keep_wire(options, wire);
         nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_MS * 1000000L}, NULL);
     }
     printf("\nstopping\n");
@@ -116,16 +147,20 @@ int serve_run(const struct options *given)
     struct options options = *given;
     struct sandbox *sandbox = NULL;
     struct sandbox_server *redis, *server;
+    struct wire wire = {.cut = false};
     int status = EXIT_FAILURE;
     const char *binary = demo_seckilld(given, path, sizeof path);
     if (binary == NULL || prepare(&options) != 0 || sandbox_open(&sandbox) != 0)
         return EXIT_FAILURE;
     redis = sandbox_redis(sandbox, NULL);
-    server = redis == NULL ? NULL : start_service(sandbox, &options, binary, redis->url);
+    wire.proxy = redis == NULL ? NULL : proxy_open(redis->port);
+    server = wire.proxy == NULL ? NULL : start_service(sandbox, &options, binary, wire.proxy);
     if (server != NULL && make_samples(&options) == 0) {
         greet(&options, server);
-        status = wait_for_end(&options, server);
+        status = wait_for_end(&options, server, &wire);
     }
     sandbox_close(sandbox);
+    if (wire.proxy != NULL)
+        proxy_close(wire.proxy);
     return status;
 }

@@ -234,6 +234,25 @@ static void killed_at_a_point_after_the_commit_the_retry_replays(void **state)
     assert_int_equal(client_number(lab->port, "/v1/accounts/kill", "balance"), 800);
 }
 
+/* The page cuts nothing where nobody holds the wire; who holds it says so, and learns the wish. */
+static void only_a_wire_that_somebody_holds_can_be_wished_cut(void **state)
+{
+    (void)state;
+    static const char wire[] = "/v1/lab/wire";
+    assert_int_equal(ask(lab->port, "GET", wire, NULL, NULL), 200);
+    assert_string_equal(reply.body, "{\"wished\":false,\"cut\":null}");
+    assert_int_equal(ask(lab->port, "POST", wire, NULL, "{\"wished\":true}"), 503);
+    assert_int_equal(ask(lab->port, "POST", wire, NULL, "{\"cut\":false}"), 201);
+    assert_string_equal(reply.body, "{\"wished\":false,\"cut\":false}");
+    assert_int_equal(ask(lab->port, "POST", wire, NULL, "{\"wished\":true}"), 201);
+    assert_int_equal(ask(lab->port, "POST", wire, NULL, "{\"cut\":true}"), 201);
+    assert_string_equal(reply.body, "{\"wished\":true,\"cut\":true}");
+    static const char *const bad[] = {"{}", "{\"cut\":1}", "{\"cut\":true,\"wished\":true}", "["};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(ask(lab->port, "POST", wire, NULL, bad[i]), 400);
+    assert_int_equal(ask(plain->port, "GET", wire, NULL, NULL), 404);
+}
+
 /* Last: a held request does not keep the service from ending well. */
 static void draining_lets_everybody_go(void **state)
 {
@@ -259,6 +278,7 @@ int main(void)
         cmocka_unit_test(malformed_pauses_are_refused),
         cmocka_unit_test(page_of_another_site_kills_nobody),
         cmocka_unit_test(killed_at_a_point_after_the_commit_the_retry_replays),
+        cmocka_unit_test(only_a_wire_that_somebody_holds_can_be_wished_cut),
         cmocka_unit_test(draining_lets_everybody_go),
     };
     return cmocka_run_group_tests(tests, open_shop, close_shop);
