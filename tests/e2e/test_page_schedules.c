@@ -1,0 +1,154 @@
+/* Step mode of the live page in a real browser: the last piece, sold by hand; and all orders of two
+ * requests tried by the page itself. */
+#include "../lib/steps_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { SEARCH_MS = 120000 };
+
+static struct page_rig rig;
+static struct browser *const browser = &rig.browser;
+
+static int open_all(void **state)
+{
+    (void)state;
+    return page_open(&rig, (const char *const[]){"--lab", NULL});
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    return page_close(&rig);
+}
+
+/* -- the last piece ------------------------------------------------------------------------------
+ */
+
+static void without_a_lock_two_buy_the_last_piece(void **state)
+{
+    (void)state;
+    GO("ex=last-piece&lang=en");
+    MOVES("A", "waiting", "acquired", "read");
+    MOVES("B", "waiting", "acquired", "read");
+    WORLD("value", "1");
+    MOVES("A", "decided", "committed", "accepted");
+    WORLD("value", "0");
+    MOVES("B", "decided", "committed", "accepted");
+    WORLD("value", "0");
+    VERDICT("bad", "Oversold by 1: the accepted orders leave −1, the row says 0");
+    VERDICT("bad", "both sold it");
+    assert_true(page_picture(&rig, "steps-last-piece", 1280, 720));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+static void under_a_lock_the_second_finds_it_sold_and_cannot_try_again(void **state)
+{
+    (void)state;
+    GO("ex=last-piece-locked&lang=en");
+    MOVES("A", "waiting", "acquired", "read");
+    WORLD("holder", "A");
+    MOVES("B", "waiting");
+    browser_type(browser, "b");
+    STATE("B", "waiting");
+    MOVES("A", "decided", "committed", "accepted");
+    STATE("B", "held");
+    MOVES("B", "read", "decided", "committed", "refused");
+    assert_true(page_picture(&rig, "steps-sold-out", 1280, 720));
+    assert_true(browser_is(browser, "/writes that it is refused/.test(document.getElementById("
+                                    "'log').textContent) && document.querySelector("
+                                    "'[data-name=B] [data-is=wrote]').textContent === '–'"));
+    VERDICT("good", "Nothing oversold: 0");
+    assert_true(browser_is(browser, "/sold-out/.test(document.querySelector('[data-name=B] .where')"
+                                    ".textContent) && "
+                                    "document.querySelector('[data-name=B] .move').disabled"));
+    browser_errors(browser); /* says that B was refused */
+}
+
+/* -- all orders ----------------------------------------------------------------------------------
+ */
+
+/* Searches to its end, which must be of this state. */
+static void find(const char *query, bool may_vanish, const char *state)
+{
+    char ended[200];
+    GO(query);
+    if (may_vanish)
+        page_click(&rig, "#mayVanish");
+    page_click(&rig, "#find");
+    snprintf(ended, sizeof ended, "/[✓✗]/.test(document.getElementById('found').textContent)");
+    assert_true(browser_await(browser, ended, SEARCH_MS));
+    snprintf(ended, sizeof ended, "document.getElementById('found').dataset.state === '%s'", state);
+    assert_true(browser_is(browser, ended));
+}
+
+static void the_page_finds_a_schedule_that_loses_money(void **state)
+{
+    (void)state;
+    find("ex=lost-update&lang=en", false, "bad");
+    assert_true(browser_is(browser, "document.getElementById('found').textContent.includes("
+                                    "'instead of 500')"));
+    /* both read 1,000 before the first of them wrote */
+    assert_true(browser_is(browser,
+                           "(() => { const lines = [...document.querySelectorAll('#schedule li')]"
+                           ".map(line => line.textContent);"
+                           "const reads = lines.map(line => /reads 1,000/.test(line)),"
+                           "write = lines.findIndex(line => /writes/.test(line));"
+                           "return reads.filter(x => x).length === 2 && "
+                           "reads.lastIndexOf(true) < write; })()"));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+static void the_page_tries_all_orders_under_a_lock_and_none_loses(void **state)
+{
+    (void)state;
+    find("ex=locked&lang=en", false, "good");
+    /* one after the other, and the other one asks before, or at one of three points of the first */
+    assert_true(browser_is(browser, "/all 6 orders.* 4 times/.test("
+                                    "document.getElementById('found').textContent)"));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+static void the_page_finds_a_schedule_that_oversells(void **state)
+{
+    (void)state;
+    find("ex=last-piece&lang=en", false, "bad");
+    assert_true(browser_is(browser, "document.getElementById('found').textContent.includes("
+                                    "'oversells by 1: 0 left instead of −1')"));
+    browser_errors(browser); /* says that some of them were refused */
+}
+
+static void the_page_tries_all_orders_for_the_last_piece_under_a_lock(void **state)
+{
+    (void)state;
+    find("ex=last-piece-locked&lang=en", false, "good");
+    assert_true(browser_is(browser, "/all 6 orders.*none oversells.* 4 times/.test("
+                                    "document.getElementById('found').textContent)"));
+    browser_errors(browser); /* says that the second was refused each time */
+}
+
+static void a_lock_that_vanishes_loses_money_without_a_fence(void **state)
+{
+    (void)state;
+    find("ex=locked&fence=off&lang=en", true, "bad");
+    assert_true(browser_is(browser, "[...document.querySelectorAll('#schedule li')].some("
+                                    "line => /vanishes/.test(line.textContent))"));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_lock_two_buy_the_last_piece),
+        cmocka_unit_test(under_a_lock_the_second_finds_it_sold_and_cannot_try_again),
+        cmocka_unit_test(the_page_finds_a_schedule_that_loses_money),
+        cmocka_unit_test(the_page_tries_all_orders_under_a_lock_and_none_loses),
+        cmocka_unit_test(the_page_finds_a_schedule_that_oversells),
+        cmocka_unit_test(the_page_tries_all_orders_for_the_last_piece_under_a_lock),
+        cmocka_unit_test(a_lock_that_vanishes_loses_money_without_a_fence),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
