@@ -28,6 +28,8 @@
     X(page, "page.js", "page.js", SCRIPT)                                                          \
     X(export, "export.js", "export.js", SCRIPT)                                                    \
     X(faults, "faults.js", "faults.js", SCRIPT)                                                    \
+    X(strikes, "strikes.js", "strikes.js", SCRIPT)                                                 \
+    X(wire, "wire.js", "wire.js", SCRIPT)                                                          \
     X(pane, "pane.js", "pane.js", SCRIPT)                                                          \
     X(settings, "settings.js", "settings.js", SCRIPT)                                              \
     X(countdown, "countdown.js", "countdown.js", SCRIPT)                                           \

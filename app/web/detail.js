@@ -22,12 +22,12 @@ export function table(parent, heads, rows) {
 export function describeRequest(section, pane, request) {
   const both = request ? [request, ...request.mates.slice(0, 3)] : [];
   if (request) {
-    const name = request.mates.length ? "clash" : request.refused ? "refusedLate" : request.batched ? "batch" : "alone";
+    const name = request.mates.length ? "clash" : request.at.killed ? "killedInside" : request.refused ? "refusedLate" : request.batched ? "batch" : "alone";
     add("p", text(name, { value: request.read }), section);
     table(section,
       [text("request"), text("readValue"), text("wroteValue"), text("waited"), text("inside"), text("fence")],
       both.map(({ key, read, wrote, at, fence }) => [
-        key, read, wrote, duration((at.acquired ?? at.read) - at.submitted), duration((at.committed ?? at.rejected) - at.read), fence ? String(fence) : undefined,
+        key, read, at.killed ? undefined : wrote, duration((at.acquired ?? at.read) - at.submitted), duration((at.committed ?? at.rejected ?? Math.round(at.killed)) - at.read), fence ? String(fence) : undefined,
       ]));
   }
   const keys = new Set(both.map((r) => r.key)), forks = pane.audit?.forks ?? [];

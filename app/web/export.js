@@ -32,6 +32,7 @@ function addParameters(main, { settings, address, reports }) {
     settings.map(([name, value]) => [captionOf(name), name, value]));
   add("p", address, section);
   for (const report of reports) add("pre", report.command, section);
+  if (!reports.length) return; // the load died with the service
   const { at, system, cpu, cores, memory_mb } = reports[0].environment;
   add("p", [at, system, cpu, text("cores", { cores }), `${memory_mb} MB`].join(" · "), section);
 }
@@ -68,11 +69,12 @@ function build(panes, run, style) {
   return `<!doctype html>\n${html}\n`;
 }
 
-// run: {settings: [[name, value]], address, reports}, as it was started and judged.
+// run: {settings: [[name, value]], address, reports}, as it was started and judged; a sale that was
+// killed has no report.
 export async function exportRun(panes, run) {
   const style = await (await fetch("/web/style.css")).text();
   const link = document.createElement("a");
-  link.download = `sale-${panes.map((pane) => pane.terms.guard).join("-")}-${panes[0].result.run_id}.html`;
+  link.download = `sale-${panes.map((pane) => pane.terms.guard).join("-")}-${panes[0].resource.replace("item:sale-", "")}.html`;
   link.href = URL.createObjectURL(new Blob([build(panes, run, style)], { type: "text/html" }));
   link.click();
   setTimeout(URL.revokeObjectURL, 60000, link.href);

@@ -1,13 +1,19 @@
 // What goes wrong on purpose in a sale, through the routes of the lab: a holder is held just before
 // its write until its lock is another one's, and then let go.
-import { ask, post } from "./stream.js";
+import { ask, heardFrom, post } from "./stream.js";
 import { text } from "./text.js";
+import { setWire } from "./wire.js";
 
-const LOOK_MS = 100, GRACE_MS = 2000, OUTCOME_MS = 10000, BACK_MS = 60000;
+const LOOK_MS = 100, GRACE_MS = 2000, OUTCOME_MS = 10000, BACK_MS = 60000, HEARD_MS = 3000;
+const CUT_MIN_MS = 1000, BY_HAND_MS = 60000;
+const REFUSED_MS = 12000; // who stood in line already gives up after --wait-ms
+const AFTER_CUT_MS = 10000; // who was refused comes again
+let wire = null; // while it is cut: {restored}
 
 const soon = () => new Promise((later) => setTimeout(later, LOOK_MS));
 const add = async (point, match, action) => (await post("/v1/lab/pauses", { point, match, action })).id;
 const forget = (id) => ask(`/v1/lab/pauses/${id}`, { method: "DELETE" }).catch(() => {}); // it may be forgotten already
+const lockOf = (item) => ask(`/v1/lab/locks/item:${item}`);
 
 async function pauseOf(id) {
   const { pauses } = await ask("/v1/lab/pauses");
@@ -26,24 +32,57 @@ async function heldOne(id, pane) {
   }
 }
 
+export const wireIsCut = () => wire !== null;
+
+export function restore() {
+  wire.restored = true;
+}
+
+// The wire is cut until the lock's lease must have ended in Redis, where nobody can renew it, and an
+// order was refused; by hand: until it is restored. There may be no lock.
+async function cutWire(item, pane, locked, byHand) {
+  const lease_ms = Math.max(CUT_MIN_MS, locked ? pane.terms.lease_ms ?? 0 : 0);
+  const longest_ms = byHand ? BY_HAND_MS : lease_ms + REFUSED_MS;
+  const sold = async () => (await ask(`/v1/items/${item}`)).sold, refused = () => pane.counters?.failed ?? 0;
+  await setWire(true);
+  wire = { restored: false };
+  try {
+    const before = await sold(), refusedBefore = refused(), begun = performance.now();
+    pane.tell("faultIsCut");
+    const enough = () => !byHand && performance.now() > begun + lease_ms && (!locked || refused() > refusedBefore);
+    while (!wire.restored && !enough() && performance.now() < begun + longest_ms) await soon();
+    pane.tell("faultCutOrders", { refused: refused() - refusedBefore, written: (await sold()) - before });
+  } finally {
+    wire = null;
+    await setWire(false);
+  }
+  pane.tell("faultRestored");
+}
+
 // Takes the lock away, or waits for its end. True: another one got in, read and decided; false: nobody.
-async function untilAnotherDecided(fault, item, pane, decided) {
+async function untilAnotherDecided(fault, item, pane, decided, byHand) {
   if (fault === "flush") {
     const { was_held } = await ask(`/v1/lab/locks/item:${item}`, { method: "DELETE" });
     pane.tell(was_held ? "faultFlushed" : "faultNoLock");
   } else {
-    const { holders, left_ms } = await ask(`/v1/lab/locks/item:${item}`);
+    const { holders, left_ms } = await lockOf(item);
     pane.tell(holders === 0 ? "faultNoLock" : left_ms === null ? "faultNoLease" : "faultLease", { left: left_ms ?? 0 });
+    if (fault === "cut") await cutWire(item, pane, holders > 0, byHand);
   }
-  const until = performance.now() + (pane.terms.lease_ms ?? 0) + GRACE_MS;
-  while (performance.now() < until) {
+  const lease_ms = pane.terms.lease_ms ?? 0, begun = performance.now();
+  const patience_ms = fault === "cut" ? AFTER_CUT_MS : lease_ms + GRACE_MS;
+  while (performance.now() < begun + patience_ms) {
     if ((await pauseOf(decided)).passed > 0) {
       pane.tell("faultNext");
       return true;
     }
+    if (fault === "pause" && pane.terms.watchdog && performance.now() > begun + lease_ms && (await lockOf(item)).left_ms > 0) {
+      pane.tell("faultRenewed");
+      return false;
+    }
     await soon();
   }
-  pane.tell(pane.terms.watchdog && fault === "pause" ? "faultRenewed" : "faultNobody");
+  pane.tell("faultNobody");
   return false;
 }
 
@@ -73,40 +112,53 @@ function order(item, key) {
 
 const instance = async () => (await ask("/v1/guards")).instance;
 
-// Another instance than this one answers.
+// Another instance than this one answers. Its name.
 async function untilReplaced(dead) {
   const until = performance.now() + BACK_MS;
   for (;;) {
     const now = await instance().catch(() => dead);
-    if (now !== dead) return;
+    if (now !== dead) return now;
     if (performance.now() > until) throw new Error(text("faultNotBack"));
     await soon();
   }
 }
 
+// What the stream brings, unless it takes too long.
+async function untilHeard(known) {
+  const until = performance.now() + HEARD_MS;
+  while (!known() && performance.now() < until) await soon();
+}
+
 // The whole instance dies by SIGKILL with its holder inside, and the load with it. Who buys next,
 // once it has been started again?
-async function kill(item, pane) {
+async function kill(item, key, pane) {
   const dead = await instance(), nothing = `${item}-x`; // an order of nothing, should it be sent again
+  await untilHeard(() => pane.requests.all.get(key)?.wrote !== undefined);
+  pane.killed = true;
   // At a point that is passed before there is a worker free.
   await post("/v1/lab/pauses", { point: "submitted", match: `${nothing}-killer`, action: "kill" });
   await order(nothing, "killer").catch(() => {});
-  await untilReplaced(dead);
+  const killed_us = pane.requests.now_us();
+  const successor = await untilReplaced(dead);
   pane.tell("faultKilled");
-  const { holders, left_ms } = await ask(`/v1/lab/locks/item:${item}`);
+  const { holders, left_ms } = await lockOf(item);
   pane.tell(holders === 0 ? "faultNoLock" : left_ms === null ? "faultNoLease" : "faultOrphan", { left: left_ms ?? 0 });
+  pane.requests.kill(killed_us, left_ms === null ? undefined : pane.requests.now_us() + left_ms * 1000);
+  await untilHeard(() => heardFrom === successor); // what is passed before is not told
   const begun = performance.now();
   try {
     await order(item, "heir");
     pane.tell("faultHeir", { waited: Math.round(performance.now() - begun) });
+    await untilHeard(() => pane.requests.all.get(`${item}-heir`)?.done);
   } catch (error) {
     pane.tell("faultStuck", { why: error.message });
   }
   await pane.stop();
 }
 
-// fault: "pause", "flush" or "kill"; id: of arm(). Tells the pane what happens.
-export async function strike(fault, id, pane) {
+// fault: "pause", "flush", "cut" or "kill"; id: of arm(); byHand: a wire cut waits for restore().
+// Tells the pane what happens.
+export async function strike(fault, id, pane, byHand) {
   const notes = {};
   let killed = false; // and whoever was held, and all pauses, with it
   try {
@@ -118,12 +170,12 @@ export async function strike(fault, id, pane) {
     pane.tell("faultHeld", { key });
     if (fault === "kill") {
       killed = true;
-      return await kill(item, pane);
+      return await kill(item, key, pane);
     }
     for (const point of ["rejected", "committed"]) notes[point] = await add(point, key, "note");
     const { version } = await ask(`/v1/items/${item}`);
     notes.decided = await add("decided", "", "note"); // the one that is held has passed it
-    const two = await untilAnotherDecided(fault, item, pane, notes.decided);
+    const two = await untilAnotherDecided(fault, item, pane, notes.decided, byHand);
     await post(`/v1/lab/pauses/${id}`, {});
     await outcome(notes, item, pane, version, two);
   } finally {

@@ -10,7 +10,10 @@ export function make(name, attributes, parent) {
   return element;
 }
 
-const endOf = ({ at }) => at.released ?? at.committed ?? at.rejected;
+const endOf = ({ at }) => at.released ?? at.committed ?? at.rejected ?? at.killed;
+const signOf = ({ at, mates, marked }) => (mates.length ? "✗" : at.killed ? "†" : marked ? "‖" : " ");
+const wroteOf = ({ at, refused, wrote }) => (refused || at.killed ? "–" : wrote);
+
 
 // lease_us: after which a lock ends whoever holds it; undefined: it does not.
 export function drawLanes(svg, requests, lease_us, onChoose) {
@@ -21,18 +24,18 @@ export function drawLanes(svg, requests, lease_us, onChoose) {
   if (!requests.length) return;
   // Waiting may last a hundred times longer than the section: what is drawn begins at the sections.
   const begin = Math.min(...requests.map((r) => r.at.acquired ?? r.at.read));
-  const end = Math.max(...requests.map(endOf));
+  const end = Math.max(...requests.map((r) => Math.max(endOf(r), r.at.freed ?? 0)));
   const from = begin - (end - begin) * 0.08;
   const x = (t) => LABEL + Math.max(0, ((t - from) / (end - from || 1)) * (width - LABEL));
   requests.forEach((request, i) => {
     const { at } = request, clash = request.mates.length > 0, y = i * ROW;
     const lane = make("g", {
       class: ["lane", clash && "clash", request.marked && "marked"].filter(Boolean).join(" "), tabindex: 0, role: "button", "data-key": request.key,
-      "aria-label": (clash ? "✗ " : "") + text("lane", { key: request.key, read: request.read, wrote: request.wrote }),
+      "aria-label": `${signOf(request)} ${text("lane", { key: request.key, read: request.read, wrote: wroteOf(request) })}`.trim(),
     }, svg);
     make("rect", { class: "back", x: 0, y, width: width, height: ROW }, lane);
     make("text", { x: 2, y: y + 11 }, lane).textContent =
-      `${clash ? "✗" : request.marked ? "‖" : " "} ${request.read} → ${request.refused ? "–" : request.wrote}`;
+      `${signOf(request)} ${request.read} → ${wroteOf(request)}`;
     const bar = (name, start, stop, inset) => {
       if (start === undefined || stop === undefined) return;
       const left = x(start);
@@ -40,7 +43,8 @@ export function drawLanes(svg, requests, lease_us, onChoose) {
     };
     bar("waiting", at.waiting ?? at.submitted, at.acquired, 5);
     bar("holding", at.acquired, endOf(request), 4);
-    bar("section", at.read, at.committed ?? at.rejected, 2);
+    bar("orphan", at.killed, at.freed, 4);
+    bar("section", at.read, at.committed ?? at.rejected ?? at.killed, 2);
     if (at.acquired + lease_us < endOf(request)) make("rect", { class: "leaseEnd", x: x(at.acquired + lease_us), y, width: 3, height: ROW }, lane);
     lane.addEventListener("click", () => onChoose(request));
     lane.addEventListener("keydown", (event) => {

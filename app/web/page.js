@@ -2,11 +2,12 @@
 import { cancelCountdown, countDown, countingDown } from "./countdown.js";
 import { showDetail } from "./detail.js";
 import { exportRun } from "./export.js";
-import { arm, strike } from "./faults.js";
 import { Pane } from "./pane.js";
 import { fault, inLanes, keepSettings, openSettings, setting, settings, termsOf } from "./settings.js";
 import { ask, listen, post } from "./stream.js";
+import { aim, drawStrikes, openStrikes, settle } from "./strikes.js";
 import { setLanguage, text } from "./text.js";
+import { mendWire } from "./wire.js";
 
 const FRAME_MS = 100, POLL_MS = 300;
 const form = document.getElementById("form"), start = document.getElementById("start");
@@ -15,6 +16,7 @@ const lang = document.getElementById("lang"), message = document.getElementById(
 const given = new URLSearchParams(location.search);
 const panes = [0, 1].map(() => new Pane(document.getElementById("panes"), showDetail));
 let connected = false, unnoted = 0, unnotedBefore = 0, busy = false;
+const guards = await ask("/v1/guards");
 let run = null; // the last one that was judged: see exportRun()
 
 /* -- the sale ------------------------------------------------------------------------------------ */
@@ -54,41 +56,50 @@ async function press(event) {
 }
 
 async function sell() {
-  const sales = panes.map((pane, i) => termsOf(i)), what = fault();
+  const sales = panes.map((pane, i) => termsOf(i));
   panes.forEach((pane, i) => pane.reset(sales[i], "queued"));
   unnotedBefore = unnoted;
   start.disabled = save.disabled = true;
   const begun = { settings: settings(), address: location.href };
   try {
-    const reports = what === "none" ? await sellAll(panes) : [];
-    for (const pane of what === "none" ? [] : panes) { // one by one: each is struck from its begin
-      const struck = strike(what, await arm(), pane);
-      const sold = sellAll([pane]).catch((error) => { // it dies with the instance, if that is the fault
-        if (what !== "kill") throw error;
-        return [];
-      });
-      reports.push(...(await Promise.all([sold, struck]))[0]);
-    }
+    const reports = [];
+    if (guards.lab) await mendWire();
+    for (const pane of panes) await sellStruck(pane, reports);
     run = { ...begun, reports };
-    save.disabled = reports.length < panes.length;
+    draw(); // what can be saved is what is seen
+    save.disabled = panes.some((pane) => !pane.resource); // one was killed before it began
   } catch (error) {
     for (const pane of panes) if (pane.underWay) pane.reset(pane.terms, "idle");
     tell(error.status === 404 ? "noDemo" : "failed", { why: error.message });
   }
 }
 
-async function sellAll(list) {
+// With what goes wrong in it on purpose.
+async function sellStruck(pane, reports) {
+  let failed = null;
+  await aim(pane, fault(), setting("fault_after"));
+  try {
+    reports.push(await sellOne(pane));
+  } catch (error) {
+    if (!pane.killed) failed = error; // else the load has died with the instance
+  }
+  if (failed) pane.reset(pane.terms, "idle"); // who waits for somebody inside gives up
+  await settle().catch((error) => { failed ??= error; });
+  if (failed) throw failed;
+}
+
+async function sellOne(pane) {
   const [buyers, stock, connections, rate] = ["buyers", "stock", "connections", "rate"].map(setting);
-  await post("/v1/demo/sales", { sales: list.map((pane) => pane.terms), buyers, stock, connections, rate });
+  await post("/v1/demo/sales", { sales: [pane.terms], buyers, stock, connections, rate });
   for (;;) {
     const sale = await ask("/v1/demo/sales");
     if (sale.state === "failed" || sale.state === "idle") throw new Error(sale.message);
     if (sale.state === "done") {
       await new Promise((later) => setTimeout(later, 2 * FRAME_MS)); // the stream's last events
-      await Promise.all(list.map((pane, i) => pane.finish(sale.reports[i].runs[0])));
-      return sale.reports;
+      await pane.finish(sale.reports[0].runs[0]);
+      return sale.reports[0];
     }
-    await Promise.all(list.map((pane) => pane.look(false)));
+    await pane.look(false);
     await new Promise((later) => setTimeout(later, POLL_MS));
   }
 }
@@ -100,6 +111,7 @@ function draw() {
   const left = unnoted - unnotedBefore;
   document.getElementById("limits").textContent = left > 0 ? text("limits", { unnoted: left }) : "";
   for (const pane of panes) pane.draw(setting("lanes") || 16);
+  drawStrikes(guards.lab);
 }
 
 function redraw() {
@@ -109,7 +121,7 @@ function redraw() {
 }
 
 lang.value = (given.get("lang") ?? navigator.language).startsWith("zh") ? "zh" : "en";
-openSettings(given, await ask("/v1/guards"));
+openSettings(given, guards);
 setLanguage(lang.value);
 panes.forEach((pane, i) => pane.reset(termsOf(i), "idle"));
 lang.addEventListener("change", () => {
@@ -122,6 +134,7 @@ form.addEventListener("change", () => {
   redraw();
 });
 form.addEventListener("submit", press);
+openStrikes();
 save.addEventListener("click", () => exportRun(panes, run).catch((error) => tell("failed", { why: error.message })));
 addEventListener("keydown", (event) => {
   if (event.key === "Escape") cancelCountdown();

@@ -26,6 +26,7 @@ export class Pane {
     this.points = [];
     this.told = []; // [seconds, name, values]: what a fault did
     this.lastAudit = 0;
+    this.killed = false; // its load has died with the instance
     this.dirty = true;
   }
 

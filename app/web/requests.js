@@ -8,12 +8,27 @@ export class Requests {
     this.byRead = new Map(); // value read -> those who read it and wrote
     this.firstClash = null;
     this.marked = null; // the key of one that is held on purpose
+    this.behind_us = Infinity; // the service's clock, behind this page's
+  }
+
+  // On the service's clock, as near as events tell it.
+  now_us() {
+    return performance.now() * 1000 - this.behind_us;
   }
 
   mark(key) {
     this.marked = key;
     const request = this.all.get(key);
     if (request) request.marked = true;
+  }
+
+  // The one held on purpose has died inside; its lock stands until freed_us, if that is known.
+  kill(killed_us, freed_us) {
+    const request = this.all.get(this.marked);
+    if (request?.read === undefined) return; // it was not traced
+    Object.assign(request.at, { killed: killed_us, freed: freed_us });
+    this.bought.push(request);
+    if (this.firstClash === null) this.firstClash = this.bought.length - 1;
   }
 
   // One held on purpose is shown, although it was refused.
@@ -28,6 +43,7 @@ export class Requests {
 
   add(event) {
     let request = this.all.get(event.key);
+    this.behind_us = Math.min(this.behind_us, performance.now() * 1000 - event.t_us);
     if (!request) {
       if (this.all.size >= KEPT) return;
       request = { key: event.key, at: {}, mates: [], marked: event.key === this.marked };
@@ -62,10 +78,10 @@ export class Requests {
     if (request.mates.length && this.firstClash === null) this.firstClash = this.bought.length - 1;
   }
 
-  // What is drawn: while it runs the latest, afterwards those around the first clash.
+  // What is drawn: while it runs the latest, afterwards those around the first clash, or the one held.
   shown(count, ended) {
     let first = Math.max(0, this.bought.length - count);
-    if (ended) first = Math.min(first, Math.max(0, (this.firstClash ?? 0) - 4));
+    if (ended) first = Math.min(first, Math.max(0, (this.firstClash ?? this.bought.findIndex((r) => r.marked)) - 4));
     return this.bought.slice(first, first + count).sort((a, b) => a.at.read - b.at.read);
   }
 }

@@ -45,7 +45,7 @@ export function openSettings(given, guards) {
     if (!input.checkValidity()) input.value = input.defaultValue;
     if (input.value === "") input.selectedIndex = 0;
   }
-  form.elements.fault.disabled = !guards.lab;
+  form.elements.fault.disabled = form.elements.fault_after.disabled = !guards.lab;
   SIDES.forEach(enable);
   document.getElementById("labNote").hidden = guards.lab;
 }

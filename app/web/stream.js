@@ -1,11 +1,16 @@
 // The service's events, as they come; the browser reconnects and sends Last-Event-ID by itself.
+export let heardFrom = null; // the instance whose events they are
+
 export function listen({ trace, counters, limits, state }) {
   const source = new EventSource("/v1/events");
   const on = (name, call) => source.addEventListener(name, (event) => call(JSON.parse(event.data)));
   on("trace", trace);
   on("counters", counters);
   on("limits", limits);
-  on("hello", () => state(true));
+  on("hello", ({ instance }) => {
+    heardFrom = instance;
+    state(true);
+  });
   source.addEventListener("error", () => state(false));
 }
 

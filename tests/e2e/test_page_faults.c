@@ -1,10 +1,7 @@
 /* Sales on the live page in which something goes wrong on purpose. */
 #include "../lib/page_rig.h"
-#include "../lib/process.h"
-#include "../../loadgen/sandbox_process.h"
 
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -77,7 +74,7 @@ static void a_flushed_lock_costs_a_sale_unless_fenced(void **state)
 static void a_watched_lock_outlasts_its_holders_pause(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?a=redis-token&a_lease=4000&a_watchdog=on&a_fence=off&b=none"
+    assert_true(page_go(&rig, "/?a=redis-token&a_lease=3000&a_watchdog=on&a_fence=off&b=none"
                               "&buyers=200&stock=100&countdown=0&lang=en&fault=pause"));
     page_click(&rig, "#start");
     assert_true(browser_await(browser, ENDED, SALE_MS));
@@ -88,45 +85,44 @@ static void a_watched_lock_outlasts_its_holders_pause(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static bool answers(struct sandbox_server *server)
-{
-    return sandbox_answers(NULL, server->port, "GET /readyz HTTP/1.0\r\n\r\n", "HTTP/1.1 200 ",
-                           1000);
-}
+#define HELD         "held just before its write"
+#define BUTTON(name) "document.querySelector('#strikes [data-fault=" name "]')"
+#define NONE_TO_PRESS                                                                              \
+    "[...document.querySelectorAll('#strikes button')].every(button => button.disabled)"
 
-/* What `make serve` starts: killed from its own page, it is there again, with the lock in Redis and
- * the pieces sold in the store. */
-static void who_buys_after_a_kill_waits_for_the_dead_ones_lease(void **state)
+/* 100 orders in 2 s. */
+static void a_button_strikes_the_sale_that_runs(void **state)
 {
     (void)state;
-    char url[400];
-    struct sandbox_server *serve = sandbox_add(rig.shop.sandbox, "serve", answers);
-    assert_non_null(serve);
-    serve->port = sandbox_free_port();
-    sandbox_arg(serve, "%s", shop_binary("loadgen"));
-    sandbox_arg(serve, "serve");
-    sandbox_arg(serve, "--listen=127.0.0.1:%d", serve->port);
-    assert_int_equal(sandbox_start(serve), 0);
-    snprintf(url, sizeof url,
-             "http://127.0.0.1:%d/?a=redis-token&a_lease=3000&a_watchdog=off&b=none"
-             "&buyers=200&stock=100&countdown=0&lang=en&fault=kill",
-             serve->port);
-    browser_go(browser, url);
-    assert_true(browser_await(browser, "document.body.dataset.ready === 'yes'", PAGE_WAIT_MS));
+    assert_true(page_go(&rig, "/?a=redis-token&a_lease=1000&a_watchdog=off&a_fence=on&b=none"
+                              "&buyers=100&rate=50&stock=100&countdown=0&lang=en"));
+    assert_true(browser_is(browser, NONE_TO_PRESS));
     page_click(&rig, "#start");
-    assert_true(browser_await(
-        browser, TOLD(0, "SIGKILL.*stands for [\\d,]+ ms more.*had to wait [\\d,]+ ms, and bought"),
-        SALE_MS));
-    assert_true(browser_await(
-        browser,
-        TOLD(1, "SIGKILL.*no lock.*and bought") " && " PANE(1) ".dataset.state === 'stopped'",
-        SALE_MS));
-    assert_true(browser_is(browser, PANE(0) ".dataset.state === 'stopped'"));
-    assert_int_equal(
-        browser_number(browser, "+" PANE(0) ".querySelector('[data-is=sold]').textContent"), 1);
-    assert_true(page_picture(&rig, "killed", 1280, 720));
-    browser_errors(browser); /* those of the requests that died with it */
-    assert_int_equal(sandbox_signal(serve, SIGTERM), 0);
+    assert_true(browser_await(browser, "!" BUTTON("pause") ".disabled", PAGE_WAIT_MS));
+    json_decref(browser_run(browser, BUTTON("pause") ".focus();"));
+    browser_type(browser, "\xEE\x80\x87"); /* Enter */
+    assert_true(browser_await(browser, TOLD(0, HELD), PAGE_WAIT_MS));
+    assert_true(browser_await(browser, ENDED, SALE_MS));
+    assert_true(browser_is(browser, TOLD(0, INTERRUPTED "|late write was refused")));
+    assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));
+    assert_true(browser_is(browser, TOLD(1, "^$")));
+    assert_true(browser_is(browser, NONE_TO_PRESS));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+/* Pieces are sold before it strikes: who is held has not read the stock as it was at first. */
+static void a_fault_strikes_when_the_address_says(void **state)
+{
+    (void)state;
+    assert_true(page_go(&rig, "/?a=redis-token&a_lease=3000&a_fence=on&b=none&buyers=100&rate=50"
+                              "&stock=100&countdown=0&lang=en&fault=flush&fault_after=1"));
+    page_click(&rig, "#start");
+    assert_true(browser_await(browser, ENDED, SALE_MS));
+    assert_true(browser_is(browser, TOLD(0, HELD) " && " TOLD(1, HELD)));
+    assert_true(browser_number(browser,
+                               "parseInt(" PANE(0) ".querySelector('.lane.marked text')"
+                                                   ".textContent.replace(/[^\\d]*/, ''))") < 100);
+    assert_int_equal(browser_errors(browser), 0);
 }
 
 int main(void)
@@ -135,7 +131,8 @@ int main(void)
         cmocka_unit_test(a_holder_paused_beyond_its_lease_costs_a_sale_unless_fenced),
         cmocka_unit_test(a_flushed_lock_costs_a_sale_unless_fenced),
         cmocka_unit_test(a_watched_lock_outlasts_its_holders_pause),
-        cmocka_unit_test(who_buys_after_a_kill_waits_for_the_dead_ones_lease),
+        cmocka_unit_test(a_button_strikes_the_sale_that_runs),
+        cmocka_unit_test(a_fault_strikes_when_the_address_says),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -1,7 +1,10 @@
 #include "page_rig.h"
 
+#include "../../loadgen/sandbox_process.h"
+
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 enum { ARGS_MAX = 16, SCRIPT_MAX = 512, PATH_LONGEST = 600 };
@@ -15,6 +18,31 @@ int page_open(struct page_rig *rig, const char *const *args)
         all[n++] = *args;
     }
     return shop_open(&rig->shop, all) == 0 ? browser_open(&rig->browser, rig->shop.sandbox) : -1;
+}
+
+static bool answers(struct sandbox_server *server)
+{
+    return sandbox_answers(NULL, server->port, "GET /readyz HTTP/1.0\r\n\r\n", "HTTP/1.1 200 ",
+                           1000);
+}
+
+int page_open_serve(struct page_rig *rig)
+{
+    *rig = (struct page_rig){.shop.client.fd = -1, .browser.session = ""};
+    if (sandbox_open(&rig->shop.sandbox) != 0)
+        return -1;
+    struct sandbox_server *serve = sandbox_add(rig->shop.sandbox, "serve", answers);
+    if (serve == NULL)
+        return -1;
+    serve->port = sandbox_free_port();
+    snprintf(serve->url, sizeof serve->url, "http://127.0.0.1:%d", serve->port);
+    sandbox_arg(serve, "%s", shop_binary("loadgen"));
+    sandbox_arg(serve, "serve");
+    sandbox_arg(serve, "--listen=127.0.0.1:%d", serve->port);
+    if (sandbox_start(serve) != 0)
+        return -1;
+    rig->shop.service = serve;
+    return browser_open(&rig->browser, rig->shop.sandbox);
 }
 
 int page_close(struct page_rig *rig)
@@ -51,6 +79,27 @@ void page_choose(struct page_rig *rig, const char *selector, const char *value)
              "input.dispatchEvent(new Event('change', { bubbles: true }));",
              selector, value);
     json_decref(browser_run(&rig->browser, script));
+}
+
+bool page_open_saved(struct page_rig *rig)
+{
+    char url[PATH_LONGEST];
+    json_decref(browser_run(&rig->browser,
+                            "const make = URL.createObjectURL;"
+                            "URL.createObjectURL = blob => { blob.text().then("
+                            "text => { window.saved = text; }); return make(blob); };"
+                            "document.getElementById('save').click();"));
+    if (!browser_await(&rig->browser, "window.saved !== undefined", PAGE_WAIT_MS))
+        return false;
+    json_t *text = browser_run(&rig->browser, "return window.saved;");
+    snprintf(url, sizeof url, "file://%s/run.html", sandbox_dir(rig->shop.sandbox));
+    FILE *file = fopen(url + strlen("file://"), "w");
+    assert(file != NULL);
+    fputs(json_string_value(text), file);
+    fclose(file);
+    json_decref(text);
+    browser_go(&rig->browser, url);
+    return true;
 }
 
 bool page_picture(struct page_rig *rig, const char *name, int width, int height)

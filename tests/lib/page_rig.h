@@ -15,6 +15,8 @@ struct page_rig {
 /* One service without lanes and with these further arguments, NULL-terminated ("--demo", "--lab");
  * further ones: shop_instance(). 0 or -1; page_close() is due either way. */
 int page_open(struct page_rig *rig, const char *const *args);
+/* The same with what `loadgen serve` starts: it is the rig's service, and ends the other one. */
+int page_open_serve(struct page_rig *rig);
 /* 0, or -1 when a service did not end well, which also means that a sanitizer complained. */
 int page_close(struct page_rig *rig);
 
@@ -25,6 +27,10 @@ bool page_go(struct page_rig *rig, const char *path);
 /* Clicks, or chooses a value in, the first element that the selector names. */
 void page_click(struct page_rig *rig, const char *selector);
 void page_choose(struct page_rig *rig, const char *selector, const char *value);
+
+/* Presses "Save as a file", and opens what the page hands over as a file. False: it did not come.
+ */
+bool page_open_saved(struct page_rig *rig);
 
 /* Keeps build/page/NAME.png: how all of the page looks in a window of this size, which stays.
  * False: its charts did not follow within PAGE_WAIT_MS. */
