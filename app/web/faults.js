@@ -91,8 +91,9 @@ async function outcome(notes, item, pane, version, two) {
   const until = performance.now() + OUTCOME_MS;
   let told = false;
   while (performance.now() < until) {
-    const refused = (await pauseOf(notes.rejected)).passed > 0, written = (await pauseOf(notes.committed)).passed > 0;
-    if ((refused || written) && !told) pane.tell(refused ? "faultRefused" : "faultWrote");
+    const passed = async (point) => (await pauseOf(notes[point])).passed > 0;
+    const refused = await passed("rejected"), written = await passed("committed");
+    if ((refused || written) && !told) pane.tell(refused ? "faultRefused" : (await passed("read")) ? "faultAgain" : "faultWrote");
     told ||= refused || written;
     if (told && (await ask(`/v1/items/${item}`)).version >= version + 2) break;
     await soon();
@@ -172,7 +173,7 @@ export async function strike(fault, id, pane, byHand) {
       killed = true;
       return await kill(item, key, pane);
     }
-    for (const point of ["rejected", "committed"]) notes[point] = await add(point, key, "note");
+    for (const point of ["read", "rejected", "committed"]) notes[point] = await add(point, key, "note");
     const { version } = await ask(`/v1/items/${item}`);
     notes.decided = await add("decided", "", "note"); // the one that is held has passed it
     const two = await untilAnotherDecided(fault, item, pane, notes.decided, byHand);

@@ -95,6 +95,7 @@ const texts = {
   faultRenewed: ["The watchdog renewed the lock: nobody got in. It may go on.", "看门狗续租：没有其他请求进入。放行。"],
   faultNobody: ["Nobody got in. It may go on.", "没有其他请求进入。放行。"],
   faultRefused: ["✓ Its late write was refused.", "✓ 迟到的写入被拒绝。"],
+  faultAgain: ["✓ Its late write was refused. It read again, and wrote.", "✓ 迟到的写入被拒绝。它重新读取后完成写入。"],
   faultWrote: ["It wrote.", "它完成了写入。"],
   faultLost: ["✗ Lost updates in the ledger: {lost}.", "✗ 账本中丢失的更新：{lost}。"],
   faultFenced: ["✓ The ledger has no lost update: the fence let one of the two writes through.", "✓ 账本中没有丢失的更新：两次写入中栅栏令牌只放行了一次。"],
