@@ -81,6 +81,21 @@ void page_choose(struct page_rig *rig, const char *selector, const char *value)
     json_decref(browser_run(&rig->browser, script));
 }
 
+bool page_told(struct page_rig *rig, int i, const char *words)
+{
+    char script[SCRIPT_MAX];
+    snprintf(script, sizeof script,
+             "const told = document.querySelectorAll('.told')[%d].textContent;"
+             "return /%s/.test(told) ? null : told;",
+             i, words);
+    json_t *told = browser_run(&rig->browser, script);
+    const bool as_wanted = json_is_null(told);
+    if (!as_wanted)
+        fprintf(stderr, "pane %d told: %s\n", i, json_string_value(told));
+    json_decref(told);
+    return as_wanted;
+}
+
 bool page_open_saved(struct page_rig *rig)
 {
     char url[PATH_LONGEST];

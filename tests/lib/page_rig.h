@@ -28,6 +28,10 @@ bool page_go(struct page_rig *rig, const char *path);
 void page_click(struct page_rig *rig, const char *selector);
 void page_choose(struct page_rig *rig, const char *selector, const char *value);
 
+/* Does the ith pane tell of its fault what this regular expression wants? If not, what it tells is
+ * printed. */
+bool page_told(struct page_rig *rig, int i, const char *words);
+
 /* Presses "Save as a file", and opens what the page hands over as a file. False: it did not come.
  */
 bool page_open_saved(struct page_rig *rig);
