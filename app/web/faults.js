@@ -60,7 +60,7 @@ async function cutWire(item, pane, locked, byHand) {
 }
 
 // Takes the lock away, or waits for its end. True: another one got in, read and decided; false: nobody.
-async function untilAnotherDecided(fault, item, pane, decided, byHand) {
+async function untilAnotherDecided(fault, item, key, pane, decided, byHand) {
   if (fault === "flush") {
     const { was_held } = await ask(`/v1/lab/locks/item:${item}`, { method: "DELETE" });
     pane.tell(was_held ? "faultFlushed" : "faultNoLock");
@@ -72,11 +72,11 @@ async function untilAnotherDecided(fault, item, pane, decided, byHand) {
   const lease_ms = pane.terms.lease_ms ?? 0, begun = performance.now();
   const patience_ms = fault === "cut" ? AFTER_CUT_MS : lease_ms + GRACE_MS;
   while (performance.now() < begun + patience_ms) {
-    if ((await pauseOf(decided)).passed > 0) {
+    if ((await pauseOf(decided)).passed > 0 || pane.requests.hasRival(key)) { // who decided before the note
       pane.tell("faultNext");
       return true;
     }
-    if (fault === "pause" && pane.terms.watchdog && performance.now() > begun + lease_ms && (await lockOf(item)).left_ms > 0) {
+    if (fault !== "flush" && pane.terms.watchdog && performance.now() > begun + lease_ms && (await lockOf(item)).left_ms > 0) {
       pane.tell("faultRenewed");
       return false;
     }
@@ -95,7 +95,7 @@ async function outcome(notes, item, pane, version, two) {
     const refused = await passed("rejected"), written = await passed("committed");
     if ((refused || written) && !told) pane.tell(refused ? "faultRefused" : (await passed("read")) ? "faultAgain" : "faultWrote");
     told ||= refused || written;
-    if (told && (await ask(`/v1/items/${item}`)).version >= version + 2) break;
+    if (told && (!pane.underWay || (await ask(`/v1/items/${item}`)).version >= version + 2)) break;
     await soon();
   }
   await pane.look(true);
@@ -176,7 +176,7 @@ export async function strike(fault, id, pane, byHand) {
     for (const point of ["read", "rejected", "committed"]) notes[point] = await add(point, key, "note");
     const { version } = await ask(`/v1/items/${item}`);
     notes.decided = await add("decided", "", "note"); // the one that is held has passed it
-    const two = await untilAnotherDecided(fault, item, pane, notes.decided, byHand);
+    const two = await untilAnotherDecided(fault, item, key, pane, notes.decided, byHand);
     await post(`/v1/lab/pauses/${id}`, {});
     await outcome(notes, item, pane, version, two);
   } finally {

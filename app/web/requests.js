@@ -22,6 +22,12 @@ export class Requests {
     if (request) request.marked = true;
   }
 
+  // Has another one read the same as this, not in one batch with it, and decided?
+  hasRival(key) {
+    const { read, at } = this.all.get(key) ?? {};
+    return read !== undefined && [...this.all.values()].some((other) => other.read === read && other.at.read !== at.read && other.wrote !== undefined);
+  }
+
   // The one held on purpose has died inside; its lock stands until freed_us, if that is known.
   kill(killed_us, freed_us) {
     const request = this.all.get(this.marked);

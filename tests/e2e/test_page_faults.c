@@ -30,8 +30,6 @@ static int close_all(void **state)
     "&& "                                                                                          \
     "/[✓✗]/.test(pane.querySelector('.verdict').textContent)) && "                             \
     "!document.getElementById('save').disabled"
-#define TOLD(i, words) "/" words "/.test(" PANE(i) ".querySelector('.told').textContent)"
-
 #define INTERRUPTED                                                                                \
     "held just before its write.*got in, read and decided.*(It wrote|read again, and wrote)"
 
@@ -81,50 +79,9 @@ static void a_watched_lock_outlasts_its_holders_pause(void **state)
     page_click(&rig, "#start");
     assert_true(browser_await(browser, ENDED, SALE_MS));
     assert_true(page_told(&rig, 0, "watchdog renewed.*It wrote"));
-    assert_true(page_told(&rig, 1, "no lock"));
+    assert_true(page_told(&rig, 1, "no lock.*Another one got in"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));
     assert_true(browser_is(browser, PANE(1) ".dataset.state === 'bad'"));
-    assert_int_equal(browser_errors(browser), 0);
-}
-
-#define HELD         "held just before its write"
-#define BUTTON(name) "document.querySelector('#strikes [data-fault=" name "]')"
-#define NONE_TO_PRESS                                                                              \
-    "[...document.querySelectorAll('#strikes button')].every(button => button.disabled)"
-
-/* 100 orders in 2 s. */
-static void a_button_strikes_the_sale_that_runs(void **state)
-{
-    (void)state;
-    assert_true(page_go(&rig, "/?a=redis-token&a_lease=1000&a_watchdog=off&a_fence=on&b=none"
-                              "&buyers=100&rate=50&stock=100&countdown=0&lang=en"));
-    assert_true(browser_is(browser, NONE_TO_PRESS));
-    page_click(&rig, "#start");
-    assert_true(browser_await(browser, "!" BUTTON("pause") ".disabled", PAGE_WAIT_MS));
-    json_decref(browser_run(browser, BUTTON("pause") ".focus();"));
-    browser_type(browser, "\xEE\x80\x87"); /* Enter */
-    assert_true(browser_await(browser, TOLD(0, HELD), PAGE_WAIT_MS));
-    assert_true(browser_await(browser, ENDED, SALE_MS));
-    assert_true(page_told(&rig, 0, INTERRUPTED));
-    assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));
-    assert_true(page_told(&rig, 1, "^$"));
-    assert_true(browser_is(browser, NONE_TO_PRESS));
-    assert_int_equal(browser_errors(browser), 0);
-}
-
-/* Pieces are sold before it strikes: who is held has not read the stock as it was at first. */
-static void a_fault_strikes_when_the_address_says(void **state)
-{
-    (void)state;
-    assert_true(page_go(&rig, "/?a=redis-token&a_lease=3000&a_fence=on&b=none&buyers=100&rate=50"
-                              "&stock=100&countdown=0&lang=en&fault=flush&fault_after=1"));
-    page_click(&rig, "#start");
-    assert_true(browser_await(browser, ENDED, SALE_MS));
-    assert_true(page_told(&rig, 0, HELD));
-    assert_true(page_told(&rig, 1, HELD));
-    assert_true(browser_number(browser,
-                               "parseInt(" PANE(0) ".querySelector('.lane.marked text')"
-                                                   ".textContent.replace(/[^\\d]*/, ''))") < 100);
     assert_int_equal(browser_errors(browser), 0);
 }
 
@@ -134,8 +91,6 @@ int main(void)
         cmocka_unit_test(a_holder_paused_beyond_its_lease_costs_a_sale_unless_fenced),
         cmocka_unit_test(a_flushed_lock_costs_a_sale_unless_fenced),
         cmocka_unit_test(a_watched_lock_outlasts_its_holders_pause),
-        cmocka_unit_test(a_button_strikes_the_sale_that_runs),
-        cmocka_unit_test(a_fault_strikes_when_the_address_says),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -1,7 +1,5 @@
-/* Sales on the live page of `make serve` during which something is away: the whole instance, or the
- * wire to Redis. */
+/* Sales on the live page of `make serve` during which the wire to Redis is cut. */
 #include "../lib/page_rig.h"
-#include "../lib/process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,45 +29,6 @@ static int close_all(void **state)
 #define FIGURE(i, name) "+" PANE(i) ".querySelector('[data-is=" name "]').textContent"
 #define CAN_SAVE        "!document.getElementById('save').disabled"
 #define CUT             "document.querySelector('#strikes [data-fault=cut]')"
-
-/* Killed from its own page, the instance is there again, with the lock in Redis and the pieces sold
- * in the store. */
-static void who_buys_after_a_kill_waits_for_the_dead_ones_lease(void **state)
-{
-    (void)state;
-    browser_size(browser, 1280, 720);
-    assert_true(page_go(&rig, "/?a=redis-token&a_lease=4000&a_watchdog=off&b=none&buyers=200"
-                              "&stock=100&countdown=0&lang=en&fault=kill"));
-    page_click(&rig, "#start");
-    assert_true(browser_await(browser, CAN_SAVE, SALE_MS));
-    assert_true(page_told(
-        &rig, 0, "SIGKILL.*stands for [\\d,]+ ms more.*had to wait [\\d,]+ ms, and bought"));
-    assert_true(page_told(&rig, 1, "SIGKILL.*no lock.*and bought"));
-    assert_true(browser_is(browser, PANE(0) ".dataset.state === 'stopped' && " PANE(
-                                        1) ".dataset.state === 'stopped'"));
-    assert_int_equal(browser_number(browser, FIGURE(0, "sold")), 1);
-    browser_errors(browser); /* those of the requests that died with it */
-}
-
-#define DEAD_AND_HEIR                                                                              \
-    "(() => { const [dead, heir] = [...document.querySelector('.pane').querySelectorAll('.lane')]" \
-    ".map(lane => name => lane.querySelector(name));"                                              \
-    "const x = rect => rect.x.baseVal.value, w = rect => rect.width.baseVal.value;"                \
-    "return /† 100 → –/.test(dead('text').textContent) && "                                  \
-    "/100 → 99/.test(heir('text').textContent) && w(dead('.orphan')) > 0 && "                    \
-    "x(heir('.section')) > x(dead('.section')) + w(dead('.section')); })()"
-
-/* After the one above. The dead one's lane ends, its lock stands on, and then comes the heir. */
-static void the_dead_holders_lane_stays_and_is_saved(void **state)
-{
-    (void)state;
-    assert_true(browser_is(browser, DEAD_AND_HEIR));
-    assert_true(page_picture(&rig, "killed", 1280, 720));
-    assert_true(page_open_saved(&rig));
-    assert_true(browser_is(browser, "location.protocol === 'file:'"));
-    assert_true(browser_is(browser, DEAD_AND_HEIR));
-    assert_int_equal(browser_errors(browser), 0);
-}
 
 /* With the wire cut the watchdog cannot renew: the lease ends under the holder, and as soon as the
  * wire is whole, somebody else gets in. */
@@ -127,45 +86,11 @@ static void who_is_refused_while_the_wire_is_cut_by_hand_buys_when_it_is_whole(v
     assert_int_equal(browser_errors(browser), 0);
 }
 
-static int ask(const char *method, const char *path, const char *key, const char *body)
-{
-    static struct reply reply;
-    struct client client = {.port = rig.shop.service->port, .fd = -1};
-    const int status = client_call(&client, method, path, key, body, PAGE_WAIT_MS, &reply);
-    client_close(&client);
-    return status;
-}
-
-static bool wire_is(void *cut)
-{
-    json_t *wire = client_get(rig.shop.service->port, "/v1/lab/wire");
-    const bool same = json_equal(json_object_get(wire, "cut"), cut);
-    json_decref(wire);
-    return same;
-}
-
-/* Without Redis a new instance would never be ready. */
-static void a_service_that_dies_while_its_wire_is_cut_is_there_again_with_a_whole_one(void **state)
-{
-    (void)state;
-    assert_int_equal(ask("POST", "/v1/lab/wire", NULL, "{\"wished\":true}"), 201);
-    assert_true(wait_until(wire_is, json_true(), PAGE_WAIT_MS));
-    assert_int_equal(ask("POST", "/v1/lab/pauses", NULL,
-                         "{\"point\":\"submitted\",\"match\":\"last\",\"action\":\"kill\"}"),
-                     201);
-    assert_int_not_equal(ask("POST", "/v1/items/1/orders", "last", "{\"user_id\":\"u1\"}"), 201);
-    assert_true(wait_until(wire_is, json_false(), PAGE_WAIT_MS));
-    assert_int_equal(ask("POST", "/v1/items/1/orders", "first", "{\"user_id\":\"u1\"}"), 201);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_buys_after_a_kill_waits_for_the_dead_ones_lease),
-        cmocka_unit_test(the_dead_holders_lane_stays_and_is_saved),
         cmocka_unit_test(a_wire_cut_under_a_holder_costs_a_sale_unless_fenced),
         cmocka_unit_test(who_is_refused_while_the_wire_is_cut_by_hand_buys_when_it_is_whole),
-        cmocka_unit_test(a_service_that_dies_while_its_wire_is_cut_is_there_again_with_a_whole_one),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
