@@ -1,0 +1,100 @@
+/* What a request keeps for the next one, and what its answer takes over. */
+#include "../../app/answer.h"
+#include "../../app/http_internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { USUAL = 100, EXCEPTIONAL = 16000, KEPT_MAX = 1024 };
+
+static struct http http;
+
+static int pool_end(void **state)
+{
+    (void)state;
+    pool_free(&http);
+    memset(&http, 0, sizeof http);
+    return 0;
+}
+
+static struct request *sent(size_t bytes)
+{
+    struct request *request = request_get(&http);
+    assert_non_null(request);
+    assert_true(request_room(request, bytes));
+    assert_true(request->sent_room >= bytes);
+    memset(request->sent, 'q', bytes);
+    return request;
+}
+
+static void the_answer_takes_over_the_room_of_the_question(void **state)
+{
+    (void)state;
+    struct request *request = sent(USUAL);
+    const char *const room = request->sent;
+    request_give_room(request);
+    assert_null(request->sent);
+    assert_string_equal(request->call->op.answer.body, "");
+    op_answer(&request->call->op, 201, "{\"id\":\"%s\"}", "1");
+    assert_ptr_equal(request->call->op.answer.body, room);
+    request_put(&http, request);
+}
+
+static void no_memory_is_asked_for_from_the_second_order_on(void **state)
+{
+    (void)state;
+    const char *room = NULL;
+    for (int i = 0; i < 10; i++) {
+        struct request *request = sent(USUAL);
+        assert_true(room == NULL || request->sent == room);
+        room = request->sent;
+        request_give_room(request);
+        op_answer(&request->call->op, 201, "{\"id\":\"%s\"}", "1");
+        request_put(&http, request);
+    }
+}
+
+/* One answered by the HTTP side itself keeps its own room, its call another. */
+static void a_request_that_waits_has_one_room_only(void **state)
+{
+    (void)state;
+    struct request *request = sent(USUAL);
+    op_answer(&request->call->op, 200, "{}");
+    request_put(&http, request);
+    request = sent(USUAL);
+    assert_non_null(request->call->op.answer.body);
+    request_give_room(request);
+    assert_null(request->sent);
+    request_put(&http, request);
+}
+
+static void exceptional_room_is_not_kept(void **state)
+{
+    (void)state;
+    struct request *request = sent(EXCEPTIONAL); /* read, and refused */
+    request_put(&http, request);
+    request = request_get(&http);
+    assert_true(request->sent_room <= KEPT_MAX);
+    assert_true(request_room(request, EXCEPTIONAL)); /* read, and answered */
+    request_give_room(request);
+    request_put(&http, request);
+    request = request_get(&http);
+    assert_true(request->sent_room + request->call->op.answer.body_room <= KEPT_MAX);
+    request_put(&http, request);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(the_answer_takes_over_the_room_of_the_question, pool_end),
+        cmocka_unit_test_teardown(no_memory_is_asked_for_from_the_second_order_on, pool_end),
+        cmocka_unit_test_teardown(a_request_that_waits_has_one_room_only, pool_end),
+        cmocka_unit_test_teardown(exceptional_room_is_not_kept, pool_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
