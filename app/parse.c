@@ -1,6 +1,6 @@
 #include "parse.h"
-#include "json_room.h"
 #include "format.h"
+#include "json_room.h"
 #include "service.h"
 
 #include <assert.h>
