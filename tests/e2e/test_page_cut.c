@@ -7,7 +7,10 @@
 
 #include <cmocka.h>
 
-enum { SALE_MS = 100000 };
+enum {
+    SALE_MS = 100000,
+    RESTORED_MS = 40000 /* by itself it is whole again after 60 s */
+};
 
 static struct page_rig rig;
 static struct browser *const browser = &rig.browser;
@@ -77,6 +80,7 @@ static void who_is_refused_while_the_wire_is_cut_by_hand_buys_when_it_is_whole(v
                               PAGE_WAIT_MS));
     assert_true(page_picture(&rig, "cut-now", 1280, 720));
     page_click(&rig, "#strikes [data-fault=cut]");
+    assert_true(browser_await(browser, TOLD(0, "whole again"), RESTORED_MS));
     assert_true(browser_await(browser, CAN_SAVE, SALE_MS));
     assert_true(page_told(&rig, 0, "and 0 written.*whole again"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));
