@@ -2,9 +2,9 @@
 #include "demo.h"
 #include "remote.h"
 #include "sandbox_process.h"
-#include "sandbox_proxy.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static bool is_ready(struct sandbox_server *server)
 
 /* The service at an address of the user's choice: sandbox_seckilld() would take any free port. */
 static struct sandbox_server *start_service(struct sandbox *sandbox, const struct options *options,
-                                            const char *binary, const struct proxy *redis)
+                                            const char *binary, const struct sandbox_server *redis)
 {
     const struct load_target *target = &options->targets[0];
     struct sandbox_server *server = sandbox_add(sandbox, "seckilld", is_ready);
@@ -37,7 +37,7 @@ static struct sandbox_server *start_service(struct sandbox *sandbox, const struc
     sandbox_arg(server, "sqlite:%s/seckill.db",
                 options->dir != NULL ? options->dir : sandbox_dir(sandbox));
     sandbox_arg(server, "--redis");
-    sandbox_arg(server, "redis://127.0.0.1:%d", proxy_port(redis));
+    sandbox_arg(server, "%s", redis->url);
     sandbox_arg(server, "--demo");
     sandbox_arg(server, "--lab");       /* requests can be stepped through */
     sandbox_arg(server, "--lanes=off"); /* each request with a lock of its own, for all to see */
@@ -77,18 +77,16 @@ static void greet(const struct options *options, const struct sandbox_server *se
 
 /* Between the service and Redis. */
 struct wire {
-    struct proxy *proxy;
+    struct sandbox_server *redis;
     bool cut;
 };
 
-/* Cut: nothing passes any more, and nobody is told, as when a cable is pulled. */
+/* Cut: no answer comes any more, and nobody is told, as when a cable is pulled. Redis itself stands
+ * still, so that an uncut wire costs nothing; leases end by the clock all the same. */
 static void set_wire(struct wire *wire, bool cut)
 {
-    proxy_drop(wire->proxy, PROXY_TO_SERVER, cut);
-    proxy_drop(wire->proxy, PROXY_TO_CLIENT, cut);
-    if (!cut) /* who has sent something meanwhile would wait for an answer that cannot come */
-        proxy_cut(wire->proxy);
-    wire->cut = cut;
+    if (sandbox_signal(wire->redis, cut ? SIGSTOP : SIGCONT) == 0)
+        wire->cut = cut;
 }
 
 /* As the page wishes it. */
@@ -146,21 +144,18 @@ int serve_run(const struct options *given)
     char path[4096];
     struct options options = *given;
     struct sandbox *sandbox = NULL;
-    struct sandbox_server *redis, *server;
+    struct sandbox_server *server;
     struct wire wire = {.cut = false};
     int status = EXIT_FAILURE;
     const char *binary = demo_seckilld(given, path, sizeof path);
     if (binary == NULL || prepare(&options) != 0 || sandbox_open(&sandbox) != 0)
         return EXIT_FAILURE;
-    redis = sandbox_redis(sandbox, NULL);
-    wire.proxy = redis == NULL ? NULL : proxy_open(redis->port);
-    server = wire.proxy == NULL ? NULL : start_service(sandbox, &options, binary, wire.proxy);
+    wire.redis = sandbox_redis(sandbox, NULL);
+    server = wire.redis == NULL ? NULL : start_service(sandbox, &options, binary, wire.redis);
     if (server != NULL && make_samples(&options) == 0) {
         greet(&options, server);
         status = wait_for_end(&options, server, &wire);
     }
     sandbox_close(sandbox);
-    if (wire.proxy != NULL)
-        proxy_close(wire.proxy);
     return status;
 }
