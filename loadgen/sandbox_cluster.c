@@ -11,11 +11,10 @@ enum { NODES_MAX = 2 * SANDBOX_CLUSTER_MASTERS, LOOK_MS = 10, SLOTS = 16384, ID_
 /* Long enough that a busy machine is not taken for a dead node. */
 #define NODE_TIMEOUT_MS "500"
 
-static struct sandbox_server *start_node(struct sandbox *sandbox, int *ret_bus_port)
+static struct sandbox_server *try_node(struct sandbox *sandbox, int bus_port)
 {
     char bus[8];
-    *ret_bus_port = sandbox_free_port();
-    snprintf(bus, sizeof bus, "%d", *ret_bus_port);
+    snprintf(bus, sizeof bus, "%d", bus_port);
     const char *const extra[] = {
         "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout",
         NODE_TIMEOUT_MS,
@@ -23,6 +22,17 @@ static struct sandbox_server *start_node(struct sandbox *sandbox, int *ret_bus_p
         "--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no",
         "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0", NULL};
     return sandbox_redis(sandbox, extra);
+}
+
+/* sandbox_redis() sees to it when its port has been taken meanwhile; the bus has one, too. */
+static struct sandbox_server *start_node(struct sandbox *sandbox, int *ret_bus_port)
+{
+    struct sandbox_server *node = NULL;
+    for (int attempt = 1; node == NULL && attempt <= SANDBOX_PORT_TRIES_MAX; attempt++) {
+        *ret_bus_port = sandbox_free_port();
+        node = try_node(sandbox, *ret_bus_port);
+    }
+    return node;
 }
 
 static bool told(const struct sandbox_server *node, const char *command)
