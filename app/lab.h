@@ -28,7 +28,8 @@
  *   POST   /v1/lab/wire         {"wished":true} -> 201: whoever holds the wire between this service
  *                               and Redis is to cut it, or with false to make it whole. 503
  *                               unavailable: nobody holds it. Who does (`loadgen serve`) says
- *                               {"cut":false} at least every 5 s, and learns the wish
+ *                               {"cut":false} at least every 5 s, and learns the wish, which
+ *                               lapses after 90 s
  *   GET    /v1/lab/wire         {"wished","cut"} as the POSTs answer, too: null: nobody holds it
  *   GET    /v1/lab/trace        {"instance","dropped","events":[{"t_us","point","key","lock",
  *                               "value","fence"}]}, t_us on the machine's monotonic clock

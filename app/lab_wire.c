@@ -6,12 +6,16 @@
 
 #include <pthread.h>
 
-enum { KEEPER_SILENT_MAX_US = 5000000 }; /* then there is none */
+enum {
+    KEEPER_SILENT_MAX_US = 5000000, /* then there is none */
+    CUT_MAX_US = 90000000           /* then the page that wished it is gone */
+};
 
 static struct {
     pthread_mutex_t mutex;
     bool wished, cut;
-    int64_t heard_us; /* of the keeper; 0: never */
+    int64_t wished_us; /* when */
+    int64_t heard_us;  /* of the keeper; 0: never */
 } wire = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* With the mutex. */
@@ -21,9 +25,15 @@ static bool is_kept(void)
 }
 
 /* With the mutex. */
+static bool is_wished(void)
+{
+    return wire.wished && now_us() - wire.wished_us <= CUT_MAX_US;
+}
+
+/* With the mutex. */
 static void answer(int status, struct op *op)
 {
-    op_answer(op, status, "{\"wished\":%s,\"cut\":%s}", wire.wished ? "true" : "false",
+    op_answer(op, status, "{\"wished\":%s,\"cut\":%s}", is_wished() ? "true" : "false",
               !is_kept() ? "null"
               : wire.cut ? "true"
                          : "false");
@@ -59,8 +69,10 @@ void lab_wire_take(const char *body, size_t bytes, struct op *op)
                    "nobody holds the wire between this service and Redis: `loadgen serve` does "
                    "(make serve)");
     } else {
-        if (wished >= 0)
+        if (wished >= 0) {
             wire.wished = wished;
+            wire.wished_us = now_us();
+        }
         answer(201, op);
     }
     pthread_mutex_unlock(&wire.mutex);

@@ -77,7 +77,7 @@ static struct lanes *lanes_for(struct service *service, enum op_kind kind)
     if (kind == OP_READY)
         return service->probes;
     if (kind >= OP_AUDIT)
-        return service->audits;
+        return kind == OP_AUDIT ? service->audits : service->asks;
     return kind < OP_GET_ITEM ? service->writes : service->reads;
 }
 
@@ -260,9 +260,11 @@ static bool open_threads(struct service *service)
     });
     service->reads = open_readers(service, "reader", READ_THREADS);
     service->audits = open_readers(service, "auditor", 1);
+    service->asks = open_readers(service, "asker", 1);
     service->probes = open_readers(service, "probe", 1);
     service->task = close_orders_open(config, service->guards, service->db, &service->counters);
-    return service->writes && service->reads && service->audits && service->probes && service->task;
+    return service->writes && service->reads && service->audits && service->asks &&
+           service->probes && service->task;
 }
 
 static bool open_store(struct service *service)
@@ -343,6 +345,7 @@ void service_close(struct service *service)
     lanes_close(service->writes);
     lanes_close(service->reads);
     lanes_close(service->audits);
+    lanes_close(service->asks);
     lanes_close(service->probes);
     inflight_close(service->inflight);
     guards_close(service->guards);

@@ -98,7 +98,9 @@ static void print_steps(struct service *service, FILE *out)
     struct counters *counters = &service->counters;
     metric_print_head(
         "seckill_step_seconds", "summary",
-        "Time that orders and changes of balance took, step by step; written ones only.", out);
+        "Time of changes answered with success, step by step; tries that were repeated "
+        "are within lock (a changed guard) and read (a changed row).",
+        out);
     for (int point = OP_WAITING; point <= OP_RELEASED; point++) {
         fprintf(out, "seckill_step_seconds_sum{step=\"%s\"} %.6f\n", names[point],
                 (double)get(&counters->step_us[point]) / 1e6);
@@ -115,6 +117,7 @@ static void print_queues(struct service *service, FILE *out)
     } queues[] = {{"writes", service->writes},
                   {"reads", service->reads},
                   {"audits", service->audits},
+                  {"asks", service->asks},
                   {"probes", service->probes}};
     metric_print_head("seckill_queue_operations", "gauge", "Operations waiting for a thread.", out);
     for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++)

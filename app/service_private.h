@@ -15,7 +15,8 @@ struct service {
     struct inflight *inflight;
     struct lanes *writes; /* all that take locks */
     struct lanes *reads;  /* these never wait behind those */
-    struct lanes *audits; /* long ones: audit, guards */
+    struct lanes *audits; /* minutes, where millions of resources are walked through */
+    struct lanes *asks;   /* what asks lock servers: guards, the lab's look at a lock */
     struct lanes *probes; /* readiness: asked while all else is stuck */
     struct close_orders *task;
     struct counters counters;

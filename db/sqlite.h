@@ -11,6 +11,7 @@
  *   sqlite_reader.c  readers and snapshots; sqlite_read.c: reading rows
  *   sqlite_write.c   changing rows; sqlite_insert.c: new rows and resets
  *   sqlite_audit.c   feeding the audit
+ *   sqlite_memory.c  SQLite's memory, kept per thread; for programs that ask for it
  *
  * WAL (default): SQLite before 3.51.3 can corrupt a WAL database when two connections write or
  * checkpoint at the same instant. So exactly one connection does both, for one thread at a time;

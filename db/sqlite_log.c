@@ -6,14 +6,15 @@
  * Nobody may miss what is not written yet. The writing connection asks this file, which writes
  * first. Every other connection looks only at frames below the mark in shared memory, and with
  * synchronous=FULL SQLite flushes the log before it moves that mark (sqlite3WalFrames: sync, then
- * walIndexWriteHdr). With NORMAL it does not flush, so there this is not to be used. What a crash
- * leaves is a log without the frames of a commit that was not flushed, as ever.
+ * walIndexWriteHdr). With NORMAL it does not flush, so there this is not to be used. Nothing may
+ * stay kept beyond its transaction, to be written over another's later: with cache_spill=OFF only a
+ * commit writes frames (sqlite_setup.c), and it ends with the flush. What a crash leaves is a log
+ * without the frames of a commit that was not flushed, as ever.
  *
  * A VFS over the default one, for log files only; see https://sqlite.org/vfs.html.
  */
 #include "sqlite.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,8 @@ struct log_file {
     sqlite3_file base;
     char *kept; /* ROOM bytes */
     int n_kept;
-    sqlite3_int64 at; /* of kept, in the file */
-    _Alignas(max_align_t) char real[];
+    sqlite3_int64 at;                    /* of kept, in the file */
+    _Alignas(sqlite3_int64) char real[]; /* as SQLite aligns what it gives a VFS */
 };
 
 static sqlite3_file *real_file(sqlite3_file *file)
@@ -119,9 +120,11 @@ static int log_sector(sqlite3_file *file)
     return real_file(file)->pMethods->xSectorSize(real_file(file));
 }
 
+/* Without this property, which is the default on Unix, SQLite writes padding after the flush. */
 static int log_device(sqlite3_file *file)
 {
-    return real_file(file)->pMethods->xDeviceCharacteristics(real_file(file));
+    return real_file(file)->pMethods->xDeviceCharacteristics(real_file(file)) |
+           SQLITE_IOCAP_POWERSAFE_OVERWRITE;
 }
 
 static int open_log(sqlite3_vfs *real, const char *name, struct log_file *log, int flags,

@@ -82,7 +82,7 @@ db_status setup_file(struct sqlite_store *store, bool alone, db_error *error)
     if (status == DB_OK &&
         conn_exec(conn,
                   "PRAGMA synchronous = %s; PRAGMA cache_size = %d; PRAGMA journal_size_limit = %d;"
-                  " PRAGMA secure_delete = OFF",
+                  " PRAGMA secure_delete = OFF; PRAGMA cache_spill = OFF",
                   store->options.sync == DB_SYNC_FULL ? "FULL" : "NORMAL", -SQLITE_WRITER_CACHE_KB,
                   SQLITE_WAL_KEPT_BYTES) != DB_OK)
         status = refuse(store, error);

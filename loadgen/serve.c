@@ -81,8 +81,9 @@ struct wire {
     bool cut;
 };
 
-/* Cut: no answer comes any more, and nobody is told, as when a cable is pulled. Redis itself stands
- * still, so that an uncut wire costs nothing; leases end by the clock all the same. */
+/* Cut: no answer comes any more, and nobody is told. Redis itself stands still, so that an uncut
+ * wire costs nothing; leases end by the clock all the same. Unlike with a pulled cable, what was
+ * sent meanwhile is done afterwards: a lock may be granted to somebody who has given up. */
 static void set_wire(struct wire *wire, bool cut)
 {
     if (sandbox_signal(wire->redis, cut ? SIGSTOP : SIGCONT) == 0)

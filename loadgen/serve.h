@@ -1,5 +1,5 @@
-/* What `make serve` runs: private Redis and one instance of the service to play with, and between
- * them a proxy, since the page may wish their wire cut (app/lab.h, /v1/lab/wire). */
+/* What `make serve` runs: private Redis and one instance of the service to play with. Redis is
+ * stopped while the page wishes the wire between them cut (app/lab.h, /v1/lab/wire). */
 #ifndef SERVE_H
 #define SERVE_H
 

@@ -44,9 +44,9 @@ async function cutWire(item, pane, locked, byHand) {
   const lease_ms = Math.max(CUT_MIN_MS, locked ? pane.terms.lease_ms ?? 0 : 0);
   const longest_ms = byHand ? BY_HAND_MS : lease_ms + REFUSED_MS;
   const sold = async () => (await ask(`/v1/items/${item}`)).sold, refused = () => pane.counters?.failed ?? 0;
-  await setWire(true);
-  wire = { restored: false };
   try {
+    await setWire(true);
+    wire = { restored: false };
     const before = await sold(), refusedBefore = refused(), begun = performance.now();
     pane.tell("faultIsCut");
     const enough = () => !byHand && performance.now() > begun + lease_ms && (!locked || refused() > refusedBefore);

@@ -15,7 +15,7 @@ const save = document.getElementById("save");
 const lang = document.getElementById("lang"), message = document.getElementById("message");
 const given = new URLSearchParams(location.search);
 const panes = [0, 1].map(() => new Pane(document.getElementById("panes"), showDetail));
-let connected = false, unnoted = 0, unnotedBefore = 0, busy = false;
+let connected = false, unnoted = 0, unnotedBefore = 0, busy = false, wireHeld = false;
 const guards = await ask("/v1/guards");
 let run = null; // the last one that was judged: see exportRun()
 
@@ -63,7 +63,7 @@ async function sell() {
   const begun = { settings: settings(), address: location.href };
   try {
     const reports = [];
-    if (guards.lab) await mendWire();
+    wireHeld = guards.lab && await mendWire();
     for (const pane of panes) await sellStruck(pane, reports);
     run = { ...begun, reports };
     draw(); // what can be saved is what is seen
@@ -111,7 +111,7 @@ function draw() {
   const left = unnoted - unnotedBefore;
   document.getElementById("limits").textContent = left > 0 ? text("limits", { unnoted: left }) : "";
   for (const pane of panes) pane.draw(setting("lanes") || 16);
-  drawStrikes(guards.lab);
+  drawStrikes(guards.lab, wireHeld);
 }
 
 function redraw() {

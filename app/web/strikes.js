@@ -5,7 +5,8 @@ import { text } from "./text.js";
 
 const buttons = document.querySelectorAll("#strikes button");
 let target = null; // the pane of the sale that runs
-let striking = false, queue = Promise.resolve(), planned;
+let striking = false, queue = Promise.resolve();
+let planned = null; // {what, pane, after_s}, with its timer once the sale has begun
 
 async function hit(what, pane, byHand, armed) {
   striking = true;
@@ -26,18 +27,25 @@ function enqueue(...which) {
 export async function aim(pane, what, after_s) {
   target = pane;
   queue = Promise.resolve();
-  planned = undefined;
+  planned = null;
   if (what === "none") return;
-  if (after_s > 0) planned = setTimeout(() => { planned = undefined; enqueue(what, pane, false); }, after_s * 1000);
+  if (after_s > 0) planned = { what, pane, after_s };
   else enqueue(what, pane, false, await arm());
+}
+
+function strikePlanned() {
+  const { what, pane } = planned;
+  planned = null;
+  enqueue(what, pane, false);
 }
 
 // After it.
 export async function settle() {
   const pane = target;
   target = null;
-  if (planned !== undefined) pane.tell("faultTooLate");
-  clearTimeout(planned);
+  if (planned) pane.tell("faultTooLate");
+  clearTimeout(planned?.timer);
+  planned = null;
   await queue;
 }
 
@@ -49,11 +57,13 @@ export function openStrikes() {
     });
 }
 
-export function drawStrikes(lab) {
-  const can = lab && !striking && target?.state === "running";
+// Again and again. wire: somebody holds the wire to Redis, and can cut it.
+export function drawStrikes(lab, wire) {
+  const running = target?.state === "running", can = lab && !striking && running;
+  if (running && planned && !planned.timer) planned.timer = setTimeout(strikePlanned, planned.after_s * 1000);
   for (const button of buttons) {
-    const mends = button.dataset.fault === "cut" && wireIsCut(), caption = mends ? "faultMend" : button.dataset.text;
-    button.disabled = !can && !mends;
+    const cuts = button.dataset.fault === "cut", mends = cuts && wireIsCut(), caption = mends ? "faultMend" : button.dataset.text;
+    button.disabled = !(can && (!cuts || wire)) && !mends;
     if (button.textContent !== text(caption)) button.textContent = text(caption);
   }
 }

@@ -16,7 +16,9 @@ export async function setWire(cut) {
   }
 }
 
-// Whole again if somebody has left it cut.
+// Whole again if somebody has left it cut. False: nobody holds it.
 export async function mendWire() {
-  if ((await ask("/v1/lab/wire")).wished) await setWire(false);
+  const { wished, cut } = await ask("/v1/lab/wire");
+  if (wished) await setWire(false);
+  return cut !== null;
 }

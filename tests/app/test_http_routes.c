@@ -160,12 +160,13 @@ static void audit_takes_a_resource(void **state)
 static void bodies_of_any_length_leave_the_query_as_it_is(void **state)
 {
     (void)state;
-    char body[HTTP_BODY_MAX + 1];
-    memset(body, 'x', HTTP_BODY_MAX);
-    body[HTTP_BODY_MAX] = '\0';
-    for (size_t i = 0; i < 2; i++) {
+    static const size_t lengths[] = {0, 1, 300, 1000, HTTP_BODY_MAX};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        char body[HTTP_BODY_MAX + 1];
         struct raw_reply reply;
         struct op op;
+        memset(body, 'x', lengths[i]);
+        body[lengths[i]] = '\0';
         assert_int_equal(
             fixture_call(&fixture, "GET", "/v1/audit?resource=item:i1", "", body, &reply), 200);
         raw_free(&reply);

@@ -91,7 +91,7 @@ static void pause_a_and_let_b_read(void)
 static void a_holder_paused_past_its_lease_loses_money_without_a_fence(void **state)
 {
     (void)state;
-    GO("ex=paused-holder&lease=1500&lang=en");
+    GO("ex=paused-holder&lease=4000&lang=en");
     pause_a_and_let_b_read();
     MOVES("B", "committed", "accepted");
     WORLD("value", "700");
@@ -101,7 +101,7 @@ static void a_holder_paused_past_its_lease_loses_money_without_a_fence(void **st
 static void with_a_fence_b_has_to_read_again(void **state)
 {
     (void)state;
-    GO("ex=paused-holder-fence&lease=1500&lang=en");
+    GO("ex=paused-holder-fence&lease=4000&lang=en");
     pause_a_and_let_b_read();
     WORLD("value", "800");
     browser_type(browser, "b");
@@ -119,7 +119,7 @@ static void with_a_fence_b_has_to_read_again(void **state)
 static void a_bare_del_lets_c_in_beside_b(void **state)
 {
     (void)state;
-    GO("ex=wrong-delete&lease=1500&lang=en");
+    GO("ex=wrong-delete&lease=4000&lang=en");
     MOVES("A", "waiting", "decided");
     WORLD("holder", "free");
     MOVES("B", "waiting", "decided");

@@ -40,12 +40,12 @@ static int close_all(void **state)
 #define NONE_TO_PRESS                                                                              \
     "[...document.querySelectorAll('#strikes button')].every(button => button.disabled)"
 
-/* 100 orders in 2 s. */
+/* 40 orders in 5 s. */
 static void a_button_strikes_the_sale_that_runs(void **state)
 {
     (void)state;
     assert_true(page_go(&rig, "/?a=redis-token&a_lease=1000&a_watchdog=off&a_fence=on&b=none"
-                              "&buyers=100&rate=50&stock=100&countdown=0&lang=en"));
+                              "&buyers=40&rate=8&stock=40&countdown=0&lang=en"));
     assert_true(browser_is(browser, NONE_TO_PRESS));
     page_click(&rig, "#start");
     assert_true(browser_await(browser, "!" BUTTON("pause") ".disabled", PAGE_WAIT_MS));
@@ -64,7 +64,7 @@ static void a_button_strikes_the_sale_that_runs(void **state)
 static void a_fault_strikes_when_the_address_says(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?a=redis-token&a_lease=3000&a_fence=on&b=none&buyers=100&rate=50"
+    assert_true(page_go(&rig, "/?a=redis-token&a_lease=3000&a_fence=on&b=none&buyers=60&rate=20"
                               "&stock=100&countdown=0&lang=en&fault=flush&fault_after=1"));
     page_click(&rig, "#start");
     assert_true(browser_await(browser, ENDED, SALE_MS));
