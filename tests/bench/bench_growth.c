@@ -19,6 +19,7 @@
 #include "../lib/bench_orders.h"
 #include "../../loadgen/html.h"
 
+#include <hiredis/hiredis.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -59,6 +60,7 @@ static long waiters = 2000;
 
 static struct sandbox *sandbox;
 static const char *redis_url;
+static int redis_port;
 
 /* A service for one size; those of connections share one. */
 static struct sandbox_server *prepare(enum kind kind, const struct dimension *dimension, int i)
@@ -196,39 +198,64 @@ static double cold_p99_us(const char *url, int run_ms)
     return figures.p99_us;
 }
 
+/* As another client would hold it. */
+static void hold_hot_lock(bool held)
+{
+    redisContext *context = redisConnect("127.0.0.1", redis_port);
+    redisReply *reply = context ? redisCommand(context, held ? "SET lock:item:1 bench NX PX 600000"
+                                                             : "DEL lock:item:1")
+                                : NULL;
+    if (!reply || !(reply->type == REDIS_REPLY_STATUS || reply->integer == 1))
+        bench_die("the hot item's lock cannot be held from outside");
+    freeReplyObject(reply);
+    redisFree(context);
+}
+
 /* The cold item's orders come at a fixed rate, alone and then while a child process keeps that many
- * requests waiting at the hot one. */
-static void measure_cold(int repeat, int run_ms, json_t *all)
+ * requests waiting at the hot one: for a lock that somebody else holds, or for each other, as fast
+ * as they are answered, which takes all of the machine. */
+static void measure_cold_beside(const char *url, bool held, int repeat, int run_ms, json_t *all)
 {
     double quiet[BENCH_REPEAT_MAX], beside[BENCH_REPEAT_MAX], ratios[BENCH_REPEAT_MAX];
-    struct sandbox_server *service =
-        bench_service(sandbox, "cold",
-                      (const char *const[]){"--redis", redis_url, "--connections", "10100", NULL});
-    bench_put_item(service->url, "1", "redis-token");
-    bench_put_item(service->url, "2", "redis-token");
     for (int round = 0; round < repeat; round++) {
         bench_ruler();
-        quiet[round] = cold_p99_us(service->url, run_ms);
-        struct order_run hot = {.url = service->url,
+        quiet[round] = cold_p99_us(url, run_ms);
+        struct order_run hot = {.url = url,
                                 .item = "1",
                                 .connections = (int)waiters,
-                                .duration_ms = run_ms + 1500};
+                                .duration_ms = run_ms + 1500,
+                                .may_refuse = held};
+        if (held)
+            hold_hot_lock(true);
         pid_t child = bench_fork_orders(&hot);
-        bench_wait_for_waiters(service->url, waiters * 9 / 10);
-        beside[round] = cold_p99_us(service->url, run_ms);
+        bench_wait_for_waiters(url, held ? waiters * 9 / 10 : waiters / 10);
+        beside[round] = cold_p99_us(url, run_ms);
+        if (held)
+            hold_hot_lock(false);
         bench_join_orders(child);
         ratios[round] = beside[round] / quiet[round];
     }
     double ratio = bench_median(ratios, repeat);
     fprintf(stderr,
-            "cold item, 200 orders/s: p99 %.1f ms quiet, %.1f ms beside %ld waiters at a hot "
-            "one: %.1f x (%.1f to %.1f; goal 2)\n",
-            bench_median(quiet, repeat) / 1e3, bench_median(beside, repeat) / 1e3, waiters, ratio,
-            ratios[0], ratios[repeat - 1]);
-    json_array_append_new(all, json_pack("{s:s,s:I,s:f,s:f,s:f}", "dimension", "waiters", "size",
-                                         (json_int_t)waiters, "quiet_p99_us",
+            "cold item, 200 orders/s: p99 %.1f ms quiet, %.1f ms beside %ld who %s: %.1f x (%.1f "
+            "to %.1f; goal 2)\n",
+            bench_median(quiet, repeat) / 1e3, bench_median(beside, repeat) / 1e3, waiters,
+            held ? "wait for a held lock" : "buy another item", ratio, ratios[0],
+            ratios[repeat - 1]);
+    json_array_append_new(all, json_pack("{s:s,s:I,s:b,s:f,s:f,s:f}", "dimension", "waiters",
+                                         "size", (json_int_t)waiters, "held", held, "quiet_p99_us",
                                          bench_median(quiet, repeat), "p99_us",
                                          bench_median(beside, repeat), "ratio", ratio));
+}
+
+static void measure_cold(int repeat, int run_ms, json_t *all)
+{
+    const char *const flags[] = {"--redis", redis_url, "--connections", "10100", NULL};
+    struct sandbox_server *service = bench_service(sandbox, "cold", flags);
+    bench_put_item(service->url, "1", "redis-token");
+    bench_put_item(service->url, "2", "redis-token");
+    measure_cold_beside(service->url, true, repeat, run_ms, all);
+    measure_cold_beside(service->url, false, repeat, run_ms, all);
 }
 
 /* -- command line --------------------------------------------------------------------------------
@@ -285,6 +312,7 @@ int main(int argc, char **argv)
     if (redis == NULL)
         return 1;
     redis_url = redis->url;
+    redis_port = redis->port;
     FILE *page = open_page();
     json_t *rows = json_array();
     for (int kind = 0; kind < KINDS; kind++)
