@@ -34,8 +34,8 @@ enum {
     SQLITE_WRITER_CACHE_KB = 8192,
     SQLITE_READER_CACHE_KB = 256,     /* there are as many readers as workers */
     SQLITE_WAL_KEPT_BYTES = 64 << 20, /* a larger log file is cut when it starts over */
-    SQLITE_CHECKPOINT_FRAMES = 4000,  /* frames in the log (4 KB each) that call for a checkpoint */
-    SQLITE_RESTART_FRAMES = 8 * 4000, /* beyond: wait for readers to let the log start over, ... */
+    SQLITE_CHECKPOINT_FRAMES = 1000,  /* frames in the log (4 KB each) that call for a checkpoint */
+    SQLITE_RESTART_FRAMES = 32000,    /* beyond: wait for readers to let the log start over, ... */
     SQLITE_RESTART_MS = 50,           /* ... at most this long */
     SQLITE_TURN_MS = 20,              /* wait for one's turn to write, see sqlite_lock.c */
     SQLITE_SHARED_OPEN_MS = 1000      /* wait for another process that is opening the file */
