@@ -12,7 +12,8 @@ enum {
     ANSWER_MS = 500, /* while it starts, a server may take a question and never answer it */
     ANSWER_MAX = 16 * 1024,
     FOLDER_MAX = 512,
-    AGREE_MS = 30000, /* three JVMs on a busy machine */
+    READY_MS = 30000, /* a JVM on a busy machine */
+    AGREE_MS = 30000,
     LOOK_MS = 10
 };
 
@@ -127,6 +128,7 @@ static struct sandbox_server *add(struct sandbox *sandbox)
     struct sandbox_server *server = sandbox_add(sandbox, "zookeeper", is_up);
     if (server == NULL)
         return NULL;
+    server->ready_ms = READY_MS;
     folder_of(server, folder);
     snprintf(data, sizeof data, "%s/data", folder);
     if (mkdir(folder, 0700) == 0 && mkdir(data, 0700) == 0)
