@@ -32,6 +32,8 @@ enum {
 /* A sale long enough for both windows, with more orders per second than are shown. */
 #define SALE "/?lang=en&a=mutex&b=mutex&buyers=9000&stock=9000&rate=1000&countdown=0"
 
+static struct browser *const browser = &page.browser;
+
 static void wait_ms(int64_t ms)
 {
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
@@ -44,7 +46,7 @@ struct shares {
     double frames_per_s, longest_ms, events_per_s, script_percent, task_percent;
 };
 
-static void count_frames(struct page_rig *rig, struct shares *ret)
+static void count_frames(struct shares *ret)
 {
     char script[600];
     snprintf(script, sizeof script,
@@ -60,43 +62,42 @@ static void count_frames(struct page_rig *rig, struct shares *ret)
              "  requestAnimationFrame(frame);"
              "});",
              WINDOW_MS);
-    json_t *both = browser_run(&rig->browser, script);
+    json_t *both = browser_run(browser, script);
     ret->frames_per_s = json_number_value(json_array_get(both, 0));
     ret->longest_ms = json_number_value(json_array_get(both, 1));
     json_decref(both);
 }
 
 /* Another window: counting frames is script, too. */
-static void count_work(struct page_rig *rig, struct shares *ret)
+static void count_work(struct shares *ret)
 {
-    const char *url = rig->shop.service->url;
+    const char *url = page.shop.service->url;
     const double events = bench_metric(url, "seckill_events_total"),
-                 script_s = browser_metric(&rig->browser, "ScriptDuration"),
-                 task_s = browser_metric(&rig->browser, "TaskDuration"),
+                 script_s = browser_metric(browser, "ScriptDuration"),
+                 task_s = browser_metric(browser, "TaskDuration"),
                  begin_s = (double)test_now_ms() / 1e3;
     wait_ms(WINDOW_MS);
     const double took_s = (double)test_now_ms() / 1e3 - begin_s;
-    ret->script_percent =
-        (browser_metric(&rig->browser, "ScriptDuration") - script_s) / took_s * 100;
-    ret->task_percent = (browser_metric(&rig->browser, "TaskDuration") - task_s) / took_s * 100;
+    ret->script_percent = (browser_metric(browser, "ScriptDuration") - script_s) / took_s * 100;
+    ret->task_percent = (browser_metric(browser, "TaskDuration") - task_s) / took_s * 100;
     ret->events_per_s = (bench_metric(url, "seckill_events_total") - events) / took_s;
 }
 
-static struct shares watch_a_sale(struct page_rig *rig)
+static struct shares watch_a_sale(void)
 {
     struct shares shares;
-    if (!page_go(rig, SALE))
+    if (!page_go(SALE))
         bench_die("the page does not come");
-    page_click(rig, "#start");
-    if (!browser_await(&rig->browser, "document.querySelector('.lane') !== null", PAGE_WAIT_MS))
+    page_click("#start");
+    if (!browser_await(browser, "document.querySelector('.lane') !== null", PAGE_WAIT_MS))
         bench_die("no sale begins");
     wait_ms(SETTLE_MS);
     bench_ruler();
-    count_frames(rig, &shares);
-    count_work(rig, &shares);
-    if (!browser_is(&rig->browser, "document.querySelector('.pane').dataset.state === 'running'"))
+    count_frames(&shares);
+    count_work(&shares);
+    if (!browser_is(browser, "document.querySelector('.pane').dataset.state === 'running'"))
         bench_die("the sale was over too soon");
-    if (!browser_await(&rig->browser, "!document.getElementById('start').disabled", SALE_MS))
+    if (!browser_await(browser, "!document.getElementById('start').disabled", SALE_MS))
         bench_die("the sale does not end");
     return shares;
 }
@@ -107,27 +108,26 @@ static json_t *measure_page(int repeat)
                                         "script_percent", "task_percent"};
     enum { FIGURES = sizeof names / sizeof names[0] };
     double values[FIGURES][BENCH_REPEAT_MAX];
-    struct page_rig rig;
-    if (page_open(&rig, (const char *const[]){"--demo", NULL}) != 0)
+    if (page_open((const char *const[]){"--demo", NULL}) != 0)
         bench_die("no page");
-    browser_size(&rig.browser, 1280, 720);
+    browser_size(browser, 1280, 720);
     for (int i = 0; i < repeat; i++) {
-        const struct shares one = watch_a_sale(&rig);
+        const struct shares one = watch_a_sale();
         const double all[FIGURES] = {one.frames_per_s, one.longest_ms, one.events_per_s,
                                      one.script_percent, one.task_percent};
         for (size_t f = 0; f < FIGURES; f++)
             values[f][i] = all[f];
     }
-    if (page_close(&rig) != 0)
+    if (page_close(NULL) != 0)
         bench_die("the service did not end well");
-    json_t *page = json_object();
+    json_t *figures = json_object();
     for (size_t f = 0; f < FIGURES; f++) {
         const double median = bench_median(values[f], repeat);
-        json_object_set_new(page, names[f], json_real(median));
+        json_object_set_new(figures, names[f], json_real(median));
         fprintf(stderr, "page: %-14s %8.1f (%.1f to %.1f)\n", names[f], median, values[f][0],
                 values[f][repeat - 1]);
     }
-    return page;
+    return figures;
 }
 
 /* -- the service --------------------------------------------------------------------------------
@@ -245,9 +245,9 @@ int main(int argc, char **argv)
     int repeat = argc > 1 ? atoi(argv[1]) : 5, run_ms = argc > 2 ? atoi(argv[2]) : 2000;
     if (repeat < 1 || repeat > BENCH_REPEAT_MAX || run_ms < 200)
         bench_die("usage: bench_page [REPEAT 1..25] [RUN_MS 200..]");
-    json_t *page = measure_page(repeat), *service = measure_service(repeat, run_ms);
+    json_t *shown = measure_page(repeat), *service = measure_service(repeat, run_ms);
     json_t *all =
-        json_pack("{s:o,s:o,s:f}", "page", page, "service", service, "noise", bench_noise());
+        json_pack("{s:o,s:o,s:f}", "page", shown, "service", service, "noise", bench_noise());
     json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(all);

@@ -11,29 +11,14 @@
 
 #include <cmocka.h>
 
-enum { SALE_MS = 100000 };
-
-static struct page_rig rig;
-static struct browser *const browser = &rig.browser;
+static struct browser *const browser = &page.browser;
 
 static int open_all(void **state)
 {
     (void)state;
-    return page_open(&rig, (const char *const[]){"--demo", NULL});
+    return page_open((const char *const[]){"--demo", NULL});
 }
 
-static int close_all(void **state)
-{
-    (void)state;
-    return page_close(&rig);
-}
-
-#define PANE(i) "document.querySelectorAll('.pane')[" #i "]"
-#define ENDED(i)                                                                                   \
-    "/good|bad/.test(" PANE(i) ".dataset.state) && /[✓✗]/.test(" PANE(                             \
-        i) ".querySelector('.verdict').textContent)"
-#define FIGURE(i, name)                                                                            \
-    "parseInt(" PANE(i) ".querySelector('[data-is=" name "]').textContent.replace(/,/g, ''))"
 #define LEFT(i)                                                                                    \
     "parseInt(" PANE(i) ".querySelector('.number').textContent.replace(/,/g, '').replace('−', "  \
                         "'-'))"
@@ -42,10 +27,10 @@ static void a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0(void **s
 {
     (void)state;
     browser_size(browser, 1280, 720);
-    assert_true(page_go(&rig, "/?a=none&b=redis-token&buyers=3000&stock=1000&countdown=0"
-                              "&lang=en"));
-    page_click(&rig, "#start");
-    assert_true(browser_await(browser, ENDED(0) " && " ENDED(1), SALE_MS));
+    assert_true(page_go("/?a=none&b=redis-token&buyers=3000&stock=1000&countdown=0"
+                        "&lang=en"));
+    page_click("#start");
+    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
 
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'bad'"));
     assert_true(browser_is(
@@ -86,12 +71,12 @@ static void a_lane_chosen_with_the_keyboard_shows_both_writes_and_the_ledger(voi
         "t => [...t.rows].slice(1).map(r => [...r.cells].map(c => c.textContent)));"
         "return requests.length >= 2 && requests[0][1] === requests[1][1] && ledger.length === 2 &&"
         "ledger[0][2] === ledger[1][2] && ledger[0][1] !== ledger[1][1]; })()"));
-    assert_true(page_picture(&rig, "wide", 1280, 720));
-    assert_true(page_picture(&rig, "full-hd", 1920, 1080));
+    assert_true(page_picture("wide", 1280, 720));
+    assert_true(page_picture("full-hd", 1920, 1080));
     browser_dark(browser, true);
-    assert_true(page_picture(&rig, "dark", 1280, 720));
+    assert_true(page_picture("dark", 1280, 720));
     browser_dark(browser, false);
-    assert_true(page_picture(&rig, "phone", 390, 844));
+    assert_true(page_picture("phone", 390, 844));
     assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
     assert_int_equal(browser_errors(browser), 0);
 }
@@ -99,10 +84,10 @@ static void a_lane_chosen_with_the_keyboard_shows_both_writes_and_the_ledger(voi
 static void the_language_can_be_switched_and_stays_in_the_address(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?a=none&b=mutex&stock=7&lang=en"));
+    assert_true(page_go("/?a=none&b=mutex&stock=7&lang=en"));
     assert_true(browser_is(browser, "document.querySelector('h1').textContent === "
                                     "'Flash sale under a lock'"));
-    page_choose(&rig, "#lang", "zh");
+    page_choose("#lang", "zh");
     assert_true(browser_is(browser, "document.documentElement.lang === 'zh' && "
                                     "document.querySelector('h1').textContent === "
                                     "'分布式锁下的秒杀' && /lang=zh/.test(location.search)"));
@@ -118,7 +103,7 @@ static void the_language_can_be_switched_and_stays_in_the_address(void **state)
 static void nothing_but_its_own_files_is_loaded(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?"));
+    assert_true(page_go("/?"));
     assert_true(browser_is(browser, "performance.getEntriesByType('resource').every("
                                     "e => e.name.startsWith(location.origin))"));
     json_decref(browser_run(browser, "window.caught = 0; document.addEventListener("
@@ -150,13 +135,13 @@ static void one_sale_at_a_time_and_none_that_is_malformed(void **state)
                                       "{\"sales\":[{\"guard\":\"none\",\"more\":1}]}",
                                       "{\"sales\":[{\"guard\":\"none\"}],\"buyers\":20001}",
                                       "{\"sales\":[{\"guard\":\"none\"}],\"more\":1}"};
-    struct client client = {.port = rig.shop.service->port, .fd = -1};
+    struct client client = {.port = page.shop.service->port, .fd = -1};
     struct reply reply;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(
             client_call(&client, "POST", "/v1/demo/sales", NULL, bad[i], PAGE_WAIT_MS, &reply),
             400);
-    assert_true(wait_until(no_sale_runs, NULL, SALE_MS));
+    assert_true(wait_until(no_sale_runs, NULL, PAGE_SALE_MS));
     const char *slow = "{\"sales\":[{\"guard\":\"mutex\"}],\"buyers\":2000,\"rate\":100}";
     assert_int_equal(
         client_call(&client, "POST", "/v1/demo/sales", NULL, slow, PAGE_WAIT_MS, &reply), 201);
@@ -171,10 +156,10 @@ static struct process child_of_service(void)
     char path[300];
     int pid = 0;
     struct dirent *entry;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)rig.shop.service->pid);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)page.shop.service->pid);
     DIR *tasks = opendir(path);
     while (tasks != NULL && pid == 0 && (entry = readdir(tasks)) != NULL) {
-        snprintf(path, sizeof path, "/proc/%d/task/%.20s/children", (int)rig.shop.service->pid,
+        snprintf(path, sizeof path, "/proc/%d/task/%.20s/children", (int)page.shop.service->pid,
                  entry->d_name);
         FILE *file = fopen(path, "r");
         if (file != NULL && fscanf(file, "%d", &pid) != 1)
@@ -191,12 +176,12 @@ static struct process child_of_service(void)
 static void a_service_that_ends_takes_its_sale_along_and_the_page_says_so(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?lang=en"));
+    assert_true(page_go("/?lang=en"));
     assert_false(no_sale_runs(NULL));
     const struct process sale = child_of_service();
     assert_true(process_runs(sale));
     const int64_t begun_ms = test_now_ms();
-    const int status = sandbox_signal(rig.shop.service, SIGTERM);
+    const int status = sandbox_signal(page.shop.service, SIGTERM);
     assert_int_equal(status, 0);
     assert_true(process_gone(sale));
     assert_true(test_now_ms() - begun_ms < 15000);
@@ -215,5 +200,5 @@ int main(void)
         cmocka_unit_test(one_sale_at_a_time_and_none_that_is_malformed),
         cmocka_unit_test(a_service_that_ends_takes_its_sale_along_and_the_page_says_so),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, open_all, page_close);
 }

@@ -9,10 +9,7 @@
 
 #include <cmocka.h>
 
-enum { SALE_MS = 100000 };
-
-static struct page_rig rig;
-static struct browser *const browser = &rig.browser;
+static struct browser *const browser = &page.browser;
 static char *axe; /* its source: the Makefile has put it into the build folder */
 
 static int read_axe(void)
@@ -29,15 +26,13 @@ static int read_axe(void)
 
 static int open_all(void **state)
 {
-    (void)state;
-    return read_axe() == 0 ? page_open(&rig, (const char *const[]){"--demo", "--lab", NULL}) : -1;
+    return read_axe() == 0 ? page_open_demo(state) : -1;
 }
 
 static int close_all(void **state)
 {
-    (void)state;
     free(axe);
-    return page_close(&rig);
+    return page_close(state);
 }
 
 /* What axe finds wrong in what is shown now, printed; how many findings. */
@@ -77,7 +72,7 @@ static size_t findings_in_all_looks(const char *what)
         const struct look *look = &looks[i];
         char where[100];
         browser_size(browser, look->width, look->height);
-        page_choose(&rig, "#lang", look->lang);
+        page_choose("#lang", look->lang);
         browser_dark(browser, look->dark);
         snprintf(where, sizeof where, "%s, %s, %s, %d wide", what, look->lang,
                  look->dark ? "dark" : "light", look->width);
@@ -89,7 +84,7 @@ static size_t findings_in_all_looks(const char *what)
 static void a_planted_fault_is_found(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?lang=en"));
+    assert_true(page_go("/?lang=en"));
     json_decref(browser_run(browser, axe));
     assert_int_equal(findings("as it is"), 0);
     json_decref(browser_run(browser, "document.getElementById('start').style.color = 'gray';"
@@ -101,7 +96,7 @@ static void a_planted_fault_is_found(void **state)
 static void the_page_of_sales_is_accessible_before_any_sale(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?lang=en"));
+    assert_true(page_go("/?lang=en"));
     assert_int_equal(findings_in_all_looks("before"), 0);
 }
 
@@ -109,13 +104,13 @@ static void a_lost_sale_and_its_details_are_accessible(void **state)
 {
     (void)state;
     /* Lost for certain, however busy the machine is: the lock is deleted under its holder. */
-    assert_true(page_go(&rig, "/?a=redis-token&a_fence=off&b=redis-token&b_fence=on&fault=flush"
-                              "&buyers=200&stock=100&countdown=0&lang=en"));
-    page_click(&rig, "#start");
+    assert_true(page_go("/?a=redis-token&a_fence=off&b=redis-token&b_fence=on&fault=flush"
+                        "&buyers=200&stock=100&countdown=0&lang=en"));
+    page_click("#start");
     assert_true(browser_await(browser,
                               "document.querySelector('.lane.clash') !== null && "
                               "!document.getElementById('start').disabled",
-                              SALE_MS));
+                              PAGE_SALE_MS));
     json_decref(browser_run(browser, "document.querySelector('.lane.clash')"
                                      ".dispatchEvent(new Event('click'));"));
     assert_true(browser_await(browser, "!document.getElementById('detail').hidden", PAGE_WAIT_MS));
@@ -126,21 +121,21 @@ static void a_lost_sale_and_its_details_are_accessible(void **state)
 static void the_page_of_steps_is_accessible(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/web/steps.html?ex=lost-update&lang=en"));
+    assert_true(page_go("/web/steps.html?ex=lost-update&lang=en"));
     assert_int_equal(findings_in_all_looks("steps"), 0);
 }
 
 static void money_lost_step_by_step_is_told_accessibly(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/web/steps.html?ex=lost-update&lang=en"));
+    assert_true(page_go("/web/steps.html?ex=lost-update&lang=en"));
     json_decref(browser_run(browser, "document.getElementById('help').open = true;"));
     for (int step = 0; step < 12; step++) { /* A and B in turn: both read before either writes */
         char button[100], ready[200];
         snprintf(button, sizeof button, "[data-name=%s] .move", step % 2 == 0 ? "A" : "B");
         snprintf(ready, sizeof ready, "document.querySelector('%s')?.disabled === false", button);
         assert_true(browser_await(browser, ready, PAGE_WAIT_MS));
-        page_click(&rig, button);
+        page_click(button);
     }
     assert_true(browser_await(browser, "document.getElementById('verdict').dataset.state === 'bad'",
                               PAGE_WAIT_MS));
@@ -151,7 +146,7 @@ static void money_lost_step_by_step_is_told_accessibly(void **state)
 static void a_schedule_found_is_told_accessibly(void **state)
 {
     (void)state;
-    page_click(&rig, "#find");
+    page_click("#find");
     assert_true(browser_await(browser, "document.getElementById('found').dataset.state === 'bad'",
                               PAGE_WAIT_MS));
     assert_int_equal(findings_in_all_looks("steps, schedule found"), 0);

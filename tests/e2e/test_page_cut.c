@@ -7,56 +7,36 @@
 
 #include <cmocka.h>
 
-enum {
-    SALE_MS = 100000,
-    RESTORED_MS = 40000 /* by itself it is whole again after 60 s */
-};
+enum { RESTORED_MS = 40000 }; /* by itself it is whole again after 60 s */
 
-static struct page_rig rig;
-static struct browser *const browser = &rig.browser;
+static struct browser *const browser = &page.browser;
 
-static int open_all(void **state)
-{
-    (void)state;
-    return page_open_serve(&rig);
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    return page_close(&rig);
-}
-
-#define PANE(i)         "document.querySelectorAll('.pane')[" #i "]"
-#define TOLD(i, words)  "/" words "/.test(" PANE(i) ".querySelector('.told').textContent)"
-#define FIGURE(i, name) "+" PANE(i) ".querySelector('[data-is=" name "]').textContent"
-#define CAN_SAVE        "!document.getElementById('save').disabled"
-#define CUT             "document.querySelector('#strikes [data-fault=cut]')"
+#define CUT "document.querySelector('#strikes [data-fault=cut]')"
 
 /* With the wire cut the watchdog cannot renew: the lease ends under the holder, and as soon as the
  * wire is whole, somebody else gets in. */
 static void a_wire_cut_under_a_holder_costs_a_sale_unless_fenced(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?a=redis-token&a_lease=2500&a_watchdog=on&a_fence=off&b=redis-token"
-                              "&b_lease=2500&b_watchdog=on&b_fence=on&buyers=60&rate=30"
-                              "&stock=30&countdown=0&lang=en&fault=cut"));
-    page_click(&rig, "#start");
-    assert_true(browser_await(browser, CAN_SAVE, SALE_MS));
+    assert_true(page_go("/?a=redis-token&a_lease=2500&a_watchdog=on&a_fence=off&b=redis-token"
+                        "&b_lease=2500&b_watchdog=on&b_fence=on&buyers=60&rate=30"
+                        "&stock=30&countdown=0&lang=en&fault=cut"));
+    page_click("#start");
+    assert_true(browser_await(browser, CAN_SAVE, PAGE_SALE_MS));
 #define CUT_STORY                                                                                  \
     "is cut.*Meanwhile [1-9]\\d* orders were refused \\(503\\), and 0 written.*whole again.*"      \
     "got in, read and decided.*"
-    assert_true(page_told(&rig, 0, CUT_STORY "Lost updates in the ledger: \\d"));
+    assert_true(page_told(0, CUT_STORY "Lost updates in the ledger: \\d"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'bad'"));
     assert_true(browser_number(browser, FIGURE(0, "lost")) > 0);
-    assert_true(page_told(&rig, 1, CUT_STORY "no lost update"));
+    assert_true(page_told(1, CUT_STORY "no lost update"));
     assert_true(browser_is(browser, PANE(1) ".dataset.state === 'good'"));
     assert_int_equal(browser_number(browser, FIGURE(1, "sold")), 30);
-    assert_true(page_picture(&rig, "cut", 1280, 720));
-    page_choose(&rig, "#lang", "zh");
+    assert_true(page_picture("cut", 1280, 720));
+    page_choose("#lang", "zh");
     browser_dark(browser, true);
     assert_true(browser_await(browser, TOLD(0, "已切断.*连接已恢复"), PAGE_WAIT_MS));
-    assert_true(page_picture(&rig, "cut-phone", 390, 844));
+    assert_true(page_picture("cut-phone", 390, 844));
     assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
     browser_dark(browser, false);
     browser_size(browser, 1280, 720);
@@ -67,9 +47,9 @@ static void a_wire_cut_under_a_holder_costs_a_sale_unless_fenced(void **state)
 static void who_is_refused_while_the_wire_is_cut_by_hand_buys_when_it_is_whole(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?a=redis-token&a_lease=2000&a_watchdog=on&a_fence=on&b=mutex"
-                              "&buyers=40&rate=8&stock=40&countdown=0&lang=en"));
-    page_click(&rig, "#start");
+    assert_true(page_go("/?a=redis-token&a_lease=2000&a_watchdog=on&a_fence=on&b=mutex"
+                        "&buyers=40&rate=8&stock=40&countdown=0&lang=en"));
+    page_click("#start");
     assert_true(browser_await(browser, "!" CUT ".disabled", PAGE_WAIT_MS));
     json_decref(browser_run(browser, CUT ".focus();"));
     browser_type(browser, "\xEE\x80\x87"); /* Enter */
@@ -78,11 +58,11 @@ static void who_is_refused_while_the_wire_is_cut_by_hand_buys_when_it_is_whole(v
                               FIGURE(0, "refused") " > 0 && !" CUT ".disabled && " CUT
                                                    ".textContent === 'restore Redis'",
                               PAGE_WAIT_MS));
-    assert_true(page_picture(&rig, "cut-now", 1280, 720));
-    page_click(&rig, "#strikes [data-fault=cut]");
+    assert_true(page_picture("cut-now", 1280, 720));
+    page_click("#strikes [data-fault=cut]");
     assert_true(browser_await(browser, TOLD(0, "whole again"), RESTORED_MS));
-    assert_true(browser_await(browser, CAN_SAVE, SALE_MS));
-    assert_true(page_told(&rig, 0, "and 0 written.*whole again"));
+    assert_true(browser_await(browser, CAN_SAVE, PAGE_SALE_MS));
+    assert_true(page_told(0, "and 0 written.*whole again"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));
     assert_int_equal(browser_number(browser, FIGURE(0, "sold")), 40);
     assert_true(browser_await(browser, CUT ".disabled && " CUT ".textContent === 'cut Redis'",
@@ -96,5 +76,5 @@ int main(void)
         cmocka_unit_test(a_wire_cut_under_a_holder_costs_a_sale_unless_fenced),
         cmocka_unit_test(who_is_refused_while_the_wire_is_cut_by_hand_buys_when_it_is_whole),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, page_open_serve, page_close);
 }

@@ -7,31 +7,7 @@
 
 #include <cmocka.h>
 
-enum { SALE_MS = 100000 };
-
-static struct page_rig rig;
-static struct browser *const browser = &rig.browser;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return page_open(&rig, (const char *const[]){"--demo", "--lab", NULL});
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    return page_close(&rig);
-}
-
-#define PANE(i) "document.querySelectorAll('.pane')[" #i "]"
-#define ENDED                                                                                      \
-    "[...document.querySelectorAll('.pane')].every(pane => /good|bad/.test(pane.dataset.state) "   \
-    "&& "                                                                                          \
-    "/[✓✗]/.test(pane.querySelector('.verdict').textContent)) && "                             \
-    "!document.getElementById('save').disabled"
-#define INTERRUPTED                                                                                \
-    "held just before its write.*got in, read and decided.*(It wrote|read again, and wrote)"
+static struct browser *const browser = &page.browser;
 
 /* The same twice: under a fence, and before that without. */
 static void struck_sale(const char *fault, const char *watchdog)
@@ -41,16 +17,15 @@ static void struck_sale(const char *fault, const char *watchdog)
              "/?a=redis-token&a_lease=1000&a_watchdog=%s&a_fence=off&b=redis-token&b_lease=1000"
              "&b_watchdog=%s&b_fence=on&buyers=400&stock=100&countdown=0&lang=en&fault=%s",
              watchdog, watchdog, fault);
-    assert_true(page_go(&rig, path));
-    page_click(&rig, "#start");
-    assert_true(browser_await(browser, ENDED, SALE_MS));
-    assert_true(page_told(&rig, 0, INTERRUPTED));
-    assert_true(page_told(&rig, 1, INTERRUPTED));
-    assert_true(page_told(&rig, 0, "Lost updates in the ledger: \\d"));
-    assert_true(page_told(&rig, 1, "no lost update: the fence"));
+    assert_true(page_go(path));
+    page_click("#start");
+    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
+    assert_true(page_told(0, INTERRUPTED));
+    assert_true(page_told(1, INTERRUPTED));
+    assert_true(page_told(0, "Lost updates in the ledger: \\d"));
+    assert_true(page_told(1, "no lost update: the fence"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'bad'"));
-    assert_true(
-        browser_number(browser, "+" PANE(0) ".querySelector('[data-is=lost]').textContent") > 0);
+    assert_true(browser_number(browser, FIGURE(0, "lost")) > 0);
     assert_true(browser_is(browser, PANE(1) ".dataset.state === 'good'"));
     assert_int_equal(browser_errors(browser), 0);
 }
@@ -59,8 +34,8 @@ static void a_holder_paused_beyond_its_lease_costs_a_sale_unless_fenced(void **s
 {
     (void)state;
     struck_sale("pause", "off");
-    assert_true(page_told(&rig, 0, "lease has \\d+ ms left"));
-    assert_true(page_picture(&rig, "paused", 1280, 720));
+    assert_true(page_told(0, "lease has \\d+ ms left"));
+    assert_true(page_picture("paused", 1280, 720));
 }
 
 /* The watchdog cannot help: what is gone cannot be renewed. */
@@ -68,18 +43,18 @@ static void a_flushed_lock_costs_a_sale_unless_fenced(void **state)
 {
     (void)state;
     struck_sale("flush", "on");
-    assert_true(page_told(&rig, 0, "deleted from the lock server"));
+    assert_true(page_told(0, "deleted from the lock server"));
 }
 
 static void a_watched_lock_outlasts_its_holders_pause(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?a=redis-token&a_lease=5000&a_watchdog=on&a_fence=off&b=none"
-                              "&buyers=200&stock=100&countdown=0&lang=en&fault=pause"));
-    page_click(&rig, "#start");
-    assert_true(browser_await(browser, ENDED, SALE_MS));
-    assert_true(page_told(&rig, 0, "watchdog renewed.*It wrote"));
-    assert_true(page_told(&rig, 1, "no lock.*Another one got in"));
+    assert_true(page_go("/?a=redis-token&a_lease=5000&a_watchdog=on&a_fence=off&b=none"
+                        "&buyers=200&stock=100&countdown=0&lang=en&fault=pause"));
+    page_click("#start");
+    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
+    assert_true(page_told(0, "watchdog renewed.*It wrote"));
+    assert_true(page_told(1, "no lock.*Another one got in"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));
     assert_true(browser_is(browser, PANE(1) ".dataset.state === 'bad'"));
     assert_int_equal(browser_errors(browser), 0);
@@ -92,5 +67,5 @@ int main(void)
         cmocka_unit_test(a_flushed_lock_costs_a_sale_unless_fenced),
         cmocka_unit_test(a_watched_lock_outlasts_its_holders_pause),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, page_open_demo, page_close);
 }

@@ -8,39 +8,21 @@
 
 #include <cmocka.h>
 
-enum { SALE_MS = 100000 };
+static struct browser *const browser = &page.browser;
 
-static struct page_rig rig;
-static struct browser *const browser = &rig.browser;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return page_open_serve(&rig);
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    return page_close(&rig);
-}
-
-#define PANE(i)         "document.querySelectorAll('.pane')[" #i "]"
-#define FIGURE(i, name) "+" PANE(i) ".querySelector('[data-is=" name "]').textContent"
-#define CAN_SAVE        "!document.getElementById('save').disabled"
 /* Killed from its own page, the instance is there again, with the lock in Redis and the pieces sold
  * in the store. */
 static void who_buys_after_a_kill_waits_for_the_dead_ones_lease(void **state)
 {
     (void)state;
     browser_size(browser, 1280, 720);
-    assert_true(page_go(&rig, "/?a=redis-token&a_lease=4000&a_watchdog=off&b=none&buyers=200"
-                              "&stock=100&countdown=0&lang=en&fault=kill"));
-    page_click(&rig, "#start");
-    assert_true(browser_await(browser, CAN_SAVE, SALE_MS));
-    assert_true(page_told(
-        &rig, 0, "SIGKILL.*stands for [\\d,]+ ms more.*had to wait [\\d,]+ ms, and bought"));
-    assert_true(page_told(&rig, 1, "SIGKILL.*no lock.*and bought"));
+    assert_true(page_go("/?a=redis-token&a_lease=4000&a_watchdog=off&b=none&buyers=200"
+                        "&stock=100&countdown=0&lang=en&fault=kill"));
+    page_click("#start");
+    assert_true(browser_await(browser, CAN_SAVE, PAGE_SALE_MS));
+    assert_true(
+        page_told(0, "SIGKILL.*stands for [\\d,]+ ms more.*had to wait [\\d,]+ ms, and bought"));
+    assert_true(page_told(1, "SIGKILL.*no lock.*and bought"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'stopped' && " PANE(
                                         1) ".dataset.state === 'stopped'"));
     assert_int_equal(browser_number(browser, FIGURE(0, "sold")), 1);
@@ -60,8 +42,8 @@ static void the_dead_holders_lane_stays_and_is_saved(void **state)
 {
     (void)state;
     assert_true(browser_is(browser, DEAD_AND_HEIR));
-    assert_true(page_picture(&rig, "killed", 1280, 720));
-    assert_true(page_open_saved(&rig));
+    assert_true(page_picture("killed", 1280, 720));
+    assert_true(page_open_saved());
     assert_true(browser_is(browser, "location.protocol === 'file:'"));
     assert_true(browser_is(browser, DEAD_AND_HEIR));
     assert_int_equal(browser_errors(browser), 0);
@@ -70,7 +52,7 @@ static void the_dead_holders_lane_stays_and_is_saved(void **state)
 static int ask(const char *method, const char *path, const char *key, const char *body)
 {
     static struct reply reply;
-    struct client client = {.port = rig.shop.service->port, .fd = -1};
+    struct client client = {.port = page.shop.service->port, .fd = -1};
     const int status = client_call(&client, method, path, key, body, PAGE_WAIT_MS, &reply);
     client_close(&client);
     return status;
@@ -78,7 +60,7 @@ static int ask(const char *method, const char *path, const char *key, const char
 
 static bool wire_is(void *cut)
 {
-    json_t *wire = client_get(rig.shop.service->port, "/v1/lab/wire");
+    json_t *wire = client_get(page.shop.service->port, "/v1/lab/wire");
     const bool same = json_equal(json_object_get(wire, "cut"), cut);
     json_decref(wire);
     return same;
@@ -105,5 +87,5 @@ int main(void)
         cmocka_unit_test(the_dead_holders_lane_stays_and_is_saved),
         cmocka_unit_test(a_service_that_dies_while_its_wire_is_cut_is_there_again_with_a_whole_one),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, page_open_serve, page_close);
 }

@@ -9,41 +9,20 @@
 
 #include <cmocka.h>
 
-enum { SALE_MS = 100000 };
+static struct browser *const browser = &page.browser;
 
-static struct page_rig rig;
-static struct browser *const browser = &rig.browser;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return page_open(&rig, (const char *const[]){"--demo", "--lab", NULL});
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    return page_close(&rig);
-}
-
-#define PANE(i) "document.querySelectorAll('.pane')[" #i "]"
-#define ENDED                                                                                      \
-    "[...document.querySelectorAll('.pane')].every(pane => /good|bad/.test(pane.dataset.state) "   \
-    "&& "                                                                                          \
-    "/[✓✗]/.test(pane.querySelector('.verdict').textContent)) && "                             \
-    "!document.getElementById('start').disabled"
 #define SHOWS(id, words) "/" words "/.test(document.getElementById('" id "').textContent)"
 
 static int64_t sales_started(void)
 {
-    return client_number(rig.shop.service->port, "/v1/demo/sales", "id");
+    return client_number(page.shop.service->port, "/v1/demo/sales", "id");
 }
 
 static void a_countdown_is_told_and_can_be_called_off(void **state)
 {
     (void)state;
     browser_size(browser, 1280, 720);
-    assert_true(page_go(&rig, "/?a=none&b=redis-token&buyers=50&stock=5&countdown=10&lang=en"));
+    assert_true(page_go("/?a=none&b=redis-token&buyers=50&stock=5&countdown=10&lang=en"));
     json_decref(browser_run(browser, "document.getElementById('start').focus();"));
     browser_type(browser, "\xEE\x80\x87"); /* Enter */
     assert_true(browser_await(browser, SHOWS("clock", "Starts in \\d"), PAGE_WAIT_MS));
@@ -54,9 +33,9 @@ static void a_countdown_is_told_and_can_be_called_off(void **state)
     assert_true(browser_is(browser, SHOWS("clock", "^$") " && " SHOWS("start", "^Start sale$")));
     assert_int_equal(sales_started(), 0);
 
-    page_choose(&rig, "[name=countdown]", "1");
-    page_click(&rig, "#start");
-    assert_true(browser_await(browser, ENDED, SALE_MS));
+    page_choose("[name=countdown]", "1");
+    page_click("#start");
+    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
     assert_int_equal(sales_started(), 2);
     assert_int_equal(browser_errors(browser), 0);
 }
@@ -64,26 +43,26 @@ static void a_countdown_is_told_and_can_be_called_off(void **state)
 static void each_of_two_sales_has_terms_of_its_own_which_are_in_the_address(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?a=redis-token&a_lease=4321&a_watchdog=off&a_fence=off&a_lanes=on"
-                              "&b=redis-token&b_lease=5000&b_watchdog=on&b_fence=on&b_lanes=off"
-                              "&buyers=100&stock=10&countdown=0&lang=en"));
-    page_click(&rig, "#start");
-    assert_true(browser_await(browser, ENDED, SALE_MS));
+    assert_true(page_go("/?a=redis-token&a_lease=4321&a_watchdog=off&a_fence=off&a_lanes=on"
+                        "&b=redis-token&b_lease=5000&b_watchdog=on&b_fence=on&b_lanes=off"
+                        "&buyers=100&stock=10&countdown=0&lang=en"));
+    page_click("#start");
+    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
     assert_true(browser_is(browser,
                            PANE(0) ".querySelector('.settings').textContent === "
                                    "'lease 4,321 ms · no watchdog · no fence · lanes' && " PANE(
                                        1) ".querySelector('.settings').textContent === "
                                           "'lease 5,000 ms · watchdog · fence'"));
-    page_click(&rig, "[name=a_fence]");
-    page_choose(&rig, "[name=b_lease]", "700");
+    page_click("[name=a_fence]");
+    page_choose("[name=b_lease]", "700");
     assert_true(browser_is(browser, "/a_fence=on/.test(location.search) && "
                                     "/b_lease=700/.test(location.search) && "
                                     "/a_watchdog=off/.test(location.search)"));
-    assert_true(page_picture(&rig, "terms", 1280, 720));
-    assert_true(page_picture(&rig, "terms-phone", 390, 844));
+    assert_true(page_picture("terms", 1280, 720));
+    assert_true(page_picture("terms-phone", 390, 844));
     assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
     /* those that the sales were really run under */
-    assert_true(page_open_saved(&rig));
+    assert_true(page_open_saved());
     assert_true(browser_is(
         browser,
         "JSON.stringify(JSON.parse(document.getElementById('run').textContent).reports.map("
@@ -96,14 +75,14 @@ static void each_of_two_sales_has_terms_of_its_own_which_are_in_the_address(void
 static void what_a_guard_has_not_cannot_be_chosen(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?a=mutex&b=redis-set&lang=en"));
+    assert_true(page_go("/?a=mutex&b=redis-set&lang=en"));
 #define DISABLED(name) "document.querySelector('[name=" name "]').disabled"
     assert_true(
         browser_is(browser, DISABLED("a_lease") " && " DISABLED("a_watchdog") " && " DISABLED(
                                 "a_fence") " && !" DISABLED("a_lanes")));
     assert_true(browser_is(
         browser, "!" DISABLED("b_lease") " && " DISABLED("b_watchdog") " && " DISABLED("b_fence")));
-    page_choose(&rig, "[name=a]", "redis-fair");
+    page_choose("[name=a]", "redis-fair");
     assert_true(browser_is(browser, "!" DISABLED("a_lease") " && !" DISABLED("a_watchdog")));
     assert_int_equal(browser_errors(browser), 0);
 }
@@ -117,16 +96,15 @@ static void a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else(void **s
 {
     (void)state;
     browser_size(browser, 1280, 720);
-    assert_true(page_go(&rig,
-                        "/?a=none&b=redis-token&buyers=2000&stock=1000&countdown=0&b_lease=4321"
+    assert_true(page_go("/?a=none&b=redis-token&buyers=2000&stock=1000&countdown=0&b_lease=4321"
                         "&lang=en"));
     assert_true(browser_is(browser, "document.getElementById('save').disabled"));
-    page_click(&rig, "#start");
-    assert_true(browser_await(browser, ENDED, SALE_MS));
+    page_click("#start");
+    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'bad'"));
     json_t *figures = browser_run(browser, "return " FIGURES ";");
 
-    assert_true(page_open_saved(&rig));
+    assert_true(page_open_saved());
     assert_true(browser_is(browser, "location.protocol === 'file:'"));
     json_t *same = browser_run(browser, "return " FIGURES ";");
     assert_string_equal(json_string_value(same), json_string_value(figures));
@@ -145,9 +123,9 @@ static void a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else(void **s
     assert_true(browser_is(browser, "performance.getEntriesByType('resource').length === 0 && "
                                     "document.querySelectorAll('[src], link, button').length === 0 "
                                     "&& document.scripts.length === 1"));
-    assert_true(page_picture(&rig, "saved", 1280, 720));
+    assert_true(page_picture("saved", 1280, 720));
     browser_dark(browser, true);
-    assert_true(page_picture(&rig, "saved-phone", 390, 844));
+    assert_true(page_picture("saved-phone", 390, 844));
     browser_dark(browser, false);
     assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
     assert_int_equal(browser_errors(browser), 0);
@@ -163,5 +141,5 @@ int main(void)
         cmocka_unit_test(what_a_guard_has_not_cannot_be_chosen),
         cmocka_unit_test(a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, page_open_demo, page_close);
 }

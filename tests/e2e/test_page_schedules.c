@@ -10,20 +10,7 @@
 
 enum { SEARCH_MS = 120000 };
 
-static struct page_rig rig;
-static struct browser *const browser = &rig.browser;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return page_open(&rig, (const char *const[]){"--lab", NULL});
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    return page_close(&rig);
-}
+static struct browser *const browser = &page.browser;
 
 /* -- the last piece ------------------------------------------------------------------------------
  */
@@ -41,7 +28,7 @@ static void without_a_lock_two_buy_the_last_piece(void **state)
     WORLD("value", "0");
     VERDICT("bad", "Oversold by 1: the accepted orders leave −1, the row says 0");
     VERDICT("bad", "both sold it");
-    assert_true(page_picture(&rig, "steps-last-piece", 1280, 720));
+    assert_true(page_picture("steps-last-piece", 1280, 720));
     assert_int_equal(browser_errors(browser), 0);
 }
 
@@ -57,7 +44,7 @@ static void under_a_lock_the_second_finds_it_sold_and_cannot_try_again(void **st
     MOVES("A", "decided", "committed", "accepted");
     STATE("B", "held");
     MOVES("B", "read", "decided", "committed", "refused");
-    assert_true(page_picture(&rig, "steps-sold-out", 1280, 720));
+    assert_true(page_picture("steps-sold-out", 1280, 720));
     assert_true(browser_is(browser, "/writes that it is refused/.test(document.getElementById("
                                     "'log').textContent) && document.querySelector("
                                     "'[data-name=B] [data-is=wrote]').textContent === '–'"));
@@ -77,8 +64,8 @@ static void find(const char *query, bool may_vanish, const char *state)
     char ended[200];
     GO(query);
     if (may_vanish)
-        page_click(&rig, "#mayVanish");
-    page_click(&rig, "#find");
+        page_click("#mayVanish");
+    page_click("#find");
     snprintf(ended, sizeof ended, "/[✓✗]/.test(document.getElementById('found').textContent)");
     assert_true(browser_await(browser, ended, SEARCH_MS));
     snprintf(ended, sizeof ended, "document.getElementById('found').dataset.state === '%s'", state);
@@ -150,5 +137,5 @@ int main(void)
         cmocka_unit_test(the_page_tries_all_orders_for_the_last_piece_under_a_lock),
         cmocka_unit_test(a_lock_that_vanishes_loses_money_without_a_fence),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, page_open_lab, page_close);
 }

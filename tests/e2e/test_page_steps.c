@@ -8,20 +8,7 @@
 
 #include <cmocka.h>
 
-static struct page_rig rig;
-static struct browser *const browser = &rig.browser;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return page_open(&rig, (const char *const[]){"--lab", NULL});
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    return page_close(&rig);
-}
+static struct browser *const browser = &page.browser;
 
 static void without_a_lock_the_learner_makes_700_of_1000(void **state)
 {
@@ -47,12 +34,12 @@ static void without_a_lock_the_learner_makes_700_of_1000(void **state)
 static void what_happened_fits_on_projector_and_phone_in_light_and_dark(void **state)
 {
     (void)state;
-    assert_true(page_picture(&rig, "steps-wide", 1280, 720));
-    assert_true(page_picture(&rig, "steps-full-hd", 1920, 1080));
+    assert_true(page_picture("steps-wide", 1280, 720));
+    assert_true(page_picture("steps-full-hd", 1920, 1080));
     browser_dark(browser, true);
-    assert_true(page_picture(&rig, "steps-dark", 1280, 720));
+    assert_true(page_picture("steps-dark", 1280, 720));
     browser_dark(browser, false);
-    assert_true(page_picture(&rig, "steps-phone", 390, 844));
+    assert_true(page_picture("steps-phone", 390, 844));
     assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
     browser_size(browser, 1280, 720);
 }
@@ -144,7 +131,7 @@ static void settings_and_language_stand_in_the_address(void **state)
                                     "'redis-fair' && "
                                     "document.querySelector('[name=lease]').value === '7000' && "
                                     "document.querySelector('[name=fence]').value === 'on'"));
-    page_choose(&rig, "#lang", "zh");
+    page_choose("#lang", "zh");
     assert_true(browser_is(browser, "document.documentElement.lang === 'zh' && "
                                     "/lang=zh/.test(location.search) && "
                                     "/guard=redis-fair/.test(location.search) && "
@@ -156,7 +143,7 @@ static void settings_and_language_stand_in_the_address(void **state)
     MOVES("A", "waiting");
     browser_type(browser, "a");
     STATE("A", "waiting");
-    assert_true(page_picture(&rig, "steps-chinese", 1280, 720));
+    assert_true(page_picture("steps-chinese", 1280, 720));
     assert_true(browser_is(browser, "[...document.querySelectorAll('.card dd')].every("
                                     "e => e.scrollWidth <= e.clientWidth)"));
     assert_int_equal(browser_errors(browser), 0);
@@ -166,9 +153,9 @@ static void without_lab_the_page_says_so(void **state)
 {
     (void)state;
     char db[SANDBOX_TEXT_MAX + 32], url[SANDBOX_TEXT_MAX + 32];
-    snprintf(db, sizeof db, "sqlite:%s/plain.db", sandbox_dir(rig.shop.sandbox));
+    snprintf(db, sizeof db, "sqlite:%s/plain.db", sandbox_dir(page.shop.sandbox));
     struct sandbox_server *plain =
-        sandbox_seckilld(rig.shop.sandbox, shop_binary("seckilld"),
+        sandbox_seckilld(page.shop.sandbox, shop_binary("seckilld"),
                          (const char *const[]){"--db", db, "--guard", "mutex", NULL});
     assert_non_null(plain);
     snprintf(url, sizeof url, "%s/web/steps.html?lang=en", plain->url);
@@ -193,5 +180,5 @@ int main(void)
         cmocka_unit_test(settings_and_language_stand_in_the_address),
         cmocka_unit_test(without_lab_the_page_says_so),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, page_open_lab, page_close);
 }

@@ -7,35 +7,8 @@
 
 #include <cmocka.h>
 
-enum { SALE_MS = 100000 };
+static struct browser *const browser = &page.browser;
 
-static struct page_rig rig;
-static struct browser *const browser = &rig.browser;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return page_open(&rig, (const char *const[]){"--demo", "--lab", NULL});
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    return page_close(&rig);
-}
-
-#define PANE(i) "document.querySelectorAll('.pane')[" #i "]"
-#define ENDED                                                                                      \
-    "[...document.querySelectorAll('.pane')].every(pane => /good|bad/.test(pane.dataset.state) "   \
-    "&& "                                                                                          \
-    "/[✓✗]/.test(pane.querySelector('.verdict').textContent)) && "                             \
-    "!document.getElementById('save').disabled"
-#define TOLD(i, words) "/" words "/.test(" PANE(i) ".querySelector('.told').textContent)"
-
-#define INTERRUPTED                                                                                \
-    "held just before its write.*got in, read and decided.*(It wrote|read again, and wrote)"
-
-#define HELD         "held just before its write"
 #define BUTTON(name) "document.querySelector('#strikes [data-fault=" name "]')"
 #define NONE_TO_PRESS                                                                              \
     "[...document.querySelectorAll('#strikes button')].every(button => button.disabled)"
@@ -44,18 +17,18 @@ static int close_all(void **state)
 static void a_button_strikes_the_sale_that_runs(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?a=redis-token&a_lease=1000&a_watchdog=off&a_fence=on&b=none"
-                              "&buyers=40&rate=8&stock=40&countdown=0&lang=en"));
+    assert_true(page_go("/?a=redis-token&a_lease=1000&a_watchdog=off&a_fence=on&b=none"
+                        "&buyers=40&rate=8&stock=40&countdown=0&lang=en"));
     assert_true(browser_is(browser, NONE_TO_PRESS));
-    page_click(&rig, "#start");
+    page_click("#start");
     assert_true(browser_await(browser, "!" BUTTON("pause") ".disabled", PAGE_WAIT_MS));
     json_decref(browser_run(browser, BUTTON("pause") ".focus();"));
     browser_type(browser, "\xEE\x80\x87"); /* Enter */
     assert_true(browser_await(browser, TOLD(0, HELD), PAGE_WAIT_MS));
-    assert_true(browser_await(browser, ENDED, SALE_MS));
-    assert_true(page_told(&rig, 0, INTERRUPTED));
+    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
+    assert_true(page_told(0, INTERRUPTED));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));
-    assert_true(page_told(&rig, 1, "^$"));
+    assert_true(page_told(1, "^$"));
     assert_true(browser_is(browser, NONE_TO_PRESS));
     assert_int_equal(browser_errors(browser), 0);
 }
@@ -64,12 +37,12 @@ static void a_button_strikes_the_sale_that_runs(void **state)
 static void a_fault_strikes_when_the_address_says(void **state)
 {
     (void)state;
-    assert_true(page_go(&rig, "/?a=redis-token&a_lease=3000&a_fence=on&b=none&buyers=60&rate=20"
-                              "&stock=100&countdown=0&lang=en&fault=flush&fault_after=1"));
-    page_click(&rig, "#start");
-    assert_true(browser_await(browser, ENDED, SALE_MS));
-    assert_true(page_told(&rig, 0, HELD));
-    assert_true(page_told(&rig, 1, HELD));
+    assert_true(page_go("/?a=redis-token&a_lease=3000&a_fence=on&b=none&buyers=60&rate=20"
+                        "&stock=100&countdown=0&lang=en&fault=flush&fault_after=1"));
+    page_click("#start");
+    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
+    assert_true(page_told(0, HELD));
+    assert_true(page_told(1, HELD));
     assert_true(browser_number(browser,
                                "parseInt(" PANE(0) ".querySelector('.lane.marked text')"
                                                    ".textContent.replace(/[^\\d]*/, ''))") < 100);
@@ -82,5 +55,5 @@ int main(void)
         cmocka_unit_test(a_button_strikes_the_sale_that_runs),
         cmocka_unit_test(a_fault_strikes_when_the_address_says),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, page_open_demo, page_close);
 }

@@ -9,15 +9,29 @@
 
 enum { ARGS_MAX = 16, SCRIPT_MAX = 512, PATH_LONGEST = 600 };
 
-int page_open(struct page_rig *rig, const char *const *args)
+struct page_rig page;
+
+int page_open(const char *const *args)
 {
     const char *all[ARGS_MAX + 1] = {"--lanes=off", "--sync=normal"};
-    *rig = (struct page_rig){.browser.session = ""};
+    page = (struct page_rig){.browser.session = ""};
     for (size_t n = 2; *args != NULL; args++) {
         assert(n < ARGS_MAX);
         all[n++] = *args;
     }
-    return shop_open(&rig->shop, all) == 0 ? browser_open(&rig->browser, rig->shop.sandbox) : -1;
+    return shop_open(&page.shop, all) == 0 ? browser_open(&page.browser, page.shop.sandbox) : -1;
+}
+
+int page_open_demo(void **state)
+{
+    (void)state;
+    return page_open((const char *const[]){"--demo", "--lab", NULL});
+}
+
+int page_open_lab(void **state)
+{
+    (void)state;
+    return page_open((const char *const[]){"--lab", NULL});
 }
 
 static bool answers(struct sandbox_server *server)
@@ -26,12 +40,13 @@ static bool answers(struct sandbox_server *server)
                            1000);
 }
 
-int page_open_serve(struct page_rig *rig)
+int page_open_serve(void **state)
 {
-    *rig = (struct page_rig){.shop.client.fd = -1, .browser.session = ""};
-    if (sandbox_open(&rig->shop.sandbox) != 0)
+    (void)state;
+    page = (struct page_rig){.shop.client.fd = -1, .browser.session = ""};
+    if (sandbox_open(&page.shop.sandbox) != 0)
         return -1;
-    struct sandbox_server *serve = sandbox_add(rig->shop.sandbox, "serve", answers);
+    struct sandbox_server *serve = sandbox_add(page.shop.sandbox, "serve", answers);
     if (serve == NULL)
         return -1;
     serve->port = sandbox_free_port();
@@ -41,54 +56,55 @@ int page_open_serve(struct page_rig *rig)
     sandbox_arg(serve, "--listen=127.0.0.1:%d", serve->port);
     if (sandbox_start(serve) != 0)
         return -1;
-    rig->shop.service = serve;
-    return browser_open(&rig->browser, rig->shop.sandbox);
+    page.shop.service = serve;
+    return browser_open(&page.browser, page.shop.sandbox);
 }
 
-int page_close(struct page_rig *rig)
+int page_close(void **state)
 {
-    browser_close(&rig->browser);
-    const bool well = shop_stop(rig->shop.service);
-    shop_close(&rig->shop);
+    (void)state;
+    browser_close(&page.browser);
+    const bool well = shop_stop(page.shop.service);
+    shop_close(&page.shop);
     return well ? 0 : -1;
 }
 
-bool page_go(struct page_rig *rig, const char *path)
+bool page_go(const char *path)
 {
     char url[PATH_LONGEST];
-    snprintf(url, sizeof url, "%s%s", rig->shop.service->url, path);
-    browser_go(&rig->browser, url);
-    return browser_await(&rig->browser,
+    snprintf(url, sizeof url, "%s%s", page.shop.service->url, path);
+    browser_go(&page.browser, url);
+    return browser_await(&page.browser,
                          "document.body.dataset.ready === 'yes' && "
                          "/live|已连接/.test(document.getElementById('connection').textContent)",
                          PAGE_WAIT_MS);
 }
 
-void page_click(struct page_rig *rig, const char *selector)
+void page_click(const char *selector)
 {
     char script[SCRIPT_MAX];
     snprintf(script, sizeof script, "document.querySelector('%s').click();", selector);
-    json_decref(browser_run(&rig->browser, script));
+    json_decref(browser_run(&page.browser, script));
 }
 
-void page_choose(struct page_rig *rig, const char *selector, const char *value)
+void page_choose(const char *selector, const char *value)
 {
     char script[SCRIPT_MAX];
     snprintf(script, sizeof script,
              "const input = document.querySelector('%s'); input.value = '%s';"
              "input.dispatchEvent(new Event('change', { bubbles: true }));",
              selector, value);
-    json_decref(browser_run(&rig->browser, script));
+    json_decref(browser_run(&page.browser, script));
 }
 
-bool page_told(struct page_rig *rig, int i, const char *words)
+bool page_told(int i, const char *words)
 {
     char script[SCRIPT_MAX];
     snprintf(script, sizeof script,
              "const told = document.querySelectorAll('.told')[%d].textContent;"
              "return /%s/.test(told) ? null : told;",
              i, words);
-    json_t *told = browser_run(&rig->browser, script);
+    json_t *told = browser_run(&page.browser, script);
     const bool as_wanted = json_is_null(told);
     if (!as_wanted)
         fprintf(stderr, "pane %d told: %s\n", i, json_string_value(told));
@@ -96,40 +112,40 @@ bool page_told(struct page_rig *rig, int i, const char *words)
     return as_wanted;
 }
 
-bool page_open_saved(struct page_rig *rig)
+bool page_open_saved(void)
 {
     char url[PATH_LONGEST];
-    json_decref(browser_run(&rig->browser,
+    json_decref(browser_run(&page.browser,
                             "const make = URL.createObjectURL;"
                             "URL.createObjectURL = blob => { blob.text().then("
                             "text => { window.saved = text; }); return make(blob); };"
                             "document.getElementById('save').click();"));
-    if (!browser_await(&rig->browser, "window.saved !== undefined", PAGE_WAIT_MS))
+    if (!browser_await(&page.browser, "window.saved !== undefined", PAGE_WAIT_MS))
         return false;
-    json_t *text = browser_run(&rig->browser, "return window.saved;");
-    snprintf(url, sizeof url, "file://%s/run.html", sandbox_dir(rig->shop.sandbox));
+    json_t *text = browser_run(&page.browser, "return window.saved;");
+    snprintf(url, sizeof url, "file://%s/run.html", sandbox_dir(page.shop.sandbox));
     FILE *file = fopen(url + strlen("file://"), "w");
     assert(file != NULL);
     fputs(json_string_value(text), file);
     fclose(file);
     json_decref(text);
-    browser_go(&rig->browser, url);
+    browser_go(&page.browser, url);
     return true;
 }
 
-bool page_picture(struct page_rig *rig, const char *name, int width, int height)
+bool page_picture(const char *name, int width, int height)
 {
     char folder[512], file[PATH_LONGEST];
     snprintf(folder, sizeof folder, "%s", shop_binary("page"));
     mkdir(folder, 0777);
     snprintf(file, sizeof file, "%s/%s.png", folder, name);
-    browser_size(&rig->browser, width, height);
-    if (!browser_await(&rig->browser,
+    browser_size(&page.browser, width, height);
+    if (!browser_await(&page.browser,
                        "location.protocol === 'file:' || " /* which has no script to redraw them */
                        "[...document.querySelectorAll('.chart')].every(chart => "
                        "chart.viewBox.baseVal.width === chart.clientWidth)",
                        PAGE_WAIT_MS))
         return false;
-    browser_picture(&rig->browser, file);
+    browser_picture(&page.browser, file);
     return true;
 }
