@@ -13,29 +13,6 @@
 
 enum { ORDERS = 20 };
 
-static struct service_rig rig;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return rig_open(&rig);
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    points_clear();
-    rig_stop(&rig);
-    return 0;
-}
-
 static void put_item(int64_t reserve_s)
 {
     struct op op;
@@ -52,13 +29,6 @@ static void order(int n, char (*ret_ids)[DB_ID_MAX + 1])
         assert_int_equal(op_run(rig.service, &op), 201);
         assert_true(answer_text(&op, "order_id", ret_ids[i], DB_ID_MAX + 1));
     }
-}
-
-static int64_t stock_now(void)
-{
-    struct op op;
-    assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_ITEM, "1", "", 0, 0)), 200);
-    return answer_number(&op, "stock");
 }
 
 static bool has_state(const char *id, const char *expected)
@@ -81,14 +51,14 @@ static void expired_order_is_closed_and_late_payment_refused(void **state)
 {
     struct op op;
     char ids[ORDERS][DB_ID_MAX + 1];
-    rig_reset(&rig, *state);
+    rig_reset(*state);
     rig.config.close_orders_ms = 20;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     put_item(0);
     assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 100000, "")), 200);
     order(ORDERS, ids);
     wait_until_closed(ORDERS, ids);
-    assert_int_equal(stock_now(), 100);
+    assert_int_equal(rig_stock(), 100);
     op_run(rig.service, op_make(&op, OP_PAY_ORDER, ids[0], "", 0, 0));
     assert_int_equal(op.answer.problem, PROBLEM_ORDER_CLOSED);
     assert_int_equal(atomic_load(&rig.service->counters.closed), ORDERS);
@@ -99,9 +69,9 @@ static void order_with_time_left_and_paid_order_stay(void **state)
 {
     struct op op;
     char ids[2][DB_ID_MAX + 1], expired[1][DB_ID_MAX + 1];
-    rig_reset(&rig, *state);
+    rig_reset(*state);
     rig.config.close_orders_ms = 20;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     put_item(900);
     assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 100000, "")), 200);
     order(2, ids);
@@ -115,20 +85,20 @@ static void order_with_time_left_and_paid_order_stay(void **state)
     wait_until_closed(1, expired); /* the task has been here */
     assert_true(has_state(ids[0], "reserved"));
     assert_true(has_state(ids[1], "paid"));
-    assert_int_equal(stock_now(), 96);
+    assert_int_equal(rig_stock(), 96);
 }
 
 static void order_of_a_sale_that_was_reset_is_closed_without_stock(void **state)
 {
     char ids[1][DB_ID_MAX + 1];
-    rig_reset(&rig, *state);
+    rig_reset(*state);
     rig.config.close_orders_ms = 200;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     put_item(1);
     order(1, ids);
     put_item(900);
     wait_until_closed(1, ids);
-    assert_int_equal(stock_now(), 100);
+    assert_int_equal(rig_stock(), 100);
     assert_true(audit_is_clean(rig.service));
 }
 
@@ -149,9 +119,9 @@ static void dead_lock_server_holds_up_no_orders_of_other_guards(void **state)
 {
     (void)state;
     char ids[2][DB_ID_MAX + 1];
-    rig_reset(&rig, "sql-row");
+    rig_reset("sql-row");
     rig.config.close_orders_ms = 200;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     order_one("older", 1, "redis-token", ids[0]);
     assert_true(WIFSIGNALED(sandbox_signal(rig.redis, SIGKILL)));
     order_one("younger", 1, "sql-row", ids[1]);
@@ -168,9 +138,9 @@ static void orders_of_a_stuck_item_do_not_starve_younger_ones(void **state)
     enum { STUCK = DB_EXPIRED_MAX + 10 };
     static struct op ops[STUCK];
     char id[1][DB_ID_MAX + 1];
-    rig_reset(&rig, *state);
+    rig_reset(*state);
     rig.config.close_orders_ms = 100;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     struct op op;
     op_put_item(&op, "stuck", STUCK, "");
     op.reserve_s = 2;
@@ -193,9 +163,9 @@ static void orders_of_a_stuck_item_do_not_starve_younger_ones(void **state)
 static void stuck_order_holds_up_no_others_of_its_item(void **state)
 {
     char ids[2][DB_ID_MAX + 1];
-    rig_reset(&rig, *state);
+    rig_reset(*state);
     rig.config.close_orders_ms = 100;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     put_item(1);
     order(2, ids);
     assert_int_equal(redis_do(rig.redis, "SET lock:order:%s another NX PX 600000", ids[0]), 1);
@@ -214,12 +184,12 @@ static void no_client_can_take_the_name_of_a_closing(void **state)
 {
     struct op op;
     char ids[1][DB_ID_MAX + 1];
-    rig_reset(&rig, *state);
+    rig_reset(*state);
     rig.config.close_orders_ms = 20;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     put_item(1);
     order(1, ids);
-    op_make(&op, OP_PLACE_ORDER, "1", "u1", 1, 1);
+    op_order(&op, 1);
     snprintf(op.key, sizeof op.key, "close:%s", ids[0]);
     assert_int_equal(op_run(rig.service, &op), 201);
     wait_until_closed(1, ids);
@@ -232,9 +202,9 @@ static void payment_during_a_change_of_guard_does_not_undo_the_closing(void **st
 {
     struct op op, payment;
     char ids[1][DB_ID_MAX + 1];
-    rig_reset(&rig, "redis-token");
+    rig_reset("redis-token");
     rig.config.close_orders_ms = 20;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     put_item(2);
     assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 100000, "")), 200);
     order(1, ids);
@@ -250,7 +220,7 @@ static void payment_during_a_change_of_guard_does_not_undo_the_closing(void **st
     assert_true(has_state(ids[0], "closed"));
     op_run(rig.service, op_make(&op, OP_GET_ACCOUNT, "u1", "", 0, 0));
     assert_int_equal(answer_number(&op, "balance"), 100000);
-    assert_int_equal(stock_now(), 100);
+    assert_int_equal(rig_stock(), 100);
     assert_true(audit_is_clean(rig.service));
 }
 
@@ -260,10 +230,10 @@ static void two_instances_close_each_order_once(void **state)
     struct service *other;
     struct config config;
     char ids[ORDERS][DB_ID_MAX + 1];
-    rig_reset(&rig, *state);
+    rig_reset(*state);
     rig.config.db_shared = true;
     rig.config.close_orders_ms = 10;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     config = rig.config;
     snprintf(config.instance, sizeof config.instance, "other");
     put_item(1);
@@ -271,7 +241,7 @@ static void two_instances_close_each_order_once(void **state)
     assert_int_equal(service_open(&config, &other), 0);
     wait_until_closed(ORDERS, ids);
     service_close(other);
-    assert_int_equal(stock_now(), 100);
+    assert_int_equal(rig_stock(), 100);
     assert_int_equal(audit_number(rig.service, "item:1", "duplicates"), 0);
     assert_true(audit_is_clean(rig.service));
 }
@@ -279,12 +249,12 @@ static void two_instances_close_each_order_once(void **state)
 static void task_of_another_instance_is_left_alone(void **state)
 {
     char ids[1][DB_ID_MAX + 1];
-    rig_reset(&rig, *state);
+    rig_reset(*state);
     rig.config.close_orders_ms = 10;
     assert_int_equal(redis_do(rig.redis, "SET lock:task:close-orders another NX PX 60000"), 1);
     struct redis_watch *watch = redis_watch_open(rig.redis);
     assert_non_null(watch);
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     put_item(0);
     order(1, ids);
     assert_true(redis_watch_sees(watch, "lock:task:close-orders", 10000));
@@ -297,7 +267,7 @@ static void task_of_another_instance_is_left_alone(void **state)
 
 #define UNDER(name, guard_name, guard)                                                             \
     {                                                                                              \
-#name "_" #guard_name, name, NULL, stop, guard                                             \
+#name "_" #guard_name, name, NULL, rig_clear, guard                                        \
     }
 
 int main(void)
@@ -325,5 +295,5 @@ int main(void)
         UNDER(two_instances_close_each_order_once, sql_version, "sql-version"),
         UNDER(task_of_another_instance_is_left_alone, redis_token, "redis-token"),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -12,63 +12,28 @@
 #include <string.h>
 #include <cmocka.h>
 
-static struct service_rig rig;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return rig_open(&rig);
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    points_clear();
-    rig_stop(&rig);
-    return 0;
-}
-
 static void start(const char *guard, bool from_database)
 {
     struct op op;
     redis_do(rig.redis, "FLUSHALL");
-    rig_reset(&rig, guard);
+    rig_reset(guard);
     rig.config.fence_database = from_database;
     rig.config.watchdog = false; /* nobody tells a holder of its loss */
     rig.config.lanes = false;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
-}
-
-static struct op *order(struct op *op, int number)
-{
-    return op_make(op, OP_PLACE_ORDER, "1", "u1", 1, number);
-}
-
-static int64_t number_of(enum op_kind kind, const char *id, const char *name)
-{
-    struct op op;
-    assert_int_equal(op_run(rig.service, op_make(&op, kind, id, "", 0, 0)), 200);
-    return answer_number(&op, name);
 }
 
 /* A stands at a point under the lock; the lock server restarts empty and grants it to B. */
 static void granted_twice(enum op_point point, struct op *a, struct op *b)
 {
-    order(a, 1);
+    op_order(a, 1);
     gate_set(0, point, a->request_id);
     ops_submit(rig.service, a, 1);
     gate_wait(0);
     assert_true(WIFSIGNALED(sandbox_signal(rig.redis, SIGKILL)));
     assert_int_equal(sandbox_restart(rig.redis), 0);
-    while (op_run(rig.service, order(b, 2)) != 201) /* its old connection is dead */
+    while (op_run(rig.service, op_order(b, 2)) != 201) /* its old connection is dead */
         assert_int_equal(b->answer.problem, PROBLEM_UNAVAILABLE);
     gate_open(0);
     ops_wait(a, 1);
@@ -81,10 +46,10 @@ static void late_write_after_a_second_grant_is_refused(void **state)
     granted_twice(OP_DECIDED, &a, &b);
     assert_int_equal(a.answer.problem, PROBLEM_LOCK_LOST);
     assert_true(answer_number(&b, "fence") > 0);
-    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 99);
+    assert_int_equal(rig_number(OP_GET_ITEM, "1", "stock"), 99);
     assert_true(audit_is_clean(rig.service));
-    assert_int_equal(op_run(rig.service, order(&a, 1)), 201); /* its key is free */
-    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 98);
+    assert_int_equal(op_run(rig.service, op_order(&a, 1)), 201); /* its key is free */
+    assert_int_equal(rig_number(OP_GET_ITEM, "1", "stock"), 98);
     assert_true(audit_is_clean(rig.service));
 }
 
@@ -95,7 +60,7 @@ static void late_write_after_a_second_grant_loses_an_update_without(void **state
     granted_twice(OP_DECIDED, &a, &b);
     assert_int_equal(a.answer.status, 201);
     assert_int_equal(answer_number(&a, "fence"), 0);
-    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 99);
+    assert_int_equal(rig_number(OP_GET_ITEM, "1", "stock"), 99);
     assert_int_equal(audit_number(rig.service, "item:1", "lost_updates"), 1);
 }
 
@@ -104,8 +69,8 @@ static void write_between_anothers_read_and_write_is_not_overwritten(void **stat
 {
     struct op a, b;
     start(*state, true);
-    order(&a, 1);
-    order(&b, 2);
+    op_order(&a, 1);
+    op_order(&b, 2);
     gate_set(0, OP_DECIDED, a.request_id);
     gate_set(1, OP_DECIDED, b.request_id);
     ops_submit(rig.service, &a, 1);
@@ -128,7 +93,7 @@ static void lost_count_of_the_lock_server_costs_no_refusal(void **state)
     struct op op;
     start(*state, true);
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(op_run(rig.service, order(&op, i)), 201);
+        assert_int_equal(op_run(rig.service, op_order(&op, i)), 201);
         assert_int_equal(answer_number(&op, "fence"), i + 1);
         redis_do(rig.redis, "FLUSHALL");
     }
@@ -137,9 +102,9 @@ static void lost_count_of_the_lock_server_costs_no_refusal(void **state)
 
 static void stop_and_start_again(bool from_database)
 {
-    rig_stop(&rig);
+    rig_stop();
     rig.config.fence_database = from_database;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
 }
 
 /* The store's counter starts above what the lock server gave, and the reverse heals. */
@@ -148,18 +113,18 @@ static void source_can_be_changed_and_changed_back(void **state)
     struct op op;
     start(*state, false);
     redis_do(rig.redis, "SET {lock:item:1}:fence 700");
-    assert_int_equal(op_run(rig.service, order(&op, 1)), 201);
+    assert_int_equal(op_run(rig.service, op_order(&op, 1)), 201);
     assert_int_equal(answer_number(&op, "fence"), 701);
     stop_and_start_again(true);
     for (int i = 2; i < 5; i++) {
-        assert_int_equal(op_run(rig.service, order(&op, i)), 201);
+        assert_int_equal(op_run(rig.service, op_order(&op, i)), 201);
         assert_int_equal(answer_number(&op, "fence"), 700 + i);
     }
     redis_do(rig.redis, "FLUSHALL");
     stop_and_start_again(false);
-    op_run(rig.service, order(&op, 5));
+    op_run(rig.service, op_order(&op, 5));
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_LOST);
-    assert_int_equal(op_run(rig.service, order(&op, 5)), 201);
+    assert_int_equal(op_run(rig.service, op_order(&op, 5)), 201);
     assert_true(audit_is_clean(rig.service));
 }
 
@@ -171,22 +136,22 @@ static void count_that_cannot_be_raised_is_told_with_the_way_out(void **state)
     assert_int_equal(sandbox_zookeeper(rig.sandbox, 1, &zookeeper), 0);
     start("redis-token", false);
     redis_do(rig.redis, "SET {lock:item:1}:fence 1125899906842624");
-    assert_int_equal(op_run(rig.service, order(&op, 1)), 201);
-    rig_stop(&rig);
+    assert_int_equal(op_run(rig.service, op_order(&op, 1)), 201);
+    rig_stop();
     snprintf(rig.config.guard, sizeof rig.config.guard, "%s", (const char *)*state);
     snprintf(rig.config.zookeeper, sizeof rig.config.zookeeper, "%s", zookeeper.url);
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     do /* until it has a session */
-        op_run(rig.service, order(&op, 2));
+        op_run(rig.service, op_order(&op, 2));
     while (op.answer.problem == PROBLEM_UNAVAILABLE);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(op.answer.problem, PROBLEM_LOCK_LOST);
         assert_non_null(strstr(op.answer.body, "--fence-source database"));
-        op_run(rig.service, order(&op, 2));
+        op_run(rig.service, op_order(&op, 2));
     }
     stop_and_start_again(true);
     do
-        op_run(rig.service, order(&op, 2));
+        op_run(rig.service, op_order(&op, 2));
     while (op.answer.problem == PROBLEM_UNAVAILABLE);
     assert_int_equal(op.answer.status, 201);
     assert_true(answer_number(&op, "fence") > 1125899906842624);
@@ -200,9 +165,9 @@ static void orders_and_accounts_are_fenced_too(void **state)
     start(*state, true);
     assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 1000, "")), 200);
     assert_int_equal(op_run(rig.service, op_put_account(&op, "u2", 1000, "")), 200);
-    assert_int_equal(op_run(rig.service, order(&op, 1)), 201);
+    assert_int_equal(op_run(rig.service, op_order(&op, 1)), 201);
     assert_true(answer_text(&op, "order_id", paid, sizeof paid));
-    assert_int_equal(op_run(rig.service, order(&op, 2)), 201);
+    assert_int_equal(op_run(rig.service, op_order(&op, 2)), 201);
     assert_true(answer_text(&op, "order_id", cancelled, sizeof cancelled));
 
     assert_int_equal(op_run(rig.service, op_make(&op, OP_PAY_ORDER, paid, "", 0, 3)), 201);
@@ -223,7 +188,7 @@ static void late_payment_does_not_undo_a_cancellation(void **state)
     char id[DB_ID_MAX + 1];
     start(*state, true);
     assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 1000, "")), 200);
-    assert_int_equal(op_run(rig.service, order(&op, 1)), 201);
+    assert_int_equal(op_run(rig.service, op_order(&op, 1)), 201);
     assert_true(answer_text(&op, "order_id", id, sizeof id));
     op_make(&payment, OP_PAY_ORDER, id, "", 0, 2);
     gate_set(0, OP_DECIDED, payment.request_id);
@@ -234,7 +199,7 @@ static void late_payment_does_not_undo_a_cancellation(void **state)
     gate_open(0);
     ops_wait(&payment, 1);
     assert_int_equal(payment.answer.problem, PROBLEM_LOCK_LOST);
-    assert_int_equal(number_of(OP_GET_ACCOUNT, "u1", "balance"), 1000);
+    assert_int_equal(rig_number(OP_GET_ACCOUNT, "u1", "balance"), 1000);
     assert_true(audit_is_clean(rig.service));
 }
 
@@ -244,7 +209,7 @@ static void source_is_told(void **state)
     char *text = NULL;
     size_t size = 0, i;
     start(*state, true);
-    assert_int_equal(op_run(rig.service, order(&op, 1)), 201);
+    assert_int_equal(op_run(rig.service, op_order(&op, 1)), 201);
     FILE *out = open_memstream(&text, &size);
     service_metrics(rig.service, out);
     fclose(out);
@@ -266,7 +231,7 @@ static void source_is_told(void **state)
 
 #define UNDER(name, guard_name, guard)                                                             \
     {                                                                                              \
-#name "_" #guard_name, name, NULL, stop, guard                                             \
+#name "_" #guard_name, name, NULL, rig_clear, guard                                        \
     }
 
 int main(void)
@@ -286,5 +251,5 @@ int main(void)
         UNDER(late_payment_does_not_undo_a_cancellation, redis_set, "redis-set"),
         UNDER(source_is_told, redis_token, "redis-token"),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

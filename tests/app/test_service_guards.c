@@ -9,34 +9,30 @@
 
 enum { MEETING = 8 };
 
-static struct service_rig rig;
 static struct op *ops;
 static int buyers, stock; /* of one sale */
 
 static int open_all(void **state)
 {
-    (void)state;
     bool full = getenv("TEST_FULL") != NULL;
     buyers = full ? 2000 : 150;
     stock = full ? 100 : 40;
     ops = calloc((size_t)buyers, sizeof *ops);
-    return ops ? rig_open(&rig) : -1;
+    return ops ? rig_open(state) : -1;
 }
 
 static int close_all(void **state)
 {
-    (void)state;
-    rig_close(&rig);
     free(ops);
-    return 0;
+    return rig_close(state);
 }
 
 static void start(const char *guard, bool lanes)
 {
-    rig_reset(&rig, guard);
+    rig_reset(guard);
     rig.config.lanes = lanes;
     rig.config.batch = 16; /* several batches in one sale */
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
 }
 
 static void put_item(int64_t pieces)
@@ -49,13 +45,6 @@ static void put_account(const char *id, int64_t balance)
 {
     struct op op;
     assert_int_equal(op_run(rig.service, op_put_account(&op, id, balance, "")), 200);
-}
-
-static int64_t stock_now(void)
-{
-    struct op op;
-    assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_ITEM, "1", "", 0, 0)), 200);
-    return answer_number(&op, "stock");
 }
 
 static void order_all(int n)
@@ -78,12 +67,12 @@ static void unguarded_sale_oversells(bool lanes)
     order_all(MEETING);
     points_clear();
     assert_int_equal(ops_count(ops, MEETING, 201), MEETING);
-    assert_int_equal(stock_now(), 2);
+    assert_int_equal(rig_stock(), 2);
     assert_int_equal(audit_number(rig.service, "item:1", "sold"), MEETING);
     assert_int_equal(audit_number(rig.service, "item:1", "oversold"), MEETING - 3);
     assert_int_equal(audit_number(rig.service, "item:1", "lost_updates"), MEETING - 1);
     assert_true(audit_number(rig.service, "item:1", "n_forks") > 0);
-    rig_stop(&rig);
+    rig_stop();
 }
 
 static void sale_without_guard_oversells_and_the_audit_shows_forks(void **state)
@@ -116,7 +105,7 @@ static void textbook_loses_an_update_without_guard(void **state)
     assert_true(balance == 700 || balance == 800);
     assert_int_equal(audit_number(rig.service, "account:12345", "lost_updates"), 1);
     assert_int_equal(audit_number(rig.service, "account:12345", "lost_amount"), balance - 500);
-    rig_stop(&rig);
+    rig_stop();
 }
 
 /* -- those that protect ------------------------------------------------------------------------ */
@@ -129,10 +118,10 @@ static void sale_is_exact(const char *guard, bool lanes)
     size_t n = (size_t)buyers;
     assert_int_equal(ops_count(ops, n, 201), stock);
     assert_int_equal(ops_count_problem(ops, n, PROBLEM_SOLD_OUT), buyers - stock);
-    assert_int_equal(stock_now(), 0);
+    assert_int_equal(rig_stock(), 0);
     assert_int_equal(audit_number(rig.service, "item:1", "sold"), stock);
     assert_true(audit_is_clean(rig.service));
-    rig_stop(&rig);
+    rig_stop();
 }
 
 static void balances_are_exact(const char *guard, bool lanes)
@@ -158,7 +147,7 @@ static void balances_are_exact(const char *guard, bool lanes)
     assert_int_equal(
         ops_count(ops, (size_t)n, 201) + ops_count_problem(ops, (size_t)n, PROBLEM_FUNDS), n);
     assert_true(audit_is_clean(rig.service));
-    rig_stop(&rig);
+    rig_stop();
 }
 
 static void guard_sells_exactly_the_stock_and_loses_no_change(void **state)
@@ -190,7 +179,7 @@ static void unguarded_row_loses_beside_a_guarded_one(void **state)
     assert_int_equal(answer_number(&op, "balance"), 1100); /* 1200 without the race */
     assert_int_equal(audit_number(rig.service, "account:unguarded", "lost_updates"), 1);
     assert_int_equal(audit_number(rig.service, "account:row0", "lost_updates"), 0);
-    rig_stop(&rig);
+    rig_stop();
 }
 
 /* The store's version check lets none through that was read too early. */
@@ -205,7 +194,7 @@ static void version_conflict_is_decided_again_from_fresh_reads(void **state)
     assert_int_equal(ops_count(ops, MEETING, 201), 3);
     assert_int_equal(ops_count_problem(ops, MEETING, PROBLEM_SOLD_OUT), MEETING - 3);
     assert_true(audit_is_clean(rig.service));
-    rig_stop(&rig);
+    rig_stop();
 }
 
 /* name: the guard's, in C */

@@ -7,61 +7,26 @@
 #include <string.h>
 #include <cmocka.h>
 
-static struct service_rig rig;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return rig_open(&rig);
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
 static int start(void **state)
 {
     struct op op;
     (void)state;
-    rig_reset(&rig, "redis-token");
-    if (rig_start(&rig) != 0)
+    rig_reset("redis-token");
+    if (rig_start() != 0)
         return -1;
     return op_run(rig.service, op_put_item(&op, "1", 100, "")) == 200 ? 0 : -1;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    points_clear();
-    rig_stop(&rig);
-    return 0;
-}
-
-static int64_t stock_now(void)
-{
-    struct op op;
-    assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_ITEM, "1", "", 0, 0)), 200);
-    return answer_number(&op, "stock");
-}
-
-static struct op *order(struct op *op, int number)
-{
-    return op_make(op, OP_PLACE_ORDER, "1", "u1", 1, number);
 }
 
 static void same_key_and_request_replays_the_same_bytes(void **state)
 {
     (void)state;
     struct op first, again;
-    assert_int_equal(op_run(rig.service, order(&first, 7)), 201);
+    assert_int_equal(op_run(rig.service, op_order(&first, 7)), 201);
     assert_false(first.answer.replayed);
-    assert_int_equal(op_run(rig.service, order(&again, 7)), 201);
+    assert_int_equal(op_run(rig.service, op_order(&again, 7)), 201);
     assert_true(again.answer.replayed);
     assert_string_equal(again.answer.body, first.answer.body);
-    assert_int_equal(stock_now(), 99);
+    assert_int_equal(rig_stock(), 99);
 }
 
 /* So it is told at once, also while the lock is another's, or its server away. */
@@ -69,9 +34,9 @@ static void stored_answer_takes_no_lock(void **state)
 {
     (void)state;
     struct op first, again;
-    assert_int_equal(op_run(rig.service, order(&first, 7)), 201);
+    assert_int_equal(op_run(rig.service, op_order(&first, 7)), 201);
     assert_true(first.point_us[OP_ACQUIRED] > 0);
-    assert_int_equal(op_run(rig.service, order(&again, 7)), 201);
+    assert_int_equal(op_run(rig.service, op_order(&again, 7)), 201);
     assert_int_equal(again.point_us[OP_ACQUIRED], 0);
 }
 
@@ -95,13 +60,13 @@ static void key_of_another_request_is_refused(void **state)
 {
     (void)state;
     struct op first, other;
-    assert_int_equal(op_run(rig.service, order(&first, 7)), 201);
-    order(&other, 7);
+    assert_int_equal(op_run(rig.service, op_order(&first, 7)), 201);
+    op_order(&other, 7);
     snprintf(other.request, sizeof other.request, "something else");
     op_run(rig.service, &other);
     assert_int_equal(other.answer.problem, PROBLEM_KEY_REUSED);
     assert_false(other.answer.replayed);
-    assert_int_equal(stock_now(), 99);
+    assert_int_equal(rig_stock(), 99);
 }
 
 static void what_was_not_decided_is_not_stored(void **state)
@@ -118,11 +83,11 @@ static void running_key_is_in_flight_for_others(void **state)
 {
     (void)state;
     struct op running, second, asking;
-    order(&running, 7);
+    op_order(&running, 7);
     gate_set(0, OP_DECIDED, running.request_id);
     ops_submit(rig.service, &running, 1);
     gate_wait(0);
-    op_run(rig.service, order(&second, 7));
+    op_run(rig.service, op_order(&second, 7));
     assert_int_equal(second.answer.problem, PROBLEM_IN_FLIGHT);
     op_make(&asking, OP_GET_TRANSACTION, "", "", 0, 0);
     snprintf(asking.key, sizeof asking.key, "%s", running.key);
@@ -131,16 +96,16 @@ static void running_key_is_in_flight_for_others(void **state)
     gate_open(0);
     ops_wait(&running, 1);
     assert_int_equal(running.answer.status, 201);
-    op_run(rig.service, order(&second, 7));
+    op_run(rig.service, op_order(&second, 7));
     assert_true(second.answer.replayed);
-    assert_int_equal(stock_now(), 99);
+    assert_int_equal(rig_stock(), 99);
 }
 
 static void what_became_of_a_key_can_be_asked(void **state)
 {
     (void)state;
     struct op first, asking;
-    order(&first, 7);
+    op_order(&first, 7);
     op_make(&asking, OP_GET_TRANSACTION, "", "", 0, 0);
     snprintf(asking.key, sizeof asking.key, "%s", first.key);
     assert_int_equal(op_run(rig.service, &asking), 404);
@@ -159,23 +124,23 @@ static void key_that_two_instances_run_has_one_effect_and_one_answer(void **stat
     struct config config = rig.config;
     struct service *other;
     struct op op;
-    rig_stop(&rig);
+    rig_stop();
     rig.config.db_shared = config.db_shared = true;
     snprintf(config.instance, sizeof config.instance, "other");
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     assert_int_equal(service_open(&config, &other), 0);
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "sql-row")), 200);
 
     gate_set(0, OP_ACQUIRED, "request-1");
-    ops_submit(other, order(&first, 1), 1);
+    ops_submit(other, op_order(&first, 1), 1);
     gate_wait(0);
     for (int i = 0; i < BATCH; i++) /* gather in one lane behind the first */
-        order(&batch[i], 10 + i);
+        op_order(&batch[i], 10 + i);
     ops_submit(other, batch, BATCH);
     gate_set(1, OP_ACQUIRED, batch[1].request_id);
     gate_open(0);
     gate_wait(1); /* the batch has looked for answers and found none */
-    order(&here, 11);
+    op_order(&here, 11);
     snprintf(here.request_id, sizeof here.request_id, "here");
     assert_int_equal(op_run(rig.service, &here), 201);
     gate_open(1);
@@ -186,7 +151,7 @@ static void key_that_two_instances_run_has_one_effect_and_one_answer(void **stat
     assert_true(batch[1].answer.replayed);
     assert_string_equal(batch[1].answer.body, here.answer.body);
     assert_false(batch[2].answer.replayed);
-    assert_int_equal(stock_now(), 100 - 4);
+    assert_int_equal(rig_stock(), 100 - 4);
     assert_true(audit_is_clean(rig.service));
     service_close(other);
 }
@@ -200,11 +165,11 @@ static void duplicates_under_load_have_one_effect_per_key(void **state)
     assert_non_null(ops);
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", keys / 2, "")), 200);
     for (int i = 0; i < n; i++)
-        order(&ops[i], i % keys);
+        op_order(&ops[i], i % keys);
     ops_run(rig.service, ops, (size_t)n);
     for (int i = 0; i < n; i++) { /* those that met a running one ask again, as clients do */
         if (ops[i].answer.problem == PROBLEM_IN_FLIGHT)
-            op_run(rig.service, order(&ops[i], i % keys));
+            op_run(rig.service, op_order(&ops[i], i % keys));
     }
     int accepted = 0;
     for (int i = 0; i < n; i++) {
@@ -212,13 +177,13 @@ static void duplicates_under_load_have_one_effect_per_key(void **state)
         accepted += i < keys && ops[i].answer.status == 201;
     }
     assert_int_equal(accepted, keys / 2);
-    assert_int_equal(stock_now(), 0);
+    assert_int_equal(rig_stock(), 0);
     assert_int_equal(audit_number(rig.service, "item:1", "duplicates"), 0);
     assert_true(audit_is_clean(rig.service));
     free(ops);
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, rig_clear)
 
 int main(void)
 {
@@ -233,5 +198,5 @@ int main(void)
         CLAIM(key_that_two_instances_run_has_one_effect_and_one_answer),
         CLAIM(duplicates_under_load_have_one_effect_per_key),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -10,21 +10,6 @@
 
 enum { ORDERS = 6, TRIES = 30, PATIENCE_MS = 60000 };
 
-static struct service_rig rig;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return rig_open(&rig);
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
 /* -- threads that try for the item's lock -------------------------------------------------------
  */
 
@@ -77,11 +62,11 @@ static int threads_that_ask(bool (*so)(void *arg))
     env.point = note_try;
     guards_set_env(&env);
     rig.config.lanes = false;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
     tries.n = tries.threads = 0;
     for (int i = 0; i < ORDERS; i++)
-        op_make(&ops[i], OP_PLACE_ORDER, "1", "u1", 1, i);
+        op_order(&ops[i], i);
     gate_set(0, OP_DECIDED, ops[0].request_id);
     ops_submit(rig.service, ops, 1);
     gate_wait(0);
@@ -94,7 +79,7 @@ static int threads_that_ask(bool (*so)(void *arg))
     ops_wait(ops, ORDERS);
     bool clean = audit_is_clean(rig.service);
     points_clear();
-    rig_stop(&rig);
+    rig_stop();
     guards_set_env(NULL);
     assert_true(in_time && clean);
     assert_int_equal(ops_count(ops, ORDERS, 201), ORDERS);
@@ -104,14 +89,14 @@ static int threads_that_ask(bool (*so)(void *arg))
 static void of_those_that_wait_only_the_first_polls(void **state)
 {
     (void)state;
-    rig_reset(&rig, "redis-token");
+    rig_reset("redis-token");
     assert_int_equal(threads_that_ask(tried_often), 2); /* the holder's, and the first in line */
 }
 
 static void without_the_line_all_of_them_poll(void **state)
 {
     (void)state;
-    rig_reset(&rig, "redis-token");
+    rig_reset("redis-token");
     rig.config.lock_queue = false;
     assert_int_equal(threads_that_ask(all_have_tried), ORDERS);
 }
@@ -119,7 +104,7 @@ static void without_the_line_all_of_them_poll(void **state)
 static void lessons_see_every_attempt(void **state)
 {
     (void)state;
-    rig_reset(&rig, "redis-token");
+    rig_reset("redis-token");
     rig.config.lab = true;
     assert_int_equal(threads_that_ask(all_have_tried), ORDERS);
 }
@@ -131,5 +116,5 @@ int main(void)
         cmocka_unit_test(without_the_line_all_of_them_poll),
         cmocka_unit_test(lessons_see_every_attempt),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

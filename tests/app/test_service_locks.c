@@ -11,54 +11,19 @@
 #include <string.h>
 #include <cmocka.h>
 
-static struct service_rig rig;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return rig_open(&rig);
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
 static int prepare(void **state)
 {
     (void)state;
     redis_do(rig.redis, "FLUSHALL");
-    rig_reset(&rig, "redis-token");
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    points_clear();
-    rig_stop(&rig);
+    rig_reset("redis-token");
     return 0;
 }
 
 static void start(void)
 {
     struct op op;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
-}
-
-static struct op *order(struct op *op, int number)
-{
-    return op_make(op, OP_PLACE_ORDER, "1", "u1", 1, number);
-}
-
-static int64_t stock_now(void)
-{
-    struct op op;
-    assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_ITEM, "1", "", 0, 0)), 200);
-    return answer_number(&op, "stock");
 }
 
 static bool metrics_contain(const char *text)
@@ -81,7 +46,7 @@ static void lock_deleted_under_the_holder_writes_nothing(void **state)
     struct op op;
     rig.config.lease_ms = 300; /* the watchdog looks after a third of it */
     start();
-    order(&op, 1);
+    op_order(&op, 1);
     gate_set(0, OP_READ, op.request_id);
     ops_submit(rig.service, &op, 1);
     gate_wait(0);
@@ -93,8 +58,8 @@ static void lock_deleted_under_the_holder_writes_nothing(void **state)
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_LOST);
     assert_true(op.point_us[OP_LOST] > 0);
     assert_int_equal(op.point_us[OP_COMMITTED], 0);
-    assert_int_equal(stock_now(), 100);
-    assert_int_equal(op_run(rig.service, order(&op, 1)), 201); /* nothing is left of it */
+    assert_int_equal(rig_stock(), 100);
+    assert_int_equal(op_run(rig.service, op_order(&op, 1)), 201); /* nothing is left of it */
     assert_false(op.answer.replayed);
     assert_true(audit_is_clean(rig.service));
 }
@@ -105,12 +70,12 @@ static void write_too_late(struct op *a, struct op *b)
     rig.config.watchdog = false; /* nobody tells A */
     rig.config.lanes = false;
     start();
-    order(a, 1);
+    op_order(a, 1);
     gate_set(0, OP_DECIDED, a->request_id);
     ops_submit(rig.service, a, 1);
     gate_wait(0);
     assert_int_equal(redis_do(rig.redis, "DEL lock:item:1"), 1);
-    assert_int_equal(op_run(rig.service, order(b, 2)), 201);
+    assert_int_equal(op_run(rig.service, op_order(b, 2)), 201);
     gate_open(0);
     ops_wait(a, 1);
 }
@@ -121,7 +86,7 @@ static void late_write_of_a_former_holder_is_refused_by_fence(void **state)
     struct op a, b;
     write_too_late(&a, &b);
     assert_int_equal(a.answer.problem, PROBLEM_LOCK_LOST);
-    assert_int_equal(stock_now(), 99);
+    assert_int_equal(rig_stock(), 99);
     assert_true(metrics_contain("seckill_stale_fences_total 1\n"));
     assert_true(audit_is_clean(rig.service));
 }
@@ -133,7 +98,7 @@ static void late_write_loses_an_update_without_fence(void **state)
     rig.config.fence = false;
     write_too_late(&a, &b);
     assert_int_equal(a.answer.status, 201);
-    assert_int_equal(stock_now(), 99);
+    assert_int_equal(rig_stock(), 99);
     assert_int_equal(audit_number(rig.service, "item:1", "lost_updates"), 1);
 }
 
@@ -146,7 +111,7 @@ static void late_payment_does_not_undo_a_cancellation(void **state)
     rig.config.watchdog = false;
     start();
     assert_int_equal(op_run(rig.service, op_put_account(&op, "u1", 1000, "")), 200);
-    assert_int_equal(op_run(rig.service, order(&op, 1)), 201);
+    assert_int_equal(op_run(rig.service, op_order(&op, 1)), 201);
     assert_true(answer_text(&op, "order_id", id, sizeof id));
     op_make(&payment, OP_PAY_ORDER, id, "", 0, 2);
     gate_set(0, OP_DECIDED, payment.request_id);
@@ -158,7 +123,7 @@ static void late_payment_does_not_undo_a_cancellation(void **state)
     gate_open(0);
     ops_wait(&payment, 1);
     assert_int_equal(payment.answer.problem, PROBLEM_LOCK_LOST);
-    assert_int_equal(stock_now(), 100);
+    assert_int_equal(rig_stock(), 100);
     op_run(rig.service, op_make(&op, OP_GET_ACCOUNT, "u1", "", 0, 0));
     assert_int_equal(answer_number(&op, "balance"), 1000);
     assert_true(audit_is_clean(rig.service));
@@ -170,12 +135,12 @@ static void lock_server_that_lost_its_counter_heals_after_one_refusal(void **sta
     struct op op;
     start();
     for (int i = 0; i < 5; i++)
-        assert_int_equal(op_run(rig.service, order(&op, i)), 201);
+        assert_int_equal(op_run(rig.service, op_order(&op, i)), 201);
     redis_do(rig.redis, "FLUSHALL");
-    op_run(rig.service, order(&op, 5));
+    op_run(rig.service, op_order(&op, 5));
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_LOST);
-    assert_int_equal(op_run(rig.service, order(&op, 5)), 201);
-    assert_int_equal(stock_now(), 94);
+    assert_int_equal(op_run(rig.service, op_order(&op, 5)), 201);
+    assert_int_equal(rig_stock(), 94);
     assert_true(audit_is_clean(rig.service));
 }
 
@@ -187,14 +152,14 @@ static void lock_held_by_another_client_is_waited_for_no_longer_than_allowed(voi
     struct op op;
     start();
     assert_int_equal(redis_do(rig.redis, "SET lock:item:1 another NX PX 60000"), 1);
-    order(&op, 1);
+    op_order(&op, 1);
     int64_t begin_us = now_us();
     op.deadline_us = begin_us + 200000;
     op_run(rig.service, &op);
     int64_t took_us = now_us() - begin_us;
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
     assert_in_range(took_us, 150000, 1200000);
-    assert_int_equal(stock_now(), 100);
+    assert_int_equal(rig_stock(), 100);
     assert_int_equal(redis_do(rig.redis, "GET lock:item:1"), 1); /* not ours to delete */
 }
 
@@ -203,11 +168,11 @@ static void operation_without_time_to_wait_gets_one_attempt(void **state)
     (void)state;
     struct op op;
     start();
-    order(&op, 1);
+    op_order(&op, 1);
     op.deadline_us = now_us();
     assert_int_equal(op_run(rig.service, &op), 201);
     assert_int_equal(redis_do(rig.redis, "SET lock:item:1 another NX PX 60000"), 1);
-    order(&op, 2);
+    op_order(&op, 2);
     op.deadline_us = now_us();
     op_run(rig.service, &op);
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
@@ -218,17 +183,17 @@ static void operation_whose_turn_comes_far_too_late_is_not_begun(void **state)
     (void)state;
     struct op op;
     start();
-    order(&op, 1);
+    op_order(&op, 1);
     op.deadline_us = now_us() - 10000000;
     op_run(rig.service, &op);
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
-    assert_int_equal(stock_now(), 100); /* though the lock is free */
+    assert_int_equal(rig_stock(), 100); /* though the lock is free */
 
     op_put_item(&op, "1", 7, ""); /* a reset that nobody waits for would wipe what came since */
     op.deadline_us = now_us() - 10000000;
     op_run(rig.service, &op);
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
-    assert_int_equal(stock_now(), 100);
+    assert_int_equal(rig_stock(), 100);
 }
 
 static void impatient_operation_leaves_its_batch_and_the_others_go_on(void **state)
@@ -238,10 +203,10 @@ static void impatient_operation_leaves_its_batch_and_the_others_go_on(void **sta
     static struct op first, ops[N];
     start();
     gate_set(0, OP_ACQUIRED, "request-0");
-    ops_submit(rig.service, order(&first, 0), 1);
+    ops_submit(rig.service, op_order(&first, 0), 1);
     gate_wait(0);
     for (int i = 0; i < N; i++) /* one batch behind the first */
-        order(&ops[i], 1 + i);
+        op_order(&ops[i], 1 + i);
     ops[1].deadline_us = now_us() - 10000000; /* too late already */
     ops[3].deadline_us = now_us() + 300000;   /* will be */
     ops_submit(rig.service, ops, N);
@@ -267,19 +232,19 @@ static void absent_lock_server_is_answered_at_once(void **state)
     start();
     sandbox_signal(rig.redis, SIGKILL);
     int64_t begin_us = now_us();
-    op_run(rig.service, order(&op, 1));
+    op_run(rig.service, op_order(&op, 1));
     assert_int_equal(op.answer.problem, PROBLEM_UNAVAILABLE);
     op_run(rig.service, op_make(&op, OP_READY, "", "", 0, 0));
     assert_int_equal(op.answer.problem, PROBLEM_UNAVAILABLE);
     assert_true(now_us() - begin_us < 2000000);
-    assert_int_equal(stock_now(), 100); /* reading needs no lock */
+    assert_int_equal(rig_stock(), 100); /* reading needs no lock */
     assert_int_equal(sandbox_restart(rig.redis), 0);
-    while (op_run(rig.service, order(&op, 1)) != 201) {
+    while (op_run(rig.service, op_order(&op, 1)) != 201) {
         /* PUT took fence 1 before; the new server's counter starts again */
         assert_int_equal(op.answer.status, 503);
         sched_yield();
     }
-    assert_int_equal(stock_now(), 99);
+    assert_int_equal(rig_stock(), 99);
 }
 
 /* -- a guard that changes ---------------------------------------------------------------------- */
@@ -308,13 +273,13 @@ static void guard_changed_while_waiting_is_taken_as_it_is_then(void **state)
     atomic_store(&first_try_free, false);
     rig.config.lock_queue = false; /* or the PUT would stand in line behind it */
     start();
-    ops_submit(rig.service, order(&op, 1), 1);
+    ops_submit(rig.service, op_order(&op, 1), 1);
     while (!atomic_load(&first_try_held))
         sched_yield();
     int put_status = op_run(rig.service, op_put_item(&put, "1", 50, "sql-atomic"));
     atomic_store(&first_try_free, true);
     ops_wait(&op, 1);
-    rig_stop(&rig);
+    rig_stop();
     guards_set_env(NULL);
     assert_int_equal(put_status, 200);
     assert_int_equal(op.answer.status, 201);
@@ -324,7 +289,7 @@ static void guard_changed_while_waiting_is_taken_as_it_is_then(void **state)
     assert_int_equal(answer_number(&op, "fence"), 0);
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, prepare, stop)
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, prepare, rig_clear)
 
 int main(void)
 {
@@ -341,5 +306,5 @@ int main(void)
         CLAIM(absent_lock_server_is_answered_at_once),
         CLAIM(guard_changed_while_waiting_is_taken_as_it_is_then),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

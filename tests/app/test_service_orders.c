@@ -8,34 +8,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-static struct service_rig rig;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return rig_open(&rig);
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
 static int start(void **state)
 {
     const char *guard = *state ? *state : "redis-token";
-    rig_reset(&rig, guard);
-    return rig_start(&rig);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    points_clear();
-    rig_stop(&rig);
-    return 0;
+    rig_reset(guard);
+    return rig_start();
 }
 
 static void put_item(int64_t pieces, int64_t per_user_limit)
@@ -50,13 +27,6 @@ static void put_account(const char *id, int64_t balance)
 {
     struct op op;
     assert_int_equal(op_run(rig.service, op_put_account(&op, id, balance, "")), 200);
-}
-
-static int64_t number_of(enum op_kind kind, const char *id, const char *name)
-{
-    struct op op;
-    assert_int_equal(op_run(rig.service, op_make(&op, kind, id, "", 0, 0)), 200);
-    return answer_number(&op, name);
 }
 
 /* Orders for u1; the id of the order goes to ret_id. */
@@ -104,8 +74,8 @@ static void order_says_what_it_did(void **state)
     assert_int_equal(answer_number(&op, "stock_before"), 10);
     assert_int_equal(answer_number(&op, "stock_after"), 7);
     assert_true(answer_number(&op, "fence") > 0);
-    assert_int_equal(answer_number(&op, "version"), number_of(OP_GET_ITEM, "1", "version"));
-    assert_int_equal(number_of(OP_GET_ITEM, "1", "sold"), 3);
+    assert_int_equal(answer_number(&op, "version"), rig_number(OP_GET_ITEM, "1", "version"));
+    assert_int_equal(rig_number(OP_GET_ITEM, "1", "sold"), 3);
     for (enum op_point point = OP_SUBMITTED; point <= OP_RELEASED; point++)
         assert_true(op.point_us[point] > 0);
     for (enum op_point point = OP_WAITING; point <= OP_RELEASED; point++)
@@ -119,7 +89,7 @@ static void order_beyond_the_stock_is_refused(void **state)
     put_item(2, 0);
     op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u1", 3, 0));
     assert_int_equal(op.answer.problem, PROBLEM_SOLD_OUT);
-    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 2);
+    assert_int_equal(rig_number(OP_GET_ITEM, "1", "stock"), 2);
 }
 
 static void order_of_an_unknown_item_is_not_found(void **state)
@@ -153,7 +123,7 @@ static void balance_that_overflows_is_refused(void **state)
     assert_int_equal(op.answer.problem, PROBLEM_OUT_OF_RANGE);
     op_run(rig.service, op_make(&op, OP_TRANSFER, "other", "rich", 6, 0));
     assert_int_equal(op.answer.problem, PROBLEM_OUT_OF_RANGE);
-    assert_int_equal(number_of(OP_GET_ACCOUNT, "other", "balance"), 100);
+    assert_int_equal(rig_number(OP_GET_ACCOUNT, "other", "balance"), 100);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "rich", "", 5, 1)), 201);
 }
 
@@ -169,17 +139,17 @@ static void nothing_is_sold_without_memory_for_the_answer(void **state)
     (void)state;
     struct op op, refused;
     put_item(10, 0);
-    op_make(&refused, OP_PLACE_ORDER, "1", "u1", 1, 0);
+    op_order(&refused, 0);
     refused.answer.body = NULL;
     refused.answer.body_room = 0;
     answer_realloc = no_memory;
     op_run(rig.service, &refused);
     answer_realloc = realloc;
     assert_int_equal(refused.answer.problem, PROBLEM_UNAVAILABLE);
-    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 10);
-    assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u1", 1, 0)), 201);
+    assert_int_equal(rig_number(OP_GET_ITEM, "1", "stock"), 10);
+    assert_int_equal(op_run(rig.service, op_order(&op, 0)), 201);
     assert_false(op.answer.replayed);
-    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 9);
+    assert_int_equal(rig_number(OP_GET_ITEM, "1", "stock"), 9);
     assert_true(audit_is_clean(rig.service));
 }
 
@@ -197,7 +167,7 @@ static void user_limit_counts_orders_of_the_same_batch(void **state)
     ops_submit(rig.service, ops, 1);
     gate_wait(0);
     for (int i = 1; i < N; i++)
-        op_make(&ops[i], OP_PLACE_ORDER, "1", "u1", 1, i);
+        op_order(&ops[i], i);
     ops_submit(rig.service, &ops[1], N - 1);
     gate_open(0);
     ops_wait(ops, N);
@@ -214,7 +184,7 @@ static void user_limit_counts_earlier_orders_until_they_are_given_back(void **st
     char id[DB_ID_MAX + 1];
     put_item(100, 2);
     order(2, 0, id);
-    op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u1", 1, 1));
+    op_run(rig.service, op_order(&op, 1));
     assert_int_equal(op.answer.problem, PROBLEM_USER_LIMIT);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u2", 2, 2)), 201);
     assert_int_equal(run(&op, OP_CANCEL_ORDER, id, 3), 201);
@@ -238,8 +208,8 @@ static void payment_debits_the_buyer_once(void **state)
     assert_int_equal(op.answer.problem, PROBLEM_ORDER_CLOSED);
     run(&op, OP_CANCEL_ORDER, id, 3);
     assert_int_equal(op.answer.problem, PROBLEM_ORDER_CLOSED);
-    assert_int_equal(number_of(OP_GET_ACCOUNT, "u1", "balance"), 800);
-    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 8);
+    assert_int_equal(rig_number(OP_GET_ACCOUNT, "u1", "balance"), 800);
+    assert_int_equal(rig_number(OP_GET_ITEM, "1", "stock"), 8);
     assert_true(audit_is_clean(rig.service));
 }
 
@@ -281,7 +251,7 @@ static void payment_of_an_expired_order_is_refused(void **state)
     order(1, 0, id);
     run(&op, OP_PAY_ORDER, id, 1);
     assert_int_equal(op.answer.problem, PROBLEM_ORDER_CLOSED);
-    assert_int_equal(number_of(OP_GET_ACCOUNT, "u1", "balance"), 1000);
+    assert_int_equal(rig_number(OP_GET_ACCOUNT, "u1", "balance"), 1000);
 }
 
 static void cancellation_returns_the_stock_once(void **state)
@@ -299,11 +269,11 @@ static void cancellation_returns_the_stock_once(void **state)
     ops_run(rig.service, ops, N);
     assert_int_equal(ops_count(ops, N, 201), 1);
     assert_int_equal(ops_count_problem(ops, N, PROBLEM_ORDER_CLOSED), N - 1);
-    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 10);
+    assert_int_equal(rig_number(OP_GET_ITEM, "1", "stock"), 10);
     state_is(id, "cancelled");
     run(&op, OP_PAY_ORDER, id, 99); /* late */
     assert_int_equal(op.answer.problem, PROBLEM_ORDER_CLOSED);
-    assert_int_equal(number_of(OP_GET_ACCOUNT, "u1", "balance"), 1000);
+    assert_int_equal(rig_number(OP_GET_ACCOUNT, "u1", "balance"), 1000);
     assert_true(audit_is_clean(rig.service));
 }
 
@@ -326,8 +296,8 @@ static void of_payment_and_cancellation_at_once_one_wins(void **state)
         assert_int_equal(ops_count(&ops[2 * i], 2, 201), 1);
         paid += ops[2 * i].answer.status == 201;
     }
-    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), N - paid);
-    assert_int_equal(number_of(OP_GET_ACCOUNT, "u1", "balance"), 100 * (N - paid));
+    assert_int_equal(rig_number(OP_GET_ITEM, "1", "stock"), N - paid);
+    assert_int_equal(rig_number(OP_GET_ACCOUNT, "u1", "balance"), 100 * (N - paid));
     assert_true(audit_is_clean(rig.service));
 }
 
@@ -344,25 +314,27 @@ static void order_of_a_sale_that_was_reset_is_closed(void **state)
     assert_int_equal(op.answer.problem, PROBLEM_ORDER_CLOSED);
     run(&op, OP_PAY_ORDER, id, 2);
     assert_int_equal(op.answer.problem, PROBLEM_ORDER_CLOSED);
-    assert_int_equal(number_of(OP_GET_ITEM, "1", "stock"), 5);
-    assert_int_equal(number_of(OP_GET_ITEM, "1", "sold"), 0);
+    assert_int_equal(rig_number(OP_GET_ITEM, "1", "stock"), 5);
+    assert_int_equal(rig_number(OP_GET_ITEM, "1", "sold"), 0);
     assert_true(audit_is_clean(rig.service));
 }
 
 /* Every rule under a lock and under each guard of the store, whose rules are written by other
  * paths: in the transaction, at once, or again after a conflict. */
 #define RULE(name)                                                                                 \
-    {#name, name, start, stop, "redis-token"}, {#name "_sql_row", name, start, stop, "sql-row"},   \
-        {#name "_sql_atomic", name, start, stop, "sql-atomic"},                                    \
+    {#name, name, start, rig_clear, "redis-token"},                                                \
+        {#name "_sql_row", name, start, rig_clear, "sql-row"},                                     \
+        {#name "_sql_atomic", name, start, rig_clear, "sql-atomic"},                               \
     {                                                                                              \
-#name "_sql_version", name, start, stop, "sql-version"                                     \
+#name "_sql_version", name, start, rig_clear, "sql-version"                                \
     }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(order_says_what_it_did, start, stop),
-        cmocka_unit_test_setup_teardown(user_limit_counts_orders_of_the_same_batch, start, stop),
+        cmocka_unit_test_setup_teardown(order_says_what_it_did, start, rig_clear),
+        cmocka_unit_test_setup_teardown(user_limit_counts_orders_of_the_same_batch, start,
+                                        rig_clear),
         RULE(order_beyond_the_stock_is_refused),
         RULE(order_of_an_unknown_item_is_not_found),
         RULE(order_whose_price_overflows_is_refused),
@@ -377,5 +349,5 @@ int main(void)
         RULE(of_payment_and_cancellation_at_once_one_wins),
         RULE(order_of_a_sale_that_was_reset_is_closed),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

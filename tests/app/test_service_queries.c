@@ -12,34 +12,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-static struct service_rig rig;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return rig_open(&rig);
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
 static int start(void **state)
 {
     (void)state;
-    rig_reset(&rig, "redis-token");
-    return rig_start(&rig);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    points_clear();
-    rig_stop(&rig);
-    return 0;
+    rig_reset("redis-token");
+    return rig_start();
 }
 
 static int run(struct op *op, enum op_kind kind, const char *id)
@@ -113,7 +90,7 @@ static void put_waits_for_those_who_hold_the_resource(void **state)
     (void)state;
     struct op order, put, op;
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
-    op_make(&order, OP_PLACE_ORDER, "1", "u1", 1, 1);
+    op_order(&order, 1);
     gate_set(0, OP_DECIDED, order.request_id);
     ops_submit(rig.service, &order, 1);
     gate_wait(0);
@@ -136,7 +113,7 @@ static void order_that_read_before_a_reset_is_decided_again(void **state)
     (void)state;
     struct op order, put, op;
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "none")), 200);
-    op_make(&order, OP_PLACE_ORDER, "1", "u1", 1, 1);
+    op_order(&order, 1);
     gate_set(0, OP_DECIDED, order.request_id);
     ops_submit(rig.service, &order, 1);
     gate_wait(0);
@@ -238,13 +215,13 @@ static void silent_servers_are_all_asked_at_once(void **state)
     struct op op;
     int port, other_port, fd = listen_silently(&port), other_fd = listen_silently(&other_port);
     const struct config kept = rig.config;
-    rig_stop(&rig);
+    rig_stop();
     snprintf(rig.config.redis, sizeof rig.config.redis, "redis://127.0.0.1:%d,redis://127.0.0.1:%d",
              port, other_port);
     snprintf(rig.config.zookeeper, sizeof rig.config.zookeeper, "127.0.0.1:%d", port);
     snprintf(rig.config.memcached, sizeof rig.config.memcached, "localhost:%d", port);
     snprintf(rig.config.lock_db, sizeof rig.config.lock_db, "postgres://u@127.0.0.1:%d/d", port);
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     int64_t begin_us = now_us();
     assert_int_equal(run(&op, OP_GUARDS, ""), 200);
     int64_t took_us = now_us() - begin_us;
@@ -263,9 +240,9 @@ static void silent_servers_are_all_asked_at_once(void **state)
     free(op.answer.body);
     close(fd);
     close(other_fd);
-    rig_stop(&rig);
+    rig_stop();
     rig.config = kept;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     assert_in_range(took_us, 0, 1000000); /* each of the five kinds takes 250000 */
 }
 
@@ -316,7 +293,7 @@ static void metrics_tell_what_was_done(void **state)
     free(text);
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, rig_clear)
 
 int main(void)
 {
@@ -333,5 +310,5 @@ int main(void)
         CLAIM(audit_shows_each_resource_or_the_one_asked_for),
         CLAIM(metrics_tell_what_was_done),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

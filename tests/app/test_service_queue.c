@@ -7,49 +7,21 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-static struct service_rig rig;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return rig_open(&rig);
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
 static int prepare(void **state)
 {
     (void)state;
-    rig_reset(&rig, "mutex");
+    rig_reset("mutex");
     return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    points_clear();
-    rig_stop(&rig);
-    return 0;
-}
-
-static struct op *order(struct op *op, int number)
-{
-    return op_make(op, OP_PLACE_ORDER, "1", "u1", 1, number);
 }
 
 /* Starts, and holds operation 0 in its critical section. */
 static void start_and_hold(struct op *held)
 {
     struct op op;
-    assert_int_equal(rig_start(&rig), 0);
+    assert_int_equal(rig_start(), 0);
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
     gate_set(0, OP_READ, "request-0");
-    ops_submit(rig.service, order(held, 0), 1);
+    ops_submit(rig.service, op_order(held, 0), 1);
     gate_wait(0);
 }
 
@@ -60,17 +32,17 @@ static void full_queue_is_answered_at_once(void **state)
     rig.config.queue_max = 2;
     rig.config.workers = 1;
     start_and_hold(&held);
-    order(&waiting[0], 1);
-    order(&waiting[1], 2);
+    op_order(&waiting[0], 1);
+    op_order(&waiting[1], 2);
     ops_submit(rig.service, waiting, 2);
-    order(&refused, 3);
+    op_order(&refused, 3);
     assert_false(service_submit(rig.service, &refused));
     assert_int_equal(refused.answer.problem, PROBLEM_OVERLOADED);
     gate_open(0);
     ops_wait(&held, 1);
     ops_wait(waiting, 2);
     assert_int_equal(ops_count(waiting, 2, 201), 2);
-    assert_int_equal(op_run(rig.service, order(&refused, 3)), 201); /* its key is free */
+    assert_int_equal(op_run(rig.service, op_order(&refused, 3)), 201); /* its key is free */
     assert_false(refused.answer.replayed);
 }
 
@@ -81,7 +53,7 @@ static void reads_do_not_wait_behind_locks(void **state)
     rig.config.workers = 1;
     rig.config.lanes = false;
     start_and_hold(&held);
-    ops_submit(rig.service, order(&waiting, 1), 1);
+    ops_submit(rig.service, op_order(&waiting, 1), 1);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_ITEM, "1", "", 0, 0)), 200);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_READY, "", "", 0, 0)), 200);
     assert_true(audit_is_clean(rig.service));
@@ -100,7 +72,7 @@ static void cold_item_does_not_wait_behind_a_hot_one(void **state)
     start_and_hold(&held);
     assert_int_equal(op_run(rig.service, op_put_item(&op, "2", 1, "")), 200);
     for (int i = 0; i < N; i++)
-        order(&hot[i], 1 + i);
+        op_order(&hot[i], 1 + i);
     ops_submit(rig.service, hot, N);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "2", "u1", 1, 999)), 201);
     gate_open(0);
@@ -114,7 +86,7 @@ static void drain_waits_for_what_was_accepted_and_takes_no_more(void **state)
     struct op held, late;
     start_and_hold(&held);
     assert_false(service_drain(rig.service, 1));
-    order(&late, 1);
+    op_order(&late, 1);
     assert_false(service_submit(rig.service, &late));
     assert_int_equal(late.answer.problem, PROBLEM_DRAINING);
     op_make(&late, OP_READY, "", "", 0, 0);
@@ -140,7 +112,7 @@ static void close_without_drain_still_answers_everything(void **state)
     rig.config.batch = 1;
     start_and_hold(&held);
     for (int i = 0; i < N; i++)
-        order(&waiting[i], 1 + i);
+        op_order(&waiting[i], 1 + i);
     ops_submit(rig.service, waiting, N);
     assert_int_equal(pthread_create(&closer, NULL, close_service, rig.service), 0);
     while (!atomic_load(&rig.service->closing))
@@ -165,7 +137,7 @@ static void service_does_not_open_on_a_bad_store(void **state)
     assert_null(service);
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, prepare, stop)
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, prepare, rig_clear)
 
 int main(void)
 {
@@ -177,5 +149,5 @@ int main(void)
         CLAIM(close_without_drain_still_answers_everything),
         CLAIM(service_does_not_open_on_a_bad_store),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -10,29 +10,6 @@
 
 enum { ACCOUNTS = 4, START = 500 };
 
-static struct service_rig rig;
-
-static int open_all(void **state)
-{
-    (void)state;
-    return rig_open(&rig);
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    rig_close(&rig);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    points_clear();
-    rig_stop(&rig);
-    return 0;
-}
-
 static const char *account(int i)
 {
     static const char *const ids[ACCOUNTS] = {"a", "b", "c", "d"};
@@ -44,8 +21,8 @@ static void start(const char *guard)
 {
     static const char *const mixed[ACCOUNTS] = {"redis-token", "sql-atomic", "sql-row", "mutex"};
     struct op op;
-    rig_reset(&rig, "redis-token");
-    assert_int_equal(rig_start(&rig), 0);
+    rig_reset("redis-token");
+    assert_int_equal(rig_start(), 0);
     for (int i = 0; i < ACCOUNTS; i++)
         assert_int_equal(
             op_run(rig.service, op_put_account(&op, account(i), START, guard ? guard : mixed[i])),
@@ -133,7 +110,7 @@ static void answer_with_the_longest_key_fits(void **state)
 
 #define UNDER(name, guard_name, guard)                                                             \
     {                                                                                              \
-#name "_" #guard_name, name, NULL, stop, guard                                             \
+#name "_" #guard_name, name, NULL, rig_clear, guard                                        \
     }
 
 int main(void)
@@ -150,5 +127,5 @@ int main(void)
         UNDER(refused_transfer_changes_neither_account, sql_atomic, "sql-atomic"),
         UNDER(answer_with_the_longest_key_fits, redis_token, "redis-token"),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -2,31 +2,39 @@
 
 #include <jansson.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <cmocka.h>
 
 /* -- servers ---------------------------------------------------------------------------------- */
 
-int rig_open(struct service_rig *rig)
+struct service_rig rig;
+
+int rig_open(void **state)
 {
-    *rig = (struct service_rig){.sandbox = NULL};
+    (void)state;
     (void)db_keep_memory(); /* as seckilld does; the second time it is done already */
-    if (sandbox_open(&rig->sandbox) != 0)
+    if (sandbox_open(&rig.sandbox) != 0)
         return -1;
-    rig->redis = sandbox_redis(rig->sandbox, NULL);
-    return rig->redis ? 0 : -1;
+    rig.redis = sandbox_redis(rig.sandbox, NULL);
+    return rig.redis ? 0 : -1;
 }
 
-void rig_close(struct service_rig *rig)
+int rig_close(void **state)
 {
-    sandbox_close(rig->sandbox);
+    (void)state;
+    sandbox_close(rig.sandbox);
+    return 0;
 }
 
-void rig_reset(struct service_rig *rig, const char *guard)
+void rig_reset(const char *guard)
 {
-    struct config *config = &rig->config;
+    struct config *config = &rig.config;
     *config = (struct config){
         .lease_ms = 30000,
         .wait_ms = 60000, /* a test that waits so long has failed already */
@@ -40,24 +48,32 @@ void rig_reset(struct service_rig *rig, const char *guard)
         .connections = 1000,
         .close_orders_ms = 3600000,
     };
-    snprintf(config->db, sizeof config->db, "sqlite:%.400s/%d.db", sandbox_dir(rig->sandbox),
-             ++rig->databases);
+    snprintf(config->db, sizeof config->db, "sqlite:%.400s/%d.db", sandbox_dir(rig.sandbox),
+             ++rig.databases);
     snprintf(config->guard, sizeof config->guard, "%s", guard);
-    snprintf(config->redis, sizeof config->redis, "%s", rig->redis->url);
+    snprintf(config->redis, sizeof config->redis, "%s", rig.redis->url);
     snprintf(config->instance, sizeof config->instance, "test");
 }
 
-int rig_start(struct service_rig *rig)
+int rig_start(void)
 {
-    return service_open(&rig->config, &rig->service);
+    return service_open(&rig.config, &rig.service);
 }
 
-void rig_stop(struct service_rig *rig)
+void rig_stop(void)
 {
-    if (rig->service)
-        service_drain(rig->service, 60000);
-    service_close(rig->service);
-    rig->service = NULL;
+    if (rig.service)
+        service_drain(rig.service, 60000);
+    service_close(rig.service);
+    rig.service = NULL;
+}
+
+int rig_clear(void **state)
+{
+    (void)state;
+    points_clear();
+    rig_stop();
+    return 0;
 }
 
 /* -- operations ------------------------------------------------------------------------------- */
@@ -115,6 +131,11 @@ struct op *op_make(struct op *op, enum op_kind kind, const char *id, const char 
     snprintf(op->request_id, sizeof op->request_id, "request-%d", number);
     op->deadline_us = now_us() + WAIT_MS * INT64_C(1000);
     return op;
+}
+
+struct op *op_order(struct op *op, int number)
+{
+    return op_make(op, OP_PLACE_ORDER, "1", "u1", 1, number);
 }
 
 struct op *op_put_item(struct op *op, const char *id, int64_t stock, const char *guard)
@@ -208,6 +229,18 @@ bool answer_text(const struct op *op, const char *name, char *ret, size_t size)
         snprintf(ret, size, "%s", json_string_value(value));
     json_decref(document);
     return found;
+}
+
+int64_t rig_number(enum op_kind kind, const char *id, const char *name)
+{
+    struct op op;
+    assert_int_equal(op_run(rig.service, op_make(&op, kind, id, "", 0, 0)), 200);
+    return answer_number(&op, name);
+}
+
+int64_t rig_stock(void)
+{
+    return rig_number(OP_GET_ITEM, "1", "stock");
 }
 
 int64_t audit_number(struct service *service, const char *resource, const char *name)

@@ -9,22 +9,25 @@
 
 #include <stddef.h>
 
-struct service_rig {
+/* The one of a test binary. */
+extern struct service_rig {
     struct sandbox *sandbox;
     struct sandbox_server *redis;
-    struct config config; /* to be changed before service_start() */
+    struct config config; /* to be changed before rig_start() */
     struct service *service;
     int databases; /* made so far */
-};
+} rig;
 
-/* Sandbox and Redis. 0 or -1. */
-int rig_open(struct service_rig *rig);
-void rig_close(struct service_rig *rig);
+/* Group set-up and tear-down of cmocka: sandbox and Redis. */
+int rig_open(void **state);
+int rig_close(void **state);
 
 /* Defaults for config, with a database of its own and this default guard. */
-void rig_reset(struct service_rig *rig, const char *guard);
-int rig_start(struct service_rig *rig); /* 0 or -1 */
-void rig_stop(struct service_rig *rig); /* waits for what was accepted */
+void rig_reset(const char *guard);
+int rig_start(void); /* 0 or -1 */
+void rig_stop(void); /* waits for what was accepted */
+/* Tear-down of a test: no point holds or meets any more, and the service has stopped. */
+int rig_clear(void **state);
 
 /* -- operations ------------------------------------------------------------------------------- */
 
@@ -32,6 +35,7 @@ void rig_stop(struct service_rig *rig); /* waits for what was accepted */
  * test apart: it makes the key. */
 struct op *op_make(struct op *op, enum op_kind kind, const char *id, const char *other,
                    int64_t amount, int number);
+struct op *op_order(struct op *op, int number); /* of one piece of item "1", for user "u1" */
 struct op *op_put_item(struct op *op, const char *id, int64_t stock, const char *guard);
 struct op *op_put_account(struct op *op, const char *id, int64_t balance, const char *guard);
 
@@ -51,6 +55,11 @@ size_t ops_count_problem(const struct op *ops, size_t n, enum problem problem);
 int64_t answer_number(const struct op *op, const char *name);
 /* The text at this name, to ret. */
 bool answer_text(const struct op *op, const char *name, char *ret, size_t size);
+
+/* The service's present answer to a question about id, which must be 200; of item "1", its stock.
+ */
+int64_t rig_number(enum op_kind kind, const char *id, const char *name);
+int64_t rig_stock(void);
 
 /* A number of the audit's row about resource ("lost_updates"), n_forks for the forks shown. */
 int64_t audit_number(struct service *service, const char *resource, const char *name);
