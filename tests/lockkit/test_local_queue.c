@@ -1,6 +1,7 @@
 /* The waiters of one client in line: lk_options.local_queue. */
 #include "../lib/line_rig.h"
 #include "../lib/process.h"
+#include "../lib/tries.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,56 +14,18 @@ enum { TRIES = 10, QUICK_MS = 2 };
 static const lk_options patient = {.retry_min_ms = LINE_FAR_MS, .retry_max_ms = LINE_FAR_MS};
 static const lk_options quick = {.retry_max_ms = QUICK_MS};
 
-/* -- whom the server hears -----------------------------------------------------------------------
- */
-
-/* The threads that ask the server. */
-static struct {
-    pthread_mutex_t lock;
-    pthread_t by[LINE_MAX_WAITERS];
-    int n, threads;
-} tries = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void note_try(void *ctx, const char *point, const char *key)
-{
-    (void)ctx;
-    (void)key;
-    if (strcmp(point, LK_POINT_TRY) != 0)
-        return;
-    pthread_mutex_lock(&tries.lock);
-    int i = 0;
-    while (i < tries.threads && !pthread_equal(tries.by[i], pthread_self()))
-        i++;
-    if (i == tries.threads && i < LINE_MAX_WAITERS)
-        tries.by[tries.threads++] = pthread_self();
-    tries.n++;
-    pthread_mutex_unlock(&tries.lock);
-}
-
-static bool tried_often(void *arg)
-{
-    (void)arg;
-    pthread_mutex_lock(&tries.lock);
-    bool often = tries.n >= TRIES;
-    pthread_mutex_unlock(&tries.lock);
-    return often;
-}
-
 static void only_the_first_in_line_asks_the_server(void **state)
 {
     (void)state;
     line_open(quick);
-    line.client->env.point = note_try;
+    line.client->env.point = tries_note;
+    tries_begin(LINE_KEY);
     fake_take(&line.fake, LINE_KEY, "another process", 0);
     for (int i = 0; i < LINE_MAX_WAITERS; i++)
         line_join(LINE_FAR_MS, 0);
-    pthread_mutex_lock(&tries.lock);
-    tries.n = 0; /* all stand there from now on */
-    pthread_mutex_unlock(&tries.lock);
-    assert_true(wait_until(tried_often, NULL, LINE_PATIENCE_MS));
-    pthread_mutex_lock(&tries.lock);
-    int threads = tries.threads;
-    pthread_mutex_unlock(&tries.lock);
+    int enough = tries_made() + TRIES; /* all stand there from now on */
+    assert_true(wait_until(tries_reached, &enough, LINE_PATIENCE_MS));
+    int threads = tries_threads();
     fake_free(&line.fake, LINE_KEY);
     line_serve_all();
     assert_int_equal(threads, 1);
