@@ -14,7 +14,7 @@ TEST_JOBS ?= $(JOBS)
 
 # -- packages (the one list) ----------------------------------------------------------------------
 PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
-              libzookeeper-mt-dev libjansson-dev uthash-dev redis-server redis-tools
+              libzookeeper-mt-dev libjansson-dev uthash-dev libjs-d3 redis-server redis-tools
 PKGS_TEST  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jre-headless \
               libslf4j-java liblog4j1.2-java chromium chromium-driver
 AXE_CORE   := 4.10.3
@@ -128,7 +128,7 @@ $(B)/axe.min.js: Makefile
 	$(Q)cd $(B)/npm/node_modules/axe-core && echo "$(AXE_SHA256)  axe.min.js" | sha256sum --check --quiet
 	$(Q)cp $(B)/npm/node_modules/axe-core/axe.min.js $@
 $(B)/obj/app/openapi.o: app/openapi.json
-$(B)/obj/app/page.o: $(filter-out %.png,$(wildcard app/web/*))
+$(B)/obj/app/page.o: $(filter-out %.png,$(wildcard app/web/*)) $(wildcard /usr/share/javascript/d3/d3.min.js)
 .PRECIOUS: $(B)/obj/%.o
 
 test: deps-build deps-test

@@ -2,12 +2,11 @@
 
 #include <string.h>
 
-/* The paths are relative to the top of the source tree, where the Makefile compiles. */
-#define EMBED(symbol, file)                                                                        \
+#define EMBED(symbol, path)                                                                        \
     __asm__(".section .rodata\n"                                                                   \
             ".global page_" #symbol ", page_" #symbol "_bytes\n"                                   \
             "page_" #symbol ":\n"                                                                  \
-            ".incbin \"app/web/" file "\"\n"                                                       \
+            ".incbin \"" path "\"\n"                                                               \
             "page_" #symbol "_end:\n"                                                              \
             ".byte 0\n"                                                                            \
             ".balign 8\n"                                                                          \
@@ -20,9 +19,11 @@
 #define HTML   "text/html; charset=utf-8"
 #define STYLE  "text/css; charset=utf-8"
 #define SCRIPT "text/javascript; charset=utf-8"
+#define PLAIN  "text/plain; charset=utf-8"
 
-/* symbol, name, file, type */
-#define FILE_MAP(X)                                                                                \
+/* Below app/web, from the top of the source tree, where the Makefile compiles: symbol, name, file,
+ * type. */
+#define OWN_MAP(X)                                                                                 \
     X(index, "", "index.html", HTML)                                                               \
     X(style, "style.css", "style.css", STYLE)                                                      \
     X(page, "page.js", "page.js", SCRIPT)                                                          \
@@ -49,9 +50,18 @@
     X(row, "row.js", "row.js", SCRIPT)                                                             \
     X(schedule, "schedule.js", "schedule.js", SCRIPT)
 
-#define FILE_EMBED(symbol, name, file, type) EMBED(symbol, file)
-FILE_MAP(FILE_EMBED)
-#undef FILE_EMBED
+/* Of packages (PKGS_BUILD in the Makefile): symbol, name, path, type. The minified D3 does not hold
+ * its own terms. */
+#define PACKAGED_MAP(X)                                                                            \
+    X(d3, "d3.js", "/usr/share/javascript/d3/d3.min.js", SCRIPT)                                   \
+    X(d3_terms, "d3-copyright.txt", "/usr/share/doc/libjs-d3/copyright", PLAIN)
+
+#define OWN_EMBED(symbol, name, file, type)      EMBED(symbol, "app/web/" file)
+#define PACKAGED_EMBED(symbol, name, path, type) EMBED(symbol, path)
+OWN_MAP(OWN_EMBED)
+PACKAGED_MAP(PACKAGED_EMBED)
+#undef OWN_EMBED
+#undef PACKAGED_EMBED
 
 const struct page_file *page_find(const char *name)
 {
@@ -64,7 +74,8 @@ const struct page_file *page_find(const char *name)
                                    .bytes = page_##symbol##_bytes};                                \
         return &found;                                                                             \
     }
-    FILE_MAP(FILE_FIND)
+    OWN_MAP(FILE_FIND)
+    PACKAGED_MAP(FILE_FIND)
 #undef FILE_FIND
     return NULL;
 }

@@ -1,31 +1,36 @@
-// Pieces left over time, with the zero line; below it all is red.
-import { make } from "./lanes.js";
+// Pieces over the seconds of a sale: what is really left, red below zero, and beside it what the row
+// says; where the two part, updates are lost. D3 draws into what the template has, and all of it is
+// SVG and classes, so it stays in a saved page and follows light and dark.
+import { number, text } from "./text.js";
 
-const HEIGHT = 96, LABEL = 52, PAD = 7;
+const { d3 } = globalThis; // a classic script, before the modules
+const HEIGHT = 132, TOP = 8, RIGHT = 20, BOTTOM = 22, LABEL = 56;
+const X_TICK_PX = 90, Y_TICKS = 4, TICK_TO_TEXT_PX = 7;
 
-export function drawChart(svg, points, initial) {
-  const width = svg.clientWidth || 1;
-  svg.replaceChildren();
-  svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-  if (points.length < 1) return;
-  const low = Math.min(0, ...points.map((p) => p.left)), high = Math.max(initial, 1);
-  const start = points[0].t, span = Math.max(1, points[points.length - 1].t - start);
-  const x = (t) => LABEL + ((t - start) / span) * (width - LABEL - 4);
-  const y = (v) => PAD + ((high - v) / (high - low)) * (HEIGHT - 2 * PAD);
-  const zero = y(0);
-  const curve = points.map((p, i) => (i ? `H${x(p.t).toFixed(1)}V${y(p.left).toFixed(1)}` : `M${x(p.t)} ${y(p.left).toFixed(1)}`)).join("");
-  const part = (top, bottom, name) => {
-    const clip = make("svg", { y: top, width, height: bottom - top, viewBox: `0 ${top} ${width} ${bottom - top}` }, svg);
-    make("path", { class: `area ${name}`, d: `${curve}V${zero}H${LABEL}Z` }, clip);
-    make("path", { class: `curve ${name}`, d: curve }, clip);
-  };
-  part(0, low < 0 ? zero : HEIGHT, "above");
-  if (low < 0) part(zero, HEIGHT, "below");
-  make("path", { class: "zero", d: `M${LABEL} ${zero}H${width}` }, svg);
-  const mark = (v) => {
-    make("text", { x: LABEL - 6, y: y(v) + 4, "text-anchor": "end" }, svg).textContent = String(v).replace("-", "−");
-  };
-  mark(high);
-  if (low < 0) mark(low);
-  if (low === 0 || (zero - y(high) > 14 && y(low) - zero > 14)) mark(0);
+// points: {t: ms, left, row}; initial: pieces at the beginning.
+export function drawChart(node, points, initial) {
+  const width = node.clientWidth || 1, floor = HEIGHT - BOTTOM;
+  const svg = d3.select(node).attr("viewBox", `0 0 ${width} ${HEIGHT}`).classed("empty", points.length === 0);
+  if (points.length === 0) return;
+  const secondsOf = ({ t }) => (t - points[0].t) / 1000;
+  const values = points.flatMap(({ left, row }) => [left, row]);
+  const x = d3.scale.linear().domain([0, secondsOf(points[points.length - 1]) || 1]).rangeRound([LABEL, width - RIGHT]);
+  const y = d3.scale.linear().domain(d3.extent([0, initial, ...values])).nice(Y_TICKS).rangeRound([floor, TOP]);
+  const path = (shape) => shape.interpolate("step-after").x((p) => x(secondsOf(p)));
+  const left = path(d3.svg.line()).y((p) => y(p.left))(points);
+  const area = path(d3.svg.area()).y0(y(0)).y1((p) => y(p.left))(points);
+  // Two windows on one curve, above and below zero: in CSS they differ. The line on zero is above.
+  const split = y(0) < floor ? y(0) : HEIGHT;
+  for (const [name, top, bottom] of [["above", 0, split], ["below", split, HEIGHT]]) {
+    const half = svg.select(`.${name}`).attr({ y: top, width, height: bottom - top, viewBox: `0 ${top} ${width} ${bottom - top}` });
+    half.select(".area").attr("d", area);
+    half.select(".curve").attr("d", left);
+  }
+  svg.select(".row").attr("d", path(d3.svg.line()).y((p) => y(p.row))(points));
+  svg.select(".zero").attr("d", `M${LABEL} ${y(0)}H${width - RIGHT}`);
+  const axis = (scale, side, ticks, inner, caption) => d3.svg.axis().scale(scale).orient(side).ticks(ticks)
+    .innerTickSize(inner).outerTickSize(0).tickPadding(TICK_TO_TEXT_PX).tickFormat(caption);
+  svg.select(".xs").attr("transform", `translate(0 ${floor})`)
+    .call(axis(x, "bottom", Math.floor(width / X_TICK_PX), 0, (s) => text("seconds", { s })));
+  svg.select(".ys").attr("transform", `translate(${LABEL} 0)`).call(axis(y, "left", Y_TICKS, -(width - RIGHT - LABEL), number));
 }

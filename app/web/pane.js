@@ -24,6 +24,7 @@ export class Pane {
     this.resource = this.counters = this.audit = this.result = null;
     this.requests = new Requests();
     this.points = [];
+    this.begunAt = performance.now();
     this.told = []; // [seconds, name, values]: what a fault did
     this.lastAudit = 0;
     this.killed = false; // its load has died with the instance
@@ -52,6 +53,7 @@ export class Pane {
 
   begin(resource) {
     this.resource = resource;
+    this.begunAt = performance.now();
     this.state = "running";
     this.dirty = true;
   }
@@ -64,10 +66,23 @@ export class Pane {
     this.done = done;
     this.countedAt = now;
     this.counters = counters;
-    if (!this.points.length && counters.amount > 0) // the sale began within the last tenth of a second
-      this.points.push({ t: now - 100, left: counters.initial });
-    if (counters.initial >= 0) this.points.push({ t: now, left: counters.initial - counters.amount });
     this.dirty = true;
+    if (counters.initial < 0) return; // they are of an instance that has not seen the beginning
+    if (!this.points.length && counters.amount > 0) // the sale began within the last tenth of a second
+      this.mark(now - 100, counters.initial, counters.initial);
+    this.mark(now, counters.initial - counters.amount, counters.value);
+  }
+
+  mark(t, left, row) {
+    this.points.push({ t, left, row });
+  }
+
+  // The last word is the ledger's, and the first, too, when no counters were heard.
+  async markEnd() {
+    await this.look(true);
+    const { sold, initial, current } = this.audit;
+    if (!this.points.length) this.mark(this.begunAt, initial, initial);
+    this.mark(performance.now(), initial - sold, current);
   }
 
   trace(event) {
@@ -86,16 +101,14 @@ export class Pane {
   async finish(run) {
     this.resource = `item:sale-${run.run_id}`;
     this.result = run;
-    await this.look(true);
-    const { sold, initial } = this.audit;
-    this.points.push({ t: performance.now(), left: initial - sold });
+    await this.markEnd();
     this.state = this.audit.ok && run.verdict.safe ? "good" : "bad";
     this.dirty = true;
   }
 
   // There is no report: the load has died.
   async stop() {
-    await this.look(true);
+    await this.markEnd();
     this.state = this.audit.ok ? "stopped" : "bad";
     this.dirty = true;
   }
@@ -126,7 +139,8 @@ export class Pane {
     root.querySelector(".verdict").textContent = this.verdict(left);
     root.querySelector(".number").textContent = left === undefined ? "–" : number(left);
     this.set("sold", sold);
-    this.set("row", ended ? audit.current : counters?.value);
+    const row = ended ? audit.current : counters?.value;
+    this.set("row", row);
     this.set("oversold", ended ? audit.oversold : left === undefined ? undefined : Math.max(0, -left));
     this.set("lost", audit?.lost_updates);
     this.set("refused", counters ? counters.decided_no + counters.failed : undefined);
@@ -135,7 +149,7 @@ export class Pane {
     this.set("p50", counters?.p50_us ? duration(counters.p50_us) : undefined);
     this.set("p99", counters?.p99_us ? duration(counters.p99_us) : undefined);
     const chart = root.querySelector(".chart");
-    chart.setAttribute("aria-label", text("chart", { guard: this.terms.guard, left: left ?? "–" }));
+    chart.setAttribute("aria-label", text("chart", { guard: this.terms.guard, left: left ?? "–", row: row ?? "–" }));
     drawChart(chart, this.points, initial > 0 ? initial : 1);
     const lease_us = this.terms.watchdog ? undefined : this.terms.lease_ms * 1000;
     drawLanes(root.querySelector(".lanes"), this.requests.shown(lanes, ended), lease_us, (request) => this.onChoose(this, request));

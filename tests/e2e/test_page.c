@@ -3,6 +3,7 @@
 #include "../lib/process.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -53,6 +54,59 @@ static void a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0(void **s
     assert_true(browser_number(browser, PANE(1) ".querySelectorAll('.lane').length") > 1);
     assert_int_equal(browser_number(browser, PANE(1) ".querySelectorAll('.lane.clash').length"), 0);
     assert_int_equal(browser_errors(browser), 0);
+}
+
+/* After the sale above. The lines' last heights are read off between the ticks. */
+static void the_chart_ends_at_what_is_left_and_beside_it_at_what_the_row_says(void **state)
+{
+    enum { PIECES_PER_PX, LEFT_LINE, LEFT_SHOWN, ROW_LINE, ROW_SHOWN, FIGURES };
+    (void)state;
+    json_t *panes = browser_run(
+        browser, "return [...document.querySelectorAll('.pane')].map((pane) => {"
+                 "  const number = (e) => Number(e.textContent.replace(',', '').replace('−', '-'));"
+                 "  const ticks = [...pane.querySelectorAll('.ys .tick')].map("
+                 "    (tick) => ({ value: number(tick), y: tick.transform.baseVal[0].matrix.f }));"
+                 "  const first = ticks[0], last = ticks[ticks.length - 1];"
+                 "  const per_px = (last.value - first.value) / (last.y - first.y);"
+                 "  const end = (line) => first.value + per_px *"
+                 "    (pane.querySelector(line).getAttribute('d').match(/[\\d.]+$/)[0] - first.y);"
+                 "  const shown = (name) => number(pane.querySelector(name));"
+                 "  return [-per_px, end('.above .curve'), shown('.number'), end('.chart .row'),"
+                 "    shown('[data-is=row]')]; });");
+    assert_int_equal(json_array_size(panes), 2);
+    for (size_t i = 0; i < 2; i++) {
+        double is[FIGURES];
+        for (size_t k = 0; k < FIGURES; k++)
+            is[k] = json_number_value(json_array_get(json_array_get(panes, i), k));
+        const double rounding = 2 * is[PIECES_PER_PX];
+        assert_true(rounding > 0);
+        assert_true(fabs(is[LEFT_LINE] - is[LEFT_SHOWN]) <= rounding);
+        assert_true(fabs(is[ROW_LINE] - is[ROW_SHOWN]) <= rounding);
+    }
+    json_decref(panes);
+    assert_true(browser_is(browser, "[...document.querySelectorAll('.pane')].every(pane =>"
+                                    "pane.querySelectorAll('.xs .tick').length > 1 &&"
+                                    "[...pane.querySelectorAll('.xs .tick')].every("
+                                    "tick => /^[\\d.]+ s$/.test(tick.textContent)))"));
+}
+
+/* After the sale above. */
+static void the_chart_is_red_below_zero_only(void **state)
+{
+    (void)state;
+#define RED       "getComputedStyle(" PANE(0) ".querySelector('.verdict')).color"
+#define STROKE(s) "getComputedStyle(" PANE(0) ".querySelector('" s " .curve')).stroke"
+#define BELOW(i)  PANE(i) ".querySelector('.below')"
+    assert_true(browser_is(browser, STROKE(".below") " === " RED));
+    assert_true(browser_is(browser, STROKE(".above") " !== " RED));
+    assert_true(browser_is(
+        browser,
+        BELOW(0) ".height.baseVal.value > 0 && " BELOW(
+            0) ".y.baseVal.value === "
+               "[..." PANE(
+                   0) ".querySelectorAll('.ys .tick')].find(tick => tick.textContent === '0')"
+                      ".transform.baseVal[0].matrix.f"));
+    assert_true(browser_is(browser, BELOW(1) ".height.baseVal.value === 0"));
 }
 
 /* After the sale above. */
@@ -114,6 +168,14 @@ static void nothing_but_its_own_files_is_loaded(void **state)
     assert_true(
         browser_await(browser, "window.caught > 0 && window.ran === undefined", PAGE_WAIT_MS));
     browser_errors(browser); /* says that it was refused */
+}
+
+static void a_packaged_library_comes_with_its_terms(void **state)
+{
+    (void)state;
+    assert_true(browser_is(browser, "d3.version.startsWith('3.') && fetch('/web/d3-copyright.txt')"
+                                    ".then((answer) => answer.text())"
+                                    ".then((terms) => /Michael Bostock/.test(terms))"));
 }
 
 /* Asked by the page: of a slow sale the report is longer than our own client takes. */
@@ -194,9 +256,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0),
+        cmocka_unit_test(the_chart_ends_at_what_is_left_and_beside_it_at_what_the_row_says),
+        cmocka_unit_test(the_chart_is_red_below_zero_only),
         cmocka_unit_test(a_lane_chosen_with_the_keyboard_shows_both_writes_and_the_ledger),
         cmocka_unit_test(the_language_can_be_switched_and_stays_in_the_address),
         cmocka_unit_test(nothing_but_its_own_files_is_loaded),
+        cmocka_unit_test(a_packaged_library_comes_with_its_terms),
         cmocka_unit_test(one_sale_at_a_time_and_none_that_is_malformed),
         cmocka_unit_test(a_service_that_ends_takes_its_sale_along_and_the_page_says_so),
     };

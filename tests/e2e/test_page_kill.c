@@ -26,6 +26,11 @@ static void who_buys_after_a_kill_waits_for_the_dead_ones_lease(void **state)
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'stopped' && " PANE(
                                         1) ".dataset.state === 'stopped'"));
     assert_int_equal(browser_number(browser, FIGURE(0, "sold")), 1);
+    /* the chart goes on to what the next one bought, which no counter of the dead one tells */
+    assert_true(browser_is(
+        browser, "(([, begin, end]) => +end > +begin)(" PANE(
+                     0) ".querySelector('.curve')"
+                        ".getAttribute('d').match(/^M[\\d.]+,([\\d.]+).*V([\\d.]+)$/) ?? [])"));
     browser_errors(browser); /* those of the requests that died with it */
 }
 

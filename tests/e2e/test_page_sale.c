@@ -89,8 +89,8 @@ static void what_a_guard_has_not_cannot_be_chosen(void **state)
 
 #define FIGURES                                                                                    \
     "[...document.querySelectorAll('.pane')].map(pane => [...pane.querySelectorAll("               \
-    "'h2, .settings, .verdict, .left, dd, .lane text')].map(e => e.textContent).join('|') + "      \
-    "pane.querySelector('.curve').getAttribute('d')).join('\\n')"
+    "'h2, .settings, .verdict, .left, dd, .chart text, .chart path, .lane text')].map("            \
+    "e => e.getAttribute('d') ?? e.textContent).join('|')).join('\\n')"
 
 static void a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else(void **state)
 {
