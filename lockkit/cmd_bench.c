@@ -17,6 +17,7 @@ enum {
     KEY_PERMITS,
     KEY_QUEUE,
     KEY_HANDOVERS,
+    KEY_UNCONFIRMED,
     KEY_JSON
 };
 enum { SECONDS_MAX = 86400, HOLD_US_MAX = 10000000, HANDOVERS_MAX = 1000000000, MS_PER_S = 1000 };
@@ -71,6 +72,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_QUEUE:
         m->local_queue = true;
+        return 0;
+    case KEY_UNCONFIRMED:
+        m->unconfirmed = true;
         return 0;
     case KEY_JSON:
         plan->json = true;
@@ -127,6 +131,8 @@ static const struct argp_option own_options[] = {
      "Waiting threads stand in line, and only the first asks the server", 2},
     {"handovers", KEY_HANDOVERS, "N", 0,
      "With such a line: hand the lock on within the process so many times in a row at most", 2},
+    {"unconfirmed", KEY_UNCONFIRMED, NULL, 0, "Unlock without waiting for the answer (redis-token)",
+     2},
     {"json", KEY_JSON, NULL, 0, "As JSON", 2},
     {0}};
 

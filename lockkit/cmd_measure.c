@@ -170,7 +170,8 @@ lk_status measure(const struct measure_plan *plan, struct measure_result *ret, l
     struct measure_result result = {0};
     lk_client *client;
     const lk_options options = {.local_queue = plan->local_queue,
-                                .local_handovers = plan->local_handovers};
+                                .local_handovers = plan->local_handovers,
+                                .release_unconfirmed = plan->unconfirmed};
     lk_status status = lk_open(plan->guard, plan->endpoints, &options, &client, error);
     if (status != LK_OK)
         return status;
@@ -198,11 +199,15 @@ lk_status measure(const struct measure_plan *plan, struct measure_result *ret, l
     for (int i = 0; i < started; i++)
         pthread_join(workers[i].thread, NULL);
     double seconds = (double)(now_us() - start_us) / 1e6;
+    if (plan->unconfirmed)
+        lk_ping(client); /* answered after all that was sent before */
     lk_stats stats;
     lk_client_stats(client, &stats);
     lk_close(client);
     if (whole) {
         sum_up(workers, started, seconds, &stats, &result);
+        if (plan->unconfirmed)
+            result.failures += stats.lost + stats.cleanups;
         percentiles(workers, started, &result, waits_us);
         *ret = result;
     } else {

@@ -16,6 +16,7 @@ struct measure_plan {
     uint32_t permits; /* 0: one */
     bool local_queue; /* lk_options of these names */
     int32_t local_handovers;
+    bool unconfirmed; /* lk_options.release_unconfirmed */
 };
 
 struct measure_result {

@@ -369,6 +369,29 @@ static lk_status release_on_server(lk_client *client, lk_hold *hold)
     return second != LK_OK && status == LK_UNKNOWN ? LK_UNKNOWN : second;
 }
 
+bool lk_release_answered(const lk_context *context, lk_hold *hold, lk_status status)
+{
+    lk_client *client = context->client;
+    bool unknown = status != LK_OK && status != LK_LOST, sent = status != LK_UNAVAILABLE;
+    if (unknown) {
+        client_point(client, LK_POINT_CLEANUP, hold->key);
+        client_count(&client->stats.cleanups);
+        status = client->provider->release(client->self, hold);
+        if (status == LK_LOST && sent)
+            status = LK_OK; /* may be the first one's doing */
+    }
+    if (status == LK_LOST)
+        client_count(&client->stats.lost);
+    return status == LK_OK || status == LK_LOST;
+}
+
+/* True: on its way. */
+static bool post_release(lk_client *client, const lk_hold *hold)
+{
+    return client->options.release_unconfirmed && client->provider->post_release &&
+           client->provider->post_release(client->self, hold);
+}
+
 lk_status lk_release(lk_hold *hold)
 {
     if (hold_state(hold) == HOLD_NONE)
@@ -383,7 +406,10 @@ lk_status lk_release(lk_hold *hold)
     bool handed_over = was == HOLD_HELD && client->queue && local_queue_hand_over(client, hold);
     if (!handed_over) {
         /* Gone: asking again might take the lock from a later hold of the same owner. */
-        status = was == HOLD_GONE ? LK_LOST : release_on_server(client, hold);
+        if (was == HOLD_GONE)
+            status = LK_LOST;
+        else if (was != HOLD_HELD || !post_release(client, hold))
+            status = release_on_server(client, hold);
         if (client->queue)
             local_queue_knock(client, hold);
     }

@@ -1,7 +1,6 @@
 #include "redis_conn.h"
 
 #include "redis_cluster.h"
-#include "redis_pipe.h"
 #include "redis_topology.h"
 
 #include <assert.h>
@@ -48,6 +47,22 @@ lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply 
         lk_redis_pipe_note(redis->pipe, message);
     }
     return status;
+}
+
+bool lk_redis_can_post(const lk_redis *redis)
+{
+    return redis->cluster == NULL;
+}
+
+bool lk_redis_post(lk_redis *redis, lk_redis_call *call, int n, const char **words)
+{
+    assert(lk_redis_can_post(redis));
+    return lk_redis_pipe_post(redis->pipe, call, n, words);
+}
+
+void lk_redis_collect(lk_redis *redis)
+{
+    lk_redis_pipe_collect(redis->pipe);
 }
 
 lk_status lk_redis_expect(lk_redis *redis, lk_redis_reply *reply, int type, lk_status status)

@@ -8,6 +8,7 @@
 #define LOCKKIT_REDIS_CONN_H
 
 #include "provider.h"
+#include "redis_pipe.h"
 #include "redis_stream.h"
 
 enum { LK_REDIS_NODES_MAX = 128 /* addresses in a cluster that had a slot since lk_open() */ };
@@ -49,6 +50,13 @@ lk_status lk_redis_run_with(lk_redis *redis, int flags, lk_redis_reply *reply, i
  * attempt->replicas becomes the number of replicas that have it. */
 lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply, int n,
                            const char **words);
+
+/* Not in a cluster, whose answer may be to send the command elsewhere. */
+bool lk_redis_can_post(const lk_redis *redis);
+/* lk_redis_pipe_post() */
+bool lk_redis_post(lk_redis *redis, lk_redis_call *call, int n, const char **words);
+/* lk_redis_pipe_collect() */
+void lk_redis_collect(lk_redis *redis);
 
 /* "GET", key -> 2, {"GET", key} */
 #define LK_REDIS_WORDS(...)                                                                        \

@@ -33,11 +33,20 @@ lk_status lk_redis_guard_init(lk_redis_guard *guard, const lk_context *context, 
     lk_redis_script_init(&guard->renew, renew_body);
     lk_redis_script_init(&guard->raise_fence, raise_fence_body);
     lk_redis_inspect_init(guard);
-    return lk_redis_open(context, &guard->redis, error);
+    lk_status status = lk_redis_open(context, &guard->redis, error);
+    if (status != LK_OK || !context->options->release_unconfirmed ||
+        !lk_redis_can_post(guard->redis))
+        return status;
+    guard->debts = lk_redis_debts_open(context, guard->redis);
+    if (guard->debts != NULL)
+        return LK_OK;
+    lk_redis_close(guard->redis);
+    return lk_fail(error, LK_NO_MEMORY, "cannot start a thread for unconfirmed releases");
 }
 
 void lk_redis_guard_end(lk_redis_guard *guard)
 {
+    lk_redis_debts_close(guard->debts); /* may call the guard */
     lk_redis_close(guard->redis);
 }
 
@@ -97,6 +106,13 @@ lk_status lk_redis_guard_release(void *self, lk_hold *hold)
     lk_status status = lk_redis_eval(guard->redis, &guard->release, &reply, REDIS_REPLY_INTEGER, 1,
                                      hold->key, hold->token);
     return lk_redis_done(status, &reply);
+}
+
+bool lk_redis_guard_post_release(void *self, const lk_hold *hold)
+{
+    lk_redis_guard *guard = self;
+    return guard->debts != NULL &&
+           lk_redis_post_eval(guard->debts, hold, &guard->release, 1, hold->key, hold->token);
 }
 
 lk_status lk_redis_guard_renew(void *self, lk_hold *hold, int64_t lease_ms)

@@ -1,11 +1,9 @@
 #include "redis_pipe.h"
-#include "redis_wire.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,20 +12,9 @@
  * server that has gone away meanwhile costs a reconnect and not an unknown outcome. */
 enum { IDLE_US = 1000, US_PER_MS = 1000, WAIT_COMMAND_MAX = 64 };
 
-/* One command, on its caller's stack. */
-struct call {
-    lk_redis_wire command;
-    lk_redis_reply *reply;
-    int flags; /* LK_REDIS_ASKING ... */
-    lk_status status;
-    bool combine; /* woken to read its batch, not because it is done */
-    struct call *next;
-    sem_t wake;
-};
-
 /* Calls in order of arrival. */
 struct calls {
-    struct call *head, **tail;
+    lk_redis_call *head, **tail;
     size_t n;
 };
 
@@ -42,7 +29,8 @@ struct lk_redis_pipe {
     bool busy;             /* somebody combines */
     char last_error[LK_MESSAGE_MAX];
 
-    /* The combiner's, handed over with the role. */
+    /* The combiner's, handed over with the role; owed may outlast it. */
+    struct calls owed;  /* posted, written before the batch, to be answered */
     struct calls batch; /* written, to be answered */
     int64_t deadline_us;
     int64_t used_us; /* last traffic */
@@ -51,7 +39,9 @@ struct lk_redis_pipe {
     lk_redis_stream stream;
 };
 
-static void combine(lk_redis_pipe *pipe, struct call *mine);
+static void combine(lk_redis_pipe *pipe, lk_redis_call *mine);
+static void write_on(lk_redis_pipe *pipe, struct calls *done);
+static void finish(struct calls *done, const lk_redis_call *mine);
 
 /* -- queues of calls -------------------------------------------------------------------------- */
 
@@ -60,7 +50,7 @@ static void calls_init(struct calls *calls)
     *calls = (struct calls){.tail = &calls->head};
 }
 
-static void calls_add(struct calls *calls, struct call *call)
+static void calls_add(struct calls *calls, lk_redis_call *call)
 {
     call->next = NULL;
     *calls->tail = call;
@@ -68,14 +58,24 @@ static void calls_add(struct calls *calls, struct call *call)
     calls->n++;
 }
 
-static struct call *calls_take(struct calls *calls)
+static lk_redis_call *calls_take(struct calls *calls)
 {
-    struct call *call = calls->head;
+    lk_redis_call *call = calls->head;
     calls->head = call->next;
     if (calls->head == NULL)
         calls->tail = &calls->head;
     calls->n--;
     return call;
+}
+
+static void calls_append(struct calls *calls, struct calls *others)
+{
+    if (others->n == 0)
+        return;
+    *calls->tail = others->head;
+    calls->tail = others->tail;
+    calls->n += others->n;
+    calls_init(others);
 }
 
 /* -- a caller --------------------------------------------------------------------------------- */
@@ -86,23 +86,31 @@ static void wait_for(sem_t *sem)
         assert(errno == EINTR);
 }
 
+/* True: the caller combines. */
+static bool enqueue(lk_redis_pipe *pipe, lk_redis_call *call)
+{
+    call->combine = false;
+    call->reply->replicas = 0;
+    pthread_mutex_lock(&pipe->mutex);
+    bool lead = !pipe->busy;
+    pipe->busy = true;
+    calls_add(&pipe->queue, call);
+    pthread_mutex_unlock(&pipe->mutex);
+    return lead;
+}
+
 lk_status lk_redis_pipe_run(lk_redis_pipe *pipe, int flags, lk_redis_reply *reply, int n,
                             const char **words)
 {
-    struct call call;
+    lk_redis_call call;
     if (!lk_redis_wire_make(&call.command, n, words))
         return LK_NO_MEMORY;
     call.reply = reply;
     call.flags = flags;
-    call.combine = false;
-    reply->replicas = 0;
+    call.answered = NULL;
     sem_init(&call.wake, 0, 0);
 
-    pthread_mutex_lock(&pipe->mutex);
-    bool lead = !pipe->busy;
-    pipe->busy = true;
-    calls_add(&pipe->queue, &call);
-    pthread_mutex_unlock(&pipe->mutex);
+    bool lead = enqueue(pipe, &call);
     if (!lead)
         wait_for(&call.wake);
     if (lead || call.combine)
@@ -111,6 +119,20 @@ lk_status lk_redis_pipe_run(lk_redis_pipe *pipe, int flags, lk_redis_reply *repl
     sem_destroy(&call.wake);
     lk_redis_wire_free(&call.command);
     return call.status;
+}
+
+bool lk_redis_pipe_post(lk_redis_pipe *pipe, lk_redis_call *call, int n, const char **words)
+{
+    if (!lk_redis_wire_make(&call->command, n, words))
+        return false;
+    call->flags = 0;
+    if (enqueue(pipe, call)) {
+        struct calls done;
+        calls_init(&done);
+        write_on(pipe, &done);
+        finish(&done, NULL);
+    }
+    return true;
 }
 
 /* -- the combiner ----------------------------------------------------------------------------- */
@@ -128,17 +150,61 @@ static bool take_batch(lk_redis_pipe *pipe)
     return any; /* if none, the batch is somebody else's by now */
 }
 
-static lk_status write_batch(lk_redis_pipe *pipe)
+/* Reads the answers to calls, which move to done one by one. */
+static lk_status read_answers(lk_redis_pipe *pipe, struct calls *calls, struct calls *done)
+{
+    lk_status status = LK_OK;
+    while (calls->n > 0) {
+        lk_redis_call *call = calls->head;
+        if (call->flags & LK_REDIS_ASKING)
+            status = lk_redis_stream_read(&pipe->stream, call->reply, pipe->deadline_us);
+        if (status == LK_OK)
+            status = lk_redis_stream_read(&pipe->stream, call->reply, pipe->deadline_us);
+        if (status != LK_OK)
+            return status;
+        pipe->demoted |= call->reply->root.type == REDIS_REPLY_ERROR &&
+                         strncmp(call->reply->root.text, "READONLY", 8) == 0;
+        call->status = LK_OK;
+        calls_add(done, calls_take(calls));
+    }
+    return LK_OK;
+}
+
+/* The connection is of no more use, and what was written to it will not be answered. */
+static void hang_up(lk_redis_pipe *pipe, struct calls *written, lk_status status,
+                    struct calls *done)
+{
+    lk_redis_stream_close(&pipe->stream);
+    while (written->n > 0) {
+        lk_redis_call *call = calls_take(written);
+        call->status = status;
+        calls_add(done, call);
+    }
+}
+
+/* Before a connection that was idle is written to. LK_UNAVAILABLE: the server does not answer. */
+static lk_status look(lk_redis_pipe *pipe, struct calls *done)
+{
+    lk_status status = read_answers(pipe, &pipe->owed, done);
+    if (status == LK_TIMEOUT)
+        return LK_UNAVAILABLE;
+    if (status != LK_OK || !lk_redis_stream_quiet(&pipe->stream))
+        hang_up(pipe, &pipe->owed, status, done);
+    return LK_OK;
+}
+
+static lk_status write_batch(lk_redis_pipe *pipe, struct calls *done)
 {
     lk_redis_stream *stream = &pipe->stream;
-    int64_t now_us = lk_redis_now_us();
+    if (stream->fd >= 0 && lk_redis_now_us() - pipe->used_us > IDLE_US && look(pipe, done) != LK_OK)
+        return LK_UNAVAILABLE;
     pipe->counting = false;
-    for (struct call *call = pipe->batch.head; call != NULL; call = call->next)
+    for (lk_redis_call *call = pipe->batch.head; call != NULL; call = call->next)
         pipe->counting |= (call->flags & LK_REDIS_COUNTED) != 0;
-    pipe->deadline_us = now_us + pipe->timeout_us + (pipe->counting ? pipe->replicas_us : 0);
-    if (stream->fd >= 0 && now_us - pipe->used_us > IDLE_US && !lk_redis_stream_quiet(stream))
-        lk_redis_stream_close(stream);
+    pipe->used_us = lk_redis_now_us();
+    pipe->deadline_us = pipe->used_us + pipe->timeout_us + (pipe->counting ? pipe->replicas_us : 0);
     if (stream->fd < 0) {
+        pipe->demoted = false;
         lk_status status = lk_redis_topology_connect(pipe->topology, stream, pipe->deadline_us);
         if (status != LK_OK)
             return LK_UNAVAILABLE; /* a greeting went wrong, no command was sent */
@@ -146,7 +212,7 @@ static lk_status write_batch(lk_redis_pipe *pipe)
     static char asking[] = "*1\r\n$6\r\nASKING\r\n";
     struct iovec iov[2 * LK_REDIS_BATCH_MAX + 1];
     size_t n = 0;
-    for (struct call *call = pipe->batch.head; call != NULL; call = call->next) {
+    for (lk_redis_call *call = pipe->batch.head; call != NULL; call = call->next) {
         if (call->flags & LK_REDIS_ASKING)
             iov[n++] = (struct iovec){.iov_base = asking, .iov_len = sizeof asking - 1};
         iov[n++] = (struct iovec){.iov_base = call->command.bytes, .iov_len = call->command.length};
@@ -164,29 +230,19 @@ static lk_status read_count(lk_redis_pipe *pipe, const struct calls *done)
     lk_redis_reply count;
     lk_status status = lk_redis_stream_read(&pipe->stream, &count, pipe->deadline_us);
     if (status == LK_OK && count.root.type == REDIS_REPLY_INTEGER)
-        for (struct call *call = done->head; call != NULL; call = call->next)
+        for (lk_redis_call *call = done->head; call != NULL; call = call->next)
             call->reply->replicas = (int32_t)count.root.integer;
     return status;
 }
 
-/* Reads the answers of the batch; answered calls move to done. */
+/* Reads what is owed, then the answers of the batch; answered calls move to done. */
 static lk_status read_batch(lk_redis_pipe *pipe, struct calls *done)
 {
-    lk_status status = LK_OK;
-    pipe->demoted = false;
-    while (pipe->batch.n > 0) {
-        struct call *call = pipe->batch.head;
-        if (call->flags & LK_REDIS_ASKING)
-            status = lk_redis_stream_read(&pipe->stream, call->reply, pipe->deadline_us);
-        if (status == LK_OK)
-            status = lk_redis_stream_read(&pipe->stream, call->reply, pipe->deadline_us);
-        if (status != LK_OK)
-            return status;
-        pipe->demoted |= call->reply->root.type == REDIS_REPLY_ERROR &&
-                         strncmp(call->reply->root.text, "READONLY", 8) == 0;
-        call->status = LK_OK;
-        calls_add(done, calls_take(&pipe->batch));
-    }
+    lk_status status = read_answers(pipe, &pipe->owed, done);
+    if (status == LK_OK)
+        status = read_answers(pipe, &pipe->batch, done);
+    if (status != LK_OK)
+        return status;
     if (pipe->counting)
         status = read_count(pipe, done);
     pipe->used_us = lk_redis_now_us();
@@ -200,56 +256,95 @@ static lk_status read_batch(lk_redis_pipe *pipe, struct calls *done)
     return status;
 }
 
-/* The connection is of no more use. What was written ends with status; when the server does not
- * answer or cannot be reached, whatever is queued ends too, so that a thousand callers do not each
- * wait a timeout of their own. */
+/* What was written ends with status; when the server does not answer or cannot be reached, whatever
+ * is queued ends too, so that a thousand callers do not each wait a timeout of their own. */
 static void fail_batch(lk_redis_pipe *pipe, lk_status status, struct calls *done)
 {
     bool away = status == LK_TIMEOUT || status == LK_UNAVAILABLE;
     if (status == LK_TIMEOUT)
         status = LK_UNKNOWN;
-    lk_redis_stream_close(&pipe->stream);
-    while (pipe->batch.n > 0) {
-        struct call *call = calls_take(&pipe->batch);
-        call->status = status;
-        calls_add(done, call);
-    }
+    /* What was posted was written, whatever became of the batch. */
+    hang_up(pipe, &pipe->owed, status == LK_UNAVAILABLE ? LK_UNKNOWN : status, done);
+    hang_up(pipe, &pipe->batch, status, done);
     pthread_mutex_lock(&pipe->mutex);
     memcpy(pipe->last_error, pipe->stream.message, sizeof pipe->last_error);
     while (away && pipe->queue.n > 0) {
-        struct call *call = calls_take(&pipe->queue);
+        lk_redis_call *call = calls_take(&pipe->queue);
         call->status = LK_UNAVAILABLE;
         calls_add(done, call);
     }
     pthread_mutex_unlock(&pipe->mutex);
 }
 
+static lk_redis_call *first_waiting(const struct calls *calls)
+{
+    lk_redis_call *call = calls->head;
+    while (call != NULL && call->answered != NULL)
+        call = call->next;
+    return call;
+}
+
+/* Writes what is queued and gives the role to the first caller who waits, or up. */
+static void write_on(lk_redis_pipe *pipe, struct calls *done)
+{
+    while (take_batch(pipe)) {
+        lk_status status = write_batch(pipe, done);
+        lk_redis_call *next = first_waiting(&pipe->batch);
+        if (status != LK_OK) {
+            fail_batch(pipe, status, done);
+        } else if (next != NULL) {
+            next->combine = true;
+            sem_post(&next->wake); /* the role is theirs from here */
+            return;
+        } else {
+            calls_append(&pipe->owed, &pipe->batch);
+        }
+    }
+}
+
+/* Tells everybody but mine, who knows. */
+static void finish(struct calls *done, const lk_redis_call *mine)
+{
+    while (done->n > 0) {
+        lk_redis_call *call = calls_take(done);
+        if (call->answered != NULL) {
+            lk_redis_wire_free(&call->command);
+            call->answered(call);
+        } else if (call != mine) {
+            sem_post(&call->wake);
+        }
+    }
+}
+
 /* Serves one batch, that of the own call, and starts the next one. */
-static void combine(lk_redis_pipe *pipe, struct call *mine)
+static void combine(lk_redis_pipe *pipe, lk_redis_call *mine)
 {
     struct calls done;
     calls_init(&done);
-    lk_status status = mine->combine ? LK_OK : (take_batch(pipe), write_batch(pipe));
+    lk_status status = mine->combine ? LK_OK : (take_batch(pipe), write_batch(pipe, &done));
     if (status == LK_OK)
         status = read_batch(pipe, &done);
-    for (;;) {
-        if (status != LK_OK)
-            fail_batch(pipe, status, &done);
-        if (!take_batch(pipe))
-            break;
-        status = write_batch(pipe);
-        if (status == LK_OK) {
-            struct call *next = pipe->batch.head;
-            next->combine = true;
-            sem_post(&next->wake); /* the role is theirs from here */
-            break;
-        }
-    }
-    while (done.n > 0) {
-        struct call *call = calls_take(&done);
-        if (call != mine)
-            sem_post(&call->wake);
-    }
+    if (status != LK_OK)
+        fail_batch(pipe, status, &done);
+    write_on(pipe, &done);
+    finish(&done, mine);
+}
+
+void lk_redis_pipe_collect(lk_redis_pipe *pipe)
+{
+    struct calls done;
+    calls_init(&done);
+    pthread_mutex_lock(&pipe->mutex);
+    bool lead = !pipe->busy && pipe->owed.n > 0;
+    pipe->busy = pipe->busy || lead;
+    pthread_mutex_unlock(&pipe->mutex);
+    if (!lead)
+        return;
+    lk_status status = read_batch(pipe, &done);
+    if (status != LK_OK)
+        fail_batch(pipe, status, &done);
+    write_on(pipe, &done);
+    finish(&done, NULL);
 }
 
 /* -- opening and closing ---------------------------------------------------------------------- */
@@ -268,6 +363,7 @@ lk_redis_pipe *lk_redis_pipe_open(const lk_context *context, lk_redis_topology *
              options->replicas, options->replicas_ms);
     pthread_mutex_init(&pipe->mutex, NULL);
     calls_init(&pipe->queue);
+    calls_init(&pipe->owed);
     calls_init(&pipe->batch);
     lk_redis_stream_init(&pipe->stream);
     return pipe;
@@ -275,7 +371,7 @@ lk_redis_pipe *lk_redis_pipe_open(const lk_context *context, lk_redis_topology *
 
 void lk_redis_pipe_close(lk_redis_pipe *pipe)
 {
-    assert(!pipe->busy);
+    assert(!pipe->busy && pipe->owed.n == 0);
     lk_redis_stream_close(&pipe->stream);
     pthread_mutex_destroy(&pipe->mutex);
     free(pipe);

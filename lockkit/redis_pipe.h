@@ -12,6 +12,10 @@
  * reply can never answer another command. The next call connects anew: to the master of that
  * moment, if Sentinels name it. A connection on which Redis says READONLY is then given up, too.
  *
+ * A command may be posted instead: nobody waits for its answer, so that nobody sleeps for it
+ * either. It goes out in its turn, and its answer is read by whoever reads next on this connection,
+ * before their own. While no caller comes, lk_redis_pipe_collect() is to be called now and then.
+ *
  * Where a command of the batch is LK_REDIS_COUNTED, one WAIT stands at its end: on the same
  * connection, so it cannot pass by knowing of no write, and once, so that it holds everybody up for
  * lk_options.replicas_ms at most.
@@ -23,6 +27,9 @@
 
 #include "provider.h"
 #include "redis_topology.h"
+#include "redis_wire.h"
+
+#include <semaphore.h>
 
 enum { LK_REDIS_BATCH_MAX = 128 /* commands of one write */ };
 
@@ -34,6 +41,20 @@ enum {
 
 typedef struct lk_redis_pipe lk_redis_pipe;
 
+/* One command under way: on its caller's stack, or kept by who posted it. */
+typedef struct lk_redis_call lk_redis_call;
+struct lk_redis_call {
+    lk_redis_reply *reply;
+    lk_status status;                      /* as lk_redis_pipe_run() returns it */
+    void (*answered)(lk_redis_call *call); /* posted: called once; NULL: its caller waits */
+    /* The pipe's own. */
+    lk_redis_wire command;
+    int flags;
+    bool combine; /* woken to read its batch, not because it is done */
+    lk_redis_call *next;
+    sem_t wake;
+};
+
 /* Connects on first use, to where topology says: one node, or Sentinels. Borrows both arguments.
  * NULL: out of memory. */
 lk_redis_pipe *lk_redis_pipe_open(const lk_context *context, lk_redis_topology *topology);
@@ -43,6 +64,15 @@ void lk_redis_pipe_close(lk_redis_pipe *pipe);
 /* Sends one command of n words and waits for its reply. As lk_redis_run() of redis_conn.h. */
 lk_status lk_redis_pipe_run(lk_redis_pipe *pipe, int flags, lk_redis_reply *reply, int n,
                             const char **words);
+
+/* Sends one command of n words, after everything that was sent before, and does not wait for its
+ * reply. call, with reply and answered filled in, stays where it is until answered() is called with
+ * call->status: from any thread that uses the pipe, from this one even before the function returns;
+ * it must not block, nor use the pipe. Returns false, and does nothing: out of memory. */
+bool lk_redis_pipe_post(lk_redis_pipe *pipe, lk_redis_call *call, int n, const char **words);
+/* Reads the answers to what was posted, if nobody else is about to. At most one command timeout,
+ * and one batch of others. */
+void lk_redis_pipe_collect(lk_redis_pipe *pipe);
 
 /* What went wrong last: noted by lk_redis_pipe_run(), or here. */
 void lk_redis_pipe_note(lk_redis_pipe *pipe, const char *message);

@@ -35,6 +35,20 @@ static lk_status run(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply
                            : lk_redis_run(redis, reply, n, words);
 }
 
+/* A call of the script by its hash: the words that are sent. */
+static void by_sha(const lk_redis_script *script, const char *all[HEAD + WORDS_MAX], char count[2],
+                   int n_keys, int n, const char *const *words)
+{
+    assert(n_keys <= n && n_keys <= 9 && n <= WORDS_MAX);
+    count[0] = (char)('0' + n_keys);
+    count[1] = '\0';
+    all[0] = "EVALSHA";
+    all[1] = script->sha;
+    all[2] = count;
+    for (int i = 0; i < n; i++)
+        all[HEAD + i] = words[i];
+}
+
 lk_status lk_redis_script_try(lk_redis *redis, lk_attempt *attempt, lk_redis_script *script,
                               lk_redis_reply *reply, int type, int n_keys, int n,
                               const char *const *words)
@@ -44,12 +58,9 @@ lk_status lk_redis_script_try(lk_redis *redis, lk_attempt *attempt, lk_redis_scr
         if (status != LK_OK)
             return status;
     }
-    const char count[] = {(char)('0' + n_keys), '\0'};
-    const char *all[HEAD + WORDS_MAX] = {"EVALSHA", script->sha, count};
-    assert(n_keys <= n && n_keys <= 9 && n <= WORDS_MAX);
-    for (int i = 0; i < n; i++)
-        all[HEAD + i] = words[i];
-
+    const char *all[HEAD + WORDS_MAX];
+    char count[2];
+    by_sha(script, all, count, n_keys, n, words);
     if (atomic_load(&script->state) == KNOWN) {
         lk_status status = run(redis, attempt, reply, HEAD + n, all);
         bool forgotten = status == LK_OK && reply->root.type == REDIS_REPLY_ERROR &&
@@ -66,4 +77,15 @@ lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis
                               int type, int n_keys, int n, const char *const *words)
 {
     return lk_redis_script_try(redis, NULL, script, reply, type, n_keys, n, words);
+}
+
+bool lk_redis_script_post(lk_redis *redis, lk_redis_call *call, lk_redis_script *script, int n_keys,
+                          int n, const char *const *words)
+{
+    const char *all[HEAD + WORDS_MAX];
+    char count[2];
+    if (atomic_load(&script->state) != KNOWN)
+        return false;
+    by_sha(script, all, count, n_keys, n, words);
+    return lk_redis_post(redis, call, HEAD + n, all);
 }

@@ -64,6 +64,7 @@ const lk_provider lk_redis_token = {
     .try_acquire = try_acquire,
     .renew = lk_redis_guard_renew,
     .release = lk_redis_guard_release,
+    .post_release = lk_redis_guard_post_release,
     .raise_fence = lk_redis_guard_raise_fence,
     .ping = lk_redis_guard_ping,
     .last_error = lk_redis_guard_last_error,

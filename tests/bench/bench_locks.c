@@ -30,9 +30,10 @@ struct row {
     int threads;
     bool one_key; /* all want the same key: hand-overs */
     enum kind kind;
-    bool missing; /* it does not run on this machine */
-    int line;     /* GUARD: -1: the client's waiters stand in line; N: and hand on N times */
-    int setting;  /* BARE: pairs in flight per connection; NODE, PYTHON: ms between tries */
+    bool missing;     /* it does not run on this machine */
+    bool unconfirmed; /* GUARD: its releases wait for no answer */
+    int line;         /* GUARD: -1: the client's waiters stand in line; N: and hand on N times */
+    int setting;      /* BARE: pairs in flight per connection; NODE, PYTHON: ms between tries */
     double rates[BENCH_REPEAT_MAX], jain[BENCH_REPEAT_MAX], p99_us[BENCH_REPEAT_MAX],
         sent[BENCH_REPEAT_MAX], served[BENCH_REPEAT_MAX];
 };
@@ -40,13 +41,16 @@ struct row {
 static struct row rows[] = {
     {.name = "bare hiredis", .threads = 1, .kind = BARE, .setting = 1},
     {.name = "redis-token", .threads = 1},
+    {.name = "redis-token", .threads = 1, .unconfirmed = true},
     {.name = "redis-reentrant", .threads = 1},
     {.name = "redis-fair", .threads = 1},
     {.name = "redis-token", .threads = 16},
+    {.name = "redis-token", .threads = 16, .unconfirmed = true},
     {.name = "ioredis redlock", .threads = 16, .kind = NODE},
     {.name = "redis-py", .threads = 16, .kind = PYTHON},
     {.name = "bare, pipelined", .threads = 4, .kind = BARE, .setting = 64},
     {.name = "redis-token", .threads = 64},
+    {.name = "redis-token", .threads = 64, .unconfirmed = true},
     {.name = "redis-reentrant", .threads = 64},
     {.name = "redis-fair", .threads = 64},
     {.name = "redlock", .threads = 1},
@@ -146,7 +150,8 @@ static void measure_guard(struct row *row, int run, int run_ms)
                                 .keys = row->one_key ? 1 : row->threads,
                                 .duration_ms = run_ms,
                                 .local_queue = row->line != 0,
-                                .local_handovers = row->line > 0 ? row->line : 0};
+                                .local_handovers = row->line > 0 ? row->line : 0,
+                                .unconfirmed = row->unconfirmed};
     struct measure_result result;
     lk_error error;
     double before = commands_served();
@@ -245,12 +250,12 @@ static json_t *report_contests(int repeat)
 static json_t *report_rows(int repeat)
 {
     json_t *all = json_array();
-    fprintf(stderr, "%-23s %7s %-4s %9s %19s %9s %6s %10s %5s %6s\n", "lock", "callers", "keys",
+    fprintf(stderr, "%-24s %7s %-4s %9s %19s %9s %6s %10s %5s %6s\n", "lock", "callers", "keys",
             "pairs/s", "lowest to highest", "p99 wait", "Jain", "p99/share", "sent", "served");
     for (size_t i = 0; i < ROWS; i++) {
         struct row *row = &rows[i];
         if (row->missing) {
-            fprintf(stderr, "%-23s %7d %-4s does not run: was everything installed?\n", row->name,
+            fprintf(stderr, "%-24s %7d %-4s does not run: was everything installed?\n", row->name,
                     row->threads, row->one_key ? "one" : "own");
             any_missing = true;
             continue;
@@ -261,10 +266,11 @@ static json_t *report_rows(int repeat)
         double share_us = row->threads / rate * 1e6;
         char label[64];
         snprintf(label, sizeof label, "%s%s", row->name,
-                 row->line < 0   ? ", in line"
-                 : row->line > 0 ? ", handed on"
-                                 : "");
-        fprintf(stderr, "%-23s %7d %-4s %9.0f %8.0f to %7.0f", label, row->threads,
+                 row->unconfirmed ? ", unconfirmed"
+                 : row->line < 0  ? ", in line"
+                 : row->line > 0  ? ", handed on"
+                                  : "");
+        fprintf(stderr, "%-24s %7d %-4s %9.0f %8.0f to %7.0f", label, row->threads,
                 row->one_key ? "one" : "own", rate, row->rates[0], row->rates[repeat - 1]);
         if (row->kind != BARE)
             fprintf(stderr, " %6.2f ms %6.3f", p99_us / 1e3, jain);
