@@ -16,7 +16,7 @@ TEST_JOBS ?= $(JOBS)
 PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
               libzookeeper-mt-dev libjansson-dev uthash-dev libjs-d3 redis-server redis-tools
 PKGS_TEST  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jre-headless \
-              libslf4j-java liblog4j1.2-java chromium chromium-driver
+              libslf4j-java liblog4j1.2-java chromium chromium-driver fonts-wqy-microhei
 AXE_CORE   := 4.10.3
 AXE_SHA256 := 880970c081707360e64f34cea25ff91892f5bc95675b0776925b9709dd8a68bb
 PKGS_LINT  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck

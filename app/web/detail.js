@@ -38,17 +38,27 @@ export function describeRequest(section, pane, request) {
   table(section, columns, fork.map((row) => columns.map((name) => row[name])));
 }
 
-export function showDetail(pane, request) {
-  const section = document.getElementById("detail"), back = document.activeElement;
+let shown = null; // what is to be seen, as it was then: {pane: {terms, audit}, request, back: the focus}
+
+// Also once more, in another language.
+export function drawDetail() {
+  if (!shown) return;
+  const section = document.getElementById("detail");
   section.replaceChildren();
-  add("h2", pane.terms.guard, section);
-  describeRequest(section, pane, request);
+  add("h2", shown.pane.terms.guard, section);
+  describeRequest(section, shown.pane, shown.request);
   const close = add("button", text("close"), section);
   close.type = "button";
   close.addEventListener("click", () => {
     section.hidden = true;
-    back?.focus();
+    shown.back?.focus();
+    shown = null;
   });
   section.hidden = false;
-  section.focus();
+}
+
+export function showDetail({ terms, audit }, request) {
+  shown = { pane: { terms, audit }, request, back: document.activeElement };
+  drawDetail();
+  document.getElementById("detail").focus();
 }

@@ -1,6 +1,6 @@
 // The page: its parameters (all in the URL), the sale, and what the stream brings.
 import { cancelCountdown, countDown, countingDown } from "./countdown.js";
-import { showDetail } from "./detail.js";
+import { drawDetail, showDetail } from "./detail.js";
 import { exportRun } from "./export.js";
 import { Pane } from "./pane.js";
 import { fault, inLanes, keepSettings, openSettings, setting, settings, termsOf } from "./settings.js";
@@ -16,6 +16,7 @@ const lang = document.getElementById("lang"), message = document.getElementById(
 const given = new URLSearchParams(location.search);
 const panes = [0, 1].map(() => new Pane(document.getElementById("panes"), showDetail));
 let connected = false, unnoted = 0, unnotedBefore = 0, busy = false, wireHeld = false;
+let said = []; // the name of a text, and its values
 const guards = await ask("/v1/guards");
 let run = null; // the last one that was judged: see exportRun()
 
@@ -31,8 +32,9 @@ function paneOf(resource) {
   return next;
 }
 
-function tell(name, values) {
-  message.textContent = name ? text(name, values) : "";
+function tell(...what) {
+  said = what;
+  message.textContent = what.length ? text(...what) : "";
 }
 
 // The button starts a sale, or calls its countdown off.
@@ -128,6 +130,8 @@ lang.addEventListener("change", () => {
   setLanguage(lang.value);
   keepSettings(lang.value);
   redraw();
+  drawDetail();
+  tell(...said);
 });
 form.addEventListener("change", () => {
   keepSettings(lang.value);

@@ -132,6 +132,10 @@ static void a_lane_chosen_with_the_keyboard_shows_both_writes_and_the_ledger(voi
     browser_dark(browser, false);
     assert_true(page_picture("phone", 390, 844));
     assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
+    page_choose("#lang", "zh");
+    assert_true(browser_is(browser, "/都读到 [\\d,]+，.*账本/.test("
+                                    "document.getElementById('detail').textContent)"));
+    assert_true(page_picture("chinese", 1280, 720));
     assert_int_equal(browser_errors(browser), 0);
 }
 
@@ -142,6 +146,12 @@ static void the_language_can_be_switched_and_stays_in_the_address(void **state)
     assert_true(browser_is(browser, "document.querySelector('h1').textContent === "
                                     "'Flash sale under a lock'"));
     page_choose("#lang", "zh");
+    /* letters, not one and the same box for each */
+    assert_true(browser_is(browser,
+                           "(([one, other]) => one !== other)([...'秒杀'].map((letter) => {"
+                           "  const canvas = document.createElement('canvas');"
+                           "  canvas.getContext('2d').fillText(letter, 50, 50);"
+                           "  return canvas.toDataURL(); }))"));
     assert_true(browser_is(browser, "document.documentElement.lang === 'zh' && "
                                     "document.querySelector('h1').textContent === "
                                     "'分布式锁下的秒杀' && /lang=zh/.test(location.search)"));
