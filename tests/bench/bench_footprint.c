@@ -242,8 +242,7 @@ int main(int argc, char **argv)
     if (repeat < 1 || repeat > BENCH_REPEAT_MAX || waiting < 1 || waiting > WAITING_MAX)
         bench_die("usage: bench_footprint [REPEAT 1..25] [WAITING 1..10000]");
     setrlimit(RLIMIT_NOFILE, &files); /* where it cannot be, too many connections say so */
-    if (sandbox_open(&sandbox) != 0 || !(redis = sandbox_redis(sandbox, NULL)))
-        return 1;
+    redis = bench_redis(&sandbox);
     json_t *all = json_object();
     measure_start(repeat, all);
     measure_size(all);
@@ -251,8 +250,6 @@ int main(int argc, char **argv)
     measure_waiting(waiting, all);
     sandbox_close(sandbox);
     json_object_set_new(all, "noise", json_real(bench_noise()));
-    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
+    bench_print(all);
     return 0;
 }

@@ -306,11 +306,7 @@ int main(int argc, char **argv)
             bench_die("sizes are given as connections=, items=, rows=, workers= or waiters=");
     if (repeat < 1 || repeat > BENCH_REPEAT_MAX)
         bench_die("usage: bench_growth [REPEAT 1..25] [RUN_MS] [DIMENSION=SIZE,SIZE...]...");
-    if (sandbox_open(&sandbox) != 0)
-        return 1;
-    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
-    if (redis == NULL)
-        return 1;
+    struct sandbox_server *redis = bench_redis(&sandbox);
     redis_url = redis->url;
     redis_port = redis->port;
     FILE *page = open_page();
@@ -323,9 +319,6 @@ int main(int argc, char **argv)
     fprintf(page, "</main></body></html>\n");
     fclose(page);
     sandbox_close(sandbox);
-    json_t *all = json_pack("{s:o,s:f}", "rows", rows, "noise", bench_noise());
-    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
+    bench_print(json_pack("{s:o,s:f}", "rows", rows, "noise", bench_noise()));
     return 0;
 }

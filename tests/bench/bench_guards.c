@@ -8,7 +8,7 @@
  * build/bench/guards.json
  */
 #include "../lib/bench.h"
-#include "../../loadgen/sandbox.h"
+#include "../lib/bench_orders.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -36,17 +36,11 @@ static struct row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static void die(const char *what, const char *why)
-{
-    fprintf(stderr, "bench_guards: %s: %s\n", what, why);
-    exit(1);
-}
-
 static double number(const json_t *object, const char *name)
 {
     json_t *value = json_object_get(object, name);
     if (!json_is_number(value))
-        die("loadgen's report lacks a number", name);
+        bench_die_of("loadgen's report lacks a number", name);
     return json_number_value(value);
 }
 
@@ -61,12 +55,12 @@ static void measure(struct row *row, int run, const char *build, const char *url
              strcmp(row->guard, "none") == 0 ? "unsafe" : "safe", connections, (long long)run_ms);
     FILE *pipe = popen(command, "re");
     if (!pipe)
-        die(command, "cannot be started");
+        bench_die_of(command, "cannot be started");
     json_error_t error;
     json_t *report = json_loadf(pipe, JSON_DISABLE_EOF_CHECK, &error);
     int status = pclose(pipe);
     if (!report || status != 0)
-        die(command, report ? "the guard is not as it claims" : error.text);
+        bench_die_of(command, report ? "the guard is not as it claims" : error.text);
     json_t *result = json_array_get(json_object_get(report, "runs"), 0);
     json_t *latency = json_object_get(result, "latency_us");
     row->rates[run] = number(result, "accepted_per_s");
@@ -80,7 +74,7 @@ static double median_of(const char *guard, bool lanes, int repeat)
     for (size_t i = 0; i < ROWS; i++)
         if (strcmp(rows[i].guard, guard) == 0 && rows[i].lanes == lanes)
             return bench_median(rows[i].rates, repeat);
-    die(guard, "is no row");
+    bench_die_of(guard, "is no row");
     return 0;
 }
 
@@ -117,10 +111,7 @@ static void print_rows(int repeat)
                                              p50_us, "p99_us", p99_us));
     }
     print_need(repeat);
-    all = json_pack("{s:o,s:f}", "rows", all, "noise", bench_noise());
-    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
+    bench_print(json_pack("{s:o,s:f}", "rows", all, "noise", bench_noise()));
 }
 
 int main(int argc, char **argv)
@@ -129,27 +120,15 @@ int main(int argc, char **argv)
     int64_t run_ms = argc > 2 ? atoll(argv[2]) : 1000;
     int connections = argc > 3 ? atoi(argv[3]) : 64;
     const char *build = bench_build();
-    if (repeat < 1 || repeat > BENCH_REPEAT_MAX || run_ms < 1 || connections < 1) {
-        fprintf(stderr, "usage: bench_guards [REPEAT 1..%d] [RUN_MS] [CONNECTIONS]\n",
-                BENCH_REPEAT_MAX);
-        return 2;
-    }
+    if (repeat < 1 || repeat > BENCH_REPEAT_MAX || run_ms < 1 || connections < 1)
+        bench_die("usage: bench_guards [REPEAT 1..25] [RUN_MS] [CONNECTIONS]");
     struct sandbox *sandbox;
-    if (sandbox_open(&sandbox) != 0)
-        return 1;
-    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
-    struct sandbox_server *services[2] = {NULL, NULL}; /* lanes off, on */
-    for (int lanes = 0; lanes < 2 && redis; lanes++) {
-        char binary[SANDBOX_TEXT_MAX], file[SANDBOX_TEXT_MAX + 32];
-        snprintf(binary, sizeof binary, "%s/seckilld", build);
-        snprintf(file, sizeof file, "sqlite:%s/lanes-%d.db", sandbox_dir(sandbox), lanes);
-        const char *args[] = {"--db",    file,   "--redis", redis->url,
-                              "--guard", "none", "--lanes", lanes ? "on" : "off",
-                              NULL};
-        services[lanes] = sandbox_seckilld(sandbox, binary, args);
-    }
-    if (!services[0] || !services[1])
-        return 1;
+    struct sandbox_server *redis = bench_redis(&sandbox), *services[2]; /* lanes off, on */
+    for (int lanes = 0; lanes < 2; lanes++)
+        services[lanes] =
+            bench_service(sandbox, lanes ? "lanes-1" : "lanes-0",
+                          (const char *const[]){"--redis", redis->url, "--guard", "none", "--lanes",
+                                                lanes ? "on" : "off", NULL});
     for (int run = 0; run < repeat; run++)
         for (size_t i = 0; i < ROWS; i++) {
             bench_ruler();

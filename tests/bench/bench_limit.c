@@ -160,12 +160,8 @@ int main(int argc, char **argv)
     struct sandbox *sandbox;
     if (repeat < 1 || repeat > BENCH_REPEAT_MAX || run_ms < 1)
         bench_die("usage: bench_limit [REPEAT] [RUN_MS]");
-    if (sandbox_open(&sandbox) != 0)
-        return 1;
-    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
+    struct sandbox_server *redis = bench_redis(&sandbox);
     json_t *rows = json_array();
-    if (redis == NULL)
-        return 1;
     fprintf(stderr,
             "mode      sync   connections   orders/s      limit   ratio                CPU each, "
             "limit's\n");
@@ -180,9 +176,6 @@ int main(int argc, char **argv)
         bench_stop(bare.pid);
     }
     sandbox_close(sandbox);
-    json_t *all = json_pack("{s:o,s:f}", "rows", rows, "noise", bench_noise());
-    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
+    bench_print(json_pack("{s:o,s:f}", "rows", rows, "noise", bench_noise()));
     return 0;
 }

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { REPEAT_MAX = 25, PEERS = 2 };
+enum { PEERS = 2 };
 
 static const char *const peer_names[PEERS] = {"loadgen", "wrk"};
 static const int connection_counts[] = {64, 1000};
@@ -99,7 +99,7 @@ static struct figures run_wrk(const char *url, int connections, int seconds)
 
 static double measure(const char *url, int connections, int repeat, int seconds, json_t *rows)
 {
-    double rate[PEERS][REPEAT_MAX], cpu_us[PEERS][REPEAT_MAX];
+    double rate[PEERS][BENCH_REPEAT_MAX], cpu_us[PEERS][BENCH_REPEAT_MAX];
     for (int i = 0; i < repeat; i++)
         for (int peer = 0; peer < PEERS; peer++) {
             struct figures one = peer == 0 ? run_engine(url, connections, seconds)
@@ -191,7 +191,7 @@ static void run_on(int cpu)
  * server has a processor of its own, so that the generator's is free. */
 static void measure_schedule(double rate, int repeat, int seconds, json_t *all)
 {
-    double kept[REPEAT_MAX], p50[REPEAT_MAX], p99[REPEAT_MAX];
+    double kept[BENCH_REPEAT_MAX], p50[BENCH_REPEAT_MAX], p99[BENCH_REPEAT_MAX];
     char url[128];
     cpu_set_t before;
     sched_getaffinity(0, sizeof before, &before);
@@ -205,8 +205,7 @@ static void measure_schedule(double rate, int repeat, int seconds, json_t *all)
         p99[i] = run.p99_us;
     }
     sched_setaffinity(0, sizeof before, &before);
-    kill(server, SIGTERM);
-    waitpid(server, NULL, 0);
+    bench_stop(server);
     double median = bench_median(kept, repeat), late = bench_median(p99, repeat);
     fprintf(stderr,
             "open model: %.0f/s wanted, %.0f/s kept; sent late: p50 %.0f us, p99 %.0f us "
@@ -274,7 +273,7 @@ static void measure_recording(int repeat, json_t *all)
 {
     enum { VALUES = 1 << 16, ROUNDS = 200 };
     static int64_t values[VALUES];
-    double ns[REPEAT_MAX];
+    double ns[BENCH_REPEAT_MAX];
     struct hist hist;
     uint64_t dice = 1;
     if (hist_init(&hist) != 0)
@@ -297,7 +296,7 @@ int main(int argc, char **argv)
 {
     int repeat = argc > 1 ? atoi(argv[1]) : 5, seconds = argc > 2 ? atoi(argv[2]) : 4;
     char url[128];
-    if (repeat < 1 || repeat > REPEAT_MAX || seconds < 1)
+    if (repeat < 1 || repeat > BENCH_REPEAT_MAX || seconds < 1)
         bench_die("usage: bench_load [REPEAT] [SECONDS]");
     pid_t server = bench_start_server(url, sizeof url);
     json_t *rows = json_array();
@@ -313,10 +312,7 @@ int main(int argc, char **argv)
     measure_schedule(capacity / 2, repeat, seconds, all);
     measure_memory(url, all);
     measure_recording(repeat, all);
-    json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
-    kill(server, SIGTERM);
-    waitpid(server, NULL, 0);
+    bench_print(all);
+    bench_stop(server);
     return 0;
 }

@@ -99,13 +99,6 @@ static bool any_missing; /* said in the table, and by the exit status */
 static struct sandbox_server *redis, *memcached;
 static char five_nodes[NODES * SANDBOX_TEXT_MAX]; /* the first is redis */
 
-static void die(const char *what, const char *why)
-{
-    char message[TEXT_MAX];
-    snprintf(message, sizeof message, "%s: %s", what, why);
-    bench_die(message);
-}
-
 static bool start_servers(struct sandbox *sandbox)
 {
     int length = 0;
@@ -135,7 +128,7 @@ static double commands_served(void)
     redisReply *reply = context ? redisCommand(context, "INFO stats") : NULL;
     const char *line = reply ? strstr(reply->str, "total_commands_processed:") : NULL;
     if (!line)
-        die("INFO stats", "no answer");
+        bench_die_of("INFO stats", "no answer");
     double n = strtod(strchr(line, ':') + 1, NULL);
     freeReplyObject(reply);
     redisFree(context);
@@ -156,9 +149,9 @@ static void measure_guard(struct row *row, int run, int run_ms)
     lk_error error;
     double before = commands_served();
     if (measure(&plan, &result, &error) != LK_OK)
-        die(row->name, error.message);
+        bench_die_of(row->name, error.message);
     if (result.failures != 0 || result.overlaps != 0)
-        die(row->name, "an acquire or release failed, or two had the lock");
+        bench_die_of(row->name, "an acquire or release failed, or two had the lock");
     row->rates[run] = result.pairs_per_s;
     row->jain[run] = result.jain;
     row->p99_us[run] = result.wait_p99_us;
@@ -217,11 +210,11 @@ static void measure_contest(struct contest *contest, int run, int run_ms)
              bench_build(), contest->guard, redis->url, contest->flags, run_ms / 1e3);
     for (int i = 0; i < 2; i++)
         if (!(pipes[i] = popen(command, "re")))
-            die(command, "cannot be started");
+            bench_die_of(command, "cannot be started");
     for (int i = 0; i < 2; i++) {
         json_t *found = json_loadf(pipes[i], JSON_DISABLE_EOF_CHECK, NULL);
         if (pclose(pipes[i]) != 0 || !found)
-            die(command, "a lock was refused or lost");
+            bench_die_of(command, "a lock was refused or lost");
         pairs[i] = json_number_value(json_object_get(found, "pairs_per_s"));
         json_decref(found);
     }
@@ -294,7 +287,7 @@ static const struct row *row_of(const char *name, int threads)
     for (size_t i = 0; i < ROWS; i++)
         if (strcmp(rows[i].name, name) == 0 && rows[i].threads == threads && !rows[i].one_key)
             return &rows[i];
-    die(name, "is no row");
+    bench_die_of(name, "is no row");
     return NULL;
 }
 
@@ -352,10 +345,7 @@ int main(int argc, char **argv)
     json_t *ratios = report_goals(repeat);
     json_t *shared = report_contests(repeat);
     json_t *table = report_rows(repeat);
-    json_t *all = json_pack("{s:o,s:o,s:o,s:f}", "rows", table, "ratios", ratios, "two_processes",
-                            shared, "noise", bench_noise());
-    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
+    bench_print(json_pack("{s:o,s:o,s:o,s:f}", "rows", table, "ratios", ratios, "two_processes",
+                          shared, "noise", bench_noise()));
     return any_missing;
 }

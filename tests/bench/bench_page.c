@@ -202,10 +202,7 @@ static json_t *measure_service(int repeat, int run_ms)
     static struct rival alone = {.name = "alone"}, watched = {.name = "watched"};
     double ratios[BENCH_REPEAT_MAX], cpu_ratios[BENCH_REPEAT_MAX];
     struct sandbox *sandbox;
-    struct sandbox_server *redis =
-        sandbox_open(&sandbox) == 0 ? sandbox_redis(sandbox, NULL) : NULL;
-    if (redis == NULL)
-        bench_die("no Redis");
+    struct sandbox_server *redis = bench_redis(&sandbox);
     const char *const flags[] = {"--redis", redis->url, NULL};
     alone.service = bench_service(sandbox, alone.name, flags);
     watched.service = bench_service(sandbox, watched.name, flags);
@@ -246,10 +243,7 @@ int main(int argc, char **argv)
     if (repeat < 1 || repeat > BENCH_REPEAT_MAX || run_ms < 200)
         bench_die("usage: bench_page [REPEAT 1..25] [RUN_MS 200..]");
     json_t *shown = measure_page(repeat), *service = measure_service(repeat, run_ms);
-    json_t *all =
-        json_pack("{s:o,s:o,s:f}", "page", shown, "service", service, "noise", bench_noise());
-    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
+    bench_print(
+        json_pack("{s:o,s:o,s:f}", "page", shown, "service", service, "noise", bench_noise()));
     return 0;
 }

@@ -24,7 +24,6 @@ enum {
     PAUSE_AT_MS = 4000,
     PAUSE_MS = 1000,
     CONNECTIONS = 50,
-    REPEAT_MAX = 25,
     HEY_SAMPLES_MAX = 100000
 };
 
@@ -158,11 +157,11 @@ enum { GENERATORS = sizeof generators / sizeof *generators };
 
 int main(int argc, char **argv)
 {
-    static double p99[GENERATORS][REPEAT_MAX], p999[GENERATORS][REPEAT_MAX];
+    static double p99[GENERATORS][BENCH_REPEAT_MAX], p999[GENERATORS][BENCH_REPEAT_MAX];
     const double true_p99 = PAUSE_MS * 0.9, true_p999 = PAUSE_MS * 0.99;
     int repeat = argc > 1 ? atoi(argv[1]) : 5;
     char url[128];
-    if (repeat < 1 || repeat > REPEAT_MAX)
+    if (repeat < 1 || repeat > BENCH_REPEAT_MAX)
         bench_die("usage: bench_pause [REPEAT]");
     pid_t server = bench_start_server(url, sizeof url);
     for (int i = 0; i < repeat; i++)
@@ -185,10 +184,7 @@ int main(int argc, char **argv)
     }
     json_t *all = json_pack("{s:s, s:i, s:f, s:f, s:o}", "bench", "pause", "repeat", repeat,
                             "true_p99_ms", true_p99, "true_p99_9_ms", true_p999, "rows", rows);
-    json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
-    kill(server, SIGTERM);
-    waitpid(server, NULL, 0);
+    bench_print(all);
+    bench_stop(server);
     return 0;
 }

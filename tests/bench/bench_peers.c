@@ -130,11 +130,7 @@ int main(int argc, char **argv)
     struct sandbox *sandbox;
     if (repeat < 1 || repeat > BENCH_REPEAT_MAX || run_ms < 1 || connections < 1)
         bench_die("usage: bench_peers [REPEAT 1..25] [RUN_MS] [CONNECTIONS]");
-    if (sandbox_open(&sandbox) != 0)
-        return 1;
-    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
-    if (redis == NULL)
-        return 1;
+    struct sandbox_server *redis = bench_redis(&sandbox);
     struct sandbox_server *service =
         bench_service(sandbox, "service", (const char *const[]){"--redis", redis->url, NULL});
     print_versions();
@@ -153,8 +149,6 @@ int main(int argc, char **argv)
     for (size_t i = 1; i < ROWS; i++)
         bench_stop(rows[i].pid);
     sandbox_close(sandbox);
-    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
+    bench_print(all);
     return 0;
 }

@@ -94,14 +94,12 @@ int main(int argc, char **argv)
     struct sandbox *sandbox;
     if (repeat < 1 || repeat > BENCH_REPEAT_MAX || connections < 2)
         bench_die("usage: bench_postgres [REPEAT 1..25] [RUN_MS] [CONNECTIONS]");
-    if (sandbox_open(&sandbox) != 0)
-        return 1;
-    struct sandbox_server *redis = sandbox_redis(sandbox, NULL),
+    struct sandbox_server *redis = bench_redis(&sandbox),
                           *postgres = sandbox_postgres(
                               sandbox, (const char *const[]){"-c", "fsync=on", NULL});
     struct sandbox_server *services[INSTANCES];
-    if (redis == NULL || postgres == NULL)
-        return 1;
+    if (postgres == NULL)
+        bench_die("no PostgreSQL");
     for (int i = 0; i < INSTANCES; i++)
         services[i] = bench_service(
             sandbox, postgres->url,
@@ -119,8 +117,6 @@ int main(int argc, char **argv)
     json_t *all = json_pack("{s:i,s:o,s:f}", "connections", connections, "rows", table, "noise",
                             bench_noise());
     sandbox_close(sandbox);
-    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
+    bench_print(all);
     return 0;
 }

@@ -123,11 +123,7 @@ int main(int argc, char **argv)
     struct sandbox *sandbox;
     if (repeat < 1 || repeat > BENCH_REPEAT_MAX || run_ms < 200)
         bench_die("usage: bench_steps [REPEAT] [RUN_MS]");
-    if (sandbox_open(&sandbox) != 0)
-        return 1;
-    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
-    if (redis == NULL)
-        return 1;
+    struct sandbox_server *redis = bench_redis(&sandbox);
     for (int i = 0; i < WAYS; i++) {
         char store[16];
         snprintf(store, sizeof store, "steps-%d", i);
@@ -144,9 +140,6 @@ int main(int argc, char **argv)
     for (int i = 0; i < WAYS; i++)
         print(&ways[i], us[i], batches[i], repeat, rows);
     sandbox_close(sandbox);
-    json_t *all = json_pack("{s:o,s:f}", "rows", rows, "noise", bench_noise());
-    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
+    bench_print(json_pack("{s:o,s:f}", "rows", rows, "noise", bench_noise()));
     return 0;
 }

@@ -5,6 +5,7 @@
  *     build/bench/bench_store [REPEAT] [RUN_MS] > build/bench/store.json     (table on stderr)
  */
 #include "../../db/db.h"
+#include "../lib/bench.h"
 
 #include <jansson.h>
 #include <pthread.h>
@@ -15,12 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS_MAX = 64, REPEAT_MAX = 25 };
+enum { THREADS_MAX = 64 };
 
 struct row {
     enum db_sync sync;
     int threads, batch;
-    double rates[REPEAT_MAX];
+    double rates[BENCH_REPEAT_MAX];
 };
 
 static struct row rows[] = {
@@ -38,12 +39,6 @@ struct worker {
     uint64_t orders;
     db_item item;
 };
-
-static void die(const char *what, const char *why)
-{
-    fprintf(stderr, "bench_store: %s: %s\n", what, why);
-    exit(1);
-}
 
 static db_status reset_item(db_tx *tx, void *arg)
 {
@@ -95,7 +90,7 @@ static void *sell(void *arg)
     db_error error;
     while (!atomic_load(worker->stop)) {
         if (db_run(worker->db, sell_batch, worker, &error) != DB_OK)
-            die("db_run", error.message);
+            bench_die_of("db_run", error.message);
         worker->orders += (uint64_t)worker->batch;
     }
     return NULL;
@@ -110,7 +105,7 @@ static void measure(struct row *row, int run, const char *folder, int64_t run_ms
     db *store;
     db_error error;
     if (db_open(&(db_options){.url = url, .sync = row->sync}, &store, &error) != DB_OK)
-        die(url, error.message);
+        bench_die_of(url, error.message);
     atomic_bool stop = false;
     struct timespec start, end;
     for (int i = 0; i < row->threads; i++) {
@@ -121,12 +116,12 @@ static void measure(struct row *row, int run, const char *folder, int64_t run_ms
                                     .reserve_s = 900};
         snprintf(workers[i].item.id, sizeof workers[i].item.id, "%d", i);
         if (db_run(store, reset_item, &workers[i].item, &error) != DB_OK)
-            die("reset", error.message);
+            bench_die_of("reset", error.message);
     }
     clock_gettime(CLOCK_MONOTONIC, &start);
     for (int i = 0; i < row->threads; i++)
         if (pthread_create(&workers[i].thread, NULL, sell, &workers[i]) != 0)
-            die("pthread_create", "no more threads");
+            bench_die_of("pthread_create", "no more threads");
     nanosleep(&(struct timespec){run_ms / 1000, run_ms % 1000 * 1000000}, NULL);
     atomic_store(&stop, true);
     uint64_t orders = 0;
@@ -146,23 +141,15 @@ static void measure(struct row *row, int run, const char *folder, int64_t run_ms
     }
 }
 
-static int compare_double(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int main(int argc, char **argv)
 {
     int repeat = argc > 1 ? atoi(argv[1]) : 5;
     int64_t run_ms = argc > 2 ? atoll(argv[2]) : 1000;
-    if (repeat < 1 || repeat > REPEAT_MAX || run_ms < 1) {
-        fprintf(stderr, "usage: bench_store [REPEAT 1..%d] [RUN_MS]\n", REPEAT_MAX);
-        return 2;
-    }
+    if (repeat < 1 || repeat > BENCH_REPEAT_MAX || run_ms < 1)
+        bench_die("usage: bench_store [REPEAT 1..25] [RUN_MS]");
     char folder[] = "/var/tmp/bench-store-XXXXXX";
     if (!mkdtemp(folder))
-        die(folder, "cannot be made");
+        bench_die_of(folder, "cannot be made");
     for (int run = 0; run < repeat; run++)
         for (size_t i = 0; i < ROWS; i++)
             measure(&rows[i], run, folder, run_ms);
@@ -174,8 +161,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < ROWS; i++) {
         struct row *row = &rows[i];
         const char *sync = row->sync == DB_SYNC_FULL ? "FULL" : "NORMAL";
-        qsort(row->rates, (size_t)repeat, sizeof *row->rates, compare_double);
-        double rate = row->rates[repeat / 2];
+        double rate = bench_median(row->rates, repeat);
         fprintf(stderr, "%-6s %7d %6d %10.0f %10.0f %10.0f\n", sync, row->threads, row->batch, rate,
                 row->rates[0], row->rates[repeat - 1]);
         json_array_append_new(all,
@@ -183,8 +169,6 @@ int main(int argc, char **argv)
                                         row->threads, "batch", row->batch, "orders_per_s", rate,
                                         "min", row->rates[0], "max", row->rates[repeat - 1]));
     }
-    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
+    bench_print(all);
     return 0;
 }

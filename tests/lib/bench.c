@@ -24,6 +24,12 @@ void bench_die(const char *what)
     exit(1);
 }
 
+void bench_die_of(const char *what, const char *why)
+{
+    fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, why);
+    exit(1);
+}
+
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -41,51 +47,66 @@ const char *bench_build(void)
     return getenv("BUILD") ? getenv("BUILD") : "build";
 }
 
+void bench_print(json_t *all)
+{
+    json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(all);
+}
+
 /* -- servers ------------------------------------------------------------------------------------
  */
 
-/* The server in a process of its own, so that its CPU time is not ours. */
-pid_t bench_start_server(char *ret_url, size_t size)
+/* Forks a process that dies with us, and a pipe: *ret_end is its end to write to, and ours to read
+ * from. */
+static pid_t fork_beside(int *ret_end)
 {
     int ends[2];
     if (pipe(ends) != 0)
         bench_die("no pipe");
     pid_t pid = fork();
-    if (pid == 0) {
+    if (pid < 0)
+        bench_die("no process");
+    if (pid == 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+    *ret_end = ends[pid == 0];
+    close(ends[pid != 0]);
+    return pid;
+}
+
+/* The server in a process of its own, so that its CPU time is not ours. */
+pid_t bench_start_server(char *ret_url, size_t size)
+{
+    int end;
+    pid_t pid = fork_beside(&end);
+    if (pid == 0) {
         struct toy_server *server = toy_start(&(struct toy_options){0});
-        if (server == NULL || dprintf(ends[1], "%s/", toy_url(server)) < 0)
+        if (server == NULL || dprintf(end, "%s/", toy_url(server)) < 0)
             _exit(1);
         for (;;)
             pause();
     }
-    ssize_t n = pid > 0 ? read(ends[0], ret_url, size - 1) : -1;
+    ssize_t n = read(end, ret_url, size - 1);
     if (n <= 0)
         bench_die("the server does not start");
     ret_url[n] = '\0';
-    close(ends[0]);
-    close(ends[1]);
+    close(end);
     return pid;
 }
 
 pid_t bench_start_peer(const char *const *argv, char *ret, size_t size)
 {
-    int ends[2];
-    if (pipe(ends) != 0)
-        bench_die("no pipe");
-    pid_t pid = fork();
+    int end;
+    pid_t pid = fork_beside(&end);
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
-        close(ends[1]);
+        dup2(end, STDOUT_FILENO);
+        close(end);
         execvp(argv[0], (char *const *)argv);
         _exit(127);
     }
-    close(ends[1]);
-    FILE *out = fdopen(ends[0], "r");
-    if (pid < 0 || out == NULL)
-        bench_die("no process");
+    FILE *out = fdopen(end, "r");
+    if (out == NULL)
+        bench_die("no memory");
     bool wrote = fgets(ret, (int)size, out) != NULL;
     fclose(out);
     if (!wrote) {

@@ -2,16 +2,19 @@
 #ifndef TEST_BENCH_H
 #define TEST_BENCH_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 enum { BENCH_REPEAT_MAX = 25 };
 
-/* Says what and exits with 1. */
+/* Says what (and why) and exits with 1. */
 _Noreturn void bench_die(const char *what);
+_Noreturn void bench_die_of(const char *what, const char *why);
 double bench_median(double *values, int n); /* sorts them */
 const char *bench_build(void);              /* $BUILD, or "build" */
+void bench_print(json_t *all);              /* on stdout; frees it */
 
 /* A server that answers every request with a short 200, in a process of its own, so that its CPU
  * time is not ours and it can be stopped. Its URL ends in a slash. It dies with us. */

@@ -114,6 +114,14 @@ void bench_join_orders(pid_t child)
         bench_die("the run beside it failed");
 }
 
+struct sandbox_server *bench_redis(struct sandbox **ret)
+{
+    struct sandbox_server *redis = sandbox_open(ret) == 0 ? sandbox_redis(*ret, NULL) : NULL;
+    if (redis == NULL)
+        bench_die("no Redis");
+    return redis;
+}
+
 struct sandbox_server *bench_service(struct sandbox *sandbox, const char *store,
                                      const char *const *flags)
 {

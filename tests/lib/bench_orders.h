@@ -33,6 +33,8 @@ void bench_orders(const struct order_run *run, struct order_figures *ret);
 pid_t bench_fork_orders(const struct order_run *run);
 void bench_join_orders(pid_t child);
 
+/* Opens a sandbox with a Redis in it. Dies rather than return NULL. */
+struct sandbox_server *bench_redis(struct sandbox **ret);
 /* seckilld with further flags (NULL-terminated); store: the URL of a PostgreSQL, or a name for a
  * SQLite file in the sandbox. Dies rather than return NULL. */
 struct sandbox_server *bench_service(struct sandbox *sandbox, const char *store,
