@@ -31,7 +31,7 @@ static void a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0(void **s
     assert_true(page_go("/?a=none&b=redis-token&buyers=3000&stock=1000&countdown=0"
                         "&lang=en"));
     page_click("#start");
-    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
+    assert_true(page_sold(ENDED));
 
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'bad'"));
     assert_true(browser_is(

@@ -22,7 +22,7 @@ static void a_wire_cut_under_a_holder_costs_a_sale_unless_fenced(void **state)
                         "&b_lease=2500&b_watchdog=on&b_fence=on&buyers=60&rate=30"
                         "&stock=30&countdown=0&lang=en&fault=cut"));
     page_click("#start");
-    assert_true(browser_await(browser, CAN_SAVE, PAGE_SALE_MS));
+    assert_true(page_sold(CAN_SAVE));
 #define CUT_STORY                                                                                  \
     "is cut.*Meanwhile [1-9]\\d* orders were refused \\(503\\), and 0 written.*whole again.*"      \
     "got in, read and decided.*"
@@ -61,7 +61,7 @@ static void who_is_refused_while_the_wire_is_cut_by_hand_buys_when_it_is_whole(v
     assert_true(page_picture("cut-now", 1280, 720));
     page_click("#strikes [data-fault=cut]");
     assert_true(browser_await(browser, TOLD(0, "whole again"), RESTORED_MS));
-    assert_true(browser_await(browser, CAN_SAVE, PAGE_SALE_MS));
+    assert_true(page_sold(CAN_SAVE));
     assert_true(page_told(0, "and 0 written.*whole again"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));
     assert_int_equal(browser_number(browser, FIGURE(0, "sold")), 40);

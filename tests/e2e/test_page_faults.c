@@ -19,7 +19,7 @@ static void struck_sale(const char *fault, const char *watchdog)
              watchdog, watchdog, fault);
     assert_true(page_go(path));
     page_click("#start");
-    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
+    assert_true(page_sold(ENDED));
     assert_true(page_told(0, INTERRUPTED));
     assert_true(page_told(1, INTERRUPTED));
     assert_true(page_told(0, "Lost updates in the ledger: \\d"));
@@ -52,7 +52,7 @@ static void a_watched_lock_outlasts_its_holders_pause(void **state)
     assert_true(page_go("/?a=redis-token&a_lease=5000&a_watchdog=on&a_fence=off&b=none"
                         "&buyers=200&stock=100&countdown=0&lang=en&fault=pause"));
     page_click("#start");
-    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
+    assert_true(page_sold(ENDED));
     assert_true(page_told(0, "watchdog renewed.*It wrote"));
     assert_true(page_told(1, "no lock.*Another one got in"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));

@@ -35,7 +35,7 @@ static void a_countdown_is_told_and_can_be_called_off(void **state)
 
     page_choose("[name=countdown]", "1");
     page_click("#start");
-    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
+    assert_true(page_sold(ENDED));
     assert_int_equal(sales_started(), 2);
     assert_int_equal(browser_errors(browser), 0);
 }
@@ -47,7 +47,7 @@ static void each_of_two_sales_has_terms_of_its_own_which_are_in_the_address(void
                         "&b=redis-token&b_lease=5000&b_watchdog=on&b_fence=on&b_lanes=off"
                         "&buyers=100&stock=10&countdown=0&lang=en"));
     page_click("#start");
-    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
+    assert_true(page_sold(ENDED));
     assert_true(browser_is(browser,
                            PANE(0) ".querySelector('.settings').textContent === "
                                    "'lease 4,321 ms · no watchdog · no fence · lanes' && " PANE(
@@ -100,7 +100,7 @@ static void a_run_saved_as_a_file_shows_the_same_and_needs_nothing_else(void **s
                         "&lang=en"));
     assert_true(browser_is(browser, "document.getElementById('save').disabled"));
     page_click("#start");
-    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
+    assert_true(page_sold(ENDED));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'bad'"));
     json_t *figures = browser_run(browser, "return " FIGURES ";");
 

@@ -25,7 +25,7 @@ static void a_button_strikes_the_sale_that_runs(void **state)
     json_decref(browser_run(browser, BUTTON("pause") ".focus();"));
     browser_type(browser, "\xEE\x80\x87"); /* Enter */
     assert_true(browser_await(browser, TOLD(0, HELD), PAGE_WAIT_MS));
-    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
+    assert_true(page_sold(ENDED));
     assert_true(page_told(0, INTERRUPTED));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));
     assert_true(page_told(1, "^$"));
@@ -40,7 +40,7 @@ static void a_fault_strikes_when_the_address_says(void **state)
     assert_true(page_go("/?a=redis-token&a_lease=3000&a_fence=on&b=none&buyers=60&rate=20"
                         "&stock=100&countdown=0&lang=en&fault=flush&fault_after=1"));
     page_click("#start");
-    assert_true(browser_await(browser, ENDED, PAGE_SALE_MS));
+    assert_true(page_sold(ENDED));
     assert_true(page_told(0, HELD));
     assert_true(page_told(1, HELD));
     assert_true(browser_number(browser,

@@ -97,6 +97,19 @@ void page_choose(const char *selector, const char *value)
     json_decref(browser_run(&page.browser, script));
 }
 
+bool page_sold(const char *ended)
+{
+    if (browser_await(&page.browser, ended, PAGE_SALE_MS))
+        return true;
+    json_t *says = browser_run(&page.browser,
+                               "return [document.getElementById('message').textContent,"
+                               "  ...[...document.querySelectorAll('.pane')].map(pane =>"
+                               "    pane.dataset.state + ': ' + pane.textContent)].join('\\n');");
+    fprintf(stderr, "the sale has not ended; the page says:\n%s\n", json_string_value(says));
+    json_decref(says);
+    return false;
+}
+
 bool page_told(int i, const char *words)
 {
     char script[SCRIPT_MAX];

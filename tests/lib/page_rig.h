@@ -36,6 +36,10 @@ bool page_go(const char *path);
 void page_click(const char *selector);
 void page_choose(const char *selector, const char *value);
 
+/* Waits for the end of a sale, which is this expression in the page's script (ENDED). False: it did
+ * not come within PAGE_SALE_MS; what the page says instead is printed. */
+bool page_sold(const char *ended);
+
 /* Does the ith pane tell of its fault what this regular expression wants? If not, what it tells is
  * printed. */
 bool page_told(int i, const char *words);
