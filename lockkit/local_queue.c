@@ -1,5 +1,6 @@
 #include "local_queue.h"
 #include "client.h"
+#include "key_hash.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -19,13 +20,9 @@ struct local_queue {
     struct bucket buckets[BUCKETS];
 };
 
-/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
 static struct bucket *bucket_of(struct local_queue *queue, const char *key)
 {
-    uint32_t hash = 2166136261u;
-    for (; *key; key++)
-        hash = (hash ^ (uint8_t)*key) * 16777619u;
-    return &queue->buckets[hash % BUCKETS];
+    return &queue->buckets[lk_key_hash(key) % BUCKETS];
 }
 
 /* -- the lines: the bucket's lock is held -------------------------------------------------------

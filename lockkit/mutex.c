@@ -12,6 +12,7 @@
  * The queues are threaded through the callers' holds, which may not move while in use: taking and
  * freeing a lock allocates nothing. Buckets are shared by keys, in one chain in order of arrival.
  */
+#include "key_hash.h"
 #include "providers.h"
 
 #include <errno.h>
@@ -38,13 +39,9 @@ struct table {
     struct bucket buckets[BUCKETS];
 };
 
-/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
 static struct bucket *bucket_of(struct table *table, const char *key)
 {
-    uint32_t hash = 2166136261u;
-    for (; *key; key++)
-        hash = (hash ^ (uint8_t)*key) * 16777619u;
-    return &table->buckets[hash % BUCKETS];
+    return &table->buckets[lk_key_hash(key) % BUCKETS];
 }
 
 static lk_hold *owner_of(const struct bucket *bucket, const char *key)
