@@ -1,0 +1,191 @@
+/* The connection, and the thread that makes it, remakes it, subscribes and reads. The mutex is held
+ * throughout, but not while it connects, waits, reads or calls on_message. */
+#include "redis_sub_thread.h"
+#include "redis_wire.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { REMAKE_MS = 100, PING_MS = 1000 };
+
+/* SUBSCRIBE and UNSUBSCRIBE for all channels in state from. */
+static lk_status send_all(lk_redis_sub *sub, const char *verb, enum lk_redis_channel_state from,
+                          enum lk_redis_channel_state to)
+{
+    lk_status status = LK_OK;
+    for (struct lk_redis_channel *channel = sub->channels; channel != NULL && status == LK_OK;
+         channel = channel->hh.next) {
+        if (channel->state != from)
+            continue;
+        lk_redis_wire command;
+        if (!lk_redis_wire_make(&command, 2, (const char *[]){verb, channel->name}))
+            return LK_NO_MEMORY;
+        struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};
+        status = lk_redis_stream_write(&sub->stream, &iov, 1, lk_redis_now_us() + sub->timeout_us);
+        lk_redis_wire_free(&command);
+        atomic_fetch_add_explicit(sub->context->commands, 1, memory_order_relaxed);
+        channel->state = to;
+    }
+    return status;
+}
+
+/* The connection is gone, or could not be made: what is listened to is to be subscribed anew. */
+static void lose(lk_redis_sub *sub)
+{
+    lk_redis_stream_close(&sub->stream);
+    sub->pinged = false;
+    sub->silent = false;
+    sub->n_failures++;
+    for (struct lk_redis_channel *channel = sub->channels, *next; channel != NULL; channel = next) {
+        next = channel->hh.next;
+        channel->state = CHANNEL_WANTED;
+        if (channel->listeners == 0)
+            lk_redis_sub_forget(sub, channel);
+    }
+    pthread_cond_broadcast(&sub->changed);
+    pthread_mutex_unlock(&sub->mutex);
+    sub->on_message(sub->arg, NULL, NULL);
+    pthread_mutex_lock(&sub->mutex);
+}
+
+static void connect_again(lk_redis_sub *sub)
+{
+    pthread_mutex_unlock(&sub->mutex);
+    lk_status status =
+        lk_redis_connect(sub->redis, &sub->stream, lk_redis_now_us() + sub->timeout_us);
+    pthread_mutex_lock(&sub->mutex);
+    if (status != LK_OK)
+        lose(sub);
+}
+
+/* The answer to PING: one shape while subscribed, another when not. */
+static bool is_pong(const lk_redis_reply *reply)
+{
+    const lk_redis_item *item = reply->root.type == REDIS_REPLY_ARRAY && reply->root.integer == 2
+                                    ? &reply->item[0]
+                                    : &reply->root;
+    return item->text != NULL && strcasecmp(item->text, "pong") == 0;
+}
+
+/* "subscribe" channel count | "unsubscribe" channel count | "message" channel payload | pong */
+static lk_status handle(lk_redis_sub *sub)
+{
+    const lk_redis_item *kind = &sub->reply.item[0], *name = &sub->reply.item[1];
+    const lk_redis_item *payload = &sub->reply.item[2];
+    if (is_pong(&sub->reply))
+        return LK_OK;
+    if (sub->reply.root.type != REDIS_REPLY_ARRAY || sub->reply.root.integer != 3 ||
+        kind->type != REDIS_REPLY_STRING || name->type != REDIS_REPLY_STRING)
+        return LK_PROTOCOL;
+    struct lk_redis_channel *channel = lk_redis_sub_find(sub, name->text);
+    if (strcmp(kind->text, "message") == 0 && payload->type == REDIS_REPLY_STRING) {
+        if (channel != NULL && channel->listeners == 0 && channel->state == CHANNEL_LIVE)
+            channel->state = CHANNEL_LEFT;
+        pthread_mutex_unlock(&sub->mutex);
+        sub->on_message(sub->arg, name->text, payload->text);
+        pthread_mutex_lock(&sub->mutex);
+    } else if (strcmp(kind->text, "subscribe") == 0) {
+        if (channel != NULL && channel->state == CHANNEL_ASKED)
+            channel->state = CHANNEL_LIVE;
+        pthread_cond_broadcast(&sub->changed);
+    } else if (strcmp(kind->text, "unsubscribe") == 0) {
+        if (channel != NULL && channel->listeners == 0)
+            lk_redis_sub_forget(sub, channel);
+        else if (channel != NULL)
+            channel->state = CHANNEL_WANTED; /* somebody came meanwhile */
+    } else {
+        return LK_PROTOCOL;
+    }
+    return LK_OK;
+}
+
+/* Everything that has arrived, as far as one look tells: poll(2) tells of the rest. */
+static lk_status read_all(lk_redis_sub *sub)
+{
+    for (;;) {
+        lk_status status = lk_redis_stream_read(&sub->stream, &sub->reply, LK_REDIS_NO_WAIT);
+        if (status != LK_OK)
+            return status == LK_TIMEOUT ? LK_OK : status;
+        sub->pinged = false;
+        pthread_mutex_lock(&sub->mutex);
+        status = handle(sub);
+        pthread_mutex_unlock(&sub->mutex);
+        if (status != LK_OK || !lk_redis_stream_leftover(&sub->stream))
+            return status;
+    }
+}
+
+/* Nothing has come for a while. */
+static lk_status sound(lk_redis_sub *sub)
+{
+    static char ping[] = "*1\r\n$4\r\nPING\r\n";
+    struct iovec iov = {.iov_base = ping, .iov_len = sizeof ping - 1};
+    if (sub->pinged)
+        return LK_UNKNOWN; /* the last one was not answered: gone without a word */
+    sub->pinged = true;
+    atomic_fetch_add_explicit(sub->context->commands, 1, memory_order_relaxed);
+    return lk_redis_stream_write(&sub->stream, &iov, 1, lk_redis_now_us() + sub->timeout_us);
+}
+
+/* Until something arrives, or a kick, or for so long. */
+static lk_status listen_for(lk_redis_sub *sub, int timeout_ms)
+{
+    struct pollfd watched[2] = {{.fd = sub->kick_fd, .events = POLLIN},
+                                {.fd = sub->stream.fd, .events = POLLIN}};
+    int n = poll(watched, 2, timeout_ms);
+    assert(n >= 0 || errno == EINTR);
+    if (n > 0 && watched[0].revents != 0) {
+        uint64_t kicks;
+        ssize_t size = read(sub->kick_fd, &kicks, sizeof kicks);
+        assert(size == sizeof kicks);
+    }
+    if (n == 0 && sub->stream.fd >= 0)
+        return sound(sub);
+    return n > 0 && watched[1].revents != 0 ? read_all(sub) : LK_OK;
+}
+
+static bool anybody_listens(const lk_redis_sub *sub)
+{
+    return HASH_COUNT(sub->channels) > sub->n_idle;
+}
+
+/* Subscribes and unsubscribes what is due, over a new connection if need be. */
+static lk_status catch_up(lk_redis_sub *sub)
+{
+    if (sub->silent && sub->stream.fd >= 0)
+        lose(sub);
+    if (sub->stream.fd < 0 && anybody_listens(sub))
+        connect_again(sub);
+    if (sub->stream.fd < 0)
+        return LK_OK;
+    lk_status status = send_all(sub, "UNSUBSCRIBE", CHANNEL_LEFT, CHANNEL_DROPPING);
+    return status == LK_OK ? send_all(sub, "SUBSCRIBE", CHANNEL_WANTED, CHANNEL_ASKED) : status;
+}
+
+void *lk_redis_sub_run(void *arg)
+{
+    lk_redis_sub *sub = arg;
+    pthread_mutex_lock(&sub->mutex);
+    while (!sub->stop) {
+        lk_status status = catch_up(sub);
+        if (status == LK_OK) {
+            bool listened = anybody_listens(sub);
+            int timeout_ms = -1;
+            if (sub->stream.fd < 0 && listened)
+                timeout_ms = REMAKE_MS;
+            else if (sub->stream.fd >= 0 && listened && lk_redis_moves(sub->redis))
+                timeout_ms = PING_MS;
+            pthread_mutex_unlock(&sub->mutex);
+            status = listen_for(sub, timeout_ms);
+            pthread_mutex_lock(&sub->mutex);
+        }
+        if (status != LK_OK)
+            lose(sub);
+    }
+    pthread_mutex_unlock(&sub->mutex);
+    return NULL;
+}

@@ -1,0 +1,56 @@
+/* What the listeners of a subscriber (redis_sub.c) and its thread (redis_sub_thread.c) share: the
+ * listeners say which channels are wanted, the thread has them subscribed. */
+#ifndef LOCKKIT_REDIS_SUB_THREAD_H
+#define LOCKKIT_REDIS_SUB_THREAD_H
+
+#include "redis_sub.h"
+
+#include <pthread.h>
+#include <uthash.h>
+
+enum lk_redis_channel_state {
+    CHANNEL_WANTED, /* to be subscribed */
+    CHANNEL_ASKED,  /* SUBSCRIBE sent */
+    CHANNEL_LIVE,
+    CHANNEL_LEFT,    /* to be unsubscribed */
+    CHANNEL_DROPPING /* UNSUBSCRIBE sent */
+};
+
+struct lk_redis_channel {
+    char name[LK_REDIS_CHANNEL_MAX];
+    enum lk_redis_channel_state state;
+    int64_t listeners;
+    UT_hash_handle hh;
+};
+
+struct lk_redis_sub {
+    const lk_context *context;
+    lk_redis *redis;
+    lk_redis_on_message *on_message;
+    void *arg;
+    int64_t timeout_us;
+    int kick_fd; /* wakes the thread */
+    pthread_t thread;
+
+    pthread_mutex_t mutex; /* guards the rest but the stream */
+    pthread_cond_t changed;
+    struct lk_redis_channel *channels;
+    uint64_t n_failures; /* connections that could not be made, or broke */
+    size_t n_idle;
+    bool started, stop;
+    bool silent; /* a SUBSCRIBE was not answered in time: the connection is given up */
+
+    lk_redis_stream stream; /* the thread's */
+    bool pinged;            /* and nothing has come since */
+    lk_redis_reply reply;
+};
+
+/* The thread, until sub->stop; arg is the lk_redis_sub. Woken through kick_fd. */
+void *lk_redis_sub_run(void *arg);
+
+/* With the mutex held. NULL: nobody has listened to it for long. */
+struct lk_redis_channel *lk_redis_sub_find(lk_redis_sub *sub, const char *name);
+/* A channel without listeners. */
+void lk_redis_sub_forget(lk_redis_sub *sub, struct lk_redis_channel *channel);
+
+#endif
