@@ -51,6 +51,58 @@ static void after_so_many_in_a_row_the_server_is_told(void **state)
     assert_true(handovers > 0);
 }
 
+static void then_the_client_keeps_still_for_the_others(void **state)
+{
+    (void)state;
+    enum { REST_MS = 1000 };
+    line_open((lk_options){.local_handovers = 1, .retry_max_ms = REST_MS});
+    assert_int_equal(line_take(0), LK_OK);
+    struct asker *first = line_join(LINE_FAR_MS, 0), *second = line_join(LINE_FAR_MS, 0);
+    assert_int_equal(lk_release(&line.hold), LK_OK);
+    assert_int_equal(asker_join(first), LK_OK);
+    assert_int_equal(first->hold.fence, line.hold.fence);
+    int64_t released_us = client_now_us(line.client);
+    assert_int_equal(lk_release(&first->hold), LK_OK);
+    assert_int_equal(asker_join(second), LK_OK);
+    assert_true(second->hold.acquired_us - released_us >= REST_MS * 1000);
+    assert_int_equal(lk_release(&second->hold), LK_OK);
+    lk_close(line.client);
+}
+
+static atomic_bool stops, stands, may_go;
+
+static void stop_before_try(void *ctx, const char *point, const char *key)
+{
+    (void)ctx;
+    (void)key;
+    if (strcmp(point, LK_POINT_TRY) != 0 || !atomic_load(&stops))
+        return;
+    atomic_store(&stands, true);
+    wait_until(is_set, &may_go, LINE_PATIENCE_MS);
+}
+
+/* It will have an answer of its own. */
+static void who_is_asking_the_server_is_handed_nothing(void **state)
+{
+    (void)state;
+    line_open(generous);
+    line.client->env.point = stop_before_try;
+    assert_int_equal(line_take(0), LK_OK);
+    struct asker *waiter = &line.waiters[0];
+    *waiter = (struct asker){.client = line.client, .key = LINE_KEY, .wait_ms = LINE_FAR_MS};
+    atomic_store(&stops, true);
+    asker_start(waiter);
+    assert_true(wait_until(is_set, &stands, LINE_PATIENCE_MS));
+    assert_int_equal(lk_release(&line.hold), LK_OK);
+    uint64_t told = line.fake.calls[FAKE_RELEASE];
+    atomic_store(&may_go, true);
+    assert_int_equal(asker_join(waiter), LK_OK);
+    assert_int_equal(told, 1);
+    assert_true(waiter->hold.fence > line.hold.fence);
+    assert_int_equal(lk_release(&waiter->hold), LK_OK);
+    lk_close(line.client);
+}
+
 static void no_hold_is_handed_on_with_less_than_half_the_lease_left(void **state)
 {
     (void)state;
@@ -117,7 +169,9 @@ static void an_inherited_hold_is_renewed_and_its_loss_is_told(void **state)
     int64_t one = 1;
     pthread_t thread;
     line_open(options);
+    int rounds = 0;
     do { /* until it was quick enough for more than half of so short a lease to be left */
+        assert_true(rounds++ < ROUNDS);
         assert_int_equal(line_take(0), LK_OK);
         assert_int_equal(pthread_create(&thread, NULL, inherit, &status), 0);
         assert_true(wait_until(sleep_in_line, &one, LINE_PATIENCE_MS));
@@ -191,6 +245,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hold_is_handed_on_with_its_token_and_fence),
         cmocka_unit_test(after_so_many_in_a_row_the_server_is_told),
+        cmocka_unit_test(then_the_client_keeps_still_for_the_others),
+        cmocka_unit_test(who_is_asking_the_server_is_handed_nothing),
         cmocka_unit_test(no_hold_is_handed_on_with_less_than_half_the_lease_left),
         cmocka_unit_test(an_inherited_hold_is_renewed_and_its_loss_is_told),
         cmocka_unit_test(threads_that_hand_on_keep_each_other_out),
