@@ -102,26 +102,31 @@ static void growing_keeps_the_contents(void **state)
     memory.xFree(at);
 }
 
-/* More than a thread keeps: the rest goes back to malloc(). Seen by the sanitizers' leak check. */
-static void *give_back_much(void *arg)
+enum { MANY = 1000 };
+
+/* Returns what serves the next. */
+static void *give_back_many(void *arg)
 {
     void **pieces = arg;
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < MANY; i++)
         memory.xFree(pieces[i]);
     return memory.xMalloc(500);
 }
 
+/* More than a thread keeps: the rest goes back to malloc(), so the last is not the next. That all
+ * are free in the end is seen by the sanitizers' leak check. */
 static void another_thread_may_give_it_back_and_end(void **state)
 {
     (void)state;
-    static void *pieces[1000];
+    static void *pieces[MANY];
     pthread_t thread;
-    void *last;
-    for (int i = 0; i < 1000; i++)
+    void *next;
+    for (int i = 0; i < MANY; i++)
         pieces[i] = memory.xMalloc(500);
-    assert_int_equal(pthread_create(&thread, NULL, give_back_much, pieces), 0);
-    assert_int_equal(pthread_join(thread, &last), 0);
-    memory.xFree(last);
+    assert_int_equal(pthread_create(&thread, NULL, give_back_many, pieces), 0);
+    assert_int_equal(pthread_join(thread, &next), 0);
+    assert_ptr_not_equal(next, pieces[MANY - 1]);
+    memory.xFree(next);
 }
 
 static void it_is_set_up_before_the_first_use_only(void **state)
