@@ -1,16 +1,7 @@
-/*
- * Many actors on a virtual clock against one lock server in memory, with random delays, stalls
- * longer than a lease, lost and late messages. After each step of any actor:
- *
- *   - no two actors have a hold of one key that lk_check() calls theirs
- *   - whoever lk_check() calls the holder is the holder on the server too
- *   - the fences of the server's grants rise
- *
- * and at the end no guarded update is lost and no lock remains beyond its lease.
- * A failure prints its seed; TEST_SEED=n replays that one.
- */
-#include "../lib/fiber.h"
+/* The seeded simulation of lock_simulation.h over many seeds. A failure prints its seed;
+ * TEST_SEED=n replays that one. */
 #include "../lib/lk_fake.h"
+#include "../lib/lock_simulation.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,285 +9,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum {
-    SEEDS = 1000,
-    SEEDS_FULL = 20000,
-    CLIENTS = 3,
-    ACTORS = 6, /* two threads per process */
-    KEYS = 2,
-    ROUNDS = 6,
-    LEASE_MS = 60,
-    HANDOVERS_MAX = 5,
-    STALL_US_MAX = 5 * LEASE_MS * 1000
-};
-
-static const char *const keys[KEYS] = {"lock:account:1", "lock:account:2"};
-
-struct resource {
-    int64_t value, accepted;
-    uint64_t last_fence, last_granted;
-};
-
-struct actor {
-    struct world *world;
-    lk_client *client;
-    lk_hold holds[KEYS];
-    bool inside[KEYS]; /* by key: between grant and release */
-    lk_hold *of_key[KEYS];
-};
-
-struct world {
-    struct fake fake;
-    struct fibers fibers;
-    struct actor actors[ACTORS];
-    lk_client *clients[CLIENTS];
-    struct resource resources[KEYS];
-    int n_running;
-    unsigned faults_permille, stalls_permille;
-    uint64_t trace; /* hash over all grants: equal seeds give equal runs */
-    char broken[160];
-};
-
-static uint64_t below(struct world *world, uint64_t limit)
-{
-    return fake_random(&world->fake) % limit;
-}
-
-static void report(struct world *world, const char *what, int key)
-{
-    if (world->broken[0] == '\0')
-        snprintf(world->broken, sizeof world->broken, "%s, %s at %" PRId64 " us", what, keys[key],
-                 world->fake.now_us);
-}
-
-/* -- the world's malice -------------------------------------------------------------------------
- */
-
-static void sleep_roughly(struct fake *fake, int64_t us)
-{
-    struct world *world = fake->test;
-    if (below(world, 1000) < world->stalls_permille)
-        us += (int64_t)below(world, STALL_US_MAX);
-    fibers_sleep_us(&world->fibers, us + (int64_t)below(world, 30));
-}
-
-static void stop_anywhere(void *ctx, const char *point, const char *key)
-{
-    (void)point;
-    (void)key;
-    struct fake *fake = ctx;
-    if (below(fake->test, 4) == 0)
-        sleep_roughly(fake, 1);
-}
-
-static enum fake_fault fail_sometimes(struct fake *fake, enum fake_call call, uint64_t n)
-{
-    (void)call;
-    (void)n;
-    struct world *world = fake->test;
-    static const enum fake_fault kinds[] = {FAKE_AWAY, FAKE_REQUEST_LOST, FAKE_REQUEST_LATE,
-                                            FAKE_REPLY_LOST, FAKE_GARBAGE};
-    if (below(world, 1000) >= world->faults_permille)
-        return FAKE_NONE;
-    return kinds[below(world, sizeof kinds / sizeof kinds[0])];
-}
-
-/* -- the actors ----------------------------------------------------------------------------------
- */
-
-static bool all_ours(const lk_hold *holds, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (lk_check(&holds[i], NULL) != LK_OK)
-            return false;
-    return true;
-}
-
-static int index_of(const lk_hold *hold)
-{
-    return strcmp(hold->key, keys[0]) == 0 ? 0 : 1;
-}
-
-static void enter(struct actor *actor, lk_hold *hold)
-{
-    struct world *world = actor->world;
-    int key = index_of(hold);
-    struct resource *resource = &world->resources[key];
-    actor->inside[key] = true;
-    actor->of_key[key] = hold;
-    if (lk_check(hold, NULL) != LK_OK)
-        return; /* stalled past its lease before it could look: others went on */
-    bool handed_on = hold->private_.handovers > 0; /* with its predecessor's */
-    if (hold->fence < resource->last_granted + !handed_on)
-        report(world, "a fence did not rise", key);
-    resource->last_granted = hold->fence;
-    world->trace = (world->trace ^ hold->fence ^ (uint64_t)world->fake.now_us) * 0x100000001b3;
-}
-
-/* Read, decide, write the absolute value; the resource refuses fences older than it has seen. */
-static void change(struct actor *actor, lk_hold *holds, size_t n)
-{
-    struct world *world = actor->world;
-    int64_t seen[KEYS] = {0};
-    for (size_t i = 0; i < n; i++) {
-        struct resource *resource = &world->resources[index_of(&holds[i])];
-        if (holds[i].fence < resource->last_fence)
-            return;
-        resource->last_fence = holds[i].fence;
-        seen[i] = resource->value;
-    }
-    fake_sleep_us(&world->fake, 1 + (int64_t)below(world, LEASE_MS * 1000 / 2));
-    if (below(world, 10) == 0)
-        lk_extend(&holds[0], LEASE_MS);
-    if (!all_ours(holds, n))
-        return;
-    if (below(world, 3) == 0) /* checked, then stalled: only the fence is left */
-        fake_sleep_us(&world->fake, 1 + (int64_t)below(world, 3 * LEASE_MS * 1000));
-    for (size_t i = 0; i < n; i++) {
-        struct resource *resource = &world->resources[index_of(&holds[i])];
-        if (holds[i].fence < resource->last_fence)
-            continue;
-        resource->value = seen[i] + 1;
-        resource->accepted++;
-    }
-}
-
-static void act(void *arg)
-{
-    struct actor *actor = arg;
-    struct world *world = actor->world;
-    for (int round = 0; round < ROUNDS; round++) {
-        size_t n = below(world, 5) == 0 ? 2 : 1;
-        size_t first = below(world, KEYS);
-        lk_request requests[KEYS] = {0};
-        for (size_t i = 0; i < n; i++) {
-            requests[i].key = keys[(first + i) % KEYS];
-            requests[i].wait_ms = (int64_t)below(world, 4 * LEASE_MS);
-            requests[i].lease_ms = below(world, 3) == 0 ? 20 + (int64_t)below(world, 80) : 0;
-        }
-        lk_status status = n == 1 ? lk_acquire(actor->client, requests, actor->holds)
-                                  : lk_acquire_many(actor->client, requests, n, actor->holds);
-        if (status == LK_OK) {
-            for (size_t i = 0; i < n; i++)
-                enter(actor, &actor->holds[i]);
-            change(actor, actor->holds, n);
-            for (size_t i = n; i-- > 0;) {
-                lk_release(&actor->holds[i]);
-                actor->inside[index_of(&actor->holds[i])] = false;
-            }
-        }
-        fake_sleep_us(&world->fake, 1 + (int64_t)below(world, 20000));
-    }
-    world->n_running--;
-}
-
-static void watch(void *arg)
-{
-    enum { LOOK_US = LEASE_MS * 1000 / 12 }; /* a quarter of the time between renewals */
-    lk_client *client = arg;
-    struct fake *fake = client->env.ctx;
-    struct world *world = fake->test;
-    while (world->n_running > 0) {
-        watchdog_step(client);
-        fake_sleep_us(fake, LOOK_US);
-    }
-}
-
-/* -- one run -------------------------------------------------------------------------------------
- */
-
-static void check_invariants(struct world *world)
-{
-    for (int key = 0; key < KEYS; key++) {
-        int holders = 0;
-        for (int i = 0; i < ACTORS; i++) {
-            struct actor *actor = &world->actors[i];
-            if (!actor->inside[key] || lk_check(actor->of_key[key], NULL) != LK_OK)
-                continue;
-            holders++;
-            if (!fake_held(&world->fake, keys[key], actor->of_key[key]->token))
-                report(world, "a holder that the server does not know", key);
-        }
-        if (holders > 1)
-            report(world, "two holders", key);
-    }
-}
-
-static void check_end(struct world *world)
-{
-    world->fake.now_us += STALL_US_MAX + 1000000; /* all leases and late messages are over */
-    for (int key = 0; key < KEYS; key++) {
-        if (world->resources[key].value != world->resources[key].accepted)
-            report(world, "a lost update", key);
-        fake_held(&world->fake, keys[key], NULL); /* lets the late ones in */
-    }
-    world->fake.now_us += 1000000;
-    for (int key = 0; key < KEYS; key++)
-        if (fake_held(&world->fake, keys[key], NULL))
-            report(world, "a lock that outlived its lease", key);
-}
-
-static void add_stats(lk_stats *sum, const lk_client *client)
-{
-    lk_stats stats;
-    lk_client_stats(client, &stats);
-    sum->grants += stats.grants;
-    sum->renewals += stats.renewals;
-    sum->lost += stats.lost;
-    sum->timeouts += stats.timeouts;
-    sum->cleanups += stats.cleanups;
-    sum->handovers += stats.handovers;
-}
-
-/* world->fibers keeps its stacks. Returns the trace. */
-static uint64_t simulate(struct world *world, uint64_t seed, const lk_provider *provider,
-                         lk_stats *sum)
-{
-    struct fibers fibers = world->fibers;
-    *world = (struct world){.fibers = fibers};
-    fake_init(&world->fake, seed);
-    world->fake.test = world;
-    world->fake.sleep_us = sleep_roughly;
-    world->fake.fault = fail_sometimes;
-    world->fake.env.point = stop_anywhere;
-    world->fake.latency_us = 200 + (int64_t)below(world, 3000);
-    world->fake.timeout_us = 10000;
-    world->fake.late_us = (int64_t)below(world, 3 * LEASE_MS * 1000);
-    world->fake.look_us = 3000;
-    world->fake.tell_expiry = below(world, 2);
-    world->faults_permille = (unsigned)below(world, 4) * 15;
-    world->stalls_permille = (unsigned)below(world, 4) * 3;
-    world->n_running = ACTORS;
-    bool lines = seed % 4 >= 2; /* their waiters stand in line, three of a process */
-    fibers_begin(&world->fibers, &world->fake.now_us);
-    for (int i = 0; i < CLIENTS; i++) {
-        lk_options options = {.lease_ms = LEASE_MS,
-                              .local_queue = lines,
-                              .local_handovers = lines ? (int32_t)(seed % HANDOVERS_MAX) : 0};
-        world->clients[i] = fake_open(&world->fake, provider, &options);
-        fibers_spawn(&world->fibers, 0, watch, world->clients[i]);
-    }
-    for (int i = 0; i < ACTORS; i++) {
-        world->actors[i].world = world;
-        world->actors[i].client = world->clients[i % (lines ? CLIENTS - 1 : CLIENTS)];
-        fibers_spawn(&world->fibers, (int64_t)below(world, 5000), act, &world->actors[i]);
-    }
-    while (fibers_step(&world->fibers))
-        check_invariants(world);
-    check_end(world);
-    for (int i = 0; i < CLIENTS; i++) {
-        add_stats(sum, world->clients[i]);
-        lk_close(world->clients[i]);
-    }
-    return world->trace;
-}
-
-/* -- the tests ------------------------------------------------------------------------------------
- */
-
-static struct world world;
+enum { SEEDS = 1000, SEEDS_FULL = 20000 };
 
 static void no_seed_breaks_an_invariant(void **state)
 {
@@ -306,9 +20,9 @@ static void no_seed_breaks_an_invariant(void **state)
     uint64_t end = one ? seed + 1 : getenv("TEST_FULL") ? SEEDS_FULL : SEEDS;
     lk_stats sum = {0};
     for (; seed < end; seed++) {
-        simulate(&world, seed, seed % 2 ? &fake_provider : &fake_waiting_provider, &sum);
-        if (world.broken[0] != '\0')
-            fail_msg("seed %" PRIu64 ": %s", seed, world.broken);
+        simulate(seed, seed % 2 ? &fake_provider : &fake_waiting_provider, &sum);
+        if (simulation_broken()[0] != '\0')
+            fail_msg("seed %" PRIu64 ": %s", seed, simulation_broken());
     }
     printf("%" PRIu64 " grants, %" PRIu64 " renewals, %" PRIu64 " lost, %" PRIu64
            " timeouts, %" PRIu64 " clean-ups, %" PRIu64 " hand-overs\n",
@@ -325,11 +39,10 @@ static void a_seed_replays_exactly(void **state)
     (void)state;
     lk_stats sum = {0};
     for (uint64_t seed = 0; seed < 20; seed++) {
-        uint64_t trace = simulate(&world, seed, &fake_provider, &sum);
-        assert_true(simulate(&world, seed, &fake_provider, &sum) == trace);
+        uint64_t trace = simulate(seed, &fake_provider, &sum);
+        assert_true(simulate(seed, &fake_provider, &sum) == trace);
     }
-    assert_true(simulate(&world, 1, &fake_provider, &sum) !=
-                simulate(&world, 2, &fake_provider, &sum));
+    assert_true(simulate(1, &fake_provider, &sum) != simulate(2, &fake_provider, &sum));
 }
 
 /* -- the checker checked: planted faults are found ------------------------------------------------
@@ -340,8 +53,8 @@ static uint64_t first_broken_seed(const lk_provider *provider)
     lk_stats sum = {0};
     uint64_t seed = 0;
     do
-        simulate(&world, seed, provider, &sum);
-    while (world.broken[0] == '\0' && ++seed < SEEDS);
+        simulate(seed, provider, &sum);
+    while (simulation_broken()[0] == '\0' && ++seed < SEEDS);
     return seed;
 }
 
@@ -389,7 +102,7 @@ static void planted_faults_are_found(void **state)
 static int free_stacks(void **state)
 {
     (void)state;
-    fibers_free(&world.fibers);
+    simulation_end();
     return 0;
 }
 
