@@ -84,17 +84,18 @@ static void node_that_hangs_holds_up_its_own_keys_only_until_it_is_replaced(void
 static void waiter_hears_of_its_lock_though_the_node_it_listens_to_dies(void **state)
 {
     (void)state;
-    struct hooked hooked;
+    static struct hooked hooked; /* a failed assertion leaves its waiter behind */
+    static struct asker waiter;
     char key[32];
     lk_client *holder = set_client("redis-reentrant", cluster.url, NULL);
     lk_client *client =
         set_client("redis-reentrant", cluster.url, &(lk_options){.env = hook(&hooked)});
     lk_hold hold;
     assert_int_equal(set_acquire(holder, key_on(1, 0, key), 0, &hold), LK_OK);
-    struct asker waiter = {.client = client, .key = key, .wait_ms = LONG_MS};
+    waiter = (struct asker){.client = client, .key = key, .wait_ms = LONG_MS};
     asker_start(&waiter);
     assert_true(wait_until(refused_twice, &hooked, SET_SWITCH_MS));
-    assert_true(set_is_heard(cluster.master[0]));
+    assert_true(wait_until(set_is_heard, cluster.master[0], SET_SWITCH_MS));
     assert_true(sandbox_signal(cluster.master[0], SIGKILL) >= 0);
     assert_true(wait_until(set_is_heard, cluster.master[1], SET_SWITCH_MS));
     int64_t start_ms = test_now_ms();
