@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
 enum { SEEN_WITHIN_MS = 60000, LEASE_MS = 2000, ORDERS = 4 };
@@ -172,17 +173,48 @@ static void terms_that_cannot_be_are_refused(void **state)
 
 /* -- loadgen sale ------------------------------------------------------------------------------ */
 
+/* The command, which reports to sale.json in the sandbox. */
+static void sale_command(char *ret, size_t size, const char *url, const char *flags)
+{
+    snprintf(ret, size,
+             "%s sale --url=%s --guards=redis-token --buyers=20 --stock=10 --quiet"
+             " --json=%s/sale.json %s",
+             shop_binary("loadgen"), url, sandbox_dir(shop.sandbox), flags);
+}
+
 static json_t *sale(const char *url, const char *flags, int expected)
 {
     char command[800], file[SANDBOX_TEXT_MAX + 16];
-    snprintf(file, sizeof file, "%s/sale.json", sandbox_dir(shop.sandbox));
-    snprintf(command, sizeof command,
-             "%s sale --url=%s --guards=redis-token --buyers=20 --stock=10 --quiet --json=%s %s",
-             shop_binary("loadgen"), url, file, flags);
+    sale_command(command, sizeof command, url, flags);
     const int status = system(command);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), expected);
+    snprintf(file, sizeof file, "%s/sale.json", sandbox_dir(shop.sandbox));
     return expected == 0 ? json_load_file(file, 0, NULL) : NULL;
+}
+
+/* The service's own lease is a minute. */
+static void a_sale_runs_under_the_lease_that_it_set(void **state)
+{
+    (void)state;
+    char command[800], key[80], path[120];
+    sale_command(command, sizeof command, shop.service->url, "--lease-ms=5000 --watchdog=on");
+    const int64_t held = pause_at("decided", "", "hold");
+    FILE *running = popen(command, "r");
+    assert_non_null(running);
+    await(held, "n_held", 1);
+    json_t *json = client_get(port, "/v1/lab/pauses"),
+           *pause = json_array_get(json_object_get(json, "pauses"), 0);
+    snprintf(key, sizeof key, "%s",
+             json_string_value(json_array_get(json_object_get(pause, "held"), 0)));
+    json_decref(json);
+    assert_non_null(strrchr(key, '-')); /* the item's id, and a number */
+    *strrchr(key, '-') = '\0';
+    snprintf(path, sizeof path, "/v1/lab/locks/item:%s", key);
+    const int64_t left_ms = client_number(port, path, "left_ms");
+    forget_all();
+    assert_int_equal(pclose(running), 0);
+    assert_in_range(left_ms, 1, 5000);
 }
 
 static void a_sale_sets_the_terms_of_its_item_and_reports_them(void **state)
@@ -239,6 +271,7 @@ int main(void)
         cmocka_unit_test(a_resource_has_a_lease_of_its_own_which_is_renewed_if_so_wished),
         cmocka_unit_test(a_resource_is_served_in_lanes_if_so_wished),
         cmocka_unit_test(terms_that_cannot_be_are_refused),
+        cmocka_unit_test(a_sale_runs_under_the_lease_that_it_set),
         cmocka_unit_test(a_sale_sets_the_terms_of_its_item_and_reports_them),
         cmocka_unit_test(a_service_without_the_lab_takes_a_fence_but_no_lease),
     };
