@@ -8,8 +8,10 @@
 
 enum { NODES_MAX = 2 * SANDBOX_CLUSTER_MASTERS, LOOK_MS = 10, SLOTS = 16384, ID_LENGTH = 40 };
 
-/* Long enough that a busy machine is not taken for a dead node. */
-#define NODE_TIMEOUT_MS "500"
+/* How long a node may be silent before it counts as dead. A master with a replica is to be replaced
+ * soon; without one nothing is gained, and a busy machine must not be taken for a dead node. */
+#define NODE_TIMEOUT_MS    "500"
+#define PATIENT_TIMEOUT_MS "10000"
 
 static struct sandbox_server *try_node(struct sandbox *sandbox, int bus_port)
 {
@@ -130,6 +132,9 @@ int sandbox_cluster(struct sandbox *sandbox, bool replicas, struct sandbox_clust
         await_all(node, n, "CLUSTER INFO", "cluster_slots_ok:16384") != 0 ||
         await_all(node, n, "CLUSTER INFO", "cluster_state:ok") != 0)
         return -1;
+    for (int i = 0; i < n && !replicas; i++) /* only now: a cluster that begins waits for it, too */
+        if (!told(node[i], "CONFIG SET cluster-node-timeout " PATIENT_TIMEOUT_MS))
+            return -1;
     *ret = (struct sandbox_cluster){.n_replicas = n - SANDBOX_CLUSTER_MASTERS};
     for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++) {
         ret->master[i] = node[i];

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLACK_MS = 700, LINK_MS = 5000 };
+enum { SLACK_MS = 700, LINK_MS = 30000 };
 
 lk_client *set_client(const char *guard, const char *url, const lk_options *options)
 {

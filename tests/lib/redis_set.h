@@ -7,7 +7,7 @@
 
 enum {
     SET_TIMEOUT_MS = 400,
-    SET_SWITCH_MS = 20000
+    SET_SWITCH_MS = 60000
 }; /* one command; a failover, at the very most */
 
 /* A client of the guard, with SET_TIMEOUT_MS unless options say otherwise. NULL with a message. */
