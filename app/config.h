@@ -23,7 +23,8 @@ struct config {
     bool watchdog, fence, lanes;
     bool lock_queue;       /* lk_options.local_queue; not with lab: there each tries for itself */
     bool fence_database;   /* --fence-source lock|database: a lock's fence is the store's */
-    int64_t batch;         /* operations per lane turn at most */
+    int64_t batch;         /* operations per batch of a lane at most */
+    int64_t lane_turns;    /* batches of a lane, one after the other, under one lock at most */
     int64_t workers;       /* threads that run operations */
     int64_t queue_max;     /* operations waiting at most; beyond: 503 overloaded */
     int64_t connections;   /* open connections at most */

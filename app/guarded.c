@@ -20,7 +20,10 @@ enum {
 struct run {
     const struct guarded_host *host;
     struct section *section;
-    int relocks; /* times that the guard was changed between reading and taking it */
+    int relocks;  /* times that the guard was changed between reading and taking it */
+    int64_t turn; /* under the lock, from 1 on */
+    bool goes_on; /* with another one under the lock that was kept */
+    char lane[DB_RESOURCE_MAX + 1];
 };
 
 /* -- leaving the batch ------------------------------------------------------------------------ */
@@ -277,6 +280,17 @@ static void begin(struct run *run)
         db_reader_end(section->reader);
 }
 
+/* Not with a fair lock: the next in its line may be of another instance. */
+static bool may_go_on(struct run *run)
+{
+    const struct section *section = run->section;
+    const struct guarded_host *host = run->host;
+    const struct guard *guard = section->rows[0].guard;
+    return run->turn < host->turns && section->n_rows == 1 && section->n_ops > 0 &&
+           guard->kind == GUARD_LOCK && !(guard->info->caps & LK_CAP_FAIR) &&
+           host->goes_on(host->ctx, section->ops[0], run->lane);
+}
+
 /* One try for the locks and what follows, for those who are left. */
 static void run_once(struct run *run)
 {
@@ -299,7 +313,11 @@ static void run_once(struct run *run)
     op_pass_all(section->ops, section->n_ops, OP_ACQUIRED);
     metric_observe(&run->host->counters->batch, (int64_t)section->n_ops);
     bool done = run_locked(run);
-    lock_set_release(&section->locks);
+    run->goes_on = done && may_go_on(run);
+    if (run->goes_on)
+        lock_set_keep(&section->locks);
+    else
+        lock_set_release(&section->locks);
     if (!done && ++run->relocks < RELOCKS_MAX)
         return;
     if (!done)
@@ -309,22 +327,35 @@ static void run_once(struct run *run)
     leave_if(run, leave_now);
 }
 
+static void run_turn(struct run *run, struct op **ops, size_t n)
+{
+    struct section *section = run->section;
+    section->ops = ops;
+    section->n_ops = n;
+    run->relocks = 0;
+    run->goes_on = false;
+    run->turn++;
+    for (size_t i = 0; i < n; i++)
+        ops[i]->section = section;
+    op_pass_all(ops, n, OP_WAITING);
+    if (!section_reader(section)) {
+        fail_all(run, PROBLEM_UNAVAILABLE, "store", section->message);
+        leave_if(run, leave_now);
+        return;
+    }
+    while (section->n_ops > 0)
+        run_once(run);
+}
+
 void guarded_run(const struct guarded_host *host, struct section *section,
                  const struct operation *operation, struct op **ops, size_t n)
 {
     struct run run = {.host = host, .section = section};
     assert(n >= 1 && n <= section->batch);
     section->operation = operation;
-    section->ops = ops;
-    section->n_ops = n;
-    for (size_t i = 0; i < n; i++)
-        ops[i]->section = section;
-    op_pass_all(ops, n, OP_WAITING);
-    if (!section_reader(section)) {
-        fail_all(&run, PROBLEM_UNAVAILABLE, "store", section->message);
-        leave_if(&run, leave_now);
-        return;
-    }
-    while (section->n_ops > 0)
-        run_once(&run);
+    do {
+        run_turn(&run, ops, n);
+        n = run.goes_on ? host->more(host->ctx, run.lane, ops) : 0;
+    } while (n > 0);
+    lock_set_release(&section->locks);
 }

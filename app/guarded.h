@@ -22,10 +22,17 @@ struct guarded_host {
     /* Nothing is to keep the operations on ops[0]'s resource apart: makes ops[1..n) and those that
      * wait behind them go their own ways. Returns how many of ops went. NULL: they come singly. */
     size_t (*spread)(void *ctx, struct op **ops, size_t n);
+    /* More operations wait that use the same one row as op, and they should go on at once: fills
+     * their lane's name. NULL: they come singly. */
+    bool (*goes_on)(void *ctx, const struct op *op, char ret_lane[DB_RESOURCE_MAX + 1]);
+    /* Takes them, at most the section's batch, into ops. */
+    size_t (*more)(void *ctx, const char *lane, struct op **ops);
+    int64_t turns; /* under one lock, at most */
 };
 
-/* n >= 1 operations, at most the section's batch; n > 1 only when all use the same one row. Returns
- * when each is finished or spread. */
+/* n >= 1 operations, at most the section's batch, for which ops has room; n > 1 only when all use
+ * the same one row. While more of them wait they go on under the same lock, a bounded number of
+ * turns, so that other instances get theirs. Returns when each is finished or spread. */
 void guarded_run(const struct guarded_host *host, struct section *section,
                  const struct operation *operation, struct op **ops, size_t n);
 

@@ -260,6 +260,26 @@ size_t lanes_spread(struct lanes *lanes, const char *name, struct op **ops, size
     return spread;
 }
 
+bool lanes_goes_on(struct lanes *lanes, const char *name)
+{
+    struct lane *lane;
+    pthread_mutex_lock(&lanes->mutex);
+    HASH_FIND_STR(lanes->by_name, name, lane);
+    bool goes_on = lane && lane->head && !lanes->head;
+    pthread_mutex_unlock(&lanes->mutex);
+    return goes_on;
+}
+
+size_t lanes_more(struct lanes *lanes, const char *name, struct op **ops)
+{
+    struct lane *lane;
+    pthread_mutex_lock(&lanes->mutex);
+    HASH_FIND_STR(lanes->by_name, name, lane);
+    size_t n = lane ? lane_take(lanes, lane, ops) : 0;
+    pthread_mutex_unlock(&lanes->mutex);
+    return n;
+}
+
 size_t lanes_waiting(struct lanes *lanes)
 {
     pthread_mutex_lock(&lanes->mutex);

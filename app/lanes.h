@@ -41,6 +41,12 @@ bool lanes_submit(struct lanes *lanes, const char *name, struct op *op);
  * Returns how many of ops; the caller keeps the rest (no memory). */
 size_t lanes_spread(struct lanes *lanes, const char *name, struct op **ops, size_t n);
 
+/* For serve(): more operations wait under this name, and no other lane waits for a thread. */
+bool lanes_goes_on(struct lanes *lanes, const char *name);
+/* For serve(), once its operations are done: up to `batch` further ones of its own lane, which goes
+ * on without waiting for its turn. Returns how many are in ops. */
+size_t lanes_more(struct lanes *lanes, const char *name, struct op **ops);
+
 size_t lanes_waiting(struct lanes *lanes);
 
 #endif

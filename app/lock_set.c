@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static lock_set_acquire_many *acquire_many = lk_acquire_many;
 
@@ -61,10 +62,24 @@ const lk_hold *lock_set_add(struct lock_set *set, struct guard *guard, const cha
     return &set->holds[i];
 }
 
+static bool is_kept(const struct lock_set *set)
+{
+    int64_t left_ms;
+    return set->kept && set->n == 1 && set->guards[0] == set->kept &&
+           strcmp(set->keys[0], set->holds[0].key) == 0 &&
+           lk_check(&set->holds[0], &left_ms) == LK_OK && left_ms >= set->holds[0].lease_ms / 2;
+}
+
 enum problem lock_set_acquire(struct lock_set *set, int64_t deadline_us)
 {
     lk_request requests[LOCK_SET_MAX];
     lk_error error;
+    set->held = is_kept(set);
+    if (set->held) {
+        set->kept = NULL;
+        return PROBLEM_NONE;
+    }
+    lock_set_release(set);
     if (set->n == 0)
         return PROBLEM_NONE;
     int64_t left_us = deadline_us - now_us();
@@ -107,16 +122,27 @@ const lk_hold *lock_set_lost(const struct lock_set *set)
     return NULL;
 }
 
-void lock_set_release(struct lock_set *set)
+void lock_set_keep(struct lock_set *set)
 {
-    if (!set->held)
-        return;
+    assert(set->held && set->n == 1);
+    set->kept = set->guards[0];
+    set->held = false;
+}
+
+static void release(struct guard *guard, lk_hold *hold)
+{
     /* The status changes nothing any more: what was to be written is written or refused, and a
      * lock that could not be released ends with its lease. */
-    for (size_t i = set->n; i-- > 0;)
-        lk_release(&set->holds[i]);
+    lk_release(hold);
+    metric_observe(&guard->hold_us, now_us() - hold->acquired_us);
+}
+
+void lock_set_release(struct lock_set *set)
+{
+    if (set->kept)
+        release(set->kept, &set->holds[0]);
+    for (size_t i = set->held ? set->n : 0; i-- > 0;)
+        release(set->guards[i], &set->holds[i]);
     set->held = false;
-    int64_t released_us = now_us();
-    for (size_t i = 0; i < set->n; i++)
-        metric_observe(&set->guards[i]->hold_us, released_us - set->holds[i].acquired_us);
+    set->kept = NULL;
 }

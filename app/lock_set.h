@@ -11,23 +11,29 @@ enum { LOCK_SET_MAX = 4, LOCK_SET_MESSAGE_MAX = LK_MESSAGE_MAX + 128 };
 struct lock_set {
     size_t n;
     bool held;
+    struct guard *kept; /* of holds[0], which is still ours from the turn before; NULL: none is */
     struct guard *guards[LOCK_SET_MAX]; /* each a GUARD_LOCK */
     char keys[LOCK_SET_MAX][LK_KEY_MAX + 1];
     lk_hold holds[LOCK_SET_MAX];
     char message[LOCK_SET_MESSAGE_MAX]; /* what happened, when acquiring failed */
 };
 
-void lock_set_clear(struct lock_set *set);
+void lock_set_clear(struct lock_set *set); /* what is kept stays so */
 /* The lock of resource "item:1" is lock:item:1. */
 void lock_key(char ret[LK_KEY_MAX + 1], const char *resource);
 /* Adds the resource's lock. The hold returned is valid while set is held. */
 const lk_hold *lock_set_add(struct lock_set *set, struct guard *guard, const char *resource);
 
 /* Waits at most until deadline_us (monotonic); one attempt is always made. PROBLEM_NONE: all held.
- * PROBLEM_LOCK_TIMEOUT, PROBLEM_UNAVAILABLE, PROBLEM_INTERNAL: none, and message says why. */
+ * PROBLEM_LOCK_TIMEOUT, PROBLEM_UNAVAILABLE, PROBLEM_INTERNAL: none, and message says why.
+ * A lock that was kept is taken over if it is the one wanted and at least half of its lease is
+ * left; else it is released first. */
 enum problem lock_set_acquire(struct lock_set *set, int64_t deadline_us);
 /* A hold that is no longer ours; NULL: all are, as far as this process can know. Any thread. */
 const lk_hold *lock_set_lost(const struct lock_set *set);
+/* In place of a release: of one lock only, for the next turn under it. */
+void lock_set_keep(struct lock_set *set);
+/* Those held, or the one kept. */
 void lock_set_release(struct lock_set *set);
 
 /* For lessons, before any set is acquired: another way to take several locks. */

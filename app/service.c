@@ -185,6 +185,19 @@ static size_t spread(void *ctx, struct op **ops, size_t n)
     return lanes_spread(service->writes, name, &ops[1], n - 1);
 }
 
+static bool goes_on(void *ctx, const struct op *op, char ret_lane[DB_RESOURCE_MAX + 1])
+{
+    struct service *service = ctx;
+    return !atomic_load(&service->closing) && lane_name(service, op, ret_lane) &&
+           lanes_goes_on(service->writes, ret_lane);
+}
+
+static size_t more(void *ctx, const char *lane, struct op **ops)
+{
+    struct service *service = ctx;
+    return lanes_more(service->writes, lane, ops);
+}
+
 /* -- threads that read ------------------------------------------------------------------------- */
 
 struct reader {
@@ -292,8 +305,13 @@ int service_open(const struct config *config, struct service **ret)
     }
     service->config = config;
     counters_init(&service->counters);
-    service->host = (struct guarded_host){
-        .counters = &service->counters, .ctx = service, .finish = finish, .spread = spread};
+    service->host = (struct guarded_host){.counters = &service->counters,
+                                          .ctx = service,
+                                          .finish = finish,
+                                          .spread = spread,
+                                          .goes_on = goes_on,
+                                          .more = more,
+                                          .turns = config->lab ? 1 : config->lane_turns};
     pthread_mutex_init(&service->mutex, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -19,10 +19,11 @@ static struct {
     bool gate_closed;
     bool pass_first; /* who stands at the gate first may pass though it is closed */
     bool spreads;    /* a turn keeps only its first operation */
+    bool goes_on;    /* a lane takes further turns while it may */
     int at_gate;
     atomic_int running[2]; /* turns of lane a and of others */
     atomic_bool overlap;   /* two at a time */
-    size_t served, turns, largest;
+    size_t served, turns, calls, largest;
     int64_t order[OPS_MAX]; /* op->amount, as served */
 } seen;
 
@@ -46,6 +47,15 @@ static void stand_at_gate(void)
     seen.at_gate--;
 }
 
+static void note_served(struct op **ops, size_t n)
+{
+    seen.turns++;
+    if (n > seen.largest)
+        seen.largest = n;
+    for (size_t i = 0; i < n; i++)
+        seen.order[seen.served++] = ops[i]->amount;
+}
+
 static void serve(void *state, struct op **ops, size_t n)
 {
     (void)state;
@@ -56,11 +66,11 @@ static void serve(void *state, struct op **ops, size_t n)
     if (seen.spreads)
         n -= lanes_spread(seen.lanes, ops[0]->id, ops + 1, n - 1);
     stand_at_gate();
-    seen.turns++;
-    if (n > seen.largest)
-        seen.largest = n;
-    for (size_t i = 0; i < n; i++)
-        seen.order[seen.served++] = ops[i]->amount;
+    seen.calls++;
+    note_served(ops, n);
+    const char *name = ops[0]->id;
+    while (seen.goes_on && lanes_goes_on(seen.lanes, name))
+        note_served(ops, lanes_more(seen.lanes, name, ops));
     atomic_fetch_sub(&seen.running[lane], 1);
     pthread_cond_broadcast(&seen.changed);
     pthread_mutex_unlock(&seen.mutex);
@@ -124,11 +134,11 @@ static void lane_is_served_in_order_by_one_thread_at_a_time(void **state)
     free(ops);
 }
 
-static void cold_lane_waits_for_one_batch_of_a_hot_one(void **state)
+static void see_cold_lane_wait_for_one_batch(bool goes_on)
 {
-    (void)state;
     static struct op ops[12];
     open_lanes(1, 3, OPS_MAX, true);
+    seen.goes_on = goes_on;
     assert_true(submit(&ops[0], "first", 0)); /* holds the only thread */
     wait_at_gate(1);
     for (int i = 1; i <= 10; i++)
@@ -139,6 +149,32 @@ static void cold_lane_waits_for_one_batch_of_a_hot_one(void **state)
     static const int64_t expected[] = {0, 1, 2, 3, 11, 4, 5, 6, 7, 8, 9, 10};
     assert_int_equal(seen.served, 12);
     assert_memory_equal(seen.order, expected, sizeof expected);
+}
+
+static void cold_lane_waits_for_one_batch_of_a_hot_one(void **state)
+{
+    (void)state;
+    see_cold_lane_wait_for_one_batch(false);
+    see_cold_lane_wait_for_one_batch(true);
+}
+
+static void lane_goes_on_while_no_other_waits(void **state)
+{
+    (void)state;
+    static struct op ops[11];
+    open_lanes(1, 3, OPS_MAX, true);
+    seen.goes_on = true;
+    assert_true(submit(&ops[0], "a", 0));
+    wait_at_gate(1);
+    for (int i = 1; i <= 10; i++)
+        assert_true(submit(&ops[i], "a", i));
+    open_gate();
+    lanes_close(seen.lanes);
+    assert_int_equal(seen.served, 11);
+    for (int i = 0; i <= 10; i++)
+        assert_int_equal(seen.order[i], i);
+    assert_int_equal(seen.turns, 5); /* 1, and 10 in threes */
+    assert_int_equal(seen.calls, 1);
 }
 
 static void waiting_operations_of_a_hot_lane_hold_no_thread(void **state)
@@ -220,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lane_is_served_in_order_by_one_thread_at_a_time),
         cmocka_unit_test(cold_lane_waits_for_one_batch_of_a_hot_one),
+        cmocka_unit_test(lane_goes_on_while_no_other_waits),
         cmocka_unit_test(waiting_operations_of_a_hot_lane_hold_no_thread),
         cmocka_unit_test(operations_without_a_name_run_at_the_same_time),
         cmocka_unit_test(spread_operations_run_at_the_same_time),

@@ -43,6 +43,7 @@ void rig_reset(const char *guard)
         .lock_queue = true,
         .lanes = true,
         .batch = 64,
+        .lane_turns = 8,
         .workers = 16,
         .queue_max = 20000,
         .connections = 1000,

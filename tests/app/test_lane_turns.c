@@ -1,0 +1,166 @@
+/* With lanes on: how often a lane takes its lock. */
+#include "../lib/service_rig.h"
+#include "../../app/service_private.h"
+
+#include <hiredis/hiredis.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+/* One order is held in its section while the others gather behind it. */
+enum { BATCH = 4, BATCHES = 6, ORDERS = 1 + BATCH * (BATCHES - 1), LEASE_MS = 10000 };
+
+static struct op ops[ORDERS];
+
+static uint64_t grants(void)
+{
+    lk_stats stats;
+    lk_client_stats(atomic_load(&guard_default(rig.service->guards)->client), &stats);
+    return stats.grants;
+}
+
+static bool is_locked(void)
+{
+    redisContext *context = redisConnect("127.0.0.1", rig.redis->port);
+    redisReply *reply = redisCommand(context, "EXISTS lock:item:1");
+    bool locked = reply && reply->integer != 0;
+    freeReplyObject(reply);
+    redisFree(context);
+    return locked;
+}
+
+static void start(const char *guard, int64_t turns)
+{
+    struct op op;
+    rig_reset(guard);
+    rig.config.batch = BATCH;
+    rig.config.lane_turns = turns;
+    rig.config.workers = 2;
+    assert_int_equal(rig_start(), 0);
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
+    for (int i = 0; i < ORDERS; i++)
+        op_make(&ops[i], OP_PLACE_ORDER, "1", "u1", 1, i);
+}
+
+/* Runs all orders, the first of which is held at this point until the others wait. Returns how
+ * often the lock was granted. */
+static int grants_for_all(enum op_point held_at)
+{
+    uint64_t before = grants();
+    gate_set(0, held_at, ops[0].request_id);
+    ops_submit(rig.service, ops, 1);
+    gate_wait(0);
+    ops_submit(rig.service, ops + 1, ORDERS - 1);
+    gate_open(0);
+    ops_wait(ops, ORDERS);
+    int granted = (int)(grants() - before);
+    bool clean = audit_is_clean(rig.service), locked = is_locked();
+    points_clear();
+    rig_stop();
+    assert_true(clean);
+    assert_false(locked); /* released before the last answer */
+    assert_int_equal(ops_count(ops, ORDERS, 201), ORDERS);
+    return granted;
+}
+
+static void waiting_batches_go_on_under_one_lock(void **state)
+{
+    (void)state;
+    start("redis-token", BATCHES);
+    assert_int_equal(grants_for_all(OP_DECIDED), 1);
+}
+
+static void after_its_turns_a_lane_gives_the_lock_back(void **state)
+{
+    (void)state;
+    start("redis-token", 2);
+    assert_int_equal(grants_for_all(OP_DECIDED), BATCHES / 2);
+    start("redis-token", 1);
+    assert_int_equal(grants_for_all(OP_DECIDED), BATCHES);
+}
+
+static void fair_lock_goes_back_to_its_line_after_each_batch(void **state)
+{
+    (void)state;
+    start("redis-fair", BATCHES);
+    assert_int_equal(grants_for_all(OP_DECIDED), BATCHES);
+}
+
+static void lessons_see_each_lock(void **state)
+{
+    (void)state;
+    start("redis-token", BATCHES);
+    rig_stop();
+    rig.config.lab = true;
+    assert_int_equal(rig_start(), 0);
+    assert_int_equal(grants_for_all(OP_DECIDED), BATCHES);
+}
+
+/* Of a lease that is half over no new turn is begun. */
+static void lock_with_little_of_its_lease_left_is_taken_anew(void **state)
+{
+    (void)state;
+    start("redis-token", BATCHES);
+    rig_stop();
+    rig.config.watchdog = false;
+    rig.config.lease_ms = LEASE_MS;
+    assert_int_equal(rig_start(), 0);
+    uint64_t before = grants();
+    gate_set(0, OP_COMMITTED, ops[0].request_id);
+    ops_submit(rig.service, ops, 1);
+    gate_wait(0);
+    ops_submit(rig.service, ops + 1, BATCH);
+    usleep((LEASE_MS / 2 + 200) * 1000);
+    gate_open(0);
+    ops_wait(ops, 1 + BATCH);
+    int granted = (int)(grants() - before);
+    points_clear();
+    rig_stop();
+    assert_int_equal(granted, 2);
+    assert_int_equal(ops_count(ops, 1 + BATCH, 201), 1 + BATCH);
+}
+
+/* What is answered between two turns, and a refusal among them, releases the lock all the same. */
+static void replayed_orders_leave_no_lock_behind(void **state)
+{
+    (void)state;
+    static struct op again[BATCH];
+    struct op held;
+    start("redis-token", BATCHES);
+    ops_run(rig.service, ops, BATCH);
+    assert_int_equal(ops_count(ops, BATCH, 201), BATCH);
+    op_make(&held, OP_PLACE_ORDER, "1", "u2", 1, 1000);
+    for (int i = 0; i < BATCH; i++)
+        op_make(&again[i], OP_PLACE_ORDER, "1", "u1", 1, i);
+    gate_set(0, OP_DECIDED, held.request_id);
+    ops_submit(rig.service, &held, 1);
+    gate_wait(0);
+    ops_submit(rig.service, again, BATCH);
+    gate_open(0);
+    ops_wait(&held, 1);
+    ops_wait(again, BATCH);
+    points_clear();
+    bool drained = service_drain(rig.service, 60000); /* the worker may still be at it */
+    service_close(rig.service);
+    rig.service = NULL;
+    assert_true(drained);
+    assert_false(is_locked());
+    for (int i = 0; i < BATCH; i++)
+        assert_true(again[i].answer.replayed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(waiting_batches_go_on_under_one_lock, rig_clear),
+        cmocka_unit_test_teardown(after_its_turns_a_lane_gives_the_lock_back, rig_clear),
+        cmocka_unit_test_teardown(fair_lock_goes_back_to_its_line_after_each_batch, rig_clear),
+        cmocka_unit_test_teardown(lessons_see_each_lock, rig_clear),
+        cmocka_unit_test_teardown(lock_with_little_of_its_lease_left_is_taken_anew, rig_clear),
+        cmocka_unit_test_teardown(replayed_orders_leave_no_lock_behind, rig_clear),
+    };
+    return cmocka_run_group_tests(tests, rig_open, rig_close);
+}
