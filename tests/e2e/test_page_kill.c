@@ -16,7 +16,7 @@ static void who_buys_after_a_kill_waits_for_the_dead_ones_lease(void **state)
 {
     (void)state;
     browser_size(browser, 1280, 720);
-    assert_true(page_go("/?a=redis-token&a_lease=4000&a_watchdog=off&b=none&buyers=200"
+    assert_true(page_go("/?a=redis-token&a_lease=10000&a_watchdog=off&b=none&buyers=200"
                         "&stock=100&countdown=0&lang=en&fault=kill"));
     page_click("#start");
     assert_true(page_sold(CAN_SAVE));
