@@ -14,7 +14,7 @@ export function drawChart(node, points, initial) {
   if (points.length === 0) return;
   const secondsOf = ({ t }) => (t - points[0].t) / 1000;
   const values = points.flatMap(({ left, row }) => [left, row]);
-  const x = d3.scale.linear().domain([0, secondsOf(points[points.length - 1]) || 1]).rangeRound([LABEL, width - RIGHT]);
+  const x = d3.scale.linear().domain([0, secondsOf(points[points.length - 1]) || 1]).nice().rangeRound([LABEL, width - RIGHT]);
   const y = d3.scale.linear().domain(d3.extent([0, initial, ...values])).nice(Y_TICKS).rangeRound([floor, TOP]);
   const path = (shape) => shape.interpolate("step-after").x((p) => x(secondsOf(p)));
   const left = path(d3.svg.line()).y((p) => y(p.left))(points);
@@ -28,9 +28,18 @@ export function drawChart(node, points, initial) {
   }
   svg.select(".row").attr("d", path(d3.svg.line()).y((p) => y(p.row))(points));
   svg.select(".zero").attr("d", `M${LABEL} ${y(0)}H${width - RIGHT}`);
-  const axis = (scale, side, ticks, inner, caption) => d3.svg.axis().scale(scale).orient(side).ticks(ticks)
-    .innerTickSize(inner).outerTickSize(0).tickPadding(TICK_TO_TEXT_PX).tickFormat(caption);
-  svg.select(".xs").attr("transform", `translate(0 ${floor})`)
-    .call(axis(x, "bottom", Math.floor(width / X_TICK_PX), 0, (s) => text("seconds", { s })));
+  drawAxes(node, svg, x, y, width);
+}
+
+// Seldom: the sale grows into its axes, whose ends are round.
+function drawAxes(node, svg, x, y, width) {
+  const caption = (s) => text("seconds", { s });
+  const drawn = [width, x.domain(), y.domain(), caption(0)].join();
+  if (node.dataset.axes === drawn) return;
+  node.dataset.axes = drawn;
+  const axis = (scale, side, ticks, inner, format) => d3.svg.axis().scale(scale).orient(side).ticks(ticks)
+    .innerTickSize(inner).outerTickSize(0).tickPadding(TICK_TO_TEXT_PX).tickFormat(format);
+  svg.select(".xs").attr("transform", `translate(0 ${HEIGHT - BOTTOM})`)
+    .call(axis(x, "bottom", Math.floor(width / X_TICK_PX), 0, caption));
   svg.select(".ys").attr("transform", `translate(${LABEL} 0)`).call(axis(y, "left", Y_TICKS, -(width - RIGHT - LABEL), number));
 }
