@@ -2,8 +2,8 @@
  * Releases whose answer nobody waits for: lk_options.release_unconfirmed.
  *
  * The command is posted on the shared connection (redis_pipe.h) and its answer read by whoever
- * reads next. A thread reads it when nobody does for a while, and
- * repeats, waiting for the answer, what failed. More than can be owed at once are not taken on.
+ * reads next. A thread reads it when nobody does for a while, and repeats, waiting for the answer,
+ * what failed. More than can be owed at once are not taken on.
  *
  * Threading: every function but open and close may be called from any thread.
  */
