@@ -84,10 +84,14 @@ export class Requests {
     if (request.mates.length && this.firstClash === null) this.firstClash = this.bought.length - 1;
   }
 
-  // What is drawn: while it runs the latest, afterwards those around the first clash, or the one held.
+  // What is drawn: while it runs the latest, afterwards those around the one held, or around the first
+  // clash, and with it the one that it was with, who may have bought long before.
   shown(count, ended) {
+    const at = this.firstClash ?? this.bought.findIndex((r) => r.marked);
     let first = Math.max(0, this.bought.length - count);
-    if (ended) first = Math.min(first, Math.max(0, (this.firstClash ?? this.bought.findIndex((r) => r.marked)) - 4));
-    return this.bought.slice(first, first + count).sort((a, b) => a.at.read - b.at.read);
+    if (ended) first = Math.min(first, Math.max(0, at - (count >> 2)));
+    const shown = this.bought.slice(first, first + count), mate = ended && this.bought[at]?.mates[0];
+    if (mate && !shown.includes(mate)) shown[0] = mate;
+    return shown.sort((a, b) => a.at.read - b.at.read);
   }
 }

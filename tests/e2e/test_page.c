@@ -109,6 +109,28 @@ static void the_chart_is_red_below_zero_only(void **state)
     assert_true(browser_is(browser, BELOW(1) ".height.baseVal.value === 0"));
 }
 
+/* Thirty bought between the two who read the same. */
+static void a_clash_is_shown_with_the_one_that_it_was_with(void **state)
+{
+    (void)state;
+    assert_true(browser_is(browser,
+                           "import('/web/requests.js').then(({ Requests }) => {"
+                           "  const requests = new Requests(); let t_us = 0;"
+                           "  const buy = (key, read) => {"
+                           "    requests.add({ key, point: 'read', value: read, t_us: t_us++ });"
+                           "    requests.add({ key, point: 'committed', value: read - 1, t_us });"
+                           "  };"
+                           "  buy('early', 100);"
+                           "  for (let i = 1; i <= 30; i++) buy(`${i}`, 100 - i);"
+                           "  buy('late', 100);"
+                           "  return [4, 5, 16, 32, 40].every(count => {"
+                           "    const keys = requests.shown(count, true).map(r => r.key);"
+                           "    return keys.includes('early') && keys.includes('late') &&"
+                           "      keys.length === Math.min(count, 32);"
+                           "  });"
+                           "})"));
+}
+
 /* After the sale above. */
 static void a_lane_chosen_with_the_keyboard_shows_both_writes_and_the_ledger(void **state)
 {
@@ -268,6 +290,7 @@ int main(void)
         cmocka_unit_test(a_sale_without_a_lock_ends_red_one_with_a_lock_at_exactly_0),
         cmocka_unit_test(the_chart_ends_at_what_is_left_and_beside_it_at_what_the_row_says),
         cmocka_unit_test(the_chart_is_red_below_zero_only),
+        cmocka_unit_test(a_clash_is_shown_with_the_one_that_it_was_with),
         cmocka_unit_test(a_lane_chosen_with_the_keyboard_shows_both_writes_and_the_ledger),
         cmocka_unit_test(the_language_can_be_switched_and_stays_in_the_address),
         cmocka_unit_test(nothing_but_its_own_files_is_loaded),
