@@ -193,14 +193,21 @@ static void loss_is_counted_and_the_successor_keeps_the_lock(void **state)
 /* -- the answer does not come -------------------------------------------------------------------
  */
 
+static lk_client *hold_behind_proxy(struct proxy **ret_proxy, lk_hold *hold)
+{
+    *ret_proxy = proxy_open(world->port());
+    assert_non_null(*ret_proxy);
+    lk_client *client = open_client(proxy_port(*ret_proxy), NULL);
+    assert_int_equal(world_acquire(client, KEY, LEASE_MS, 0, hold), LK_OK);
+    return client;
+}
+
 static void lost_answer_has_the_release_repeated_and_is_no_loss(void **state)
 {
     (void)state;
     lk_hold hold;
-    struct proxy *proxy = proxy_open(world->port());
-    assert_non_null(proxy);
-    lk_client *client = open_client(proxy_port(proxy), NULL);
-    assert_int_equal(world_acquire(client, KEY, LEASE_MS, 0, &hold), LK_OK);
+    struct proxy *proxy;
+    lk_client *client = hold_behind_proxy(&proxy, &hold);
     uint64_t before = stats_of(client).commands;
     proxy_lose_answer(proxy, KEY, 1, PROXY_CUT);
     assert_int_equal(lk_release(&hold), LK_OK);
@@ -218,10 +225,8 @@ static void lost_request_has_the_release_repeated(void **state)
 {
     (void)state;
     lk_hold hold;
-    struct proxy *proxy = proxy_open(world->port());
-    assert_non_null(proxy);
-    lk_client *client = open_client(proxy_port(proxy), NULL);
-    assert_int_equal(world_acquire(client, KEY, LEASE_MS, 0, &hold), LK_OK);
+    struct proxy *proxy;
+    lk_client *client = hold_behind_proxy(&proxy, &hold);
     proxy_lose_request(proxy, KEY, 1);
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_true(world_frees(KEY, LONG_MS));
@@ -236,10 +241,8 @@ static void lost_request_is_repeated_though_a_try_follows_it(void **state)
 {
     (void)state;
     lk_hold hold, next;
-    struct proxy *proxy = proxy_open(world->port());
-    assert_non_null(proxy);
-    lk_client *client = open_client(proxy_port(proxy), NULL);
-    assert_int_equal(world_acquire(client, KEY, LEASE_MS, 0, &hold), LK_OK);
+    struct proxy *proxy;
+    lk_client *client = hold_behind_proxy(&proxy, &hold);
     proxy_lose_request(proxy, KEY, 1);
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_int_equal(world_acquire(client, KEY, LEASE_MS, LONG_MS, &next), LK_OK);
