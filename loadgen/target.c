@@ -111,12 +111,24 @@ static bool split_authority(const char *text, size_t length, char *ret_name, siz
     return true;
 }
 
+/* A space may stand in a placeholder only: {{random 1 10}} (template.h). */
+static bool is_url_text(const char *url)
+{
+    bool placeholder = false;
+    for (const char *c = url; *c != '\0'; c++) {
+        if (strncmp(c, placeholder ? "}}" : "{{", 2) == 0)
+            placeholder = !placeholder;
+        if ((*c <= ' ' || *c > '~') && !(placeholder && *c == ' '))
+            return false;
+    }
+    return !placeholder;
+}
+
 int load_target_parse(const char *url, struct load_target *ret, char *message, size_t size)
 {
     struct load_target target = {0};
-    for (const char *c = url; *c != '\0'; c++)
-        if (*c <= ' ' || *c > '~')
-            return fail(message, size, url, "only printable ASCII without spaces is a URL");
+    if (!is_url_text(url))
+        return fail(message, size, url, "only printable ASCII without spaces is a URL");
     if (strncmp(url, unix_scheme, strlen(unix_scheme)) == 0) {
         if (parse_unix(url, &target, message, size) != 0)
             return -1;

@@ -16,6 +16,8 @@ static void good_urls_are_understood(void **state)
     } cases[] = {
         {"http://127.0.0.1:8080", "127.0.0.1:8080", "127.0.0.1", "/", "", 8080},
         {"http://127.0.0.1/a/b?c=d#e", "127.0.0.1", "127.0.0.1", "/a/b?c=d", "", 80},
+        {"http://127.0.0.1/{{random 1 9}}/{{seq}}", "127.0.0.1", "127.0.0.1",
+         "/{{random 1 9}}/{{seq}}", "", 80},
         {"http://localhost:81?x", "localhost:81", "127.0.0.1", "/?x", "", 81},
         {"http://[::1]:9/p", "[::1]:9", "::1", "/p", "", 9},
         {"http://[::1]", "[::1]", "::1", "/", "", 80},
@@ -51,6 +53,9 @@ static void bad_urls_are_refused_with_a_reason(void **state)
                                        "http://[::1/",
                                        "http://[::1]x/",
                                        "http://127.0.0.1/a b",
+                                       "http://127.0.0.1/{{seq}} b",
+                                       "http://127.0.0.1/{{random 1 9",
+                                       "http://127.0.0.1/{{random\n1 9}}",
                                        "http://127.0.0.1/a\r\nX: y",
                                        "http://no such host/",
                                        "http+unix://relative",
