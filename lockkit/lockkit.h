@@ -35,6 +35,7 @@ enum {
     LK_OWNER_MAX = 96,         /* bytes of an owner name */
     LK_TOKEN_MAX = 160,        /* bytes of a token */
     LK_MANY_MAX = 16,          /* requests of one lk_acquire_many() */
+    LK_EACH_MAX = 64,          /* of one lk_try_each(), holds of one lk_release_each() */
     LK_MESSAGE_MAX = 512,      /* bytes of an error message with its NUL */
     LK_LEASE_MS_MIN = 10,      /* shortest lease accepted */
     LK_LEASE_MS_MAX = 86400000 /* longest lease accepted: a day */
@@ -278,6 +279,15 @@ lk_status lk_try_acquire(lk_client *client, const char *key, lk_hold *hold);
  */
 lk_status lk_acquire_many(lk_client *client, const lk_request *requests, size_t n, lk_hold *holds);
 
+/*
+ * One attempt for each of n (0..LK_EACH_MAX) locks of one client, each on its own: no order, no all
+ * or nothing. statuses[i] becomes what lk_acquire(client, &requests[i], holds[i]) would return;
+ * where it is LK_OK, holds[i] must be released. wait_ms other than 0 is LK_INVALID, as is each of
+ * more than LK_EACH_MAX. A key that stands there twice is granted once, as if asked for twice.
+ */
+void lk_try_each(lk_client *client, const lk_request *requests, size_t n, lk_hold *const *holds,
+                 lk_status *statuses);
+
 /* LK_OK: still ours as far as this process can know, *ret_left_ms (may be NULL) is what remains of
  * the lease on the monotonic clock counted from before the request was sent (INT64_MAX without
  * lease). LK_LOST: it ended, or the watchdog found it gone. No server is asked. */
@@ -295,6 +305,10 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms);
  * Returns LK_OK (it was ours until now), LK_LOST (it had ended before; a provider without
  * LK_CAP_OWNER cannot tell), LK_UNAVAILABLE, LK_UNKNOWN or LK_PROTOCOL (the lease will end it). */
 lk_status lk_release(lk_hold *hold);
+
+/* lk_release() of each of n (0..LK_EACH_MAX, asserted) holds of one client. statuses[i], unless
+ * statuses is NULL, becomes what lk_release(holds[i]) would return. */
+void lk_release_each(lk_hold *const *holds, size_t n, lk_status *statuses);
 
 /* Tells the lock server that fence `seen` of this key has been seen at the resource, so that the
  * next grants rise above it. Heals a counter lost with its server. Returns LK_OK, LK_UNSUPPORTED
