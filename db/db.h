@@ -33,7 +33,8 @@ enum {
     DB_REQUEST_MAX = 320, /* canonical text of a request, see db_answer */
     DB_BODY_MAX = 1023,   /* stored answer */
     DB_MESSAGE_MAX = 256,
-    DB_EXPIRED_MAX = 256 /* orders returned by one db_read_expired() */
+    DB_EXPIRED_MAX = 256, /* orders returned by one db_read_expired() */
+    DB_JOBS_MAX = 64      /* works of one db_run_many() */
 };
 
 #define DB_STATUS_MAP(X)                                                                           \
@@ -77,7 +78,7 @@ typedef struct db_options {
     bool shared_file;  /* SQLite: several processes on one file: rollback journal instead of
                           WAL; for lessons only */
     int64_t busy_ms;   /* wait for another's write at most (PostgreSQL: lock_timeout); 5000 */
-    int32_t group_max; /* SQLite: db_run() calls per commit at most; default 256 */
+    int32_t group_max; /* SQLite: works per commit at most; default 256 */
 } db_options;
 
 /* For a program that serves: SQLite's statements then reuse their thread's memory instead of asking
@@ -207,6 +208,23 @@ typedef db_status db_work(db_tx *tx, void *arg);
  * again, and told which one it was. */
 db_status db_run(db *db, db_work *work, void *arg, db_error *error);
 
+/* One of several works that are handed over together. */
+typedef struct db_job {
+    db_work *work;
+    void *arg;
+    db_error *error;  /* may be NULL */
+    db_status status; /* out: what db_run() would return */
+} db_job;
+
+/* db_run() of each of 1 to DB_JOBS_MAX works, in their order, by one caller, who waits until all
+ * are decided. Each stands for itself: one that is undone undoes no other.
+ * SQLite: they are queued at once, so they share one commit, also with those of other callers, or
+ * take a few where more than group_max wait; a commit that fails fails all that share it.
+ * PostgreSQL: one after the other. */
+void db_run_many(db *db, db_job *jobs, size_t n);
+/* Whether db_run_many() is more than n times db_run(). */
+bool db_commits_in_groups(const db *db);
+
 /* Reads inside the transaction. for_update: lock the row until the end (sql-row); on SQLite the
  * whole transaction is BEGIN IMMEDIATE, so the flag changes nothing there. */
 db_status db_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);
@@ -300,7 +318,7 @@ typedef struct db_stats {
     uint64_t commits, runs, rollbacks, busy_retries, checkpoints;
     uint64_t group_largest;
     uint64_t commit_us_total; /* time spent in COMMIT */
-    uint64_t waiting;         /* db_run() calls that are queued now */
+    uint64_t waiting;         /* works that are queued now */
 } db_stats;
 void db_get_stats(const db *db, db_stats *ret);
 

@@ -36,7 +36,8 @@ typedef struct db_engine {
     db_status (*audit)(db_reader *reader, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg);
 
-    db_status (*run)(db *db, db_work *work, void *arg, db_error *error);
+    bool commits_in_groups;
+    void (*run)(db *db, db_job *jobs, size_t n);
     db_status (*tx_read_item)(db_tx *tx, const char *id, bool for_update, db_item *ret);
     db_status (*tx_read_account)(db_tx *tx, const char *id, bool for_update, db_account *ret);
     db_status (*tx_read_order)(db_tx *tx, const char *id, bool for_update, db_order *ret);

@@ -153,7 +153,7 @@ struct pg_tx {
     bool one_by_one; /* not pipelined */
 };
 
-db_status pg_run(db *db, db_work *work, void *arg, db_error *error);
+void pg_run(db *db, db_job *jobs, size_t n);
 /* The transaction's connection, BEGIN sent; or its trouble. */
 db_status tx_session(db_tx *tx, struct session **ret);
 /* A write that must change one row (expects_one) and gives nothing back. DB_REFUSED: it has

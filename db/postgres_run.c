@@ -100,17 +100,16 @@ static void back_off(int rerun)
     nanosleep(&pause, NULL);
 }
 
-db_status pg_run(db *base, db_work *work, void *arg, db_error *error)
+static db_status run_job(struct pg_store *store, const db_job *job)
 {
-    struct pg_store *store = (struct pg_store *)base;
     struct session *session;
     int64_t answer_ms = store->options.busy_ms + PG_READ_MS + PG_ANSWER_SLACK_MS;
-    db_status status = pool_take(store, answer_ms, &session, error);
+    db_status status = pool_take(store, answer_ms, &session, job->error);
     if (status != DB_OK)
         return status;
     bool one_by_one = false, missed;
     for (int reruns = 0;;) {
-        status = run_once(store, session, work, arg, one_by_one, &missed);
+        status = run_once(store, session, job->work, job->arg, one_by_one, &missed);
         if (missed) {
             one_by_one = true;
         } else if (session->again && !session->lost && reruns < PG_RERUNS_MAX) {
@@ -122,9 +121,15 @@ db_status pg_run(db *base, db_work *work, void *arg, db_error *error)
     }
     count(&store->counters.runs, 1);
     if (status != DB_OK)
-        db_fail(error, status, "%s",
+        db_fail(job->error, status, "%s",
                 session->trouble.status != DB_OK ? session->trouble.message
                                                  : db_status_text(status));
     pool_give(store, session);
     return status;
+}
+
+void pg_run(db *base, db_job *jobs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        jobs[i].status = run_job((struct pg_store *)base, &jobs[i]);
 }

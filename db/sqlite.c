@@ -130,6 +130,7 @@ const db_engine db_engine_sqlite = {
     .read_sold = sqlite_read_sold,
     .read_expired = sqlite_read_expired,
     .audit = sqlite_audit,
+    .commits_in_groups = true,
     .run = writer_run,
     .tx_read_item = sqlite_tx_read_item,
     .tx_read_account = sqlite_tx_read_account,

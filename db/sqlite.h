@@ -114,15 +114,18 @@ void file_lock_give_turn(struct file_lock *lock);
 /* -- the store ----------------------------------------------------------------------------------
  */
 
-/* One db_run() call; lives on its caller's stack until it is woken as one who does not lead. */
+/* One db_run_many() call, on the stack of its thread. */
+struct caller {
+    size_t undecided; /* of its runs; whoever leads counts down */
+    bool leads;       /* woken to write for all who wait; else because all is decided */
+    sem_t woken;
+};
+
+/* One work of a caller, in the queue; gone once he has been woken as one who does not lead. */
 struct run {
     struct run *next;
-    db_work *work;
-    void *arg;
-    db_status status;
-    db_error *error; /* the caller's, may be NULL */
-    bool leads;      /* woken to write for all who wait; else because it is decided */
-    sem_t woken;
+    struct caller *caller;
+    db_job *job;
 };
 
 struct counters {
@@ -173,7 +176,7 @@ db_status setup_file(struct sqlite_store *store, bool alone, db_error *error);
 /* sqlite_queue.c */
 db_status writer_start(struct sqlite_store *store, db_error *error);
 void writer_stop(struct sqlite_store *store); /* after everything queued is done */
-db_status writer_run(db *db, db_work *work, void *arg, db_error *error);
+void writer_run(db *db, db_job *jobs, size_t n);
 
 /* sqlite_writer.c: runs a group in one transaction; each has its status then. */
 void writer_commit(struct sqlite_store *store, struct run *group);

@@ -1,5 +1,5 @@
 /*
- * Who writes: one caller of db_run() at a time, through the only connection that writes and
+ * Who writes: one caller of db_run_many() at a time, through the only connection that writes and
  * checkpoints.
  *
  * Group commit (as in DeWitt et al., "Implementation Techniques for Main Memory Database Systems",
@@ -21,8 +21,8 @@
 /* Within the mutex: to the first who waits, or to nobody. */
 static void give_lead(struct sqlite_store *store)
 {
-    struct run *first = store->queue_head;
-    if (first) {
+    if (store->queue_head) {
+        struct caller *first = store->queue_head->caller;
         first->leads = true;
         sem_post(&first->woken);
         return;
@@ -32,7 +32,7 @@ static void give_lead(struct sqlite_store *store)
         pthread_cond_signal(&store->checkpointer_called);
 }
 
-/* The first at most group_max runs of the queue, the leader's own among them. */
+/* The first at most group_max runs of the queue, which begins with the leader's own. */
 static struct run *take_group(struct sqlite_store *store, uint64_t *ret_n)
 {
     pthread_mutex_lock(&store->queue_mutex);
@@ -59,11 +59,11 @@ static void note_group(struct counters *counters, uint64_t n)
 
 /* The others are answered before the lead goes on: what they ask next shares the next commit. Once
  * it has gone on, nothing of the store is touched: db_close() may follow. */
-static void lead(struct sqlite_store *store, struct run *own)
+static void lead(struct sqlite_store *store, struct caller *own)
 {
     uint64_t n;
     struct run *group = take_group(store, &n);
-    assert(group == own);
+    assert(group->caller == own);
     note_group(&store->counters, n);
     if (store->options.shared_file) /* the waits for another process are shorter than 50 us */
         prctl(PR_SET_TIMERSLACK, 1000);
@@ -71,9 +71,11 @@ static void lead(struct sqlite_store *store, struct run *own)
     if (store->options.shared_file)
         prctl(PR_SET_TIMERSLACK, 0); /* the thread's own */
 
-    for (struct run *run = group->next, *next; run; run = next) {
+    for (struct run *run = group, *next; run; run = next) {
+        struct caller *caller = run->caller;
         next = run->next; /* gone once its caller has been woken */
-        sem_post(&run->woken);
+        if (--caller->undecided == 0 && caller != own)
+            sem_post(&caller->woken);
     }
     pthread_mutex_lock(&store->queue_mutex);
     store->checkpoint_due = store->wal_frames >= store->checkpoint_at;
@@ -84,28 +86,38 @@ static void lead(struct sqlite_store *store, struct run *own)
     pthread_mutex_unlock(&store->queue_mutex);
 }
 
-db_status writer_run(db *base, db_work *work, void *arg, db_error *error)
+/* Returns whether it is to lead. Once it has led, what it has left stands first in the queue. */
+static bool sleep_until_woken(struct caller *caller)
+{
+    while (sem_wait(&caller->woken) != 0)
+        continue; /* a signal */
+    return caller->leads;
+}
+
+void writer_run(db *base, db_job *jobs, size_t n)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    struct run run = {.work = work, .arg = arg, .error = error};
-    sem_init(&run.woken, 0, 0);
+    struct caller caller = {.undecided = n};
+    struct run runs[DB_JOBS_MAX];
+    for (size_t i = 0; i < n; i++)
+        runs[i] = (struct run){.next = &runs[i + 1], .caller = &caller, .job = &jobs[i]};
+    runs[n - 1].next = NULL;
+    sem_init(&caller.woken, 0, 0);
     pthread_mutex_lock(&store->queue_mutex);
     assert(!store->stopping);
-    *store->queue_tail = &run;
-    store->queue_tail = &run.next;
-    atomic_fetch_add(&store->counters.waiting, 1);
+    *store->queue_tail = runs;
+    store->queue_tail = &runs[n - 1].next;
+    atomic_fetch_add(&store->counters.waiting, n);
     bool leads = !store->led;
     store->led = true;
     pthread_mutex_unlock(&store->queue_mutex);
-    if (!leads) {
-        while (sem_wait(&run.woken) != 0)
-            continue; /* a signal */
-        leads = run.leads;
+    if (!leads)
+        leads = sleep_until_woken(&caller);
+    while (leads) {
+        lead(store, &caller);
+        leads = caller.undecided > 0 && sleep_until_woken(&caller);
     }
-    if (leads)
-        lead(store, &run);
-    sem_destroy(&run.woken);
-    return run.status;
+    sem_destroy(&caller.woken);
 }
 
 /* -- checkpoints ------------------------------------------------------------------------------ */

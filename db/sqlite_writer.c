@@ -15,16 +15,16 @@ static void count(_Atomic uint64_t *counter, uint64_t n)
 
 static void decide(struct run *run, db_status status, const char *message)
 {
-    run->status = status;
+    run->job->status = status;
     if (status != DB_OK)
-        db_fail(run->error, status, "%s", message);
+        db_fail(run->job->error, status, "%s", message);
 }
 
 static void fail_group(struct run *group, const db_error *why)
 {
     for (struct run *run = group; run; run = run->next) {
         /* Of what was to be undone anyway, the outcome is known. */
-        bool known = why->status == DB_UNKNOWN && run->status != DB_OK;
+        bool known = why->status == DB_UNKNOWN && run->job->status != DB_OK;
         decide(run, known ? DB_FAILED : why->status, why->message);
     }
 }
@@ -117,7 +117,7 @@ static bool run_work(struct sqlite_store *store, struct run *run, int64_t change
     int64_t changes = sqlite3_total_changes64(conn->handle);
     struct sqlite_tx tx = {
         .base = {&db_engine_sqlite}, .conn = conn, .others_wrote = changes != changes_at_begin};
-    db_status status = run->work(&tx.base, run->arg);
+    db_status status = run->job->work(&tx.base, run->job->arg);
     if (conn->trouble.status == DB_OK && status != DB_OK &&
         sqlite3_total_changes64(conn->handle) != changes)
         undo(store, &tx);

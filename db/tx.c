@@ -10,8 +10,20 @@
 
 db_status db_run(db *store, db_work *work, void *arg, db_error *error)
 {
-    assert(store && work);
-    return store->engine->run(store, work, arg, error);
+    db_job job = {.work = work, .arg = arg, .error = error};
+    db_run_many(store, &job, 1);
+    return job.status;
+}
+
+void db_run_many(db *store, db_job *jobs, size_t n)
+{
+    assert(store && n >= 1 && n <= DB_JOBS_MAX);
+    store->engine->run(store, jobs, n);
+}
+
+bool db_commits_in_groups(const db *store)
+{
+    return store->engine->commits_in_groups;
 }
 
 static bool item_ok(const db_item *row)

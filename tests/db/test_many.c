@@ -1,0 +1,261 @@
+/* Several works of one caller: in one commit where the store has groups, and each for itself. */
+#include "gate.h"
+
+enum { CALLERS = 8 };
+
+struct jobs {
+    pthread_t thread;
+    db *store;
+    int n, rounds;
+    struct change changes[DB_JOBS_MAX];
+    char txn_ids[DB_JOBS_MAX][32];
+    db_error errors[DB_JOBS_MAX];
+    db_job jobs[DB_JOBS_MAX];
+    db_status worst; /* of all rounds */
+};
+
+/* Change after change of one account, each decided on what the one before it will have written. */
+static void prepare(struct jobs *jobs, db *store, const db_account *account, int n)
+{
+    *jobs = (struct jobs){.store = store, .n = n, .rounds = 1};
+    for (int i = 0; i < n; i++) {
+        struct change *change = &jobs->changes[i];
+        *change = (struct change){
+            .account = *account, .delta = -1, .txn_id = jobs->txn_ids[i], .with_answer = true};
+        change->account.balance -= i;
+        change->account.version += i;
+        change->how.expected_version = change->account.version;
+        snprintf(jobs->txn_ids[i], sizeof jobs->txn_ids[i], "%.16s-%d", account->id, i);
+        jobs->jobs[i] =
+            (db_job){.work = work_change, .arg = change, .error = &jobs->errors[i], .status = -1};
+    }
+}
+
+static void *run_rounds(void *arg)
+{
+    struct jobs *jobs = arg;
+    for (int round = 0; round < jobs->rounds; round++) {
+        db_run_many(jobs->store, jobs->jobs, (size_t)jobs->n);
+        for (int i = 0; i < jobs->n; i++) {
+            struct change *change = &jobs->changes[i];
+            if (jobs->jobs[i].status != DB_OK)
+                jobs->worst = jobs->jobs[i].status;
+            change->account.balance -= jobs->n;
+            change->account.version += jobs->n;
+            change->how.expected_version = change->account.version;
+            snprintf(jobs->txn_ids[i], sizeof jobs->txn_ids[i], "%.16s-%d",
+                     jobs->changes[0].account.id, (round + 1) * jobs->n + i);
+        }
+    }
+    return NULL;
+}
+
+static void reopen(struct fixture *fixture, db_options options)
+{
+    fixture_close(fixture);
+    fixture_open(fixture, &options);
+}
+
+static void expect_chain(struct fixture *fixture, const char *resource, int64_t balance)
+{
+    db_audit_row row = fixture_audit(fixture, resource);
+    assert_true(row.ok);
+    assert_int_equal(balance, row.current);
+}
+
+/* -- both engines ----------------------------------------------------------------------------- */
+
+static void jobs_run_in_their_order(void **state)
+{
+    struct fixture *fixture = *state;
+    struct jobs jobs;
+    db_account account = fixture_account(fixture, "a", 100);
+    prepare(&jobs, fixture->store, &account, DB_JOBS_MAX);
+    run_rounds(&jobs);
+    assert_int_equal(DB_OK, jobs.worst);
+    expect_chain(fixture, "account:a", 100 - DB_JOBS_MAX);
+}
+
+static db_status change_and_refuse(db_tx *tx, void *arg)
+{
+    db_status status = work_change(tx, arg);
+    return status == DB_OK ? DB_REFUSED : status;
+}
+
+/* Each of an account of its own: nobody else's refusal can be the cause of one's own. */
+static void prepare_accounts(struct fixture *fixture, struct jobs *jobs, int n)
+{
+    db_account account = {0};
+    prepare(jobs, fixture->store, &account, n);
+    for (int i = 0; i < n; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "a%02d", i);
+        jobs->changes[i].account = fixture_account(fixture, id, 100);
+        jobs->changes[i].how.expected_version = -1;
+    }
+}
+
+static void expect_balance(struct fixture *fixture, const struct jobs *jobs, int i, int64_t balance)
+{
+    db_account account;
+    db_answer answer;
+    assert_int_equal(DB_OK,
+                     db_read_account(fixture->reader, jobs->changes[i].account.id, &account));
+    assert_int_equal(balance, account.balance);
+    assert_int_equal(balance == 100 ? DB_NOT_FOUND : DB_OK,
+                     db_read_answer(fixture->reader, jobs->txn_ids[i], &answer));
+}
+
+static void a_refused_job_undoes_itself_only(void **state)
+{
+    enum { N = 9 };
+    struct fixture *fixture = *state;
+    struct jobs jobs;
+    prepare_accounts(fixture, &jobs, N);
+    for (int i = 0; i < N; i += 4)
+        jobs.jobs[i].work = change_and_refuse;
+    db_stats before, after;
+    db_get_stats(fixture->store, &before);
+    db_run_many(fixture->store, jobs.jobs, N);
+    db_get_stats(fixture->store, &after);
+    for (int i = 0; i < N; i++) {
+        bool refused = i % 4 == 0;
+        assert_int_equal(refused ? DB_REFUSED : DB_OK, jobs.jobs[i].status);
+        assert_string_equal(refused ? db_status_text(DB_REFUSED) : "", jobs.errors[i].message);
+        expect_balance(fixture, &jobs, i, refused ? 100 : 99);
+    }
+    assert_int_equal(N, after.runs - before.runs);
+    assert_int_equal(3, after.rollbacks - before.rollbacks);
+    assert_int_equal(db_commits_in_groups(fixture->store) ? 1 : N - 3,
+                     after.commits - before.commits);
+}
+
+/* -- SQLite: groups --------------------------------------------------------------------------- */
+
+static void run_in_one_commit(struct fixture *fixture, const char *id)
+{
+    struct jobs jobs;
+    db_stats before, after;
+    db_account account = fixture_account(fixture, id, 100);
+    assert_true(db_commits_in_groups(fixture->store));
+    prepare(&jobs, fixture->store, &account, DB_JOBS_MAX);
+    db_get_stats(fixture->store, &before);
+    run_rounds(&jobs);
+    db_get_stats(fixture->store, &after);
+    assert_int_equal(DB_OK, jobs.worst);
+    assert_int_equal(1, after.commits - before.commits);
+    assert_int_equal(DB_JOBS_MAX, after.group_largest);
+}
+
+static void all_jobs_share_one_commit(void **state)
+{
+    run_in_one_commit(*state, "a");
+    reopen(*state, (db_options){.shared_file = true});
+    run_in_one_commit(*state, "b");
+    expect_chain(*state, "account:a", 100 - DB_JOBS_MAX);
+    expect_chain(*state, "account:b", 100 - DB_JOBS_MAX);
+}
+
+static void a_database_error_in_one_job_leaves_the_others_whole(void **state)
+{
+    enum { N = 5 };
+    struct fixture *fixture = *state;
+    for (int failing = 0; failing < N; failing += 2) {
+        struct jobs jobs;
+        char sql[240];
+        snprintf(sql, sizeof sql,
+                 "DROP TRIGGER IF EXISTS planted; DELETE FROM idempotency;"
+                 "CREATE TRIGGER planted AFTER UPDATE ON accounts WHEN new.id = 'a%02d'"
+                 " AND new.balance < 100 BEGIN SELECT RAISE(ROLLBACK, 'planted'); END",
+                 failing);
+        fixture_sql(fixture, sql);
+        prepare_accounts(fixture, &jobs, N);
+        db_run_many(fixture->store, jobs.jobs, N);
+        for (int i = 0; i < N; i++) {
+            assert_int_equal(i == failing ? DB_FAILED : DB_OK, jobs.jobs[i].status);
+            expect_balance(fixture, &jobs, i, i == failing ? 100 : 99);
+        }
+        assert_non_null(strstr(jobs.errors[failing].message, "planted"));
+    }
+}
+
+/* Behind the gate: eight of the first, three of the second; 5 | 3 + 2 | 1. */
+static void jobs_beyond_a_group_go_on_with_the_next(void **state)
+{
+    enum { FIRST = 8, SECOND = 3 };
+    struct fixture *fixture = *state;
+    reopen(fixture, (db_options){.group_max = 5});
+    struct jobs first, second;
+    db_account a = fixture_account(fixture, "a", 100), b = fixture_account(fixture, "b", 100);
+    prepare(&first, fixture->store, &a, FIRST);
+    prepare(&second, fixture->store, &b, SECOND);
+    struct gate gate;
+    db_stats before, after;
+    db_get_stats(fixture->store, &before);
+    gate_close(&gate, fixture->store);
+    assert_int_equal(0, pthread_create(&first.thread, NULL, run_rounds, &first));
+    gate_wait_for(&gate, FIRST);
+    assert_int_equal(0, pthread_create(&second.thread, NULL, run_rounds, &second));
+    gate_wait_for(&gate, FIRST + SECOND);
+    gate_open(&gate);
+    pthread_join(first.thread, NULL);
+    pthread_join(second.thread, NULL);
+    db_get_stats(fixture->store, &after);
+    assert_int_equal(DB_OK, first.worst);
+    assert_int_equal(DB_OK, second.worst);
+    assert_int_equal(1 + 3, after.commits - before.commits);
+    assert_int_equal(1 + FIRST + SECOND, after.runs - before.runs);
+    assert_int_equal(5, after.group_largest);
+    assert_int_equal(0, after.waiting);
+    expect_chain(fixture, "account:a", 100 - FIRST);
+    expect_chain(fixture, "account:b", 100 - SECOND);
+}
+
+/* Groups end within a caller's jobs all the time, and checkpoints come between them. */
+static void many_callers_with_many_jobs_are_all_answered(void **state)
+{
+    struct fixture *fixture = *state;
+    const int rounds = full_or(500, 40);
+    reopen(fixture, (db_options){.group_max = 7, .sync = DB_SYNC_NORMAL});
+    struct jobs *callers = calloc(CALLERS, sizeof *callers);
+    assert_non_null(callers);
+    for (int c = 0; c < CALLERS; c++) {
+        char id[16];
+        snprintf(id, sizeof id, "a%d", c);
+        db_account account = fixture_account(fixture, id, 1000000);
+        prepare(&callers[c], fixture->store, &account, 1 + c * 9); /* 1 to 64 */
+        callers[c].rounds = rounds;
+    }
+    for (int c = 0; c < CALLERS; c++)
+        assert_int_equal(0, pthread_create(&callers[c].thread, NULL, run_rounds, &callers[c]));
+    for (int c = 0; c < CALLERS; c++)
+        pthread_join(callers[c].thread, NULL);
+    db_stats stats;
+    db_get_stats(fixture->store, &stats);
+    assert_true(stats.checkpoints > 0);
+    assert_int_equal(7, stats.group_largest);
+    for (int c = 0; c < CALLERS; c++) {
+        char resource[24];
+        snprintf(resource, sizeof resource, "account:a%d", c);
+        assert_int_equal(DB_OK, callers[c].worst);
+        expect_chain(fixture, resource, 1000000 - rounds * callers[c].n);
+    }
+    free(callers);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest both[] = {
+        TEST(jobs_run_in_their_order),
+        TEST(a_refused_job_undoes_itself_only),
+    };
+    const struct CMUnitTest groups[] = {
+        TEST(all_jobs_share_one_commit),
+        TEST(a_database_error_in_one_job_leaves_the_others_whole),
+        TEST(jobs_beyond_a_group_go_on_with_the_next),
+        TEST(many_callers_with_many_jobs_are_all_answered),
+    };
+    return cmocka_run_group_tests_name("groups", groups, NULL, NULL) + RUN_ON_BOTH_ENGINES(both);
+}
