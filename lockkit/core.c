@@ -1,5 +1,5 @@
 /*
- * The one acquire loop, and what can be done with a hold.
+ * The one acquire loop.
  *
  * Each turn of the loop sends one command: a try, or the undoing of a try whose outcome is unknown.
  * The rules:
@@ -17,27 +17,20 @@
  */
 #include "client.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define WAIT_MS_MAX (INT64_C(1) << 40) /* 34 years: keeps sums of microseconds in range */
 
-struct pursuit {
-    lk_client *client;
-    lk_attempt attempt;
-    int64_t range_us; /* of the next random sleep */
-    struct local_waiter waiter;
-    bool queued;   /* waiter has joined a line: leaving is due */
-    bool waited;   /* wait() was called: wait_end() is due */
-    bool in_doubt; /* the server may hold our token without our having been granted it */
-    bool doubted;  /* ... at some time in this call */
-};
+void core_undo_begin(lk_client *client, const lk_hold *hold)
+{
+    client_point(client, LK_POINT_CLEANUP, hold->key);
+    client_count(&client->stats.cleanups);
+}
 
 /* Returns true when nothing of this attempt is left on the server. */
 static bool undo(lk_client *client, lk_hold *hold)
 {
-    client_point(client, LK_POINT_CLEANUP, hold->key);
-    client_count(&client->stats.cleanups);
+    core_undo_begin(client, hold);
     lk_status status = client->provider->release(client->self, hold);
     return status == LK_OK || status == LK_LOST;
 }
@@ -49,7 +42,7 @@ static int64_t lease_end_us(const lk_hold *hold, int64_t sent_us)
                                : sent_us + client_valid_us(hold->client, hold->lease_ms);
 }
 
-static lk_status try_once(struct pursuit *p)
+void core_try_begin(struct pursuit *p)
 {
     lk_client *client = p->client;
     lk_hold *hold = p->attempt.hold;
@@ -59,7 +52,12 @@ static lk_status try_once(struct pursuit *p)
     client_point(client, LK_POINT_TRY, hold->key);
     client_count(&client->stats.attempts);
     p->attempt.since_us = client_now_us(client);
-    lk_status status = client->provider->try_acquire(client->self, &p->attempt);
+}
+
+lk_status core_try_end(struct pursuit *p, lk_status status)
+{
+    lk_client *client = p->client;
+    lk_hold *hold = p->attempt.hold;
     if (status == LK_OK) {
         hold_set_valid_until(hold, lease_end_us(hold, p->attempt.since_us));
         hold->acquired_us = client_now_us(client);
@@ -81,6 +79,13 @@ static lk_status try_once(struct pursuit *p)
         client_count(&client->stats.refusals);
     p->doubted = p->doubted || p->in_doubt;
     return status;
+}
+
+static lk_status try_once(struct pursuit *p)
+{
+    lk_client *client = p->client;
+    core_try_begin(p);
+    return core_try_end(p, client->provider->try_acquire(client->self, &p->attempt));
 }
 
 /* A random time from retry_min to the current range, which doubles up to retry_max. True: granted
@@ -240,47 +245,61 @@ static void fill_hold(lk_client *client, const lk_request *request, lk_hold *hol
 /* -- the public functions ------------------------------------------------------------------------
  */
 
-static void grant(lk_client *client, const lk_request *request, lk_hold *hold, int64_t start_us)
+static void grant(const struct pursuit *p)
 {
-    hold->wait_us = hold->acquired_us - start_us;
+    lk_client *client = p->client;
+    lk_hold *hold = p->attempt.hold;
+    hold->wait_us = hold->acquired_us - p->start_us;
     hold_set_state(hold, HOLD_HELD);
     atomic_fetch_add_explicit(&client->n_holds, 1, memory_order_relaxed);
     client_count(&client->stats.grants);
     if (hold->private_.watched) {
         if (client->provider->alive && client->provider->renew)
             hold->private_.give_up_us = INT64_MAX; /* signs of life keep nobody from the lock */
-        else if (watchdog_renews(client, request))
+        else if (watchdog_renews(client, p->request))
             hold->private_.give_up_us = hold->acquired_us + client->options.max_hold_ms * 1000;
         watchdog_add(client, hold);
     }
     client_point(client, LK_POINT_ACQUIRED, hold->key);
 }
 
+lk_status core_begin(struct pursuit *p, lk_client *client, const lk_request *request,
+                     int64_t deadline_us, lk_hold *hold)
+{
+    *p = (struct pursuit){.client = client,
+                          .request = request,
+                          .attempt = {.hold = hold, .deadline_us = deadline_us},
+                          .start_us = client_now_us(client),
+                          .range_us = client->options.retry_min_ms * 1000};
+    fill_hold(client, request, hold);
+    return hold->private_.watched ? watchdog_start(client) : LK_OK;
+}
+
+lk_status core_end(const struct pursuit *p, lk_status status)
+{
+    if (status == LK_OK)
+        grant(p);
+    if (status != LK_BUSY)
+        return status;
+    client_count(&p->client->stats.timeouts);
+    return LK_TIMEOUT;
+}
+
 lk_status core_acquire(lk_client *client, const lk_request *request, int64_t deadline_us,
                        lk_hold *hold)
 {
-    int64_t start_us = client_now_us(client);
-    fill_hold(client, request, hold);
-    if (hold->private_.watched && watchdog_start(client) != LK_OK)
-        return LK_NO_MEMORY;
-    struct pursuit p = {.client = client,
-                        .attempt = {.hold = hold, .deadline_us = deadline_us},
-                        .range_us = client->options.retry_min_ms * 1000};
-    lk_status status = pursue(&p);
+    struct pursuit p;
+    lk_status status = core_begin(&p, client, request, deadline_us, hold);
+    if (status != LK_OK)
+        return status;
+    status = pursue(&p);
     if (p.queued)
         local_queue_leave(client, &p.waiter, status != LK_OK);
     if (p.waited && client->provider->wait_end)
         client->provider->wait_end(client->self, &p.attempt);
-    if (status == LK_OK) {
-        grant(client, request, hold, start_us);
-        return LK_OK;
-    }
-    if (p.doubted)
+    if (status != LK_OK && p.doubted)
         undo(client, hold);
-    if (status != LK_BUSY)
-        return status;
-    client_count(&client->stats.timeouts);
-    return LK_TIMEOUT;
+    return core_end(&p, status);
 }
 
 lk_status lk_acquire(lk_client *client, const lk_request *request, lk_hold *hold)
@@ -295,126 +314,4 @@ lk_status lk_acquire(lk_client *client, const lk_request *request, lk_hold *hold
 lk_status lk_try_acquire(lk_client *client, const char *key, lk_hold *hold)
 {
     return lk_acquire(client, &(lk_request){.key = key}, hold);
-}
-
-lk_status lk_check(const lk_hold *hold, int64_t *ret_left_ms)
-{
-    if (hold_state(hold) != HOLD_HELD || !hold_alive(hold))
-        return LK_LOST;
-    int64_t until_us = hold_valid_until_us(hold), left_ms = INT64_MAX;
-    if (until_us != INT64_MAX) {
-        int64_t left_us = until_us - client_now_us(hold->client);
-        if (left_us <= 0)
-            return LK_LOST;
-        left_ms = left_us / 1000;
-    }
-    if (ret_left_ms)
-        *ret_left_ms = left_ms;
-    return LK_OK;
-}
-
-lk_status lk_extend(lk_hold *hold, int64_t lease_ms)
-{
-    lk_client *client = hold->client;
-    if (lease_ms < LK_LEASE_MS_MIN || lease_ms > LK_LEASE_MS_MAX)
-        return LK_INVALID;
-    if (hold_state(hold) == HOLD_NONE)
-        return LK_LOST;
-    if (!(client->provider->info.caps & LK_CAP_RENEW))
-        return LK_UNSUPPORTED;
-    if (hold->private_.watched)
-        watchdog_remove(client, hold); /* one renewal at a time, and the length is now another */
-    if (hold_state(hold) != HOLD_HELD)
-        return LK_LOST;
-    int64_t sent_us = client_now_us(client), was_until_us = hold_valid_until_us(hold);
-    int64_t until_us = sent_us + client_valid_us(client, lease_ms);
-    /* It may shorten the lease, and the answer may be lost: trust the shorter one from now on. */
-    if (until_us < was_until_us)
-        hold_set_valid_until(hold, until_us);
-    lk_status status = client->provider->renew(client->self, hold, lease_ms);
-    if (status == LK_LOST) {
-        client_count(&client->stats.lost);
-        hold_set_state(hold, HOLD_GONE);
-        client_point(client, LK_POINT_LOST, hold->key);
-        return LK_LOST;
-    }
-    if (status == LK_OK) {
-        client_count(&client->stats.renewals);
-        hold->lease_ms = lease_ms;
-        hold_set_valid_until(hold, until_us);
-    } else if (status == LK_UNAVAILABLE) {
-        hold_set_valid_until(hold, was_until_us);
-    }
-    if (hold->private_.watched)
-        watchdog_add(client, hold);
-    return status;
-}
-
-/* Once more if the first command certainly did nothing; or, where a release can free none but our
- * own lock, if its answer was lost though the server does not hang (it restarted, the connection
- * was cut while idle): better than leaving the lock to its lease. */
-static lk_status release_on_server(lk_client *client, lk_hold *hold)
-{
-    int64_t sent_us = client_now_us(client);
-    lk_status status = client->provider->release(client->self, hold);
-    bool quick = client_now_us(client) - sent_us < client->options.command_timeout_ms * 1000 / 2;
-    bool again = status == LK_UNAVAILABLE ||
-                 (status == LK_UNKNOWN && (client->provider->info.caps & LK_CAP_OWNER));
-    if (!again || !quick)
-        return status;
-    lk_status second = client->provider->release(client->self, hold);
-    /* After an unknown one only success is sure: LOST may be its doing, and away says nothing of
-     * it.
-     */
-    return second != LK_OK && status == LK_UNKNOWN ? LK_UNKNOWN : second;
-}
-
-bool lk_release_answered(const lk_context *context, lk_hold *hold, lk_status status)
-{
-    lk_client *client = context->client;
-    bool unknown = status != LK_OK && status != LK_LOST, sent = status != LK_UNAVAILABLE;
-    if (unknown) {
-        client_point(client, LK_POINT_CLEANUP, hold->key);
-        client_count(&client->stats.cleanups);
-        status = client->provider->release(client->self, hold);
-        if (status == LK_LOST && sent)
-            status = LK_OK; /* may be the first one's doing */
-    }
-    if (status == LK_LOST)
-        client_count(&client->stats.lost);
-    return status == LK_OK || status == LK_LOST;
-}
-
-/* True: on its way. */
-static bool post_release(lk_client *client, const lk_hold *hold)
-{
-    return client->options.release_unconfirmed && client->provider->post_release &&
-           client->provider->post_release(client->self, hold);
-}
-
-lk_status lk_release(lk_hold *hold)
-{
-    if (hold_state(hold) == HOLD_NONE)
-        return LK_LOST;
-    lk_client *client = hold->client;
-    if (hold->private_.watched)
-        watchdog_remove(client, hold);
-    enum hold_state was = hold_state(hold);
-    hold_set_state(hold, HOLD_NONE);
-    client_point(client, LK_POINT_RELEASE, hold->key);
-    lk_status status = LK_OK;
-    bool handed_over = was == HOLD_HELD && client->queue && local_queue_hand_over(client, hold);
-    if (!handed_over) {
-        /* Gone: asking again might take the lock from a later hold of the same owner. */
-        if (was == HOLD_GONE)
-            status = LK_LOST;
-        else if (was != HOLD_HELD || !post_release(client, hold))
-            status = release_on_server(client, hold);
-        if (client->queue)
-            local_queue_knock(client, hold);
-    }
-    client_count(&client->stats.releases);
-    client_point(client, LK_POINT_RELEASED, hold->key);
-    atomic_fetch_sub_explicit(&client->n_holds, 1, memory_order_release);
-    return status == LK_OK && was != HOLD_HELD ? LK_LOST : status;
 }

@@ -1,25 +1,69 @@
-/* Several locks of one client at once, each on its own. */
+/*
+ * Several locks of one client at once, each on its own. What happens to one of them is what happens
+ * to the single attempt of lk_acquire() without wait: core.c's steps, but the commands go together.
+ */
 #include "client.h"
 
-#include <assert.h>
+/* What is left of attempts in doubt. */
+static void undo_each(lk_client *client, const struct pursuit *pursuits, const lk_status *answers,
+                      size_t n)
+{
+    lk_hold *doubted[LK_EACH_MAX];
+    lk_status undone[LK_EACH_MAX];
+    size_t n_doubted = 0;
+    for (size_t i = 0; i < n; i++)
+        if (answers[i] != LK_OK && pursuits[i].doubted)
+            doubted[n_doubted++] = pursuits[i].attempt.hold;
+    for (size_t i = 0; i < n_doubted; i++)
+        core_undo_begin(client, doubted[i]);
+    client_release(client, doubted, n_doubted, undone);
+}
+
+/* statuses[i] is LK_OK where there is something to try. */
+static void try_at_once(lk_client *client, const lk_request *requests, size_t n,
+                        lk_hold *const *holds, lk_status *statuses)
+{
+    struct pursuit pursuits[LK_EACH_MAX];
+    lk_attempt *attempts[LK_EACH_MAX];
+    lk_status answers[LK_EACH_MAX];
+    size_t of[LK_EACH_MAX], n_tries = 0;
+    int64_t deadline_us = core_deadline_us(client, 0);
+    for (size_t i = 0; i < n; i++) {
+        struct pursuit *p = &pursuits[n_tries];
+        if (statuses[i] == LK_OK)
+            statuses[i] = core_begin(p, client, &requests[i], deadline_us, holds[i]);
+        if (statuses[i] != LK_OK)
+            continue;
+        p->attempt.last = true;
+        attempts[n_tries] = &p->attempt;
+        of[n_tries++] = i;
+    }
+    for (size_t k = 0; k < n_tries; k++)
+        core_try_begin(&pursuits[k]);
+    if (n_tries == 0)
+        return;
+    if (n_tries > 1)
+        client->provider->try_each(client->self, attempts, n_tries, answers);
+    else
+        answers[0] = client->provider->try_acquire(client->self, attempts[0]);
+    for (size_t k = 0; k < n_tries; k++) {
+        answers[k] = core_try_end(&pursuits[k], answers[k]);
+        statuses[of[k]] = core_end(&pursuits[k], answers[k]);
+    }
+    undo_each(client, pursuits, answers, n_tries);
+}
 
 void lk_try_each(lk_client *client, const lk_request *requests, size_t n, lk_hold *const *holds,
                  lk_status *statuses)
 {
+    bool fits = n <= LK_EACH_MAX, at_once = fits && client && client->provider->try_each;
     for (size_t i = 0; i < n; i++) {
         hold_set_state(holds[i], HOLD_NONE); /* releasing it after a failure is harmless */
-        statuses[i] = n > LK_EACH_MAX || requests[i].wait_ms != 0
-                          ? LK_INVALID
-                          : lk_acquire(client, &requests[i], holds[i]);
+        statuses[i] =
+            fits && requests[i].wait_ms == 0 ? core_check(client, &requests[i]) : LK_INVALID;
+        if (!at_once && statuses[i] == LK_OK)
+            statuses[i] = lk_acquire(client, &requests[i], holds[i]);
     }
-}
-
-void lk_release_each(lk_hold *const *holds, size_t n, lk_status *statuses)
-{
-    assert(n <= LK_EACH_MAX);
-    for (size_t i = 0; i < n; i++) {
-        lk_status status = lk_release(holds[i]);
-        if (statuses)
-            statuses[i] = status;
-    }
+    if (at_once)
+        try_at_once(client, requests, n, holds, statuses);
 }

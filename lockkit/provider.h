@@ -55,6 +55,10 @@ typedef struct lk_provider {
      * release() to undo it. LK_PROTOCOL: undone likewise. */
     lk_status (*try_acquire)(void *self, lk_attempt *attempt);
 
+    /* Optional: try_acquire() for each of n (2..LK_EACH_MAX) attempts, in the time of one. NULL:
+     * the core tries one after the other. */
+    void (*try_each)(void *self, lk_attempt *const *attempts, size_t n, lk_status *statuses);
+
     /* Optional, called after LK_BUSY: blocks until a retry is worth while, at most until until_us
      * (never after the deadline). NULL: the core sleeps with jitter. The core's loop tries once
      * more after the first wait() of a call returns, so wait() may return at once after it has
@@ -84,6 +88,9 @@ typedef struct lk_provider {
     /* Frees the lock if it is ours; idempotent. Also called after an attempt of unknown outcome.
      * LK_LOST when the server says it was not ours. */
     lk_status (*release)(void *self, lk_hold *hold);
+
+    /* Optional: release() of each of n (2..LK_EACH_MAX) holds, in the time of one. */
+    void (*release_each)(void *self, lk_hold *const *holds, size_t n, lk_status *statuses);
 
     /* Optional, for lk_options.release_unconfirmed, which it is only called with: as release(), but
      * does not wait for the answer. True: the command is on its way, ahead of every command that

@@ -250,6 +250,18 @@ static lk_status fake_release(void *self, lk_hold *hold)
     return answer(fake, fault, status);
 }
 
+static void fake_try_each(void *self, lk_attempt *const *attempts, size_t n, lk_status *statuses)
+{
+    for (size_t i = 0; i < n; i++)
+        statuses[i] = fake_try(self, attempts[i]);
+}
+
+static void fake_release_each(void *self, lk_hold *const *holds, size_t n, lk_status *statuses)
+{
+    for (size_t i = 0; i < n; i++)
+        statuses[i] = fake_release(self, holds[i]);
+}
+
 /* Subscribes and returns; then blocks until the key is free, or to until_us. */
 static lk_status fake_wait(void *self, lk_attempt *attempt, int64_t until_us)
 {
@@ -319,6 +331,17 @@ const lk_provider fake_provider = {
     .try_acquire = fake_try,
     .renew = fake_renew,
     .release = fake_release,
+};
+
+const lk_provider fake_each_provider = {
+    .info = {.name = "fake-each", .caps = FAKE_CAPS},
+    .open = fake_provider_open,
+    .close = fake_provider_close,
+    .try_acquire = fake_try,
+    .try_each = fake_try_each,
+    .renew = fake_renew,
+    .release = fake_release,
+    .release_each = fake_release_each,
 };
 
 const lk_provider fake_waiting_provider = {

@@ -68,6 +68,7 @@ struct fake {
 };
 
 extern const lk_provider fake_provider;         /* polls */
+extern const lk_provider fake_each_provider;    /* offers lk_try_each(): a call for each in turn */
 extern const lk_provider fake_waiting_provider; /* subscribes at its first wait() */
 extern const lk_provider fake_session_provider; /* its holds live with fake->session */
 

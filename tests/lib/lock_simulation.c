@@ -38,6 +38,7 @@ struct world {
     lk_client *clients[CLIENTS];
     struct resource resources[KEYS];
     int n_running;
+    bool at_once; /* some ask for both keys at once */
     unsigned faults_permille, stalls_permille;
     uint64_t trace; /* hash over all grants: equal seeds give equal runs */
     char broken[160];
@@ -147,6 +148,28 @@ static void change(struct actor *actor, lk_hold *holds, size_t n)
     }
 }
 
+/* Both keys at once. Returns how many were granted, from *ret_first on. */
+static size_t try_each(struct actor *actor, const lk_request *requests, lk_hold **ret_first)
+{
+    lk_hold *holds[KEYS] = {&actor->holds[0], &actor->holds[1]};
+    lk_status statuses[KEYS];
+    lk_try_each(actor->client, requests, KEYS, holds, statuses);
+    *ret_first = holds[statuses[0] == LK_OK ? 0 : 1];
+    return (statuses[0] == LK_OK) + (statuses[1] == LK_OK);
+}
+
+/* In any order; at once where that is to be tried. */
+static void release(struct actor *actor, lk_hold *first, size_t n, bool at_once)
+{
+    lk_hold *holds[KEYS] = {first, first + n - 1};
+    if (at_once)
+        lk_release_each(holds, n, NULL);
+    for (size_t i = n; i-- > 0;) {
+        lk_release(holds[i]); /* after the other: does nothing */
+        actor->inside[index_of(holds[i])] = false;
+    }
+}
+
 static void act(void *arg)
 {
     struct actor *actor = arg;
@@ -160,16 +183,21 @@ static void act(void *arg)
             requests[i].wait_ms = (int64_t)below(world, 4 * LEASE_MS);
             requests[i].lease_ms = below(world, 3) == 0 ? 20 + (int64_t)below(world, 80) : 0;
         }
-        lk_status status = n == 1 ? lk_acquire(actor->client, requests, actor->holds)
-                                  : lk_acquire_many(actor->client, requests, n, actor->holds);
-        if (status == LK_OK) {
+        lk_hold *first_hold = actor->holds;
+        bool at_once = world->at_once && below(world, 3) == 0;
+        if (at_once) {
+            requests[1].key = keys[(first + 1) % KEYS];
+            requests[0].wait_ms = requests[1].wait_ms = 0;
+            n = try_each(actor, requests, &first_hold);
+        } else if ((n == 1 ? lk_acquire(actor->client, requests, actor->holds)
+                           : lk_acquire_many(actor->client, requests, n, actor->holds)) != LK_OK) {
+            n = 0;
+        }
+        if (n > 0) {
             for (size_t i = 0; i < n; i++)
-                enter(actor, &actor->holds[i]);
-            change(actor, actor->holds, n);
-            for (size_t i = n; i-- > 0;) {
-                lk_release(&actor->holds[i]);
-                actor->inside[index_of(&actor->holds[i])] = false;
-            }
+                enter(actor, &first_hold[i]);
+            change(actor, first_hold, n);
+            release(actor, first_hold, n, at_once);
         }
         fake_sleep_us(&world->fake, 1 + (int64_t)below(world, 20000));
     }
@@ -253,6 +281,7 @@ uint64_t simulate(uint64_t seed, const lk_provider *provider, lk_stats *sum)
     world.faults_permille = (unsigned)below(&world, 4) * 15;
     world.stalls_permille = (unsigned)below(&world, 4) * 3;
     world.n_running = ACTORS;
+    world.at_once = provider->try_each != NULL;
     bool lines = seed % 4 >= 2; /* their waiters stand in line, three of a process */
     fibers_begin(&world.fibers, &world.fake.now_us);
     for (int i = 0; i < CLIENTS; i++) {

@@ -30,6 +30,23 @@ static enum fake_fault fail_nth(struct fake *fake, enum fake_call call, uint64_t
     return script->fault;
 }
 
+/* Two at once, each on its own. */
+static bool run_each(struct fake *fake, lk_client *client)
+{
+    lk_request both[2] = {{.key = "b"}, {.key = "a"}};
+    lk_hold hold[2], *holds[2] = {&hold[0], &hold[1]};
+    lk_status tried[2], released[2];
+    lk_try_each(client, both, 2, holds, tried);
+    for (int i = 0; i < 2; i++)
+        if (fake_held(fake, both[i].key, hold[i].token) != (tried[i] == LK_OK))
+            return false;
+    lk_release_each(holds, 2, released);
+    for (int i = 0; i < 2; i++)
+        if (fake_held(fake, both[i].key, NULL) || (released[i] == LK_OK && tried[i] != LK_OK))
+            return false;
+    return true;
+}
+
 /* Take against a contender, extend, release, and take two at once: every kind of command. Returns
  * false when a promise was broken. */
 static bool run_section(struct fake *fake, lk_client *client)
@@ -56,7 +73,7 @@ static bool run_section(struct fake *fake, lk_client *client)
             return false;
         lk_release(&holds[i]);
     }
-    return true;
+    return run_each(fake, client);
 }
 
 /* Of ours, with leases of 20 s and more; the contender's has run out by then. */
@@ -101,6 +118,7 @@ static void one_failing_call_leaves_no_orphan(void **state)
             continue; /* arrives when all is over: only its lease can end it */
         struct script script = {.length = 1, .fault = fault};
         assert_in_range(fail_each_call(&fake_provider, &script), 6, CALLS_MAX);
+        assert_in_range(fail_each_call(&fake_each_provider, &script), 6, CALLS_MAX);
         assert_in_range(fail_each_call(&fake_waiting_provider, &script), 8, CALLS_MAX);
     }
 }

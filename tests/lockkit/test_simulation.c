@@ -18,9 +18,11 @@ static void no_seed_breaks_an_invariant(void **state)
     const char *one = getenv("TEST_SEED");
     uint64_t seed = one ? strtoull(one, NULL, 10) : 0;
     uint64_t end = one ? seed + 1 : getenv("TEST_FULL") ? SEEDS_FULL : SEEDS;
+    static const lk_provider *const providers[] = {&fake_provider, &fake_waiting_provider,
+                                                   &fake_each_provider};
     lk_stats sum = {0};
     for (; seed < end; seed++) {
-        simulate(seed, seed % 2 ? &fake_provider : &fake_waiting_provider, &sum);
+        simulate(seed, providers[seed % 3], &sum);
         if (simulation_broken()[0] != '\0')
             fail_msg("seed %" PRIu64 ": %s", seed, simulation_broken());
     }
