@@ -281,9 +281,12 @@ lk_status lk_acquire_many(lk_client *client, const lk_request *requests, size_t 
 
 /*
  * One attempt for each of n (0..LK_EACH_MAX) locks of one client, each on its own: no order, no all
- * or nothing. statuses[i] becomes what lk_acquire(client, &requests[i], holds[i]) would return;
- * where it is LK_OK, holds[i] must be released. wait_ms other than 0 is LK_INVALID, as is each of
- * more than LK_EACH_MAX. A key that stands there twice is granted once, as if asked for twice.
+ * or nothing, and no waiting for each other. For a thread that serves many resources: where the
+ * guard can (redis-token, but not in a cluster) all are sent at once, and the call ends within the
+ * time of one; elsewhere they are tried one after the other.
+ * statuses[i] becomes what lk_acquire(client, &requests[i], holds[i]) would return; where it is
+ * LK_OK, holds[i] is to be released, alone or with others. LK_INVALID, besides: wait_ms is not 0,
+ * or n is too large, then for each. A key that stands there twice is asked for twice.
  */
 void lk_try_each(lk_client *client, const lk_request *requests, size_t n, lk_hold *const *holds,
                  lk_status *statuses);
@@ -306,8 +309,9 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms);
  * LK_CAP_OWNER cannot tell), LK_UNAVAILABLE, LK_UNKNOWN or LK_PROTOCOL (the lease will end it). */
 lk_status lk_release(lk_hold *hold);
 
-/* lk_release() of each of n (0..LK_EACH_MAX, asserted) holds of one client. statuses[i], unless
- * statuses is NULL, becomes what lk_release(holds[i]) would return. */
+/* lk_release() of each of n (0..LK_EACH_MAX, asserted) holds of one client (asserted), at once
+ * where lk_try_each() does. statuses[i] becomes what lk_release(holds[i]) would return; statuses
+ * may be NULL. */
 void lk_release_each(lk_hold *const *holds, size_t n, lk_status *statuses);
 
 /* Tells the lock server that fence `seen` of this key has been seen at the resource, so that the

@@ -33,12 +33,15 @@ lk_status lk_redis_run(lk_redis *redis, lk_redis_reply *reply, int n, const char
     return lk_redis_run_with(redis, 0, reply, n, words);
 }
 
-lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply, int n,
-                           const char **words)
+static int try_flags(const lk_redis *redis)
+{
+    return redis->context->options->replicas > 0 ? LK_REDIS_COUNTED : 0;
+}
+
+static void count_replicas(lk_redis *redis, lk_attempt *attempt, lk_status status,
+                           const lk_redis_reply *reply)
 {
     const lk_options *options = redis->context->options;
-    int flags = options->replicas > 0 ? LK_REDIS_COUNTED : 0;
-    lk_status status = lk_redis_run_with(redis, flags, reply, n, words);
     attempt->replicas = status == LK_OK ? reply->replicas : 0;
     if (status == LK_OK && attempt->replicas < options->replicas) {
         char message[LK_MESSAGE_MAX];
@@ -46,7 +49,30 @@ lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply 
                  attempt->replicas, options->replicas, (long long)options->replicas_ms);
         lk_redis_pipe_note(redis->pipe, message);
     }
+}
+
+lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply, int n,
+                           const char **words)
+{
+    lk_status status = lk_redis_run_with(redis, try_flags(redis), reply, n, words);
+    count_replicas(redis, attempt, status, reply);
     return status;
+}
+
+void lk_redis_run_each(lk_redis *redis, lk_redis_query *const *queries, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        queries[i]->flags = queries[i]->attempt != NULL ? try_flags(redis) : 0;
+    if (redis->cluster == NULL)
+        lk_redis_pipe_run_each(redis->pipe, queries, n);
+    for (size_t i = 0; i < n; i++) {
+        lk_redis_query *query = queries[i];
+        if (redis->cluster != NULL)
+            query->status =
+                lk_redis_run_with(redis, query->flags, query->reply, query->n, query->words);
+        if (query->attempt != NULL)
+            count_replicas(redis, query->attempt, query->status, query->reply);
+    }
 }
 
 bool lk_redis_can_post(const lk_redis *redis)

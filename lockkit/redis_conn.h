@@ -51,6 +51,10 @@ lk_status lk_redis_run_with(lk_redis *redis, int flags, lk_redis_reply *reply, i
 lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply, int n,
                            const char **words);
 
+/* The same for each of n (1..LK_EACH_MAX) commands, at once: see lk_redis_pipe_run_each(). In
+ * a cluster one after the other. Fills in their flags. */
+void lk_redis_run_each(lk_redis *redis, lk_redis_query *const *queries, size_t n);
+
 /* Not in a cluster, whose answer may be to send the command elsewhere. */
 bool lk_redis_can_post(const lk_redis *redis);
 /* lk_redis_pipe_post() */

@@ -108,6 +108,21 @@ lk_status lk_redis_guard_release(void *self, lk_hold *hold)
     return lk_redis_done(status, &reply);
 }
 
+void lk_redis_guard_release_each(void *self, lk_hold *const *holds, size_t n, lk_status *statuses)
+{
+    lk_redis_guard *guard = self;
+    lk_redis_query queries[LK_EACH_MAX];
+    lk_redis_reply replies[LK_EACH_MAX];
+    for (size_t i = 0; i < n; i++) {
+        queries[i] = (lk_redis_query){.n = LK_REDIS_SCRIPT_HEAD + 2, .reply = &replies[i]};
+        queries[i].words[LK_REDIS_SCRIPT_HEAD] = holds[i]->key;
+        queries[i].words[LK_REDIS_SCRIPT_HEAD + 1] = holds[i]->token;
+    }
+    lk_redis_script_each(guard->redis, &guard->release, REDIS_REPLY_INTEGER, 1, queries, n);
+    for (size_t i = 0; i < n; i++)
+        statuses[i] = lk_redis_done(queries[i].status, &replies[i]);
+}
+
 bool lk_redis_guard_post_release(void *self, const lk_hold *hold)
 {
     lk_redis_guard *guard = self;

@@ -46,6 +46,7 @@ void lk_redis_guard_last_error(void *self, char *ret, size_t size);
 lk_status lk_redis_guard_raise_fence(void *self, const char *key, uint64_t seen);
 /* Compare the value with hold->token, then delete, or set the lease: one step in Lua. */
 lk_status lk_redis_guard_release(void *self, lk_hold *hold);
+void lk_redis_guard_release_each(void *self, lk_hold *const *holds, size_t n, lk_status *statuses);
 lk_status lk_redis_guard_renew(void *self, lk_hold *hold, int64_t lease_ms);
 /* The same release, unconfirmed. */
 bool lk_redis_guard_post_release(void *self, const lk_hold *hold);

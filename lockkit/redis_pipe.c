@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,13 @@ enum { IDLE_US = 1000, US_PER_MS = 1000, WAIT_COMMAND_MAX = 64 };
 struct calls {
     lk_redis_call *head, **tail;
     size_t n;
+};
+
+/* Waits for one call or several, all on its stack. */
+struct lk_redis_caller {
+    sem_t wake;                /* to combine, or because another answered the last one */
+    bool combine;              /* which of the two */
+    _Atomic size_t unanswered; /* who takes it to 0 tells */
 };
 
 struct lk_redis_pipe {
@@ -39,9 +47,9 @@ struct lk_redis_pipe {
     lk_redis_stream stream;
 };
 
-static void combine(lk_redis_pipe *pipe, lk_redis_call *mine);
+static bool combine(lk_redis_pipe *pipe, struct lk_redis_caller *mine);
 static void write_on(lk_redis_pipe *pipe, struct calls *done);
-static void finish(struct calls *done, const lk_redis_call *mine);
+static bool finish(struct calls *done, const struct lk_redis_caller *mine);
 
 /* -- queues of calls -------------------------------------------------------------------------- */
 
@@ -87,16 +95,34 @@ static void wait_for(sem_t *sem)
 }
 
 /* True: the caller combines. */
-static bool enqueue(lk_redis_pipe *pipe, lk_redis_call *call)
+static bool enqueue(lk_redis_pipe *pipe, lk_redis_call *calls, size_t n)
 {
-    call->combine = false;
-    call->reply->replicas = 0;
     pthread_mutex_lock(&pipe->mutex);
     bool lead = !pipe->busy;
     pipe->busy = true;
-    calls_add(&pipe->queue, call);
+    for (size_t i = 0; i < n; i++) {
+        calls[i].reply->replicas = 0;
+        calls_add(&pipe->queue, &calls[i]);
+    }
     pthread_mutex_unlock(&pipe->mutex);
     return lead;
+}
+
+/* Until all are answered. They may stand in two batches, so that their caller combines twice. */
+static void run(lk_redis_pipe *pipe, lk_redis_call *calls, size_t n)
+{
+    struct lk_redis_caller caller = {.unanswered = n};
+    sem_init(&caller.wake, 0, 0);
+    for (size_t i = 0; i < n; i++) {
+        calls[i].answered = NULL;
+        calls[i].caller = &caller;
+    }
+    bool done = enqueue(pipe, calls, n) && combine(pipe, &caller);
+    while (!done) {
+        wait_for(&caller.wake);
+        done = !caller.combine || combine(pipe, &caller);
+    }
+    sem_destroy(&caller.wake);
 }
 
 lk_status lk_redis_pipe_run(lk_redis_pipe *pipe, int flags, lk_redis_reply *reply, int n,
@@ -107,18 +133,28 @@ lk_status lk_redis_pipe_run(lk_redis_pipe *pipe, int flags, lk_redis_reply *repl
         return LK_NO_MEMORY;
     call.reply = reply;
     call.flags = flags;
-    call.answered = NULL;
-    sem_init(&call.wake, 0, 0);
-
-    bool lead = enqueue(pipe, &call);
-    if (!lead)
-        wait_for(&call.wake);
-    if (lead || call.combine)
-        combine(pipe, &call);
-
-    sem_destroy(&call.wake);
+    run(pipe, &call, 1);
     lk_redis_wire_free(&call.command);
     return call.status;
+}
+
+void lk_redis_pipe_run_each(lk_redis_pipe *pipe, lk_redis_query *const *queries, size_t n)
+{
+    lk_redis_call calls[LK_EACH_MAX];
+    size_t made = 0;
+    assert(n <= LK_EACH_MAX);
+    for (; made < n; made++) {
+        if (!lk_redis_wire_make(&calls[made].command, queries[made]->n, queries[made]->words))
+            break;
+        calls[made].reply = queries[made]->reply;
+        calls[made].flags = queries[made]->flags;
+    }
+    if (made > 0)
+        run(pipe, calls, made);
+    for (size_t i = 0; i < n; i++)
+        queries[i]->status = i < made ? calls[i].status : LK_NO_MEMORY;
+    while (made > 0)
+        lk_redis_wire_free(&calls[--made].command);
 }
 
 bool lk_redis_pipe_post(lk_redis_pipe *pipe, lk_redis_call *call, int n, const char **words)
@@ -126,7 +162,7 @@ bool lk_redis_pipe_post(lk_redis_pipe *pipe, lk_redis_call *call, int n, const c
     if (!lk_redis_wire_make(&call->command, n, words))
         return false;
     call->flags = 0;
-    if (enqueue(pipe, call)) {
+    if (enqueue(pipe, call, 1)) {
         struct calls done;
         calls_init(&done);
         write_on(pipe, &done);
@@ -293,8 +329,8 @@ static void write_on(lk_redis_pipe *pipe, struct calls *done)
         if (status != LK_OK) {
             fail_batch(pipe, status, done);
         } else if (next != NULL) {
-            next->combine = true;
-            sem_post(&next->wake); /* the role is theirs from here */
+            next->caller->combine = true;
+            sem_post(&next->caller->wake); /* the role is theirs from here */
             return;
         } else {
             calls_append(&pipe->owed, &pipe->batch);
@@ -302,32 +338,42 @@ static void write_on(lk_redis_pipe *pipe, struct calls *done)
     }
 }
 
-/* Tells everybody but mine, who knows. */
-static void finish(struct calls *done, const lk_redis_call *mine)
+/* Tells everybody whose last answer this was, but mine: true. */
+static bool finish(struct calls *done, const struct lk_redis_caller *mine)
 {
+    bool mine_done = false;
     while (done->n > 0) {
         lk_redis_call *call = calls_take(done);
         if (call->answered != NULL) {
             lk_redis_wire_free(&call->command);
             call->answered(call);
-        } else if (call != mine) {
-            sem_post(&call->wake);
+            continue;
         }
+        struct lk_redis_caller *caller = call->caller; /* the call may be gone with its last */
+        if (atomic_fetch_sub(&caller->unanswered, 1) > 1)
+            continue;
+        if (caller == mine)
+            mine_done = true;
+        else
+            sem_post(&caller->wake);
     }
+    return mine_done;
 }
 
-/* Serves one batch, that of the own call, and starts the next one. */
-static void combine(lk_redis_pipe *pipe, lk_redis_call *mine)
+/* Serves one batch, with a call of the caller in it, and starts the next one. True: it has all its
+ * answers, and nobody will wake it. */
+static bool combine(lk_redis_pipe *pipe, struct lk_redis_caller *mine)
 {
     struct calls done;
     calls_init(&done);
     lk_status status = mine->combine ? LK_OK : (take_batch(pipe), write_batch(pipe, &done));
+    mine->combine = false; /* write_on() may choose it again */
     if (status == LK_OK)
         status = read_batch(pipe, &done);
     if (status != LK_OK)
         fail_batch(pipe, status, &done);
     write_on(pipe, &done);
-    finish(&done, mine);
+    return finish(&done, mine);
 }
 
 void lk_redis_pipe_collect(lk_redis_pipe *pipe)

@@ -16,6 +16,9 @@
  * either. It goes out in its turn, and its answer is read by whoever reads next on this connection,
  * before their own. While no caller comes, lk_redis_pipe_collect() is to be called now and then.
  *
+ * A caller may have several commands: they stand in the queue one behind the other, go out in one
+ * write unless that is full, and the caller sleeps once for all.
+ *
  * Where a command of the batch is LK_REDIS_COUNTED, one WAIT stands at its end: on the same
  * connection, so it cannot pass by knowing of no write, and once, so that it holds everybody up for
  * lk_options.replicas_ms at most.
@@ -29,9 +32,10 @@
 #include "redis_topology.h"
 #include "redis_wire.h"
 
-#include <semaphore.h>
-
-enum { LK_REDIS_BATCH_MAX = 128 /* commands of one write */ };
+enum {
+    LK_REDIS_BATCH_MAX = 128, /* commands of one write */
+    LK_REDIS_WORDS_MAX = 15   /* of one of several commands */
+};
 
 /* Flags of one command. */
 enum {
@@ -40,6 +44,16 @@ enum {
 };
 
 typedef struct lk_redis_pipe lk_redis_pipe;
+
+/* One of several commands. */
+typedef struct lk_redis_query {
+    int flags;
+    int n;
+    const char *words[LK_REDIS_WORDS_MAX];
+    lk_redis_reply *reply;
+    lk_attempt *attempt; /* that it may grant, for redis_conn.h; NULL: none */
+    lk_status status;    /* out: as lk_redis_pipe_run() returns it */
+} lk_redis_query;
 
 /* One command under way: on its caller's stack, or kept by who posted it. */
 typedef struct lk_redis_call lk_redis_call;
@@ -50,9 +64,8 @@ struct lk_redis_call {
     /* The pipe's own. */
     lk_redis_wire command;
     int flags;
-    bool combine; /* woken to read its batch, not because it is done */
+    struct lk_redis_caller *caller; /* who waits for it */
     lk_redis_call *next;
-    sem_t wake;
 };
 
 /* Connects on first use, to where topology says: one node, or Sentinels. Borrows both arguments.
@@ -64,6 +77,9 @@ void lk_redis_pipe_close(lk_redis_pipe *pipe);
 /* Sends one command of n words and waits for its reply. As lk_redis_run() of redis_conn.h. */
 lk_status lk_redis_pipe_run(lk_redis_pipe *pipe, int flags, lk_redis_reply *reply, int n,
                             const char **words);
+/* The same for each of n (1..LK_EACH_MAX) commands, sent in this order; returns when all are
+ * answered or given up: in the time of one, two where they did not fit into one write. */
+void lk_redis_pipe_run_each(lk_redis_pipe *pipe, lk_redis_query *const *queries, size_t n);
 
 /* Sends one command of n words, after everything that was sent before, and does not wait for its
  * reply. call, with reply and answered filled in, stays where it is until answered() is called with

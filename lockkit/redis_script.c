@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum { UNKNOWN, LOADING, KNOWN };
-enum { HEAD = 3, WORDS_MAX = 12 };
+enum { HEAD = LK_REDIS_SCRIPT_HEAD, WORDS_MAX = LK_REDIS_WORDS_MAX - HEAD };
 
 void lk_redis_script_init(lk_redis_script *script, const char *body)
 {
@@ -35,6 +35,13 @@ static lk_status run(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply
                            : lk_redis_run(redis, reply, n, words);
 }
 
+/* The server does not know the script, and has done nothing. */
+static bool forgotten(lk_status status, const lk_redis_reply *reply)
+{
+    return status == LK_OK && reply->root.type == REDIS_REPLY_ERROR &&
+           strncmp(reply->root.text, "NOSCRIPT", 8) == 0;
+}
+
 /* A call of the script by its hash: the words that are sent. */
 static void by_sha(const lk_redis_script *script, const char *all[HEAD + WORDS_MAX], char count[2],
                    int n_keys, int n, const char *const *words)
@@ -63,9 +70,7 @@ lk_status lk_redis_script_try(lk_redis *redis, lk_attempt *attempt, lk_redis_scr
     by_sha(script, all, count, n_keys, n, words);
     if (atomic_load(&script->state) == KNOWN) {
         lk_status status = run(redis, attempt, reply, HEAD + n, all);
-        bool forgotten = status == LK_OK && reply->root.type == REDIS_REPLY_ERROR &&
-                         strncmp(reply->root.text, "NOSCRIPT", 8) == 0;
-        if (!forgotten)
+        if (!forgotten(status, reply))
             return lk_redis_expect(redis, reply, type, status);
     }
     all[0] = "EVAL";
@@ -77,6 +82,47 @@ lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis
                               int type, int n_keys, int n, const char *const *words)
 {
     return lk_redis_script_try(redis, NULL, script, reply, type, n_keys, n, words);
+}
+
+static void run_each(lk_redis *redis, lk_redis_query *const *queries, size_t n, const char *verb,
+                     const char *script)
+{
+    for (size_t i = 0; i < n; i++) {
+        queries[i]->words[0] = verb;
+        queries[i]->words[1] = script;
+    }
+    lk_redis_run_each(redis, queries, n);
+}
+
+void lk_redis_script_each(lk_redis *redis, lk_redis_script *script, int type, int n_keys,
+                          lk_redis_query *queries, size_t n)
+{
+    lk_redis_query *due[LK_EACH_MAX];
+    const char count[2] = {(char)('0' + n_keys), '\0'};
+    size_t n_due = 0;
+    lk_status status = LK_OK;
+    assert(n <= LK_EACH_MAX && n_keys <= 9);
+    if (atomic_load(&script->state) == UNKNOWN)
+        status = learn_sha(redis, script, queries[0].reply);
+    for (size_t i = 0; i < n; i++) {
+        queries[i].status = status;
+        queries[i].words[2] = count;
+        due[i] = &queries[i];
+    }
+    if (status != LK_OK)
+        return;
+    if (atomic_load(&script->state) == KNOWN) {
+        run_each(redis, due, n, "EVALSHA", script->sha);
+        for (size_t i = 0; i < n; i++)
+            if (forgotten(queries[i].status, queries[i].reply))
+                due[n_due++] = &queries[i];
+    } else {
+        n_due = n;
+    }
+    if (n_due > 0)
+        run_each(redis, due, n_due, "EVAL", script->body);
+    for (size_t i = 0; i < n; i++)
+        queries[i].status = lk_redis_expect(redis, queries[i].reply, type, queries[i].status);
 }
 
 bool lk_redis_script_post(lk_redis *redis, lk_redis_call *call, lk_redis_script *script, int n_keys,

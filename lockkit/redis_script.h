@@ -9,7 +9,10 @@
 
 #include "redis_conn.h"
 
-enum { LK_REDIS_SHA_LENGTH = 40 };
+enum {
+    LK_REDIS_SHA_LENGTH = 40,
+    LK_REDIS_SCRIPT_HEAD = 3 /* words of the command before the keys and arguments */
+};
 
 typedef struct lk_redis_script {
     const char *body; /* static */
@@ -29,6 +32,12 @@ lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis
 lk_status lk_redis_script_try(lk_redis *redis, lk_attempt *attempt, lk_redis_script *script,
                               lk_redis_reply *reply, int type, int n_keys, int n,
                               const char *const *words);
+/* Several runs of it at once, each query with its attempt or none, at least one: see
+ * lk_redis_run_each(). words[LK_REDIS_SCRIPT_HEAD] and those behind it are the keys and arguments;
+ * those before it, and flags, are filled in here. Each status becomes what lk_redis_script_try()
+ * would return. */
+void lk_redis_script_each(lk_redis *redis, lk_redis_script *script, int type, int n_keys,
+                          lk_redis_query *queries, size_t n);
 /* Posts it: see lk_redis_pipe_post(). The answer is NOSCRIPT where the server has forgotten it.
  * False as well while its hash is not known. */
 bool lk_redis_script_post(lk_redis *redis, lk_redis_call *call, lk_redis_script *script, int n_keys,

@@ -35,18 +35,49 @@ static lk_status open_token(const lk_context *context, void **ret_self, lk_error
     return LK_OK;
 }
 
+/* Keys and arguments of the script for one hold. */
+enum { N_KEYS = 2, N_WORDS = 4 };
+struct question {
+    char fence[LK_REDIS_KEY_MAX], lease[LK_REDIS_NUMBER_MAX];
+};
+
+static void ask(lk_redis_guard *guard, lk_hold *hold, struct question *q, const char **words)
+{
+    lk_redis_mark(guard, hold);
+    words[0] = hold->key;
+    words[1] = lk_redis_key(q->fence, hold->key, "fence");
+    words[2] = hold->token;
+    words[3] = lk_redis_number(q->lease, hold->lease_ms);
+}
+
 static lk_status try_acquire(void *self, lk_attempt *attempt)
 {
     lk_redis_guard *guard = self;
-    lk_hold *hold = attempt->hold;
     lk_redis_reply reply;
-    char fence[LK_REDIS_KEY_MAX], lease[LK_REDIS_NUMBER_MAX];
-    lk_redis_mark(guard, hold);
-    lk_status status =
-        lk_redis_eval_try(guard->redis, attempt, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 2,
-                          hold->key, lk_redis_key(fence, hold->key, "fence"), hold->token,
-                          lk_redis_number(lease, hold->lease_ms));
+    struct question question;
+    const char *words[N_WORDS];
+    ask(guard, attempt->hold, &question, words);
+    lk_status status = lk_redis_script_try(guard->redis, attempt, &guard->acquire, &reply,
+                                           REDIS_REPLY_INTEGER, N_KEYS, N_WORDS, words);
     return status == LK_OK ? lk_redis_granted(guard, attempt, reply.root.integer) : status;
+}
+
+static void try_each(void *self, lk_attempt *const *attempts, size_t n, lk_status *statuses)
+{
+    lk_redis_guard *guard = self;
+    lk_redis_reply replies[LK_EACH_MAX];
+    struct question questions[LK_EACH_MAX];
+    lk_redis_query queries[LK_EACH_MAX];
+    for (size_t i = 0; i < n; i++) {
+        queries[i] = (lk_redis_query){
+            .n = LK_REDIS_SCRIPT_HEAD + N_WORDS, .reply = &replies[i], .attempt = attempts[i]};
+        ask(guard, attempts[i]->hold, &questions[i], queries[i].words + LK_REDIS_SCRIPT_HEAD);
+    }
+    lk_redis_script_each(guard->redis, &guard->acquire, REDIS_REPLY_INTEGER, N_KEYS, queries, n);
+    for (size_t i = 0; i < n; i++)
+        statuses[i] = queries[i].status == LK_OK
+                          ? lk_redis_granted(guard, attempts[i], replies[i].root.integer)
+                          : queries[i].status;
 }
 
 const lk_provider lk_redis_token = {
@@ -62,8 +93,10 @@ const lk_provider lk_redis_token = {
     .open = open_token,
     .close = lk_redis_guard_close,
     .try_acquire = try_acquire,
+    .try_each = try_each,
     .renew = lk_redis_guard_renew,
     .release = lk_redis_guard_release,
+    .release_each = lk_redis_guard_release_each,
     .post_release = lk_redis_guard_post_release,
     .raise_fence = lk_redis_guard_raise_fence,
     .ping = lk_redis_guard_ping,

@@ -1,5 +1,6 @@
 /* redis+cluster://: every lock on its slot's node, wherever that is. */
 #include "../../lockkit/redis_cluster.h"
+#include "../lib/lock_batch.h"
 #include "../lib/lock_hooks.h"
 #include "../lib/process.h"
 #include "../../loadgen/sandbox_proxy.h"
@@ -18,7 +19,7 @@
 
 #define KEY "lock:item:1"
 
-enum { KEYS = 60, WAIT_MS = 10000 };
+enum { KEYS = 60, WAIT_MS = 10000, LEASE_MS = 600000 };
 
 static struct sandbox *sandbox;
 static struct sandbox_cluster cluster;
@@ -80,6 +81,30 @@ static void locks_and_their_list_spread_over_all_masters(void **state)
     assert_int_equal(listed, KEYS);
     for (int i = 0; i < KEYS; i++)
         assert_int_equal(lk_release(&hold[i]), LK_OK);
+    lk_close(client);
+}
+
+static void locks_asked_for_at_once_stand_on_their_nodes(void **state)
+{
+    (void)state;
+    static struct lock_batch batch, second;
+    lk_client *client = set_client("redis-token", cluster.url, NULL);
+    batch_init(&batch, 0, LK_EACH_MAX, LEASE_MS);
+    batch_init(&second, 0, LK_EACH_MAX, LEASE_MS);
+    batch_try(&batch, client);
+    assert_true(batch_ok(&batch));
+    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
+        assert_true(redis_do(cluster.master[i], "DBSIZE") > 0);
+    batch_try(&second, client);
+    assert_int_equal(batch_count(&second, LK_TIMEOUT), LK_EACH_MAX);
+    batch_release(&batch);
+    assert_true(batch_ok(&batch));
+    batch_try(&second, client);
+    assert_true(batch_ok(&second));
+    for (size_t i = 0; i < LK_EACH_MAX; i++)
+        assert_int_equal(second.hold[i].fence, 2);
+    batch_release(&second);
+    assert_true(batch_ok(&second));
     lk_close(client);
 }
 
@@ -304,6 +329,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(locks_and_their_list_spread_over_all_masters, empty),
+        cmocka_unit_test_setup(locks_asked_for_at_once_stand_on_their_nodes, empty),
         cmocka_unit_test_setup(every_redis_guard_excludes_releases_and_wakes, empty),
         cmocka_unit_test_setup(fair_lock_that_was_handed_over_has_its_whole_lease, empty),
         cmocka_unit_test_setup(threads_that_come_first_ask_for_the_map_once, empty),

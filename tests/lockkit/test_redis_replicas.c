@@ -1,4 +1,5 @@
 /* lk_options.replicas: a lock that too few replicas have was never granted. */
+#include "../lib/lock_batch.h"
 #include "../lib/lock_hooks.h"
 #include "../lib/process.h"
 #include "../lib/redis.h"
@@ -83,6 +84,20 @@ static void granted_lock_stands_on_the_replica_by_then(void **state)
 {
     (void)state;
     with_every_redis_guard(replica_has_it);
+}
+
+static void locks_granted_at_once_stand_on_the_replica_by_then(void **state)
+{
+    (void)state;
+    static struct lock_batch batch;
+    lk_client *client = client_of("redis-token", 1, ENOUGH_MS);
+    batch_init(&batch, 0, LK_EACH_MAX, 0);
+    batch_try(&batch, client);
+    int64_t keys = redis_do(replica, "DBSIZE");
+    assert_true(batch_ok(&batch));
+    assert_int_equal(keys, 2 * LK_EACH_MAX); /* each beside its fence */
+    batch_release(&batch);
+    lk_close(client);
 }
 
 static void lock_that_was_handed_over_stands_on_the_replica_as_well(void **state)
@@ -257,6 +272,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(granted_lock_stands_on_the_replica_by_then, empty),
+        cmocka_unit_test_setup(locks_granted_at_once_stand_on_the_replica_by_then, empty),
         cmocka_unit_test_setup(lock_that_was_handed_over_stands_on_the_replica_as_well, empty),
         cmocka_unit_test_setup(lock_with_too_few_copies_is_undone_and_unavailable, empty),
         cmocka_unit_test_setup(refusal_by_another_holder_is_a_refusal_whatever_the_replicas_do,

@@ -1,0 +1,255 @@
+/* Many locks at once while the server forgets, hangs, goes away, or the connection is cut. */
+#include "../../loadgen/sandbox_proxy.h"
+#include "../lib/lock_batch.h"
+#include "../lib/lock_world.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <string.h>
+
+enum { LEASE_MS = 600000, LONG_MS = 30000, TIMEOUT_MS = 300, SLACK_MS = 3000 };
+enum { FEW = 8, N = LK_EACH_MAX };
+
+static struct lock_batch mine;
+static struct proxy *proxy;
+
+static int empty(void **state)
+{
+    (void)state;
+    world_ask("FLUSHALL");
+    return 0;
+}
+
+/* Through a proxy of its own; it has used its scripts. */
+static lk_client *open_client(int64_t timeout_ms)
+{
+    lk_hold hold;
+    proxy = proxy_open(world->port());
+    assert_non_null(proxy);
+    lk_client *client = world_client_at("redis-token", proxy_port(proxy),
+                                        &(lk_options){.command_timeout_ms = timeout_ms});
+    assert_non_null(client);
+    assert_int_equal(world_acquire(client, "lock:warm", LEASE_MS, LONG_MS, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    return client;
+}
+
+static void close_client(lk_client *client)
+{
+    lk_close(client);
+    proxy_close(proxy);
+}
+
+static lk_stats stats_of(const lk_client *client)
+{
+    lk_stats stats;
+    lk_client_stats(client, &stats);
+    return stats;
+}
+
+static bool stands(const lk_hold *hold)
+{
+    char token[LK_TOKEN_MAX + 1];
+    world_ask_text(token, sizeof token, "GET %s", hold->key);
+    return strcmp(token, hold->token) == 0;
+}
+
+/* -- the script is not there --------------------------------------------------------------------
+ */
+
+static void forgotten_scripts_are_sent_again_together(void **state)
+{
+    (void)state;
+    lk_client *client = open_client(LONG_MS);
+    lk_stats before = stats_of(client);
+    batch_init(&mine, 0, N, LEASE_MS);
+    world_ask("SCRIPT FLUSH");
+    batch_try(&mine, client);
+    assert_true(batch_ok(&mine));
+    for (size_t i = 0; i < N; i++)
+        assert_true(stands(&mine.hold[i]));
+    world_ask("SCRIPT FLUSH");
+    batch_release(&mine);
+    assert_true(batch_ok(&mine));
+    assert_int_equal(world->leftovers(), 0);
+    lk_stats after = stats_of(client);
+    assert_int_equal(after.commands - before.commands, 4 * N);
+    assert_int_equal(after.cleanups, before.cleanups);
+    close_client(client);
+}
+
+static void first_call_of_a_client_learns_the_scripts(void **state)
+{
+    (void)state;
+    lk_client *client = world_client("redis-token", &(lk_options){.command_timeout_ms = LONG_MS});
+    batch_init(&mine, 0, N, LEASE_MS);
+    batch_try(&mine, client);
+    assert_true(batch_ok(&mine));
+    batch_release(&mine);
+    assert_true(batch_ok(&mine));
+    assert_int_equal(stats_of(client).commands, 2 * N + 2);
+    lk_close(client);
+}
+
+/* -- the connection is cut ----------------------------------------------------------------------
+ */
+
+/* All were done, nobody was told: each is unknown, and undone. */
+static void lost_answers_leave_no_orphans(void **state)
+{
+    (void)state;
+    lk_client *client = open_client(LONG_MS);
+    batch_init(&mine, 0, FEW, LEASE_MS);
+    proxy_lose_answer(proxy, "lock:item:0", 1, PROXY_CUT);
+    batch_try(&mine, client);
+    assert_int_equal(proxy_lost(proxy), 1);
+    assert_int_equal(batch_count(&mine, LK_UNKNOWN), FEW);
+    assert_int_equal(stats_of(client).cleanups, FEW);
+    assert_int_equal(world_ask("GET {lock:item:0}:fence"), 1); /* they were done */
+    assert_int_equal(world->leftovers(), 0);
+    batch_try(&mine, client);
+    assert_true(batch_ok(&mine));
+    batch_release(&mine);
+    close_client(client);
+}
+
+/* Some answers come through: those are grants and stay. */
+static void cut_in_the_middle_keeps_what_was_answered_and_undoes_the_rest(void **state)
+{
+    (void)state;
+    lk_client *client = open_client(LONG_MS);
+    batch_init(&mine, 0, FEW, LEASE_MS);
+    proxy_lose_answer(proxy, "lock:item:0", 1, PROXY_HALF);
+    batch_try(&mine, client);
+    size_t granted = batch_count(&mine, LK_OK);
+    assert_in_range(granted, 1, FEW - 1);
+    assert_int_equal(batch_count(&mine, LK_UNKNOWN), FEW - granted);
+    for (size_t i = 0; i < FEW; i++) {
+        assert_int_equal(mine.statuses[i], i < granted ? LK_OK : LK_UNKNOWN);
+        assert_int_equal(stands(&mine.hold[i]), i < granted);
+        assert_int_equal(world->exists(mine.keys[i]), i < granted);
+    }
+    batch_release(&mine);
+    assert_int_equal(batch_count(&mine, LK_OK), granted);
+    assert_int_equal(batch_count(&mine, LK_LOST), FEW - granted);
+    assert_int_equal(world->leftovers(), 0);
+    close_client(client);
+}
+
+/* The request is swallowed, and never done. */
+static void lost_requests_are_unknown_and_leave_nothing(void **state)
+{
+    (void)state;
+    lk_client *client = open_client(LONG_MS);
+    batch_init(&mine, 0, FEW, LEASE_MS);
+    proxy_lose_request(proxy, "lock:item:0", 1);
+    batch_try(&mine, client);
+    assert_int_equal(batch_count(&mine, LK_UNKNOWN), FEW);
+    assert_int_equal(stats_of(client).cleanups, FEW);
+    assert_int_equal(world->leftovers(), 0);
+    close_client(client);
+}
+
+/* What was done in the first round is not ours any more in the second: only success is sure. */
+static void releases_whose_answers_are_lost_are_repeated(void **state)
+{
+    (void)state;
+    lk_client *client = open_client(LONG_MS);
+    batch_init(&mine, 0, FEW, LEASE_MS);
+    batch_try(&mine, client);
+    proxy_lose_answer(proxy, "lock:item:0", 1, PROXY_CUT);
+    uint64_t before = stats_of(client).commands;
+    batch_release(&mine);
+    assert_int_equal(batch_count(&mine, LK_UNKNOWN), FEW);
+    assert_int_equal(stats_of(client).commands - before, 2 * FEW);
+    assert_int_equal(world->leftovers(), 0);
+    batch_try(&mine, client);
+    assert_true(batch_ok(&mine));
+    proxy_lose_request(proxy, "lock:item:0", 1);
+    batch_release(&mine);
+    assert_true(batch_ok(&mine)); /* the first round was never done */
+    assert_int_equal(world->leftovers(), 0);
+    close_client(client);
+}
+
+/* -- the server is away, or hangs ---------------------------------------------------------------
+ */
+
+static void server_that_is_away_gives_unavailable_and_nothing_was_done(void **state)
+{
+    (void)state;
+    lk_client *client = world_client("redis-token", &(lk_options){.command_timeout_ms = LONG_MS});
+    batch_init(&mine, 0, N, LEASE_MS);
+    world_kill();
+    batch_try(&mine, client); /* which knows no script yet */
+    assert_int_equal(batch_count(&mine, LK_UNAVAILABLE), N);
+    world_restart();
+    batch_try(&mine, client);
+    assert_true(batch_ok(&mine));
+    world_kill();
+    batch_release(&mine);
+    assert_int_equal(batch_count(&mine, LK_UNAVAILABLE), N);
+    batch_try(&mine, client);
+    assert_int_equal(batch_count(&mine, LK_UNAVAILABLE), N);
+    assert_int_equal(stats_of(client).cleanups, 0);
+    world_restart();
+    lk_close(client);
+}
+
+static void server_that_hangs_costs_a_timeout_and_not_one_each(void **state)
+{
+    (void)state;
+    lk_client *client = open_client(TIMEOUT_MS);
+    batch_init(&mine, 0, N, LEASE_MS);
+    world_freeze(true);
+    int64_t start_ms = test_now_ms();
+    batch_try(&mine, client);
+    int64_t took_ms = test_now_ms() - start_ms;
+    world_freeze(false);
+    assert_int_equal(batch_count(&mine, LK_UNKNOWN), N);
+    assert_int_equal(stats_of(client).cleanups, N);
+    assert_true(took_ms >= TIMEOUT_MS);
+    assert_true(took_ms <= 3 * TIMEOUT_MS + SLACK_MS); /* with the clean-up, which connects anew */
+    close_client(client);
+}
+
+static void releases_before_a_server_that_hangs_are_bounded_too(void **state)
+{
+    (void)state;
+    lk_client *client = open_client(TIMEOUT_MS);
+    batch_init(&mine, 0, N, LEASE_MS);
+    batch_try(&mine, client);
+    for (int i = 0; i < 10 && !batch_ok(&mine); i++) { /* the machine is busy */
+        batch_release(&mine);
+        batch_try(&mine, client);
+    }
+    assert_true(batch_ok(&mine));
+    world_freeze(true);
+    int64_t start_ms = test_now_ms();
+    batch_release(&mine);
+    int64_t took_ms = test_now_ms() - start_ms;
+    world_freeze(false);
+    assert_int_equal(batch_count(&mine, LK_UNKNOWN), N);
+    assert_true(took_ms <= 2 * TIMEOUT_MS + SLACK_MS);
+    close_client(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(forgotten_scripts_are_sent_again_together, empty),
+        cmocka_unit_test_setup(first_call_of_a_client_learns_the_scripts, empty),
+        cmocka_unit_test_setup(lost_answers_leave_no_orphans, empty),
+        cmocka_unit_test_setup(cut_in_the_middle_keeps_what_was_answered_and_undoes_the_rest,
+                               empty),
+        cmocka_unit_test_setup(lost_requests_are_unknown_and_leave_nothing, empty),
+        cmocka_unit_test_setup(releases_whose_answers_are_lost_are_repeated, empty),
+        cmocka_unit_test_setup(server_that_is_away_gives_unavailable_and_nothing_was_done, empty),
+        cmocka_unit_test_setup(server_that_hangs_costs_a_timeout_and_not_one_each, empty),
+        cmocka_unit_test_setup(releases_before_a_server_that_hangs_are_bounded_too, empty),
+    };
+    return cmocka_run_group_tests(tests, world_open, world_close);
+}
