@@ -173,6 +173,7 @@ static void bad_requests_are_refused_alone(void **state)
     (void)state;
     lk_client *client = open_client(NULL);
     batch_init(&mine, 0, FEW, LEASE_MS);
+    memset(mine.hold, 0xff, sizeof mine.hold);
     mine.requests[1].wait_ms = 1;
     mine.requests[3].key = "{braces}";
     mine.requests[4].mode = LK_SHARED;

@@ -216,6 +216,23 @@ static void server_that_hangs_costs_a_timeout_and_not_one_each(void **state)
     close_client(client);
 }
 
+/* Asking for the script's hash changes nothing, so that nothing is in doubt. */
+static void client_that_meets_a_server_that_hangs_has_done_nothing(void **state)
+{
+    (void)state;
+    lk_client *client =
+        world_client("redis-token", &(lk_options){.command_timeout_ms = TIMEOUT_MS});
+    batch_init(&mine, 0, N, LEASE_MS);
+    world_freeze(true);
+    batch_try(&mine, client);
+    world_freeze(false);
+    assert_int_equal(batch_count(&mine, LK_UNAVAILABLE), N);
+    assert_int_equal(stats_of(client).cleanups, 0);
+    assert_int_equal(stats_of(client).commands, 1);
+    assert_int_equal(world->leftovers(), 0);
+    lk_close(client);
+}
+
 static void releases_before_a_server_that_hangs_are_bounded_too(void **state)
 {
     (void)state;
@@ -249,6 +266,7 @@ int main(void)
         cmocka_unit_test_setup(releases_whose_answers_are_lost_are_repeated, empty),
         cmocka_unit_test_setup(server_that_is_away_gives_unavailable_and_nothing_was_done, empty),
         cmocka_unit_test_setup(server_that_hangs_costs_a_timeout_and_not_one_each, empty),
+        cmocka_unit_test_setup(client_that_meets_a_server_that_hangs_has_done_nothing, empty),
         cmocka_unit_test_setup(releases_before_a_server_that_hangs_are_bounded_too, empty),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);

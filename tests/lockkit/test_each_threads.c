@@ -101,7 +101,7 @@ static void *come_and_go(void *arg)
 /* Thread i uses clients[i % n_clients]; every fourth takes one lock at a time. */
 static void run_crowd(lk_client *const *clients, size_t n_clients)
 {
-    crowd = (struct crowd){.times = test_size(100, 5000)};
+    crowd = (struct crowd){.times = test_size(400, 5000)};
     for (size_t i = 0; i < THREADS; i++)
         crowd.member[i] = (struct member){.crowd = &crowd,
                                           .client = clients[i % n_clients],
