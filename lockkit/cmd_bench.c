@@ -11,6 +11,7 @@
 enum {
     KEY_THREADS = 256,
     KEY_KEYS,
+    KEY_EACH,
     KEY_HOLD,
     KEY_DURATION,
     KEY_SHARED,
@@ -54,6 +55,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                   : strcmp(arg, "one") == 0 ? 1
                                             : (int)cmd_number(state, "--keys", arg, 1, 1 << 20);
         return 0;
+    case KEY_EACH:
+        m->each = (int)cmd_number(state, "--each", arg, 1, LK_EACH_MAX);
+        return 0;
     case KEY_HOLD:
         m->hold_us = cmd_number(state, "--hold-us", arg, 0, HOLD_US_MAX);
         return 0;
@@ -79,6 +83,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_JSON:
         plan->json = true;
         return 0;
+    case ARGP_KEY_END:
+        if (m->each > 0 && m->keys != 0)
+            argp_error(state, "--each takes each thread's own keys: leave out --keys");
+        if (m->keys == 0)
+            m->keys = m->threads * (m->each > 0 ? m->each : 1);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -90,6 +100,8 @@ static void print_text(const struct plan *plan, const struct measure_result *r)
     printf("%s, %d thread%s on %d key%s, held for %" PRId64 " us, %.1f s\n", m->guard, m->threads,
            m->threads == 1 ? "" : "s", m->keys, m->keys == 1 ? "" : "s", m->hold_us,
            (double)m->duration_ms / MS_PER_S);
+    if (m->each > 0)
+        printf("  %-28s %12d\n", "locks at a time", m->each);
     printf("  %-28s %12.0f\n", "lock + unlock pairs/s", r->pairs_per_s);
     printf("  %-28s %12.0f\n", "hand-overs/s", r->hand_overs_per_s);
     if (m->local_handovers > 0)
@@ -107,13 +119,13 @@ static void print_json(const struct plan *plan, const struct measure_result *r)
 {
     const struct measure_plan *m = &plan->measure;
     json_t *all = json_pack(
-        "{s:s,s:i,s:i,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:I}", "guard", m->guard,
-        "threads", m->threads, "keys", m->keys, "hold_us", (json_int_t)m->hold_us, "duration_ms",
-        (json_int_t)m->duration_ms, "pairs", (json_int_t)r->pairs, "pairs_per_s", r->pairs_per_s,
-        "hand_overs_per_s", r->hand_overs_per_s, "local_per_s", r->local_per_s, "jain", r->jain,
-        "wait_p50_us", r->wait_p50_us, "wait_p99_us", r->wait_p99_us, "wait_max_us", r->wait_max_us,
-        "commands_per_pair", r->commands_per_pair, "failures", (json_int_t)r->failures, "overlaps",
-        (json_int_t)r->overlaps);
+        "{s:s,s:i,s:i,s:i,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:I}", "guard", m->guard,
+        "threads", m->threads, "keys", m->keys, "each", m->each, "hold_us", (json_int_t)m->hold_us,
+        "duration_ms", (json_int_t)m->duration_ms, "pairs", (json_int_t)r->pairs, "pairs_per_s",
+        r->pairs_per_s, "hand_overs_per_s", r->hand_overs_per_s, "local_per_s", r->local_per_s,
+        "jain", r->jain, "wait_p50_us", r->wait_p50_us, "wait_p99_us", r->wait_p99_us,
+        "wait_max_us", r->wait_max_us, "commands_per_pair", r->commands_per_pair, "failures",
+        (json_int_t)r->failures, "overlaps", (json_int_t)r->overlaps);
     json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(all);
@@ -123,6 +135,8 @@ static const struct argp_option own_options[] = {
     {NULL, 0, NULL, 0, "The load:", 2},
     {"threads", KEY_THREADS, "N", 0, "Threads that lock and unlock (default 1)", 2},
     {"keys", KEY_KEYS, "own|one|N", 0, "A key for each thread, one for all, or N (default own)", 2},
+    {"each", KEY_EACH, "N", 0, "So many keys of each thread at a time, at once where the guard can",
+     2},
     {"hold-us", KEY_HOLD, "N", 0, "Time between lock and unlock (default 0)", 2},
     {"duration", KEY_DURATION, "S", 0, "Seconds (default 3)", 2},
     {"shared", KEY_SHARED, NULL, 0, "As readers (redis-readwrite, zk-readwrite)", 2},
@@ -164,8 +178,6 @@ int cmd_bench(int argc, char **argv)
     cmd_parse(&bench_argp, argc, argv, &plan);
     plan.measure.guard = plan.target.guard;
     plan.measure.endpoints = plan.target.endpoints;
-    if (plan.measure.keys == 0)
-        plan.measure.keys = plan.measure.threads;
     if (!offers(plan.target.guard, &plan.measure))
         return cmd_fail(plan.target.guard, LK_UNSUPPORTED);
     lk_status status = measure(&plan.measure, &result, &error);

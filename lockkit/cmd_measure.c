@@ -21,7 +21,7 @@ struct worker {
     int index;
     const struct measure_plan *plan;
     lk_client *client;
-    struct key *key;
+    struct key *key; /* the first of its own */
     atomic_bool *go, *stop;
     uint64_t pairs, failures, overlaps, hand_overs;
     int64_t waits_us[WAITS_MAX]; /* a fair sample of all */
@@ -45,18 +45,64 @@ static void keep_wait(struct worker *worker, int64_t wait_us, unsigned *seed)
 }
 
 /* Between acquire and release. */
-static void hold(struct worker *worker)
+static void enter(struct worker *worker, struct key *key)
 {
     const struct measure_plan *plan = worker->plan;
-    struct key *key = worker->key;
     int allowed = plan->permits > 1 ? (int)plan->permits : 1;
     if (atomic_fetch_add(&key->inside, 1) >= allowed && plan->mode == LK_EXCLUSIVE)
         worker->overlaps++;
     int last = atomic_exchange(&key->last, worker->index);
     worker->hand_overs += last >= 0 && last != worker->index;
-    if (plan->hold_us > 0)
-        lk_env_system()->sleep_us(NULL, plan->hold_us);
+}
+
+static void stay(const struct worker *worker)
+{
+    if (worker->plan->hold_us > 0)
+        lk_env_system()->sleep_us(NULL, worker->plan->hold_us);
+}
+
+static void leave(struct key *key)
+{
     atomic_fetch_sub(&key->inside, 1);
+}
+
+static void lock_and_unlock_once(struct worker *worker, const lk_request *request, unsigned *seed)
+{
+    lk_hold held;
+    if (lk_acquire(worker->client, request, &held) != LK_OK) {
+        worker->failures++;
+        return;
+    }
+    keep_wait(worker, held.wait_us, seed);
+    enter(worker, worker->key);
+    stay(worker);
+    leave(worker->key);
+    worker->failures += lk_release(&held) != LK_OK;
+    worker->pairs++;
+}
+
+static void lock_and_unlock_each(struct worker *worker, const lk_request *requests, unsigned *seed)
+{
+    size_t n = (size_t)worker->plan->each;
+    lk_hold held[LK_EACH_MAX], *holds[LK_EACH_MAX];
+    lk_status tried[LK_EACH_MAX], released[LK_EACH_MAX];
+    for (size_t i = 0; i < LK_EACH_MAX; i++)
+        holds[i] = &held[i];
+    lk_try_each(worker->client, requests, n, holds, tried);
+    for (size_t i = 0; i < n; i++) {
+        if (tried[i] != LK_OK)
+            continue;
+        keep_wait(worker, held[i].wait_us, seed);
+        enter(worker, &worker->key[i]);
+        worker->pairs++;
+    }
+    stay(worker);
+    for (size_t i = 0; i < n; i++)
+        if (tried[i] == LK_OK)
+            leave(&worker->key[i]);
+    lk_release_each(holds, n, released);
+    for (size_t i = 0; i < n; i++)
+        worker->failures += tried[i] != LK_OK || released[i] != LK_OK;
 }
 
 static void *lock_and_unlock(void *arg)
@@ -64,23 +110,16 @@ static void *lock_and_unlock(void *arg)
     struct worker *worker = arg;
     const struct measure_plan *plan = worker->plan;
     unsigned seed = (unsigned)worker->index + 1;
-    lk_request request = {.key = worker->key->name,
-                          .mode = plan->mode,
-                          .permits = plan->permits,
-                          .wait_ms = PATIENCE_MS};
+    lk_request requests[LK_EACH_MAX];
+    for (int i = 0; i < (plan->each ? plan->each : 1); i++)
+        requests[i] = (lk_request){.key = worker->key[i].name,
+                                   .mode = plan->mode,
+                                   .permits = plan->permits,
+                                   .wait_ms = plan->each ? 0 : PATIENCE_MS};
     while (!atomic_load(worker->go))
         sched_yield();
-    while (!atomic_load(worker->stop)) {
-        lk_hold held;
-        if (lk_acquire(worker->client, &request, &held) != LK_OK) {
-            worker->failures++;
-            continue;
-        }
-        keep_wait(worker, held.wait_us, &seed);
-        hold(worker);
-        worker->failures += lk_release(&held) != LK_OK;
-        worker->pairs++;
-    }
+    while (!atomic_load(worker->stop))
+        (plan->each ? lock_and_unlock_each : lock_and_unlock_once)(worker, requests, &seed);
     return NULL;
 }
 
@@ -146,7 +185,7 @@ static int start(const struct measure_plan *plan, lk_client *client, struct key 
         workers[i].index = i;
         workers[i].plan = plan;
         workers[i].client = client;
-        workers[i].key = &keys[i % plan->keys];
+        workers[i].key = &keys[i * (plan->each ? plan->each : 1) % plan->keys];
         workers[i].go = go;
         workers[i].stop = stop;
         if (pthread_create(&workers[i].thread, NULL, lock_and_unlock, &workers[i]) != 0)

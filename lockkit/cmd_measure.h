@@ -11,6 +11,8 @@ struct measure_plan {
     const char *guard, *endpoints;
     int threads;
     int keys; /* thread i wants key i % keys; as many as threads: each has its own */
+    int each; /* 0: one lock at a time, waiting for it. Else each thread takes so many at a time by
+                 lk_try_each(), up to LK_EACH_MAX: its own, so that keys is threads * each */
     int64_t hold_us, duration_ms;
     lk_mode mode;
     uint32_t permits; /* 0: one */

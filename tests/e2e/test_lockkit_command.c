@@ -215,6 +215,24 @@ static void bench_measures_what_it_was_asked_for(void **state)
 }
 
 /* Its verdict can be bad: somebody frees the key over and over. */
+static void bench_takes_many_keys_at_a_time(void **state)
+{
+    (void)state;
+    struct tool tool;
+    assert_int_equal(
+        RUN(&tool, "bench", "--threads", "2", "--each", "8", "--duration", "0.5", "--json"), 0);
+    json_t *json = json_said(&tool);
+    assert_int_equal(number(json, "keys"), 16);
+    assert_int_equal(number(json, "each"), 8);
+    assert_true(number(json, "pairs") >= 16);
+    assert_int_equal((int64_t)number(json, "pairs") % 8, 0);
+    assert_true(number(json, "commands_per_pair") >= 2);
+    assert_int_equal(number(json, "failures"), 0);
+    json_decref(json);
+    assert_int_equal(RUN(&tool, "bench", "--each", "8", "--keys", "one"), 64);
+    assert_int_equal(RUN(&tool, "bench", "--each", "65"), 64);
+}
+
 static void bench_tells_a_lock_that_two_had(void **state)
 {
     (void)state;
@@ -284,6 +302,7 @@ int main(void)
         TOOL_TEST(forced_release_wakes_who_waits),
         TOOL_TEST(guards_are_those_of_the_library),
         TOOL_TEST(bench_measures_what_it_was_asked_for),
+        TOOL_TEST(bench_takes_many_keys_at_a_time),
         TOOL_TEST(bench_tells_a_lock_that_two_had),
         TOOL_TEST(mistakes_and_absent_servers_have_their_statuses),
     };
