@@ -1,4 +1,5 @@
 #include "redis_pipe.h"
+#include "redis_calls.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,12 +13,6 @@
 /* After this long without traffic the connection is looked at before it is written to, so that a
  * server that has gone away meanwhile costs a reconnect and not an unknown outcome. */
 enum { IDLE_US = 1000, US_PER_MS = 1000, WAIT_COMMAND_MAX = 64 };
-
-/* Calls in order of arrival. */
-struct calls {
-    lk_redis_call *head, **tail;
-    size_t n;
-};
 
 /* Waits for one call or several, all on its stack. */
 struct lk_redis_caller {
@@ -50,41 +45,6 @@ struct lk_redis_pipe {
 static bool combine(lk_redis_pipe *pipe, struct lk_redis_caller *mine);
 static void write_on(lk_redis_pipe *pipe, struct calls *done);
 static bool finish(struct calls *done, const struct lk_redis_caller *mine);
-
-/* -- queues of calls -------------------------------------------------------------------------- */
-
-static void calls_init(struct calls *calls)
-{
-    *calls = (struct calls){.tail = &calls->head};
-}
-
-static void calls_add(struct calls *calls, lk_redis_call *call)
-{
-    call->next = NULL;
-    *calls->tail = call;
-    calls->tail = &call->next;
-    calls->n++;
-}
-
-static lk_redis_call *calls_take(struct calls *calls)
-{
-    lk_redis_call *call = calls->head;
-    calls->head = call->next;
-    if (calls->head == NULL)
-        calls->tail = &calls->head;
-    calls->n--;
-    return call;
-}
-
-static void calls_append(struct calls *calls, struct calls *others)
-{
-    if (others->n == 0)
-        return;
-    *calls->tail = others->head;
-    calls->tail = others->tail;
-    calls->n += others->n;
-    calls_init(others);
-}
 
 /* -- a caller --------------------------------------------------------------------------------- */
 
@@ -312,20 +272,12 @@ static void fail_batch(lk_redis_pipe *pipe, lk_status status, struct calls *done
     pthread_mutex_unlock(&pipe->mutex);
 }
 
-static lk_redis_call *first_waiting(const struct calls *calls)
-{
-    lk_redis_call *call = calls->head;
-    while (call != NULL && call->answered != NULL)
-        call = call->next;
-    return call;
-}
-
 /* Writes what is queued and gives the role to the first caller who waits, or up. */
 static void write_on(lk_redis_pipe *pipe, struct calls *done)
 {
     while (take_batch(pipe)) {
         lk_status status = write_batch(pipe, done);
-        lk_redis_call *next = first_waiting(&pipe->batch);
+        lk_redis_call *next = calls_first_waiting(&pipe->batch);
         if (status != LK_OK) {
             fail_batch(pipe, status, done);
         } else if (next != NULL) {
