@@ -206,6 +206,13 @@ lk_client *guard_client(struct guard *guard, lk_error *error)
     return client;
 }
 
+bool guard_is_quick_with_many(const struct guard *guard)
+{
+    const lk_client *client = atomic_load(&guard->client);
+    return guard->kind == GUARD_LOCK ? client && lk_tries_at_once(client)
+                                     : guard->kind != GUARD_NONE;
+}
+
 struct guard_lease guard_lease(const struct guard *guard)
 {
     const struct config *config = guard->guards->config;

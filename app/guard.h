@@ -48,6 +48,9 @@ struct guard *guard_at(struct guards *guards, size_t i); /* NULL past the last *
 
 /* The client of a GUARD_LOCK, opened now if need be. NULL: error (may be NULL) says why. */
 lk_client *guard_client(struct guard *guard, lk_error *error);
+/* Whether many of its locks, or many changes without one, take about the time of one. False for
+ * none; and for a lock whose client is not open yet. */
+bool guard_is_quick_with_many(const struct guard *guard);
 
 /* The lease that a request names: 0, the client's, which the watchdog renews; with the watchdog
  * off exactly --lease-ms. */

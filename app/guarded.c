@@ -1,4 +1,4 @@
-#include "guarded.h"
+#include "guarded_private.h"
 #include "answer.h"
 #include "point.h"
 #include "service.h"
@@ -15,15 +15,6 @@ enum {
     RELOCKS_MAX = 5,       /* a guard that was changed between reading it and taking it */
     RERUNS_MAX = 200,      /* of a section whose rows changed meanwhile */
     BACK_OFF_US_MAX = 8000 /* between two of these */
-};
-
-struct run {
-    const struct guarded_host *host;
-    struct section *section;
-    int relocks;  /* times that the guard was changed between reading and taking it */
-    int64_t turn; /* under the lock, from 1 on */
-    bool goes_on; /* with another one under the lock that was kept */
-    char lane[DB_RESOURCE_MAX + 1];
 };
 
 /* -- leaving the batch ------------------------------------------------------------------------ */
@@ -209,28 +200,23 @@ static void refuse(struct run *run, db_status status)
                  section->message[0] ? section->message : db_status_text(status));
 }
 
-/* Takes its fences, reads, decides and commits, the last three again if the rows changed meanwhile.
- * False: the guard was changed. */
-static bool run_locked(struct run *run)
+bool run_settle(struct run *run, db_status status)
 {
     struct section *section = run->section;
-    int reruns = 0, from_store;
-    db_status fenced = section_take_fences(section, &from_store);
-    counter_add(&run->host->counters->fences, (uint64_t)from_store);
-    if (fenced != DB_OK) {
-        refuse(run, fenced);
-        return true;
-    }
-    while (section->n_ops > 0) {
-        db_status status = section_run(section);
+    int reruns = 0;
+    for (;; status = section_run(section)) {
         if (status == DB_OK) {
             op_pass_all(section->ops, section->n_ops, OP_COMMITTED);
             return true;
         }
-        if (section->guard_changed)
+        if (section->guard_changed) {
+            run->left = run->in_company;
             return false;
+        }
         if (status == DB_DUPLICATE) {
             leave_duplicate(run);
+            if (section->n_ops == 0)
+                return true;
             continue;
         }
         bool again = status == DB_CONFLICT && !section->lost && reruns < RERUNS_MAX &&
@@ -239,10 +225,25 @@ static bool run_locked(struct run *run)
             refuse(run, status);
             return true;
         }
+        run->left = run->in_company;
+        if (run->left)
+            return false;
         counter_add(&run->host->counters->reruns, 1);
         back_off(reruns++);
     }
-    return true;
+}
+
+/* Takes its fences, reads, decides and commits. False: as run_settle(). */
+static bool run_locked(struct run *run)
+{
+    int from_store;
+    db_status fenced = section_take_fences(run->section, &from_store);
+    counter_add(&run->host->counters->fences, (uint64_t)from_store);
+    if (fenced != DB_OK) {
+        refuse(run, fenced);
+        return true;
+    }
+    return run_settle(run, section_run(run->section));
 }
 
 /* -- the whole way ---------------------------------------------------------------------------- */
@@ -267,17 +268,23 @@ static void spread_unguarded(struct run *run)
 }
 
 /* Before the locks: those who are answered or late leave, the others' rows are named. */
-static void begin(struct run *run)
+static void look_up(struct run *run)
 {
     struct section *section = run->section;
-    /* One snapshot for all: without one (the store is away) each read says why for itself. */
-    bool snapshot = db_reader_begin(section->reader) == DB_OK;
     leave_if(run, was_answered);
     leave_if(run, is_late);
     if (section->n_ops > 0 && lacks_rows(run, section->ops[0]))
         leave_if(run, lacks_rows); /* each learns why; all use the same rows */
+}
+
+void run_look_up(struct run *runs, size_t n)
+{
+    db_reader *reader = runs[0].section->reader;
+    bool snapshot = db_reader_begin(reader) == DB_OK;
+    for (size_t i = 0; i < n; i++)
+        look_up(&runs[i]);
     if (snapshot)
-        db_reader_end(section->reader);
+        db_reader_end(reader);
 }
 
 /* Not with a fair lock: the next in its line may be of another instance. */
@@ -291,33 +298,26 @@ static bool may_go_on(struct run *run)
            host->goes_on(host->ctx, section->ops[0], run->lane);
 }
 
-/* One try for the locks and what follows, for those who are left. */
-static void run_once(struct run *run)
+/* Those who have waited long enough for the lock leave; all, if it cannot be had. */
+static void go_without_lock(struct run *run, enum problem problem)
 {
-    struct section *section = run->section;
-    begin(run);
-    if (section->n_ops == 0 || section->n_rows == 0)
-        return;
-    spread_unguarded(run);
-
-    enum problem problem = lock_set_acquire(&section->locks, first_deadline_us(section));
     if (problem == PROBLEM_LOCK_TIMEOUT) {
         leave_if(run, has_waited);
         return;
     }
-    if (problem != PROBLEM_NONE) {
-        fail_all(run, problem, section->locks.message, "nothing was written");
-        leave_if(run, leave_now);
-        return;
-    }
-    op_pass_all(section->ops, section->n_ops, OP_ACQUIRED);
-    metric_observe(&run->host->counters->batch, (int64_t)section->n_ops);
-    bool done = run_locked(run);
-    run->goes_on = done && may_go_on(run);
-    if (run->goes_on)
-        lock_set_keep(&section->locks);
-    else
-        lock_set_release(&section->locks);
+    fail_all(run, problem, run->section->locks.message, "nothing was written");
+    leave_if(run, leave_now);
+}
+
+void run_note_acquired(struct run *run)
+{
+    op_pass_all(run->section->ops, run->section->n_ops, OP_ACQUIRED);
+    metric_observe(&run->host->counters->batch, (int64_t)run->section->n_ops);
+}
+
+void run_answer(struct run *run, bool done)
+{
+    struct section *section = run->section;
     if (!done && ++run->relocks < RELOCKS_MAX)
         return;
     if (!done)
@@ -327,7 +327,39 @@ static void run_once(struct run *run)
     leave_if(run, leave_now);
 }
 
-static void run_turn(struct run *run, struct op **ops, size_t n)
+/* One try for the locks and what follows, for those who are left. */
+static void run_once(struct run *run)
+{
+    struct section *section = run->section;
+    run_look_up(run, 1);
+    if (section->n_ops == 0 || section->n_rows == 0)
+        return;
+    run->left = run->in_company && section->rows[0].guard->kind == GUARD_NONE;
+    if (run->left)
+        return;
+    spread_unguarded(run);
+
+    int64_t deadline_us = run->in_company ? 0 : first_deadline_us(section);
+    enum problem problem = lock_set_acquire(&section->locks, deadline_us);
+    run->left = run->in_company && problem != PROBLEM_NONE;
+    if (run->left)
+        return;
+    if (problem != PROBLEM_NONE) {
+        go_without_lock(run, problem);
+        return;
+    }
+    run_note_acquired(run);
+    bool done = run_locked(run);
+    run->goes_on = done && may_go_on(run);
+    if (run->goes_on)
+        lock_set_keep(&section->locks);
+    else
+        lock_set_release(&section->locks);
+    if (!run->left)
+        run_answer(run, done);
+}
+
+bool run_begin(struct run *run, struct op **ops, size_t n)
 {
     struct section *section = run->section;
     section->ops = ops;
@@ -338,13 +370,24 @@ static void run_turn(struct run *run, struct op **ops, size_t n)
     for (size_t i = 0; i < n; i++)
         ops[i]->section = section;
     op_pass_all(ops, n, OP_WAITING);
-    if (!section_reader(section)) {
-        fail_all(run, PROBLEM_UNAVAILABLE, "store", section->message);
-        leave_if(run, leave_now);
-        return;
-    }
-    while (section->n_ops > 0)
-        run_once(run);
+    if (section_reader(section))
+        return true;
+    fail_all(run, PROBLEM_UNAVAILABLE, "store", section->message);
+    leave_if(run, leave_now);
+    return false;
+}
+
+size_t run_turns(struct run *run, struct op **ops, size_t n)
+{
+    struct section *section = run->section;
+    do {
+        if (run_begin(run, ops, n))
+            while (section->n_ops > 0 && !run->left)
+                run_once(run);
+        n = run->goes_on ? run->host->more(run->host->ctx, run->lane, ops) : 0;
+    } while (n > 0);
+    lock_set_release(&section->locks);
+    return section->n_ops;
 }
 
 void guarded_run(const struct guarded_host *host, struct section *section,
@@ -353,9 +396,6 @@ void guarded_run(const struct guarded_host *host, struct section *section,
     struct run run = {.host = host, .section = section};
     assert(n >= 1 && n <= section->batch);
     section->operation = operation;
-    do {
-        run_turn(&run, ops, n);
-        n = run.goes_on ? host->more(host->ctx, run.lane, ops) : 0;
-    } while (n > 0);
-    lock_set_release(&section->locks);
+    run_turns(&run, ops, n);
+    assert(section->n_ops == 0);
 }

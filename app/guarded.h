@@ -10,6 +10,7 @@
 #ifndef GUARDED_H
 #define GUARDED_H
 
+#include "lanes.h"
 #include "section.h"
 #include "service_metrics.h"
 
@@ -35,6 +36,13 @@ struct guarded_host {
  * turns, so that other instances get theirs. Returns when each is finished or spread. */
 void guarded_run(const struct guarded_host *host, struct section *section,
                  const struct operation *operation, struct op **ops, size_t n);
+
+/* The same for some operations of each of n resources, 1 to LANES_TOGETHER, each with a section
+ * whose operation is filled in; one snapshot, one go for the locks of one guard, one commit if the
+ * store has such. None waits for another: what would have to wait for its lock or to be run again
+ * is left, shares[i].n of them. Fences are the locks' own. */
+void guarded_run_together(const struct guarded_host *host, struct section *sections,
+                          struct lanes_share *shares, size_t n);
 
 /* Its client has been told by now, or soon will be, that nothing came of it: op has its problem,
  * and is not to be begun. */

@@ -1,4 +1,4 @@
-#include "lanes.h"
+#include "lanes_private.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -7,53 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* uthash ends the process without memory unless told otherwise. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
-enum { THREAD_STACK_BYTES = 512 * 1024 };
-
-/* Operations of one resource in order of arrival. In the hash while it has a name; in the run queue
- * while it waits for a thread; freed by the thread that finds it empty. */
-struct lane {
-    char name[DB_RESOURCE_MAX + 1];
-    struct op *head, *tail;
-    struct lane *next; /* run queue */
-    UT_hash_handle hh;
+enum {
+    THREAD_STACK_BYTES = 1024 * 1024,
+    COMPANIES_MAX = 2 /* while one waits for the lock server the other one writes */
 };
 
-struct thread {
-    struct lanes *lanes;
-    pthread_t id;
-    bool started;
-    void *state;
-    struct op **ops; /* of the turn */
-};
-
-struct lanes {
-    struct lanes_options options;
-    pthread_mutex_t mutex;
-    pthread_cond_t work;
-    struct lane *by_name;
-    struct lane *head, *tail; /* the run queue */
-    size_t waiting, idle;
-    bool closing;
-    struct thread threads[];
-};
-
-static void *run_thread(void *arg);
+static void call_thread(struct lanes *lanes);
 
 static bool start_thread(struct lanes *lanes, struct thread *thread)
 {
     pthread_attr_t attr;
     thread->lanes = lanes;
+    pthread_cond_init(&thread->wanted, NULL);
     thread->ops = calloc(lanes->options.batch, sizeof *thread->ops);
     thread->state = lanes->options.state_new(lanes->options.ctx);
     if (!thread->ops || !thread->state)
         return false;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
-    thread->started = pthread_create(&thread->id, &attr, run_thread, thread) == 0;
+    thread->started = pthread_create(&thread->id, &attr, lanes_thread, thread) == 0;
     pthread_attr_destroy(&attr);
     if (thread->started)
         pthread_setname_np(thread->id, lanes->options.thread_name);
@@ -68,7 +40,6 @@ struct lanes *lanes_open(const struct lanes_options *options)
         return NULL;
     lanes->options = *options;
     pthread_mutex_init(&lanes->mutex, NULL);
-    pthread_cond_init(&lanes->work, NULL);
     for (size_t i = 0; i < options->threads; i++) {
         if (!start_thread(lanes, &lanes->threads[i])) {
             lanes_close(lanes);
@@ -84,18 +55,19 @@ void lanes_close(struct lanes *lanes)
         return;
     pthread_mutex_lock(&lanes->mutex);
     lanes->closing = true;
-    pthread_cond_broadcast(&lanes->work);
+    while (lanes->idle)
+        call_thread(lanes);
     pthread_mutex_unlock(&lanes->mutex);
-    for (size_t i = 0; i < lanes->options.threads; i++) {
+    for (size_t i = 0; i < lanes->options.threads && lanes->threads[i].lanes; i++) {
         struct thread *thread = &lanes->threads[i];
         if (thread->started)
             pthread_join(thread->id, NULL);
         if (thread->state)
             lanes->options.state_free(thread->state);
         free(thread->ops);
+        pthread_cond_destroy(&thread->wanted);
     }
-    assert(!lanes->head && !lanes->by_name);
-    pthread_cond_destroy(&lanes->work);
+    assert(!lanes->singles.head && !lanes->company.head && !lanes->by_name);
     pthread_mutex_destroy(&lanes->mutex);
     free(lanes);
 }
@@ -104,23 +76,50 @@ void lanes_close(struct lanes *lanes)
 
 static void run_queue_push(struct lanes *lanes, struct lane *lane)
 {
+    bool single = !lanes->options.serve_together || lane->alone || !lane->name[0];
+    struct run_queue *queue = single ? &lanes->singles : &lanes->company;
+    lane->place = lanes->n_places++;
     lane->next = NULL;
-    if (lanes->tail)
-        lanes->tail->next = lane;
+    if (queue->tail)
+        queue->tail->next = lane;
     else
-        lanes->head = lane;
-    lanes->tail = lane;
-    if (lanes->idle > 0)
-        pthread_cond_signal(&lanes->work);
+        queue->head = lane;
+    queue->tail = lane;
 }
 
-static struct lane *run_queue_pop(struct lanes *lanes)
+struct lane *run_queue_pop(struct run_queue *queue)
 {
-    struct lane *lane = lanes->head;
-    lanes->head = lane->next;
-    if (!lanes->head)
-        lanes->tail = NULL;
+    struct lane *lane = queue->head;
+    queue->head = lane->next;
+    if (!queue->head)
+        queue->tail = NULL;
     return lane;
+}
+
+bool lanes_have_company(const struct lanes *lanes)
+{
+    return lanes->company.head && lanes->n_companies < COMPANIES_MAX;
+}
+
+bool lanes_have_work(const struct lanes *lanes)
+{
+    return lanes->singles.head || lanes_have_company(lanes);
+}
+
+static void call_thread(struct lanes *lanes)
+{
+    struct thread *thread = lanes->idle;
+    lanes->idle = thread->next_idle;
+    thread->idle = false;
+    pthread_cond_signal(&thread->wanted);
+}
+
+void lanes_call(struct lanes *lanes)
+{
+    if (lanes->waking || !lanes->idle || !lanes_have_work(lanes))
+        return;
+    lanes->waking = true;
+    call_thread(lanes);
 }
 
 static void lane_push(struct lanes *lanes, struct lane *lane, struct op *op)
@@ -131,6 +130,7 @@ static void lane_push(struct lanes *lanes, struct lane *lane, struct op *op)
     else
         lane->head = op;
     lane->tail = op;
+    lane->n++;
     lanes->waiting++;
 }
 
@@ -157,7 +157,7 @@ static struct lane *lane_for(struct lanes *lanes, const char *name)
     return lane;
 }
 
-static size_t lane_take(struct lanes *lanes, struct lane *lane, struct op **ret_ops)
+size_t lane_take(struct lanes *lanes, struct lane *lane, struct op **ret_ops)
 {
     size_t n = 0;
     while (lane->head && n < lanes->options.batch) {
@@ -166,12 +166,25 @@ static size_t lane_take(struct lanes *lanes, struct lane *lane, struct op **ret_
     }
     if (!lane->head)
         lane->tail = NULL;
+    lane->n -= n;
     lanes->waiting -= n;
     return n;
 }
 
-/* After a turn: to the end of the line, or away. */
-static void lane_return(struct lanes *lanes, struct lane *lane)
+void lane_put_back(struct lanes *lanes, struct lane *lane, struct op **ops, size_t n)
+{
+    lane->alone = n > 0;
+    for (size_t i = n; i-- > 0;) {
+        ops[i]->next = lane->head;
+        lane->head = ops[i];
+        if (!lane->tail)
+            lane->tail = ops[i];
+    }
+    lane->n += n;
+    lanes->waiting += n;
+}
+
+void lane_return(struct lanes *lanes, struct lane *lane)
 {
     if (lane->head) {
         run_queue_push(lanes, lane);
@@ -180,33 +193,6 @@ static void lane_return(struct lanes *lanes, struct lane *lane)
     if (lane->name[0])
         HASH_DEL(lanes->by_name, lane);
     free(lane);
-}
-
-/* -- serving ---------------------------------------------------------------------------------- */
-
-static void *run_thread(void *arg)
-{
-    struct thread *thread = arg;
-    struct lanes *lanes = thread->lanes;
-    pthread_mutex_lock(&lanes->mutex);
-    for (;;) {
-        while (!lanes->head && !lanes->closing) {
-            lanes->idle++;
-            pthread_cond_wait(&lanes->work, &lanes->mutex);
-            lanes->idle--;
-        }
-        if (!lanes->head)
-            break;
-        struct lane *lane = run_queue_pop(lanes);
-        size_t n = lane_take(lanes, lane, thread->ops);
-        pthread_mutex_unlock(&lanes->mutex);
-        if (n > 0) /* else it was spread before its turn */
-            lanes->options.serve(thread->state, thread->ops, n);
-        pthread_mutex_lock(&lanes->mutex);
-        lane_return(lanes, lane);
-    }
-    pthread_mutex_unlock(&lanes->mutex);
-    return NULL;
 }
 
 /* -- submitting ------------------------------------------------------------------------------- */
@@ -220,6 +206,7 @@ bool lanes_submit(struct lanes *lanes, const char *name, struct op *op)
         lane = lane_for(lanes, name);
     if (lane)
         lane_push(lanes, lane, op);
+    lanes_call(lanes);
     pthread_mutex_unlock(&lanes->mutex);
     return lane != NULL;
 }
@@ -252,10 +239,12 @@ size_t lanes_spread(struct lanes *lanes, const char *name, struct op **ops, size
             break;
         }
         lane->head = rest;
+        lane->n--;
         lanes->waiting--;
     }
     if (lane && !lane->head)
         lane->tail = NULL;
+    lanes_call(lanes);
     pthread_mutex_unlock(&lanes->mutex);
     return spread;
 }
@@ -265,7 +254,7 @@ bool lanes_goes_on(struct lanes *lanes, const char *name)
     struct lane *lane;
     pthread_mutex_lock(&lanes->mutex);
     HASH_FIND_STR(lanes->by_name, name, lane);
-    bool goes_on = lane && lane->head && !lanes->head;
+    bool goes_on = lane && lane->head && !lanes->singles.head && !lanes->company.head;
     pthread_mutex_unlock(&lanes->mutex);
     return goes_on;
 }

@@ -6,6 +6,11 @@
  * the lane goes to the end of the line. So a lane with ten thousand waiting operations holds no
  * thread while it waits for its turn, and the next lane's turn comes after one batch.
  * An operation without a name is a lane of its own.
+ *
+ * Many lanes with few operations each are served together, if serve_together() is there: a thread
+ * takes all that wait, and few threads do so at a time, so that what comes meanwhile gathers for
+ * the next of them. As nobody in such a company may be kept waiting by another, what would have to
+ * wait is left, and served later, its lane by itself.
  */
 #ifndef LANES_H
 #define LANES_H
@@ -14,7 +19,18 @@
 
 #include <stddef.h>
 
+enum {
+    LANES_TOGETHER = 32, /* lanes that are served together, at most */
+    LANES_SHARE = 8      /* operations of each, at most */
+};
+
 struct lanes;
+
+/* What is taken from one lane of those that are served together. */
+struct lanes_share {
+    struct op **ops;
+    size_t n; /* in: at least 1; out: so many of ops, at their beginning, are left */
+};
 
 struct lanes_options {
     const char *thread_name; /* at most 15 characters; borrowed */
@@ -25,6 +41,9 @@ struct lanes_options {
     void (*state_free)(void *state);
     /* Serves n >= 1 operations of one lane. */
     void (*serve)(void *state, struct op **ops, size_t n);
+    /* NULL, or: serves n >= 1 lanes with names. Two threads at a time do, so that it must not wait
+     * for what may take long. */
+    void (*serve_together)(void *state, struct lanes_share *shares, size_t n);
     void *ctx;
 };
 

@@ -70,39 +70,35 @@ static bool is_kept(const struct lock_set *set)
            lk_check(&set->holds[0], &left_ms) == LK_OK && left_ms >= set->holds[0].lease_ms / 2;
 }
 
-enum problem lock_set_acquire(struct lock_set *set, int64_t deadline_us)
+/* NULL: PROBLEM_UNAVAILABLE, with a message. */
+static lk_client *client_of(struct lock_set *set, struct guard *guard)
 {
-    lk_request requests[LOCK_SET_MAX];
     lk_error error;
-    set->held = is_kept(set);
-    if (set->held) {
-        set->kept = NULL;
-        return PROBLEM_NONE;
-    }
-    lock_set_release(set);
-    if (set->n == 0)
-        return PROBLEM_NONE;
-    int64_t left_us = deadline_us - now_us();
-    for (size_t i = 0; i < set->n; i++) {
-        struct guard *guard = set->guards[i];
-        lk_client *client = guard_client(guard, &error);
-        if (!client) {
-            snprintf(set->message, sizeof set->message, "guard %s: %s", guard->info->name,
-                     error.message);
-            return PROBLEM_UNAVAILABLE;
-        }
-        const struct guard_lease lease = guard_lease(guard);
-        requests[i] = (lk_request){
-            .client = client,
-            .key = set->keys[i],
-            .lease_ms = lease.lease_ms,
-            .renewed = lease.renewed,
-            .wait_ms = left_us > 0 ? left_us / 1000 : 0,
-            .on_lost = count_lost,
-            .on_lost_arg = guard,
-        };
-    }
-    lk_status status = acquire_many(NULL, requests, set->n, set->holds);
+    lk_client *client = guard_client(guard, &error);
+    if (!client)
+        snprintf(set->message, sizeof set->message, "guard %s: %s", guard->info->name,
+                 error.message);
+    return client;
+}
+
+static lk_request request_for(const struct lock_set *set, size_t i, lk_client *client,
+                              int64_t wait_us)
+{
+    struct guard *guard = set->guards[i];
+    const struct guard_lease lease = guard_lease(guard);
+    return (lk_request){
+        .client = client,
+        .key = set->keys[i],
+        .lease_ms = lease.lease_ms,
+        .renewed = lease.renewed,
+        .wait_ms = wait_us > 0 ? wait_us / 1000 : 0,
+        .on_lost = count_lost,
+        .on_lost_arg = guard,
+    };
+}
+
+static enum problem note_outcome(struct lock_set *set, lk_status status)
+{
     set->held = status == LK_OK;
     for (size_t i = 0; set->held && i < set->n; i++)
         metric_observe(&set->guards[i]->wait_us, set->holds[i].wait_us);
@@ -111,6 +107,49 @@ enum problem lock_set_acquire(struct lock_set *set, int64_t deadline_us)
                  set->n > 1 ? " and others" : "", set->guards[0]->info->name,
                  lk_status_text(status));
     return problem_of(status);
+}
+
+enum problem lock_set_acquire(struct lock_set *set, int64_t deadline_us)
+{
+    lk_request requests[LOCK_SET_MAX];
+    set->held = is_kept(set);
+    if (set->held) {
+        set->kept = NULL;
+        return PROBLEM_NONE;
+    }
+    lock_set_release(set);
+    if (set->n == 0)
+        return PROBLEM_NONE;
+    int64_t wait_us = deadline_us - now_us();
+    for (size_t i = 0; i < set->n; i++) {
+        lk_client *client = client_of(set, set->guards[i]);
+        if (!client)
+            return PROBLEM_UNAVAILABLE;
+        requests[i] = request_for(set, i, client, wait_us);
+    }
+    return note_outcome(set, acquire_many(NULL, requests, set->n, set->holds));
+}
+
+void lock_sets_try(struct lock_set *const *sets, size_t n, enum problem *ret_problems)
+{
+    lk_request requests[LOCK_SETS_MAX];
+    lk_hold *holds[LOCK_SETS_MAX];
+    lk_status statuses[LOCK_SETS_MAX];
+    assert(n >= 1 && n <= LOCK_SETS_MAX);
+    lk_client *client = NULL;
+    for (size_t i = 0; i < n; i++) {
+        struct lock_set *set = sets[i];
+        assert(set->n == 1 && set->guards[0] == sets[0]->guards[0] && !set->held && !set->kept);
+        client = client_of(set, set->guards[0]);
+        requests[i] = request_for(set, 0, client, 0);
+        holds[i] = &set->holds[0];
+        ret_problems[i] = PROBLEM_UNAVAILABLE;
+    }
+    if (!client)
+        return;
+    lk_try_each(client, requests, n, holds, statuses);
+    for (size_t i = 0; i < n; i++)
+        ret_problems[i] = note_outcome(sets[i], statuses[i]);
 }
 
 const lk_hold *lock_set_lost(const struct lock_set *set)
@@ -129,12 +168,17 @@ void lock_set_keep(struct lock_set *set)
     set->held = false;
 }
 
+static void note_released(struct guard *guard, const lk_hold *hold)
+{
+    metric_observe(&guard->hold_us, now_us() - hold->acquired_us);
+}
+
 static void release(struct guard *guard, lk_hold *hold)
 {
     /* The status changes nothing any more: what was to be written is written or refused, and a
      * lock that could not be released ends with its lease. */
     lk_release(hold);
-    metric_observe(&guard->hold_us, now_us() - hold->acquired_us);
+    note_released(guard, hold);
 }
 
 void lock_set_release(struct lock_set *set)
@@ -145,4 +189,21 @@ void lock_set_release(struct lock_set *set)
         release(set->guards[i], &set->holds[i]);
     set->held = false;
     set->kept = NULL;
+}
+
+void lock_sets_release(struct lock_set *const *sets, size_t n)
+{
+    lk_hold *holds[LOCK_SETS_MAX];
+    size_t n_holds = 0;
+    assert(n <= LOCK_SETS_MAX);
+    for (size_t i = 0; i < n; i++)
+        if (sets[i]->held)
+            holds[n_holds++] = &sets[i]->holds[0];
+    if (n_holds > 0)
+        lk_release_each(holds, n_holds, NULL);
+    for (size_t i = 0; i < n; i++) {
+        if (sets[i]->held)
+            note_released(sets[i]->guards[0], &sets[i]->holds[0]);
+        sets[i]->held = false;
+    }
 }

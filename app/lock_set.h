@@ -6,7 +6,7 @@
 #include "guard.h"
 #include "op.h"
 
-enum { LOCK_SET_MAX = 4, LOCK_SET_MESSAGE_MAX = LK_MESSAGE_MAX + 128 };
+enum { LOCK_SET_MAX = 4, LOCK_SETS_MAX = LK_EACH_MAX, LOCK_SET_MESSAGE_MAX = LK_MESSAGE_MAX + 128 };
 
 struct lock_set {
     size_t n;
@@ -29,6 +29,11 @@ const lk_hold *lock_set_add(struct lock_set *set, struct guard *guard, const cha
  * A lock that was kept is taken over if it is the one wanted and at least half of its lease is
  * left; else it is released first. */
 enum problem lock_set_acquire(struct lock_set *set, int64_t deadline_us);
+/* One attempt for each of n sets, 1 to LOCK_SETS_MAX, of one lock each, all of one guard and none
+ * kept: in one go, if the guard can. ret_problems as above; each stands for itself. */
+void lock_sets_try(struct lock_set *const *sets, size_t n, enum problem *ret_problems);
+/* lock_set_release() of each of n sets of one guard that have one lock or none, likewise. */
+void lock_sets_release(struct lock_set *const *sets, size_t n);
 /* A hold that is no longer ours; NULL: all are, as far as this process can know. Any thread. */
 const lk_hold *lock_set_lost(const struct lock_set *set);
 /* In place of a release: of one lock only, for the next turn under it. */

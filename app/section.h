@@ -22,6 +22,7 @@
 
 enum {
     SECTION_ROWS_MAX = LOCK_SET_MAX,
+    SECTIONS_MAX = DB_JOBS_MAX, /* run together */
     SECTION_CHANGES_PER_OP = 2, /* a transfer's */
     SECTION_MESSAGE_MAX = DB_MESSAGE_MAX
 };
@@ -158,5 +159,8 @@ db_status section_take_fences(struct section *section, int *ret_from_store);
 /* Reads, from one snapshot, what is not read inside the transaction; decides, unless that has to be
  * done there; and commits all or nothing. DB_OK, or why not: see the members above. */
 db_status section_run(struct section *section);
+/* The same for each of n sections, 1 to SECTIONS_MAX, which share their reader: from one snapshot,
+ * and in one commit if the store has such. Each stands for itself, and has its own outcome. */
+void section_run_many(struct section *const *sections, size_t n, db_status *ret_statuses);
 
 #endif

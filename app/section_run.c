@@ -22,27 +22,61 @@ static bool decides_inside(const struct section *section)
     return false;
 }
 
-db_status section_run(struct section *section)
+/* Before the transaction; snapshot: whether there is one to read from. */
+static db_status prepare(struct section *section, db_status snapshot)
 {
-    bool inside = decides_inside(section);
     section->guard_changed = false;
     section->lost = NULL;
     section->refused = NULL;
     section->message[0] = '\0';
-    section->status = db_reader_begin(section->reader);
-    if (section->status == DB_OK) {
-        section->status = load(section, false);
-        if (section->status == DB_OK && !inside)
-            decide(section);
-        db_reader_end(section->reader);
-    }
-    if (section->status != DB_OK || (!inside && !has_something_to_write(section)))
-        return section->status;
+    section->status = snapshot == DB_OK ? load(section, false) : snapshot;
+    if (section->status == DB_OK && !decides_inside(section))
+        decide(section);
+    return section->status;
+}
 
-    db_error error = {.message = ""};
-    db_status status = db_run(section->db, write_section, section, &error);
-    if (status != DB_OK)
-        snprintf(section->message, sizeof section->message, "%s", error.message);
+static bool wants_to_write(const struct section *section)
+{
+    return section->status == DB_OK && (decides_inside(section) || has_something_to_write(section));
+}
+
+void section_run_many(struct section *const *sections, size_t n, db_status *ret_statuses)
+{
+    db_job jobs[SECTIONS_MAX];
+    db_error errors[SECTIONS_MAX];
+    size_t n_jobs = 0;
+    assert(n >= 1 && n <= SECTIONS_MAX);
+    db_reader *reader = sections[0]->reader;
+    db_status snapshot = db_reader_begin(reader);
+    for (size_t i = 0; i < n; i++)
+        ret_statuses[i] = prepare(sections[i], snapshot);
+    if (snapshot == DB_OK)
+        db_reader_end(reader);
+
+    for (size_t i = 0; i < n; i++) {
+        if (!wants_to_write(sections[i]))
+            continue;
+        errors[n_jobs].message[0] = '\0';
+        jobs[n_jobs] =
+            (db_job){.work = write_section, .arg = sections[i], .error = &errors[n_jobs]};
+        n_jobs++;
+    }
+    if (n_jobs > 0)
+        db_run_many(sections[0]->db, jobs, n_jobs);
+    for (size_t i = 0, job = 0; i < n && job < n_jobs; i++) {
+        if (jobs[job].arg != sections[i])
+            continue;
+        ret_statuses[i] = jobs[job].status;
+        if (jobs[job].status != DB_OK)
+            snprintf(sections[i]->message, sizeof sections[i]->message, "%s", errors[job].message);
+        job++;
+    }
+}
+
+db_status section_run(struct section *section)
+{
+    db_status status;
+    section_run_many(&section, 1, &status);
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* The service's own parts; for service.c and service_metrics.c only. */
+/* The service's own parts; for service*.c only. */
 #ifndef SERVICE_PRIVATE_H
 #define SERVICE_PRIVATE_H
 
@@ -27,5 +27,17 @@ struct service {
     pthread_mutex_t mutex;
     pthread_cond_t idle;
 };
+
+bool service_is_business(const struct op *op); /* changes stock or balances */
+/* The lane for what uses one resource only; NULL: none. */
+const char *service_lane_name(const struct service *service, const struct op *op,
+                              char name[DB_RESOURCE_MAX + 1]);
+size_t service_batch_max(const struct config *config);
+/* Takes an answered operation; ctx: the service. */
+void service_finish(void *ctx, struct op *op);
+
+/* service_threads.c: false without memory or threads; those that were started end with their lanes.
+ */
+bool service_open_threads(struct service *service);
 
 #endif

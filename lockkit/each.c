@@ -67,3 +67,9 @@ void lk_try_each(lk_client *client, const lk_request *requests, size_t n, lk_hol
     if (at_once)
         try_at_once(client, requests, n, holds, statuses);
 }
+
+bool lk_tries_at_once(const lk_client *client)
+{
+    const lk_provider *provider = client->provider;
+    return provider->try_each || !(provider->info.caps & LK_CAP_DISTRIBUTED);
+}

@@ -35,7 +35,7 @@ enum {
     LK_OWNER_MAX = 96,         /* bytes of an owner name */
     LK_TOKEN_MAX = 160,        /* bytes of a token */
     LK_MANY_MAX = 16,          /* requests of one lk_acquire_many() */
-    LK_EACH_MAX = 64,          /* of one lk_try_each(), holds of one lk_release_each() */
+    LK_EACH_MAX = 32,          /* of one lk_try_each(), holds of one lk_release_each() */
     LK_MESSAGE_MAX = 512,      /* bytes of an error message with its NUL */
     LK_LEASE_MS_MIN = 10,      /* shortest lease accepted */
     LK_LEASE_MS_MAX = 86400000 /* longest lease accepted: a day */
@@ -283,13 +283,16 @@ lk_status lk_acquire_many(lk_client *client, const lk_request *requests, size_t 
  * One attempt for each of n (0..LK_EACH_MAX) locks of one client, each on its own: no order, no all
  * or nothing, and no waiting for each other. For a thread that serves many resources: where the
  * guard can (redis-token, but not in a cluster) all are sent at once, and the call ends within the
- * time of one; elsewhere they are tried one after the other.
+ * time of one; elsewhere they are tried one after the other. Of the stack it takes some 100 KB.
  * statuses[i] becomes what lk_acquire(client, &requests[i], holds[i]) would return; where it is
  * LK_OK, holds[i] is to be released, alone or with others. LK_INVALID, besides: wait_ms is not 0,
  * or n is too large, then for each. A key that stands there twice is asked for twice.
  */
 void lk_try_each(lk_client *client, const lk_request *requests, size_t n, lk_hold *const *holds,
                  lk_status *statuses);
+/* Whether lk_try_each() of many takes about the time of one: they are sent at once, or no server is
+ * asked. */
+bool lk_tries_at_once(const lk_client *client);
 
 /* LK_OK: still ours as far as this process can know, *ret_left_ms (may be NULL) is what remains of
  * the lease on the monotonic clock counted from before the request was sent (INT64_MAX without

@@ -68,7 +68,7 @@ bool audit_is_clean(struct service *service); /* of all resources; prints it oth
 /* -- points ------------------------------------------------------------------------------------ */
 
 /* Holds the operation with this request id at a point until gate_open(). */
-enum { GATES = 2 };
+enum { GATES = 3 };
 void gate_set(int gate, enum op_point point, const char *request_id);
 void gate_wait(int gate); /* until the operation stands there */
 void gate_open(int gate);

@@ -1,0 +1,322 @@
+/* Orders for many items at once, with lanes on: one go for the locks and one commit, but what
+ * becomes of an order is its own. */
+#include "../lib/redis.h"
+#include "../lib/service_rig.h"
+#include "../../app/service_private.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+enum {
+    ITEMS = 12,
+    STOCK = 100000,
+    ORDERS = 3000,
+    FIRST = 2, /* items whose orders hold the threads that serve many together */
+    N = ITEMS - FIRST,
+    LEASE_MS = 5000,
+    PATIENCE_MS = 60000
+};
+
+static struct op ops[ORDERS], holders[FIRST];
+
+static int prepare(void **state)
+{
+    (void)state;
+    redis_do(rig.redis, "FLUSHALL");
+    rig_reset("redis-token");
+    return 0;
+}
+
+static struct op *order(struct op *op, int item, int number)
+{
+    char id[16];
+    snprintf(id, sizeof id, "%d", item);
+    return op_make(op, OP_PLACE_ORDER, id, "u1", 1, number);
+}
+
+/* Items "0" to "ITEMS - 1", under the guards in turn; "": the default one. */
+static void start(const char *const *guards, size_t n_guards)
+{
+    struct op op;
+    char id[16];
+    assert_int_equal(rig_start(), 0);
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        op_put_item(&op, id, STOCK, guards[(size_t)i % n_guards]);
+        assert_int_equal(op_run(rig.service, &op), 200);
+    }
+    for (int i = 0; i < N; i++)
+        order(&ops[i], FIRST + i, i);
+}
+
+static void start_locked(void)
+{
+    start((const char *const[]){""}, 1);
+}
+
+/* Orders of the first items hold all who serve together; those in ops, of the others, gather behind
+ * them and are served in one go. */
+static void gather(void)
+{
+    static int number = ORDERS;
+    for (int i = 0; i < FIRST; i++) {
+        order(&holders[i], i, number++);
+        gate_set(i, OP_DECIDED, holders[i].request_id);
+        ops_submit(rig.service, &holders[i], 1);
+        gate_wait(i);
+    }
+    ops_submit(rig.service, ops, N);
+    for (int i = 0; i < FIRST; i++)
+        gate_open(i);
+}
+
+static void run_together(void)
+{
+    gather();
+    ops_wait(holders, FIRST);
+    ops_wait(ops, N);
+    points_clear();
+}
+
+static uint64_t commits(void)
+{
+    db_stats stats;
+    db_get_stats(rig.service->db, &stats);
+    return stats.commits;
+}
+
+static uint64_t attempts(void)
+{
+    lk_stats stats;
+    lk_client_stats(atomic_load(&guard_default(rig.service->guards)->client), &stats);
+    return stats.attempts;
+}
+
+static int64_t sold(void)
+{
+    char id[16];
+    int64_t sum = 0;
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        sum += STOCK - rig_number(OP_GET_ITEM, id, "stock");
+    }
+    return sum;
+}
+
+/* -- one go ----------------------------------------------------------------------------------- */
+
+static void orders_of_many_items_share_one_commit(void **state)
+{
+    (void)state;
+    start_locked();
+    uint64_t before = commits();
+    run_together();
+    assert_true(commits() - before <= FIRST + 1);
+    assert_int_equal(ops_count(ops, N, 201), N);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(answer_number(&ops[i], "fence"), 1);
+    assert_int_equal(redis_do(rig.redis, "EXISTS lock:item:0 lock:item:1 lock:item:2 lock:item:9"),
+                     0);
+    assert_int_equal(sold(), ITEMS);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void repeated_orders_are_replayed(void **state)
+{
+    (void)state;
+    start_locked();
+    run_together();
+    order(&ops[0], FIRST, ORDERS - 1); /* a new one among them */
+    run_together();
+    assert_int_equal(ops_count(ops, N, 201), N);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(ops[i].answer.replayed, i > 0);
+    assert_int_equal(sold(), ITEMS + FIRST + 1);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void guards_of_all_kinds_may_come_together(void **state)
+{
+    (void)state;
+    start((const char *const[]){"", "sql-atomic", "none", "sql-version", "sql-row", "redis-set"},
+          6);
+    run_together();
+    assert_int_equal(ops_count(ops, N, 201), N);
+    assert_int_equal(sold(), ITEMS);
+    assert_true(audit_is_clean(rig.service));
+}
+
+/* -- each by itself --------------------------------------------------------------------------- */
+
+static void who_must_wait_for_a_lock_keeps_nobody_else_waiting(void **state)
+{
+    (void)state;
+    start_locked();
+    assert_int_equal(redis_do(rig.redis, "SET lock:item:%d other PX %d", ITEMS - 1, PATIENCE_MS),
+                     1);
+    gather();
+    ops_wait(ops, N - 1);
+    assert_int_equal(ops_count(ops, N - 1, 201), N - 1);
+    assert_int_equal(rig_number(OP_GET_ITEM, "11", "stock"), STOCK);
+    assert_int_equal(redis_do(rig.redis, "DEL lock:item:%d", ITEMS - 1), 1);
+    ops_wait(&ops[N - 1], 1);
+    ops_wait(holders, FIRST);
+    points_clear();
+    assert_int_equal(ops[N - 1].answer.status, 201);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void those_who_wait_for_their_locks_keep_no_thread_from_others(void **state)
+{
+    (void)state;
+    enum { HELD = 4 };
+    start_locked();
+    for (int i = 0; i < HELD; i++)
+        redis_do(rig.redis, "SET lock:item:%d other PX %d", FIRST + i, PATIENCE_MS);
+    for (int i = 0; i < HELD; i++) { /* one after the other: none is in company */
+        uint64_t before = attempts();
+        ops_submit(rig.service, &ops[i], 1);
+        while (attempts() == before)
+            sched_yield();
+    }
+    ops_run(rig.service, ops + HELD, N - HELD);
+    assert_int_equal(ops_count(ops + HELD, N - HELD, 201), N - HELD);
+    for (int i = 0; i < HELD; i++)
+        assert_int_equal(redis_do(rig.redis, "DEL lock:item:%d", FIRST + i), 1);
+    ops_wait(ops, HELD);
+    assert_int_equal(ops_count(ops, HELD, 201), HELD);
+    assert_true(audit_is_clean(rig.service));
+}
+
+/* The second order is done while the first one has read and not yet written. */
+static void what_has_no_guard_races_in_company_too(void **state)
+{
+    (void)state;
+    enum { LATE = N - 2, QUICK = N - 1 };
+    start((const char *const[]){"", "none"}, 2);
+    order(&ops[LATE], ITEMS - 1, LATE);
+    order(&ops[QUICK], ITEMS - 1, QUICK);
+    gate_set(FIRST, OP_READ, ops[LATE].request_id);
+    gather();
+    gate_wait(FIRST);
+    ops_wait(&ops[QUICK], 1);
+    gate_open(FIRST);
+    ops_wait(ops, LATE + 1);
+    ops_wait(holders, FIRST);
+    points_clear();
+    assert_int_equal(ops_count(ops, N, 201), N);
+    assert_int_equal(audit_number(rig.service, "item:11", "lost_updates"), 1);
+    assert_int_equal(rig_number(OP_GET_ITEM, "11", "stock"), STOCK - 1);
+}
+
+static void a_stale_fence_refuses_its_own_order_only(void **state)
+{
+    (void)state;
+    struct op op;
+    start_locked();
+    for (int i = 0; i < 4; i++) /* two fences of items 2 and 3, which Redis then forgets */
+        assert_int_equal(op_run(rig.service, order(&op, FIRST + i % 2, N + i)), 201);
+    redis_do(rig.redis, "FLUSHALL");
+    run_together();
+    assert_int_equal(ops[0].answer.problem, PROBLEM_LOCK_LOST);
+    assert_int_equal(ops[1].answer.problem, PROBLEM_LOCK_LOST);
+    assert_int_equal(ops_count(ops, N, 201), N - 2);
+    run_together(); /* Redis has been told */
+    assert_int_equal(ops_count(ops, N, 201), N);
+    assert_int_equal(sold(), N + 4 + 2 * FIRST);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void a_lock_server_that_stands_still_costs_no_order(void **state)
+{
+    (void)state;
+    rig.config.lease_ms = LEASE_MS;
+    start_locked();
+    assert_int_equal(sandbox_signal(rig.redis, SIGSTOP), 0);
+    ops_run(rig.service, ops, N);
+    assert_int_equal(sandbox_signal(rig.redis, SIGCONT), 0);
+    assert_int_equal(ops_count(ops, N, 503), N);
+    /* What was sent is done when the server goes on, and undone, or ends with its lease. */
+    for (int i = 0; i < N; i++)
+        order(&ops[i], FIRST + i, i);
+    run_together();
+    assert_int_equal(ops_count(ops, N, 201), N);
+    assert_int_equal(sold(), ITEMS);
+    assert_true(audit_is_clean(rig.service));
+}
+
+/* -- with others ------------------------------------------------------------------------------ */
+
+struct other {
+    lk_client *client;
+    atomic_bool ends;
+    uint64_t held;
+};
+
+/* Another instance, as far as locks are concerned. */
+static void *hold_now_and_then(void *arg)
+{
+    struct other *other = arg;
+    for (unsigned i = 0; !atomic_load(&other->ends); i++) {
+        lk_hold hold;
+        char key[32];
+        snprintf(key, sizeof key, "lock:item:%u", i * 7 % ITEMS);
+        if (lk_try_acquire(other->client, key, &hold) != LK_OK)
+            continue;
+        other->held++;
+        usleep(300);
+        lk_release(&hold);
+    }
+    return NULL;
+}
+
+static void nothing_is_lost_beside_others_who_take_the_same_locks(void **state)
+{
+    (void)state;
+    struct other other = {.held = 0};
+    lk_error error;
+    lk_stats stats;
+    pthread_t thread;
+    start_locked();
+    assert_int_equal(lk_open("redis-token", rig.redis->url, NULL, &other.client, &error), LK_OK);
+    assert_int_equal(pthread_create(&thread, NULL, hold_now_and_then, &other), 0);
+    for (int i = 0; i < ORDERS; i++)
+        order(&ops[i], i * 5 % ITEMS, i);
+    for (int i = 0; i < ORDERS; i += ORDERS / 30)
+        ops_run(rig.service, ops + i, ORDERS / 30);
+    atomic_store(&other.ends, true);
+    pthread_join(thread, NULL);
+    lk_close(other.client);
+    lk_client_stats(atomic_load(&guard_default(rig.service->guards)->client), &stats);
+    assert_true(other.held > 0 && stats.refusals > 0); /* they met */
+    assert_int_equal(ops_count(ops, ORDERS, 201), ORDERS);
+    assert_int_equal(sold(), ORDERS);
+    assert_true(audit_is_clean(rig.service));
+}
+
+#define TEST(claim) cmocka_unit_test_setup_teardown(claim, prepare, rig_clear)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(orders_of_many_items_share_one_commit),
+        TEST(repeated_orders_are_replayed),
+        TEST(guards_of_all_kinds_may_come_together),
+        TEST(who_must_wait_for_a_lock_keeps_nobody_else_waiting),
+        TEST(those_who_wait_for_their_locks_keep_no_thread_from_others),
+        TEST(what_has_no_guard_races_in_company_too),
+        TEST(a_stale_fence_refuses_its_own_order_only),
+        TEST(a_lock_server_that_stands_still_costs_no_order),
+        TEST(nothing_is_lost_beside_others_who_take_the_same_locks),
+    };
+    return cmocka_run_group_tests(tests, rig_open, rig_close);
+}
