@@ -114,19 +114,29 @@ static int64_t sold(void)
 
 /* -- one go ----------------------------------------------------------------------------------- */
 
+/* Where Redis does not answer in time they are served one by one: so it may take a few rounds on a
+ * machine that has no time. */
 static void orders_of_many_items_share_one_commit(void **state)
 {
     (void)state;
+    enum { ROUNDS = 10 };
+    bool shared = false;
+    int rounds = 0;
     start_locked();
-    uint64_t before = commits();
-    run_together();
-    assert_true(commits() - before <= FIRST + 1);
-    assert_int_equal(ops_count(ops, N, 201), N);
-    for (int i = 0; i < N; i++)
-        assert_int_equal(answer_number(&ops[i], "fence"), 1);
+    for (; rounds < ROUNDS && !shared; rounds++) {
+        for (int i = 0; i < N; i++)
+            order(&ops[i], FIRST + i, N * rounds + i);
+        uint64_t before = commits();
+        run_together();
+        shared = commits() - before <= FIRST + 1;
+        assert_int_equal(ops_count(ops, N, 201), N);
+        for (int i = 0; i < N; i++)
+            assert_true(answer_number(&ops[i], "fence") > rounds);
+    }
+    assert_true(shared);
     assert_int_equal(redis_do(rig.redis, "EXISTS lock:item:0 lock:item:1 lock:item:2 lock:item:9"),
                      0);
-    assert_int_equal(sold(), ITEMS);
+    assert_int_equal(sold(), ITEMS * rounds);
     assert_true(audit_is_clean(rig.service));
 }
 
@@ -221,9 +231,10 @@ static void what_has_no_guard_races_in_company_too(void **state)
 static void a_stale_fence_refuses_its_own_order_only(void **state)
 {
     (void)state;
+    enum { BEFORE = 20 }; /* orders of items 2 and 3, whose fences Redis then forgets */
     struct op op;
     start_locked();
-    for (int i = 0; i < 4; i++) /* two fences of items 2 and 3, which Redis then forgets */
+    for (int i = 0; i < BEFORE; i++)
         assert_int_equal(op_run(rig.service, order(&op, FIRST + i % 2, N + i)), 201);
     redis_do(rig.redis, "FLUSHALL");
     run_together();
@@ -232,7 +243,7 @@ static void a_stale_fence_refuses_its_own_order_only(void **state)
     assert_int_equal(ops_count(ops, N, 201), N - 2);
     run_together(); /* Redis has been told */
     assert_int_equal(ops_count(ops, N, 201), N);
-    assert_int_equal(sold(), N + 4 + 2 * FIRST);
+    assert_int_equal(sold(), N + BEFORE + 2 * FIRST);
     assert_true(audit_is_clean(rig.service));
 }
 
