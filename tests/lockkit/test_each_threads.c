@@ -4,6 +4,7 @@
 #include "../lib/process.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
@@ -13,7 +14,7 @@
 
 /* More commands are on their way than one write takes (LK_REDIS_BATCH_MAX), and no number of whole
  * callers fills one: batches end in the middle of a caller's. */
-enum { THREADS = 8, OF_EACH = 50, KEYS = 75, LEASE_MS = 600000, LONG_MS = 30000 };
+enum { THREADS = 8, OF_EACH = 30, KEYS = 45, LEASE_MS = 600000, LONG_MS = 30000 };
 
 struct crowd;
 struct member {
@@ -146,6 +147,54 @@ static void releases_on_their_way_do_not_disturb_them(void **state)
     assert_int_equal(world->leftovers(), 0);
 }
 
+/* -- batches ------------------------------------------------------------------------------------
+ */
+
+static void *try_all(void *arg)
+{
+    struct member *m = arg;
+    batch_try(&m->batch, m->client);
+    return NULL;
+}
+
+static bool all_ask(void *client)
+{
+    lk_stats stats;
+    lk_client_stats(client, &stats);
+    return stats.attempts % (THREADS * OF_EACH) == 0;
+}
+
+/* While the server stands still, more commands gather than one write takes, and it ends in the
+ * middle of a caller's. */
+static void who_stands_in_two_batches_gets_all_answers(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 10 };
+    lk_client *client = open_client("redis-token", false);
+    crowd = (struct crowd){.times = 0};
+    for (int round = 0; round < ROUNDS; round++) {
+        assert_int_equal(sandbox_signal(world_redis, SIGSTOP), 0);
+        for (size_t i = 0; i < THREADS; i++) {
+            struct member *m = &crowd.member[i];
+            m->client = client;
+            batch_init(&m->batch, i * OF_EACH, OF_EACH, LEASE_MS);
+            assert_int_equal(pthread_create(&m->thread, NULL, try_all, m), 0);
+        }
+        bool asked = wait_until(all_ask, client, LONG_MS);
+        assert_int_equal(sandbox_signal(world_redis, SIGCONT), 0);
+        for (size_t i = 0; i < THREADS; i++)
+            pthread_join(crowd.member[i].thread, NULL);
+        assert_true(asked);
+        for (size_t i = 0; i < THREADS; i++) {
+            assert_true(batch_ok(&crowd.member[i].batch));
+            batch_release(&crowd.member[i].batch);
+            assert_true(batch_ok(&crowd.member[i].batch));
+        }
+    }
+    lk_close(client);
+    assert_int_equal(world->leftovers(), 0);
+}
+
 /* -- a line of waiters --------------------------------------------------------------------------
  */
 
@@ -201,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(threads_of_one_client_are_never_inside_together, empty),
         cmocka_unit_test_setup(releases_on_their_way_do_not_disturb_them, empty),
+        cmocka_unit_test_setup(who_stands_in_two_batches_gets_all_answers, empty),
         cmocka_unit_test_setup(waiter_in_line_is_given_what_is_released_with_others, empty),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);
