@@ -319,7 +319,7 @@ static bool combine(lk_redis_pipe *pipe, struct lk_redis_caller *mine)
     struct calls done;
     calls_init(&done);
     lk_status status = mine->combine ? LK_OK : (take_batch(pipe), write_batch(pipe, &done));
-    mine->combine = false; /* write_on() may choose it again */
+    mine->combine = false; /* what wakes it next may be its last answer */
     if (status == LK_OK)
         status = read_batch(pipe, &done);
     if (status != LK_OK)

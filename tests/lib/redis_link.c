@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-bool link_open(struct link *link, const char *url)
+bool link_open_for(struct link *link, const char *url, int64_t timeout_ms)
 {
-    *link = (struct link){.options = {.command_timeout_ms = LINK_TIMEOUT_MS}};
+    *link = (struct link){.options = {.command_timeout_ms = timeout_ms}};
     snprintf(link->url, sizeof link->url, "%s", url);
     link->context = (lk_context){.env = lk_env_system(),
                                  .options = &link->options,
@@ -16,6 +16,11 @@ bool link_open(struct link *link, const char *url)
         return true;
     fprintf(stderr, "%s: %s\n", url, error.message);
     return false;
+}
+
+bool link_open(struct link *link, const char *url)
+{
+    return link_open_for(link, url, LINK_TIMEOUT_MS);
 }
 
 bool link_open_port(struct link *link, int port)
