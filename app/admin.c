@@ -125,7 +125,7 @@ void admin_put(struct section *section, struct op *op)
     if (guarded_too_late(op))
         return;
     if (!section_reader(section)) {
-        op_problem(op, PROBLEM_UNAVAILABLE, "store: %s", section->message);
+        op_problem(op, PROBLEM_UNAVAILABLE, "store: %s", section->error.message);
         return;
     }
     const struct guard *guard = wanted_guard(section, op);

@@ -6,20 +6,16 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
 enum {
     LATE_US = 100000,
-    SAME_TIME_US = 20000,  /* deadlines so close together count as one */
-    RELOCKS_MAX = 5,       /* a guard that was changed between reading it and taking it */
-    RERUNS_MAX = 200,      /* of a section whose rows changed meanwhile */
-    BACK_OFF_US_MAX = 8000 /* between two of these */
+    SAME_TIME_US = 20000, /* deadlines so close together count as one */
+    RELOCKS_MAX = 5       /* a guard that was changed between reading it and taking it */
 };
 
 /* -- leaving the batch ------------------------------------------------------------------------ */
 
-static void finish(struct run *run, struct op *op)
+void run_finish(struct run *run, struct op *op)
 {
     if (op->answer.problem != PROBLEM_NONE)
         op_pass(op, OP_REJECTED);
@@ -34,7 +30,7 @@ static void leave_if(struct run *run, bool (*leave)(struct run *run, struct op *
     for (size_t i = 0; i < section->n_ops; i++) {
         struct op *op = section->ops[i];
         if (leave(run, op))
-            finish(run, op);
+            run_finish(run, op);
         else
             section->ops[kept++] = op;
     }
@@ -48,7 +44,7 @@ static bool leave_now(struct run *run, struct op *op)
     return true;
 }
 
-static void fail_all(struct run *run, enum problem problem, const char *what, const char *why)
+void run_fail(struct run *run, enum problem problem, const char *what, const char *why)
 {
     struct section *section = run->section;
     for (size_t i = 0; i < section->n_ops; i++)
@@ -91,7 +87,7 @@ static void replay(struct run *run, struct op *op, const db_answer *stored)
     counter_add(&run->host->counters->replays, 1);
 }
 
-static bool was_answered(struct run *run, struct op *op)
+bool run_was_answered(struct run *run, struct op *op)
 {
     db_answer stored;
     if (op->key[0] == '\0')
@@ -104,146 +100,6 @@ static bool was_answered(struct run *run, struct op *op)
     else
         op_problem(op, PROBLEM_UNAVAILABLE, "reading the key's answer: %s", db_status_text(status));
     return true;
-}
-
-/* Another instance has answered this key since we looked: its answer counts, and the others of the
- * batch go on without it. */
-static void leave_duplicate(struct run *run)
-{
-    struct section *section = run->section;
-    struct op *op = section->ops[section->duplicate];
-    if (!was_answered(run, op))
-        op_problem(op, PROBLEM_UNAVAILABLE,
-                   "the key's first request failed at the same time; "
-                   "retry with the same Idempotency-Key");
-    finish(run, op);
-    section->n_ops--;
-    memmove(&section->ops[section->duplicate], &section->ops[section->duplicate + 1],
-            (section->n_ops - section->duplicate) * sizeof section->ops[0]);
-}
-
-/* -- under the locks -------------------------------------------------------------------------- */
-
-static int64_t first_deadline_us(const struct section *section)
-{
-    int64_t first = INT64_MAX;
-    for (size_t i = 0; i < section->n_ops; i++) {
-        if (section->ops[i]->deadline_us < first)
-            first = section->ops[i]->deadline_us;
-    }
-    return first;
-}
-
-/* A random pause that doubles, so that those who collided do not collide again. */
-static void back_off(int rerun)
-{
-    int64_t most_us = rerun < 7 ? INT64_C(64) << rerun : BACK_OFF_US_MAX;
-    uint32_t random = 0;
-    if (getrandom(&random, sizeof random, 0) < 0)
-        random = (uint32_t)now_us();
-    const struct timespec pause = {.tv_nsec = (int64_t)random % most_us * 1000};
-    nanosleep(&pause, NULL);
-}
-
-/* The newest fence that the store has seen of a row; 0: not known. */
-static int64_t last_fence(db_reader *reader, const struct section_row *row)
-{
-    union row_value now;
-    switch (row->kind) {
-    case ROW_ITEM:
-        return db_read_item(reader, row->id, &now.item) == DB_OK ? now.item.last_fence : 0;
-    case ROW_ACCOUNT:
-        return db_read_account(reader, row->id, &now.account) == DB_OK ? now.account.last_fence : 0;
-    case ROW_ORDER:
-        break;
-    }
-    return db_read_order(reader, row->id, &now.order) == DB_OK ? now.order.last_fence : 0;
-}
-
-/* The store has seen a newer fence: ours is a hold that ended unnoticed, or the lock server has
- * lost its counter. In the second case nobody could write any more until it is told; the store's
- * own counter knows. */
-static void refuse_stale(struct run *run)
-{
-    const struct section_row *row = run->section->refused;
-    const char *why = "a newer holder has written; nothing was written";
-    counter_add(&run->host->counters->stale_fences, 1);
-    if (!run->section->config->fence_database) {
-        int64_t seen = last_fence(run->section->reader, row);
-        lk_status told =
-            seen > 0 ? lk_raise_fence(row->hold->client, row->hold->key, (uint64_t)seen) : LK_OK;
-        if (told == LK_UNSUPPORTED)
-            why = "a newer fence is in the store; nothing was written. If every request is told "
-                  "so, the lock server has lost its count, and this guard cannot raise it: start "
-                  "the service with --fence-source database, or reset the resource (PUT)";
-    }
-    fail_all(run, PROBLEM_LOCK_LOST, row->hold->key, why);
-}
-
-static void refuse(struct run *run, db_status status)
-{
-    struct section *section = run->section;
-    if (section->lost || status == DB_STALE_FENCE)
-        op_pass_all(section->ops, section->n_ops, OP_LOST);
-    if (section->lost)
-        fail_all(run, PROBLEM_LOCK_LOST, section->lost->key,
-                 "lost before the write; nothing was written");
-    else if (status == DB_STALE_FENCE)
-        refuse_stale(run);
-    else if (status == DB_CONFLICT)
-        fail_all(run, PROBLEM_LOCK_TIMEOUT, section->rows[0].resource,
-                 "changed by others at each attempt; nothing was written");
-    else if (status == DB_UNKNOWN)
-        fail_all(run, PROBLEM_UNAVAILABLE, "store", "outcome of the commit unknown");
-    else
-        fail_all(run, PROBLEM_UNAVAILABLE, "store",
-                 section->message[0] ? section->message : db_status_text(status));
-}
-
-bool run_settle(struct run *run, db_status status)
-{
-    struct section *section = run->section;
-    int reruns = 0;
-    for (;; status = section_run(section)) {
-        if (status == DB_OK) {
-            op_pass_all(section->ops, section->n_ops, OP_COMMITTED);
-            return true;
-        }
-        if (section->guard_changed) {
-            run->left = run->in_company;
-            return false;
-        }
-        if (status == DB_DUPLICATE) {
-            leave_duplicate(run);
-            if (section->n_ops == 0)
-                return true;
-            continue;
-        }
-        bool again = status == DB_CONFLICT && !section->lost && reruns < RERUNS_MAX &&
-                     now_us() < first_deadline_us(section);
-        if (!again) {
-            refuse(run, status);
-            return true;
-        }
-        run->left = run->in_company;
-        if (run->left)
-            return false;
-        counter_add(&run->host->counters->reruns, 1);
-        back_off(reruns++);
-    }
-}
-
-/* Takes its fences, reads, decides and commits. False: as run_settle(). */
-static bool run_locked(struct run *run)
-{
-    int from_store;
-    db_status fenced = section_take_fences(run->section, &from_store);
-    counter_add(&run->host->counters->fences, (uint64_t)from_store);
-    if (fenced != DB_OK) {
-        refuse(run, fenced);
-        return true;
-    }
-    return run_settle(run, section_run(run->section));
 }
 
 /* -- the whole way ---------------------------------------------------------------------------- */
@@ -271,7 +127,7 @@ static void spread_unguarded(struct run *run)
 static void look_up(struct run *run)
 {
     struct section *section = run->section;
-    leave_if(run, was_answered);
+    leave_if(run, run_was_answered);
     leave_if(run, is_late);
     if (section->n_ops > 0 && lacks_rows(run, section->ops[0]))
         leave_if(run, lacks_rows); /* each learns why; all use the same rows */
@@ -298,15 +154,29 @@ static bool may_go_on(struct run *run)
            host->goes_on(host->ctx, section->ops[0], run->lane);
 }
 
-/* Those who have waited long enough for the lock leave; all, if it cannot be had. */
+/* Those who have waited long enough for the lock leave; all, if it cannot be had. In company nobody
+ * does: whoever comes next waits for it. */
 static void go_without_lock(struct run *run, enum problem problem)
 {
+    run->left = run->in_company;
+    if (run->left)
+        return;
     if (problem == PROBLEM_LOCK_TIMEOUT) {
         leave_if(run, has_waited);
         return;
     }
-    fail_all(run, problem, run->section->locks.message, "nothing was written");
+    run_fail(run, problem, run->section->locks.message, "nothing was written");
     leave_if(run, leave_now);
+}
+
+int64_t run_deadline_us(const struct section *section)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < section->n_ops; i++) {
+        if (section->ops[i]->deadline_us < first)
+            first = section->ops[i]->deadline_us;
+    }
+    return first;
 }
 
 void run_note_acquired(struct run *run)
@@ -321,7 +191,7 @@ void run_answer(struct run *run, bool done)
     if (!done && ++run->relocks < RELOCKS_MAX)
         return;
     if (!done)
-        fail_all(run, PROBLEM_LOCK_TIMEOUT, section->rows[0].resource,
+        run_fail(run, PROBLEM_LOCK_TIMEOUT, section->rows[0].resource,
                  "its guard keeps changing; nothing was written");
     op_pass_all(section->ops, section->n_ops, OP_RELEASED);
     leave_if(run, leave_now);
@@ -339,11 +209,8 @@ static void run_once(struct run *run)
         return;
     spread_unguarded(run);
 
-    int64_t deadline_us = run->in_company ? 0 : first_deadline_us(section);
+    int64_t deadline_us = run->in_company ? 0 : run_deadline_us(section);
     enum problem problem = lock_set_acquire(&section->locks, deadline_us);
-    run->left = run->in_company && problem != PROBLEM_NONE;
-    if (run->left)
-        return;
     if (problem != PROBLEM_NONE) {
         go_without_lock(run, problem);
         return;
@@ -372,7 +239,7 @@ bool run_begin(struct run *run, struct op **ops, size_t n)
     op_pass_all(ops, n, OP_WAITING);
     if (section_reader(section))
         return true;
-    fail_all(run, PROBLEM_UNAVAILABLE, "store", section->message);
+    run_fail(run, PROBLEM_UNAVAILABLE, "store", section->error.message);
     leave_if(run, leave_now);
     return false;
 }

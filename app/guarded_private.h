@@ -1,4 +1,5 @@
-/* One turn of a lane's operations, in steps; for guarded.c and guarded_together.c only. */
+/* One turn of a lane's operations, in steps; for guarded*.c only. guarded.c: the way of one run;
+ * guarded_together.c: of many; guarded_settle.c: what becomes of one under its locks. */
 #ifndef GUARDED_PRIVATE_H
 #define GUARDED_PRIVATE_H
 
@@ -22,6 +23,8 @@ bool run_begin(struct run *run, struct op **ops, size_t n);
  * itself. */
 void run_look_up(struct run *runs, size_t n);
 void run_note_acquired(struct run *run);
+/* Its fences are taken, its rows read, it decides and commits; then as run_settle(). */
+bool run_locked(struct run *run);
 /* What became of a section's run: it is done, refused, or run again, until one of these. False: all
  * is to be begun again, as the guard was changed; or the run is left. */
 bool run_settle(struct run *run, db_status status);
@@ -30,5 +33,14 @@ void run_answer(struct run *run, bool done);
 /* All of it, and while more of them wait again. Returns how many of ops are left, at their
  * beginning: only those in company can be. */
 size_t run_turns(struct run *run, struct op **ops, size_t n);
+
+int64_t run_deadline_us(const struct section *section); /* the first of its operations' */
+/* The stored answer of op's key becomes its answer, or that it cannot be read; false: it has none.
+ */
+bool run_was_answered(struct run *run, struct op *op);
+/* All that are left get the problem. */
+void run_fail(struct run *run, enum problem problem, const char *what, const char *why);
+/* Answers op, which the caller takes out of the section. */
+void run_finish(struct run *run, struct op *op);
 
 #endif

@@ -23,8 +23,7 @@
 enum {
     SECTION_ROWS_MAX = LOCK_SET_MAX,
     SECTIONS_MAX = DB_JOBS_MAX, /* run together */
-    SECTION_CHANGES_PER_OP = 2, /* a transfer's */
-    SECTION_MESSAGE_MAX = DB_MESSAGE_MAX
+    SECTION_CHANGES_PER_OP = 2  /* a transfer's */
 };
 
 struct section;
@@ -140,7 +139,7 @@ struct section {
     const lk_hold *lost;               /* this lock was lost before the write */
     const struct section_row *refused; /* stale fence, conflict */
     size_t duplicate;                  /* index of the op whose key has an answer already */
-    char message[SECTION_MESSAGE_MAX]; /* from the store */
+    db_error error;                    /* the store's */
 };
 
 /* For sections of up to batch operations. 0, or -1 without memory. */

@@ -1,7 +1,6 @@
 /* The fences of a section's rows: the locks' own, or the store's. */
 #include "section.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Rows that share a counter share a fence. */
@@ -14,10 +13,9 @@ static db_status fence_from_store(struct section *section, struct section_row *r
             return DB_OK;
         }
     }
-    db_error error = {.message = ""};
+    section->error.message[0] = '\0';
     db_status status =
-        db_next_fence(section->db, row->counter, row->seen_fence, &row->fence, &error);
-    snprintf(section->message, sizeof section->message, "%s", error.message);
+        db_next_fence(section->db, row->counter, row->seen_fence, &row->fence, &section->error);
     *ret_from_store += status == DB_OK;
     return status == DB_UNKNOWN ? DB_UNAVAILABLE : status; /* a number that nobody uses */
 }

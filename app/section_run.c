@@ -28,7 +28,7 @@ static db_status prepare(struct section *section, db_status snapshot)
     section->guard_changed = false;
     section->lost = NULL;
     section->refused = NULL;
-    section->message[0] = '\0';
+    section->error.message[0] = '\0';
     section->status = snapshot == DB_OK ? load(section, false) : snapshot;
     if (section->status == DB_OK && !decides_inside(section))
         decide(section);
@@ -43,8 +43,7 @@ static bool wants_to_write(const struct section *section)
 void section_run_many(struct section *const *sections, size_t n, db_status *ret_statuses)
 {
     db_job jobs[SECTIONS_MAX];
-    db_error errors[SECTIONS_MAX];
-    size_t n_jobs = 0;
+    size_t of[SECTIONS_MAX], n_jobs = 0; /* whose job it is */
     assert(n >= 1 && n <= SECTIONS_MAX);
     db_reader *reader = sections[0]->reader;
     db_status snapshot = db_reader_begin(reader);
@@ -56,21 +55,14 @@ void section_run_many(struct section *const *sections, size_t n, db_status *ret_
     for (size_t i = 0; i < n; i++) {
         if (!wants_to_write(sections[i]))
             continue;
-        errors[n_jobs].message[0] = '\0';
-        jobs[n_jobs] =
-            (db_job){.work = write_section, .arg = sections[i], .error = &errors[n_jobs]};
-        n_jobs++;
+        of[n_jobs] = i;
+        jobs[n_jobs++] =
+            (db_job){.work = write_section, .arg = sections[i], .error = &sections[i]->error};
     }
     if (n_jobs > 0)
         db_run_many(sections[0]->db, jobs, n_jobs);
-    for (size_t i = 0, job = 0; i < n && job < n_jobs; i++) {
-        if (jobs[job].arg != sections[i])
-            continue;
-        ret_statuses[i] = jobs[job].status;
-        if (jobs[job].status != DB_OK)
-            snprintf(sections[i]->message, sizeof sections[i]->message, "%s", errors[job].message);
-        job++;
-    }
+    for (size_t job = 0; job < n_jobs; job++)
+        ret_statuses[of[job]] = jobs[job].status;
 }
 
 db_status section_run(struct section *section)
@@ -182,7 +174,7 @@ static void decide(struct section *section)
         section->operation->decide(section, op);
         if (op->answer.problem == PROBLEM_OVERLOADED) { /* no memory for an answer to store */
             section->status = DB_UNAVAILABLE;
-            snprintf(section->message, sizeof section->message, "out of memory");
+            snprintf(section->error.message, sizeof section->error.message, "out of memory");
         }
     }
     if (section->status == DB_OK)
@@ -354,12 +346,8 @@ void section_free(struct section *section)
 
 db_reader *section_reader(struct section *section)
 {
-    db_error error = {.message = ""};
-    if (!section->reader) {
-        section->status = db_reader_open(section->db, &section->reader, &error);
-        if (section->status != DB_OK)
-            snprintf(section->message, sizeof section->message, "%s", error.message);
-    }
+    if (!section->reader)
+        section->status = db_reader_open(section->db, &section->reader, &section->error);
     return section->reader;
 }
 

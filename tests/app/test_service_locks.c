@@ -262,9 +262,8 @@ static void hold_first_try(void *ctx, const char *point, const char *key)
         sched_yield();
 }
 
-static void guard_changed_while_waiting_is_taken_as_it_is_then(void **state)
+static void change_guard_of_one_who_waits(bool lanes)
 {
-    (void)state;
     struct op op, put;
     lk_env env = *lk_env_system();
     char guard[32];
@@ -273,6 +272,7 @@ static void guard_changed_while_waiting_is_taken_as_it_is_then(void **state)
     atomic_store(&first_try_held, false);
     atomic_store(&first_try_free, false);
     rig.config.lock_queue = false; /* or the PUT would stand in line behind it */
+    rig.config.lanes = lanes;
     start();
     ops_submit(rig.service, op_order(&op, 1), 1);
     while (!atomic_load(&first_try_held))
@@ -288,6 +288,18 @@ static void guard_changed_while_waiting_is_taken_as_it_is_then(void **state)
     assert_string_equal(guard, "sql-atomic");
     assert_int_equal(answer_number(&op, "stock_after"), 49);
     assert_int_equal(answer_number(&op, "fence"), 0);
+}
+
+static void guard_changed_while_waiting_is_taken_as_it_is_then(void **state)
+{
+    (void)state;
+    change_guard_of_one_who_waits(true);
+}
+
+static void without_lanes_too(void **state)
+{
+    (void)state;
+    change_guard_of_one_who_waits(false);
 }
 
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, prepare, rig_clear)
@@ -306,6 +318,7 @@ int main(void)
         CLAIM(impatient_operation_leaves_its_batch_and_the_others_go_on),
         CLAIM(absent_lock_server_is_answered_at_once),
         CLAIM(guard_changed_while_waiting_is_taken_as_it_is_then),
+        CLAIM(without_lanes_too),
     };
     return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

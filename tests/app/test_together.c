@@ -23,7 +23,8 @@ enum {
     FIRST = 2, /* items whose orders hold the threads that serve many together */
     N = ITEMS - FIRST,
     LEASE_MS = 5000,
-    PATIENCE_MS = 60000
+    PATIENCE_MS = 60000,
+    WATCHED = 2 * ORDERS /* a number that no other order has */
 };
 
 static struct op ops[ORDERS], holders[FIRST];
@@ -228,6 +229,94 @@ static void what_has_no_guard_races_in_company_too(void **state)
     assert_int_equal(rig_number(OP_GET_ITEM, "11", "stock"), STOCK - 1);
 }
 
+static uint64_t reruns(void)
+{
+    return atomic_load(&rig.service->counters.reruns);
+}
+
+/* The first order stands at point, in company, when change() is done: it is begun again, and keeps
+ * nobody else waiting. */
+static void see_one_begin_again(enum op_point point, void (*change)(void))
+{
+    order(&ops[0], FIRST, WATCHED);
+    gate_set(FIRST, point, ops[0].request_id);
+    gather();
+    gate_wait(FIRST);
+    change();
+    ops_wait(holders, FIRST);
+    gate_set(0, OP_READ, ops[0].request_id);
+    gate_open(FIRST);
+    gate_wait(0);
+    ops_wait(&ops[1], N - 1);
+    gate_open(0);
+    ops_wait(ops, 1);
+    points_clear();
+    assert_int_equal(ops_count(ops, N, 201), N);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static char cancelled[64];
+
+static void cancel(void)
+{
+    struct op op;
+    op_make(&op, OP_CANCEL_ORDER, cancelled, "", 0, WATCHED + 2);
+    assert_int_equal(op_run(rig.service, &op), 201);
+}
+
+static void who_finds_his_item_changed_begins_again(void **state)
+{
+    (void)state;
+    struct op op;
+    start((const char *const[]){"", "", "sql-version"}, 3);
+    assert_int_equal(op_run(rig.service, order(&op, FIRST, WATCHED + 1)), 201);
+    assert_true(answer_text(&op, "order_id", cancelled, sizeof cancelled));
+    see_one_begin_again(OP_DECIDED, cancel);
+    assert_int_equal(reruns(), 1);
+    assert_int_equal(sold(), ITEMS);
+}
+
+static db_status write_reset(db_tx *tx, void *arg)
+{
+    return db_tx_reset_item(tx, arg, "admin", "another");
+}
+
+/* As another instance does that came by before the row had a lock. */
+static void reset(void)
+{
+    db_item item = {.id = "2", .guard = "redis-token", .stock = STOCK, .fence = true};
+    item.initial_stock = item.stock;
+    assert_int_equal(db_run(rig.service->db, write_reset, &item, NULL), DB_OK);
+}
+
+static void who_finds_his_item_reset_has_left_his_lock(void **state)
+{
+    (void)state;
+    start_locked();
+    see_one_begin_again(OP_DECIDED, reset);
+    assert_int_equal(reruns(), 1);
+    assert_int_equal(redis_do(rig.redis, "EXISTS lock:item:2"), 0);
+    assert_int_equal(sold(), ITEMS);
+}
+
+static void change_guard(void)
+{
+    struct op op;
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "2", STOCK, "redis-set")), 200);
+}
+
+static void who_finds_another_guard_begins_again_under_it(void **state)
+{
+    (void)state;
+    char guard[32];
+    start((const char *const[]){"", "", "sql-version"}, 3);
+    see_one_begin_again(OP_ACQUIRED, change_guard);
+    assert_int_equal(reruns(), 0);
+    assert_true(answer_text(&ops[0], "guard", guard, sizeof guard));
+    assert_string_equal(guard, "redis-set");
+    assert_int_equal(sold(), ITEMS);
+}
+
 static void a_stale_fence_refuses_its_own_order_only(void **state)
 {
     (void)state;
@@ -325,6 +414,9 @@ int main(void)
         TEST(who_must_wait_for_a_lock_keeps_nobody_else_waiting),
         TEST(those_who_wait_for_their_locks_keep_no_thread_from_others),
         TEST(what_has_no_guard_races_in_company_too),
+        TEST(who_finds_his_item_changed_begins_again),
+        TEST(who_finds_his_item_reset_has_left_his_lock),
+        TEST(who_finds_another_guard_begins_again_under_it),
         TEST(a_stale_fence_refuses_its_own_order_only),
         TEST(a_lock_server_that_stands_still_costs_no_order),
         TEST(nothing_is_lost_beside_others_who_take_the_same_locks),
