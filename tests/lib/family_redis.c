@@ -49,6 +49,13 @@ void world_ask_text(char *ret, size_t size, const char *format, ...)
     freeReplyObject(reply);
 }
 
+bool world_stands(const lk_hold *hold)
+{
+    char token[LK_TOKEN_MAX + 1];
+    world_ask_text(token, sizeof token, "GET %s", hold->key);
+    return strcmp(token, hold->token) == 0;
+}
+
 struct question {
     const char *format;
     va_list *args;

@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stdio.h>
 
+enum { WARM_MS = 30000 };
+
 const struct lock_family *const lock_families[] = {
     &family_redis,   &family_sentinel,  &family_cluster,
     &family_redlock, &family_memcached, &family_zookeeper,
@@ -29,6 +31,13 @@ int world_close(void **state)
 {
     (void)state;
     sandbox_close(world_sandbox);
+    return 0;
+}
+
+int world_empty(void **state)
+{
+    (void)state;
+    world->wipe();
     return 0;
 }
 
@@ -54,6 +63,22 @@ lk_status world_acquire(lk_client *client, const char *key, int64_t lease_ms, in
 {
     lk_request request = {.key = key, .lease_ms = lease_ms, .wait_ms = wait_ms};
     return lk_acquire(client, &request, hold);
+}
+
+lk_client *world_warm(lk_client *client)
+{
+    lk_hold hold;
+    assert_non_null(client);
+    assert_int_equal(world_acquire(client, "lock:warm", WARM_MS, WARM_MS, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    return client;
+}
+
+lk_stats world_stats(const lk_client *client)
+{
+    lk_stats stats;
+    lk_client_stats(client, &stats);
+    return stats;
 }
 
 static bool is_free(void *key)

@@ -51,10 +51,17 @@ extern const struct lock_family *world; /* the one that world_open() starts; at 
 /* Group set-up and tear-down of cmocka. */
 int world_open(void **state);
 int world_close(void **state);
+/* Set-up of a test: its servers are empty, fence counters too. */
+int world_empty(void **state);
 
 /* A client of the guard, on the world's servers or through a proxy's port. NULL with a message. */
 lk_client *world_client(const char *guard, const lk_options *options);
 lk_client *world_client_at(const char *guard, int proxy_port, const lk_options *options);
+
+/* It has taken and released a lock once, so that it has a connection and, on Redis, knows its
+ * scripts. Returns client. */
+lk_client *world_warm(lk_client *client);
+lk_stats world_stats(const lk_client *client);
 
 /* One attempt or more, exact or default lease (lease_ms 0), no owner. */
 lk_status world_acquire(lk_client *client, const char *key, int64_t lease_ms, int64_t wait_ms,
@@ -88,6 +95,8 @@ int64_t world_ask(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* ... its text, "" for nil or none. */
 void world_ask_text(char *ret, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The lock of a redis-token stands, and is this hold's. */
+bool world_stands(const lk_hold *hold);
 /* True as soon as the command's integer is want; false when it was not within wait_ms. */
 bool world_becomes(int64_t want, int64_t wait_ms, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -16,36 +16,9 @@ enum { LEASE_MS = 600000, LONG_MS = 30000, WATCHED_MS = 6000, FEW = 8, N = LK_EA
 static struct lock_batch mine, others;
 static const lk_options patient = {.command_timeout_ms = LONG_MS};
 
-static int empty(void **state)
-{
-    (void)state;
-    world_ask("FLUSHALL");
-    return 0;
-}
-
-/* A client that has used its scripts. */
 static lk_client *open_client(const lk_options *options)
 {
-    lk_hold hold;
-    lk_client *client = world_client("redis-token", options ? options : &patient);
-    assert_non_null(client);
-    assert_int_equal(world_acquire(client, "lock:warm", LEASE_MS, 0, &hold), LK_OK);
-    assert_int_equal(lk_release(&hold), LK_OK);
-    return client;
-}
-
-static lk_stats stats_of(const lk_client *client)
-{
-    lk_stats stats;
-    lk_client_stats(client, &stats);
-    return stats;
-}
-
-static bool stands(const lk_hold *hold)
-{
-    char token[LK_TOKEN_MAX + 1];
-    world_ask_text(token, sizeof token, "GET %s", hold->key);
-    return strcmp(token, hold->token) == 0;
+    return world_warm(world_client("redis-token", options ? options : &patient));
 }
 
 static int64_t server_reads(void)
@@ -72,7 +45,7 @@ static void each_grant_stands_with_its_own_token_and_a_rising_fence(void **state
         assert_true(batch_ok(&mine));
         for (size_t i = 0; i < N; i++) {
             assert_string_equal(mine.hold[i].key, mine.keys[i]);
-            assert_true(stands(&mine.hold[i]));
+            assert_true(world_stands(&mine.hold[i]));
             assert_true(mine.hold[i].fence > last_fence[i]);
             assert_int_equal(lk_check(&mine.hold[i], NULL), LK_OK);
             last_fence[i] = mine.hold[i].fence;
@@ -90,7 +63,7 @@ static void pair_costs_two_commands_and_hardly_a_write(void **state)
     (void)state;
     enum { TIMES = 20 };
     lk_client *client = open_client(NULL);
-    lk_stats before = stats_of(client);
+    lk_stats before = world_stats(client);
     int64_t reads = server_reads();
     batch_init(&mine, 0, N, LEASE_MS);
     for (int times = 0; times < TIMES; times++) {
@@ -100,7 +73,7 @@ static void pair_costs_two_commands_and_hardly_a_write(void **state)
         assert_true(batch_ok(&mine));
     }
     reads = server_reads() - reads;
-    lk_stats after = stats_of(client);
+    lk_stats after = world_stats(client);
     assert_int_equal(after.commands - before.commands, 2 * TIMES * N);
     assert_int_equal(after.attempts - before.attempts, TIMES * N);
     assert_int_equal(after.grants - before.grants, TIMES * N);
@@ -121,15 +94,15 @@ static void held_keys_are_refused_alone_and_stay_as_they_are(void **state)
     for (size_t i = 0; i < N; i++) {
         bool held = i >= N / 4 && i < N / 4 + N / 2;
         assert_int_equal(mine.statuses[i], held ? LK_TIMEOUT : LK_OK);
-        assert_true(held ? stands(&others.hold[i - N / 4]) : stands(&mine.hold[i]));
+        assert_true(held ? world_stands(&others.hold[i - N / 4]) : world_stands(&mine.hold[i]));
     }
-    assert_int_equal(stats_of(client).refusals, N / 2);
-    assert_int_equal(stats_of(client).timeouts, N / 2);
+    assert_int_equal(world_stats(client).refusals, N / 2);
+    assert_int_equal(world_stats(client).timeouts, N / 2);
     batch_release(&mine); /* the refused ones among them: LOST, and nothing done */
     assert_int_equal(batch_count(&mine, LK_OK), N / 2);
     assert_int_equal(batch_count(&mine, LK_LOST), N / 2);
     for (size_t i = 0; i < others.n; i++)
-        assert_true(stands(&others.hold[i]));
+        assert_true(world_stands(&others.hold[i]));
     batch_release(&others);
     assert_true(batch_ok(&others));
     lk_close(other);
@@ -184,9 +157,9 @@ static void bad_requests_are_refused_alone(void **state)
                                                             : LK_OK);
     lk_release_each(mine.holds, FEW, NULL);
     assert_int_equal(world->leftovers(), 0);
-    uint64_t releases = stats_of(client).releases;
+    uint64_t releases = world_stats(client).releases;
     lk_release_each(mine.holds, FEW, NULL); /* finished holds */
-    assert_int_equal(stats_of(client).releases, releases);
+    assert_int_equal(world_stats(client).releases, releases);
     lk_try_each(client, mine.requests, 0, mine.holds, mine.statuses);
     lk_release_each(mine.holds, 0, NULL);
     lk_close(client);
@@ -216,7 +189,7 @@ static void more_than_the_bound_are_all_refused(void **state)
 
 static bool all_renewed(void *client)
 {
-    return stats_of(client).renewals >= FEW;
+    return world_stats(client).renewals >= FEW;
 }
 
 static void watchdog_keeps_them_all(void **state)
@@ -249,7 +222,7 @@ static void expired_holds_are_lost_and_free_no_successor(void **state)
     for (size_t i = 0; i < FEW; i++) {
         assert_int_equal(mine.statuses[i], i % 2 == 0 ? LK_LOST : LK_OK);
         assert_int_equal(others.statuses[i], i % 2 == 0 ? LK_OK : LK_TIMEOUT);
-        assert_true(i % 2 == 1 || stands(&others.hold[i]));
+        assert_true(i % 2 == 1 || world_stands(&others.hold[i]));
     }
     batch_release(&others);
     assert_int_equal(world->leftovers(), 0);
@@ -286,7 +259,7 @@ static void grants_that_too_few_replicas_have_are_all_undone(void **state)
         batch_try(&mine, client);
         assert_int_equal(batch_count(&mine, LK_UNAVAILABLE), FEW);
         assert_int_equal(world->leftovers(), 0);
-        assert_int_equal(stats_of(client).cleanups, (times + 1) * FEW);
+        assert_int_equal(world_stats(client).cleanups, (times + 1) * FEW);
     }
     lk_close(client);
 }
@@ -317,18 +290,20 @@ static void guards_that_cannot_do_it_at_once_do_it_one_after_the_other(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(each_grant_stands_with_its_own_token_and_a_rising_fence, empty),
-        cmocka_unit_test_setup(pair_costs_two_commands_and_hardly_a_write, empty),
-        cmocka_unit_test_setup(held_keys_are_refused_alone_and_stay_as_they_are, empty),
-        cmocka_unit_test_setup(taken_keys_exclude_others_until_they_are_released, empty),
-        cmocka_unit_test_setup(key_asked_for_twice_is_granted_once, empty),
-        cmocka_unit_test_setup(bad_requests_are_refused_alone, empty),
-        cmocka_unit_test_setup(more_than_the_bound_are_all_refused, empty),
-        cmocka_unit_test_setup(watchdog_keeps_them_all, empty),
-        cmocka_unit_test_setup(expired_holds_are_lost_and_free_no_successor, empty),
-        cmocka_unit_test_setup(unconfirmed_releases_free_them_all, empty),
-        cmocka_unit_test_setup(grants_that_too_few_replicas_have_are_all_undone, empty),
-        cmocka_unit_test_setup(guards_that_cannot_do_it_at_once_do_it_one_after_the_other, empty),
+        cmocka_unit_test_setup(each_grant_stands_with_its_own_token_and_a_rising_fence,
+                               world_empty),
+        cmocka_unit_test_setup(pair_costs_two_commands_and_hardly_a_write, world_empty),
+        cmocka_unit_test_setup(held_keys_are_refused_alone_and_stay_as_they_are, world_empty),
+        cmocka_unit_test_setup(taken_keys_exclude_others_until_they_are_released, world_empty),
+        cmocka_unit_test_setup(key_asked_for_twice_is_granted_once, world_empty),
+        cmocka_unit_test_setup(bad_requests_are_refused_alone, world_empty),
+        cmocka_unit_test_setup(more_than_the_bound_are_all_refused, world_empty),
+        cmocka_unit_test_setup(watchdog_keeps_them_all, world_empty),
+        cmocka_unit_test_setup(expired_holds_are_lost_and_free_no_successor, world_empty),
+        cmocka_unit_test_setup(unconfirmed_releases_free_them_all, world_empty),
+        cmocka_unit_test_setup(grants_that_too_few_replicas_have_are_all_undone, world_empty),
+        cmocka_unit_test_setup(guards_that_cannot_do_it_at_once_do_it_one_after_the_other,
+                               world_empty),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);
 }

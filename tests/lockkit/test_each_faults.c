@@ -16,45 +16,19 @@ enum { FEW = 8, N = LK_EACH_MAX };
 static struct lock_batch mine;
 static struct proxy *proxy;
 
-static int empty(void **state)
-{
-    (void)state;
-    world_ask("FLUSHALL");
-    return 0;
-}
-
-/* Through a proxy of its own; it has used its scripts. */
+/* Through a proxy of its own. */
 static lk_client *open_client(int64_t timeout_ms)
 {
-    lk_hold hold;
     proxy = proxy_open(world->port());
     assert_non_null(proxy);
-    lk_client *client = world_client_at("redis-token", proxy_port(proxy),
-                                        &(lk_options){.command_timeout_ms = timeout_ms});
-    assert_non_null(client);
-    assert_int_equal(world_acquire(client, "lock:warm", LEASE_MS, LONG_MS, &hold), LK_OK);
-    assert_int_equal(lk_release(&hold), LK_OK);
-    return client;
+    return world_warm(world_client_at("redis-token", proxy_port(proxy),
+                                      &(lk_options){.command_timeout_ms = timeout_ms}));
 }
 
 static void close_client(lk_client *client)
 {
     lk_close(client);
     proxy_close(proxy);
-}
-
-static lk_stats stats_of(const lk_client *client)
-{
-    lk_stats stats;
-    lk_client_stats(client, &stats);
-    return stats;
-}
-
-static bool stands(const lk_hold *hold)
-{
-    char token[LK_TOKEN_MAX + 1];
-    world_ask_text(token, sizeof token, "GET %s", hold->key);
-    return strcmp(token, hold->token) == 0;
 }
 
 /* -- the script is not there --------------------------------------------------------------------
@@ -64,18 +38,18 @@ static void forgotten_scripts_are_sent_again_together(void **state)
 {
     (void)state;
     lk_client *client = open_client(LONG_MS);
-    lk_stats before = stats_of(client);
+    lk_stats before = world_stats(client);
     batch_init(&mine, 0, N, LEASE_MS);
     world_ask("SCRIPT FLUSH");
     batch_try(&mine, client);
     assert_true(batch_ok(&mine));
     for (size_t i = 0; i < N; i++)
-        assert_true(stands(&mine.hold[i]));
+        assert_true(world_stands(&mine.hold[i]));
     world_ask("SCRIPT FLUSH");
     batch_release(&mine);
     assert_true(batch_ok(&mine));
     assert_int_equal(world->leftovers(), 0);
-    lk_stats after = stats_of(client);
+    lk_stats after = world_stats(client);
     assert_int_equal(after.commands - before.commands, 4 * N);
     assert_int_equal(after.cleanups, before.cleanups);
     close_client(client);
@@ -90,7 +64,7 @@ static void first_call_of_a_client_learns_the_scripts(void **state)
     assert_true(batch_ok(&mine));
     batch_release(&mine);
     assert_true(batch_ok(&mine));
-    assert_int_equal(stats_of(client).commands, 2 * N + 2);
+    assert_int_equal(world_stats(client).commands, 2 * N + 2);
     lk_close(client);
 }
 
@@ -107,7 +81,7 @@ static void lost_answers_leave_no_orphans(void **state)
     batch_try(&mine, client);
     assert_int_equal(proxy_lost(proxy), 1);
     assert_int_equal(batch_count(&mine, LK_UNKNOWN), FEW);
-    assert_int_equal(stats_of(client).cleanups, FEW);
+    assert_int_equal(world_stats(client).cleanups, FEW);
     assert_int_equal(world_ask("GET {lock:item:0}:fence"), 1); /* they were done */
     assert_int_equal(world->leftovers(), 0);
     batch_try(&mine, client);
@@ -129,7 +103,7 @@ static void cut_in_the_middle_keeps_what_was_answered_and_undoes_the_rest(void *
     assert_int_equal(batch_count(&mine, LK_UNKNOWN), FEW - granted);
     for (size_t i = 0; i < FEW; i++) {
         assert_int_equal(mine.statuses[i], i < granted ? LK_OK : LK_UNKNOWN);
-        assert_int_equal(stands(&mine.hold[i]), i < granted);
+        assert_int_equal(world_stands(&mine.hold[i]), i < granted);
         assert_int_equal(world->exists(mine.keys[i]), i < granted);
     }
     batch_release(&mine);
@@ -148,7 +122,7 @@ static void lost_requests_are_unknown_and_leave_nothing(void **state)
     proxy_lose_request(proxy, "lock:item:0", 1);
     batch_try(&mine, client);
     assert_int_equal(batch_count(&mine, LK_UNKNOWN), FEW);
-    assert_int_equal(stats_of(client).cleanups, FEW);
+    assert_int_equal(world_stats(client).cleanups, FEW);
     assert_int_equal(world->leftovers(), 0);
     close_client(client);
 }
@@ -161,10 +135,10 @@ static void releases_whose_answers_are_lost_are_repeated(void **state)
     batch_init(&mine, 0, FEW, LEASE_MS);
     batch_try(&mine, client);
     proxy_lose_answer(proxy, "lock:item:0", 1, PROXY_CUT);
-    uint64_t before = stats_of(client).commands;
+    uint64_t before = world_stats(client).commands;
     batch_release(&mine);
     assert_int_equal(batch_count(&mine, LK_UNKNOWN), FEW);
-    assert_int_equal(stats_of(client).commands - before, 2 * FEW);
+    assert_int_equal(world_stats(client).commands - before, 2 * FEW);
     assert_int_equal(world->leftovers(), 0);
     batch_try(&mine, client);
     assert_true(batch_ok(&mine));
@@ -194,7 +168,7 @@ static void server_that_is_away_gives_unavailable_and_nothing_was_done(void **st
     assert_int_equal(batch_count(&mine, LK_UNAVAILABLE), N);
     batch_try(&mine, client);
     assert_int_equal(batch_count(&mine, LK_UNAVAILABLE), N);
-    assert_int_equal(stats_of(client).cleanups, 0);
+    assert_int_equal(world_stats(client).cleanups, 0);
     world_restart();
     lk_close(client);
 }
@@ -210,27 +184,29 @@ static void server_that_hangs_costs_a_timeout_and_not_one_each(void **state)
     int64_t took_ms = test_now_ms() - start_ms;
     world_freeze(false);
     assert_int_equal(batch_count(&mine, LK_UNKNOWN), N);
-    assert_int_equal(stats_of(client).cleanups, N);
+    assert_int_equal(world_stats(client).cleanups, N);
     assert_true(took_ms >= TIMEOUT_MS);
     assert_true(took_ms <= 3 * TIMEOUT_MS + SLACK_MS); /* with the clean-up, which connects anew */
     close_client(client);
 }
 
-/* Asking for the script's hash changes nothing, so that nothing is in doubt. */
+/* Asking for the script's hash changes nothing, so that nothing is in doubt: of many, of one. */
 static void client_that_meets_a_server_that_hangs_has_done_nothing(void **state)
 {
     (void)state;
-    lk_client *client =
-        world_client("redis-token", &(lk_options){.command_timeout_ms = TIMEOUT_MS});
-    batch_init(&mine, 0, N, LEASE_MS);
-    world_freeze(true);
-    batch_try(&mine, client);
-    world_freeze(false);
-    assert_int_equal(batch_count(&mine, LK_UNAVAILABLE), N);
-    assert_int_equal(stats_of(client).cleanups, 0);
-    assert_int_equal(stats_of(client).commands, 1);
-    assert_int_equal(world->leftovers(), 0);
-    lk_close(client);
+    for (size_t n = N; n > 0; n /= N) {
+        lk_client *client =
+            world_client("redis-token", &(lk_options){.command_timeout_ms = TIMEOUT_MS});
+        batch_init(&mine, 0, n, LEASE_MS);
+        world_freeze(true);
+        batch_try(&mine, client);
+        world_freeze(false);
+        assert_int_equal(batch_count(&mine, LK_UNAVAILABLE), n);
+        assert_int_equal(world_stats(client).cleanups, 0);
+        assert_int_equal(world_stats(client).commands, 1);
+        assert_int_equal(world->leftovers(), 0);
+        lk_close(client);
+    }
 }
 
 static void releases_before_a_server_that_hangs_are_bounded_too(void **state)
@@ -257,17 +233,18 @@ static void releases_before_a_server_that_hangs_are_bounded_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(forgotten_scripts_are_sent_again_together, empty),
-        cmocka_unit_test_setup(first_call_of_a_client_learns_the_scripts, empty),
-        cmocka_unit_test_setup(lost_answers_leave_no_orphans, empty),
+        cmocka_unit_test_setup(forgotten_scripts_are_sent_again_together, world_empty),
+        cmocka_unit_test_setup(first_call_of_a_client_learns_the_scripts, world_empty),
+        cmocka_unit_test_setup(lost_answers_leave_no_orphans, world_empty),
         cmocka_unit_test_setup(cut_in_the_middle_keeps_what_was_answered_and_undoes_the_rest,
-                               empty),
-        cmocka_unit_test_setup(lost_requests_are_unknown_and_leave_nothing, empty),
-        cmocka_unit_test_setup(releases_whose_answers_are_lost_are_repeated, empty),
-        cmocka_unit_test_setup(server_that_is_away_gives_unavailable_and_nothing_was_done, empty),
-        cmocka_unit_test_setup(server_that_hangs_costs_a_timeout_and_not_one_each, empty),
-        cmocka_unit_test_setup(client_that_meets_a_server_that_hangs_has_done_nothing, empty),
-        cmocka_unit_test_setup(releases_before_a_server_that_hangs_are_bounded_too, empty),
+                               world_empty),
+        cmocka_unit_test_setup(lost_requests_are_unknown_and_leave_nothing, world_empty),
+        cmocka_unit_test_setup(releases_whose_answers_are_lost_are_repeated, world_empty),
+        cmocka_unit_test_setup(server_that_is_away_gives_unavailable_and_nothing_was_done,
+                               world_empty),
+        cmocka_unit_test_setup(server_that_hangs_costs_a_timeout_and_not_one_each, world_empty),
+        cmocka_unit_test_setup(client_that_meets_a_server_that_hangs_has_done_nothing, world_empty),
+        cmocka_unit_test_setup(releases_before_a_server_that_hangs_are_bounded_too, world_empty),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);
 }

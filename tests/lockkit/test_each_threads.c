@@ -37,13 +37,6 @@ struct crowd {
 
 static struct crowd crowd;
 
-static int empty(void **state)
-{
-    (void)state;
-    world_ask("FLUSHALL");
-    return 0;
-}
-
 static void enter(size_t key, uint64_t fence)
 {
     atomic_fetch_add(&crowd.together, atomic_fetch_add(&crowd.inside[key], 1) > 0);
@@ -159,9 +152,7 @@ static void *try_all(void *arg)
 
 static bool all_ask(void *client)
 {
-    lk_stats stats;
-    lk_client_stats(client, &stats);
-    return stats.attempts % (THREADS * OF_EACH) == 0;
+    return world_stats(client).attempts % (THREADS * OF_EACH) == 0;
 }
 
 /* While the server stands still, more commands gather than one write takes, and it ends in the
@@ -214,9 +205,7 @@ static void *wait_in_line(void *arg)
 
 static bool somebody_was_refused(void *client)
 {
-    lk_stats stats;
-    lk_client_stats(client, &stats);
-    return stats.refusals > 0;
+    return world_stats(client).refusals > 0;
 }
 
 static void waiter_in_line_is_given_what_is_released_with_others(void **state)
@@ -248,10 +237,10 @@ static void waiter_in_line_is_given_what_is_released_with_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(threads_of_one_client_are_never_inside_together, empty),
-        cmocka_unit_test_setup(releases_on_their_way_do_not_disturb_them, empty),
-        cmocka_unit_test_setup(who_stands_in_two_batches_gets_all_answers, empty),
-        cmocka_unit_test_setup(waiter_in_line_is_given_what_is_released_with_others, empty),
+        cmocka_unit_test_setup(threads_of_one_client_are_never_inside_together, world_empty),
+        cmocka_unit_test_setup(releases_on_their_way_do_not_disturb_them, world_empty),
+        cmocka_unit_test_setup(who_stands_in_two_batches_gets_all_answers, world_empty),
+        cmocka_unit_test_setup(waiter_in_line_is_given_what_is_released_with_others, world_empty),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);
 }

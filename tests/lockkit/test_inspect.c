@@ -15,13 +15,6 @@
 
 enum { LONG_MS = 20000, SOON_MS = 2000, SHORT_MS = 300, MANY = 400, WAITERS = 3 };
 
-static int empty(void **state)
-{
-    (void)state;
-    world_ask("FLUSHALL");
-    return 0;
-}
-
 static lk_lock_info look(lk_client *client, const char *key)
 {
     lk_lock_info info;
@@ -368,7 +361,7 @@ static void locks_of_several_kinds_are_had_together_or_not_at_all(void **state)
     lk_close(readwrite);
 }
 
-#define WORLD_TEST(test) cmocka_unit_test_setup(test, empty)
+#define WORLD_TEST(test) cmocka_unit_test_setup(test, world_empty)
 
 int main(void)
 {

@@ -38,6 +38,20 @@ static void a_second_taker_is_refused_until_release(void **state)
     lk_close(client);
 }
 
+static void what_stood_in_a_hold_before_is_gone(void **state)
+{
+    (void)state;
+    lk_client *client = open_mutex(NULL);
+    lk_hold hold;
+    memset(&hold, 0xff, sizeof hold);
+    assert_int_equal(lk_try_acquire(client, "k", &hold), LK_OK);
+    assert_int_equal(hold.fence, 0); /* it has none: an old one would be believed */
+    assert_int_equal(hold.lease_ms, 0);
+    assert_int_equal(hold.attempts, 1);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+}
+
 static void the_same_owner_waits_for_itself_until_wait_ms(void **state)
 {
     (void)state;
@@ -264,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_taker_is_refused_until_release),
+        cmocka_unit_test(what_stood_in_a_hold_before_is_gone),
         cmocka_unit_test(the_same_owner_waits_for_itself_until_wait_ms),
         cmocka_unit_test(two_clients_do_not_exclude_each_other),
         cmocka_unit_test(waiters_are_served_in_order_and_those_who_gave_up_are_skipped),

@@ -31,13 +31,6 @@ static const char *const renewed[] = {"redis-token", "redis-reentrant", "redis-f
 
 static const lk_options impatient = {.command_timeout_ms = TIMEOUT_MS};
 
-static int empty(void **state)
-{
-    (void)state;
-    world_ask("FLUSHALL");
-    return 0;
-}
-
 /* -- the server ---------------------------------------------------------------------------------
  */
 
@@ -58,9 +51,7 @@ static void every_guard_is_bounded_while_the_server_stands_still(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(guards); i++) {
         lk_hold hold;
-        lk_client *client = world_client(guards[i], &impatient);
-        assert_int_equal(world_acquire(client, "lock:warm", 0, 0, &hold), LK_OK);
-        assert_int_equal(lk_release(&hold), LK_OK);
+        lk_client *client = world_warm(world_client(guards[i], &impatient));
         assert_int_equal(world_acquire(client, "lock:warm", 0, 0, &hold), LK_OK);
         assert_int_equal(sandbox_signal(world_redis, SIGSTOP), 0);
         assert_int_equal(try_in_vain(client, 0), LK_UNKNOWN);
@@ -295,7 +286,7 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         return holder_main(argc, argv);
-#define CASE(test) cmocka_unit_test_setup(test, empty)
+#define CASE(test) cmocka_unit_test_setup(test, world_empty)
     const struct CMUnitTest tests[] = {
         CASE(every_guard_is_bounded_while_the_server_stands_still),
         CASE(every_guard_says_unavailable_of_a_dead_server_and_works_when_it_is_back),

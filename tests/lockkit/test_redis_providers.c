@@ -23,13 +23,6 @@ static const char *const guards[] = {"redis-setnx",  "redis-setnx-expire", "redi
                                      "redis-fair",   "redis-readwrite",    "redis-semaphore"};
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static int empty(void **state)
-{
-    (void)state;
-    world_ask("FLUSHALL");
-    return 0;
-}
-
 /* -- redis-token and its fellow clients
  * ------------------------------------------------------------ */
 
@@ -318,7 +311,7 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         return holder_main(argc, argv);
-#define CASE(test) cmocka_unit_test_setup(test, empty)
+#define CASE(test) cmocka_unit_test_setup(test, world_empty)
     const struct CMUnitTest tests[] = {
         CASE(value_of_a_token_lock_is_its_token),
         CASE(foreign_client_of_the_protocol_excludes_and_is_excluded),

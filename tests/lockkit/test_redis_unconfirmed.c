@@ -20,41 +20,22 @@
 enum { TIMEOUT_MS = 300, LONG_TIMEOUT_MS = 3000, LONG_MS = 30000, LEASE_MS = 600000 };
 enum { SLACK_MS = 2000, THREADS = 16, SOME = 10 };
 
-static int empty(void **state)
-{
-    (void)state;
-    world_ask("FLUSHALL");
-    return 0;
-}
-
 /* proxy_port 0: the server itself. Its first release, which teaches it the script, is over. */
 static lk_client *open_client(int proxy_port, const lk_options *options)
 {
-    lk_hold hold;
     lk_options all = options != NULL ? *options : (lk_options){.command_timeout_ms = LONG_MS};
     all.release_unconfirmed = true;
-    lk_client *client = world_client_at("redis-token", proxy_port, &all);
-    assert_non_null(client);
-    assert_int_equal(world_acquire(client, "lock:warm", LEASE_MS, 0, &hold), LK_OK);
-    assert_int_equal(lk_release(&hold), LK_OK);
-    return client;
-}
-
-static lk_stats stats_of(const lk_client *client)
-{
-    lk_stats stats;
-    lk_client_stats(client, &stats);
-    return stats;
+    return world_warm(world_client_at("redis-token", proxy_port, &all));
 }
 
 static bool has_lost_one(void *client)
 {
-    return stats_of(client).lost == 1;
+    return world_stats(client).lost == 1;
 }
 
 static bool has_cleaned_up(void *client)
 {
-    return stats_of(client).cleanups == 1;
+    return world_stats(client).cleanups == 1;
 }
 
 /* -- nothing goes wrong -------------------------------------------------------------------------
@@ -68,7 +49,7 @@ static void lock_is_freed_though_its_client_does_nothing_more(void **state)
     assert_int_equal(world_acquire(client, KEY, LEASE_MS, 0, &hold), LK_OK);
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_true(world_frees(KEY, LONG_MS));
-    assert_int_equal(stats_of(client).releases, 2);
+    assert_int_equal(world_stats(client).releases, 2);
     lk_close(client);
 }
 
@@ -80,7 +61,7 @@ static void no_try_is_refused_by_an_own_release_on_its_way(void **state)
     struct proxy *proxy = proxy_open(world->port());
     assert_non_null(proxy);
     lk_client *client = open_client(proxy_port(proxy), NULL);
-    lk_stats before = stats_of(client);
+    lk_stats before = world_stats(client);
     proxy_delay(proxy, 2);
     for (uint64_t i = 1; i <= 50; i++) {
         assert_int_equal(world_acquire(client, KEY, LEASE_MS, 0, &hold), LK_OK);
@@ -88,7 +69,7 @@ static void no_try_is_refused_by_an_own_release_on_its_way(void **state)
         assert_int_equal(lk_release(&hold), LK_OK);
     }
     proxy_delay(proxy, 0);
-    lk_stats stats = stats_of(client);
+    lk_stats stats = world_stats(client);
     assert_int_equal(stats.refusals, 0);
     assert_int_equal(stats.lost + stats.cleanups, 0);
     assert_int_equal(stats.commands - before.commands, 2 * (stats.grants - before.grants));
@@ -133,7 +114,7 @@ static void threads_in_line_are_never_inside_together(void **state)
         pthread_join(threads[i], NULL);
     assert_int_equal(crowd.together, 0);
     assert_int_equal(crowd.failed, 0);
-    lk_stats stats = stats_of(crowd.client);
+    lk_stats stats = world_stats(crowd.client);
     assert_int_equal(stats.grants, THREADS * crowd.times + 1);
     assert_int_equal(stats.lost + stats.cleanups, 0);
     lk_close(crowd.client);
@@ -184,7 +165,7 @@ static void loss_is_counted_and_the_successor_keeps_the_lock(void **state)
     assert_int_equal(world_acquire(other, KEY, LEASE_MS, 0, &next), LK_OK);
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_true(wait_until(has_lost_one, client, LONG_MS));
-    assert_int_equal(stats_of(client).cleanups, 0);
+    assert_int_equal(world_stats(client).cleanups, 0);
     assert_int_equal(lk_release(&next), LK_OK);
     lk_close(other);
     lk_close(client);
@@ -208,15 +189,15 @@ static void lost_answer_has_the_release_repeated_and_is_no_loss(void **state)
     lk_hold hold;
     struct proxy *proxy;
     lk_client *client = hold_behind_proxy(&proxy, &hold);
-    uint64_t before = stats_of(client).commands;
+    uint64_t before = world_stats(client).commands;
     proxy_lose_answer(proxy, KEY, 1, PROXY_CUT);
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_true(wait_until(has_cleaned_up, client, LONG_MS));
     assert_int_equal(proxy_lost(proxy), 1);
     assert_true(world_frees(KEY, LONG_MS));
     assert_int_equal(lk_ping(client), LK_OK);
-    assert_in_range(stats_of(client).commands, before + 2, before + 3);
-    assert_int_equal(stats_of(client).lost, 0);
+    assert_in_range(world_stats(client).commands, before + 2, before + 3);
+    assert_int_equal(world_stats(client).lost, 0);
     lk_close(client);
     proxy_close(proxy);
 }
@@ -231,7 +212,7 @@ static void lost_request_has_the_release_repeated(void **state)
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_true(world_frees(KEY, LONG_MS));
     assert_int_equal(proxy_lost(proxy), 1);
-    assert_int_equal(stats_of(client).cleanups, 1);
+    assert_int_equal(world_stats(client).cleanups, 1);
     lk_close(client);
     proxy_close(proxy);
 }
@@ -247,8 +228,8 @@ static void lost_request_is_repeated_though_a_try_follows_it(void **state)
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_int_equal(world_acquire(client, KEY, LEASE_MS, LONG_MS, &next), LK_OK);
     assert_int_equal(proxy_lost(proxy), 1);
-    assert_int_equal(stats_of(client).lost, 0);
-    assert_true(stats_of(client).cleanups >= 1);
+    assert_int_equal(world_stats(client).lost, 0);
+    assert_true(world_stats(client).cleanups >= 1);
     assert_int_equal(lk_release(&next), LK_OK);
     assert_true(world_frees(KEY, LONG_MS));
     lk_close(client);
@@ -264,7 +245,7 @@ static void script_that_the_server_has_forgotten_is_taught_again(void **state)
     world_ask("SCRIPT FLUSH");
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_true(world_frees(KEY, LONG_MS));
-    assert_int_equal(stats_of(client).cleanups, 1);
+    assert_int_equal(world_stats(client).cleanups, 1);
     lk_close(client);
 }
 
@@ -329,20 +310,20 @@ static void more_than_can_be_owed_are_waited_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(lock_is_freed_though_its_client_does_nothing_more, empty),
-        cmocka_unit_test_setup(no_try_is_refused_by_an_own_release_on_its_way, empty),
-        cmocka_unit_test_setup(threads_in_line_are_never_inside_together, empty),
-        cmocka_unit_test_setup(closed_client_leaves_no_lock_standing, empty),
-        cmocka_unit_test_setup(guards_that_wait_all_the_same_tell_a_loss, empty),
-        cmocka_unit_test_setup(loss_is_counted_and_the_successor_keeps_the_lock, empty),
-        cmocka_unit_test_setup(lost_answer_has_the_release_repeated_and_is_no_loss, empty),
-        cmocka_unit_test_setup(lost_request_has_the_release_repeated, empty),
-        cmocka_unit_test_setup(lost_request_is_repeated_though_a_try_follows_it, empty),
-        cmocka_unit_test_setup(script_that_the_server_has_forgotten_is_taught_again, empty),
+        cmocka_unit_test_setup(lock_is_freed_though_its_client_does_nothing_more, world_empty),
+        cmocka_unit_test_setup(no_try_is_refused_by_an_own_release_on_its_way, world_empty),
+        cmocka_unit_test_setup(threads_in_line_are_never_inside_together, world_empty),
+        cmocka_unit_test_setup(closed_client_leaves_no_lock_standing, world_empty),
+        cmocka_unit_test_setup(guards_that_wait_all_the_same_tell_a_loss, world_empty),
+        cmocka_unit_test_setup(loss_is_counted_and_the_successor_keeps_the_lock, world_empty),
+        cmocka_unit_test_setup(lost_answer_has_the_release_repeated_and_is_no_loss, world_empty),
+        cmocka_unit_test_setup(lost_request_has_the_release_repeated, world_empty),
+        cmocka_unit_test_setup(lost_request_is_repeated_though_a_try_follows_it, world_empty),
+        cmocka_unit_test_setup(script_that_the_server_has_forgotten_is_taught_again, world_empty),
         cmocka_unit_test_setup(still_server_keeps_no_holder_and_frees_the_lock_when_it_goes_on,
-                               empty),
-        cmocka_unit_test_setup(closing_before_a_still_server_is_bounded, empty),
-        cmocka_unit_test_setup(more_than_can_be_owed_are_waited_for, empty),
+                               world_empty),
+        cmocka_unit_test_setup(closing_before_a_still_server_is_bounded, world_empty),
+        cmocka_unit_test_setup(more_than_can_be_owed_are_waited_for, world_empty),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);
 }
