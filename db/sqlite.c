@@ -8,9 +8,8 @@
 static db_status open_connections(struct sqlite_store *store, const char *path, db_error *error)
 {
     bool shared = store->options.shared_file, alone;
-    const bool gathers = !shared && store->options.sync == DB_SYNC_FULL;
     db_status status = conn_open(&store->conn, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                                 gathers ? log_gathering_vfs() : NULL, store->options.busy_ms,
+                                 log_gathering_vfs(), store->options.busy_ms,
                                  &store->counters.busy_retries, error);
     if (status != DB_OK)
         return status;

@@ -4,7 +4,7 @@
  *   sqlite.c         open, close: the engine's table
  *   sqlite_setup.c   journal mode, schema and its version
  *   sqlite_conn.c    one connection: settings, prepared statements, errors, waiting when busy
- *   sqlite_log.c     the log's writes, gathered (synchronous=FULL)
+ *   sqlite_log.c     the log's writes, gathered
  *   sqlite_lock.c    FILE-lock: who may open the file, and whose turn it is to write
  *   sqlite_queue.c   who writes, for whom, and when a checkpoint is due
  *   sqlite_writer.c  a group of runs in one transaction
@@ -90,8 +90,8 @@ db_status column_text(struct conn *conn, sqlite3_stmt *statement, int at, char *
 /* -- sqlite_log.c -------------------------------------------------------------------------------
  */
 
-/* The name of a VFS for the one connection that writes, in WAL mode with synchronous=FULL. NULL (no
- * memory): SQLite's own does as well, slower. Any thread. */
+/* The name of a VFS for the connection that writes, in WAL mode. NULL (no memory): SQLite's own
+ * does as well, slower. Any thread. */
 const char *log_gathering_vfs(void);
 
 /* -- sqlite_lock.c ------------------------------------------------------------------------------

@@ -1,14 +1,15 @@
 /*
  * The log's writes, gathered. SQLite writes each frame of the log with two calls, its header and
  * its page; the commit of one order is some nineteen of them. Here what follows on without a gap is
- * kept and written with one call before the log is flushed, read, measured or cut.
+ * kept and written with one call: with the last frame of a commit, which its header tells
+ * (https://sqlite.org/fileformat2.html#the_write_ahead_log), or before the log is flushed, read,
+ * measured or cut.
  *
  * Nobody may miss what is not written yet. The writing connection asks this file, which writes
- * first. Every other connection looks only at frames below the mark in shared memory, and with
- * synchronous=FULL SQLite flushes the log before it moves that mark (sqlite3WalFrames: sync, then
- * walIndexWriteHdr). With NORMAL it does not flush, so there this is not to be used. Nothing may
- * stay kept beyond its transaction, to be written over another's later: with cache_spill=OFF only a
- * commit writes frames (sqlite_setup.c), and it ends with the flush. What a crash leaves is a log
+ * first. Every other connection looks only at frames below the mark in shared memory, and SQLite
+ * moves that mark after the last frame (sqlite3WalFrames: frames, flush if any, walIndexWriteHdr).
+ * Nothing may stay kept beyond its transaction, to be written over another's later: with
+ * cache_spill=OFF only a commit writes frames (sqlite_setup.c). What a crash leaves is a log
  * without the frames of a commit that was not flushed, as ever.
  *
  * A VFS over the default one, for log files only; see https://sqlite.org/vfs.html.
@@ -20,13 +21,14 @@
 
 /* 31 frames of 4096 + 24 bytes; a larger commit takes a few writes. SQLite's unix VFS takes 128 KiB
  * less one byte at a time: it masks the length of what it is given. */
-enum { ROOM = 31 * 4120 };
+enum { ROOM = 31 * 4120, FRAME_HEADER = 24 };
 
 struct log_file {
     sqlite3_file base;
     char *kept; /* ROOM bytes */
     int n_kept;
     sqlite3_int64 at;                    /* of kept, in the file */
+    bool ends;                           /* its last header was that of a commit's last frame */
     _Alignas(sqlite3_int64) char real[]; /* as SQLite aligns what it gives a VFS */
 };
 
@@ -44,9 +46,19 @@ static int write_kept(struct log_file *log)
     return n == 0 ? SQLITE_OK : real->pMethods->xWrite(real, log->kept, n, log->at);
 }
 
+/* Of the last frame of a commit: it tells the size of the database, in pages from byte 4 on; in the
+ * others that is 0. */
+static bool is_last_header(const void *data, int n)
+{
+    static const char none[4];
+    return n == FRAME_HEADER && memcmp((const char *)data + 4, none, sizeof none) != 0;
+}
+
 static int log_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
 {
     struct log_file *log = (struct log_file *)file;
+    const bool ends = log->ends; /* with this page */
+    log->ends = is_last_header(data, n);
     if (at != log->at + log->n_kept || n > ROOM - log->n_kept) {
         int code = write_kept(log);
         if (code != SQLITE_OK)
@@ -57,7 +69,7 @@ static int log_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 
         return real_file(file)->pMethods->xWrite(real_file(file), data, n, at);
     memcpy(log->kept + log->n_kept, data, (size_t)n);
     log->n_kept += n;
-    return SQLITE_OK;
+    return ends ? write_kept(log) : SQLITE_OK;
 }
 
 /* Writes what is kept, then goes on to the file itself. */
@@ -149,6 +161,7 @@ static int open_log(sqlite3_vfs *real, const char *name, struct log_file *log, i
     log->base.pMethods = NULL; /* nothing to close */
     log->n_kept = 0;
     log->at = 0;
+    log->ends = false;
     if ((log->kept = malloc(ROOM)) == NULL)
         return SQLITE_NOMEM;
     int code = real->xOpen(real, name, file, flags, ret_flags);

@@ -88,7 +88,7 @@ static int live_with_every_fault(struct fixture *fixture, const db_options *opti
 {
     int unknown = 0, n = 1;
     int step = options->shared_file ? full_or(1, 4) : 1; /* many slow flushes */
-    bool gathered = !options->shared_file && options->sync == DB_SYNC_FULL;
+    bool gathered = !options->shared_file;               /* a commit's frames, into one write */
     while (live_with_fault(fixture, options, plan, n, &unknown))
         assert_true((n += step) < N_MAX);
     assert_true(n > (gathered ? 1 : 3) * CHANGES); /* it was about real writes */
@@ -97,7 +97,6 @@ static int live_with_every_fault(struct fixture *fixture, const db_options *opti
     return unknown;
 }
 
-/* FULL: the frames of a commit go to the log with one write; NORMAL: each with its own. */
 static const db_options syncs[] = {{.sync = DB_SYNC_FULL}, {.sync = DB_SYNC_NORMAL}};
 
 static void an_error_at_any_write_undoes_that_run_only(void **state)

@@ -81,6 +81,14 @@ static void others_see_a_large_commit_whole(void **state)
     expect_answers(fixture, 5 * MANY);
 }
 
+/* synchronous=NORMAL: nothing is flushed after a commit. */
+static void without_a_flush_they_see_it_too(void **state)
+{
+    fixture_close(*state);
+    fixture_open(*state, &(db_options){.sync = DB_SYNC_NORMAL});
+    others_see_a_large_commit_whole(state);
+}
+
 /* Or frames of it might be written later, over those of somebody else's commit. */
 static void what_is_undone_never_reaches_the_log(void **state)
 {
@@ -162,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(others_see_a_large_commit_whole),
+        TEST(without_a_flush_they_see_it_too),
         TEST(what_is_undone_never_reaches_the_log),
         TEST(the_log_starts_over_beneath_writers_who_never_pause),
         TEST(the_log_starts_over_once_a_long_reading_has_ended),
