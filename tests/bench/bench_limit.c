@@ -3,10 +3,11 @@
  * server that leaves out everything but the lock, the commit and HTTP (peers/bare_limit.c). Same
  * requests, same generator, same Redis, two connection counts, lanes on (a batch of orders shares
  * lock and commit; the ruler: 64 at most) and off (the textbook: one each), each commit flushed or
- * not. Medians of REPEAT interleaved runs; the ratio is that of two neighbouring runs, so a slow
- * moment hits both. "CPU" is what the process itself takes per order, generator and Redis apart: it
- * suffers least from a busy machine. Then orders that come at 10,000 per second whatever becomes of
- * them, with their latency from the moment they are due.
+ * not. A second ruler also writes the rows that the service's books have of an order. Medians of
+ * REPEAT interleaved runs; a ratio is that of two neighbouring runs, so a slow moment hits both.
+ * "CPU" is what the process itself takes per order, generator and Redis apart: it suffers least
+ * from a busy machine. Then orders that come at 10,000 per second whatever becomes of them, with
+ * their latency from the moment they are due.
  *
  *     BUILD=build build/bench/bench_limit [REPEAT] [RUN_MS] > build/bench/limit.json
  */
@@ -31,6 +32,10 @@ static const struct way {
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
+/* Who is measured: the service, and its rulers. */
+enum who { SERVICE, BARE, BOOKS, WHO };
+static const char *const who_names[WHO] = {"service", "bare", "books"};
+
 struct server {
     pid_t pid;
     char url[SANDBOX_TEXT_MAX];
@@ -41,14 +46,14 @@ struct figures {
 };
 
 /* Its URL is what it prints. */
-static void start_bare(const struct sandbox *sandbox, int redis_port, const struct way *way,
-                       struct server *ret)
+static void start_ruler(const struct sandbox *sandbox, int redis_port, const struct way *way,
+                        const char *kind, struct server *ret)
 {
     char binary[TEXT_MAX], file[TEXT_MAX], port[16];
     snprintf(binary, sizeof binary, "%s/bench/peers/bare_limit", bench_build());
-    snprintf(file, sizeof file, "%s/bare-%s-%s.db", sandbox_dir(sandbox), way->name, way->sync);
+    snprintf(file, sizeof file, "%s/%s-%s-%s.db", sandbox_dir(sandbox), kind, way->name, way->sync);
     snprintf(port, sizeof port, "%d", redis_port);
-    const char *const argv[] = {binary, file, port, way->batch, way->bare_sync, NULL};
+    const char *const argv[] = {binary, file, port, way->batch, way->bare_sync, kind, NULL};
     ret->pid = bench_start_peer(argv, ret->url, sizeof ret->url);
     if (ret->pid < 0)
         bench_die("bare_limit does not start: was it built?");
@@ -89,45 +94,45 @@ static struct figures run(const struct server *server, int connections, int run_
                             (cpu_us(server->pid) - before_us) / (double)orders.accepted};
 }
 
-static void measure(const struct way *way, const struct server *service, const struct server *bare,
-                    int connections, int repeat, int run_ms, json_t *rows)
+static void measure(const struct way *way, const struct server *servers, int connections,
+                    int repeat, int run_ms, json_t *rows)
 {
-    double ours[BENCH_REPEAT_MAX], limit[BENCH_REPEAT_MAX], ratio[BENCH_REPEAT_MAX],
-        our_cpu[BENCH_REPEAT_MAX], limit_cpu[BENCH_REPEAT_MAX];
+    double per_s[WHO][BENCH_REPEAT_MAX], cpu[WHO][BENCH_REPEAT_MAX], ratio[WHO][BENCH_REPEAT_MAX];
     for (int i = 0; i < repeat; i++) {
-        struct figures of_bare = run(bare, connections, run_ms),
-                       of_service = run(service, connections, run_ms);
-        limit[i] = of_bare.per_s;
-        limit_cpu[i] = of_bare.cpu_us;
-        ours[i] = of_service.per_s;
-        our_cpu[i] = of_service.cpu_us;
-        ratio[i] = ours[i] / limit[i];
+        for (int who = 0; who < WHO; who++) {
+            struct figures figures = run(&servers[who], connections, run_ms);
+            per_s[who][i] = figures.per_s;
+            cpu[who][i] = figures.cpu_us;
+            ratio[who][i] = per_s[SERVICE][i] / figures.per_s;
+        }
     }
-    double our_median = bench_median(ours, repeat), limit_median = bench_median(limit, repeat),
-           ratio_median = bench_median(ratio, repeat), our_us = bench_median(our_cpu, repeat),
-           limit_us = bench_median(limit_cpu, repeat);
-    fprintf(stderr, "%-9s %-6s %11d %10.0f %10.0f %7.2f (%.2f to %.2f) %7.1f us %7.1f us\n",
-            way->name, way->sync, connections, our_median, limit_median, ratio_median, ratio[0],
-            ratio[repeat - 1], our_us, limit_us);
-    json_array_append_new(rows,
-                          json_pack("{s:s,s:s,s:i,s:f,s:f,s:f,s:f,s:f}", "way", way->name, "sync",
-                                    way->sync, "connections", connections, "orders_per_s",
-                                    our_median, "limit_per_s", limit_median, "ratio", ratio_median,
-                                    "cpu_us", our_us, "limit_cpu_us", limit_us));
+    fprintf(stderr, "%-9s %-6s %11d", way->name, way->sync, connections);
+    for (int who = 0; who < WHO; who++) {
+        double median = bench_median(per_s[who], repeat), us = bench_median(cpu[who], repeat),
+               share = bench_median(ratio[who], repeat);
+        if (who == SERVICE)
+            fprintf(stderr, " %9.0f %5.1f us", median, us);
+        else
+            fprintf(stderr, " %9.0f %5.1f us %5.2f (%.2f to %.2f)", median, us, share,
+                    ratio[who][0], ratio[who][repeat - 1]);
+        json_array_append_new(rows, json_pack("{s:s,s:s,s:i,s:s,s:f,s:f,s:f}", "way", way->name,
+                                              "sync", way->sync, "connections", connections, "who",
+                                              who_names[who], "orders_per_s", median, "cpu_us", us,
+                                              "ratio", share));
+    }
+    fputc('\n', stderr);
 }
 
 /* Open model: orders come at a fixed rate, and wait from the moment they are due. */
-static void measure_open(const char *service, const char *bare, int repeat, int run_ms,
-                         json_t *rows)
+static void measure_open(const struct server *servers, int repeat, int run_ms, json_t *rows)
 {
-    static const char *const names[] = {"lanes", "limit"};
-    double p99[2][BENCH_REPEAT_MAX], p99_9[2][BENCH_REPEAT_MAX];
-    uint64_t undone[2] = {0, 0}; /* refused, or not even sent */
+    double p99[WHO][BENCH_REPEAT_MAX], p99_9[WHO][BENCH_REPEAT_MAX];
+    uint64_t undone[WHO] = {0}; /* refused, or not even sent */
     for (int i = 0; i < repeat; i++)
-        for (int who = 0; who < 2; who++) {
+        for (int who = 0; who < WHO; who++) {
             struct order_figures figures;
             bench_ruler();
-            bench_orders(&(struct order_run){.url = who == 0 ? service : bare,
+            bench_orders(&(struct order_run){.url = servers[who].url,
                                              .item = "1",
                                              .connections = OPEN_CONNECTIONS,
                                              .per_s = OPEN_PER_S,
@@ -139,17 +144,17 @@ static void measure_open(const char *service, const char *bare, int repeat, int 
             p99_9[who][i] = figures.p99_9_us;
             undone[who] += figures.dropped + figures.others;
         }
-    for (int who = 0; who < 2; who++) {
+    for (int who = 0; who < WHO; who++) {
         double high = bench_median(p99[who], repeat), highest = bench_median(p99_9[who], repeat);
         fprintf(stderr,
                 "open model, %d orders/s, %s: p99 %.1f ms (%.1f to %.1f; goal 5), p99.9 %.1f ms "
                 "(%.1f to %.1f; goal 20), %llu refused or not sent\n",
-                OPEN_PER_S, names[who], high / 1e3, p99[who][0] / 1e3, p99[who][repeat - 1] / 1e3,
-                highest / 1e3, p99_9[who][0] / 1e3, p99_9[who][repeat - 1] / 1e3,
-                (unsigned long long)undone[who]);
+                OPEN_PER_S, who_names[who], high / 1e3, p99[who][0] / 1e3,
+                p99[who][repeat - 1] / 1e3, highest / 1e3, p99_9[who][0] / 1e3,
+                p99_9[who][repeat - 1] / 1e3, (unsigned long long)undone[who]);
         json_array_append_new(rows,
                               json_pack("{s:s,s:s,s:i,s:f,s:f,s:I}", "way", "open", "who",
-                                        names[who], "orders_per_s", OPEN_PER_S, "p99_us", high,
+                                        who_names[who], "orders_per_s", OPEN_PER_S, "p99_us", high,
                                         "p99_9_us", highest, "dropped", (json_int_t)undone[who]));
     }
 }
@@ -162,18 +167,19 @@ int main(int argc, char **argv)
         bench_die("usage: bench_limit [REPEAT] [RUN_MS]");
     struct sandbox_server *redis = bench_redis(&sandbox);
     json_t *rows = json_array();
-    fprintf(stderr,
-            "mode      sync   connections   orders/s      limit   ratio                CPU each, "
-            "limit's\n");
+    fprintf(stderr, "%28s  orders/s   (CPU)  %9s   (CPU) ratio %14s %9s   (CPU) ratio\n",
+            "mode      sync   connections", "bare", "", "with books");
     for (int i = 0; i < WAYS; i++) {
-        struct server bare, service;
-        start_service(sandbox, redis->url, &ways[i], &service);
-        start_bare(sandbox, redis->port, &ways[i], &bare);
+        struct server servers[WHO];
+        start_service(sandbox, redis->url, &ways[i], &servers[SERVICE]);
+        for (int who = BARE; who < WHO; who++)
+            start_ruler(sandbox, redis->port, &ways[i], who_names[who], &servers[who]);
         for (int size = 0; size < SIZES; size++)
-            measure(&ways[i], &service, &bare, connection_counts[size], repeat, run_ms, rows);
+            measure(&ways[i], servers, connection_counts[size], repeat, run_ms, rows);
         if (i == WAYS - 1)
-            measure_open(service.url, bare.url, repeat, run_ms, rows);
-        bench_stop(bare.pid);
+            measure_open(servers, repeat, run_ms, rows);
+        for (int who = BARE; who < WHO; who++)
+            bench_stop(servers[who].pid);
     }
     sandbox_close(sandbox);
     bench_print(json_pack("{s:o,s:f}", "rows", rows, "noise", bench_noise()));

@@ -3,10 +3,13 @@
  * libmicrohttpd suspends a request; one writer takes up to BATCH of them, takes one Redis lock (SET
  * NX PX, a compare-and-delete script), reads the stock, writes stock, orders and keys in one
  * durable transaction, and lets them be answered. No ledger, no fence, no guard to choose, no check
- * of anything: it is no service, only a ruler.
+ * of anything: it is no service, only a ruler. A second ruler writes all that the service keeps of
+ * an order, into the same tables: what lies between the two is the price of the books.
  *
- *     bare_limit FILE REDIS_PORT BATCH FULL|NORMAL     prints its URL, ends at SIGTERM
+ *     bare_limit FILE REDIS_PORT BATCH FULL|NORMAL bare|books     prints its URL, ends at SIGTERM
  */
+#include "../../../db/schema.h"
+
 #include <hiredis/hiredis.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -19,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 
 enum { BATCH_MAX = 1024, KEY_MAX = 256 };
 
@@ -97,8 +101,37 @@ static void end(void *context, struct MHD_Connection *connection, void **of_requ
 /* -- the writer ---------------------------------------------------------------------------------
  */
 
+enum { ROWS_MAX = 3, ID_MAX = 32, ANSWER = 240 /* characters of a stored answer */ };
+
+/* What is kept of an order. */
+static const struct books {
+    const char *name, *tables, *item, *rows[ROWS_MAX];
+} kinds[] = {
+    {.name = "bare",
+     .tables = "CREATE TABLE items (id TEXT PRIMARY KEY, stock INTEGER) WITHOUT ROWID;"
+               "CREATE TABLE orders (id INTEGER PRIMARY KEY, user TEXT, quantity INTEGER);"
+               "CREATE TABLE keys (key TEXT PRIMARY KEY, order_id INTEGER) WITHOUT ROWID",
+     .item = "INSERT INTO items VALUES ('1', 1000000000)",
+     .rows = {"INSERT INTO orders VALUES (:number, 'u1', 1)",
+              "INSERT INTO keys VALUES (:key, :number)"}},
+    {.name = "books",
+     .tables = schema_sql,
+     .item = "INSERT INTO items VALUES ('1', 'redis-token', 1, 1000000000, 1, 0, 0, 1, 1, 1, 1)",
+     .rows = {"INSERT INTO idempotency VALUES (:key, 'order 1 u1 1', 201, :answer, :at)",
+              "INSERT INTO orders VALUES (:id, '1', :id, 1, 1, 0, 1, 1, 1, :at, :at)",
+              "INSERT INTO ledger VALUES (:number, 'item:1', 1, :number, :key, -1, :stock, "
+              ":stock - 1, :number, 'redis-token', 'bare', :at)"}},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+struct row {
+    sqlite3_stmt *insert;
+    int id, key, number, stock, at, answer; /* where they are bound; 0: nowhere */
+};
+
 static sqlite3 *db;
-static sqlite3_stmt *begin, *commit, *read_stock, *write_stock, *add_order, *add_key;
+static sqlite3_stmt *begin, *commit, *read_stock, *write_stock;
+static struct row rows[ROWS_MAX];
 static redisContext *redis;
 
 static void sql(const char *text)
@@ -122,7 +155,19 @@ static void run(sqlite3_stmt *statement)
     sqlite3_reset(statement);
 }
 
-static void open_store(const char *path, const char *synchronous)
+static struct row prepare_row(const char *text)
+{
+    sqlite3_stmt *insert = prepare(text);
+    return (struct row){.insert = insert,
+                        .id = sqlite3_bind_parameter_index(insert, ":id"),
+                        .key = sqlite3_bind_parameter_index(insert, ":key"),
+                        .number = sqlite3_bind_parameter_index(insert, ":number"),
+                        .stock = sqlite3_bind_parameter_index(insert, ":stock"),
+                        .at = sqlite3_bind_parameter_index(insert, ":at"),
+                        .answer = sqlite3_bind_parameter_index(insert, ":answer")};
+}
+
+static void open_store(const char *path, const char *synchronous, const struct books *books)
 {
     char pragma[64];
     snprintf(pragma, sizeof pragma, "PRAGMA synchronous=%s", synchronous);
@@ -130,16 +175,45 @@ static void open_store(const char *path, const char *synchronous)
         die(path);
     sql("PRAGMA journal_mode=WAL");
     sql(pragma);
-    sql("CREATE TABLE items (id INTEGER PRIMARY KEY, stock INTEGER);"
-        "CREATE TABLE orders (id INTEGER PRIMARY KEY, user TEXT, quantity INTEGER);"
-        "CREATE TABLE keys (key TEXT PRIMARY KEY, order_id INTEGER) WITHOUT ROWID;"
-        "INSERT INTO items VALUES (1, 1000000000)");
+    sql(books->tables);
+    sql(books->item);
     begin = prepare("BEGIN IMMEDIATE");
     commit = prepare("COMMIT");
-    read_stock = prepare("SELECT stock FROM items WHERE id = 1");
-    write_stock = prepare("UPDATE items SET stock = ? WHERE id = 1");
-    add_order = prepare("INSERT INTO orders (user, quantity) VALUES ('u1', 1)");
-    add_key = prepare("INSERT INTO keys VALUES (?, ?)");
+    read_stock = prepare("SELECT stock FROM items WHERE id = '1'");
+    write_stock = prepare("UPDATE items SET stock = ? WHERE id = '1'");
+    for (int i = 0; i < ROWS_MAX && books->rows[i] != NULL; i++)
+        rows[i] = prepare_row(books->rows[i]);
+}
+
+static void bind_text(const struct row *row, int at, const char *text)
+{
+    if (at > 0)
+        sqlite3_bind_text(row->insert, at, text, -1, SQLITE_STATIC);
+}
+
+static void bind_int(const struct row *row, int at, int64_t value)
+{
+    if (at > 0)
+        sqlite3_bind_int64(row->insert, at, value);
+}
+
+static void write_order(struct order *order, int64_t stock, int64_t at_us)
+{
+    static int64_t n_orders;
+    static char answered[ANSWER + 1];
+    char id[ID_MAX];
+    memset(answered, 'a', ANSWER);
+    order->number = ++n_orders;
+    snprintf(id, sizeof id, "%026lld", (long long)order->number);
+    for (int i = 0; i < ROWS_MAX && rows[i].insert != NULL; i++) {
+        bind_text(&rows[i], rows[i].id, id);
+        bind_text(&rows[i], rows[i].key, order->key);
+        bind_int(&rows[i], rows[i].number, order->number);
+        bind_int(&rows[i], rows[i].stock, stock);
+        bind_int(&rows[i], rows[i].at, at_us);
+        bind_text(&rows[i], rows[i].answer, answered);
+        run(rows[i].insert);
+    }
 }
 
 static bool ask(redisReply *reply)
@@ -169,14 +243,11 @@ static void write_all(struct order *orders)
         die("no item");
     int64_t stock = sqlite3_column_int64(read_stock, 0);
     sqlite3_reset(read_stock);
-    for (struct order *order = orders; order != NULL; order = order->next) {
-        stock--;
-        run(add_order);
-        order->number = sqlite3_last_insert_rowid(db);
-        sqlite3_bind_text(add_key, 1, order->key, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(add_key, 2, order->number);
-        run(add_key);
-    }
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t at_us = now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    for (struct order *order = orders; order != NULL; order = order->next)
+        write_order(order, stock--, at_us);
     sqlite3_bind_int64(write_stock, 1, stock);
     run(write_stock);
     run(commit);
@@ -244,10 +315,12 @@ static void *serve(void *context)
 
 int main(int argc, char **argv)
 {
-    int batch = argc == 5 ? atoi(argv[3]) : 0;
-    if (batch < 1 || batch > BATCH_MAX)
-        die("usage: bare_limit FILE REDIS_PORT BATCH FULL|NORMAL");
-    open_store(argv[1], argv[4]);
+    int batch = argc == 6 ? atoi(argv[3]) : 0, kind = 0;
+    while (argc == 6 && kind < KINDS && strcmp(argv[5], kinds[kind].name) != 0)
+        kind++;
+    if (batch < 1 || batch > BATCH_MAX || kind == KINDS)
+        die("usage: bare_limit FILE REDIS_PORT BATCH FULL|NORMAL bare|books");
+    open_store(argv[1], argv[4], &kinds[kind]);
     redis = redisConnect("127.0.0.1", atoi(argv[2]));
     if (redis == NULL || redis->err != 0)
         die("no Redis there");
