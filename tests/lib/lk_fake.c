@@ -252,8 +252,10 @@ static lk_status fake_release(void *self, lk_hold *hold)
 
 static void fake_try_each(void *self, lk_attempt *const *attempts, size_t n, lk_status *statuses)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        assert(attempts[i]->last);
         statuses[i] = fake_try(self, attempts[i]);
+    }
 }
 
 static void fake_release_each(void *self, lk_hold *const *holds, size_t n, lk_status *statuses)

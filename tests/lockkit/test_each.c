@@ -39,6 +39,7 @@ static void each_grant_stands_with_its_own_token_and_a_rising_fence(void **state
     (void)state;
     lk_client *client = open_client(NULL);
     uint64_t last_fence[N] = {0};
+    assert_true(lk_tries_at_once(client));
     for (int times = 0; times < 3; times++) {
         batch_init(&mine, 0, N, LEASE_MS);
         batch_try(&mine, client);
@@ -79,6 +80,21 @@ static void pair_costs_two_commands_and_hardly_a_write(void **state)
     assert_int_equal(after.grants - before.grants, TIMES * N);
     assert_int_equal(after.releases - before.releases, TIMES * N);
     assert_true(reads < 2 * TIMES * 4);
+    lk_close(client);
+}
+
+static void finished_holds_cost_the_others_no_write(void **state)
+{
+    (void)state;
+    lk_client *client = open_client(NULL);
+    batch_init(&mine, 0, N, LEASE_MS);
+    batch_try(&mine, client);
+    assert_int_equal(lk_release(&mine.hold[0]), LK_OK);
+    int64_t reads = server_reads();
+    batch_release(&mine);
+    assert_true(server_reads() - reads < N / 2);
+    assert_int_equal(batch_count(&mine, LK_OK), N - 1);
+    assert_int_equal(mine.statuses[0], LK_LOST);
     lk_close(client);
 }
 
@@ -184,6 +200,19 @@ static void more_than_the_bound_are_all_refused(void **state)
     lk_close(client);
 }
 
+static void answers_that_are_errors_are_told_to_each(void **state)
+{
+    (void)state;
+    lk_client *client = open_client(NULL);
+    batch_init(&mine, 0, FEW, LEASE_MS);
+    world_ask("CONFIG SET maxmemory 1");
+    batch_try(&mine, client);
+    world_ask("CONFIG SET maxmemory 0");
+    assert_int_equal(batch_count(&mine, LK_UNAVAILABLE), FEW);
+    assert_int_equal(world->leftovers(), 0);
+    lk_close(client);
+}
+
 /* -- leases -------------------------------------------------------------------------------------
  */
 
@@ -270,6 +299,7 @@ static void guards_that_cannot_do_it_at_once_do_it_one_after_the_other(void **st
     static const char *const guards[] = {"mutex", "redis-setnx", "redis-reentrant", "redis-fair"};
     for (size_t g = 0; g < sizeof guards / sizeof guards[0]; g++) {
         lk_client *client = world_client(guards[g], &patient);
+        assert_int_equal(lk_tries_at_once(client), g == 0); /* no server is asked */
         batch_init(&mine, 0, FEW, 0);
         batch_init(&others, 0, FEW + 1, 0);
         batch_try(&mine, client);
@@ -293,11 +323,13 @@ int main(void)
         cmocka_unit_test_setup(each_grant_stands_with_its_own_token_and_a_rising_fence,
                                world_empty),
         cmocka_unit_test_setup(pair_costs_two_commands_and_hardly_a_write, world_empty),
+        cmocka_unit_test_setup(finished_holds_cost_the_others_no_write, world_empty),
         cmocka_unit_test_setup(held_keys_are_refused_alone_and_stay_as_they_are, world_empty),
         cmocka_unit_test_setup(taken_keys_exclude_others_until_they_are_released, world_empty),
         cmocka_unit_test_setup(key_asked_for_twice_is_granted_once, world_empty),
         cmocka_unit_test_setup(bad_requests_are_refused_alone, world_empty),
         cmocka_unit_test_setup(more_than_the_bound_are_all_refused, world_empty),
+        cmocka_unit_test_setup(answers_that_are_errors_are_told_to_each, world_empty),
         cmocka_unit_test_setup(watchdog_keeps_them_all, world_empty),
         cmocka_unit_test_setup(expired_holds_are_lost_and_free_no_successor, world_empty),
         cmocka_unit_test_setup(unconfirmed_releases_free_them_all, world_empty),

@@ -108,6 +108,25 @@ static void locks_asked_for_at_once_stand_on_their_nodes(void **state)
     lk_close(client);
 }
 
+static void nodes_that_have_forgotten_a_script_are_sent_it_alone(void **state)
+{
+    (void)state;
+    static struct lock_batch batch;
+    lk_client *client = set_client("redis-token", cluster.url, NULL);
+    batch_init(&batch, 0, LK_EACH_MAX, LEASE_MS);
+    batch_try(&batch, client);
+    batch_release(&batch);
+    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++) {
+        assert_int_equal(redis_do(cluster.master[i], "SCRIPT FLUSH"), 1);
+        batch_try(&batch, client);
+        assert_true(batch_ok(&batch));
+        assert_int_equal(redis_do(cluster.master[i], "SCRIPT FLUSH"), 1);
+        batch_release(&batch);
+        assert_true(batch_ok(&batch));
+    }
+    lk_close(client);
+}
+
 static void every_redis_guard_excludes_releases_and_wakes(void **state)
 {
     (void)state;
@@ -330,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(locks_and_their_list_spread_over_all_masters, empty),
         cmocka_unit_test_setup(locks_asked_for_at_once_stand_on_their_nodes, empty),
+        cmocka_unit_test_setup(nodes_that_have_forgotten_a_script_are_sent_it_alone, empty),
         cmocka_unit_test_setup(every_redis_guard_excludes_releases_and_wakes, empty),
         cmocka_unit_test_setup(fair_lock_that_was_handed_over_has_its_whole_lease, empty),
         cmocka_unit_test_setup(threads_that_come_first_ask_for_the_map_once, empty),

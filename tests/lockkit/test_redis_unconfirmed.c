@@ -171,6 +171,21 @@ static void loss_is_counted_and_the_successor_keeps_the_lock(void **state)
     lk_close(client);
 }
 
+/* Its holder was told then: what the server says of it is no second loss. */
+static void loss_that_was_told_before_the_release_is_counted_once(void **state)
+{
+    (void)state;
+    lk_hold hold;
+    lk_client *client = open_client(0, &(lk_options){.lease_ms = LONG_MS, .max_hold_ms = 1});
+    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
+    assert_true(wait_until(has_lost_one, client, LONG_MS));
+    assert_true(world->remove(KEY));
+    assert_int_equal(lk_release(&hold), LK_LOST);
+    assert_int_equal(lk_ping(client), LK_OK); /* behind the answer, if one was owed */
+    assert_int_equal(world_stats(client).lost, 1);
+    lk_close(client);
+}
+
 /* -- the answer does not come -------------------------------------------------------------------
  */
 
@@ -316,6 +331,7 @@ int main(void)
         cmocka_unit_test_setup(closed_client_leaves_no_lock_standing, world_empty),
         cmocka_unit_test_setup(guards_that_wait_all_the_same_tell_a_loss, world_empty),
         cmocka_unit_test_setup(loss_is_counted_and_the_successor_keeps_the_lock, world_empty),
+        cmocka_unit_test_setup(loss_that_was_told_before_the_release_is_counted_once, world_empty),
         cmocka_unit_test_setup(lost_answer_has_the_release_repeated_and_is_no_loss, world_empty),
         cmocka_unit_test_setup(lost_request_has_the_release_repeated, world_empty),
         cmocka_unit_test_setup(lost_request_is_repeated_though_a_try_follows_it, world_empty),
