@@ -90,8 +90,6 @@ static void replay(struct run *run, struct op *op, const db_answer *stored)
 bool run_was_answered(struct run *run, struct op *op)
 {
     db_answer stored;
-    if (op->key[0] == '\0')
-        return false;
     db_status status = db_read_answer(run->section->reader, op->key, &stored);
     if (status == DB_NOT_FOUND)
         return false;
@@ -100,6 +98,33 @@ bool run_was_answered(struct run *run, struct op *op)
     else
         op_problem(op, PROBLEM_UNAVAILABLE, "reading the key's answer: %s", db_status_text(status));
     return true;
+}
+
+/* Asks for up to DB_KEYS_MAX keys at once, of the operations from here on; returns where it has
+ * stopped. Keys that could not be asked count as found: each then learns why for itself. */
+static size_t find_keys(struct section *section, size_t i)
+{
+    struct op *asked[DB_KEYS_MAX];
+    const char *keys[DB_KEYS_MAX];
+    bool found[DB_KEYS_MAX];
+    size_t n = 0;
+    for (; i < section->n_ops && n < DB_KEYS_MAX; i++) {
+        struct op *op = section->ops[i];
+        op->key_found = false;
+        if (op->key[0] == '\0')
+            continue;
+        asked[n] = op;
+        keys[n++] = op->key;
+    }
+    bool known = n == 0 || db_find_answers(section->reader, keys, n, found) == DB_OK;
+    for (size_t k = 0; k < n; k++)
+        asked[k]->key_found = !known || found[k];
+    return i;
+}
+
+static bool leave_answered(struct run *run, struct op *op)
+{
+    return op->key_found && run_was_answered(run, op);
 }
 
 /* -- the whole way ---------------------------------------------------------------------------- */
@@ -127,7 +152,9 @@ static void spread_unguarded(struct run *run)
 static void look_up(struct run *run)
 {
     struct section *section = run->section;
-    leave_if(run, run_was_answered);
+    for (size_t i = 0; i < section->n_ops;)
+        i = find_keys(section, i);
+    leave_if(run, leave_answered);
     leave_if(run, is_late);
     if (section->n_ops > 0 && lacks_rows(run, section->ops[0]))
         leave_if(run, lacks_rows); /* each learns why; all use the same rows */

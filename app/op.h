@@ -131,6 +131,7 @@ struct op {
     /* For who watches the points: the first row's value as it was read or is to be written, and the
      * fence of its lock. */
     int64_t shown_value, shown_fence;
+    bool key_found;          /* its key had an answer in the store when its turn began */
     uint64_t noted;          /* its points are, as this one of all noted; 0: not. See events.h */
     struct section *section; /* that runs it; NULL: none yet */
 

@@ -135,6 +135,13 @@ db_status db_read_answer(db_reader *reader, const char *key, db_answer *ret)
                                        : DB_NOT_FOUND;
 }
 
+db_status db_find_answers(db_reader *reader, const char *const *keys, size_t n, bool *ret_found)
+{
+    assert(n >= 1 && n <= DB_KEYS_MAX);
+    memset(ret_found, 0, n * sizeof *ret_found);
+    return reader->engine->find_answers(reader, keys, n, ret_found);
+}
+
 db_status db_read_bought(db_reader *reader, const db_item *item, const char *user_id,
                          int64_t *ret_quantity)
 {

@@ -28,6 +28,9 @@ typedef struct db_engine {
     db_status (*read_account)(db_reader *reader, const char *id, db_account *ret);
     db_status (*read_order)(db_reader *reader, const char *id, db_order *ret);
     db_status (*read_answer)(db_reader *reader, const char *key, db_answer *ret);
+    /* Sets those that are true. */
+    db_status (*find_answers)(db_reader *reader, const char *const *keys, size_t n,
+                              bool *ret_found);
     db_status (*read_bought)(db_reader *reader, const db_item *item, const char *user_id,
                              int64_t *ret_quantity);
     db_status (*read_sold)(db_reader *reader, const db_item *item, int64_t *ret_quantity);

@@ -81,6 +81,7 @@ const db_engine db_engine_postgres = {
     .read_account = pg_read_account,
     .read_order = pg_read_order,
     .read_answer = pg_read_answer,
+    .find_answers = pg_find_answers,
     .read_bought = pg_read_bought,
     .read_sold = pg_read_sold,
     .read_expired = pg_read_expired,

@@ -6,6 +6,8 @@
  *   postgres_schema.c  the tables
  *   postgres_session.c    one connection: connecting, settings, schema, prepared statements
  *   postgres_wire.c    statements out, answers in: pipelining, deadlines, errors
+ *   postgres_error.c   what is wrong
+ *   postgres_gather.c  statements of one kind in a row become one
  *   postgres_pool.c    the connections, handed out for the length of one use
  *   postgres_run.c     write transactions: commit, retries, what is known when it fails
  *   postgres_reader.c  readers and snapshots; postgres_read.c: reading rows
@@ -14,8 +16,9 @@
  *
  * A thread has a connection only while it uses one, so no more are open than threads are busy.
  * Writes are pipelined: they are sent without waiting for their answers, which are read together at
- * the next read or before COMMIT. When one of them then turns out to have been refused, the work is
- * undone and run again one statement at a time, so that it learns which one and why.
+ * the next read or before COMMIT; new rows of one table that follow each other are sent as one
+ * statement. When one of them then turns out to have been refused, the work is undone and run again
+ * one statement at a time, so that it learns which one and why.
  */
 #ifndef DB_POSTGRES_H
 #define DB_POSTGRES_H
@@ -33,6 +36,7 @@ enum {
     PG_POOL_DEFAULT = 40,       /* two instances fit a server with its 100 connections */
     PG_QUEUE_MAX = 256,         /* statements sent before their answers are read */
     PG_ARGS_MAX = 16,           /* of one statement */
+    PG_GATHER_MAX = 128,        /* statements that are sent as one */
     PG_CONNECT_MS = 2000,       /* until a new connection is ready for use */
     PG_READ_MS = 3000,          /* an answer that waits for no lock */
     PG_ANSWER_SLACK_MS = 1000,  /* beyond the server's own time limits: then it is taken for dead */
@@ -42,20 +46,11 @@ enum {
 
 #define PG_SCHEMA_VERSION 1 /* stands in SQL text */
 
-/* -- postgres_wire.c ----------------------------------------------------------------------------
- */
-
-struct session {
-    PGconn *handle;
-    int64_t answer_ms;              /* wait for an answer at most */
-    int queued;                     /* statements whose answers are not read yet, ... */
-    bool expects_one[PG_QUEUE_MAX]; /* ... those that must change one row each, ... */
-    bool missed;                    /* ... and whether one did not */
-    int farewells; /* synchronisation points sent with session_part(), not read yet */
-    bool lost;     /* of no more use */
-    bool again;    /* trouble is a serialization failure or a deadlock */
-    /* The first database error since session_clear(); sticky, so that no work can overlook it. */
-    db_error trouble;
+enum { /* of pg_type.dat */
+       PG_TYPE_BIGINT = 20,
+       PG_TYPE_TEXT = 25,
+       PG_TYPE_TEXTS = 1009,
+       PG_TYPE_BIGINTS = 1016
 };
 
 /* One argument of a statement. Text is borrowed for the call. */
@@ -67,8 +62,50 @@ struct arg {
 #define ARG_INT(value)   ((struct arg){.number = (value)})
 #define ARG_COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Sends a prepared statement. Its answer is read by the next session_sync() or session_ask();
- * changing another number of rows than one sets session->missed when expects_one. */
+/* -- postgres_gather.c --------------------------------------------------------------------------
+ */
+
+/* The values of one argument, as they will be sent. */
+struct pg_column {
+    char *bytes;
+    size_t used, room;
+};
+
+struct gather {
+    enum postgres_sql sql;
+    int n; /* statements */
+    bool expects_one;
+    struct pg_column columns[PG_ARGS_MAX];
+};
+
+/* Adds a statement's arguments. False: no memory. */
+bool gather_add(struct gather *gather, const struct arg *args, size_t n);
+/* Its only statement's arguments, to be sent as they are. They stay in the gather. */
+void gather_one(const struct gather *gather, const char *types, const char **values, int *lengths);
+/* The arguments of all, as an array for each. They stay in the gather as well. */
+void gather_arrays(struct gather *gather, const char *types, const char **values, int *lengths);
+void gather_free(struct gather *gather);
+
+/* -- postgres_wire.c ----------------------------------------------------------------------------
+ */
+
+struct session {
+    PGconn *handle;
+    int64_t answer_ms;         /* wait for an answer at most */
+    struct gather gather;      /* statements that are not sent yet */
+    int queued;                /* statements whose answers are not read yet, ... */
+    int expects[PG_QUEUE_MAX]; /* ... how many rows each must change (0: any number), ... */
+    bool missed;               /* ... and whether one did not */
+    int farewells;             /* synchronisation points sent with session_part(), not read yet */
+    bool lost;                 /* of no more use */
+    bool again;                /* trouble is a serialization failure or a deadlock */
+    /* The first database error since session_clear(); sticky, so that no work can overlook it. */
+    db_error trouble;
+};
+
+/* Sends a prepared statement, at once or together with those of its kind that follow. Its answer is
+ * read by the next session_sync() or session_ask(); changing another number of rows than one sets
+ * session->missed when expects_one. */
 void session_queue(struct session *session, enum postgres_sql sql, const struct arg *args, size_t n,
                    bool expects_one);
 /* Reads all answers: DB_OK or trouble. */
@@ -77,6 +114,8 @@ db_status session_sync(struct session *session);
  * DB_NOT_FOUND for no rows, or trouble. */
 db_status session_ask(struct session *session, enum postgres_sql sql, const struct arg *args,
                       size_t n, PGresult **ret);
+/* The same for what is queued already: its last statement's. */
+db_status session_read(struct session *session, PGresult **ret);
 /* COMMIT or ROLLBACK whose answer nobody waits for: the connection's next use reads past it. */
 void session_part(struct session *session, enum postgres_sql sql);
 /* SQL text, before the connection is in pipeline mode; *ret may be NULL. Last result counts. */
@@ -84,11 +123,16 @@ db_status session_exec(struct session *session, const char *sql, PGresult **ret)
 /* Prepares everything, in one round trip. */
 db_status session_prepare(struct session *session);
 
-void session_clear(struct session *session);
 /* Waits for the socket; false at the deadline. */
 bool session_wait(struct session *session, short events, int64_t deadline_us);
+
+/* postgres_error.c */
+void session_clear(struct session *session);
 /* Notes what libpq says of a connection that is of no more use. */
 db_status session_lose(struct session *session, const char *why);
+/* Notes what the server answered instead of a result. of_many: to many statements sent as one; a
+ * key that is taken is then a write that was refused, and nobody knows which one. */
+void session_note_error(struct session *session, const PGresult *result, bool of_many);
 
 int64_t cell_int(const PGresult *result, int row, int at);
 /* Copies a text column; one that does not fit is a damaged database: trouble. */
@@ -172,6 +216,8 @@ db_status session_read_account(struct session *session, const char *id, bool for
 db_status session_read_order(struct session *session, const char *id, bool for_update,
                              db_order *ret);
 db_status session_read_answer(struct session *session, const char *key, db_answer *ret);
+db_status session_find_answers(struct session *session, const char *const *keys, size_t n,
+                               bool *ret_found);
 db_status session_read_bought(struct session *session, const db_item *item, const char *user_id,
                               int64_t *ret_quantity);
 db_status session_read_sold(struct session *session, const db_item *item, int64_t *ret_quantity);
@@ -189,6 +235,7 @@ db_status pg_read_item(db_reader *reader, const char *id, db_item *ret);
 db_status pg_read_account(db_reader *reader, const char *id, db_account *ret);
 db_status pg_read_order(db_reader *reader, const char *id, db_order *ret);
 db_status pg_read_answer(db_reader *reader, const char *key, db_answer *ret);
+db_status pg_find_answers(db_reader *reader, const char *const *keys, size_t n, bool *ret_found);
 db_status pg_read_bought(db_reader *reader, const db_item *item, const char *user_id,
                          int64_t *ret_quantity);
 db_status pg_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);

@@ -26,7 +26,7 @@ db_status pg_append_ledger(db_tx *tx, const db_ledger_row *row)
         ARG_INT(row->before),    ARG_INT(row->after),   ARG_INT(row->version_before),
         ARG_INT(row->fence),     ARG_INT(row->epoch),   ARG_TEXT(row->guard),
         ARG_TEXT(row->instance), ARG_INT(row->at_us)};
-    return tx_write(tx, SQL_APPEND_LEDGER, args, ARG_COUNT(args), false);
+    return tx_write(tx, SQL_APPEND_LEDGER, args, ARG_COUNT(args), true);
 }
 
 db_status pg_insert_answer(db_tx *tx, const db_answer *row)

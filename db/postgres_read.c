@@ -1,5 +1,7 @@
 #include "postgres.h"
 
+#include <assert.h>
+
 /* Columns as in ITEM_COLUMNS. */
 db_status row_item(struct session *session, const PGresult *result, int at, db_item *ret)
 {
@@ -125,6 +127,22 @@ db_status session_read_answer(struct session *session, const char *key, db_answe
     }
     PQclear(result);
     return status;
+}
+
+db_status session_find_answers(struct session *session, const char *const *keys, size_t n,
+                               bool *ret_found)
+{
+    static_assert((int)DB_KEYS_MAX <= (int)PG_GATHER_MAX, "one statement");
+    PGresult *result = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct arg args[] = {ARG_TEXT(keys[i])};
+        session_queue(session, SQL_FIND_ANSWER, args, ARG_COUNT(args), false);
+    }
+    db_status status = session_read(session, &result);
+    for (int i = 0; i < PQntuples(result); i++)
+        ret_found[cell_int(result, i, 0) - 1] = true;
+    PQclear(result);
+    return status == DB_NOT_FOUND ? DB_OK : status;
 }
 
 /* An aggregate: always one row. */

@@ -99,6 +99,11 @@ db_status pg_read_answer(db_reader *base, const char *key, db_answer *ret)
     READ(session_read_answer(session, key, ret));
 }
 
+db_status pg_find_answers(db_reader *base, const char *const *keys, size_t n, bool *ret_found)
+{
+    READ(session_find_answers(session, keys, n, ret_found));
+}
+
 db_status pg_read_bought(db_reader *base, const db_item *item, const char *user_id,
                          int64_t *ret_quantity)
 {

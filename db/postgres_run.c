@@ -80,7 +80,8 @@ static db_status run_once(struct pg_store *store, struct session *session, db_wo
         return status;
     if (status == DB_OK)
         session_sync(session);
-    *ret_missed = session->missed && session->trouble.status == DB_OK;
+    *ret_missed = session->missed &&
+                  (session->trouble.status == DB_OK || session->trouble.status == DB_CONFLICT);
     if (session->trouble.status != DB_OK)
         status = session->trouble.status;
     if (status == DB_OK && !*ret_missed)

@@ -146,5 +146,6 @@ db_status session_open(const struct pg_store *store, bool with_schema, struct se
 void session_close(struct session *session)
 {
     PQfinish(session->handle);
+    gather_free(&session->gather);
     free(session);
 }

@@ -1,5 +1,5 @@
 /* Every statement of the PostgreSQL engine; each connection prepares them all when it opens.
- * X(name, types, sql); types of the arguments: t text, i bigint. */
+ * X(name, types, sql); types of the arguments: t text, i bigint, T and I arrays of them. */
 #ifndef DB_POSTGRES_SQL_H
 #define DB_POSTGRES_SQL_H
 
@@ -7,9 +7,10 @@
     "id, guard, initial_stock, stock, price, per_user_limit, reserve_s, fence, version, "          \
     "last_fence, epoch"
 #define ACCOUNT_COLUMNS "id, guard, initial_balance, balance, fence, version, last_fence, epoch"
-#define ORDER_COLUMNS                                                                              \
-    "id, item_id, user_id, quantity, amount, state, version, item_epoch, created_us, expires_us, " \
-    "last_fence"
+#define ORDER_COLUMNS   NEW_ORDER_COLUMNS ", last_fence"
+#define NEW_ORDER_COLUMNS                                                                          \
+    "id, item_id, user_id, quantity, amount, state, version, item_epoch, created_us, expires_us"
+#define ANSWER_COLUMNS "key, request, http_status, body, at_us"
 #define LEDGER_COLUMNS                                                                             \
     "resource, txn_id, delta, before, after, version_before, fence, epoch, guard, instance, at_us"
 
@@ -35,8 +36,11 @@
     X(LOCK_ACCOUNT, "t", "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id = $1 FOR UPDATE")      \
     X(READ_ORDER, "t", "SELECT " ORDER_COLUMNS " FROM orders WHERE id = $1")                       \
     X(LOCK_ORDER, "t", "SELECT " ORDER_COLUMNS " FROM orders WHERE id = $1 FOR UPDATE")            \
-    X(READ_ANSWER, "t",                                                                            \
-      "SELECT key, request, http_status, body, at_us FROM idempotency WHERE key = $1")             \
+    X(READ_ANSWER, "t", "SELECT " ANSWER_COLUMNS " FROM idempotency WHERE key = $1")               \
+    X(FIND_ANSWER, "t", "SELECT 1::bigint FROM idempotency WHERE key = $1")                        \
+    X(FIND_ANSWERS, "T", /* no join: its plan would depend on how full the table was at first */   \
+      "SELECT n FROM unnest($1) WITH ORDINALITY AS asked (k, n)"                                   \
+      " WHERE (SELECT true FROM idempotency WHERE key = k)")                                       \
     X(READ_BOUGHT, "tit",                                                                          \
       "SELECT coalesce(sum(quantity), 0)::bigint FROM orders"                                      \
       " WHERE item_id = $1 AND item_epoch = $2 AND user_id = $3 AND state <= 1")                   \
@@ -80,15 +84,22 @@
       "UPDATE orders SET state = $3, version = version + 1 WHERE id = $1 AND state = $2"           \
       " RETURNING state, version")                                                                 \
     X(INSERT_ORDER, "tttiiiiiii",                                                                  \
-      "INSERT INTO orders (id, item_id, user_id, quantity, amount, state, version, item_epoch,"    \
-      " created_us, expires_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"                  \
-      " ON CONFLICT DO NOTHING")                                                                   \
+      "INSERT INTO orders (" NEW_ORDER_COLUMNS ")"                                                 \
+      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING")                  \
+    X(INSERT_ORDERS, "TTTIIIIIII",                                                                 \
+      "INSERT INTO orders (" NEW_ORDER_COLUMNS ")"                                                 \
+      " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")                            \
     X(APPEND_LEDGER, "ttiiiiiitti",                                                                \
       "INSERT INTO ledger (" LEDGER_COLUMNS ")"                                                    \
       " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")                                    \
+    X(APPEND_LEDGERS, "TTIIIIIITTI",                                                               \
+      "INSERT INTO ledger (" LEDGER_COLUMNS ")"                                                    \
+      " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")                       \
     X(INSERT_ANSWER, "ttiti",                                                                      \
-      "INSERT INTO idempotency (key, request, http_status, body, at_us)"                           \
-      " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING")                                       \
+      "INSERT INTO idempotency (" ANSWER_COLUMNS ") VALUES ($1, $2, $3, $4, $5)"                   \
+      " ON CONFLICT DO NOTHING")                                                                   \
+    X(INSERT_ANSWERS, "TTITI",                                                                     \
+      "INSERT INTO idempotency (" ANSWER_COLUMNS ") SELECT * FROM unnest($1, $2, $3, $4, $5)")     \
     X(RESET_ITEM, "ttiiiii",                                                                       \
       "INSERT INTO items AS old (" ITEM_COLUMNS ")"                                                \
       " VALUES ($1, $2, $3, $3, $4, $5, $6, $7, 1, 0, 1)"                                          \

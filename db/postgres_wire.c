@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TYPE_TEXT = 25, TYPE_BIGINT = 20, BINARY = 1 }; /* of pg_type.dat */
+enum { BINARY = 1 };
 
 static const struct {
     const char *name, *types, *text;
@@ -26,72 +26,19 @@ static const struct {
 #undef STATEMENT
 };
 
+/* Those that gather, and what many of them are sent as; 0: they do not. */
+static const enum postgres_sql many_of[SQL_COUNT] = {
+    [SQL_FIND_ANSWER] = SQL_FIND_ANSWERS,
+    [SQL_INSERT_ORDER] = SQL_INSERT_ORDERS,
+    [SQL_APPEND_LEDGER] = SQL_APPEND_LEDGERS,
+    [SQL_INSERT_ANSWER] = SQL_INSERT_ANSWERS,
+};
+
 int64_t pg_now_us(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-}
-
-/* -- errors ----------------------------------------------------------------------------------- */
-
-void session_clear(struct session *session)
-{
-    if (!session->lost)
-        session->trouble.status = DB_OK;
-    session->again = session->missed = false;
-}
-
-db_status session_lose(struct session *session, const char *why)
-{
-    if (session->trouble.status == DB_OK)
-        db_fail(&session->trouble, DB_UNAVAILABLE, "PostgreSQL: %.*s", (int)strcspn(why, "\n"),
-                why);
-    session->lost = true;
-    return session->trouble.status;
-}
-
-/* By SQLSTATE (PostgreSQL documentation, appendix A). */
-static db_status status_of(const char *code)
-{
-    static const struct {
-        const char *prefix;
-        db_status status;
-    } known[] = {
-        {"40001", DB_BUSY},        /* serialization failure */
-        {"40P01", DB_BUSY},        /* deadlock */
-        {"55P03", DB_BUSY},        /* lock_timeout */
-        {"57014", DB_BUSY},        /* statement_timeout */
-        {"08", DB_UNAVAILABLE},    /* connection */
-        {"53300", DB_UNAVAILABLE}, /* too many connections */
-        {"57P", DB_UNAVAILABLE},   /* shutting down, starting up */
-        {"25006", DB_UNAVAILABLE}, /* a standby: read-only */
-        {"25P03", DB_UNAVAILABLE}, /* ended by idle_in_transaction_session_timeout */
-        {"22021", DB_INVALID},     /* text that is not UTF-8 */
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strncmp(code, known[i].prefix, strlen(known[i].prefix)) == 0)
-            return known[i].status;
-    return DB_FAILED;
-}
-
-/* Notes what the server answered instead of a result. */
-static void note_error(struct session *session, const PGresult *result)
-{
-    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-    if (!code || !severity) { /* libpq's own: the connection broke */
-        session_lose(session, PQerrorMessage(session->handle));
-        return;
-    }
-    if (session->trouble.status == DB_OK) {
-        db_fail(&session->trouble, status_of(code), "PostgreSQL: %.200s (SQLSTATE %.5s)",
-                text ? text : "?", code);
-        session->again = strcmp(code, "40001") == 0 || strcmp(code, "40P01") == 0;
-    }
-    if (strcmp(severity, "ERROR") != 0) /* FATAL, PANIC: it hangs up */
-        session->lost = true;
 }
 
 /* -- the socket ------------------------------------------------------------------------------- */
@@ -131,6 +78,76 @@ static PGresult *next_result(struct session *session, int64_t deadline_us)
     return NULL;
 }
 
+/* -- statements out --------------------------------------------------------------------------- */
+
+static void send_statement(struct session *session, enum postgres_sql sql,
+                           const char *const *values, const int *lengths, int expects)
+{
+    size_t n = strlen(statements[sql].types);
+    int formats[PG_ARGS_MAX];
+    if (session->queued == PG_QUEUE_MAX)
+        session_sync(session);
+    if (session->trouble.status != DB_OK)
+        return;
+    for (size_t i = 0; i < n; i++)
+        formats[i] = BINARY;
+    if (!PQsendQueryPrepared(session->handle, statements[sql].name, (int)n, values, lengths,
+                             formats, BINARY)) {
+        session_lose(session, PQerrorMessage(session->handle));
+        return;
+    }
+    session->expects[session->queued++] = expects;
+}
+
+static void send_gathered(struct session *session)
+{
+    struct gather *gather = &session->gather;
+    const char *values[PG_ARGS_MAX];
+    int lengths[PG_ARGS_MAX];
+    const char *types = statements[gather->sql].types;
+    if (gather->n == 0)
+        return;
+    int n = gather->n;
+    if (n == 1)
+        gather_one(gather, types, values, lengths);
+    else
+        gather_arrays(gather, types, values, lengths);
+    gather->n = 0;
+    send_statement(session, n == 1 ? gather->sql : many_of[gather->sql], values, lengths,
+                   gather->expects_one ? n : 0);
+}
+
+void session_queue(struct session *session, enum postgres_sql sql, const struct arg *args, size_t n,
+                   bool expects_one)
+{
+    const char *values[PG_ARGS_MAX];
+    int lengths[PG_ARGS_MAX];
+    uint64_t numbers[PG_ARGS_MAX];
+    const char *types = statements[sql].types;
+    assert(n == strlen(types) && n <= PG_ARGS_MAX);
+    for (size_t i = 0; i < n; i++)
+        assert((types[i] == 't') == (args[i].text != NULL));
+    if (sql != session->gather.sql || session->gather.n == PG_GATHER_MAX)
+        send_gathered(session);
+    if (session->trouble.status != DB_OK)
+        return;
+    if (many_of[sql]) {
+        session->gather.sql = sql;
+        session->gather.expects_one = expects_one;
+        if (!gather_add(&session->gather, args, n))
+            session_lose(session, "out of memory");
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        numbers[i] = htobe64((uint64_t)args[i].number);
+        values[i] = args[i].text ? args[i].text : (const char *)&numbers[i];
+        lengths[i] = args[i].text ? (int)strlen(args[i].text) : (int)sizeof numbers[i];
+    }
+    send_statement(session, sql, values, lengths, expects_one ? 1 : 0);
+}
+
+/* -- answers in ------------------------------------------------------------------------------- */
+
 static bool is_rows(const PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);
@@ -149,7 +166,7 @@ static void read_farewells(struct session *session, int64_t deadline_us)
 }
 
 /* The answer of one statement: its result, or NULL with trouble noted or already known. */
-static PGresult *read_answer(struct session *session, int64_t deadline_us)
+static PGresult *read_answer(struct session *session, int64_t deadline_us, bool of_many)
 {
     PGresult *answer = NULL, *result;
     while ((result = next_result(session, deadline_us)) != NULL) {
@@ -159,7 +176,7 @@ static PGresult *read_answer(struct session *session, int64_t deadline_us)
             continue;
         }
         if (PQresultStatus(result) != PGRES_PIPELINE_ABORTED)
-            note_error(session, result);
+            session_note_error(session, result, of_many);
         PQclear(result);
         if (PQstatus(session->handle) != CONNECTION_OK)
             session->lost = true;
@@ -171,6 +188,7 @@ static PGresult *read_answer(struct session *session, int64_t deadline_us)
 static db_status read_all(struct session *session, PGresult **ret_last)
 {
     PGresult *last = NULL;
+    send_gathered(session);
     if (session->lost)
         return session->trouble.status;
     if (!PQpipelineSync(session->handle))
@@ -179,8 +197,9 @@ static db_status read_all(struct session *session, PGresult **ret_last)
     read_farewells(session, deadline_us);
     for (int i = 0; i < session->queued && !session->lost; i++) {
         PQclear(last);
-        last = read_answer(session, deadline_us);
-        if (last && session->expects_one[i] && strcmp(PQcmdTuples(last), "1") != 0)
+        int expects = session->expects[i];
+        last = read_answer(session, deadline_us, expects > 1);
+        if (last && expects > 0 && strtol(PQcmdTuples(last), NULL, 10) != expects)
             session->missed = true;
     }
     session->queued = 0;
@@ -195,52 +214,22 @@ static db_status read_all(struct session *session, PGresult **ret_last)
     return session->trouble.status;
 }
 
-/* -- statements ------------------------------------------------------------------------------- */
-
-void session_queue(struct session *session, enum postgres_sql sql, const struct arg *args, size_t n,
-                   bool expects_one)
-{
-    const char *values[PG_ARGS_MAX];
-    int lengths[PG_ARGS_MAX], formats[PG_ARGS_MAX];
-    uint64_t numbers[PG_ARGS_MAX];
-    const char *types = statements[sql].types;
-    assert(n == strlen(types) && n <= PG_ARGS_MAX);
-    if (session->queued == PG_QUEUE_MAX)
-        session_sync(session);
-    if (session->trouble.status != DB_OK)
-        return;
-    for (size_t i = 0; i < n; i++) {
-        assert((types[i] == 't') == (args[i].text != NULL));
-        numbers[i] = htobe64((uint64_t)args[i].number);
-        values[i] = args[i].text ? args[i].text : (const char *)&numbers[i];
-        lengths[i] = args[i].text ? (int)strlen(args[i].text) : (int)sizeof numbers[i];
-        formats[i] = BINARY;
-    }
-    if (!PQsendQueryPrepared(session->handle, statements[sql].name, (int)n, values, lengths,
-                             formats, BINARY)) {
-        session_lose(session, PQerrorMessage(session->handle));
-        return;
-    }
-    session->expects_one[session->queued++] = expects_one;
-}
+/* -- asking
+ * ---------------------------------------------------------------------------------------- */
 
 db_status session_sync(struct session *session)
 {
     PGresult *last = NULL;
-    if (session->queued == 0)
+    if (session->queued == 0 && session->gather.n == 0)
         return session->trouble.status;
     db_status status = read_all(session, &last);
     PQclear(last);
     return status;
 }
 
-db_status session_ask(struct session *session, enum postgres_sql sql, const struct arg *args,
-                      size_t n, PGresult **ret)
+db_status session_read(struct session *session, PGresult **ret)
 {
     PGresult *last = NULL;
-    session_queue(session, sql, args, n, false);
-    if (session->trouble.status != DB_OK)
-        return session->trouble.status;
     db_status status = read_all(session, &last);
     if (status != DB_OK)
         return status;
@@ -250,6 +239,13 @@ db_status session_ask(struct session *session, enum postgres_sql sql, const stru
     }
     *ret = last;
     return DB_OK;
+}
+
+db_status session_ask(struct session *session, enum postgres_sql sql, const struct arg *args,
+                      size_t n, PGresult **ret)
+{
+    session_queue(session, sql, args, n, false);
+    return session->trouble.status == DB_OK ? session_read(session, ret) : session->trouble.status;
 }
 
 /* A synchronisation point first: an error in what is queued must not skip the farewell. */
@@ -277,12 +273,26 @@ db_status session_exec(struct session *session, const char *sql, PGresult **ret)
         return session->trouble.status;
     if (!PQsendQuery(session->handle, sql))
         return session_lose(session, PQerrorMessage(session->handle));
-    last = read_answer(session, pg_now_us() + session->answer_ms * 1000);
+    last = read_answer(session, pg_now_us() + session->answer_ms * 1000, false);
     if (session->trouble.status == DB_OK && last && ret)
         *ret = last;
     else
         PQclear(last);
     return session->trouble.status;
+}
+
+static Oid type_of(char letter)
+{
+    switch (letter) {
+    case 't':
+        return PG_TYPE_TEXT;
+    case 'T':
+        return PG_TYPE_TEXTS;
+    case 'I':
+        return PG_TYPE_BIGINTS;
+    default:
+        return PG_TYPE_BIGINT;
+    }
 }
 
 db_status session_prepare(struct session *session)
@@ -293,10 +303,10 @@ db_status session_prepare(struct session *session)
     for (int i = 0; i < SQL_COUNT; i++) {
         size_t n = strlen(statements[i].types);
         for (size_t j = 0; j < n; j++)
-            types[j] = statements[i].types[j] == 't' ? TYPE_TEXT : TYPE_BIGINT;
+            types[j] = type_of(statements[i].types[j]);
         if (!PQsendPrepare(session->handle, statements[i].name, statements[i].text, (int)n, types))
             return session_lose(session, PQerrorMessage(session->handle));
-        session->expects_one[session->queued++] = false;
+        session->expects[session->queued++] = 0;
     }
     db_status status = read_all(session, &last);
     PQclear(last);

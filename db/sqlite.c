@@ -125,6 +125,7 @@ const db_engine db_engine_sqlite = {
     .read_account = sqlite_read_account,
     .read_order = sqlite_read_order,
     .read_answer = sqlite_read_answer,
+    .find_answers = sqlite_find_answers,
     .read_bought = sqlite_read_bought,
     .read_sold = sqlite_read_sold,
     .read_expired = sqlite_read_expired,

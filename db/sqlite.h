@@ -188,6 +188,7 @@ db_status conn_read_item(struct conn *conn, const char *id, db_item *ret);
 db_status conn_read_account(struct conn *conn, const char *id, db_account *ret);
 db_status conn_read_order(struct conn *conn, const char *id, db_order *ret);
 db_status conn_read_answer(struct conn *conn, const char *key, db_answer *ret);
+db_status conn_find_answers(struct conn *conn, const char *const *keys, size_t n, bool *ret_found);
 db_status conn_read_bought(struct conn *conn, const db_item *item, const char *user_id,
                            int64_t *ret_quantity);
 db_status conn_read_sold(struct conn *conn, const db_item *item, int64_t *ret_quantity);
@@ -206,6 +207,8 @@ db_status sqlite_read_item(db_reader *reader, const char *id, db_item *ret);
 db_status sqlite_read_account(db_reader *reader, const char *id, db_account *ret);
 db_status sqlite_read_order(db_reader *reader, const char *id, db_order *ret);
 db_status sqlite_read_answer(db_reader *reader, const char *key, db_answer *ret);
+db_status sqlite_find_answers(db_reader *reader, const char *const *keys, size_t n,
+                              bool *ret_found);
 db_status sqlite_read_bought(db_reader *reader, const db_item *item, const char *user_id,
                              int64_t *ret_quantity);
 db_status sqlite_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);

@@ -122,6 +122,21 @@ db_status conn_read_answer(struct conn *conn, const char *key, db_answer *ret)
     return status;
 }
 
+db_status conn_find_answers(struct conn *conn, const char *const *keys, size_t n, bool *ret_found)
+{
+    sqlite3_stmt *statement = conn->statements[SQL_READ_ANSWER];
+    for (size_t i = 0; i < n; i++) {
+        bind_text(statement, 1, keys[i]);
+        db_status status = conn_step(conn, statement);
+        if (status == DB_OK)
+            conn_done(statement);
+        else if (status != DB_NOT_FOUND)
+            return status;
+        ret_found[i] = status == DB_OK;
+    }
+    return DB_OK;
+}
+
 /* An aggregate: always one row. */
 static db_status read_number(struct conn *conn, sqlite3_stmt *statement, int64_t *ret)
 {

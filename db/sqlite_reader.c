@@ -95,6 +95,11 @@ db_status sqlite_read_answer(db_reader *reader, const char *key, db_answer *ret)
     return conn_read_answer(conn_of(reader), key, ret);
 }
 
+db_status sqlite_find_answers(db_reader *reader, const char *const *keys, size_t n, bool *ret_found)
+{
+    return conn_find_answers(conn_of(reader), keys, n, ret_found);
+}
+
 db_status sqlite_read_bought(db_reader *reader, const db_item *item, const char *user_id,
                              int64_t *ret_quantity)
 {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <sqlite3.h>
 
 static int start(void **state)
 {
@@ -38,6 +39,28 @@ static void stored_answer_takes_no_lock(void **state)
     assert_true(first.point_us[OP_ACQUIRED] > 0);
     assert_int_equal(op_run(rig.service, op_order(&again, 7)), 201);
     assert_int_equal(again.point_us[OP_ACQUIRED], 0);
+}
+
+/* Past the service. */
+static void sql(const char *text)
+{
+    sqlite3 *handle;
+    assert_int_equal(sqlite3_open(rig.config.db + strlen("sqlite:"), &handle), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(handle, text, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(handle);
+}
+
+static void key_that_cannot_be_looked_up_takes_no_lock(void **state)
+{
+    (void)state;
+    struct op op;
+    sql("ALTER TABLE idempotency RENAME TO elsewhere");
+    op_run(rig.service, op_order(&op, 7));
+    assert_int_equal(op.answer.problem, PROBLEM_UNAVAILABLE);
+    assert_int_equal(op.point_us[OP_ACQUIRED], 0);
+    sql("ALTER TABLE elsewhere RENAME TO idempotency");
+    assert_int_equal(op_run(rig.service, op_order(&op, 7)), 201);
+    assert_int_equal(rig_stock(), 99);
 }
 
 static void refusal_is_replayed_too(void **state)
@@ -190,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CLAIM(same_key_and_request_replays_the_same_bytes),
         CLAIM(stored_answer_takes_no_lock),
+        CLAIM(key_that_cannot_be_looked_up_takes_no_lock),
         CLAIM(refusal_is_replayed_too),
         CLAIM(key_of_another_request_is_refused),
         CLAIM(what_was_not_decided_is_not_stored),

@@ -16,49 +16,57 @@ static void expect_says(const db_error *error, const char *expected)
         fail_msg("\"%s\" does not say \"%s\"", error->message, expected);
 }
 
+static int64_t balance(struct fixture *fixture, const char *id)
+{
+    db_account account;
+    assert_int_equal(DB_OK, db_read_account(fixture->reader, id, &account));
+    return account.balance;
+}
+
 /* -- pipelined writes ---------------------------------------------------------------------------
  */
 
-struct batch {
-    int n, taken, runs; /* answer number `taken` has a key that was used before */
-    int told;           /* which one the work was told of in the end */
-    db_status status;
+/* Changes of one account, of which one is decided on another version than is there. */
+struct changes {
+    db_account account;
+    int refused, runs;
+    int told; /* which one the work was told of in the end */
 };
 
-static db_status work_batch(db_tx *tx, void *arg)
+static db_status work_changes(db_tx *tx, void *arg)
 {
-    struct batch *batch = arg;
-    batch->runs++;
-    batch->told = -1;
-    batch->status = DB_OK;
-    for (int i = 0; i < batch->n && batch->status == DB_OK; i++) {
-        db_answer answer = {.http_status = 201};
-        snprintf(answer.key, sizeof answer.key, i == batch->taken ? "taken" : "new-%d", i);
-        batch->status = db_tx_insert_answer(tx, &answer);
-        if (batch->status != DB_OK)
-            batch->told = i;
+    struct changes *changes = arg;
+    db_account account = changes->account;
+    db_status status = DB_OK;
+    changes->runs++;
+    changes->told = -1;
+    for (int i = 0; i < ROWS && status == DB_OK; i++) {
+        const db_put how = {.expected_version = account.version + (i == changes->refused)};
+        account.version++;
+        account.balance++;
+        status = db_tx_put_account(tx, &account, &how);
+        if (status != DB_OK)
+            changes->told = i;
     }
-    return batch->status;
+    return status;
 }
 
 static void a_refused_write_among_many_is_told_by_place(void **state)
 {
     struct fixture *fixture = *state;
-    struct batch batch = {.n = 1, .taken = 0};
-    assert_int_equal(DB_OK, db_run(fixture->store, work_batch, &batch, NULL));
-    assert_int_equal(1, batch.runs);
+    const db_account account = fixture_account(fixture, "a", 100);
     static const int places[] = {0, 1, 150, 255, 256, ROWS - 1}; /* around one full pipeline */
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        batch = (struct batch){.n = ROWS, .taken = places[i]};
-        assert_int_equal(DB_DUPLICATE, db_run(fixture->store, work_batch, &batch, NULL));
-        assert_int_equal(places[i], batch.told);
-        assert_int_equal(DB_DUPLICATE, batch.status);
+        struct changes changes = {.account = account, .refused = places[i]};
+        assert_int_equal(DB_CONFLICT, db_run(fixture->store, work_changes, &changes, NULL));
+        assert_int_equal(places[i], changes.told);
+        assert_int_equal(2, changes.runs);
     }
-    assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM idempotency"));
-    batch = (struct batch){.n = ROWS, .taken = -1};
-    assert_int_equal(DB_OK, db_run(fixture->store, work_batch, &batch, NULL));
-    assert_int_equal(1, batch.runs);
-    assert_int_equal(ROWS + 1, fixture_sql_int(fixture, "SELECT count(*) FROM idempotency"));
+    assert_int_equal(100, balance(fixture, "a"));
+    struct changes changes = {.account = account, .refused = -1};
+    assert_int_equal(DB_OK, db_run(fixture->store, work_changes, &changes, NULL));
+    assert_int_equal(1, changes.runs);
+    assert_int_equal(100 + ROWS, balance(fixture, "a"));
 }
 
 /* A work must not go on with what it read past a write that was refused. */
@@ -153,13 +161,6 @@ static void *locker_main(void *arg)
     struct locker *locker = arg;
     locker->status = db_run(locker->store, work_lock_two, locker, NULL);
     return NULL;
-}
-
-static int64_t balance(struct fixture *fixture, const char *id)
-{
-    db_account account;
-    assert_int_equal(DB_OK, db_read_account(fixture->reader, id, &account));
-    return account.balance;
 }
 
 static void a_deadlock_is_run_again(void **state)

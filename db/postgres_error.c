@@ -1,0 +1,65 @@
+/* What is wrong with a connection, or with what was asked. */
+#include "postgres.h"
+
+#include <string.h>
+
+void session_clear(struct session *session)
+{
+    if (!session->lost)
+        session->trouble.status = DB_OK;
+    session->again = session->missed = false;
+    session->gather.n = 0;
+}
+
+db_status session_lose(struct session *session, const char *why)
+{
+    if (session->trouble.status == DB_OK)
+        db_fail(&session->trouble, DB_UNAVAILABLE, "PostgreSQL: %.*s", (int)strcspn(why, "\n"),
+                why);
+    session->lost = true;
+    return session->trouble.status;
+}
+
+/* By SQLSTATE (PostgreSQL documentation, appendix A). */
+static db_status status_of(const char *code)
+{
+    static const struct {
+        const char *prefix;
+        db_status status;
+    } known[] = {
+        {"40001", DB_BUSY},        /* serialization failure */
+        {"40P01", DB_BUSY},        /* deadlock */
+        {"55P03", DB_BUSY},        /* lock_timeout */
+        {"57014", DB_BUSY},        /* statement_timeout */
+        {"08", DB_UNAVAILABLE},    /* connection */
+        {"53300", DB_UNAVAILABLE}, /* too many connections */
+        {"57P", DB_UNAVAILABLE},   /* shutting down, starting up */
+        {"25006", DB_UNAVAILABLE}, /* a standby: read-only */
+        {"25P03", DB_UNAVAILABLE}, /* ended by idle_in_transaction_session_timeout */
+        {"22021", DB_INVALID},     /* text that is not UTF-8 */
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strncmp(code, known[i].prefix, strlen(known[i].prefix)) == 0)
+            return known[i].status;
+    return DB_FAILED;
+}
+
+void session_note_error(struct session *session, const PGresult *result, bool of_many)
+{
+    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    if (!code || !severity) { /* libpq's own: the connection broke */
+        session_lose(session, PQerrorMessage(session->handle));
+        return;
+    }
+    if (session->trouble.status == DB_OK) {
+        bool taken = of_many && strcmp(code, "23505") == 0;
+        db_fail(&session->trouble, taken ? DB_CONFLICT : status_of(code),
+                "PostgreSQL: %.200s (SQLSTATE %.5s)", text ? text : "?", code);
+        session->missed |= taken;
+        session->again = strcmp(code, "40001") == 0 || strcmp(code, "40P01") == 0;
+    }
+    if (strcmp(severity, "ERROR") != 0) /* FATAL, PANIC: it hangs up */
+        session->lost = true;
+}
