@@ -132,6 +132,7 @@ struct op {
      * fence of its lock. */
     int64_t shown_value, shown_fence;
     bool key_found;          /* its key had an answer in the store when its turn began */
+    int64_t bought;          /* by its buyer, as the store had it when the batch was decided */
     uint64_t noted;          /* its points are, as this one of all noted; 0: not. See events.h */
     struct section *section; /* that runs it; NULL: none yet */
 

@@ -44,7 +44,7 @@ static void decide(struct section *section, struct op *op)
                    item->stock, op->amount);
         return;
     }
-    if (item->per_user_limit > 0 && !section_bought(section, op, item, op->other, &bought))
+    if (item->per_user_limit > 0 && !section_bought(section, op, item, &bought))
         return;
     if (item->per_user_limit > 0 && op->amount > item->per_user_limit - bought) {
         op_problem(op, PROBLEM_USER_LIMIT,

@@ -147,16 +147,37 @@ bool section_epoch(struct section *section, struct op *op, const char *item_id, 
     return true;
 }
 
-bool section_bought(struct section *section, struct op *op, const db_item *item,
-                    const char *user_id, int64_t *ret_quantity)
+/* What the store says of each buyer in the batch, all at once when the first one is asked about. */
+static db_status read_bought(struct section *section, const db_item *item)
 {
-    int64_t bought;
-    db_status status = section->tx ? db_tx_read_bought(section->tx, item, user_id, &bought)
-                                   : db_read_bought(section->reader, item, user_id, &bought);
+    db_status status = DB_OK;
+    for (size_t from = 0, n; from < section->n_ops && status == DB_OK; from += n) {
+        struct op **ops = &section->ops[from];
+        const char *buyers[DB_KEYS_MAX];
+        int64_t bought[DB_KEYS_MAX];
+        for (n = 0; from + n < section->n_ops && n < DB_KEYS_MAX; n++)
+            buyers[n] = ops[n]->other;
+        status = db_read_bought(section->reader, item, buyers, n, bought);
+        for (size_t i = 0; i < n && status == DB_OK; i++)
+            ops[i]->bought = bought[i];
+    }
+    section->bought_read = status == DB_OK;
+    return status;
+}
+
+bool section_bought(struct section *section, struct op *op, const db_item *item,
+                    int64_t *ret_quantity)
+{
+    db_status status = DB_OK;
+    if (section->tx)
+        status = db_tx_read_bought(section->tx, item, op->other, &op->bought);
+    else if (!section->bought_read)
+        status = read_bought(section, item);
     if (status != DB_OK)
         return not_read(section, op, ROW_ITEM, item->id, status);
+    int64_t bought = op->bought;
     for (size_t i = 0; i < section->n_orders; i++) { /* of this batch, not yet in the store */
-        if (strcmp(section->orders[i].user_id, user_id) == 0)
+        if (strcmp(section->orders[i].user_id, op->other) == 0)
             bought += section->orders[i].quantity;
     }
     *ret_quantity = bought;

@@ -45,9 +45,9 @@ db_order *section_order(struct section *section, struct op *op, const char *id);
 
 /* The item's epoch now: an order of an earlier one is history. False: the store failed. */
 bool section_epoch(struct section *section, struct op *op, const char *item_id, int64_t *ret_epoch);
-/* Pieces of the item that the user has ordered and not given back. False: the store failed. */
+/* Pieces of the item that op's buyer has ordered and not given back. False: the store failed. */
 bool section_bought(struct section *section, struct op *op, const db_item *item,
-                    const char *user_id, int64_t *ret_quantity);
+                    int64_t *ret_quantity);
 
 /* What a change did; goes into answer and ledger. */
 struct change {
@@ -126,6 +126,7 @@ struct section {
     struct section_row rows[SECTION_ROWS_MAX];
     size_t n_rows;
     struct lock_set locks;
+    bool bought_read; /* each op's bought */
 
     /* what the transaction is to write */
     struct section_change *changes; /* batch * SECTION_CHANGES_PER_OP */

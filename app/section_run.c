@@ -138,6 +138,7 @@ static db_status load(struct section *section, bool inside)
 static void restart(struct section *section)
 {
     section->n_changes = section->n_orders = 0;
+    section->bought_read = false;
     section->status = DB_OK;
     section->guard_changed = false;
     for (size_t i = 0; i < section->n_rows; i++) {

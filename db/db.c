@@ -142,12 +142,15 @@ db_status db_find_answers(db_reader *reader, const char *const *keys, size_t n, 
     return reader->engine->find_answers(reader, keys, n, ret_found);
 }
 
-db_status db_read_bought(db_reader *reader, const db_item *item, const char *user_id,
-                         int64_t *ret_quantity)
+db_status db_read_bought(db_reader *reader, const db_item *item, const char *const *user_ids,
+                         size_t n, int64_t *ret_quantities)
 {
-    if (!db_name_ok(item->id, DB_ID_MAX) || !db_name_ok(user_id, DB_ID_MAX))
-        return DB_NOT_FOUND;
-    return reader->engine->read_bought(reader, item, user_id, ret_quantity);
+    assert(n >= 1 && n <= DB_KEYS_MAX);
+    bool ok = db_name_ok(item->id, DB_ID_MAX);
+    for (size_t i = 0; i < n && ok; i++)
+        ok = db_name_ok(user_ids[i], DB_ID_MAX);
+    return ok ? reader->engine->read_bought(reader, item, user_ids, n, ret_quantities)
+              : DB_NOT_FOUND;
 }
 
 db_status db_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity)

@@ -34,7 +34,7 @@ enum {
     DB_BODY_MAX = 1023,   /* stored answer */
     DB_MESSAGE_MAX = 256,
     DB_EXPIRED_MAX = 256, /* orders returned by one db_read_expired() */
-    DB_KEYS_MAX = 128,    /* asked by one db_find_answers() */
+    DB_KEYS_MAX = 128,    /* asked by one db_find_answers() or db_read_bought() */
     DB_JOBS_MAX = 64      /* works of one db_run_many() */
 };
 
@@ -177,9 +177,9 @@ db_status db_read_order(db_reader *reader, const char *id, db_order *ret);
 db_status db_read_answer(db_reader *reader, const char *key, db_answer *ret);
 /* Which of 1 to DB_KEYS_MAX keys have an answer: DB_OK with ret_found[i] of each, or as above. */
 db_status db_find_answers(db_reader *reader, const char *const *keys, size_t n, bool *ret_found);
-/* Pieces of this item's epoch in reserved and paid orders of the user. */
-db_status db_read_bought(db_reader *reader, const db_item *item, const char *user_id,
-                         int64_t *ret_quantity);
+/* Pieces of this item's epoch in reserved and paid orders of each of 1 to DB_KEYS_MAX users. */
+db_status db_read_bought(db_reader *reader, const db_item *item, const char *const *user_ids,
+                         size_t n, int64_t *ret_quantities);
 /* Pieces in reserved and paid orders of the item's epoch. */
 db_status db_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
 typedef struct db_expired {
@@ -233,6 +233,7 @@ bool db_commits_in_groups(const db *db);
 db_status db_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);
 db_status db_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret);
 db_status db_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret);
+/* Of one user. */
 db_status db_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
                             int64_t *ret_quantity);
 

@@ -31,8 +31,8 @@ typedef struct db_engine {
     /* Sets those that are true. */
     db_status (*find_answers)(db_reader *reader, const char *const *keys, size_t n,
                               bool *ret_found);
-    db_status (*read_bought)(db_reader *reader, const db_item *item, const char *user_id,
-                             int64_t *ret_quantity);
+    db_status (*read_bought)(db_reader *reader, const db_item *item, const char *const *user_ids,
+                             size_t n, int64_t *ret_quantities);
     db_status (*read_sold)(db_reader *reader, const db_item *item, int64_t *ret_quantity);
     db_status (*read_expired)(db_reader *reader, int64_t now_us, const db_expired *after,
                               db_expired *ret, size_t max, size_t *ret_n);

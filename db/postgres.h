@@ -218,8 +218,8 @@ db_status session_read_order(struct session *session, const char *id, bool for_u
 db_status session_read_answer(struct session *session, const char *key, db_answer *ret);
 db_status session_find_answers(struct session *session, const char *const *keys, size_t n,
                                bool *ret_found);
-db_status session_read_bought(struct session *session, const db_item *item, const char *user_id,
-                              int64_t *ret_quantity);
+db_status session_read_bought(struct session *session, const db_item *item,
+                              const char *const *user_ids, size_t n, int64_t *ret_quantities);
 db_status session_read_sold(struct session *session, const db_item *item, int64_t *ret_quantity);
 db_status session_read_expired(struct session *session, int64_t now_us, const db_expired *after,
                                db_expired *ret, size_t max, size_t *ret_n);
@@ -236,8 +236,8 @@ db_status pg_read_account(db_reader *reader, const char *id, db_account *ret);
 db_status pg_read_order(db_reader *reader, const char *id, db_order *ret);
 db_status pg_read_answer(db_reader *reader, const char *key, db_answer *ret);
 db_status pg_find_answers(db_reader *reader, const char *const *keys, size_t n, bool *ret_found);
-db_status pg_read_bought(db_reader *reader, const db_item *item, const char *user_id,
-                         int64_t *ret_quantity);
+db_status pg_read_bought(db_reader *reader, const db_item *item, const char *const *user_ids,
+                         size_t n, int64_t *ret_quantities);
 db_status pg_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
 db_status pg_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                           db_expired *ret, size_t max, size_t *ret_n);

@@ -145,29 +145,31 @@ db_status session_find_answers(struct session *session, const char *const *keys,
     return status == DB_NOT_FOUND ? DB_OK : status;
 }
 
-/* An aggregate: always one row. */
-static db_status ask_number(struct session *session, enum postgres_sql sql, const struct arg *args,
-                            size_t n, int64_t *ret)
+db_status session_read_bought(struct session *session, const db_item *item,
+                              const char *const *user_ids, size_t n, int64_t *ret_quantities)
 {
     PGresult *result = NULL;
-    db_status status = session_ask(session, sql, args, n, &result);
-    if (status == DB_OK)
-        *ret = cell_int(result, 0, 0);
+    for (size_t i = 0; i < n; i++) {
+        const struct arg args[] = {ARG_TEXT(item->id), ARG_INT(item->epoch), ARG_TEXT(user_ids[i])};
+        session_queue(session, SQL_READ_BOUGHT, args, ARG_COUNT(args), false);
+    }
+    db_status status = session_read(session, &result);
+    for (int i = 0; i < PQntuples(result); i++)
+        ret_quantities[i] = cell_int(result, i, 0);
     PQclear(result);
     return status;
 }
 
-db_status session_read_bought(struct session *session, const db_item *item, const char *user_id,
-                              int64_t *ret_quantity)
-{
-    const struct arg args[] = {ARG_TEXT(item->id), ARG_INT(item->epoch), ARG_TEXT(user_id)};
-    return ask_number(session, SQL_READ_BOUGHT, args, ARG_COUNT(args), ret_quantity);
-}
-
+/* An aggregate: always one row. */
 db_status session_read_sold(struct session *session, const db_item *item, int64_t *ret_quantity)
 {
     const struct arg args[] = {ARG_TEXT(item->id), ARG_INT(item->epoch)};
-    return ask_number(session, SQL_READ_SOLD, args, ARG_COUNT(args), ret_quantity);
+    PGresult *result = NULL;
+    db_status status = session_ask(session, SQL_READ_SOLD, args, ARG_COUNT(args), &result);
+    if (status == DB_OK)
+        *ret_quantity = cell_int(result, 0, 0);
+    PQclear(result);
+    return status;
 }
 
 db_status session_read_expired(struct session *session, int64_t now_us, const db_expired *after,

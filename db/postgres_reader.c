@@ -104,10 +104,10 @@ db_status pg_find_answers(db_reader *base, const char *const *keys, size_t n, bo
     READ(session_find_answers(session, keys, n, ret_found));
 }
 
-db_status pg_read_bought(db_reader *base, const db_item *item, const char *user_id,
-                         int64_t *ret_quantity)
+db_status pg_read_bought(db_reader *base, const db_item *item, const char *const *user_ids,
+                         size_t n, int64_t *ret_quantities)
 {
-    READ(session_read_bought(session, item, user_id, ret_quantity));
+    READ(session_read_bought(session, item, user_ids, n, ret_quantities));
 }
 
 db_status pg_read_sold(db_reader *base, const db_item *item, int64_t *ret_quantity)
@@ -179,6 +179,6 @@ db_status pg_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
     struct session *session;
     db_status status = tx_session(tx, &session);
     if (status == DB_OK)
-        status = session_read_bought(session, item, user_id, ret_quantity);
+        status = session_read_bought(session, item, &user_id, 1, ret_quantity);
     return after_writes(session, status);
 }

@@ -44,6 +44,10 @@
     X(READ_BOUGHT, "tit",                                                                          \
       "SELECT coalesce(sum(quantity), 0)::bigint FROM orders"                                      \
       " WHERE item_id = $1 AND item_epoch = $2 AND user_id = $3 AND state <= 1")                   \
+    X(READ_BOUGHT_OF_MANY, "TIT",                                                                  \
+      "SELECT (SELECT coalesce(sum(quantity), 0)::bigint FROM orders"                              \
+      " WHERE item_id = i AND item_epoch = e AND user_id = u AND state <= 1)"                      \
+      " FROM unnest($1, $2, $3) WITH ORDINALITY AS asked (i, e, u, n) ORDER BY n")                 \
     X(READ_SOLD, "ti",                                                                             \
       "SELECT coalesce(sum(quantity), 0)::bigint FROM orders"                                      \
       " WHERE item_id = $1 AND item_epoch = $2 AND state <= 1")                                    \

@@ -28,9 +28,8 @@ static const struct {
 
 /* Those that gather, and what many of them are sent as; 0: they do not. */
 static const enum postgres_sql many_of[SQL_COUNT] = {
-    [SQL_FIND_ANSWER] = SQL_FIND_ANSWERS,
-    [SQL_INSERT_ORDER] = SQL_INSERT_ORDERS,
-    [SQL_APPEND_LEDGER] = SQL_APPEND_LEDGERS,
+    [SQL_FIND_ANSWER] = SQL_FIND_ANSWERS,     [SQL_READ_BOUGHT] = SQL_READ_BOUGHT_OF_MANY,
+    [SQL_INSERT_ORDER] = SQL_INSERT_ORDERS,   [SQL_APPEND_LEDGER] = SQL_APPEND_LEDGERS,
     [SQL_INSERT_ANSWER] = SQL_INSERT_ANSWERS,
 };
 

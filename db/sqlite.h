@@ -209,8 +209,8 @@ db_status sqlite_read_order(db_reader *reader, const char *id, db_order *ret);
 db_status sqlite_read_answer(db_reader *reader, const char *key, db_answer *ret);
 db_status sqlite_find_answers(db_reader *reader, const char *const *keys, size_t n,
                               bool *ret_found);
-db_status sqlite_read_bought(db_reader *reader, const db_item *item, const char *user_id,
-                             int64_t *ret_quantity);
+db_status sqlite_read_bought(db_reader *reader, const db_item *item, const char *const *user_ids,
+                             size_t n, int64_t *ret_quantities);
 db_status sqlite_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
 db_status sqlite_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                               db_expired *ret, size_t max, size_t *ret_n);

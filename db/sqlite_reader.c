@@ -100,10 +100,14 @@ db_status sqlite_find_answers(db_reader *reader, const char *const *keys, size_t
     return conn_find_answers(conn_of(reader), keys, n, ret_found);
 }
 
-db_status sqlite_read_bought(db_reader *reader, const db_item *item, const char *user_id,
-                             int64_t *ret_quantity)
+db_status sqlite_read_bought(db_reader *reader, const db_item *item, const char *const *user_ids,
+                             size_t n, int64_t *ret_quantities)
 {
-    return conn_read_bought(conn_of(reader), item, user_id, ret_quantity);
+    struct conn *conn = conn_of(reader);
+    db_status status = DB_OK;
+    for (size_t i = 0; i < n && status == DB_OK; i++)
+        status = conn_read_bought(conn, item, user_ids[i], &ret_quantities[i]);
+    return status;
 }
 
 db_status sqlite_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity)

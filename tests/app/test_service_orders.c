@@ -156,6 +156,18 @@ static void nothing_is_sold_without_memory_for_the_answer(void **state)
 /* -- per user --------------------------------------------------------------------------------- */
 
 /* All of them wait in the lane behind the first, so the rest is one batch. */
+static void run_as_a_batch(struct op *ops, size_t n)
+{
+    gate_set(0, OP_ACQUIRED, ops[0].request_id);
+    ops_submit(rig.service, ops, 1);
+    gate_wait(0);
+    ops_submit(rig.service, &ops[1], n - 1);
+    gate_open(0);
+    ops_wait(ops, n);
+    for (size_t i = 2; i < n; i++) /* committed as one */
+        assert_int_equal(ops[i].point_us[OP_COMMITTED], ops[1].point_us[OP_COMMITTED]);
+}
+
 static void user_limit_counts_orders_of_the_same_batch(void **state)
 {
     (void)state;
@@ -163,18 +175,34 @@ static void user_limit_counts_orders_of_the_same_batch(void **state)
     static struct op ops[N];
     put_item(100, 3);
     op_make(&ops[0], OP_PLACE_ORDER, "1", "other", 1, 0);
-    gate_set(0, OP_ACQUIRED, ops[0].request_id);
-    ops_submit(rig.service, ops, 1);
-    gate_wait(0);
     for (int i = 1; i < N; i++)
         op_order(&ops[i], i);
-    ops_submit(rig.service, &ops[1], N - 1);
-    gate_open(0);
-    ops_wait(ops, N);
-    for (int i = 2; i < N; i++) /* committed as one */
-        assert_int_equal(ops[i].point_us[OP_COMMITTED], ops[1].point_us[OP_COMMITTED]);
+    run_as_a_batch(ops, N);
     assert_int_equal(ops_count(&ops[1], N - 1, 201), 3);
     assert_int_equal(ops_count_problem(&ops[1], N - 1, PROBLEM_USER_LIMIT), N - 1 - 3);
+}
+
+/* Each buyer in turn has had none, one, two or all of his three pieces. */
+static void user_limit_counts_what_each_buyer_of_a_batch_had(void **state)
+{
+    (void)state;
+    enum { N = 12 };
+    static struct op ops[N];
+    char buyer[8];
+    put_item(100, 3);
+    for (int i = 0; i < N; i++) {
+        snprintf(buyer, sizeof buyer, "b%d", i);
+        if (i % 4 > 0)
+            assert_int_equal(
+                op_run(rig.service, op_make(&ops[0], OP_PLACE_ORDER, "1", buyer, i % 4, i)), 201);
+    }
+    for (int i = 0; i < N; i++) {
+        snprintf(buyer, sizeof buyer, "b%d", i);
+        op_make(&ops[i], OP_PLACE_ORDER, "1", buyer, 1, N + i);
+    }
+    run_as_a_batch(ops, N);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(i % 4 < 3 ? PROBLEM_NONE : PROBLEM_USER_LIMIT, ops[i].answer.problem);
 }
 
 static void user_limit_counts_earlier_orders_until_they_are_given_back(void **state)
@@ -333,6 +361,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(order_says_what_it_did, start, rig_clear),
+        cmocka_unit_test_setup_teardown(user_limit_counts_what_each_buyer_of_a_batch_had, start,
+                                        rig_clear),
         cmocka_unit_test_setup_teardown(user_limit_counts_orders_of_the_same_batch, start,
                                         rig_clear),
         RULE(order_beyond_the_stock_is_refused),

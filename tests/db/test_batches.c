@@ -144,6 +144,29 @@ static void keys_that_have_an_answer_are_found_by_their_place(void **state)
     }
 }
 
+static void what_each_of_many_buyers_has_is_read_by_place(void **state)
+{
+    struct fixture *fixture = *state;
+    static char names[DB_KEYS_MAX][8];
+    const char *buyers[DB_KEYS_MAX];
+    int64_t bought[DB_KEYS_MAX];
+    for (int i = 0; i < DB_KEYS_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "u%d", DB_KEYS_MAX - 1 - i);
+        buyers[i] = names[i];
+    }
+    struct batch some = make_batch(fixture, "some", 50);
+    assert_int_equal(DB_OK, batch_run(&some));
+    struct batch more = make_batch(fixture, "more", 100);
+    assert_int_equal(DB_OK, batch_run(&more));
+    for (size_t n = 1; n <= DB_KEYS_MAX; n = n < 4 ? n + 1 : n * 2) {
+        assert_int_equal(DB_OK, db_read_bought(fixture->reader, &more.item, buyers, n, bought));
+        for (int i = 0; i < (int)n; i++) {
+            int user = DB_KEYS_MAX - 1 - i;
+            assert_int_equal((user < 50) + (user < 100), bought[i]);
+        }
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, batch_setup, fixture_teardown)
 
 int main(void)
@@ -155,6 +178,7 @@ int main(void)
         TEST(a_stale_fence_or_version_refuses_the_rows_around_it_too),
         TEST(each_row_is_stored_as_if_it_came_alone),
         TEST(keys_that_have_an_answer_are_found_by_their_place),
+        TEST(what_each_of_many_buyers_has_is_read_by_place),
     };
     return RUN_ON_BOTH_ENGINES(tests);
 }

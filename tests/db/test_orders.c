@@ -152,11 +152,15 @@ static void only_live_orders_of_the_epoch_count_as_bought(void **state)
     struct move move = {.row = {.id = "closed"}, .from = DB_RESERVED, .to = DB_CLOSED};
     assert_int_equal(DB_OK, db_run(fixture->store, work_move, &move, NULL));
 
-    int64_t quantity;
-    assert_int_equal(DB_OK, db_read_bought(fixture->reader, &item, "u1", &quantity));
-    assert_int_equal(3, quantity);
-    assert_int_equal(DB_OK, db_read_bought(fixture->reader, &item, "u3", &quantity));
-    assert_int_equal(0, quantity);
+    const char *users[] = {"u1", "u3", "u2", "u1"};
+    int64_t bought[4], quantity;
+    assert_int_equal(DB_OK, db_read_bought(fixture->reader, &item, users, 4, bought));
+    assert_int_equal(3, bought[0]);
+    assert_int_equal(0, bought[1]);
+    assert_int_equal(1, bought[2]);
+    assert_int_equal(3, bought[3]);
+    users[3] = "";
+    assert_int_equal(DB_NOT_FOUND, db_read_bought(fixture->reader, &item, users, 4, bought));
     assert_int_equal(DB_OK, db_read_sold(fixture->reader, &item, &quantity));
     assert_int_equal(4, quantity);
 }
