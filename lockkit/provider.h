@@ -55,8 +55,8 @@ typedef struct lk_provider {
      * release() to undo it. LK_PROTOCOL: undone likewise. */
     lk_status (*try_acquire)(void *self, lk_attempt *attempt);
 
-    /* Optional: try_acquire() for each of n (2..LK_EACH_MAX) attempts, each the last of its call, in
-     * the time of one. NULL: the core tries one after the other. */
+    /* Optional: try_acquire() for each of n (2..LK_EACH_MAX) attempts, each the last of its call,
+     * in the time of one. NULL: the core tries one after the other. */
     void (*try_each)(void *self, lk_attempt *const *attempts, size_t n, lk_status *statuses);
 
     /* Optional, called after LK_BUSY: blocks until a retry is worth while, at most until until_us
