@@ -183,6 +183,34 @@ static void a_commit_that_fails_fails_the_whole_group(void **state)
     }
 }
 
+static db_status change_and_refuse(db_tx *tx, void *arg)
+{
+    db_status status = work_change(tx, arg);
+    return status == DB_OK ? DB_REFUSED : status;
+}
+
+static void of_a_commit_of_unknown_outcome_what_was_undone_before_is_known(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change changes[2] = {{.txn_id = "kept"}, {.txn_id = "undone"}};
+    db_job jobs[2];
+    db_answer answer;
+    fixture_open(fixture, NULL);
+    for (int i = 0; i < 2; i++) {
+        changes[i].account = fixture_account(fixture, changes[i].txn_id, 10);
+        changes[i].delta = -1;
+        changes[i].how = any;
+        changes[i].with_answer = true;
+        jobs[i] = (db_job){.work = i == 0 ? work_change : change_and_refuse, .arg = &changes[i]};
+    }
+    fault_arm((struct fault_plan){.kind = FAULT_IO, .after = true, .sticky = true}, 1);
+    db_run_many(fixture->store, jobs, 2);
+    fault_heal();
+    assert_int_equal(DB_UNKNOWN, jobs[0].status);
+    assert_int_equal(DB_FAILED, jobs[1].status);
+    assert_int_equal(DB_NOT_FOUND, db_read_answer(fixture->reader, "undone", &answer));
+}
+
 /* -- checkpoints --------------------------------------------------------------------------------
  */
 
@@ -311,6 +339,7 @@ int main(void)
         TEST(a_dead_disk_may_leave_the_outcome_unknown_but_never_wrong),
         TEST(a_shared_file_survives_errors_at_any_write),
         TEST(a_commit_that_fails_fails_the_whole_group),
+        TEST(of_a_commit_of_unknown_outcome_what_was_undone_before_is_known),
         TEST(a_failing_checkpoint_hurts_nobody),
         TEST(kill_9_at_any_write_loses_no_answered_change),
         TEST(kill_9_of_a_sharer_at_any_write_is_repaired_by_the_other),
