@@ -1,8 +1,8 @@
 #include "pg_watch.h"
+#include "thread.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -115,16 +115,6 @@ bool lk_pg_watch_alive(lk_pg_watch *watch, uint64_t tenure)
 /* -- opening ------------------------------------------------------------------------------------
  */
 
-static int start_thread(lk_pg_watch *watch)
-{
-    sigset_t all, before; /* the program's signals are for the program's threads */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&watch->thread, NULL, run, watch);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
-}
-
 static void free_watch(lk_pg_watch *watch)
 {
     if (watch->stop >= 0)
@@ -147,7 +137,7 @@ lk_status lk_pg_watch_open(const lk_context *context, lk_pg_watch **ret)
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = stop_event};
     if (watch->epoll < 0 || watch->stop < 0 ||
         epoll_ctl(watch->epoll, EPOLL_CTL_ADD, watch->stop, &event) != 0 ||
-        start_thread(watch) != 0) {
+        !lk_thread_start(&watch->thread, run, watch)) {
         free_watch(watch);
         return LK_NO_MEMORY;
     }

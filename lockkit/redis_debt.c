@@ -1,8 +1,7 @@
 #include "redis_debt.h"
+#include "thread.h"
 
 #include <assert.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -152,16 +151,6 @@ static void *collect(void *arg)
 /* -- opening and closing ------------------------------------------------------------------------
  */
 
-static bool start(lk_redis_debts *debts)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's */
-    bool started = pthread_create(&debts->collector, NULL, collect, debts) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return started;
-}
-
 static void free_debts(lk_redis_debts *debts)
 {
     pthread_cond_destroy(&debts->changed);
@@ -188,7 +177,7 @@ lk_redis_debts *lk_redis_debts_open(const lk_context *context, lk_redis *redis)
         debts->slot[i].call.answered = answered;
         put(&debts->free, &debts->slot[i]);
     }
-    if (start(debts))
+    if (lk_thread_start(&debts->collector, collect, debts))
         return debts;
     free_debts(debts);
     return NULL;

@@ -1,8 +1,8 @@
 #include "redis_sub_thread.h"
+#include "thread.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,22 +91,12 @@ static lk_status await_live(lk_redis_sub *sub, struct lk_redis_channel *channel,
     return LK_OK;
 }
 
-static lk_status start(lk_redis_sub *sub)
-{
-    sigset_t all, before; /* the program's signals are for the program's threads */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&sub->thread, NULL, lk_redis_sub_run, sub);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    sub->started = failed == 0;
-    return failed == 0 ? LK_OK : LK_NO_MEMORY;
-}
-
 lk_status lk_redis_sub_join(lk_redis_sub *sub, const char *name, int64_t wait_us,
                             bool *ret_was_live)
 {
     pthread_mutex_lock(&sub->mutex);
-    lk_status status = sub->started ? LK_OK : start(sub);
+    sub->started = sub->started || lk_thread_start(&sub->thread, lk_redis_sub_run, sub);
+    lk_status status = sub->started ? LK_OK : LK_NO_MEMORY;
     struct lk_redis_channel *channel = status == LK_OK ? find_or_add(sub, name) : NULL;
     if (channel == NULL) {
         pthread_mutex_unlock(&sub->mutex);

@@ -1,8 +1,8 @@
 #include "watchdog.h"
 #include "client.h"
+#include "thread.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <time.h>
 
 enum { RENEWALS_PER_LEASE = 3, RETRIES_PER_LEASE = 10, RETRY_MS_MIN = 5, IDLE_POLL_US = 1000 };
@@ -167,29 +167,16 @@ static void *run(void *arg)
     return NULL;
 }
 
-static lk_status start_thread(lk_client *client)
-{
-    struct watchdog *watchdog = &client->watchdog;
-    sigset_t all, before; /* the program's signals are for the program's threads */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&watchdog->thread, NULL, run, client);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed)
-        return LK_NO_MEMORY;
-    atomic_store(&watchdog->started, true);
-    return LK_OK;
-}
-
 lk_status watchdog_start(lk_client *client)
 {
     struct watchdog *watchdog = &client->watchdog;
     if (atomic_load(&watchdog->started) || watchdog->manual)
         return LK_OK;
     pthread_mutex_lock(&watchdog->lock);
-    lk_status status = atomic_load(&watchdog->started) ? LK_OK : start_thread(client);
+    if (!atomic_load(&watchdog->started))
+        atomic_store(&watchdog->started, lk_thread_start(&watchdog->thread, run, client));
     pthread_mutex_unlock(&watchdog->lock);
-    return status;
+    return atomic_load(&watchdog->started) ? LK_OK : LK_NO_MEMORY;
 }
 
 /* -- called by the core --------------------------------------------------------------------------

@@ -7,9 +7,9 @@
  * a removal that comes late meets nobody else's node. After Curator's guaranteed deletes.
  */
 #include "zk_session.h"
+#include "thread.h"
 #include "zk_node.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,16 +72,6 @@ static void *pay(void *arg)
     return NULL;
 }
 
-static bool start_janitor(lk_zk *zk)
-{
-    sigset_t all, before; /* the program's signals are for the program's threads */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&zk->janitor, NULL, pay, zk);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed == 0;
-}
-
 /* The lock is held. False: no room for it. */
 static bool note(lk_zk *zk, const lk_hold *hold, lk_zk_undo *undo)
 {
@@ -91,7 +81,7 @@ static bool note(lk_zk *zk, const lk_hold *hold, lk_zk_undo *undo)
         if (strcmp((*at)->hold.token, hold->token) == 0)
             return true;
     if (!zk->has_janitor)
-        zk->has_janitor = start_janitor(zk);
+        zk->has_janitor = lk_thread_start(&zk->janitor, pay, zk);
     struct lk_zk_debt *debt = n < LK_ZK_DEBTS_MAX && zk->has_janitor ? malloc(sizeof *debt) : NULL;
     if (!debt)
         return false;
