@@ -68,10 +68,10 @@ static void greet(const struct options *options, const struct sandbox_server *se
            "    -H 'Idempotency-Key: my-first-payment' -d '{\"amount\":-200,"
            "\"reason\":\"payment\"}'\n"
            "Sell it out, with and without a lock:\n"
-           "  loadgen sale --url %s --guards none,redis-token\n\n"
+           "  %s sale --url %s --guards none,redis-token\n\n"
            "Ctrl-C stops everything%s.\n",
-           server->url, server->log, server->url, server->url, server->url, server->url,
-           options->dir != NULL ? "; the store stays in its folder" : "");
+           server->url, server->log, server->url, server->url, server->url, program_invocation_name,
+           server->url, options->dir != NULL ? "; the store stays in its folder" : "");
     fflush(stdout);
 }
 
