@@ -1,7 +1,9 @@
-/* Commands under way on a connection (redis_pipe.h), in a queue threaded through them. No locks. */
+/* Commands under way on a connection (redis_pipe.h), in a queue threaded through them; and who
+ * waits for them. No locks. */
 #ifndef LOCKKIT_REDIS_CALLS_H
 #define LOCKKIT_REDIS_CALLS_H
 
+#include "bells.h"
 #include "redis_pipe.h"
 
 /* Calls in order of arrival. */
@@ -50,6 +52,41 @@ static inline lk_redis_call *calls_first_waiting(const struct calls *calls)
     while (call != NULL && call->answered != NULL)
         call = call->next;
     return call;
+}
+
+/* Waits for one call or several, all on its stack, until it is to combine or all are answered. */
+struct lk_redis_caller {
+    uint32_t bell;
+    atomic_bool combine;
+    _Atomic size_t unanswered;
+};
+
+/* The first caller of a batch is called alone, to combine, the others when they are answered; those
+ * of the next batches queue up meanwhile. */
+enum { BELL_FIRST = 1, BELLS_FIRST = 0x55555555 /* of sixteen batches */ };
+
+static inline uint32_t bell_of_others(uint32_t bell)
+{
+    return bell & BELLS_FIRST ? bell << 1 : bell;
+}
+
+static inline uint32_t bell_of_next_first(uint32_t bell)
+{
+    uint32_t next = bell_of_others(bell) << 1;
+    return next != 0 ? next : BELL_FIRST;
+}
+
+/* True: it is to combine. */
+static inline bool caller_sleep(struct lk_redis_caller *caller, lk_bells *bells)
+{
+    for (;;) {
+        uint32_t rung = lk_bells_now(bells);
+        if (atomic_load(&caller->combine))
+            return true;
+        if (atomic_load(&caller->unanswered) == 0)
+            return false;
+        lk_bells_wait(bells, rung, caller->bell);
+    }
 }
 
 #endif

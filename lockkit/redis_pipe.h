@@ -6,7 +6,10 @@
  * It writes everything queued in one system call and reads all the replies; before it hands them
  * out it writes what has queued up meanwhile, and makes the first caller of that batch the next
  * combiner. So Redis has work while the answered threads wake up, nobody serves others for more
- * than one batch, and no thread of its own stands between a caller and the socket.
+ * than one batch, and no thread of its own stands between a caller and the socket. When as many
+ * have queued up as are under way, the last of them writes the queue without waiting for the
+ * combiner: one batch at most is written ahead so, and Redis need not wait for those whom it has
+ * answered.
  *
  * A batch that is not answered within the command timeout takes the connection with it: a late
  * reply can never answer another command. The next call connects anew: to the master of that

@@ -13,7 +13,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-enum { ASKERS = 3, N = LK_EACH_MAX, POSTS_MAX = LK_REDIS_BATCH_MAX - 1 };
+enum { ASKERS = 3, N = LK_EACH_MAX, POSTS_MAX = LK_REDIS_BATCH_MAX };
 enum { ROUNDS = 5, PATIENCE_MS = 30000 };
 
 static struct link link_;
@@ -84,12 +84,13 @@ static void post(size_t n)
     static const char *words[] = {"PING"};
     for (size_t i = 0; i < n; i++) {
         seen.posts[i].reply = &seen.replies[i];
-        seen.posts[i].answered = i == 0 ? stand_at_gate : pass;
+        seen.posts[i].answered = i == 1 ? stand_at_gate : pass;
         assert_true(lk_redis_post(link_.redis, &seen.posts[i], 1, words));
     }
 }
 
-/* While the server stands still: so many posts in the queue, and behind them the askers. */
+/* While the server stands still: one post that is written ahead of its answers, so many posts in
+ * the queue, and behind them the askers. */
 static void gather(size_t n_posts)
 {
     uint64_t before = link_.commands;
@@ -97,7 +98,7 @@ static void gather(size_t n_posts)
     assert_int_equal(sandbox_signal(world_redis, SIGSTOP), 0);
     assert_int_equal(pthread_create(&seen.first, NULL, ask_first, NULL), 0);
     assert_true(wait_until(first_is_written, &before, PATIENCE_MS));
-    post(n_posts);
+    post(1 + n_posts);
     for (int i = 0; i < ASKERS; i++)
         assert_int_equal(pthread_create(&seen.asker[i], NULL, ask_many, NULL), 0);
     assert_true(wait_until(has_reached, &seen.begun, PATIENCE_MS));

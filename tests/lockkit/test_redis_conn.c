@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { THREADS = 64, SLACK_MS = 700 };
+enum { THREADS = 64, SLACK_MS = 700, LONG_MS = 20000 };
 
 static struct sandbox *sandbox;
 static struct sandbox_server *server;
@@ -48,6 +48,7 @@ struct caller {
     int64_t crossed, failed; /* answers of others, statuses other than OK */
     lk_status last;
     int64_t took_ms;
+    bool too_long;    /* asks for answers that do not fit */
     uint64_t written; /* what link->commands will be when it has sent its first */
 };
 
@@ -56,8 +57,9 @@ static void *call_often(void *arg)
     struct caller *caller = arg;
     int64_t start_ms = test_now_ms();
     for (int64_t i = 0; i < caller->times; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "caller %d call %d", caller->number, (int)i);
+        char text[LK_REDIS_TEXT_MAX + 1];
+        snprintf(text, sizeof text, "caller %d call %d%*s", caller->number, (int)i,
+                 caller->too_long ? LK_REDIS_TEXT_MAX : 0, "");
         caller->crossed += !link_echoes(caller->link, text, &caller->last);
         caller->failed += caller->last != LK_OK;
     }
@@ -161,6 +163,86 @@ static void late_answer_never_answers_another_command(void **state)
         pthread_join(next.thread, NULL);
         assert_int_equal(next.crossed, 0);
     }
+    link_close(&link);
+}
+
+/* To a still server: each command is written before the next caller comes. */
+static void write_each(struct caller *callers, int n, struct link *link, bool first_too_long)
+{
+    for (int i = 0; i < n; i++) {
+        callers[i] = (struct caller){.link = link,
+                                     .number = i,
+                                     .times = 1,
+                                     .too_long = first_too_long && i == 0,
+                                     .written = link->commands + 1};
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, call_often, &callers[i]), 0);
+        assert_true(wait_until(has_written, &callers[i], LONG_MS));
+    }
+}
+
+static void join_each(struct caller *callers, int n)
+{
+    for (int i = 0; i < n; i++)
+        pthread_join(callers[i].thread, NULL);
+}
+
+/* So that the server has work when it has answered the first. */
+static void as_many_as_are_under_way_are_sent_ahead_of_the_answers(void **state)
+{
+    (void)state;
+    struct link link;
+    struct caller callers[2];
+    assert_true(link_open_for(&link, server->url, LONG_MS));
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    assert_int_equal(sandbox_signal(server, SIGSTOP), 0);
+    write_each(callers, 2, &link, false);
+    assert_int_equal(sandbox_signal(server, SIGCONT), 0);
+    join_each(callers, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(callers[i].last, LK_OK);
+        assert_int_equal(callers[i].crossed, 0);
+    }
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    link_close(&link);
+}
+
+static void what_was_sent_ahead_is_unknown_when_the_connection_breaks(void **state)
+{
+    (void)state;
+    struct link link;
+    struct caller callers[2];
+    lk_status status;
+    assert_true(link_open_for(&link, server->url, LONG_MS));
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(sandbox_signal(server, SIGSTOP), 0);
+        write_each(callers, 2, &link, false);
+        assert_true(WIFSIGNALED(sandbox_signal(server, SIGKILL)));
+        join_each(callers, 2);
+        assert_int_equal(callers[0].last, LK_UNKNOWN);
+        assert_int_equal(callers[1].last, LK_UNKNOWN);
+        assert_int_equal(sandbox_restart(server), 0);
+        assert_true(link_echoes(&link, "back", &status));
+        assert_int_equal(status, LK_OK);
+    }
+    link_close(&link);
+}
+
+/* Its answer is there, but is no longer looked for behind one that was not understood. */
+static void what_was_sent_ahead_is_unknown_behind_an_answer_that_does_not_fit(void **state)
+{
+    (void)state;
+    struct link link;
+    struct caller callers[2];
+    assert_true(link_open_for(&link, server->url, LONG_MS));
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
+    assert_int_equal(sandbox_signal(server, SIGSTOP), 0);
+    write_each(callers, 2, &link, true);
+    assert_int_equal(sandbox_signal(server, SIGCONT), 0);
+    join_each(callers, 2);
+    assert_int_equal(callers[0].last, LK_PROTOCOL);
+    assert_int_equal(callers[1].last, LK_UNKNOWN);
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
     link_close(&link);
 }
 
@@ -285,6 +367,9 @@ int main(void)
         cmocka_unit_test(callers_share_a_connection_and_writes_and_get_their_own_answers),
         cmocka_unit_test(stopped_server_leaves_what_was_sent_unknown_and_the_rest_undone),
         cmocka_unit_test(late_answer_never_answers_another_command),
+        cmocka_unit_test(as_many_as_are_under_way_are_sent_ahead_of_the_answers),
+        cmocka_unit_test(what_was_sent_ahead_is_unknown_when_the_connection_breaks),
+        cmocka_unit_test(what_was_sent_ahead_is_unknown_behind_an_answer_that_does_not_fit),
         cmocka_unit_test(writing_to_a_closed_socket_raises_no_signal),
         cmocka_unit_test(dead_server_is_told_at_once_and_found_again_when_it_is_back),
         cmocka_unit_test(server_restarted_while_idle_costs_no_unknown_outcome),
