@@ -5,6 +5,7 @@
 #include <hiredis/hiredis.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -152,6 +153,40 @@ static void replayed_orders_leave_no_lock_behind(void **state)
         assert_true(again[i].answer.replayed);
 }
 
+static uint64_t observed(const struct metric_histogram *histogram)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i <= METRIC_BOUNDS_MAX; i++)
+        n += histogram->counts[i];
+    return n;
+}
+
+/* Alone, or with those of other items. */
+static void each_lock_is_measured_once_however_it_was_taken(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 10 };
+    struct op op;
+    char ids[ORDERS][16];
+    start("redis-token", 1);
+    for (int i = 0; i < ORDERS; i++) {
+        snprintf(ids[i], sizeof ids[i], "%d", i);
+        assert_int_equal(op_run(rig.service, op_put_item(&op, ids[i], 100, "")), 200);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < ORDERS; i++)
+            op_make(&ops[i], OP_PLACE_ORDER, ids[i], "u1", 1, round * ORDERS + i);
+        ops_run(rig.service, ops, ORDERS);
+        assert_int_equal(ops_count(ops, ORDERS, 201), ORDERS);
+    }
+    assert_true(service_drain(rig.service, 60000)); /* the worker may still be at it */
+    const struct guard *guard = guard_default(rig.service->guards);
+    assert_int_equal(observed(&guard->wait_us), grants());
+    assert_int_equal(observed(&guard->hold_us), grants());
+    service_close(rig.service);
+    rig.service = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +196,7 @@ int main(void)
         cmocka_unit_test_teardown(lessons_see_each_lock, rig_clear),
         cmocka_unit_test_teardown(lock_with_little_of_its_lease_left_is_taken_anew, rig_clear),
         cmocka_unit_test_teardown(replayed_orders_leave_no_lock_behind, rig_clear),
+        cmocka_unit_test_teardown(each_lock_is_measured_once_however_it_was_taken, rig_clear),
     };
     return cmocka_run_group_tests(tests, rig_open, rig_close);
 }
