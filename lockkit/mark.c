@@ -1,8 +1,8 @@
 /* Tokens that no other acquire call of the client has. */
+#include "digits.h"
 #include "provider.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <assert.h>
 #include <string.h>
 
 enum { SLOT_STEP = 2 }; /* the lowest bit is the provider's */
@@ -14,5 +14,7 @@ void lk_mark(_Atomic uint64_t *n_marks, lk_hold *hold)
     uint64_t mark = atomic_fetch_add_explicit(n_marks, 1, memory_order_relaxed) + 1;
     hold->private_.slot |= mark * SLOT_STEP;
     size_t length = strlen(hold->token);
-    snprintf(hold->token + length, sizeof hold->token - length, "#%" PRIx64, mark);
+    assert(length + 1 + LK_DIGITS_MAX < sizeof hold->token);
+    hold->token[length] = '#';
+    *lk_put_digits(hold->token + length + 1, mark, 16) = '\0';
 }

@@ -1,7 +1,7 @@
+#include "digits.h"
 #include "redis_inspect.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,13 +181,19 @@ bool lk_redis_is_granted(const lk_hold *hold)
 
 const char *lk_redis_number(char buffer[LK_REDIS_NUMBER_MAX], int64_t number)
 {
-    snprintf(buffer, LK_REDIS_NUMBER_MAX, "%" PRId64, number);
+    uint64_t size = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    char *to = buffer;
+    if (number < 0)
+        *to++ = '-';
+    *lk_put_digits(to, size, 10) = '\0';
     return buffer;
 }
 
 const char *lk_redis_key(char buffer[LK_REDIS_KEY_MAX], const char *key, const char *suffix)
 {
-    snprintf(buffer, LK_REDIS_KEY_MAX, "{%s}:%s", key, suffix);
+    assert(strlen(key) + strlen(suffix) + sizeof "{}:" <= LK_REDIS_KEY_MAX);
+    buffer[0] = '{';
+    stpcpy(stpcpy(stpcpy(buffer + 1, key), "}:"), suffix);
     return buffer;
 }
 

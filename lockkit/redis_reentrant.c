@@ -17,14 +17,14 @@
  *            lost message costs the wait up to the lease's end.
  * Source:    RedissonLock.java, LockPubSub.java of Redisson 3 (lock, unlock, channel)
  */
+#include "digits.h"
 #include "providers.h"
 #include "redis_inspect.h"
 #include "redis_wake.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 
-enum { ENTRY_MAX = LK_TOKEN_MAX + 20 };
+enum { ENTRY_MAX = LK_TOKEN_MAX + 1 + LK_DIGITS_MAX + 1 };
 
 /* KEYS: lock, fence. ARGV: token, entry, lease. The lease is never cut short by an inner entry. */
 static const char acquire_body[] =
@@ -67,7 +67,8 @@ static const char renew_body[] = "if redis.call('hexists', KEYS[1], ARGV[2]) == 
 
 static const char *entry_of(char buffer[ENTRY_MAX], const lk_hold *hold)
 {
-    snprintf(buffer, ENTRY_MAX, "%s#%" PRIx64, hold->token, hold->private_.slot);
+    char *end = stpcpy(stpcpy(buffer, hold->token), "#");
+    *lk_put_digits(end, hold->private_.slot, 16) = '\0';
     return buffer;
 }
 

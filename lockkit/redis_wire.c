@@ -1,9 +1,10 @@
 #include "redis_wire.h"
+#include "digits.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 20, FRAME_MAX = 1 + DIGITS_MAX + 2 /* "$123\r\n" */ };
+enum { FRAME_MAX = 1 + LK_DIGITS_MAX + 2 /* "$123\r\n" */ };
 
 static char *put_ending(char *to)
 {
@@ -14,16 +15,8 @@ static char *put_ending(char *to)
 
 static char *put_frame(char *to, char kind, size_t number)
 {
-    char digits[DIGITS_MAX];
-    int n = 0;
-    do {
-        digits[n++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
     *to++ = kind;
-    while (n > 0)
-        *to++ = digits[--n];
-    return put_ending(to);
+    return put_ending(lk_put_digits(to, number, 10));
 }
 
 bool lk_redis_wire_make(lk_redis_wire *wire, int n, const char *const *words)

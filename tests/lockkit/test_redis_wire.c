@@ -1,4 +1,7 @@
-/* Commands on the wire, beside those that hiredis makes of the same words. */
+/* Commands on the wire, beside those that hiredis makes of the same words, and numbers in them,
+ * beside those of printf. */
+#include "../../lockkit/digits.h"
+#include "../../lockkit/redis_guard.h"
 #include "../../lockkit/redis_wire.h"
 
 #include <stdarg.h>
@@ -6,6 +9,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,12 +63,41 @@ static void usual_commands_need_no_heap(void **state)
     lk_redis_wire_free(&wire);
 }
 
+static void assert_same_digits(uint64_t number)
+{
+    char expected[LK_REDIS_NUMBER_MAX], written[LK_REDIS_NUMBER_MAX];
+    snprintf(expected, sizeof expected, "%" PRIu64, number);
+    *lk_put_digits(written, number, 10) = '\0';
+    assert_string_equal(written, expected);
+    snprintf(expected, sizeof expected, "%" PRIx64, number);
+    *lk_put_digits(written, number, 16) = '\0';
+    assert_string_equal(written, expected);
+    snprintf(expected, sizeof expected, "%" PRId64, (int64_t)number);
+    assert_string_equal(lk_redis_number(written, (int64_t)number), expected);
+}
+
+static void numbers_are_written_as_printf_does(void **state)
+{
+    (void)state;
+    for (int bits = 0; bits < 64; bits++) {
+        uint64_t number = UINT64_C(1) << bits;
+        assert_same_digits(number - 1);
+        assert_same_digits(number);
+        assert_same_digits(0 - number);
+    }
+    for (uint64_t number = 1; number < UINT64_MAX / 10; number *= 10) {
+        assert_same_digits(number - 1);
+        assert_same_digits(number);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_of_every_length_are_framed_as_hiredis_does),
         cmocka_unit_test(many_words_are_framed_as_hiredis_does),
         cmocka_unit_test(usual_commands_need_no_heap),
+        cmocka_unit_test(numbers_are_written_as_printf_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
