@@ -326,16 +326,19 @@ static void an_audience_shares_one_ration(void **state)
     enum { AUDIENCE = 120 };
     static struct sse all[AUDIENCE];
     static struct op ops[EVENTS_OPS_BURST];
-    size_t noted = 0;
+    size_t noted = 1;
     for (int i = 0; i < AUDIENCE; i++)
         listen_to(&all[i], "/v1/events", NULL);
     const int64_t begun_us = now_us();
-    for (int i = 0; i < EVENTS_OPS_BURST; i++) {
+    do /* the test before may have left nothing of the ration */
+        op_pass(order(&ops[0], "many", "k"), OP_SUBMITTED);
+    while (ops[0].noted == 0);
+    for (int i = 1; i < EVENTS_OPS_BURST; i++) {
         op_pass(order(&ops[i], "many", "k"), OP_SUBMITTED);
         noted += ops[i].noted != 0;
     }
     const int64_t took_us = now_us() - begun_us, per_s = EVENTS_SENT_PER_S / AUDIENCE;
-    assert_in_range(noted, 1, per_s / 2 + took_us * per_s / 1000000 + 1);
+    assert_true((int64_t)noted <= per_s / 2 + took_us * per_s / 1000000 + 1);
     for (int i = 0; i < AUDIENCE; i++) {
         assert_true(sse_await(&all[i], "\"point\":\"submitted\"", noted));
         sse_close(&all[i]);
