@@ -186,18 +186,24 @@ static void join_each(struct caller *callers, int n)
         pthread_join(callers[i].thread, NULL);
 }
 
+/* One written ahead of the other's answer, on a new link. */
+static void answer_two(struct link *link, struct caller callers[2], bool first_too_long)
+{
+    assert_true(link_open_for(link, server->url, LONG_MS));
+    assert_int_equal(lk_redis_ping(link->redis), LK_OK);
+    assert_int_equal(sandbox_signal(server, SIGSTOP), 0);
+    write_each(callers, 2, link, first_too_long);
+    assert_int_equal(sandbox_signal(server, SIGCONT), 0);
+    join_each(callers, 2);
+}
+
 /* So that the server has work when it has answered the first. */
 static void as_many_as_are_under_way_are_sent_ahead_of_the_answers(void **state)
 {
     (void)state;
     struct link link;
     struct caller callers[2];
-    assert_true(link_open_for(&link, server->url, LONG_MS));
-    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
-    assert_int_equal(sandbox_signal(server, SIGSTOP), 0);
-    write_each(callers, 2, &link, false);
-    assert_int_equal(sandbox_signal(server, SIGCONT), 0);
-    join_each(callers, 2);
+    answer_two(&link, callers, false);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(callers[i].last, LK_OK);
         assert_int_equal(callers[i].crossed, 0);
@@ -234,12 +240,7 @@ static void what_was_sent_ahead_is_unknown_behind_an_answer_that_does_not_fit(vo
     (void)state;
     struct link link;
     struct caller callers[2];
-    assert_true(link_open_for(&link, server->url, LONG_MS));
-    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
-    assert_int_equal(sandbox_signal(server, SIGSTOP), 0);
-    write_each(callers, 2, &link, true);
-    assert_int_equal(sandbox_signal(server, SIGCONT), 0);
-    join_each(callers, 2);
+    answer_two(&link, callers, true);
     assert_int_equal(callers[0].last, LK_PROTOCOL);
     assert_int_equal(callers[1].last, LK_UNKNOWN);
     assert_int_equal(lk_redis_ping(link.redis), LK_OK);
