@@ -299,6 +299,23 @@ static void each_hold_has_a_token_of_its_own_unless_it_names_its_owner(void **st
     lk_close(f.client);
 }
 
+static void marks_tell_the_holds_of_one_owner_apart(void **state)
+{
+    (void)state;
+    enum { HOLDS = 40 };
+    static lk_hold holds[HOLDS];
+    _Atomic uint64_t n_marks = 0;
+    for (int i = 0; i < HOLDS; i++) {
+        holds[i] = (lk_hold){.token = "client:owner", .private_.slot = i % 2};
+        lk_mark(&n_marks, &holds[i]);
+        lk_mark(&n_marks, &holds[i]); /* it has one */
+        assert_int_equal(holds[i].private_.slot % 2, i % 2);
+        assert_int_equal(atomic_load(&n_marks), i + 1);
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(holds[i].token, holds[j].token);
+    }
+}
+
 static void a_bad_request_is_refused_before_anything_is_sent(void **state)
 {
     (void)state;
@@ -391,6 +408,7 @@ int main(void)
         cmocka_unit_test(without_an_owner_test_a_release_is_never_repeated),
         cmocka_unit_test(closing_with_a_lock_held_aborts),
         cmocka_unit_test(each_hold_has_a_token_of_its_own_unless_it_names_its_owner),
+        cmocka_unit_test(marks_tell_the_holds_of_one_owner_apart),
         cmocka_unit_test(a_bad_request_is_refused_before_anything_is_sent),
         cmocka_unit_test(a_bad_option_is_refused_by_name),
     };
