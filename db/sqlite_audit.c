@@ -5,40 +5,79 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Each of the two walks sees the whole ledger once, ascending by resource and epoch as its first
+ * two columns. The resources are judged in the same order, so they meet their rows as they come. */
+struct walk {
+    sqlite3_stmt *statement;
+    db_status at; /* DB_OK: a row */
+    bool taken;   /* it was given out */
+};
+
+struct visit {
+    struct walk chain, txns;
+    int (*each)(void *arg, const db_audit_row *row);
+    void *arg;
+    bool stopped;
+};
+
+/* resource: NULL for all. */
+static void walk_start(struct conn *conn, struct walk *walk, enum sqlite_sql sql,
+                       const char *resource)
+{
+    *walk = (struct walk){.statement = conn->statements[sql], .at = DB_OK, .taken = true};
+    bind_text(walk->statement, 1, resource);
+}
+
+/* The next row of this resource and epoch, or DB_NOT_FOUND: then a row behind them stays untaken.
+ */
+static db_status walk_next(struct conn *conn, struct walk *walk, const struct audit_head *head)
+{
+    while (walk->at == DB_OK) {
+        if (walk->taken && (walk->at = conn_step(conn, walk->statement)) != DB_OK)
+            break;
+        const char *resource = (const char *)sqlite3_column_text(walk->statement, 0);
+        int64_t epoch = sqlite3_column_int64(walk->statement, 1);
+        int order = strcmp(resource, head->resource);
+        if (order == 0)
+            order = (epoch > head->epoch) - (epoch < head->epoch);
+        walk->taken = order <= 0;
+        if (order == 0)
+            return DB_OK;
+        if (order > 0)
+            return DB_NOT_FOUND;
+    }
+    return walk->at;
+}
+
 static db_status column_ledger_row(struct conn *conn, sqlite3_stmt *statement, db_ledger_row *ret)
 {
     db_status status;
-    if ((status = column_text(conn, statement, 1, ret->resource, sizeof ret->resource)) != DB_OK ||
-        (status = column_text(conn, statement, 2, ret->txn_id, sizeof ret->txn_id)) != DB_OK ||
+    if ((status = column_text(conn, statement, 0, ret->resource, sizeof ret->resource)) != DB_OK ||
+        (status = column_text(conn, statement, 3, ret->txn_id, sizeof ret->txn_id)) != DB_OK ||
         (status = column_text(conn, statement, 9, ret->guard, sizeof ret->guard)) != DB_OK ||
         (status = column_text(conn, statement, 10, ret->instance, sizeof ret->instance)) != DB_OK)
         return status;
-    ret->id = sqlite3_column_int64(statement, 0);
-    ret->delta = sqlite3_column_int64(statement, 3);
-    ret->before = sqlite3_column_int64(statement, 4);
-    ret->after = sqlite3_column_int64(statement, 5);
-    ret->version_before = sqlite3_column_int64(statement, 6);
-    ret->fence = sqlite3_column_int64(statement, 7);
-    ret->epoch = sqlite3_column_int64(statement, 8);
+    ret->epoch = sqlite3_column_int64(statement, 1);
+    ret->id = sqlite3_column_int64(statement, 2);
+    ret->delta = sqlite3_column_int64(statement, 4);
+    ret->before = sqlite3_column_int64(statement, 5);
+    ret->after = sqlite3_column_int64(statement, 6);
+    ret->version_before = sqlite3_column_int64(statement, 7);
+    ret->fence = sqlite3_column_int64(statement, 8);
     ret->at_us = sqlite3_column_int64(statement, 11);
     return DB_OK;
 }
 
 /* Feeds all rows of the epoch; *ret_first_id is the reset's row. */
-static db_status feed_ledger(struct conn *conn, const struct audit_head *head, struct audit *audit,
-                             int64_t *ret_first_id)
+static db_status feed_ledger(struct conn *conn, struct walk *chain, const struct audit_head *head,
+                             struct audit *audit, int64_t *ret_first_id)
 {
-    sqlite3_stmt *statement = conn->statements[SQL_EACH_LEDGER_ROW];
-    bind_text(statement, 1, head->resource);
-    bind_int(statement, 2, head->epoch);
     db_ledger_row row;
     db_status status;
     *ret_first_id = 0;
-    while ((status = conn_step(conn, statement)) == DB_OK) {
-        if ((status = column_ledger_row(conn, statement, &row)) != DB_OK) {
-            conn_done(statement);
+    while ((status = walk_next(conn, chain, head)) == DB_OK) {
+        if ((status = column_ledger_row(conn, chain->statement, &row)) != DB_OK)
             return status;
-        }
         if (*ret_first_id == 0)
             *ret_first_id = row.id;
         audit_add(audit, &row);
@@ -47,35 +86,33 @@ static db_status feed_ledger(struct conn *conn, const struct audit_head *head, s
 }
 
 /* The reset's row does not count: a client may name its transaction like it. */
-static db_status count_duplicates(struct conn *conn, const struct audit_head *head,
-                                  int64_t reset_id, int64_t *ret)
+static db_status count_duplicates(struct conn *conn, struct walk *txns,
+                                  const struct audit_head *head, int64_t reset_id, int64_t *ret)
 {
-    sqlite3_stmt *statement = conn->statements[SQL_COUNT_DUPLICATES];
-    bind_text(statement, 1, head->resource);
-    bind_int(statement, 2, head->epoch);
-    bind_int(statement, 3, reset_id);
-    db_status status = conn_step(conn, statement);
-    if (status == DB_OK) {
-        *ret = sqlite3_column_int64(statement, 0);
-        conn_done(statement);
+    char txn_id[DB_KEY_MAX + 1], last[DB_KEY_MAX + 1] = "";
+    bool any = false;
+    db_status status;
+    *ret = 0;
+    while ((status = walk_next(conn, txns, head)) == DB_OK) {
+        if (sqlite3_column_int64(txns->statement, 3) == reset_id)
+            continue;
+        if ((status = column_text(conn, txns->statement, 2, txn_id, sizeof txn_id)) != DB_OK)
+            return status;
+        *ret += any && strcmp(txn_id, last) == 0;
+        memcpy(last, txn_id, sizeof last);
+        any = true;
     }
-    return status;
+    return status == DB_NOT_FOUND ? DB_OK : status;
 }
-
-struct visit {
-    int (*each)(void *arg, const db_audit_row *row);
-    void *arg;
-    bool stopped;
-};
 
 static db_status judge(struct conn *conn, const struct audit_head *head, struct visit *visit)
 {
     struct audit audit;
     int64_t reset_id, duplicates;
     audit_start(&audit, head);
-    db_status status = feed_ledger(conn, head, &audit, &reset_id);
+    db_status status = feed_ledger(conn, &visit->chain, head, &audit, &reset_id);
     if (status == DB_OK)
-        status = count_duplicates(conn, head, reset_id, &duplicates);
+        status = count_duplicates(conn, &visit->txns, head, reset_id, &duplicates);
     if (status == DB_OK) {
         audit_finish(&audit, duplicates);
         visit->stopped = visit->each(visit->arg, &audit.row) != 0;
@@ -151,13 +188,21 @@ static db_status judge_items(struct conn *conn, struct visit *visit)
 }
 
 /* Ascending: "account:..." stands before "item:...". */
+static db_status judge_all(struct conn *conn, struct visit *visit)
+{
+    db_status status = judge_accounts(conn, visit);
+    return status == DB_OK ? judge_items(conn, visit) : status;
+}
+
 db_status conn_audit(struct conn *conn, const char *resource,
                      int (*each)(void *arg, const db_audit_row *row), void *arg)
 {
     assert(!sqlite3_get_autocommit(conn->handle));
-    struct visit visit = {each, arg, false};
-    if (resource)
-        return judge_named(conn, resource, &visit);
-    db_status status = judge_accounts(conn, &visit);
-    return status == DB_OK ? judge_items(conn, &visit) : status;
+    struct visit visit = {.each = each, .arg = arg};
+    walk_start(conn, &visit.chain, SQL_EACH_LEDGER_ROW, resource);
+    walk_start(conn, &visit.txns, SQL_EACH_TXN, resource);
+    db_status status = resource ? judge_named(conn, resource, &visit) : judge_all(conn, &visit);
+    conn_done(visit.chain.statement);
+    conn_done(visit.txns.statement);
+    return status;
 }

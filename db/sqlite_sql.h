@@ -19,6 +19,9 @@
  * would turn an overflow into a floating point number. */
 #define ADD_LIMIT "9223372036854775807"
 
+/* ?1: NULL for all */
+#define THAT_RESOURCE "(?1 IS NULL OR resource = ?1)"
+
 #define SQLITE_SQL_MAP(X)                                                                          \
     X(WRITE, BEGIN_WRITE, "BEGIN IMMEDIATE")                                                       \
     X(READ, BEGIN_READ, "BEGIN")                                                                   \
@@ -47,11 +50,12 @@
     X(READ, EACH_ITEM, "SELECT " ITEM_COLUMNS " FROM items ORDER BY id")                           \
     X(READ, EACH_ACCOUNT, "SELECT " ACCOUNT_COLUMNS " FROM accounts ORDER BY id")                  \
     X(READ, EACH_LEDGER_ROW,                                                                       \
-      "SELECT id, " LEDGER_COLUMNS " FROM ledger WHERE resource = ?1 AND epoch = ?2"               \
-      " ORDER BY version_before, id")                                                              \
-    X(READ, COUNT_DUPLICATES,                                                                      \
-      "SELECT coalesce(sum(n - 1), 0) FROM (SELECT count(*) AS n FROM ledger"                      \
-      " WHERE resource = ?1 AND epoch = ?2 AND id <> ?3 GROUP BY txn_id)")                         \
+      "SELECT resource, epoch, id, txn_id, delta, before, after, version_before, fence, guard, "   \
+      "instance, at_us FROM ledger WHERE " THAT_RESOURCE                                           \
+      " ORDER BY resource, epoch, version_before, id")                                             \
+    X(READ, EACH_TXN,                                                                              \
+      "SELECT resource, epoch, txn_id, id FROM ledger WHERE " THAT_RESOURCE                        \
+      " ORDER BY resource, epoch, txn_id")                                                         \
     X(WRITE, PUT_ITEM,                                                                             \
       "UPDATE items SET stock = ?2, version = ?3, last_fence = max(last_fence, ?5)" PUT_WHERE)     \
     X(WRITE, PUT_ACCOUNT,                                                                          \
