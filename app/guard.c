@@ -194,6 +194,7 @@ lk_client *guard_client(struct guard *guard, lk_error *error)
         .watchdog_off = !config->watchdog,
         .max_hold_ms = config->max_hold_ms,
         .command_timeout_ms = GUARD_COMMAND_TIMEOUT_MS,
+        .spin_us = -1, /* there are other requests to work for */
         .replicas = begins(guard->info->name, "redis-") ? (int32_t)config->redis_replicas : 0,
         .local_queue = config->lock_queue && !config->lab,
         .env = guards_env,

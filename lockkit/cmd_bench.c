@@ -19,9 +19,16 @@ enum {
     KEY_QUEUE,
     KEY_HANDOVERS,
     KEY_UNCONFIRMED,
+    KEY_SPIN,
     KEY_JSON
 };
-enum { SECONDS_MAX = 86400, HOLD_US_MAX = 10000000, HANDOVERS_MAX = 1000000000, MS_PER_S = 1000 };
+enum {
+    SECONDS_MAX = 86400,
+    HOLD_US_MAX = 10000000,
+    HANDOVERS_MAX = 1000000000,
+    SPIN_US_MAX = 1000,
+    MS_PER_S = 1000
+};
 
 struct plan {
     struct cmd_target target;
@@ -79,6 +86,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_UNCONFIRMED:
         m->unconfirmed = true;
+        return 0;
+    case KEY_SPIN:
+        m->spin_us = cmd_number(state, "--spin-us", arg, 0, SPIN_US_MAX);
+        if (m->spin_us == 0)
+            m->spin_us = -1; /* none, where 0 is the default */
         return 0;
     case KEY_JSON:
         plan->json = true;
@@ -146,6 +158,10 @@ static const struct argp_option own_options[] = {
     {"handovers", KEY_HANDOVERS, "N", 0,
      "With such a line: hand the lock on within the process so many times in a row at most", 2},
     {"unconfirmed", KEY_UNCONFIRMED, NULL, 0, "Unlock without waiting for the answer (redis-token)",
+     2},
+    {"spin-us", KEY_SPIN, "N", 0,
+     "Look so long for Redis' answer before sleeping, while nobody else wants the processor; 0: "
+     "sleep at once (default 50)",
      2},
     {"json", KEY_JSON, NULL, 0, "As JSON", 2},
     {0}};

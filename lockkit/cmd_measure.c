@@ -210,7 +210,8 @@ lk_status measure(const struct measure_plan *plan, struct measure_result *ret, l
     lk_client *client;
     const lk_options options = {.local_queue = plan->local_queue,
                                 .local_handovers = plan->local_handovers,
-                                .release_unconfirmed = plan->unconfirmed};
+                                .release_unconfirmed = plan->unconfirmed,
+                                .spin_us = plan->spin_us};
     lk_status status = lk_open(plan->guard, plan->endpoints, &options, &client, error);
     if (status != LK_OK)
         return status;

@@ -19,6 +19,7 @@ struct measure_plan {
     bool local_queue; /* lk_options of these names */
     int32_t local_handovers;
     bool unconfirmed; /* lk_options.release_unconfirmed */
+    int64_t spin_us;  /* lk_options.spin_us */
 };
 
 struct measure_result {

@@ -151,6 +151,8 @@ typedef struct lk_options {
     int64_t retry_min_ms;       /* polling guards wait a random time in this range; default 1 */
     int64_t retry_max_ms;       /* default 16; the range doubles from min towards max */
     int64_t command_timeout_ms; /* one command to a lock server; default 1000 */
+    int64_t spin_us;            /* who waits for Redis' answer looks so long before it sleeps, while
+                                   nobody else wants its processor; default 50, -1: not at all */
     int32_t replicas;           /* a grant counts only once so many replicas of the Redis node have
                                    it; else it is undone and LK_UNAVAILABLE. 0: not asked. Narrows
                                    the window in which a failover forgets a lock; does not close it:

@@ -142,6 +142,8 @@ lk_redis_pipe *lk_redis_pipe_open(const lk_context *context, lk_redis_topology *
     calls_init(&pipe->batch.calls);
     calls_init(&pipe->ahead.calls);
     lk_redis_stream_init(&pipe->stream);
+    pipe->bells.spin.most_us = options->spin_us;
+    pipe->stream.spin.most_us = options->spin_us;
     return pipe;
 }
 

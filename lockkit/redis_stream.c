@@ -223,6 +223,18 @@ lk_status lk_redis_stream_write(lk_redis_stream *stream, struct iovec *iov, size
     return LK_OK;
 }
 
+static ssize_t receive(lk_redis_stream *stream, char *bytes, size_t size, bool block)
+{
+    ssize_t n;
+    struct lk_spinning spinning = lk_spin_begin(&stream->spin);
+    do
+        n = recv(stream->fd, bytes, size, MSG_DONTWAIT);
+    while (n < 0 && errno == EAGAIN && block && lk_spin_on(&spinning));
+    if (n > 0)
+        lk_spin_found(&spinning);
+    return n < 0 && errno == EAGAIN && block ? recv(stream->fd, bytes, size, 0) : n;
+}
+
 /* Until the reader has made an object of what came. */
 static lk_status read_object(lk_redis_stream *stream, int64_t deadline_us, void **ret)
 {
@@ -244,7 +256,7 @@ static lk_status read_object(lk_redis_stream *stream, int64_t deadline_us, void 
             return failed(stream, LK_TIMEOUT, "Redis did not answer in time");
         late = !block && lk_redis_now_us() >= deadline_us;
         char bytes[READ_SIZE];
-        ssize_t n = recv(stream->fd, bytes, sizeof bytes, block ? 0 : MSG_DONTWAIT);
+        ssize_t n = receive(stream, bytes, sizeof bytes, block);
         if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
             continue;
         if (n <= 0)

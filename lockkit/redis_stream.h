@@ -12,6 +12,7 @@
 
 #include "lockkit.h"
 #include "redis_url.h"
+#include "spin.h"
 
 #include <hiredis/hiredis.h>
 #include <sys/uio.h>
@@ -43,6 +44,7 @@ typedef struct lk_redis_stream {
     int fd; /* -1: closed */
     redisReader *reader;
     int64_t patience_us;          /* so long recv(2) blocks; 0: not at all */
+    lk_spin spin;                 /* before it does; the owner sets it, and no closing resets it */
     char message[LK_MESSAGE_MAX]; /* why the last step failed */
 } lk_redis_stream;
 

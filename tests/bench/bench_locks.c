@@ -32,6 +32,7 @@ struct row {
     enum kind kind;
     bool missing;     /* it does not run on this machine */
     bool unconfirmed; /* GUARD: its releases wait for no answer */
+    bool asleep;      /* GUARD: who waits for an answer sleeps at once */
     int line;         /* GUARD: -1: the client's waiters stand in line; N: and hand on N times */
     int setting;      /* BARE: pairs in flight per connection; NODE, PYTHON: ms between tries */
     double rates[BENCH_REPEAT_MAX], jain[BENCH_REPEAT_MAX], p99_us[BENCH_REPEAT_MAX],
@@ -41,6 +42,7 @@ struct row {
 static struct row rows[] = {
     {.name = "bare hiredis", .threads = 1, .kind = BARE, .setting = 1},
     {.name = "redis-token", .threads = 1},
+    {.name = "redis-token", .threads = 1, .asleep = true},
     {.name = "redis-token", .threads = 1, .unconfirmed = true},
     {.name = "redis-reentrant", .threads = 1},
     {.name = "redis-fair", .threads = 1},
@@ -50,6 +52,7 @@ static struct row rows[] = {
     {.name = "redis-py", .threads = 16, .kind = PYTHON},
     {.name = "bare, pipelined", .threads = 4, .kind = BARE, .setting = 64},
     {.name = "redis-token", .threads = 64},
+    {.name = "redis-token", .threads = 64, .asleep = true},
     {.name = "redis-token", .threads = 64, .unconfirmed = true},
     {.name = "redis-reentrant", .threads = 64},
     {.name = "redis-fair", .threads = 64},
@@ -63,6 +66,7 @@ static struct row rows[] = {
     {.name = "redis-token", .threads = 8, .one_key = true, .line = HANDOVERS},
     {.name = "redis-reentrant", .threads = 8, .one_key = true},
     {.name = "redis-fair", .threads = 8, .one_key = true},
+    {.name = "redis-fair", .threads = 8, .one_key = true, .asleep = true},
     {.name = "redis-readwrite", .threads = 8, .one_key = true},
     {.name = "redis-semaphore", .threads = 8, .one_key = true},
     {.name = "redlock", .threads = 8, .one_key = true},
@@ -144,7 +148,8 @@ static void measure_guard(struct row *row, int run, int run_ms)
                                 .duration_ms = run_ms,
                                 .local_queue = row->line != 0,
                                 .local_handovers = row->line > 0 ? row->line : 0,
-                                .unconfirmed = row->unconfirmed};
+                                .unconfirmed = row->unconfirmed,
+                                .spin_us = row->asleep ? -1 : 0};
     struct measure_result result;
     lk_error error;
     double before = commands_served();
@@ -260,6 +265,7 @@ static json_t *report_rows(int repeat)
         char label[64];
         snprintf(label, sizeof label, "%s%s", row->name,
                  row->unconfirmed ? ", unconfirmed"
+                 : row->asleep    ? ", asleep"
                  : row->line < 0  ? ", in line"
                  : row->line > 0  ? ", handed on"
                                   : "");

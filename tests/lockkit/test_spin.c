@@ -1,0 +1,168 @@
+/* Waiting without sleeping: how long, and when it is given up. */
+#include "../../lockkit/spin.h"
+#include "../lib/lock_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEY "lock:item:1"
+
+enum { SHORT_US = 10, LONG_US = 10000000, IN_VAIN = 8, TRY_EVERY = 64, TIMEOUT_MS = 50 };
+
+static _Thread_local int yields;
+static bool others_run; /* whenever this thread gives way */
+
+static void sleep_us(long us)
+{
+    nanosleep(&(struct timespec){us / 1000000, us % 1000000 * 1000}, NULL);
+}
+
+/* The library's call comes here. */
+int sched_yield(void)
+{
+    yields++;
+    if (others_run)
+        sleep_us(100);
+    return (int)syscall(SYS_sched_yield);
+}
+
+/* A wait in which nothing comes. Returns whether it spun at all. */
+static bool wait_in_vain(lk_spin *spin)
+{
+    struct lk_spinning spinning = lk_spin_begin(spin);
+    sleep_us(2 * SHORT_US); /* a look that takes longer than the whole spin */
+    bool spun = lk_spin_on(&spinning);
+    assert_false(spun && lk_spin_on(&spinning)); /* one last look, and no more */
+    return spun;
+}
+
+static void without_time_nobody_spins(void **state)
+{
+    (void)state;
+    for (int64_t most_us = -1; most_us <= 0; most_us++) {
+        lk_spin spin = {.most_us = most_us};
+        struct lk_spinning spinning = lk_spin_begin(&spin);
+        assert_false(lk_spin_on(&spinning));
+    }
+}
+
+static void what_was_in_vain_again_and_again_is_tried_now_and_then(void **state)
+{
+    (void)state;
+    lk_spin spin = {.most_us = SHORT_US};
+    for (int i = 0; i < IN_VAIN; i++)
+        assert_true(wait_in_vain(&spin));
+    int tried = 0;
+    for (int i = 0; i < 10 * TRY_EVERY; i++)
+        tried += wait_in_vain(&spin);
+    assert_in_range(tried, 9, 11);
+}
+
+static void what_was_found_is_worth_it_again(void **state)
+{
+    (void)state;
+    lk_spin spin = {.most_us = SHORT_US};
+    for (int i = 0; i < IN_VAIN; i++)
+        wait_in_vain(&spin);
+    struct lk_spinning idle = lk_spin_begin(&spin);
+    lk_spin_found(&idle); /* without having spun */
+    assert_false(wait_in_vain(&spin));
+    struct lk_spinning spinning = {0};
+    for (int i = 0; i < TRY_EVERY && spinning.until_ns == 0; i++)
+        spinning = lk_spin_begin(&spin);
+    lk_spin_found(&spinning);
+    for (int i = 0; i < IN_VAIN; i++)
+        assert_true(wait_in_vain(&spin));
+}
+
+static void where_others_run_nobody_spins_on(void **state)
+{
+    (void)state;
+    lk_spin spin = {.most_us = LONG_US};
+    struct lk_spinning spinning = lk_spin_begin(&spin);
+    others_run = true;
+    yields = 0;
+    assert_true(lk_spin_on(&spinning)); /* they may have brought it */
+    assert_false(lk_spin_on(&spinning));
+    others_run = false;
+    assert_int_equal(1, yields);
+    assert_int_equal(0, atomic_load(&spin.in_vain));
+}
+
+struct caller {
+    pthread_t thread;
+    lk_client *client;
+    const char *key;
+    lk_status status;
+    int yields;
+};
+
+static void *call(void *arg)
+{
+    struct caller *caller = arg;
+    lk_hold hold;
+    yields = 0;
+    caller->status = world_acquire(caller->client, caller->key, 0, 0, &hold);
+    caller->yields = yields;
+    return NULL;
+}
+
+/* Two threads before a server that stands still: one waits for the answer, the other for the one.
+ */
+static void a_client_spins_as_it_is_told(void **state)
+{
+    (void)state;
+    static const int64_t settings[] = {-1, 0, 1000};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        lk_client *client = world_warm(
+            world_client("redis-token",
+                         &(lk_options){.spin_us = settings[i], .command_timeout_ms = TIMEOUT_MS}));
+        struct caller callers[] = {{.client = client, .key = KEY},
+                                   {.client = client, .key = "lock:item:2"}};
+        world_freeze(true);
+        for (int c = 0; c < 2; c++)
+            assert_int_equal(0, pthread_create(&callers[c].thread, NULL, call, &callers[c]));
+        for (int c = 0; c < 2; c++)
+            pthread_join(callers[c].thread, NULL);
+        world_freeze(false);
+        for (int c = 0; c < 2; c++) {
+            assert_true(callers[c].status == LK_UNKNOWN || callers[c].status == LK_UNAVAILABLE);
+            assert_int_equal(settings[i] >= 0, callers[c].yields > 0);
+        }
+        lk_close(client);
+    }
+}
+
+static void a_time_out_of_range_is_refused(void **state)
+{
+    (void)state;
+    static const int64_t wrong[] = {-2, 1001};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const lk_options options = {.spin_us = wrong[i]};
+        lk_client *client;
+        lk_error error;
+        assert_int_equal(lk_open("redis-token", NULL, &options, &client, &error), LK_INVALID);
+        assert_non_null(strstr(error.message, "spin_us"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_time_nobody_spins),
+        cmocka_unit_test(what_was_in_vain_again_and_again_is_tried_now_and_then),
+        cmocka_unit_test(what_was_found_is_worth_it_again),
+        cmocka_unit_test(where_others_run_nobody_spins_on),
+        cmocka_unit_test_setup(a_client_spins_as_it_is_told, world_empty),
+        cmocka_unit_test(a_time_out_of_range_is_refused),
+    };
+    return cmocka_run_group_tests(tests, world_open, world_close);
+}
