@@ -55,6 +55,11 @@ bool process_stopped(struct process process)
     return has_state(process, "T");
 }
 
+bool process_sleeps(struct process process)
+{
+    return has_state(process, "S");
+}
+
 bool process_gone(struct process process)
 {
     char state;

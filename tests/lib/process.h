@@ -19,6 +19,8 @@ bool process_runs(struct process process);
 bool process_gone(struct process process);
 /* Stopped by SIGSTOP. */
 bool process_stopped(struct process process);
+/* Waits for something; a thread's id will do for a process. */
+bool process_sleeps(struct process process);
 /* Sends a signal to the children of pid. */
 void process_signal_children(pid_t pid, int signal);
 /* Open descriptors of this process. */

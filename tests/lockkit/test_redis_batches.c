@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 enum { ASKERS = 3, N = LK_EACH_MAX, POSTS_MAX = LK_REDIS_BATCH_MAX };
 enum { ROUNDS = 5, PATIENCE_MS = 30000 };
@@ -19,6 +20,7 @@ enum { ROUNDS = 5, PATIENCE_MS = 30000 };
 static struct link link_;
 static struct {
     pthread_t first, asker[ASKERS];
+    struct process asking[ASKERS];
     atomic_int begun, answered, failed; /* askers; commands */
     lk_redis_call posts[POSTS_MAX];
     lk_redis_reply replies[POSTS_MAX];
@@ -46,6 +48,7 @@ static void *ask_first(void *arg)
 
 static void *ask_many(void *arg)
 {
+    *(struct process *)arg = process_of(gettid());
     atomic_fetch_add(&seen.begun, 1);
     ask(N);
     atomic_fetch_add(&seen.answered, 1);
@@ -55,6 +58,15 @@ static void *ask_many(void *arg)
 static bool has_reached(void *number)
 {
     return *(atomic_int *)number >= ASKERS;
+}
+
+static bool all_sleep(void *askers)
+{
+    const struct process *asker = askers;
+    for (int i = 0; i < ASKERS; i++)
+        if (!process_sleeps(asker[i]))
+            return false;
+    return true;
 }
 
 static bool somebody_is_answered(void *number)
@@ -100,8 +112,10 @@ static void gather(size_t n_posts)
     assert_true(wait_until(first_is_written, &before, PATIENCE_MS));
     post(1 + n_posts);
     for (int i = 0; i < ASKERS; i++)
-        assert_int_equal(pthread_create(&seen.asker[i], NULL, ask_many, NULL), 0);
+        assert_int_equal(pthread_create(&seen.asker[i], NULL, ask_many, &seen.asking[i]), 0);
     assert_true(wait_until(has_reached, &seen.begun, PATIENCE_MS));
+    for (int look = 0; look < 2; look++) /* for one moment, it may be for the queue's mutex */
+        assert_true(wait_until(all_sleep, seen.asking, PATIENCE_MS));
     assert_int_equal(sandbox_signal(world_redis, SIGCONT), 0);
 }
 
