@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Each of the two walks sees the whole ledger once, ascending by resource and epoch as its first
- * two columns. The resources are judged in the same order, so they meet their rows as they come. */
+/* Each of the two walks sees the ledger (of one resource or of all) once, ascending by resource and
+ * epoch, its first two columns. The resources are judged in the same order, so they meet their rows
+ * as they come. */
 struct walk {
     sqlite3_stmt *statement;
     db_status at; /* DB_OK: a row */
@@ -36,6 +37,8 @@ static db_status walk_next(struct conn *conn, struct walk *walk, const struct au
         if (walk->taken && (walk->at = conn_step(conn, walk->statement)) != DB_OK)
             break;
         const char *resource = (const char *)sqlite3_column_text(walk->statement, 0);
+        if (!resource)
+            return walk->at = conn_trouble(conn, SQLITE_NOMEM);
         int64_t epoch = sqlite3_column_int64(walk->statement, 1);
         int order = strcmp(resource, head->resource);
         if (order == 0)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { ONE_BY_ONE_MAX = 8 }; /* accounts: each question may read the whole ledger */
+
 void balances_account_id(const struct run *run, uint64_t account, char ret[80])
 {
     snprintf(ret, 80, "%s-%s-%llu", run->workload->name, run->id, (unsigned long long)account);
@@ -50,14 +52,18 @@ static void count_changes(const struct run *run, balances_effect *effect,
     }
 }
 
-static int judge_account(struct run *run, uint64_t account, const struct client_count *count)
+/* all: the audit of all resources; NULL: this one is asked for. */
+static int judge_account(struct run *run, const json_t *all, uint64_t account,
+                         const struct client_count *count)
 {
     char id[80], resource[100];
     struct audit_row audit;
     struct verdict verdict;
     balances_account_id(run, account, id);
     snprintf(resource, sizeof resource, "account:%s", id);
-    if (remote_audit(run->options, resource, &audit, run->message) != 0)
+    int found = all != NULL ? remote_audit_row(all, resource, &audit, run->message)
+                            : remote_audit(run->options, resource, &audit, run->message);
+    if (found != 0)
         return -1;
     verdict_of_account(&audit, count, &verdict);
     run_add_verdict(run, &verdict, &audit);
@@ -78,8 +84,12 @@ int balances_judge(struct run *run, balances_effect *effect)
         return -1;
     }
     count_changes(run, effect, counts);
+    json_t *all = NULL;
+    if (n > ONE_BY_ONE_MAX)
+        result = remote_audit_all(run->options, &all, run->message);
     for (uint64_t i = 0; i < n && result == 0; i++)
-        result = judge_account(run, i, &counts[i]);
+        result = judge_account(run, all, i, &counts[i]);
+    json_decref(all);
     free(counts);
     return result;
 }

@@ -5,7 +5,12 @@
 #include <string.h>
 
 /* Set-up and audit wait longer than a request under load: a busy service answers them last. */
-enum { CALL_TIMEOUT_MS = 30000, WIRE_TIMEOUT_MS = 1000, DETAIL_SHOWN_MAX = 200 };
+enum {
+    CALL_TIMEOUT_MS = 30000,
+    AUDIT_TIMEOUT_MS = 600000, /* as the service allows it */
+    WIRE_TIMEOUT_MS = 1000,
+    DETAIL_SHOWN_MAX = 200
+};
 
 static int fail(char *message, const struct load_target *target, const char *method,
                 const char *path, int status, const char *body)
@@ -20,14 +25,15 @@ static int fail(char *message, const struct load_target *target, const char *met
 }
 
 /* One call to one instance; *ret is the parsed answer. */
-static int call(const struct options *options, const struct load_target *target, const char *method,
-                const char *path, const char *body, json_t **ret, char *message)
+static int call_within(int timeout_ms, const struct options *options,
+                       const struct load_target *target, const char *method, const char *path,
+                       const char *body, json_t **ret, char *message)
 {
     char headers[400] = "";
     char *answer;
     if (options->token[0] != '\0')
         snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n", options->token);
-    int status = load_fetch(target, method, path, headers, body, CALL_TIMEOUT_MS, &answer);
+    int status = load_fetch(target, method, path, headers, body, timeout_ms, &answer);
     const bool good = status == 200 || status == 201;
     json_t *parsed = good ? json_loads(answer, 0, NULL) : NULL;
     int result = 0;
@@ -39,6 +45,12 @@ static int call(const struct options *options, const struct load_target *target,
         *ret = parsed;
     free(answer);
     return result;
+}
+
+static int call(const struct options *options, const struct load_target *target, const char *method,
+                const char *path, const char *body, json_t **ret, char *message)
+{
+    return call_within(CALL_TIMEOUT_MS, options, target, method, path, body, ret, message);
 }
 
 /* -- guards ------------------------------------------------------------------------------------ */
@@ -165,17 +177,45 @@ int remote_put_account(const struct options *options, const char *id, const char
     return put(options, "accounts", id, guard, fields, message);
 }
 
+/* Ascending by name. */
 static const json_t *find_resource(const json_t *audit, const char *resource)
 {
-    size_t i;
-    const json_t *row;
-    json_array_foreach(json_object_get(audit, "resources"), i, row)
-    {
+    const json_t *rows = json_object_get(audit, "resources");
+    size_t from = 0, to = json_array_size(rows);
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        const json_t *row = json_array_get(rows, middle);
         const char *name = json_string_value(json_object_get(row, "resource"));
-        if (name != NULL && strcmp(name, resource) == 0)
+        int order = name == NULL ? 0 : strcmp(name, resource);
+        if (order == 0)
             return row;
+        if (order < 0)
+            from = middle + 1;
+        else
+            to = middle;
     }
     return NULL;
+}
+
+static int get_audit(const struct options *options, const char *path, json_t **ret, char *message)
+{
+    return call_within(AUDIT_TIMEOUT_MS, options, &options->targets[0], "GET", path, NULL, ret,
+                       message);
+}
+
+int remote_audit_all(const struct options *options, json_t **ret, char *message)
+{
+    return get_audit(options, "/v1/audit", ret, message);
+}
+
+int remote_audit_row(const json_t *audit, const char *resource, struct audit_row *ret,
+                     char *message)
+{
+    int result = audit_row_parse(find_resource(audit, resource), ret);
+    if (result != 0)
+        snprintf(message, REMOTE_MESSAGE_MAX, "GET /v1/audit: %s, or a field of it, is missing",
+                 resource);
+    return result;
 }
 
 int remote_audit(const struct options *options, const char *resource, struct audit_row *ret,
@@ -184,12 +224,9 @@ int remote_audit(const struct options *options, const char *resource, struct aud
     char path[REMOTE_PATH_MAX];
     json_t *answer;
     snprintf(path, sizeof path, "/v1/audit?resource=%s", resource);
-    if (call(options, &options->targets[0], "GET", path, NULL, &answer, message) != 0)
+    if (get_audit(options, path, &answer, message) != 0)
         return -1;
-    int result = audit_row_parse(find_resource(answer, resource), ret);
-    if (result != 0)
-        snprintf(message, REMOTE_MESSAGE_MAX, "%s: GET %s: a field of the audit is missing",
-                 options->targets[0].host, path);
+    int result = remote_audit_row(answer, resource, ret, message);
     json_decref(answer);
     return result;
 }

@@ -33,6 +33,10 @@ int remote_put_account(const struct options *options, const char *id, const char
 /* resource: "item:ID", "account:ID" */
 int remote_audit(const struct options *options, const char *resource, struct audit_row *ret,
                  char *message);
+/* All resources in one answer, to be freed with json_decref(), and one of its rows. */
+int remote_audit_all(const struct options *options, json_t **ret, char *message);
+int remote_audit_row(const json_t *audit, const char *resource, struct audit_row *ret,
+                     char *message);
 
 /* One POST with its key, to the n-th instance. Returns the status, or -1 with what went wrong in
  * *ret_body's place; to be freed either way. */

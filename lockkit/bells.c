@@ -10,13 +10,6 @@
 
 void lk_bells_wait(lk_bells *bells, uint32_t rung, uint32_t bell)
 {
-    struct lk_spinning spinning = lk_spin_begin(&bells->spin);
-    while (lk_bells_now(bells) == rung && lk_spin_on(&spinning))
-        ;
-    if (lk_bells_now(bells) != rung) {
-        lk_spin_found(&spinning);
-        return;
-    }
     long failed =
         syscall(SYS_futex, &bells->rung, FUTEX_WAIT_BITSET_PRIVATE, rung, NULL, NULL, bell);
     assert(failed == 0 || errno == EAGAIN || errno == EINTR);

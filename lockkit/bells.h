@@ -14,14 +14,11 @@
 #ifndef LOCKKIT_BELLS_H
 #define LOCKKIT_BELLS_H
 
-#include "spin.h"
-
 #include <stdatomic.h>
 #include <stdint.h>
 
 typedef struct lk_bells {
     _Atomic uint32_t rung; /* so often */
-    lk_spin spin;          /* before sleeping; most_us may be set before the first wait */
 } lk_bells;
 
 static inline uint32_t lk_bells_now(lk_bells *bells)

@@ -17,7 +17,6 @@ enum {
     REPLICAS_MS_DEFAULT = 100,
     REPLICAS_MS_MAX = 60000,
     SPIN_US_DEFAULT = 50,
-    SPIN_US_MAX = 1000,
     LOCAL_HANDOVERS_MAX = 1000000000
 };
 
@@ -69,7 +68,7 @@ static lk_status settle_options(const lk_provider *provider, lk_options *o, lk_e
                error) != LK_OK ||
         settle(&o->command_timeout_ms, COMMAND_TIMEOUT_MS_DEFAULT, 1, COMMAND_TIMEOUT_MS_MAX,
                "command_timeout_ms", error) != LK_OK ||
-        settle(&o->spin_us, SPIN_US_DEFAULT, -1, SPIN_US_MAX, "spin_us", error) != LK_OK ||
+        settle(&o->spin_us, SPIN_US_DEFAULT, -1, LK_SPIN_US_MAX, "spin_us", error) != LK_OK ||
         settle_replicas(provider, o, error) != LK_OK || check_local(o, error) != LK_OK)
         return LK_INVALID;
     if (!o->env)

@@ -22,13 +22,7 @@ enum {
     KEY_SPIN,
     KEY_JSON
 };
-enum {
-    SECONDS_MAX = 86400,
-    HOLD_US_MAX = 10000000,
-    HANDOVERS_MAX = 1000000000,
-    SPIN_US_MAX = 1000,
-    MS_PER_S = 1000
-};
+enum { SECONDS_MAX = 86400, HOLD_US_MAX = 10000000, HANDOVERS_MAX = 1000000000, MS_PER_S = 1000 };
 
 struct plan {
     struct cmd_target target;
@@ -88,7 +82,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         m->unconfirmed = true;
         return 0;
     case KEY_SPIN:
-        m->spin_us = cmd_number(state, "--spin-us", arg, 0, SPIN_US_MAX);
+        m->spin_us = cmd_number(state, "--spin-us", arg, 0, LK_SPIN_US_MAX);
         if (m->spin_us == 0)
             m->spin_us = -1; /* none, where 0 is the default */
         return 0;

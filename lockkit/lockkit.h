@@ -31,14 +31,15 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 enum {
-    LK_KEY_MAX = 200,          /* bytes of a key, without the final NUL */
-    LK_OWNER_MAX = 96,         /* bytes of an owner name */
-    LK_TOKEN_MAX = 160,        /* bytes of a token */
-    LK_MANY_MAX = 16,          /* requests of one lk_acquire_many() */
-    LK_EACH_MAX = 32,          /* of one lk_try_each(), holds of one lk_release_each() */
-    LK_MESSAGE_MAX = 512,      /* bytes of an error message with its NUL */
-    LK_LEASE_MS_MIN = 10,      /* shortest lease accepted */
-    LK_LEASE_MS_MAX = 86400000 /* longest lease accepted: a day */
+    LK_KEY_MAX = 200,           /* bytes of a key, without the final NUL */
+    LK_OWNER_MAX = 96,          /* bytes of an owner name */
+    LK_TOKEN_MAX = 160,         /* bytes of a token */
+    LK_MANY_MAX = 16,           /* requests of one lk_acquire_many() */
+    LK_EACH_MAX = 32,           /* of one lk_try_each(), holds of one lk_release_each() */
+    LK_MESSAGE_MAX = 512,       /* bytes of an error message with its NUL */
+    LK_LEASE_MS_MIN = 10,       /* shortest lease accepted */
+    LK_LEASE_MS_MAX = 86400000, /* longest lease accepted: a day */
+    LK_SPIN_US_MAX = 1000
 };
 
 /* Every outcome. LK_OK is 0. Busy and timeout are answers; unknown is neither yes nor no. */
@@ -151,8 +152,9 @@ typedef struct lk_options {
     int64_t retry_min_ms;       /* polling guards wait a random time in this range; default 1 */
     int64_t retry_max_ms;       /* default 16; the range doubles from min towards max */
     int64_t command_timeout_ms; /* one command to a lock server; default 1000 */
-    int64_t spin_us;            /* who waits for Redis' answer looks so long before it sleeps, while
-                                   nobody else wants its processor; default 50, -1: not at all */
+    int64_t spin_us;            /* redis-*: who waits for an answer looks so long before it sleeps,
+                                   while nobody else wants its processor; default 50, at most
+                                   LK_SPIN_US_MAX, -1: not at all. Ignored elsewhere */
     int32_t replicas;           /* a grant counts only once so many replicas of the Redis node have
                                    it; else it is undone and LK_UNAVAILABLE. 0: not asked. Narrows
                                    the window in which a failover forgets a lock; does not close it:

@@ -5,6 +5,7 @@
 
 #include "bells.h"
 #include "redis_pipe.h"
+#include "spin.h"
 
 /* Calls in order of arrival. */
 struct calls {
@@ -76,16 +77,23 @@ static inline uint32_t bell_of_next_first(uint32_t bell)
     return next != 0 ? next : BELL_FIRST;
 }
 
-/* True: it is to combine. */
-static inline bool caller_sleep(struct lk_redis_caller *caller, lk_bells *bells)
+/* True: it is to combine. Whenever others are told, it will not be long: it spins anew. */
+static inline bool caller_sleep(struct lk_redis_caller *caller, lk_bells *bells, lk_spin *spin)
 {
+    uint32_t began = lk_bells_now(bells);
+    lk_spinning spinning = lk_spin_begin(spin);
     for (;;) {
         uint32_t rung = lk_bells_now(bells);
-        if (atomic_load(&caller->combine))
-            return true;
-        if (atomic_load(&caller->unanswered) == 0)
-            return false;
-        lk_bells_wait(bells, rung, caller->bell);
+        bool combine = atomic_load(&caller->combine);
+        if (combine || atomic_load(&caller->unanswered) == 0) {
+            lk_spin_found(&spinning);
+            return combine;
+        }
+        if (rung != began)
+            spinning = lk_spin_begin(spin);
+        began = rung;
+        if (!lk_spin_on(&spinning))
+            lk_bells_wait(bells, rung, caller->bell);
     }
 }
 

@@ -30,6 +30,7 @@ struct lk_redis_pipe {
     char wait_command[LK_REDIS_WAIT_COMMAND_MAX]; /* "WAIT replicas replicas_ms" */
 
     lk_bells bells;        /* see redis_calls.h */
+    lk_spin spin;          /* of those who listen for them */
     pthread_mutex_t mutex; /* guards the next five */
     struct calls queue;    /* not yet written */
     uint32_t bell;         /* of the next caller who queues up */

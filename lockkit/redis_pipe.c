@@ -59,7 +59,7 @@ static void run(lk_redis_pipe *pipe, lk_redis_call *calls, size_t n)
     bool done = (task == TASK_COMBINE && lk_redis_combine(pipe, &caller)) ||
                 (task == TASK_WRITE_AHEAD && lk_redis_write_ahead(pipe, &caller));
     while (!done)
-        done = !caller_sleep(&caller, &pipe->bells) || lk_redis_combine(pipe, &caller);
+        done = !caller_sleep(&caller, &pipe->bells, &pipe->spin) || lk_redis_combine(pipe, &caller);
 }
 
 lk_status lk_redis_pipe_run(lk_redis_pipe *pipe, int flags, lk_redis_reply *reply, int n,
@@ -142,7 +142,7 @@ lk_redis_pipe *lk_redis_pipe_open(const lk_context *context, lk_redis_topology *
     calls_init(&pipe->batch.calls);
     calls_init(&pipe->ahead.calls);
     lk_redis_stream_init(&pipe->stream);
-    pipe->bells.spin.most_us = options->spin_us;
+    pipe->spin.most_us = options->spin_us;
     pipe->stream.spin.most_us = options->spin_us;
     return pipe;
 }

@@ -223,16 +223,27 @@ lk_status lk_redis_stream_write(lk_redis_stream *stream, struct iovec *iov, size
     return LK_OK;
 }
 
-static ssize_t receive(lk_redis_stream *stream, char *bytes, size_t size, bool block)
+/* How long the wait for a block of bytes may take. */
+static int64_t patience_of(const lk_redis_stream *stream)
+{
+    return stream->patience_us + (stream->spin.most_us > 0 ? stream->spin.most_us : 0);
+}
+
+/* Blocks for stream->patience_us at most, after spinning. */
+static ssize_t receive_patiently(lk_redis_stream *stream, char *bytes, size_t size)
 {
     ssize_t n;
-    struct lk_spinning spinning = lk_spin_begin(&stream->spin);
+    lk_spinning spinning = lk_spin_begin(&stream->spin);
+    if (!lk_spins(&spinning))
+        return recv(stream->fd, bytes, size, 0);
     do
         n = recv(stream->fd, bytes, size, MSG_DONTWAIT);
-    while (n < 0 && errno == EAGAIN && block && lk_spin_on(&spinning));
-    if (n > 0)
+    while (n < 0 && errno == EAGAIN && lk_spin_on(&spinning));
+    if (n >= 0 || errno != EAGAIN) {
         lk_spin_found(&spinning);
-    return n < 0 && errno == EAGAIN && block ? recv(stream->fd, bytes, size, 0) : n;
+        return n;
+    }
+    return recv(stream->fd, bytes, size, 0);
 }
 
 /* Until the reader has made an object of what came. */
@@ -250,13 +261,14 @@ static lk_status read_object(lk_redis_stream *stream, int64_t deadline_us, void 
         /* What came while this process slept past the deadline is still taken, but only once: a
          * server that dribbles must not keep us. */
         int64_t now_us = deadline_us == LK_REDIS_NO_WAIT ? 0 : lk_redis_now_us();
-        bool block = stream->patience_us > 0 && deadline_us - now_us > stream->patience_us;
+        bool block = stream->patience_us > 0 && deadline_us - now_us > patience_of(stream);
         if (late ||
             (!block && deadline_us != LK_REDIS_NO_WAIT && !ready(stream, POLLIN, deadline_us)))
             return failed(stream, LK_TIMEOUT, "Redis did not answer in time");
         late = !block && lk_redis_now_us() >= deadline_us;
         char bytes[READ_SIZE];
-        ssize_t n = receive(stream, bytes, sizeof bytes, block);
+        ssize_t n = block ? receive_patiently(stream, bytes, sizeof bytes)
+                          : recv(stream->fd, bytes, sizeof bytes, MSG_DONTWAIT);
         if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
             continue;
         if (n <= 0)

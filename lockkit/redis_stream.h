@@ -44,7 +44,7 @@ typedef struct lk_redis_stream {
     int fd; /* -1: closed */
     redisReader *reader;
     int64_t patience_us;          /* so long recv(2) blocks; 0: not at all */
-    lk_spin spin;                 /* before it does; the owner sets it, and no closing resets it */
+    lk_spin spin;                 /* before it blocks. The owner's: no closing resets it */
     char message[LK_MESSAGE_MAX]; /* why the last step failed */
 } lk_redis_stream;
 

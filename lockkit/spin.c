@@ -17,42 +17,46 @@ static int64_t now_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-static bool is_worth_it(lk_spin *spin)
+static unsigned count_in_vain(lk_spin *spin)
 {
-    unsigned in_vain = atomic_load_explicit(&spin->in_vain, memory_order_relaxed);
-    if (in_vain < IN_VAIN_MAX)
-        return true;
-    atomic_fetch_add_explicit(&spin->in_vain, 1, memory_order_relaxed);
-    return in_vain % TRY_EVERY == 0;
+    return atomic_fetch_add_explicit(&spin->in_vain, 1, memory_order_relaxed);
 }
 
-struct lk_spinning lk_spin_begin(lk_spin *spin)
+static bool is_worth_it(lk_spin *spin)
+{
+    return atomic_load_explicit(&spin->in_vain, memory_order_relaxed) < IN_VAIN_MAX ||
+           count_in_vain(spin) % TRY_EVERY == 0;
+}
+
+lk_spinning lk_spin_begin(lk_spin *spin)
 {
     bool spins = spin->most_us > 0 && is_worth_it(spin);
-    return (struct lk_spinning){
+    return (lk_spinning){
         .spin = spin,
         .until_ns = spins ? now_ns() + spin->most_us * NS_PER_US : 0,
     };
 }
 
-bool lk_spin_on(struct lk_spinning *spinning)
+bool lk_spin_on(lk_spinning *spinning)
 {
-    if (spinning->until_ns == 0)
+    if (!lk_spins(spinning))
         return false;
     int64_t before_ns = now_ns();
     sched_yield();
     int64_t after_ns = now_ns();
-    bool in_vain = after_ns >= spinning->until_ns;
-    if (in_vain)
-        atomic_fetch_add_explicit(&spinning->spin->in_vain, 1, memory_order_relaxed);
-    if (in_vain || after_ns - before_ns > SOMEBODY_RAN_NS)
+    bool somebody_ran = after_ns - before_ns > SOMEBODY_RAN_NS;
+    if (!somebody_ran && after_ns >= spinning->until_ns)
+        count_in_vain(spinning->spin);
+    if (somebody_ran || after_ns >= spinning->until_ns)
         spinning->until_ns = 0;
+    spinning->looked_again = true;
     return true;
 }
 
-void lk_spin_found(const struct lk_spinning *spinning)
+void lk_spin_found(const lk_spinning *spinning)
 {
     atomic_uint *in_vain = &spinning->spin->in_vain;
-    if (spinning->until_ns != 0 && atomic_load_explicit(in_vain, memory_order_relaxed) != 0)
+    if (lk_spins(spinning) && spinning->looked_again &&
+        atomic_load_explicit(in_vain, memory_order_relaxed) != 0)
         atomic_store_explicit(in_vain, 0, memory_order_relaxed);
 }

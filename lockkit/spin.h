@@ -7,7 +7,7 @@
  * idle, and sleeping is cheap. Where a wait is longer than the whole spin again and again, the
  * server is far away: spinning is given up, and tried again now and then.
  *
- *     struct lk_spinning spinning = lk_spin_begin(&spin);
+ *     lk_spinning spinning = lk_spin_begin(&spin);
  *     while (!(found = look()) && lk_spin_on(&spinning))
  *         ;
  *     if (found) lk_spin_found(&spinning); else sleep();
@@ -26,18 +26,24 @@
 
 typedef struct lk_spin {
     int64_t most_us;     /* of one wait; 0 or less: none. Not to be changed while it is used */
-    atomic_uint in_vain; /* spins in a row, and waits that were not tried since */
+    atomic_uint in_vain; /* spins in a row that found nothing; after some, waits without one, too */
 } lk_spin;
 
 /* One wait. */
-struct lk_spinning {
+typedef struct lk_spinning {
     lk_spin *spin;
     int64_t until_ns; /* 0: no more */
-};
+    bool looked_again;
+} lk_spinning;
 
-struct lk_spinning lk_spin_begin(lk_spin *spin);
+lk_spinning lk_spin_begin(lk_spin *spin);
+/* False: sleep. */
+static inline bool lk_spins(const lk_spinning *spinning)
+{
+    return spinning->until_ns != 0;
+}
 /* After a look that found nothing. True: others had their chance, look again; false: sleep. */
-bool lk_spin_on(struct lk_spinning *spinning);
-void lk_spin_found(const struct lk_spinning *spinning);
+bool lk_spin_on(lk_spinning *spinning);
+void lk_spin_found(const lk_spinning *spinning);
 
 #endif

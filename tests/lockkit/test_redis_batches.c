@@ -20,7 +20,7 @@ enum { ROUNDS = 5, PATIENCE_MS = 30000 };
 static struct link link_;
 static struct {
     pthread_t first, asker[ASKERS];
-    struct process asking[ASKERS];
+    struct process asking_first, asking[ASKERS];
     atomic_int begun, answered, failed; /* askers; commands */
     lk_redis_call posts[POSTS_MAX];
     lk_redis_reply replies[POSTS_MAX];
@@ -42,6 +42,7 @@ static void ask(size_t n)
 
 static void *ask_first(void *arg)
 {
+    seen.asking_first = process_of(gettid());
     ask(1);
     return arg;
 }
@@ -60,13 +61,17 @@ static bool has_reached(void *number)
     return *(atomic_int *)number >= ASKERS;
 }
 
-static bool all_sleep(void *askers)
+static bool sleeps(void *process)
 {
-    const struct process *asker = askers;
-    for (int i = 0; i < ASKERS; i++)
-        if (!process_sleeps(asker[i]))
-            return false;
-    return true;
+    return process_sleeps(*(struct process *)process);
+}
+
+/* Each once for each of the others, for whose mutex it may have slept. */
+static void expect_asleep(struct process *threads, int n)
+{
+    for (int look = 0; look < n; look++)
+        for (int i = 0; i < n; i++)
+            assert_true(wait_until(sleeps, &threads[i], PATIENCE_MS));
 }
 
 static bool somebody_is_answered(void *number)
@@ -110,12 +115,12 @@ static void gather(size_t n_posts)
     assert_int_equal(sandbox_signal(world_redis, SIGSTOP), 0);
     assert_int_equal(pthread_create(&seen.first, NULL, ask_first, NULL), 0);
     assert_true(wait_until(first_is_written, &before, PATIENCE_MS));
+    expect_asleep(&seen.asking_first, 1);
     post(1 + n_posts);
     for (int i = 0; i < ASKERS; i++)
         assert_int_equal(pthread_create(&seen.asker[i], NULL, ask_many, &seen.asking[i]), 0);
     assert_true(wait_until(has_reached, &seen.begun, PATIENCE_MS));
-    for (int look = 0; look < 2; look++) /* for one moment, it may be for the queue's mutex */
-        assert_true(wait_until(all_sleep, seen.asking, PATIENCE_MS));
+    expect_asleep(seen.asking, ASKERS);
     assert_int_equal(sandbox_signal(world_redis, SIGCONT), 0);
 }
 
