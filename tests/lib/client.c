@@ -129,7 +129,8 @@ int client_read(struct client *client, int64_t wait_ms, struct reply *ret)
                 break;
         }
     }
-    if (end != NULL && got == head + length && strncmp(buffer, "HTTP/1.1 ", 9) == 0) {
+    if (end != NULL && got == head + length && length < CLIENT_BODY_MAX &&
+        strncmp(buffer, "HTTP/1.1 ", 9) == 0) {
         char connection[64];
         ret->status = atoi(buffer + 9);
         memcpy(ret->body, buffer + head, length);

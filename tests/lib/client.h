@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CLIENT_BODY_MAX = 32768, CLIENT_HEAD_MAX = 4096 };
+enum { CLIENT_BODY_MAX = 65536, CLIENT_HEAD_MAX = 4096 };
 
 struct client {
     int port;
