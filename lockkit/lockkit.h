@@ -39,7 +39,7 @@ enum {
     LK_MESSAGE_MAX = 512,       /* bytes of an error message with its NUL */
     LK_LEASE_MS_MIN = 10,       /* shortest lease accepted */
     LK_LEASE_MS_MAX = 86400000, /* longest lease accepted: a day */
-    LK_SPIN_US_MAX = 1000
+    LK_SPIN_US_MAX = 1000       /* of lk_options.spin_us */
 };
 
 /* Every outcome. LK_OK is 0. Busy and timeout are answers; unknown is neither yes nor no. */

@@ -45,9 +45,10 @@ bool lk_spin_on(lk_spinning *spinning)
     sched_yield();
     int64_t after_ns = now_ns();
     bool somebody_ran = after_ns - before_ns > SOMEBODY_RAN_NS;
-    if (!somebody_ran && after_ns >= spinning->until_ns)
+    bool over = after_ns >= spinning->until_ns;
+    if (over && !somebody_ran)
         count_in_vain(spinning->spin);
-    if (somebody_ran || after_ns >= spinning->until_ns)
+    if (over || somebody_ran)
         spinning->until_ns = 0;
     spinning->looked_again = true;
     return true;

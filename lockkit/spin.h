@@ -44,6 +44,7 @@ static inline bool lk_spins(const lk_spinning *spinning)
 }
 /* After a look that found nothing. True: others had their chance, look again; false: sleep. */
 bool lk_spin_on(lk_spinning *spinning);
+/* After a look that found it. */
 void lk_spin_found(const lk_spinning *spinning);
 
 #endif
