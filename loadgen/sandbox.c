@@ -48,14 +48,24 @@ int sandbox_open(struct sandbox **ret)
     return 0;
 }
 
+void sandbox_take_port(struct sandbox_server *server, int port)
+{
+    if (server->port_fd >= 0)
+        close(server->port_fd);
+    server->port = port;
+    server->port_fd = port > 0 ? sandbox_hold_port(port) : -1;
+}
+
 void sandbox_close(struct sandbox *sandbox)
 {
     if (sandbox == NULL)
         return;
     if (guardian_close(&sandbox->guardian) != 0)
         fprintf(stderr, "sandbox: its guardian was killed or could not remove %s\n", sandbox->dir);
-    for (int i = 0; i < sandbox->n_servers; i++)
+    for (int i = 0; i < sandbox->n_servers; i++) {
+        sandbox_take_port(sandbox->servers[i], 0);
         free(sandbox->servers[i]);
+    }
     free(sandbox);
 }
 
@@ -77,6 +87,7 @@ struct sandbox_server *sandbox_add(struct sandbox *sandbox, const char *kind, sa
     }
     sandbox->servers[sandbox->n_servers++] = server;
     server->sandbox = sandbox;
+    server->port_fd = -1;
     server->ready = ready;
     server->ready_ms = SANDBOX_READY_MS;
     snprintf(server->name, sizeof server->name, "%s-%d", kind, sandbox->n_servers);
@@ -191,7 +202,7 @@ int sandbox_start_on_free_port(struct sandbox_server *server,
                                const void *arg)
 {
     for (int attempt = 1; attempt <= SANDBOX_PORT_TRIES_MAX; attempt++) {
-        server->port = sandbox_free_port();
+        sandbox_take_port(server, sandbox_free_port());
         server->n_args = 0;
         server->args_length = 0;
         fill(server, arg);

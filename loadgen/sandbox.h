@@ -28,6 +28,7 @@ struct sandbox_server {
     char name[32];
     pid_t pid;                     /* 0: not running */
     int port;                      /* loopback TCP port; 0: none */
+    int port_fd;                   /* holds it while the server is down; -1: nothing does */
     char socket[SANDBOX_TEXT_MAX]; /* unix socket path; "": none */
     char url[SANDBOX_TEXT_MAX]; /* what a client is given: "redis://127.0.0.1:PORT", "http://..." */
     char log[SANDBOX_TEXT_MAX]; /* its stdout and stderr */
@@ -135,7 +136,10 @@ int sandbox_restart(struct sandbox_server *server);
 /* False, and reaped, if it has died by itself. */
 bool sandbox_alive(struct sandbox_server *server);
 
-/* A loopback port that was free a moment ago. */
+/* A loopback port that was free a moment ago, and that no sandbox holds. */
 int sandbox_free_port(void);
+/* From now on no other sandbox of this machine is given the port, until the descriptor that is
+ * returned is closed or the process ends. -1: another one holds it. */
+int sandbox_hold_port(int port);
 
 #endif

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -49,10 +51,29 @@ int sandbox_free_port(void)
         if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
             continue;
         int port = PORT_FIRST + (int)(random % PORT_COUNT);
-        if (!sandbox_port_taken(port))
+        int held = sandbox_hold_port(port); /* first: looking disturbs who wants to have it back */
+        if (held < 0)
+            continue;
+        bool taken = sandbox_port_taken(port);
+        close(held);
+        if (!taken)
             return port;
     }
     return -1;
+}
+
+/* A name in Linux' abstract namespace of sockets: it ends with its process, and leaves no file. */
+int sandbox_hold_port(int port)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "seckill-port-%d", port);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&name, size) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
 }
 
 static int connect_to(const char *path, int port)

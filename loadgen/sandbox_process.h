@@ -101,6 +101,8 @@ struct redisReply *sandbox_redis_ask(const struct sandbox_server *server, const 
 /* -- sandbox_net.c ------------------------------------------------------------------------------
  */
 
+/* The server's port is this one now, and held; 0: none. */
+void sandbox_take_port(struct sandbox_server *server, int port);
 /* True when somebody listens on this loopback port. */
 bool sandbox_port_taken(int port);
 /* Sends question to the unix socket (or, path NULL, to the loopback port) and waits up to wait_ms

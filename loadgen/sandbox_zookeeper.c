@@ -112,7 +112,7 @@ static int start_all(const struct sandbox_zookeeper *set)
     struct ports ports[SANDBOX_ZOOKEEPERS_MAX];
     for (int i = 0; i < set->n; i++) {
         ports[i] = (struct ports){sandbox_free_port(), sandbox_free_port(), sandbox_free_port()};
-        set->server[i]->port = ports[i].client;
+        sandbox_take_port(set->server[i], ports[i].client);
     }
     for (int i = 0; i < set->n; i++) {
         fill_args(set->server[i]);

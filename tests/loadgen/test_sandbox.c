@@ -91,10 +91,27 @@ static void restart_keeps_the_port(void **state)
     assert_true(process_gone(first));
     assert_int_equal(sandbox_signal(redis, SIGKILL), -1);
 
+    assert_int_equal(sandbox_hold_port(port), -1); /* nobody else is given it meanwhile */
     assert_int_equal(sandbox_restart(redis), 0);
     assert_int_equal(redis->port, port);
     assert_true(answers_on_port(redis));
     assert_int_equal(sandbox_signal(redis, SIGTERM), 0); /* an orderly end: exit status 0 */
+}
+
+static void a_port_is_held_until_its_sandbox_is_closed(void **state)
+{
+    (void)state;
+    struct sandbox *own;
+    assert_int_equal(sandbox_open(&own), 0);
+    struct sandbox_server *redis = sandbox_redis(own, NULL);
+    assert_non_null(redis);
+    int port = redis->port;
+    assert_true(WIFSIGNALED(sandbox_signal(redis, SIGKILL)));
+    assert_int_equal(sandbox_hold_port(port), -1);
+    sandbox_close(own);
+    int fd = sandbox_hold_port(port);
+    assert_true(fd >= 0);
+    close(fd);
 }
 
 static void a_death_of_its_own_is_noticed_and_reaped(void **state)
@@ -322,6 +339,7 @@ int main(void)
         IN_SANDBOX(started_redis_answers_on_port_and_socket),
         IN_SANDBOX(further_arguments_reach_redis),
         IN_SANDBOX(restart_keeps_the_port),
+        cmocka_unit_test(a_port_is_held_until_its_sandbox_is_closed),
         IN_SANDBOX(a_death_of_its_own_is_noticed_and_reaped),
         IN_SANDBOX(early_death_is_told_at_once_with_the_logs_end),
         IN_SANDBOX(missing_binary_is_told),
