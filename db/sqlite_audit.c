@@ -11,7 +11,7 @@
 struct walk {
     sqlite3_stmt *statement;
     db_status at; /* DB_OK: a row */
-    bool taken;   /* it was given out */
+    bool taken;   /* it was given out, or there was none yet */
 };
 
 struct visit {
@@ -29,8 +29,7 @@ static void walk_start(struct conn *conn, struct walk *walk, enum sqlite_sql sql
     bind_text(walk->statement, 1, resource);
 }
 
-/* The next row of this resource and epoch, or DB_NOT_FOUND: then a row behind them stays untaken.
- */
+/* The next row of this resource and epoch. DB_NOT_FOUND: what stands behind them is not taken. */
 static db_status walk_next(struct conn *conn, struct walk *walk, const struct audit_head *head)
 {
     while (walk->at == DB_OK) {
@@ -56,18 +55,18 @@ static db_status column_ledger_row(struct conn *conn, sqlite3_stmt *statement, d
 {
     db_status status;
     if ((status = column_text(conn, statement, 0, ret->resource, sizeof ret->resource)) != DB_OK ||
-        (status = column_text(conn, statement, 3, ret->txn_id, sizeof ret->txn_id)) != DB_OK ||
-        (status = column_text(conn, statement, 9, ret->guard, sizeof ret->guard)) != DB_OK ||
-        (status = column_text(conn, statement, 10, ret->instance, sizeof ret->instance)) != DB_OK)
+        (status = column_text(conn, statement, 2, ret->txn_id, sizeof ret->txn_id)) != DB_OK ||
+        (status = column_text(conn, statement, 8, ret->guard, sizeof ret->guard)) != DB_OK ||
+        (status = column_text(conn, statement, 9, ret->instance, sizeof ret->instance)) != DB_OK)
         return status;
     ret->epoch = sqlite3_column_int64(statement, 1);
-    ret->id = sqlite3_column_int64(statement, 2);
-    ret->delta = sqlite3_column_int64(statement, 4);
-    ret->before = sqlite3_column_int64(statement, 5);
-    ret->after = sqlite3_column_int64(statement, 6);
-    ret->version_before = sqlite3_column_int64(statement, 7);
-    ret->fence = sqlite3_column_int64(statement, 8);
-    ret->at_us = sqlite3_column_int64(statement, 11);
+    ret->delta = sqlite3_column_int64(statement, 3);
+    ret->before = sqlite3_column_int64(statement, 4);
+    ret->after = sqlite3_column_int64(statement, 5);
+    ret->version_before = sqlite3_column_int64(statement, 6);
+    ret->fence = sqlite3_column_int64(statement, 7);
+    ret->at_us = sqlite3_column_int64(statement, 10);
+    ret->id = sqlite3_column_int64(statement, 11);
     return DB_OK;
 }
 

@@ -8,7 +8,7 @@
     "last_fence, epoch"
 #define ACCOUNT_COLUMNS "id, guard, initial_balance, balance, fence, version, last_fence, epoch"
 #define LEDGER_COLUMNS                                                                             \
-    "resource, txn_id, delta, before, after, version_before, fence, epoch, guard, instance, at_us"
+    "resource, epoch, txn_id, delta, before, after, version_before, fence, guard, instance, at_us"
 
 /* One statement stores a value and tests epoch, fence and version, or changes nothing.
  * ?1 id, ?2 value, ?3 version, ?4 epoch (orders: of the item), ?5 fence (0: none), ?6 expected
@@ -50,8 +50,7 @@
     X(READ, EACH_ITEM, "SELECT " ITEM_COLUMNS " FROM items ORDER BY id")                           \
     X(READ, EACH_ACCOUNT, "SELECT " ACCOUNT_COLUMNS " FROM accounts ORDER BY id")                  \
     X(READ, EACH_LEDGER_ROW,                                                                       \
-      "SELECT resource, epoch, id, txn_id, delta, before, after, version_before, fence, guard, "   \
-      "instance, at_us FROM ledger WHERE " THAT_RESOURCE                                           \
+      "SELECT " LEDGER_COLUMNS ", id FROM ledger WHERE " THAT_RESOURCE                             \
       " ORDER BY resource, epoch, version_before, id")                                             \
     X(READ, EACH_TXN,                                                                              \
       "SELECT resource, epoch, txn_id, id FROM ledger WHERE " THAT_RESOURCE                        \

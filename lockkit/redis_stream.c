@@ -16,8 +16,6 @@
 
 enum { READ_SIZE = 16 * 1024, US_PER_MS = 1000, US_PER_S = 1000000 };
 
-static redisReplyObjectFunctions reply_functions;
-
 int64_t lk_redis_now_us(void)
 {
     struct timespec now;
@@ -77,7 +75,7 @@ static lk_status adopt(lk_redis_stream *stream, const lk_redis_url *url, redisCo
 
 static lk_status make_reader(lk_redis_stream *stream)
 {
-    stream->reader = redisReaderCreateWithFunctions(&reply_functions);
+    stream->reader = redisReaderCreateWithFunctions(&lk_redis_reply_functions);
     if (stream->reader != NULL)
         return LK_OK;
     lk_redis_stream_close(stream);
@@ -93,7 +91,7 @@ static void be_patient(lk_redis_stream *stream, int64_t deadline_us)
     struct timeval limit = {.tv_sec = us / US_PER_S, .tv_usec = us % US_PER_S};
     if (us >= US_PER_MS &&
         setsockopt(stream->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0)
-        stream->patience_us = us;
+        stream->patience_us = us + (stream->spin.most_us > 0 ? stream->spin.most_us : 0);
 }
 
 static lk_status dial(lk_redis_stream *stream, const lk_redis_url *url, int64_t deadline_us)
@@ -223,13 +221,7 @@ lk_status lk_redis_stream_write(lk_redis_stream *stream, struct iovec *iov, size
     return LK_OK;
 }
 
-/* How long the wait for a block of bytes may take. */
-static int64_t patience_of(const lk_redis_stream *stream)
-{
-    return stream->patience_us + (stream->spin.most_us > 0 ? stream->spin.most_us : 0);
-}
-
-/* Blocks for stream->patience_us at most, after spinning. */
+/* Spins, then blocks; for stream->patience_us at most. */
 static ssize_t receive_patiently(lk_redis_stream *stream, char *bytes, size_t size)
 {
     ssize_t n;
@@ -261,7 +253,7 @@ static lk_status read_object(lk_redis_stream *stream, int64_t deadline_us, void 
         /* What came while this process slept past the deadline is still taken, but only once: a
          * server that dribbles must not keep us. */
         int64_t now_us = deadline_us == LK_REDIS_NO_WAIT ? 0 : lk_redis_now_us();
-        bool block = stream->patience_us > 0 && deadline_us - now_us > patience_of(stream);
+        bool block = stream->patience_us > 0 && deadline_us - now_us > stream->patience_us;
         if (late ||
             (!block && deadline_us != LK_REDIS_NO_WAIT && !ready(stream, POLLIN, deadline_us)))
             return failed(stream, LK_TIMEOUT, "Redis did not answer in time");
@@ -318,89 +310,4 @@ lk_status lk_redis_stream_ask(lk_redis_stream *stream, int n, const char **words
 bool lk_redis_stream_leftover(const lk_redis_stream *stream)
 {
     return stream->reader->pos != stream->reader->len;
-}
-
-/* -- replies: hiredis' parser calls these; NULL makes it stop with an error ---------------------
- */
-
-static lk_redis_item *place(const redisReadTask *task)
-{
-    lk_redis_reply *reply = task->privdata;
-    if (task->parent == NULL)
-        return &reply->root;
-    if (task->parent->parent != NULL || task->idx >= LK_REDIS_ITEMS_MAX)
-        return NULL;
-    return &reply->item[task->idx];
-}
-
-static void *create_string(const redisReadTask *task, char *text, size_t length)
-{
-    lk_redis_reply *reply = task->privdata;
-    lk_redis_item *item = place(task);
-    size_t room = sizeof reply->text - reply->used;
-    if (item == NULL || room == 0)
-        return NULL;
-    if (length >= room) {
-        if (task->type == REDIS_REPLY_STRING)
-            return NULL; /* a cut value would be a wrong value; a cut message is only shorter */
-        length = room - 1;
-    }
-    char *to = reply->text + reply->used;
-    memcpy(to, text, length);
-    to[length] = '\0';
-    reply->used += length + 1;
-    *item = (lk_redis_item){.type = task->type, .text = to, .length = length};
-    return item;
-}
-
-static void *create_array(const redisReadTask *task, int elements)
-{
-    lk_redis_item *item = place(task);
-    if (item == NULL || task->parent != NULL || elements < 0 || elements > LK_REDIS_ITEMS_MAX)
-        return NULL;
-    *item = (lk_redis_item){.type = REDIS_REPLY_ARRAY, .integer = elements};
-    return item;
-}
-
-static void *create_integer(const redisReadTask *task, long long value)
-{
-    lk_redis_item *item = place(task);
-    if (item != NULL)
-        *item = (lk_redis_item){.type = REDIS_REPLY_INTEGER, .integer = value};
-    return item;
-}
-
-static void *create_nil(const redisReadTask *task)
-{
-    lk_redis_item *item = place(task);
-    if (item != NULL)
-        *item = (lk_redis_item){.type = REDIS_REPLY_NIL};
-    return item;
-}
-
-static void free_object(void *object)
-{
-    (void)object; /* the reply belongs to the caller */
-}
-
-static redisReplyObjectFunctions reply_functions = {
-    .createString = create_string,
-    .createArray = create_array,
-    .createInteger = create_integer,
-    .createNil = create_nil,
-    .freeObject = free_object,
-};
-
-lk_status lk_redis_reply_status(const lk_redis_reply *reply)
-{
-    static const char *const not_now[] = {
-        "LOADING",     "READONLY", "NOREPLICAS", "OOM",    "MISCONF", "MASTERDOWN", "BUSY ",
-        "CLUSTERDOWN", "TRYAGAIN", "NOAUTH",     "NOPERM", "MOVED",   "ASK "};
-    if (reply->root.type != REDIS_REPLY_ERROR)
-        return LK_OK;
-    for (size_t i = 0; i < sizeof not_now / sizeof not_now[0]; i++)
-        if (strncmp(reply->root.text, not_now[i], strlen(not_now[i])) == 0)
-            return LK_UNAVAILABLE;
-    /* Redis 6 wraps errors of a script's commands, so it may stand further on. */
-    return strstr(reply->root.text, "WRONGTYPE") != NULL ? LK_BUSY : LK_PROTOCOL;
 }

@@ -1,7 +1,7 @@
 /*
  * One RESP2 connection: opened, logged in, written to, read from; every step bounded in time.
  * What both the shared command connection (redis_conn.h) and the subscriber (redis_sub.h) stand on.
- * hiredis does the connecting and the parsing; replies land in a fixed struct, without allocation.
+ * hiredis does the connecting and the parsing.
  *
  * Threading: none; the owner hands a stream over as a whole.
  * Deadlines are instants of lk_redis_now_us(), the real monotonic clock: the bound is on a real
@@ -11,6 +11,7 @@
 #define LOCKKIT_REDIS_STREAM_H
 
 #include "lockkit.h"
+#include "redis_reply.h"
 #include "redis_url.h"
 #include "spin.h"
 
@@ -18,32 +19,14 @@
 #include <sys/uio.h>
 
 enum {
-    LK_REDIS_ITEMS_MAX = 4,         /* elements of an array reply; ours have at most three */
-    LK_REDIS_TEXT_MAX = 640,        /* bytes of all strings of one reply */
     LK_REDIS_BACKLOG_MAX = 1 << 16, /* bytes received and not yet understood */
     LK_REDIS_NO_WAIT = 0            /* as a deadline: only what is there already */
 };
 
-/* One value: REDIS_REPLY_* of hiredis. */
-typedef struct lk_redis_item {
-    int type;
-    int64_t integer;  /* of an integer; count of an array */
-    const char *text; /* of a string, status or error; NUL-terminated, in the reply's text */
-    size_t length;
-} lk_redis_item;
-
-typedef struct lk_redis_reply {
-    lk_redis_item root;
-    lk_redis_item item[LK_REDIS_ITEMS_MAX]; /* elements when root is an array */
-    int32_t replicas; /* that have what the command wrote; see lk_redis_run_try() */
-    size_t used;
-    char text[LK_REDIS_TEXT_MAX];
-} lk_redis_reply;
-
 typedef struct lk_redis_stream {
     int fd; /* -1: closed */
     redisReader *reader;
-    int64_t patience_us;          /* so long recv(2) blocks; 0: not at all */
+    int64_t patience_us;          /* so long one read spins and blocks; 0: not at all */
     lk_spin spin;                 /* before it blocks. The owner's: no closing resets it */
     char message[LK_MESSAGE_MAX]; /* why the last step failed */
 } lk_redis_stream;
@@ -75,10 +58,5 @@ lk_status lk_redis_stream_ask(lk_redis_stream *stream, int n, const char **words
                               int64_t deadline_us, redisReply **ret);
 /* True when bytes beyond the replies read so far have arrived. */
 bool lk_redis_stream_leftover(const lk_redis_stream *stream);
-
-/* What an answer means for a command: LK_OK; LK_UNAVAILABLE for errors that say "not now" (LOADING,
- * READONLY, OOM ...: certainly not done); LK_BUSY for WRONGTYPE (the key belongs to another kind of
- * guard); LK_PROTOCOL for every other error. */
-lk_status lk_redis_reply_status(const lk_redis_reply *reply);
 
 #endif

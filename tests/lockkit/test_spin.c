@@ -1,5 +1,5 @@
 /* Waiting without sleeping: how long, and when it is given up. */
-#include "../../lockkit/spin.h"
+#include "../../lockkit/redis_calls.h"
 #include "../lib/lock_world.h"
 
 #include <setjmp.h>
@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ enum {
 };
 
 static _Thread_local int yields;
-static bool others_run; /* whenever this thread gives way */
+static void (*meanwhile)(void); /* what others do when a thread gives way */
 
 static void sleep_us(long us)
 {
@@ -36,8 +37,8 @@ static void sleep_us(long us)
 int sched_yield(void)
 {
     yields++;
-    if (others_run)
-        sleep_us(100);
+    if (meanwhile != NULL)
+        meanwhile();
     return (int)syscall(SYS_sched_yield);
 }
 
@@ -98,6 +99,11 @@ static void what_was_found_by_spinning_makes_it_worth_while_again(void **state)
     assert_int_equal(0, atomic_load(&spin.in_vain));
 }
 
+static void run_for_long(void)
+{
+    sleep_us(100);
+}
+
 static void where_others_run_nobody_spins_on(void **state)
 {
     (void)state;
@@ -105,11 +111,11 @@ static void where_others_run_nobody_spins_on(void **state)
     for (size_t i = 0; i < sizeof times_us / sizeof *times_us; i++) {
         lk_spin spin = {.most_us = times_us[i]};
         lk_spinning spinning = lk_spin_begin(&spin);
-        others_run = true;
+        meanwhile = run_for_long;
         yields = 0;
         assert_true(lk_spin_on(&spinning)); /* they may have brought it */
         assert_false(lk_spin_on(&spinning));
-        others_run = false;
+        meanwhile = NULL;
         assert_int_equal(1, yields);
         assert_int_equal(0, atomic_load(&spin.in_vain)); /* the server may be near all the same */
     }
@@ -133,8 +139,7 @@ static void *call(void *arg)
     return NULL;
 }
 
-/* Two threads before a server that stands still: one waits for the answer, the other for the one.
- */
+/* Before a server that stands still one thread waits for the answer, and one for that thread. */
 static void a_client_spins_as_it_is_told(void **state)
 {
     (void)state;
@@ -159,6 +164,61 @@ static void a_client_spins_as_it_is_told(void **state)
     }
 }
 
+static struct lk_redis_caller waiting;
+
+static void tell(void)
+{
+    atomic_store(&waiting.unanswered, 0);
+}
+
+/* On a busy machine it may take several tries, where somebody else had run. */
+static void what_a_combiner_brings_makes_it_worth_while_again(void **state)
+{
+    (void)state;
+    lk_spin spin = {.most_us = LONG_US, .in_vain = TRY_EVERY};
+    lk_bells bells = {0};
+    meanwhile = tell;
+    for (int i = 0; i < MANY && atomic_load(&spin.in_vain) > 0; i++) {
+        waiting = (struct lk_redis_caller){.bell = BELL_FIRST, .unanswered = 1};
+        atomic_store(&spin.in_vain, TRY_EVERY);
+        assert_false(caller_sleep(&waiting, &bells, &spin));
+    }
+    meanwhile = NULL;
+    assert_int_equal(0, atomic_load(&spin.in_vain));
+}
+
+static int server_fd;
+
+static void answer(void)
+{
+    assert_int_equal(5, write(server_fd, "+OK\r\n", 5));
+}
+
+static void what_redis_answers_makes_it_worth_while_again(void **state)
+{
+    (void)state;
+    int fds[2];
+    lk_redis_reply reply;
+    assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+    lk_redis_stream stream = {.fd = fds[0],
+                              .reader = redisReaderCreateWithFunctions(&lk_redis_reply_functions),
+                              .patience_us = LONG_US,
+                              .spin = {.most_us = LONG_US, .in_vain = TRY_EVERY}};
+    server_fd = fds[1];
+    meanwhile = answer;
+    for (int i = 0; i < MANY && atomic_load(&stream.spin.in_vain) > 0; i++) {
+        atomic_store(&stream.spin.in_vain, TRY_EVERY);
+        yields = 0;
+        assert_int_equal(
+            LK_OK, lk_redis_stream_read(&stream, &reply, lk_redis_now_us() + 2 * (int64_t)LONG_US));
+        assert_int_equal(1, yields);
+    }
+    meanwhile = NULL;
+    assert_int_equal(0, atomic_load(&stream.spin.in_vain));
+    lk_redis_stream_close(&stream);
+    close(server_fd);
+}
+
 static void a_time_out_of_range_is_refused(void **state)
 {
     (void)state;
@@ -180,6 +240,8 @@ int main(void)
         cmocka_unit_test(what_was_found_by_spinning_makes_it_worth_while_again),
         cmocka_unit_test(where_others_run_nobody_spins_on),
         cmocka_unit_test_setup(a_client_spins_as_it_is_told, world_empty),
+        cmocka_unit_test(what_a_combiner_brings_makes_it_worth_while_again),
+        cmocka_unit_test(what_redis_answers_makes_it_worth_while_again),
         cmocka_unit_test(a_time_out_of_range_is_refused),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);

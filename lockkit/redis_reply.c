@@ -1,0 +1,87 @@
+#include "redis_reply.h"
+
+#include <string.h>
+
+/* hiredis' parser calls these; NULL makes it stop with an error. */
+
+static lk_redis_item *place(const redisReadTask *task)
+{
+    lk_redis_reply *reply = task->privdata;
+    if (task->parent == NULL)
+        return &reply->root;
+    if (task->parent->parent != NULL || task->idx >= LK_REDIS_ITEMS_MAX)
+        return NULL;
+    return &reply->item[task->idx];
+}
+
+static void *create_string(const redisReadTask *task, char *text, size_t length)
+{
+    lk_redis_reply *reply = task->privdata;
+    lk_redis_item *item = place(task);
+    size_t room = sizeof reply->text - reply->used;
+    if (item == NULL || room == 0)
+        return NULL;
+    if (length >= room) {
+        if (task->type == REDIS_REPLY_STRING)
+            return NULL; /* a cut value would be a wrong value; a cut message is only shorter */
+        length = room - 1;
+    }
+    char *to = reply->text + reply->used;
+    memcpy(to, text, length);
+    to[length] = '\0';
+    reply->used += length + 1;
+    *item = (lk_redis_item){.type = task->type, .text = to, .length = length};
+    return item;
+}
+
+static void *create_array(const redisReadTask *task, int elements)
+{
+    lk_redis_item *item = place(task);
+    if (item == NULL || task->parent != NULL || elements < 0 || elements > LK_REDIS_ITEMS_MAX)
+        return NULL;
+    *item = (lk_redis_item){.type = REDIS_REPLY_ARRAY, .integer = elements};
+    return item;
+}
+
+static void *create_integer(const redisReadTask *task, long long value)
+{
+    lk_redis_item *item = place(task);
+    if (item != NULL)
+        *item = (lk_redis_item){.type = REDIS_REPLY_INTEGER, .integer = value};
+    return item;
+}
+
+static void *create_nil(const redisReadTask *task)
+{
+    lk_redis_item *item = place(task);
+    if (item != NULL)
+        *item = (lk_redis_item){.type = REDIS_REPLY_NIL};
+    return item;
+}
+
+static void free_object(void *object)
+{
+    (void)object; /* the reply belongs to the caller */
+}
+
+redisReplyObjectFunctions lk_redis_reply_functions = {
+    .createString = create_string,
+    .createArray = create_array,
+    .createInteger = create_integer,
+    .createNil = create_nil,
+    .freeObject = free_object,
+};
+
+lk_status lk_redis_reply_status(const lk_redis_reply *reply)
+{
+    static const char *const not_now[] = {
+        "LOADING",     "READONLY", "NOREPLICAS", "OOM",    "MISCONF", "MASTERDOWN", "BUSY ",
+        "CLUSTERDOWN", "TRYAGAIN", "NOAUTH",     "NOPERM", "MOVED",   "ASK "};
+    if (reply->root.type != REDIS_REPLY_ERROR)
+        return LK_OK;
+    for (size_t i = 0; i < sizeof not_now / sizeof not_now[0]; i++)
+        if (strncmp(reply->root.text, not_now[i], strlen(not_now[i])) == 0)
+            return LK_UNAVAILABLE;
+    /* Redis 6 wraps errors of a script's commands, so it may stand further on. */
+    return strstr(reply->root.text, "WRONGTYPE") != NULL ? LK_BUSY : LK_PROTOCOL;
+}
