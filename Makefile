@@ -207,12 +207,14 @@ install: all
 	$(Q)install -m 755 $(B)/liblockkit.so $(DESTDIR)$(PREFIX)/lib/liblockkit.so.0
 	$(Q)ln -sf liblockkit.so.0 $(DESTDIR)$(PREFIX)/lib/liblockkit.so
 	$(Q)install -m 644 lockkit/lockkit.h $(DESTDIR)$(PREFIX)/include
+	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig && sed 's|@PREFIX@|$(PREFIX)|; s|@REQUIRES@|$(LIBS_LOCKKIT)|; s|@LIBS@|$(LIB_ZOOKEEPER)|' \
+	    lockkit/lockkit.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/lockkit.pc
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 loadgen/loadgen.1 loadgen/hazards.1 lockkit/lockkit.1
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 app/seckilld.8
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/seckilld app/deploy/* loadgen/report.schema.json
 uninstall:
 	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f $(BINS:$(B)/%=bin/%) lib/liblockkit.a lib/liblockkit.so \
-	    lib/liblockkit.so.0 include/lockkit.h \
+	    lib/liblockkit.so.0 lib/pkgconfig/lockkit.pc include/lockkit.h \
 	    share/man/man1/loadgen.1 share/man/man1/hazards.1 share/man/man1/lockkit.1 \
 	    share/man/man8/seckilld.8 share/doc/seckilld/*
 clean:

@@ -2,12 +2,13 @@
 #include "client.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     LEASE_MS_DEFAULT = 30000,
-    LEASES_PER_HOLD = 10,
     RETRY_MIN_MS_DEFAULT = 1,
     RETRY_MAX_MS_DEFAULT = 16,
     RETRY_MS_MAX = 60000,
@@ -57,8 +58,7 @@ static lk_status settle_options(const lk_provider *provider, lk_options *o, lk_e
 {
     if (settle(&o->lease_ms, LEASE_MS_DEFAULT, LK_LEASE_MS_MIN, LK_LEASE_MS_MAX, "lease_ms",
                error) != LK_OK ||
-        settle(&o->max_hold_ms, o->lease_ms * LEASES_PER_HOLD, 1, INT64_MAX / 1000000,
-               "max_hold_ms", error) != LK_OK ||
+        settle(&o->max_hold_ms, 0, 0, INT64_MAX / 1000000, "max_hold_ms", error) != LK_OK ||
         settle(&o->retry_min_ms, RETRY_MIN_MS_DEFAULT, 1, RETRY_MS_MAX, "retry_min_ms", error) !=
             LK_OK)
         return LK_INVALID;
@@ -91,6 +91,15 @@ static void name_client(char *id, const lk_env *env)
     id[32] = '\0';
 }
 
+static void free_client(lk_client *client)
+{
+    watchdog_close(&client->watchdog);
+    local_queue_close(client->queue);
+    pthread_mutex_destroy(&client->note_lock);
+    free(client->endpoints);
+    free(client);
+}
+
 lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
                            const lk_options *options, lk_client **ret, lk_error *error)
 {
@@ -109,6 +118,7 @@ lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
         free(client);
         return lk_fail(error, LK_NO_MEMORY, "no memory for a client of %s", provider->info.name);
     }
+    pthread_mutex_init(&client->note_lock, NULL);
     client->provider = provider;
     client->endpoints = copy;
     client->queue = queue;
@@ -121,27 +131,20 @@ lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
                                    .commands = &client->stats.commands};
     name_client(client->context.client_id, settled.env);
     status = provider->open(&client->context, &client->self, error);
-    if (status != LK_OK) {
-        watchdog_close(&client->watchdog);
-        local_queue_close(queue);
-        free(copy);
-        free(client);
-        return status;
-    }
-    *ret = client;
-    return LK_OK;
+    if (status == LK_OK)
+        *ret = client;
+    else
+        free_client(client);
+    return status;
 }
 
 void lk_close(lk_client *client)
 {
     if (!client)
         return;
-    assert(atomic_load(&client->n_holds) == 0); /* release before closing */
+    assert(atomic_load(&client->n_holds) == 0); /* release, and let nobody ask, before closing */
     client->provider->close(client->self);      /* until then it may call lk_session_ended() */
-    watchdog_close(&client->watchdog);
-    local_queue_close(client->queue);
-    free(client->endpoints);
-    free(client);
+    free_client(client);
 }
 
 bool client_key_valid(const char *key)
@@ -169,11 +172,28 @@ lk_status lk_ping(lk_client *client)
     return client->provider->ping ? client->provider->ping(client->self) : LK_OK;
 }
 
+lk_status lk_note(const lk_context *context, lk_status status, const char *format, ...)
+{
+    lk_client *client = context->client;
+    va_list args;
+    va_start(args, format);
+    pthread_mutex_lock(&client->note_lock);
+    vsnprintf(client->note, sizeof client->note, format, args);
+    pthread_mutex_unlock(&client->note_lock);
+    va_end(args);
+    return status;
+}
+
 void lk_last_error(lk_client *client, char *ret, size_t size)
 {
     ret[0] = '\0';
-    if (client->provider->last_error)
+    if (client->provider->last_error) {
         client->provider->last_error(client->self, ret, size);
+        return;
+    }
+    pthread_mutex_lock(&client->note_lock);
+    snprintf(ret, size, "%s", client->note);
+    pthread_mutex_unlock(&client->note_lock);
 }
 
 const lk_provider_info *lk_client_provider(const lk_client *client)

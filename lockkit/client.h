@@ -7,6 +7,7 @@
 #include "provider.h"
 #include "watchdog.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #define CLIENT_STAT_MAP(X)                                                                         \
@@ -30,7 +31,9 @@ struct lk_client {
     struct watchdog watchdog;
     struct local_queue *queue; /* NULL: not wanted, or it does not suit the guard */
     struct client_stats stats;
-    _Atomic int64_t n_holds; /* granted and not yet released */
+    _Atomic int64_t n_holds; /* being asked for, or granted and not yet released */
+    pthread_mutex_t note_lock;
+    char note[LK_MESSAGE_MAX]; /* lk_note()'s */
 };
 
 enum hold_state {
@@ -110,9 +113,9 @@ lk_status core_acquire(lk_client *client, const lk_request *request, int64_t dea
                        lk_hold *hold);
 int64_t core_deadline_us(const lk_client *client, int64_t wait_ms);
 
-/* core_acquire() with one attempt in its steps, for each.c: begin (LK_OK or LK_NO_MEMORY); the
- * attempt begins, is made, and ends with the provider's status; end. If it doubted and was not
- * granted, release it after core_undo_begin(). */
+/* core_acquire() with one attempt in its steps, for each.c: begin (LK_OK, or LK_NO_MEMORY and
+ * nothing more); the attempt begins, is made, and ends with the provider's status; end. If it
+ * doubted and was not granted, release it after core_undo_begin(). */
 lk_status core_begin(struct pursuit *p, lk_client *client, const lk_request *request,
                      int64_t deadline_us, lk_hold *hold);
 void core_try_begin(struct pursuit *p);

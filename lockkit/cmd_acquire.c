@@ -46,7 +46,7 @@ static bool export(const lk_hold *holds, size_t n)
            setenv("LOCKKIT_FENCE", fences, 1) == 0;
 }
 
-static int release_all(lk_hold *holds, size_t n)
+static int release_all(lk_client *client, lk_hold *holds, size_t n)
 {
     int result = CMD_OK;
     for (size_t i = n; i > 0; i--) {
@@ -54,7 +54,7 @@ static int release_all(lk_hold *holds, size_t n)
         if (status == LK_LOST)
             result = cmd_fail(holds[i - 1].key, status);
         else if (status != LK_OK)
-            cmd_fail(holds[i - 1].key, status); /* it was ours until now; its lease will end it */
+            cmd_fail_at(client, holds[i - 1].key, status); /* ours until now; its lease ends it */
     }
     return result;
 }
@@ -76,7 +76,7 @@ static int acquire_and_run(const struct plan *plan)
     if (status == LK_OK) {
         result = export(holds, plan->keys.n) ? cmd_run(plan->command, plan->grace_ms)
                                              : cmd_fail("environment", LK_NO_MEMORY);
-        int released = release_all(holds, plan->keys.n);
+        int released = release_all(client, holds, plan->keys.n);
         if (released == CMD_LOST || cmd_run_lost())
             result = CMD_LOST;
     } else {

@@ -251,13 +251,12 @@ static void grant(const struct pursuit *p)
     lk_hold *hold = p->attempt.hold;
     hold->wait_us = hold->acquired_us - p->start_us;
     hold_set_state(hold, HOLD_HELD);
-    atomic_fetch_add_explicit(&client->n_holds, 1, memory_order_relaxed);
     client_count(&client->stats.grants);
     if (hold->private_.watched) {
         if (client->provider->alive && client->provider->renew)
             hold->private_.give_up_us = INT64_MAX; /* signs of life keep nobody from the lock */
         else if (watchdog_renews(client, p->request))
-            hold->private_.give_up_us = hold->acquired_us + client->options.max_hold_ms * 1000;
+            hold->private_.give_up_us = watchdog_give_up_us(client, hold, hold->acquired_us);
         watchdog_add(client, hold);
     }
     client_point(client, LK_POINT_ACQUIRED, hold->key);
@@ -272,13 +271,19 @@ lk_status core_begin(struct pursuit *p, lk_client *client, const lk_request *req
                           .start_us = client_now_us(client),
                           .range_us = client->options.retry_min_ms * 1000};
     fill_hold(client, request, hold);
-    return hold->private_.watched ? watchdog_start(client) : LK_OK;
+    lk_status status = hold->private_.watched ? watchdog_start(client) : LK_OK;
+    if (status == LK_OK)
+        atomic_fetch_add_explicit(&client->n_holds, 1, memory_order_relaxed);
+    return status;
 }
 
 lk_status core_end(const struct pursuit *p, lk_status status)
 {
-    if (status == LK_OK)
+    if (status == LK_OK) {
         grant(p);
+        return status;
+    }
+    atomic_fetch_sub_explicit(&p->client->n_holds, 1, memory_order_release);
     if (status != LK_BUSY)
         return status;
     client_count(&p->client->stats.timeouts);

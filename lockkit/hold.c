@@ -48,6 +48,10 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms)
         client_count(&client->stats.renewals);
         hold->lease_ms = lease_ms;
         hold_set_valid_until(hold, until_us);
+        if (hold->private_.give_up_us != 0) { /* whoever extends does not hang */
+            int64_t give_up_us = watchdog_give_up_us(client, hold, sent_us);
+            hold->private_.give_up_us = give_up_us > until_us ? give_up_us : until_us;
+        }
     } else if (status == LK_UNAVAILABLE) {
         hold_set_valid_until(hold, was_until_us);
     }

@@ -147,8 +147,10 @@ typedef struct lk_options {
     int64_t lease_ms;           /* lease when a request names none; default 30000. Where locks live
                                    with a session (LK_CAP_SESSION): its timeout */
     bool watchdog_off;          /* default: renewable locks without an explicit lease are renewed */
-    int64_t max_hold_ms;        /* watchdog stops renewing after this; 0: ten leases. A session
-                                   (LK_CAP_SESSION) does not end so */
+    int64_t max_hold_ms;        /* a hold that the watchdog renews is lost so long after its grant
+                                   or last lk_extend(), though not before the lease that this set
+                                   has ended; 0: ten leases, of the client or the hold, whichever
+                                   is longer. A session (LK_CAP_SESSION) does not end so */
     int64_t retry_min_ms;       /* polling guards wait a random time in this range; default 1 */
     int64_t retry_max_ms;       /* default 16; the range doubles from min towards max */
     int64_t command_timeout_ms; /* one command to a lock server; default 1000 */
@@ -247,7 +249,8 @@ struct lk_hold {
  *   - memcached: "host[:port]" or "unix:///path/to/socket", one server.
  *   - guards in a database: "sqlite:FILE", "postgres://user@host:port/database" (sql_conn.h).
  *
- * The servers need not answer yet: their absence is reported by acquire.
+ * The servers need not answer yet: their absence is reported by acquire. Redis hosts are best given
+ * by address: the look-up of a name is bound by no timeout of ours, and holds up all threads.
  *
  * options: copied; NULL for defaults.
  *
@@ -257,7 +260,8 @@ struct lk_hold {
 lk_status lk_open(const char *provider, const char *endpoints, const lk_options *options,
                   lk_client **ret, lk_error *error);
 
-/* Closes the client. All its holds must have been released: asserted. NULL is allowed. */
+/* Closes the client. All its holds must have been released, and no call of it may be under way in
+ * another thread: asserted of holds and of acquiring. NULL is allowed. */
 void lk_close(lk_client *client);
 
 /*
@@ -304,9 +308,10 @@ bool lk_tries_at_once(const lk_client *client);
 lk_status lk_check(const lk_hold *hold, int64_t *ret_left_ms);
 
 /* Sets the lease to lease_ms from now on the server; a watched hold is renewed at this length from
- * then on. When the answer is lost, the shorter of the two possible leases counts. A loss found out
- * here is told by the return value, not by on_lost. Returns LK_OK, LK_LOST (no longer ours),
- * LK_UNSUPPORTED (no LK_CAP_RENEW), LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL, LK_INVALID. */
+ * then on, and its maximum time (max_hold_ms) begins anew. When the answer is lost, the shorter of
+ * the two possible leases counts. A loss found out here is told by the return value, not by
+ * on_lost. Returns LK_OK, LK_LOST (no longer ours), LK_UNSUPPORTED (no LK_CAP_RENEW),
+ * LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL, LK_INVALID. */
 lk_status lk_extend(lk_hold *hold, int64_t lease_ms);
 
 /* Releases. The watchdog has stopped for this hold when it returns, and on_lost will not be called
@@ -322,9 +327,10 @@ lk_status lk_release(lk_hold *hold);
 void lk_release_each(lk_hold *const *holds, size_t n, lk_status *statuses);
 
 /* Tells the lock server that fence `seen` of this key has been seen at the resource, so that the
- * next grants rise above it. Heals a counter lost with its server. Returns LK_OK, LK_UNSUPPORTED
- * (no LK_CAP_FENCE, or a fence that nobody can raise: ZooKeeper's own count of its changes),
- * LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL. */
+ * next grants rise above it. Heals a counter lost with its server. Returns LK_OK, LK_INVALID (bad
+ * key, or a fence so large that grants could not rise above it for long: more than 2^53 - 2^32 in
+ * Redis, than 2^62 in a database), LK_UNSUPPORTED (no LK_CAP_FENCE, or a fence that nobody can
+ * raise: ZooKeeper's own count of its changes), LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL. */
 lk_status lk_raise_fence(lk_client *client, const char *key, uint64_t seen);
 
 /* -- looking from outside: for operators and tools --------------------------------------------- */
@@ -366,7 +372,7 @@ lk_status lk_ping(lk_client *client);
 
 /* What went wrong last between this client and its lock servers, in words for an operator:
  * "Sentinel 127.0.0.1:26379 knows no master named "mymastr"". Of whichever thread's call it was; ""
- * when nothing has, or when the guard keeps no note. Names hosts, never passwords. size > 0. */
+ * when nothing has. Names hosts, never passwords. size > 0. */
 void lk_last_error(lk_client *client, char *ret, size_t size);
 
 /* What is built in. Entries are static. */

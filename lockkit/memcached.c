@@ -65,14 +65,20 @@ static lk_status end(struct talk *talk, lk_status status)
     return status;
 }
 
+static lk_status nonsense(const struct talk *talk)
+{
+    return lk_memcached_note(talk->link, LK_PROTOCOL, talk->line);
+}
+
 /* The answer is `yes`: LK_OK; another one that the protocol knows: otherwise. */
 static lk_status judge(const struct talk *talk, const char *yes, lk_status otherwise,
                        const char *no, const char *also_no)
 {
     if (strcmp(talk->line, yes) == 0)
         return LK_OK;
-    return strcmp(talk->line, no) == 0 || strcmp(talk->line, also_no) == 0 ? otherwise
-                                                                           : LK_PROTOCOL;
+    if (strcmp(talk->line, no) == 0 || strcmp(talk->line, also_no) == 0)
+        return otherwise;
+    return nonsense(talk);
 }
 
 /* LK_OK: the key holds this token, *ret_cas is its number; LK_LOST: it does not. */
@@ -86,7 +92,7 @@ static lk_status find(struct talk *talk, const char *key, const char *token, uin
     if (strcmp(line, "END") == 0)
         return LK_LOST;
     if (sscanf(line, "VALUE %*s %*u %zu %" SCNu64, &bytes, ret_cas) != 2)
-        return LK_PROTOCOL;
+        return nonsense(talk);
     if (bytes > LK_TOKEN_MAX) { /* not one of ours, and not worth reading */
         lk_memcached_give(talk->pool, talk->link, false);
         talk->link = NULL;
@@ -97,7 +103,7 @@ static lk_status find(struct talk *talk, const char *key, const char *token, uin
     if (status == LK_OK)
         status = lk_memcached_line(talk->link, line);
     if (status == LK_OK && strcmp(line, "END") != 0)
-        status = LK_PROTOCOL;
+        status = nonsense(talk);
     if (status == LK_OK && !ours)
         status = LK_LOST;
     return status;
@@ -179,7 +185,7 @@ static lk_status inspect(void *opaque, const char *key, lk_lock_info *ret)
     if (status != LK_OK || strcmp(talk.line, "EN") == 0)
         return end(&talk, status);
     if (sscanf(talk.line, "VA %zu t%lld", &bytes, &left_s) != 2)
-        return end(&talk, LK_PROTOCOL);
+        return end(&talk, nonsense(&talk));
     ret->holders = 1;
     ret->left_ms = left_s < 0 ? INT64_MAX : left_s * MS_PER_S;
     if (bytes > LK_TOKEN_MAX) { /* another program's: not read */
@@ -224,7 +230,7 @@ static lk_status list(void *opaque, const char *prefix,
     if (status == LK_OK)
         status = say(&talk, "lru_crawler metadump all\r\n");
     if (status == LK_OK && strncmp(talk.line, "BUSY", 4) == 0)
-        status = LK_UNAVAILABLE; /* the crawler does something else */
+        status = lk_memcached_note(talk.link, LK_UNAVAILABLE, talk.line); /* the crawler has work */
     while (status == LK_OK && stop == 0 && strcmp(talk.line, "END") != 0) {
         lk_lock_info info = {.holders = 1, .left_ms = INT64_MAX};
         if (parse_key(talk.line, info.key) && strncmp(info.key, prefix, strlen(prefix)) == 0)
@@ -256,7 +262,7 @@ static lk_status ping(void *opaque)
     if (status == LK_OK)
         status = say(&talk, "version\r\n");
     if (status == LK_OK && strncmp(talk.line, "VERSION ", 8) != 0)
-        status = LK_PROTOCOL;
+        status = nonsense(&talk);
     return end(&talk, status);
 }
 

@@ -19,6 +19,7 @@
 enum { IDLE_US = 1000, US_PER_MS = 1000, US_PER_S = 1000000 };
 
 struct lk_memcached_link {
+    const lk_context *context;
     int fd; /* -1: closed */
     int64_t deadline_us, used_us;
     size_t begin, end; /* received and not yet read */
@@ -63,6 +64,12 @@ static bool ready(const lk_memcached_link *link, short events)
     }
 }
 
+lk_status lk_memcached_note(const lk_memcached_link *link, lk_status status, const char *what)
+{
+    return lk_note(link->context, status, "memcached at %.200s: %.200s", link->context->endpoints,
+                   what);
+}
+
 static void hang_up(lk_memcached_link *link)
 {
     if (link->fd >= 0)
@@ -70,37 +77,51 @@ static void hang_up(lk_memcached_link *link)
     link->fd = -1;
 }
 
-static bool dial_address(lk_memcached_link *link, const struct sockaddr *address, socklen_t size)
+/* 0, or as errno. */
+static int dial_address(lk_memcached_link *link, const struct sockaddr *address, socklen_t size)
 {
     int on = 1, failure = 0;
     socklen_t length = sizeof failure;
     link->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (link->fd < 0)
-        return false;
+        return errno;
     if (address->sa_family != AF_UNIX) {
         setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         setsockopt(link->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     }
-    if (connect(link->fd, address, size) == 0 ||
-        (errno == EINPROGRESS && ready(link, POLLOUT) &&
-         getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &failure, &length) == 0 && failure == 0))
-        return true;
-    hang_up(link);
-    return false;
+    if (connect(link->fd, address, size) == 0)
+        return 0;
+    if (errno != EINPROGRESS)
+        failure = errno;
+    else if (!ready(link, POLLOUT))
+        failure = ETIMEDOUT;
+    else if (getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &failure, &length) != 0)
+        failure = errno;
+    if (failure != 0)
+        hang_up(link);
+    return failure;
 }
 
-static bool dial(const lk_memcached_pool *pool, lk_memcached_link *link)
+/* Whatever the name stands for, until one can be reached. */
+static lk_status dial_host(const lk_memcached_pool *pool, lk_memcached_link *link)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
+    int failure = getaddrinfo(pool->host, pool->port, &hints, &found);
+    if (failure != 0)
+        return lk_memcached_note(link, LK_UNAVAILABLE, gai_strerror(failure));
+    for (const struct addrinfo *at = found; at != NULL && link->fd < 0; at = at->ai_next)
+        failure = dial_address(link, at->ai_addr, at->ai_addrlen);
+    freeaddrinfo(found);
+    return failure == 0 ? LK_OK : lk_memcached_note(link, LK_UNAVAILABLE, strerror(failure));
+}
+
+static lk_status dial(const lk_memcached_pool *pool, lk_memcached_link *link)
 {
     link->begin = link->end = 0;
-    if (pool->local.sun_path[0] != '\0')
-        return dial_address(link, (const struct sockaddr *)&pool->local, sizeof pool->local);
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
-    if (getaddrinfo(pool->host, pool->port, &hints, &found) != 0)
-        return false;
-    for (const struct addrinfo *at = found; at != NULL && link->fd < 0; at = at->ai_next)
-        dial_address(link, at->ai_addr, at->ai_addrlen);
-    freeaddrinfo(found);
-    return link->fd >= 0;
+    if (pool->local.sun_path[0] == '\0')
+        return dial_host(pool, link);
+    int failure = dial_address(link, (const struct sockaddr *)&pool->local, sizeof pool->local);
+    return failure == 0 ? LK_OK : lk_memcached_note(link, LK_UNAVAILABLE, strerror(failure));
 }
 
 /* Nobody has said anything unasked, nor hung up. */
@@ -116,12 +137,16 @@ static lk_status write_all(lk_memcached_link *link, const char *bytes, size_t le
     size_t done = 0;
     while (done < length) {
         ssize_t n = send(link->fd, bytes + done, length - done, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) && ready(link, POLLOUT))
-            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            if (ready(link, POLLOUT))
+                continue;
+            errno = ETIMEDOUT;
+        }
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return done == 0 ? LK_UNAVAILABLE : LK_UNKNOWN;
+            return lk_memcached_note(link, done == 0 ? LK_UNAVAILABLE : LK_UNKNOWN,
+                                     strerror(errno));
         done += (size_t)n;
     }
     return LK_OK;
@@ -136,16 +161,16 @@ static lk_status receive(lk_memcached_link *link, bool *late)
     link->end -= link->begin;
     link->begin = 0;
     if (link->end == sizeof link->received)
-        return LK_PROTOCOL;
+        return lk_memcached_note(link, LK_PROTOCOL, "an answer without an end");
     if (*late || !ready(link, POLLIN))
-        return LK_UNKNOWN;
+        return lk_memcached_note(link, LK_UNKNOWN, "no answer in time");
     *late = now_us() >= link->deadline_us;
     ssize_t n =
         recv(link->fd, link->received + link->end, sizeof link->received - link->end, MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
         return LK_OK;
     if (n <= 0)
-        return LK_UNKNOWN;
+        return lk_memcached_note(link, LK_UNKNOWN, n == 0 ? "it hung up" : strerror(errno));
     link->end += (size_t)n;
     return LK_OK;
 }
@@ -199,9 +224,10 @@ lk_status lk_memcached_ask(lk_memcached_pool *pool, lk_memcached_link *link, con
     if (status != LK_OK)
         return status;
     if (strncmp(line, "SERVER_ERROR", 12) == 0)
-        return LK_UNAVAILABLE;
-    return strcmp(line, "ERROR") == 0 || strncmp(line, "CLIENT_ERROR", 12) == 0 ? LK_PROTOCOL
-                                                                                : LK_OK;
+        return lk_memcached_note(link, LK_UNAVAILABLE, line);
+    if (strcmp(line, "ERROR") == 0 || strncmp(line, "CLIENT_ERROR", 12) == 0)
+        return lk_memcached_note(link, LK_PROTOCOL, line);
+    return LK_OK;
 }
 
 /* -- lending ----------------------------------------------------------------------------------- */
@@ -219,13 +245,16 @@ lk_memcached_link *lk_memcached_take(lk_memcached_pool *pool)
     if (link != NULL)
         pool->free = link->next;
     pthread_mutex_unlock(&pool->mutex);
-    if (link == NULL)
+    if (link == NULL) {
+        lk_note(pool->context, LK_UNAVAILABLE, "all %d connections to memcached stayed in use",
+                LK_MEMCACHED_LINKS_MAX);
         return NULL;
+    }
     int64_t start_us = now_us();
     link->deadline_us = start_us + pool->timeout_us;
     if (link->fd >= 0 && start_us - link->used_us > IDLE_US && !is_quiet(link))
         hang_up(link);
-    if (link->fd >= 0 || dial(pool, link))
+    if (link->fd >= 0 || dial(pool, link) == LK_OK)
         return link;
     lk_memcached_give(pool, link, false);
     return NULL;
@@ -308,7 +337,7 @@ lk_status lk_memcached_open(const lk_context *context, lk_memcached_pool **ret, 
     pool->context = context;
     pool->timeout_us = context->options->command_timeout_ms * US_PER_MS;
     for (int i = 0; i < LK_MEMCACHED_LINKS_MAX; i++) {
-        pool->links[i] = (lk_memcached_link){.fd = -1, .next = pool->free};
+        pool->links[i] = (lk_memcached_link){.context = context, .fd = -1, .next = pool->free};
         pool->free = &pool->links[i];
     }
     *ret = pool;

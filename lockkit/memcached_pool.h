@@ -34,6 +34,8 @@ void lk_memcached_close(lk_memcached_pool *pool);
 /* A connected link for one call, of at most the command timeout from here. NULL: none was free or
  * the server could not be reached: certainly nothing was sent. */
 lk_memcached_link *lk_memcached_take(lk_memcached_pool *pool);
+/* lk_note() of this server; returns status. */
+lk_status lk_memcached_note(const lk_memcached_link *link, lk_status status, const char *what);
 /* Gives it back; usable: its last answer was read to the end. */
 void lk_memcached_give(lk_memcached_pool *pool, lk_memcached_link *link, bool usable);
 

@@ -40,26 +40,11 @@ static lk_status tell(const struct pg_hold *self, lk_pg_conn *conn, int statemen
     return lk_pg_run(conn, statement, NULL, NULL, NULL);
 }
 
-static lk_status ask_one_of(lk_pg_pool *pool, int statement, const lk_sql_arg *args,
-                            lk_sql_each *each, void *arg)
-{
-    lk_pg_conn *conn;
-    lk_status status = lk_pg_take(pool, &conn);
-    if (status != LK_OK)
-        return status == LK_BUSY ? LK_UNAVAILABLE : status;
-    status = lk_pg_run(conn, statement, args, each, arg);
-    if (status == LK_UNKNOWN || status == LK_PROTOCOL) /* the next one looks for the tables */
-        lk_pg_drop(pool, conn);
-    else
-        lk_pg_give(pool, conn);
-    return status == LK_BUSY ? LK_UNAVAILABLE : status;
-}
-
 /* On any connection; for what is not about a hold. */
 static lk_status ask_any(struct pg_hold *self, int statement, const lk_sql_arg *args,
                          lk_sql_each *each, void *arg)
 {
-    return ask_one_of(&self->pool, statement, args, each, arg);
+    return lk_pg_pool_run(&self->pool, statement, args, each, arg);
 }
 
 /* -- acquiring ----------------------------------------------------------------------------------
@@ -94,7 +79,8 @@ static lk_status draw_fence(struct pg_hold *self, const char *key, lk_pg_conn *c
 {
     if (self->set->statements[LK_PG_BEGIN].text[LK_SQL_POSTGRES] == NULL)
         return ask(conn, LK_PG_FENCE, key, ret);
-    return ask_one_of(&self->numbers, LK_PG_FENCE, (lk_sql_arg[]){{.text = key}}, take_number, ret);
+    return lk_pg_pool_run(&self->numbers, LK_PG_FENCE, (lk_sql_arg[]){{.text = key}}, take_number,
+                          ret);
 }
 
 /* The connection has the lock. */
@@ -128,7 +114,9 @@ static lk_status collect(struct pg_hold *self, lk_attempt *attempt)
         leave(self, conn);
     else
         lk_pg_drop(&self->pool, conn);
-    return status == LK_TIMEOUT ? LK_UNKNOWN : status;
+    if (status == LK_TIMEOUT)
+        return lk_note(self->context, LK_UNKNOWN, "PostgreSQL: no answer in time");
+    return status;
 }
 
 lk_status lk_pg_hold_try(void *arg, lk_attempt *attempt)

@@ -104,7 +104,8 @@ typedef struct lk_provider {
     /* Optional: one round trip to the server. */
     lk_status (*ping)(void *self);
 
-    /* Optional: see lk_last_error(). ret is "" already. */
+    /* For providers that keep a note of their own: see lk_last_error(). ret is "" already. NULL:
+     * what lk_note() was told last. */
     void (*last_error)(void *self, char *ret, size_t size);
 
     /* Optional, for tools: see lk_confirm(), lk_inspect(), lk_list(), lk_force_release(). The core
@@ -140,6 +141,11 @@ void lk_session_ended(const lk_context *context);
  * status than LK_OK and LK_LOST calls release() once, so that only a thread that may block tells of
  * one. Returns false when it is still not known to be free: the lease will end it. */
 bool lk_release_answered(const lk_context *context, lk_hold *hold, lk_status status);
+
+/* For providers whose last_error is NULL: why a call got no good answer, in words for an operator,
+ * with the host and without a password. Returns status. Any thread, until close() has returned. */
+lk_status lk_note(const lk_context *context, lk_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* For provider files: fills *error (may be NULL) and returns status. */
 lk_status lk_fail(lk_error *error, lk_status status, const char *format, ...)

@@ -43,6 +43,8 @@ lk_status lk_redis_calls_read(struct calls *calls, lk_redis_stream *stream, int6
             status = lk_redis_stream_read(stream, call->reply, deadline_us);
         if (status == LK_OK)
             status = lk_redis_stream_read(stream, call->reply, deadline_us);
+        if (status == LK_OK && lk_redis_reply_refuses(call->reply))
+            status = lk_redis_stream_refused(stream, call->reply);
         if (status != LK_OK)
             return status;
         *demoted |= call->reply->root.type == REDIS_REPLY_ERROR &&

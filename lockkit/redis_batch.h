@@ -20,7 +20,7 @@ lk_status lk_redis_batch_write(struct batch *batch, lk_redis_stream *stream,
                                const char *wait_command, _Atomic uint64_t *commands);
 
 /* Reads the answers to calls, which move to done one by one. *demoted: becomes true if Redis says
- * READONLY. As lk_redis_stream_read(). */
+ * READONLY. As lk_redis_stream_read(); LK_UNAVAILABLE: the server has refused the connection. */
 lk_status lk_redis_calls_read(struct calls *calls, lk_redis_stream *stream, int64_t deadline_us,
                               struct calls *done, bool *demoted);
 /* Reads how many replicas have what a counting batch wrote, whose calls are done. */

@@ -20,7 +20,8 @@ struct lk_redis_cluster {
     int answered;                 /* node to ask first; NO_NODE: none has answered yet */
     size_t seed;                  /* likewise of the endpoint's */
     lk_redis *node[LK_REDIS_NODES_MAX];
-    char message[LK_MESSAGE_MAX]; /* why there was no map */
+    _Atomic int64_t hangs_until_us[LK_REDIS_NODES_MAX]; /* left alone before; 0: it does not hang */
+    char message[LK_MESSAGE_MAX];                       /* why there was no map */
 };
 
 /* -- nodes ------------------------------------------------------------------------------------ */
@@ -242,6 +243,39 @@ static lk_status nobody(lk_redis_cluster *cluster, char *message)
     return LK_UNAVAILABLE;
 }
 
+/* True to all but one, who finds out; should that one tell nothing, to the next. */
+static bool is_left_alone(_Atomic int64_t *hangs_until_us, int64_t now_us, int64_t timeout_us)
+{
+    int64_t until_us = atomic_load(hangs_until_us);
+    if (until_us == 0)
+        return false;
+    return now_us < until_us ||
+           !atomic_compare_exchange_strong(hangs_until_us, &until_us, now_us + 2 * timeout_us);
+}
+
+static lk_status ask_node(lk_redis_cluster *cluster, int node, int flags, lk_redis_reply *reply,
+                          int n, const char **words, char *message)
+{
+    int64_t timeout_us = cluster->context->options->command_timeout_ms * INT64_C(1000);
+    int64_t began_us = lk_redis_now_us();
+    _Atomic int64_t *hangs_until_us = &cluster->hangs_until_us[node];
+    if (flags & LK_REDIS_HURRIED && is_left_alone(hangs_until_us, began_us, timeout_us)) {
+        const lk_redis_url *url = lk_redis_endpoint(cluster->node[node]);
+        snprintf(message, LK_MESSAGE_MAX, "Redis at %s:%d has not answered in time", url->host,
+                 url->port);
+        return LK_UNAVAILABLE;
+    }
+    lk_status status = lk_redis_run_with(cluster->node[node], flags, reply, n, words);
+    int64_t now_us = lk_redis_now_us();
+    if (status != LK_OK)
+        lk_redis_last_error(cluster->node[node], message, LK_MESSAGE_MAX);
+    if (status == LK_OK && atomic_load(hangs_until_us) != 0)
+        atomic_store(hangs_until_us, 0);
+    else if (status != LK_OK && now_us - began_us >= timeout_us / 2) /* not refused at once */
+        atomic_store(hangs_until_us, now_us + timeout_us);
+    return status;
+}
+
 lk_status lk_redis_cluster_run(lk_redis_cluster *cluster, int flags, lk_redis_reply *reply, int n,
                                const char **words, char *message)
 {
@@ -256,14 +290,13 @@ lk_status lk_redis_cluster_run(lk_redis_cluster *cluster, int flags, lk_redis_re
             return nobody(cluster, message);
         if (node == NO_NODE || node == failed)
             return status; /* nobody has taken its place yet */
-        status = lk_redis_run_with(cluster->node[node], flags | (ask ? LK_REDIS_ASKING : 0), reply,
-                                   n, words);
+        status =
+            ask_node(cluster, node, flags | (ask ? LK_REDIS_ASKING : 0), reply, n, words, message);
         if (status == LK_OK) {
             target = redirection(cluster, node, reply, &ask);
             if (target == NO_NODE)
                 return LK_OK;
         } else {
-            lk_redis_last_error(cluster->node[node], message, LK_MESSAGE_MAX);
             forget(cluster, node);
             failed = node;
             target = NO_NODE;

@@ -6,6 +6,13 @@
  * redirected was not executed, so it is sent again to where it belongs; so is one that certainly
  * was not sent. A lost answer stays lost.
  *
+ * A node that did not answer in time hangs: it is left alone for one command timeout, and is then
+ * asked by one caller before the others. LK_REDIS_HURRIED commands, the tries and the renewals,
+ * are not sent to it meanwhile: the watchdog renews one hold after the other, and those of the
+ * other nodes must not wait behind each of the hung one's. Everything else is sent all the same: a
+ * release, or the undoing of a try, keeps up nobody but its caller, and may find a node that was
+ * only slow. What is not in a cluster knows no such pause: there are no other holds to keep.
+ *
  * Threading: every function may be called from any thread; one asks for the map, the others wait
  * for that answer.
  * Source: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/

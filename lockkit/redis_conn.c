@@ -35,7 +35,7 @@ lk_status lk_redis_run(lk_redis *redis, lk_redis_reply *reply, int n, const char
 
 static int try_flags(const lk_redis *redis)
 {
-    return redis->context->options->replicas > 0 ? LK_REDIS_COUNTED : 0;
+    return LK_REDIS_HURRIED | (redis->context->options->replicas > 0 ? LK_REDIS_COUNTED : 0);
 }
 
 static void count_replicas(lk_redis *redis, lk_attempt *attempt, lk_status status,
@@ -51,11 +51,22 @@ static void count_replicas(lk_redis *redis, lk_attempt *attempt, lk_status statu
     }
 }
 
+/* No message comes when another kind of guard frees the key: who waits had better poll. */
+static void poll_if_foreign(lk_redis *redis, lk_attempt *attempt, lk_status status,
+                            const lk_redis_reply *reply)
+{
+    const lk_env *env = redis->context->env;
+    if (status == LK_OK && lk_redis_reply_status(reply) == LK_BUSY)
+        attempt->retry_us =
+            env->now_us(env->ctx) + redis->context->options->retry_max_ms * INT64_C(1000);
+}
+
 lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply, int n,
                            const char **words)
 {
     lk_status status = lk_redis_run_with(redis, try_flags(redis), reply, n, words);
     count_replicas(redis, attempt, status, reply);
+    poll_if_foreign(redis, attempt, status, reply);
     return status;
 }
 

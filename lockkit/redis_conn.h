@@ -47,7 +47,8 @@ lk_status lk_redis_run(lk_redis *redis, lk_redis_reply *reply, int n, const char
 lk_status lk_redis_run_with(lk_redis *redis, int flags, lk_redis_reply *reply, int n,
                             const char **words);
 /* The same for a command that may grant the lock. Where lk_options.replicas is set,
- * attempt->replicas becomes the number of replicas that have it. */
+ * attempt->replicas becomes the number of replicas that have it. Where the key is another kind of
+ * guard's (WRONGTYPE), attempt->retry_us becomes a moment not far off. */
 lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply, int n,
                            const char **words);
 

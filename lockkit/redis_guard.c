@@ -135,8 +135,8 @@ lk_status lk_redis_guard_renew(void *self, lk_hold *hold, int64_t lease_ms)
     lk_redis_guard *guard = self;
     lk_redis_reply reply;
     char number[LK_REDIS_NUMBER_MAX];
-    lk_status status = lk_redis_eval(guard->redis, &guard->renew, &reply, REDIS_REPLY_INTEGER, 1,
-                                     hold->key, hold->token, lk_redis_number(number, lease_ms));
+    lk_status status = lk_redis_eval_renew(guard->redis, &guard->renew, &reply, 1, hold->key,
+                                           hold->token, lk_redis_number(number, lease_ms));
     return lk_redis_done(status, &reply);
 }
 

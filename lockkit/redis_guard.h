@@ -18,8 +18,9 @@ enum {
     LK_REDIS_NUMBER_MAX = 24
 };
 
-/* Lua counts in doubles: exact up to here. */
-#define LK_REDIS_FENCE_MAX ((uint64_t)1 << 53)
+/* Lua counts in doubles, exact up to 2^53: whatever is seen, so many grants are left. */
+#define LK_REDIS_FENCES_LEFT ((uint64_t)1 << 32)
+#define LK_REDIS_FENCE_MAX   (((uint64_t)1 << 53) - LK_REDIS_FENCES_LEFT)
 
 typedef struct lk_redis_guard lk_redis_guard;
 struct lk_redis_guard {

@@ -1,11 +1,12 @@
 #include "redis_inspect.h"
 
-#include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { PAGE = 100, KIND_MAX = 16, MS_PER_S = 1000, US_PER_MS = 1000 };
+#define PAGE "100" /* keys of one SCAN */
+
+enum { KIND_MAX = 16, US_PER_MS = 1000 };
 
 /* clang-format off */
 
@@ -157,8 +158,6 @@ static lk_status tell_one(struct listing *listing, const char *key)
 /* [cursor, [name, ...]] */
 static lk_status tell_page(struct listing *listing, const redisReply *page)
 {
-    if (page == NULL)
-        return LK_UNKNOWN;
     if (page->type == REDIS_REPLY_ERROR) {
         lk_redis_reply error = {.root = {.type = REDIS_REPLY_ERROR, .text = page->str}};
         return lk_redis_reply_status(&error);
@@ -187,6 +186,11 @@ static void pattern_of(const char *prefix, char ret[2 * LK_KEY_MAX + 2])
     ret[n] = '\0';
 }
 
+static int64_t answer_by_us(const lk_context *context)
+{
+    return lk_redis_now_us() + context->options->command_timeout_ms * US_PER_MS;
+}
+
 static const char *type_of(const lk_redis_guard *guard)
 {
     if (strcmp(guard->kind, LK_REDIS_KIND_STRING) == 0)
@@ -194,16 +198,21 @@ static const char *type_of(const lk_redis_guard *guard)
     return strcmp(guard->kind, LK_REDIS_KIND_SEMAPHORE) == 0 ? "zset" : "hash";
 }
 
-static lk_status scan(struct listing *listing, redisContext *context, const char *prefix)
+static lk_status scan(struct listing *listing, lk_redis_stream *stream, const char *prefix)
 {
+    const lk_context *context = listing->guard->context;
     char pattern[2 * LK_KEY_MAX + 2], cursor[LK_REDIS_NUMBER_MAX] = "0";
+    const char *words[] = {"SCAN",  cursor, "MATCH", pattern,
+                           "COUNT", PAGE,   "TYPE",  type_of(listing->guard)};
     lk_status status;
     pattern_of(prefix, pattern);
     do {
-        atomic_fetch_add_explicit(listing->guard->context->commands, 1, memory_order_relaxed);
-        redisReply *page = redisCommand(context, "SCAN %s MATCH %s COUNT %d TYPE %s", cursor,
-                                        pattern, PAGE, type_of(listing->guard));
-        status = tell_page(listing, page);
+        redisReply *page = NULL;
+        atomic_fetch_add_explicit(context->commands, 1, memory_order_relaxed);
+        status = lk_redis_stream_ask(stream, sizeof words / sizeof words[0], words,
+                                     answer_by_us(context), &page);
+        if (status == LK_OK)
+            status = tell_page(listing, page);
         if (status == LK_OK)
             snprintf(cursor, sizeof cursor, "%s", page->element[0]->str);
         freeReplyObject(page);
@@ -213,21 +222,11 @@ static lk_status scan(struct listing *listing, redisContext *context, const char
 
 static lk_status list_node(struct listing *listing, lk_redis *node, const char *prefix)
 {
-    int64_t timeout_ms = listing->guard->context->options->command_timeout_ms;
     lk_redis_stream stream;
     lk_redis_stream_init(&stream);
-    lk_status status = lk_redis_connect(node, &stream, lk_redis_now_us() + timeout_ms * US_PER_MS);
-    if (status != LK_OK)
-        return status;
-    redisContext *context = redisConnectFd(stream.fd); /* for replies of any size */
-    if (context == NULL) {
-        lk_redis_stream_close(&stream);
-        return LK_NO_MEMORY;
-    }
-    redisSetTimeout(context, (struct timeval){.tv_sec = timeout_ms / MS_PER_S,
-                                              .tv_usec = timeout_ms % MS_PER_S * US_PER_MS});
-    status = scan(listing, context, prefix);
-    redisFreeKeepFd(context);
+    lk_status status = lk_redis_connect(node, &stream, answer_by_us(listing->guard->context));
+    if (status == LK_OK)
+        status = scan(listing, &stream, prefix);
     lk_redis_stream_close(&stream);
     return status;
 }

@@ -42,8 +42,9 @@ enum {
 
 /* Flags of one command. */
 enum {
-    LK_REDIS_ASKING = 1, /* ASKING goes before it */
-    LK_REDIS_COUNTED = 2 /* reply->replicas is wanted */
+    LK_REDIS_ASKING = 1,  /* ASKING goes before it */
+    LK_REDIS_COUNTED = 2, /* reply->replicas is wanted */
+    LK_REDIS_HURRIED = 4  /* of a cluster: not sent to a node that hangs. See redis_cluster.h */
 };
 
 typedef struct lk_redis_pipe lk_redis_pipe;

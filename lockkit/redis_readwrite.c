@@ -34,11 +34,17 @@ struct part {
 
 /* clang-format off */
 
-/* KEYS: lock, fence, timeout. ARGV: field, lease, mode. A key of another kind is in the way. */
+/* KEYS: lock, fence, timeout. ARGV: field, lease, mode. A lock of another kind that is in the way,
+ * of whose release no message comes, is WRONGTYPE. */
 static const char acquire_body[] =
-    "if redis.call('exists', KEYS[1]) == 1 and "
-    "   (ARGV[3] == 'write' or redis.pcall('hget', KEYS[1], 'mode') ~= 'read') then "
-    "  return -1 - redis.call('pttl', KEYS[1]) "
+    "if redis.call('exists', KEYS[1]) == 1 then "
+    "  local mode = redis.call('hget', KEYS[1], 'mode') "
+    "  if not mode then "
+    "    return redis.error_reply('WRONGTYPE no read-write lock') "
+    "  end "
+    "  if ARGV[3] == 'write' or mode ~= 'read' then "
+    "    return -1 - redis.call('pttl', KEYS[1]) "
+    "  end "
     "end "
     "redis.call('hset', KEYS[1], 'mode', ARGV[3], ARGV[1], 1) "
     "if ARGV[3] == 'read' then "
@@ -172,8 +178,8 @@ static lk_status renew(void *self, lk_hold *hold, int64_t lease_ms)
     char lease[LK_REDIS_NUMBER_MAX];
     part_of(&part, hold);
     lk_status status =
-        lk_redis_eval(guard->redis, &guard->renew, &reply, REDIS_REPLY_INTEGER, 2, hold->key,
-                      part.timeout, part.field, lk_redis_number(lease, lease_ms), part.mode);
+        lk_redis_eval_renew(guard->redis, &guard->renew, &reply, 2, hold->key, part.timeout,
+                            part.field, lk_redis_number(lease, lease_ms), part.mode);
     return lk_redis_done(status, &reply);
 }
 

@@ -26,7 +26,8 @@
 
 enum { ENTRY_MAX = LK_TOKEN_MAX + 1 + LK_DIGITS_MAX + 1 };
 
-/* KEYS: lock, fence. ARGV: token, entry, lease. The lease is never cut short by an inner entry. */
+/* KEYS: lock, fence. ARGV: token, entry, lease. The lease is never cut short by an inner entry. A
+ * read-write lock, of whose release no message comes, is WRONGTYPE. */
 static const char acquire_body[] =
     "if redis.call('exists', KEYS[1]) == 0 then "
     "  local fence = redis.call('incr', KEYS[2]) "
@@ -35,6 +36,9 @@ static const char acquire_body[] =
     "  return fence "
     "end "
     "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then "
+    "  if redis.call('hexists', KEYS[1], 'mode') == 1 then "
+    "    return redis.error_reply('WRONGTYPE a read-write lock') "
+    "  end "
     "  return -1 - redis.call('pttl', KEYS[1]) "
     "end "
     "if redis.call('hset', KEYS[1], ARGV[2], 1) == 1 then "
@@ -109,8 +113,8 @@ static lk_status renew(void *self, lk_hold *hold, int64_t lease_ms)
     lk_redis_reply reply;
     char entry[ENTRY_MAX], lease[LK_REDIS_NUMBER_MAX];
     lk_status status =
-        lk_redis_eval(guard->redis, &guard->renew, &reply, REDIS_REPLY_INTEGER, 1, hold->key,
-                      hold->token, entry_of(entry, hold), lk_redis_number(lease, lease_ms));
+        lk_redis_eval_renew(guard->redis, &guard->renew, &reply, 1, hold->key, hold->token,
+                            entry_of(entry, hold), lk_redis_number(lease, lease_ms));
     return lk_redis_done(status, &reply);
 }
 

@@ -72,6 +72,21 @@ redisReplyObjectFunctions lk_redis_reply_functions = {
     .freeObject = free_object,
 };
 
+static bool begins_with_one_of(const char *text, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(text, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
+bool lk_redis_reply_refuses(const lk_redis_reply *reply)
+{
+    static const char *const refusals[] = {"ERR max number of clients", "DENIED "};
+    return reply->root.type == REDIS_REPLY_ERROR &&
+           begins_with_one_of(reply->root.text, refusals, sizeof refusals / sizeof refusals[0]);
+}
+
 lk_status lk_redis_reply_status(const lk_redis_reply *reply)
 {
     static const char *const not_now[] = {
@@ -79,9 +94,9 @@ lk_status lk_redis_reply_status(const lk_redis_reply *reply)
         "CLUSTERDOWN", "TRYAGAIN", "NOAUTH",     "NOPERM", "MOVED",   "ASK "};
     if (reply->root.type != REDIS_REPLY_ERROR)
         return LK_OK;
-    for (size_t i = 0; i < sizeof not_now / sizeof not_now[0]; i++)
-        if (strncmp(reply->root.text, not_now[i], strlen(not_now[i])) == 0)
-            return LK_UNAVAILABLE;
+    if (lk_redis_reply_refuses(reply) ||
+        begins_with_one_of(reply->root.text, not_now, sizeof not_now / sizeof not_now[0]))
+        return LK_UNAVAILABLE;
     /* Redis 6 wraps errors of a script's commands, so it may stand further on. */
     return strstr(reply->root.text, "WRONGTYPE") != NULL ? LK_BUSY : LK_PROTOCOL;
 }

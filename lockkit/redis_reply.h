@@ -33,6 +33,10 @@ typedef struct lk_redis_reply {
 /* For a redisReader whose privdata is the lk_redis_reply; its used is 0 before a reply begins. */
 extern redisReplyObjectFunctions lk_redis_reply_functions;
 
+/* The server is full (maxclients) or in protected mode: it has read nothing that was sent, and
+ * closes the connection. */
+bool lk_redis_reply_refuses(const lk_redis_reply *reply);
+
 /* What an answer means for a command: LK_OK; LK_UNAVAILABLE for errors that say "not now" (LOADING,
  * READONLY, OOM ...: certainly not done); LK_BUSY for WRONGTYPE (the key belongs to another kind of
  * guard); LK_PROTOCOL for every other error. */

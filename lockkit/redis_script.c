@@ -28,11 +28,12 @@ static lk_status learn_sha(lk_redis *redis, lk_redis_script *script, lk_redis_re
     return status == LK_UNKNOWN ? LK_UNAVAILABLE : status;
 }
 
-static lk_status run(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply, int n,
-                     const char **words)
+/* attempt NULL: no try, but a command with these flags. */
+static lk_status send_with(lk_redis *redis, lk_attempt *attempt, int flags, lk_redis_reply *reply,
+                           int n, const char **words)
 {
     return attempt != NULL ? lk_redis_run_try(redis, attempt, reply, n, words)
-                           : lk_redis_run(redis, reply, n, words);
+                           : lk_redis_run_with(redis, flags, reply, n, words);
 }
 
 /* The server does not know the script, and has done nothing. */
@@ -56,9 +57,8 @@ static void by_sha(const lk_redis_script *script, const char *all[HEAD + WORDS_M
         all[HEAD + i] = words[i];
 }
 
-lk_status lk_redis_script_try(lk_redis *redis, lk_attempt *attempt, lk_redis_script *script,
-                              lk_redis_reply *reply, int type, int n_keys, int n,
-                              const char *const *words)
+static lk_status run(lk_redis *redis, lk_attempt *attempt, int flags, lk_redis_script *script,
+                     lk_redis_reply *reply, int type, int n_keys, int n, const char *const *words)
 {
     if (atomic_load(&script->state) == UNKNOWN) {
         lk_status status = learn_sha(redis, script, reply);
@@ -69,19 +69,28 @@ lk_status lk_redis_script_try(lk_redis *redis, lk_attempt *attempt, lk_redis_scr
     char count[2];
     by_sha(script, all, count, n_keys, n, words);
     if (atomic_load(&script->state) == KNOWN) {
-        lk_status status = run(redis, attempt, reply, HEAD + n, all);
+        lk_status status = send_with(redis, attempt, flags, reply, HEAD + n, all);
         if (!forgotten(status, reply))
             return lk_redis_expect(redis, reply, type, status);
     }
     all[0] = "EVAL";
     all[1] = script->body;
-    return lk_redis_expect(redis, reply, type, run(redis, attempt, reply, HEAD + n, all));
+    lk_status status = send_with(redis, attempt, flags, reply, HEAD + n, all);
+    return lk_redis_expect(redis, reply, type, status);
 }
 
-lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis_reply *reply,
-                              int type, int n_keys, int n, const char *const *words)
+lk_status lk_redis_script_run(lk_redis *redis, int flags, lk_redis_script *script,
+                              lk_redis_reply *reply, int type, int n_keys, int n,
+                              const char *const *words)
 {
-    return lk_redis_script_try(redis, NULL, script, reply, type, n_keys, n, words);
+    return run(redis, NULL, flags, script, reply, type, n_keys, n, words);
+}
+
+lk_status lk_redis_script_try(lk_redis *redis, lk_attempt *attempt, lk_redis_script *script,
+                              lk_redis_reply *reply, int type, int n_keys, int n,
+                              const char *const *words)
+{
+    return run(redis, attempt, 0, script, reply, type, n_keys, n, words);
 }
 
 static void run_each(lk_redis *redis, lk_redis_query *const *queries, size_t n, const char *verb,

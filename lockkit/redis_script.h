@@ -23,11 +23,12 @@ typedef struct lk_redis_script {
 void lk_redis_script_init(lk_redis_script *script, const char *body);
 
 /*
- * Runs it with n words: n_keys keys, then the arguments. The reply must be of type (REDIS_REPLY_*).
- * Returns as lk_redis_expect().
+ * Runs it with n words: n_keys keys, then the arguments; flags: of redis_pipe.h. The reply must be
+ * of type (REDIS_REPLY_*). Returns as lk_redis_expect().
  */
-lk_status lk_redis_script_run(lk_redis *redis, lk_redis_script *script, lk_redis_reply *reply,
-                              int type, int n_keys, int n, const char *const *words);
+lk_status lk_redis_script_run(lk_redis *redis, int flags, lk_redis_script *script,
+                              lk_redis_reply *reply, int type, int n_keys, int n,
+                              const char *const *words);
 /* The same for a script that may grant the lock: see lk_redis_run_try(). */
 lk_status lk_redis_script_try(lk_redis *redis, lk_attempt *attempt, lk_redis_script *script,
                               lk_redis_reply *reply, int type, int n_keys, int n,
@@ -46,6 +47,11 @@ bool lk_redis_script_post(lk_redis *redis, lk_redis_call *call, lk_redis_script 
     lk_redis_script_try((redis), (attempt), (script), (reply), (type), (n_keys),                   \
                         LK_REDIS_WORDS(__VA_ARGS__))
 #define lk_redis_eval(redis, script, reply, type, n_keys, ...)                                     \
-    lk_redis_script_run((redis), (script), (reply), (type), (n_keys), LK_REDIS_WORDS(__VA_ARGS__))
+    lk_redis_script_run((redis), 0, (script), (reply), (type), (n_keys),                           \
+                        LK_REDIS_WORDS(__VA_ARGS__))
+/* A renewal: by the one thread that renews every other hold, too. */
+#define lk_redis_eval_renew(redis, script, reply, n_keys, ...)                                     \
+    lk_redis_script_run((redis), LK_REDIS_HURRIED, (script), (reply), REDIS_REPLY_INTEGER,         \
+                        (n_keys), LK_REDIS_WORDS(__VA_ARGS__))
 
 #endif

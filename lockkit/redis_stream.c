@@ -94,6 +94,8 @@ static void be_patient(lk_redis_stream *stream, int64_t deadline_us)
         stream->patience_us = us + (stream->spin.most_us > 0 ? stream->spin.most_us : 0);
 }
 
+/* hiredis looks a name up before it begins to count, and whoever combines keeps all others waiting
+ * for that. */
 static lk_status dial(lk_redis_stream *stream, const lk_redis_url *url, int64_t deadline_us)
 {
     int64_t left_us = deadline_us - lk_redis_now_us();
@@ -192,6 +194,23 @@ static bool ready(const lk_redis_stream *stream, short events, int64_t deadline_
     }
 }
 
+lk_status lk_redis_stream_refused(lk_redis_stream *stream, const lk_redis_reply *reply)
+{
+    return failed(stream, LK_UNAVAILABLE, "Redis answered: %.200s", reply->root.text);
+}
+
+/* A server that refuses a connection says why and closes it, perhaps before anything is written. */
+static void say_why_not_written(lk_redis_stream *stream, int error)
+{
+    lk_redis_reply last = {0};
+    bool closed = (error == EPIPE || error == ECONNRESET) && stream->reader != NULL;
+    if (closed && lk_redis_stream_read(stream, &last, LK_REDIS_NO_WAIT) == LK_OK &&
+        lk_redis_reply_refuses(&last))
+        lk_redis_stream_refused(stream, &last);
+    else
+        failed(stream, LK_UNAVAILABLE, "cannot write to Redis: %s", strerror(error));
+}
+
 lk_status lk_redis_stream_write(lk_redis_stream *stream, struct iovec *iov, size_t n,
                                 int64_t deadline_us)
 {
@@ -206,9 +225,10 @@ lk_status lk_redis_stream_write(lk_redis_stream *stream, struct iovec *iov, size
                 continue;
             errno = ETIMEDOUT;
         }
-        if (sent < 0)
-            return failed(stream, begun ? LK_UNKNOWN : LK_UNAVAILABLE, "cannot write to Redis: %s",
-                          strerror(errno));
+        if (sent < 0) {
+            say_why_not_written(stream, errno);
+            return begun ? LK_UNKNOWN : LK_UNAVAILABLE;
+        }
         begun = true;
         size_t left = (size_t)sent;
         for (; n > 0 && left >= iov->iov_len; iov++, n--)

@@ -1,5 +1,6 @@
 /*
- * One RESP2 connection: opened, logged in, written to, read from; every step bounded in time.
+ * One RESP2 connection: opened, logged in, written to, read from; every step bounded in time, but
+ * one: a host's name is resolved by getaddrinfo(3), which takes what it takes.
  * What both the shared command connection (redis_conn.h) and the subscriber (redis_sub.h) stand on.
  * hiredis does the connecting and the parsing.
  *
@@ -35,11 +36,13 @@ int64_t lk_redis_now_us(void);
 
 /* A closed stream; needs no clean-up. */
 void lk_redis_stream_init(lk_redis_stream *stream);
-/* Connects, AUTH, SELECT. Returns LK_OK, LK_UNAVAILABLE (message says why), LK_PROTOCOL. */
+/* Connects, AUTH, SELECT; deadline_us does not bound the look-up of a name. Returns LK_OK,
+ * LK_UNAVAILABLE (message says why), LK_PROTOCOL. */
 lk_status lk_redis_stream_open(lk_redis_stream *stream, const lk_redis_url *url,
                                int64_t deadline_us);
-/* Begins to connect, and does not wait: once poll(2) says that it can be written to, it is
- * connected or has failed, as the first write tells. No AUTH, no SELECT. LK_OK, LK_UNAVAILABLE. */
+/* Begins to connect, and does not wait but for the look-up of a name: once poll(2) says that it can
+ * be written to, it is connected or has failed, as the first write tells. No AUTH, no SELECT.
+ * LK_OK, LK_UNAVAILABLE. */
 lk_status lk_redis_stream_begin(lk_redis_stream *stream, const lk_redis_url *url);
 void lk_redis_stream_close(lk_redis_stream *stream);
 /* False when the server has hung up or has said something that nobody asked for. */
@@ -51,7 +54,10 @@ lk_status lk_redis_stream_write(lk_redis_stream *stream, struct iovec *iov, size
 /* The next reply. LK_OK; LK_TIMEOUT: deadline passed; LK_UNKNOWN: hung up; LK_PROTOCOL. After
  * anything but LK_OK the stream is of no more use, except that LK_TIMEOUT may be tried again. */
 lk_status lk_redis_stream_read(lk_redis_stream *stream, lk_redis_reply *reply, int64_t deadline_us);
-/* One question whose answer may have any shape and size; the stream must be idle. *ret is the
+/* For a reply that lk_redis_reply_refuses(): it becomes the message. LK_UNAVAILABLE. */
+lk_status lk_redis_stream_refused(lk_redis_stream *stream, const lk_redis_reply *reply);
+/* One question whose answer may have any shape and size, each of its strings up to
+ * LK_REDIS_BACKLOG_MAX; the stream must be idle. *ret is the
  * caller's (freeReplyObject()), and may be an error reply. LK_OK; LK_UNAVAILABLE (message): no
  * answer; LK_PROTOCOL. Only for what changes nothing. */
 lk_status lk_redis_stream_ask(lk_redis_stream *stream, int n, const char **words,

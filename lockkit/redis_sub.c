@@ -109,6 +109,8 @@ lk_status lk_redis_sub_join(lk_redis_sub *sub, const char *name, int64_t wait_us
     bool was_live = channel->state == CHANNEL_LIVE;
     if (!was_live)
         status = await_live(sub, channel, wait_us > 0 ? wait_us : 0);
+    else if (sub->dozes)
+        kick(sub); /* from now on silence matters */
     if (status != LK_OK)
         stop_listening(sub, channel);
     pthread_mutex_unlock(&sub->mutex);

@@ -179,9 +179,11 @@ void *lk_redis_sub_run(void *arg)
                 timeout_ms = REMAKE_MS;
             else if (sub->stream.fd >= 0 && listened && lk_redis_moves(sub->redis))
                 timeout_ms = PING_MS;
+            sub->dozes = !listened && lk_redis_moves(sub->redis);
             pthread_mutex_unlock(&sub->mutex);
             status = listen_for(sub, timeout_ms);
             pthread_mutex_lock(&sub->mutex);
+            sub->dozes = false;
         }
         if (status != LK_OK)
             lose(sub);

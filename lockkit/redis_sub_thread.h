@@ -39,6 +39,7 @@ struct lk_redis_sub {
     size_t n_idle;
     bool started, stop;
     bool silent; /* a SUBSCRIBE was not answered in time: the connection is given up */
+    bool dozes;  /* the thread sends no PING before it is kicked: nobody listened */
 
     lk_redis_stream stream; /* the thread's */
     bool pinged;            /* and nothing has come since */

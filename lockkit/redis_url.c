@@ -12,7 +12,7 @@ static lk_status parse_tcp(const char *text, lk_redis_url *url, lk_error *error)
 
 lk_status lk_redis_url_parse(const char *text, lk_redis_url *ret, lk_error *error)
 {
-    static const char tcp[] = "redis://", local[] = "unix://";
+    static const char tcp[] = "redis://", local[] = "unix://", tls[] = "rediss://";
     lk_redis_url url = {.port = DEFAULT_PORT};
     lk_status status;
     if (text == NULL || text[0] == '\0')
@@ -25,6 +25,10 @@ lk_status lk_redis_url_parse(const char *text, lk_redis_url *ret, lk_error *erro
         status = parse_tcp(text + sizeof tcp - 1, &url, error);
     else if (strncmp(text, local, sizeof local - 1) == 0)
         status = parse_unix(text + sizeof local - 1, &url, error);
+    else if (strncmp(text, tls, sizeof tls - 1) == 0)
+        status = lk_fail(error, LK_INVALID,
+                         "TLS to Redis is not offered: use redis:// or unix:// to a proxy that "
+                         "speaks it, such as stunnel");
     else
         status = lk_fail(error, LK_INVALID,
                          "unknown kind of Redis endpoint: use redis://host[:port][/db], "

@@ -35,6 +35,8 @@ lk_status lk_redlock_ask(lk_redlock_nodes *nodes, lk_redlock_ballot *ballot, con
     lk_redis_wire_free(&call->command);
     ballot->n = lk_redlock_n(nodes);
     ballot->quorum = lk_redlock_quorum(nodes);
+    const char *why[LK_REDLOCK_NODES_MAX] = {NULL};
+    bool refused = false;
     for (int i = 0; i < ballot->n; i++) {
         enum lk_redlock_vote vote = vote_of(&call->reply[i], call->status[i], token);
         ballot->vote[i] = vote;
@@ -44,7 +46,13 @@ lk_status lk_redlock_ask(lk_redlock_nodes *nodes, lk_redlock_ballot *ballot, con
             ballot->no_answer++;
             ballot->nonsense = ballot->nonsense || call->status[i] != LK_UNKNOWN;
         }
+        if (call->status[i] == LK_OK && vote != LK_REDLOCK_YES && vote != LK_REDLOCK_NO) {
+            why[i] = call->reply[i].root.text; /* an error reply */
+            refused = true;
+        }
     }
+    if (refused && ballot->yes + ballot->no < ballot->quorum)
+        lk_redlock_note(nodes, why);
     return LK_OK;
 }
 

@@ -8,6 +8,11 @@
 /* After this long without traffic a connection is looked at before it is written to. */
 enum { IDLE_US = 1000, DOUBLINGS_MAX = 3 };
 
+static void say_why(lk_redlock_node *node, const char *why)
+{
+    snprintf(node->stream.message, sizeof node->stream.message, "%s", why);
+}
+
 /* -- joining ---------------------------------------------------------------------------------- */
 
 static void close_node(lk_redlock_node *node)
@@ -36,6 +41,7 @@ void lk_redlock_dial(lk_redlock_node *node)
     node->began_us = lk_redis_now_us();
     node->greetings = 0;
     node->state = LK_REDLOCK_JOINING;
+    say_why(node, "Redis did not answer in time"); /* unless it does */
     if (lk_redis_stream_begin(&node->stream, &node->url) != LK_OK)
         lk_redlock_fail(node);
 }
@@ -88,7 +94,12 @@ void lk_redlock_join(lk_redlock_node *node)
         status = lk_redis_stream_read(&node->stream, &node->greeting, LK_REDIS_NO_WAIT);
         if (status == LK_TIMEOUT)
             return;
-        if (status != LK_OK || node->greeting.root.type != REDIS_REPLY_STATUS) {
+        if (status == LK_OK && node->greeting.root.type != REDIS_REPLY_STATUS) {
+            bool refused = node->greeting.root.type == REDIS_REPLY_ERROR;
+            say_why(node, refused ? node->greeting.root.text : "Redis answered nonsense");
+            status = LK_UNAVAILABLE;
+        }
+        if (status != LK_OK) {
             lk_redlock_fail(node);
             return;
         }
@@ -157,8 +168,10 @@ void lk_redlock_receive(lk_redlock_node *node)
     }
     node->used_us = lk_redis_now_us();
     node->failures = 0;
-    if (lk_redis_stream_leftover(&node->stream))
-        close_node(node); /* more answers than questions: whose would the next be? */
+    if (lk_redis_stream_leftover(&node->stream)) { /* whose would the next be? */
+        say_why(node, "Redis answered more than was asked");
+        close_node(node);
+    }
 }
 
 void lk_redlock_give_up(lk_redlock_node *node)
@@ -167,5 +180,6 @@ void lk_redlock_give_up(lk_redlock_node *node)
         if (call->undo != NULL && send(node->stream.fd, call->undo->bytes, call->undo->length,
                                        MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)call->undo->length)
             break;
+    say_why(node, "Redis did not answer in time");
     lk_redlock_fail(node);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -21,6 +22,26 @@ struct lk_redlock_nodes {
 
     lk_redlock_node node[LK_REDLOCK_NODES_MAX]; /* the leader's */
 };
+
+/* -- notes ------------------------------------------------------------------------------------ */
+
+void lk_redlock_note(const lk_redlock_nodes *nodes, const char *const why[LK_REDLOCK_NODES_MAX])
+{
+    char text[LK_MESSAGE_MAX];
+    size_t length = 0;
+    for (size_t i = 0; i < nodes->n; i++) {
+        const lk_redis_url *url = &nodes->node[i].url;
+        char port[16] = "";
+        if (why[i] == NULL || length >= sizeof text)
+            continue;
+        if (url->path[0] == '\0')
+            snprintf(port, sizeof port, ":%d", url->port);
+        length += (size_t)snprintf(text + length, sizeof text - length, "%snode %zu at %s%s: %s",
+                                   length == 0 ? "" : "; ", i + 1,
+                                   url->path[0] != '\0' ? url->path : url->host, port, why[i]);
+    }
+    lk_note(nodes->context, LK_UNAVAILABLE, "%s", text);
+}
 
 /* -- a round: only its leader is here --------------------------------------------------------- */
 
@@ -108,6 +129,14 @@ static size_t settle(lk_redlock_nodes *nodes)
     return count_ready(nodes);
 }
 
+static void note_missing(const lk_redlock_nodes *nodes)
+{
+    const char *why[LK_REDLOCK_NODES_MAX];
+    for (size_t i = 0; i < nodes->n; i++)
+        why[i] = nodes->node[i].state == LK_REDLOCK_READY ? NULL : nodes->node[i].stream.message;
+    lk_redlock_note(nodes, why);
+}
+
 /* Write to all, then read from all. */
 static void serve(lk_redlock_nodes *nodes, lk_redlock_call *batch)
 {
@@ -134,6 +163,8 @@ static void serve(lk_redlock_nodes *nodes, lk_redlock_call *batch)
     for (size_t i = 0; i < nodes->n && n_owing > 0; i++)
         if (owes(&nodes->node[i]))
             lk_redlock_give_up(&nodes->node[i]);
+    if (count_ready(nodes) <= nodes->n / 2)
+        note_missing(nodes);
 }
 
 /* -- callers ---------------------------------------------------------------------------------- */

@@ -32,6 +32,9 @@ void lk_redlock_close(lk_redlock_nodes *nodes);
 int lk_redlock_n(const lk_redlock_nodes *nodes);
 int lk_redlock_quorum(const lk_redlock_nodes *nodes); /* n / 2 + 1, of the nodes configured */
 
+/* lk_note() of the nodes whose why[] is not NULL. Any thread. */
+void lk_redlock_note(const lk_redlock_nodes *nodes, const char *const why[LK_REDLOCK_NODES_MAX]);
+
 /* Asks every node that is ready, and fills status[] and reply[] of the call, whose other fields are
  * the caller's. Returns within two rounds. */
 void lk_redlock_run(lk_redlock_nodes *nodes, lk_redlock_call *call);

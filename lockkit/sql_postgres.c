@@ -38,8 +38,8 @@ static lk_status connect_one(lk_pg_pool *pool, int64_t until_us, lk_pg_conn **re
     return status;
 }
 
-/* A server that refuses one more while it serves others of ours has no more to give: then, as when
- * the pool is used up, one that is given back will do. */
+/* A server that gives no more connections may serve others of ours: then, as when the pool is used
+ * up, one that is given back will do. */
 lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret)
 {
     int64_t until_us = deadline_us(pool);
@@ -52,13 +52,17 @@ lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret)
     while ((conn = take_idle(pool)) == NULL && failed == 0) {
         if (pool->n_open < pool->target.pool_max) {
             status = connect_one(pool, until_us, &conn);
-            if (status == LK_BUSY && pool->n_open == 0)
+            bool met = status == LK_BUSY || status == LK_LOST;
+            if (status == LK_LOST || (status == LK_BUSY && pool->n_open == 0))
                 status = LK_UNAVAILABLE;
-            if (status != LK_BUSY)
+            if (!met || pool->n_open == 0)
                 break;
         }
         failed = pthread_cond_timedwait(&pool->freed, &pool->mutex, &until);
     }
+    if (failed != 0 && pool->n_open == pool->target.pool_max)
+        lk_note(pool->target.context, status, "all %d connections to PostgreSQL stayed in use",
+                pool->n_open);
     pthread_mutex_unlock(&pool->mutex);
     if (conn == NULL)
         return status;
@@ -81,6 +85,21 @@ void lk_pg_drop(lk_pg_pool *pool, lk_pg_conn *conn)
     pool->n_open--;
     pthread_cond_signal(&pool->freed);
     pthread_mutex_unlock(&pool->mutex);
+}
+
+lk_status lk_pg_pool_run(lk_pg_pool *pool, int statement, const lk_sql_arg *args, lk_sql_each *each,
+                         void *arg)
+{
+    lk_pg_conn *conn;
+    lk_status status = lk_pg_take(pool, &conn);
+    if (status != LK_OK)
+        return status == LK_BUSY ? LK_UNAVAILABLE : status;
+    status = lk_pg_run(conn, statement, args, each, arg);
+    if (status == LK_UNKNOWN || status == LK_PROTOCOL) /* the next one looks for the tables */
+        lk_pg_drop(pool, conn);
+    else
+        lk_pg_give(pool, conn);
+    return status == LK_BUSY ? LK_UNAVAILABLE : status; /* by a statement, not by a holder */
 }
 
 lk_status lk_pg_pool_open(lk_pg_pool *pool, const lk_context *context, const lk_sql_set *set,
@@ -112,24 +131,8 @@ void lk_pg_pool_close(lk_pg_pool *pool)
     pthread_mutex_destroy(&pool->mutex);
 }
 
-/* -- one statement, any connection ----------------------------------------------------------------
+/* -- rows ---------------------------------------------------------------------------------------
  */
-
-static lk_status run(void *self, int statement, const lk_sql_arg *args, lk_sql_each *each,
-                     void *arg)
-{
-    lk_pg_pool *pool = self;
-    lk_pg_conn *conn;
-    lk_status status = lk_pg_take(pool, &conn);
-    if (status != LK_OK)
-        return status == LK_BUSY ? LK_UNAVAILABLE : status;
-    status = lk_pg_run(conn, statement, args, each, arg);
-    if (status == LK_UNKNOWN || status == LK_PROTOCOL) /* the next one looks for the tables */
-        lk_pg_drop(pool, conn);
-    else
-        lk_pg_give(pool, conn);
-    return status == LK_BUSY ? LK_UNAVAILABLE : status; /* by a statement, not by a holder */
-}
 
 static lk_status open_pool(const lk_context *context, const char *address, const lk_sql_set *set,
                            void **ret_self, lk_error *error)
@@ -150,6 +153,12 @@ static void close_pool(void *self)
 {
     lk_pg_pool_close(self);
     free(self);
+}
+
+static lk_status run(void *self, int statement, const lk_sql_arg *args, lk_sql_each *each,
+                     void *arg)
+{
+    return lk_pg_pool_run(self, statement, args, each, arg);
 }
 
 static const char *const schemes[] = {"postgres://", "postgresql://", NULL};

@@ -48,8 +48,9 @@ typedef struct lk_pg_target {
  * no password. */
 lk_status lk_pg_target_parse(const char *address, lk_pg_target *ret, lk_error *error);
 
-/* Connects until the deadline, makes the schema if it is missing, prepares the statements. LK_OK,
- * LK_BUSY (a server that is there takes no more), LK_UNAVAILABLE, LK_PROTOCOL, LK_NO_MEMORY. */
+/* Connects until the deadline, makes the schema if it is missing, prepares the statements. LK_OK;
+ * of a server that is there LK_BUSY (it takes no more) or LK_LOST (it refused or hung up); else
+ * LK_UNAVAILABLE, LK_PROTOCOL, LK_NO_MEMORY. */
 lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_conn **ret);
 void lk_pg_disconnect(lk_pg_conn *conn); /* the server frees what the connection held */
 
@@ -89,9 +90,13 @@ lk_status lk_pg_pool_open(lk_pg_pool *pool, const lk_context *context, const lk_
 void lk_pg_pool_close(lk_pg_pool *pool); /* all have been given back */
 
 /* A connection on which nothing is under way, within the command timeout. LK_BUSY: all pool=N
- * stayed in use, or those that the server allows; else as lk_pg_connect(). */
+ * stayed in use, or those that the server allows; LK_UNAVAILABLE, LK_PROTOCOL, LK_NO_MEMORY. */
 lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret);
 void lk_pg_give(lk_pg_pool *pool, lk_pg_conn *conn); /* for the next one */
 void lk_pg_drop(lk_pg_pool *pool, lk_pg_conn *conn); /* disconnects */
+
+/* One statement on any connection; returns as lk_sql_run(). */
+lk_status lk_pg_pool_run(lk_pg_pool *pool, int statement, const lk_sql_arg *args, lk_sql_each *each,
+                         void *arg);
 
 #endif

@@ -24,7 +24,8 @@ enum {
 struct lk_pg_conn {
     const lk_pg_target *target;
     PGconn *handle;
-    bool missing; /* the last error: a table or schema is not there */
+    bool missing;                 /* the last error: a table or schema is not there */
+    char message[LK_MESSAGE_MAX]; /* why the last step failed */
 };
 
 int64_t lk_pg_now_us(void)
@@ -67,6 +68,34 @@ static bool await(const lk_pg_conn *conn, short events, int64_t until_us)
     }
 }
 
+/* The first line of what libpq or the server says; what ends a pipeline says nothing. */
+static lk_status failed(lk_pg_conn *conn, lk_status status, const char *text)
+{
+    if (text[0] != '\0')
+        snprintf(conn->message, sizeof conn->message, "%.*s", (int)strcspn(text, "\n"), text);
+    return status;
+}
+
+static lk_status hung_up(lk_pg_conn *conn)
+{
+    return failed(conn, LK_UNKNOWN, PQerrorMessage(conn->handle));
+}
+
+static lk_status too_late(lk_pg_conn *conn, lk_status status)
+{
+    snprintf(conn->message, sizeof conn->message, "PostgreSQL at %.200s:%.20s: no answer in time",
+             PQhost(conn->handle), PQport(conn->handle));
+    return status;
+}
+
+/* An outcome as the caller is told it. */
+static lk_status noted(const lk_pg_conn *conn, lk_status status)
+{
+    if (status == LK_UNKNOWN || status == LK_UNAVAILABLE || status == LK_PROTOCOL)
+        lk_note(conn->target->context, status, "%s", conn->message);
+    return status;
+}
+
 /* -- answers ------------------------------------------------------------------------------------
  */
 
@@ -89,6 +118,7 @@ static lk_status judge(lk_pg_conn *conn, const PGresult *result)
     };
     const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    failed(conn, LK_UNKNOWN, PQresultErrorMessage(result));
     if (code == NULL || severity == NULL || strcmp(severity, "ERROR") != 0)
         return LK_UNKNOWN;
     conn->missing = strcmp(code, "42P01") == 0 || strcmp(code, "3F000") == 0;
@@ -112,24 +142,24 @@ static void give_rows(const PGresult *result, lk_sql_each *each, void *arg)
     }
 }
 
-lk_status lk_pg_receive(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, void *arg)
+static lk_status receive(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, void *arg)
 {
     PGconn *handle = conn->handle;
     lk_status status = LK_UNKNOWN; /* until something is answered */
     for (;;) {
         int unsent = PQflush(handle);
         if (unsent < 0)
-            return LK_UNKNOWN;
+            return hung_up(conn);
         if (PQisBusy(handle)) {
             if (!await(conn, (short)(unsent ? POLLIN | POLLOUT : POLLIN), until_us))
                 return LK_TIMEOUT;
             if (!PQconsumeInput(handle))
-                return LK_UNKNOWN;
+                return hung_up(conn);
             continue;
         }
         PGresult *result = PQgetResult(handle);
         if (result == NULL)
-            return PQstatus(handle) == CONNECTION_OK ? status : LK_UNKNOWN;
+            return PQstatus(handle) == CONNECTION_OK ? status : hung_up(conn);
         ExecStatusType kind = PQresultStatus(result);
         if (kind == PGRES_COMMAND_OK || kind == PGRES_TUPLES_OK) {
             status = LK_OK;
@@ -140,6 +170,11 @@ lk_status lk_pg_receive(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, v
         }
         PQclear(result);
     }
+}
+
+lk_status lk_pg_receive(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, void *arg)
+{
+    return noted(conn, receive(conn, until_us, each, arg));
 }
 
 void lk_pg_await(lk_pg_conn *conn, int64_t until_us)
@@ -155,9 +190,9 @@ void lk_pg_await(lk_pg_conn *conn, int64_t until_us)
 static lk_status finish(lk_pg_conn *conn, int sent, int64_t until_us, lk_sql_each *each, void *arg)
 {
     if (!sent)
-        return LK_UNKNOWN;
-    lk_status status = lk_pg_receive(conn, until_us, each, arg);
-    return status == LK_TIMEOUT ? LK_UNKNOWN : status;
+        return hung_up(conn);
+    lk_status status = receive(conn, until_us, each, arg);
+    return status == LK_TIMEOUT ? too_late(conn, LK_UNKNOWN) : status;
 }
 
 /* -- statements ---------------------------------------------------------------------------------
@@ -182,7 +217,7 @@ lk_status lk_pg_send(lk_pg_conn *conn, int statement, const lk_sql_arg *args)
     atomic_fetch_add_explicit(conn->target->context->commands, 1, memory_order_relaxed);
     if (!PQsendQueryPrepared(conn->handle, name_of(statement, name), n, values, NULL, NULL, 0) ||
         PQflush(conn->handle) < 0)
-        return LK_UNKNOWN;
+        return noted(conn, hung_up(conn));
     return LK_OK;
 }
 
@@ -190,7 +225,8 @@ lk_status lk_pg_run(lk_pg_conn *conn, int statement, const lk_sql_arg *args, lk_
                     void *arg)
 {
     int64_t until_us = lk_pg_now_us() + timeout_us(conn);
-    return finish(conn, lk_pg_send(conn, statement, args) == LK_OK, until_us, each, arg);
+    bool sent = lk_pg_send(conn, statement, args) == LK_OK;
+    return noted(conn, finish(conn, sent, until_us, each, arg));
 }
 
 /* -- connecting ---------------------------------------------------------------------------------
@@ -203,20 +239,30 @@ static void ignore_notice(void *arg, const PGresult *result)
     (void)result;
 }
 
-/* LK_BUSY: there is a server, and it hung up. */
+/* too_many_connections: the server's, the database's or the role's limit. Of a connection that
+ * failed there is only the text, in the server's language; but the code in it stays. */
+static bool is_full(const lk_pg_conn *conn)
+{
+    return strstr(PQerrorMessage(conn->handle), ":  53300: ") != NULL;
+}
+
+/* As lk_pg_connect(). */
 static lk_status await_connection(lk_pg_conn *conn, int64_t until_us)
 {
     PostgresPollingStatusType next = PGRES_POLLING_WRITING;
     bool met = false;
     if (PQstatus(conn->handle) == CONNECTION_BAD)
-        return LK_UNAVAILABLE;
+        return failed(conn, LK_UNAVAILABLE, PQerrorMessage(conn->handle));
+    PQsetErrorVerbosity(conn->handle, PQERRORS_VERBOSE); /* with the code */
     while (next != PGRES_POLLING_OK) {
         met = met || PQstatus(conn->handle) != CONNECTION_STARTED;
         if (!await(conn, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_us))
-            return LK_UNAVAILABLE;
+            return too_late(conn, LK_UNAVAILABLE);
         next = PQconnectPoll(conn->handle);
-        if (next == PGRES_POLLING_FAILED)
-            return met ? LK_BUSY : LK_UNAVAILABLE;
+        if (next != PGRES_POLLING_FAILED)
+            continue;
+        failed(conn, LK_UNAVAILABLE, PQerrorMessage(conn->handle));
+        return !met ? LK_UNAVAILABLE : is_full(conn) ? LK_BUSY : LK_LOST;
     }
     PQsetNoticeReceiver(conn->handle, ignore_notice, NULL);
     return PQsetnonblocking(conn->handle, 1) == 0 ? LK_OK : LK_NO_MEMORY;
@@ -269,16 +315,16 @@ static lk_status prepare(lk_pg_conn *conn, int64_t until_us)
     int sent = 1;
     conn->missing = false;
     if (!PQenterPipelineMode(conn->handle) || !send_settings(conn))
-        return LK_UNKNOWN;
+        return hung_up(conn);
     for (int i = 0; i < set->n; i++) {
         if (set->statements[i].text[LK_SQL_POSTGRES] == NULL)
             continue;
         if (!send_prepare(conn, i))
-            return LK_UNKNOWN;
+            return hung_up(conn);
         sent++;
     }
     if (!PQpipelineSync(conn->handle))
-        return LK_UNKNOWN;
+        return hung_up(conn);
     lk_status status = LK_OK; /* the first that is not says why; the rest is skipped after it */
     for (int i = 0; i < sent; i++) {
         lk_status one = finish(conn, 1, until_us, NULL, NULL);
@@ -325,18 +371,19 @@ lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_c
         return LK_NO_MEMORY;
     conn->target = target;
     conn->handle = PQconnectStartParams(keywords, values, 1);
-    lk_status status = LK_NO_MEMORY;
+    lk_status status = failed(conn, LK_NO_MEMORY, "out of memory for a PostgreSQL connection");
     if (conn->handle != NULL)
         status = await_connection(conn, deadline_us);
-    bool refused = status == LK_BUSY;
+    bool met = status == LK_BUSY || status == LK_LOST;
     if (status == LK_OK)
         status = set_up(conn, deadline_us);
     if (status == LK_OK) {
         *ret = conn;
         return LK_OK;
     }
+    lk_note(target->context, status, "%s", conn->message);
     lk_pg_disconnect(conn);
-    if (refused || status == LK_PROTOCOL || status == LK_NO_MEMORY)
+    if (met || status == LK_PROTOCOL || status == LK_NO_MEMORY)
         return status;
     return LK_UNAVAILABLE; /* nothing of the caller's was sent */
 }

@@ -257,19 +257,35 @@ static void leave(struct lite *lite)
     pthread_mutex_unlock(&lite->mutex);
 }
 
+/* Returns a SQLite code. The next call after a failure finds out whether the file can be had again.
+ */
+static int run_inside(struct lite *lite, int statement, const lk_sql_arg *args, lk_sql_each *each,
+                      void *arg)
+{
+    lk_error error;
+    int code = lite->handle != NULL ? SQLITE_OK : set_up(lite, &error);
+    if (code != SQLITE_OK) {
+        lk_note(lite->context, status_of(code), "%s", error.message);
+        return code;
+    }
+    atomic_fetch_add_explicit(lite->context->commands, 1, memory_order_relaxed);
+    code = step(lite, statement, args, each, arg);
+    if (code != SQLITE_OK)
+        lk_note(lite->context, status_of(code), "%.200s: %.200s", lite->path,
+                sqlite3_errmsg(lite->handle));
+    if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY)
+        shut(lite);
+    return code;
+}
+
 static lk_status run(void *self, int statement, const lk_sql_arg *args, lk_sql_each *each,
                      void *arg)
 {
     struct lite *lite = self;
     if (!enter(lite))
-        return LK_UNAVAILABLE;
-    int code = lite->handle != NULL ? SQLITE_OK : set_up(lite, NULL);
-    if (code == SQLITE_OK) {
-        atomic_fetch_add_explicit(lite->context->commands, 1, memory_order_relaxed);
-        code = step(lite, statement, args, each, arg);
-        if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY)
-            shut(lite); /* the next call finds out whether the file can be had again */
-    }
+        return lk_note(lite->context, LK_UNAVAILABLE, "%.200s: this client's others took too long",
+                       lite->path);
+    int code = run_inside(lite, statement, args, each, arg);
     leave(lite);
     return status_of(code);
 }

@@ -5,7 +5,18 @@
 #include <assert.h>
 #include <time.h>
 
-enum { RENEWALS_PER_LEASE = 3, RETRIES_PER_LEASE = 10, RETRY_MS_MIN = 5, IDLE_POLL_US = 1000 };
+enum {
+    RENEWALS_PER_LEASE = 3,
+    RETRIES_PER_LEASE = 10,
+    LEASES_PER_HOLD = 10,
+    RETRY_MS_MIN = 5,
+    IDLE_POLL_US = 1000
+};
+
+static int64_t max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 static int64_t min_i64(int64_t a, int64_t b)
 {
@@ -186,6 +197,14 @@ bool watchdog_renews(const lk_client *client, const lk_request *request)
 {
     return (client->provider->info.caps & LK_CAP_RENEW) != 0 && !client->options.watchdog_off &&
            (request->lease_ms == 0 || request->renewed);
+}
+
+int64_t watchdog_give_up_us(const lk_client *client, const lk_hold *hold, int64_t since_us)
+{
+    int64_t max_ms = client->options.max_hold_ms;
+    if (max_ms == 0)
+        max_ms = LEASES_PER_HOLD * max_i64(client->options.lease_ms, hold->lease_ms);
+    return since_us + 1000 * max_ms;
 }
 
 bool watchdog_wants(const lk_client *client, const lk_request *request)

@@ -8,9 +8,9 @@
  *   renewed       at lease/3 after each grant or renewal; a failed renewal is tried again every
  *                 lease/10 until the lease ends by our own clock (LK_LOSS_EXPIRED)
  *   answered LOST at once LK_LOSS_DELETED
- *   over-held     after max_hold_ms: no more renewals, LK_LOSS_MAX_HOLD; the lease then runs out on
- *                 the server. Freeing it there and then would let the next one in while a hung
- *                 worker still writes
+ *   over-held     max_hold_ms after the grant or the last lk_extend(): no more renewals,
+ *                 LK_LOSS_MAX_HOLD; the lease then runs out on the server. Freeing it there and
+ *                 then would let the next one in while a hung worker still writes
  *   session ended at once LK_LOSS_SESSION, told by lk_session_ended(); likewise when the session's
  *                 last sign of life is older than its timeout
  *   not renewed   (explicit lease, not renewable) but with on_lost: only its end is reported
@@ -46,6 +46,8 @@ void watchdog_close(struct watchdog *watchdog);
 /* True if a hold of this request is to be renewed; is to be watched at all. */
 bool watchdog_renews(const lk_client *client, const lk_request *request);
 bool watchdog_wants(const lk_client *client, const lk_request *request);
+/* When a hold that is renewed since then will have been held too long. */
+int64_t watchdog_give_up_us(const lk_client *client, const lk_hold *hold, int64_t since_us);
 /* Starts the thread unless it runs: before the lock is asked for, so that no grant can fail for
  * want of a thread. Returns LK_OK or LK_NO_MEMORY. */
 lk_status watchdog_start(lk_client *client);

@@ -174,6 +174,8 @@ static lk_status run(const lk_zk_turn *turn, send_fn *send_it, const struct ask 
         while (!pending.done && lk_zk_wait_until(zk, &pending.answered, turn->until_us))
             continue;
         status = pending.done ? judge(ret->code) : LK_UNKNOWN;
+        if (status != LK_OK)
+            lk_zk_note(zk, status, pending.done ? zerror(ret->code) : "no answer in time");
         if (!pending.done)
             ticket->pending = NULL;
     } else {

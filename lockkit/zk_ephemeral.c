@@ -14,20 +14,9 @@
 #include "zk_node.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ROOT "/lockkit/ephemeral"
-
-struct waiting {
-    lk_zk_waiter waiter;
-    bool watching;
-};
-
-static lk_status for_onlooker(lk_status status)
-{
-    return status == LK_LOST ? LK_UNAVAILABLE : status;
-}
 
 /* -- an attempt ---------------------------------------------------------------------------------
  */
@@ -63,7 +52,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
         if (status == LK_OK)
             status = try_in(&turn, attempt->hold);
     }
-    return for_onlooker(status);
+    return lk_zk_for_onlooker(status);
 }
 
 /* The first call sets the watch; the try after it finds out if the node went just before; the next
@@ -71,41 +60,23 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
 static lk_status wait_for(void *self, lk_attempt *attempt, int64_t until_us)
 {
     lk_zk *zk = self;
-    const lk_env *env = zk->context->env;
-    struct waiting *waiting = attempt->waiter;
     char path[LK_ZK_PATH_MAX];
     lk_zk_turn turn;
-    lk_zk_answer answer;
     lk_zk_key_path(path, ROOT, attempt->hold->key);
-    if (!waiting) {
-        waiting = calloc(1, sizeof *waiting);
-        if (!waiting)
-            return LK_NO_MEMORY; /* polls */
-        lk_zk_enter(zk, &waiting->waiter, path);
-        attempt->waiter = waiting;
-    }
-    if (waiting->watching) {
-        if (lk_zk_sleep(zk, &waiting->waiter, until_us - env->now_us(env->ctx))) {
-            waiting->watching = false;
-            env->point(env->ctx, LK_POINT_WOKEN, attempt->hold->key);
-        }
+    if (!attempt->waiter && !lk_zk_wait_for(zk, attempt, path))
+        return LK_NO_MEMORY; /* polls */
+    const lk_zk_waiter *waiter = attempt->waiter;
+    if (waiter->watching) {
+        lk_zk_await(zk, attempt, until_us);
         return LK_OK;
     }
     lk_status status = lk_zk_begin(zk, &turn);
-    if (status == LK_OK)
-        status = lk_zk_get(&turn, path, true, &answer);
-    waiting->watching = status == LK_OK && answer.code == ZOK;
-    return status;
+    return status == LK_OK ? lk_zk_watch(&turn, attempt) : status;
 }
 
 static void wait_end(void *self, lk_attempt *attempt)
 {
-    struct waiting *waiting = attempt->waiter;
-    if (!waiting)
-        return;
-    lk_zk_leave(self, &waiting->waiter);
-    free(waiting);
-    attempt->waiter = NULL;
+    lk_zk_forget_wait(self, attempt);
 }
 
 /* -- the end ------------------------------------------------------------------------------------
@@ -183,30 +154,13 @@ static lk_status inspect(void *self, const char *key, lk_lock_info *ret)
         ret->fence = (uint64_t)answer.stat.czxid;
         snprintf(ret->token, sizeof ret->token, "%.*s", LK_TOKEN_MAX, answer.text);
     }
-    return for_onlooker(status);
+    return lk_zk_for_onlooker(status);
 }
 
 static lk_status list(void *self, const char *prefix,
                       int (*each)(void *arg, const lk_lock_info *info), void *arg)
 {
-    lk_zk_turn turn;
-    lk_zk_answer keys;
-    lk_status status = lk_zk_begin(self, &turn);
-    if (status == LK_OK)
-        status = lk_zk_children(&turn, ROOT, &keys);
-    if (status != LK_OK)
-        return for_onlooker(status);
-    for (size_t i = 0; i < keys.n && status == LK_OK; i++) {
-        lk_lock_info info = {.left_ms = INT64_MAX};
-        if (!lk_zk_key_of(keys.names[i], info.key) ||
-            strncmp(info.key, prefix, strlen(prefix)) != 0)
-            continue;
-        status = inspect(self, info.key, &info); /* a turn of its own each */
-        if (status == LK_OK && info.holders > 0 && each(arg, &info) != 0)
-            break;
-    }
-    free(keys.names);
-    return status;
+    return lk_zk_list(self, ROOT, inspect, prefix, each, arg);
 }
 
 static lk_status force_release(void *self, const char *key)
@@ -219,7 +173,7 @@ static lk_status force_release(void *self, const char *key)
     if (status == LK_OK)
         status = lk_zk_delete(&turn, path, &answer);
     if (status != LK_OK)
-        return for_onlooker(status);
+        return lk_zk_for_onlooker(status);
     return answer.code == ZOK ? LK_OK : LK_LOST;
 }
 

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -140,7 +141,7 @@ static lk_status make_parents(const lk_zk_turn *turn, const char *path, lk_zk_an
         bool container = slash == last && strchr(strchr(path + 1, '/') + 1, '/') != last;
         status = lk_zk_create(turn, parent, "", container ? ZOO_CONTAINER : ZOO_PERSISTENT, answer);
         if (status == LK_OK && answer->code != ZOK && answer->code != ZNODEEXISTS)
-            status = LK_PROTOCOL; /* the endpoint's own folder is missing */
+            status = lk_zk_note(turn->zk, LK_PROTOCOL, "its folder does not exist: create it");
     }
     return status;
 }
@@ -158,6 +159,76 @@ lk_status lk_zk_create_in(const lk_zk_turn *turn, const char *path, const char *
         if (status != LK_OK) /* parents may be half made, but certainly no lock is */
             return status == LK_LOST ? LK_LOST : LK_UNAVAILABLE;
     }
+}
+
+/* -- waiting for a node -------------------------------------------------------------------------
+ */
+
+bool lk_zk_wait_for(lk_zk *zk, lk_attempt *attempt, const char *path)
+{
+    lk_zk_waiter *waiter = calloc(1, sizeof *waiter);
+    if (!waiter)
+        return false;
+    lk_zk_enter(zk, waiter, path);
+    attempt->waiter = waiter;
+    return true;
+}
+
+lk_status lk_zk_watch(const lk_zk_turn *turn, lk_attempt *attempt)
+{
+    lk_zk_waiter *waiter = attempt->waiter;
+    lk_zk_answer answer;
+    lk_status status = lk_zk_get(turn, waiter->path, true, &answer);
+    waiter->watching = status == LK_OK && answer.code == ZOK;
+    return status;
+}
+
+void lk_zk_await(lk_zk *zk, lk_attempt *attempt, int64_t until_us)
+{
+    const lk_env *env = zk->context->env;
+    lk_zk_waiter *waiter = attempt->waiter;
+    if (lk_zk_sleep(zk, waiter, until_us - env->now_us(env->ctx))) {
+        waiter->watching = false;
+        env->point(env->ctx, LK_POINT_WOKEN, attempt->hold->key);
+    }
+}
+
+void lk_zk_forget_wait(lk_zk *zk, lk_attempt *attempt)
+{
+    lk_zk_waiter *waiter = attempt->waiter;
+    if (!waiter)
+        return;
+    lk_zk_leave(zk, waiter);
+    free(waiter);
+    attempt->waiter = NULL;
+}
+
+/* -- looking from outside -----------------------------------------------------------------------
+ */
+
+lk_status lk_zk_list(lk_zk *zk, const char *root,
+                     lk_status (*inspect)(void *self, const char *key, lk_lock_info *ret),
+                     const char *prefix, int (*each)(void *arg, const lk_lock_info *info),
+                     void *arg)
+{
+    lk_zk_turn turn;
+    lk_zk_answer keys;
+    lk_status status = lk_zk_begin(zk, &turn);
+    if (status == LK_OK)
+        status = lk_zk_children(&turn, root, &keys);
+    if (status != LK_OK)
+        return lk_zk_for_onlooker(status);
+    for (size_t i = 0; i < keys.n && status == LK_OK; i++) {
+        lk_lock_info info = {.left_ms = INT64_MAX};
+        if (!lk_zk_key_of(keys.names[i], info.key) ||
+            strncmp(info.key, prefix, strlen(prefix)) != 0)
+            continue;
+        status = inspect(zk, info.key, &info); /* a turn of its own each */
+        if (status == LK_OK && info.holders > 0 && each(arg, &info) != 0)
+            break;
+    }
+    free(keys.names);
+    return status;
 }
 
 /* -- members of all guards ----------------------------------------------------------------------
@@ -182,5 +253,5 @@ lk_status lk_zk_provider_ping(void *self)
     lk_status status = lk_zk_begin(self, &turn);
     if (status == LK_OK)
         status = lk_zk_get(&turn, "/", false, &answer);
-    return status == LK_LOST ? LK_UNAVAILABLE : status;
+    return lk_zk_for_onlooker(status);
 }

@@ -71,6 +71,28 @@ static inline bool lk_zk_is_before(int32_t a, int32_t b)
 lk_status lk_zk_create_in(const lk_zk_turn *turn, const char *path, const char *data, int mode,
                           lk_zk_answer *ret);
 
+/* Of one lk_acquire() that is refused: attempt->waiter, a lk_zk_waiter. Begins to wait for what is
+ * at path, with no watch yet. False: no memory. */
+bool lk_zk_wait_for(lk_zk *zk, lk_attempt *attempt, const char *path);
+/* Sets the watch; the try after it finds out if the node went just before. */
+lk_status lk_zk_watch(const lk_zk_turn *turn, lk_attempt *attempt);
+/* Then blocks until it fires, at most until until_us. */
+void lk_zk_await(lk_zk *zk, lk_attempt *attempt, int64_t until_us);
+/* Waits no more, if he did. */
+void lk_zk_forget_wait(lk_zk *zk, lk_attempt *attempt);
+
+/* LK_LOST of a call: a session without holds ended under an onlooker. Nothing was done for him. */
+static inline lk_status lk_zk_for_onlooker(lk_status status)
+{
+    return status == LK_LOST ? LK_UNAVAILABLE : status;
+}
+
+/* lk_provider.list() of the keys below root. */
+lk_status lk_zk_list(lk_zk *zk, const char *root,
+                     lk_status (*inspect)(void *self, const char *key, lk_lock_info *ret),
+                     const char *prefix, int (*each)(void *arg, const lk_lock_info *info),
+                     void *arg);
+
 /* Members of all ZooKeeper guards; self is a lk_zk. */
 void lk_zk_provider_close(void *self);
 bool lk_zk_provider_alive(void *self, const lk_hold *hold);

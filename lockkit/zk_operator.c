@@ -5,12 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LK_LOST of a call: a session without holds ended under an onlooker. Nothing was done for him. */
-static lk_status for_onlooker(lk_status status)
-{
-    return status == LK_LOST ? LK_UNAVAILABLE : status;
-}
-
 lk_status lk_zk_queue_confirm(void *self, const lk_hold *hold)
 {
     lk_zk *zk = self;
@@ -75,7 +69,7 @@ lk_status lk_zk_queue_inspect(void *self, const char *key, lk_lock_info *ret)
     lk_status status = lk_zk_begin(self, &turn);
     if (status == LK_OK)
         status = inspect_in(&turn, ret);
-    return for_onlooker(status);
+    return lk_zk_for_onlooker(status);
 }
 
 lk_status lk_zk_queue_list(void *self, const char *prefix,
@@ -83,24 +77,7 @@ lk_status lk_zk_queue_list(void *self, const char *prefix,
 {
     lk_zk *zk = self;
     const lk_zk_recipe *recipe = zk->recipe;
-    lk_zk_turn turn;
-    lk_zk_answer keys;
-    lk_status status = lk_zk_begin(zk, &turn);
-    if (status == LK_OK)
-        status = lk_zk_children(&turn, recipe->root, &keys);
-    if (status != LK_OK)
-        return for_onlooker(status);
-    for (size_t i = 0; i < keys.n && status == LK_OK; i++) {
-        lk_lock_info info = {.left_ms = INT64_MAX};
-        if (!lk_zk_key_of(keys.names[i], info.key) ||
-            strncmp(info.key, prefix, strlen(prefix)) != 0)
-            continue;
-        status = lk_zk_queue_inspect(zk, info.key, &info); /* a turn of its own each */
-        if (status == LK_OK && info.holders > 0 && each(arg, &info) != 0)
-            break;
-    }
-    free(keys.names);
-    return status;
+    return lk_zk_list(zk, recipe->root, lk_zk_queue_inspect, prefix, each, arg);
 }
 
 lk_status lk_zk_queue_force_release(void *self, const char *key)
@@ -115,7 +92,7 @@ lk_status lk_zk_queue_force_release(void *self, const char *key)
     if (status == LK_OK)
         status = lk_zk_children(&turn, parent, &names);
     if (status != LK_OK)
-        return for_onlooker(status);
+        return lk_zk_for_onlooker(status);
     int freed = 0;
     for (size_t i = 0; i < names.n && status == LK_OK; i++) {
         if (!holds(recipe, &names, names.names[i]))
@@ -126,6 +103,6 @@ lk_status lk_zk_queue_force_release(void *self, const char *key)
     }
     free(names.names);
     if (status != LK_OK)
-        return for_onlooker(status);
+        return lk_zk_for_onlooker(status);
     return freed > 0 ? LK_OK : LK_LOST;
 }

@@ -4,12 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One lk_acquire() that is refused and stands in the queue; attempt->waiter. */
-struct waiting {
-    lk_zk_waiter waiter; /* for its blocker */
-    bool watching;       /* the watch is set, or has fired */
-};
-
 /* -- names --------------------------------------------------------------------------------------
  */
 
@@ -110,21 +104,11 @@ lk_status lk_zk_queue_release(void *self, lk_hold *hold)
     return lk_zk_release(self, hold, undo);
 }
 
-static void forget_waiting(lk_zk *zk, lk_attempt *attempt)
-{
-    struct waiting *waiting = attempt->waiter;
-    if (!waiting)
-        return;
-    lk_zk_leave(zk, &waiting->waiter);
-    free(waiting);
-    attempt->waiter = NULL;
-}
-
 void lk_zk_queue_wait_end(void *self, lk_attempt *attempt)
 {
     if (!attempt->waiter)
         return;
-    forget_waiting(self, attempt);
+    lk_zk_forget_wait(self, attempt);
     lk_zk_queue_release(self, attempt->hold);
 }
 
@@ -158,18 +142,13 @@ static lk_status stand_behind(lk_zk *zk, lk_attempt *attempt, const char *parent
                               const char *blocker)
 {
     char path[LK_ZK_PATH_MAX];
-    struct waiting *waiting = attempt->waiter;
+    const lk_zk_waiter *waiter = attempt->waiter;
     if (!lk_zk_child_path(path, parent, blocker))
         return LK_PROTOCOL;
-    if (waiting && strcmp(waiting->waiter.path, path) == 0)
+    if (waiter && strcmp(waiter->path, path) == 0)
         return LK_BUSY;
-    forget_waiting(zk, attempt);
-    waiting = calloc(1, sizeof *waiting);
-    if (!waiting)
-        return LK_NO_MEMORY;
-    lk_zk_enter(zk, &waiting->waiter, path);
-    attempt->waiter = waiting;
-    return LK_BUSY;
+    lk_zk_forget_wait(zk, attempt);
+    return lk_zk_wait_for(zk, attempt, path) ? LK_BUSY : LK_NO_MEMORY;
 }
 
 static lk_status look(const lk_zk_turn *turn, lk_attempt *attempt, lk_zk_answer *answer)
@@ -185,7 +164,7 @@ static lk_status look(const lk_zk_turn *turn, lk_attempt *attempt, lk_zk_answer 
         return status;
     if (!is_among(answer, own + strlen(parent) + 1)) { /* somebody has removed it */
         lk_zk_forget_node(hold);
-        forget_waiting(zk, attempt);
+        lk_zk_forget_wait(zk, attempt);
         status = LK_UNAVAILABLE;
     } else {
         const char *blocker = lk_zk_blocker(recipe, answer, hold->mode, lk_zk_sequence_of(hold));
@@ -201,7 +180,7 @@ static lk_status try_in(const lk_zk_turn *turn, lk_attempt *attempt)
     lk_hold *hold = attempt->hold;
     lk_zk_answer answer;
     if (lk_zk_epoch_of(hold) != turn->epoch) {
-        forget_waiting(turn->zk, attempt);
+        lk_zk_forget_wait(turn->zk, attempt);
         lk_status status = enqueue(turn, hold, &answer);
         if (status != LK_OK)
             return status;
@@ -229,10 +208,10 @@ lk_status lk_zk_queue_try(void *self, lk_attempt *attempt)
         status = LK_UNAVAILABLE;
     }
     if (status == LK_OK)
-        forget_waiting(zk, attempt);
+        lk_zk_forget_wait(zk, attempt);
     bool leave = status == LK_NO_MEMORY || (status == LK_BUSY && attempt->last);
     if (leave && attempt->hold->attempts == 1) { /* wait_end() will not be called */
-        forget_waiting(zk, attempt);
+        lk_zk_forget_wait(zk, attempt);
         lk_zk_queue_release(zk, attempt->hold);
     }
     return status;
@@ -243,24 +222,16 @@ lk_status lk_zk_queue_try(void *self, lk_attempt *attempt)
 lk_status lk_zk_queue_wait(void *self, lk_attempt *attempt, int64_t until_us)
 {
     lk_zk *zk = self;
-    const lk_env *env = zk->context->env;
-    struct waiting *waiting = attempt->waiter;
+    const lk_zk_waiter *waiter = attempt->waiter;
     lk_zk_turn turn;
-    lk_zk_answer answer;
-    if (!waiting)
+    if (!waiter)
         return LK_UNAVAILABLE;
-    if (waiting->watching) {
-        if (lk_zk_sleep(zk, &waiting->waiter, until_us - env->now_us(env->ctx))) {
-            waiting->watching = false;
-            env->point(env->ctx, LK_POINT_WOKEN, attempt->hold->key);
-        }
+    if (waiter->watching) {
+        lk_zk_await(zk, attempt, until_us);
         return LK_OK;
     }
     lk_status status = lk_zk_resume(zk, lk_zk_epoch_of(attempt->hold), &turn);
-    if (status == LK_OK)
-        status = lk_zk_get(&turn, waiting->waiter.path, true, &answer);
-    waiting->watching = status == LK_OK && answer.code == ZOK;
-    return status;
+    return status == LK_OK ? lk_zk_watch(&turn, attempt) : status;
 }
 
 /* A sign of life: the node stands, so the session lives. */

@@ -20,6 +20,12 @@ bool lk_zk_wait_until(lk_zk *zk, pthread_cond_t *cond, int64_t until_us)
     return pthread_cond_timedwait(cond, &zk->lock, &until) != ETIMEDOUT;
 }
 
+lk_status lk_zk_note(const lk_zk *zk, lk_status status, const char *what)
+{
+    return lk_note(zk->context, status, "ZooKeeper at %.300s: %.100s", zk->context->endpoints,
+                   what);
+}
+
 /* -- waiters: the lock is held --------------------------------------------------------------------
  */
 
@@ -100,8 +106,11 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
         else if (was_connected)
             link->away_since_us = lk_zk_now_us();
         ended = state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE;
-        if (ended)
+        if (ended) {
+            bool expired = state == ZOO_EXPIRED_SESSION_STATE;
+            lk_zk_note(zk, LK_LOST, zerror(expired ? ZSESSIONEXPIRED : ZAUTHFAILED));
             end_link(link);
+        }
         pthread_cond_broadcast(&zk->changed);
     }
     pthread_mutex_unlock(&zk->lock);
@@ -133,6 +142,7 @@ static struct lk_zk_link *open_link(lk_zk *zk, uint32_t epoch)
                                         link, ZOO_NO_LOG_CLIENTENV, ignore_log);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!handle) {
+        lk_zk_note(zk, LK_UNAVAILABLE, errno == ENOENT ? "no such host" : strerror(errno));
         free(link);
         return NULL;
     }
@@ -217,7 +227,7 @@ static lk_status connect_to(lk_zk *zk, uint32_t epoch, int64_t until_us)
         if (link && link->away_since_us + timeout_us(zk) < bound_us)
             bound_us = link->away_since_us + timeout_us(zk);
         if (!lk_zk_wait_until(zk, &zk->changed, bound_us) && !(zk->link && zk->link->connected))
-            return LK_UNAVAILABLE;
+            return lk_zk_note(zk, LK_UNAVAILABLE, "none of these answers in time");
     }
 }
 

@@ -33,6 +33,7 @@ struct lk_zk_debt;
 /* One who waits for something to happen to a node. */
 typedef struct lk_zk_waiter {
     char path[LK_ZK_PATH_MAX];
+    bool watching; /* his own: the watch is set, or has fired */
     bool fired;
     pthread_cond_t woken;
     struct lk_zk_waiter *prev, *next;
@@ -83,6 +84,9 @@ void lk_zk_enter(lk_zk *zk, lk_zk_waiter *waiter, const char *path);
 void lk_zk_leave(lk_zk *zk, lk_zk_waiter *waiter);
 /* Until fired, at most left_us; true, and no longer fired, if it was. */
 bool lk_zk_sleep(lk_zk *zk, lk_zk_waiter *waiter, int64_t left_us);
+
+/* lk_note() of this ensemble; returns status. */
+lk_status lk_zk_note(const lk_zk *zk, lk_status status, const char *what);
 
 /* -- zk_call.c: one request, one answer ----------------------------------------------------------
  */

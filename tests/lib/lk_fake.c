@@ -368,3 +368,10 @@ const lk_provider fake_session_provider = {
     .alive = fake_session_alive,
     .release = fake_release,
 };
+
+void fake_fixture_open(struct fake_fixture *f, const lk_provider *provider,
+                       const lk_options *options)
+{
+    fake_init(&f->fake, 7);
+    f->client = fake_open(&f->fake, provider, options);
+}

@@ -87,4 +87,13 @@ void fake_end_session(struct fake *fake);
 /* True if the server holds this token for the key now; token NULL: any. */
 bool fake_held(struct fake *fake, const char *key, const char *token);
 
+/* A client of the fake server, and room for a hold. */
+struct fake_fixture {
+    struct fake fake;
+    lk_client *client;
+    lk_hold hold;
+};
+void fake_fixture_open(struct fake_fixture *f, const lk_provider *provider,
+                       const lk_options *options);
+
 #endif

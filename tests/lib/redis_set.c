@@ -1,4 +1,5 @@
 #include "redis_set.h"
+#include "../../lockkit/redis_cluster.h"
 #include "process.h"
 #include "redis.h"
 
@@ -109,6 +110,15 @@ bool set_is_switched(void *arg)
         if (named_port(set->sentinel[i]) != set->replica->port)
             return false;
     return true;
+}
+
+const char *set_key_on(int master, int n, char ret[32])
+{
+    for (int i = 0;; i++) {
+        snprintf(ret, 32, "lock:item:%d", i);
+        if (lk_redis_slot(ret) * SANDBOX_CLUSTER_MASTERS / LK_REDIS_SLOTS == master && n-- == 0)
+            return ret;
+    }
 }
 
 int64_t set_calls_of(const struct sandbox_server *server, const char *command)

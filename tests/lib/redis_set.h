@@ -28,6 +28,10 @@ bool set_is_heard(void *server);
  * from here on a client can find it. */
 bool set_is_switched(void *set);
 
+/* The nth key whose slot belongs to this master of a sandbox's cluster. Fills ret and returns it.
+ */
+const char *set_key_on(int master, int n, char ret[32]);
+
 /* How often the server was asked a command ("wait", "cluster|slots"); -1: it does not say. */
 int64_t set_calls_of(const struct sandbox_server *server, const char *command);
 

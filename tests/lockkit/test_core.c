@@ -8,20 +8,8 @@
 
 #define KEY "lock:item:1"
 
-struct fixture {
-    struct fake fake;
-    lk_client *client;
-    lk_hold hold;
-};
-
-static void open_fixture(struct fixture *f, const lk_provider *provider)
-{
-    fake_init(&f->fake, 7);
-    f->client = fake_open(&f->fake, provider, NULL);
-}
-
 /* Takes the lock while wait_ms allows; returns the virtual time it took. */
-static lk_status acquire(struct fixture *f, int64_t wait_ms, int64_t *ret_took_us)
+static lk_status acquire(struct fake_fixture *f, int64_t wait_ms, int64_t *ret_took_us)
 {
     int64_t start_us = fake_now_us(&f->fake);
     lk_request request = {.key = KEY, .wait_ms = wait_ms};
@@ -33,9 +21,9 @@ static lk_status acquire(struct fixture *f, int64_t wait_ms, int64_t *ret_took_u
 static void grant_fills_the_hold_and_release_frees_the_key(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us, left_ms;
-    open_fixture(&f, &fake_provider);
+    fake_fixture_open(&f, &fake_provider, NULL);
     f.fake.latency_us = 4000;
     assert_int_equal(acquire(&f, 0, &took_us), LK_OK);
     assert_ptr_equal(f.hold.client, f.client);
@@ -55,9 +43,9 @@ static void grant_fills_the_hold_and_release_frees_the_key(void **state)
 static void a_held_lock_times_out_at_wait_ms_after_one_last_try(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
-    open_fixture(&f, &fake_provider);
+    fake_fixture_open(&f, &fake_provider, NULL);
     fake_take(&f.fake, KEY, "other", 0);
     assert_int_equal(acquire(&f, 100, &took_us), LK_TIMEOUT);
     assert_int_equal(took_us, 100000);
@@ -74,9 +62,9 @@ static void a_held_lock_times_out_at_wait_ms_after_one_last_try(void **state)
 static void no_wait_is_one_attempt(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
-    open_fixture(&f, &fake_waiting_provider);
+    fake_fixture_open(&f, &fake_waiting_provider, NULL);
     fake_take(&f.fake, KEY, "other", 0);
     assert_int_equal(acquire(&f, 0, &took_us), LK_TIMEOUT);
     assert_int_equal(f.fake.calls[FAKE_TRY], 1);
@@ -110,9 +98,9 @@ static enum fake_fault away_for_a_while(struct fake *fake, enum fake_call call, 
 static void a_server_away_at_first_is_reported_at_once(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
-    open_fixture(&f, &fake_provider);
+    fake_fixture_open(&f, &fake_provider, NULL);
     f.fake.fault = always_away;
     assert_int_equal(acquire(&f, 10000, &took_us), LK_UNAVAILABLE);
     assert_int_equal(took_us, 0);
@@ -123,9 +111,9 @@ static void a_server_away_at_first_is_reported_at_once(void **state)
 static void a_server_going_away_during_the_wait_is_retried_until_wait_ms(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
-    open_fixture(&f, &fake_waiting_provider);
+    fake_fixture_open(&f, &fake_waiting_provider, NULL);
     fake_take(&f.fake, KEY, "other", 20);
     f.fake.fault = away_after_first;
     assert_int_equal(acquire(&f, 200, &took_us), LK_UNAVAILABLE);
@@ -164,10 +152,10 @@ static enum fake_fault replies_lost_for_a_while(struct fake *fake, enum fake_cal
 static void a_hung_server_cannot_hold_the_caller_beyond_two_more_commands(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us, timeout_us;
     for (int64_t wait_ms = 0; wait_ms <= 400; wait_ms += 7) {
-        open_fixture(&f, &fake_provider);
+        fake_fixture_open(&f, &fake_provider, NULL);
         timeout_us = f.fake.timeout_us;
         f.fake.fault = all_requests_lost;
         assert_int_equal(acquire(&f, wait_ms, &took_us), LK_UNKNOWN);
@@ -180,10 +168,10 @@ static void a_hung_server_cannot_hold_the_caller_beyond_two_more_commands(void *
 static void nor_can_a_slow_one(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
     for (int64_t wait_ms = 0; wait_ms <= 400; wait_ms++) {
-        open_fixture(&f, &fake_provider);
+        fake_fixture_open(&f, &fake_provider, NULL);
         f.fake.latency_us = f.fake.timeout_us - 2000;
         f.fake.fault = first_reply_lost;
         fake_take(&f.fake, KEY, "other", 0);
@@ -196,9 +184,9 @@ static void nor_can_a_slow_one(void **state)
 static void a_grant_whose_answer_is_lost_leaves_no_orphan(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
-    open_fixture(&f, &fake_provider);
+    fake_fixture_open(&f, &fake_provider, NULL);
     f.fake.fault = first_reply_lost;
     assert_int_equal(acquire(&f, 0, &took_us), LK_UNKNOWN);
     assert_int_equal(f.fake.calls[FAKE_TRY], 1);
@@ -211,9 +199,9 @@ static void a_grant_whose_answer_is_lost_leaves_no_orphan(void **state)
 static void a_lost_answer_is_undone_and_the_lock_then_taken(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
-    open_fixture(&f, &fake_provider);
+    fake_fixture_open(&f, &fake_provider, NULL);
     f.fake.fault = replies_lost_for_a_while;
     assert_int_equal(acquire(&f, 1000, &took_us), LK_OK);
     assert_int_equal(f.hold.attempts, 2); /* while in doubt nothing is tried */
@@ -233,9 +221,9 @@ static enum fake_fault first_request_late(struct fake *fake, enum fake_call call
 static void a_request_that_arrives_late_is_cleaned_up_at_the_end(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
-    open_fixture(&f, &fake_provider);
+    fake_fixture_open(&f, &fake_provider, NULL);
     fake_take(&f.fake, KEY, "other", 120);
     f.fake.fault = first_request_late;
     f.fake.late_us = 80000; /* at 130 ms, while we sleep before the deadline at 131 */
@@ -257,9 +245,9 @@ static enum fake_fault garbage(struct fake *fake, enum fake_call call, uint64_t 
 static void nonsense_is_undone_and_reported_at_once(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
-    open_fixture(&f, &fake_provider);
+    fake_fixture_open(&f, &fake_provider, NULL);
     f.fake.fault = garbage;
     assert_int_equal(acquire(&f, 10000, &took_us), LK_PROTOCOL);
     assert_int_equal(took_us, 0);
@@ -270,8 +258,8 @@ static void nonsense_is_undone_and_reported_at_once(void **state)
 static void a_grant_that_took_longer_than_its_lease_is_not_had(void **state)
 {
     (void)state;
-    struct fixture f;
-    open_fixture(&f, &fake_provider);
+    struct fake_fixture f;
+    fake_fixture_open(&f, &fake_provider, NULL);
     f.fake.latency_us = 30000; /* the server has it 15 ms longer than we may count on it */
     lk_request request = {.key = KEY, .lease_ms = 25};
     assert_int_equal(lk_acquire(f.client, &request, &f.hold), LK_TIMEOUT);
@@ -284,10 +272,10 @@ static void a_grant_that_took_longer_than_its_lease_is_not_had(void **state)
 static void a_late_grant_of_a_guard_without_owner_test_is_left_to_its_lease(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     lk_provider bare = fake_provider;
     bare.info.caps &= ~(uint32_t)LK_CAP_OWNER;
-    open_fixture(&f, &bare);
+    fake_fixture_open(&f, &bare, NULL);
     f.fake.latency_us = 30000;
     lk_request request = {.key = KEY, .lease_ms = 25};
     assert_int_equal(lk_acquire(f.client, &request, &f.hold), LK_TIMEOUT);
@@ -301,10 +289,10 @@ static void a_posted_release_that_was_never_sent_may_find_a_loss(void **state)
     (void)state;
     static const lk_status answers[] = {LK_UNAVAILABLE, LK_UNKNOWN};
     for (int i = 0; i < 2; i++) {
-        struct fixture f;
+        struct fake_fixture f;
         int64_t took_us;
         lk_stats stats;
-        open_fixture(&f, &fake_provider);
+        fake_fixture_open(&f, &fake_provider, NULL);
         assert_int_equal(acquire(&f, 0, &took_us), LK_OK);
         lk_hold copy = f.hold;
         fake_free(&f.fake, KEY);

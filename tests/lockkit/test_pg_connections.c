@@ -104,6 +104,27 @@ static void server_without_a_free_connection_serves_those_it_has(void **state)
     sandbox_signal(postgres, SIGTERM);
 }
 
+/* The key is free, and there are connections: waiting for either would not help. */
+static void refused_login_is_not_a_lock_held_by_another(void **state)
+{
+    (void)state;
+    char url[WORLD_ENDPOINTS_MAX];
+    lk_client *client;
+    lk_hold hold, other;
+    assert_int_equal(world_sql("CREATE ROLE app LOGIN SUPERUSER", NULL), 0);
+    snprintf(url, sizeof url, "postgres://app@127.0.0.1:%d/postgres", world_postgres->port);
+    assert_int_equal(lk_open("pg-advisory", url, NULL, &client, NULL), LK_OK);
+    assert_int_equal(world_acquire(client, "lock:item:1", 0, 0, &hold), LK_OK);
+    assert_int_equal(world_sql("ALTER ROLE app NOLOGIN", NULL), 0);
+    assert_int_equal(world_acquire(client, "lock:item:2", 0, GRACE_MS, &other), LK_UNAVAILABLE);
+    assert_int_equal(lk_confirm(&hold), LK_OK);
+    assert_int_equal(world_sql("ALTER ROLE app LOGIN", NULL), 0);
+    assert_int_equal(world_acquire(client, "lock:item:2", 0, 0, &other), LK_OK);
+    assert_int_equal(lk_release(&other), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+}
+
 /* ... and so does a client that has nothing to do; one that holds a lock has. */
 static void idle_connection_is_given_up_and_a_hold_is_not(void **state)
 {
@@ -194,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(connections_are_bounded_and_waited_for),
         cmocka_unit_test(server_without_a_free_connection_serves_those_it_has),
+        cmocka_unit_test(refused_login_is_not_a_lock_held_by_another),
         cmocka_unit_test(idle_connection_is_given_up_and_a_hold_is_not),
         cmocka_unit_test(waiters_patience_does_not_stay_with_its_connection),
         cmocka_unit_test(endpoints_are_refused_without_their_password),

@@ -2,6 +2,7 @@
 #include "../../lockkit/redis_script.h"
 #include "../../loadgen/sandbox.h"
 #include "../../loadgen/sandbox_proxy.h"
+#include "../lib/process.h"
 #include "../lib/redis.h"
 #include "../lib/redis_link.h"
 
@@ -9,9 +10,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { SOON_MS = 5000 };
 
 static struct sandbox *sandbox;
 static struct sandbox_server *server;
@@ -108,6 +112,100 @@ static void full_server_and_replica_are_unavailable(void **state)
     redis_do(server, "REPLICAOF NO ONE");
     status = lk_redis_command(link.redis, &reply, "SET", "k", "v");
     assert_int_equal(lk_redis_expect(link.redis, &reply, REDIS_REPLY_STATUS, status), LK_OK);
+    link_close(&link);
+}
+
+static bool last_error_has(struct link *link, const char *text)
+{
+    char message[LK_MESSAGE_MAX];
+    lk_redis_last_error(link->redis, message, sizeof message);
+    return strstr(message, text) != NULL;
+}
+
+static bool pings(void *link)
+{
+    return lk_redis_ping(((struct link *)link)->redis) == LK_OK;
+}
+
+static void is_refused_until_another_leaves(struct link *other, const char *url)
+{
+    struct link link;
+    assert_true(link_open(&link, url));
+    for (int i = 0; i < 5; i++) { /* on a new connection, and on one that is over */
+        lk_redis_reply replies[2];
+        lk_redis_query query[2] = {{.n = 2, .words = {"INCR", "k"}, .reply = &replies[0]},
+                                   {.n = 2, .words = {"INCR", "k"}, .reply = &replies[1]}};
+        lk_redis_run_each(link.redis, (lk_redis_query *[]){&query[0], &query[1]}, 2);
+        assert_int_equal(query[0].status, LK_UNAVAILABLE);
+        assert_int_equal(query[1].status, LK_UNAVAILABLE);
+        assert_true(last_error_has(&link, "max number of clients"));
+    }
+    link_close(other);
+    assert_true(wait_until(pings, &link, SOON_MS));
+    lk_redis_reply reply;
+    assert_int_equal(lk_redis_command(link.redis, &reply, "GET", "k"), LK_OK);
+    assert_int_equal(reply.root.type, REDIS_REPLY_NIL);
+    link_close(&link);
+}
+
+static void server_that_is_full_is_unavailable_and_the_reason_is_told(void **state)
+{
+    (void)state;
+    struct link other;
+    char url[SANDBOX_TEXT_MAX + 8];
+    struct sandbox_server *full =
+        sandbox_redis(sandbox, (const char *const[]){"--maxclients", "1", NULL});
+    assert_non_null(full);
+    snprintf(url, sizeof url, "unix://%s", full->socket);
+    const char *urls[] = {full->url, url};
+    for (int i = 0; i < 2; i++) {
+        assert_true(link_open(&other, full->url));
+        assert_true(wait_until(pings, &other, SOON_MS));
+        is_refused_until_another_leaves(&other, urls[i]);
+    }
+    sandbox_signal(full, SIGTERM);
+}
+
+static void reason_survives_where_nothing_could_be_written(void **state)
+{
+    (void)state;
+    struct link other;
+    char text[SANDBOX_TEXT_MAX + 8], ping[] = "PING\r\n";
+    lk_redis_url url;
+    lk_redis_stream stream;
+    struct iovec iov = {.iov_base = ping, .iov_len = sizeof ping - 1};
+    struct sandbox_server *full =
+        sandbox_redis(sandbox, (const char *const[]){"--maxclients", "1", NULL});
+    assert_non_null(full);
+    assert_true(link_open(&other, full->url));
+    assert_true(wait_until(pings, &other, SOON_MS));
+    snprintf(text, sizeof text, "unix://%s", full->socket);
+    assert_int_equal(lk_redis_url_parse(text, &url, NULL), LK_OK);
+    lk_redis_stream_init(&stream);
+    int64_t deadline_us = lk_redis_now_us() + SOON_MS * 1000;
+    assert_int_equal(lk_redis_stream_open(&stream, &url, deadline_us), LK_OK);
+    struct pollfd closed = {.fd = stream.fd, .events = POLLRDHUP};
+    assert_int_equal(poll(&closed, 1, SOON_MS), 1);
+    assert_int_equal(lk_redis_stream_write(&stream, &iov, 1, deadline_us), LK_UNAVAILABLE);
+    assert_non_null(strstr(stream.message, "max number of clients"));
+    lk_redis_stream_close(&stream);
+    link_close(&other);
+    sandbox_signal(full, SIGTERM);
+}
+
+/* Said to callers from elsewhere; here a script says it. */
+static void protected_mode_is_unavailable(void **state)
+{
+    (void)state;
+    struct link link;
+    lk_redis_reply reply;
+    assert_true(link_open(&link, server->url));
+    assert_int_equal(lk_redis_command(link.redis, &reply, "EVAL",
+                                      "return redis.error_reply(ARGV[1])", "0",
+                                      "DENIED Redis is running in protected mode"),
+                     LK_UNAVAILABLE);
+    assert_true(last_error_has(&link, "protected mode"));
+    assert_int_equal(lk_redis_ping(link.redis), LK_OK);
     link_close(&link);
 }
 
@@ -213,6 +311,9 @@ int main(void)
         cmocka_unit_test(answer_that_does_not_fit_is_refused_not_cut),
         cmocka_unit_test(errors_that_say_not_now_are_told_from_nonsense),
         cmocka_unit_test(full_server_and_replica_are_unavailable),
+        cmocka_unit_test(server_that_is_full_is_unavailable_and_the_reason_is_told),
+        cmocka_unit_test(reason_survives_where_nothing_could_be_written),
+        cmocka_unit_test(protected_mode_is_unavailable),
         cmocka_unit_test(lost_answer_is_unknown_and_done),
         cmocka_unit_test(password_and_database_are_used_on_connect),
         cmocka_unit_test(unix_socket_works_as_tcp_does),

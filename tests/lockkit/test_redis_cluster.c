@@ -1,5 +1,6 @@
 /* redis+cluster://: every lock on its slot's node, wherever that is. */
 #include "../../lockkit/redis_cluster.h"
+#include "../lib/cluster_rig.h"
 #include "../lib/lock_batch.h"
 #include "../lib/lock_hooks.h"
 #include "../lib/process.h"
@@ -20,22 +21,6 @@
 #define KEY "lock:item:1"
 
 enum { KEYS = 60, WAIT_MS = 10000, LEASE_MS = 600000 };
-
-static struct sandbox *sandbox;
-static struct sandbox_cluster cluster;
-
-static int open_cluster(void **state)
-{
-    (void)state;
-    return sandbox_open(&sandbox) == 0 ? sandbox_cluster(sandbox, false, &cluster) : -1;
-}
-
-static int close_cluster(void **state)
-{
-    (void)state;
-    sandbox_close(sandbox);
-    return 0;
-}
 
 static int empty(void **state)
 {

@@ -1,5 +1,5 @@
 /* redis+cluster:// while a node dies or hangs: the others' locks go on, its own come back. */
-#include "../../lockkit/redis_cluster.h"
+#include "../lib/cluster_rig.h"
 #include "../lib/lock_hooks.h"
 #include "../lib/process.h"
 #include "../lib/redis.h"
@@ -10,55 +10,28 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <signal.h>
-#include <stdio.h>
 
 enum { LONG_MS = 60000, RECOVERED_MS = 5000, SOON_MS = 4000, OTHERS = 20 };
 
-static struct sandbox *sandbox;
-static struct sandbox_cluster cluster;
-
 /* Each test ends with other masters than it began with. */
-static int open_cluster(void **state)
-{
-    (void)state;
-    return sandbox_open(&sandbox) == 0 ? sandbox_cluster(sandbox, true, &cluster) : -1;
-}
-
-static int close_cluster(void **state)
-{
-    (void)state;
-    sandbox_close(sandbox);
-    return 0;
-}
-
-/* The nth key whose slot belongs to this master. */
-static const char *key_on(int master, int n, char ret[32])
-{
-    for (int i = 0;; i++) {
-        snprintf(ret, 32, "lock:item:%d", i);
-        if (lk_redis_slot(ret) * SANDBOX_CLUSTER_MASTERS / LK_REDIS_SLOTS == master && n-- == 0)
-            return ret;
-    }
-}
-
 static void others_go_on_and_its_keys_come_back(int signal)
 {
     char key[32];
     lk_client *client = set_client("redis-token", cluster.url, NULL);
     for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++)
-        assert_true(set_recovers(client, key_on(i, 0, key), 0, NULL));
+        assert_true(set_recovers(client, set_key_on(i, 0, key), 0, NULL));
     assert_true(set_caught_up(cluster.master[0], cluster.replica[0]));
     assert_true(sandbox_signal(cluster.master[0], signal) >= 0);
     for (int i = 0; i < OTHERS; i++) { /* at once, each time */
         lk_hold hold;
-        lk_status status = set_acquire(client, key_on(0, i, key), 0, &hold);
+        lk_status status = set_acquire(client, set_key_on(0, i, key), 0, &hold);
         if (status == LK_OK) /* replaced already */
             assert_int_equal(lk_release(&hold), LK_OK);
-        assert_true(set_recovers(client, key_on(1, i, key), 0, NULL));
-        assert_true(set_recovers(client, key_on(2, i, key), 0, NULL));
+        assert_true(set_recovers(client, set_key_on(1, i, key), 0, NULL));
+        assert_true(set_recovers(client, set_key_on(2, i, key), 0, NULL));
     }
     assert_true(wait_until(set_is_master, cluster.replica[0], SET_SWITCH_MS));
-    assert_true(set_recovers(client, key_on(0, 0, key), RECOVERED_MS, NULL));
+    assert_true(set_recovers(client, set_key_on(0, 0, key), RECOVERED_MS, NULL));
     lk_hold hold;
     assert_int_equal(set_acquire(client, key, 0, &hold), LK_OK);
     assert_true(hold.fence >= 3); /* the replica had its counter */
@@ -91,7 +64,7 @@ static void waiter_hears_of_its_lock_though_the_node_it_listens_to_dies(void **s
     lk_client *client =
         set_client("redis-reentrant", cluster.url, &(lk_options){.env = hook(&hooked)});
     lk_hold hold;
-    assert_int_equal(set_acquire(holder, key_on(1, 0, key), 0, &hold), LK_OK);
+    assert_int_equal(set_acquire(holder, set_key_on(1, 0, key), 0, &hold), LK_OK);
     waiter = (struct asker){.client = client, .key = key, .wait_ms = LONG_MS};
     asker_start(&waiter);
     assert_true(wait_until(refused_twice, &hooked, SET_SWITCH_MS));
@@ -116,8 +89,8 @@ static void failover_grants_a_lock_twice_unless_a_replica_must_have_it(void **st
     lk_client *careful = set_client("redis-token", cluster.url, &options);
     lk_client *other = set_client("redis-token", cluster.url, NULL);
     lk_hold first, second;
-    key_on(0, 0, key);
-    key_on(0, 1, copied);
+    set_key_on(0, 0, key);
+    set_key_on(0, 1, copied);
     assert_true(set_recovers(careful, copied, 0, NULL)); /* while there is a replica */
     assert_true(set_cut_off(cluster.master[0], cluster.replica[0]));
     assert_int_equal(set_acquire(careful, copied, 0, &first), LK_UNAVAILABLE);
@@ -134,7 +107,8 @@ static void failover_grants_a_lock_twice_unless_a_replica_must_have_it(void **st
     lk_close(careless);
 }
 
-#define ON_A_FRESH_CLUSTER(test) cmocka_unit_test_setup_teardown(test, open_cluster, close_cluster)
+#define ON_A_FRESH_CLUSTER(test)                                                                   \
+    cmocka_unit_test_setup_teardown(test, open_replicated_cluster, close_cluster)
 
 int main(void)
 {

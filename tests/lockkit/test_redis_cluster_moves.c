@@ -1,5 +1,6 @@
 /* redis+cluster:// while slots move from node to node. */
 #include "../../lockkit/redis_cluster.h"
+#include "../lib/cluster_rig.h"
 #include "../lib/redis.h"
 #include "../lib/redis_set.h"
 
@@ -11,23 +12,6 @@
 #include <stdio.h>
 
 #define KEY "lock:item:1"
-
-static struct sandbox *sandbox;
-static struct sandbox_cluster cluster;
-
-/* A cluster for each test: nodes whose slots were juggled may still quarrel about them. */
-static int open_cluster(void **state)
-{
-    (void)state;
-    return sandbox_open(&sandbox) == 0 ? sandbox_cluster(sandbox, false, &cluster) : -1;
-}
-
-static int close_cluster(void **state)
-{
-    (void)state;
-    sandbox_close(sandbox);
-    return 0;
-}
 
 static int master_of(int slot)
 {
@@ -147,6 +131,7 @@ static void new_lock_in_a_moving_slot_is_unavailable_or_there(void **state)
     lk_close(fenced);
 }
 
+/* A cluster for each test: nodes whose slots were juggled may still quarrel about them. */
 #define ON_A_FRESH_CLUSTER(test) cmocka_unit_test_setup_teardown(test, open_cluster, close_cluster)
 
 int main(void)

@@ -1,4 +1,5 @@
 /* The polling Redis guards: what stands in Redis, and who can get along with whom. */
+#include "../../lockkit/redis_guard.h"
 #include "../lib/holder.h"
 #include "../lib/lock_hooks.h"
 #include "../lib/lock_world.h"
@@ -14,7 +15,7 @@
 
 #define KEY "lock:item:1"
 
-enum { LONG_MS = 20000, SOON_MS = 2000 };
+enum { LONG_MS = 20000, SOON_MS = 2000, POLLED_MS = 60 };
 
 static const char *const fenced[] = {"redis-token", "redis-reentrant", "redis-fair",
                                      "redis-readwrite", "redis-semaphore"};
@@ -116,6 +117,29 @@ static void raised_counter_heals_one_lost_with_its_server(void **state)
         assert_int_equal(hold.fence, 43);
         assert_int_equal(lk_release(&hold), LK_OK);
         assert_int_equal(lk_raise_fence(client, KEY, UINT64_MAX), LK_INVALID);
+        lk_close(client);
+    }
+}
+
+/* Up to the last one that Lua can count. */
+static void raised_counter_leaves_room_for_grants_that_rise(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(fenced); i++) {
+        lk_hold hold;
+        uint64_t last = UINT64_C(1) << 53;
+        lk_client *client = world_client(fenced[i], NULL);
+        world_ask("FLUSHALL");
+        assert_int_equal(lk_raise_fence(client, KEY, last), LK_INVALID);
+        assert_int_equal(lk_raise_fence(client, KEY, LK_REDIS_FENCE_MAX + 1), LK_INVALID);
+        assert_int_equal(lk_raise_fence(client, KEY, LK_REDIS_FENCE_MAX), LK_OK);
+        assert_true(world_ask("INCRBY {" KEY "}:fence %llu",
+                              (unsigned long long)LK_REDIS_FENCES_LEFT - 2) > 0);
+        for (uint64_t fence = last - 1; fence <= last; fence++) {
+            assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
+            assert_true(hold.fence == fence);
+            assert_int_equal(lk_release(&hold), LK_OK);
+        }
         lk_close(client);
     }
 }
@@ -246,6 +270,36 @@ static void guards_of_different_kinds_exclude_each_other_on_one_key(void **state
         }
 }
 
+/* Of some releases no message comes that the waiter would hear: it polls, and not without rest. */
+static void waiter_behind_another_kind_of_guard_notices_its_release(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(fenced); i++)
+        for (size_t j = 0; j < COUNT(fenced); j++) {
+            static struct asker waiter; /* a failed assertion leaves it behind */
+            static struct hooked hooked;
+            lk_hold hold, other;
+            world_ask("FLUSHALL");
+            lk_client *holder = world_client(fenced[i], NULL);
+            lk_client *client = world_client(fenced[j], &(lk_options){.env = hook(&hooked)});
+            assert_int_equal(world_acquire(holder, KEY, LONG_MS, 0, &hold), LK_OK);
+            assert_int_equal(world_acquire(client, KEY, LONG_MS, POLLED_MS, &other), LK_TIMEOUT);
+            assert_true(other.attempts <= POLLED_MS / 2);
+            waiter = (struct asker){.client = client, .key = KEY, .wait_ms = LONG_MS};
+            atomic_store(&hooked.refusals, 0);
+            asker_start(&waiter);
+            assert_true(wait_until(refused_twice, &hooked, LONG_MS));
+            int64_t start_ms = test_now_ms();
+            assert_int_equal(lk_release(&hold), LK_OK);
+            assert_int_equal(asker_join(&waiter), LK_OK);
+            if (test_now_ms() - start_ms > SOON_MS)
+                fail_msg("%s behind %s slept on", fenced[j], fenced[i]);
+            assert_int_equal(lk_release(&waiter.hold), LK_OK);
+            lk_close(client);
+            lk_close(holder);
+        }
+}
+
 static void lock_replaced_by_another_kind_is_lost(void **state)
 {
     (void)state;
@@ -318,12 +372,14 @@ int main(int argc, char **argv)
         CASE(two_holds_of_one_owner_are_told_apart),
         CASE(fences_rise_per_key_across_guards),
         CASE(raised_counter_heals_one_lost_with_its_server),
+        CASE(raised_counter_leaves_room_for_grants_that_rise),
         CASE(setnx_expire_rounds_leases_up_to_seconds),
         CASE(holder_killed_before_expire_leaves_a_lock_without_lease),
         CASE(getset_loser_moves_the_stamp_of_the_winner),
         CASE(getset_client_whose_clock_is_ahead_takes_a_live_lock),
         CASE(getset_holder_past_its_stamp_deletes_nothing),
         CASE(guards_of_different_kinds_exclude_each_other_on_one_key),
+        CASE(waiter_behind_another_kind_of_guard_notices_its_release),
         CASE(lock_replaced_by_another_kind_is_lost),
         CASE(every_guard_tells_its_four_facts_and_answers_ping),
         CASE(longest_key_and_owner_fit),

@@ -40,6 +40,17 @@ static void well_formed_endpoints_are_understood(void **state)
     }
 }
 
+static void endpoint_that_wants_tls_is_told_how_to_have_it(void **state)
+{
+    (void)state;
+    lk_redis_url url;
+    lk_error error = {.message = ""};
+    assert_int_equal(lk_redis_url_parse("rediss://:secret@h", &url, &error), LK_INVALID);
+    assert_non_null(strstr(error.message, "TLS"));
+    assert_non_null(strstr(error.message, "stunnel"));
+    assert_null(strstr(error.message, "secret"));
+}
+
 static void malformed_endpoints_are_refused_with_a_reason(void **state)
 {
     (void)state;
@@ -142,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(well_formed_endpoints_are_understood),
+        cmocka_unit_test(endpoint_that_wants_tls_is_told_how_to_have_it),
         cmocka_unit_test(malformed_endpoints_are_refused_with_a_reason),
         cmocka_unit_test(no_message_gives_the_password_away),
         cmocka_unit_test(first_url_of_a_list_ends_where_another_begins),

@@ -8,20 +8,8 @@
 
 #define KEY "lock:item:1"
 
-struct fixture {
-    struct fake fake;
-    lk_client *client;
-    lk_hold hold;
-};
-
-static void open_fixture(struct fixture *f, const lk_provider *provider)
-{
-    fake_init(&f->fake, 7);
-    f->client = fake_open(&f->fake, provider, NULL);
-}
-
 /* Takes the lock while wait_ms allows; returns the virtual time it took. */
-static lk_status acquire(struct fixture *f, int64_t wait_ms, int64_t *ret_took_us)
+static lk_status acquire(struct fake_fixture *f, int64_t wait_ms, int64_t *ret_took_us)
 {
     int64_t start_us = fake_now_us(&f->fake);
     lk_request request = {.key = KEY, .wait_ms = wait_ms};
@@ -33,7 +21,7 @@ static lk_status acquire(struct fixture *f, int64_t wait_ms, int64_t *ret_took_u
 static void sleeps_are_random_within_a_range_that_doubles(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us, largest_us[5] = {0}, smallest_us[5];
     for (int i = 0; i < 5; i++)
         smallest_us[i] = INT64_MAX;
@@ -62,7 +50,7 @@ static void sleeps_are_random_within_a_range_that_doubles(void **state)
 static void no_sleep_outlasts_the_known_end_of_the_lease(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
     fake_init(&f.fake, 7);
     lk_options slow = {.retry_min_ms = 400, .retry_max_ms = 400};
@@ -95,12 +83,12 @@ static lk_status wait_out(void *self, lk_attempt *attempt, int64_t until_us)
 static void an_overdue_lease_is_looked_at_again_soon(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
     lk_provider promising = fake_provider;
     promising.try_acquire = try_promising;
     promising.wait = wait_out;
-    open_fixture(&f, &promising);
+    fake_fixture_open(&f, &promising, NULL);
     fake_take(&f.fake, KEY, "other", 100);
     assert_int_equal(acquire(&f, 10000, &took_us), LK_OK);
     assert_in_range(took_us, 100000, 102000);
@@ -111,9 +99,9 @@ static void an_overdue_lease_is_looked_at_again_soon(void **state)
 static void the_second_try_follows_the_subscription_at_once(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
-    open_fixture(&f, &fake_waiting_provider);
+    fake_fixture_open(&f, &fake_waiting_provider, NULL);
     fake_take(&f.fake, KEY, "other", 300);
     assert_int_equal(acquire(&f, 1000, &took_us), LK_OK);
     assert_int_equal(f.fake.calls[FAKE_TRY], 3); /* refused, refused after subscribing, granted */
@@ -128,9 +116,9 @@ static void the_second_try_follows_the_subscription_at_once(void **state)
 static void wait_end_comes_once_after_a_timeout_too(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
-    open_fixture(&f, &fake_waiting_provider);
+    fake_fixture_open(&f, &fake_waiting_provider, NULL);
     fake_take(&f.fake, KEY, "other", 0);
     assert_int_equal(acquire(&f, 50, &took_us), LK_TIMEOUT);
     assert_int_equal(took_us, 50000);
@@ -148,9 +136,9 @@ static enum fake_fault deaf(struct fake *fake, enum fake_call call, uint64_t n)
 static void without_its_subscription_a_waiter_polls_with_jitter(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct fake_fixture f;
     int64_t took_us;
-    open_fixture(&f, &fake_waiting_provider);
+    fake_fixture_open(&f, &fake_waiting_provider, NULL);
     f.fake.fault = deaf;
     fake_take(&f.fake, KEY, "other", 100);
     assert_int_equal(acquire(&f, 1000, &took_us), LK_OK);

@@ -317,6 +317,58 @@ static void slow_renewals_of_some_do_not_expire_the_others(void **state)
     lk_close(f.client);
 }
 
+/* Of a shorter one ten of the client's, so that a quick lease is none for quick work only. */
+static void a_lease_of_ones_own_is_not_over_held_before_ten_of_it(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t lease_ms, lost_ms;
+    } own[] = {{20 * LEASE_MS, 200 * LEASE_MS}, {LEASE_MS / 2, 10 * LEASE_MS}};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        struct fixture f;
+        open_fixture(&f, &(lk_options){.lease_ms = LEASE_MS});
+        lk_request request = {.key = KEY,
+                              .lease_ms = own[i].lease_ms,
+                              .renewed = true,
+                              .on_lost = note_loss,
+                              .on_lost_arg = &f};
+        f.start_us = fake_now_us(&f.fake);
+        assert_int_equal(lk_acquire(f.client, &request, &f.hold), LK_OK);
+        run_to_ms(&f, own[i].lost_ms - 1);
+        assert_int_equal(lk_check(&f.hold, NULL), LK_OK);
+        run_to_ms(&f, own[i].lost_ms);
+        assert_int_equal(f.n_lost, 1);
+        assert_int_equal(f.cause, LK_LOSS_MAX_HOLD);
+        assert_int_equal(lk_release(&f.hold), LK_LOST);
+        lk_close(f.client);
+    }
+}
+
+/* At 290 ms, of a maximum of 300 or ten leases: begun anew, and at least what was promised. */
+static void a_hold_that_is_extended_is_not_over_held_before_its_end(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t max_hold_ms, extend_ms, lost_ms;
+    } when[] = {
+        {0, 20, 290 + 300}, {0, 50, 290 + 500}, {300, 50, 290 + 300}, {300, 900, 290 + 900}};
+    for (size_t i = 0; i < sizeof when / sizeof when[0]; i++) {
+        struct fixture f;
+        open_fixture(&f, &(lk_options){.lease_ms = 30, .max_hold_ms = when[i].max_hold_ms});
+        acquire(&f, 0);
+        run_to_ms(&f, 290);
+        assert_int_equal(lk_extend(&f.hold, when[i].extend_ms), LK_OK);
+        run_to_ms(&f, when[i].lost_ms - 1);
+        assert_int_equal(lk_check(&f.hold, NULL), LK_OK);
+        run_to_ms(&f, when[i].lost_ms);
+        assert_int_equal(f.n_lost, 1);
+        assert_int_equal(f.cause, LK_LOSS_MAX_HOLD);
+        assert_int_equal(f.lost_at_us - f.start_us, when[i].lost_ms * 1000);
+        assert_int_equal(lk_release(&f.hold), LK_LOST);
+        lk_close(f.client);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +382,8 @@ int main(void)
         cmocka_unit_test(a_lease_of_ones_own_is_renewed_when_asked_for),
         cmocka_unit_test(a_watchdog_switched_off_renews_nothing),
         cmocka_unit_test(an_extended_lease_is_renewed_at_its_new_length),
+        cmocka_unit_test(a_lease_of_ones_own_is_not_over_held_before_ten_of_it),
+        cmocka_unit_test(a_hold_that_is_extended_is_not_over_held_before_its_end),
         cmocka_unit_test(slow_renewals_of_some_do_not_expire_the_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

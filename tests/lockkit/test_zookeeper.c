@@ -260,6 +260,30 @@ static void a_writer_waits_for_earlier_readers_and_later_readers_for_it(void **s
     lk_close(client);
 }
 
+static void an_operator_is_told_which_ensemble_and_what_it_lacks(void **state)
+{
+    (void)state;
+    static const lk_options brief = {.command_timeout_ms = SESSION_MS};
+    char url[WORLD_ENDPOINTS_MAX], message[LK_MESSAGE_MAX];
+    lk_client *client;
+    lk_hold hold;
+    for (const char *const *guard = world->guards; *guard != NULL; guard++) {
+        snprintf(url, sizeof url, "%s/missing", world_zookeeper.url);
+        assert_int_equal(lk_open(*guard, url, NULL, &client, NULL), LK_OK);
+        assert_int_equal(lk_try_acquire(client, CLAIM_KEY, &hold), LK_UNAVAILABLE);
+        lk_last_error(client, message, sizeof message);
+        assert_non_null(strstr(message, url));
+        assert_non_null(strstr(message, "folder does not exist"));
+        lk_close(client);
+        snprintf(url, sizeof url, "127.0.0.1:%d", sandbox_free_port());
+        assert_int_equal(lk_open(*guard, url, &brief, &client, NULL), LK_OK);
+        assert_int_equal(lk_try_acquire(client, CLAIM_KEY, &hold), LK_UNAVAILABLE);
+        lk_last_error(client, message, sizeof message);
+        assert_non_null(strstr(message, url));
+        lk_close(client);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -274,6 +298,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(a_release_wakes_all_waiters_of_one_node_and_one_of_a_queue, set_up),
         cmocka_unit_test_setup(a_waiter_that_gives_up_leaves_the_queue_to_those_behind_it, set_up),
         cmocka_unit_test_setup(a_writer_waits_for_earlier_readers_and_later_readers_for_it, set_up),
+        cmocka_unit_test(an_operator_is_told_which_ensemble_and_what_it_lacks),
     };
     world = &family_zookeeper;
     return cmocka_run_group_tests(tests, world_open, world_close);

@@ -1,0 +1,155 @@
+/* redis+cluster:// with a master that hangs, and nobody to replace it: it is left alone, at the
+ * expense of no other node's locks, and of no release. */
+#include "../lib/cluster_rig.h"
+#include "../lib/process.h"
+#include "../lib/redis.h"
+#include "../lib/redis_set.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+enum { LEASE_MS = 8 * SET_TIMEOUT_MS, ON_THE_HUNG = 12, LOST_MS = 20000, ASKERS = 8 };
+
+static void hang(bool on)
+{
+    assert_int_equal(sandbox_signal(cluster.master[0], on ? SIGSTOP : SIGCONT), 0);
+}
+
+static int hang_no_more(void **state)
+{
+    (void)state;
+    return sandbox_signal(cluster.master[0], SIGCONT);
+}
+
+/* A client that has a connection to the node, and knows its scripts. */
+static lk_client *open_client(const lk_options *options)
+{
+    char key[32];
+    lk_client *client = set_client("redis-token", cluster.url, options);
+    assert_true(set_recovers(client, set_key_on(0, 0, key), LOST_MS, NULL));
+    return client;
+}
+
+static void count_loss(void *losses, const lk_hold *hold, lk_loss cause)
+{
+    (void)hold;
+    (void)cause;
+    atomic_fetch_add((_Atomic int *)losses, 1);
+}
+
+static bool all_are_lost(void *losses)
+{
+    return atomic_load((_Atomic int *)losses) == ON_THE_HUNG;
+}
+
+static void watchdog_keeps_the_holds_on_the_other_nodes(void **state)
+{
+    (void)state;
+    static lk_hold hung[ON_THE_HUNG], sound; /* the watchdog's, should an assertion fail */
+    static _Atomic int losses;
+    char key[32];
+    lk_client *client = open_client(&(lk_options){.lease_ms = LEASE_MS});
+    for (int i = 0; i < ON_THE_HUNG; i++) {
+        lk_request request = {
+            .key = set_key_on(0, i, key), .on_lost = count_loss, .on_lost_arg = &losses};
+        assert_int_equal(lk_acquire(client, &request, &hung[i]), LK_OK);
+    }
+    assert_int_equal(set_acquire(client, set_key_on(1, 0, key), 0, &sound), LK_OK);
+    hang(true);
+    assert_true(wait_until(all_are_lost, &losses, LOST_MS));
+    assert_int_equal(lk_check(&sound, NULL), LK_OK);
+    assert_int_equal(redis_do(cluster.master[1], "EXISTS %s", key), 1);
+    hang(false);
+    for (int i = 0; i < ON_THE_HUNG; i++)
+        lk_release(&hung[i]);
+    assert_int_equal(lk_release(&sound), LK_OK);
+    lk_close(client);
+}
+
+static int64_t time_try(lk_client *client, lk_status *ret)
+{
+    char key[32];
+    lk_hold hold;
+    int64_t start_ms = test_now_ms();
+    *ret = set_acquire(client, set_key_on(0, 1, key), 0, &hold);
+    int64_t took_ms = test_now_ms() - start_ms;
+    lk_release(&hold);
+    return took_ms;
+}
+
+static void node_that_hangs_refuses_tries_at_once_but_no_release(void **state)
+{
+    (void)state;
+    static lk_hold hold;
+    char key[32];
+    lk_status status;
+    lk_client *client = open_client(NULL);
+    assert_int_equal(set_acquire(client, set_key_on(0, 0, key), 0, &hold), LK_OK);
+    hang(true);
+    assert_true(time_try(client, &status) >= SET_TIMEOUT_MS);
+    assert_int_equal(status, LK_UNKNOWN);
+    assert_true(time_try(client, &status) < SET_TIMEOUT_MS);
+    assert_int_equal(status, LK_UNAVAILABLE);
+    hang(false);
+    assert_int_equal(lk_release(&hold), LK_OK); /* it was left alone still */
+    time_try(client, &status);
+    assert_int_equal(status, LK_OK); /* as it has answered again */
+    lk_close(client);
+}
+
+struct asker {
+    pthread_t thread;
+    lk_client *client;
+    int slow;
+};
+
+static void *ask_on(void *arg)
+{
+    struct asker *asker = arg;
+    for (int64_t start_ms = test_now_ms(); test_now_ms() - start_ms < 4 * SET_TIMEOUT_MS;) {
+        lk_status status;
+        asker->slow += time_try(asker->client, &status) >= SET_TIMEOUT_MS;
+        lk_env_system()->sleep_us(NULL, 1000);
+    }
+    return NULL;
+}
+
+/* Each round is a pause, a try and its undoing: in their time there are two at most, and all would
+ * be slow in each. */
+static void one_finds_out_for_all(void **state)
+{
+    (void)state;
+    struct asker askers[ASKERS];
+    lk_status status;
+    int slow = 0;
+    lk_client *client = open_client(NULL);
+    hang(true);
+    time_try(client, &status);
+    for (int i = 0; i < ASKERS; i++) {
+        askers[i] = (struct asker){.client = client};
+        assert_int_equal(pthread_create(&askers[i].thread, NULL, ask_on, &askers[i]), 0);
+    }
+    for (int i = 0; i < ASKERS; i++) {
+        pthread_join(askers[i].thread, NULL);
+        slow += askers[i].slow;
+    }
+    hang(false);
+    assert_in_range(slow, 1, ASKERS / 2);
+    lk_close(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(watchdog_keeps_the_holds_on_the_other_nodes, hang_no_more),
+        cmocka_unit_test_teardown(node_that_hangs_refuses_tries_at_once_but_no_release,
+                                  hang_no_more),
+        cmocka_unit_test_teardown(one_finds_out_for_all, hang_no_more),
+    };
+    return cmocka_run_group_tests(tests, open_cluster, close_cluster);
+}
