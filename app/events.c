@@ -63,11 +63,16 @@ const char *event_kind_text(enum op_kind kind)
 
 /* -- noting ------------------------------------------------------------------------------------ */
 
+static bool is_named_after_order(const struct op *op)
+{
+    return op->kind == OP_PAY_ORDER || op->kind == OP_CANCEL_ORDER;
+}
+
 static void name_resource(char ret[DB_RESOURCE_MAX + 1], const struct op *op)
 {
-    const char *kind = op->kind == OP_PLACE_ORDER || op->kind == OP_PUT_ITEM     ? "item"
-                       : op->kind == OP_PAY_ORDER || op->kind == OP_CANCEL_ORDER ? "order"
-                                                                                 : "account";
+    const char *kind = op->kind == OP_PLACE_ORDER || op->kind == OP_PUT_ITEM ? "item"
+                       : is_named_after_order(op)                            ? "order"
+                                                                             : "account";
     resource_name(ret, kind, op->id);
 }
 
@@ -104,7 +109,8 @@ static void note(const struct op *op, enum op_point point, int64_t at_us, const 
     event->point = point;
     event->kind = op->kind;
     event->problem = point == OP_REJECTED ? op->answer.problem : PROBLEM_NONE;
-    event->has_value = point == OP_READ || point == OP_DECIDED || point == OP_COMMITTED;
+    event->has_value = !is_named_after_order(op) &&
+                       (point == OP_READ || point == OP_DECIDED || point == OP_COMMITTED);
     memcpy(event->resource, resource, sizeof event->resource);
     if (events.keys_shown)
         snprintf(event->key, sizeof event->key, "%.*s", EVENTS_KEY_MAX, op->key);
@@ -194,7 +200,7 @@ static void count(const struct op *op, enum op_point point, int64_t at_us, struc
     if (point == OP_COMMITTED && good) {
         tally->counts.value = op->shown_value;
         tally->counts.accepted++;
-        tally->counts.amount += op->amount;
+        tally->counts.amount += op->kind == OP_TRANSFER ? -op->amount : op->amount;
     } else if (point == OP_REJECTED) {
         *(problem_info(op->answer.problem)->decided ? &tally->counts.decided_no
                                                     : &tally->counts.failed) += 1;

@@ -77,14 +77,12 @@ static bool has_waited(struct run *run, struct op *op)
 
 /* -- stored answers --------------------------------------------------------------------------- */
 
-static void replay(struct run *run, struct op *op, const db_answer *stored)
+static void replay(struct op *op, const db_answer *stored)
 {
-    if (strcmp(stored->request, op->request) != 0) {
+    if (strcmp(stored->request, op->request) != 0)
         op_problem(op, PROBLEM_KEY_REUSED, "the key was used for \"%.80s\"", stored->request);
-        return;
-    }
-    op_replay(op, stored);
-    counter_add(&run->host->counters->replays, 1);
+    else
+        op_replay(op, stored);
 }
 
 bool run_was_answered(struct run *run, struct op *op)
@@ -94,7 +92,7 @@ bool run_was_answered(struct run *run, struct op *op)
     if (status == DB_NOT_FOUND)
         return false;
     if (status == DB_OK)
-        replay(run, op, &stored);
+        replay(op, &stored);
     else
         op_problem(op, PROBLEM_UNAVAILABLE, "reading the key's answer: %s", db_status_text(status));
     return true;

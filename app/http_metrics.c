@@ -117,6 +117,9 @@ void http_metrics_write(const struct http_metrics *metrics, const struct http_ga
               (int64_t)metrics->timed_out);
     write_one(out, "seckill_http_refused_heads_total", "counter",
               "Requests refused for their framing.", (int64_t)metrics->refused_heads);
+    write_one(out, "seckill_http_abandoned_total", "counter",
+              "Requests that ended before their answer: the client was gone, or late.",
+              (int64_t)metrics->abandoned);
     write_one(out, "seckill_http_unanswered_total", "counter",
               "Operations that the service had not answered in time.",
               (int64_t)metrics->unanswered);

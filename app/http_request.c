@@ -344,8 +344,10 @@ void request_end(void *context, struct MHD_Connection *mhd, void **context_of_re
     if (request->stage == STAGE_SENT)
         http_metrics_count(&http->metrics, request->match.route, request->call->op.answer.status,
                            now_us - request->begun_us);
-    else if (why == MHD_REQUEST_TERMINATED_WITH_ERROR)
+    else if (why == MHD_REQUEST_TERMINATED_WITH_ERROR && request->stage == STAGE_HEAD)
         http->metrics.refused_heads++; /* by libmicrohttpd itself */
+    else
+        http->metrics.abandoned++;
     conn->request = NULL;
     if (conn->phase != PHASE_ENDING)
         conn_phase(http, conn, PHASE_IDLE, now_us);

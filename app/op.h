@@ -128,8 +128,8 @@ struct op {
 
     int64_t deadline_us;              /* monotonic: no waiting for lock or queue beyond it */
     int64_t point_us[OP_POINT_COUNT]; /* monotonic; 0: not passed */
-    /* For who watches the points: the first row's value as it was read or is to be written, and the
-     * fence of its lock. */
+    /* For who watches the points: the value of the row that it is named after, as it was read or is
+     * to be written (an order's has none), and the fence of its lock. */
     int64_t shown_value, shown_fence;
     bool key_found;          /* its key had an answer in the store when its turn began */
     int64_t bought;          /* by its buyer, as the store had it when the batch was decided */

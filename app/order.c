@@ -25,6 +25,7 @@ static void insert(struct section *section, const struct op *op, const db_item *
         .item_epoch = item->epoch,
         .created_us = now,
         .expires_us = now + item->reserve_s * 1000000,
+        .limited = item->per_user_limit > 0,
     };
     order_id_make(order->id, now);
     snprintf(order->item_id, sizeof order->item_id, "%s", item->id);

@@ -13,6 +13,7 @@ struct audit {
     FILE *out;
     size_t n; /* resources written */
     bool ok;
+    char unwritable[DB_RESOURCE_MAX + 1]; /* the resource that ended it; "": none */
 };
 
 static json_t *ledger_json(const db_ledger_row *row)
@@ -24,26 +25,53 @@ static json_t *ledger_json(const db_ledger_row *row)
                      row->guard, "instance", row->instance, "at_us", row->at_us);
 }
 
+/* NULL like json_pack(): no memory, or text that is not UTF-8. */
+static json_t *forks_json(const db_audit_row *row)
+{
+    json_t *forks = json_array();
+    for (size_t i = 0; i < row->n_forks; i++)
+        if (json_array_append_new(forks, json_pack("[o, o]", ledger_json(&row->forks[i][0]),
+                                                   ledger_json(&row->forks[i][1]))) != 0) {
+            json_decref(forks);
+            return NULL;
+        }
+    return forks;
+}
+
+static json_t *resource_json(const db_audit_row *row, const char *default_guard)
+{
+    return json_pack(
+        "{s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+        "resource", row->resource, "ok", row->ok, "guard",
+        row->guard[0] ? row->guard : default_guard, "missing", row->missing, "initial",
+        row->initial, "current", row->current, "ledger_sum", row->ledger_sum, "sold", row->sold,
+        "oversold", row->oversold, "over_limit", row->over_limit, "negative", row->negative,
+        "lost_updates", row->lost_updates, "lost_amount", row->lost_amount, "duplicates",
+        row->duplicates, "broken", row->broken, "forks", forks_json(row));
+}
+
 static int add_resource(void *arg, const db_audit_row *row)
 {
     struct audit *audit = arg;
-    json_t *forks = json_array();
-    for (size_t i = 0; i < row->n_forks; i++)
-        json_array_append_new(forks, json_pack("[o, o]", ledger_json(&row->forks[i][0]),
-                                               ledger_json(&row->forks[i][1])));
-    json_t *resource = json_pack(
-        "{s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "resource",
-        row->resource, "ok", row->ok, "guard", row->guard[0] ? row->guard : audit->default_guard,
-        "initial", row->initial, "current", row->current, "ledger_sum", row->ledger_sum, "sold",
-        row->sold, "oversold", row->oversold, "negative", row->negative, "lost_updates",
-        row->lost_updates, "lost_amount", row->lost_amount, "duplicates", row->duplicates, "broken",
-        row->broken, "forks", forks);
+    json_t *resource = resource_json(row, audit->default_guard);
     audit->ok &= row->ok;
     if (audit->n++ > 0)
         fputc(',', audit->out);
     int result = resource ? json_dumpf(resource, audit->out, JSON_COMPACT) : -1;
     json_decref(resource);
-    return result; /* -1 without memory: stops */
+    if (result != 0)
+        memcpy(audit->unwritable, row->resource, sizeof audit->unwritable);
+    return result;
+}
+
+/* Damage, or no room: whoever runs the service has to hear of it, too. */
+static void fail(struct op *op, const char *resource, const char *what, const char *why)
+{
+    char text[2 * DB_MESSAGE_MAX], escaped[2 * DB_MESSAGE_MAX];
+    snprintf(text, sizeof text, "audit of %s: %s: %s", resource, what, why);
+    op_problem(op, PROBLEM_UNAVAILABLE, "%s", text);
+    json_escape(escaped, sizeof escaped, text);
+    fprintf(stderr, "level=error event=audit-failed message=\"%s\"\n", escaped);
 }
 
 /* Written as it is found: a store may have millions of resources. The verdict stands first, where
@@ -62,14 +90,18 @@ void query_audit(const struct queries *queries, struct op *op)
         op_problem(op, PROBLEM_OVERLOADED, "out of memory");
         return;
     }
+    db_error error;
     fputs(start, audit.out);
-    db_status status = db_audit(queries->reader, resource, add_resource, &audit);
+    db_status status = db_audit(queries->reader, resource, add_resource, &audit, &error);
     fputs("]}", audit.out);
     bool whole = !ferror(audit.out);
     whole = fclose(audit.out) == 0 && whole;
-    if (status != DB_OK) {
-        op_problem(op, status == DB_NOT_FOUND ? PROBLEM_NOT_FOUND : PROBLEM_UNAVAILABLE,
-                   "audit of %s: %s", resource ? resource : "all", db_status_text(status));
+    if (status == DB_NOT_FOUND) {
+        op_problem(op, PROBLEM_NOT_FOUND, "audit of %s: %s", resource, db_status_text(status));
+    } else if (status != DB_OK) {
+        fail(op, resource ? resource : "all", db_status_text(status), error.message);
+    } else if (audit.unwritable[0]) {
+        fail(op, audit.unwritable, "it cannot be written", "text that is not UTF-8, or no memory");
     } else if (!whole) {
         op_problem(op, PROBLEM_OVERLOADED, "out of memory");
     } else {

@@ -204,6 +204,14 @@ static bool refused(struct section *section, db_status status)
     return false;
 }
 
+const struct section_row *section_row_of(const struct section *section, const struct op *op)
+{
+    size_t i = 0;
+    while (i + 1 < section->n_rows && strcmp(section->rows[i].id, op->id) != 0)
+        i++;
+    return &section->rows[i];
+}
+
 static void note_change(struct section *section, struct op *op, struct section_row *row,
                         int64_t delta, int64_t after, int64_t version, struct change *ret)
 {
@@ -216,7 +224,7 @@ static void note_change(struct section *section, struct op *op, struct section_r
     };
     section->changes[section->n_changes++] =
         (struct section_change){.op = op, .row = row, .delta = delta, .change = *ret};
-    if (row == section->rows)
+    if (row == section_row_of(section, op))
         op->shown_value = after;
 }
 

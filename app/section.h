@@ -152,6 +152,8 @@ void section_free(struct section *section);
 db_reader *section_reader(struct section *section);
 
 void section_clear(struct section *section); /* no rows, no locks */
+/* The row that op is named after: of a transfer, that of the account which pays. */
+const struct section_row *section_row_of(const struct section *section, const struct op *op);
 /* Under the locks and before anything is read: each row's fence, from where --fence-source says.
  * DB_OK, or why the store gave none; nothing was written then. *ret_from_store: how many it gave.
  */

@@ -74,6 +74,17 @@ db_status section_run(struct section *section)
 
 /* -- reading ---------------------------------------------------------------------------------- */
 
+/* A limit per user is a second condition, which one UPDATE of the item does not hold: two orders of
+ * one user would both pass. */
+static db_status read_item_inside(db_tx *tx, struct section_row *row, bool for_update)
+{
+    db_item *item = &row->read.item;
+    db_status status = db_tx_read_item(tx, row->id, for_update, item);
+    if (status == DB_OK && item->per_user_limit > 0 && !for_update)
+        status = db_tx_read_item(tx, row->id, true, item);
+    return status;
+}
+
 static db_status read_value(struct section *section, struct section_row *row)
 {
     db_reader *reader = section->reader;
@@ -81,7 +92,7 @@ static db_status read_value(struct section *section, struct section_row *row)
     bool for_update = row->guard->kind == GUARD_ROW || section->n_rows > 1;
     switch (row->kind) {
     case ROW_ITEM:
-        return tx ? db_tx_read_item(tx, row->id, for_update, &row->read.item)
+        return tx ? read_item_inside(tx, row, for_update)
                   : db_read_item(reader, row->id, &row->read.item);
     case ROW_ACCOUNT:
         return tx ? db_tx_read_account(tx, row->id, for_update, &row->read.account)
@@ -151,13 +162,14 @@ static void restart(struct section *section)
 /* For who watches the points. */
 static void show_read(struct section *section)
 {
-    const struct section_row *row = &section->rows[0];
-    int64_t value = row->kind == ROW_ITEM      ? row->read.item.stock
-                    : row->kind == ROW_ACCOUNT ? row->read.account.balance
-                                               : 0;
     for (size_t i = 0; i < section->n_ops; i++) {
-        section->ops[i]->shown_value = row->status == DB_OK ? value : 0;
-        section->ops[i]->shown_fence = row->fence;
+        struct op *op = section->ops[i];
+        const struct section_row *row = section_row_of(section, op);
+        int64_t value = row->kind == ROW_ITEM      ? row->read.item.stock
+                        : row->kind == ROW_ACCOUNT ? row->read.account.balance
+                                                   : 0;
+        op->shown_value = row->status == DB_OK ? value : 0;
+        op->shown_fence = row->fence;
     }
 }
 

@@ -31,7 +31,8 @@ static void leave(struct service *service)
 
 static void count_outcome(struct service *service, const struct op *op)
 {
-    counter_add(&service->counters.outcomes[op->kind][op->answer.problem], 1);
+    int outcome = op->answer.replayed ? OUTCOME_REPLAYED : (int)op->answer.problem;
+    counter_add(&service->counters.outcomes[op->kind][outcome], 1);
 }
 
 void service_finish(void *ctx, struct op *op)

@@ -56,21 +56,28 @@ static void one(FILE *out, const char *name, const char *type, const char *help,
     fprintf(out, "%s %" PRIu64 "\n", name, value);
 }
 
+static const char *outcome_name(int outcome)
+{
+    return outcome == PROBLEM_NONE       ? "ok"
+           : outcome == OUTCOME_REPLAYED ? "replayed"
+                                         : problem_info((enum problem)outcome)->id;
+}
+
 static void print_operations(struct service *service, FILE *out)
 {
-    metric_print_head("seckill_operations_total", "counter",
-                      "Operations answered, by kind and outcome (ok or the problem's name).", out);
+    metric_print_head(
+        "seckill_operations_total", "counter",
+        "Operations answered, by kind and outcome: ok, the problem's name, or replayed "
+        "from the idempotency table.",
+        out);
     for (int kind = 0; kind < OP_KIND_COUNT; kind++) {
-        for (int problem = 0; problem < PROBLEM_COUNT; problem++) {
-            uint64_t n = get(&service->counters.outcomes[kind][problem]);
-            const char *outcome = problem ? problem_info((enum problem)problem)->id : "ok";
+        for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++) {
+            uint64_t n = get(&service->counters.outcomes[kind][outcome]);
             if (n > 0)
                 fprintf(out, "seckill_operations_total{kind=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
-                        kind_names[kind], outcome, n);
+                        kind_names[kind], outcome_name(outcome), n);
         }
     }
-    one(out, "seckill_replays_total", "counter", "Answers replayed from the idempotency table.",
-        get(&service->counters.replays));
     one(out, "seckill_reruns_total", "counter",
         "Sections read and decided again because a row had changed.",
         get(&service->counters.reruns));

@@ -7,9 +7,12 @@
 
 enum { OP_KIND_COUNT = OP_READY + 1 };
 
+/* What became of an operation: its problem (PROBLEM_NONE: done), or whatever the first answer under
+ * its key was. */
+enum { OUTCOME_REPLAYED = PROBLEM_COUNT, OUTCOME_COUNT };
+
 struct counters {
-    atomic_uint_fast64_t outcomes[OP_KIND_COUNT][PROBLEM_COUNT]; /* PROBLEM_NONE: done */
-    atomic_uint_fast64_t replays;      /* answered from the idempotency table */
+    atomic_uint_fast64_t outcomes[OP_KIND_COUNT][OUTCOME_COUNT];
     atomic_uint_fast64_t reruns;       /* sections read and decided again: the row had changed */
     atomic_uint_fast64_t stale_fences; /* writes refused by the store */
     atomic_uint_fast64_t fences;       /* taken from the store */

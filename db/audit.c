@@ -6,7 +6,7 @@
 
 void audit_reset_txn(char (*ret)[DB_KEY_MAX + 1], const char *resource, int64_t epoch)
 {
-    snprintf(*ret, sizeof *ret, "reset:%s:%" PRId64, resource, epoch);
+    snprintf(*ret, sizeof *ret, "reset\t%s:%" PRId64, resource, epoch);
 }
 
 void audit_start(struct audit *audit, const struct audit_head *head)
@@ -22,7 +22,10 @@ void audit_start(struct audit *audit, const struct audit_head *head)
     row->initial = head->initial;
     row->current = head->current;
     row->sold = head->sold;
+    row->over_limit = head->over_limit;
+    row->missing = head->missing;
     row->negative = head->current < 0;
+    row->broken = head->stray_orders;
 }
 
 /* The first row of an epoch is the reset's own: without it, rows before it may be missing too. */
@@ -59,14 +62,10 @@ static void add_fork(struct audit *audit, const db_ledger_row *row)
     }
 }
 
-void audit_add(struct audit *audit, const db_ledger_row *row)
+static void add_link(struct audit *audit, const db_ledger_row *row)
 {
     int64_t expected_after;
     struct audit_step *step = &audit->step;
-    audit->ledger_sum += row->delta;
-    if (row->after < 0)
-        audit->row.negative = 1;
-
     if (audit->any && row->version_before == step->version_before) {
         add_fork(audit, row);
     } else {
@@ -84,6 +83,20 @@ void audit_add(struct audit *audit, const db_ledger_row *row)
         step->after[step->rows] = row->after;
     step->rows++;
     audit->any = true;
+}
+
+/* Older epochs are history; of a later one than the resource's own there cannot be any. */
+void audit_add(struct audit *audit, const db_ledger_row *row)
+{
+    if (row->epoch < audit->head.epoch)
+        return;
+    audit->ledger_sum += row->delta;
+    if (row->after < 0)
+        audit->row.negative = 1;
+    if (row->epoch == audit->head.epoch)
+        add_link(audit, row);
+    else
+        audit->row.broken++;
 }
 
 static int64_t clamp(__int128 value)
@@ -111,12 +124,13 @@ void audit_finish(struct audit *audit, int64_t duplicates)
     row->duplicates = duplicates;
     if (!version_fits(audit))
         row->broken++;
-    if (audit->head.is_item) {
+    if (strncmp(row->resource, "item:", 5) == 0) {
         __int128 over = (__int128)row->sold - row->initial;
         row->oversold = over > 0 ? clamp(over) : 0;
         if (audit->ledger_sum + row->sold != 0) /* orders and ledger tell different stories */
             row->broken++;
     }
-    row->ok = row->oversold == 0 && row->negative == 0 && row->lost_updates == 0 &&
-              row->lost_amount == 0 && row->duplicates == 0 && row->broken == 0;
+    row->ok = row->missing == 0 && row->oversold == 0 && row->over_limit == 0 &&
+              row->negative == 0 && row->lost_updates == 0 && row->lost_amount == 0 &&
+              row->duplicates == 0 && row->broken == 0;
 }

@@ -1,10 +1,6 @@
 /*
- * The audit's judgement, common to all engines: fed with one resource's ledger rows since its last
- * reset, in the order (version_before, id), it finds forks, gaps and wrong sums. Constant memory.
- *
- *     audit_start(&audit, &head);
- *     for each row: audit_add(&audit, &row);
- *     audit_finish(&audit, duplicates);          audit.row is the result
+ * The audit, common to all engines. audit.c judges one resource by its ledger rows since its last
+ * reset; audit_run.c finds the rows of each resource among all of them. Constant memory.
  */
 #ifndef DB_AUDIT_H
 #define DB_AUDIT_H
@@ -17,13 +13,19 @@ enum {
     AUDIT_FORK_WIDTH_MAX = 64
 };
 
+/* What there is of a resource beside the ledger. */
 struct audit_head {
     char resource[DB_RESOURCE_MAX + 1];
     char guard[DB_GUARD_MAX + 1];
-    bool is_item;
-    int64_t initial, current, version, epoch;
-    int64_t sold; /* items: pieces in reserved and paid orders of the epoch */
+    int64_t initial, current, version, epoch; /* all 0 for one that is missing */
+    bool missing; /* no row in items or accounts: only orders or the ledger name it */
+    int64_t sold; /* items: pieces in reserved and paid orders of the epoch; missing: of all */
+    int64_t over_limit;   /* items: pieces of the epoch beyond the limit per user */
+    int64_t stray_orders; /* items: reserved and paid orders of a later epoch; missing: all */
 };
+
+/* -- one resource: audit.c ----------------------------------------------------------------------
+ */
 
 /* All rows with one version_before: one when unharmed, more in a fork. */
 struct audit_step {
@@ -32,7 +34,7 @@ struct audit_step {
 };
 
 struct audit {
-    db_audit_row row;
+    db_audit_row row; /* the result, once finished */
     struct audit_head head;
     __int128 ledger_sum;
     bool any;
@@ -42,11 +44,33 @@ struct audit {
 };
 
 void audit_start(struct audit *audit, const struct audit_head *head);
+/* Each of its ledger rows, in the order (epoch, version_before, id). */
 void audit_add(struct audit *audit, const db_ledger_row *row);
-/* duplicates: ledger rows beyond the first of one txn_id, counted by the engine. */
+/* duplicates: ledger rows of the epoch beyond the first of one txn_id. */
 void audit_finish(struct audit *audit, int64_t duplicates);
 
-/* txn_id of the row that a reset writes: the first of its epoch. */
+/* txn_id of the row that a reset writes, the first of its epoch: no client's key has a tab. */
 void audit_reset_txn(char (*ret)[DB_KEY_MAX + 1], const char *resource, int64_t epoch);
+
+/* -- all of them: audit_run.c -------------------------------------------------------------------
+ */
+
+struct audit_repeats {
+    char resource[DB_RESOURCE_MAX + 1];
+    int64_t epoch, rows; /* beyond the first of one txn_id */
+};
+
+/* An engine's three lists, of audit_sql.h: the next of each, or DB_NOT_FOUND at its end. The heads
+ * are open; the other two open when the epoch of the only resource is known. */
+struct audit_lists {
+    db_status (*next_head)(void *engine, struct audit_head *ret);
+    void (*open_ledger)(void *engine, int64_t epoch);
+    db_status (*next_row)(void *engine, db_ledger_row *ret);
+    db_status (*next_repeats)(void *engine, struct audit_repeats *ret);
+};
+
+/* db_audit() of what the lists hold. DB_NOT_FOUND: they are empty. */
+db_status audit_run(const struct audit_lists *lists, void *engine,
+                    int (*each)(void *arg, const db_audit_row *row), void *arg);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { BUSY_MS_DEFAULT = 5000, GROUP_MAX_DEFAULT = 256 };
 
@@ -38,9 +39,21 @@ void db_close(db *store)
         store->engine->close(store);
 }
 
+static db_status probe(db_tx *tx, void *arg)
+{
+    (void)arg;
+    return db_tx_put_task(tx, "write-probe", "", (int64_t)time(NULL) * 1000000, 0);
+}
+
 db_status db_ping(db *store)
 {
-    return store->engine->ping(store);
+    db_status status = store->engine->ping(store);
+    if (status != DB_OK || !atomic_load(&store->failing))
+        return status;
+    status = db_run(store, probe, NULL, NULL);
+    if (status == DB_OK)
+        atomic_store(&store->failing, false);
+    return status;
 }
 
 void db_get_stats(const db *store, db_stats *ret)
@@ -170,9 +183,10 @@ db_status db_read_expired(db_reader *reader, int64_t now_us, const db_expired *a
 }
 
 db_status db_audit(db_reader *reader, const char *resource,
-                   int (*each)(void *arg, const db_audit_row *row), void *arg)
+                   int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error)
 {
     if (resource && !db_name_ok(resource, DB_RESOURCE_MAX))
         return DB_NOT_FOUND;
-    return reader->engine->audit(reader, resource, each, arg);
+    db_status status = reader->engine->audit(reader, resource, each, arg, error);
+    return status == DB_NOT_FOUND && !resource ? DB_OK : status; /* an empty store is no trouble */
 }

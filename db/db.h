@@ -94,7 +94,8 @@ db_status db_keep_memory(void);
 db_status db_open(const db_options *options, db **ret, db_error *error);
 /* Ends: waits for running db_run() calls; all readers must be closed. NULL is allowed. */
 void db_close(db *db);
-/* Answers now? One cheap read. */
+/* Answers now? One cheap read; and once a write has failed for the database's sake (full,
+ * read-only, away), a small write, until one succeeds. */
 db_status db_ping(db *db);
 
 /* -- rows ------------------------------------------------------------------------------------- */
@@ -133,6 +134,7 @@ typedef struct db_order {
     int64_t item_epoch;
     int64_t created_us, expires_us;
     int64_t last_fence;
+    bool limited; /* its item has a limit per user: db_read_bought() counts it */
 } db_order;
 
 /* What an idempotency key led to. request is the canonical text of what was asked ("order item=1
@@ -150,7 +152,7 @@ typedef struct db_answer {
 typedef struct db_ledger_row {
     int64_t id; /* given by the store, in commit order (PostgreSQL: of each resource) */
     char resource[DB_RESOURCE_MAX + 1]; /* "item:1", "account:12345" */
-    char txn_id[DB_KEY_MAX + 1];        /* the idempotency key, or "task\t..." */
+    char txn_id[DB_KEY_MAX + 1];        /* the idempotency key, or "task\t...", "reset\t..." */
     int64_t delta, before, after, version_before;
     int64_t fence; /* 0: unfenced */
     int64_t epoch;
@@ -177,7 +179,8 @@ db_status db_read_order(db_reader *reader, const char *id, db_order *ret);
 db_status db_read_answer(db_reader *reader, const char *key, db_answer *ret);
 /* Which of 1 to DB_KEYS_MAX keys have an answer: DB_OK with ret_found[i] of each, or as above. */
 db_status db_find_answers(db_reader *reader, const char *const *keys, size_t n, bool *ret_found);
-/* Pieces of this item's epoch in reserved and paid orders of each of 1 to DB_KEYS_MAX users. */
+/* Pieces of this item's epoch in reserved and paid orders, the limited ones, of each of 1 to
+ * DB_KEYS_MAX users. */
 db_status db_read_bought(db_reader *reader, const db_item *item, const char *const *user_ids,
                          size_t n, int64_t *ret_quantities);
 /* Pieces in reserved and paid orders of the item's epoch. */
@@ -273,7 +276,7 @@ db_status db_tx_append_ledger(db_tx *tx, const db_ledger_row *row);
 /* DB_DUPLICATE when the key has an answer already. */
 db_status db_tx_insert_answer(db_tx *tx, const db_answer *row);
 
-/* Create or reset. Writes a ledger row of its own (txn_id "reset:<resource>:<epoch>", guard and
+/* Create or reset. Writes a ledger row of its own (txn_id "reset\t<resource>:<epoch>", guard and
  * instance as given; delta 0: it begins the epoch's chain), raises epoch and version (a new row has
  * 1 and 1), clears last_fence; fills *row from the store. The current value becomes the initial
  * one: DB_INVALID when *row has another one that is not 0. */
@@ -297,25 +300,29 @@ enum { DB_FORKS_MAX = 8 }; /* forks shown per resource; all are counted */
 typedef struct db_audit_row {
     char resource[DB_RESOURCE_MAX + 1];
     char guard[DB_GUARD_MAX + 1];
-    int64_t initial, current;
-    int64_t ledger_sum;   /* of the deltas since the reset */
-    int64_t sold;         /* items: pieces in reserved and paid orders */
-    int64_t oversold;     /* items: max(0, sold - initial) */
-    int64_t negative;     /* 1 if current < 0 or any ledger row's after < 0 */
+    int64_t missing; /* 1: ledger or live orders name it, and there is no such item or account */
+    int64_t initial, current; /* missing: 0 */
+    int64_t ledger_sum;       /* of the deltas since the reset; missing: of all */
+    int64_t sold;             /* items: pieces in reserved and paid orders; missing: of all */
+    int64_t oversold;         /* items: max(0, sold - initial) */
+    int64_t over_limit; /* items: pieces in those orders beyond the limit per user, of all users */
+    int64_t negative;   /* 1 if current < 0 or any ledger row's after < 0 */
     int64_t lost_updates; /* ledger rows whose version_before an earlier row has already */
     int64_t lost_amount;  /* |initial + ledger_sum - current| */
     int64_t duplicates;   /* ledger rows beyond the first of one txn_id on this resource */
-    int64_t broken;       /* rows with after != before + delta, or gaps in the chain; items: 1 more
-                             when orders and ledger disagree about what was sold */
+    int64_t broken;       /* rows with after != before + delta, or gaps in the chain; rows and live
+                             orders of a later epoch than the resource's, of a missing one all;
+                             items: 1 more when orders and ledger disagree about what was sold */
     size_t n_forks;       /* filled below */
     db_ledger_row forks[DB_FORKS_MAX][2];
-    bool ok; /* oversold, negative, lost_*, duplicates and broken all 0 */
+    bool ok; /* missing, oversold, over_limit, negative, lost_*, duplicates and broken all 0 */
 } db_audit_row;
 
 /* Calls each() per resource in ascending order, from one snapshot; resource NULL: all. A non-zero
- * return of each() stops and is not an error. DB_NOT_FOUND for an unknown named resource. */
+ * return of each() stops and is not an error. DB_NOT_FOUND: nothing has the name. What
+ * else it returns, error (may be NULL) explains. */
 db_status db_audit(db_reader *reader, const char *resource,
-                   int (*each)(void *arg, const db_audit_row *row), void *arg);
+                   int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 
 /* Counters for metrics. */
 typedef struct db_stats {

@@ -11,6 +11,8 @@
 
 #include "db.h"
 
+#include <stdatomic.h>
+
 typedef struct db_engine {
     const char *scheme; /* of the URL, without the colon */
 
@@ -37,7 +39,7 @@ typedef struct db_engine {
     db_status (*read_expired)(db_reader *reader, int64_t now_us, const db_expired *after,
                               db_expired *ret, size_t max, size_t *ret_n);
     db_status (*audit)(db_reader *reader, const char *resource,
-                       int (*each)(void *arg, const db_audit_row *row), void *arg);
+                       int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 
     bool commits_in_groups;
     void (*run)(db *db, db_job *jobs, size_t n);
@@ -65,6 +67,7 @@ typedef struct db_engine {
 
 struct db {
     const db_engine *engine;
+    atomic_bool failing; /* a write met a full or broken disk, a standby, nobody */
 };
 struct db_reader {
     const db_engine *engine;

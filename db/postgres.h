@@ -44,7 +44,7 @@ enum {
     PG_RERUNS_MAX = 20          /* of one db_run() after serialization failures and deadlocks */
 };
 
-#define PG_SCHEMA_VERSION 1 /* stands in SQL text */
+#define PG_SCHEMA_VERSION 2 /* stands in SQL text */
 
 enum { /* of pg_type.dat */
        PG_TYPE_BIGINT = 20,
@@ -223,8 +223,6 @@ db_status session_read_bought(struct session *session, const db_item *item,
 db_status session_read_sold(struct session *session, const db_item *item, int64_t *ret_quantity);
 db_status session_read_expired(struct session *session, int64_t now_us, const db_expired *after,
                                db_expired *ret, size_t max, size_t *ret_n);
-db_status row_item(struct session *session, const PGresult *result, int row, db_item *ret);
-db_status row_account(struct session *session, const PGresult *result, int row, db_account *ret);
 
 /* postgres_reader.c */
 db_status pg_reader_open(db *db, db_reader **ret, db_error *error);
@@ -242,7 +240,7 @@ db_status pg_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quan
 db_status pg_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                           db_expired *ret, size_t max, size_t *ret_n);
 db_status pg_audit(db_reader *reader, const char *resource,
-                   int (*each)(void *arg, const db_audit_row *row), void *arg);
+                   int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 db_status pg_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);
 db_status pg_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret);
 db_status pg_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret);

@@ -11,11 +11,17 @@ static db_status insert(db_tx *tx, enum postgres_sql sql, const struct arg *args
 
 db_status pg_insert_order(db_tx *tx, const db_order *row)
 {
-    const struct arg args[] = {ARG_TEXT(row->id),        ARG_TEXT(row->item_id),
-                               ARG_TEXT(row->user_id),   ARG_INT(row->quantity),
-                               ARG_INT(row->amount),     ARG_INT(row->state),
-                               ARG_INT(row->version),    ARG_INT(row->item_epoch),
-                               ARG_INT(row->created_us), ARG_INT(row->expires_us)};
+    const struct arg args[] = {ARG_TEXT(row->id),
+                               ARG_TEXT(row->item_id),
+                               ARG_TEXT(row->user_id),
+                               ARG_INT(row->quantity),
+                               ARG_INT(row->amount),
+                               ARG_INT(row->state),
+                               ARG_INT(row->version),
+                               ARG_INT(row->item_epoch),
+                               ARG_INT(row->created_us),
+                               ARG_INT(row->expires_us),
+                               ARG_TEXT(row->limited ? row->user_id : "")};
     return insert(tx, SQL_INSERT_ORDER, args, ARG_COUNT(args), DB_INVALID);
 }
 

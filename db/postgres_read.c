@@ -3,7 +3,7 @@
 #include <assert.h>
 
 /* Columns as in ITEM_COLUMNS. */
-db_status row_item(struct session *session, const PGresult *result, int at, db_item *ret)
+static db_status row_item(struct session *session, const PGresult *result, int at, db_item *ret)
 {
     db_item row;
     db_status status = cell_text(session, result, at, 0, row.id, sizeof row.id);
@@ -25,7 +25,8 @@ db_status row_item(struct session *session, const PGresult *result, int at, db_i
 }
 
 /* Columns as in ACCOUNT_COLUMNS. */
-db_status row_account(struct session *session, const PGresult *result, int at, db_account *ret)
+static db_status row_account(struct session *session, const PGresult *result, int at,
+                             db_account *ret)
 {
     db_account row;
     db_status status = cell_text(session, result, at, 0, row.id, sizeof row.id);
@@ -61,7 +62,8 @@ static db_status row_order(struct session *session, const PGresult *result, db_o
     row.item_epoch = cell_int(result, 0, 7);
     row.created_us = cell_int(result, 0, 8);
     row.expires_us = cell_int(result, 0, 9);
-    row.last_fence = cell_int(result, 0, 10);
+    row.limited = PQgetlength(result, 0, 10) > 0;
+    row.last_fence = cell_int(result, 0, 11);
     *ret = row;
     return DB_OK;
 }

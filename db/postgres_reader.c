@@ -51,11 +51,11 @@ void pg_reader_close(db_reader *base)
 }
 
 /* The connection for one read. */
-static db_status take(struct pg_reader *reader, struct session **ret)
+static db_status take(struct pg_reader *reader, struct session **ret, db_error *error)
 {
     db_status status = DB_OK;
     if (!reader->session) {
-        status = pool_take(reader->store, PG_READ_MS, &reader->session, NULL);
+        status = pool_take(reader->store, PG_READ_MS, &reader->session, error);
         if (status == DB_OK && reader->in_snapshot)
             session_queue(reader->session, SQL_BEGIN_READ, NULL, 0, false);
     }
@@ -76,7 +76,7 @@ static db_status give(struct pg_reader *reader, db_status status)
 #define READ(call)                                                                                 \
     struct pg_reader *reader = (struct pg_reader *)base;                                           \
     struct session *session;                                                                       \
-    db_status status = take(reader, &session);                                                     \
+    db_status status = take(reader, &session, NULL);                                               \
     return give(reader, status == DB_OK ? (call) : status)
 
 db_status pg_read_item(db_reader *base, const char *id, db_item *ret)
@@ -121,20 +121,22 @@ db_status pg_read_expired(db_reader *base, int64_t now_us, const db_expired *aft
     READ(session_read_expired(session, now_us, after, ret, max, ret_n));
 }
 
-static db_status audit(db_reader *base, const char *resource,
-                       int (*each)(void *arg, const db_audit_row *row), void *arg)
-{
-    READ(session_audit(session, resource, each, arg));
-}
-
 db_status pg_audit(db_reader *base, const char *resource,
-                   int (*each)(void *arg, const db_audit_row *row), void *arg)
+                   int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error)
 {
-    if (((struct pg_reader *)base)->in_snapshot)
-        return audit(base, resource, each, arg);
-    pg_reader_begin(base);
-    db_status status = audit(base, resource, each, arg);
-    pg_reader_end(base);
+    struct pg_reader *reader = (struct pg_reader *)base;
+    struct session *session;
+    bool own_snapshot = !reader->in_snapshot;
+    if (own_snapshot)
+        pg_reader_begin(base);
+    db_status status = take(reader, &session, error);
+    if (status == DB_OK) {
+        status = session_audit(session, resource, each, arg);
+        if (status != DB_OK && status != DB_NOT_FOUND)
+            db_fail(error, status, "%s", session->trouble.message);
+    }
+    if (own_snapshot)
+        pg_reader_end(base);
     return status;
 }
 

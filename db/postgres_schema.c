@@ -49,9 +49,11 @@ const char pg_schema_sql[] =
     " last_fence bigint NOT NULL DEFAULT 0,"
     " item_epoch bigint NOT NULL,"
     " created_us bigint NOT NULL,"
-    " expires_us bigint NOT NULL"
+    " expires_us bigint NOT NULL,"
+    " counted_user text COLLATE \"C\" NOT NULL" /* user_id, or '' where the item has no limit per
+                                                   user */
     ");"
-    "CREATE INDEX orders_live ON orders(item_id, item_epoch, user_id) INCLUDE (quantity)"
+    "CREATE INDEX orders_live ON orders(item_id, item_epoch, counted_user) INCLUDE (quantity)"
     " WHERE state <= 1;"
     "CREATE INDEX orders_unpaid ON orders(expires_us) WHERE state = 0;"
 

@@ -3,13 +3,16 @@
 #ifndef DB_POSTGRES_SQL_H
 #define DB_POSTGRES_SQL_H
 
+#include "audit_sql.h"
+
 #define ITEM_COLUMNS                                                                               \
     "id, guard, initial_stock, stock, price, per_user_limit, reserve_s, fence, version, "          \
     "last_fence, epoch"
 #define ACCOUNT_COLUMNS "id, guard, initial_balance, balance, fence, version, last_fence, epoch"
 #define ORDER_COLUMNS   NEW_ORDER_COLUMNS ", last_fence"
 #define NEW_ORDER_COLUMNS                                                                          \
-    "id, item_id, user_id, quantity, amount, state, version, item_epoch, created_us, expires_us"
+    "id, item_id, user_id, quantity, amount, state, version, item_epoch, created_us, expires_us, " \
+    "counted_user"
 #define ANSWER_COLUMNS "key, request, http_status, body, at_us"
 #define LEDGER_COLUMNS                                                                             \
     "resource, txn_id, delta, before, after, version_before, fence, epoch, guard, instance, at_us"
@@ -43,10 +46,10 @@
       " WHERE (SELECT true FROM idempotency WHERE key = k)")                                       \
     X(READ_BOUGHT, "tit",                                                                          \
       "SELECT coalesce(sum(quantity), 0)::bigint FROM orders"                                      \
-      " WHERE item_id = $1 AND item_epoch = $2 AND user_id = $3 AND state <= 1")                   \
+      " WHERE item_id = $1 AND item_epoch = $2 AND counted_user = $3 AND state <= 1")              \
     X(READ_BOUGHT_OF_MANY, "TIT",                                                                  \
       "SELECT (SELECT coalesce(sum(quantity), 0)::bigint FROM orders"                              \
-      " WHERE item_id = i AND item_epoch = e AND user_id = u AND state <= 1)"                      \
+      " WHERE item_id = i AND item_epoch = e AND counted_user = u AND state <= 1)"                 \
       " FROM unnest($1, $2, $3) WITH ORDINALITY AS asked (i, e, u, n) ORDER BY n")                 \
     X(READ_SOLD, "ti",                                                                             \
       "SELECT coalesce(sum(quantity), 0)::bigint FROM orders"                                      \
@@ -54,15 +57,13 @@
     X(READ_EXPIRED, "iiti",                                                                        \
       "SELECT expires_us, id, item_id FROM orders WHERE state = 0 AND expires_us <= $1"            \
       " AND (expires_us, id) > ($2, $3) ORDER BY expires_us, id LIMIT $4")                         \
-    X(ITEMS_AFTER, "ti", "SELECT " ITEM_COLUMNS " FROM items WHERE id > $1 ORDER BY id LIMIT $2")  \
-    X(ACCOUNTS_AFTER, "ti",                                                                        \
-      "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id > $1 ORDER BY id LIMIT $2")               \
-    X(LEDGER_AFTER, "tiiii",                                                                       \
-      "SELECT id, " LEDGER_COLUMNS " FROM ledger WHERE resource = $1 AND epoch = $2"               \
-      " AND (version_before, id) > ($3, $4) ORDER BY version_before, id LIMIT $5")                 \
-    X(COUNT_DUPLICATES, "tii",                                                                     \
-      "SELECT coalesce(sum(n - 1), 0)::bigint FROM (SELECT count(*) AS n FROM ledger"              \
-      " WHERE resource = $1 AND epoch = $2 AND id <> $3 GROUP BY txn_id) AS per_txn")              \
+    X(AUDIT_HEADS, "t", "DECLARE heads NO SCROLL CURSOR FOR " AUDIT_HEADS_SQL)                     \
+    X(AUDIT_ROWS, "ti", "DECLARE rows NO SCROLL CURSOR FOR " AUDIT_ROWS_SQL)                       \
+    X(AUDIT_REPEATS, "ti", "DECLARE repeats NO SCROLL CURSOR FOR " AUDIT_REPEATS_SQL)              \
+    X(FETCH_HEADS, "", "FETCH 1000 FROM heads")                                                    \
+    X(FETCH_ROWS, "", "FETCH 1000 FROM rows")                                                      \
+    X(FETCH_REPEATS, "", "FETCH 1000 FROM repeats")                                                \
+    X(CLOSE_LISTS, "", "CLOSE ALL")                                                                \
     X(PUT_ITEM, "tiiiiii",                                                                         \
       "UPDATE items SET stock = $2, version = $3, last_fence = greatest(last_fence, "              \
       "$5)" PUT_WHERE)                                                                             \
@@ -87,12 +88,12 @@
     X(MOVE_ORDER, "tii",                                                                           \
       "UPDATE orders SET state = $3, version = version + 1 WHERE id = $1 AND state = $2"           \
       " RETURNING state, version")                                                                 \
-    X(INSERT_ORDER, "tttiiiiiii",                                                                  \
+    X(INSERT_ORDER, "tttiiiiiiit",                                                                 \
       "INSERT INTO orders (" NEW_ORDER_COLUMNS ")"                                                 \
-      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING")                  \
-    X(INSERT_ORDERS, "TTTIIIIIII",                                                                 \
+      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING")             \
+    X(INSERT_ORDERS, "TTTIIIIIIIT",                                                                \
       "INSERT INTO orders (" NEW_ORDER_COLUMNS ")"                                                 \
-      " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")                            \
+      " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")                       \
     X(APPEND_LEDGER, "ttiiiiiitti",                                                                \
       "INSERT INTO ledger (" LEDGER_COLUMNS ")"                                                    \
       " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")                                    \

@@ -6,7 +6,10 @@
  *
  * Why these keys: each insert should touch few pages, because every touched page is written to the
  * log at commit. The ledger and the answers are appended in rowid order. Orders are read by id and
- * counted by item and user, the latter only while they are live, so closed ones leave that index.
+ * counted by item, the latter only while they are live, so closed ones leave that index. Where the
+ * item has a limit per user they are counted by user, too, each on a page of its own; where it has
+ * none, they are appended to those of the item. The index has all that is asked of them, the state
+ * for its own condition, so that no order is looked up to be counted.
  * The ledger has no index: only the audit reads it, and that sorts it once, in the time that a walk
  * along an index takes; an index would cost each order of another item one more page.
  */
@@ -47,9 +50,11 @@ const char schema_sql[] =
     " last_fence INTEGER NOT NULL DEFAULT 0,"
     " item_epoch INTEGER NOT NULL,"
     " created_us INTEGER NOT NULL,"
-    " expires_us INTEGER NOT NULL"
+    " expires_us INTEGER NOT NULL,"
+    " counted_user TEXT NOT NULL" /* user_id, or '' where the item has no limit per user */
     ") STRICT, WITHOUT ROWID;"
-    "CREATE INDEX orders_live ON orders(item_id, item_epoch, user_id, quantity) WHERE state <= 1;"
+    "CREATE INDEX orders_live ON orders(item_id, item_epoch, counted_user, quantity, state)"
+    " WHERE state <= 1;"
     "CREATE INDEX orders_unpaid ON orders(expires_us) WHERE state = 0;"
 
     "CREATE TABLE ledger ("

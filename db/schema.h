@@ -3,7 +3,7 @@
 #define DB_SCHEMA_H
 
 enum {
-    SCHEMA_VERSION = 1,                /* PRAGMA user_version */
+    SCHEMA_VERSION = 2,                /* PRAGMA user_version */
     SCHEMA_APPLICATION_ID = 0x5ec1713d /* PRAGMA application_id: this file is ours */
 };
 

@@ -194,8 +194,6 @@ db_status conn_read_bought(struct conn *conn, const db_item *item, const char *u
 db_status conn_read_sold(struct conn *conn, const db_item *item, int64_t *ret_quantity);
 db_status conn_read_expired(struct conn *conn, int64_t now_us, const db_expired *after,
                             db_expired *ret, size_t max, size_t *ret_n);
-db_status column_item(struct conn *conn, sqlite3_stmt *statement, db_item *ret);
-db_status column_account(struct conn *conn, sqlite3_stmt *statement, db_account *ret);
 
 /* sqlite_reader.c */
 db_status conn_open_reading(struct sqlite_store *store, struct conn *conn, db_error *error);
@@ -215,7 +213,7 @@ db_status sqlite_read_sold(db_reader *reader, const db_item *item, int64_t *ret_
 db_status sqlite_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                               db_expired *ret, size_t max, size_t *ret_n);
 db_status sqlite_audit(db_reader *reader, const char *resource,
-                       int (*each)(void *arg, const db_audit_row *row), void *arg);
+                       int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 db_status sqlite_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);
 db_status sqlite_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret);
 db_status sqlite_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret);

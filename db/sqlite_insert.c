@@ -27,6 +27,7 @@ db_status sqlite_insert_order(db_tx *tx, const db_order *row)
     bind_int(statement, 8, row->item_epoch);
     bind_int(statement, 9, row->created_us);
     bind_int(statement, 10, row->expires_us);
+    bind_text(statement, 11, row->limited ? row->user_id : "");
     return insert(conn, statement, DB_INVALID);
 }
 

@@ -1,7 +1,7 @@
 #include "sqlite.h"
 
 /* Columns as in ITEM_COLUMNS. */
-db_status column_item(struct conn *conn, sqlite3_stmt *statement, db_item *ret)
+static db_status column_item(struct conn *conn, sqlite3_stmt *statement, db_item *ret)
 {
     db_item row;
     db_status status = column_text(conn, statement, 0, row.id, sizeof row.id);
@@ -23,7 +23,7 @@ db_status column_item(struct conn *conn, sqlite3_stmt *statement, db_item *ret)
 }
 
 /* Columns as in ACCOUNT_COLUMNS. */
-db_status column_account(struct conn *conn, sqlite3_stmt *statement, db_account *ret)
+static db_status column_account(struct conn *conn, sqlite3_stmt *statement, db_account *ret)
 {
     db_account row;
     db_status status = column_text(conn, statement, 0, row.id, sizeof row.id);
@@ -83,6 +83,7 @@ static db_status column_order(struct conn *conn, sqlite3_stmt *statement, db_ord
     row.created_us = sqlite3_column_int64(statement, 8);
     row.expires_us = sqlite3_column_int64(statement, 9);
     row.last_fence = sqlite3_column_int64(statement, 10);
+    row.limited = sqlite3_column_bytes(statement, 11) > 0;
     *ret = row;
     return DB_OK;
 }

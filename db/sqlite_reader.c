@@ -122,16 +122,16 @@ db_status sqlite_read_expired(db_reader *reader, int64_t now_us, const db_expire
 }
 
 db_status sqlite_audit(db_reader *base, const char *resource,
-                       int (*each)(void *arg, const db_audit_row *row), void *arg)
+                       int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error)
 {
-    bool own_snapshot = !((struct sqlite_reader *)base)->in_snapshot;
-    if (own_snapshot) {
-        db_status status = sqlite_reader_begin(base);
-        if (status != DB_OK)
-            return status;
-    }
-    db_status status = conn_audit(conn_of(base), resource, each, arg);
-    if (own_snapshot)
+    struct sqlite_reader *reader = (struct sqlite_reader *)base;
+    bool own_snapshot = !reader->in_snapshot;
+    db_status status = own_snapshot ? sqlite_reader_begin(base) : DB_OK;
+    if (status == DB_OK)
+        status = conn_audit(conn_of(base), resource, each, arg);
+    if (status != DB_OK && status != DB_NOT_FOUND)
+        db_fail(error, status, "%s", reader->conn.trouble.message);
+    if (own_snapshot && reader->in_snapshot)
         sqlite_reader_end(base);
     return status;
 }

@@ -3,6 +3,8 @@
 #ifndef DB_SQLITE_SQL_H
 #define DB_SQLITE_SQL_H
 
+#include "audit_sql.h"
+
 #define ITEM_COLUMNS                                                                               \
     "id, guard, initial_stock, stock, price, per_user_limit, reserve_s, fence, version, "          \
     "last_fence, epoch"
@@ -19,9 +21,6 @@
  * would turn an overflow into a floating point number. */
 #define ADD_LIMIT "9223372036854775807"
 
-/* ?1: NULL for all */
-#define THAT_RESOURCE "(?1 IS NULL OR resource = ?1)"
-
 #define SQLITE_SQL_MAP(X)                                                                          \
     X(WRITE, BEGIN_WRITE, "BEGIN IMMEDIATE")                                                       \
     X(READ, BEGIN_READ, "BEGIN")                                                                   \
@@ -35,26 +34,21 @@
     X(BOTH, READ_ACCOUNT, "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id = ?1")                \
     X(BOTH, READ_ORDER,                                                                            \
       "SELECT id, item_id, user_id, quantity, amount, state, version, item_epoch, created_us, "    \
-      "expires_us, last_fence FROM orders WHERE id = ?1")                                          \
+      "expires_us, last_fence, counted_user FROM orders WHERE id = ?1")                            \
     X(READ, READ_ANSWER,                                                                           \
       "SELECT key, request, http_status, body, at_us FROM idempotency WHERE key = ?1")             \
     X(BOTH, READ_BOUGHT,                                                                           \
       "SELECT coalesce(sum(quantity), 0) FROM orders"                                              \
-      " WHERE item_id = ?1 AND item_epoch = ?2 AND user_id = ?3 AND state <= 1")                   \
+      " WHERE item_id = ?1 AND item_epoch = ?2 AND counted_user = ?3 AND state <= 1")              \
     X(READ, READ_SOLD,                                                                             \
       "SELECT coalesce(sum(quantity), 0) FROM orders"                                              \
       " WHERE item_id = ?1 AND item_epoch = ?2 AND state <= 1")                                    \
     X(READ, READ_EXPIRED,                                                                          \
       "SELECT expires_us, id, item_id FROM orders WHERE state = 0 AND expires_us <= ?1"            \
       " AND (expires_us, id) > (?2, ?3) ORDER BY expires_us, id LIMIT ?4")                         \
-    X(READ, EACH_ITEM, "SELECT " ITEM_COLUMNS " FROM items ORDER BY id")                           \
-    X(READ, EACH_ACCOUNT, "SELECT " ACCOUNT_COLUMNS " FROM accounts ORDER BY id")                  \
-    X(READ, EACH_LEDGER_ROW,                                                                       \
-      "SELECT " LEDGER_COLUMNS ", id FROM ledger WHERE " THAT_RESOURCE                             \
-      " ORDER BY resource, epoch, version_before, id")                                             \
-    X(READ, EACH_TXN,                                                                              \
-      "SELECT resource, epoch, txn_id, id FROM ledger WHERE " THAT_RESOURCE                        \
-      " ORDER BY resource, epoch, txn_id")                                                         \
+    X(READ, AUDIT_HEADS, AUDIT_HEADS_SQL)                                                          \
+    X(READ, AUDIT_ROWS, AUDIT_ROWS_SQL)                                                            \
+    X(READ, AUDIT_REPEATS, AUDIT_REPEATS_SQL)                                                      \
     X(WRITE, PUT_ITEM,                                                                             \
       "UPDATE items SET stock = ?2, version = ?3, last_fence = max(last_fence, ?5)" PUT_WHERE)     \
     X(WRITE, PUT_ACCOUNT,                                                                          \
@@ -80,7 +74,8 @@
       " RETURNING state, version")                                                                 \
     X(WRITE, INSERT_ORDER,                                                                         \
       "INSERT INTO orders (id, item_id, user_id, quantity, amount, state, version, item_epoch, "   \
-      "created_us, expires_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"                   \
+      "created_us, expires_us, counted_user)"                                                      \
+      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"                                     \
       " ON CONFLICT DO NOTHING")                                                                   \
     X(WRITE, APPEND_LEDGER,                                                                        \
       "INSERT INTO ledger (" LEDGER_COLUMNS ")"                                                    \

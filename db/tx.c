@@ -19,6 +19,11 @@ void db_run_many(db *store, db_job *jobs, size_t n)
 {
     assert(store && n >= 1 && n <= DB_JOBS_MAX);
     store->engine->run(store, jobs, n);
+    for (size_t i = 0; i < n; i++) {
+        db_status status = jobs[i].status;
+        if (status == DB_FAILED || status == DB_UNAVAILABLE || status == DB_UNKNOWN)
+            atomic_store(&store->failing, true);
+    }
 }
 
 bool db_commits_in_groups(const db *store)

@@ -191,6 +191,32 @@ static void thousands_of_idle_connections_are_kept_and_forgotten(void **state)
     assert_true(wait_until(none_open, NULL, RAW_WAIT_MS));
 }
 
+static bool hung_up(void *arg)
+{
+    return fixture_metric(&fixture, "seckill_http_abandoned_total") == *(long *)arg;
+}
+
+static void who_hangs_up_is_not_counted_as_refused(void **state)
+{
+    (void)state;
+    enum { GONE = 5 };
+    const long refused = fixture_metric(&fixture, "seckill_http_refused_heads_total");
+    long gone = fixture_metric(&fixture, "seckill_http_abandoned_total") + GONE;
+    int *fds = connect_all(GONE);
+    for (int i = 0; i < GONE; i++)
+        raw_send_text(fds[i], "POST /v1/items/1/orders HTTP/1.1\r\nHost: x\r\n"
+                              "Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{");
+    close_all(fds, GONE);
+    assert_true(wait_until(hung_up, &gone, RAW_WAIT_MS));
+    assert_int_equal(fixture_metric(&fixture, "seckill_http_refused_heads_total"), refused);
+
+    struct raw_reply reply;
+    assert_int_equal(fixture_ask(&fixture, "GET /livez HTTP/1.1\r\n\r\n", &reply), 400);
+    raw_free(&reply);
+    assert_int_equal(fixture_metric(&fixture, "seckill_http_refused_heads_total"), refused + 1);
+    assert_true(hung_up(&gone));
+}
+
 static void descriptors_are_given_back(void **state)
 {
     (void)state;
@@ -211,6 +237,7 @@ int main(void)
         cmocka_unit_test(full_batches_of_events_do_not_stall),
         cmocka_unit_test(thousands_can_wait_for_the_service),
         cmocka_unit_test(thousands_of_idle_connections_are_kept_and_forgotten),
+        cmocka_unit_test(who_hangs_up_is_not_counted_as_refused),
         cmocka_unit_test(descriptors_are_given_back),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -269,6 +269,7 @@ static void metrics_tell_what_was_done(void **state)
     static const char *const lines[] = {
         "seckill_operations_total{kind=\"place-order\",outcome=\"ok\"} 1\n",
         "seckill_operations_total{kind=\"place-order\",outcome=\"sold-out\"} 1\n",
+        "seckill_operations_total{kind=\"place-order\",outcome=\"replayed\"} 1\n",
         "seckill_operations_total{kind=\"put-item\",outcome=\"ok\"} 1\n",
         "seckill_lock_wait_seconds_count{guard=\"redis-token\"} 2\n",
         "seckill_lock_hold_seconds_count{guard=\"redis-token\"} 2\n",
@@ -285,6 +286,7 @@ static void metrics_tell_what_was_done(void **state)
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 1, "")), 200);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u", 1, 0)), 201);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u", 1, 1)), 409);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u", 1, 0)), 201);
     FILE *out = open_memstream(&text, &size);
     service_metrics(rig.service, out);
     fclose(out);

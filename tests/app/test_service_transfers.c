@@ -87,6 +87,10 @@ static void refused_transfer_changes_neither_account(void **state)
     assert_int_equal(balance_of("a"), START);
     assert_int_equal(balance_of("b"), START);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_TRANSFER, "a", "b", START, 3)), 201);
+    assert_int_equal(op.shown_value, 0);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_TRANSFER, "b", "a", 1, 4)), 201);
+    assert_int_equal(op.shown_value, 2 * START - 1); /* of who pays, whatever the order of names */
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_TRANSFER, "a", "b", 1, 5)), 201);
     assert_int_equal(answer_number(&op, "balance_after"), 0);
 }
 

@@ -60,8 +60,11 @@ static inline db_status write_orders(db_tx *tx, const struct batch *batch)
 {
     db_status status = DB_OK;
     for (int i = 0; i < batch->n && status == DB_OK; i++) {
-        db_order order = {
-            .item_id = "1", .quantity = 1, .version = 1, .item_epoch = batch->item.epoch};
+        db_order order = {.item_id = "1",
+                          .quantity = 1,
+                          .version = 1,
+                          .item_epoch = batch->item.epoch,
+                          .limited = true};
         snprintf(order.id, sizeof order.id, "%s-%d", batch->name, i);
         if (i == batch->order_taken)
             strcpy(order.id, "taken");

@@ -198,7 +198,7 @@ static inline db_audit_row fixture_audit(struct fixture *fixture, const char *re
 {
     db_audit_row row;
     memset(&row, 0, sizeof row);
-    assert_int_equal(DB_OK, db_audit(fixture->reader, resource, keep_audit_row, &row));
+    assert_int_equal(DB_OK, db_audit(fixture->reader, resource, keep_audit_row, &row, NULL));
     assert_string_equal(resource, row.resource);
     return row;
 }

@@ -118,6 +118,28 @@ static void more_sold_than_there_was_is_oversold(void **state)
     assert_false(row.ok);
 }
 
+/* The same ledger, read as sales to two users: three pieces for one of them and two for the other.
+ */
+static void pieces_beyond_the_limit_per_user_are_counted(void **state)
+{
+    struct fixture *fixture = *state;
+    sale(fixture, 10, 5);
+    fixture_sql(fixture,
+                "UPDATE orders SET counted_user = CASE WHEN id < 'o-4' THEN 'u' ELSE 'v' END");
+    assert_true(fixture_audit(fixture, "item:1").ok);
+    fixture_sql(fixture, "UPDATE items SET per_user_limit = 3");
+    assert_true(fixture_audit(fixture, "item:1").ok);
+    fixture_sql(fixture, "UPDATE items SET per_user_limit = 1");
+    assert_int_equal(3, fixture_audit(fixture, "item:1").over_limit);
+    fixture_sql(fixture, "UPDATE items SET per_user_limit = 2");
+    db_audit_row row = fixture_audit(fixture, "item:1");
+    assert_int_equal(1, row.over_limit);
+    assert_int_equal(0, row.broken);
+    assert_false(row.ok);
+    fixture_sql(fixture, "UPDATE orders SET state = 2 WHERE id = 'o-1'");
+    assert_int_equal(0, fixture_audit(fixture, "item:1").over_limit);
+}
+
 static void a_value_below_zero_is_found_even_when_it_rose_again(void **state)
 {
     struct fixture *fixture = *state;
@@ -163,6 +185,28 @@ static void a_key_that_looks_like_a_reset_is_no_duplicate(void **state)
     assert_true(fixture_audit(fixture, "account:a").ok);
 }
 
+/* A change of 0, named like a reset, in the place of the reset that is gone. */
+static void a_key_that_looks_like_a_reset_is_none(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {.account = chain(fixture, 0), .delta = 0, .how = any};
+    change.txn_id = "reset:account:a:1";
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    plant(fixture, "DELETE FROM ledger WHERE version_before = 0");
+    db_audit_row row = fixture_audit(fixture, "account:a");
+    assert_int_equal(1, row.broken);
+    assert_false(row.ok);
+}
+
+static void a_reset_booked_twice_is_a_duplicate(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {.account = chain(fixture, 0), .delta = 0, .how = any};
+    change.txn_id = "reset\taccount:a:1";
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+    assert_int_equal(1, fixture_audit(fixture, "account:a").duplicates);
+}
+
 static void expect_broken(struct fixture *fixture, const char *resource, int64_t broken)
 {
     db_audit_row row = fixture_audit(fixture, resource);
@@ -194,7 +238,7 @@ static void a_missing_last_row_breaks_the_chain(void **state)
 static void a_missing_reset_breaks_the_chain(void **state)
 {
     chain(*state, 1);
-    plant(*state, "DELETE FROM ledger WHERE txn_id LIKE 'reset:%'");
+    plant(*state, "DELETE FROM ledger WHERE txn_id LIKE 'reset%'");
     expect_broken(*state, "account:a", 1);
 }
 
@@ -216,6 +260,72 @@ static void an_order_without_its_ledger_row_is_broken(void **state)
 {
     sale(*state, 10, 3);
     fixture_sql(*state, "DELETE FROM orders WHERE id = 'o-2'");
+    expect_broken(*state, "item:1", 1);
+}
+
+/* The last resource in the store, which is not as it should be. */
+static db_audit_row last_row(struct fixture *fixture, const char *resource)
+{
+    db_audit_row row;
+    memset(&row, 0, sizeof row);
+    assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, keep_audit_row, &row, NULL));
+    assert_string_equal(resource, row.resource);
+    assert_false(row.ok);
+    return row;
+}
+
+static void a_vanished_account_is_missing(void **state)
+{
+    chain(*state, 3);
+    fixture_sql(*state, "DELETE FROM accounts");
+    db_audit_row row = last_row(*state, "account:a");
+    assert_int_equal(1, row.missing);
+    assert_int_equal(-30, row.ledger_sum);
+    assert_true(row.broken >= 4);
+    assert_false(fixture_audit(*state, "account:a").ok);
+}
+
+static void a_vanished_item_is_missing(void **state)
+{
+    sale(*state, 10, 3);
+    fixture_sql(*state, "DELETE FROM items");
+    db_audit_row row = last_row(*state, "item:1");
+    assert_int_equal(1, row.missing);
+    assert_int_equal(3, row.sold);
+    assert_int_equal(-3, row.ledger_sum);
+    assert_int_equal(3, fixture_audit(*state, "item:1").sold);
+}
+
+static void orders_of_an_item_that_never_was_are_seen(void **state)
+{
+    sale(*state, 10, 3);
+    plant(*state, "INSERT INTO orders (id, item_id, user_id, quantity, amount, state, version,"
+                  " item_epoch, created_us, expires_us, counted_user)"
+                  " VALUES ('o', 'none', 'u', 2, 1, 1, 1, 1, 1, 1, '')");
+    db_audit_row row = last_row(*state, "item:none");
+    assert_int_equal(1, row.missing);
+    assert_int_equal(2, row.sold);
+    assert_int_equal(2, fixture_audit(*state, "item:none").sold);
+    assert_true(fixture_audit(*state, "item:1").ok);
+}
+
+static void a_row_of_an_epoch_to_come_is_broken(void **state)
+{
+    chain(*state, 3);
+    fixture_sql(*state,
+                "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before,"
+                " after, fence, guard, instance, at_us)"
+                " VALUES ('account:a', 2, 4, 'x', -5, 970, 965, 0, '', '', 1)");
+    expect_broken(*state, "account:a", 1);
+    assert_int_equal(5, last_row(*state, "account:a").lost_amount);
+}
+
+static void an_order_of_an_epoch_to_come_is_broken(void **state)
+{
+    sale(*state, 10, 3);
+    fixture_sql(*state, "INSERT INTO orders (id, item_id, user_id, quantity, amount, state,"
+                        " version, item_epoch, created_us, expires_us, counted_user)"
+                        " VALUES ('o', '1', 'u', 2, 1, 0, 1, 2, 1, 1, '')");
     expect_broken(*state, "item:1", 1);
 }
 
@@ -253,10 +363,13 @@ int main(void)
         TEST(every_fork_is_counted_and_the_first_ones_shown),
         TEST(a_value_that_the_ledger_does_not_explain_is_a_lost_amount),
         TEST(more_sold_than_there_was_is_oversold),
+        TEST(pieces_beyond_the_limit_per_user_are_counted),
         TEST(a_value_below_zero_is_found_even_when_it_rose_again),
         TEST(a_present_value_below_zero_is_negative),
         TEST(one_transaction_booked_twice_is_a_duplicate),
         TEST(a_key_that_looks_like_a_reset_is_no_duplicate),
+        TEST(a_key_that_looks_like_a_reset_is_none),
+        TEST(a_reset_booked_twice_is_a_duplicate),
         TEST(a_row_that_does_not_add_up_breaks_the_chain),
         TEST(a_missing_row_breaks_the_chain),
         TEST(a_missing_last_row_breaks_the_chain),
@@ -264,6 +377,11 @@ int main(void)
         TEST(an_empty_ledger_breaks_the_chain),
         TEST(a_step_between_two_values_breaks_the_chain),
         TEST(an_order_without_its_ledger_row_is_broken),
+        TEST(a_vanished_account_is_missing),
+        TEST(a_vanished_item_is_missing),
+        TEST(orders_of_an_item_that_never_was_are_seen),
+        TEST(a_row_of_an_epoch_to_come_is_broken),
+        TEST(an_order_of_an_epoch_to_come_is_broken),
         TEST(sums_beyond_64_bits_do_not_wrap),
         TEST(a_reset_begins_anew_and_keeps_the_history),
     };

@@ -21,21 +21,32 @@ static void all_resources_come_in_order_until_told_to_stop(void **state)
     fixture_account(fixture, "z", 1);
     fixture_account(fixture, "b", 1);
     struct seen seen = {0};
-    assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, note, &seen));
+    assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, note, &seen, NULL));
     assert_int_equal(4, seen.n);
     static const char *const expected[] = {"account:b", "account:z", "item:1", "item:2"};
     for (int i = 0; i < 4; i++)
         assert_string_equal(expected[i], seen.resources[i]);
     for (int stop = 1; stop <= 3; stop++) {
         seen = (struct seen){.stop_after = stop};
-        assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, note, &seen));
+        assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, note, &seen, NULL));
         assert_int_equal(stop, seen.n);
     }
-    assert_int_equal(DB_NOT_FOUND, db_audit(fixture->reader, "item:3", note, &seen));
-    assert_int_equal(DB_NOT_FOUND, db_audit(fixture->reader, "thing:1", note, &seen));
+    assert_int_equal(DB_NOT_FOUND, db_audit(fixture->reader, "item:3", note, &seen, NULL));
+    assert_int_equal(DB_NOT_FOUND, db_audit(fixture->reader, "thing:1", note, &seen, NULL));
+    static const char *const alike[] = {"ITEM:1", "ACCOUNT:z", "account:1", "item:z"};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(DB_NOT_FOUND, db_audit(fixture->reader, alike[i], note, &seen, NULL));
 }
 
-enum { TOGETHER_MAX = 8 };
+static void an_empty_store_is_no_trouble(void **state)
+{
+    struct fixture *fixture = *state;
+    struct seen seen = {0};
+    assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, note, &seen, NULL));
+    assert_int_equal(0, seen.n);
+}
+
+enum { TOGETHER_MAX = 9 };
 
 struct together {
     db_audit_row rows[TOGETHER_MAX];
@@ -60,8 +71,10 @@ static void change_once(struct fixture *fixture, const char *id, const char *txn
 static void assert_same_verdict(const db_audit_row *a, const db_audit_row *b)
 {
     assert_int_equal(a->ok, b->ok);
+    assert_int_equal(a->missing, b->missing);
     assert_int_equal(a->ledger_sum, b->ledger_sum);
     assert_int_equal(a->sold, b->sold);
+    assert_int_equal(a->over_limit, b->over_limit);
     assert_int_equal(a->lost_updates, b->lost_updates);
     assert_int_equal(a->lost_amount, b->lost_amount);
     assert_int_equal(a->duplicates, b->duplicates);
@@ -73,7 +86,7 @@ static void assert_same_verdict(const db_audit_row *a, const db_audit_row *b)
 }
 
 /* Names that begin like one another, rows of all of them in turn, one without a ledger, one with a
- * bad past before its reset, and rows of a resource that there is not. */
+ * bad past before its reset, and rows of resources that there are not: in between, and the last. */
 static void judged_with_all_others_or_alone_a_resource_gets_the_same_verdict(void **state)
 {
     static const char *const ids[] = {"1", "1-x", "10", "2", "again", "bare"};
@@ -98,10 +111,11 @@ static void judged_with_all_others_or_alone_a_resource_gets_the_same_verdict(voi
     sale(fixture, 10, 3);
     plant(fixture, "DELETE FROM ledger WHERE resource = 'account:bare';"
                    " UPDATE ledger SET resource = 'account:1-y' WHERE txn_id = 't1-1';"
+                   " UPDATE ledger SET resource = 'thing' WHERE txn_id = 't2-1';"
                    " UPDATE ledger SET txn_id = '' WHERE txn_id = 't1-0'");
 
-    assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, keep_each_row, &together));
-    assert_int_equal(7, together.n);
+    assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, keep_each_row, &together, NULL));
+    assert_int_equal(9, together.n);
     for (int i = 0; i < together.n; i++) {
         db_audit_row alone = fixture_audit(fixture, together.rows[i].resource);
         assert_same_verdict(&alone, &together.rows[i]);
@@ -109,16 +123,74 @@ static void judged_with_all_others_or_alone_a_resource_gets_the_same_verdict(voi
     assert_true(together.rows[0].ok);
     assert_string_equal("account:1-x", together.rows[1].resource);
     assert_int_not_equal(0, together.rows[1].broken);
-    assert_string_equal("account:10", together.rows[2].resource);
-    assert_int_equal(1, together.rows[2].lost_updates);
-    assert_string_equal("account:2", together.rows[3].resource);
-    assert_int_equal(1, together.rows[3].duplicates);
-    assert_string_equal("account:again", together.rows[4].resource);
-    assert_true(together.rows[4].ok);
-    assert_string_equal("account:bare", together.rows[5].resource);
-    assert_int_not_equal(0, together.rows[5].broken);
-    assert_true(together.rows[6].ok);
-    assert_int_equal(3, together.rows[6].sold);
+    assert_string_equal("account:1-y", together.rows[2].resource);
+    assert_int_equal(1, together.rows[2].missing);
+    assert_string_equal("account:10", together.rows[3].resource);
+    assert_int_equal(1, together.rows[3].lost_updates);
+    assert_string_equal("account:2", together.rows[4].resource);
+    assert_int_equal(1, together.rows[4].duplicates);
+    assert_string_equal("account:again", together.rows[5].resource);
+    assert_true(together.rows[5].ok);
+    assert_string_equal("account:bare", together.rows[6].resource);
+    assert_int_not_equal(0, together.rows[6].broken);
+    assert_true(together.rows[7].ok);
+    assert_int_equal(3, together.rows[7].sold);
+    assert_string_equal("thing", together.rows[8].resource);
+    assert_int_equal(1, together.rows[8].missing);
+}
+
+struct counted {
+    int n, duplicates, bad;
+};
+
+static int count_bad(void *arg, const db_audit_row *row)
+{
+    struct counted *seen = arg;
+    seen->n++;
+    seen->duplicates += (int)row->duplicates;
+    seen->bad += !row->ok;
+    return 0;
+}
+
+/* More of each list than fits into a page of an answer. */
+static void what_fills_several_pages_is_seen_to_its_end(void **state)
+{
+    struct fixture *fixture = *state;
+    struct counted seen = {0};
+    sale(fixture, 2000, 0);
+    plant(fixture,
+          "INSERT INTO items WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n"
+          " WHERE i < 2500) SELECT CAST(i AS text), guard, initial_stock, stock, price,"
+          " per_user_limit, reserve_s, fence, version + 1, last_fence, epoch FROM n, items;"
+          " INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after,"
+          " fence, guard, instance, at_us) SELECT 'item:' || items.id, ledger.epoch,"
+          " ledger.version_before + 1, 'reset' || substr(txn_id, 6, 1) || 'item:' || items.id"
+          " || ':1', delta, before, after, ledger.fence, ledger.guard, instance, at_us"
+          " FROM items, ledger WHERE items.id <> '1';"
+          " INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after,"
+          " fence, guard, instance, at_us) SELECT resource, epoch, version_before + 1, txn_id,"
+          " delta, before, after, fence, guard, instance, at_us FROM ledger WHERE resource <>"
+          " 'item:1'; UPDATE items SET version = version + 1 WHERE id <> '1'");
+    assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, count_bad, &seen, NULL));
+    assert_int_equal(2500, seen.n);
+    assert_int_equal(2499, seen.duplicates);
+    assert_int_equal(2499, seen.bad);
+}
+
+/* As the service reads it: from the snapshot that a reader has taken. */
+static void audits_of_one_snapshot_agree(void **state)
+{
+    struct fixture *fixture = *state;
+    struct seen seen = {0};
+    fixture_account(fixture, "a", 1);
+    assert_int_equal(DB_OK, db_reader_begin(fixture->reader));
+    assert_true(fixture_audit(fixture, "account:a").ok);
+    fixture_account(fixture, "b", 1);
+    seen.stop_after = 1;
+    assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, note, &seen, NULL));
+    assert_int_equal(DB_NOT_FOUND, db_audit(fixture->reader, "account:b", note, &seen, NULL));
+    db_reader_end(fixture->reader);
+    assert_true(fixture_audit(fixture, "account:b").ok);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -127,7 +199,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(all_resources_come_in_order_until_told_to_stop),
+        TEST(an_empty_store_is_no_trouble),
         TEST(judged_with_all_others_or_alone_a_resource_gets_the_same_verdict),
+        TEST(what_fills_several_pages_is_seen_to_its_end),
+        TEST(audits_of_one_snapshot_agree),
     };
     return RUN_ON_BOTH_ENGINES(tests);
 }

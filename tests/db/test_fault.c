@@ -107,6 +107,23 @@ static void an_error_at_any_write_undoes_that_run_only(void **state)
     }
 }
 
+static void a_store_that_cannot_be_written_does_not_answer_a_ping(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_open(fixture, &syncs[0]);
+    fixture_account(fixture, "a", 1000);
+    fault_arm((struct fault_plan){.kind = FAULT_FULL, .sticky = true}, 1);
+    assert_int_equal(DB_OK, db_ping(fixture->store)); /* nobody has tried */
+    assert_int_equal(DB_FAILED, change(fixture, 0, NULL));
+    assert_int_equal(DB_FAILED, db_ping(fixture->store));
+    assert_int_equal(DB_FAILED, db_ping(fixture->store));
+    fault_heal();
+    assert_int_equal(DB_OK, db_ping(fixture->store));
+    assert_int_equal(DB_OK, change(fixture, 0, NULL));
+    assert_int_equal(DB_OK, db_ping(fixture->store));
+    fixture_close(fixture);
+}
+
 static void a_full_disk_at_any_write_is_survived(void **state)
 {
     struct fault_plan plan = {.kind = FAULT_FULL, .sticky = true};
@@ -336,6 +353,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_error_at_any_write_undoes_that_run_only),
         TEST(a_full_disk_at_any_write_is_survived),
+        TEST(a_store_that_cannot_be_written_does_not_answer_a_ping),
         TEST(a_dead_disk_may_leave_the_outcome_unknown_but_never_wrong),
         TEST(a_shared_file_survives_errors_at_any_write),
         TEST(a_commit_that_fails_fails_the_whole_group),

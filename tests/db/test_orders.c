@@ -20,7 +20,7 @@ static db_status work_append_ledger(db_tx *tx, void *arg)
 
 static db_order make_order(const char *id, const db_item *item, const char *user, int64_t quantity)
 {
-    db_order order = {.quantity = quantity, .item_epoch = item->epoch};
+    db_order order = {.quantity = quantity, .item_epoch = item->epoch, .limited = true};
     snprintf(order.id, sizeof order.id, "%s", id);
     snprintf(order.item_id, sizeof order.item_id, "%s", item->id);
     snprintf(order.user_id, sizeof order.user_id, "%s", user);
@@ -65,14 +65,21 @@ static void an_order_comes_back_as_stored(void **state)
     memset(order.id, 'o', DB_ID_MAX);
     insert_order(fixture, order);
     db_order back;
-    memset(&back, 0, sizeof back);
+    memset(&back, 0xff, sizeof back);
     assert_int_equal(DB_OK, db_read_order(fixture->reader, order.id, &back));
     assert_string_equal(order.id, back.id);
     assert_string_equal("u42", back.user_id);
     assert_true(back.quantity == 2 && back.amount == INT64_MAX && back.state == DB_PAID);
     assert_true(back.version == 5 && back.item_epoch == 3);
     assert_true(back.created_us == order.created_us && back.expires_us == order.expires_us);
+    assert_true(back.last_fence == 0 && !back.limited);
     assert_int_equal(DB_NOT_FOUND, db_read_order(fixture->reader, "none", &back));
+
+    order.id[0] = 'l';
+    order.limited = true;
+    insert_order(fixture, order);
+    assert_int_equal(DB_OK, db_read_order(fixture->reader, order.id, &back));
+    assert_true(back.limited && back.last_fence == 0);
 }
 
 static void an_order_id_is_used_once(void **state)
@@ -136,7 +143,7 @@ static void an_order_of_a_former_sale_is_put_only_over_its_version(void **state)
     assert_int_equal(DB_OK, db_run(fixture->store, work_put_order, &put, NULL));
 }
 
-static void only_live_orders_of_the_epoch_count_as_bought(void **state)
+static void only_live_limited_orders_of_the_epoch_count_as_bought(void **state)
 {
     struct fixture *fixture = *state;
     db_item old = fixture_item(fixture, "1", 10), other = fixture_item(fixture, "2", 10);
@@ -149,6 +156,9 @@ static void only_live_orders_of_the_epoch_count_as_bought(void **state)
     insert_order(fixture, paid);
     insert_order(fixture, make_order("closed", &item, "u1", 4));
     insert_order(fixture, make_order("other user", &item, "u2", 1));
+    db_order unlimited = make_order("unlimited", &item, "u2", 1);
+    unlimited.limited = false;
+    insert_order(fixture, unlimited);
     struct move move = {.row = {.id = "closed"}, .from = DB_RESERVED, .to = DB_CLOSED};
     assert_int_equal(DB_OK, db_run(fixture->store, work_move, &move, NULL));
 
@@ -162,7 +172,7 @@ static void only_live_orders_of_the_epoch_count_as_bought(void **state)
     users[3] = "";
     assert_int_equal(DB_NOT_FOUND, db_read_bought(fixture->reader, &item, users, 4, bought));
     assert_int_equal(DB_OK, db_read_sold(fixture->reader, &item, &quantity));
-    assert_int_equal(4, quantity);
+    assert_int_equal(5, quantity);
 }
 
 static void expired_orders_come_oldest_first_and_bounded(void **state)
@@ -326,7 +336,7 @@ int main(void)
         TEST(a_state_moves_only_from_where_it_is),
         TEST(an_order_state_can_be_put_under_fence_and_version),
         TEST(an_order_of_a_former_sale_is_put_only_over_its_version),
-        TEST(only_live_orders_of_the_epoch_count_as_bought),
+        TEST(only_live_limited_orders_of_the_epoch_count_as_bought),
         TEST(expired_orders_come_oldest_first_and_bounded),
         TEST(expired_orders_are_read_page_by_page),
         TEST(the_first_answer_of_a_key_stays),

@@ -118,10 +118,27 @@ static void a_snapshot_whose_connection_broke_does_not_go_on_from_another(void *
     assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &account));
 }
 
+static void an_audit_whose_connection_broke_says_why(void **state)
+{
+    struct fixture *fixture = *state;
+    db_error error = {.message = ""};
+    db_audit_row row;
+    fixture_account(fixture, "a", 100);
+    assert_int_equal(DB_OK, db_reader_begin(fixture->reader));
+    assert_true(fixture_audit(fixture, "account:a").ok);
+    end_connections(fixture);
+    assert_int_equal(DB_UNAVAILABLE, db_audit(fixture->reader, NULL, keep_audit_row, &row, &error));
+    assert_int_equal(DB_UNAVAILABLE, error.status);
+    expect_says(&error, "PostgreSQL: terminating connection");
+    db_reader_end(fixture->reader);
+    assert_true(fixture_audit(fixture, "account:a").ok);
+}
+
 static void a_killed_server_is_told_at_once_and_used_again_when_back(void **state)
 {
     struct fixture *fixture = *state;
     db_error error = {0};
+    db_audit_row row;
     struct change change = {
         .account = fixture_account(fixture, "a", 100), .delta = -1, .txn_id = "t", .how = any};
     assert_true(WIFSIGNALED(sandbox_signal(pg_server, SIGKILL)));
@@ -133,6 +150,8 @@ static void a_killed_server_is_told_at_once_and_used_again_when_back(void **stat
     assert_int_equal(DB_UNAVAILABLE, db_run(fixture->store, work_change, &change, &error));
     assert_int_equal(DB_UNAVAILABLE, db_ping(fixture->store));
     assert_int_equal(DB_UNAVAILABLE, db_read_account(fixture->reader, "a", &change.account));
+    assert_int_equal(DB_UNAVAILABLE, db_audit(fixture->reader, NULL, keep_audit_row, &row, &error));
+    expect_says(&error, "PostgreSQL: connection");
     assert_true(now_ms() - start_ms < AT_ONCE_MS);
     while (sandbox_restart(pg_server) != 0) /* until the old one's processes have noticed */
         assert_true(now_ms() - start_ms < BACK_WITHIN_MS);
@@ -194,6 +213,7 @@ int main(void)
         TEST(a_commit_that_is_refused_is_undone),
         TEST(a_connection_that_ended_while_idle_is_replaced),
         TEST(a_snapshot_whose_connection_broke_does_not_go_on_from_another),
+        TEST(an_audit_whose_connection_broke_says_why),
         TEST(a_killed_server_is_told_at_once_and_used_again_when_back),
         TEST(a_stopped_server_holds_up_one_caller_at_a_time),
     };

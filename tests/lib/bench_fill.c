@@ -14,9 +14,9 @@ static const char *const more_items[] = {
     "guard,"
     " instance, at_us) WITH RECURSIVE n(i) AS"
     " (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)"
-    " SELECT 'item:' || i, epoch, version_before, 'reset:item:' || i || ':' || epoch, delta, "
-    "before,"
-    " after, fence, guard, instance, at_us FROM n, ledger WHERE ledger.id = 1 ORDER BY 1",
+    " SELECT 'item:' || i, epoch, version_before, 'reset' || char(9) || 'item:' || i || ':' ||"
+    " epoch, delta, before, after, fence, guard, instance, at_us FROM n, ledger WHERE ledger.id = "
+    "1 ORDER BY 1",
 };
 
 static const char *const more_past[] = {
@@ -32,7 +32,7 @@ static const char *const more_past[] = {
     "INSERT INTO orders WITH RECURSIVE n(i) AS"
     " (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)"
     " SELECT printf('0PAST%021d', i), item_id, 'past-' || i, quantity, amount, 1, version,"
-    " last_fence, item_epoch, created_us, expires_us"
+    " last_fence, item_epoch, created_us, expires_us, counted_user"
     " FROM n, (SELECT * FROM orders WHERE item_id = '1' LIMIT 1)",
     "INSERT INTO idempotency WITH RECURSIVE n(i) AS"
     " (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)"
@@ -74,8 +74,10 @@ static void audit(const char *file)
     if (db_open(&(db_options){.url = url}, &store, &error) != DB_OK)
         bench_die(error.message);
     if (db_reader_open(store, &reader, &error) != DB_OK ||
-        db_audit(reader, NULL, check_row, &n) != DB_OK || n == 0)
-        bench_die("the audit cannot be made");
+        db_audit(reader, NULL, check_row, &n, &error) != DB_OK)
+        bench_die(error.message);
+    if (n == 0)
+        bench_die("nothing to audit");
     db_reader_close(reader);
     db_close(store);
 }

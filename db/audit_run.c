@@ -1,0 +1,98 @@
+/* Merges an engine's lists, which all ascend by resource. What the ledger names and no head does
+ * gets a head of its own, a missing one: nothing in the ledger goes unseen. */
+#include "audit.h"
+
+#include <string.h>
+
+/* The next of each list, while it has one. */
+struct merge {
+    const struct audit_lists *lists;
+    void *engine;
+    bool has_head, has_row, has_repeats;
+    struct audit_head head;
+    db_ledger_row row;
+    struct audit_repeats repeats;
+    db_status trouble;
+};
+
+/* Whether the list gave one; after trouble none is asked again. */
+static bool is_there(struct merge *merge, db_status status)
+{
+    if (status != DB_OK && status != DB_NOT_FOUND)
+        merge->trouble = status;
+    return status == DB_OK;
+}
+
+static void next_head(struct merge *merge)
+{
+    merge->has_head = merge->trouble == DB_OK &&
+                      is_there(merge, merge->lists->next_head(merge->engine, &merge->head));
+}
+
+static void next_row(struct merge *merge)
+{
+    merge->has_row = merge->trouble == DB_OK &&
+                     is_there(merge, merge->lists->next_row(merge->engine, &merge->row));
+}
+
+static void next_repeats(struct merge *merge)
+{
+    merge->has_repeats =
+        merge->trouble == DB_OK &&
+        is_there(merge, merge->lists->next_repeats(merge->engine, &merge->repeats));
+}
+
+static void take_head(struct merge *merge, struct audit_head *ret)
+{
+    if (merge->has_head &&
+        (!merge->has_row || strcmp(merge->head.resource, merge->row.resource) <= 0)) {
+        *ret = merge->head;
+        next_head(merge);
+    } else {
+        *ret = (struct audit_head){.missing = true};
+        memcpy(ret->resource, merge->row.resource, sizeof ret->resource);
+    }
+}
+
+static void feed_rows(struct merge *merge, struct audit *audit)
+{
+    while (merge->has_row && strcmp(merge->row.resource, audit->head.resource) == 0) {
+        audit_add(audit, &merge->row);
+        next_row(merge);
+    }
+}
+
+static int64_t take_repeats(struct merge *merge, const struct audit_head *head)
+{
+    int64_t rows = 0;
+    int order;
+    while (merge->has_repeats && (order = strcmp(merge->repeats.resource, head->resource)) <= 0) {
+        if (order == 0 && merge->repeats.epoch == head->epoch)
+            rows = merge->repeats.rows;
+        next_repeats(merge);
+    }
+    return rows;
+}
+
+db_status audit_run(const struct audit_lists *lists, void *engine,
+                    int (*each)(void *arg, const db_audit_row *row), void *arg)
+{
+    struct merge merge = {.lists = lists, .engine = engine};
+    struct audit_head head;
+    struct audit audit;
+    next_head(&merge);
+    lists->open_ledger(engine, merge.has_head ? merge.head.epoch : INT64_MIN);
+    next_row(&merge);
+    next_repeats(&merge);
+    if (merge.trouble == DB_OK && !merge.has_head && !merge.has_row)
+        return DB_NOT_FOUND;
+    while (merge.trouble == DB_OK && (merge.has_head || merge.has_row)) {
+        take_head(&merge, &head);
+        audit_start(&audit, &head);
+        feed_rows(&merge, &audit);
+        audit_finish(&audit, take_repeats(&merge, &head));
+        if (merge.trouble == DB_OK && each(arg, &audit.row) != 0)
+            break;
+    }
+    return merge.trouble;
+}

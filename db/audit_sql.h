@@ -1,0 +1,58 @@
+/*
+ * What the audit asks, in words that both engines understand; every number is 64 bits wide. What
+ * they answer is sorted by resource, byte by byte, so that it can be merged (audit.h).
+ *
+ * $1: the resource, '' for all; $2: its epoch: older rows of it are not asked for. Of all resources
+ * the history is read, too, and passed over.
+ */
+#ifndef DB_AUDIT_SQL_H
+#define DB_AUDIT_SQL_H
+
+#define AUDIT_THOSE_ROWS "($1 = '' OR (resource = $1 AND epoch >= $2))"
+
+/* The items that live orders name, each found in the index behind the one before: there are far
+ * more orders. */
+#define AUDIT_ORDERED                                                                              \
+    "WITH RECURSIVE ordered (id) AS (SELECT CASE WHEN $1 <> '' THEN substr($1, 6)"                 \
+    " ELSE (SELECT min(item_id) FROM orders WHERE state <= 1) END"                                 \
+    " UNION ALL SELECT (SELECT min(item_id) FROM orders WHERE item_id > ordered.id"                \
+    " AND state <= 1) FROM ordered WHERE $1 = '' AND id IS NOT NULL)"
+
+#define AUDIT_LIVE_ORDERS " FROM orders WHERE item_id = ordered.id AND state <= 1"
+
+/* Accounts, items, and items that are missing. Columns as in struct audit_head. */
+#define AUDIT_HEADS_SQL                                                                            \
+    AUDIT_ORDERED                                                                                  \
+    " SELECT 'account:' || id AS resource, guard, initial_balance, balance, version, epoch,"       \
+    " CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS bigint)"                  \
+    " FROM accounts WHERE $1 = '' OR (id = substr($1, 9) AND 'account:' || id = $1)"               \
+    " UNION ALL SELECT 'item:' || id, guard, initial_stock, stock, version, epoch, 0,"             \
+    " (SELECT CAST(coalesce(sum(quantity), 0) AS bigint) FROM orders"                              \
+    " WHERE item_id = items.id AND item_epoch = items.epoch AND state <= 1),"                      \
+    " (SELECT count(*) FROM orders"                                                                \
+    " WHERE item_id = items.id AND item_epoch > items.epoch AND state <= 1),"                      \
+    " CASE WHEN per_user_limit > 0 THEN (SELECT CAST(coalesce(sum(beyond), 0) AS bigint)"          \
+    " FROM (SELECT sum(quantity) - items.per_user_limit AS beyond FROM orders"                     \
+    " WHERE item_id = items.id AND item_epoch = items.epoch AND state <= 1"                        \
+    " GROUP BY counted_user HAVING sum(quantity) > items.per_user_limit) AS users) ELSE 0 END"     \
+    " FROM items WHERE $1 = '' OR (id = substr($1, 6) AND 'item:' || id = $1)"                     \
+    " UNION ALL SELECT 'item:' || id, '', 0, 0, 0, 0, 1,"                                          \
+    " (SELECT CAST(sum(quantity) AS bigint)" AUDIT_LIVE_ORDERS "),"                                \
+    " (SELECT count(*)" AUDIT_LIVE_ORDERS "), 0"                                                   \
+    " FROM ordered WHERE ($1 = '' OR 'item:' || id = $1) AND EXISTS (SELECT 1" AUDIT_LIVE_ORDERS   \
+    ") AND NOT EXISTS (SELECT 1 FROM items WHERE items.id = ordered.id)"                           \
+    " ORDER BY resource"
+
+#define AUDIT_ROWS_SQL                                                                             \
+    "SELECT id, resource, txn_id, delta, before, after, version_before, fence, epoch, guard,"      \
+    " instance, at_us FROM ledger WHERE " AUDIT_THOSE_ROWS                                         \
+    " ORDER BY resource, epoch, version_before, id"
+
+/* Rows beyond the first of one txn_id. */
+#define AUDIT_REPEATS_SQL                                                                          \
+    "SELECT resource, epoch, CAST(sum(n - 1) AS bigint) FROM (SELECT resource, epoch,"             \
+    " count(*) AS n FROM ledger WHERE " AUDIT_THOSE_ROWS                                           \
+    " GROUP BY resource, epoch, txn_id HAVING count(*) > 1) AS repeated"                           \
+    " GROUP BY resource, epoch ORDER BY resource, epoch"
+
+#endif

@@ -1,0 +1,36 @@
+/* An audit sorts on disk what does not fit into memory: without room it says so. SQLite only, where
+ * the sorting is the reader's. */
+#include "damage.h"
+#include "fault_vfs.h"
+
+static void an_audit_without_room_names_the_folder(void **state)
+{
+    struct fixture *fixture = *state;
+    db_error error = {.message = ""};
+    db_audit_row row;
+    fixture_account(fixture, "a", 1000);
+    fixture_sql(fixture,
+                "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after,"
+                " fence, guard, instance, at_us) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL"
+                " SELECT i + 1 FROM n WHERE i < 100000)"
+                " SELECT 'account:a', 1, i, i, 0, 1000, 1000, 0, '', '', 1 FROM n");
+    fixture_sql(fixture, "UPDATE accounts SET version = 100001");
+    fault_arm((struct fault_plan){.kind = FAULT_FULL, .sticky = true}, 1);
+    assert_int_equal(DB_FAILED, db_audit(fixture->reader, NULL, keep_audit_row, &row, &error));
+    assert_int_equal(DB_FAILED, error.status);
+    assert_non_null(strstr(error.message, "$SQLITE_TMPDIR"));
+    assert_non_null(strstr(error.message, "disk is full"));
+    fault_heal();
+    assert_true(fixture_audit(fixture, "account:a").ok);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_audit_without_room_names_the_folder, fixture_setup,
+                                        fixture_teardown),
+    };
+    if (fault_install() != SQLITE_OK)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
