@@ -66,7 +66,7 @@ static int judge_account(struct run *run, const json_t *all, uint64_t account,
     if (found != 0)
         return -1;
     verdict_of_account(&audit, count, &verdict);
-    run_add_verdict(run, &verdict, &audit);
+    run_add_verdict(run, &run->verdict, &verdict, &audit);
     run->initial += audit.initial;
     run->expected += audit.initial + count->accepted;
     run->actual += audit.current;

@@ -21,7 +21,7 @@ typedef void balances_effect(const struct run *run, uint64_t origin,
 int balances_judge(struct run *run, balances_effect *effect);
 
 /* textbook.c: 1,000 - 200 - 300 at the same time, on fresh accounts until one pair loses an update
- * or options->pairs are done. Adds to the run's verdict. 0, or -1 with run->message. */
+ * or options->pairs are done. Fills run->textbook. 0, or -1 with run->message. */
 int textbook_try(struct run *run);
 
 #endif

@@ -185,11 +185,16 @@ static struct sums sum_up(const struct history *history, const char *resource)
     return sums;
 }
 
-static const struct audit_row *audited(const struct check_audit *audit, const char *resource)
+/* NULL: there is no audit, or it knows nothing of the resource, which is a breach. */
+static const struct audit_row *audited(const struct check_audit *audit, const char *resource,
+                                       struct check_result *ret)
 {
-    for (size_t i = 0; audit != NULL && i < audit->n_rows; i++)
+    if (audit == NULL)
+        return NULL;
+    for (size_t i = 0; i < audit->n_rows; i++)
         if (strcmp(audit->rows[i].resource, resource) == 0)
             return &audit->rows[i];
+    breach(ret, "%s is not in the audit", resource);
     return NULL;
 }
 
@@ -219,7 +224,7 @@ static void check_stock(const struct history *history, const struct check_audit 
         if (!is_item(item->name))
             continue;
         struct sums sums = sum_up(history, item->name);
-        const struct audit_row *row = audited(audit, item->name);
+        const struct audit_row *row = audited(audit, item->name, ret);
         if (sums.accepted > item->initial)
             breach(ret, "%s: %" PRId64 " pieces were sold of %" PRId64, item->name, sums.accepted,
                    item->initial);
@@ -242,21 +247,10 @@ static bool is_known(const struct history *history, const char *resource)
 }
 
 /* A transfer between known accounts leaves their sum as it is, whatever became of it. */
-static void check_total(const struct history *history, const struct check_audit *audit,
+static void check_total(const struct history *history, int64_t initial, int64_t current,
                         struct check_result *ret)
 {
     struct sums sums = {0};
-    int64_t expected = 0, current = 0;
-    for (size_t i = 0; i < history->n_resources; i++) {
-        const struct history_resource *account = &history->resources[i];
-        const struct audit_row *row = audited(audit, account->name);
-        if (!is_account(account->name))
-            continue;
-        if (row == NULL)
-            return; /* what went there is not seen */
-        expected += account->initial;
-        current += row->current;
-    }
     for (size_t i = 0; i < history->n_ops; i++) {
         const struct history_op *op = &history->ops[i];
         bool here = is_account(op->resource) && is_known(history, op->resource);
@@ -265,7 +259,7 @@ static void check_total(const struct history *history, const struct check_audit 
         else if (op->other[0] != '\0' && here != is_known(history, op->other))
             return; /* to or from elsewhere */
     }
-    expected += sums.accepted;
+    int64_t expected = initial + sums.accepted;
     if (current < expected - sums.unknown_down || current > expected + sums.unknown_up)
         breach(ret, "all accounts together should hold %" PRId64 ", but hold %" PRId64, expected,
                current);
@@ -274,12 +268,20 @@ static void check_total(const struct history *history, const struct check_audit 
 static void check_bank(const struct history *history, const struct check_audit *audit,
                        struct check_result *ret)
 {
+    int64_t initial = 0, current = 0;
+    bool all_seen = audit != NULL;
     check_answers(history, is_account, 1, ret);
     for (size_t i = 0; i < history->n_resources; i++) {
         const struct history_resource *account = &history->resources[i];
-        const struct audit_row *row = audited(audit, account->name);
-        if (!is_account(account->name) || row == NULL)
+        if (!is_account(account->name))
             continue;
+        const struct audit_row *row = audited(audit, account->name, ret);
+        if (row == NULL) {
+            all_seen = false;
+            continue;
+        }
+        initial += account->initial;
+        current += row->current;
         struct sums sums = sum_up(history, account->name);
         int64_t expected = account->initial + sums.accepted;
         if (row->current < expected - sums.unknown_down ||
@@ -290,7 +292,8 @@ static void check_bank(const struct history *history, const struct check_audit *
                    account->name, account->initial, sums.changes, sums.accepted, expected,
                    row->current);
     }
-    check_total(history, audit, ret);
+    if (all_seen)
+        check_total(history, initial, current, ret);
 }
 
 const struct checker checkers[] = {

@@ -14,6 +14,8 @@
  *                came after it
  *   idempotence  all answers to one key are the same
  *
+ * What the history has a resource of and the audit has not is a breach of stock or bank.
+ *
  * After Jepsen's checkers (https://github.com/jepsen-io/jepsen): set, counter, bank.
  */
 #ifndef CHECK_H

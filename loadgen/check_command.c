@@ -4,6 +4,7 @@
 #include "options.h"
 #include "remote.h"
 #include "text.h"
+#include "output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static void print_text(const struct history *history, const struct check_result 
             printf("\n  %s: %s\n", checkers[i].name, results[i].example);
 }
 
-static int print_json(const char *path, const struct check_result *results)
+static json_t *results_json(const struct check_result *results)
 {
     json_t *object = json_object(), *array = json_array();
     bool broken = false;
@@ -79,13 +80,7 @@ static int print_json(const char *path, const struct check_result *results)
     }
     json_object_set_new(object, "holds", json_boolean(!broken));
     json_object_set_new(object, "checkers", array);
-    bool to_stdout = strcmp(path, "-") == 0;
-    int result = to_stdout ? json_dumpf(object, stdout, JSON_INDENT(2))
-                           : json_dump_file(object, path, JSON_INDENT(2));
-    if (to_stdout)
-        printf("\n");
-    json_decref(object);
-    return result;
+    return object;
 }
 
 int check_command(const struct options *options)
@@ -116,10 +111,9 @@ int check_command(const struct options *options)
     bool data_on_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
     if (!options->quiet && !data_on_stdout)
         print_text(&history, results);
-    if (options->json != NULL && print_json(options->json, results) != 0) {
-        fprintf(stderr, "loadgen check: cannot write %s\n", options->json);
+    if (options->json != NULL &&
+        output_json("loadgen check", options->json, results_json(results)) != 0)
         goto out;
-    }
     status = breaches > 0 ? COMPARE_BROKEN : EXIT_SUCCESS;
 out:
     history_free(&history);

@@ -22,7 +22,10 @@ static int add_run(struct report *report, const struct options *options,
         return -1;
     }
     report->n_runs++;
-    return 0;
+    if (!run->judged)
+        fprintf(stderr, "loadgen: %s under %s is not judged: %s\n", workload->name, guard,
+                run->message);
+    return run->judged ? 0 : -1;
 }
 
 /* All guards once, then all again: what slows the machine for a while slows each of them. */
@@ -41,11 +44,35 @@ int compare_add(struct report *report, const struct options *options,
     return 0;
 }
 
+static bool is_run(const struct options *options, const char *default_guard, const char *guard)
+{
+    for (int i = 0; i < options->n_guards; i++)
+        if (strcmp(options->guards[i], guard) == 0)
+            return true;
+    return options->n_guards == 0 && strcmp(default_guard, guard) == 0;
+}
+
+int compare_check_expectations(const struct options *options, const char *default_guard)
+{
+    for (int i = 0; i < options->n_expectations; i++) {
+        const char *guard = options->expectations[i].guard;
+        if (!is_run(options, default_guard, guard)) {
+            fprintf(stderr, "loadgen: --expect: '%s' is not run; name it in --guards, too\n",
+                    guard);
+            return -1;
+        }
+    }
+    return 0;
+}
+
 int compare_exit_status(const struct report *report)
 {
     const struct options *options = report->options;
     if (options->stop != NULL && atomic_load(options->stop))
         return COMPARE_INTERRUPTED;
+    for (int i = 0; i < report->n_runs; i++)
+        if (!report->runs[i].judged)
+            return EXIT_FAILURE;
     for (int i = 0; i < report->n_runs; i++)
         if (run_broke_claim(&report->runs[i]))
             return COMPARE_BROKEN;
@@ -65,6 +92,10 @@ static int compare(const struct options *options, const struct workload *workloa
     if (remote_describe(options, &service, message) != 0) {
         fprintf(stderr, "loadgen: %s\n", message);
         return EXIT_FAILURE;
+    }
+    if (compare_check_expectations(options, service.default_guard) != 0) {
+        remote_forget(&service);
+        return COMPARE_USAGE;
     }
     struct report *report = calloc(1, sizeof *report);
     if (report == NULL) {

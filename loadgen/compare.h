@@ -4,7 +4,7 @@
 
 #include "report.h"
 
-enum { COMPARE_BROKEN = 99, COMPARE_INTERRUPTED = 130 }; /* exit statuses */
+enum { COMPARE_USAGE = 2, COMPARE_BROKEN = 99, COMPARE_INTERRUPTED = 130 }; /* exit statuses */
 
 /* Each returns the program's exit status. */
 int compare_sale(const struct options *options);
@@ -16,8 +16,12 @@ int compare_transfers(const struct options *options);
 int compare_add(struct report *report, const struct options *options,
                 const struct workload *workload, const struct remote_service *service);
 
-/* 0 as claimed, 130 interrupted, 99 when a guard is not as it claims or a threshold is broken, 1
- * when requests failed and no claim is certainly broken. */
+/* Is each guard that --expect names run? Else -1 after a message on stderr: a claim that nobody
+ * looks at holds always. */
+int compare_check_expectations(const struct options *options, const char *default_guard);
+
+/* 0 as claimed, 130 interrupted, 1 when a run is not judged, 99 when a guard is not as it claims or
+ * a threshold is broken, 1 when requests failed and no claim is certainly broken. */
 int compare_exit_status(const struct report *report);
 
 #endif

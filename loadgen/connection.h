@@ -57,6 +57,7 @@ struct sending {
     int64_t intended_us;
     int64_t sent_us;  /* the write began; 0: not yet */
     uint32_t attempt; /* 0: first sending */
+    bool answered;    /* the sending before was: with an error, or "not now" */
 };
 
 TAILQ_HEAD(connection_list, connection);

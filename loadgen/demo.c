@@ -178,6 +178,10 @@ int demo_run(const struct options *given)
     if (demo == NULL || binary == NULL)
         goto out;
     decide(given, &demo->options);
+    if (compare_check_expectations(&demo->options, "") != 0) {
+        status = COMPARE_USAGE;
+        goto out;
+    }
     demo->in_memory = prefer_memory();
     demo->report = calloc(1, sizeof *demo->report);
     if (demo->report == NULL || sandbox_open(&demo->sandbox) != 0)

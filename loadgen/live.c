@@ -185,7 +185,7 @@ void live_draw(struct live *live, const struct run *run, const struct load_progr
     facts->p99_us = hist_percentile(now->latency, 99);
     facts->p999_us = hist_percentile(now->latency, 99.9);
     facts->accepted = now->accepted;
-    facts->errors = load_errors(now->ends);
+    facts->errors = load_errors(now->ends, now->failed);
     facts->retries = now->retries;
     facts->dropped = now->due > begun ? now->due - begun : 0;
     add_rate(live, now);

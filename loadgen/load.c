@@ -95,9 +95,16 @@ static int prepare(struct load *load, const struct load_workload *workload)
     return 0;
 }
 
-uint64_t load_errors(const uint64_t ends[LOAD_END_COUNT])
+uint64_t load_errors(const uint64_t ends[LOAD_END_COUNT], uint64_t failed)
 {
-    return ends[LOAD_NOT_SENT] + ends[LOAD_BROKEN] + ends[LOAD_TIMED_OUT] + ends[LOAD_BAD_ANSWER];
+    return ends[LOAD_NOT_SENT] + ends[LOAD_BROKEN] + ends[LOAD_TIMED_OUT] + ends[LOAD_BAD_ANSWER] +
+           failed;
+}
+
+double load_rate(const struct load_result *result)
+{
+    return result->measured_us > 0 ? (double)result->answered * 1e6 / (double)result->measured_us
+                                   : 0;
 }
 
 /* Adds up the threads' last copies, under the gate's mutex. */
@@ -109,6 +116,8 @@ static void add_copies(struct load *load, struct load_progress *ret)
         ret->sent += copy->sent;
         ret->completed += copy->completed;
         ret->measured += copy->measured;
+        ret->answered += copy->answered;
+        ret->failed += copy->failed;
         ret->retries += copy->retries;
         for (int end = 0; end < LOAD_END_COUNT; end++)
             ret->ends[end] += copy->ends[end];
@@ -123,8 +132,9 @@ static void add_copies(struct load *load, struct load_progress *ret)
 static void report(struct load *load)
 {
     const struct load_options *options = load->options;
-    int64_t now_us = load_clock_us();
-    struct load_progress now = {.elapsed_us = now_us - load->schedule.start_us};
+    int64_t now_us = load_clock_us(), end_us = atomic_load(&load->schedule.end_us);
+    struct load_progress now = {.elapsed_us =
+                                    (now_us < end_us ? now_us : end_us) - load->schedule.start_us};
     pthread_mutex_lock(&load->gate.mutex);
     add_copies(load, &now);
     pthread_mutex_unlock(&load->gate.mutex);
@@ -191,6 +201,8 @@ static void add(struct load_result *into, struct load_result *from)
     into->unfinished += from->unfinished;
     into->retries += from->retries;
     into->measured += from->measured;
+    into->answered += from->answered;
+    into->failed += from->failed;
     for (size_t i = 0; i < sizeof into->ends / sizeof into->ends[0]; i++)
         into->ends[i] += from->ends[i];
     for (size_t i = 0; i < sizeof into->status / sizeof into->status[0]; i++)
@@ -213,7 +225,9 @@ static void sum_up(const struct load *load, struct load_result *into)
         if (thread->last_outcome_us - start_us > into->duration_us)
             into->duration_us = thread->last_outcome_us - start_us;
     }
-    into->measured_us = into->duration_us - load->options->warmup_ms * 1000;
+    int64_t sending_us = atomic_load(&load->schedule.end_us) - start_us;
+    into->measured_us = (into->duration_us < sending_us ? into->duration_us : sending_us) -
+                        load->options->warmup_ms * 1000;
     if (into->measured_us < 0)
         into->measured_us = 0;
     uint64_t begun = into->sent - into->retries;

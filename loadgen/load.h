@@ -21,7 +21,8 @@ enum {
     LOAD_KEPT_MAX = 4096,     /* bytes of an answer's body that a workload sees */
     LOAD_THREADS_MAX = 64,
     LOAD_PIPELINE_MAX = 64,
-    LOAD_CONNECTIONS_MAX = 65536
+    LOAD_CONNECTIONS_MAX = 65536,
+    LOAD_STOPPED_MS = 5000 /* what a blocking call may still take when all is to end */
 };
 
 struct load_target {
@@ -38,8 +39,11 @@ enum load_mode {
     LOAD_BURST, /* all requests are due at once, at the start */
     LOAD_RATE,  /* open model: request i is due at start + i / rate */
     LOAD_RAMP,  /* open model: the rate changes evenly from ramp_from to rate over the duration */
-    LOAD_CLOSED /* each connection sends its next request when it has its answer */
+    LOAD_CLOSED /* each connection sends its next request when it has its answer, the final one */
 };
+
+/* What is to be said of its latencies. */
+#define LOAD_CLOSED_NOTE "closed: a server that stands still is asked less; --mode rate shows it"
 
 /* How one sending ended. */
 enum load_end {
@@ -79,15 +83,15 @@ struct load_workload {
 };
 
 struct load_progress {
-    int64_t elapsed_us;
+    int64_t elapsed_us; /* of the duration: it does not go on while stragglers are waited for */
     uint64_t due, sent, completed, retries;
-    uint64_t measured; /* completed, without the warm-up */
+    uint64_t measured, answered, failed; /* as in load_result */
     uint64_t ends[LOAD_END_COUNT];
     uint64_t accepted;          /* answered with 2xx */
     const struct hist *latency; /* of the measured ones; valid for the call */
 };
-/* Sendings neither answered nor abandoned on purpose. */
-uint64_t load_errors(const uint64_t ends[LOAD_END_COUNT]);
+/* Sendings neither answered nor abandoned on purpose, and requests that failed. */
+uint64_t load_errors(const uint64_t ends[LOAD_END_COUNT], uint64_t failed);
 
 struct load_options {
     struct load_target targets[LOAD_TARGETS_MAX];
@@ -104,8 +108,8 @@ struct load_options {
                             duration retries may still begin */
     double abandon_pct;  /* this share of first sendings is abandoned, chosen by seed and seq */
     uint64_t seed;
-    atomic_bool *stop; /* set by a signal handler or an early abort: the duration ends; may be
-                          NULL */
+    atomic_bool *stop; /* set by a signal handler: the duration ends, and answers are waited for
+                          LOAD_STOPPED_MS at most; may be NULL */
     /* called about 5 times a second from the calling thread, with what was so a moment ago; false:
      * nothing further is to be begun, as with *stop; may be NULL */
     bool (*progress)(void *ctx, const struct load_progress *now);
@@ -119,7 +123,11 @@ struct load_result {
     uint64_t unfinished; /* sent, but the run ended before the retry that outcome() asked for */
     uint64_t retries;
     uint64_t measured;   /* of the completed: due after the warm-up */
-    int64_t measured_us; /* end of the warm-up to last outcome */
+    uint64_t answered;   /* final answers within measured_us, whatever they say */
+    uint64_t failed;     /* requests whose last answer was an error (5xx, 4xx but 409, which is a
+                            decided no), or asked for a retry that the end has cut off */
+    int64_t measured_us; /* end of the warm-up to the end of the duration, or to the last outcome
+                            if that came before: one straggler does not stretch it */
     uint64_t ends[LOAD_END_COUNT];
     uint64_t status[600]; /* answered sendings by HTTP status */
     uint64_t bytes_in, bytes_out, connects;
@@ -138,6 +146,8 @@ int64_t load_clock_us(void); /* monotonic: the clock of all instants in here */
  * A server that cannot be reached is no error: its requests end as LOAD_NOT_SENT. */
 int load_run(const struct load_options *options, const struct load_workload *workload,
              struct load_result *ret, char *message, size_t size);
+/* Final answers per second: what was refused, lost or never sent is no work done. */
+double load_rate(const struct load_result *result);
 void load_result_free(struct load_result *result);
 
 /* One request, one answer, blocking: for set-up, audit and resolving outcomes. body may be NULL.
@@ -146,5 +156,10 @@ void load_result_free(struct load_result *result);
  * ending in \r\n, may be "". A body is application/json unless they say otherwise. Any thread. */
 int load_fetch(const struct load_target *target, const char *method, const char *path,
                const char *headers, const char *body, int64_t timeout_ms, char **ret_body);
+/* The same, but with LOAD_STOPPED_MS left at most once *stop is set, before or meanwhile; stop may
+ * be NULL. */
+int load_fetch_until(const atomic_bool *stop, const struct load_target *target, const char *method,
+                     const char *path, const char *headers, const char *body, int64_t timeout_ms,
+                     char **ret_body);
 
 #endif

@@ -11,12 +11,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { READ_SIZE = 65536, MESSAGE_MAX = 512 };
+enum {
+    READ_SIZE = 65536,
+    MESSAGE_MAX = 512,
+    STOP_POLL_MS = 100 /* how long a waiting call may overlook *stop */
+};
 static const size_t fetch_body_max = (size_t)1 << 30; /* bytes of an answer taken at most */
 
 struct fetch {
     int fd;
     int64_t deadline_us;
+    const atomic_bool *stop; /* NULL: none, or it has been heeded */
     struct http_parser parser;
     char *body;
     size_t length, size;
@@ -32,14 +37,28 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct fetch *fetch, cons
     return false;
 }
 
+static void heed_stop(struct fetch *fetch)
+{
+    if (fetch->stop == NULL || !atomic_load(fetch->stop))
+        return;
+    int64_t latest_us = load_clock_us() + LOAD_STOPPED_MS * 1000;
+    if (fetch->deadline_us > latest_us)
+        fetch->deadline_us = latest_us;
+    fetch->stop = NULL;
+}
+
 static bool await(struct fetch *fetch, short events, const char *what)
 {
     struct pollfd poller = {.fd = fetch->fd, .events = events};
     for (;;) {
+        heed_stop(fetch);
         int64_t left_us = fetch->deadline_us - load_clock_us();
         if (left_us <= 0)
             return fail(fetch, "no time left while %s", what);
-        int n = poll(&poller, 1, (int)((left_us + 999) / 1000));
+        int64_t wait_ms = (left_us + 999) / 1000;
+        if (fetch->stop != NULL && wait_ms > STOP_POLL_MS)
+            wait_ms = STOP_POLL_MS;
+        int n = poll(&poller, 1, (int)wait_ms);
         if (n > 0)
             return true;
         if (n < 0 && errno != EINTR)
@@ -170,7 +189,15 @@ static bool run(struct fetch *fetch, const struct load_target *target, const cha
 int load_fetch(const struct load_target *target, const char *method, const char *path,
                const char *headers, const char *body, int64_t timeout_ms, char **ret_body)
 {
-    struct fetch fetch = {.fd = -1, .deadline_us = load_clock_us() + timeout_ms * 1000};
+    return load_fetch_until(NULL, target, method, path, headers, body, timeout_ms, ret_body);
+}
+
+int load_fetch_until(const atomic_bool *stop, const struct load_target *target, const char *method,
+                     const char *path, const char *headers, const char *body, int64_t timeout_ms,
+                     char **ret_body)
+{
+    struct fetch fetch = {
+        .fd = -1, .deadline_us = load_clock_us() + timeout_ms * 1000, .stop = stop};
     char *text = compose(target, method, path, headers, body);
     char *buffer = malloc(READ_SIZE);
     int status = -1;

@@ -24,17 +24,35 @@ static bool is_abandoned(const struct load_options *options, const struct sendin
     return share * 100.0 < options->abandon_pct;
 }
 
+static int64_t warm_us(const struct load_thread *thread)
+{
+    return thread->cursor.schedule->start_us + thread->options->warmup_ms * 1000;
+}
+
 /* Was it due after the warm-up? */
 static bool is_measured(const struct load_thread *thread, const struct sending *sending)
 {
-    int64_t from_us = thread->cursor.schedule->start_us + thread->options->warmup_ms * 1000;
-    return sending->intended_us >= from_us;
+    return sending->intended_us >= warm_us(thread);
+}
+
+/* Is it now between the warm-up and the end of the duration? */
+static bool is_in_time(const struct load_thread *thread)
+{
+    return thread->now_us >= warm_us(thread) &&
+           thread->now_us <=
+               atomic_load_explicit(&thread->cursor.schedule->end_us, memory_order_relaxed);
 }
 
 /* The point of the curve over time that now belongs to. */
 static struct series_point *series_now(struct load_thread *thread)
 {
     return series_at(&thread->result.series, thread->now_us - thread->cursor.schedule->start_us);
+}
+
+/* 409 is a decision: sold out, not enough money. */
+static bool is_error(int status)
+{
+    return status >= 400 && status != 409;
 }
 
 /* Tells the workload, and does what it wants next with this request. */
@@ -70,8 +88,13 @@ static void conclude(struct load_thread *thread, struct connection *connection, 
 
     int64_t delay_ms = thread->workload->outcome(thread->workload->ctx, sending->seq, &answer);
     if (delay_ms < 0) {
+        bool failed = is_error(answer.status);
+        thread->open--;
         result->completed++;
         result->measured += measured;
+        result->answered += how == LOAD_ANSWERED && is_in_time(thread);
+        result->failed += failed;
+        point->errors += failed;
         if (how == LOAD_ANSWERED || how == LOAD_TIMED_OUT) {
             int64_t latency_us = thread->now_us - sending->intended_us;
             series_latency(point, latency_us);
@@ -81,8 +104,11 @@ static void conclude(struct load_thread *thread, struct connection *connection, 
     } else {
         struct timer retry = {.due_us = thread->now_us + delay_ms * 1000, .sending = *sending};
         retry.sending.attempt++;
-        if (!timers_add(&thread->retries, &retry))
+        retry.sending.answered = how == LOAD_ANSWERED;
+        if (!timers_add(&thread->retries, &retry)) {
+            thread->open--;
             result->unfinished++;
+        }
     }
 }
 
@@ -113,6 +139,12 @@ static void sent(struct load_thread *thread, struct connection *connection)
         wake_later(thread, connection, wait_us);
 }
 
+int64_t load_sending_deadline_us(const struct load_thread *thread, int64_t sent_us)
+{
+    int64_t deadline_us = sent_us + thread->options->timeout_ms * 1000;
+    return deadline_us < thread->latest_us ? deadline_us : thread->latest_us;
+}
+
 /* The next of the pipelined requests becomes the oldest; false: there is none. */
 static bool advance(struct load_thread *thread, struct connection *connection)
 {
@@ -121,7 +153,7 @@ static bool advance(struct load_thread *thread, struct connection *connection)
     connection->sending = connection->behind[0];
     memmove(connection->behind, connection->behind + 1,
             --connection->n_behind * sizeof *connection->behind);
-    connection->deadline_us = connection->sending.sent_us + thread->options->timeout_ms * 1000;
+    connection->deadline_us = load_sending_deadline_us(thread, connection->sending.sent_us);
     return true;
 }
 
@@ -213,6 +245,14 @@ void load_sending_wake(struct load_thread *thread, struct connection *connection
         load_sending_event(thread, connection, connection_again(connection, &thread->io));
 }
 
+bool load_sending_may_begin(const struct load_thread *thread)
+{
+    const struct load_options *options = thread->options;
+    int depth = options->pipeline > 1 ? options->pipeline : 1;
+    return !thread->ended && (options->mode != LOAD_CLOSED ||
+                              thread->open < (uint64_t)thread->n_connections * (uint64_t)depth);
+}
+
 /* What to send next: a retry whose time has come, else what the schedule has due. */
 static bool take_due(struct load_thread *thread, struct sending *ret)
 {
@@ -222,7 +262,7 @@ static bool take_due(struct load_thread *thread, struct sending *ret)
         return true;
     }
     *ret = (struct sending){0};
-    return !thread->ended &&
+    return load_sending_may_begin(thread) &&
            schedule_take(&thread->cursor, thread->now_us, &ret->seq, &ret->intended_us);
 }
 
@@ -239,8 +279,10 @@ static void start(struct load_thread *thread, struct connection *connection,
     if (length == 0) {
         schedule_exhausted(thread->cursor.schedule, sending->seq);
         result->unfinished += sending->attempt > 0;
+        thread->open -= sending->attempt > 0;
         return;
     }
+    thread->open += sending->attempt == 0;
     result->sent++;
     series_now(thread)->sent++;
     result->retries += sending->attempt > 0;
@@ -250,7 +292,7 @@ static void start(struct load_thread *thread, struct connection *connection,
     *into = *sending;
     into->sent_us = thread->now_us;
     if (!pipelined) {
-        connection->deadline_us = thread->now_us + options->timeout_ms * 1000;
+        connection->deadline_us = load_sending_deadline_us(thread, thread->now_us);
         load_thread_await(thread, connection);
     }
     load_sending_event(thread, connection,

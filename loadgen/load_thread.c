@@ -105,6 +105,16 @@ static bool must_stop(const struct load_thread *thread)
            atomic_load_explicit(thread->options->stop, memory_order_relaxed);
 }
 
+/* Who stops a load does not want to wait out a server that hangs. */
+static void stop_soon(struct load_thread *thread)
+{
+    schedule_stop(thread->cursor.schedule, thread->now_us);
+    thread->latest_us = min_us(thread->latest_us, thread->now_us + LOAD_STOPPED_MS * 1000);
+    for (struct connection *each = TAILQ_FIRST(&thread->busy); each != NULL;
+         each = TAILQ_NEXT(each, link))
+        each->deadline_us = min_us(each->deadline_us, thread->latest_us);
+}
+
 static int count(const struct connection_list *list)
 {
     int n = 0;
@@ -163,7 +173,7 @@ static int64_t next_deadline_us(const struct load_thread *thread, int64_t end_us
         next = min_us(next, TAILQ_FIRST(&thread->busy)->deadline_us);
     if (load_sending_free(thread) != NULL) {
         next = min_us(next, timers_next_us(&thread->retries));
-        if (!thread->ended)
+        if (load_sending_may_begin(thread))
             next = min_us(next, schedule_next_us(&thread->cursor));
     }
     return thread->ended ? next : min_us(next, end_us);
@@ -201,7 +211,7 @@ static void loop(struct load_thread *thread)
     for (;;) {
         thread->now_us = load_clock_us();
         if (must_stop(thread))
-            schedule_stop(schedule, thread->now_us);
+            stop_soon(thread);
         copy_if_wanted(thread);
         int64_t end_us = atomic_load_explicit(&schedule->end_us, memory_order_relaxed);
         expire(thread);
@@ -209,7 +219,8 @@ static void loop(struct load_thread *thread)
         if (thread->now_us >= end_us && !more)
             thread->ended = true;
         int64_t timeout_us = thread->options->timeout_ms * 1000;
-        if (is_finished(thread, end_us == SCHEDULE_NEVER_US ? end_us : end_us + timeout_us))
+        int64_t grace_end_us = end_us == SCHEDULE_NEVER_US ? end_us : end_us + timeout_us;
+        if (is_finished(thread, min_us(grace_end_us, thread->latest_us)))
             return;
         int n = wait_events(thread, events, more ? 0 : next_deadline_us(thread, end_us));
         take_events(thread, events, n);
@@ -237,6 +248,8 @@ void *load_thread_run(void *arg)
     if (wait_for_start(thread->gate))
         loop(thread);
     thread->result.unfinished += thread->retries.count;
+    for (size_t i = 0; i < thread->retries.count; i++)
+        thread->result.failed += thread->retries.heap[i].sending.answered;
     copy_result(thread);
     pthread_mutex_lock(&thread->gate->mutex);
     thread->gate->finished++;
@@ -250,6 +263,7 @@ int load_thread_init(struct load_thread *thread, int number, struct schedule *sc
 {
     const struct load_options *options = thread->options;
     schedule_cursor_init(&thread->cursor, schedule, number);
+    thread->latest_us = INT64_MAX;
     TAILQ_INIT(&thread->idle);
     TAILQ_INIT(&thread->closed);
     TAILQ_INIT(&thread->busy);

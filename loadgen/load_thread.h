@@ -36,10 +36,12 @@ struct load_thread {
     struct connection_list busy;         /* in order of their deadlines */
     struct connection_list leaving;
     struct timers retries, wakes;
+    uint64_t open; /* requests begun and not concluded: under way, or waiting for a retry */
 
     int64_t now_us; /* the clock as last read */
     int64_t last_outcome_us;
-    bool ended; /* no new requests */
+    int64_t latest_us; /* no answer is waited for longer; INT64_MAX until *stop */
+    bool ended;        /* no new requests */
     struct load_result result;
     unsigned copied;         /* value of gate->wanted at the last copy */
     struct load_result copy; /* counters and latency, under gate->mutex; no histogram: unwanted */
@@ -60,8 +62,12 @@ void load_thread_move(struct connection *connection, struct connection_list *lis
  * pipelined before other connections' requests were sent. */
 void load_thread_await(struct load_thread *thread, struct connection *connection);
 
+/* Until when the answer to what was sent then is waited for. */
+int64_t load_sending_deadline_us(const struct load_thread *thread, int64_t sent_us);
 /* A connection that a request can be given to now; NULL: none. */
 struct connection *load_sending_free(const struct load_thread *thread);
+/* May a new request begin? Closed: no client has two, even while one of them waits for a retry. */
+bool load_sending_may_begin(const struct load_thread *thread);
 /* Starts what is due as long as a connection is free. True: more could start at once, but events
  * should have their turn first. */
 bool load_sending_start_due(struct load_thread *thread);

@@ -64,8 +64,8 @@ int lock_times_read(const struct options *options, const char *guard, struct loc
     *ret = (struct lock_times){0};
     for (int i = 0; i < options->n_targets; i++) {
         char *body;
-        int status = load_fetch(&options->targets[i], "GET", "/metrics", "", NULL,
-                                options->timeout_ms, &body);
+        int status = load_fetch_until(options->stop, &options->targets[i], "GET", "/metrics", "",
+                                      NULL, options->timeout_ms, &body);
         if (status == 200)
             lock_times_add(ret, body, guard);
         free(body);

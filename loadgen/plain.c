@@ -1,4 +1,5 @@
 #include "plain.h"
+#include "load_json.h"
 #include "template.h"
 #include "text.h"
 
@@ -50,13 +51,15 @@ static bool has_host(const struct plain_request *request)
     return false;
 }
 
+static const char *method_of(const struct plain_request *request)
+{
+    return request->method != NULL ? request->method : request->body != NULL ? "POST" : "GET";
+}
+
 static void write_head(const struct plain_request *request, const struct load_target *target,
                        FILE *out)
 {
-    const char *method = request->method;
-    if (method == NULL)
-        method = request->body != NULL ? "POST" : "GET";
-    fprintf(out, "%s %s HTTP/1.1\r\n", method, target->path);
+    fprintf(out, "%s %s HTTP/1.1\r\n", method_of(request), target->path);
     for (const char *const *header = request->headers; header != NULL && *header != NULL; header++)
         fprintf(out, "%s\r\n", *header);
     if (!has_host(request))
@@ -176,18 +179,18 @@ static void print_latency(FILE *out, const char *name, const struct hist *hist)
             (long long)hist->max);
 }
 
-static void print_result(FILE *out, const struct load_result *result)
+static void print_result(FILE *out, const struct load_result *result, enum load_mode mode)
 {
-    double seconds = (double)result->measured_us / 1e6;
-    double rate = seconds > 0 ? (double)result->service.count / seconds : 0;
     fprintf(out, "answers   %llu in %.2f s: %.0f per second, %.2f MB read\n",
-            (unsigned long long)result->service.count, seconds, rate,
-            (double)result->bytes_in / 1e6);
+            (unsigned long long)result->answered, (double)result->measured_us / 1e6,
+            load_rate(result), (double)result->bytes_in / 1e6);
     if (result->completed > result->measured)
         fprintf(out, "warm-up   %llu requests before that, not measured\n",
                 (unsigned long long)(result->completed - result->measured));
     print_latency(out, "latency", &result->latency);
     print_latency(out, "service", &result->service);
+    if (mode == LOAD_CLOSED)
+        fprintf(out, "          %s\n", LOAD_CLOSED_NOTE);
     fprintf(out, "status   ");
     for (int i = 0; i < 600; i++)
         if (result->status[i] > 0)
@@ -217,6 +220,32 @@ static bool watch_load(void *ctx, const struct load_progress *now)
                                                                   request->n_thresholds, &figures);
     }
     return go_on && !watch->aborted;
+}
+
+static json_t *thresholds_json(const struct plain_request *request,
+                               const struct load_result *result)
+{
+    struct threshold_figures figures = threshold_figures_at_end(result, NULL);
+    json_t *array = json_array();
+    for (int i = 0; i < request->n_thresholds; i++) {
+        double value;
+        bool kept = threshold_kept(&request->thresholds[i], &figures, &value);
+        json_array_append_new(array,
+                              json_pack("{s:s, s:b, s:f}", "threshold", request->thresholds[i].text,
+                                        "kept", kept, "value", value));
+    }
+    return array;
+}
+
+json_t *plain_to_json(const struct plain_request *request, const struct load_options *options,
+                      const char *command, const struct load_result *result)
+{
+    json_t *run = json_pack("{s:s, s:s, s:s}", "workload", "http", "method", method_of(request),
+                            "path", options->targets[0].path);
+    load_to_json(result, options->mode, options->connections, options->warmup_ms, run);
+    json_object_set_new(run, "thresholds", thresholds_json(request, result));
+    return json_pack("{s:s, s:I, s:s, s:[o]}", "command", command, "seed",
+                     (json_int_t)options->seed, "workload", "http", "runs", run);
 }
 
 /* False: one is broken. */
@@ -264,7 +293,7 @@ int plain_main(const struct plain_request *request, const struct load_options *o
         return 1;
     }
     if (out != NULL)
-        print_result(out, ret_result);
+        print_result(out, ret_result, options->mode);
     bool kept = judge(request, ret_result, watch.aborted, out);
     if (ret_result->ends[LOAD_ANSWERED] > 0)
         return kept ? 0 : PLAIN_BROKEN;

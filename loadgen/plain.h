@@ -6,6 +6,7 @@
 #include "load.h"
 #include "threshold.h"
 
+#include <jansson.h>
 #include <stdio.h>
 
 enum { PLAIN_BROKEN = 99 }; /* exit status */
@@ -31,8 +32,14 @@ void plain_close(struct plain *plain); /* NULL is allowed */
 
 /* Runs the load and prints the figures as text to `out` (NULL: nothing). *ret_result is to be
  * freed with load_result_free(). Returns an exit status: 0; 1 after a message on stderr (no
- * run), or because no request was answered; 99 when a threshold is broken. */
+ * run: *ret_result is all zeros), or because no request was answered; 99 when a threshold is
+ * broken.
+ */
 int plain_main(const struct plain_request *request, const struct load_options *options, FILE *out,
                struct load_result *ret_result);
+
+/* The figures as a report with one run, which `loadgen compare` reads, too. */
+json_t *plain_to_json(const struct plain_request *request, const struct load_options *options,
+                      const char *command, const struct load_result *result);
 
 #endif

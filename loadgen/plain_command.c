@@ -1,5 +1,6 @@
 #include "plain_command.h"
 #include "options_value.h"
+#include "output.h"
 #include "plain.h"
 
 #include <errno.h>
@@ -8,7 +9,15 @@
 #include <string.h>
 
 enum { DURATION_MS = 10000, INTERRUPTED = 130 };
-enum { KEY_METHOD = OPTIONS_KEYS_HTTP, KEY_BODY, KEY_BODY_FILE, KEY_HEADER };
+enum {
+    KEY_METHOD = OPTIONS_KEYS_HTTP,
+    KEY_BODY,
+    KEY_BODY_FILE,
+    KEY_HEADER,
+    KEY_JSON,
+    KEY_QUIET,
+    KEY_SEED
+};
 
 /* The whole file as text, for the rest of the program's life. */
 static char *read_body(struct argp_state *state, const char *path)
@@ -20,6 +29,8 @@ static char *read_body(struct argp_state *state, const char *path)
         return NULL;
     }
     size_t length = fread(body, 1, LOAD_REQUEST_MAX + 1, file);
+    if (ferror(file))
+        argp_error(state, "--body-file: cannot read %s: %s", path, strerror(errno));
     fclose(file);
     if (length >= LOAD_REQUEST_MAX || memchr(body, '\0', length) != NULL)
         argp_error(state, "--body-file: %s is no text of up to %d bytes", path,
@@ -65,6 +76,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         options->headers[n] = arg;
         return 0;
     }
+    case KEY_JSON:
+        options->json = arg;
+        return 0;
+    case KEY_QUIET:
+        options->quiet = true;
+        return 0;
+    case KEY_SEED:
+        options->seed = (uint64_t)options_integer(state, "--seed", arg, 0, INT64_MAX);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -76,6 +96,10 @@ static const struct argp_option own_options[] = {
     {"body", KEY_BODY, "TEXT", 0, "Sent with each request", 3},
     {"body-file", KEY_BODY_FILE, "FILE", 0, "The file's text is sent with each request", 3},
     {"header", KEY_HEADER, "NAME: VALUE", 0, "A further header (repeatable)", 3},
+    {"seed", KEY_SEED, "S", 0, "Replays the same random placeholders (default 1)", 3},
+    {NULL, 0, NULL, 0, "Reports:", 4},
+    {"json", KEY_JSON, "FILE|-", 0, "Writes the results as JSON, for 'loadgen compare', too", 4},
+    {"quiet", KEY_QUIET, NULL, 0, "Only the exit status and the JSON asked for", 4},
     {0}};
 static const struct argp_child children[] = {{&options_engine_argp, 0, NULL, 0}, {0}};
 
@@ -108,8 +132,18 @@ int plain_command(const struct options *options)
                                 .seed = options->seed,
                                 .stop = options->stop};
     struct load_result result;
+    bool data_on_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
     memcpy(load.targets, options->targets, sizeof load.targets);
-    int status = plain_main(&request, &load, stdout, &result);
+    int status = plain_main(&request, &load,
+                            options->quiet   ? NULL
+                            : data_on_stdout ? stderr
+                                             : stdout,
+                            &result);
+    bool ran = result.sent > 0;
+    if (ran && options->json != NULL &&
+        output_json("loadgen http", options->json,
+                    plain_to_json(&request, &load, options->command, &result)) != 0)
+        status = EXIT_FAILURE;
     load_result_free(&result);
     return atomic_load(options->stop) ? INTERRUPTED : status;
 }

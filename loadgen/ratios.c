@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double CHANCE_MAX = 0.05; /* of a finding where there is no difference */
+
 const struct ratios_metric ratios_metrics[RATIOS_METRICS] = {
     {"requests/s", {"throughput_rps"}, "per s", true},
     {"accepted/s", {"accepted_per_s"}, "per s", true},
@@ -34,11 +36,21 @@ struct spread spread_of(double *samples, size_t n)
     return (struct spread){.median = median, .min = samples[0], .max = samples[n - 1], .n = n};
 }
 
+/* How often so many samples of one and the same thing have their ranges apart: of all ways to pick
+ * n_a of them as A's, in two A has the lowest or the highest. */
+static double apart_by_chance(size_t n_a, size_t n_b)
+{
+    double ways = 1;
+    for (size_t i = 1; i <= n_a; i++)
+        ways *= (double)(n_b + i) / (double)i;
+    return 2 / ways;
+}
+
 enum ratios_finding ratios_compare(const struct spread *a, const struct spread *b,
                                    bool more_is_better)
 {
-    if (a->n < 2 || b->n < 2)
-        return RATIOS_SINGLE;
+    if (apart_by_chance(a->n, b->n) > CHANCE_MAX)
+        return RATIOS_TOO_FEW;
     if (a->min <= b->max && b->min <= a->max)
         return RATIOS_SAME;
     return (b->median > a->median) == more_is_better ? RATIOS_BETTER : RATIOS_WORSE;
@@ -120,11 +132,12 @@ static void print_pair(const struct ratios_group *a, const struct ratios_group *
         [RATIOS_SAME] = "within the noise",
         [RATIOS_BETTER] = "B is better",
         [RATIOS_WORSE] = "B is worse",
-        [RATIOS_SINGLE] = "single runs: noise not known",
+        [RATIOS_TOO_FEW] = "too few runs: 5 each",
     };
     char labels[2][80];
-    snprintf(labels[0], sizeof labels[0], "A: %s", a->guard);
-    snprintf(labels[1], sizeof labels[1], "B: %s", b->guard);
+    const char *colon = a->guard[0] != '\0' ? ": " : ""; /* plain load has no guard */
+    snprintf(labels[0], sizeof labels[0], "A%s%s", colon, a->guard);
+    snprintf(labels[1], sizeof labels[1], "B%s%s", colon, b->guard);
     printf("\n%s\n  %-12s   %-35s   %-35s   %6s\n", a->workload, "", labels[0], labels[1], "B / A");
     for (int i = 0; i < RATIOS_METRICS; i++) {
         const struct ratios_metric *metric = &ratios_metrics[i];

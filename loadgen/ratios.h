@@ -35,8 +35,9 @@ struct spread spread_of(double *samples, size_t n); /* sorts them */
 int ratios_groups(const json_t *report, struct ratios_group groups[RATIOS_GROUPS_MAX]);
 
 /* What the ranges say of b against a. */
-enum ratios_finding { RATIOS_SAME, RATIOS_BETTER, RATIOS_WORSE, RATIOS_SINGLE };
-/* RATIOS_SAME: the ranges overlap; RATIOS_SINGLE: one run each has no range. */
+enum ratios_finding { RATIOS_SAME, RATIOS_BETTER, RATIOS_WORSE, RATIOS_TOO_FEW };
+/* RATIOS_SAME: the ranges overlap; RATIOS_TOO_FEW: so few runs have their ranges apart too often
+ * where there is no difference at all, with 2 and 2 once in three times. */
 enum ratios_finding ratios_compare(const struct spread *a, const struct spread *b,
                                    bool more_is_better);
 

@@ -8,6 +8,7 @@
 enum {
     CALL_TIMEOUT_MS = 30000,
     AUDIT_TIMEOUT_MS = 600000, /* as the service allows it */
+    LIVE_TIMEOUT_MS = 5000,
     WIRE_TIMEOUT_MS = 1000,
     DETAIL_SHOWN_MAX = 200
 };
@@ -33,7 +34,8 @@ static int call_within(int timeout_ms, const struct options *options,
     char *answer;
     if (options->token[0] != '\0')
         snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n", options->token);
-    int status = load_fetch(target, method, path, headers, body, timeout_ms, &answer);
+    int status =
+        load_fetch_until(options->stop, target, method, path, headers, body, timeout_ms, &answer);
     const bool good = status == 200 || status == 201;
     json_t *parsed = good ? json_loads(answer, 0, NULL) : NULL;
     int result = 0;
@@ -197,6 +199,17 @@ static const json_t *find_resource(const json_t *audit, const char *resource)
     return NULL;
 }
 
+int remote_is_there(const struct options *options, char *message)
+{
+    char *answer;
+    int status = load_fetch_until(options->stop, &options->targets[0], "GET", "/livez", "", NULL,
+                                  LIVE_TIMEOUT_MS, &answer);
+    if (status < 0)
+        fail(message, &options->targets[0], "GET", "/livez", status, answer);
+    free(answer);
+    return status < 0 ? -1 : 0;
+}
+
 static int get_audit(const struct options *options, const char *path, json_t **ret, char *message)
 {
     return call_within(AUDIT_TIMEOUT_MS, options, &options->targets[0], "GET", path, NULL, ret,
@@ -239,8 +252,8 @@ int remote_post(const struct options *options, uint64_t n, const char *path, con
     char headers[400];
     snprintf(headers, sizeof headers, "Idempotency-Key: %s\r\nContent-Type: application/json\r\n",
              key);
-    return load_fetch(&options->targets[n % (uint64_t)options->n_targets], "POST", path, headers,
-                      body, options->timeout_ms, ret_body);
+    return load_fetch_until(options->stop, &options->targets[n % (uint64_t)options->n_targets],
+                            "POST", path, headers, body, options->timeout_ms, ret_body);
 }
 
 int remote_keep_wire(const struct options *options, bool cut, bool *ret_wished)
@@ -263,8 +276,9 @@ int remote_outcome(const struct options *options, uint64_t n, const char *key, c
 {
     char path[REMOTE_PATH_MAX], problem[64];
     snprintf(path, sizeof path, "/v1/transactions/%s", key);
-    int status = load_fetch(&options->targets[n % (uint64_t)options->n_targets], "GET", path, "",
-                            NULL, options->timeout_ms, ret_body);
+    int status =
+        load_fetch_until(options->stop, &options->targets[n % (uint64_t)options->n_targets], "GET",
+                         path, "", NULL, options->timeout_ms, ret_body);
     if (status != 200)
         return status;
     /* The stored answer is a success or a refusal that was decided. */

@@ -30,6 +30,8 @@ int remote_put_item(const struct options *options, const char *id, const char *g
 int remote_set_terms(const struct options *options, const char *resource, char *message);
 int remote_put_account(const struct options *options, const char *id, const char *guard,
                        int64_t balance, char *message);
+/* Does anybody answer at all, within a few seconds? An audit of much may then take its time. */
+int remote_is_there(const struct options *options, char *message);
 /* resource: "item:ID", "account:ID" */
 int remote_audit(const struct options *options, const char *resource, struct audit_row *ret,
                  char *message);

@@ -1,11 +1,10 @@
 #include "report.h"
+#include "output.h"
 #include "text.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static bool is_stopped(const struct report *report)
 {
@@ -83,14 +82,26 @@ static void say_broken_claim(struct sentence *sentence, const struct run *run)
 {
     char verdict[60], label[60];
     say(sentence, " %s under %s: ", run->workload->name, run_label(run, label, sizeof label));
-    if (run->interrupted)
+    if (!run->judged)
+        say(sentence, "%s;", run->message);
+    else if (run->interrupted)
         say(sentence, "stopped before its end;");
     else if (run->failed > 0 && !run_broke_claim(run))
         say(sentence, "%llu requests failed (%s);", (unsigned long long)run->failed,
             run->tally.failure);
     else
-        say(sentence, "%s, but it claims %s;", verdict_text(&run->verdict, verdict, sizeof verdict),
+        say(sentence, "%s, but it claims %s;", run_verdict_text(run, verdict, sizeof verdict),
             run->claims_safe ? "to be safe" : "nothing and was expected to lose");
+}
+
+static const char *heading_of(const struct report *report)
+{
+    bool judged = true;
+    for (int i = 0; i < report->n_runs; i++)
+        judged = judged && report->runs[i].judged;
+    if (!judged)
+        return "NOT JUDGED: the audit could not be had:";
+    return is_stopped(report) ? "INTERRUPTED: not everything was tried;" : "NOT AS CLAIMED:";
 }
 
 /* Verdict first, also where it is about speed. */
@@ -127,8 +138,7 @@ void report_headline(const struct report *report, char *out, size_t size)
             say(&sentence, " Lost nothing: %s.", safe);
         return;
     }
-    say(&sentence,
-        is_stopped(report) ? "INTERRUPTED: not everything was tried;" : "NOT AS CLAIMED:");
+    say(&sentence, "%s", heading_of(report));
     for (int i = 0; i < report->n_runs; i++)
         if (!run_as_claimed(&report->runs[i]))
             say_broken_claim(&sentence, &report->runs[i]);
@@ -154,66 +164,14 @@ void report_counterexample(const struct run *run, char *out, size_t size)
 
 /* -- writing ----------------------------------------------------------------------------------- */
 
-static FILE *open_file(const char *path)
-{
-    char folder[4096];
-    snprintf(folder, sizeof folder, "%s", path);
-    for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(folder, 0777); /* one that cannot be made shows at fopen() */
-        *slash = '/';
-    }
-    return fopen(path, "we");
-}
-
-static int close_file(FILE *file, const char *path)
-{
-    bool failed = ferror(file) != 0;
-    failed |= fclose(file) != 0;
-    if (failed)
-        fprintf(stderr, "loadgen: cannot write %s: %s\n", path, strerror(errno));
-    return failed ? -1 : 0;
-}
-
-static int flush_stdout(void)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return 0;
-    fprintf(stderr, "loadgen: cannot write to standard output: %s\n", strerror(errno));
-    return -1;
-}
-
-static int write_json(const struct report *report, const char *path)
-{
-    bool to_stdout = strcmp(path, "-") == 0;
-    FILE *file = to_stdout ? stdout : open_file(path);
-    json_t *json = report_to_json(report);
-    int result = -1;
-    if (file == NULL) {
-        fprintf(stderr, "loadgen: cannot write %s: %s\n", path, strerror(errno));
-    } else if (json == NULL) {
-        fprintf(stderr, "loadgen: not enough memory for the JSON report\n");
-    } else {
-        json_dumpf(json, file, JSON_INDENT(2) | JSON_REAL_PRECISION(8));
-        fputc('\n', file);
-        result = to_stdout ? flush_stdout() : 0;
-    }
-    if (file != NULL && !to_stdout && close_file(file, path) != 0)
-        result = -1;
-    json_decref(json);
-    return result;
-}
-
 static int write_file(const struct report *report, const char *path,
                       void (*write)(const struct report *report, FILE *out))
 {
-    FILE *file = open_file(path);
-    if (file == NULL) {
-        fprintf(stderr, "loadgen: cannot write %s: %s\n", path, strerror(errno));
+    FILE *file = output_open("loadgen", path);
+    if (file == NULL)
         return -1;
-    }
     write(report, file);
-    return close_file(file, path);
+    return output_close("loadgen", path, file);
 }
 
 static void tell_files(const struct options *options)
@@ -236,7 +194,7 @@ int report_write(const struct report *report)
     bool data_on_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
     if (!options->quiet)
         report_text(report, data_on_stdout ? stderr : stdout);
-    if (options->json != NULL && write_json(report, options->json) != 0)
+    if (options->json != NULL && output_json("loadgen", options->json, report_to_json(report)) != 0)
         result = -1;
     if (options->html != NULL && write_file(report, options->html, report_to_html) != 0)
         result = -1;
@@ -244,7 +202,7 @@ int report_write(const struct report *report)
         result = -1;
     if (!options->quiet && !data_on_stdout && result == 0)
         tell_files(options);
-    if (!data_on_stdout && flush_stdout() != 0)
+    if (!data_on_stdout && output_close("loadgen", "the standard output", stdout) != 0)
         result = -1;
     return result;
 }

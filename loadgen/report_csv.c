@@ -18,6 +18,14 @@ static void print_head(FILE *out)
     fprintf(out, ",p50_us,p90_us,p99_us,p99_9_us,p99_99_us,max_us\n");
 }
 
+/* Empty without an audit. */
+static void print_judged(const struct run *run, int64_t value, FILE *out)
+{
+    fputc(',', out);
+    if (run->judged)
+        fprintf(out, "%" PRId64, value);
+}
+
 static void print_run(const struct run *run, FILE *out)
 {
     const struct load_result *load = &run->load;
@@ -26,9 +34,8 @@ static void print_run(const struct run *run, FILE *out)
             options_mode_text(run->mode), run->options->connections);
     fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
             load->sent, load->completed, load->dropped, run->accepted, run->refused, run->failed);
-    fprintf(out, ",%.2f,%.2f", rate(load->measured, load->measured_us),
-            rate(run->accepted, load->duration_us));
-#define CSV_VALUE(name, text) fprintf(out, ",%" PRId64, run->verdict.name);
+    fprintf(out, ",%.2f,%.2f", load_rate(load), rate(run->accepted, load->duration_us));
+#define CSV_VALUE(name, text) print_judged(run, run->verdict.name, out);
     VERDICT_MAP(CSV_VALUE)
 #undef CSV_VALUE
     static const double percentiles[] = {50, 90, 99, 99.9, 99.99};

@@ -37,6 +37,10 @@ typedef void fill_bar(const struct run *run, struct html_bar *bar);
 static void fill_sold(const struct run *run, struct html_bar *bar)
 {
     char sold[TEXT_MAX], over[TEXT_MAX];
+    if (!run->judged) {
+        snprintf(bar->text, sizeof bar->text, "not judged");
+        return;
+    }
     bar->bad = (double)run->verdict.oversold;
     bar->good = (double)(run->actual - run->verdict.oversold);
     if (run->verdict.oversold > 0)
@@ -50,7 +54,9 @@ static void fill_lost(const struct run *run, struct html_bar *bar)
 {
     char lost[TEXT_MAX], amount[TEXT_MAX];
     bar->bad = (double)run->verdict.lost_updates;
-    if (run->verdict.lost_updates > 0)
+    if (!run->judged)
+        snprintf(bar->text, sizeof bar->text, "not judged");
+    else if (run->verdict.lost_updates > 0)
         snprintf(bar->text, sizeof bar->text, "%s lost, balances off by %s",
                  text_count(lost, run->verdict.lost_updates),
                  text_count(amount, run->verdict.lost_amount));
@@ -61,10 +67,9 @@ static void fill_lost(const struct run *run, struct html_bar *bar)
 static void fill_speed(const struct run *run, struct html_bar *bar)
 {
     char rate[TEXT_MAX], p99[TEXT_MAX];
-    double seconds = (double)run->load.measured_us / 1e6;
-    bar->good = seconds > 0 ? (double)run->load.measured / seconds : 0;
+    bar->good = load_rate(&run->load);
     snprintf(bar->text, sizeof bar->text, "%s/s, p99 %s", text_rate(rate, bar->good),
-             text_time_us(p99, run->has_load ? hist_percentile(&run->load.service, 99) : 0));
+             text_time_us(p99, run->has_load ? hist_percentile(&run->load.latency, 99) : 0));
 }
 
 static void draw_chart(const struct report *report, const struct workload *workload,
@@ -80,7 +85,7 @@ static void draw_chart(const struct report *report, const struct workload *workl
         struct html_bar *bar = &chart.bars[chart.n_bars++];
         char label[40];
         run_label(run, label, sizeof label);
-        bar->is_bad = !verdict_is_safe(&run->verdict);
+        bar->is_bad = !run_is_well(run);
         snprintf(bar->label, sizeof bar->label, "%s %s", label, bar->is_bad ? "✗" : "✓");
         fill(run, bar);
     }
@@ -93,28 +98,34 @@ static void draw_chart(const struct report *report, const struct workload *workl
 
 /* -- tables ------------------------------------------------------------------------------------ */
 
+/* A figure that only the audit knows. */
+static void judged_cell(const struct run *run, int64_t value, FILE *out)
+{
+    char text[TEXT_MAX];
+    cell(out, NULL, "%s", run->judged ? text_count(text, value) : "-");
+}
+
 static void draw_row(const struct run *run, FILE *out)
 {
     char label[40], verdict[60], a[TEXT_MAX];
     const struct verdict *v = &run->verdict;
-    double seconds = (double)run->load.measured_us / 1e6;
     run_label(run, label, sizeof label);
     fprintf(out, "<tr>");
     cell(out, NULL, "%s", label);
-    cell(out, verdict_is_safe(v) ? "ok" : "broken", "%s %s", verdict_is_safe(v) ? "✓" : "✗",
-         verdict_text(v, verdict, sizeof verdict));
+    cell(out, run_is_well(run) ? "ok" : "broken", "%s %s", run_is_well(run) ? "✓" : "✗",
+         run_verdict_text(run, verdict, sizeof verdict));
     cell(out, NULL, "%s", run->claims_safe ? "safe" : "nothing");
-    cell(out, NULL, "%s", text_count(a, run->expected));
-    cell(out, NULL, "%s", text_count(a, run->actual));
+    judged_cell(run, run->expected, out);
+    judged_cell(run, run->actual, out);
     if (run->workload == &workload_sale)
-        cell(out, NULL, "%s", text_count(a, v->undersold));
+        judged_cell(run, v->undersold, out);
     else if (run->textbook.pairs > 0)
         cell(out, NULL, "%s", text_count(a, run->textbook.final));
     else
         cell(out, NULL, "-");
-    cell(out, NULL, "%s", text_count(a, v->lost_updates));
-    cell(out, NULL, "%s", text_count(a, v->lost_amount));
-    cell(out, NULL, "%s", text_rate(a, seconds > 0 ? (double)run->load.measured / seconds : 0));
+    judged_cell(run, v->lost_updates, out);
+    judged_cell(run, v->lost_amount, out);
+    cell(out, NULL, "%s", text_rate(a, load_rate(&run->load)));
     cell(out, NULL, "%s",
          run->has_load ? text_time_us(a, hist_percentile(&run->load.latency, 99)) : "-");
     fprintf(out, "</tr>\n");
@@ -195,13 +206,13 @@ static void draw_workload(const struct report *report, const struct workload *wo
     if (run == NULL)
         return;
     if (workload == &workload_sale) {
-        fprintf(out, "<h2>The sale: %s pieces, %s requests</h2>\n", text_count(a, run->initial),
-                text_count(b, (int64_t)run->load.completed));
+        fprintf(out, "<h2>The sale: %s pieces, %s requests</h2>\n",
+                text_count(a, run->options->stock), text_count(b, (int64_t)run->load.completed));
         draw_chart(report, workload, "Pieces sold; what is beyond the line does not exist",
-                   fill_sold, run->initial, out);
+                   fill_sold, run->options->stock, out);
         draw_chart(report, workload,
-                   "Requests per second, refusals included, and the time of one answer", fill_speed,
-                   0, out);
+                   "Requests per second, refusals included, and p99 from the moment due",
+                   fill_speed, 0, out);
     } else {
         fprintf(out, "<h2>%s: %s %s on %s accounts</h2>\n",
                 workload == &workload_accounts ? "Balances" : "Transfers",
@@ -255,11 +266,8 @@ static void draw_setting(const struct report *report, FILE *out)
         html_text(out, report->store);
         fprintf(out, "</dd>\n");
     }
-    fprintf(
-        out,
-        "<dt>times</dt><dd>p99 in the tables counts from the moment a request was due, waiting for "
-        "a free connection included; that of one answer counts from its sending"
-        "</dd>\n<dt>machine</dt><dd>");
+    fprintf(out, "<dt>times</dt><dd>p99 counts from the moment a request was due, waiting for "
+                 "a free connection included; " LOAD_CLOSED_NOTE "</dd>\n<dt>machine</dt><dd>");
     html_text(out, environment->cpu);
     fprintf(out, ", %d cores, %s MB</dd>\n<dt>system</dt><dd>", environment->cores,
             text_count(number, environment->memory_mb));

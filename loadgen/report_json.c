@@ -1,4 +1,5 @@
 /* The JSON of contract.md, "loadgen"; more fields than stand there may be added, none renamed. */
+#include "load_json.h"
 #include "report.h"
 
 #include <math.h>
@@ -9,14 +10,20 @@ static void set_integer(json_t *object, const char *name, int64_t value)
     json_object_set_new(object, name, json_integer(value));
 }
 
-static json_t *verdict_json(const struct verdict *verdict)
+static json_t *verdict_json(const struct run *run)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "safe", json_boolean(verdict_is_safe(verdict)));
-#define VERDICT_SET(name, text) set_integer(object, #name, verdict->name);
+    json_object_set_new(object, "safe", json_boolean(run_is_safe(run)));
+#define VERDICT_SET(name, text) set_integer(object, #name, run->verdict.name);
     VERDICT_MAP(VERDICT_SET)
 #undef VERDICT_SET
     return object;
+}
+
+/* A figure that only the audit knows. */
+static json_t *judged_json(const struct run *run, int64_t value)
+{
+    return run->judged ? json_integer(value) : json_null();
 }
 
 static json_t *row_json(const struct ledger_row *row)
@@ -38,45 +45,6 @@ static json_t *counterexample_json(const struct run *run)
     for (int i = 0; i < 2 && run->has_counterexample; i++)
         json_array_append_new(array, row_json(&run->counterexample[i]));
     return array;
-}
-
-static json_t *hist_json(const struct hist *hist)
-{
-    json_t *object = json_object();
-    set_integer(object, "p50", hist_percentile(hist, 50));
-    set_integer(object, "p90", hist_percentile(hist, 90));
-    set_integer(object, "p99", hist_percentile(hist, 99));
-    set_integer(object, "p99_9", hist_percentile(hist, 99.9));
-    set_integer(object, "p99_99", hist_percentile(hist, 99.99));
-    set_integer(object, "max", hist->count == 0 ? 0 : hist->max);
-    return object;
-}
-
-/* Two digits after the point are enough for a rate. */
-static json_t *rate_json(double count, int64_t duration_us)
-{
-    return json_real(duration_us <= 0 ? 0 : round(count * 1e8 / (double)duration_us) / 100);
-}
-
-static json_t *load_json(const struct run *run)
-{
-    const struct load_result *load = &run->load;
-    json_t *object = json_object();
-    json_object_set_new(object, "mode", json_string(options_mode_text(run->mode)));
-    set_integer(object, "connections", run->options->connections);
-    set_integer(object, "sent", (int64_t)load->sent);
-    set_integer(object, "completed", (int64_t)load->completed);
-    set_integer(object, "dropped", (int64_t)load->dropped);
-    json_object_set_new(object, "duration_s", json_real((double)load->duration_us / 1e6));
-    set_integer(object, "warmup", (int64_t)(load->completed - load->measured));
-    set_integer(object, "unfinished", (int64_t)load->unfinished);
-    set_integer(object, "retries", (int64_t)load->retries);
-    set_integer(object, "abandoned", (int64_t)load->ends[LOAD_ABANDONED]);
-    set_integer(object, "not_sent", (int64_t)load->ends[LOAD_NOT_SENT]);
-    set_integer(object, "connection_broken", (int64_t)load->ends[LOAD_BROKEN]);
-    set_integer(object, "timed_out", (int64_t)load->ends[LOAD_TIMED_OUT]);
-    set_integer(object, "bad_answers", (int64_t)load->ends[LOAD_BAD_ANSWER]);
-    return object;
 }
 
 /* Percentiles are the upper bounds of the service's buckets; null beyond the last one. */
@@ -114,46 +82,14 @@ static json_t *thresholds_json(const struct run *run)
     return array;
 }
 
-/* What happened over time; percentiles of an interval are upper bounds, within a quarter. */
-static json_t *series_json(const struct run *run)
-{
-    const struct series *series = &run->load.series;
-    json_t *object = json_object(), *points = json_array();
-    for (size_t i = 0; i < series->n; i++) {
-        const struct series_point *point = &series->points[i];
-        json_t *entry = json_object();
-        set_integer(entry, "sent", (int64_t)point->sent);
-        set_integer(entry, "answered", (int64_t)point->answered);
-        set_integer(entry, "accepted", (int64_t)point->accepted);
-        set_integer(entry, "errors", (int64_t)point->errors);
-        set_integer(entry, "p50_us", series_percentile(point, 50));
-        set_integer(entry, "p99_us", series_percentile(point, 99));
-        set_integer(entry, "max_us", point->max_us);
-        json_array_append_new(points, entry);
-    }
-    set_integer(object, "interval_us", series->interval_us);
-    set_integer(object, "warmup_us", run->options->warmup_ms * 1000);
-    json_object_set_new(object, "points", points);
-    return object;
-}
-
 static void add_load(json_t *object, const struct run *run)
 {
     const struct load_result *load = &run->load;
-    json_t *status = json_object(), *problems = json_object();
-    json_object_set_new(object, "load", load_json(run));
+    json_t *problems = json_object();
+    double seconds = (double)load->duration_us / 1e6;
+    load_to_json(load, run->mode, run->options->connections, run->options->warmup_ms, object);
     json_object_set_new(object, "accepted_per_s",
-                        rate_json((double)run->accepted, load->duration_us));
-    json_object_set_new(object, "throughput_rps",
-                        rate_json((double)load->measured, load->measured_us));
-    json_object_set_new(object, "latency_us", hist_json(&load->latency));
-    json_object_set_new(object, "service_us", hist_json(&load->service));
-    for (size_t i = 0; i < sizeof load->status / sizeof *load->status; i++)
-        if (load->status[i] != 0) {
-            char name[8];
-            snprintf(name, sizeof name, "%zu", i);
-            set_integer(status, name, (int64_t)load->status[i]);
-        }
+                        load_rate_json(seconds > 0 ? (double)run->accepted / seconds : 0));
     for (size_t i = 0; i < run->tally.n_problems; i++)
         set_integer(problems, run->tally.problems[i].name, (int64_t)run->tally.problems[i].count);
     json_t *lock = json_object();
@@ -161,8 +97,6 @@ static void add_load(json_t *object, const struct run *run)
     json_object_set_new(lock, "hold", lock_json(&run->lock_times, &run->lock_times.hold));
     json_object_set_new(object, "lock_us", lock);
     json_object_set_new(object, "thresholds", thresholds_json(run));
-    json_object_set_new(object, "series", series_json(run));
-    json_object_set_new(object, "status", status);
     json_object_set_new(object, "problems", problems);
 }
 
@@ -207,14 +141,16 @@ static json_t *run_json(const struct run *run)
     json_object_set_new(object, "lanes", json_boolean(run->lanes));
     json_object_set_new(object, "terms", terms_json(&run->options->terms));
     json_object_set_new(object, "interrupted", json_boolean(run->interrupted));
-    json_object_set_new(object, "verdict", verdict_json(&run->verdict));
+    json_object_set_new(object, "verdict", run->judged ? verdict_json(run) : json_null());
+    json_object_set_new(object, "not_judged",
+                        run->judged ? json_null() : json_string(run->message));
     json_object_set_new(object, "counterexample", counterexample_json(run));
     set_integer(object, "accepted", (int64_t)run->accepted);
     set_integer(object, "refused", (int64_t)run->refused);
     set_integer(object, "failed", (int64_t)run->failed);
-    set_integer(object, "initial", run->initial);
-    set_integer(object, "expected", run->expected);
-    set_integer(object, "actual", run->actual);
+    json_object_set_new(object, "initial", judged_json(run, run->initial));
+    json_object_set_new(object, "expected", judged_json(run, run->expected));
+    json_object_set_new(object, "actual", judged_json(run, run->actual));
     if (run->textbook.pairs > 0)
         json_object_set_new(object, "textbook", textbook_json(&run->textbook));
     add_load(object, run); /* zeros when it was stopped before */

@@ -82,19 +82,27 @@ static void add_headings(struct table *table, const char *const *headings, int n
 
 static void add_guard(struct table *table, const struct run *run, int *column)
 {
-    const struct verdict *verdict = &run->verdict;
     run_label(run, cell_of(table, column), CELL_MAX);
     char *cell = cell_of(table, column);
-    verdict_text(verdict, cell, CELL_MAX - 16);
+    run_verdict_text(run, cell, CELL_MAX - 16);
     if (run->interrupted)
         strcat(cell, " (interrupted)");
-    table->colors[table->n_rows] = verdict_is_safe(verdict) ? COLOR_GREEN : COLOR_RED;
+    table->colors[table->n_rows] = run_is_well(run) ? COLOR_GREEN : COLOR_RED;
+}
+
+/* A figure that only the audit knows. */
+static void add_judged(struct table *table, const struct run *run, int64_t value, int *column)
+{
+    char *cell = cell_of(table, column);
+    if (run->judged)
+        text_count(cell, value);
+    else
+        snprintf(cell, CELL_MAX, "-");
 }
 
 static double rate_of(const struct run *run)
 {
-    double seconds = (double)run->load.measured_us / 1e6;
-    return seconds > 0 ? (double)run->load.measured / seconds : 0;
+    return load_rate(&run->load);
 }
 
 static double p50_of(const struct run *run)
@@ -118,10 +126,10 @@ static void add_sale(struct table *table, const struct run *run)
 {
     int column = 0;
     add_guard(table, run, &column);
-    text_count(cell_of(table, &column), run->actual);
-    text_count(cell_of(table, &column), run->verdict.oversold);
-    text_count(cell_of(table, &column), run->verdict.undersold);
-    text_count(cell_of(table, &column), run->verdict.lost_updates);
+    add_judged(table, run, run->actual, &column);
+    add_judged(table, run, run->verdict.oversold, &column);
+    add_judged(table, run, run->verdict.undersold, &column);
+    add_judged(table, run, run->verdict.lost_updates, &column);
     add_speed(table, run, &column);
     table->n_rows++;
 }
@@ -139,9 +147,9 @@ static void add_money(struct table *table, const struct run *run)
                  (long long)run->textbook.expected);
     else
         text_count(textbook, run->textbook.final);
-    text_count(cell_of(table, &column), run->expected);
-    text_count(cell_of(table, &column), run->actual);
-    text_count(cell_of(table, &column), run->verdict.lost_updates);
+    add_judged(table, run, run->expected, &column);
+    add_judged(table, run, run->actual, &column);
+    add_judged(table, run, run->verdict.lost_updates, &column);
     add_speed(table, run, &column);
     table->n_rows++;
 }
@@ -152,7 +160,7 @@ static void print_setting(const struct table *table, const struct run *run)
     const struct options *options = run->options;
     char a[TEXT_MAX], b[TEXT_MAX], line[400];
     if (run->workload == &workload_sale)
-        snprintf(line, sizeof line, "sale: %s pieces, %s %s", text_count(a, run->initial),
+        snprintf(line, sizeof line, "sale: %s pieces, %s %s", text_count(a, options->stock),
                  text_count(b, (int64_t)run->load.completed), run->workload->unit);
     else
         snprintf(line, sizeof line, "%s: %s %s on %s accounts", run->workload->name,
@@ -295,6 +303,19 @@ static void print_example(const struct table *table, const struct run *run)
     fprintf(table->out, "  %s\n", sentence);
 }
 
+/* Closed runs have no moment at which a request is due but that of its sending. */
+static void print_legend(const struct report *report, const struct table *table)
+{
+    bool closed = false;
+    for (int i = 0; i < report->n_runs; i++)
+        closed = closed || report->runs[i].mode == LOAD_CLOSED;
+    paint(table, COLOR_DIM,
+          "\n  requests/s: sold-out and other refusals included; p50, p99: from the moment a "
+          "request was due\n  to its answer, waiting for a free connection included\n");
+    if (closed)
+        paint(table, COLOR_DIM, "  " LOAD_CLOSED_NOTE "\n");
+}
+
 static bool wants_color(const struct report *report, FILE *out)
 {
     return !report->options->no_color && getenv("NO_COLOR") == NULL && isatty(fileno(out));
@@ -318,10 +339,7 @@ void report_text(const struct report *report, FILE *out)
     fputc('\n', out);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         print_workload(report, order[i], table);
-    paint(
-        table, COLOR_DIM,
-        "\n  requests/s: sold-out and other refusals included; p50, p99: from the moment a request "
-        "was due\n  to its answer, waiting for a free connection included\n");
+    print_legend(report, table);
     if (report->store[0] != '\0')
         fprintf(out, "  store: %s\n", report->store);
     for (int i = 0; i < report->n_runs; i++)

@@ -1,6 +1,7 @@
 #include "run.h"
 #include "progress.h"
 #include "schedule.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,24 +19,60 @@ bool run_stopped(const struct run *run)
     return run->options->stop != NULL && atomic_load(run->options->stop);
 }
 
-void run_add_verdict(struct run *run, const struct verdict *verdict, const struct audit_row *audit)
+void run_add_verdict(struct run *run, struct verdict *into, const struct verdict *verdict,
+                     const struct audit_row *audit)
 {
-    verdict_add(&run->verdict, verdict);
+    verdict_add(into, verdict);
     if (audit->has_fork && !run->has_counterexample) {
         run->has_counterexample = true;
         memcpy(run->counterexample, audit->fork, sizeof run->counterexample);
     }
 }
 
+/* Of the load and the textbook's pairs. */
+static struct verdict whole_verdict(const struct run *run)
+{
+    struct verdict whole = run->verdict;
+    verdict_add(&whole, &run->textbook.verdict);
+    return whole;
+}
+
+bool run_is_safe(const struct run *run)
+{
+    struct verdict whole = whole_verdict(run);
+    return run->judged && verdict_is_safe(&whole);
+}
+
+bool run_is_well(const struct run *run)
+{
+    return run_is_safe(run) && run->failed == 0;
+}
+
+char *run_verdict_text(const struct run *run, char *out, size_t size)
+{
+    bool load_is_safe = verdict_is_safe(&run->verdict);
+    char count[TEXT_MAX];
+    if (!run->judged)
+        snprintf(out, size, "NOT JUDGED");
+    else if (run->failed > 0 && run_is_safe(run))
+        snprintf(out, size, "FAILED %s", text_count(count, (int64_t)run->failed));
+    else /* what was lost is what the columns beside it show */
+        verdict_text(load_is_safe ? &run->textbook.verdict : &run->verdict, out, size);
+    return out;
+}
+
 bool run_as_claimed(const struct run *run)
 {
-    return run->failed == 0 && !run->interrupted &&
-           verdict_as_claimed(&run->verdict, run->claims_safe);
+    struct verdict whole = whole_verdict(run);
+    return run->judged && run->failed == 0 && !run->interrupted &&
+           verdict_as_claimed(&whole, run->claims_safe);
 }
 
 bool run_keeps_threshold(const struct run *run, int i, double *ret_value)
 {
-    struct threshold_figures figures = threshold_figures_at_end(&run->load, &run->verdict);
+    struct verdict whole = whole_verdict(run);
+    struct threshold_figures figures =
+        threshold_figures_at_end(&run->load, run->judged ? &whole : NULL);
     bool kept = threshold_kept(&run->options->thresholds[i], &figures, ret_value);
     return kept && run->has_load;
 }
@@ -51,7 +88,8 @@ bool run_keeps_thresholds(const struct run *run)
 
 bool run_broke_claim(const struct run *run)
 {
-    return run->claims_safe && verdict_is_broken(&run->verdict);
+    struct verdict whole = whole_verdict(run);
+    return run->claims_safe && verdict_is_broken(&whole);
 }
 
 char *run_label(const struct run *run, char *out, size_t size)
@@ -173,6 +211,20 @@ static bool expected_safe(const struct options *options, const char *guard, bool
     return claimed;
 }
 
+/* What the load showed is worth showing even when nobody is left to ask for the audit. */
+static void judge(struct run *run)
+{
+    progress_step(run->options, "%s under %s: audit", run->workload->name, run->guard);
+    run->judged =
+        remote_is_there(run->options, run->message) == 0 && run->workload->judge(run) == 0;
+    if (run->judged) {
+        run->verdict.replay_mismatch += (int64_t)tally_differing(&run->tally);
+    } else { /* perhaps some of it was judged */
+        run->verdict = (struct verdict){0};
+        run->initial = run->expected = run->actual = 0;
+    }
+}
+
 static int perform(struct run *run)
 {
     if (tally_init(&run->tally, planned_requests(run), run->options->seed,
@@ -196,10 +248,7 @@ static int perform(struct run *run)
     run->refused = tally_count(&run->tally, TALLY_REFUSED);
     run->failed += tally_count(&run->tally, TALLY_FAILED); /* prepare() counted some before */
     run->interrupted = run_stopped(run);
-    progress_step(run->options, "%s under %s: audit", run->workload->name, run->guard);
-    if (run->workload->judge(run) != 0)
-        return -1;
-    run->verdict.replay_mismatch += (int64_t)tally_differing(&run->tally);
+    judge(run);
     return 0;
 }
 

@@ -23,6 +23,7 @@ struct textbook {
     int64_t initial;  /* 1000 */
     int64_t expected; /* 500 */
     int64_t final;    /* of the first pair that lost, else of the last one */
+    struct verdict verdict;
 };
 
 struct run;
@@ -63,7 +64,8 @@ struct run {
     struct lock_times lock_times; /* of the guard, during the load; no counts: it has no lock */
 
     /* the result */
-    struct verdict verdict;
+    bool judged;            /* else the audit could not be had: message says why */
+    struct verdict verdict; /* zeros unless judged; the textbook's pairs have their own */
     bool has_counterexample;
     struct ledger_row counterexample[2];
     uint64_t accepted, refused, failed;
@@ -71,13 +73,13 @@ struct run {
     struct textbook textbook;           /* pairs 0: not tried */
     const struct threshold *aborted_by; /* this one ended the load early; NULL: none */
 
-    char message[REMOTE_MESSAGE_MAX]; /* why it could not be run */
+    char message[REMOTE_MESSAGE_MAX]; /* why it could not be run, or not be judged */
     struct live live;
 };
 
-/* history may be NULL. Runs it. 0: run holds a verdict (also when interrupted). -1: run->message
- * says why not. Either way run is to be freed with run_free(). step (may be NULL) shows what is
- * being done. */
+/* history may be NULL. Runs it. 0: run holds what the load showed and, if judged, a verdict (also
+ * when interrupted). -1: there was no load, and run->message says why. Either way run is to be
+ * freed with run_free(). step (may be NULL) shows what is being done. */
 int run_once(const struct options *options, const struct workload *workload,
              const struct remote_service *service, const char *guard,
              struct history_writer *history, struct run *ret);
@@ -86,6 +88,13 @@ void run_free(struct run *run);
 /* Of options->thresholds; false also when the load did not begin. */
 bool run_keeps_threshold(const struct run *run, int i, double *ret_value);
 bool run_keeps_thresholds(const struct run *run);
+
+/* Judged, and nothing was lost. */
+bool run_is_safe(const struct run *run);
+/* And no request failed: what is shown as good. */
+bool run_is_well(const struct run *run);
+/* "OK", "LOST 4,300", "FAILED 12", "NOT JUDGED": the worst of it, short. */
+char *run_verdict_text(const struct run *run, char *out, size_t size);
 
 /* Kept its claim, judged by a complete run without requests that failed. */
 bool run_as_claimed(const struct run *run);
@@ -99,8 +108,10 @@ char *run_label(const struct run *run, char *out, size_t size);
 
 /* For workloads. */
 void run_key(const struct run *run, uint64_t origin, char ret[RUN_KEY_MAX]);
-/* Adds one resource's verdict to the run's, and keeps its first fork as the counter-example. */
-void run_add_verdict(struct run *run, const struct verdict *verdict, const struct audit_row *audit);
+/* Adds one resource's verdict to one of the run's, and keeps its first fork as the counter-example.
+ */
+void run_add_verdict(struct run *run, struct verdict *into, const struct verdict *verdict,
+                     const struct audit_row *audit);
 bool run_stopped(const struct run *run);
 
 /* resolve.c: finds out what became of every request whose outcome is unknown: asks for the stored

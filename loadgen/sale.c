@@ -61,7 +61,7 @@ static int sale_judge(struct run *run)
     if (remote_audit(run->options, resource, &audit, run->message) != 0)
         return -1;
     verdict_of_item(&audit, &client, &verdict);
-    run_add_verdict(run, &verdict, &audit);
+    run_add_verdict(run, &run->verdict, &verdict, &audit);
     run->initial = audit.initial;
     run->expected = client.demand < audit.initial ? client.demand : audit.initial;
     run->actual = audit.sold;

@@ -69,9 +69,8 @@ static int judge_pair(struct pairs *pairs, uint64_t pair)
     if (remote_audit(run->options, resource, &audit, run->message) != 0)
         return -1;
     verdict_of_account(&audit, &client, &verdict);
-    run_add_verdict(run, &verdict, &audit);
-
     struct textbook *textbook = &run->textbook;
+    run_add_verdict(run, &textbook->verdict, &verdict, &audit);
     if (textbook->lost == 0)
         textbook->final = audit.current;
     textbook->lost += verdict.lost_updates > 0;

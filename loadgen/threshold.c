@@ -43,7 +43,7 @@ static double maximum(const struct threshold *threshold, const struct threshold_
 static double rate(const struct threshold *threshold, const struct threshold_figures *figures)
 {
     (void)threshold;
-    return figures->seconds > 0 ? (double)figures->measured / figures->seconds : 0;
+    return figures->seconds > 0 ? (double)figures->answered / figures->seconds : 0;
 }
 
 static double count(const struct threshold *threshold, const struct threshold_figures *figures,
@@ -203,9 +203,9 @@ struct threshold_figures threshold_figures_now(const struct load_progress *now, 
     return (struct threshold_figures){
         .latency = now->latency,
         .seconds = seconds > 0 ? seconds : 0,
-        .measured = now->measured,
+        .answered = now->answered,
         .sent = now->sent,
-        .errors = load_errors(now->ends),
+        .errors = load_errors(now->ends, now->failed),
         .timeouts = now->ends[LOAD_TIMED_OUT],
         .dropped = now->due > begun ? now->due - begun : 0,
         .retries = now->retries,
@@ -218,9 +218,9 @@ struct threshold_figures threshold_figures_at_end(const struct load_result *resu
     return (struct threshold_figures){
         .latency = &result->latency,
         .seconds = (double)result->measured_us / 1e6,
-        .measured = result->measured,
+        .answered = result->answered,
         .sent = result->sent,
-        .errors = load_errors(result->ends),
+        .errors = load_errors(result->ends, result->failed),
         .timeouts = result->ends[LOAD_TIMED_OUT],
         .dropped = result->dropped,
         .retries = result->retries,

@@ -6,8 +6,9 @@
  *   expression  METRIC OPERATOR NUMBER[UNIT], blanks allowed between them
  *   operator    < <= > >= == !=
  *   latency     p(N) avg min max     from the intended start; unit us (default), ms, s
- *   rate        rate                 requests finished per second
- *   counts      errors dropped timeouts retries     with % as a share of the sendings
+ *   rate        rate                 final answers per second
+ *   counts      errors               what was not answered, and what failed: load_errors()
+ *               dropped timeouts retries     all with % as a share of the sendings
  *   verdict     oversold lost_updates ... (verdict.h)   known at the end only
  */
 #ifndef THRESHOLD_H
@@ -40,7 +41,7 @@ struct threshold {
 struct threshold_figures {
     const struct hist *latency;
     double seconds;    /* that were measured */
-    uint64_t measured; /* requests finished in them */
+    uint64_t answered; /* final answers in them */
     uint64_t sent, errors, dropped, timeouts, retries;
     bool at_end;                   /* else on the way: what is not known yet is no breach */
     const struct verdict *verdict; /* at the end of a run that has one; else NULL */

@@ -39,11 +39,17 @@ char *verdict_text(const struct verdict *verdict, char *out, size_t size)
         const char *label;
         int64_t value;
     } worst_first[] = {
-        {"OVERSOLD", verdict->oversold},     {"NEGATIVE", verdict->negative},
-        {"LOST", verdict->lost_amount},      {"LOST UPDATES", verdict->lost_updates},
-        {"DUPLICATES", verdict->duplicates}, {"UNDERSOLD", verdict->undersold},
-        {"MISMATCH", verdict->mismatch},     {"REPLAY DIFFERS", verdict->replay_mismatch},
-        {"BROKEN LEDGER", verdict->broken},  {"UNKNOWN", verdict->unknown},
+        {"OVERSOLD", verdict->oversold},
+        {"OVER LIMIT", verdict->over_limit},
+        {"NEGATIVE", verdict->negative},
+        {"LOST", verdict->lost_amount},
+        {"LOST UPDATES", verdict->lost_updates},
+        {"DUPLICATES", verdict->duplicates},
+        {"UNDERSOLD", verdict->undersold},
+        {"MISMATCH", verdict->mismatch},
+        {"REPLAY DIFFERS", verdict->replay_mismatch},
+        {"BROKEN LEDGER", verdict->broken},
+        {"UNKNOWN", verdict->unknown},
     };
     char count[TEXT_MAX];
     for (size_t i = 0; i < sizeof worst_first / sizeof *worst_first; i++)
@@ -69,6 +75,7 @@ static int64_t distance(int64_t a, int64_t b)
 static void take_audit(const struct audit_row *audit, struct verdict *verdict)
 {
     verdict->oversold = audit->oversold;
+    verdict->over_limit = audit->over_limit;
     verdict->lost_updates = audit->lost_updates;
     verdict->lost_amount = audit->lost_amount;
     verdict->duplicates = audit->duplicates;
@@ -166,7 +173,8 @@ int audit_row_parse(const json_t *object, struct audit_row *ret)
         take_integer(object, "lost_amount", &row.lost_amount) |
         take_integer(object, "duplicates", &row.duplicates))
         return -1;
-    /* These two are younger than the contract's list; a service without them has no more to say. */
+    /* These are younger than the contract's list; a service without them has no more to say. */
+    take_integer(object, "over_limit", &row.over_limit);
     take_integer(object, "negative", &row.negative);
     take_integer(object, "broken", &row.broken);
 

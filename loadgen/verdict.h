@@ -14,6 +14,7 @@
 /* name, and what it counts. All zero: safe. Order and names are those of the JSON. */
 #define VERDICT_MAP(X)                                                                             \
     X(oversold, "pieces sold beyond the stock")                                                    \
+    X(over_limit, "pieces sold to users beyond their limit")                                       \
     X(undersold, "pieces left although buyers were turned away")                                   \
     X(lost_updates, "accepted changes overwritten by another one")                                 \
     X(lost_amount, "difference between the value and the sum of its changes")                      \
@@ -49,7 +50,7 @@ struct ledger_row {
 struct audit_row {
     char resource[80];
     int64_t initial, current, ledger_sum, sold;
-    int64_t oversold, lost_updates, lost_amount, duplicates, negative, broken;
+    int64_t oversold, over_limit, lost_updates, lost_amount, duplicates, negative, broken;
     bool has_fork;
     struct ledger_row fork[2]; /* two changes made from the same reading */
 };

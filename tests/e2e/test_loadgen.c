@@ -1,105 +1,9 @@
 /* The load generator's commands against the real service: verdicts, exit statuses, JSON. */
-#include "../../loadgen/load.h"
-#include "../lib/process.h"
 #include "../lib/schema.h"
-#include "../lib/shop.h"
+#include "loadgen_rig.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-enum { ARGS_MAX = 24, ENDS_WITHIN_MS = 200000 };
-
-extern char **environ;
-
-static struct shop shop;
-static char output[SANDBOX_TEXT_MAX + 16], messages[SANDBOX_TEXT_MAX + 16];
-
-static int open_shop(void **state)
-{
-    (void)state;
-    if (shop_open(&shop, (const char *const[]){"--wait-ms", "20000", NULL}) != 0)
-        return -1;
-    snprintf(output, sizeof output, "%s/output", sandbox_dir(shop.sandbox));
-    snprintf(messages, sizeof messages, "%s/messages", sandbox_dir(shop.sandbox));
-    return 0;
-}
-
-static int close_shop(void **state)
-{
-    (void)state;
-    bool well = shop_stop(shop.service);
-    shop_close(&shop);
-    return well ? 0 : -1;
-}
-
-static pid_t start(const char *const *args)
-{
-    const char *argv[ARGS_MAX + 1] = {shop_binary("loadgen")};
-    size_t n = 1;
-    for (; *args != NULL && n < ARGS_MAX; args++)
-        argv[n++] = *args;
-    posix_spawn_file_actions_t actions;
-    pid_t pid = 0;
-    int flags = O_WRONLY | O_CREAT | O_TRUNC;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0600);
-    posix_spawn_file_actions_addopen(&actions, 2, messages, flags, 0600);
-    int error = posix_spawn(&pid, argv[0], &actions, NULL, (char **)argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    assert_int_equal(error, 0);
-    return pid;
-}
-
-struct ending {
-    pid_t pid;
-    int status;
-};
-
-static bool has_ended(void *ending)
-{
-    struct ending *e = ending;
-    return waitpid(e->pid, &e->status, WNOHANG) == e->pid;
-}
-
-static char *content_of(const char *path)
-{
-    static char text[20000];
-    FILE *file = fopen(path, "r");
-    size_t length = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
-    text[length] = '\0';
-    if (file != NULL)
-        fclose(file);
-    return text;
-}
-
-static void expect_exit(pid_t pid, int expected)
-{
-    struct ending ending = {.pid = pid};
-    if (!wait_until(has_ended, &ending, ENDS_WITHIN_MS)) {
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-        fail_msg("loadgen does not end");
-    }
-    if (!WIFEXITED(ending.status) || WEXITSTATUS(ending.status) != expected) {
-        print_error("%s", content_of(output));
-        print_error("%s", content_of(messages));
-    }
-    assert_true(WIFEXITED(ending.status));
-    assert_int_equal(WEXITSTATUS(ending.status), expected);
-}
-
-#define RUN(status, ...) expect_exit(start((const char *const[]){__VA_ARGS__, NULL}), status)
 
 static json_t *json_of_output(void)
 {
@@ -174,6 +78,17 @@ static void claim_that_does_not_hold_is_99(void **state)
     assert_int_equal(strncmp(content_of(output), "NOT AS CLAIMED", 14), 0);
 }
 
+static void expectation_of_a_guard_that_is_not_run_is_refused(void **state)
+{
+    (void)state;
+    const char *url = shop.service->url;
+    RUN(2, "sale", "--url", url, "--guards", "redis-token", "--expect", "redis_token=unsafe");
+    assert_non_null(strstr(content_of(messages), "--expect: 'redis_token' is not run"));
+    RUN(2, "demo", "--guards", "none", "--expect", "redis-token=safe");
+    RUN(0, "sale", "--url", url, "--buyers", "10", "--expect",
+        "redis-token=safe"); /* the default */
+}
+
 static void broken_threshold_is_99_and_can_end_the_load_early(void **state)
 {
     (void)state;
@@ -192,6 +107,36 @@ static void broken_threshold_is_99_and_can_end_the_load_early(void **state)
     snprintf(live, sizeof live, "%s/livez", url);
     RUN(99, "http", live, "--duration", "2m", "--threshold", "rate>1e9", "--abort-after", "300ms");
     assert_true(test_now_ms() - start_ms < 60000);
+}
+
+static void plain_load_has_a_report_that_can_be_compared(void **state)
+{
+    (void)state;
+    char live[SANDBOX_TEXT_MAX + 8], one[SANDBOX_TEXT_MAX + 8], other[SANDBOX_TEXT_MAX + 8];
+    snprintf(live, sizeof live, "%s/livez", shop.service->url);
+    snprintf(one, sizeof one, "%s/one", sandbox_dir(shop.sandbox));
+    snprintf(other, sizeof other, "%s/other", sandbox_dir(shop.sandbox));
+    RUN(0, "http", live, "--requests", "200", "--json", one);
+    assert_non_null(strstr(content_of(output), "200: 200"));
+    RUN(99, "http", live, "--requests", "300", "--json", other, "--quiet", "--seed", "7",
+        "--threshold", "max<1us");
+    assert_string_equal(content_of(output), "");
+    json_t *report = json_load_file(other, 0, NULL);
+    json_t *run = json_array_get(json_object_get(report, "runs"), 0);
+    json_t *threshold = json_array_get(json_object_get(run, "thresholds"), 0);
+    assert_int_equal(json_integer_value(json_object_get(report, "seed")), 7);
+    assert_string_equal(json_string_value(json_object_get(run, "method")), "GET");
+    assert_string_equal(json_string_value(json_object_get(run, "path")), "/livez");
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(run, "status"), "200")),
+                     300);
+    assert_true(json_real_value(json_object_get(run, "throughput_rps")) > 0);
+    assert_true(json_is_false(json_object_get(threshold, "kept")));
+    json_decref(report);
+    RUN(0, "compare", one, other);
+    assert_non_null(strstr(content_of(output), "requests/s"));
+    RUN(0, "http", live, "--requests", "1", "--json", "-");
+    json_decref(json_of_output());
+    RUN(1, "http", live, "--requests", "1", "--json", "/dev/full", "--quiet");
 }
 
 static void history_shows_afterwards_what_the_run_found(void **state)
@@ -311,58 +256,6 @@ static void live_view_is_drawn_on_a_terminal_and_removed(void **state)
     assert_true(strncmp(last, "\033[J", 3) == 0 || strncmp(last, "\033[K", 3) == 0);
 }
 
-static void failures_are_one_clear_line(void **state)
-{
-    (void)state;
-    char nobody[64];
-    snprintf(nobody, sizeof nobody, "http://127.0.0.1:%d", sandbox_free_port());
-    RUN(1, "sale", "--url", nobody);
-    char *text = content_of(messages);
-    assert_non_null(strstr(text, "Connection refused"));
-    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
-    RUN(1, "sale", "--url", shop.service->url, "--guards", "no");
-    assert_non_null(strstr(content_of(messages), "no guard 'no'"));
-    RUN(1, "http", nobody, "--requests", "3");
-    assert_non_null(strstr(content_of(messages), "no request to 127.0.0.1:"));
-    RUN(2, "http");
-    assert_non_null(strstr(content_of(messages), "a URL is needed"));
-    RUN(2, "sale", "--threshold", "x");
-    RUN(2, "no-such-command");
-}
-
-/* Orders accepted so far, by the service's metrics. */
-static int64_t sold(void)
-{
-    struct load_target target;
-    char message[200], *metrics;
-    long long n = 0;
-    assert_int_equal(load_target_parse(shop.service->url, &target, message, sizeof message), 0);
-    assert_int_equal(load_fetch(&target, "GET", "/metrics", "", NULL, 10000, &metrics), 200);
-    const char *line = strstr(metrics, "{kind=\"place-order\",outcome=\"ok\"}");
-    if (line != NULL)
-        sscanf(strchr(line, '}') + 1, "%lld", &n);
-    free(metrics);
-    return n;
-}
-
-static bool sale_runs(void *sold_before)
-{
-    return sold() > *(int64_t *)sold_before;
-}
-
-static void interrupted_load_shows_what_is_known(void **state)
-{
-    (void)state;
-    int64_t sold_before = sold();
-    pid_t pid = start((const char *const[]){"sale", "--url", shop.service->url, "--mode", "closed",
-                                            "--duration", "10m", "--stock", "1000000", NULL});
-    assert_true(wait_until(sale_runs, &sold_before, ENDS_WITHIN_MS));
-    kill(pid, SIGINT);
-    expect_exit(pid, 130);
-    assert_int_equal(strncmp(content_of(output), "INTERRUPTED", 11), 0);
-    assert_non_null(strstr(content_of(output), "(interrupted)"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,13 +263,13 @@ int main(void)
         cmocka_unit_test(duplicates_and_abandoned_requests_leave_one_effect_per_key),
         cmocka_unit_test(requests_at_a_rate_are_all_due_and_none_is_hidden),
         cmocka_unit_test(claim_that_does_not_hold_is_99),
+        cmocka_unit_test(expectation_of_a_guard_that_is_not_run_is_refused),
         cmocka_unit_test(broken_threshold_is_99_and_can_end_the_load_early),
+        cmocka_unit_test(plain_load_has_a_report_that_can_be_compared),
         cmocka_unit_test(history_shows_afterwards_what_the_run_found),
         cmocka_unit_test(report_keeps_its_published_schema),
         cmocka_unit_test(repeated_runs_can_be_compared),
         cmocka_unit_test(live_view_is_drawn_on_a_terminal_and_removed),
-        cmocka_unit_test(failures_are_one_clear_line),
-        cmocka_unit_test(interrupted_load_shows_what_is_known),
     };
     return cmocka_run_group_tests(tests, open_shop, close_shop);
 }

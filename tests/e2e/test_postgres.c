@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <libpq-fe.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -133,6 +134,69 @@ static bool sale_is_clean(int64_t *ret_lost)
     return ok;
 }
 
+/* -- the limit per user -------------------------------------------------------------------------
+ */
+
+struct twin {
+    pthread_t thread;
+    int instance, status;
+};
+
+static void *twin_main(void *arg)
+{
+    struct twin *twin = arg;
+    struct client client = {.port = instances[twin->instance]->port, .fd = -1};
+    struct reply *got = calloc(1, sizeof *got);
+    char key[32];
+    snprintf(key, sizeof key, "twin-%d-%d", next_sale, twin->instance);
+    client_call(&client, "POST", "/v1/items/limited/orders", key, "{\"user_id\":\"u1\"}",
+                SHOP_WAIT_MS, got);
+    twin->status = got->status;
+    client_close(&client);
+    free(got);
+    return NULL;
+}
+
+static void ask(PGconn *handle, const char *sql, char ret[16])
+{
+    PGresult *result = PQexec(handle, sql);
+    assert_true(PQresultStatus(result) == PGRES_TUPLES_OK ||
+                PQresultStatus(result) == PGRES_COMMAND_OK);
+    snprintf(ret, 16, "%s", PQntuples(result) == 1 ? PQgetvalue(result, 0, 0) : "");
+    PQclear(result);
+}
+
+/* Somebody else has the item's row until both orders wait for it. */
+static void two_orders_of_one_user_at_once_do_not_pass_his_limit(void **state)
+{
+    static const char *const inside[] = {"sql-row", "sql-atomic"};
+    (void)state;
+    PGconn *handle = PQconnectdb(postgres->url);
+    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
+        struct twin twins[INSTANCES];
+        char body[96], got[16] = "";
+        int64_t deadline_ms = test_now_ms() + SHOP_WAIT_MS;
+        next_sale++;
+        snprintf(body, sizeof body, "{\"stock\":10,\"per_user_limit\":1,\"guard\":\"%s\"}",
+                 inside[i]);
+        assert_true(shop_put(&shop, "/v1/items/limited", body));
+        ask(handle, "BEGIN", got);
+        ask(handle, "SELECT stock FROM items WHERE id = 'limited' FOR UPDATE", got);
+        for (int k = 0; k < INSTANCES; k++) {
+            twins[k] = (struct twin){.instance = k};
+            assert_int_equal(pthread_create(&twins[k].thread, NULL, twin_main, &twins[k]), 0);
+        }
+        while (strcmp(got, "2") != 0 && test_now_ms() < deadline_ms)
+            ask(handle, "SELECT count(*)::text FROM pg_locks WHERE NOT granted", got);
+        assert_string_equal("2", got);
+        ask(handle, "COMMIT", got);
+        for (int k = 0; k < INSTANCES; k++)
+            pthread_join(twins[k].thread, NULL);
+        assert_int_equal(201 + 409, twins[0].status + twins[1].status);
+    }
+    PQfinish(handle);
+}
+
 static void safe_guards_sell_exactly_on_two_instances(void **state)
 {
     (void)state;
@@ -242,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(safe_guards_sell_exactly_on_two_instances),
+        cmocka_unit_test(two_orders_of_one_user_at_once_do_not_pass_his_limit),
         cmocka_unit_test(no_guard_loses_updates_on_two_instances),
         cmocka_unit_test(killed_database_is_told_at_once_and_comes_back),
         cmocka_unit_test(services_drain_and_end_well),

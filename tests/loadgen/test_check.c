@@ -173,7 +173,15 @@ static void half_a_transfer_whose_answer_was_lost_is_found_by_bank(void **state)
     rows[1].current = 1000;
     expect(transfer, &audit, "bank");
     audit.n_rows = 1; /* nobody has looked where it went */
-    expect(transfer, &audit, "");
+    expect(transfer, &audit, "bank");
+}
+
+static void audit_that_knows_nothing_of_the_run_is_found(void **state)
+{
+    (void)state;
+    const struct check_audit empty = {0};
+    expect(RUN ITEM ASKED_ORDER(1, "k1") ORDERED(5, "k1", "o1", 10, 9, 2, 0), &empty, "stock");
+    expect(RUN ACCOUNTS ASKED_CHANGE(1, "k1", -200) CHANGED(5, "k1", 1000, 800, 2), &empty, "bank");
 }
 
 static void changes_that_overlap_are_found_by_lock(void **state)
@@ -256,6 +264,7 @@ int main(void)
         cmocka_unit_test(unknown_outcome_is_allowed_both_ways),
         cmocka_unit_test(money_that_does_not_add_up_is_found_by_bank),
         cmocka_unit_test(half_a_transfer_whose_answer_was_lost_is_found_by_bank),
+        cmocka_unit_test(audit_that_knows_nothing_of_the_run_is_found),
         cmocka_unit_test(changes_that_overlap_are_found_by_lock),
         cmocka_unit_test(answers_that_differ_are_found_by_idempotence),
         cmocka_unit_test(nonsense_is_refused_with_its_line),

@@ -127,7 +127,7 @@ static bool watch(void *ctx, const struct load_progress *now)
     struct watcher *watcher = ctx;
     bool sound = now->elapsed_us > watcher->last.elapsed_us && now->due >= watcher->last.due &&
                  now->completed >= watcher->last.completed && now->completed <= now->sent &&
-                 load_errors(now->ends) == 0 && now->latency->count == now->measured;
+                 load_errors(now->ends, now->failed) == 0 && now->latency->count == now->measured;
     watcher->unsound += !sound;
     watcher->last = *now;
     watcher->last.latency = NULL;

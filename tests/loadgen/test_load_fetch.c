@@ -205,6 +205,28 @@ static void failure_is_explained_in_the_body_s_place(void **state)
     free(body);
 }
 
+static void stop_cuts_a_long_wait_short(void **state)
+{
+    (void)state;
+    enum { LONG_MS = 600000 };
+    struct toy_server *server = serve(answer_by_path, NULL);
+    struct load_target target = target_of(server);
+    atomic_bool stop = false;
+    char *body;
+    assert_int_equal(load_fetch_until(&stop, &target, "GET", "/", "", NULL, LONG_MS, &body), 200);
+    free(body);
+    atomic_store(&stop, true);
+    int64_t begun_us = load_clock_us();
+    assert_int_equal(load_fetch_until(&stop, &target, "GET", "/", "", NULL, LONG_MS, &body), 200);
+    free(body);
+    assert_int_equal(load_fetch_until(&stop, &target, "GET", "/never", "", NULL, LONG_MS, &body),
+                     -1);
+    assert_non_null(strstr(body, "no time left while waiting for the answer"));
+    free(body);
+    assert_in_range(load_clock_us() - begun_us, LOAD_STOPPED_MS * 1000, LOAD_STOPPED_MS * 2000);
+    toy_stop(server);
+}
+
 static void remember_request(void *ctx, const struct toy_request *request, struct toy_reply *reply)
 {
     snprintf(ctx, LOAD_REQUEST_MAX, "%s", request->text);
@@ -273,6 +295,44 @@ static void plain_load_fills_in_placeholders(void **state)
         assert_true(templated.seen[i]);
 }
 
+static void answer_404(void *ctx, const struct toy_request *request, struct toy_reply *reply)
+{
+    static const char no[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno";
+    (void)ctx;
+    (void)request;
+    reply->bytes = no;
+    reply->length = sizeof no - 1;
+}
+
+/* An error is an error however quickly it is answered, and nobody's refusals are no rate. */
+static void server_that_fails_everything_keeps_no_threshold(void **state)
+{
+    (void)state;
+    struct toy_server *server = serve(answer_404, NULL);
+    struct threshold errors, rate;
+    char message[200];
+    assert_int_equal(threshold_parse("errors<0.1%", &errors, message, sizeof message), 0);
+    assert_int_equal(threshold_parse("rate>0", &rate, message, sizeof message), 0);
+    struct load_options options = probe_options(toy_url(server));
+    struct load_result result;
+    options.requests = 20;
+    assert_int_equal(plain_main(&(struct plain_request){.thresholds = &errors, .n_thresholds = 1},
+                                &options, NULL, &result),
+                     PLAIN_BROKEN);
+    assert_int_equal(result.failed, 20);
+    assert_true(load_rate(&result) > 0); /* they are answers */
+    load_result_free(&result);
+    toy_stop(server); /* from now on connections are refused */
+    struct threshold_figures figures;
+    double value;
+    plain_main(&(struct plain_request){0}, &options, NULL, &result);
+    assert_int_equal(result.ends[LOAD_NOT_SENT], 20);
+    assert_true(load_rate(&result) == 0);
+    figures = threshold_figures_at_end(&result, NULL);
+    assert_false(threshold_kept(&rate, &figures, &value));
+    load_result_free(&result);
+}
+
 static void plain_load_refuses_a_malformed_request(void **state)
 {
     (void)state;
@@ -297,8 +357,10 @@ int main(void)
         cmocka_unit_test(large_answers_arrive_whole),
         cmocka_unit_test(request_carries_method_headers_and_body),
         cmocka_unit_test(failure_is_explained_in_the_body_s_place),
+        cmocka_unit_test(stop_cuts_a_long_wait_short),
         cmocka_unit_test(plain_load_sends_the_request_asked_for),
         cmocka_unit_test(plain_load_fills_in_placeholders),
+        cmocka_unit_test(server_that_fails_everything_keeps_no_threshold),
         cmocka_unit_test(plain_load_refuses_a_malformed_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

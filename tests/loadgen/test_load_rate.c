@@ -85,6 +85,51 @@ static void rate_times_duration_is_due_exactly(void **state)
     toy_stop(server);
 }
 
+/* The second request's answer comes long after the end of the duration. */
+static void answer_second_late(void *ctx, const struct toy_request *request,
+                               struct toy_reply *reply)
+{
+    (void)ctx;
+    toy_ok(reply, "ok");
+    reply->delay_us = request->number == 1 ? 700000 : 5000;
+}
+
+static bool note_elapsed(void *ctx, const struct load_progress *now)
+{
+    *(int64_t *)ctx = now->elapsed_us;
+    return true;
+}
+
+static void straggler_does_not_divide_the_rate(void **state)
+{
+    (void)state;
+    enum { DURATION_MS = 300 };
+    struct toy_server *server = serve(answer_second_late, NULL);
+    struct probe probe;
+    probe_init(&probe, 10000);
+    struct load_options options = probe_options(toy_url(server));
+    options.duration_ms = DURATION_MS;
+    int64_t elapsed_us = 0;
+    options.progress = note_elapsed;
+    options.progress_ctx = &elapsed_us;
+    struct load_result result = probe_run(&options, &probe);
+    assert_true(result.duration_us >= 700000);
+    assert_int_equal(elapsed_us, DURATION_MS * 1000); /* nor does it under way */
+    assert_int_equal(result.measured_us, DURATION_MS * 1000);
+    assert_true(result.answered < result.completed && result.answered + 4 >= result.completed);
+    assert_true(load_rate(&result) == (double)result.answered * 1000 / DURATION_MS);
+    load_result_free(&result);
+    options.requests = 10; /* done before the duration has ended */
+    options.connections = 1;
+    options.duration_ms = 60000;
+    result = probe_run(&options, &probe);
+    assert_int_equal(result.measured_us, result.duration_us);
+    assert_int_equal(result.answered, 10);
+    load_result_free(&result);
+    probe_free(&probe);
+    toy_stop(server);
+}
+
 enum { PAUSE_RATE = 1000, PAUSE_REQUESTS = 1500 };
 
 struct pause {
@@ -202,6 +247,7 @@ int main(void)
         cmocka_unit_test(rate_sends_nothing_before_it_is_due),
         cmocka_unit_test(what_is_due_in_the_warm_up_is_done_but_not_measured),
         cmocka_unit_test(rate_times_duration_is_due_exactly),
+        cmocka_unit_test(straggler_does_not_divide_the_rate),
         cmocka_unit_test(latency_counts_from_the_intended_start),
         cmocka_unit_test(unsent_work_is_counted_as_dropped),
     };

@@ -57,6 +57,8 @@ static void retry_keeps_the_number_and_its_intended_start(void **state)
     assert_int_equal(result.dropped, 0);
     assert_int_equal(result.status[503], 2 * REQUESTS);
     assert_int_equal(result.status[200], REQUESTS);
+    assert_int_equal(result.failed, 0); /* refused twice, and then not */
+    assert_int_equal(result.answered, REQUESTS);
     assert_int_equal(result.latency.count, REQUESTS);
     assert_int_equal(result.service.count, 3 * REQUESTS);
     assert_true(result.latency.min >= 2 * RETRY_MS * 1000);
@@ -128,6 +130,33 @@ static void retries_finish_after_the_duration_has_ended(void **state)
     toy_stop(server);
 }
 
+/* Nobody listens: each client knocks with its one request until it gives up. */
+static void closed_client_waits_for_its_retry_before_it_asks_anew(void **state)
+{
+    (void)state;
+    enum { CLIENTS = 8, RETRY_MS = 20, SENDINGS = 5 };
+    struct toy_server *server = serve(NULL, NULL);
+    struct load_options options = probe_options(toy_url(server));
+    toy_stop(server);
+    for (int threads = 1; threads <= 2; threads++) {
+        struct probe probe;
+        probe_init(&probe, NUMBERS_MAX);
+        probe.retry_ms = RETRY_MS;
+        probe.sendings_max = SENDINGS;
+        options.connections = CLIENTS;
+        options.threads = threads;
+        options.duration_ms = 200;
+        struct load_result result = probe_run(&options, &probe);
+        uint64_t begun = result.sent - result.retries;
+        /* 80 ms for each: three at most in the time */
+        assert_in_range(begun, CLIENTS, 3 * CLIENTS);
+        assert_int_equal(result.completed, begun);
+        assert_int_equal(result.sent, begun * SENDINGS);
+        load_result_free(&result);
+        probe_free(&probe);
+    }
+}
+
 static void retries_beyond_the_grace_are_unfinished(void **state)
 {
     (void)state;
@@ -147,6 +176,8 @@ static void retries_beyond_the_grace_are_unfinished(void **state)
     assert_true(result.sent > 0);
     assert_int_equal(result.completed, 0);
     assert_int_equal(result.unfinished, result.sent);
+    assert_int_equal(result.failed, result.sent); /* "not now" was their last answer */
+    assert_true(load_rate(&result) == 0);
     assert_int_equal(result.latency.count, 0);
     load_result_free(&result);
     probe_free(&probe);
@@ -235,6 +266,7 @@ int main(void)
         cmocka_unit_test(lone_retry_comes_when_it_is_due),
         cmocka_unit_test(retry_after_reaches_the_workload),
         cmocka_unit_test(retries_finish_after_the_duration_has_ended),
+        cmocka_unit_test(closed_client_waits_for_its_retry_before_it_asks_anew),
         cmocka_unit_test(retries_beyond_the_grace_are_unfinished),
         cmocka_unit_test(abandoned_requests_are_chosen_by_the_seed),
         cmocka_unit_test(only_the_first_sending_is_abandoned),

@@ -188,6 +188,9 @@ static void refused_request_fails_the_run(void **state)
     assert_int_equal(run.failed, 1);
     assert_false(run_as_claimed(&run));
     assert_non_null(strstr(run.tally.failure, "400"));
+    char verdict[60];
+    assert_string_equal(run_verdict_text(&run, verdict, sizeof verdict), "FAILED 1");
+    assert_false(run_is_well(&run));
 }
 
 static void duplicates_have_one_effect_and_one_answer(void **state)
@@ -263,6 +266,15 @@ static void textbook_pair_that_loses_is_shown(void **state)
     assert_int_equal(run.textbook.pairs, 10); /* the batch in which it was seen */
     assert_true(run.textbook.final == 700 || run.textbook.final == 800);
     assert_int_equal(run.counterexample[0].before, 1000);
+    /* The pair's money is not among the load's, and yet it counts against the guard. */
+    assert_int_equal(run.textbook.verdict.lost_updates, 1);
+    assert_true(verdict_is_safe(&run.verdict));
+    assert_int_equal(run.expected, run.actual);
+    assert_false(run_is_safe(&run));
+    assert_true(run_broke_claim(&run));
+    assert_false(run_as_claimed(&run));
+    char verdict[60];
+    assert_int_equal(strncmp(run_verdict_text(&run, verdict, sizeof verdict), "LOST ", 5), 0);
 }
 
 static void refused_textbook_request_fails_the_run(void **state)
@@ -336,15 +348,27 @@ static void expectation_overrides_the_claim(void **state)
     assert_false(run_as_claimed(&run));
 }
 
-static void unknown_guard_and_odd_audit_are_told(void **state)
+static void unknown_guard_is_told(void **state)
 {
     (void)state;
     static struct run run;
-    add_fake(&(struct fake_options){.defects.bad_audit = true});
+    add_fake(&(struct fake_options){0});
     assert_int_equal(attempt(&workload_sale, "no-such", &run), -1);
     assert_non_null(strstr(run.message, "no-such"));
-    assert_int_equal(attempt(&workload_sale, "redis-token", &run), -1);
+}
+
+static void run_without_an_audit_keeps_its_load_and_has_no_verdict(void **state)
+{
+    (void)state;
+    struct run run = perform_with(&workload_sale, (struct fake_defects){.bad_audit = true});
+    char verdict[60];
+    assert_false(run.judged);
+    assert_false(run_is_safe(&run));
+    assert_false(run_as_claimed(&run));
+    assert_string_equal(run_verdict_text(&run, verdict, sizeof verdict), "NOT JUDGED");
     assert_non_null(strstr(run.message, "audit"));
+    assert_int_equal(run.load.completed, BUYERS);
+    assert_int_equal(run.accepted, STOCK);
 }
 
 static void stopped_run_keeps_what_is_known(void **state)
@@ -391,7 +415,8 @@ int main(void)
         TEST(transfer_that_lost_a_side_is_found),
         TEST(mutex_claims_nothing_for_two_instances),
         TEST(expectation_overrides_the_claim),
-        TEST(unknown_guard_and_odd_audit_are_told),
+        TEST(unknown_guard_is_told),
+        TEST(run_without_an_audit_keeps_its_load_and_has_no_verdict),
         TEST(stopped_run_keeps_what_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,24 @@ static void oversale_is_named_first(void **state)
     assert_int_equal(verdict.undersold, 0);
 }
 
+static void sale_beyond_a_users_limit_is_broken(void **state)
+{
+    (void)state;
+    json_t *json = json_pack("{ss sI sI sI sI sI sI sI sI sI s[]}", "resource", "item:1", "initial",
+                             (json_int_t)100, "current", (json_int_t)0, "ledger_sum",
+                             (json_int_t)-100, "sold", (json_int_t)100, "oversold", (json_int_t)0,
+                             "over_limit", (json_int_t)2, "lost_updates", (json_int_t)0,
+                             "lost_amount", (json_int_t)0, "duplicates", (json_int_t)0, "forks");
+    struct audit_row audit;
+    assert_non_null(json);
+    assert_int_equal(audit_row_parse(json, &audit), 0);
+    json_decref(json);
+    struct verdict verdict = judge_item(&audit, &good_buyers);
+    char text[64];
+    assert_string_equal(verdict_text(&verdict, text, sizeof text), "OVER LIMIT 2");
+    assert_true(verdict_is_broken(&verdict));
+}
+
 static void order_answered_but_not_stored_is_a_mismatch(void **state)
 {
     (void)state;
@@ -200,6 +218,7 @@ int main(void)
         cmocka_unit_test(sale_below_stock_is_safe_when_fewer_wanted),
         cmocka_unit_test(unsold_pieces_are_undersold_when_buyers_were_turned_away),
         cmocka_unit_test(oversale_is_named_first),
+        cmocka_unit_test(sale_beyond_a_users_limit_is_broken),
         cmocka_unit_test(order_answered_but_not_stored_is_a_mismatch),
         cmocka_unit_test(order_stored_but_refused_to_the_buyer_is_a_mismatch),
         cmocka_unit_test(unknown_order_explains_one_piece_but_is_not_safe),

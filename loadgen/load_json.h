@@ -1,0 +1,16 @@
+/* What every report has of a load, as JSON: the one that is judged, and the plain one. */
+#ifndef LOAD_JSON_H
+#define LOAD_JSON_H
+
+#include "load.h"
+
+#include <jansson.h>
+
+/* Sets load, throughput_rps, latency_us, service_us, status and series of the object. */
+void load_to_json(const struct load_result *load, enum load_mode mode, int connections,
+                  int64_t warmup_ms, json_t *object);
+
+/* Two digits after the point are enough for a rate. */
+json_t *load_rate_json(double per_s);
+
+#endif

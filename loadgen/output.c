@@ -1,0 +1,49 @@
+#include "output.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int fail(const char *program, const char *path)
+{
+    fprintf(stderr, "%s: cannot write %s: %s\n", program, path, strerror(errno));
+    return -1;
+}
+
+FILE *output_open(const char *program, const char *path)
+{
+    char folder[4096];
+    if (strcmp(path, "-") == 0)
+        return stdout;
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(folder, 0777); /* one that cannot be made shows at fopen() */
+        *slash = '/';
+    }
+    FILE *out = fopen(path, "we");
+    if (out == NULL)
+        fail(program, path);
+    return out;
+}
+
+int output_close(const char *program, const char *path, FILE *out)
+{
+    bool failed = ferror(out) != 0;
+    failed |= (out == stdout ? fflush(out) : fclose(out)) != 0;
+    return failed ? fail(program, path) : 0;
+}
+
+int output_json(const char *program, const char *path, json_t *json)
+{
+    FILE *out = output_open(program, path);
+    bool dumped = false;
+    if (json == NULL)
+        fprintf(stderr, "%s: not enough memory for %s\n", program, path);
+    else if (out != NULL)
+        dumped = json_dumpf(json, out, JSON_INDENT(2) | JSON_REAL_PRECISION(8)) == 0 &&
+                 fputc('\n', out) != EOF;
+    json_decref(json);
+    return out != NULL && output_close(program, path, out) == 0 && dumped ? 0 : -1;
+}

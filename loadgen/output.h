@@ -1,0 +1,16 @@
+/* Files that a command line names, in folders that are made when they are missing; "-": stdout. */
+#ifndef OUTPUT_H
+#define OUTPUT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* program: who says on stderr what went wrong. NULL: it cannot be written. */
+FILE *output_open(const char *program, const char *path);
+/* Returns 0, or -1 when not all of it was written. stdout stays open. */
+int output_close(const char *program, const char *path, FILE *out);
+/* json is freed; NULL: there was no memory for it. Returns 0, or -1 when not all of it was written.
+ */
+int output_json(const char *program, const char *path, json_t *json);
+
+#endif

@@ -1,0 +1,128 @@
+/* Loads that do not end as planned: nothing there, Ctrl-C, a service that dies or hangs. */
+#include "../../loadgen/load.h"
+#include "../lib/schema.h"
+#include "loadgen_rig.h"
+
+#include <stdlib.h>
+
+static void failures_are_one_clear_line(void **state)
+{
+    (void)state;
+    char nobody[64];
+    snprintf(nobody, sizeof nobody, "http://127.0.0.1:%d", sandbox_free_port());
+    RUN(1, "sale", "--url", nobody);
+    char *text = content_of(messages);
+    assert_non_null(strstr(text, "Connection refused"));
+    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+    RUN(1, "sale", "--url", shop.service->url, "--guards", "no");
+    assert_non_null(strstr(content_of(messages), "no guard 'no'"));
+    RUN(1, "http", nobody, "--requests", "3");
+    assert_non_null(strstr(content_of(messages), "no request to 127.0.0.1:"));
+    RUN(2, "http", nobody, "--body-file", "/tmp");
+    assert_non_null(strstr(content_of(messages), "cannot read /tmp: Is a directory"));
+    RUN(2, "http");
+    assert_non_null(strstr(content_of(messages), "a URL is needed"));
+    RUN(2, "sale", "--threshold", "x");
+    RUN(2, "no-such-command");
+}
+
+/* Orders accepted so far, by the service's metrics. */
+static int64_t sold_by(const struct sandbox_server *service)
+{
+    struct load_target target;
+    char message[200], *metrics;
+    long long n = 0;
+    assert_int_equal(load_target_parse(service->url, &target, message, sizeof message), 0);
+    assert_int_equal(load_fetch(&target, "GET", "/metrics", "", NULL, 10000, &metrics), 200);
+    const char *line = strstr(metrics, "{kind=\"place-order\",outcome=\"ok\"}");
+    if (line != NULL)
+        sscanf(strchr(line, '}') + 1, "%lld", &n);
+    free(metrics);
+    return n;
+}
+
+enum { CONNECTIONS = 8 };
+#define AS_MANY_CONNECTIONS "8"
+
+struct sale_at {
+    const struct sandbox_server *service;
+    int64_t sold_before;
+};
+
+/* More is sold than a closed load has under way: some answers have reached it. */
+static bool sale_runs(void *sale)
+{
+    const struct sale_at *at = sale;
+    return sold_by(at->service) > at->sold_before + CONNECTIONS;
+}
+
+static void interrupted_load_shows_what_is_known(void **state)
+{
+    (void)state;
+    struct sale_at at = {shop.service, sold_by(shop.service)};
+    pid_t pid = start((const char *const[]){"sale", "--url", shop.service->url, "--mode", "closed",
+                                            "--connections", AS_MANY_CONNECTIONS, "--duration",
+                                            "10m", "--stock", "1000000", NULL});
+    assert_true(wait_until(sale_runs, &at, ENDS_WITHIN_MS));
+    kill(pid, SIGINT);
+    expect_exit(pid, 130);
+    assert_int_equal(strncmp(content_of(output), "INTERRUPTED", 11), 0);
+    assert_non_null(strstr(content_of(output), "(interrupted)"));
+}
+
+/* Of a run whose service has gone: no verdict, but all else, in a report that keeps its schema. */
+static void expect_not_judged(const char *report)
+{
+    char message[300];
+    assert_non_null(strstr(content_of(output), "NOT JUDGED: the audit could not be had"));
+    assert_non_null(strstr(content_of(output), "requests/s"));
+    assert_non_null(strstr(content_of(output), "max<1us is"));
+    json_t *schema = json_load_file("loadgen/report.schema.json", 0, NULL);
+    json_t *json = json_load_file(report, 0, NULL);
+    if (!schema_holds(schema, json, message, sizeof message))
+        fail_msg("%s", message);
+    const json_t *run = json_array_get(json_object_get(json, "runs"), 0);
+    assert_true(json_is_null(json_object_get(run, "verdict")));
+    assert_true(json_integer_value(json_object_get(run, "accepted")) > 0);
+    json_decref(json);
+    json_decref(schema);
+}
+
+static void service_that_dies_or_hangs_leaves_a_run_without_a_verdict(void **state)
+{
+    (void)state;
+    enum { HANGS_WITHIN_MS = 40000 };
+    char report[SANDBOX_TEXT_MAX + 16];
+    snprintf(report, sizeof report, "%s/report", sandbox_dir(shop.sandbox));
+    for (int hangs = 0; hangs < 2; hangs++) {
+        struct shop own;
+        assert_int_equal(shop_open(&own, (const char *const[]){NULL}), 0);
+        struct sandbox_server *service = own.service;
+        struct sale_at at = {service, sold_by(service)};
+        unlink(report);
+        pid_t pid = start((const char *const[]){"sale", "--url", service->url, "--mode", "closed",
+                                                "--connections", AS_MANY_CONNECTIONS, "--duration",
+                                                "3s", "--stock", "1000000", "--timeout-ms", "1000",
+                                                "--threshold", "max<1us", "--json", report, NULL});
+        assert_true(wait_until(sale_runs, &at, ENDS_WITHIN_MS));
+        int64_t begun_ms = test_now_ms();
+        sandbox_signal(service, hangs ? SIGSTOP : SIGKILL);
+        if (hangs)
+            kill(pid, SIGINT);
+        expect_exit(pid, hangs ? 130 : 1);
+        assert_true(!hangs || test_now_ms() - begun_ms < HANGS_WITHIN_MS);
+        sandbox_signal(service, SIGCONT);
+        shop_close(&own);
+        expect_not_judged(report);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(failures_are_one_clear_line),
+        cmocka_unit_test(interrupted_load_shows_what_is_known),
+        cmocka_unit_test(service_that_dies_or_hangs_leaves_a_run_without_a_verdict),
+    };
+    return cmocka_run_group_tests(tests, open_shop, close_shop);
+}

@@ -1,0 +1,84 @@
+/* Files that a command line names. */
+#include "../../loadgen/output.h"
+#include "../../loadgen/sandbox.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <string.h>
+
+static struct sandbox *sandbox; /* only for a folder that goes away */
+
+static int open_folder(void **state)
+{
+    (void)state;
+    return sandbox_open(&sandbox);
+}
+
+static int close_folder(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+static void missing_folders_are_made(void **state)
+{
+    (void)state;
+    char path[SANDBOX_TEXT_MAX + 32], text[8] = "";
+    snprintf(path, sizeof path, "%s/a/b/c.txt", sandbox_dir(sandbox));
+    FILE *out = output_open("test", path);
+    assert_non_null(out);
+    fputs("text", out);
+    assert_int_equal(output_close("test", path, out), 0);
+    FILE *in = fopen(path, "re");
+    assert_non_null(in);
+    assert_non_null(fgets(text, sizeof text, in));
+    fclose(in);
+    assert_string_equal(text, "text");
+}
+
+static void what_cannot_be_written_is_told(void **state)
+{
+    (void)state;
+    assert_null(output_open("test", sandbox_dir(sandbox))); /* a folder */
+    FILE *full = output_open("test", "/dev/full");
+    assert_non_null(full);
+    fputs("text", full);
+    assert_int_equal(output_close("test", "/dev/full", full), -1);
+}
+
+static void json_is_written_whole_or_told(void **state)
+{
+    (void)state;
+    char path[SANDBOX_TEXT_MAX + 32];
+    snprintf(path, sizeof path, "%s/json/of.json", sandbox_dir(sandbox));
+    assert_int_equal(output_json("test", path, json_pack("{s:f}", "rate", 0.1)), 0);
+    json_t *json = json_load_file(path, 0, NULL);
+    assert_true(json_real_value(json_object_get(json, "rate")) == 0.1);
+    json_decref(json);
+    assert_int_equal(output_json("test", "/dev/full", json_object()), -1);
+    assert_int_equal(output_json("test", sandbox_dir(sandbox), json_object()), -1);
+    assert_int_equal(output_json("test", path, NULL), -1); /* no memory */
+}
+
+static void dash_is_stdout_and_stays_open(void **state)
+{
+    (void)state;
+    FILE *out = output_open("test", "-");
+    assert_ptr_equal(out, stdout);
+    assert_int_equal(output_close("test", "-", out), 0);
+    assert_true(printf("\n") == 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(missing_folders_are_made),
+        cmocka_unit_test(what_cannot_be_written_is_told),
+        cmocka_unit_test(json_is_written_whole_or_told),
+        cmocka_unit_test(dash_is_stdout_and_stays_open),
+    };
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
+}
