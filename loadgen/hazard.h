@@ -57,14 +57,14 @@ enum hazard_who {
     X(RESTART)     /* starts its instance again */                                                 \
     X(STOP)        /* SIGSTOP of its instance */                                                   \
     X(CONTINUE)    /* SIGCONT */                                                                   \
-    X(OUTLIVE)     /* LOCKS: a lease passes: the key is gone or was renewed, as the server says */ \
+    X(OUTLIVE)     /* LOCKS: a lease passes: the key is gone or, by a watchdog, was renewed */     \
     X(GONE)        /* LOCKS: the key must be gone */                                               \
     X(STILL_THERE) /* LOCKS: the key must be there */                                              \
     X(DELETE)      /* LOCKS: somebody deletes the key */                                           \
-    X(EVICT)       /* LOCKS: memory runs out for a moment, and the policy decides */               \
-    X(REBOOT)      /* LOCKS: kill -9 of the lock server (or node N), and a new start */            \
+    X(EVICT)       /* LOCKS: memory runs out for a moment; the key must be "gone", or "stays" */   \
+    X(REBOOT)      /* LOCKS: kill -9 of the lock server and a new start; the key as above */       \
     X(DOWN)        /* LOCKS: kill -9 of these nodes ("45") */                                      \
-    X(UP)          /* LOCKS: these nodes start again */                                            \
+    X(UP)          /* LOCKS: these nodes start again, and do not have the key */                   \
     X(LEAP)        /* LOCKS: the clock of this node leaps beyond the lease */                      \
     X(CUT_REPLICA) /* LOCKS: the master's replica hears of nothing any more */                     \
     X(FAIL_OVER)   /* LOCKS: kill -9 of the master; the replica is promoted */                     \
@@ -89,7 +89,7 @@ struct hazard_step {
 };
 
 #define HAZARD_OUTCOME_MAP(X)                                                                      \
-    X(SAFE, "safe")       /* nothing lost, everybody served in the end */                          \
+    X(SAFE, "safe")       /* nothing lost, everybody served in the end, as the row has it */       \
     X(UNSAFE, "unsafe")   /* the ledger shows a loss, or more was done than asked for */           \
     X(STUCK, "stuck")     /* a waiter never gets the lock */                                       \
     X(REFUSED, "refused") /* the guard says no, and nothing is written */                          \
@@ -100,6 +100,16 @@ enum hazard_outcome {
     HAZARD_OUTCOME_MAP(HAZARD_OUTCOME_ENUM)
 #undef HAZARD_OUTCOME_ENUM
         HAZARD_OUTCOMES
+};
+
+/* What became of an actor's request. */
+enum hazard_answer {
+    ANSWER_SERVED,   /* 201 */
+    ANSWER_SOLD_OUT, /* there was nothing left, as the ledger says too */
+    ANSWER_REFUSED,  /* the guard or the order's state said no: nothing is written */
+    ANSWER_STUCK,    /* the lock was not had in time */
+    ANSWER_NONE,     /* its instance was killed under it */
+    ANSWER_FAILED    /* anything else: no row has a use for it */
 };
 
 /* How the service and its servers are set up. In a case 0 means: as the hazard says; in a hazard:
@@ -152,10 +162,11 @@ struct hazard {
     int64_t deltas[HAZARD_ACTORS]; /* 0: -200, -300, -100; items: -1 */
     int64_t crowd;                 /* buyers of the crowd */
     int64_t queue;                 /* those of the QUEUE, HAZARD_QUEUE_MAX at most */
-    int64_t reserve_s;        /* items: until an order that is not paid is closed; seckilld's own */
-    bool gives_up;            /* the holder is well: who does not get the lock in time is refused,
-                                 not stuck */
-    int64_t slow_ms;          /* B's wait beyond this is slow; 0: not asked */
+    int64_t reserve_s; /* items: until an order that is not paid is closed; seckilld's own */
+    bool gives_up;     /* the holder is well: who does not get the lock in time is refused,
+                          not stuck */
+    enum hazard_answer last[HAZARD_ACTORS]; /* answers, where the guard holds; all are served */
+    int64_t slow_ms;                        /* B's wait beyond this is slow; 0: not asked */
     int64_t slow_wakes;       /* and more wake-ups per release, of a crowd that waits */
     int64_t slow_overtakings; /* and more who came later and were served before one of the QUEUE */
     struct hazard_setting with;

@@ -19,6 +19,27 @@ static void take_order(struct actor *actor, const char *answer)
     json_decref(json);
 }
 
+enum hazard_answer actor_answer_of(int status, const char *problem)
+{
+    static const struct {
+        int status;
+        const char *problem;
+        enum hazard_answer answer;
+    } known[] = {
+        {201, "", ANSWER_SERVED},
+        {409, "sold-out", ANSWER_SOLD_OUT},
+        {409, "order-closed", ANSWER_REFUSED},
+        {503, "lock-lost", ANSWER_REFUSED},
+        {503, "unavailable", ANSWER_REFUSED},
+        {503, "lock-timeout", ANSWER_STUCK},
+        {-1, "", ANSWER_NONE},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].status == status && strcmp(known[i].problem, problem) == 0)
+            return known[i].answer;
+    return ANSWER_FAILED;
+}
+
 static void *ask(void *arg)
 {
     struct actor *actor = arg;
@@ -48,6 +69,7 @@ static void *ask(void *arg)
     actor->problem[0] = '\0';
     if (actor->status > 0)
         remote_problem_name(answer, actor->problem, sizeof actor->problem);
+    actor->answer = actor_answer_of(actor->status, actor->problem);
     if (actor->status == 201 && run->hazard->subject == ITEM)
         take_order(actor, answer);
     actor->took_us = run_now_us() - actor->sent_us;
@@ -227,7 +249,10 @@ int actor_answer(struct actor *actor)
     else
         run_note(actor->run, who_name(actor->who), "answer %d%s%s", actor->status,
                  actor->problem[0] != '\0' ? " " : "", actor->problem);
-    return 0;
+    if (actor->answer == ANSWER_FAILED)
+        snprintf(actor->run->message, LAB_MESSAGE_MAX, "%s is answered %d %s", who_name(actor->who),
+                 actor->status, actor->problem);
+    return actor->answer == ANSWER_FAILED ? -1 : 0;
 }
 
 bool actor_was_refused(const struct actor *actor)

@@ -4,7 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CROWD_CONNECTIONS = 64, CROWD_THREADS = 1, CROWD_HELD = 8, CROWD_TIMEOUT_MS = 60000 };
+enum {
+    CROWD_CONNECTIONS = 64,
+    CROWD_THREADS = 1,
+    CROWD_HELD = 8,
+    CROWD_TIMEOUT_MS = 60000,
+    CROWD_AGAIN_MAX = 1000, /* of all together */
+    CROWD_AGAIN_MS = 100
+};
 
 static const char point[] = "decided";
 
@@ -25,15 +32,24 @@ static size_t write_request(void *ctx, uint64_t seq, const struct load_target *t
     return length > 0 && (size_t)length < size ? (size_t)length : 0;
 }
 
+/* Who was refused, as by a lock server that did not answer a crowded machine in time, asks again
+ * with the same key: nothing was written. All others have had their answer. */
 static int64_t take_outcome(void *ctx, uint64_t seq, const struct load_answer *answer)
 {
-    struct hazard_run *run = ctx;
+    struct crowd *crowd = &((struct hazard_run *)ctx)->crowd;
+    enum hazard_answer came = ANSWER_NONE;
+    char problem[64];
     (void)seq;
-    bool answered = answer->end == LOAD_ANSWERED;
-    atomic_long *counter = answered && answer->status == 201   ? &run->crowd.accepted
-                           : answered && answer->status == 409 ? &run->crowd.refused
-                                                               : &run->crowd.failed;
-    atomic_fetch_add(counter, 1);
+    if (answer->end == LOAD_ANSWERED) {
+        remote_problem_name(answer->body, problem, sizeof problem);
+        came = actor_answer_of(answer->status, problem);
+    }
+    if (came == ANSWER_REFUSED && atomic_fetch_add(&crowd->again, 1) < CROWD_AGAIN_MAX)
+        return CROWD_AGAIN_MS;
+    atomic_fetch_add(came == ANSWER_SERVED     ? &crowd->accepted
+                     : came == ANSWER_SOLD_OUT ? &crowd->refused
+                                               : &crowd->failed,
+                     1);
     return -1;
 }
 
@@ -179,9 +195,9 @@ int crowd_answer(struct hazard_run *run)
         return 0;
     pthread_join(crowd->thread, NULL);
     crowd->started = false;
-    run_note(run, "crowd", "%ld accepted, %ld turned away, %ld failed",
+    run_note(run, "crowd", "%ld accepted, %ld turned away, %ld failed; %ld asked again",
              atomic_load(&crowd->accepted), atomic_load(&crowd->refused),
-             atomic_load(&crowd->failed));
+             atomic_load(&crowd->failed), atomic_load(&crowd->again));
     if (crowd->message[0] != '\0') {
         snprintf(run->message, LAB_MESSAGE_MAX, "%s", crowd->message);
         return -1;

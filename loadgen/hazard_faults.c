@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATIENCE_S = 2 };
-
 /* -- asking the lock server -------------------------------------------------------------------- */
 
 static int fail(struct hazard_run *run, const char *what)
@@ -28,11 +26,13 @@ static bool is_there(void *arg)
     return world_is_held(run->world, run->one->guard, run->lock) == 1;
 }
 
-/* The lease that was running when the lock was seen to be held is over. */
+/* The lease that was running when the lock was seen to be held is over; without a watchdog nobody
+ * can have renewed it. */
 static bool is_outlived(void *arg)
 {
     const struct hazard_run *run = arg;
-    return is_gone(arg) || run_now_us() - run->lease_from_us > run->with.lease_ms * 1500;
+    return is_gone(arg) || (run->with.watchdog == ON &&
+                            run_now_us() - run->lease_from_us > run->with.lease_ms * 1500);
 }
 
 int fault_outlive(struct hazard_run *run, const struct hazard_step *step)
@@ -65,56 +65,64 @@ int fault_still_there(struct hazard_run *run, const struct hazard_step *step)
     return is_there(run) ? 0 : fail(run, "the key is gone");
 }
 
-/* One command to the run's Redis; *ret (may be NULL) is its integer. False: no such answer. */
-static bool tell(const struct hazard_run *run, long long *ret, const char *command, const char *key)
+/* A server that has just started may not answer yet. */
+static bool is_told(void *arg)
 {
-    redisContext *context = redisConnectWithTimeout("127.0.0.1", run->world->locks->port,
-                                                    (struct timeval){.tv_sec = PATIENCE_S});
-    bool good = context != NULL && context->err == 0;
-    redisReply *reply = good ? redisCommand(context, command, key) : NULL;
-    good = reply != NULL && (ret == NULL || reply->type == REDIS_REPLY_INTEGER);
-    if (good && ret != NULL)
-        *ret = reply->integer;
+    return is_there(arg) || is_gone(arg);
+}
+
+/* The key is as the step wants it, "gone" or "stays", now: it would go by itself later. */
+static int expect_key(struct hazard_run *run, const struct hazard_step *step)
+{
+    bool stays = strcmp(step->what, "stays") == 0;
+    if (run_until(run, is_told, run) != 0)
+        return fail(run, "neither there nor gone");
+    bool there = is_there(run);
+    run_note(run, "locks", there ? "key still there" : "key gone");
+    return there == stays ? 0 : fail(run, there ? "the key is still there" : "the key is gone");
+}
+
+/* Does the run's Redis answer so? */
+static bool says(const struct hazard_run *run, const char *command, const char *wanted)
+{
+    redisReply *reply = sandbox_redis_ask(run->world->locks, command);
+    bool said = reply != NULL && reply->str != NULL && /* integers have no text */
+                strncmp(reply->str, wanted, strlen(wanted)) == 0;
     freeReplyObject(reply);
-    if (context != NULL)
-        redisFree(context);
-    return good;
+    return said;
 }
 
 int fault_delete(struct hazard_run *run, const struct hazard_step *step)
 {
+    char command[LAB_KEY_MAX + 8];
     (void)step;
-    long long n;
     run_note(run, "locks", "key deleted by somebody");
-    return tell(run, &n, "DEL %s", run->lock) && n == 1 ? 0 : fail(run, "nothing to delete");
+    snprintf(command, sizeof command, "DEL %s", run->lock);
+    redisReply *reply = sandbox_redis_ask(run->world->locks, command);
+    bool deleted = reply != NULL && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    freeReplyObject(reply);
+    return deleted ? 0 : fail(run, "nothing to delete");
 }
 
-/* The limit is lower than what is in use, so the server evicts what its policy allows at once. */
+/* The limit is lower than what is in use: the server evicts what its policy allows at once, has not
+ * enough even so, and says so to whoever writes. */
 int fault_evict(struct hazard_run *run, const struct hazard_step *step)
 {
-    (void)step;
-    bool told = tell(run, NULL, "CONFIG SET maxmemory 1", "") &&
-                tell(run, NULL, "SET pressure 1", "") &&
-                tell(run, NULL, "CONFIG SET maxmemory 0", "");
-    run_note(run, "locks", is_gone(run) ? "key evicted" : "key still there");
-    return told ? 0 : fail(run, "its server cannot be configured");
-}
-
-static int kill_and_start(struct sandbox_server *server)
-{
-    return sandbox_signal(server, SIGKILL) != -1 && sandbox_restart(server) == 0 ? 0 : -1;
+    bool short_of_memory =
+        says(run, "CONFIG SET maxmemory 1", "OK") && says(run, "SET pressure 1", "OOM");
+    run_note(run, "locks", "out of memory");
+    if (!says(run, "CONFIG SET maxmemory 0", "OK") || !short_of_memory)
+        return fail(run, "its server does not run out of memory");
+    return expect_key(run, step);
 }
 
 int fault_reboot(struct hazard_run *run, const struct hazard_step *step)
 {
-    struct sandbox_server *server =
-        step->what != NULL ? run->world->nodes[step->what[0] - '1'] : run->world->locks;
-    run_note(run, "locks", "%s%s killed and started again", step->what != NULL ? "node " : "server",
-             step->what != NULL ? step->what : "");
-    if (kill_and_start(server) != 0)
+    struct sandbox_server *server = run->world->locks;
+    run_note(run, "locks", "server killed and started again");
+    if (sandbox_signal(server, SIGKILL) == -1 || sandbox_restart(server) != 0)
         return fail(run, "its server could not be restarted");
-    run_note(run, "locks", is_gone(run) ? "key gone" : "key still there");
-    return 0;
+    return expect_key(run, step);
 }
 
 int fault_down(struct hazard_run *run, const struct hazard_step *step)
@@ -126,38 +134,40 @@ int fault_down(struct hazard_run *run, const struct hazard_step *step)
     return 0;
 }
 
-int fault_up(struct hazard_run *run, const struct hazard_step *step)
-{
-    run_note(run, "locks", "nodes %s start empty", step->what);
-    for (const char *node = step->what; *node != '\0'; node++)
-        if (sandbox_restart(run->world->nodes[*node - '1']) != 0)
-            return fail(run, "a node could not be started");
-    return 0;
-}
-
-struct leap {
+struct node {
     const struct hazard_run *run;
-    struct sandbox_server *node;
+    struct sandbox_server *server;
 };
 
-static bool has_expired(void *arg)
+static bool node_lacks_it(void *arg)
 {
-    const struct leap *leap = arg;
+    const struct node *node = arg;
     char question[LAB_KEY_MAX + 16];
-    snprintf(question, sizeof question, "EXISTS %s", leap->run->lock);
-    redisReply *reply = sandbox_redis_ask(leap->node, question);
+    snprintf(question, sizeof question, "EXISTS %s", node->run->lock);
+    redisReply *reply = sandbox_redis_ask(node->server, question);
     bool gone = reply != NULL && reply->type == REDIS_REPLY_INTEGER && reply->integer == 0;
     freeReplyObject(reply);
     return gone;
 }
 
+int fault_up(struct hazard_run *run, const struct hazard_step *step)
+{
+    run_note(run, "locks", "nodes %s start empty", step->what);
+    for (const char *which = step->what; *which != '\0'; which++) {
+        struct node node = {run, run->world->nodes[*which - '1']};
+        if (sandbox_restart(node.server) != 0 || run_until(run, node_lacks_it, &node) != 0)
+            return fail(run, "a node could not be started empty");
+    }
+    return 0;
+}
+
 int fault_leap(struct hazard_run *run, const struct hazard_step *step)
 {
-    struct leap leap = {run, run->world->nodes[step->what[0] - '1']};
-    if (has_expired(&leap))
+    struct node node = {run, run->world->nodes[step->what[0] - '1']};
+    if (node_lacks_it(&node))
         return fail(run, "the node does not have it");
-    if (sandbox_set_clock(leap.node, 2000 * run->with.lease_ms) != 0 ||
-        run_until(run, has_expired, &leap) != 0)
+    if (sandbox_set_clock(node.server, 2000 * run->with.lease_ms) != 0 ||
+        run_until(run, node_lacks_it, &node) != 0)
         return fail(run, "the node's clock did not leap");
     run_note(run, "locks", "clock of node %s leaps", step->what);
     return 0;

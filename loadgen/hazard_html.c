@@ -61,37 +61,25 @@ static const char *const meanings[HAZARD_OUTCOMES] = {
     [HAZARD_REFUSED] = "the guard says no, and nothing is written",
     [HAZARD_SLOW] = "right, but late"};
 
-/* -- small things -------------------------------------------------------------------------------
+/* -- the matrix ---------------------------------------------------------------------------------
  */
 
-/* The amount that is wrong, or the time that it took. */
-static char *measure(const struct lab_result *result, char *out, size_t size)
+/* One that was begun and not finished shows what came of it, and says so. */
+static void chip(const struct lab_report *report, int index, FILE *out)
 {
-    const struct run_outcome *o = &result->outcome;
-    char number[TEXT_MAX];
-    int64_t off = o->final - o->expected_final;
-    out[0] = '\0';
-    if (result->observed == HAZARD_UNSAFE && result->hazard->subject == ITEM)
-        snprintf(out, size, "%s too many", text_count(number, off));
-    else if (result->observed == HAZARD_UNSAFE)
-        snprintf(out, size, "%s lost", text_count(number, off < 0 ? -off : off));
-    else if (result->hazard->queue > 0)
-        snprintf(out, size, "overtaken by %s", text_count(number, o->overtakings));
-    else if (result->hazard->slow_wakes > 0)
-        snprintf(out, size, "%s woken", text_count(number, o->wakes));
-    else if (result->observed == HAZARD_SLOW || result->observed == HAZARD_STUCK)
-        snprintf(out, size, "%s", text_time_us(number, o->measure_ms * 1000));
-    return out;
-}
-
-static void chip(const struct lab_result *result, int index, FILE *out)
-{
-    char text[80];
+    char text[LAB_MEASURE_MAX];
+    const struct lab_result *result = &report->results[index];
     const char *as = result->one->as[EN];
+    if (result->runs == 0) {
+        fputs("<span class='chip'>not run<small>", out);
+        html_text(out, as == NULL ? "" : as);
+        fputs("</small></span>", out);
+        return;
+    }
     fprintf(out, "<a class='chip %s%s' href='#run-%d'><b>%s</b>%s",
             hazard_outcome_text(result->observed), lab_result_agrees(result) ? "" : " wrong", index,
             signs[result->observed], hazard_outcome_text(result->observed));
-    if (measure(result, text, sizeof text)[0] != '\0')
+    if (lab_measure(result, text)[0] != '\0')
         fprintf(out, "<small>%s</small>", text);
     if (as != NULL) {
         fputs("<small>", out);
@@ -101,28 +89,35 @@ static void chip(const struct lab_result *result, int index, FILE *out)
     if (!lab_result_agrees(result))
         fprintf(out, "<small>expected %s, %d of %d</small>",
                 hazard_outcome_text(result->one->expected), result->agreeing, result->runs);
+    if (!lab_was_run(report, result))
+        fprintf(out, "<small>%d of %d runs</small>", result->runs, report->repeat);
     fputs("</a>", out);
 }
-
-/* -- the matrix ---------------------------------------------------------------------------------
- */
 
 struct columns {
     const char *guards[GUARDS_MAX];
     int n;
 };
 
+static bool is_used(const struct lab_report *report, const char *guard)
+{
+    for (int i = 0; i < report->n_results; i++)
+        if (strcmp(report->results[i].one->guard, guard) == 0)
+            return true;
+    return false;
+}
+
 /* In the order in which the catalogue names them first. */
 static void find_columns(const struct lab_report *report, struct columns *ret)
 {
-    for (int i = 0; i < report->n_results; i++) {
-        const char *guard = report->results[i].one->guard;
-        bool known = false;
-        for (int j = 0; j < ret->n && !known; j++)
-            known = strcmp(ret->guards[j], guard) == 0;
-        if (!known && ret->n < GUARDS_MAX)
-            ret->guards[ret->n++] = guard;
-    }
+    for (size_t i = 0; hazard_list[i] != NULL; i++)
+        for (const struct hazard_case *one = hazard_list[i]->cases; one->guard != NULL; one++) {
+            bool known = false;
+            for (int j = 0; j < ret->n && !known; j++)
+                known = strcmp(ret->guards[j], one->guard) == 0;
+            if (!known && is_used(report, one->guard) && ret->n < GUARDS_MAX)
+                ret->guards[ret->n++] = one->guard;
+        }
 }
 
 static void write_row(const struct lab_report *report, const struct hazard *hazard,
@@ -138,7 +133,7 @@ static void write_row(const struct lab_report *report, const struct hazard *haza
         for (int i = 0; i < report->n_results; i++) {
             const struct lab_result *result = &report->results[i];
             if (result->hazard == hazard && strcmp(result->one->guard, columns->guards[c]) == 0)
-                chip(result, i, out);
+                chip(report, i, out);
         }
         fputs("</td>", out);
     }
@@ -245,7 +240,7 @@ static void write_legend(FILE *out)
 
 void lab_report_to_html(const struct lab_report *report, FILE *out)
 {
-    int mismatches = lab_mismatches(report);
+    int mismatches = lab_mismatches(report), not_run = lab_not_run(report);
     fprintf(out,
             "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
             "<meta name='viewport' content='width=device-width,initial-scale=1'>"
@@ -253,11 +248,15 @@ void lab_report_to_html(const struct lab_report *report, FILE *out)
             "<body id='top'><main><h1>Every lock made to fail</h1>\n"
             "<p>Real servers, the real service, one fault at a named point; the outcome is counted "
             "from the ledger. Choose a cell to see its run.</p>\n"
-            "<p class='headline%s'>%d cases, %d not as expected</p>\n",
-            html_style, style, mismatches == 0 ? "" : " bad", report->n_results, mismatches);
+            "<p class='headline%s'>",
+            html_style, style, mismatches == 0 && not_run == 0 ? "" : " bad");
+    if (not_run > 0)
+        fprintf(out, "Incomplete, %d not run: ", not_run);
+    fprintf(out, "%d cases, %d not as expected</p>\n", report->n_results, mismatches);
     write_legend(out);
     write_matrix(report, out);
     for (int i = 0; i < report->n_results; i++)
-        write_run(&report->results[i], i, out);
+        if (report->results[i].runs > 0)
+            write_run(&report->results[i], i, out);
     fputs("</main></body></html>\n", out);
 }

@@ -76,16 +76,51 @@ static bool is_change_of(const struct run_event *event)
     return strcmp(event->point, "committed") == 0;
 }
 
-static void draw_event(const struct run_event *event, const struct lane *lane, int y, FILE *out)
+/* The fence that refused this write: it had passed its own last look at the lock ("checked"), and a
+ * greater number was committed meanwhile. 0: no fence did. */
+static int64_t refusing_fence(const struct lab_result *result, const struct run_event *rejected)
 {
-    char number[TEXT_MAX], time[TEXT_MAX], text[160];
-    snprintf(text, sizeof text, "%s%s%s%s", event->point, event->has_value ? " " : "",
-             event->has_value ? text_count(number, event->value) : "",
-             strcmp(event->point, "killed") == 0 ? " (kill -9)" : "");
+    const char *before = "";
+    int64_t newest = 0;
+    for (const struct run_event *event = result->events; event < rejected; event++) {
+        bool own = strcmp(event->actor, rejected->actor) == 0;
+        if (own && strcmp(event->point, "lost") == 0 && strcmp(before, "checked") != 0)
+            return 0; /* it saw for itself that its lease was over */
+        if (own && event->fence != 0)
+            before = event->point;
+        if (!own && is_change_of(event) && event->fence > newest)
+            newest = event->fence;
+    }
+    return result->fence && rejected->fence != 0 && newest > rejected->fence ? newest : 0;
+}
+
+/* What stands behind the name of the point. */
+static void remark(const struct lab_result *result, const struct run_event *event, char *out,
+                   size_t size)
+{
+    char number[TEXT_MAX], newer[TEXT_MAX];
+    int64_t fence = strcmp(event->point, "rejected") == 0 ? refusing_fence(result, event) : 0;
+    out[0] = '\0';
+    if (fence != 0)
+        snprintf(out, size, ": fence %s < %s", text_count(number, event->fence),
+                 text_count(newer, fence));
+    else if (event->has_value)
+        snprintf(out, size, " %s", text_count(number, event->value));
+    else if (strcmp(event->point, "killed") == 0)
+        snprintf(out, size, " (kill -9)");
+}
+
+static void draw_event(const struct lab_result *result, const struct run_event *event,
+                       const struct lane *lane, int y, FILE *out)
+{
+    char time[TEXT_MAX], more[96], text[256];
+    remark(result, event, more, sizeof more);
+    snprintf(text, sizeof text, "%s%s", event->point, more);
     fprintf(out, "<text class='small end' x='%d' y='%d'>%s</text>", LEFT - 14, y + 4,
             text_time_us(time, event->t_us));
     fprintf(out, "<circle class='dot' cx='%d' cy='%d' r='4'/><text%s x='%d' y='%d'>", lane->x, y,
-            is_change_of(event) ? " class='strong'" : "", lane->x + 14, y + 4);
+            is_change_of(event) || strstr(more, "fence") ? " class='strong'" : "", lane->x + 14,
+            y + 4);
     html_text(out, text);
     fputs("</text>\n", out);
 }
@@ -148,7 +183,7 @@ void hazard_html_lanes(const struct lab_result *result, FILE *out)
         const struct lane *lane = lane_of(&picture, event->actor);
         if (lane == NULL || !is_shown(event->point))
             continue;
-        draw_event(event, lane, y, out);
+        draw_event(result, event, lane, y, out);
         y += ROW;
         n++;
     }

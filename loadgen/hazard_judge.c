@@ -41,27 +41,39 @@ static void expect_sold(struct hazard_run *run)
 static bool lost_something(const struct run_outcome *outcome, const struct audit_row *audit)
 {
     return outcome->final != outcome->expected_final || audit->lost_updates != 0 ||
-           audit->lost_amount != 0 || audit->oversold != 0 || audit->duplicates != 0 ||
-           audit->negative != 0 || audit->broken != 0;
+           audit->lost_amount != 0 || audit->oversold != 0 || audit->over_limit != 0 ||
+           audit->duplicates != 0 || audit->negative != 0 || audit->broken != 0;
 }
 
-static bool somebody_got(const struct hazard_run *run, const char *problem)
+static bool is_stuck(const struct hazard_run *run)
 {
     for (int i = 0; i < HAZARD_ACTORS; i++)
-        if (run->actors[i].times > 0 && strcmp(run->actors[i].problem, problem) == 0)
+        if (run->actors[i].times > 0 && run->actors[i].answer == ANSWER_STUCK)
             return true;
     return false;
 }
 
-static enum hazard_outcome classify(const struct hazard_run *run, const struct audit_row *audit)
+/* Of the crowd as many as there are pieces; and an order whose time is over is paid or closed. */
+static bool all_are_served(const struct hazard_run *run)
+{
+    const struct hazard *hazard = run->hazard;
+    int64_t stock = hazard_initial(hazard), crowd = hazard->crowd < stock ? hazard->crowd : stock;
+    for (int i = 0; i < HAZARD_ACTORS; i++)
+        if (run->actors[i].times > 0 && run->actors[i].answer != hazard->last[i])
+            return false;
+    return atomic_load(&run->crowd.accepted) == crowd && atomic_load(&run->crowd.failed) == 0 &&
+           run->queue.accepted == hazard->queue &&
+           (hazard->reserve_s == 0 || run->tasks.closed || run->actors[A].pays);
+}
+
+enum hazard_outcome run_classify(const struct hazard_run *run, const struct audit_row *audit)
 {
     const struct hazard *hazard = run->hazard;
     if (lost_something(&run->outcome, audit) || atomic_load(&run->readers.torn) != 0)
         return HAZARD_UNSAFE;
-    if (somebody_got(run, "lock-timeout"))
-        return hazard->gives_up ? HAZARD_REFUSED : HAZARD_STUCK;
-    if (somebody_got(run, "lock-lost") || somebody_got(run, "unavailable") ||
-        somebody_got(run, "order-closed"))
+    if (is_stuck(run) && !hazard->gives_up)
+        return HAZARD_STUCK;
+    if (!all_are_served(run))
         return HAZARD_REFUSED;
     bool late = hazard->slow_ms > 0 && run->outcome.measure_ms > hazard->slow_ms;
     bool herd = hazard->slow_wakes > 0 && run->outcome.wakes > hazard->slow_wakes;
@@ -83,6 +95,7 @@ int run_judge(struct hazard_run *run)
         .lost_amount = audit.lost_amount,
         .oversold = audit.oversold,
         .duplicates = audit.duplicates,
+        .failed = atomic_load(&run->crowd.failed),
         .has_fork = audit.has_fork,
     };
     if (audit.has_fork)
@@ -96,6 +109,6 @@ int run_judge(struct hazard_run *run)
         outcome->wakes = crowd_wakes(run);
     if (run->hazard->queue > 0)
         queue_measure(run);
-    run->observed = classify(run, &audit);
+    run->observed = run_classify(run, &audit);
     return 0;
 }

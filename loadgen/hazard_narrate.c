@@ -58,7 +58,8 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [DOWN] = {"Nodes {what} of the lock servers are killed.", "锁服务器的节点 {what} 被杀死。"},
     [UP] = {"Nodes {what} of the lock servers start again, empty.",
             "锁服务器的节点 {what} 重新启动，里面是空的。"},
-    [REBOOT] = {"The lock server is killed and started again.", "锁服务器被杀死又重新启动。"},
+    [REBOOT] = {"The lock server is killed and started again: {noted}.",
+                "锁服务器被杀死又重新启动：{noted}。"},
     [LOSE] = {"The network will lose the answer to {who}'s next command about the lock{nodes}.",
               "{who} 下一条关于锁的命令，回答将被网络丢掉{nodes}。"},
     [LOST] = {"That answer is lost: it was done, and {who} was not told.",
@@ -66,7 +67,7 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [CUT] = {"{who}'s connection to the lock server is cut.", "{who} 与锁服务器的连接断了。"},
 };
 
-/* {n} {woken} {accepted} {refused}: filled in below. */
+/* {n} {woken} {accepted} {refused} {failed}: filled in below. */
 static const hazard_text crowd_sentences[HAZARD_VERBS] = {
     [SEND] = {"{n} buyers ask for one piece each.", "{n} 个买家各要一件。"},
     [UNTIL] = {"All {n} wait for the lock.", "{n} 个人都在等锁。"},
@@ -76,8 +77,8 @@ static const hazard_text crowd_sentences[HAZARD_VERBS] = {
     [PASSED] = {"The release has woken {woken} of them. One has the lock; the others sleep again.",
                 "这一次放锁叫醒了 {woken} 人。一人拿到锁，其余的又睡下。"},
     [RELEASE] = {"All may go on.", "全部放行。"},
-    [ANSWER] = {"All are answered: {accepted} accepted, {refused} turned away.",
-                "全部得到回答：接受 {accepted} 个，拒绝 {refused} 个。"},
+    [ANSWER] = {"All are answered: {accepted} accepted, {refused} turned away, {failed} failed.",
+                "全部得到回答：接受 {accepted} 个，拒绝 {refused} 个，出错 {failed} 个。"},
 };
 
 /* They come by themselves, and are answered by nobody. */
@@ -207,7 +208,6 @@ static const char *noted(const struct hazard_run *run)
     static const hazard_text notes[] = {
         {"key gone", "key 没了"},
         {"key still there", "key 还在"},
-        {"key evicted", "key 被淘汰了"},
         {"they wait", "他们在等写者"},
         {"inside together", "两人都在里面"},
     };
@@ -243,6 +243,7 @@ void narrate_step(struct hazard_run *run, const struct hazard_step *step)
     put_number(sentence, "{woken}", run->crowd.first_wakes);
     put_number(sentence, "{accepted}", atomic_load(&run->crowd.accepted));
     put_number(sentence, "{refused}", atomic_load(&run->crowd.refused));
+    put_number(sentence, "{failed}", atomic_load(&run->crowd.failed));
     put_number(sentence, "{together}", atomic_load(&run->readers.together));
     put_number(sentence, "{torn}", atomic_load(&run->readers.torn));
     put(sentence, "{values}", values);

@@ -23,7 +23,7 @@ static const struct argp_option argp_options[] = {
     {"hazard", 'z', "ID", 0, "only this hazard (repeatable); 'hazards list' shows them", 0},
     {"guard", 'g', "GUARD", 0, "only this guard (repeatable)", 0},
     {"repeat", KEY_REPEAT, "N", 0, "run each N times (1)", 0},
-    {"seed", KEY_SEED, "S", 0, "order of the runs; 0 keeps the list's (0)", 0},
+    {"seed", KEY_SEED, "S", 0, "order of the runs; 0: the list's (0)", 0},
     {"json", KEY_JSON, "FILE", 0, "write the results as JSON ('-': stdout)", 0},
     {"html", KEY_HTML, "FILE", 0, "write the matrix as one HTML file", 0},
     {"narrate", KEY_NARRATE, NULL, 0, "tell each story while it happens", 0},
@@ -119,4 +119,19 @@ void hazard_options_parse(int argc, char **argv, struct hazard_options *ret)
     *ret = (struct hazard_options){.repeat = 1, .patience_ms = 15000};
     argp_err_exit_status = HAZARD_EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, ret);
+}
+
+static bool wants(const char *const *list, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(list[i], name) == 0)
+            return true;
+    return n == 0;
+}
+
+bool hazard_options_want(const struct hazard_options *options, const struct hazard *hazard,
+                         const struct hazard_case *one)
+{
+    return wants(options->hazards, options->n_hazards, hazard->id) &&
+           wants(options->guards, options->n_guards, one->guard);
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NAMED_MAX = 10 }; /* cases that were not run: the files name all */
+
 static bool agrees(const struct hazard_run *run)
 {
     return run->took_effect && run->observed == run->one->expected;
@@ -49,6 +51,19 @@ int lab_mismatches(const struct lab_report *report)
     return n;
 }
 
+bool lab_was_run(const struct lab_report *report, const struct lab_result *result)
+{
+    return result->runs == report->repeat;
+}
+
+int lab_not_run(const struct lab_report *report)
+{
+    int n = 0;
+    for (int i = 0; i < report->n_results; i++)
+        n += !lab_was_run(report, &report->results[i]);
+    return n;
+}
+
 void lab_report_free(struct lab_report *report)
 {
     for (int i = 0; i < report->n_results; i++)
@@ -80,6 +95,8 @@ static json_t *outcome_json(const struct lab_result *result)
         json_object_set_new(json, "overtakings", json_integer((json_int_t)o->overtakings));
         json_object_set_new(json, "mean_wait_ms", json_integer((json_int_t)o->mean_wait_ms));
     }
+    if (result->hazard->crowd > 0)
+        json_object_set_new(json, "failed", json_integer((json_int_t)o->failed));
     if (result->hazard->slow_wakes > 0)
         json_object_set_new(json, "wake_ups_per_release", json_integer((json_int_t)o->wakes));
     if (o->has_fork)
@@ -114,25 +131,45 @@ static json_t *result_json(const struct lab_result *result)
         outcome_json(result), "timeline", timeline_json(result));
 }
 
-json_t *lab_report_to_json(const struct lab_report *report)
+static json_t *not_run_json(const struct lab_result *result)
 {
-    json_t *results = json_array();
-    for (int i = 0; i < report->n_results; i++)
-        json_array_append_new(results, result_json(&report->results[i]));
-    return json_pack("{s:I, s:i, s:o}", "seed", (json_int_t)report->seed, "mismatches",
-                     lab_mismatches(report), "results", results);
+    const char *as = result->one->as[EN];
+    return json_pack("{s:s, s:s, s:s, s:i}", "hazard", result->hazard->id, "guard",
+                     result->one->guard, "variant", as == NULL ? "" : as, "runs", result->runs);
 }
 
-json_t *lab_list_to_json(void)
+/* A case that was begun is in both lists. */
+json_t *lab_report_to_json(const struct lab_report *report)
+{
+    json_t *results = json_array(), *not_run = json_array();
+    for (int i = 0; i < report->n_results; i++) {
+        const struct lab_result *result = &report->results[i];
+        if (result->runs > 0)
+            json_array_append_new(results, result_json(result));
+        if (!lab_was_run(report, result))
+            json_array_append_new(not_run, not_run_json(result));
+    }
+    return json_pack("{s:I, s:b, s:i, s:o, s:o}", "seed", (json_int_t)report->seed, "complete",
+                     lab_not_run(report) == 0, "mismatches", lab_mismatches(report), "results",
+                     results, "not_run", not_run);
+}
+
+json_t *lab_list_to_json(const struct hazard_options *wanted)
 {
     json_t *list = json_array();
     for (size_t i = 0; hazard_list[i] != NULL; i++) {
         const struct hazard *hazard = hazard_list[i];
         json_t *cases = json_array();
         for (const struct hazard_case *one = hazard->cases; one->guard != NULL; one++)
-            json_array_append_new(cases, json_pack("{s:s, s:s, s:s}", "guard", one->guard,
-                                                   "variant", one->as[EN] ? one->as[EN] : "",
-                                                   "expected", hazard_outcome_text(one->expected)));
+            if (hazard_options_want(wanted, hazard, one))
+                json_array_append_new(cases,
+                                      json_pack("{s:s, s:s, s:s}", "guard", one->guard, "variant",
+                                                one->as[EN] ? one->as[EN] : "", "expected",
+                                                hazard_outcome_text(one->expected)));
+        if (json_array_size(cases) == 0) {
+            json_decref(cases);
+            continue;
+        }
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "id", hazard->id,
                                         "title", hazard->title[EN], "title_zh", hazard->title[ZH],
@@ -145,12 +182,13 @@ json_t *lab_list_to_json(void)
 /* -- Markdown -----------------------------------------------------------------------------------
  */
 
-static void write_cases(const struct hazard *hazard, bool safe, FILE *out)
+static void write_cases(const struct hazard *hazard, const struct hazard_options *wanted, bool safe,
+                        FILE *out)
 {
     const char *separator = " ";
     for (const struct hazard_case *one = hazard->cases; one->guard != NULL; one++) {
         const char *as = one->as[EN];
-        if ((one->expected == HAZARD_SAFE) != safe)
+        if ((one->expected == HAZARD_SAFE) != safe || !hazard_options_want(wanted, hazard, one))
             continue;
         fprintf(out, "%s`%s`%s%s%s", separator, one->guard, as ? " (" : "", as ? as : "",
                 as ? ")" : "");
@@ -161,32 +199,105 @@ static void write_cases(const struct hazard *hazard, bool safe, FILE *out)
     fputs(" |", out);
 }
 
-void lab_row_to_markdown(const struct hazard *hazard, FILE *out)
+void lab_row_to_markdown(const struct hazard *hazard, const struct hazard_options *wanted,
+                         FILE *out)
 {
     fprintf(out, "| `%s`: %s |", hazard->id, hazard->title[EN]);
-    write_cases(hazard, false, out);
-    write_cases(hazard, true, out);
+    write_cases(hazard, wanted, false, out);
+    write_cases(hazard, wanted, true, out);
     fputc('\n', out);
 }
 
 /* -- text ---------------------------------------------------------------------------------------
  */
 
-void lab_report_line(const struct lab_result *result, FILE *out)
+char *lab_measure(const struct lab_result *result, char out[LAB_MEASURE_MAX])
 {
-    char took[TEXT_MAX], value[TEXT_MAX], wanted[TEXT_MAX];
+    const struct run_outcome *o = &result->outcome;
+    char number[TEXT_MAX];
+    int64_t off = o->final - o->expected_final;
+    bool unsafe = result->observed == HAZARD_UNSAFE;
+    out[0] = '\0';
+    if (unsafe && off == 0 && o->duplicates > 0)
+        snprintf(out, LAB_MEASURE_MAX, "%s done twice", text_count(number, o->duplicates));
+    else if (unsafe && off == 0)
+        snprintf(out, LAB_MEASURE_MAX, "%s overwritten", text_count(number, o->lost_updates));
+    else if (unsafe && off > 0 && result->hazard->subject == ITEM)
+        snprintf(out, LAB_MEASURE_MAX, "%s too many", text_count(number, off));
+    else if (unsafe)
+        snprintf(out, LAB_MEASURE_MAX, "%s lost", text_count(number, off < 0 ? -off : off));
+    else if (o->failed > 0)
+        snprintf(out, LAB_MEASURE_MAX, "%s failed", text_count(number, o->failed));
+    else if (result->hazard->queue > 0)
+        snprintf(out, LAB_MEASURE_MAX, "overtaken by %s", text_count(number, o->overtakings));
+    else if (result->hazard->slow_wakes > 0)
+        snprintf(out, LAB_MEASURE_MAX, "%s woken", text_count(number, o->wakes));
+    else if (result->observed == HAZARD_SLOW || result->observed == HAZARD_STUCK)
+        snprintf(out, LAB_MEASURE_MAX, "%s", text_time_us(number, o->measure_ms * 1000));
+    return out;
+}
+
+/* "redis-token (fence on)" */
+static char *label(const struct lab_result *result, char out[LAB_LABEL_MAX])
+{
     const char *as = result->one->as[EN];
-    char guard[80];
-    snprintf(guard, sizeof guard, "%s%s%s%s", result->one->guard, as ? " (" : "", as ? as : "",
+    snprintf(out, LAB_LABEL_MAX, "%s%s%s%s", result->one->guard, as ? " (" : "", as ? as : "",
              as ? ")" : "");
-    fprintf(out, "%-4s %-22s %-40s %-8s %2d of %d  %s of %s  %s\n",
-            lab_result_agrees(result) ? "ok" : "BAD", result->hazard->id, guard,
-            hazard_outcome_text(result->observed), result->agreeing, result->runs,
-            text_count(value, result->outcome.final),
-            text_count(wanted, result->outcome.expected_final),
-            text_time_us(took, result->took_us / (result->runs > 0 ? result->runs : 1)));
+    return out;
+}
+
+static int hazard_width(const struct lab_report *report)
+{
+    int width = sizeof "failure" - 1;
+    for (int i = 0; i < report->n_results; i++) {
+        int length = (int)strlen(report->results[i].hazard->id);
+        width = length > width ? length : width;
+    }
+    return width;
+}
+
+/* The guard, with what it is tried with, is the longest by far: it stands last. */
+#define LINE "%-4s %-*s  %-8s  %8s  %-16s  %8s  %s\n"
+
+void lab_report_heading(const struct lab_report *report, FILE *out)
+{
+    fprintf(out, LINE, "", hazard_width(report), "failure", "outcome", "agree", "measure", "a run",
+            "guard");
+}
+
+void lab_report_line(const struct lab_report *report, const struct lab_result *result, FILE *out)
+{
+    char took[TEXT_MAX], measure[LAB_MEASURE_MAX], text[LAB_LABEL_MAX], agree[TEXT_MAX];
+    snprintf(agree, sizeof agree, "%d of %d", result->agreeing, result->runs);
+    fprintf(out, LINE, lab_result_agrees(result) ? "ok" : "BAD", hazard_width(report),
+            result->hazard->id, hazard_outcome_text(result->observed), agree,
+            lab_measure(result, measure),
+            text_time_us(took, result->took_us / (result->runs > 0 ? result->runs : 1)),
+            label(result, text));
     if (!lab_result_agrees(result))
         fprintf(out, "     expected %s; fault took effect in %d of %d runs%s%s\n",
                 hazard_outcome_text(result->one->expected), result->took_effect, result->runs,
                 result->message[0] ? ": " : "", result->message);
+}
+
+void lab_report_end(const struct lab_report *report, FILE *out)
+{
+    int not_run = lab_not_run(report), named = 0;
+    if (not_run == 0) {
+        fprintf(out, "%d cases, %d mismatches\n", report->n_results, lab_mismatches(report));
+        return;
+    }
+    fprintf(out, "incomplete: %d of %d cases were run, %d mismatches; not run:\n",
+            report->n_results - not_run, report->n_results, lab_mismatches(report));
+    for (int i = 0; i < report->n_results && named < NAMED_MAX; i++) {
+        const struct lab_result *result = &report->results[i];
+        char text[LAB_LABEL_MAX];
+        if (lab_was_run(report, result))
+            continue;
+        fprintf(out, "     %-*s  %s\n", hazard_width(report), result->hazard->id,
+                label(result, text));
+        named++;
+    }
+    if (named < not_run)
+        fprintf(out, "     and %d more\n", not_run - named);
 }

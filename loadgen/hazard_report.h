@@ -2,11 +2,12 @@
 #ifndef HAZARD_REPORT_H
 #define HAZARD_REPORT_H
 
+#include "hazard_options.h"
 #include "hazard_run.h"
 
 #include <jansson.h>
 
-enum { LAB_RESULTS_MAX = 400, LAB_KEPT_EVENTS_MAX = 160 };
+enum { LAB_RESULTS_MAX = 400, LAB_KEPT_EVENTS_MAX = 160, LAB_MEASURE_MAX = 64, LAB_LABEL_MAX = 96 };
 
 struct lab_result {
     const struct hazard *hazard;
@@ -23,6 +24,7 @@ struct lab_result {
 
 struct lab_report {
     uint64_t seed;
+    int repeat; /* runs that each result is to have; one that has fewer was not finished */
     struct lab_result results[LAB_RESULTS_MAX];
     int n_results;
 };
@@ -31,13 +33,23 @@ struct lab_report {
 int lab_result_add(struct lab_result *result, const struct hazard_run *run);
 bool lab_result_agrees(const struct lab_result *result);
 int lab_mismatches(const struct lab_report *report);
+bool lab_was_run(const struct lab_report *report, const struct lab_result *result);
+int lab_not_run(const struct lab_report *report); /* how many */
 void lab_report_free(struct lab_report *report);
 
 json_t *lab_report_to_json(const struct lab_report *report); /* NULL without memory */
-json_t *lab_list_to_json(void);
+/* The part of the catalogue that is wanted. */
+json_t *lab_list_to_json(const struct hazard_options *wanted);
 /* The catalogue's row for README.md: what fails, under which guard, and what stands beside it. */
-void lab_row_to_markdown(const struct hazard *hazard, FILE *out);
-void lab_report_line(const struct lab_result *result, FILE *out);
+void lab_row_to_markdown(const struct hazard *hazard, const struct hazard_options *wanted,
+                         FILE *out);
+/* The amount that is wrong ("200 lost"), or the time that it took; "": nothing to tell. */
+char *lab_measure(const struct lab_result *result, char out[LAB_MEASURE_MAX]);
+/* A line of text per result, with the heading above them. */
+void lab_report_heading(const struct lab_report *report, FILE *out);
+void lab_report_line(const struct lab_report *report, const struct lab_result *result, FILE *out);
+/* How many agree, and, of those that were not run, which. */
+void lab_report_end(const struct lab_report *report, FILE *out);
 void lab_report_to_html(const struct lab_report *report, FILE *out);
 
 #endif

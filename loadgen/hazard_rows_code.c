@@ -227,6 +227,7 @@ const struct hazard hazard_off_by_one = {
     .fix = {"stock >= quantity.", "判断 stock >= 数量。"},
     .subject = ITEM,
     .initial = 1,
+    .last = {[B] = ANSWER_SOLD_OUT},
     .steps = last_piece_twice,
     .cases = off_by_one_cases,
 };

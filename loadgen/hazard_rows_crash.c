@@ -26,6 +26,7 @@ const struct hazard hazard_holder_crash_no_expiry = {
     .fix = {"A lease, set by the same command that takes the lock.",
             "加租约，并且和加锁是同一条命令。"},
     .with = {.wait_ms = 2000},
+    .last = {[A] = ANSWER_NONE},
     .steps = holder_is_killed,
     .cases = holder_crash_cases,
 };
@@ -53,6 +54,7 @@ const struct hazard hazard_crash_before_expire = {
                 "两条命令不是一条：SET 的 NX 和 PX 就是为此而有。"},
     .fix = {"SET key value NX PX lease: one command.", "用一条命令：SET key value NX PX 租约。"},
     .with = {.wait_ms = 2000},
+    .last = {[A] = ANSWER_NONE},
     .steps = holder_is_killed,
     .cases = crash_before_expire_cases,
 };
@@ -76,14 +78,21 @@ const struct hazard hazard_row_crash = {
     .fix = {"Nothing to fix: this is what a lock inside of the database is good at.",
             "不用修：这正是数据库内部的锁的长处。"},
     .with = {.wait_ms = 2000},
+    .last = {[A] = ANSWER_NONE},
     .steps = holder_is_killed,
     .cases = row_crash_cases,
 };
 
 static const struct hazard_step server_forgets[] = {
-    {A, SEND, NULL},           {A, UNTIL, "checked"}, {LOCKS, REBOOT, NULL}, {B, SEND, NULL},
-    {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},    {A, ANSWER, NULL},     {B, RELEASE, NULL},
-    {B, ANSWER, NULL},         {A, RETRY, NULL},      {B, RETRY, NULL},      HAZARD_END,
+    {A, SEND, NULL},           {A, UNTIL, "checked"}, {LOCKS, REBOOT, "gone"}, {B, SEND, NULL},
+    {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},    {A, ANSWER, NULL},       {B, RELEASE, NULL},
+    {B, ANSWER, NULL},         {A, RETRY, NULL},      {B, RETRY, NULL},        HAZARD_END,
+};
+
+static const struct hazard_step server_remembers[] = {
+    {A, SEND, NULL},           {A, UNTIL, "checked"}, {LOCKS, REBOOT, "stays"}, {B, SEND, NULL},
+    {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},    {A, ANSWER, NULL},        {B, RELEASE, NULL},
+    {B, ANSWER, NULL},         {A, RETRY, NULL},      {B, RETRY, NULL},         HAZARD_END,
 };
 
 static const struct hazard_case restart_empty_cases[] = {
@@ -92,7 +101,7 @@ static const struct hazard_case restart_empty_cases[] = {
      HAZARD_SAFE,
      {.redis = REDIS_DURABLE},
      {"appendfsync always", "AOF 每次落盘"},
-     NULL},
+     server_remembers},
     {"redis-token",
      HAZARD_SAFE,
      {.fence = ON, .fence_source = "database"},
@@ -162,6 +171,7 @@ const struct hazard hazard_unique_row_crash = {
     .fix = {"A lease in the row, judged by the database's own clock.",
             "在行里写上租约，由数据库自己的钟来判断。"},
     .with = {.wait_ms = 2000},
+    .last = {[A] = ANSWER_NONE},
     .steps = holder_is_killed,
     .cases = unique_row_cases,
 };
@@ -183,14 +193,21 @@ const struct hazard hazard_zk_holder_crash = {
                 "ZooKeeper 官方用法：临时节点随会话结束。"},
     .fix = {"Nothing to fix; the session's timeout is what one waits.",
             "不用修；要等的就是会话超时那么久。"},
+    .last = {[A] = ANSWER_NONE},
     .steps = holder_is_killed,
     .cases = zk_crash_cases,
 };
 
 static const struct hazard_step server_evicts[] = {
-    {A, SEND, NULL},           {A, UNTIL, "checked"}, {LOCKS, EVICT, NULL}, {B, SEND, NULL},
-    {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},    {A, ANSWER, NULL},    {B, RELEASE, NULL},
-    {B, ANSWER, NULL},         {A, RETRY, NULL},      {B, RETRY, NULL},     HAZARD_END,
+    {A, SEND, NULL},           {A, UNTIL, "checked"}, {LOCKS, EVICT, "gone"}, {B, SEND, NULL},
+    {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},    {A, ANSWER, NULL},      {B, RELEASE, NULL},
+    {B, ANSWER, NULL},         {A, RETRY, NULL},      {B, RETRY, NULL},       HAZARD_END,
+};
+
+static const struct hazard_step server_keeps[] = {
+    {A, SEND, NULL},           {A, UNTIL, "checked"}, {LOCKS, EVICT, "stays"}, {B, SEND, NULL},
+    {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},    {A, ANSWER, NULL},       {B, RELEASE, NULL},
+    {B, ANSWER, NULL},         {A, RETRY, NULL},      {B, RETRY, NULL},        HAZARD_END,
 };
 
 static const struct hazard_case eviction_cases[] = {
@@ -204,7 +221,7 @@ static const struct hazard_case eviction_cases[] = {
      {.redis = REDIS_SMALL, .fence = ON},
      {"volatile-lru, fence on", "volatile-lru，开启栅栏令牌"},
      NULL},
-    {"redis-token", HAZARD_SAFE, {.fence = OFF}, {"noeviction", "noeviction"}, NULL},
+    {"redis-token", HAZARD_SAFE, {.fence = OFF}, {"noeviction", "noeviction"}, server_keeps},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 

@@ -48,10 +48,11 @@ const struct hazard hazard_redlock_minority_down = {
 
 /* A has 1, 2, 3. Node 3 forgets, and 3, 4, 5 are a majority for B. */
 static const struct hazard_step one_of_the_majority_forgets[] = {
-    {LOCKS, DOWN, "45"},  {A, SEND, NULL},    {A, UNTIL, "checked"},     {LOCKS, UP, "45"},
-    {LOCKS, REBOOT, "3"}, {B, SEND, NULL},    {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},
-    {A, ANSWER, NULL},    {B, RELEASE, NULL}, {B, ANSWER, NULL},         {A, RETRY, NULL},
-    {B, RETRY, NULL},     HAZARD_END,
+    {LOCKS, DOWN, "45"}, {A, SEND, NULL},           {A, UNTIL, "checked"},
+    {LOCKS, UP, "45"},   {LOCKS, DOWN, "3"},        {LOCKS, UP, "3"},
+    {B, SEND, NULL},     {B, AS_FAR_AS, "checked"}, {A, RELEASE, NULL},
+    {A, ANSWER, NULL},   {B, RELEASE, NULL},        {B, ANSWER, NULL},
+    {A, RETRY, NULL},    {B, RETRY, NULL},          HAZARD_END,
 };
 
 /* The node stays away until every lease that it may have forgotten is over. */

@@ -143,6 +143,7 @@ const struct hazard hazard_stamp_overwritten = {
     .fix = {"SET NX PX with a token: nobody writes into a lock that he does not get.",
             "用带令牌的 SET NX PX：没拿到锁的人不会往里写东西。"},
     .with = {.lease_ms = 1500},
+    .last = {[A] = ANSWER_NONE},
     .steps = two_replace_a_dead_stamp,
     .cases = stamp_cases,
 };

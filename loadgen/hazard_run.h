@@ -44,6 +44,7 @@ struct actor {
     char order[LAB_KEY_MAX]; /* that it placed; "": none */
     int status;              /* of the last answer; -1: none came; 0: not sent yet */
     char problem[64];
+    enum hazard_answer answer; /* the same in one word */
 };
 
 /* What is watched of the crowd: hazard_crowd.c. */
@@ -56,6 +57,7 @@ struct crowd {
     int pauses[HAZARD_INSTANCES][CROWD_WATCHES];
     int64_t first_wakes, wakes; /* after the first release; in all */
     atomic_long accepted, refused, failed;
+    atomic_long again;             /* asked once more */
     char message[LAB_MESSAGE_MAX]; /* why it could not be sent */
 };
 
@@ -103,6 +105,7 @@ struct run_event {
 struct run_outcome {
     int64_t initial, expected_final, final;
     int64_t lost_updates, lost_amount, oversold, duplicates;
+    int64_t failed;       /* of the crowd: neither accepted nor turned away */
     int64_t measure_ms;   /* B's wait for its answer; without B, A's */
     int64_t wakes;        /* per release */
     int64_t overtakings;  /* the most that anybody of the queue has suffered */
@@ -156,14 +159,19 @@ int actor_passed(struct actor *actor, const char *point);
 int actor_release(struct actor *actor);
 /* Its request is over: the pauses that it did not meet are taken away. */
 int actor_forget(struct actor *actor);
+/* -1 also when its answer is ANSWER_FAILED. */
 int actor_answer(struct actor *actor);
 bool actor_was_refused(const struct actor *actor); /* or never answered */
+/* status: of HTTP; -1: none came. problem: its name; "": none. */
+enum hazard_answer actor_answer_of(int status, const char *problem);
 
 /* hazard_steps.c */
 int step_do(struct hazard_run *run, const struct hazard_step *step);
 
 /* hazard_judge.c: reads the audit and classifies. 0, or -1 with run->message. */
 int run_judge(struct hazard_run *run);
+/* The outcome of a run whose run->outcome is filled in. */
+enum hazard_outcome run_classify(const struct hazard_run *run, const struct audit_row *audit);
 
 /* hazard_timeline.c */
 void run_note(struct hazard_run *run, const char *actor, const char *format, ...)

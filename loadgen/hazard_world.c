@@ -8,10 +8,12 @@
 
 int world_open(struct world *world, const char *seckilld, const char *clock_shim)
 {
+    /* Two instances with all connections of their stores and of their locks. */
+    static const char *const roomy[] = {"-c", "max_connections=250", NULL};
     *world = (struct world){.seckilld = seckilld, .clock_shim = clock_shim};
     if (sandbox_open(&world->sandbox) != 0)
         return -1;
-    world->postgres = sandbox_postgres(world->sandbox, NULL);
+    world->postgres = sandbox_postgres(world->sandbox, roomy);
     if (world->postgres != NULL)
         return 0;
     world_close(world);

@@ -1,0 +1,144 @@
+/* The lab's command: what it lists, in which order it reports, and what a run leaves that did not
+ * come to its end. */
+#include "hazards_rig.h"
+
+static void write_old_page(void)
+{
+    FILE *file = fopen(page, "we");
+    assert_non_null(file);
+    fputs("188 cases, 0 not as expected", file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static size_t count(const json_t *json, const char *list)
+{
+    return json_array_size(json_object_get(json, list));
+}
+
+/* What was found before or after it is written all the same, and nothing old looks current. */
+static void case_that_cannot_be_run_is_named(void **state)
+{
+    (void)state;
+    write_wrapper("$(case \"$*\" in *redis-set*) echo --no-such-flag;; esac)");
+    write_old_page();
+    expect((const char *const[]){"run", "--hazard", "wrong-delete", "--guard", "redis-set",
+                                 "--guard", "redis-token", "--seckilld", wrapper, "--json", report,
+                                 "--html", page, NULL},
+           EXIT_FAILURE);
+    json_t *json = load_report(), *left;
+    assert_true(json_is_false(json_object_get(json, "complete")));
+    assert_int_equal(count(json, "results"), 1);
+    assert_int_equal(count(json, "not_run"), 1);
+    left = json_array_get(json_object_get(json, "not_run"), 0);
+    assert_string_equal(json_string_value(json_object_get(left, "guard")), "redis-set");
+    json_decref(json);
+    assert_true(page_has("Incomplete, 1 not run: 2 cases, 0 not as expected"));
+    assert_true(page_has("not run"));
+    assert_true(file_has(output, "incomplete: 1 of 2 cases were run, 0 mismatches; not run:\n"
+                                 "     wrong-delete  redis-set\n"));
+}
+
+static void interrupted_run_writes_what_there_is(void **state)
+{
+    (void)state;
+    write_old_page();
+    pid_t pid = start((const char *const[]){"run", "--hazard", "lost-update", "--repeat", "20",
+                                            "--json", report, "--html", page, NULL});
+    for (int i = 0; i < 2000 && !file_has(output, "ok   lost-update"); i++)
+        usleep(10000);
+    assert_int_equal(kill(pid, SIGINT), 0);
+    assert_int_equal(await(pid), INTERRUPTED);
+    json_t *json = load_report();
+    assert_true(json_is_false(json_object_get(json, "complete")));
+    assert_true(count(json, "results") >= 1);
+    assert_true(count(json, "not_run") >= 1);
+    assert_true(count(json, "results") + count(json, "not_run") >= 23);
+    json_decref(json);
+    assert_true(page_has("Incomplete"));
+    assert_true(file_has(output, "\nincomplete: "));
+}
+
+/* In another order, the lines and columns are where they always are. */
+static void matrix_is_in_the_catalogue_s_order(void **state)
+{
+    (void)state;
+    static const char *const guards[] = {"none", "redis-token", "sql-atomic", "sql-version"};
+    for (const char *const *seed = (const char *const[]){"0", "7", NULL}; *seed != NULL; seed++) {
+        expect((const char *const[]){"run", "--hazard", "lost-update", "--guard", "none", "--guard",
+                                     "redis-token", "--guard", "sql-atomic", "--guard",
+                                     "sql-version", "--seed", *seed, "--json", report, "--html",
+                                     page, NULL},
+               EXIT_SUCCESS);
+        json_t *json = load_report();
+        for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+            json_t *result = json_array_get(json_object_get(json, "results"), i);
+            assert_string_equal(json_string_value(json_object_get(result, "guard")), guards[i]);
+        }
+        json_decref(json);
+        assert_true(page_has("<th scope='col'>none</th><th scope='col'>redis-token</th>"
+                             "<th scope='col'>sql-atomic</th><th scope='col'>sql-version</th>"));
+    }
+}
+
+static void stories_are_told_in_both_languages(void **state)
+{
+    (void)state;
+    static const char *const said[][2] = {{"en", "A has come to \"decided\" and is held there: it "
+                                                 "has read 1000 and is to write 800"},
+                                          {"zh", "原来 1000，应为 500，实际 700"}};
+    for (size_t i = 0; i < 2; i++) {
+        expect((const char *const[]){"run", "--hazard", "lost-update", "--guard", "none",
+                                     "--narrate", "--lang", said[i][0], NULL},
+               EXIT_SUCCESS);
+        assert_true(file_has(output, said[i][1]));
+    }
+}
+
+static void wrong_arguments_are_told(void **state)
+{
+    (void)state;
+    expect((const char *const[]){NULL}, USAGE);
+    expect((const char *const[]){"run", "--hazard", "no-such", NULL}, USAGE);
+    expect((const char *const[]){"run", "--repeat", "0", NULL}, USAGE);
+    expect((const char *const[]){"run", "--hazard", "eviction", "--guard", "mutex", NULL}, USAGE);
+    expect((const char *const[]){"list", "--guard", "no-such", NULL}, USAGE);
+}
+
+static void list_shows_what_is_asked_for(void **state)
+{
+    (void)state;
+    expect((const char *const[]){"list", "--json", report, NULL}, EXIT_SUCCESS);
+    json_t *json = load_report();
+    assert_true(json_array_size(json) >= 30);
+    json_decref(json);
+    expect((const char *const[]){"list", "--hazard", "lost-update", "--hazard", "eviction",
+                                 "--guard", "none", "--json", report, NULL},
+           EXIT_SUCCESS);
+    json = load_report();
+    assert_int_equal(json_array_size(json), 1);
+    assert_int_equal(count(json_array_get(json, 0), "cases"), 1);
+    json_decref(json);
+    for (const char *const *as = (const char *const[]){"--lang=en", "--markdown", NULL};
+         *as != NULL; as++) {
+        expect(
+            (const char *const[]){"list", "--hazard", "lost-update", "--guard", "none", *as, NULL},
+            EXIT_SUCCESS);
+        assert_true(file_has(output, "lost-update"));
+        assert_true(file_has(output, "none"));
+        assert_false(file_has(output, "mutex"));
+        assert_false(file_has(output, "oversell"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(case_that_cannot_be_run_is_named),
+        cmocka_unit_test(interrupted_run_writes_what_there_is),
+        cmocka_unit_test(matrix_is_in_the_catalogue_s_order),
+        cmocka_unit_test(stories_are_told_in_both_languages),
+        cmocka_unit_test(wrong_arguments_are_told),
+        cmocka_unit_test(list_shows_what_is_asked_for),
+    };
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
+}

@@ -1,0 +1,159 @@
+/* What people read of the lab: lines in columns, the words of the measure, who refused a write. */
+#include "../../loadgen/hazard_html.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct lab_report report;
+
+/* What this writes, to be freed. */
+static char *written(void (*write)(FILE *out))
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    write(out);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void measure_is_in_words(void **state)
+{
+    (void)state;
+    static const struct hazard account = {.id = "account"}, item = {.id = "item", .subject = ITEM},
+                               crowd = {.id = "crowd", .subject = ITEM, .crowd = 2000},
+                               queue = {.id = "queue", .queue = 20},
+                               herd = {.id = "herd", .slow_wakes = 5};
+    static const struct {
+        const struct hazard *hazard;
+        enum hazard_outcome observed;
+        struct run_outcome outcome;
+        const char *text;
+    } rows[] = {
+        {&account, HAZARD_UNSAFE, {.expected_final = 500, .final = 700}, "200 lost"},
+        {&account, HAZARD_UNSAFE, {.expected_final = 800, .final = 600}, "200 lost"},
+        {&account, HAZARD_UNSAFE, {.lost_updates = 1}, "1 overwritten"},
+        {&item, HAZARD_UNSAFE, {.expected_final = 1, .final = 2}, "1 too many"},
+        {&item, HAZARD_UNSAFE, {.expected_final = 2, .final = 1}, "1 lost"},
+        {&item, HAZARD_UNSAFE, {.duplicates = 1, .lost_updates = 1}, "1 done twice"},
+        {&crowd, HAZARD_REFUSED, {.failed = 1932}, "1,932 failed"},
+        {&queue, HAZARD_SLOW, {.overtakings = 19}, "overtaken by 19"},
+        {&herd, HAZARD_SAFE, {.wakes = 1}, "1 woken"},
+        {&account, HAZARD_STUCK, {.measure_ms = 2000}, "2.00 s"},
+        {&account, HAZARD_SAFE, {.measure_ms = 2000}, ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct lab_result result = {
+            .hazard = rows[i].hazard, .observed = rows[i].observed, .outcome = rows[i].outcome};
+        char text[LAB_MEASURE_MAX];
+        assert_string_equal(lab_measure(&result, text), rows[i].text);
+    }
+}
+
+static void write_lines(FILE *out)
+{
+    lab_report_heading(&report, out);
+    for (int i = 0; i < report.n_results; i++)
+        lab_report_line(&report, &report.results[i], out);
+}
+
+/* Whatever the lengths, outcome and guard stand under their headings. */
+static void lines_stand_under_their_heading(void **state)
+{
+    (void)state;
+    static const struct hazard_case cases[] = {
+        {.guard = "none", .expected = HAZARD_SAFE},
+        {.guard = "redlock",
+         .expected = HAZARD_SAFE,
+         .as = {"3 of 5 answers lost, cleaned up where it was told yes", ""}},
+    };
+    static const struct hazard hazard = {.id = "a-failure-with-a-really-long-name"};
+    report = (struct lab_report){.repeat = 1, .n_results = 2};
+    for (int i = 0; i < 2; i++)
+        report.results[i] =
+            (struct lab_result){.hazard = &hazard, .one = &cases[i], .runs = 1, .agreeing = 1};
+    char *text = written(write_lines), *rest = text;
+    const char *heading = strsep(&rest, "\n");
+    const char *outcome = strstr(heading, "outcome"), *guard = strstr(heading, "guard");
+    assert_true(outcome != NULL && guard != NULL);
+    for (int i = 0; i < 2; i++) {
+        const char *line = strsep(&rest, "\n");
+        assert_int_equal(strncmp(line + (outcome - heading), "safe ", 5), 0);
+        assert_int_equal(strncmp(line + (guard - heading), cases[i].guard, 4), 0);
+    }
+    free(text);
+}
+
+static struct lab_result fenced;
+
+static void write_lanes(FILE *out)
+{
+    hazard_html_lanes(&fenced, out);
+}
+
+static void expect_in_lanes(const char *text, bool there)
+{
+    char *svg = written(write_lanes);
+    if ((strstr(svg, text) != NULL) != there)
+        fail_msg("%s%s in\n%s", text, there ? " is not" : "", svg);
+    free(svg);
+}
+
+static void refused_write_names_the_fence_that_refused_it(void **state)
+{
+    (void)state;
+    struct run_event events[] = {
+        {.actor = "A", .point = "decided", .fence = 1},
+        {.actor = "A", .point = "checked", .fence = 1},
+        {.actor = "B", .point = "committed", .fence = 2},
+        {.actor = "watchdog", .point = "lock.lost"},
+        {.actor = "A", .point = "lost", .fence = 1},
+        {.actor = "A", .point = "rejected", .fence = 1},
+    };
+    fenced = (struct lab_result){
+        .fence = true, .events = events, .n_events = sizeof events / sizeof events[0]};
+    expect_in_lanes("rejected: fence 1 &lt; 2", true);
+    strcpy(events[1].point, "decided"); /* it saw for itself that its lease was over */
+    expect_in_lanes("fence 1", false);
+    expect_in_lanes("rejected", true);
+    strcpy(events[1].point, "checked");
+    events[2].fence = 1;
+    expect_in_lanes("fence 1", false);
+}
+
+static void write_page(FILE *out)
+{
+    lab_report_to_html(&report, out);
+}
+
+/* Whatever was chosen: two-processes and double-task name their guards in another order. */
+static void columns_are_in_the_catalogue_s_order(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {"two-processes", "double-task"};
+    report = (struct lab_report){.repeat = 1};
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        for (const struct hazard_case *one = hazard_find(ids[i])->cases; one->guard != NULL; one++)
+            report.results[report.n_results++] =
+                (struct lab_result){.hazard = hazard_find(ids[i]), .one = one};
+    char *page = written(write_page);
+    assert_non_null(strstr(page, "<th scope='col'>none</th><th scope='col'>mutex</th>"
+                                 "<th scope='col'>redis-token</th>"));
+    free(page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measure_is_in_words),
+        cmocka_unit_test(lines_stand_under_their_heading),
+        cmocka_unit_test(columns_are_in_the_catalogue_s_order),
+        cmocka_unit_test(refused_write_names_the_fence_that_refused_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
