@@ -132,7 +132,7 @@ static void print_pair(const struct ratios_group *a, const struct ratios_group *
         [RATIOS_SAME] = "within the noise",
         [RATIOS_BETTER] = "B is better",
         [RATIOS_WORSE] = "B is worse",
-        [RATIOS_TOO_FEW] = "too few runs: 5 each",
+        [RATIOS_TOO_FEW] = "needs 5 runs of each",
     };
     char labels[2][80];
     const char *colon = a->guard[0] != '\0' ? ": " : ""; /* plain load has no guard */
