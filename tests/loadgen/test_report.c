@@ -82,6 +82,31 @@ static void json_has_the_shape_of_the_contract(void **state)
     json_decref(json);
 }
 
+/* Each count under its own name: none stands in for another. */
+static void json_counts_how_requests_ended(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"dropped",           "warmup",    "unfinished",
+                                        "retries",           "abandoned", "not_sent",
+                                        "connection_broken", "timed_out", "bad_answers"};
+    add_run(&workload_sale, "none", false);
+    struct load_result *load = &report->runs[0].load;
+    load->dropped = 1;
+    load->measured = load->completed - 2;
+    load->unfinished = 3;
+    load->retries = 4;
+    load->ends[LOAD_ABANDONED] = 5;
+    load->ends[LOAD_NOT_SENT] = 6;
+    load->ends[LOAD_BROKEN] = 7;
+    load->ends[LOAD_TIMED_OUT] = 8;
+    load->ends[LOAD_BAD_ANSWER] = 9;
+    json_t *json = report_to_json(report);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(json_integer_value(json_object_get(at(json, "runs/0/load"), names[i])),
+                         i + 1);
+    json_decref(json);
+}
+
 static void run_stopped_before_its_load_keeps_the_shape(void **state)
 {
     (void)state;
@@ -274,6 +299,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(json_has_the_shape_of_the_contract),
+        TEST(json_counts_how_requests_ended),
         TEST(run_stopped_before_its_load_keeps_the_shape),
         TEST(safe_run_has_an_empty_counterexample),
         TEST(table_begins_with_the_verdict_and_ends_with_the_proof),
