@@ -178,6 +178,7 @@ static void run_without_an_audit_has_no_verdict_in_any_report(void **state)
     assert_non_null(strstr(text, "NOT JUDGED: the audit could not be had: sale under redis-token: "
                                  "GET /livez at x: no time left."));
     assert_non_null(strstr(page, "✗ NOT JUDGED"));
+    assert_non_null(strstr(page, "<td>-</td><td>-</td><td>-</td><td>-</td><td>-</td>"));
     assert_non_null(strstr(csv, ",,,,,,,,,,")); /* the verdict's figures */
     free(text);
     free(page);
