@@ -157,7 +157,7 @@ static void measure_waiting(int waiting, json_t *all)
     char url[SANDBOX_TEXT_MAX], request[512];
     double ms, open_kb, waiting_kb;
     pid_t pid = start("", "waiting", "--connections 10100 --wait-ms 300000", url, &ms);
-    bench_put_item(url, "1", "redis-token");
+    bench_put_item(url, "1", "redis-token", 0);
     double idle_kb = resident_kb(pid);
     for (int i = 0; i < waiting; i++) {
         fds[i] = connect_to(url);
@@ -213,7 +213,7 @@ static void measure_allocations(json_t *all)
     snprintf(prefix, sizeof prefix, "LD_PRELOAD=%s/bench/peers/liballocs.so ALLOCS_FILE=%s",
              bench_build(), path);
     pid_t pid = start(prefix, "allocs", "", url, &ms);
-    bench_put_item(url, "1", "redis-token");
+    bench_put_item(url, "1", "redis-token", 0);
     struct order_run run = {
         .url = url, .item = "1", .connections = CONNECTIONS, .duration_ms = RUN_MS};
     bench_orders(&run, &figures); /* until every buffer has its size */

@@ -74,7 +74,7 @@ static struct sandbox_server *prepare(enum kind kind, const struct dimension *di
     const char *const flags[] = {"--redis",       redis_url, "--workers", workers,
                                  "--connections", "10100",   NULL};
     struct sandbox_server *service = bench_service(sandbox, name, flags);
-    bench_put_item(service->url, "1", "redis-token");
+    bench_put_item(service->url, "1", "redis-token", 0);
     if (kind == CONNECTIONS || size == 0 || (kind == ITEMS && size == 1))
         return service;
     if (kind == ROWS)
@@ -252,8 +252,8 @@ static void measure_cold(int repeat, int run_ms, json_t *all)
 {
     const char *const flags[] = {"--redis", redis_url, "--connections", "10100", NULL};
     struct sandbox_server *service = bench_service(sandbox, "cold", flags);
-    bench_put_item(service->url, "1", "redis-token");
-    bench_put_item(service->url, "2", "redis-token");
+    bench_put_item(service->url, "1", "redis-token", 0);
+    bench_put_item(service->url, "2", "redis-token", 0);
     measure_cold_beside(service->url, true, repeat, run_ms, all);
     measure_cold_beside(service->url, false, repeat, run_ms, all);
 }

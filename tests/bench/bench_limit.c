@@ -3,11 +3,13 @@
  * server that leaves out everything but the lock, the commit and HTTP (peers/bare_limit.c). Same
  * requests, same generator, same Redis, two connection counts, lanes on (a batch of orders shares
  * lock and commit; the ruler: 64 at most) and off (the textbook: one each), each commit flushed or
- * not. A second ruler also writes the rows that the service's books have of an order. Medians of
- * REPEAT interleaved runs; a ratio is that of two neighbouring runs, so a slow moment hits both.
- * "CPU" is what the process itself takes per order, generator and Redis apart: it suffers least
- * from a busy machine. Then orders that come at 10,000 per second whatever becomes of them, with
- * their latency from the moment they are due.
+ * not. A second ruler also writes the rows that the service's books have of an order. "limited" is
+ * an item of which nobody may have more than a few pieces: the service counts what the buyer has
+ * already, and keeps an index for that; the rulers do neither. Medians of REPEAT interleaved runs;
+ * a ratio is that of two neighbouring runs, so a slow moment hits both. "CPU" is what the process
+ * itself takes per order, generator and Redis apart: it suffers least from a busy machine. Then
+ * orders that come at 10,000 per second whatever becomes of them, with their latency from the
+ * moment they are due.
  *
  *     BUILD=build build/bench/bench_limit [REPEAT] [RUN_MS] > build/bench/limit.json
  */
@@ -19,16 +21,19 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { TEXT_MAX = 512, OPEN_PER_S = 10000, OPEN_CONNECTIONS = 256 };
+enum { TEXT_MAX = 512, PER_USER_LIMIT = 5, OPEN_PER_S = 10000, OPEN_CONNECTIONS = 256 };
 
 static const int connection_counts[] = {64, 256};
 enum { SIZES = sizeof connection_counts / sizeof connection_counts[0] };
 static const struct way {
     const char *name, *lanes, *sync, *bare_sync, *batch;
+    int per_user_limit;
+    bool open; /* orders that come at a fixed rate, too */
 } ways[] = {
-    {"textbook", "off", "full", "FULL", "1"},
-    {"textbook", "off", "normal", "NORMAL", "1"},
-    {"lanes", "on", "full", "FULL", "64"},
+    {"textbook", "off", "full", "FULL", "1", 0, false},
+    {"textbook", "off", "normal", "NORMAL", "1", 0, false},
+    {"limited", "on", "full", "FULL", "64", PER_USER_LIMIT, false},
+    {"lanes", "on", "full", "FULL", "64", 0, true},
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
@@ -67,7 +72,7 @@ static void start_service(struct sandbox *sandbox, const char *redis, const stru
     struct sandbox_server *service = bench_service(
         sandbox, store,
         (const char *const[]){"--redis", redis, "--lanes", way->lanes, "--sync", way->sync, NULL});
-    bench_put_item(service->url, "1", "redis-token");
+    bench_put_item(service->url, "1", "redis-token", way->per_user_limit);
     ret->pid = service->pid;
     snprintf(ret->url, sizeof ret->url, "%s", service->url);
 }
@@ -177,7 +182,7 @@ int main(int argc, char **argv)
             start_ruler(sandbox, redis->port, &ways[i], who_names[who], &servers[who]);
         for (int size = 0; size < SIZES; size++)
             measure(&ways[i], servers, connection_counts[size], repeat, run_ms, rows);
-        if (i == WAYS - 1)
+        if (ways[i].open)
             measure_open(servers, repeat, run_ms, rows);
         for (int who = BARE; who < WHO; who++)
             bench_stop(servers[who].pid);

@@ -206,8 +206,8 @@ static json_t *measure_service(int repeat, int run_ms)
     const char *const flags[] = {"--redis", redis->url, NULL};
     alone.service = bench_service(sandbox, alone.name, flags);
     watched.service = bench_service(sandbox, watched.name, flags);
-    bench_put_item(alone.service->url, alone.name, "redis-token");
-    bench_put_item(watched.service->url, watched.name, "redis-token");
+    bench_put_item(alone.service->url, alone.name, "redis-token", 0);
+    bench_put_item(watched.service->url, watched.name, "redis-token", 0);
     const pid_t listeners = start_listeners(watched.service->port);
     if (!wait_until(all_listen, watched.service->url, PAGE_WAIT_MS))
         bench_die("not all of them listen");

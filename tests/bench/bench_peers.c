@@ -134,7 +134,7 @@ int main(int argc, char **argv)
     struct sandbox_server *service =
         bench_service(sandbox, "service", (const char *const[]){"--redis", redis->url, NULL});
     print_versions();
-    bench_put_item(service->url, "1", "redis-token");
+    bench_put_item(service->url, "1", "redis-token", 0);
     snprintf(rows[0].url, sizeof rows[0].url, "%s", service->url);
     for (size_t i = 1; i < ROWS; i++)
         start(sandbox, redis, &rows[i]);

@@ -105,7 +105,7 @@ int main(int argc, char **argv)
             sandbox, postgres->url,
             (const char *const[]){"--redis", redis->url, "--lanes", i < 2 ? "on" : "off", NULL});
     for (size_t i = 0; i < ROWS; i++)
-        bench_put_item(services[0]->url, rows[i].item, rows[i].guard);
+        bench_put_item(services[0]->url, rows[i].item, rows[i].guard, 0);
     for (int run = 0; run < repeat; run++)
         for (size_t i = 0; i < ROWS; i++)
             measure(&rows[i], services, run, connections, run_ms);

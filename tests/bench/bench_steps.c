@@ -131,7 +131,7 @@ int main(int argc, char **argv)
                                 (const char *const[]){"--redis", redis->url, "--lanes",
                                                       ways[i].lanes, "--sync", ways[i].sync, NULL})
                       ->url;
-        bench_put_item(urls[i], "1", "redis-token");
+        bench_put_item(urls[i], "1", "redis-token", 0);
     }
     for (int run = 0; run < repeat; run++)
         for (int i = 0; i < WAYS; i++)

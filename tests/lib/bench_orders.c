@@ -55,8 +55,8 @@ void bench_orders(const struct order_run *run, struct order_figures *ret)
     snprintf(key, sizeof key, "Idempotency-Key: bench-%d-%d-{{seq}}", (int)getpid(), n_runs++);
     snprintf(path, sizeof path, "/v1/items/%s/orders", run->item);
     const char *const headers[] = {"Content-Type: application/json", key, NULL};
-    const struct plain_request request = {.body = "{\"user_id\":\"u{{seq}}\",\"quantity\":1}",
-                                          .headers = headers};
+    const struct plain_request request = {
+        .body = "{\"user_id\":\"u{{random 1 1000000000}}\",\"quantity\":1}", .headers = headers};
     struct load_options options = {.n_targets = run->second ? 2 : 1,
                                    .mode = run->per_s > 0 ? LOAD_RATE : LOAD_CLOSED,
                                    .rate = run->per_s,
@@ -144,12 +144,14 @@ struct sandbox_server *bench_service(struct sandbox *sandbox, const char *store,
     return service;
 }
 
-void bench_put_item(const char *url, const char *id, const char *guard)
+void bench_put_item(const char *url, const char *id, const char *guard, int per_user_limit)
 {
     struct load_target target;
-    char path[128], body[128], *answer;
+    char path[128], body[256], *answer;
     snprintf(path, sizeof path, "/v1/items/%s", id);
-    snprintf(body, sizeof body, "{\"stock\":1000000000,\"price\":1,\"guard\":\"%s\"}", guard);
+    snprintf(body, sizeof body,
+             "{\"stock\":1000000000,\"price\":1,\"guard\":\"%s\",\"per_user_limit\":%d}", guard,
+             per_user_limit);
     aim(&target, url, path);
     int status = load_fetch(&target, "PUT", path, "", body, PATIENCE_MS, &answer);
     free(answer);

@@ -25,7 +25,7 @@ struct order_figures {
     uint64_t accepted, others, dropped;
 };
 
-/* One run; each order has a new key and a new user. */
+/* One run; each order has a new key and a user drawn from a thousand million. */
 void bench_orders(const struct order_run *run, struct order_figures *ret);
 
 /* The same in a child process, so that another run can go on beside it; and its end, which dies
@@ -39,8 +39,8 @@ struct sandbox_server *bench_redis(struct sandbox **ret);
  * SQLite file in the sandbox. Dies rather than return NULL. */
 struct sandbox_server *bench_service(struct sandbox *sandbox, const char *store,
                                      const char *const *flags);
-/* Its item, with stock enough for any run. */
-void bench_put_item(const char *url, const char *id, const char *guard);
+/* Its item, with stock enough for any run; per_user_limit: pieces, 0: no limit. */
+void bench_put_item(const char *url, const char *id, const char *guard, int per_user_limit);
 /* Dies unless the ledger of the item (NULL: of everything) is unharmed. Returns how many were
  * sold. */
 int64_t bench_audit(const char *url, const char *id);
