@@ -6,7 +6,7 @@
  *   sqlite_conn.c    one connection: settings, prepared statements, errors, waiting when busy
  *   sqlite_log.c     the log's writes, gathered
  *   sqlite_lock.c    FILE-lock: who may open the file, and whose turn it is to write
- *   sqlite_queue.c   who writes, for whom, and when a checkpoint is due
+ *   sqlite_queue.c   who writes, and for whom; sqlite_checkpoint.c: the log, into the file
  *   sqlite_writer.c  a group of runs in one transaction
  *   sqlite_reader.c  readers and snapshots; sqlite_read.c: reading rows
  *   sqlite_write.c   changing rows; sqlite_insert.c: new rows and resets
@@ -34,8 +34,9 @@ enum {
     SQLITE_WRITER_CACHE_KB = 8192,
     SQLITE_READER_CACHE_KB = 256,     /* there are as many readers as workers */
     SQLITE_WAL_KEPT_BYTES = 64 << 20, /* a larger log file is cut when it starts over */
-    SQLITE_CHECKPOINT_FRAMES = 1000,  /* frames in the log (4 KB each) that call for a checkpoint */
-    SQLITE_RESTART_FRAMES = 32000,    /* beyond: wait for readers to let the log start over, ... */
+    SQLITE_CHECKPOINT_FRAMES = 1000,  /* new frames in the log (4 KB each) call for a checkpoint */
+    SQLITE_LONG_FRAMES = 12000,       /* beyond: a whole one, so that the log starts over */
+    SQLITE_RESTART_FRAMES = 32000,    /* beyond: wait for readers to let it start over, ... */
     SQLITE_RESTART_MS = 50,           /* ... at most this long */
     SQLITE_TURN_MS = 20,              /* wait for one's turn to write, see sqlite_lock.c */
     SQLITE_SHARED_OPEN_MS = 1000      /* wait for another process that is opening the file */
@@ -145,13 +146,18 @@ struct sqlite_store {
 
     /* whoever leads uses these */
     struct conn conn;
-    int wal_frames, checkpoint_at;
+    _Atomic int wal_frames; /* the checkpointer looks at it without the lead, too */
+    int checkpoint_at;
 
     pthread_t checkpointer;
+    struct conn mark;            /* the checkpointer's, as is the next */
+    bool marked;                 /* it is in a snapshot */
     pthread_mutex_t queue_mutex; /* for all that follow */
     struct run *queue_head, **queue_tail;
     bool led;            /* somebody leads; the queue is empty otherwise */
     bool checkpoint_due; /* the checkpointer leads */
+    bool whole_due;      /* after the next commit, and of all of the log */
+    bool flushing;       /* the checkpointer is busy, without the lead */
     bool stopping;
     pthread_cond_t checkpointer_called;
 };
@@ -177,6 +183,14 @@ db_status setup_file(struct sqlite_store *store, bool alone, db_error *error);
 db_status writer_start(struct sqlite_store *store, db_error *error);
 void writer_stop(struct sqlite_store *store); /* after everything queued is done */
 void writer_run(db *db, db_job *jobs, size_t n);
+/* Within the mutex, by whoever leads: the lead goes to the first who waits, or to nobody. */
+void queue_give_lead(struct sqlite_store *store);
+
+/* sqlite_checkpoint.c */
+db_status checkpointer_start(struct sqlite_store *store, db_error *error);
+void checkpointer_stop(struct sqlite_store *store); /* after everything queued is done */
+/* Within the mutex, by whoever leads: gives the lead to the checkpointer if one is due. */
+bool checkpoint_call(struct sqlite_store *store);
 
 /* sqlite_writer.c: runs a group in one transaction; each has its status then. */
 void writer_commit(struct sqlite_store *store, struct run *group);

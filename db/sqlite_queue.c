@@ -8,7 +8,7 @@
  * leads, that is, he writes for all who wait; then the first of those who came meanwhile leads. So
  * a lone caller, who holds a lock meanwhile, waits for no other thread to wake.
  *
- * Checkpoints have a thread, which takes the lead for each: the callers have their answers by then.
+ * Checkpoints have a thread, which takes the lead for each (sqlite_checkpoint.c).
  */
 #include "sqlite.h"
 
@@ -19,7 +19,7 @@
 /* -- the lead --------------------------------------------------------------------------------- */
 
 /* Within the mutex: to the first who waits, or to nobody. */
-static void give_lead(struct sqlite_store *store)
+void queue_give_lead(struct sqlite_store *store)
 {
     if (store->queue_head) {
         struct caller *first = store->queue_head->caller;
@@ -78,11 +78,8 @@ static void lead(struct sqlite_store *store, struct caller *own)
             sem_post(&caller->woken);
     }
     pthread_mutex_lock(&store->queue_mutex);
-    store->checkpoint_due = store->wal_frames >= store->checkpoint_at;
-    if (store->checkpoint_due)
-        pthread_cond_signal(&store->checkpointer_called);
-    else
-        give_lead(store);
+    if (!checkpoint_call(store))
+        queue_give_lead(store);
     pthread_mutex_unlock(&store->queue_mutex);
 }
 
@@ -120,81 +117,20 @@ void writer_run(db *base, db_job *jobs, size_t n)
     sem_destroy(&caller.woken);
 }
 
-/* -- checkpoints ------------------------------------------------------------------------------ */
-
-static int on_wal_commit(void *arg, sqlite3 *handle, const char *name, int frames)
-{
-    struct sqlite_store *store = arg;
-    (void)handle;
-    (void)name;
-    if (frames < store->wal_frames) /* it has started over */
-        store->checkpoint_at = SQLITE_CHECKPOINT_FRAMES;
-    store->wal_frames = frames;
-    return SQLITE_OK;
-}
-
-/* A long reading keeps the log from starting over: it grows and is tried again later; when it is
- * large, all who write wait a moment for its chance. */
-static void checkpoint(struct sqlite_store *store)
-{
-    struct conn *conn = &store->conn;
-    bool large = store->wal_frames >= SQLITE_RESTART_FRAMES;
-    int64_t busy_ms = conn->busy_ms;
-    conn->busy_ms = SQLITE_RESTART_MS;
-    sqlite3_wal_checkpoint_v2(conn->handle, NULL,
-                              large ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, NULL,
-                              NULL);
-    conn->busy_ms = busy_ms;
-    store->checkpoint_at = store->wal_frames + SQLITE_CHECKPOINT_FRAMES;
-    atomic_fetch_add(&store->counters.checkpoints, 1);
-}
-
-static void *checkpointer_main(void *arg)
-{
-    struct sqlite_store *store = arg;
-    pthread_mutex_lock(&store->queue_mutex);
-    for (;;) {
-        while (!store->checkpoint_due && (store->led || !store->stopping))
-            pthread_cond_wait(&store->checkpointer_called, &store->queue_mutex);
-        if (!store->checkpoint_due)
-            break;
-        pthread_mutex_unlock(&store->queue_mutex);
-        checkpoint(store);
-        pthread_mutex_lock(&store->queue_mutex);
-        store->checkpoint_due = false;
-        give_lead(store);
-    }
-    pthread_mutex_unlock(&store->queue_mutex);
-    return NULL;
-}
-
 /* -- life ------------------------------------------------------------------------------------- */
 
 db_status writer_start(struct sqlite_store *store, db_error *error)
 {
     store->queue_tail = &store->queue_head;
-    store->checkpoint_at = SQLITE_CHECKPOINT_FRAMES;
-    if (!store->options.shared_file) /* replaces SQLite's own checkpoints */
-        sqlite3_wal_hook(store->conn.handle, on_wal_commit, store);
     pthread_mutex_init(&store->queue_mutex, NULL);
-    pthread_cond_init(&store->checkpointer_called, NULL);
-    int code = pthread_create(&store->checkpointer, NULL, checkpointer_main, store);
-    if (code == 0) {
-        pthread_setname_np(store->checkpointer, "checkpointer");
-        return DB_OK;
-    }
-    pthread_cond_destroy(&store->checkpointer_called);
-    pthread_mutex_destroy(&store->queue_mutex);
-    return db_fail(error, DB_FAILED, "the checkpoint thread cannot be started: %s", strerror(code));
+    db_status status = checkpointer_start(store, error);
+    if (status != DB_OK)
+        pthread_mutex_destroy(&store->queue_mutex);
+    return status;
 }
 
 void writer_stop(struct sqlite_store *store)
 {
-    pthread_mutex_lock(&store->queue_mutex);
-    store->stopping = true;
-    pthread_cond_signal(&store->checkpointer_called);
-    pthread_mutex_unlock(&store->queue_mutex);
-    pthread_join(store->checkpointer, NULL); /* it stays until nobody leads */
-    pthread_cond_destroy(&store->checkpointer_called);
+    checkpointer_stop(store);
     pthread_mutex_destroy(&store->queue_mutex);
 }

@@ -25,6 +25,10 @@ static struct fault_plan fault_plan;
 static atomic_int fault_countdown; /* 0: nothing planned; 1: the next call */
 static atomic_int fault_fired;
 
+/* Told of each write and flush, on the thread that asks for it; flags: which file it is. */
+enum fault_event { FAULT_WRITES, FAULT_FLUSHES, FAULT_FLUSHED };
+static void (*fault_watch)(enum fault_event event, int flags, sqlite3_int64 at);
+
 static inline void fault_arm(struct fault_plan plan, int n)
 {
     fault_plan = plan;
@@ -77,8 +81,15 @@ static inline int fault_result(int io_code)
 /* -- calls that may fail ------------------------------------------------------------------------
  */
 
+static inline void fault_tell(enum fault_event event, sqlite3_file *file, sqlite3_int64 at)
+{
+    if (fault_watch)
+        fault_watch(event, ((struct fault_file *)file)->flags, at);
+}
+
 static int fault_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
 {
+    fault_tell(FAULT_WRITES, file, at);
     bool due = fault_due(file);
     if (due && !fault_plan.after)
         return fault_result(SQLITE_IOERR_WRITE);
@@ -97,12 +108,13 @@ static int fault_truncate(sqlite3_file *file, sqlite3_int64 size)
 
 static int fault_sync(sqlite3_file *file, int flags)
 {
-    if (fault_plan.kind == FAULT_FULL) /* a full disk stops writes */
-        return REAL(file, xSync, flags);
-    bool due = fault_due(file);
+    fault_tell(FAULT_FLUSHES, file, 0);
+    bool due = fault_plan.kind != FAULT_FULL && fault_due(file); /* a full disk stops writes */
     if (due && !fault_plan.after)
         return fault_result(SQLITE_IOERR_FSYNC);
     int code = REAL(file, xSync, flags);
+    if (code == SQLITE_OK)
+        fault_tell(FAULT_FLUSHED, file, 0);
     return due ? fault_result(SQLITE_IOERR_FSYNC) : code;
 }
 

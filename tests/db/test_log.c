@@ -1,4 +1,5 @@
-/* The log of the writing connection, whose frames are gathered (db/sqlite_log.c). */
+/* The log of the writing connection: its frames are gathered (db/sqlite_log.c), and copied into
+ * the file in parts (db/sqlite_checkpoint.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,17 +11,22 @@
 
 #include <cmocka.h>
 
+#include "fault_vfs.h"
 #include "fixture.h"
 
 #include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
 
 enum {
     MANY = 400,      /* answers of 1 KB: beyond what is gathered at once */
     TOO_MANY = 9000, /* beyond the writer's cache of 8 MB */
     WRITERS = 4,
     FRAME = 4096 + 24, /* bytes, as SQLite writes a page to the log */
-    CHECKPOINT = 1000, /* frames that call for a checkpoint (db/sqlite.h) */
-    SLACK = 600        /* what a few commits may add until it comes */
+    COMMIT = 42,       /* frames of a commit of 100 answers */
+    LONG = 12000,      /* frames that call for the whole log to be copied (db/sqlite.h) */
+    SLACK = 4000,      /* what may be added until that is done */
+    HELD_MAX_S = 20
 };
 
 struct answers {
@@ -109,14 +115,14 @@ struct writer {
     pthread_t thread;
     struct fixture *fixture;
     char name;
+    int commits;
     db_status status;
 };
 
-/* Some 1700 frames of new rows, in forty commits. */
 static void *write_much(void *arg)
 {
     struct writer *writer = arg;
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < writer->commits; i++) {
         char key[16];
         snprintf(key, sizeof key, "%c%d", writer->name, i);
         db_status status = run(writer->fixture, (struct answers){.key = key, .n = 100});
@@ -126,42 +132,125 @@ static void *write_much(void *arg)
     return NULL;
 }
 
+/* Of frames, were they all kept, twice those of a long log. */
+enum { COMMITS = 2 * LONG / COMMIT / WRITERS };
+
 static void the_log_starts_over_beneath_writers_who_never_pause(void **state)
 {
     struct fixture *fixture = *state;
     struct writer writers[WRITERS];
     for (int i = 0; i < WRITERS; i++) {
-        writers[i] = (struct writer){.fixture = fixture, .name = (char)('a' + i)};
+        writers[i] =
+            (struct writer){.fixture = fixture, .name = (char)('a' + i), .commits = COMMITS};
         assert_int_equal(0, pthread_create(&writers[i].thread, NULL, write_much, &writers[i]));
     }
     for (int i = 0; i < WRITERS; i++)
         pthread_join(writers[i].thread, NULL);
     for (int i = 0; i < WRITERS; i++)
         assert_int_equal(DB_OK, writers[i].status);
-    assert_true(log_size(fixture) < (off_t)(CHECKPOINT + SLACK) * FRAME);
-    expect_answers(fixture, WRITERS * 40 * 100);
+    assert_true(log_size(fixture) < (off_t)(LONG + SLACK) * FRAME);
+    expect_answers(fixture, WRITERS * COMMITS * 100);
 }
 
 static void the_log_starts_over_once_a_long_reading_has_ended(void **state)
 {
     struct fixture *fixture = *state;
-    struct writer during[] = {{.fixture = fixture, .name = 'a'}, {.fixture = fixture, .name = 'b'}};
-    struct writer after[] = {{.fixture = fixture, .name = 'c'}, {.fixture = fixture, .name = 'd'}};
+    struct writer during = {.fixture = fixture, .name = 'a', .commits = (LONG + SLACK) / COMMIT},
+                  after = {.fixture = fixture, .name = 'b', .commits = LONG / 2 / COMMIT};
     db_answer answer;
     assert_int_equal(DB_OK, run(fixture, (struct answers){.key = "k", .n = 1}));
     assert_int_equal(DB_OK, db_reader_begin(fixture->reader));
     assert_int_equal(DB_OK, db_read_answer(fixture->reader, "k-0", &answer));
-    for (int i = 0; i < 2; i++)
-        write_much(&during[i]);
+    write_much(&during);
     off_t grown = log_size(fixture);
-    assert_true(grown > (off_t)3 * CHECKPOINT * FRAME); /* it could not start over */
+    assert_true(grown > (off_t)(LONG + SLACK / 2) * FRAME); /* it could not start over */
     db_reader_end(fixture->reader);
-    for (int i = 0; i < 2; i++)
-        write_much(&after[i]);
-    assert_true(log_size(fixture) - grown < (off_t)(CHECKPOINT + SLACK) * FRAME);
-    for (int i = 0; i < 2; i++)
-        assert_true(during[i].status == DB_OK && after[i].status == DB_OK);
-    expect_answers(fixture, 1 + 4 * 40 * 100);
+    write_much(&after);
+    assert_true(log_size(fixture) - grown < (off_t)SLACK * FRAME);
+    assert_true(during.status == DB_OK && after.status == DB_OK);
+    expect_answers(fixture, 1 + (during.commits + after.commits) * 100);
+}
+
+/* -- copying in parts ------------------------------------------------------------------------- */
+
+/* Of the database file: what was written since the last flush began, and all flushes. */
+static atomic_int unflushed, flushes;
+static atomic_int starts, bad_starts; /* of the log: those while a page could still be lost */
+
+static void watch_starts(enum fault_event event, int flags, sqlite3_int64 at)
+{
+    static _Thread_local int before;
+    if (flags & SQLITE_OPEN_WAL) {
+        if (event == FAULT_WRITES && at == 0) {
+            atomic_fetch_add(&starts, 1);
+            atomic_fetch_add(&bad_starts, atomic_load(&unflushed) > 0);
+        }
+        return;
+    }
+    if (event == FAULT_WRITES)
+        atomic_fetch_add(&unflushed, 1);
+    else if (event == FAULT_FLUSHES)
+        before = atomic_load(&unflushed);
+    else {
+        atomic_fetch_sub(&unflushed, before);
+        atomic_fetch_add(&flushes, 1);
+    }
+}
+
+/* Else a power cut could leave neither the page nor the frame. */
+static void the_log_starts_over_only_when_all_of_it_is_flushed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct writer writer = {
+        .fixture = fixture, .name = 'a', .commits = 2 * (LONG + SLACK) / COMMIT};
+    fault_watch = watch_starts;
+    write_much(&writer);
+    fault_watch = NULL;
+    assert_int_equal(DB_OK, writer.status);
+    assert_true(atomic_load(&starts) >= 1);
+    assert_true(atomic_load(&flushes) > 3 * atomic_load(&starts)); /* in parts */
+    assert_int_equal(0, atomic_load(&bad_starts));
+}
+
+static sem_t flush_begins, flush_may_end;
+static atomic_bool held, waited_in_vain;
+
+/* Holds the first flush of the database file. */
+static void hold_flush(enum fault_event event, int flags, sqlite3_int64 at)
+{
+    (void)at;
+    if (event != FAULT_FLUSHES || !(flags & SQLITE_OPEN_MAIN_DB) || atomic_exchange(&held, true))
+        return;
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += HELD_MAX_S;
+    sem_post(&flush_begins);
+    atomic_store(&waited_in_vain, sem_timedwait(&flush_may_end, &end) != 0);
+}
+
+static void commits_go_on_while_a_part_is_flushed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct writer during = {.fixture = fixture, .name = 'b', .commits = LONG / COMMIT};
+    int n = 0;
+    sem_init(&flush_begins, 0, 0);
+    sem_init(&flush_may_end, 0, 0);
+    fault_watch = hold_flush;
+    for (; n < LONG / COMMIT && sem_trywait(&flush_begins) != 0; n++) {
+        char key[16];
+        snprintf(key, sizeof key, "first%d", n);
+        assert_int_equal(DB_OK, run(fixture, (struct answers){.key = key, .n = 100}));
+    }
+    assert_true(atomic_load(&held));
+    write_much(&during);
+    sem_post(&flush_may_end);
+    fixture_close(fixture); /* waits for it */
+    fault_watch = NULL;
+    assert_false(atomic_load(&waited_in_vain));
+    fixture_open(fixture, NULL);
+    expect_answers(fixture, (n + during.commits) * 100);
+    sem_destroy(&flush_begins);
+    sem_destroy(&flush_may_end);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -174,6 +263,10 @@ int main(void)
         TEST(what_is_undone_never_reaches_the_log),
         TEST(the_log_starts_over_beneath_writers_who_never_pause),
         TEST(the_log_starts_over_once_a_long_reading_has_ended),
+        TEST(the_log_starts_over_only_when_all_of_it_is_flushed),
+        TEST(commits_go_on_while_a_part_is_flushed),
     };
+    if (fault_install() != SQLITE_OK)
+        return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,179 @@
+/*
+ * Checkpoints: what the log has is copied into the file. A thread has the lead meanwhile, so that
+ * nobody writes, and those whose commit called for it have their answers already.
+ *
+ * SQLite flushes the file once all of the log has been copied, since the next commit may then start
+ * the log over (https://sqlite.org/wal.html#checkpointing). A flush of pages that lie all over the
+ * file takes longer than the copying, and all who write would wait for it. Therefore most
+ * checkpoints copy a part: a connection that only reads stays in a snapshot as old as the last one,
+ * the mark, and SQLite copies no further than that. It neither flushes after a part nor lets the
+ * log start over, so nothing depends on what happens next: the file is flushed here while others
+ * commit. When the log has become long, the mark is given up right after such a flush, and a whole
+ * checkpoint copies and flushes the little that is left.
+ */
+#include "sqlite.h"
+
+#include <string.h>
+
+static int on_wal_commit(void *arg, sqlite3 *handle, const char *name, int frames)
+{
+    struct sqlite_store *store = arg;
+    (void)handle;
+    (void)name;
+    if (frames < atomic_load(&store->wal_frames)) /* it has started over */
+        store->checkpoint_at = SQLITE_CHECKPOINT_FRAMES;
+    atomic_store(&store->wal_frames, frames);
+    return SQLITE_OK;
+}
+
+/* -- the mark --------------------------------------------------------------------------------- */
+
+static void give_up_mark(struct sqlite_store *store)
+{
+    if (!sqlite3_get_autocommit(store->mark.handle))
+        conn_run_plain(&store->mark, SQL_COMMIT);
+    store->marked = false;
+}
+
+/* The snapshot begins with the first read. */
+static void set_mark(struct sqlite_store *store)
+{
+    give_up_mark(store);
+    conn_clear(&store->mark);
+    store->marked = conn_run_plain(&store->mark, SQL_BEGIN_READ) == DB_OK &&
+                    conn_run_plain(&store->mark, SQL_PING) == DB_OK;
+    if (!store->marked)
+        give_up_mark(store);
+}
+
+/* -- copying ---------------------------------------------------------------------------------- */
+
+static void copy(struct sqlite_store *store, int mode)
+{
+    struct conn *conn = &store->conn;
+    int64_t busy_ms = conn->busy_ms;
+    conn->busy_ms = SQLITE_RESTART_MS;
+    sqlite3_wal_checkpoint_v2(conn->handle, NULL, mode, NULL, NULL);
+    conn->busy_ms = busy_ms;
+    atomic_fetch_add(&store->counters.checkpoints, 1);
+}
+
+/* A long reading keeps the log from starting over: it grows and is tried again later; when it is
+ * large, all who write wait a moment for its chance. */
+static void copy_whole(struct sqlite_store *store)
+{
+    bool large = atomic_load(&store->wal_frames) >= SQLITE_RESTART_FRAMES;
+    give_up_mark(store);
+    copy(store, large ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE);
+}
+
+/* Up to the mark, if there is one; what has come since is for the next time. */
+static bool copy_part(struct sqlite_store *store)
+{
+    bool marked = store->marked;
+    if (marked)
+        copy(store, SQLITE_CHECKPOINT_PASSIVE);
+    set_mark(store);
+    return marked;
+}
+
+/* Without the lead, hence through the mark's connection. An error is no loss: the log is still
+ * there, and a whole checkpoint flushes the file, too, through a descriptor of its own. */
+static void flush_file(struct sqlite_store *store)
+{
+    sqlite3_file *file;
+    if (sqlite3_file_control(store->mark.handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) ==
+        SQLITE_OK)
+        file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+}
+
+/* -- the thread ------------------------------------------------------------------------------- */
+
+bool checkpoint_call(struct sqlite_store *store)
+{
+    store->checkpoint_due =
+        !store->flushing &&
+        (store->whole_due || atomic_load(&store->wal_frames) >= store->checkpoint_at);
+    if (store->checkpoint_due)
+        pthread_cond_signal(&store->checkpointer_called);
+    return store->checkpoint_due;
+}
+
+static bool is_long(const struct sqlite_store *store)
+{
+    return atomic_load(&store->wal_frames) >= SQLITE_LONG_FRAMES;
+}
+
+/* Leads. Returns whether the file is to be flushed. */
+static bool checkpoint(struct sqlite_store *store, bool whole)
+{
+    bool copied_part = false;
+    if (whole)
+        copy_whole(store);
+    else
+        copied_part = copy_part(store);
+    store->checkpoint_at = atomic_load(&store->wal_frames) + SQLITE_CHECKPOINT_FRAMES;
+    return copied_part;
+}
+
+static void *checkpointer_main(void *arg)
+{
+    struct sqlite_store *store = arg;
+    pthread_mutex_lock(&store->queue_mutex);
+    for (;;) {
+        while (!store->checkpoint_due && (store->led || !store->stopping))
+            pthread_cond_wait(&store->checkpointer_called, &store->queue_mutex);
+        if (!store->checkpoint_due)
+            break;
+        bool whole = store->whole_due || (!store->marked && is_long(store));
+        pthread_mutex_unlock(&store->queue_mutex);
+        bool flushes = checkpoint(store, whole);
+        pthread_mutex_lock(&store->queue_mutex);
+        store->checkpoint_due = store->whole_due = false;
+        store->flushing = flushes;
+        queue_give_lead(store);
+        if (!flushes)
+            continue;
+        pthread_mutex_unlock(&store->queue_mutex);
+        flush_file(store);
+        pthread_mutex_lock(&store->queue_mutex);
+        store->flushing = false;
+        store->whole_due = is_long(store);
+    }
+    pthread_mutex_unlock(&store->queue_mutex);
+    return NULL;
+}
+
+/* -- life ------------------------------------------------------------------------------------- */
+
+/* A shared file has no log: its thread waits for the end. */
+db_status checkpointer_start(struct sqlite_store *store, db_error *error)
+{
+    db_status status = conn_open_reading(store, &store->mark, error);
+    if (status != DB_OK)
+        return status;
+    store->checkpoint_at = SQLITE_CHECKPOINT_FRAMES;
+    if (!store->options.shared_file) /* replaces SQLite's own checkpoints */
+        sqlite3_wal_hook(store->conn.handle, on_wal_commit, store);
+    pthread_cond_init(&store->checkpointer_called, NULL);
+    int code = pthread_create(&store->checkpointer, NULL, checkpointer_main, store);
+    if (code == 0) {
+        pthread_setname_np(store->checkpointer, "checkpointer");
+        return DB_OK;
+    }
+    pthread_cond_destroy(&store->checkpointer_called);
+    conn_close(&store->mark);
+    return db_fail(error, DB_FAILED, "the checkpoint thread cannot be started: %s", strerror(code));
+}
+
+void checkpointer_stop(struct sqlite_store *store)
+{
+    pthread_mutex_lock(&store->queue_mutex);
+    store->stopping = true;
+    pthread_cond_signal(&store->checkpointer_called);
+    pthread_mutex_unlock(&store->queue_mutex);
+    pthread_join(store->checkpointer, NULL); /* it stays until nobody leads */
+    pthread_cond_destroy(&store->checkpointer_called);
+    give_up_mark(store);
+    conn_close(&store->mark);
+}
