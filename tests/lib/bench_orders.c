@@ -53,6 +53,8 @@ void bench_orders(const struct order_run *run, struct order_figures *ret)
         bench_die("a run takes 200 ms at least");
     char key[64], path[128];
     snprintf(key, sizeof key, "Idempotency-Key: bench-%d-%d-{{seq}}", (int)getpid(), n_runs++);
+    if (run->random_keys)
+        snprintf(key, sizeof key, "Idempotency-Key: {{uuid}}");
     snprintf(path, sizeof path, "/v1/items/%s/orders", run->item);
     const char *const headers[] = {"Content-Type: application/json", key, NULL};
     const struct plain_request request = {

@@ -17,6 +17,7 @@ struct order_run {
     int64_t warmup_ms;   /* before the duration; not measured */
     int64_t duration_ms; /* 200 at least */
     bool may_refuse;     /* else anything but a 201 is the end */
+    bool random_keys;    /* UUIDs, rather than keys that are counted up */
 };
 
 struct order_figures {
