@@ -210,6 +210,37 @@ double bench_metric(const char *url, const char *name)
     return value;
 }
 
+/* Since the machine started, in ticks of all cores together. */
+static void read_ticks(long long *ret_idle, long long *ret_all)
+{
+    long long ticks[8] = {0};
+    FILE *file = fopen("/proc/stat", "r");
+    if (file == NULL ||
+        fscanf(file, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &ticks[0], &ticks[1], &ticks[2],
+               &ticks[3], &ticks[4], &ticks[5], &ticks[6], &ticks[7]) != 8)
+        bench_die("no /proc/stat");
+    fclose(file);
+    *ret_idle = ticks[3];
+    *ret_all = 0;
+    for (int i = 0; i < 8; i++)
+        *ret_all += ticks[i];
+}
+
+void bench_wait_until_quiet(const char *url)
+{
+    enum { ONE_OF_OURS = 1 };
+    long long idle[2], all[2];
+    int64_t start_us = load_clock_us();
+    do {
+        if (load_clock_us() - start_us > WAITERS_PATIENCE_MS * 1000LL)
+            bench_die("the machine does not come to rest");
+        read_ticks(&idle[0], &all[0]);
+        usleep(100000);
+        read_ticks(&idle[1], &all[1]);
+    } while (bench_metric(url, "seckill_http_connections_open") > ONE_OF_OURS ||
+             (idle[1] - idle[0]) * 10 < (all[1] - all[0]) * 9);
+}
+
 void bench_wait_for_waiters(const char *url, long n)
 {
     int64_t start_us = load_clock_us();
