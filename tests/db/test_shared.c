@@ -186,7 +186,8 @@ static void absolute_values_of_two_processes_are_all_in_the_ledger(void **state)
 }
 
 /* One thread each, as fast as they can. The ledger tells who committed when: the one that has just
- * committed stands behind the other, so they mostly alternate. */
+ * committed stands behind the other, so they mostly alternate, unless the machine lets one of them
+ * wait for a core: then a quarter of the changes were turns. Without a line less than a tenth. */
 static void neither_of_two_busy_processes_starves(void **state)
 {
     struct fixture *fixture = *state;
@@ -207,7 +208,7 @@ static void neither_of_two_busy_processes_starves(void **state)
     print_message("%ld and %ld commits, %ld turns\n", (long)board->done[0], (long)board->done[1],
                   (long)turns);
     assert_int_equal(0, board->failures);
-    assert_true(turns >= changes / 2);
+    assert_true(turns >= changes / 6);
     munmap(board, sizeof *board);
 }
 
