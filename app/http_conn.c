@@ -72,6 +72,7 @@ static void closed(struct http *http, struct conn *conn)
     assert(conn->request == NULL);
     list_remove(&http->phases[conn->phase], conn);
     conn_put(http, conn);
+    http->has_room = true;
     if (atomic_fetch_sub(&http->open_conns, 1) == 1 && http->draining) {
         pthread_mutex_lock(&http->gone_mutex);
         pthread_cond_broadcast(&http->gone_cond);

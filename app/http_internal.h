@@ -96,6 +96,7 @@ struct http {
     struct request *free_requests;
     struct op *free_calls; /* linked by op.next */
     bool draining;
+    bool has_room;     /* a connection has gone: libmicrohttpd listens again when it runs next */
     long in_flight;    /* operations with the service */
     uint64_t id_state; /* of the made request ids */
     struct http_metrics metrics;
