@@ -218,7 +218,7 @@ static void measure_cold_beside(const char *url, bool held, int repeat, int run_
 {
     double quiet[BENCH_REPEAT_MAX], beside[BENCH_REPEAT_MAX], ratios[BENCH_REPEAT_MAX];
     for (int round = 0; round < repeat; round++) {
-        bench_wait_until_quiet(url);
+        bench_wait_until_quiet(url, 0);
         bench_ruler();
         quiet[round] = cold_p99_us(url, run_ms);
         struct order_run hot = {.url = url,
@@ -230,6 +230,8 @@ static void measure_cold_beside(const char *url, bool held, int repeat, int run_
             hold_hot_lock(true);
         pid_t child = bench_fork_orders(&hot);
         bench_wait_for_waiters(url, held ? waiters * 999 / 1000 : waiters / 10);
+        if (held)
+            bench_wait_until_quiet(url, waiters);
         beside[round] = cold_p99_us(url, run_ms);
         if (held)
             hold_hot_lock(false);

@@ -53,8 +53,9 @@ double bench_metric(const char *url, const char *name);
 double bench_metric_of(const char *text, const char *name);
 /* Returns when so many requests are under way in the service; dies after half a minute. */
 void bench_wait_for_waiters(const char *url, long n);
-/* Returns when what a run has left behind is done with: its connections are closed, and all cores
- * have been idle for nine tenths of a tenth of a second. Dies after half a minute. */
-void bench_wait_until_quiet(const char *url);
+/* Returns when the service has so many connections at most besides ours, and all cores have been
+ * idle for nine tenths of a tenth of a second: what a run has left behind is done with, or those
+ * who wait do nothing else. Dies after half a minute. */
+void bench_wait_until_quiet(const char *url, long connections);
 
 #endif
