@@ -206,12 +206,10 @@ static void postgres_that_is_silent_is_named(void **state)
 static void sqlite_file_that_another_keeps_locked_is_named(void **state)
 {
     (void)state;
-    char path[] = "/tmp/lockkit-last-error-XXXXXX", url[URL_MAX], words[WORDS_MAX];
-    int fd = mkstemp(path);
+    char path[SANDBOX_TEXT_MAX], url[SANDBOX_TEXT_MAX + 16], words[SANDBOX_TEXT_MAX + 32];
     sqlite3 *other;
     lk_hold hold;
-    assert_true(fd >= 0);
-    close(fd);
+    snprintf(path, sizeof path, "%s/locks.db", sandbox_dir(sandbox));
     snprintf(url, sizeof url, "sqlite:%s", path);
     snprintf(words, sizeof words, "%s: database is locked", path);
     lk_client *client = open_at("sql-unique", url);
@@ -224,7 +222,6 @@ static void sqlite_file_that_another_keeps_locked_is_named(void **state)
     expect_said(client, words);
     sqlite3_close(other);
     lk_close(client);
-    unlink(path);
 }
 
 static int set_up(void **state)
