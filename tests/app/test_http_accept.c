@@ -18,17 +18,10 @@ static struct fixture fixture;
 
 static int start(void **state)
 {
-    (void)state;
     fixture_defaults(&fixture);
     fixture.config.connections = CONNECTIONS;
     fixture_start(&fixture);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    fixture_stop(&fixture);
+    *state = &fixture;
     return 0;
 }
 
@@ -88,5 +81,5 @@ int main(void)
         cmocka_unit_test(without_a_descriptor_it_is_tried_again), /* no other is about to go */
         cmocka_unit_test(who_comes_beyond_the_limit_waits_until_another_goes),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

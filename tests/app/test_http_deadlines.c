@@ -27,7 +27,6 @@ static struct fixture fixture;
 
 static int start(void **state)
 {
-    (void)state;
     fixture_defaults(&fixture);
     fixture.limits = (struct http_limits){.read_ms = READ_MS,
                                           .idle_ms = IDLE_MS,
@@ -36,13 +35,7 @@ static int start(void **state)
                                           .audit_ms = AUDIT_MS};
     fixture.config.wait_ms = WAIT_MS;
     fixture_start(&fixture);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    fixture_stop(&fixture);
+    *state = &fixture;
     return 0;
 }
 
@@ -244,5 +237,5 @@ int main(void)
         cmocka_unit_test(an_audit_may_take_longer_than_an_order),
         cmocka_unit_test(clients_that_vanish_while_waiting_cost_nothing),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

@@ -23,13 +23,7 @@ static int start(void **state)
     fixture_defaults(&fixture);
     fixture.config.demo = *state != NULL;
     fixture_start(&fixture);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    fixture_stop(&fixture);
+    *state = &fixture;
     return 0;
 }
 
@@ -381,8 +375,9 @@ static void stopping_with_streams_open_ends_them(void **state)
 
 int main(void)
 {
-#define CASE(name)   cmocka_unit_test_setup_teardown(name, start, stop)
-#define LESSON(name) cmocka_unit_test_prestate_setup_teardown(name, start, stop, "with --demo")
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, fixture_tear_down)
+#define LESSON(name)                                                                               \
+    cmocka_unit_test_prestate_setup_teardown(name, start, fixture_tear_down, "with --demo")
     const struct CMUnitTest tests[] = {
         CASE(without_listeners_nothing_is_noted),
         LESSON(points_come_in_the_order_in_which_they_were_passed),

@@ -22,16 +22,9 @@ static struct fixture fixture;
 
 static int start(void **state)
 {
-    (void)state;
     fixture_defaults(&fixture);
     fixture_start(&fixture);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    fixture_stop(&fixture);
+    *state = &fixture;
     return 0;
 }
 
@@ -278,5 +271,5 @@ int main(void)
         cmocka_unit_test(endless_heads_are_cut_off),
         cmocka_unit_test(well_formed_requests_pass),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

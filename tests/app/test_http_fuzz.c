@@ -20,7 +20,6 @@ static uint64_t random_state;
 
 static int start(void **state)
 {
-    (void)state;
     const char *seed = getenv("HTTP_FUZZ_SEED");
     random_state = seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)test_now_ms() | 1;
     printf("seed %llu\n", (unsigned long long)random_state);
@@ -28,13 +27,7 @@ static int start(void **state)
     fixture.limits.read_ms = READ_MS;
     fixture.limits.idle_ms = READ_MS;
     fixture_start(&fixture);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    fixture_stop(&fixture);
+    *state = &fixture;
     return 0;
 }
 
@@ -186,5 +179,5 @@ int main(void)
         cmocka_unit_test(any_bytes_are_answered_or_closed_in_time),
         cmocka_unit_test(nothing_is_left_over),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

@@ -20,7 +20,6 @@ static struct fixture fixture;
 
 static int start(void **state)
 {
-    (void)state;
     fixture_defaults(&fixture);
     fixture.config.connections = 12000;
     fixture.config.wait_ms = 60000;
@@ -29,13 +28,7 @@ static int start(void **state)
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     fixture_start(&fixture);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    fixture_stop(&fixture);
+    *state = &fixture;
     return 0;
 }
 
@@ -240,5 +233,5 @@ int main(void)
         cmocka_unit_test(who_hangs_up_is_not_counted_as_refused),
         cmocka_unit_test(descriptors_are_given_back),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

@@ -14,9 +14,9 @@ static struct fixture fixture;
 
 static int start(void **state)
 {
-    (void)state;
     fixture_defaults(&fixture);
     fixture_start(&fixture);
+    *state = &fixture;
     return 0;
 }
 
@@ -24,17 +24,10 @@ static int start(void **state)
 
 static int start_with_token(void **state)
 {
-    (void)state;
     fixture_defaults(&fixture);
     strcpy(fixture.config.admin_token, "s3cret-token");
     fixture_start(&fixture);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    fixture_stop(&fixture);
+    *state = &fixture;
     return 0;
 }
 
@@ -247,6 +240,7 @@ int main(void)
         cmocka_unit_test(metrics_count_what_was_answered),
     };
     const struct CMUnitTest admin[] = {cmocka_unit_test(admin_routes_need_the_token)};
-    int failed = cmocka_run_group_tests_name("routes", tests, start, stop);
-    return failed + cmocka_run_group_tests_name("admin", admin, start_with_token, stop);
+    int failed = cmocka_run_group_tests_name("routes", tests, start, fixture_tear_down);
+    return failed +
+           cmocka_run_group_tests_name("admin", admin, start_with_token, fixture_tear_down);
 }

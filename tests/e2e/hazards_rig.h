@@ -2,16 +2,15 @@
 #ifndef HAZARDS_RIG_H
 #define HAZARDS_RIG_H
 
+#include "../lib/program.h"
 #include "../lib/shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +19,6 @@
 #include <unistd.h>
 
 enum { ARGS_MAX = 24, USAGE = 2, MISMATCH = 99, INTERRUPTED = 130, REPEAT = 2 };
-
-extern char **environ;
 
 static struct sandbox *sandbox; /* only for a folder that goes away */
 static char report[SANDBOX_TEXT_MAX + 16], page[SANDBOX_TEXT_MAX + 16],
@@ -63,17 +60,9 @@ static inline void show_output(void)
 static inline pid_t start(const char *const *args)
 {
     const char *argv[ARGS_MAX + 1] = {shop_binary("hazards")};
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
     for (size_t n = 1; *args != NULL && n < ARGS_MAX; n++)
         argv[n] = *args++;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    int error = posix_spawn(&pid, argv[0], &actions, NULL, (char **)argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    assert_int_equal(error, 0);
-    return pid;
+    return program_start(argv, output, NULL);
 }
 
 /* Its exit status. */

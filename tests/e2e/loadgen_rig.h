@@ -3,23 +3,20 @@
 #define LOADGEN_RIG_H
 
 #include "../lib/process.h"
+#include "../lib/program.h"
 #include "../lib/shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { ARGS_MAX = 24, ENDS_WITHIN_MS = 200000 };
-
-extern char **environ;
 
 static struct shop shop;
 static char output[SANDBOX_TEXT_MAX + 16], messages[SANDBOX_TEXT_MAX + 16];
@@ -48,27 +45,7 @@ static inline pid_t start(const char *const *args)
     size_t n = 1;
     for (; *args != NULL && n < ARGS_MAX; args++)
         argv[n++] = *args;
-    posix_spawn_file_actions_t actions;
-    pid_t pid = 0;
-    int flags = O_WRONLY | O_CREAT | O_TRUNC;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0600);
-    posix_spawn_file_actions_addopen(&actions, 2, messages, flags, 0600);
-    int error = posix_spawn(&pid, argv[0], &actions, NULL, (char **)argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    assert_int_equal(error, 0);
-    return pid;
-}
-
-struct ending {
-    pid_t pid;
-    int status;
-};
-
-static inline bool has_ended(void *ending)
-{
-    struct ending *e = ending;
-    return waitpid(e->pid, &e->status, WNOHANG) == e->pid;
+    return program_start(argv, output, messages);
 }
 
 static inline char *content_of(const char *path)
@@ -84,18 +61,15 @@ static inline char *content_of(const char *path)
 
 static inline void expect_exit(pid_t pid, int expected)
 {
-    struct ending ending = {.pid = pid};
-    if (!wait_until(has_ended, &ending, ENDS_WITHIN_MS)) {
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
+    int status;
+    if (!program_ends(pid, ENDS_WITHIN_MS, &status))
         fail_msg("loadgen does not end");
-    }
-    if (!WIFEXITED(ending.status) || WEXITSTATUS(ending.status) != expected) {
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != expected) {
         print_error("%s", content_of(output));
         print_error("%s", content_of(messages));
     }
-    assert_true(WIFEXITED(ending.status));
-    assert_int_equal(WEXITSTATUS(ending.status), expected);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), expected);
 }
 
 #define RUN(status, ...) expect_exit(start((const char *const[]){__VA_ARGS__, NULL}), status)

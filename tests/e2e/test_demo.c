@@ -1,6 +1,7 @@
 /* What a newcomer types first: the demo shows what it promises to show, says so in its exit status,
  * and leaves nothing behind, interrupted or killed. All guards with TEST_FULL=1. */
 #include "../lib/process.h"
+#include "../lib/program.h"
 #include "../lib/shop.h"
 
 #include <setjmp.h>
@@ -8,9 +9,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,6 @@
 #include <unistd.h>
 
 enum { ENDS_WITHIN_MS = 280000, CLEAN_WITHIN_MS = 10000, ARGS_MAX = 20 };
-
-extern char **environ;
 
 static struct sandbox *sandbox; /* only for a folder that goes away */
 static char temporary[SANDBOX_TEXT_MAX + 8], report[SANDBOX_TEXT_MAX + 16],
@@ -66,15 +63,7 @@ static pid_t start_demo(const char *const *args)
     for (; *args != NULL; args++)
         if (n < ARGS_MAX)
             argv[n++] = *args;
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    int error = posix_spawn(&pid, argv[0], &actions, NULL, (char **)argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    assert_int_equal(error, 0);
-    return pid;
+    return program_start(argv, output, NULL);
 }
 
 static void show_output(void)
@@ -87,27 +76,14 @@ static void show_output(void)
         fclose(file);
 }
 
-struct ending {
-    pid_t pid;
-    int status;
-};
-
-static bool has_ended(void *ending)
-{
-    struct ending *e = ending;
-    return waitpid(e->pid, &e->status, WNOHANG) == e->pid;
-}
-
 static int wait_for_demo(pid_t pid)
 {
-    struct ending ending = {.pid = pid};
-    if (!wait_until(has_ended, &ending, ENDS_WITHIN_MS)) {
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
+    int status;
+    if (!program_ends(pid, ENDS_WITHIN_MS, &status)) {
         show_output();
         fail_msg("the demo does not end");
     }
-    return ending.status;
+    return status;
 }
 
 static void check_exit(int status, int expected)

@@ -2,6 +2,7 @@
 #include "../lib/schema.h"
 #include "loadgen_rig.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 

@@ -1,19 +1,16 @@
 #include "exactness.h"
 #include "client.h"
 #include "process.h"
+#include "program.h"
 #include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 enum {
     INSTANCES = 2,
@@ -23,8 +20,6 @@ enum {
     ANSWER_WITHIN_MS = 20000
 };
 enum { SALES_MAX = 10 /* tried until one without a guard oversells */ };
-
-extern char **environ;
 
 static const struct exactness *exactness;
 static struct sandbox *sandbox;
@@ -72,17 +67,6 @@ static int close_all(void **state)
 
 /* -- the load generator ------------------------------------------------------------------------ */
 
-struct ending {
-    pid_t pid;
-    int status;
-};
-
-static bool has_ended(void *arg)
-{
-    struct ending *ending = arg;
-    return waitpid(ending->pid, &ending->status, WNOHANG) == ending->pid;
-}
-
 /* The one run of the report; to be released with json_decref(). */
 static json_t *load(const char *workload, const char *guard, json_t **ret_report)
 {
@@ -113,17 +97,13 @@ static json_t *load(const char *workload, const char *guard, json_t **ret_report
                                 report_file,
                                 "--quiet",
                                 NULL};
-    struct ending ending = {.pid = 0};
+    int status;
     remove(report_file);
-    assert_int_equal(posix_spawn(&ending.pid, argv[0], NULL, NULL, (char **)argv, environ), 0);
-    if (!wait_until(has_ended, &ending, ENDS_WITHIN_MS)) {
-        kill(ending.pid, SIGKILL);
-        waitpid(ending.pid, NULL, 0);
+    if (!program_ends(program_start(argv, NULL, NULL), ENDS_WITHIN_MS, &status))
         fail_msg("%s under %s does not end", workload, guard);
-    }
     *ret_report = json_load_file(report_file, 0, NULL);
     if (!*ret_report)
-        fail_msg("%s under %s: no report, wait status 0x%x", workload, guard, ending.status);
+        fail_msg("%s under %s: no report, wait status 0x%x", workload, guard, status);
     return json_array_get(json_object_get(*ret_report, "runs"), 0);
 }
 

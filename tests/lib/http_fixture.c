@@ -32,6 +32,12 @@ void fixture_stop(struct fixture *fixture)
     http_free(fixture->http);
 }
 
+int fixture_tear_down(void **state)
+{
+    fixture_stop(*state);
+    return 0;
+}
+
 int fixture_ask(const struct fixture *fixture, const char *text, struct raw_reply *reply)
 {
     int fd = raw_connect(fixture->port);

@@ -17,6 +17,7 @@ struct fixture {
 void fixture_defaults(struct fixture *fixture);
 void fixture_start(struct fixture *fixture); /* asserts success */
 void fixture_stop(struct fixture *fixture);
+int fixture_tear_down(void **state); /* fixture_stop(*state), for cmocka */
 
 /* Connects, sends text, reads one answer, closes; the caller frees reply. Returns the status. */
 int fixture_ask(const struct fixture *fixture, const char *text, struct raw_reply *reply);

@@ -1,19 +1,18 @@
 #include "tool.h"
 #include "process.h"
+#include "program.h"
 #include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { ARGS_MAX = 24, SIGNALLED = 1000 };
@@ -67,30 +66,15 @@ struct tool tool_start(const char *const *args)
     return tool;
 }
 
-struct ending {
-    pid_t pid;
-    int status;
-};
-
-static bool has_ended(void *arg)
-{
-    struct ending *ending = arg;
-    return waitpid(ending->pid, &ending->status, WNOHANG) == ending->pid;
-}
-
 int tool_ends(struct tool *tool)
 {
-    struct ending ending = {.pid = tool->pid};
+    int status;
     if (tool->in >= 0)
         close(tool->in);
     tool->in = -1;
-    if (!wait_until(has_ended, &ending, TOOL_ENDS_WITHIN_MS)) {
-        kill(tool->pid, SIGKILL);
-        waitpid(tool->pid, NULL, 0);
+    if (!program_ends(tool->pid, TOOL_ENDS_WITHIN_MS, &status))
         fail_msg("lockkit does not end; it said: %s", tool_complained(tool));
-    }
-    return WIFEXITED(ending.status) ? WEXITSTATUS(ending.status)
-                                    : SIGNALLED + WTERMSIG(ending.status);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : SIGNALLED + WTERMSIG(status);
 }
 
 int tool_run(const char *const *args, struct tool *ret)
