@@ -166,6 +166,7 @@ $(B)/bench/bench_locks: $(B)/obj/lockkit/cmd_measure.o
 $(B)/bench/bench_limit: | $(B)/bench/peers/bare_limit
 # Peers in other languages run from the build folder, the Node ones with their packages beside them:
 # they want node 20 or later and npm, from wherever the machine has them.
+BENCHES_BY_THEMSELVES := $(filter-out %/bench_peers %/bench_locks,$(BENCHES))
 PEER_FILES := $(patsubst tests/%,$(B)/%,$(wildcard tests/bench/peers/*.py tests/bench/peers/node/*))
 $(B)/bench/bench_peers $(B)/bench/bench_locks: | $(PEER_FILES) $(B)/bench/peers/node/installed
 $(B)/bench/bench_locks: | $(B)/bench/peers/bare_redis $(B)/lockkit
@@ -197,7 +198,8 @@ lint: deps-lint
 	$(Q)clang-format --dry-run --Werror $(C_FILES)
 	$(Q)cppcheck --quiet --enable=warning,performance,portability --error-exitcode=1 --std=c11 \
 	    --inline-suppr --suppressions-list=.cppcheck --library=posix app lockkit db loadgen
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) CC=clang B=$(B)/clang bins $(patsubst $(B)/%,$(B)/clang/%,$(TESTS))
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) CC=clang B=$(B)/clang bins \
+	    $(patsubst $(B)/%,$(B)/clang/%,$(TESTS) $(BENCHES_BY_THEMSELVES))
 
 # -- installing: the lock library for others, the service and the load generator ---------------------
 install: all
