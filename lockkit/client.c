@@ -110,7 +110,7 @@ lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
     bool queues = settled.local_queue && local_queue_suits(&provider->info);
     lk_client *client = calloc(1, sizeof *client);
     char *copy = endpoints ? strdup(endpoints) : NULL;
-    struct local_queue *queue = queues ? local_queue_open() : NULL;
+    struct local_queue *queue = queues ? local_queue_open(settled.spin_us) : NULL;
     if (!client || (endpoints && !copy) || (queues && !queue) ||
         watchdog_open(&client->watchdog) != LK_OK) {
         local_queue_close(queue);

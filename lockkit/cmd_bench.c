@@ -154,8 +154,8 @@ static const struct argp_option own_options[] = {
     {"unconfirmed", KEY_UNCONFIRMED, NULL, 0, "Unlock without waiting for the answer (redis-token)",
      2},
     {"spin-us", KEY_SPIN, "N", 0,
-     "Look so long for Redis' answer before sleeping, while nobody else wants the processor; 0: "
-     "sleep at once (default 50)",
+     "Look so long for Redis' answer, or as the first in line, before sleeping, while nobody else "
+     "wants the processor; 0: sleep at once (default 50)",
      2},
     {"json", KEY_JSON, NULL, 0, "As JSON", 2},
     {0}};

@@ -3,9 +3,9 @@
 #include "key_hash.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { BUCKETS = 256, SIMULATED_LOOK_US = 1000 };
 
@@ -16,7 +16,7 @@ struct bucket {
 };
 
 struct local_queue {
-    pthread_condattr_t monotonic;
+    lk_spin spin; /* of the first of each line */
     struct bucket buckets[BUCKETS];
 };
 
@@ -83,10 +83,17 @@ static void take_out(struct bucket *bucket, struct local_waiter *waiter)
     waiter->in_line = false;
 }
 
-static void wake(struct local_waiter *waiter)
+/* True: it is to be woken, once the lock of the bucket is free. */
+static bool knock_at(struct local_waiter *waiter)
 {
     waiter->knocked = true;
-    pthread_cond_signal(&waiter->woken);
+    return lk_doorbell_ring(&waiter->bell);
+}
+
+/* Who is first from now on need not sleep any more, if the hold before its own is short. */
+static bool rouse(const struct local_queue *queue, struct local_waiter *waiter)
+{
+    return waiter && lk_spin_pays(&queue->spin) && lk_doorbell_ring(&waiter->bell);
 }
 
 /* -- sleeping -----------------------------------------------------------------------------------
@@ -102,12 +109,10 @@ static void sleep_at_most(lk_client *client, struct bucket *bucket, struct local
         pthread_mutex_lock(&bucket->lock);
         return;
     }
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    us += until.tv_nsec / 1000;
-    until.tv_sec += us / 1000000;
-    until.tv_nsec = us % 1000000 * 1000;
-    pthread_cond_timedwait(&waiter->woken, &bucket->lock, &until);
+    bool spins = waiter->asleep && !waiter->before;
+    pthread_mutex_unlock(&bucket->lock);
+    lk_doorbell_wait(&waiter->bell, spins ? &client->queue->spin : NULL, us);
+    pthread_mutex_lock(&bucket->lock);
 }
 
 static void sleep_until(lk_client *client, struct bucket *bucket, struct local_waiter *waiter,
@@ -137,7 +142,6 @@ bool local_queue_join(lk_client *client, struct local_waiter *waiter, lk_hold *h
 {
     struct bucket *bucket = bucket_of(client->queue, hold->key);
     *waiter = (struct local_waiter){.hold = hold, .asleep = true};
-    pthread_cond_init(&waiter->woken, &client->queue->monotonic);
     pthread_mutex_lock(&bucket->lock);
     append(bucket, waiter);
     while (!may_ask(waiter)) {
@@ -174,13 +178,14 @@ void local_queue_leave(lk_client *client, struct local_waiter *waiter, bool knoc
     struct bucket *bucket = bucket_of(client->queue, waiter->hold->key);
     pthread_mutex_lock(&bucket->lock);
     struct local_waiter *next = waiter->before ? NULL : waiter->behind;
+    bool sleeps = false;
     if (waiter->in_line) {
         take_out(bucket, waiter);
-        if (knock && next)
-            wake(next);
+        sleeps = knock && next && knock_at(next);
     }
     pthread_mutex_unlock(&bucket->lock);
-    pthread_cond_destroy(&waiter->woken);
+    if (sleeps)
+        lk_doorbell_wake(&next->bell);
 }
 
 void local_queue_break_up(lk_client *client, struct local_waiter *waiter)
@@ -195,7 +200,8 @@ void local_queue_break_up(lk_client *client, struct local_waiter *waiter)
         next = one->behind;
         one->before = NULL;
         one->in_line = false;
-        wake(one);
+        if (knock_at(one)) /* with the lock held: the line is read on */
+            lk_doorbell_wake(&one->bell);
     }
     pthread_mutex_unlock(&bucket->lock);
 }
@@ -218,6 +224,8 @@ bool local_queue_hand_over(lk_client *client, const lk_hold *hold)
     int64_t now_us = client_now_us(client);
     struct local_waiter *first = *find_line(bucket, hold->key);
     bool hands = first && first->asleep && lasts_for(hold, first->hold, now_us);
+    struct local_waiter *second = hands ? first->behind : NULL;
+    bool first_sleeps = false, second_sleeps = false;
     if (hands) {
         lk_hold *next = first->hold;
         memcpy(next->token, hold->token, sizeof next->token);
@@ -228,10 +236,15 @@ bool local_queue_hand_over(lk_client *client, const lk_hold *hold)
         hold_set_valid_until(next, hold_valid_until_us(hold));
         take_out(bucket, first);
         first->handed = true;
-        wake(first);
+        first_sleeps = knock_at(first);
+        second_sleeps = rouse(client->queue, second);
         client_count(&client->stats.handovers);
     }
     pthread_mutex_unlock(&bucket->lock);
+    if (first_sleeps)
+        lk_doorbell_wake(&first->bell);
+    if (second_sleeps)
+        lk_doorbell_wake(&second->bell);
     return hands;
 }
 
@@ -242,12 +255,12 @@ void local_queue_knock(lk_client *client, const lk_hold *hold)
                       hold->private_.handovers >= client->options.local_handovers;
     pthread_mutex_lock(&bucket->lock);
     struct local_waiter *first = *find_line(bucket, hold->key);
-    if (first) {
-        if (had_enough) /* longer than any poller elsewhere sleeps */
-            first->rest_us = client->options.retry_max_ms * 1000;
-        wake(first);
-    }
+    if (first && had_enough) /* longer than any poller elsewhere sleeps */
+        first->rest_us = client->options.retry_max_ms * 1000;
+    bool sleeps = first && knock_at(first);
     pthread_mutex_unlock(&bucket->lock);
+    if (sleeps)
+        lk_doorbell_wake(&first->bell);
 }
 
 int64_t local_queue_sleepers(lk_client *client, const char *key)
@@ -269,14 +282,12 @@ bool local_queue_suits(const lk_provider_info *info)
     return (info->caps & LK_CAP_OWNER) && !(info->caps & LK_CAP_FAIR);
 }
 
-struct local_queue *local_queue_open(void)
+struct local_queue *local_queue_open(int64_t spin_us)
 {
     struct local_queue *queue = calloc(1, sizeof *queue);
-    if (!queue || pthread_condattr_init(&queue->monotonic) != 0) {
-        free(queue);
+    if (!queue)
         return NULL;
-    }
-    pthread_condattr_setclock(&queue->monotonic, CLOCK_MONOTONIC);
+    queue->spin.most_us = spin_us;
     for (size_t i = 0; i < BUCKETS; i++)
         pthread_mutex_init(&queue->buckets[i].lock, NULL);
     return queue;
@@ -290,6 +301,5 @@ void local_queue_close(struct local_queue *queue)
         assert(!queue->buckets[i].lines);
         pthread_mutex_destroy(&queue->buckets[i].lock);
     }
-    pthread_condattr_destroy(&queue->monotonic);
     free(queue);
 }

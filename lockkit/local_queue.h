@@ -8,9 +8,13 @@
  * holder hangs or is of another process) it asks by and by: each of n waiters looks up after n
  * times retry_max_ms, so that all together they wake as often as one poller.
  *
+ * Who becomes first is roused before it is handed anything, if holds are short enough that it need
+ * not sleep again: waking a thread takes longer than many a hold, and this way two wakings overlap.
+ *
  * Queueing in arrival order and waking one as in the queue locks of Mellor-Crummey and Scott, ACM
- * TOCS 9/1, 1991; passing a lock on within a node for a bounded number of times before others get
- * it: cohort locks, Dice, Marathe, Shavit, PPoPP 2012.
+ * TOCS 9/1, 1991; that only the first spins, as in the qspinlock of Linux; passing a lock on within
+ * a node for a bounded number of times before others get it: cohort locks, Dice, Marathe, Shavit,
+ * PPoPP 2012.
  *
  * Lines are threaded through the waiters' stacks: nothing is allocated. Every function: any thread,
  * blocks on nothing but a short mutex unless it says so.
@@ -18,9 +22,8 @@
 #ifndef LOCKKIT_LOCAL_QUEUE_H
 #define LOCKKIT_LOCAL_QUEUE_H
 
+#include "doorbell.h"
 #include "lockkit.h"
-
-#include <pthread.h>
 
 struct local_queue;
 
@@ -33,15 +36,15 @@ struct local_waiter {
     bool handed;     /* *hold was granted by its predecessor */
     bool asleep;     /* may be handed a hold: it is not asking at the server just now */
     int64_t rest_us; /* before asking, so that another process gets its turn */
-    pthread_cond_t woken;
+    lk_doorbell bell;
     struct local_waiter *before, *behind; /* in the line */
     /* Of the first alone: */
     struct local_waiter *last, *next_line;
     int64_t n; /* waiters of the line */
 };
 
-/* NULL: out of memory. */
-struct local_queue *local_queue_open(void);
+/* spin_us: how long the first looks before it sleeps. NULL: out of memory. */
+struct local_queue *local_queue_open(int64_t spin_us);
 /* Nobody may stand in line: asserted. NULL is allowed. */
 void local_queue_close(struct local_queue *queue);
 

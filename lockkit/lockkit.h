@@ -154,9 +154,10 @@ typedef struct lk_options {
     int64_t retry_min_ms;       /* polling guards wait a random time in this range; default 1 */
     int64_t retry_max_ms;       /* default 16; the range doubles from min towards max */
     int64_t command_timeout_ms; /* one command to a lock server; default 1000 */
-    int64_t spin_us;            /* redis-*: who waits for an answer looks so long before it sleeps,
-                                   while nobody else wants its processor; default 50, at most
-                                   LK_SPIN_US_MAX, -1: not at all. Ignored elsewhere */
+    int64_t spin_us;            /* who waits for Redis' answer, or is first in line (local_queue),
+                                   looks so long before it sleeps, while nobody else wants its
+                                   processor and as long as that pays; default 50, at most
+                                   LK_SPIN_US_MAX, -1: not at all */
     int32_t replicas;           /* a grant counts only once so many replicas of the Redis node have
                                    it; else it is undone and LK_UNAVAILABLE. 0: not asked. Narrows
                                    the window in which a failover forgets a lock; does not close it:
@@ -175,8 +176,10 @@ typedef struct lk_options {
                                    to the first in line without telling the server: same token, same
                                    fence, while at least half of that request's lease remains, at
                                    most so many times in a row; then it is released, and this client
-                                   keeps still for retry_max_ms, so that others get their turn. A
-                                   write after one's release is then not stopped by the fence. 0 */
+                                   keeps still for retry_max_ms, so that others get their turn, wanted
+                                   or not: where holds are short, this rest is most of the time if
+                                   the number is small. A write after one's release is then not
+                                   stopped by the fence. 0 */
     bool release_unconfirmed;   /* lk_release() returns once its command is on its way, ahead of all
                                    that this client sends afterwards; its LK_OK says no more. The
                                    answer is read within some 20 ms: lk_stats.lost counts a lock

@@ -1,15 +1,13 @@
 #include "redis_rooms.h"
+#include "doorbell.h"
+#include "redis_stream.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <uthash.h>
 #include <utlist.h>
-
-enum { US_PER_S = 1000000 };
 
 struct room {
     char name[LK_REDIS_ROOM_NAME_MAX];
@@ -20,39 +18,36 @@ struct room {
     UT_hash_handle hh;
 };
 
-/* It sleeps on a mutex of its own: whoever wakes has the rooms' still, and must not be waited for.
- */
 struct lk_redis_waiter {
     struct room *room;
-    bool woken; /* and not yet used; written with both mutexes */
-    pthread_mutex_t mutex;
-    pthread_cond_t wake;
+    bool woken; /* and not yet used */
+    lk_doorbell bell;
     lk_redis_waiter *prev, *next; /* of those asleep */
 };
 
 struct lk_redis_rooms {
     pthread_mutex_t mutex;
-    pthread_condattr_t monotonic;
     struct room *by_name;
 };
 
-static void set_woken(lk_redis_waiter *waiter, bool woken)
-{
-    pthread_mutex_lock(&waiter->mutex);
-    waiter->woken = woken;
-    pthread_mutex_unlock(&waiter->mutex);
-}
-
-static void post(struct room *room)
+/* Returns who is to be woken, once the mutex is free, or NULL. */
+static lk_redis_waiter *post(struct room *room)
 {
     lk_redis_waiter *waiter = room->asleep;
     if (waiter != NULL) {
         DL_DELETE(room->asleep, waiter);
-        set_woken(waiter, true);
-        pthread_cond_signal(&waiter->wake);
-    } else if (room->n_posts < room->n_waiters) {
-        room->n_posts++;
+        waiter->woken = true;
+        return lk_doorbell_ring(&waiter->bell) ? waiter : NULL;
     }
+    if (room->n_posts < room->n_waiters)
+        room->n_posts++;
+    return NULL;
+}
+
+static void wake(const lk_redis_waiter *waiter)
+{
+    if (waiter != NULL)
+        lk_doorbell_wake(&waiter->bell);
 }
 
 void lk_redis_rooms_post(lk_redis_rooms *rooms, const char *name)
@@ -60,21 +55,23 @@ void lk_redis_rooms_post(lk_redis_rooms *rooms, const char *name)
     struct room *room;
     pthread_mutex_lock(&rooms->mutex);
     HASH_FIND_STR(rooms->by_name, name, room);
-    if (room != NULL)
-        post(room);
+    const lk_redis_waiter *sleeper = room != NULL ? post(room) : NULL;
     pthread_mutex_unlock(&rooms->mutex);
+    wake(sleeper);
 }
 
 void lk_redis_rooms_give(lk_redis_rooms *rooms, const char *name, const lk_redis_gift *gift)
 {
+    const lk_redis_waiter *sleeper = NULL;
     struct room *room;
     pthread_mutex_lock(&rooms->mutex);
     HASH_FIND_STR(rooms->by_name, name, room);
     if (room != NULL) {
         room->gift = *gift;
-        post(room);
+        sleeper = post(room);
     }
     pthread_mutex_unlock(&rooms->mutex);
+    wake(sleeper);
 }
 
 bool lk_redis_rooms_take(lk_redis_rooms *rooms, lk_redis_waiter *waiter, lk_redis_gift *ret)
@@ -89,7 +86,7 @@ bool lk_redis_rooms_take(lk_redis_rooms *rooms, lk_redis_waiter *waiter, lk_redi
 static void post_each(struct room *room)
 {
     for (int64_t i = 0; i < room->n_waiters; i++)
-        post(room);
+        wake(post(room)); /* with the mutex held: there are more */
 }
 
 void lk_redis_rooms_post_room(lk_redis_rooms *rooms, const char *name)
@@ -138,40 +135,26 @@ lk_redis_waiter *lk_redis_rooms_enter(lk_redis_rooms *rooms, const char *name, b
         free(waiter);
         return NULL;
     }
-    pthread_mutex_init(&waiter->mutex, NULL);
-    pthread_cond_init(&waiter->wake, &rooms->monotonic);
     return waiter;
 }
 
 void lk_redis_rooms_sleep(lk_redis_rooms *rooms, lk_redis_waiter *waiter, int64_t wait_us)
 {
     struct room *room = waiter->room;
-    bool woken;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t us = until.tv_nsec / 1000 + (wait_us > 0 ? wait_us : 0);
-    until.tv_sec += us / US_PER_S;
-    until.tv_nsec = us % US_PER_S * 1000;
+    int64_t until_us = lk_redis_now_us() + wait_us;
     pthread_mutex_lock(&rooms->mutex);
     if (!waiter->woken && room->n_posts > 0) {
         room->n_posts--;
-        set_woken(waiter, true);
+        waiter->woken = true;
     }
-    woken = waiter->woken;
-    if (!woken)
+    if (!waiter->woken)
         DL_APPEND(room->asleep, waiter);
-    pthread_mutex_unlock(&rooms->mutex);
-    if (woken)
-        return;
-    pthread_mutex_lock(&waiter->mutex);
-    while (!waiter->woken)
-        if (pthread_cond_timedwait(&waiter->wake, &waiter->mutex, &until) == ETIMEDOUT)
-            break;
-    woken = waiter->woken;
-    pthread_mutex_unlock(&waiter->mutex);
-    if (woken)
-        return;
-    pthread_mutex_lock(&rooms->mutex);
+    while (!waiter->woken && wait_us > 0) {
+        pthread_mutex_unlock(&rooms->mutex);
+        lk_doorbell_wait(&waiter->bell, NULL, wait_us);
+        wait_us = until_us - lk_redis_now_us();
+        pthread_mutex_lock(&rooms->mutex);
+    }
     if (!waiter->woken)
         DL_DELETE(room->asleep, waiter);
     pthread_mutex_unlock(&rooms->mutex);
@@ -180,7 +163,7 @@ void lk_redis_rooms_sleep(lk_redis_rooms *rooms, lk_redis_waiter *waiter, int64_
 void lk_redis_rooms_use(lk_redis_rooms *rooms, lk_redis_waiter *waiter)
 {
     pthread_mutex_lock(&rooms->mutex);
-    set_woken(waiter, false);
+    waiter->woken = false;
     pthread_mutex_unlock(&rooms->mutex);
 }
 
@@ -189,8 +172,7 @@ void lk_redis_rooms_leave(lk_redis_rooms *rooms, lk_redis_waiter *waiter)
     struct room *room = waiter->room;
     pthread_mutex_lock(&rooms->mutex);
     room->n_waiters--;
-    if (waiter->woken)
-        post(room);
+    const lk_redis_waiter *heir = waiter->woken ? post(room) : NULL;
     if (room->n_waiters == 0) {
         HASH_DEL(rooms->by_name, room);
         free(room);
@@ -198,8 +180,7 @@ void lk_redis_rooms_leave(lk_redis_rooms *rooms, lk_redis_waiter *waiter)
         room->n_posts = room->n_waiters;
     }
     pthread_mutex_unlock(&rooms->mutex);
-    pthread_cond_destroy(&waiter->wake);
-    pthread_mutex_destroy(&waiter->mutex);
+    wake(heir);
     free(waiter);
 }
 
@@ -208,8 +189,6 @@ lk_redis_rooms *lk_redis_rooms_open(void)
     lk_redis_rooms *rooms = calloc(1, sizeof *rooms);
     if (rooms == NULL)
         return NULL;
-    pthread_condattr_init(&rooms->monotonic);
-    pthread_condattr_setclock(&rooms->monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&rooms->mutex, NULL);
     return rooms;
 }
@@ -218,6 +197,5 @@ void lk_redis_rooms_close(lk_redis_rooms *rooms)
 {
     assert(rooms->by_name == NULL);
     pthread_mutex_destroy(&rooms->mutex);
-    pthread_condattr_destroy(&rooms->monotonic);
     free(rooms);
 }

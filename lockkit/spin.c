@@ -22,15 +22,15 @@ static unsigned count_in_vain(lk_spin *spin)
     return atomic_fetch_add_explicit(&spin->in_vain, 1, memory_order_relaxed);
 }
 
-static bool is_worth_it(lk_spin *spin)
+bool lk_spin_pays(const lk_spin *spin)
 {
-    return atomic_load_explicit(&spin->in_vain, memory_order_relaxed) < IN_VAIN_MAX ||
-           count_in_vain(spin) % TRY_EVERY == 0;
+    return spin->most_us > 0 &&
+           atomic_load_explicit(&spin->in_vain, memory_order_relaxed) < IN_VAIN_MAX;
 }
 
 lk_spinning lk_spin_begin(lk_spin *spin)
 {
-    bool spins = spin->most_us > 0 && is_worth_it(spin);
+    bool spins = lk_spin_pays(spin) || (spin->most_us > 0 && count_in_vain(spin) % TRY_EVERY == 0);
     return (lk_spinning){
         .spin = spin,
         .until_ns = spins ? now_ns() + spin->most_us * NS_PER_US : 0,

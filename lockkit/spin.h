@@ -37,6 +37,8 @@ typedef struct lk_spinning {
 } lk_spinning;
 
 lk_spinning lk_spin_begin(lk_spin *spin);
+/* Have spins found something lately? Who expects somebody to spin may rouse him for it. */
+bool lk_spin_pays(const lk_spin *spin);
 /* False: sleep. */
 static inline bool lk_spins(const lk_spinning *spinning)
 {

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 5, TEXT_MAX = 512, HANDOVERS = 1000 };
+enum { NODES = 5, TEXT_MAX = 512 };
 
 enum kind { GUARD, BARE, NODE, PYTHON };
 
@@ -63,7 +63,8 @@ static struct row rows[] = {
     {.name = "mutex", .threads = 8, .one_key = true},
     {.name = "redis-token", .threads = 8, .one_key = true},
     {.name = "redis-token", .threads = 8, .one_key = true, .line = -1},
-    {.name = "redis-token", .threads = 8, .one_key = true, .line = HANDOVERS},
+    {.name = "redis-token", .threads = 8, .one_key = true, .line = 1000},
+    {.name = "redis-token", .threads = 8, .one_key = true, .line = 5000},
     {.name = "redis-reentrant", .threads = 8, .one_key = true},
     {.name = "redis-fair", .threads = 8, .one_key = true},
     {.name = "redis-fair", .threads = 8, .one_key = true, .asleep = true},
@@ -75,6 +76,7 @@ static struct row rows[] = {
     {.name = "ioredis, 10 ms", .threads = 8, .one_key = true, .kind = NODE, .setting = 10},
     {.name = "redis-py", .threads = 8, .one_key = true, .kind = PYTHON},
     {.name = "redis-py, 5 ms", .threads = 8, .one_key = true, .kind = PYTHON, .setting = 5},
+    {.name = "redis-token", .threads = 32, .one_key = true, .line = 5000},
     {.name = "redis-fair", .threads = 32, .one_key = true},
     {.name = "ioredis, 10 ms", .threads = 32, .one_key = true, .kind = NODE, .setting = 10},
     {.name = "redis-py, 10 ms", .threads = 32, .one_key = true, .kind = PYTHON, .setting = 10},
@@ -202,6 +204,7 @@ static struct contest {
 } contests[] = {
     {.guard = "redis-fair", .flags = ""},
     {.guard = "redis-token", .flags = "--handovers 1000"},
+    {.guard = "redis-token", .flags = "--handovers 5000"},
 };
 enum { CONTESTS = sizeof contests / sizeof contests[0] };
 
@@ -248,12 +251,12 @@ static json_t *report_contests(int repeat)
 static json_t *report_rows(int repeat)
 {
     json_t *all = json_array();
-    fprintf(stderr, "%-24s %7s %-4s %9s %19s %9s %6s %10s %5s %6s\n", "lock", "callers", "keys",
+    fprintf(stderr, "%-26s %7s %-4s %9s %19s %9s %6s %10s %5s %6s\n", "lock", "callers", "keys",
             "pairs/s", "lowest to highest", "p99 wait", "Jain", "p99/share", "sent", "served");
     for (size_t i = 0; i < ROWS; i++) {
         struct row *row = &rows[i];
         if (row->missing) {
-            fprintf(stderr, "%-24s %7d %-4s does not run: was everything installed?\n", row->name,
+            fprintf(stderr, "%-26s %7d %-4s does not run: was everything installed?\n", row->name,
                     row->threads, row->one_key ? "one" : "own");
             any_missing = true;
             continue;
@@ -263,13 +266,15 @@ static json_t *report_rows(int repeat)
                served = bench_median(row->served, repeat);
         double share_us = row->threads / rate * 1e6;
         char label[64];
-        snprintf(label, sizeof label, "%s%s", row->name,
-                 row->unconfirmed ? ", unconfirmed"
-                 : row->asleep    ? ", asleep"
-                 : row->line < 0  ? ", in line"
-                 : row->line > 0  ? ", handed on"
-                                  : "");
-        fprintf(stderr, "%-24s %7d %-4s %9.0f %8.0f to %7.0f", label, row->threads,
+        if (row->line > 0)
+            snprintf(label, sizeof label, "%s, handed on %d", row->name, row->line);
+        else
+            snprintf(label, sizeof label, "%s%s", row->name,
+                     row->unconfirmed ? ", unconfirmed"
+                     : row->asleep    ? ", asleep"
+                     : row->line < 0  ? ", in line"
+                                      : "");
+        fprintf(stderr, "%-26s %7d %-4s %9.0f %8.0f to %7.0f", label, row->threads,
                 row->one_key ? "one" : "own", rate, row->rates[0], row->rates[repeat - 1]);
         if (row->kind != BARE)
             fprintf(stderr, " %6.2f ms %6.3f", p99_us / 1e3, jain);

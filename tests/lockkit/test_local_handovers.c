@@ -6,9 +6,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-enum { LEASE_MS = 10000, SHORT_LEASE_MS = 900, THREADS = 4, ROUNDS = 1000 };
+enum { LEASE_MS = 10000, SHORT_LEASE_MS = 900, THREADS = 4, ROUNDS = 1000, LOOKED_US = 5000 };
 
 /* Nobody asks the server but when knocked at. */
 static const lk_options generous = {
@@ -122,6 +125,54 @@ static void no_hold_is_handed_on_with_less_than_half_the_lease_left(void **state
     assert_true(left_ms <= 3 * LEASE_MS); /* what the server gave, not what was asked for */
     assert_int_equal(lk_release(&second->hold), LK_OK);
     lk_close(line.client);
+}
+
+static _Atomic pthread_t others[2];
+static atomic_int yields; /* of all other threads */
+
+/* The library's call comes here. */
+int sched_yield(void)
+{
+    pthread_t self = pthread_self();
+    if (!pthread_equal(self, others[0]) && !pthread_equal(self, others[1]))
+        atomic_fetch_add(&yields, 1);
+    return (int)syscall(SYS_sched_yield);
+}
+
+static bool looks(void *arg)
+{
+    (void)arg;
+    return atomic_load(&yields) > 0;
+}
+
+/* Before its predecessor has released, so that it need not be woken then. */
+static void who_becomes_first_is_roused_to_look_out_if_that_pays(void **state)
+{
+    (void)state;
+    static const int64_t times_us[] = {LK_SPIN_US_MAX, -1};
+    for (int i = 0; i < 2; i++) {
+        lk_options options = generous;
+        options.spin_us = times_us[i];
+        line_open(options);
+        assert_int_equal(line_take(0), LK_OK);
+        struct asker *first = line_join(LINE_FAR_MS, 0);
+        others[0] = pthread_self();
+        others[1] = first->thread;
+        atomic_store(&yields, 0);
+        struct asker *second = line_join(LINE_FAR_MS, 0);
+        usleep(LOOKED_US);
+        assert_false(looks(NULL)); /* only the first does */
+        assert_int_equal(lk_release(&line.hold), LK_OK);
+        assert_int_equal(asker_join(first), LK_OK);
+        if (times_us[i] > 0)
+            assert_true(wait_until(looks, NULL, LINE_PATIENCE_MS));
+        assert_int_equal(local_queue_sleepers(line.client, LINE_KEY), 1); /* not granted yet */
+        assert_int_equal(lk_release(&first->hold), LK_OK);
+        assert_int_equal(asker_join(second), LK_OK);
+        assert_int_equal(looks(NULL), times_us[i] > 0);
+        assert_int_equal(lk_release(&second->hold), LK_OK);
+        lk_close(line.client);
+    }
 }
 
 static atomic_int losses;
@@ -248,6 +299,7 @@ int main(void)
         cmocka_unit_test(then_the_client_keeps_still_for_the_others),
         cmocka_unit_test(who_is_asking_the_server_is_handed_nothing),
         cmocka_unit_test(no_hold_is_handed_on_with_less_than_half_the_lease_left),
+        cmocka_unit_test(who_becomes_first_is_roused_to_look_out_if_that_pays),
         cmocka_unit_test(an_inherited_hold_is_renewed_and_its_loss_is_told),
         cmocka_unit_test(threads_that_hand_on_keep_each_other_out),
         cmocka_unit_test(options_out_of_range_are_refused),

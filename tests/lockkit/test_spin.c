@@ -65,6 +65,7 @@ static void without_time_nobody_spins(void **state)
     (void)state;
     for (int64_t most_us = -1; most_us <= 0; most_us++) {
         lk_spin spin = {.most_us = most_us};
+        assert_false(lk_spin_pays(&spin));
         lk_spinning spinning = lk_spin_begin(&spin);
         assert_false(lk_spin_on(&spinning));
     }
@@ -74,7 +75,9 @@ static void what_was_in_vain_again_and_again_is_tried_now_and_then(void **state)
 {
     (void)state;
     lk_spin spin = {.most_us = SHORT_US};
+    assert_true(lk_spin_pays(&spin));
     give_up(&spin);
+    assert_false(lk_spin_pays(&spin));
     int tried = 0;
     for (int i = 0; i < 10 * TRY_EVERY; i++)
         tried += wait_in_vain(&spin);
@@ -97,6 +100,7 @@ static void what_was_found_by_spinning_makes_it_worth_while_again(void **state)
         lk_spin_found(&spinning);
     }
     assert_int_equal(0, atomic_load(&spin.in_vain));
+    assert_true(lk_spin_pays(&spin));
 }
 
 static void run_for_long(void)

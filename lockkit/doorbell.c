@@ -1,0 +1,66 @@
+#include "doorbell.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SILENT, ASLEEP, RUNG, US_PER_S = 1000000 };
+
+static struct timespec after_us(int64_t us)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    us += until.tv_nsec / 1000;
+    until.tv_sec += us / US_PER_S;
+    until.tv_nsec = us % US_PER_S * 1000;
+    return until;
+}
+
+static bool is_rung(lk_doorbell *bell)
+{
+    return atomic_load(&bell->state) == RUNG;
+}
+
+static bool look_without_sleeping(lk_doorbell *bell, lk_spin *spin)
+{
+    lk_spinning spinning = lk_spin_begin(spin);
+    while (!is_rung(bell) && lk_spin_on(&spinning))
+        ;
+    bool rung = is_rung(bell);
+    if (rung)
+        lk_spin_found(&spinning);
+    return rung;
+}
+
+static void sleep_at_most(lk_doorbell *bell, int64_t us)
+{
+    struct timespec until = after_us(us);
+    uint32_t silent = SILENT;
+    if (!atomic_compare_exchange_strong(&bell->state, &silent, ASLEEP))
+        return;
+    long failed = syscall(SYS_futex, &bell->state, FUTEX_WAIT_BITSET_PRIVATE, ASLEEP, &until, NULL,
+                          FUTEX_BITSET_MATCH_ANY);
+    assert(failed == 0 || errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT);
+}
+
+void lk_doorbell_wait(lk_doorbell *bell, lk_spin *spin, int64_t us)
+{
+    if (us > 0 && !(spin && look_without_sleeping(bell, spin)))
+        sleep_at_most(bell, us);
+    atomic_store(&bell->state, SILENT);
+}
+
+bool lk_doorbell_ring(lk_doorbell *bell)
+{
+    return atomic_exchange(&bell->state, RUNG) == ASLEEP;
+}
+
+void lk_doorbell_wake(const lk_doorbell *bell)
+{
+    long woken = syscall(SYS_futex, &bell->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    assert(woken >= 0);
+}

@@ -1,0 +1,180 @@
+/* Where one thread waits until another rings. */
+#include "../../lockkit/doorbell.h"
+#include "../lib/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FAR_US = 60000000, SHORT_US = 20000, ROUNDS = 10000, MANY = 10000, PATIENCE_MS = 20000 };
+
+static lk_doorbell bell;
+static void (*meanwhile)(void); /* what others do when a thread gives way */
+
+/* The library's call comes here. */
+int sched_yield(void)
+{
+    if (meanwhile != NULL)
+        meanwhile();
+    return (int)syscall(SYS_sched_yield);
+}
+
+static int silent(void **state)
+{
+    (void)state;
+    bell = (lk_doorbell){0};
+    return 0;
+}
+
+static void what_was_rung_before_is_heard_at_once_and_once(void **state)
+{
+    (void)state;
+    assert_false(lk_doorbell_ring(&bell));
+    assert_false(lk_doorbell_ring(&bell));
+    lk_doorbell_wait(&bell, NULL, FAR_US);
+    int64_t start_ms = test_now_ms();
+    lk_doorbell_wait(&bell, NULL, SHORT_US);
+    assert_true(test_now_ms() - start_ms >= SHORT_US / 1000 - 1); /* two roundings */
+    assert_false(lk_doorbell_ring(&bell));
+}
+
+static void without_time_nobody_waits(void **state)
+{
+    (void)state;
+    lk_spin spin = {.most_us = FAR_US};
+    lk_doorbell_wait(&bell, &spin, 0);
+    lk_doorbell_wait(&bell, NULL, -FAR_US);
+}
+
+static void *wait_long(void *arg)
+{
+    lk_doorbell_wait(&bell, arg, FAR_US);
+    return NULL;
+}
+
+static bool rings_a_sleeper(void *arg)
+{
+    (void)arg;
+    uint32_t before = atomic_load(&bell.state);
+    return before != 0 && lk_doorbell_ring(&bell);
+}
+
+static void a_sleeper_has_to_be_woken(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(0, pthread_create(&thread, NULL, wait_long, NULL));
+    assert_true(wait_until(rings_a_sleeper, NULL, PATIENCE_MS));
+    assert_false(lk_doorbell_ring(&bell)); /* that was told */
+    lk_doorbell_wake(&bell);
+    pthread_join(thread, NULL);
+}
+
+static bool slept;
+
+static void ring(void)
+{
+    slept = slept || lk_doorbell_ring(&bell);
+}
+
+/* On a busy machine it may take several tries, where somebody else had run. */
+static void who_looks_before_sleeping_need_not_be_woken(void **state)
+{
+    (void)state;
+    lk_spin spin = {.most_us = FAR_US, .in_vain = 1};
+    slept = false;
+    meanwhile = ring;
+    for (int i = 0; i < MANY && atomic_load(&spin.in_vain) > 0; i++) {
+        bell = (lk_doorbell){0};
+        lk_doorbell_wait(&bell, &spin, FAR_US);
+    }
+    meanwhile = NULL;
+    assert_false(slept);
+    assert_int_equal(0, atomic_load(&spin.in_vain)); /* it was worth while */
+}
+
+static void who_looked_in_vain_sleeps(void **state)
+{
+    (void)state;
+    lk_spin spin = {.most_us = 1};
+    pthread_t thread;
+    assert_int_equal(0, pthread_create(&thread, NULL, wait_long, &spin));
+    assert_true(wait_until(rings_a_sleeper, NULL, PATIENCE_MS));
+    lk_doorbell_wake(&bell);
+    pthread_join(thread, NULL);
+}
+
+static void a_wake_may_come_when_the_listener_is_gone(void **state)
+{
+    (void)state;
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(page != MAP_FAILED);
+    assert_int_equal(0, munmap(page, size));
+    lk_doorbell_wake(page);
+}
+
+/* The way that doorbell.h shows, to and fro: told and turns are kept by the mutex alone. */
+struct end {
+    pthread_mutex_t *mutex;
+    lk_doorbell bell;
+    bool told;
+    struct end *other;
+    int turns;
+};
+
+static void *to_and_fro(void *arg)
+{
+    struct end *end = arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_mutex_lock(end->mutex);
+        while (!end->told) {
+            pthread_mutex_unlock(end->mutex);
+            lk_doorbell_wait(&end->bell, NULL, FAR_US);
+            pthread_mutex_lock(end->mutex);
+        }
+        end->told = false;
+        end->turns++;
+        end->other->told = true;
+        bool sleeps = lk_doorbell_ring(&end->other->bell);
+        pthread_mutex_unlock(end->mutex);
+        if (sleeps)
+            lk_doorbell_wake(&end->other->bell);
+    }
+    return NULL;
+}
+
+static void no_ring_is_lost(void **state)
+{
+    (void)state;
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    struct end ends[2] = {{.mutex = &mutex, .told = true, .other = &ends[1]},
+                          {.mutex = &mutex, .other = &ends[0]}};
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(0, pthread_create(&threads[i], NULL, to_and_fro, &ends[i]));
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(ROUNDS, ends[i].turns);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(what_was_rung_before_is_heard_at_once_and_once, silent),
+        cmocka_unit_test_setup(without_time_nobody_waits, silent),
+        cmocka_unit_test_setup(a_sleeper_has_to_be_woken, silent),
+        cmocka_unit_test_setup(who_looks_before_sleeping_need_not_be_woken, silent),
+        cmocka_unit_test_setup(who_looked_in_vain_sleeps, silent),
+        cmocka_unit_test_setup(a_wake_may_come_when_the_listener_is_gone, silent),
+        cmocka_unit_test_setup(no_ring_is_lost, silent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
