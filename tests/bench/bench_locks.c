@@ -251,12 +251,12 @@ static json_t *report_contests(int repeat)
 static json_t *report_rows(int repeat)
 {
     json_t *all = json_array();
-    fprintf(stderr, "%-26s %7s %-4s %9s %19s %9s %6s %10s %5s %6s\n", "lock", "callers", "keys",
+    fprintf(stderr, "%-28s %7s %-4s %9s %19s %9s %6s %10s %5s %6s\n", "lock", "callers", "keys",
             "pairs/s", "lowest to highest", "p99 wait", "Jain", "p99/share", "sent", "served");
     for (size_t i = 0; i < ROWS; i++) {
         struct row *row = &rows[i];
         if (row->missing) {
-            fprintf(stderr, "%-26s %7d %-4s does not run: was everything installed?\n", row->name,
+            fprintf(stderr, "%-28s %7d %-4s does not run: was everything installed?\n", row->name,
                     row->threads, row->one_key ? "one" : "own");
             any_missing = true;
             continue;
@@ -274,7 +274,7 @@ static json_t *report_rows(int repeat)
                      : row->asleep    ? ", asleep"
                      : row->line < 0  ? ", in line"
                                       : "");
-        fprintf(stderr, "%-26s %7d %-4s %9.0f %8.0f to %7.0f", label, row->threads,
+        fprintf(stderr, "%-28s %7d %-4s %9.0f %8.0f to %7.0f", label, row->threads,
                 row->one_key ? "one" : "own", rate, row->rates[0], row->rates[repeat - 1]);
         if (row->kind != BARE)
             fprintf(stderr, " %6.2f ms %6.3f", p99_us / 1e3, jain);
