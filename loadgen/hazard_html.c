@@ -252,7 +252,8 @@ void lab_report_to_html(const struct lab_report *report, FILE *out)
             html_style, style, mismatches == 0 && not_run == 0 ? "" : " bad");
     if (not_run > 0)
         fprintf(out, "Incomplete, %d not run: ", not_run);
-    fprintf(out, "%d cases, %d not as expected</p>\n", report->n_results, mismatches);
+    fprintf(out, "%d case%s, %d not as expected</p>\n", report->n_results,
+            report->n_results == 1 ? "" : "s", mismatches);
     write_legend(out);
     write_matrix(report, out);
     for (int i = 0; i < report->n_results; i++)

@@ -1,10 +1,12 @@
 /* Tells a run while it happens, in plain words. One sentence per verb and language. */
 #include "hazard_run.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { SENTENCE_MAX = 400, TRACE_MAX = 256 };
+enum { SENTENCE_MAX = 400, TRACE_MAX = 256, LOOK_EVERY_MS = 100 };
 
 /* {who} {what} {nodes} {delta} {status} {read} {write}: filled in below. */
 static const hazard_text sentences[HAZARD_VERBS] = {
@@ -192,14 +194,25 @@ void narrate_begin(struct hazard_run *run)
     fputs("\n\n", run->how.narrate);
 }
 
+static bool is_silent(const struct hazard_run *run)
+{
+    return run->how.narrate == NULL || *run->how.stop;
+}
+
+/* A signal may have come to another thread, so that no read would be interrupted by it. */
 static void await_key(const struct hazard_run *run)
 {
-    int c;
+    struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
+    char key = '\0';
     fputs(run->how.language == ZH ? "  （按回车继续）" : "  (Enter goes on)", run->how.narrate);
     fflush(run->how.narrate);
-    do
-        c = getchar();
-    while (c != '\n' && c != EOF);
+    while (key != '\n' && !*run->how.stop)
+        if (poll(&keys, 1, LOOK_EVERY_MS) > 0 && read(STDIN_FILENO, &key, 1) <= 0)
+            break;
+    if (key != '\n') {
+        fputc('\n', run->how.narrate);
+        fflush(run->how.narrate);
+    }
 }
 
 /* What the lab noted last, in the language of the story. */
@@ -221,7 +234,7 @@ static const char *noted(const struct hazard_run *run)
 void narrate_step(struct hazard_run *run, const struct hazard_step *step)
 {
     char sentence[SENTENCE_MAX], values[80] = "", nodes[40], delta[24] = "", status[100] = "-";
-    if (run->how.narrate == NULL || (step->verb == RETRY && !run->actors[step->who].retried))
+    if (is_silent(run) || (step->verb == RETRY && !run->actors[step->who].retried))
         return;
     const hazard_text *said = step->who == CROWD     ? crowd_sentences
                               : step->who == TASKS   ? tasks_sentences
@@ -263,7 +276,7 @@ void narrate_end(struct hazard_run *run)
 {
     static const hazard_text form = {"\n  before %lld, should be %lld, is %lld\n  %s\n  %s\n",
                                      "\n  原来 %lld，应为 %lld，实际 %lld\n  %s\n  %s\n"};
-    if (run->how.narrate == NULL)
+    if (is_silent(run))
         return;
     fprintf(run->how.narrate, form[run->how.language], (long long)run->outcome.initial,
             (long long)run->outcome.expected_final, (long long)run->outcome.final,

@@ -282,13 +282,15 @@ void lab_report_line(const struct lab_report *report, const struct lab_result *r
 
 void lab_report_end(const struct lab_report *report, FILE *out)
 {
-    int not_run = lab_not_run(report), named = 0;
+    int not_run = lab_not_run(report), mismatches = lab_mismatches(report), named = 0;
     if (not_run == 0) {
-        fprintf(out, "%d cases, %d mismatches\n", report->n_results, lab_mismatches(report));
+        fprintf(out, "%d case%s, %d mismatch%s\n", report->n_results,
+                report->n_results == 1 ? "" : "s", mismatches, mismatches == 1 ? "" : "es");
         return;
     }
-    fprintf(out, "incomplete: %d of %d cases were run, %d mismatches; not run:\n",
-            report->n_results - not_run, report->n_results, lab_mismatches(report));
+    fprintf(out, "incomplete: %d of %d case%s run, %d mismatch%s; not run:\n",
+            report->n_results - not_run, report->n_results, report->n_results == 1 ? "" : "s",
+            mismatches, mismatches == 1 ? "" : "es");
     for (int i = 0; i < report->n_results && named < NAMED_MAX; i++) {
         const struct lab_result *result = &report->results[i];
         char text[LAB_LABEL_MAX];

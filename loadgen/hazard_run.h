@@ -10,6 +10,7 @@
 #include "hazard_world.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -118,8 +119,9 @@ struct run_outcome {
 struct run_how {
     FILE *narrate; /* NULL: silent */
     enum hazard_language language;
-    bool step;           /* waits for Enter after each step */
-    int64_t patience_ms; /* a step has happened within this, or the run has failed */
+    bool step;                         /* waits for Enter after each step */
+    int64_t patience_ms;               /* a step has happened within this, or the run has failed */
+    const volatile sig_atomic_t *stop; /* not 0: the story is told no further */
 };
 
 struct hazard_run {

@@ -65,6 +65,7 @@ static int run_case(struct world *world, const struct hazard_options *options,
         .language = options->language,
         .step = options->step,
         .patience_ms = options->patience_ms,
+        .stop = &stop,
     };
     int64_t start_us = run_now_us();
     for (int i = 0; i < options->repeat && !stop; i++) {
@@ -141,7 +142,7 @@ static int list(const struct hazard_options *options, const struct lab_report *w
         else
             list_hazard(options, hazard);
     }
-    return EXIT_SUCCESS;
+    return output_close(program, "the standard output", stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int run(const struct hazard_options *options, struct lab_report *report)

@@ -1,6 +1,11 @@
 /* The lab's command: what it lists, in which order it reports, and what a run leaves that did not
  * come to its end. */
+#include "../lib/process.h"
 #include "hazards_rig.h"
+
+#include <fcntl.h>
+
+enum { PATIENCE_MS = 20000 };
 
 static void write_old_page(void)
 {
@@ -34,7 +39,7 @@ static void case_that_cannot_be_run_is_named(void **state)
     json_decref(json);
     assert_true(page_has("Incomplete, 1 not run: 2 cases, 0 not as expected"));
     assert_true(page_has("not run"));
-    assert_true(file_has(output, "incomplete: 1 of 2 cases were run, 0 mismatches; not run:\n"
+    assert_true(file_has(output, "incomplete: 1 of 2 cases run, 0 mismatches; not run:\n"
                                  "     wrong-delete  redis-set\n"));
 }
 
@@ -56,6 +61,50 @@ static void interrupted_run_writes_what_there_is(void **state)
     json_decref(json);
     assert_true(page_has("Incomplete"));
     assert_true(file_has(output, "\nincomplete: "));
+}
+
+static int prompts(void)
+{
+    static char content[1 << 16];
+    int n = 0;
+    FILE *file = fopen(output, "re");
+    assert_non_null(file);
+    content[fread(content, 1, sizeof content - 1, file)] = '\0';
+    fclose(file);
+    for (const char *at = content; (at = strstr(at, "(Enter goes on)")) != NULL; at++)
+        n++;
+    return n;
+}
+
+static bool has_prompted(void *n)
+{
+    return prompts() == *(int *)n;
+}
+
+/* The keys come one by one, or together. */
+static void story_waits_for_each_key_and_can_be_interrupted(void **state)
+{
+    (void)state;
+    static const char keys[] = "\n\n";
+    int ends[2], ours = dup(STDIN_FILENO), one = 1, three = 3, status;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(fcntl(ends[1], F_SETFD, FD_CLOEXEC), 0);
+    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    pid_t pid = start(
+        (const char *const[]){"run", "--hazard", "lost-update", "--guard", "none", "--step", NULL});
+    assert_int_equal(dup2(ours, STDIN_FILENO), STDIN_FILENO);
+    assert_true(wait_until(has_prompted, &one, PATIENCE_MS));
+    assert_int_equal(write(ends[1], keys, sizeof keys - 1), sizeof keys - 1);
+    assert_true(wait_until(has_prompted, &three, PATIENCE_MS));
+    assert_int_equal(kill(pid, SIGINT), 0);
+    assert_true(program_ends(pid, PATIENCE_MS, &status));
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), INTERRUPTED);
+    assert_int_equal(prompts(), three);
+    assert_true(file_has(output, "\nincomplete: 0 of 1 case run, 0 mismatches; not run:\n"));
+    close(ours);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 /* In another order, the lines and columns are where they always are. */
@@ -118,6 +167,9 @@ static void list_shows_what_is_asked_for(void **state)
     assert_int_equal(json_array_size(json), 1);
     assert_int_equal(count(json_array_get(json, 0), "cases"), 1);
     json_decref(json);
+    const char *const to_full[] = {shop_binary("hazards"), "list", NULL};
+    assert_int_equal(await(program_start(to_full, "/dev/full", output)), EXIT_FAILURE);
+    assert_true(file_has(output, "standard output"));
     for (const char *const *as = (const char *const[]){"--lang=en", "--markdown", NULL};
          *as != NULL; as++) {
         expect(
@@ -135,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(case_that_cannot_be_run_is_named),
         cmocka_unit_test(interrupted_run_writes_what_there_is),
+        cmocka_unit_test(story_waits_for_each_key_and_can_be_interrupted),
         cmocka_unit_test(matrix_is_in_the_catalogue_s_order),
         cmocka_unit_test(stories_are_told_in_both_languages),
         cmocka_unit_test(wrong_arguments_are_told),
