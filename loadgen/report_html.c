@@ -112,8 +112,8 @@ static void draw_row(const struct run *run, FILE *out)
     run_label(run, label, sizeof label);
     fprintf(out, "<tr>");
     cell(out, NULL, "%s", label);
-    cell(out, run_is_well(run) ? "ok" : "broken", "%s %s", run_is_well(run) ? "✓" : "✗",
-         run_verdict_text(run, verdict, sizeof verdict));
+    cell(out, run_is_well(run) ? "ok" : "broken", "%s %s%s", run_is_well(run) ? "✓" : "✗",
+         run_verdict_text(run, verdict, sizeof verdict), run->interrupted ? " (interrupted)" : "");
     cell(out, NULL, "%s", run->claims_safe ? "safe" : "nothing");
     judged_cell(run, run->expected, out);
     judged_cell(run, run->actual, out);
@@ -254,6 +254,9 @@ static void draw_setting(const struct report *report, FILE *out)
     const struct environment *environment = &report->environment;
     const struct run *run = &report->runs[0];
     char number[TEXT_MAX];
+    bool closed = false;
+    for (int i = 0; i < report->n_runs; i++)
+        closed = closed || report->runs[i].mode == LOAD_CLOSED;
     fprintf(out,
             "<h2>How it was measured</h2>\n<div class='card'><dl>\n<dt>command</dt><dd><code>");
     html_text(out, report->options->command);
@@ -266,8 +269,10 @@ static void draw_setting(const struct report *report, FILE *out)
         html_text(out, report->store);
         fprintf(out, "</dd>\n");
     }
-    fprintf(out, "<dt>times</dt><dd>p99 counts from the moment a request was due, waiting for "
-                 "a free connection included; " LOAD_CLOSED_NOTE "</dd>\n<dt>machine</dt><dd>");
+    fprintf(out,
+            "<dt>times</dt><dd>p99 counts from the moment a request was due, waiting for "
+            "a free connection included%s</dd>\n<dt>machine</dt><dd>",
+            closed ? "; " LOAD_CLOSED_NOTE : "");
     html_text(out, environment->cpu);
     fprintf(out, ", %d cores, %s MB</dd>\n<dt>system</dt><dd>", environment->cores,
             text_count(number, environment->memory_mb));

@@ -60,14 +60,17 @@ static void interrupted_load_shows_what_is_known(void **state)
 {
     (void)state;
     struct sale_at at = {shop.service, sold_by(shop.service)};
+    char page[SANDBOX_TEXT_MAX + 16];
+    snprintf(page, sizeof page, "%s/page", sandbox_dir(shop.sandbox));
     pid_t pid = start((const char *const[]){"sale", "--url", shop.service->url, "--mode", "closed",
                                             "--connections", AS_MANY_CONNECTIONS, "--duration",
-                                            "10m", "--stock", "1000000", NULL});
+                                            "10m", "--stock", "1000000", "--html", page, NULL});
     assert_true(wait_until(sale_runs, &at, ENDS_WITHIN_MS));
     kill(pid, SIGINT);
     expect_exit(pid, 130);
     assert_int_equal(strncmp(content_of(output), "INTERRUPTED", 11), 0);
     assert_non_null(strstr(content_of(output), "(interrupted)"));
+    assert_non_null(strstr(content_of(page), "(interrupted)"));
 }
 
 /* Of a run whose service has gone: no verdict, but all else, in a report that keeps its schema. */
