@@ -128,7 +128,7 @@ static bool get_up(lk_client *client, struct bucket *bucket, struct local_waiter
                    int64_t until_us)
 {
     waiter->asleep = waiter->knocked = false;
-    if (waiter->rest_us > 0) {
+    if (waiter->in_line && waiter->rest_us > 0) { /* else granted meanwhile, or told to hurry */
         int64_t end_us = client_now_us(client) + waiter->rest_us;
         waiter->rest_us = 0;
         sleep_until(client, bucket, waiter, end_us < until_us ? end_us : until_us);

@@ -174,12 +174,13 @@ typedef struct lk_options {
                                    retry_max_ms per waiter in line */
     int32_t local_handovers;    /* with local_queue and LK_CAP_LEASE: lk_release() may give the hold
                                    to the first in line without telling the server: same token, same
-                                   fence, while at least half of that request's lease remains, at
-                                   most so many times in a row; then it is released, and this client
-                                   keeps still for retry_max_ms, so that others get their turn, wanted
-                                   or not: where holds are short, this rest is most of the time if
-                                   the number is small. A write after one's release is then not
-                                   stopped by the fence. 0 */
+                                   fence, and what is left of its lease: at least half of what that
+                                   request asks for, and perhaps more than all of it. At most so
+                                   many times in a row; then it is released, and the first in line
+                                   keeps still for retry_max_ms, so that others get their turn,
+                                   wanted or not: where holds are short, this rest is most of the
+                                   time if the number is small. A write after one's release is then
+                                   not stopped by the fence. 0 */
     bool release_unconfirmed;   /* lk_release() returns once its command is on its way, ahead of all
                                    that this client sends afterwards; its LK_OK says no more. The
                                    answer is read within some 20 ms: lk_stats.lost counts a lock
@@ -201,7 +202,8 @@ typedef struct lk_request {
     uint32_t permits;    /* how many may hold the key at once; 0: one. All callers of a key must say
                             the same number. More than one wants LK_CAP_PERMITS */
     int64_t lease_ms;    /* 0: the client's default, renewed by the watchdog.
-                            > 0: exactly this long; the watchdog keeps off (as in Redisson),
+                            > 0: exactly this long, unless it is handed over within the client
+                            (lk_options.local_handovers); the watchdog keeps off (as in Redisson),
                             unless renewed. Means nothing without LK_CAP_LEASE */
     bool renewed;        /* with lease_ms > 0: the watchdog renews it all the same */
     int64_t wait_ms;     /* 0: one attempt. Bound on the whole call */
@@ -222,7 +224,7 @@ struct lk_hold {
     int64_t lease_ms;    /* 0: no lease (mutex, redis-setnx). LK_CAP_SESSION: its timeout */
     int64_t acquired_us; /* when the grant was known */
     int64_t wait_us;     /* time spent in lk_acquire() */
-    uint32_t attempts;   /* tries on the server; 0: handed over within the client */
+    uint32_t attempts;   /* tries on the server; none if it was handed over before */
     struct lk_hold_private {
         int64_t valid_until_us; /* counted from before the request was sent; atomic access */
         int32_t state;          /* enum hold_state of core.c; atomic access */

@@ -193,9 +193,10 @@ static void last_error(void *self, char *ret, size_t size)
 
 /* -- waiting ---------------------------------------------------------------------------------- */
 
+/* Until the channel is live: for the first time, or again. */
 static lk_status join(struct fair *fair, int64_t left_us)
 {
-    if (atomic_load(&fair->joined))
+    if (atomic_load(&fair->joined) && lk_redis_sub_live(fair->sub, fair->channel) != 0)
         return LK_OK;
     lk_status status = lk_redis_sub_join(fair->sub, fair->channel, left_us, NULL);
     if (status == LK_OK && atomic_exchange(&fair->joined, true))

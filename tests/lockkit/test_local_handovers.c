@@ -11,7 +11,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LEASE_MS = 10000, SHORT_LEASE_MS = 900, THREADS = 4, ROUNDS = 1000, LOOKED_US = 5000 };
+enum {
+    LEASE_MS = 10000,
+    SHORT_LEASE_MS = 900,
+    THREADS = 4,
+    ROUNDS = 1000,
+    LOOKED_US = 5000,
+    LOOK_US = 1000
+};
 
 /* Nobody asks the server but when knocked at. */
 static const lk_options generous = {
@@ -129,13 +136,17 @@ static void no_hold_is_handed_on_with_less_than_half_the_lease_left(void **state
 
 static _Atomic pthread_t others[2];
 static atomic_int yields; /* of all other threads */
+static atomic_bool held_up;
 
 /* The library's call comes here. */
 int sched_yield(void)
 {
     pthread_t self = pthread_self();
-    if (!pthread_equal(self, others[0]) && !pthread_equal(self, others[1]))
+    if (!pthread_equal(self, others[0]) && !pthread_equal(self, others[1])) {
         atomic_fetch_add(&yields, 1);
+        while (atomic_load(&held_up))
+            usleep(LOOK_US);
+    }
     return (int)syscall(SYS_sched_yield);
 }
 
@@ -173,6 +184,36 @@ static void who_becomes_first_is_roused_to_look_out_if_that_pays(void **state)
         assert_int_equal(lk_release(&second->hold), LK_OK);
         lk_close(line.client);
     }
+}
+
+/* It has been told to rest, and is handed a hold of somebody who did not stand in line, before it
+ * has got up. */
+static void who_is_handed_a_hold_does_not_rest(void **state)
+{
+    (void)state;
+    enum { REST_MS = 20000 };
+    line_open(
+        (lk_options){.local_handovers = 1, .retry_max_ms = REST_MS, .spin_us = LK_SPIN_US_MAX});
+    assert_int_equal(line_take(0), LK_OK);
+    struct asker *first = line_join(LINE_FAR_MS, 0);
+    others[0] = pthread_self();
+    others[1] = first->thread;
+    struct asker *second = line_join(LINE_FAR_MS, 0);
+    atomic_store(&yields, 0);
+    atomic_store(&held_up, true);
+    assert_int_equal(lk_release(&line.hold), LK_OK); /* rouses the second, who looks */
+    assert_int_equal(asker_join(first), LK_OK);
+    assert_true(wait_until(looks, NULL, LINE_PATIENCE_MS));
+    assert_int_equal(lk_release(&first->hold), LK_OK); /* tells it to rest */
+    assert_int_equal(line_take(0), LK_OK);
+    assert_int_equal(lk_release(&line.hold), LK_OK);
+    atomic_store(&held_up, false);
+    int64_t start_ms = test_now_ms();
+    assert_int_equal(asker_join(second), LK_OK);
+    assert_in_range(test_now_ms() - start_ms, 0, REST_MS / 2);
+    assert_int_equal(second->hold.fence, line.hold.fence);
+    assert_int_equal(lk_release(&second->hold), LK_OK);
+    lk_close(line.client);
 }
 
 static atomic_int losses;
@@ -300,6 +341,7 @@ int main(void)
         cmocka_unit_test(who_is_asking_the_server_is_handed_nothing),
         cmocka_unit_test(no_hold_is_handed_on_with_less_than_half_the_lease_left),
         cmocka_unit_test(who_becomes_first_is_roused_to_look_out_if_that_pays),
+        cmocka_unit_test(who_is_handed_a_hold_does_not_rest),
         cmocka_unit_test(an_inherited_hold_is_renewed_and_its_loss_is_told),
         cmocka_unit_test(threads_that_hand_on_keep_each_other_out),
         cmocka_unit_test(options_out_of_range_are_refused),

@@ -292,6 +292,28 @@ static void broken_subscription_is_remade_and_the_place_kept(void **state)
     lk_close(other);
 }
 
+/* Who comes while there is no subscription tries now and then, not all the time. */
+static void without_a_subscription_the_server_is_not_stormed(void **state)
+{
+    (void)state;
+    enum { A_WHILE_MS = 500, TRIES_MAX = 200 };
+    struct asker waiter = {.client = client, .key = KEY, .wait_ms = 100};
+    asker_start(&waiter); /* the client listens from now on */
+    assert_int_equal(asker_join(&waiter), LK_TIMEOUT);
+    world_ask("ACL SETUSER default -subscribe");
+    int64_t killed = world_ask("CLIENT KILL TYPE pubsub");
+    lk_hold hold;
+    lk_status status = world_acquire(client, KEY, LONG_MS, A_WHILE_MS, &hold);
+    world_ask("ACL SETUSER default +subscribe");
+    assert_int_equal(killed, 1);
+    assert_int_equal(status, LK_TIMEOUT);
+    assert_in_range(hold.attempts, 2, TRIES_MAX);
+    queue_up(&waiter, client, LONG_MS);
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_int_equal(asker_join(&waiter), LK_OK);
+    assert_int_equal(lk_release(&waiter.hold), LK_OK);
+}
+
 /* A waiter's attempt whose answer is lost has queued; undoing it must take it out again. */
 static void undone_attempt_leaves_no_ghost_in_the_queue(void **state)
 {
@@ -359,6 +381,7 @@ int main(int argc, char **argv)
         CASE(dead_holders_lock_goes_to_the_first_in_the_queue),
         CASE(lost_message_costs_at_most_a_refresh),
         CASE(broken_subscription_is_remade_and_the_place_kept),
+        CASE(without_a_subscription_the_server_is_not_stormed),
         CASE(release_does_not_wait_for_the_answer_to_a_try),
         CASE(undone_attempt_leaves_no_ghost_in_the_queue),
     };
