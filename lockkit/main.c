@@ -2,9 +2,11 @@
 #include "cmd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command {
     const char *name, *summary;
@@ -26,9 +28,34 @@ static void usage(FILE *out)
     fprintf(out, "\n'lockkit COMMAND --help' tells more and shows examples.\n");
 }
 
+/* So that no connection takes the place of a standard stream that is closed. */
+static void hold_standard_streams(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* At exit, because argp ends the program itself after --help. */
+static void check_output(void)
+{
+    errno = 0;
+    int flushed = fflush(stdout);
+    if (flushed == 0 && ferror(stdout) == 0)
+        return;
+    fprintf(stderr, "lockkit: cannot write the standard output: %s\n",
+            strerror(errno != 0 ? errno : EIO));
+    _exit(CMD_BROKEN);
+}
+
 int main(int argc, char **argv)
 {
     static char name[64];
+    hold_standard_streams();
+    atexit(check_output);
     if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0)) {
         usage(stdout);
         return CMD_OK;

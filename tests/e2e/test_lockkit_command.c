@@ -1,4 +1,4 @@
-/* lockkit status, release, guards and bench: the real binary. */
+/* lockkit status, release and guards: the real binary. */
 #include "../../lockkit/lockkit.h"
 #include "../lib/process.h"
 #include "../lib/redis.h"
@@ -14,7 +14,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FAILED = 1, USAGE = 64, AWAY = 69, LOST = 76, LEASE_MS = 30000, SEEN_WITHIN_MS = 20000 };
+enum {
+    FAILED = 1,
+    USAGE = 64,
+    AWAY = 69,
+    BROKEN = 70,
+    LOST = 76,
+    LEASE_MS = 30000,
+    SEEN_WITHIN_MS = 20000
+};
 
 static int empty(void **state)
 {
@@ -179,85 +187,6 @@ static void guards_are_those_of_the_library(void **state)
         assert_non_null(strstr(tool_said(&tool), lk_provider_at(i)->weakness));
 }
 
-/* -- bench --------------------------------------------------------------------------------------
- */
-
-static double number(const json_t *json, const char *name)
-{
-    json_t *value = json_object_get(json, name);
-    if (!json_is_number(value))
-        fail_msg("no number %s", name);
-    return json_number_value(value);
-}
-
-static void bench_measures_what_it_was_asked_for(void **state)
-{
-    (void)state;
-    struct tool tool;
-    assert_int_equal(RUN(&tool, "bench", "-g", "redis-fair", "--threads", "4", "--keys", "one",
-                         "--hold-us", "2000", "--duration", "1", "--json"),
-                     0);
-    json_t *json = json_said(&tool);
-    assert_true(number(json, "pairs") >= 4);
-    assert_true(number(json, "pairs_per_s") <= 500); /* one key, held for 2 ms each time */
-    assert_true(number(json, "hand_overs_per_s") > 0);
-    assert_true(number(json, "hand_overs_per_s") <= number(json, "pairs_per_s"));
-    assert_true(number(json, "jain") > 0.9 && number(json, "jain") <= 1.000001); /* it is fair */
-    assert_true(number(json, "wait_p50_us") >= 2000); /* three others come first */
-    assert_true(number(json, "wait_p50_us") <= number(json, "wait_p99_us"));
-    assert_true(number(json, "wait_p99_us") <= number(json, "wait_max_us"));
-    assert_true(number(json, "commands_per_pair") >= 2);
-    assert_int_equal(number(json, "failures"), 0);
-    assert_int_equal(number(json, "overlaps"), 0);
-    json_decref(json);
-    assert_int_equal(RUN(&tool, "bench", "--duration", "0.1"), 0);
-    assert_non_null(strstr(tool_said(&tool), "pairs/s"));
-}
-
-/* Its verdict can be bad: somebody frees the key over and over. */
-static void bench_takes_many_keys_at_a_time(void **state)
-{
-    (void)state;
-    struct tool tool;
-    assert_int_equal(
-        RUN(&tool, "bench", "--threads", "2", "--each", "8", "--duration", "0.5", "--json"), 0);
-    json_t *json = json_said(&tool);
-    assert_int_equal(number(json, "keys"), 16);
-    assert_int_equal(number(json, "each"), 8);
-    assert_true(number(json, "pairs") >= 16);
-    assert_int_equal((int64_t)number(json, "pairs") % 8, 0);
-    assert_true(number(json, "commands_per_pair") >= 2);
-    assert_int_equal(number(json, "failures"), 0);
-    json_decref(json);
-    assert_int_equal(RUN(&tool, "bench", "--each", "8", "--keys", "one"), 64);
-    assert_int_equal(RUN(&tool, "bench", "--each", "33"), 64);
-}
-
-static void bench_tells_a_lock_that_two_had(void **state)
-{
-    (void)state;
-    struct tool deleter = TOOL("acquire", "lock:deleter", "--", "sh", "-c",
-                               "trap 'exit 0' TERM; while :; do "
-                               "\"$0\" release --force lock:bench:0; done",
-                               shop_binary("lockkit"));
-    struct tool tool;
-    assert_int_equal(RUN(&tool, "bench", "--threads", "4", "--keys", "one", "--hold-us", "20000",
-                         "--duration", "2", "--json"),
-                     FAILED);
-    json_t *json = json_said(&tool);
-    assert_true(number(json, "overlaps") > 0);
-    assert_true(number(json, "failures") > 0); /* releases of what was no longer theirs */
-    json_decref(json);
-    assert_int_equal(RUN(&tool, "bench", "--threads", "4", "--keys", "one", "--hold-us", "20000",
-                         "--duration", "2", "--unconfirmed", "--json"),
-                     FAILED);
-    json = json_said(&tool);
-    assert_true(number(json, "failures") > 0); /* though no release said so */
-    json_decref(json);
-    kill(deleter.pid, SIGTERM);
-    assert_int_equal(tool_ends(&deleter), 0);
-}
-
 /* -- mistakes -----------------------------------------------------------------------------------
  */
 
@@ -290,6 +219,30 @@ static void mistakes_and_absent_servers_have_their_statuses(void **state)
     assert_int_equal(RUN(&tool, "bench", "--permits", "2"), USAGE);
 }
 
+static int run_in_shell(const char *script, struct tool *ret)
+{
+    return RUN(ret, "acquire", "lock:shell", "--", "sh", "-c", script, shop_binary("lockkit"));
+}
+
+static void output_that_cannot_be_written_is_a_failure(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {
+        "\"$0\" guards > /dev/full",        "\"$0\" guards --json > /dev/full",
+        "\"$0\" status > /dev/full",        "\"$0\" status --json > /dev/full",
+        "\"$0\" bench --help > /dev/full",  "\"$0\" --help > /dev/full",
+        "\"$0\" status lock:a > /dev/full", "\"$0\" bench --duration 0.1 --json > /dev/full"};
+    struct tool tool;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        assert_int_equal(run_in_shell(scripts[i], &tool), BROKEN);
+        assert_string_equal(tool_complained(&tool), "lockkit: cannot write the standard output: No "
+                                                    "space left on device\n");
+    }
+    assert_int_equal(run_in_shell("\"$0\" guards >&-", &tool), BROKEN);
+    assert_int_equal(run_in_shell("\"$0\" status >&-", &tool), BROKEN); /* not into a socket */
+    assert_int_equal(run_in_shell("\"$0\" acquire lock:a -- true >&-", &tool), 0);
+}
+
 #define TOOL_TEST(test) cmocka_unit_test_setup(test, empty)
 
 int main(void)
@@ -301,10 +254,8 @@ int main(void)
         TOOL_TEST(release_frees_by_force_only_and_its_holder_is_told),
         TOOL_TEST(forced_release_wakes_who_waits),
         TOOL_TEST(guards_are_those_of_the_library),
-        TOOL_TEST(bench_measures_what_it_was_asked_for),
-        TOOL_TEST(bench_takes_many_keys_at_a_time),
-        TOOL_TEST(bench_tells_a_lock_that_two_had),
         TOOL_TEST(mistakes_and_absent_servers_have_their_statuses),
+        TOOL_TEST(output_that_cannot_be_written_is_a_failure),
     };
     return cmocka_run_group_tests(tests, tool_open, tool_close);
 }

@@ -1,0 +1,119 @@
+/* lockkit bench: the real binary. */
+#include "../lib/process.h"
+#include "../lib/redis.h"
+#include "../lib/shop.h"
+#include "../lib/tool.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include <signal.h>
+#include <string.h>
+
+enum { FAILED = 1, USAGE = 64, SEEN_WITHIN_MS = 20000 };
+
+static int empty(void **state)
+{
+    (void)state;
+    redis_do(tool_redis, "FLUSHALL");
+    return 0;
+}
+
+static json_t *json_said(const struct tool *tool)
+{
+    json_error_t error;
+    json_t *json = json_loads(tool_said(tool), 0, &error);
+    if (json == NULL)
+        fail_msg("%s in %s", error.text, tool_said(tool));
+    return json;
+}
+
+static double number(const json_t *json, const char *name)
+{
+    json_t *value = json_object_get(json, name);
+    if (!json_is_number(value))
+        fail_msg("no number %s", name);
+    return json_number_value(value);
+}
+
+static void bench_measures_what_it_was_asked_for(void **state)
+{
+    (void)state;
+    struct tool tool;
+    assert_int_equal(RUN(&tool, "bench", "-g", "redis-fair", "--threads", "4", "--keys", "one",
+                         "--hold-us", "2000", "--duration", "1", "--json"),
+                     0);
+    json_t *json = json_said(&tool);
+    assert_true(number(json, "pairs") >= 4);
+    assert_true(number(json, "pairs_per_s") <= 500); /* one key, held for 2 ms each time */
+    assert_true(number(json, "hand_overs_per_s") > 0);
+    assert_true(number(json, "hand_overs_per_s") <= number(json, "pairs_per_s"));
+    assert_true(number(json, "jain") > 0.9 && number(json, "jain") <= 1.000001); /* it is fair */
+    assert_true(number(json, "wait_p50_us") >= 2000); /* three others come first */
+    assert_true(number(json, "wait_p50_us") <= number(json, "wait_p99_us"));
+    assert_true(number(json, "wait_p99_us") <= number(json, "wait_max_us"));
+    assert_true(number(json, "commands_per_pair") >= 2);
+    assert_int_equal(number(json, "failures"), 0);
+    assert_int_equal(number(json, "overlaps"), 0);
+    json_decref(json);
+    assert_int_equal(RUN(&tool, "bench", "--duration", "0.1"), 0);
+    assert_non_null(strstr(tool_said(&tool), "pairs/s"));
+}
+
+static void bench_takes_many_keys_at_a_time(void **state)
+{
+    (void)state;
+    struct tool tool;
+    assert_int_equal(
+        RUN(&tool, "bench", "--threads", "2", "--each", "8", "--duration", "0.5", "--json"), 0);
+    json_t *json = json_said(&tool);
+    assert_int_equal(number(json, "keys"), 16);
+    assert_int_equal(number(json, "each"), 8);
+    assert_true(number(json, "pairs") >= 16);
+    assert_int_equal((int64_t)number(json, "pairs") % 8, 0);
+    assert_true(number(json, "commands_per_pair") >= 2);
+    assert_int_equal(number(json, "failures"), 0);
+    json_decref(json);
+    assert_int_equal(RUN(&tool, "bench", "--each", "8", "--keys", "one"), 64);
+    assert_int_equal(RUN(&tool, "bench", "--each", "33"), 64);
+}
+
+/* Its verdict can be bad: somebody frees the key over and over. */
+static void bench_tells_a_lock_that_two_had(void **state)
+{
+    (void)state;
+    struct tool deleter = TOOL("acquire", "lock:deleter", "--", "sh", "-c",
+                               "trap 'exit 0' TERM; while :; do "
+                               "\"$0\" release --force lock:bench:0; done",
+                               shop_binary("lockkit"));
+    struct tool tool;
+    assert_int_equal(RUN(&tool, "bench", "--threads", "4", "--keys", "one", "--hold-us", "20000",
+                         "--duration", "2", "--json"),
+                     FAILED);
+    json_t *json = json_said(&tool);
+    assert_true(number(json, "overlaps") > 0);
+    assert_true(number(json, "failures") > 0); /* releases of what was no longer theirs */
+    json_decref(json);
+    assert_int_equal(RUN(&tool, "bench", "--threads", "4", "--keys", "one", "--hold-us", "20000",
+                         "--duration", "2", "--unconfirmed", "--json"),
+                     FAILED);
+    json = json_said(&tool);
+    assert_true(number(json, "failures") > 0); /* though no release said so */
+    json_decref(json);
+    kill(deleter.pid, SIGTERM);
+    assert_int_equal(tool_ends(&deleter), 0);
+}
+
+#define TOOL_TEST(test) cmocka_unit_test_setup(test, empty)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TOOL_TEST(bench_measures_what_it_was_asked_for),
+        TOOL_TEST(bench_takes_many_keys_at_a_time),
+        TOOL_TEST(bench_tells_a_lock_that_two_had),
+    };
+    return cmocka_run_group_tests(tests, tool_open, tool_close);
+}
