@@ -100,12 +100,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+static void print_wait(const char *name, const struct measure_result *r, double wait_us)
+{
+    if (r->pairs > 0)
+        printf("  %-28s %9.3f ms\n", name, wait_us / MS_PER_S);
+    else
+        printf("  %-28s %12s\n", name, "-");
+}
+
 static void print_text(const struct plan *plan, const struct measure_result *r)
 {
     const struct measure_plan *m = &plan->measure;
     printf("%s, %d thread%s on %d key%s, held for %" PRId64 " us, %.1f s\n", m->guard, m->threads,
-           m->threads == 1 ? "" : "s", m->keys, m->keys == 1 ? "" : "s", m->hold_us,
-           (double)m->duration_ms / MS_PER_S);
+           m->threads == 1 ? "" : "s", m->keys, m->keys == 1 ? "" : "s", m->hold_us, r->seconds);
     if (m->each > 0)
         printf("  %-28s %12d\n", "locks at a time", m->each);
     printf("  %-28s %12.0f\n", "lock + unlock pairs/s", r->pairs_per_s);
@@ -113,25 +120,34 @@ static void print_text(const struct plan *plan, const struct measure_result *r)
     if (m->local_handovers > 0)
         printf("  %-28s %12.0f\n", "within the process/s", r->local_per_s);
     printf("  %-28s %12.3f\n", "Jain's fairness index", r->jain);
-    printf("  %-28s %9.3f ms\n", "wait p50", r->wait_p50_us / MS_PER_S);
-    printf("  %-28s %9.3f ms\n", "wait p99", r->wait_p99_us / MS_PER_S);
-    printf("  %-28s %9.3f ms\n", "wait max", r->wait_max_us / MS_PER_S);
+    print_wait("wait p50", r, r->wait_p50_us);
+    print_wait("wait p99", r, r->wait_p99_us);
+    print_wait("wait max", r, r->wait_max_us);
     printf("  %-28s %12.2f\n", "commands per pair", r->commands_per_pair);
-    printf("  %-28s %12" PRIu64 "\n", "failures", r->failures);
+    printf("  %-28s %12" PRIu64 "%s%s\n", "failures", r->failures, r->failures > 0 ? ": " : "",
+           r->failures > 0 ? lk_status_text(r->first_failure) : "");
     printf("  %-28s %12" PRIu64 "\n", "held by too many at once", r->overlaps);
+}
+
+static json_t *wait_or_null(const struct measure_result *r, double wait_us)
+{
+    return r->pairs > 0 ? json_real(wait_us) : json_null();
 }
 
 static void print_json(const struct plan *plan, const struct measure_result *r)
 {
     const struct measure_plan *m = &plan->measure;
     json_t *all = json_pack(
-        "{s:s,s:i,s:i,s:i,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:I}", "guard", m->guard,
-        "threads", m->threads, "keys", m->keys, "each", m->each, "hold_us", (json_int_t)m->hold_us,
-        "duration_ms", (json_int_t)m->duration_ms, "pairs", (json_int_t)r->pairs, "pairs_per_s",
-        r->pairs_per_s, "hand_overs_per_s", r->hand_overs_per_s, "local_per_s", r->local_per_s,
-        "jain", r->jain, "wait_p50_us", r->wait_p50_us, "wait_p99_us", r->wait_p99_us,
-        "wait_max_us", r->wait_max_us, "commands_per_pair", r->commands_per_pair, "failures",
-        (json_int_t)r->failures, "overlaps", (json_int_t)r->overlaps);
+        "{s:s,s:i,s:i,s:i,s:I,s:I,s:f,s:I,s:f,s:f,s:f,s:f,s:o,s:o,s:o,s:f,s:I,s:s?,s:I}", "guard",
+        m->guard, "threads", m->threads, "keys", m->keys, "each", m->each, "hold_us",
+        (json_int_t)m->hold_us, "duration_ms", (json_int_t)m->duration_ms, "seconds", r->seconds,
+        "pairs", (json_int_t)r->pairs, "pairs_per_s", r->pairs_per_s, "hand_overs_per_s",
+        r->hand_overs_per_s, "local_per_s", r->local_per_s, "jain", r->jain, "wait_p50_us",
+        wait_or_null(r, r->wait_p50_us), "wait_p99_us", wait_or_null(r, r->wait_p99_us),
+        "wait_max_us", wait_or_null(r, r->wait_max_us), "commands_per_pair", r->commands_per_pair,
+        "failures", (json_int_t)r->failures, "first_failure",
+        r->failures > 0 ? lk_status_text(r->first_failure) : NULL, "overlaps",
+        (json_int_t)r->overlaps);
     json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(all);
@@ -165,11 +181,14 @@ static const struct argp_child children[] = {{&cmd_target_argp, 0, NULL, 0}, {0}
 static const struct argp bench_argp = {
     .options = own_options,
     .parser = parse,
-    .doc = "Locks and unlocks as fast as it can and shows what it got.\v"
-           "Examples:\n"
-           "  lockkit bench -g redis-fair --threads 8 --keys one\n"
-           "  lockkit bench -e redis://10.0.0.7:6379 --threads 64 --json\n"
-           "\nExit status: 0; 1 a lock was refused, lost, or held by too many at once; 64 usage.",
+    .doc =
+        "Locks and unlocks as fast as it can and shows what it got.\v"
+        "Examples:\n"
+        "  lockkit bench -g redis-fair --threads 8 --keys one\n"
+        "  lockkit bench -e redis://10.0.0.7:6379 --threads 64 --json\n"
+        "\nINT and TERM end it early: it shows what it has measured until then.\n"
+        "\nExit status: 0; 1 a lock was refused, lost, or held by too many at once; 64 usage, 69 "
+        "the lock server is away, 70 other failures, 128+N ended early by signal N.",
     .children = children};
 
 /* Unknown guards are told of by lk_open(). */
@@ -178,6 +197,21 @@ static bool offers(const char *guard, const struct measure_plan *measure)
     const lk_provider_info *info = lk_provider_find(guard);
     return info == NULL || ((measure->mode == LK_EXCLUSIVE || (info->caps & LK_CAP_SHARED)) &&
                             (measure->permits <= 1 || (info->caps & LK_CAP_PERMITS)));
+}
+
+/* Blocks them, too; those that are ignored stay so, as nohup(1) wants it. */
+static sigset_t signals_that_end_it(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM};
+    sigset_t ret;
+    sigemptyset(&ret);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction now;
+        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(&ret, signals[i]);
+    }
+    pthread_sigmask(SIG_BLOCK, &ret, NULL);
+    return ret;
 }
 
 int cmd_bench(int argc, char **argv)
@@ -190,6 +224,8 @@ int cmd_bench(int argc, char **argv)
     plan.measure.endpoints = plan.target.endpoints;
     if (!offers(plan.target.guard, &plan.measure))
         return cmd_fail(plan.target.guard, LK_UNSUPPORTED);
+    const sigset_t ended_by = signals_that_end_it();
+    plan.measure.ended_by = &ended_by;
     lk_status status = measure(&plan.measure, &result, &error);
     if (status != LK_OK)
         return cmd_fail_with(error.message, status);
@@ -197,5 +233,7 @@ int cmd_bench(int argc, char **argv)
         print_json(&plan, &result);
     else
         print_text(&plan, &result);
+    if (result.ended_by != 0)
+        return CMD_SIGNALLED + result.ended_by;
     return result.failures == 0 && result.overlaps == 0 ? CMD_OK : CMD_FAILED;
 }

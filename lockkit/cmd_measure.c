@@ -16,13 +16,19 @@ struct key {
     _Atomic int last; /* thread that had it; -1: none yet */
 };
 
+/* What all threads share. */
+struct course {
+    atomic_bool go, stop;
+    _Atomic int first_failure; /* lk_status */
+};
+
 struct worker {
     pthread_t thread;
     int index;
     const struct measure_plan *plan;
     lk_client *client;
     struct key *key; /* the first of its own */
-    atomic_bool *go, *stop;
+    struct course *course;
     uint64_t pairs, failures, overlaps, hand_overs;
     int64_t waits_us[WAITS_MAX]; /* a fair sample of all */
     int64_t max_us;
@@ -66,18 +72,27 @@ static void leave(struct key *key)
     atomic_fetch_sub(&key->inside, 1);
 }
 
+static void note(struct worker *worker, lk_status status)
+{
+    int none = LK_OK;
+    if (status == LK_OK)
+        return;
+    worker->failures++;
+    atomic_compare_exchange_strong(&worker->course->first_failure, &none, (int)status);
+}
+
 static void lock_and_unlock_once(struct worker *worker, const lk_request *request, unsigned *seed)
 {
     lk_hold held;
-    if (lk_acquire(worker->client, request, &held) != LK_OK) {
-        worker->failures++;
+    lk_status status = lk_acquire(worker->client, request, &held);
+    note(worker, status);
+    if (status != LK_OK)
         return;
-    }
     keep_wait(worker, held.wait_us, seed);
     enter(worker, worker->key);
     stay(worker);
     leave(worker->key);
-    worker->failures += lk_release(&held) != LK_OK;
+    note(worker, lk_release(&held));
     worker->pairs++;
 }
 
@@ -102,7 +117,7 @@ static void lock_and_unlock_each(struct worker *worker, const lk_request *reques
             leave(&worker->key[i]);
     lk_release_each(holds, n, released);
     for (size_t i = 0; i < n; i++)
-        worker->failures += tried[i] != LK_OK || released[i] != LK_OK;
+        note(worker, tried[i] != LK_OK ? tried[i] : released[i]);
 }
 
 static void *lock_and_unlock(void *arg)
@@ -116,9 +131,9 @@ static void *lock_and_unlock(void *arg)
                                    .mode = plan->mode,
                                    .permits = plan->permits,
                                    .wait_ms = plan->each ? 0 : PATIENCE_MS};
-    while (!atomic_load(worker->go))
+    while (!atomic_load(&worker->course->go))
         sched_yield();
-    while (!atomic_load(worker->stop))
+    while (!atomic_load(&worker->course->stop))
         (plan->each ? lock_and_unlock_each : lock_and_unlock_once)(worker, requests, &seed);
     return NULL;
 }
@@ -163,6 +178,7 @@ static void sum_up(const struct worker *workers, int n, double seconds, const lk
         ret->overlaps += workers[i].overlaps;
     }
     ret->pairs = (uint64_t)sum;
+    ret->seconds = seconds;
     ret->pairs_per_s = sum / seconds;
     ret->hand_overs_per_s = hand_overs / seconds;
     ret->jain = squares > 0 ? sum * sum / (n * squares) : 0;
@@ -170,12 +186,20 @@ static void sum_up(const struct worker *workers, int n, double seconds, const lk
     ret->commands_per_pair = sum > 0 ? (double)stats->commands / sum : 0;
 }
 
+/* Failures of which no release told. */
+static void add_unconfirmed(const lk_stats *stats, struct measure_result *ret)
+{
+    ret->failures += stats->lost + stats->cleanups;
+    if (ret->first_failure == LK_OK && stats->lost + stats->cleanups > 0)
+        ret->first_failure = stats->lost > 0 ? LK_LOST : LK_UNKNOWN;
+}
+
 /* -- running ------------------------------------------------------------------------------------
  */
 
 /* Returns how many could be started. */
 static int start(const struct measure_plan *plan, lk_client *client, struct key *keys,
-                 struct worker *workers, atomic_bool *go, atomic_bool *stop)
+                 struct worker *workers, struct course *course)
 {
     for (int i = 0; i < plan->keys; i++) {
         keys[i].last = -1;
@@ -186,8 +210,7 @@ static int start(const struct measure_plan *plan, lk_client *client, struct key 
         workers[i].plan = plan;
         workers[i].client = client;
         workers[i].key = &keys[i * (plan->each ? plan->each : 1) % plan->keys];
-        workers[i].go = go;
-        workers[i].stop = stop;
+        workers[i].course = course;
         if (pthread_create(&workers[i].thread, NULL, lock_and_unlock, &workers[i]) != 0)
             return i;
     }
@@ -203,9 +226,26 @@ static lk_status explain(lk_error *error, lk_status status, const char *text)
     return status;
 }
 
+/* Returns the signal that came first, or 0. */
+static int wait_out(const struct measure_plan *plan)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    if (plan->ended_by != NULL)
+        signals = *plan->ended_by;
+    int64_t end_us = now_us() + plan->duration_ms * US_PER_MS, left_us;
+    int caught = -1;
+    while (caught < 0 && (left_us = end_us - now_us()) > 0)
+        caught = sigtimedwait(&signals, NULL,
+                              &(struct timespec){left_us / 1000000, left_us % 1000000 * 1000});
+    if (caught > 0)
+        pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    return caught > 0 ? caught : 0;
+}
+
 lk_status measure(const struct measure_plan *plan, struct measure_result *ret, lk_error *error)
 {
-    atomic_bool go = false, stop = false;
+    struct course course = {0};
     struct measure_result result = {0};
     lk_client *client;
     const lk_options options = {.local_queue = plan->local_queue,
@@ -226,16 +266,15 @@ lk_status measure(const struct measure_plan *plan, struct measure_result *ret, l
     struct key *keys = calloc((size_t)plan->keys, sizeof *keys);
     int64_t *waits_us = calloc((size_t)plan->threads * WAITS_MAX, sizeof *waits_us);
     int started = workers != NULL && keys != NULL && waits_us != NULL
-                      ? start(plan, client, keys, workers, &go, &stop)
+                      ? start(plan, client, keys, workers, &course)
                       : 0;
     bool whole = started == plan->threads;
     int64_t start_us = now_us();
-    atomic_store(&stop, !whole);
-    atomic_store(&go, true);
+    atomic_store(&course.stop, !whole);
+    atomic_store(&course.go, true);
     if (whole)
-        nanosleep(&(struct timespec){plan->duration_ms / 1000, plan->duration_ms % 1000 * 1000000},
-                  NULL);
-    atomic_store(&stop, true);
+        result.ended_by = wait_out(plan);
+    atomic_store(&course.stop, true);
     for (int i = 0; i < started; i++)
         pthread_join(workers[i].thread, NULL);
     double seconds = (double)(now_us() - start_us) / 1e6;
@@ -246,8 +285,9 @@ lk_status measure(const struct measure_plan *plan, struct measure_result *ret, l
     lk_close(client);
     if (whole) {
         sum_up(workers, started, seconds, &stats, &result);
+        result.first_failure = (lk_status)atomic_load(&course.first_failure);
         if (plan->unconfirmed)
-            result.failures += stats.lost + stats.cleanups;
+            add_unconfirmed(&stats, &result);
         percentiles(workers, started, &result, waits_us);
         *ret = result;
     } else {

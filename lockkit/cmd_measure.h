@@ -5,6 +5,8 @@
 
 #include "lockkit.h"
 
+#include <signal.h>
+
 enum { MEASURE_THREADS_MAX = 256 };
 
 struct measure_plan {
@@ -18,14 +20,18 @@ struct measure_plan {
     uint32_t permits; /* 0: one */
     bool local_queue; /* lk_options of these names */
     int32_t local_handovers;
-    bool unconfirmed; /* lk_options.release_unconfirmed */
-    int64_t spin_us;  /* lk_options.spin_us */
+    bool unconfirmed;         /* lk_options.release_unconfirmed */
+    int64_t spin_us;          /* lk_options.spin_us */
+    const sigset_t *ended_by; /* signals that end it early, blocked by the caller; NULL: none */
 };
 
 struct measure_result {
-    uint64_t pairs;    /* of acquire and release */
-    uint64_t failures; /* acquires that were not granted, releases that were not ours */
-    uint64_t overlaps; /* grants of a key while more than `permits` others had it */
+    uint64_t pairs;          /* of acquire and release */
+    uint64_t failures;       /* acquires that were not granted, releases that were not ours */
+    lk_status first_failure; /* LK_OK: none */
+    uint64_t overlaps;       /* grants of a key while more than `permits` others had it */
+    int ended_by;            /* the signal, or 0 */
+    double seconds;          /* it took, until the last lock was released */
     double pairs_per_s;
     double hand_overs_per_s; /* grants to another thread than the key's last one */
     double local_per_s;      /* those of which the server was told nothing */
@@ -37,7 +43,8 @@ struct measure_result {
 
 /* Opens a client of its own, shared by all threads. Uses keys lock:bench:N, the same
  * each time, as fence counters stay for ever. Returns LK_OK, or
- * as lk_open() or lk_ping() with the message in *error; LK_NO_MEMORY. */
+ * as lk_open() or lk_ping() with the message in *error; LK_NO_MEMORY. When a
+ * signal has ended it, those of ended_by are unblocked: another does what it always does. */
 lk_status measure(const struct measure_plan *plan, struct measure_result *ret, lk_error *error);
 
 #endif

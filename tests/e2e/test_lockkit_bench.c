@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <string.h>
 
-enum { FAILED = 1, USAGE = 64, SEEN_WITHIN_MS = 20000 };
+enum { FAILED = 1, USAGE = 64, SIGNALLED = 128, SEEN_WITHIN_MS = 20000 };
 
 static int empty(void **state)
 {
@@ -76,8 +76,8 @@ static void bench_takes_many_keys_at_a_time(void **state)
     assert_true(number(json, "commands_per_pair") >= 2);
     assert_int_equal(number(json, "failures"), 0);
     json_decref(json);
-    assert_int_equal(RUN(&tool, "bench", "--each", "8", "--keys", "one"), 64);
-    assert_int_equal(RUN(&tool, "bench", "--each", "33"), 64);
+    assert_int_equal(RUN(&tool, "bench", "--each", "8", "--keys", "one"), USAGE);
+    assert_int_equal(RUN(&tool, "bench", "--each", "33"), USAGE);
 }
 
 /* Its verdict can be bad: somebody frees the key over and over. */
@@ -106,6 +106,54 @@ static void bench_tells_a_lock_that_two_had(void **state)
     assert_int_equal(tool_ends(&deleter), 0);
 }
 
+static bool has_begun(void *unused)
+{
+    (void)unused;
+    return redis_do(tool_redis, "EXISTS {lock:bench:0}:fence") == 1;
+}
+
+static void bench_shows_what_it_has_when_a_signal_ends_it(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGINT, SIGTERM};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        redis_do(tool_redis, "FLUSHALL");
+        struct tool tool = TOOL("bench", "--threads", "4", "--keys", "one", "--hold-us", "10000",
+                                "--duration", "3600", "--json");
+        assert_true(wait_until(has_begun, NULL, SEEN_WITHIN_MS));
+        kill(tool.pid, signals[i]);
+        assert_int_equal(tool_ends(&tool), SIGNALLED + signals[i]);
+        json_t *json = json_said(&tool);
+        assert_true(number(json, "pairs") >= 1);
+        assert_true(number(json, "seconds") < 1000);
+        double pairs = number(json, "pairs_per_s") * number(json, "seconds");
+        assert_true(pairs > 0.99 * number(json, "pairs") && pairs < 1.01 * number(json, "pairs"));
+        assert_int_equal(number(json, "failures"), 0);
+        json_decref(json);
+        assert_int_equal(redis_do(tool_redis, "EXISTS lock:bench:0"), 0);
+    }
+}
+
+static void bench_names_the_first_failure_and_no_waits_of_no_locks(void **state)
+{
+    (void)state;
+    struct tool tool;
+    assert_int_equal(redis_do(tool_redis, "SET lock:bench:0 other"), 1);
+    assert_int_equal(RUN(&tool, "bench", "--each", "1", "--duration", "0.1", "--json"), FAILED);
+    json_t *json = json_said(&tool);
+    assert_int_equal(number(json, "pairs"), 0);
+    assert_true(number(json, "failures") > 0);
+    assert_string_equal(json_string_value(json_object_get(json, "first_failure")),
+                        "not granted within wait_ms");
+    assert_true(json_is_null(json_object_get(json, "wait_p50_us")));
+    assert_true(json_is_null(json_object_get(json, "wait_max_us")));
+    json_decref(json);
+    assert_int_equal(RUN(&tool, "bench", "--each", "1", "--duration", "0.1"), FAILED);
+    assert_non_null(strstr(tool_said(&tool), ": not granted within wait_ms\n"));
+    assert_non_null(strstr(tool_said(&tool), " -\n"));
+    assert_null(strstr(tool_said(&tool), " ms\n"));
+}
+
 #define TOOL_TEST(test) cmocka_unit_test_setup(test, empty)
 
 int main(void)
@@ -114,6 +162,9 @@ int main(void)
         TOOL_TEST(bench_measures_what_it_was_asked_for),
         TOOL_TEST(bench_takes_many_keys_at_a_time),
         TOOL_TEST(bench_tells_a_lock_that_two_had),
+        TOOL_TEST(bench_shows_what_it_has_when_a_signal_ends_it),
+        TOOL_TEST(bench_names_the_first_failure_and_no_waits_of_no_locks),
     };
+    signal(SIGINT, SIG_DFL); /* ignored in the background of a shell */
     return cmocka_run_group_tests(tests, tool_open, tool_close);
 }
