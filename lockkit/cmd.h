@@ -40,7 +40,7 @@ struct cmd_keys {
     const char *at[CMD_KEYS_MAX];
     size_t n, max;
 };
-/* Ends the program with argp's usage message when there are too many. */
+/* Ends the program with argp's usage message when there are too many, or it cannot be a key. */
 void cmd_add_key(struct argp_state *state, struct cmd_keys *keys, const char *key);
 /* Parses with the given doc; argv[0] is "lockkit NAME". */
 void cmd_parse(const struct argp *argp, int argc, char **argv, void *input);

@@ -89,6 +89,13 @@ static int acquire_and_run(const struct plan *plan)
 /* -- the command line ---------------------------------------------------------------------------
  */
 
+static void check_first_time(struct argp_state *state, const struct cmd_keys *keys, const char *key)
+{
+    for (size_t i = 0; i < keys->n; i++)
+        if (strcmp(keys->at[i], key) == 0)
+            argp_error(state, "key '%s' is given twice", key);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct plan *plan = state->input;
@@ -112,6 +119,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         plan->permits = (uint32_t)cmd_number(state, "--permits", arg, 1, UINT32_MAX);
         return 0;
     case ARGP_KEY_ARG:
+        check_first_time(state, &plan->keys, arg);
         cmd_add_key(state, &plan->keys, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:

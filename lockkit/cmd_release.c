@@ -47,7 +47,9 @@ static const struct argp release_argp = {
         "works as if it still had the lock, and only a fence stops its writes.\v"
         "Example:\n"
         "  lockkit release --force lock:task:nightly\n"
-        "\nExit status: 0 freed, 1 nobody held one of them, 64 usage, 69 the server is away.",
+        "\nExit status: 0 freed, 1 nobody held one of them, 64 usage, 69 the lock server is away, "
+        "70 "
+        "other failures.",
     .children = children};
 
 int cmd_release(int argc, char **argv)

@@ -170,7 +170,8 @@ static const struct argp status_argp = {
            "Examples:\n"
            "  lockkit status\n"
            "  lockkit status -g redis-readwrite lock:catalogue\n"
-           "  lockkit status --prefix lock:account: --json\n",
+           "  lockkit status --prefix lock:account: --json\n"
+           "\nExit status: 0, 64 usage, 69 the lock server is away, 70 other failures.",
     .children = children};
 
 int cmd_status(int argc, char **argv)

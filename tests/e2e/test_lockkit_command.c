@@ -219,6 +219,46 @@ static void mistakes_and_absent_servers_have_their_statuses(void **state)
     assert_int_equal(RUN(&tool, "bench", "--permits", "2"), USAGE);
 }
 
+static void a_key_that_cannot_be_one_is_told_the_rule(void **state)
+{
+    (void)state;
+    char longest[LK_KEY_MAX + 1] = "", longer[LK_KEY_MAX + 2] = "";
+    memset(longest, 'k', sizeof longest - 1);
+    memset(longer, 'k', sizeof longer - 1);
+    const struct {
+        const char *first, *second, *rule;
+    } rows[] = {{"lock:a", "lock:a", "key 'lock:a' is given twice"},
+                {"lock:a", "", "a key must not be empty"},
+                {"lock:a", "a key", "key 'a key': only printable ASCII"},
+                {"lock:a", "l\303\266ck", "only printable ASCII"},
+                {"lock:a", "{a}", "without spaces or braces"},
+                {"lock:a", longer, "is longer than 200 bytes"}};
+    struct tool tool;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(RUN(&tool, "acquire", rows[i].first, rows[i].second, "--", "true"), USAGE);
+        assert_non_null(strstr(tool_complained(&tool), rows[i].rule));
+    }
+    assert_int_equal(RUN(&tool, "status", "lock:a", "lock:a"), 0);
+    assert_int_equal(RUN(&tool, "release", "--force", ""), USAGE);
+    assert_non_null(strstr(tool_complained(&tool), "a key must not be empty"));
+    assert_int_equal(RUN(&tool, "acquire", longest, "--", "true"), 0);
+}
+
+static void help_lists_the_statuses(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"acquire", "status", "release", "bench"};
+    struct tool tool;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_int_equal(RUN(&tool, names[i], "--help"), 0);
+        const char *statuses = strstr(tool_said(&tool), "Exit status: ");
+        assert_non_null(statuses);
+        assert_non_null(strstr(statuses, "64"));
+        assert_non_null(strstr(statuses, "69"));
+        assert_non_null(strstr(statuses, "70"));
+    }
+}
+
 static int run_in_shell(const char *script, struct tool *ret)
 {
     return RUN(ret, "acquire", "lock:shell", "--", "sh", "-c", script, shop_binary("lockkit"));
@@ -255,6 +295,8 @@ int main(void)
         TOOL_TEST(forced_release_wakes_who_waits),
         TOOL_TEST(guards_are_those_of_the_library),
         TOOL_TEST(mistakes_and_absent_servers_have_their_statuses),
+        TOOL_TEST(a_key_that_cannot_be_one_is_told_the_rule),
+        TOOL_TEST(help_lists_the_statuses),
         TOOL_TEST(output_that_cannot_be_written_is_a_failure),
     };
     return cmocka_run_group_tests(tests, tool_open, tool_close);
