@@ -183,6 +183,30 @@ static void operations_that_take_too_long_are_answered_503(void **state)
     close(fd);
 }
 
+/* Each may still happen. */
+static void of_a_write_that_takes_too_long_the_outcome_is_unknown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *path, *body;
+    } writes[] = {{"POST", "/v1/items/1/orders", "{\"user_id\":\"u1\"}"},
+                  {"PUT", "/v1/items/1", "{\"stock\":1,\"price\":1}"},
+                  {"PUT", "/v1/accounts/1", "{\"balance\":1}"}};
+    stub_mode(fixture.service, STUB_HOLD);
+    for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
+        int fd = raw_connect(fixture.port);
+        struct raw_reply reply;
+        fixture_send(fd, writes[i].method, writes[i].path, writes[i].body);
+        assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 503);
+        assert_non_null(strstr(reply.body, "the outcome is unknown"));
+        raw_free(&reply);
+        close(fd);
+    }
+    stub_mode(fixture.service, STUB_ANSWER);
+    stub_release(fixture.service);
+    assert_true(wait_until(nothing_in_flight, &fixture, RAW_WAIT_MS));
+}
+
 static void an_audit_may_take_longer_than_an_order(void **state)
 {
     (void)state;
@@ -234,6 +258,7 @@ int main(void)
         cmocka_unit_test(each_request_has_its_own_deadline),
         cmocka_unit_test(clients_that_do_not_read_are_shut),
         cmocka_unit_test(operations_that_take_too_long_are_answered_503),
+        cmocka_unit_test(of_a_write_that_takes_too_long_the_outcome_is_unknown),
         cmocka_unit_test(an_audit_may_take_longer_than_an_order),
         cmocka_unit_test(clients_that_vanish_while_waiting_cost_nothing),
     };

@@ -111,6 +111,7 @@ static void spread_operations_run_at_the_same_time(void **state)
     crew_wait_at_gate(THREADS - 1);
     assert_true(crew_submit(THREADS, A)); /* waits for none of them */
     crew_wait_at_gate(THREADS);
+    assert_int_equal(lanes_waiting(crew.lanes), 0);
     crew_open_gate();
     lanes_close(crew.lanes);
     assert_int_equal(crew.served, THREADS + 1);
