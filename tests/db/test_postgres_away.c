@@ -203,6 +203,29 @@ static void a_stopped_server_holds_up_one_caller_at_a_time(void **state)
     assert_int_equal(DB_OK, db_ping(fixture->store));
 }
 
+/* The socket is whole: only the deadline tells. */
+static void a_connection_that_does_not_answer_in_time_is_replaced(void **state)
+{
+    struct fixture *fixture = *state;
+    struct change change = {.delta = -1, .txn_id = "t", .how = any};
+    db_error error = {.message = ""};
+    fixture_close(fixture);
+    strcat(fixture->url, "?pool=1");
+    fixture_open(fixture, &(db_options){.busy_ms = 50});
+    *strchr(fixture->url, '?') = '\0'; /* which only the store understands */
+    change.account = fixture_account(fixture, "a", 100);
+    pid_t backend = (pid_t)fixture_sql_int(
+        fixture, "SELECT pid FROM pg_stat_activity WHERE application_name = 'seckilld'");
+    assert_true(backend > 0);
+    assert_int_equal(0, kill(backend, SIGSTOP));
+    db_status status = db_run(fixture->store, work_change, &change, &error);
+    assert_int_equal(0, kill(backend, SIGCONT));
+    assert_int_equal(DB_UNAVAILABLE, status);
+    expect_says(&error, "in time");
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, &error));
+    assert_int_equal(99, balance(fixture, "a"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -216,6 +239,7 @@ int main(void)
         TEST(an_audit_whose_connection_broke_says_why),
         TEST(a_killed_server_is_told_at_once_and_used_again_when_back),
         TEST(a_stopped_server_holds_up_one_caller_at_a_time),
+        TEST(a_connection_that_does_not_answer_in_time_is_replaced),
     };
     return RUN_ON_POSTGRES(tests);
 }
