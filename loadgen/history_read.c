@@ -2,6 +2,7 @@
 #include "history.h"
 #include "remote.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,12 @@ struct reader {
 static int fail(struct reader *reader, const char *what)
 {
     snprintf(reader->message, reader->size, "line %zu: %s", reader->line, what);
+    return -1;
+}
+
+static int fail_to_read(struct reader *reader)
+{
+    snprintf(reader->message, reader->size, "cannot be read: %s", strerror(errno));
     return -1;
 }
 
@@ -251,18 +258,20 @@ int history_read(const char *path, struct history *ret, char *message, size_t si
     char *text = NULL;
     size_t room = 0;
     int result = 0;
-    if (file == NULL) {
-        snprintf(message, size, "cannot be read: %s", strerror(errno));
-        return -1;
-    }
+    if (file == NULL)
+        return fail_to_read(&reader);
     while (result == 0 && getline(&text, &room, file) > 0) {
         reader.line++;
         json_t *line = json_loads(text, 0, NULL);
         result = json_is_object(line) ? read_line(&reader, line) : fail(&reader, "no JSON object");
         json_decref(line);
     }
-    if (result == 0 && reader.history.n_ops == 0)
-        result = fail(&reader, "no invocation in the whole file");
+    if (result == 0 && !feof(file))
+        result = fail_to_read(&reader);
+    if (result == 0 && reader.history.n_ops == 0) {
+        snprintf(message, size, "no invocation in the whole file");
+        result = -1;
+    }
     free(text);
     fclose(file);
     settle(&reader.history);

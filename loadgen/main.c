@@ -3,6 +3,7 @@
 #include "ratios.h"
 #include "compare.h"
 #include "demo.h"
+#include "output.h"
 #include "plain_command.h"
 #include "serve.h"
 
@@ -110,13 +111,21 @@ static void usage(FILE *out)
     fprintf(out, "\n'loadgen COMMAND --help' tells more and shows examples.\n");
 }
 
+/* Whatever has failed has said so, a report that cannot be written, too. */
+static int finish(const char *name, int status)
+{
+    if (status != EXIT_SUCCESS && status != COMPARE_BROKEN)
+        return status;
+    return output_close(name, "the standard output", stdout) == 0 ? status : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
     static struct options options;
     char name[64];
     if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0)) {
         usage(stdout);
-        return EXIT_SUCCESS;
+        return finish("loadgen", EXIT_SUCCESS);
     }
     for (int i = 0; argc >= 2 && i < COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0) {
@@ -125,7 +134,7 @@ int main(int argc, char **argv)
             options_parse(&commands[i], argc - 1, argv + 1, &options);
             options.stop = &stop;
             catch_signals();
-            return commands[i].run(&options);
+            return finish(name, commands[i].run(&options));
         }
     if (argc >= 2)
         fprintf(stderr, "loadgen: unknown command '%s'\n", argv[1]);

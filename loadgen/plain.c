@@ -92,7 +92,7 @@ static int compose(struct plain *plain, const struct plain_request *request, int
     FILE *head = fmemopen(composed->head_text, sizeof composed->head_text, "w");
     if (head == NULL) {
         snprintf(message, size, "out of memory");
-        return -1;
+        return EXIT_FAILURE;
     }
     write_head(request, &plain->options->targets[target], head);
     bool fits = ftell(head) < LOAD_REQUEST_MAX;
@@ -100,14 +100,14 @@ static int compose(struct plain *plain, const struct plain_request *request, int
     const char *body = request->body == NULL ? "" : request->body;
     if (template_compile(composed->head_text, &composed->head, message, size) != 0 ||
         template_compile(body, &composed->body, message, size) != 0)
-        return -1;
+        return PLAIN_USAGE;
     size_t length = fits ? expand(plain, composed, UINT64_MAX, composed->fixed_text,
                                   sizeof composed->fixed_text)
                          : 0;
     if (length == 0) {
         snprintf(message, size, "the request has more than %d bytes: shorten body or headers",
                  LOAD_REQUEST_MAX - 1);
-        return -1;
+        return PLAIN_USAGE;
     }
     if (template_is_plain(&composed->head) && template_is_plain(&composed->body))
         composed->fixed = length;
@@ -119,27 +119,28 @@ int plain_open(const struct plain_request *request, const struct load_options *o
 {
     if (request->method != NULL && !is_method(request->method)) {
         snprintf(message, size, "method '%s': capital letters expected", request->method);
-        return -1;
+        return PLAIN_USAGE;
     }
     for (const char *const *header = request->headers; header != NULL && *header != NULL; header++)
         if (!is_header(*header)) {
             snprintf(message, size, "header '%s': 'Name: value' on one line expected", *header);
-            return -1;
+            return PLAIN_USAGE;
         }
     struct plain *plain = calloc(1, sizeof *plain);
     if (plain == NULL) {
         snprintf(message, size, "out of memory");
-        return -1;
+        return EXIT_FAILURE;
     }
     plain->options = options;
     plain->has_body = request->body != NULL;
-    for (int i = 0; i < options->n_targets; i++)
-        if (compose(plain, request, i, message, size) != 0) {
-            free(plain);
-            return -1;
-        }
-    *ret = plain;
-    return 0;
+    int status = 0;
+    for (int i = 0; i < options->n_targets && status == 0; i++)
+        status = compose(plain, request, i, message, size);
+    if (status == 0)
+        *ret = plain;
+    else
+        free(plain);
+    return status;
 }
 
 static size_t write_request(void *ctx, uint64_t seq, const struct load_target *target, char *out,
@@ -173,23 +174,39 @@ void plain_close(struct plain *plain)
 
 static void print_latency(FILE *out, const char *name, const struct hist *hist)
 {
+    if (hist->count == 0) {
+        fprintf(out, "%-9s -\n", name);
+        return;
+    }
     fprintf(out, "%-9s p50 %lld us, p90 %lld, p99 %lld, p99.9 %lld, max %lld\n", name,
             (long long)hist_percentile(hist, 50), (long long)hist_percentile(hist, 90),
             (long long)hist_percentile(hist, 99), (long long)hist_percentile(hist, 99.9),
             (long long)hist->max);
 }
 
-static void print_result(FILE *out, const struct load_result *result, enum load_mode mode)
+static bool is_stopped(const struct load_options *options)
 {
+    return options->stop != NULL && atomic_load(options->stop);
+}
+
+static void print_result(FILE *out, const struct load_result *result,
+                         const struct load_options *options)
+{
+    uint64_t outside = result->ends[LOAD_ANSWERED] - result->answered;
+    if (is_stopped(options))
+        fprintf(out, "INTERRUPTED: not everything was tried\n");
     fprintf(out, "answers   %llu in %.2f s: %.0f per second, %.2f MB read\n",
             (unsigned long long)result->answered, (double)result->measured_us / 1e6,
             load_rate(result), (double)result->bytes_in / 1e6);
     if (result->completed > result->measured)
         fprintf(out, "warm-up   %llu requests before that, not measured\n",
                 (unsigned long long)(result->completed - result->measured));
+    if (outside > 0)
+        fprintf(out, "outside   %llu answers %safter the end, not in the rate\n",
+                (unsigned long long)outside, options->warmup_ms > 0 ? "in the warm-up or " : "");
     print_latency(out, "latency", &result->latency);
     print_latency(out, "service", &result->service);
-    if (mode == LOAD_CLOSED)
+    if (options->mode == LOAD_CLOSED)
         fprintf(out, "          %s\n", LOAD_CLOSED_NOTE);
     fprintf(out, "status   ");
     for (int i = 0; i < 600; i++)
@@ -237,12 +254,28 @@ static json_t *thresholds_json(const struct plain_request *request,
     return array;
 }
 
+/* Without an answer there is no latency, not one of 0. */
+static void forget_latency(json_t *run, const char *name, const struct hist *hist)
+{
+    json_t *latency = json_object_get(run, name), *value;
+    const char *percentile;
+    if (hist->count > 0)
+        return;
+    json_object_foreach(latency, percentile, value)
+    {
+        json_object_set_new(latency, percentile, json_null());
+    }
+}
+
 json_t *plain_to_json(const struct plain_request *request, const struct load_options *options,
                       const char *command, const struct load_result *result)
 {
     json_t *run = json_pack("{s:s, s:s, s:s}", "workload", "http", "method", method_of(request),
                             "path", options->targets[0].path);
+    json_object_set_new(run, "interrupted", json_boolean(is_stopped(options)));
     load_to_json(result, options->mode, options->connections, options->warmup_ms, run);
+    forget_latency(run, "latency_us", &result->latency);
+    forget_latency(run, "service_us", &result->service);
     json_object_set_new(run, "thresholds", thresholds_json(request, result));
     return json_pack("{s:s, s:I, s:s, s:[o]}", "command", command, "seed",
                      (json_int_t)options->seed, "workload", "http", "runs", run);
@@ -280,12 +313,14 @@ int plain_main(const struct plain_request *request, const struct load_options *o
         watched.progress = watch_load;
         watched.progress_ctx = &watch;
     }
-    if (plain_open(request, &watched, &plain, message, sizeof message) != 0) {
+    int status = plain_open(request, &watched, &plain, message, sizeof message);
+    if (status != 0) {
+        *ret_result = (struct load_result){0};
         fprintf(stderr, "loadgen http: %s\n", message);
-        return 1;
+        return status;
     }
     struct load_workload workload = plain_workload(plain);
-    int status = load_run(&watched, &workload, ret_result, message, sizeof message);
+    status = load_run(&watched, &workload, ret_result, message, sizeof message);
     plain_close(plain);
     if (status != 0) {
         *ret_result = (struct load_result){0};
@@ -293,7 +328,7 @@ int plain_main(const struct plain_request *request, const struct load_options *o
         return 1;
     }
     if (out != NULL)
-        print_result(out, ret_result, options->mode);
+        print_result(out, ret_result, options);
     bool kept = judge(request, ret_result, watch.aborted, out);
     if (ret_result->ends[LOAD_ANSWERED] > 0)
         return kept ? 0 : PLAIN_BROKEN;

@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum { PLAIN_BROKEN = 99 }; /* exit status */
+enum { PLAIN_USAGE = 2, PLAIN_BROKEN = 99 }; /* exit statuses */
 
 struct plain_request {
     const char *method;         /* NULL: GET, or POST when there is a body */
@@ -23,7 +23,8 @@ struct plain_request {
 struct plain;
 
 /* Builds the request for each of options->targets (borrowed until plain_close()) at its path.
- * Returns 0, or -1 with a message (malformed header, method or placeholder, too long). */
+ * Returns 0; or with a message PLAIN_USAGE (malformed header, method or placeholder, too long)
+ * or EXIT_FAILURE (no memory). */
 int plain_open(const struct plain_request *request, const struct load_options *options,
                struct plain **ret, char *message, size_t size);
 /* The workload to give to load_run(); each request is sent once, whatever becomes of it. */
@@ -31,10 +32,9 @@ struct load_workload plain_workload(struct plain *plain);
 void plain_close(struct plain *plain); /* NULL is allowed */
 
 /* Runs the load and prints the figures as text to `out` (NULL: nothing). *ret_result is to be
- * freed with load_result_free(). Returns an exit status: 0; 1 after a message on stderr (no
- * run: *ret_result is all zeros), or because no request was answered; 99 when a threshold is
- * broken.
- */
+ * freed with load_result_free(). Returns an exit status: 0; 1 or 2 after a message on
+ * stderr (no run: *ret_result is all zeros; 2 for a malformed request); 1 because no request was
+ * answered; 99 when a threshold is broken. */
 int plain_main(const struct plain_request *request, const struct load_options *options, FILE *out,
                struct load_result *ret_result);
 

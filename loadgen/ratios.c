@@ -132,7 +132,7 @@ static void print_pair(const struct ratios_group *a, const struct ratios_group *
         [RATIOS_SAME] = "within the noise",
         [RATIOS_BETTER] = "B is better",
         [RATIOS_WORSE] = "B is worse",
-        [RATIOS_TOO_FEW] = "needs 5 runs of each",
+        [RATIOS_TOO_FEW] = "too few runs: 4 of each do",
     };
     char labels[2][80];
     const char *colon = a->guard[0] != '\0' ? ": " : ""; /* plain load has no guard */
@@ -172,6 +172,18 @@ static int print_pairs(const struct ratios_group *a, int n_a, const struct ratio
     return pairs;
 }
 
+static bool was_interrupted(const json_t *runs)
+{
+    size_t i;
+    const json_t *run;
+    json_array_foreach(runs, i, run)
+    {
+        if (json_is_true(json_object_get(run, "interrupted")))
+            return true;
+    }
+    return false;
+}
+
 /* Adds the report's runs to those of its side. */
 static bool add_report(const char *path, json_t *runs)
 {
@@ -182,6 +194,8 @@ static bool add_report(const char *path, json_t *runs)
     bool added = json_array_size(more) > 0 && json_array_extend(runs, more) == 0;
     if (!added)
         fprintf(stderr, "loadgen compare: %s: %s\n", path, wrong);
+    else if (was_interrupted(more))
+        printf("INTERRUPTED: %s: not everything was tried\n", path);
     json_decref(report);
     return added;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANDOM_MAX = INT32_MAX, NUMBER_MAX = 40 };
+enum { RANDOM_MAX = INT32_MAX, NUMBER_MAX = 40, SHOWN_MAX = 60 };
 
 /* -- compiling --------------------------------------------------------------------------------- */
 
@@ -36,6 +36,15 @@ static bool parse_placeholder(const char *text, size_t length, struct template_p
            ret->min <= ret->max;
 }
 
+/* As much of what begins at open as is to be shown: to its end, or that of its line. */
+static int shown_length(const char *open, const char *close)
+{
+    size_t length = strcspn(open, "\r\n");
+    if (close != NULL && (size_t)(close + 2 - open) < length)
+        length = (size_t)(close + 2 - open);
+    return length < SHOWN_MAX ? (int)length : SHOWN_MAX;
+}
+
 int template_compile(const char *text, struct template *ret, char *message, size_t size)
 {
     struct template template = {0};
@@ -55,7 +64,8 @@ int template_compile(const char *text, struct template *ret, char *message, size
         if (close == NULL ||
             !parse_placeholder(open + 2, (size_t)(close - open - 2), &template.parts[template.n])) {
             snprintf(message, size,
-                     "'%.24s' is none of {{seq}}, {{uuid}}, {{random}}, {{random A B}}", open);
+                     "'%.*s' is none of {{seq}}, {{uuid}}, {{random}}, {{random A B}}",
+                     shown_length(open, close), open);
             return -1;
         }
         template.n++;

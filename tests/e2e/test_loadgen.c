@@ -220,6 +220,7 @@ static void repeated_runs_can_be_compared(void **state)
     }
     RUN(0, "compare", reports[0], reports[1]);
     assert_non_null(strstr(content_of(output), "requests/s"));
+    assert_non_null(strstr(content_of(output), "too few runs: 4 of each do"));
     /* In turn: both sides are the same runs. */
     RUN(0, "compare", reports[0], reports[0], reports[1], reports[1]);
     assert_non_null(strstr(content_of(output), "and 1 more"));

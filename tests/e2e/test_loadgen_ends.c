@@ -20,10 +20,47 @@ static void failures_are_one_clear_line(void **state)
     assert_non_null(strstr(content_of(messages), "no request to 127.0.0.1:"));
     RUN(2, "http", nobody, "--body-file", "/tmp");
     assert_non_null(strstr(content_of(messages), "cannot read /tmp: Is a directory"));
+    RUN(2, "http", nobody, "--header", "bad");
+    assert_non_null(strstr(content_of(messages), "header 'bad': 'Name: value'"));
+    RUN(2, "http", nobody, "--method", "GE T");
+    RUN(2, "http", nobody, "--header", "X: {{nope}}");
+    assert_non_null(strstr(content_of(messages), "'{{nope}}' is none of"));
     RUN(2, "http");
     assert_non_null(strstr(content_of(messages), "a URL is needed"));
     RUN(2, "sale", "--threshold", "x");
     RUN(2, "no-such-command");
+}
+
+/* loadgen as its arguments are, with nowhere to write to. */
+static void expect_unwritable(const char *const *args)
+{
+    const char *argv[ARGS_MAX + 1] = {shop_binary("loadgen")};
+    for (size_t n = 1; *args != NULL && n < ARGS_MAX; n++)
+        argv[n] = *args++;
+    expect_exit(program_start(argv, "/dev/full", messages), 1);
+    char *text = content_of(messages);
+    const char *says = strstr(text, "cannot write the standard output: No space left on device\n");
+    assert_non_null(says);
+    assert_null(strstr(says + 1, "cannot write"));
+}
+
+#define UNWRITABLE(...) expect_unwritable((const char *const[]){__VA_ARGS__, NULL})
+
+static void output_that_cannot_be_written_is_a_failure(void **state)
+{
+    (void)state;
+    char live[SANDBOX_TEXT_MAX + 8], report[SANDBOX_TEXT_MAX + 16], history[SANDBOX_TEXT_MAX + 16];
+    const char *url = shop.service->url;
+    snprintf(live, sizeof live, "%s/livez", url);
+    snprintf(report, sizeof report, "%s/plain", sandbox_dir(shop.sandbox));
+    snprintf(history, sizeof history, "%s/history", sandbox_dir(shop.sandbox));
+    RUN(0, "http", live, "--requests", "10", "--json", report);
+    RUN(0, "sale", "--url", url, "--buyers", "20", "--history", history);
+    UNWRITABLE("http", live, "--requests", "10");
+    UNWRITABLE("compare", report, report);
+    UNWRITABLE("check", history);
+    UNWRITABLE("sale", "--url", url, "--buyers", "20");
+    UNWRITABLE("--help");
 }
 
 /* Orders accepted so far, by the service's metrics. */
@@ -60,17 +97,21 @@ static void interrupted_load_shows_what_is_known(void **state)
 {
     (void)state;
     struct sale_at at = {shop.service, sold_by(shop.service)};
-    char page[SANDBOX_TEXT_MAX + 16];
+    char page[SANDBOX_TEXT_MAX + 16], report[SANDBOX_TEXT_MAX + 16];
     snprintf(page, sizeof page, "%s/page", sandbox_dir(shop.sandbox));
-    pid_t pid = start((const char *const[]){"sale", "--url", shop.service->url, "--mode", "closed",
-                                            "--connections", AS_MANY_CONNECTIONS, "--duration",
-                                            "10m", "--stock", "1000000", "--html", page, NULL});
+    snprintf(report, sizeof report, "%s/interrupted", sandbox_dir(shop.sandbox));
+    pid_t pid =
+        start((const char *const[]){"sale", "--url", shop.service->url, "--mode", "closed",
+                                    "--connections", AS_MANY_CONNECTIONS, "--duration", "10m",
+                                    "--stock", "1000000", "--html", page, "--json", report, NULL});
     assert_true(wait_until(sale_runs, &at, ENDS_WITHIN_MS));
     kill(pid, SIGINT);
     expect_exit(pid, 130);
     assert_int_equal(strncmp(content_of(output), "INTERRUPTED", 11), 0);
     assert_non_null(strstr(content_of(output), "(interrupted)"));
     assert_non_null(strstr(content_of(page), "(interrupted)"));
+    RUN(0, "compare", report, report);
+    assert_int_equal(strncmp(content_of(output), "INTERRUPTED: ", 13), 0);
 }
 
 /* Of a run whose service has gone: no verdict, but all else, in a report that keeps its schema. */
@@ -124,6 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(failures_are_one_clear_line),
+        cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
         cmocka_unit_test(interrupted_load_shows_what_is_known),
         cmocka_unit_test(service_that_dies_or_hangs_leaves_a_run_without_a_verdict),
     };

@@ -1,7 +1,7 @@
-/* URLs, single blocking requests, and the plain workload. */
-#include "../../loadgen/plain.h"
+/* URLs and single blocking requests. */
 #include "load_asserts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -227,128 +227,6 @@ static void stop_cuts_a_long_wait_short(void **state)
     toy_stop(server);
 }
 
-static void remember_request(void *ctx, const struct toy_request *request, struct toy_reply *reply)
-{
-    snprintf(ctx, LOAD_REQUEST_MAX, "%s", request->text);
-    toy_ok(reply, "");
-}
-
-static void plain_load_sends_the_request_asked_for(void **state)
-{
-    (void)state;
-    static const char *const headers[] = {"X-One: 1", "Accept: */*", NULL};
-    struct plain_request request = {.body = "payload", .headers = headers};
-    char seen[LOAD_REQUEST_MAX] = "";
-    struct toy_server *server = serve(remember_request, seen);
-    struct load_options options = probe_options(toy_url(server));
-    struct load_result result;
-    options.requests = 20;
-    FILE *out = tmpfile();
-    assert_int_equal(plain_main(&request, &options, out, &result), 0);
-    assert_int_equal(result.status[200], 20);
-    assert_true(ftell(out) > 100);
-    fclose(out);
-    load_result_free(&result);
-    toy_stop(server);
-    assert_int_equal(strncmp(seen, "POST / HTTP/1.1\r\nX-One: 1\r\nAccept: */*\r\nHost: 127.", 49),
-                     0);
-    assert_non_null(strstr(seen, "\r\nContent-Length: 7\r\n\r\npayload"));
-}
-
-/* Each body "u0 <uuid>", "u1 <uuid>" ..., of the length that its head says. */
-struct templated {
-    bool seen[20], wrong;
-};
-
-static void check_templated(void *ctx, const struct toy_request *request, struct toy_reply *reply)
-{
-    struct templated *templated = ctx;
-    const char *length = strstr(request->text, "Content-Length: ");
-    const char *header = strstr(request->text, "X-Number: ");
-    int number = -1;
-    sscanf(request->body, "u%d ", &number);
-    bool right = number >= 0 && number < 20 && length != NULL && header != NULL &&
-                 strtoul(length + 16, NULL, 10) == strlen(request->body) &&
-                 atoi(header + 10) == number && strlen(strchr(request->body, ' ')) == 37;
-    templated->wrong = templated->wrong || !right || templated->seen[number];
-    if (right)
-        templated->seen[number] = true;
-    toy_ok(reply, "x");
-}
-
-static void plain_load_fills_in_placeholders(void **state)
-{
-    (void)state;
-    static const char *const headers[] = {"X-Number: {{seq}}", NULL};
-    struct plain_request request = {.body = "u{{seq}} {{uuid}}", .headers = headers};
-    struct templated templated = {0};
-    struct toy_server *server = serve(check_templated, &templated);
-    struct load_options options = probe_options(toy_url(server));
-    struct load_result result;
-    options.requests = 20;
-    assert_int_equal(plain_main(&request, &options, NULL, &result), 0);
-    assert_int_equal(result.status[200], 20);
-    load_result_free(&result);
-    toy_stop(server);
-    assert_false(templated.wrong);
-    for (int i = 0; i < 20; i++)
-        assert_true(templated.seen[i]);
-}
-
-static void answer_404(void *ctx, const struct toy_request *request, struct toy_reply *reply)
-{
-    static const char no[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno";
-    (void)ctx;
-    (void)request;
-    reply->bytes = no;
-    reply->length = sizeof no - 1;
-}
-
-/* An error is an error however quickly it is answered, and nobody's refusals are no rate. */
-static void server_that_fails_everything_keeps_no_threshold(void **state)
-{
-    (void)state;
-    struct toy_server *server = serve(answer_404, NULL);
-    struct threshold errors, rate;
-    char message[200];
-    assert_int_equal(threshold_parse("errors<0.1%", &errors, message, sizeof message), 0);
-    assert_int_equal(threshold_parse("rate>0", &rate, message, sizeof message), 0);
-    struct load_options options = probe_options(toy_url(server));
-    struct load_result result;
-    options.requests = 20;
-    assert_int_equal(plain_main(&(struct plain_request){.thresholds = &errors, .n_thresholds = 1},
-                                &options, NULL, &result),
-                     PLAIN_BROKEN);
-    assert_int_equal(result.failed, 20);
-    assert_true(load_rate(&result) > 0); /* they are answers */
-    load_result_free(&result);
-    toy_stop(server); /* from now on connections are refused */
-    struct threshold_figures figures;
-    double value;
-    plain_main(&(struct plain_request){0}, &options, NULL, &result);
-    assert_int_equal(result.ends[LOAD_NOT_SENT], 20);
-    assert_true(load_rate(&result) == 0);
-    figures = threshold_figures_at_end(&result, NULL);
-    assert_false(threshold_kept(&rate, &figures, &value));
-    load_result_free(&result);
-}
-
-static void plain_load_refuses_a_malformed_request(void **state)
-{
-    (void)state;
-    static const char *const smuggled[] = {"X: y\r\nZ: 1", NULL}, *const nameless[] = {"x", NULL};
-    char large[LOAD_REQUEST_MAX + 1], message[256];
-    memset(large, 'b', sizeof large - 1);
-    large[sizeof large - 1] = '\0';
-    struct load_options options = probe_options("http://127.0.0.1:1/");
-    struct plain *plain;
-    const struct plain_request bad[] = {{.method = "get it"},  {.method = ""},
-                                        {.headers = smuggled}, {.headers = nameless},
-                                        {.body = "{{now}}"},   {.body = large}};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(plain_open(&bad[i], &options, &plain, message, sizeof message), -1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,10 +236,6 @@ int main(void)
         cmocka_unit_test(request_carries_method_headers_and_body),
         cmocka_unit_test(failure_is_explained_in_the_body_s_place),
         cmocka_unit_test(stop_cuts_a_long_wait_short),
-        cmocka_unit_test(plain_load_sends_the_request_asked_for),
-        cmocka_unit_test(plain_load_fills_in_placeholders),
-        cmocka_unit_test(server_that_fails_everything_keeps_no_threshold),
-        cmocka_unit_test(plain_load_refuses_a_malformed_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

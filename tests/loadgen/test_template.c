@@ -85,6 +85,23 @@ static void nonsense_is_refused(void **state)
     assert_int_equal(template_expand(&template, SEED, 1, 0, out, sizeof out), -1);
 }
 
+static void message_shows_the_placeholder_and_no_more(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *shown;
+    } wrong[] = {{"X: {{nope}}\r\nHost: a\r\n", "'{{nope}}' is"},
+                 {"X: {{nope\r\nY: {{seq}}\r\n", "'{{nope' is"},
+                 {"a {{random 1 2 3 4 5 6 7 8 9}} b", "'{{random 1 2 3 4 5 6 7 8 9}}' is"}};
+    struct template template;
+    char message[200];
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(template_compile(wrong[i].text, &template, message, sizeof message), -1);
+        if (strncmp(message, wrong[i].shown, strlen(wrong[i].shown)) != 0)
+            fail_msg("%s", message);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -92,6 +109,7 @@ int main(void)
         cmocka_unit_test(uuid_is_one_of_version_4),
         cmocka_unit_test(same_seed_and_number_ask_for_the_same_and_others_do_not),
         cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(message_shows_the_placeholder_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
