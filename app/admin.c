@@ -98,7 +98,7 @@ static void put_item(struct section *section, struct op *op, struct reset *reset
         .fence = op->fence < 0 ? section->config->fence : op->fence > 0,
     };
     snprintf(item.id, sizeof item.id, "%.*s", DB_ID_MAX, op->id);
-    snprintf(item.guard, sizeof item.guard, "%s", op->guard);
+    snprintf(item.guard, sizeof item.guard, "%s", reset->guard);
     reset->item = &item;
     if (commit(section, op, reset))
         answer_item(op, &item, 0, reset->guard);
@@ -112,7 +112,7 @@ static void put_account(struct section *section, struct op *op, struct reset *re
         .fence = op->fence < 0 ? section->config->fence : op->fence > 0,
     };
     snprintf(account.id, sizeof account.id, "%.*s", DB_ID_MAX, op->id);
-    snprintf(account.guard, sizeof account.guard, "%s", op->guard);
+    snprintf(account.guard, sizeof account.guard, "%s", reset->guard);
     reset->account = &account;
     if (commit(section, op, reset))
         answer_account(op, &account, reset->guard);

@@ -197,6 +197,34 @@ static void version_conflict_is_decided_again_from_fresh_reads(void **state)
     rig_stop();
 }
 
+/* Instances with different defaults must not change a row under different locks. */
+static void row_keeps_the_guard_that_was_the_default_at_its_put(void **state)
+{
+    (void)state;
+    struct op op;
+    char guard[DB_GUARD_MAX + 1] = "";
+    start("redis-token", false);
+    put_item(3);
+    put_account("1", 1000);
+    rig_stop();
+    snprintf(rig.config.guard, sizeof rig.config.guard, "none");
+    assert_int_equal(rig_start(), 0);
+    op_run(rig.service, op_make(&op, OP_GET_ACCOUNT, "1", "", 0, 0));
+    assert_true(answer_text(&op, "guard", guard, sizeof guard));
+    assert_string_equal(guard, "redis-token");
+    op_run(rig.service, op_make(&op, OP_GET_ITEM, "1", "", 0, 0));
+    assert_true(answer_text(&op, "guard", guard, sizeof guard));
+    assert_string_equal(guard, "redis-token");
+    order_all(MEETING);
+    assert_int_equal(ops_count(ops, MEETING, 201), 3);
+    assert_true(audit_is_clean(rig.service));
+    put_item(3); /* without a name: what is the default now */
+    op_run(rig.service, op_make(&op, OP_GET_ITEM, "1", "", 0, 0));
+    assert_true(answer_text(&op, "guard", guard, sizeof guard));
+    assert_string_equal(guard, "none");
+    rig_stop();
+}
+
 /* name: the guard's, in C */
 #define EXACT(name, guard)                                                                         \
     {                                                                                              \
@@ -212,6 +240,7 @@ int main(void)
         cmocka_unit_test(textbook_loses_an_update_without_guard),
         cmocka_unit_test(unguarded_row_loses_beside_a_guarded_one),
         cmocka_unit_test(version_conflict_is_decided_again_from_fresh_reads),
+        cmocka_unit_test(row_keeps_the_guard_that_was_the_default_at_its_put),
         EXACT(mutex, "mutex"),
         EXACT(redis_setnx, "redis-setnx"),
         EXACT(redis_set, "redis-set"),
