@@ -202,8 +202,6 @@ int report_write(const struct report *report)
         result = -1;
     if (!options->quiet && !data_on_stdout && result == 0)
         tell_files(options);
-    if (!data_on_stdout && output_close("loadgen", "the standard output", stdout) != 0)
-        result = -1;
     return result;
 }
 

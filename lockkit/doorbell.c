@@ -1,24 +1,14 @@
 #include "doorbell.h"
+#include "monotonic.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { SILENT, ASLEEP, RUNG, US_PER_S = 1000000 };
-
-static struct timespec after_us(int64_t us)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    us += until.tv_nsec / 1000;
-    until.tv_sec += us / US_PER_S;
-    until.tv_nsec = us % US_PER_S * 1000;
-    return until;
-}
+enum { SILENT, ASLEEP, RUNG };
 
 static bool is_rung(lk_doorbell *bell)
 {
@@ -38,7 +28,7 @@ static bool look_without_sleeping(lk_doorbell *bell, lk_spin *spin)
 
 static void sleep_at_most(lk_doorbell *bell, int64_t us)
 {
-    struct timespec until = after_us(us);
+    struct timespec until = lk_monotonic_after(us);
     uint32_t silent = SILENT;
     if (!atomic_compare_exchange_strong(&bell->state, &silent, ASLEEP))
         return;

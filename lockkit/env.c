@@ -1,5 +1,6 @@
 /* The world as it really is: see lk_env. */
 #include "lockkit.h"
+#include "monotonic.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,30 +9,25 @@
 #include <sys/random.h>
 #include <time.h>
 
-static int64_t clock_us(clockid_t clock)
-{
-    struct timespec t;
-    int failed = clock_gettime(clock, &t);
-    assert(failed == 0);
-    return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
-}
-
 static int64_t system_now_us(void *ctx)
 {
     (void)ctx;
-    return clock_us(CLOCK_MONOTONIC);
+    return lk_monotonic_us();
 }
 
 static int64_t system_wall_us(void *ctx)
 {
     (void)ctx;
-    return clock_us(CLOCK_REALTIME);
+    struct timespec now;
+    int failed = clock_gettime(CLOCK_REALTIME, &now);
+    assert(failed == 0);
+    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
 }
 
 static void system_sleep_us(void *ctx, int64_t us)
 {
     (void)ctx;
-    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    struct timespec t = lk_timespec(us);
     if (us > 0)
         nanosleep(&t, NULL); /* a signal may cut it short: the core looks at the clock anyway */
 }

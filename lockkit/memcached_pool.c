@@ -1,4 +1,5 @@
 #include "memcached_pool.h"
+#include "monotonic.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,11 +13,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 /* After this long without traffic a connection is looked at before it is written to. */
-enum { IDLE_US = 1000, US_PER_MS = 1000, US_PER_S = 1000000 };
+enum { IDLE_US = 1000, US_PER_MS = 1000 };
 
 struct lk_memcached_link {
     const lk_context *context;
@@ -39,23 +39,14 @@ struct lk_memcached_pool {
     lk_memcached_link links[LK_MEMCACHED_LINKS_MAX];
 };
 
-/* The bound is on a real socket: an injected clock has no say in it. */
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * US_PER_S + now.tv_nsec / 1000;
-}
-
 /* -- one link ---------------------------------------------------------------------------------- */
 
 static bool ready(const lk_memcached_link *link, short events)
 {
     for (;;) {
-        int64_t left_us = link->deadline_us - now_us();
+        int64_t left_us = link->deadline_us - lk_monotonic_us();
         left_us = left_us < 0 ? 0 : left_us;
-        struct timespec limit = {.tv_sec = left_us / US_PER_S,
-                                 .tv_nsec = left_us % US_PER_S * 1000};
+        struct timespec limit = lk_timespec(left_us);
         struct pollfd watched = {.fd = link->fd, .events = events};
         int n = ppoll(&watched, 1, &limit, NULL);
         if (n >= 0)
@@ -164,7 +155,7 @@ static lk_status receive(lk_memcached_link *link, bool *late)
         return lk_memcached_note(link, LK_PROTOCOL, "an answer without an end");
     if (*late || !ready(link, POLLIN))
         return lk_memcached_note(link, LK_UNKNOWN, "no answer in time");
-    *late = now_us() >= link->deadline_us;
+    *late = lk_monotonic_us() >= link->deadline_us;
     ssize_t n =
         recv(link->fd, link->received + link->end, sizeof link->received - link->end, MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
@@ -234,9 +225,8 @@ lk_status lk_memcached_ask(lk_memcached_pool *pool, lk_memcached_link *link, con
 
 lk_memcached_link *lk_memcached_take(lk_memcached_pool *pool)
 {
-    int64_t deadline_us = now_us() + pool->timeout_us;
-    struct timespec until = {.tv_sec = deadline_us / US_PER_S,
-                             .tv_nsec = deadline_us % US_PER_S * 1000};
+    int64_t deadline_us = lk_monotonic_us() + pool->timeout_us;
+    struct timespec until = lk_timespec(deadline_us);
     pthread_mutex_lock(&pool->mutex);
     while (pool->free == NULL &&
            pthread_cond_timedwait(&pool->returned, &pool->mutex, &until) != ETIMEDOUT)
@@ -250,7 +240,7 @@ lk_memcached_link *lk_memcached_take(lk_memcached_pool *pool)
                 LK_MEMCACHED_LINKS_MAX);
         return NULL;
     }
-    int64_t start_us = now_us();
+    int64_t start_us = lk_monotonic_us();
     link->deadline_us = start_us + pool->timeout_us;
     if (link->fd >= 0 && start_us - link->used_us > IDLE_US && !is_quiet(link))
         hang_up(link);
@@ -264,7 +254,7 @@ void lk_memcached_give(lk_memcached_pool *pool, lk_memcached_link *link, bool us
 {
     if (!usable || link->begin != link->end) /* more answers than questions */
         hang_up(link);
-    link->used_us = now_us();
+    link->used_us = lk_monotonic_us();
     pthread_mutex_lock(&pool->mutex);
     link->next = pool->free;
     pool->free = link;

@@ -13,13 +13,13 @@
  * freeing a lock allocates nothing. Buckets are shared by keys, in one chain in order of arrival.
  */
 #include "key_hash.h"
+#include "monotonic.h"
 #include "providers.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { BUCKETS = 1024 };
 
@@ -89,22 +89,12 @@ static lk_status mutex_try_acquire(void *self, lk_attempt *attempt)
     return status;
 }
 
-/* The injected clock may be a test's: only the length of the wait is taken from it. */
-static struct timespec after_us(int64_t us)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t total_us = t.tv_nsec / 1000 + (us > 0 ? us : 0);
-    return (struct timespec){.tv_sec = t.tv_sec + total_us / 1000000,
-                             .tv_nsec = total_us % 1000000 * 1000};
-}
-
 static lk_status mutex_wait(void *self, lk_attempt *attempt, int64_t until_us)
 {
     struct table *table = self;
     lk_hold *hold = attempt->hold;
     struct bucket *bucket = bucket_of(table, hold->key);
-    struct timespec until = after_us(until_us - table->env->now_us(table->env->ctx));
+    struct timespec until = lk_monotonic_after(until_us - table->env->now_us(table->env->ctx));
     struct sleeper sleeper;
     pthread_cond_init(&sleeper.woken, &table->monotonic);
     pthread_mutex_lock(&bucket->lock);

@@ -103,7 +103,7 @@ static lk_status collect(struct pg_hold *self, lk_attempt *attempt)
 {
     lk_pg_conn *conn = attempt->waiter;
     int64_t patience_us = self->context->options->command_timeout_ms * US_PER_MS;
-    int64_t until_us = lk_pg_now_us() + (attempt->last ? patience_us : 0);
+    int64_t until_us = lk_monotonic_us() + (attempt->last ? patience_us : 0);
     lk_status status = lk_pg_receive(conn, until_us, NULL, NULL);
     if (status == LK_TIMEOUT && !attempt->last)
         return LK_BUSY; /* it keeps its place */
@@ -177,7 +177,7 @@ lk_status lk_pg_hold_wait(void *arg, lk_attempt *attempt, int64_t until_us)
     int64_t left_us = until_us - env->now_us(env->ctx);
     if (first && left_us > FIRST_LOOK_US)
         left_us = FIRST_LOOK_US;
-    lk_pg_await(attempt->waiter, lk_pg_now_us() + left_us);
+    lk_pg_await(attempt->waiter, lk_monotonic_us() + left_us);
     return LK_OK;
 }
 

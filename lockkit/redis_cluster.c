@@ -117,7 +117,7 @@ static void refresh(lk_redis_cluster *cluster, uint64_t seen)
 {
     const lk_redis_topology *topology = cluster->topology;
     int64_t deadline_us =
-        lk_redis_now_us() + cluster->context->options->command_timeout_ms * INT64_C(1000);
+        lk_monotonic_us() + cluster->context->options->command_timeout_ms * INT64_C(1000);
     pthread_mutex_lock(&cluster->mutex);
     int n_nodes = cluster->n_nodes, asks = n_nodes < ASKS_MAX / 2 ? n_nodes : ASKS_MAX / 2;
     int first = cluster->answered == NO_NODE ? 0 : cluster->answered;
@@ -257,7 +257,7 @@ static lk_status ask_node(lk_redis_cluster *cluster, int node, int flags, lk_red
                           int n, const char **words, char *message)
 {
     int64_t timeout_us = cluster->context->options->command_timeout_ms * INT64_C(1000);
-    int64_t began_us = lk_redis_now_us();
+    int64_t began_us = lk_monotonic_us();
     _Atomic int64_t *hangs_until_us = &cluster->hangs_until_us[node];
     if (flags & LK_REDIS_HURRIED && is_left_alone(hangs_until_us, began_us, timeout_us)) {
         const lk_redis_url *url = lk_redis_endpoint(cluster->node[node]);
@@ -266,7 +266,7 @@ static lk_status ask_node(lk_redis_cluster *cluster, int node, int flags, lk_red
         return LK_UNAVAILABLE;
     }
     lk_status status = lk_redis_run_with(cluster->node[node], flags, reply, n, words);
-    int64_t now_us = lk_redis_now_us();
+    int64_t now_us = lk_monotonic_us();
     if (status != LK_OK)
         lk_redis_last_error(cluster->node[node], message, LK_MESSAGE_MAX);
     if (status == LK_OK && atomic_load(hangs_until_us) != 0)
@@ -281,7 +281,7 @@ lk_status lk_redis_cluster_run(lk_redis_cluster *cluster, int flags, lk_redis_re
 {
     int slot = slot_of(n, words), failed = NO_NODE, target = NO_NODE;
     int64_t late_us =
-        lk_redis_now_us() + cluster->context->options->command_timeout_ms * INT64_C(1000);
+        lk_monotonic_us() + cluster->context->options->command_timeout_ms * INT64_C(1000);
     bool ask = false;
     lk_status status = LK_UNAVAILABLE;
     for (int sends = 0; sends < LK_REDIS_SENDS_MAX; sends++) {
@@ -302,7 +302,7 @@ lk_status lk_redis_cluster_run(lk_redis_cluster *cluster, int flags, lk_redis_re
             target = NO_NODE;
             ask = false;
         }
-        if ((status != LK_OK && status != LK_UNAVAILABLE) || lk_redis_now_us() >= late_us)
+        if ((status != LK_OK && status != LK_UNAVAILABLE) || lk_monotonic_us() >= late_us)
             return status;
     }
     return status;

@@ -29,9 +29,9 @@ static lk_status write_batch(lk_redis_pipe *pipe, struct calls *done)
 {
     lk_redis_stream *stream = &pipe->stream;
     struct batch *batch = &pipe->batch;
-    if (stream->fd >= 0 && lk_redis_now_us() - pipe->used_us > IDLE_US && look(pipe, done) != LK_OK)
+    if (stream->fd >= 0 && lk_monotonic_us() - pipe->used_us > IDLE_US && look(pipe, done) != LK_OK)
         return LK_UNAVAILABLE;
-    pipe->used_us = lk_redis_now_us();
+    pipe->used_us = lk_monotonic_us();
     batch->deadline_us =
         pipe->used_us + pipe->timeout_us + (batch->counting ? pipe->replicas_us : 0);
     if (stream->fd < 0) {
@@ -66,7 +66,7 @@ lk_status lk_redis_combine_read(lk_redis_pipe *pipe, struct calls *done)
                                      &pipe->demoted);
     if (status == LK_OK && batch->counting)
         status = lk_redis_batch_read_count(batch, &pipe->stream, done);
-    pipe->used_us = lk_redis_now_us();
+    pipe->used_us = lk_monotonic_us();
     return status;
 }
 
@@ -234,7 +234,7 @@ bool lk_redis_write_ahead(lk_redis_pipe *pipe, const struct lk_redis_caller *min
 {
     struct calls done;
     calls_init(&done);
-    pipe->ahead.deadline_us = lk_redis_now_us() + pipe->timeout_us;
+    pipe->ahead.deadline_us = lk_monotonic_us() + pipe->timeout_us;
     pipe->ahead_stream.fd = pipe->stream.fd;
     lk_redis_batch_write(&pipe->ahead, &pipe->ahead_stream, pipe->wait_command,
                          pipe->context->commands);

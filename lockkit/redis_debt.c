@@ -1,12 +1,12 @@
 #include "redis_debt.h"
+#include "monotonic.h"
 #include "thread.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
+enum { US_PER_MS = 1000 };
 
 /* A release on its way. */
 struct debt {
@@ -106,11 +106,7 @@ bool lk_redis_debts_post(lk_redis_debts *debts, const lk_hold *hold, lk_redis_sc
 /* A moment, or until woken. */
 static void wait_a_moment(lk_redis_debts *debts)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LK_REDIS_COLLECT_MS * NS_PER_MS;
-    until.tv_sec += until.tv_nsec / NS_PER_S;
-    until.tv_nsec %= NS_PER_S;
+    struct timespec until = lk_monotonic_after(LK_REDIS_COLLECT_MS * US_PER_MS);
     pthread_cond_timedwait(&debts->changed, &debts->lock, &until);
 }
 

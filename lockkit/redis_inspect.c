@@ -188,7 +188,7 @@ static void pattern_of(const char *prefix, char ret[2 * LK_KEY_MAX + 2])
 
 static int64_t answer_by_us(const lk_context *context)
 {
-    return lk_redis_now_us() + context->options->command_timeout_ms * US_PER_MS;
+    return lk_monotonic_us() + context->options->command_timeout_ms * US_PER_MS;
 }
 
 static const char *type_of(const lk_redis_guard *guard)

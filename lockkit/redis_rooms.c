@@ -141,7 +141,7 @@ lk_redis_waiter *lk_redis_rooms_enter(lk_redis_rooms *rooms, const char *name, b
 void lk_redis_rooms_sleep(lk_redis_rooms *rooms, lk_redis_waiter *waiter, int64_t wait_us)
 {
     struct room *room = waiter->room;
-    int64_t until_us = lk_redis_now_us() + wait_us;
+    int64_t until_us = lk_monotonic_us() + wait_us;
     pthread_mutex_lock(&rooms->mutex);
     if (!waiter->woken && room->n_posts > 0) {
         room->n_posts--;
@@ -152,7 +152,7 @@ void lk_redis_rooms_sleep(lk_redis_rooms *rooms, lk_redis_waiter *waiter, int64_
     while (!waiter->woken && wait_us > 0) {
         pthread_mutex_unlock(&rooms->mutex);
         lk_doorbell_wait(&waiter->bell, NULL, wait_us);
-        wait_us = until_us - lk_redis_now_us();
+        wait_us = until_us - lk_monotonic_us();
         pthread_mutex_lock(&rooms->mutex);
     }
     if (!waiter->woken)

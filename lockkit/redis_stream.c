@@ -11,17 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { READ_SIZE = 16 * 1024, US_PER_MS = 1000, US_PER_S = 1000000 };
-
-int64_t lk_redis_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * US_PER_S + now.tv_nsec / 1000;
-}
 
 void lk_redis_stream_init(lk_redis_stream *stream)
 {
@@ -87,7 +79,7 @@ static lk_status make_reader(lk_redis_stream *stream)
  * for to the microsecond. */
 static void be_patient(lk_redis_stream *stream, int64_t deadline_us)
 {
-    int64_t us = (deadline_us - lk_redis_now_us()) / 2;
+    int64_t us = (deadline_us - lk_monotonic_us()) / 2;
     struct timeval limit = {.tv_sec = us / US_PER_S, .tv_usec = us % US_PER_S};
     if (us >= US_PER_MS &&
         setsockopt(stream->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0)
@@ -98,7 +90,7 @@ static void be_patient(lk_redis_stream *stream, int64_t deadline_us)
  * for that. */
 static lk_status dial(lk_redis_stream *stream, const lk_redis_url *url, int64_t deadline_us)
 {
-    int64_t left_us = deadline_us - lk_redis_now_us();
+    int64_t left_us = deadline_us - lk_monotonic_us();
     if (left_us < US_PER_MS)
         left_us = US_PER_MS;
     struct timeval limit = {.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
@@ -179,11 +171,10 @@ bool lk_redis_stream_quiet(const lk_redis_stream *stream)
 static bool ready(const lk_redis_stream *stream, short events, int64_t deadline_us)
 {
     for (;;) {
-        int64_t left_us = deadline_us - lk_redis_now_us();
+        int64_t left_us = deadline_us - lk_monotonic_us();
         if (left_us < 0)
             left_us = 0;
-        struct timespec limit = {.tv_sec = left_us / US_PER_S,
-                                 .tv_nsec = left_us % US_PER_S * 1000};
+        struct timespec limit = lk_timespec(left_us);
         struct pollfd watched = {.fd = stream->fd, .events = events};
         int n = ppoll(&watched, 1, &limit, NULL);
         if (n > 0)
@@ -272,12 +263,12 @@ static lk_status read_object(lk_redis_stream *stream, int64_t deadline_us, void 
             return failed(stream, LK_PROTOCOL, "Redis answered without an end");
         /* What came while this process slept past the deadline is still taken, but only once: a
          * server that dribbles must not keep us. */
-        int64_t now_us = deadline_us == LK_REDIS_NO_WAIT ? 0 : lk_redis_now_us();
+        int64_t now_us = deadline_us == LK_REDIS_NO_WAIT ? 0 : lk_monotonic_us();
         bool block = stream->patience_us > 0 && deadline_us - now_us > stream->patience_us;
         if (late ||
             (!block && deadline_us != LK_REDIS_NO_WAIT && !ready(stream, POLLIN, deadline_us)))
             return failed(stream, LK_TIMEOUT, "Redis did not answer in time");
-        late = !block && lk_redis_now_us() >= deadline_us;
+        late = !block && lk_monotonic_us() >= deadline_us;
         char bytes[READ_SIZE];
         ssize_t n = block ? receive_patiently(stream, bytes, sizeof bytes)
                           : recv(stream->fd, bytes, sizeof bytes, MSG_DONTWAIT);

@@ -5,13 +5,14 @@
  * hiredis does the connecting and the parsing.
  *
  * Threading: none; the owner hands a stream over as a whole.
- * Deadlines are instants of lk_redis_now_us(), the real monotonic clock: the bound is on a real
+ * Deadlines are instants of lk_monotonic_us(), the real monotonic clock: the bound is on a real
  * socket, so an injected clock (lk_env) has no say in it.
  */
 #ifndef LOCKKIT_REDIS_STREAM_H
 #define LOCKKIT_REDIS_STREAM_H
 
 #include "lockkit.h"
+#include "monotonic.h"
 #include "redis_reply.h"
 #include "redis_url.h"
 #include "spin.h"
@@ -31,8 +32,6 @@ typedef struct lk_redis_stream {
     lk_spin spin;                 /* before it blocks. The owner's: no closing resets it */
     char message[LK_MESSAGE_MAX]; /* why the last step failed */
 } lk_redis_stream;
-
-int64_t lk_redis_now_us(void);
 
 /* A closed stream; needs no clean-up. */
 void lk_redis_stream_init(lk_redis_stream *stream);

@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { US_PER_MS = 1000, US_PER_S = 1000000 };
+enum { US_PER_MS = 1000 };
 
 /* -- who listens to what -------------------------------------------------------------------------
  */
@@ -71,11 +71,7 @@ static void stop_listening(lk_redis_sub *sub, struct lk_redis_channel *channel)
 static lk_status await_live(lk_redis_sub *sub, struct lk_redis_channel *channel, int64_t wait_us)
 {
     bool whole = wait_us >= sub->timeout_us;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t us = until.tv_nsec / 1000 + (whole ? sub->timeout_us : wait_us);
-    until.tv_sec += us / US_PER_S;
-    until.tv_nsec = us % US_PER_S * 1000;
+    struct timespec until = lk_monotonic_after(whole ? sub->timeout_us : wait_us);
     uint64_t failures = sub->n_failures;
     kick(sub);
     while (channel->state != CHANNEL_LIVE) {

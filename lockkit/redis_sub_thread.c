@@ -25,7 +25,7 @@ static lk_status send_all(lk_redis_sub *sub, const char *verb, enum lk_redis_cha
         if (!lk_redis_wire_make(&command, 2, (const char *[]){verb, channel->name}))
             return LK_NO_MEMORY;
         struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};
-        status = lk_redis_stream_write(&sub->stream, &iov, 1, lk_redis_now_us() + sub->timeout_us);
+        status = lk_redis_stream_write(&sub->stream, &iov, 1, lk_monotonic_us() + sub->timeout_us);
         lk_redis_wire_free(&command);
         atomic_fetch_add_explicit(sub->context->commands, 1, memory_order_relaxed);
         channel->state = to;
@@ -56,7 +56,7 @@ static void connect_again(lk_redis_sub *sub)
 {
     pthread_mutex_unlock(&sub->mutex);
     lk_status status =
-        lk_redis_connect(sub->redis, &sub->stream, lk_redis_now_us() + sub->timeout_us);
+        lk_redis_connect(sub->redis, &sub->stream, lk_monotonic_us() + sub->timeout_us);
     pthread_mutex_lock(&sub->mutex);
     if (status != LK_OK)
         lose(sub);
@@ -128,7 +128,7 @@ static lk_status sound(lk_redis_sub *sub)
         return LK_UNKNOWN; /* the last one was not answered: gone without a word */
     sub->pinged = true;
     atomic_fetch_add_explicit(sub->context->commands, 1, memory_order_relaxed);
-    return lk_redis_stream_write(&sub->stream, &iov, 1, lk_redis_now_us() + sub->timeout_us);
+    return lk_redis_stream_write(&sub->stream, &iov, 1, lk_monotonic_us() + sub->timeout_us);
 }
 
 /* Until something arrives, or a kick, or for so long. */

@@ -100,7 +100,7 @@ lk_status lk_redis_topology_parse(const char *text, lk_redis_topology *ret, lk_e
 
 int64_t lk_redis_half_way_us(int64_t deadline_us)
 {
-    int64_t now_us = lk_redis_now_us();
+    int64_t now_us = lk_monotonic_us();
     return now_us + (deadline_us - now_us) / 2;
 }
 

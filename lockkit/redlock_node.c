@@ -24,7 +24,7 @@ static void close_node(lk_redlock_node *node)
 
 void lk_redlock_fail(lk_redlock_node *node)
 {
-    int64_t now_us = lk_redis_now_us(), pause_us = now_us - node->began_us;
+    int64_t now_us = lk_monotonic_us(), pause_us = now_us - node->began_us;
     int doublings = node->failures < DOUBLINGS_MAX ? node->failures : DOUBLINGS_MAX;
     if (pause_us > node->timeout_us) /* it was looked at late */
         pause_us = node->timeout_us;
@@ -38,7 +38,7 @@ void lk_redlock_fail(lk_redlock_node *node)
 void lk_redlock_dial(lk_redlock_node *node)
 {
     assert(node->state == LK_REDLOCK_CLOSED);
-    node->began_us = lk_redis_now_us();
+    node->began_us = lk_monotonic_us();
     node->greetings = 0;
     node->state = LK_REDLOCK_JOINING;
     say_why(node, "Redis did not answer in time"); /* unless it does */
@@ -85,7 +85,7 @@ void lk_redlock_join(lk_redlock_node *node)
     lk_status status;
     if (node->greetings == 0) {
         status = greet(node);
-        node->began_us = lk_redis_now_us();
+        node->began_us = lk_monotonic_us();
         if (status != LK_OK)
             lk_redlock_fail(node);
         return;
@@ -106,12 +106,12 @@ void lk_redlock_join(lk_redlock_node *node)
         node->greetings--;
     }
     node->state = LK_REDLOCK_READY;
-    node->used_us = lk_redis_now_us();
+    node->used_us = lk_monotonic_us();
 }
 
 void lk_redlock_look(lk_redlock_node *node)
 {
-    if (lk_redis_now_us() - node->used_us > IDLE_US && !lk_redis_stream_quiet(&node->stream))
+    if (lk_monotonic_us() - node->used_us > IDLE_US && !lk_redis_stream_quiet(&node->stream))
         close_node(node);
 }
 
@@ -135,7 +135,7 @@ size_t lk_redlock_send(lk_redlock_node *node, lk_redlock_call *batch, int64_t de
 {
     struct iovec iov[LK_REDLOCK_BATCH_MAX];
     size_t n = 0;
-    node->began_us = lk_redis_now_us();
+    node->began_us = lk_monotonic_us();
     node->owes = sent_from(batch);
     for (lk_redlock_call *call = node->owes; call != NULL; call = sent_from(call->next)) {
         assert(n < LK_REDLOCK_BATCH_MAX);
@@ -166,7 +166,7 @@ void lk_redlock_receive(lk_redlock_node *node)
         call->status[i] = LK_OK;
         node->owes = sent_from(call->next);
     }
-    node->used_us = lk_redis_now_us();
+    node->used_us = lk_monotonic_us();
     node->failures = 0;
     if (lk_redis_stream_leftover(&node->stream)) { /* whose would the next be? */
         say_why(node, "Redis answered more than was asked");

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LEASE_PARTS = 10, US_PER_MS = 1000, US_PER_S = 1000000 };
+enum { LEASE_PARTS = 10, US_PER_MS = 1000 };
 
 struct lk_redlock_nodes {
     const lk_context *context;
@@ -57,10 +57,10 @@ static bool poll_nodes(lk_redlock_nodes *nodes, bool (*watched)(const lk_redlock
         fds[i] = (struct pollfd){.fd = watched(node) ? node->stream.fd : -1,
                                  .events = joins ? lk_redlock_join_events(node) : POLLIN};
     }
-    int64_t left_us = deadline_us - lk_redis_now_us();
+    int64_t left_us = deadline_us - lk_monotonic_us();
     if (left_us < 0)
         left_us = 0;
-    struct timespec limit = {.tv_sec = left_us / US_PER_S, .tv_nsec = left_us % US_PER_S * 1000};
+    struct timespec limit = lk_timespec(left_us);
     int n = ppoll(fds, nodes->n, &limit, NULL);
     assert(n >= 0 || errno == EINTR);
     for (size_t i = 0; i < nodes->n && n > 0; i++)
@@ -103,7 +103,7 @@ static bool must_wait(const lk_redlock_nodes *nodes, bool *ret_any)
 /* Lets nodes join that are closed. Returns how many are ready. */
 static size_t settle(lk_redlock_nodes *nodes)
 {
-    int64_t start_us = lk_redis_now_us();
+    int64_t start_us = lk_monotonic_us();
     for (size_t i = 0; i < nodes->n; i++)
         if (nodes->node[i].state == LK_REDLOCK_READY)
             lk_redlock_look(&nodes->node[i]);
@@ -118,7 +118,7 @@ static size_t settle(lk_redlock_nodes *nodes)
     while (any && (must || moved) && now_us < deadline_us) {
         moved = poll_nodes(nodes, joins, lk_redlock_join, must ? deadline_us : start_us);
         must = must_wait(nodes, &any);
-        now_us = lk_redis_now_us();
+        now_us = lk_monotonic_us();
     }
     bool waited_out = must && now_us >= deadline_us;
     for (size_t i = 0; i < nodes->n; i++) {
@@ -146,13 +146,13 @@ static void serve(lk_redlock_nodes *nodes, lk_redlock_call *batch)
         for (size_t i = 0; i < nodes->n; i++)
             call->status[i] = LK_UNAVAILABLE;
     }
-    int64_t deadline_us = lk_redis_now_us() + nodes->timeout_us;
+    int64_t deadline_us = lk_monotonic_us() + nodes->timeout_us;
     size_t n_sent = 0, n_owing;
     for (size_t i = 0; i < nodes->n; i++)
         if (nodes->node[i].state == LK_REDLOCK_READY)
             n_sent += lk_redlock_send(&nodes->node[i], batch, deadline_us);
     atomic_fetch_add_explicit(nodes->context->commands, n_sent, memory_order_relaxed);
-    for (bool late = false;; late = lk_redis_now_us() >= deadline_us) {
+    for (bool late = false;; late = lk_monotonic_us() >= deadline_us) {
         n_owing = 0;
         for (size_t i = 0; i < nodes->n; i++)
             n_owing += owes(&nodes->node[i]);

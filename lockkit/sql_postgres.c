@@ -9,7 +9,7 @@
 
 static int64_t deadline_us(const lk_pg_pool *pool)
 {
-    return lk_pg_now_us() + pool->target.context->options->command_timeout_ms * 1000;
+    return lk_monotonic_us() + pool->target.context->options->command_timeout_ms * 1000;
 }
 
 /* With the mutex. What the server is about to end for its idleness is not worth the risk. */
@@ -17,7 +17,7 @@ static lk_pg_conn *take_idle(lk_pg_pool *pool)
 {
     while (pool->n_idle > 0) {
         const struct lk_pg_idle *idle = &pool->idle[--pool->n_idle];
-        bool stale = lk_pg_now_us() - idle->since_us > LK_PG_IDLE_MS * INT64_C(1000) * 3 / 4;
+        bool stale = lk_monotonic_us() - idle->since_us > LK_PG_IDLE_MS * INT64_C(1000) * 3 / 4;
         if (!stale && !lk_pg_has_ended(idle->conn))
             return idle->conn;
         lk_pg_disconnect(idle->conn);
@@ -43,8 +43,7 @@ static lk_status connect_one(lk_pg_pool *pool, int64_t until_us, lk_pg_conn **re
 lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret)
 {
     int64_t until_us = deadline_us(pool);
-    const struct timespec until = {.tv_sec = until_us / 1000000,
-                                   .tv_nsec = until_us % 1000000 * 1000};
+    const struct timespec until = lk_timespec(until_us);
     lk_pg_conn *conn;
     lk_status status = LK_BUSY;
     int failed = 0;
@@ -73,7 +72,7 @@ lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret)
 void lk_pg_give(lk_pg_pool *pool, lk_pg_conn *conn)
 {
     pthread_mutex_lock(&pool->mutex);
-    pool->idle[pool->n_idle++] = (struct lk_pg_idle){.conn = conn, .since_us = lk_pg_now_us()};
+    pool->idle[pool->n_idle++] = (struct lk_pg_idle){.conn = conn, .since_us = lk_monotonic_us()};
     pthread_cond_signal(&pool->freed);
     pthread_mutex_unlock(&pool->mutex);
 }

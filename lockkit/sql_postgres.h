@@ -11,10 +11,13 @@
  *
  * Both ends give up on a peer from which nothing is heard for about LK_PG_SILENCE_S seconds, on
  * TCP; what the URL says of keepalives goes before for our end.
+ *
+ * Deadlines (until_us, deadline_us) are instants of lk_monotonic_us().
  */
 #ifndef LOCKKIT_SQL_POSTGRES_H
 #define LOCKKIT_SQL_POSTGRES_H
 
+#include "monotonic.h"
 #include "sql_conn.h"
 
 #include <pthread.h>
@@ -68,8 +71,6 @@ lk_status lk_pg_receive(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, v
 /* Both, within the command timeout. After LK_UNKNOWN the connection is of no more use. */
 lk_status lk_pg_run(lk_pg_conn *conn, int statement, const lk_sql_arg *args, lk_sql_each *each,
                     void *arg);
-
-int64_t lk_pg_now_us(void); /* monotonic: the clock of all until_us and deadline_us here */
 
 /* -- a client's connections: sql_postgres.c -------------------------------------------------------
  */

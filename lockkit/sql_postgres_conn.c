@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     TYPE_TEXT = 25,
@@ -27,13 +26,6 @@ struct lk_pg_conn {
     bool missing;                 /* the last error: a table or schema is not there */
     char message[LK_MESSAGE_MAX]; /* why the last step failed */
 };
-
-int64_t lk_pg_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-}
 
 static int64_t timeout_us(const lk_pg_conn *conn)
 {
@@ -59,7 +51,7 @@ static bool await(const lk_pg_conn *conn, short events, int64_t until_us)
 {
     struct pollfd fd = {.fd = PQsocket(conn->handle), .events = events};
     for (;;) {
-        int64_t left_ms = (until_us - lk_pg_now_us() + 999) / 1000;
+        int64_t left_ms = (until_us - lk_monotonic_us() + 999) / 1000;
         int n = poll(&fd, 1, left_ms > INT_MAX ? INT_MAX : left_ms > 0 ? (int)left_ms : 0);
         if (n > 0)
             return true;
@@ -224,7 +216,7 @@ lk_status lk_pg_send(lk_pg_conn *conn, int statement, const lk_sql_arg *args)
 lk_status lk_pg_run(lk_pg_conn *conn, int statement, const lk_sql_arg *args, lk_sql_each *each,
                     void *arg)
 {
-    int64_t until_us = lk_pg_now_us() + timeout_us(conn);
+    int64_t until_us = lk_monotonic_us() + timeout_us(conn);
     bool sent = lk_pg_send(conn, statement, args) == LK_OK;
     return noted(conn, finish(conn, sent, until_us, each, arg));
 }

@@ -8,6 +8,7 @@
  * write of theirs that is still on its way to another machine pass for a new one; and OFF may leave
  * a file that nobody can read.
  */
+#include "monotonic.h"
 #include "sql_conn.h"
 
 #include <pthread.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { BUSY_SLEEP_US_MIN = 20, BUSY_RANGE_US_MIN = 40, BUSY_RANGE_US_MAX = 1000 };
 
@@ -200,14 +200,6 @@ static int set_up(struct lite *lite, lk_error *error)
 /* -- the client's threads -----------------------------------------------------------------------
  */
 
-static struct timespec after_us(int64_t us)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    us += t.tv_nsec / 1000;
-    return (struct timespec){.tv_sec = t.tv_sec + us / 1000000, .tv_nsec = us % 1000000 * 1000};
-}
-
 /* With the mutex, behind those who came before. */
 static bool await_turn(struct lite *lite, const struct timespec *until)
 {
@@ -232,7 +224,7 @@ static bool await_turn(struct lite *lite, const struct timespec *until)
 static bool enter(struct lite *lite)
 {
     int64_t timeout_us = lite->context->options->command_timeout_ms * 1000;
-    struct timespec until = after_us(timeout_us);
+    struct timespec until = lk_monotonic_after(timeout_us);
     pthread_mutex_lock(&lite->mutex);
     bool entered = !lite->busy || await_turn(lite, &until);
     lite->busy = true;

@@ -1,9 +1,9 @@
 #include "watchdog.h"
 #include "client.h"
+#include "monotonic.h"
 #include "thread.h"
 
 #include <assert.h>
-#include <time.h>
 
 enum {
     RENEWALS_PER_LEASE = 3,
@@ -155,11 +155,7 @@ static void wait_until(struct watchdog *watchdog, int64_t now_us, int64_t due_us
         pthread_cond_wait(&watchdog->wake, &watchdog->lock);
         return;
     }
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t us = until.tv_nsec / 1000 + (due_us > now_us ? due_us - now_us : 0);
-    until.tv_sec += us / 1000000;
-    until.tv_nsec = us % 1000000 * 1000;
+    struct timespec until = lk_monotonic_after(due_us - now_us);
     pthread_cond_timedwait(&watchdog->wake, &watchdog->lock, &until);
 }
 

@@ -5,18 +5,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-int64_t lk_zk_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 bool lk_zk_wait_until(lk_zk *zk, pthread_cond_t *cond, int64_t until_us)
 {
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    struct timespec until = lk_timespec(until_us);
     return pthread_cond_timedwait(cond, &zk->lock, &until) != ETIMEDOUT;
 }
 
@@ -66,7 +58,7 @@ void lk_zk_leave(lk_zk *zk, lk_zk_waiter *waiter)
 
 bool lk_zk_sleep(lk_zk *zk, lk_zk_waiter *waiter, int64_t left_us)
 {
-    int64_t until_us = lk_zk_now_us() + (left_us > 0 ? left_us : 0);
+    int64_t until_us = lk_monotonic_us() + (left_us > 0 ? left_us : 0);
     pthread_mutex_lock(&zk->lock);
     while (!waiter->fired && lk_zk_wait_until(zk, &waiter->woken, until_us))
         continue;
@@ -104,7 +96,7 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
         if (link->connected)
             link->session_ms = zoo_recv_timeout(handle);
         else if (was_connected)
-            link->away_since_us = lk_zk_now_us();
+            link->away_since_us = lk_monotonic_us();
         ended = state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE;
         if (ended) {
             bool expired = state == ZOO_EXPIRED_SESSION_STATE;
@@ -134,7 +126,7 @@ static struct lk_zk_link *open_link(lk_zk *zk, uint32_t epoch)
     if (session_ms < LK_ZK_SESSION_MS_MIN)
         session_ms = LK_ZK_SESSION_MS_MIN;
     *link = (struct lk_zk_link){
-        .zk = zk, .epoch = epoch, .session_ms = session_ms, .away_since_us = lk_zk_now_us()};
+        .zk = zk, .epoch = epoch, .session_ms = session_ms, .away_since_us = lk_monotonic_us()};
     sigset_t all, before; /* the program's signals are for the program's threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -220,7 +212,7 @@ static lk_status connect_to(lk_zk *zk, uint32_t epoch, int64_t until_us)
             return LK_OK;
         int64_t bound_us = until_us;
         if (!zk->opening && (!link || link->ended)) {
-            if (lk_zk_now_us() >= until_us || reopen(zk) != LK_OK)
+            if (lk_monotonic_us() >= until_us || reopen(zk) != LK_OK)
                 return LK_UNAVAILABLE;
             continue;
         }
@@ -234,12 +226,12 @@ static lk_status connect_to(lk_zk *zk, uint32_t epoch, int64_t until_us)
 static lk_status take_turn(lk_zk *zk, uint32_t epoch, lk_zk_turn *ret)
 {
     pthread_mutex_lock(&zk->lock);
-    lk_status status = connect_to(zk, epoch, lk_zk_now_us() + timeout_us(zk));
+    lk_status status = connect_to(zk, epoch, lk_monotonic_us() + timeout_us(zk));
     if (status == LK_OK)
         *ret = (lk_zk_turn){.zk = zk,
                             .epoch = zk->link->epoch,
                             .session_ms = zk->link->session_ms,
-                            .until_us = lk_zk_now_us() + timeout_us(zk)};
+                            .until_us = lk_monotonic_us() + timeout_us(zk)};
     pthread_mutex_unlock(&zk->lock);
     return status;
 }

@@ -16,6 +16,7 @@
 #ifndef LOCKKIT_ZK_SESSION_H
 #define LOCKKIT_ZK_SESSION_H
 
+#include "monotonic.h"
 #include "provider.h"
 
 #include <pthread.h>
@@ -124,9 +125,7 @@ void lk_zk_stop_janitor(lk_zk *zk); /* for lk_zk_close() */
 
 /* Ends the session by our own decision. */
 void lk_zk_abandon(lk_zk *zk, uint32_t epoch);
-/* The system's monotonic clock, for waiting on conditions; lk_env's may be a test's. */
-int64_t lk_zk_now_us(void);
-/* Waits on cond with zk->lock held; false once it is until_us. */
+/* Waits on cond with zk->lock held; false once lk_monotonic_us() is until_us. */
 bool lk_zk_wait_until(lk_zk *zk, pthread_cond_t *cond, int64_t until_us);
 
 /* zk_session.c's and zk_call.c's; under zk->lock. */
