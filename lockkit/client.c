@@ -147,7 +147,7 @@ void lk_close(lk_client *client)
     free_client(client);
 }
 
-bool client_key_valid(const char *key)
+bool lk_key_valid(const char *key)
 {
     size_t n = 0;
     if (!key)
@@ -160,7 +160,7 @@ bool client_key_valid(const char *key)
 
 lk_status lk_raise_fence(lk_client *client, const char *key, uint64_t seen)
 {
-    if (!client_key_valid(key))
+    if (!lk_key_valid(key))
         return LK_INVALID;
     if (!(client->provider->info.caps & LK_CAP_FENCE) || !client->provider->raise_fence)
         return LK_UNSUPPORTED;

@@ -91,8 +91,6 @@ static inline void client_count(_Atomic uint64_t *counter)
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-bool client_key_valid(const char *key);
-
 /* One acquire call under way. */
 struct pursuit {
     lk_client *client;

@@ -48,8 +48,7 @@ static const struct argp release_argp = {
         "Example:\n"
         "  lockkit release --force lock:task:nightly\n"
         "\nExit status: 0 freed, 1 nobody held one of them, 64 usage, 69 the lock server is away, "
-        "70 "
-        "other failures.",
+        "70 other failures.",
     .children = children};
 
 int cmd_release(int argc, char **argv)

@@ -189,7 +189,7 @@ static bool owner_valid(const char *owner)
 
 lk_status core_check(const lk_client *client, const lk_request *request)
 {
-    if (!client || !client_key_valid(request->key) || request->wait_ms < 0 ||
+    if (!client || !lk_key_valid(request->key) || request->wait_ms < 0 ||
         (request->owner && !owner_valid(request->owner)))
         return LK_INVALID;
     if (request->lease_ms != 0 &&

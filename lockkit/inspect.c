@@ -24,7 +24,7 @@ lk_status lk_confirm(const lk_hold *hold)
 
 lk_status lk_inspect(lk_client *client, const char *key, lk_lock_info *ret)
 {
-    if (!client || !client_key_valid(key))
+    if (!client || !lk_key_valid(key))
         return LK_INVALID;
     if (!client->provider->inspect)
         return LK_UNSUPPORTED;
@@ -47,7 +47,7 @@ static int tell(void *arg, const lk_lock_info *info)
 {
     const struct listing *listing = arg;
     lk_lock_info shown = *info;
-    if (!client_key_valid(info->key)) /* another program's: no lock of ours is named so */
+    if (!lk_key_valid(info->key)) /* another program's: no lock of ours is named so */
         return 0;
     make_printable(shown.token);
     return listing->each(listing->arg, &shown);
@@ -56,7 +56,7 @@ static int tell(void *arg, const lk_lock_info *info)
 lk_status lk_list(lk_client *client, const char *prefix,
                   int (*each)(void *arg, const lk_lock_info *info), void *arg)
 {
-    if (!client || (prefix[0] != '\0' && !client_key_valid(prefix)))
+    if (!client || (prefix[0] != '\0' && !lk_key_valid(prefix)))
         return LK_INVALID;
     if (!client->provider->list)
         return LK_UNSUPPORTED;
@@ -66,7 +66,7 @@ lk_status lk_list(lk_client *client, const char *prefix,
 
 lk_status lk_force_release(lk_client *client, const char *key)
 {
-    if (!client || !client_key_valid(key))
+    if (!client || !lk_key_valid(key))
         return LK_INVALID;
     if (!client->provider->force_release)
         return LK_UNSUPPORTED;

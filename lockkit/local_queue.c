@@ -214,6 +214,18 @@ static bool lasts_for(const lk_hold *hold, const lk_hold *next, int64_t now_us)
     return hold_valid_until_us(hold) - now_us >= next->lease_ms * 1000 / 2;
 }
 
+static void give(const lk_hold *hold, struct local_waiter *waiter, int64_t now_us)
+{
+    lk_hold *next = waiter->hold;
+    memcpy(next->token, hold->token, sizeof next->token);
+    next->fence = hold->fence;
+    next->acquired_us = now_us;
+    next->private_.slot = hold->private_.slot;
+    next->private_.handovers = hold->private_.handovers + 1;
+    hold_set_valid_until(next, hold_valid_until_us(hold));
+    waiter->handed = true;
+}
+
 bool local_queue_hand_over(lk_client *client, const lk_hold *hold)
 {
     if (!hold->private_.queues || hold->private_.handovers >= client->options.local_handovers ||
@@ -227,15 +239,8 @@ bool local_queue_hand_over(lk_client *client, const lk_hold *hold)
     struct local_waiter *second = hands ? first->behind : NULL;
     bool first_sleeps = false, second_sleeps = false;
     if (hands) {
-        lk_hold *next = first->hold;
-        memcpy(next->token, hold->token, sizeof next->token);
-        next->fence = hold->fence;
-        next->acquired_us = now_us;
-        next->private_.slot = hold->private_.slot;
-        next->private_.handovers = hold->private_.handovers + 1;
-        hold_set_valid_until(next, hold_valid_until_us(hold));
+        give(hold, first, now_us);
         take_out(bucket, first);
-        first->handed = true;
         first_sleeps = knock_at(first);
         second_sleeps = rouse(client->queue, second);
         client_count(&client->stats.handovers);

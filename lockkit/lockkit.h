@@ -194,9 +194,12 @@ typedef struct lk_options {
  * returns LK_OK. Must not block and must not call lockkit on this hold except lk_check(). */
 typedef void lk_on_lost(void *arg, const lk_hold *hold, lk_loss cause);
 
+/* 1 to LK_KEY_MAX printable ASCII bytes, without spaces or braces. NULL is none. */
+bool lk_key_valid(const char *key);
+
 typedef struct lk_request {
     lk_client *client;   /* used by lk_acquire_many() only, when its own argument is NULL */
-    const char *key;     /* 1 to LK_KEY_MAX printable ASCII bytes without spaces or braces */
+    const char *key;     /* lk_key_valid() */
     const char *owner;   /* identity for re-entry within this client; NULL: a new one each time */
     lk_mode mode;        /* default LK_EXCLUSIVE */
     uint32_t permits;    /* how many may hold the key at once; 0: one. All callers of a key must say

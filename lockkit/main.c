@@ -158,23 +158,15 @@ static const struct argp_option target_options[] = {
 const struct argp cmd_target_argp = {.options = target_options, .parser = parse_target};
 
 /* As lk_request.key wants it. */
-static void check_key(struct argp_state *state, const char *key)
-{
-    if (key[0] == '\0')
-        argp_error(state, "a key must not be empty");
-    if (strlen(key) > LK_KEY_MAX)
-        argp_error(state, "key '%.20s...' is longer than %d bytes", key, LK_KEY_MAX);
-    for (const char *at = key; *at != '\0'; at++)
-        if (*at <= ' ' || *at > '~' || *at == '{' || *at == '}')
-            argp_error(state,
-                       "key '%s': only printable ASCII, without spaces or braces, is allowed", key);
-}
-
 void cmd_add_key(struct argp_state *state, struct cmd_keys *keys, const char *key)
 {
     if (keys->n == keys->max)
         argp_error(state, "at most %zu keys", keys->max);
-    check_key(state, key);
+    if (!lk_key_valid(key))
+        argp_error(state,
+                   "'%.40s%s' cannot be a key: that is 1 to %d printable ASCII characters, without "
+                   "spaces or braces",
+                   key, strlen(key) > 40 ? "..." : "", LK_KEY_MAX);
     keys->at[keys->n++] = key;
 }
 

@@ -156,6 +156,13 @@ static bool nothing_in_flight(void *arg)
     return fixture_metric(arg, "seckill_http_in_flight") == 0;
 }
 
+static void let_all_end(void)
+{
+    stub_mode(fixture.service, STUB_ANSWER);
+    stub_release(fixture.service);
+    assert_true(wait_until(nothing_in_flight, &fixture, RAW_WAIT_MS));
+}
+
 static void operations_that_take_too_long_are_answered_503(void **state)
 {
     (void)state;
@@ -173,9 +180,7 @@ static void operations_that_take_too_long_are_answered_503(void **state)
     assert_int_equal(fixture_metric(&fixture, "seckill_http_in_flight"), 1);
 
     /* the late answer reaches nobody: the next one on this connection is its own */
-    stub_mode(fixture.service, STUB_ANSWER);
-    stub_release(fixture.service);
-    assert_true(wait_until(nothing_in_flight, &fixture, RAW_WAIT_MS));
+    let_all_end();
     fixture_send(fd, "GET", "/v1/items/mine", NULL);
     assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 200);
     assert_non_null(strstr(reply.body, "\"id\":\"mine\""));
@@ -202,9 +207,7 @@ static void of_a_write_that_takes_too_long_the_outcome_is_unknown(void **state)
         raw_free(&reply);
         close(fd);
     }
-    stub_mode(fixture.service, STUB_ANSWER);
-    stub_release(fixture.service);
-    assert_true(wait_until(nothing_in_flight, &fixture, RAW_WAIT_MS));
+    let_all_end();
 }
 
 static void an_audit_may_take_longer_than_an_order(void **state)
@@ -220,9 +223,7 @@ static void an_audit_may_take_longer_than_an_order(void **state)
     assert_non_null(strstr(reply.body, "nothing was changed"));
     raw_free(&reply);
     close(fd);
-    stub_mode(fixture.service, STUB_ANSWER);
-    stub_release(fixture.service);
-    assert_true(wait_until(nothing_in_flight, &fixture, RAW_WAIT_MS));
+    let_all_end();
 }
 
 static void clients_that_vanish_while_waiting_cost_nothing(void **state)
@@ -240,9 +241,7 @@ static void clients_that_vanish_while_waiting_cost_nothing(void **state)
         usleep(1000);
     for (int i = 0; i < CLIENTS; i++)
         close(fds[i]);
-    stub_mode(fixture.service, STUB_ANSWER);
-    stub_release(fixture.service);
-    assert_true(wait_until(nothing_in_flight, &fixture, RAW_WAIT_MS));
+    let_all_end();
     struct raw_reply reply;
     assert_int_equal(fixture_call(&fixture, "GET", "/v1/items/1", "", "", &reply), 200);
     raw_free(&reply);

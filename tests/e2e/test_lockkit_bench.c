@@ -14,22 +14,6 @@
 
 enum { FAILED = 1, USAGE = 64, SIGNALLED = 128, SEEN_WITHIN_MS = 20000 };
 
-static int empty(void **state)
-{
-    (void)state;
-    redis_do(tool_redis, "FLUSHALL");
-    return 0;
-}
-
-static json_t *json_said(const struct tool *tool)
-{
-    json_error_t error;
-    json_t *json = json_loads(tool_said(tool), 0, &error);
-    if (json == NULL)
-        fail_msg("%s in %s", error.text, tool_said(tool));
-    return json;
-}
-
 static double number(const json_t *json, const char *name)
 {
     json_t *value = json_object_get(json, name);
@@ -45,7 +29,7 @@ static void bench_measures_what_it_was_asked_for(void **state)
     assert_int_equal(RUN(&tool, "bench", "-g", "redis-fair", "--threads", "4", "--keys", "one",
                          "--hold-us", "2000", "--duration", "1", "--json"),
                      0);
-    json_t *json = json_said(&tool);
+    json_t *json = tool_said_json(&tool);
     assert_true(number(json, "pairs") >= 4);
     assert_true(number(json, "pairs_per_s") <= 500); /* one key, held for 2 ms each time */
     assert_true(number(json, "hand_overs_per_s") > 0);
@@ -68,7 +52,7 @@ static void bench_takes_many_keys_at_a_time(void **state)
     struct tool tool;
     assert_int_equal(
         RUN(&tool, "bench", "--threads", "2", "--each", "8", "--duration", "0.5", "--json"), 0);
-    json_t *json = json_said(&tool);
+    json_t *json = tool_said_json(&tool);
     assert_int_equal(number(json, "keys"), 16);
     assert_int_equal(number(json, "each"), 8);
     assert_true(number(json, "pairs") >= 16);
@@ -92,14 +76,14 @@ static void bench_tells_a_lock_that_two_had(void **state)
     assert_int_equal(RUN(&tool, "bench", "--threads", "4", "--keys", "one", "--hold-us", "20000",
                          "--duration", "2", "--json"),
                      FAILED);
-    json_t *json = json_said(&tool);
+    json_t *json = tool_said_json(&tool);
     assert_true(number(json, "overlaps") > 0);
     assert_true(number(json, "failures") > 0); /* releases of what was no longer theirs */
     json_decref(json);
     assert_int_equal(RUN(&tool, "bench", "--threads", "4", "--keys", "one", "--hold-us", "20000",
                          "--duration", "2", "--unconfirmed", "--json"),
                      FAILED);
-    json = json_said(&tool);
+    json = tool_said_json(&tool);
     assert_true(number(json, "failures") > 0); /* though no release said so */
     json_decref(json);
     kill(deleter.pid, SIGTERM);
@@ -123,7 +107,7 @@ static void bench_shows_what_it_has_when_a_signal_ends_it(void **state)
         assert_true(wait_until(has_begun, NULL, SEEN_WITHIN_MS));
         kill(tool.pid, signals[i]);
         assert_int_equal(tool_ends(&tool), SIGNALLED + signals[i]);
-        json_t *json = json_said(&tool);
+        json_t *json = tool_said_json(&tool);
         assert_true(number(json, "pairs") >= 1);
         assert_true(number(json, "seconds") < 1000);
         double pairs = number(json, "pairs_per_s") * number(json, "seconds");
@@ -140,7 +124,7 @@ static void bench_names_the_first_failure_and_no_waits_of_no_locks(void **state)
     struct tool tool;
     assert_int_equal(redis_do(tool_redis, "SET lock:bench:0 other"), 1);
     assert_int_equal(RUN(&tool, "bench", "--each", "1", "--duration", "0.1", "--json"), FAILED);
-    json_t *json = json_said(&tool);
+    json_t *json = tool_said_json(&tool);
     assert_int_equal(number(json, "pairs"), 0);
     assert_true(number(json, "failures") > 0);
     assert_string_equal(json_string_value(json_object_get(json, "first_failure")),
@@ -154,7 +138,7 @@ static void bench_names_the_first_failure_and_no_waits_of_no_locks(void **state)
     assert_null(strstr(tool_said(&tool), " ms\n"));
 }
 
-#define TOOL_TEST(test) cmocka_unit_test_setup(test, empty)
+#define TOOL_TEST(test) cmocka_unit_test_setup(test, tool_empty)
 
 int main(void)
 {

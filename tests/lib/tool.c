@@ -1,6 +1,7 @@
 #include "tool.h"
 #include "process.h"
 #include "program.h"
+#include "redis.h"
 #include "shop.h"
 
 #include <setjmp.h>
@@ -36,6 +37,13 @@ int tool_close(void **state)
 {
     (void)state;
     sandbox_close(tool_sandbox);
+    return 0;
+}
+
+int tool_empty(void **state)
+{
+    (void)state;
+    redis_do(tool_redis, "FLUSHALL");
     return 0;
 }
 
@@ -102,6 +110,15 @@ const char *tool_said(const struct tool *tool)
 const char *tool_complained(const struct tool *tool)
 {
     return content_of(tool->messages);
+}
+
+json_t *tool_said_json(const struct tool *tool)
+{
+    json_error_t error;
+    json_t *json = json_loads(tool_said(tool), 0, &error);
+    if (json == NULL)
+        fail_msg("%s in %s", error.text, tool_said(tool));
+    return json;
 }
 
 struct word {

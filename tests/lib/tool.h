@@ -4,6 +4,7 @@
 
 #include "../../loadgen/sandbox.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -15,6 +16,8 @@ extern struct sandbox_server *tool_redis;
 /* Group set-up and tear-down of cmocka. LOCKKIT_ENDPOINTS names the Redis from then on. */
 int tool_open(void **state);
 int tool_close(void **state);
+/* Set-up of a test: the Redis is empty. */
+int tool_empty(void **state);
 
 struct tool {
     pid_t pid;
@@ -35,6 +38,8 @@ int tool_run(const char *const *args, struct tool *ret);
 /* What it has said so far; static, until the next call. */
 const char *tool_said(const struct tool *tool);
 const char *tool_complained(const struct tool *tool);
+/* The same as JSON, the caller's; fails the test when it is none. */
+json_t *tool_said_json(const struct tool *tool);
 /* True as soon as it has said word. */
 bool tool_says(const struct tool *tool, const char *word);
 

@@ -148,7 +148,7 @@ static bool was_refused(void *arg)
 static void a_server_that_is_away_is_told_to_the_whole_line(void **state)
 {
     (void)state;
-    /* The first asks again soon; the others would not for an hour. */
+    /* The first asks again soon; the others would not for minutes. */
     line_open((lk_options){.retry_min_ms = 1, .retry_max_ms = LINE_FAR_MS, .spin_us = -1});
     line.fake.fault = away;
     assert_int_equal(line_take(0), LK_OK);
