@@ -16,9 +16,9 @@ struct hazard_options {
     int64_t patience_ms;
 };
 
-/* Fills *ret from the arguments after "run" or "list"; argv[0] is the name shown. Exits with 2 on a
- * usage error, with 0 after --help, as argp does. */
-void hazard_options_parse(int argc, char **argv, struct hazard_options *ret);
+/* Fills *ret from the arguments after "list" (lists) or "run"; argv[0] is the name shown. Exits
+ * with 2 on a usage error, with 0 after --help, as argp does. */
+void hazard_options_parse(bool lists, int argc, char **argv, struct hazard_options *ret);
 /* Is this case asked for? All are when nothing is named. */
 bool hazard_options_want(const struct hazard_options *options, const struct hazard *hazard,
                          const struct hazard_case *one);

@@ -121,8 +121,8 @@ static void list_hazard(const struct hazard_options *options, const struct hazar
     for (const struct hazard_case *one = hazard->cases; one->guard != NULL; one++) {
         const char *as = one->as[options->language];
         if (hazard_options_want(options, hazard, one))
-            printf("  %-24s %-8s %s\n", one->guard, hazard_outcome_text(one->expected),
-                   as != NULL ? as : "");
+            printf("  %-24s %-*s%s\n", one->guard, as != NULL ? 9 : 0,
+                   hazard_outcome_text(one->expected), as != NULL ? as : "");
     }
 }
 
@@ -207,17 +207,19 @@ int main(int argc, char **argv)
     bool lists = argc >= 2 && strcmp(argv[1], "list") == 0;
     if (argc < 2 || (!lists && strcmp(argv[1], "run") != 0)) {
         bool help = argc >= 2 && strcmp(argv[1], "--help") == 0;
+        if (argc >= 2 && !help)
+            fprintf(stderr, "hazards: unknown command '%s'\n", argv[1]);
         fprintf(help ? stdout : stderr,
                 "Usage: hazards list [OPTION...] | run [OPTION...]\n"
                 "Makes each lock fail on purpose, with real servers, and says what was lost.\n"
-                "'hazards run --help' tells more.\n");
+                "'hazards list --help' and 'hazards run --help' tell more.\n");
         return help ? EXIT_SUCCESS : HAZARD_EXIT_USAGE;
     }
     if (lists && argc == 3 && strcmp(argv[2], "--json") == 0)
         argv[2] = json_to_stdout;
     snprintf(name, sizeof name, "hazards %s", argv[1]);
     argv[1] = name;
-    hazard_options_parse(argc - 1, argv + 1, &options);
+    hazard_options_parse(lists, argc - 1, argv + 1, &options);
     if (lists)
         return list_or_run(&options, true);
     options.seckilld = find_beside("seckilld", options.seckilld, path, sizeof path);

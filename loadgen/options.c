@@ -142,6 +142,15 @@ static error_t parse_terms(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* The service's routes are known: http alone takes a path. */
+static void check_addresses(struct argp_state *state, const struct options *options)
+{
+    for (int i = 0; i < options->n_targets; i++)
+        if (strcmp(options->targets[i].path, "/") != 0)
+            argp_error(state, "--url: the service's address is expected, without the path %s",
+                       options->targets[i].path);
+}
+
 static error_t parse_workload(int key, char *arg, struct argp_state *state)
 {
     struct options *options = state->input;
@@ -172,6 +181,9 @@ static error_t parse_workload(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_TOKEN_FILE:
         read_token(state, arg);
+        return 0;
+    case ARGP_KEY_END:
+        check_addresses(state, options);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -13,15 +13,25 @@ enum {
     DETAIL_SHOWN_MAX = 200
 };
 
+/* RFC 9457: what went wrong with this one. The whole body when it does not say. */
+static void tell_detail(char out[DETAIL_SHOWN_MAX + 1], const char *body)
+{
+    json_t *json = json_loads(body, 0, NULL);
+    const char *detail = json_string_value(json_object_get(json, "detail"));
+    snprintf(out, DETAIL_SHOWN_MAX + 1, "%s", detail != NULL ? detail : body);
+    json_decref(json);
+}
+
 static int fail(char *message, const struct load_target *target, const char *method,
                 const char *path, int status, const char *body)
 {
+    char detail[DETAIL_SHOWN_MAX + 1];
+    tell_detail(detail, body == NULL ? "not enough memory" : body);
     if (status < 0)
-        snprintf(message, REMOTE_MESSAGE_MAX, "%.*s; is the service running?", DETAIL_SHOWN_MAX,
-                 body == NULL ? "not enough memory" : body);
+        snprintf(message, REMOTE_MESSAGE_MAX, "%s; is the service running?", detail);
     else
-        snprintf(message, REMOTE_MESSAGE_MAX, "%s: %s %s answered %d: %.*s", target->host, method,
-                 path, status, DETAIL_SHOWN_MAX, body);
+        snprintf(message, REMOTE_MESSAGE_MAX, "%s: %s %s answered %d: %s", target->host, method,
+                 path, status, detail);
     return -1;
 }
 

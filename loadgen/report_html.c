@@ -206,8 +206,9 @@ static void draw_workload(const struct report *report, const struct workload *wo
     if (run == NULL)
         return;
     if (workload == &workload_sale) {
-        fprintf(out, "<h2>The sale: %s pieces, %s requests</h2>\n",
-                text_count(a, run->options->stock), text_count(b, (int64_t)run->load.completed));
+        fprintf(out, "<h2>The sale: %s piece%s, %s requests</h2>\n",
+                text_count(a, run->options->stock), run->options->stock == 1 ? "" : "s",
+                text_count(b, (int64_t)run->load.completed));
         draw_chart(report, workload, "Pieces sold; what is beyond the line does not exist",
                    fill_sold, run->options->stock, out);
         draw_chart(report, workload,

@@ -160,8 +160,9 @@ static void print_setting(const struct table *table, const struct run *run)
     const struct options *options = run->options;
     char a[TEXT_MAX], b[TEXT_MAX], line[400];
     if (run->workload == &workload_sale)
-        snprintf(line, sizeof line, "sale: %s pieces, %s %s", text_count(a, options->stock),
-                 text_count(b, (int64_t)run->load.completed), run->workload->unit);
+        snprintf(line, sizeof line, "sale: %s piece%s, %s %s", text_count(a, options->stock),
+                 options->stock == 1 ? "" : "s", text_count(b, (int64_t)run->load.completed),
+                 run->workload->unit);
     else
         snprintf(line, sizeof line, "%s: %s %s on %s accounts", run->workload->name,
                  text_count(a, (int64_t)run->load.completed), run->workload->unit,

@@ -28,7 +28,8 @@ struct cmd_target {
     const char *guard, *endpoints;
 };
 extern const struct argp cmd_target_argp;
-/* Opens a client or ends the program with a message and a status. */
+/* Opens a client or ends the program with a message and a status: also when the guard is one within
+ * a process, of no use between commands. */
 lk_client *cmd_open(const struct cmd_target *target, const lk_options *options);
 
 /* Ends the program with argp's usage message when text is no such number. */

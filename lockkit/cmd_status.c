@@ -19,7 +19,8 @@ struct plan {
 struct locks {
     lk_lock_info *at;
     size_t n, room;
-    bool full; /* no memory for more */
+    bool full;    /* no memory for more */
+    bool permits; /* the guard's holders share a key by their number */
 };
 
 static int add(void *arg, const lk_lock_info *info)
@@ -60,9 +61,12 @@ static void sort_and_unite(struct locks *locks)
 /* -- showing ------------------------------------------------------------------------------------
  */
 
-static const char *mode_of(const lk_lock_info *info)
+static const char *mode_of(const struct locks *locks, const lk_lock_info *info)
 {
-    return info->holders == 0 ? "free" : info->mode == LK_SHARED ? "shared" : "exclusive";
+    return info->holders == 0        ? "free"
+           : locks->permits          ? "permits"
+           : info->mode == LK_SHARED ? "shared"
+                                     : "exclusive";
 }
 
 static const char *left_of(char ret[LEFT_MAX], const lk_lock_info *info)
@@ -87,16 +91,16 @@ static void print_table(const struct locks *locks)
     for (size_t i = 0; i < locks->n; i++) {
         const lk_lock_info *info = &locks->at[i];
         printf("%-*s  %-9s %7" PRIu32 " %10s %12" PRIu64 " %7" PRIu32 "  %s\n", width, info->key,
-               mode_of(info), info->holders, left_of(left, info), info->fence, info->waiters,
+               mode_of(locks, info), info->holders, left_of(left, info), info->fence, info->waiters,
                info->token[0] != '\0' ? info->token : "-");
     }
 }
 
-static json_t *json_of(const lk_lock_info *info)
+static json_t *json_of(const struct locks *locks, const lk_lock_info *info)
 {
     bool ends = info->holders > 0 && info->left_ms != INT64_MAX;
-    return json_pack("{s:s,s:s,s:I,s:o,s:I,s:I,s:s}", "key", info->key, "mode", mode_of(info),
-                     "holders", (json_int_t)info->holders, "left_ms",
+    return json_pack("{s:s,s:s,s:I,s:o,s:I,s:I,s:s}", "key", info->key, "mode",
+                     mode_of(locks, info), "holders", (json_int_t)info->holders, "left_ms",
                      ends ? json_integer(info->left_ms) : json_null(), "fence",
                      (json_int_t)info->fence, "waiters", (json_int_t)info->waiters, "token",
                      info->token);
@@ -106,7 +110,7 @@ static void print_json(const struct plan *plan, const struct locks *locks)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < locks->n; i++)
-        json_array_append_new(list, json_of(&locks->at[i]));
+        json_array_append_new(list, json_of(locks, &locks->at[i]));
     json_t *all = json_pack("{s:s,s:o}", "guard", plan->target.guard, "locks", list);
     json_dumpf(all, stdout, JSON_INDENT(1));
     putchar('\n');
@@ -183,6 +187,7 @@ int cmd_status(int argc, char **argv)
     lk_client *client = cmd_open(&plan.target, NULL);
     lk_status status = look(client, &plan, &locks, &what);
     int result = CMD_OK;
+    locks.permits = lk_client_provider(client)->caps & LK_CAP_PERMITS;
     if (locks.full) {
         result = cmd_fail(what, LK_NO_MEMORY);
     } else if (status != LK_OK) {

@@ -108,6 +108,14 @@ lk_client *cmd_open(const struct cmd_target *target, const lk_options *options)
     lk_client *client;
     lk_error error;
     lk_status status = lk_open(target->guard, target->endpoints, options, &client, &error);
+    if (status == LK_OK && !(lk_client_provider(client)->caps & LK_CAP_DISTRIBUTED)) {
+        lk_close(client);
+        status = LK_UNSUPPORTED;
+        snprintf(error.message, sizeof error.message,
+                 "guard %s keeps out no other process; 'lockkit guards' shows which do "
+                 "(distributed)",
+                 target->guard);
+    }
     if (status != LK_OK)
         exit(cmd_fail_with(error.message, status));
     return client;

@@ -151,6 +151,9 @@ static void wrong_arguments_are_told(void **state)
     expect((const char *const[]){"run", "--repeat", "0", NULL}, USAGE);
     expect((const char *const[]){"run", "--hazard", "eviction", "--guard", "mutex", NULL}, USAGE);
     expect((const char *const[]){"list", "--guard", "no-such", NULL}, USAGE);
+    expect((const char *const[]){"list", "--repeat", "2", NULL}, USAGE);
+    expect((const char *const[]){"show", NULL}, USAGE);
+    assert_true(file_has(output, "unknown command 'show'"));
 }
 
 static void list_shows_what_is_asked_for(void **state)

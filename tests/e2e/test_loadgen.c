@@ -86,6 +86,8 @@ static void expectation_of_a_guard_that_is_not_run_is_refused(void **state)
     RUN(2, "sale", "--url", url, "--guards", "redis-token", "--expect", "redis_token=unsafe");
     assert_non_null(strstr(content_of(messages), "--expect: 'redis_token' is not run"));
     RUN(2, "demo", "--guards", "none", "--expect", "redis-token=safe");
+    RUN(1, "sale", "--url", url, "--guards", "memcached"); /* which the service has no server of */
+    assert_non_null(strstr(content_of(messages), "answered 422: guard memcached cannot be used"));
     RUN(0, "sale", "--url", url, "--buyers", "10", "--expect",
         "redis-token=safe"); /* the default */
 }

@@ -92,6 +92,17 @@ static void status_as_json_tells_each_fact(void **state)
     assert_int_equal(tool_ends(&late), 0);
 }
 
+static void status_tells_permits_from_an_exclusive_hold(void **state)
+{
+    (void)state;
+    struct tool tool,
+        holder = TOOL("acquire", "-g", "redis-semaphore", "--permits", "2", "lock:a", "--", "cat");
+    assert_true(wait_until(is_held, (void *)"lock:a", SEEN_WITHIN_MS));
+    assert_int_equal(RUN(&tool, "status", "-g", "redis-semaphore", "lock:a"), 0);
+    assert_non_null(strstr(tool_said(&tool), "lock:a  permits         1"));
+    assert_int_equal(tool_ends(&holder), 0);
+}
+
 static void status_is_sorted_by_key(void **state)
 {
     (void)state;
@@ -195,6 +206,8 @@ static void mistakes_and_absent_servers_have_their_statuses(void **state)
     assert_non_null(strstr(tool_complained(&tool), "127.0.0.1:1: Connection refused"));
     assert_int_equal(RUN(&tool, "status", "a key"), USAGE);
     assert_int_equal(RUN(&tool, "status", "-g", "no-such"), USAGE);
+    assert_int_equal(RUN(&tool, "acquire", "-g", "mutex", "a", "--", "true"), USAGE);
+    assert_non_null(strstr(tool_complained(&tool), "mutex keeps out no other process"));
     assert_int_equal(RUN(&tool, "release", "--force"), USAGE);
     assert_int_equal(RUN(&tool, "bench", "--threads", "0"), USAGE);
     assert_int_equal(RUN(&tool, "bench", "--keys", "some"), USAGE);
@@ -274,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TOOL_TEST(status_shows_what_is_held_and_what_is_free),
         TOOL_TEST(status_as_json_tells_each_fact),
+        TOOL_TEST(status_tells_permits_from_an_exclusive_hold),
         TOOL_TEST(status_is_sorted_by_key),
         TOOL_TEST(release_frees_by_force_only_and_its_holder_is_told),
         TOOL_TEST(forced_release_wakes_who_waits),

@@ -133,6 +133,7 @@ static void whatever_is_not_understood_is_a_usage_error(void **state)
         URL "--guards a-name-that-is-longer-than-any-guard",
         URL "--admin-token-file /nonexistent/token",
         URL "stray",
+        "--url http://127.0.0.1:8080/v1",
         "--url ftp://127.0.0.1",
         "--url http://127.0.0.1:99999",
         "--url http://127.0.0.1:1,http://127.0.0.1:2 --connections 1",
