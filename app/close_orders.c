@@ -47,8 +47,9 @@ static bool is_stopping(struct close_orders *task)
     return stopping;
 }
 
-/* Two instances must not do the same work: the default guard's lock keeps them apart. A guard in
- * the store does so order by order, in the transaction; none does not, which is the lesson. */
+/* Two instances need not do the same work: the lock of their default guard keeps them apart. Where
+ * they have different ones, or one in the store, they are kept apart order by order, by the item's
+ * guard; none does not, which is the lesson. */
 static bool enter(struct close_orders *task)
 {
     struct guard *guard = guard_default(task->guards);

@@ -265,6 +265,32 @@ static void task_of_another_instance_is_left_alone(void **state)
     wait_until_closed(1, ids);
 }
 
+/* Two orders have expired; the task loses its lock to another instance during the first. */
+static void task_that_loses_its_lock_leaves_the_rest_to_who_has_it(void **state)
+{
+    char ids[2][DB_ID_MAX + 1];
+    rig_reset(*state);
+    rig.config.close_orders_ms = 10;
+    rig.config.lease_ms = 300; /* the watchdog looks after a third of it */
+    assert_int_equal(redis_do(rig.redis, "SET lock:task:close-orders another"), 1);
+    assert_int_equal(rig_start(), 0);
+    put_item(0);
+    order(2, ids);
+    gate_set(0, OP_READ, ""); /* only the task's operations have no request id */
+    redis_do(rig.redis, "DEL lock:task:close-orders");
+    gate_wait(0);
+    redis_do(rig.redis, "SET lock:task:close-orders another");
+    while (!rig_metrics_contain("seckill_locks_total{guard=\"redis-token\",event=\"lost\"} 1"))
+        sched_yield();
+    gate_open(0);
+    while (atomic_load(&rig.service->counters.closed) == 0)
+        sched_yield();
+    assert_int_equal(atomic_load(&rig.service->counters.closed), 1);
+    assert_true(has_state(ids[1], "reserved"));
+    redis_do(rig.redis, "DEL lock:task:close-orders");
+    wait_until_closed(2, ids);
+}
+
 #define UNDER(name, guard_name, guard)                                                             \
     {                                                                                              \
 #name "_" #guard_name, name, NULL, rig_clear, guard                                        \
@@ -294,6 +320,7 @@ int main(void)
         UNDER(two_instances_close_each_order_once, sql_atomic, "sql-atomic"),
         UNDER(two_instances_close_each_order_once, sql_version, "sql-version"),
         UNDER(task_of_another_instance_is_left_alone, redis_token, "redis-token"),
+        UNDER(task_that_loses_its_lock_leaves_the_rest_to_who_has_it, redis_token, "redis-token"),
     };
     return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

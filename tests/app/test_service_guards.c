@@ -1,6 +1,7 @@
 /* What each guard does to a sale and to balances: the unguarded ones lose, the others are exact. */
 #include "../lib/service_rig.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -197,6 +198,29 @@ static void version_conflict_is_decided_again_from_fresh_reads(void **state)
     rig_stop();
 }
 
+/* Who has decided on what another changed meanwhile tries again while it may wait, no longer. */
+static void conflict_after_the_waiting_time_is_refused(void **state)
+{
+    (void)state;
+    struct op late, quick;
+    start("sql-version", false);
+    put_item(3);
+    op_order(&late, 1);
+    late.deadline_us = now_us() + 200000;
+    gate_set(0, OP_DECIDED, late.request_id);
+    ops_submit(rig.service, &late, 1);
+    gate_wait(0);
+    assert_int_equal(op_run(rig.service, op_order(&quick, 2)), 201);
+    while (now_us() < late.deadline_us)
+        sched_yield();
+    gate_open(0);
+    ops_wait(&late, 1);
+    points_clear();
+    assert_int_equal(late.answer.problem, PROBLEM_LOCK_TIMEOUT);
+    assert_int_equal(rig_stock(), 2);
+    rig_stop();
+}
+
 /* Instances with different defaults must not change a row under different locks. */
 static void row_keeps_the_guard_that_was_the_default_at_its_put(void **state)
 {
@@ -240,6 +264,7 @@ int main(void)
         cmocka_unit_test(textbook_loses_an_update_without_guard),
         cmocka_unit_test(unguarded_row_loses_beside_a_guarded_one),
         cmocka_unit_test(version_conflict_is_decided_again_from_fresh_reads),
+        cmocka_unit_test(conflict_after_the_waiting_time_is_refused),
         cmocka_unit_test(row_keeps_the_guard_that_was_the_default_at_its_put),
         EXACT(mutex, "mutex"),
         EXACT(redis_setnx, "redis-setnx"),

@@ -26,18 +26,6 @@ static void start(void)
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
 }
 
-static bool metrics_contain(const char *text)
-{
-    char *all = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&all, &size);
-    service_metrics(rig.service, out);
-    fclose(out);
-    bool found = strstr(all, text) != NULL;
-    free(all);
-    return found;
-}
-
 /* -- lost ------------------------------------------------------------------------------------- */
 
 static void lock_deleted_under_the_holder_writes_nothing(void **state)
@@ -51,7 +39,7 @@ static void lock_deleted_under_the_holder_writes_nothing(void **state)
     ops_submit(rig.service, &op, 1);
     gate_wait(0);
     assert_int_equal(redis_do(rig.redis, "DEL lock:item:1"), 1);
-    while (!metrics_contain("seckill_locks_total{guard=\"redis-token\",event=\"lost\"} 1"))
+    while (!rig_metrics_contain("seckill_locks_total{guard=\"redis-token\",event=\"lost\"} 1"))
         sched_yield();
     gate_open(0);
     ops_wait(&op, 1);
@@ -62,6 +50,25 @@ static void lock_deleted_under_the_holder_writes_nothing(void **state)
     assert_int_equal(op_run(rig.service, op_order(&op, 1)), 201); /* nothing is left of it */
     assert_false(op.answer.replayed);
     assert_true(audit_is_clean(rig.service));
+}
+
+static void reset_whose_lock_is_deleted_writes_nothing(void **state)
+{
+    (void)state;
+    struct op op;
+    rig.config.lease_ms = 300;
+    start();
+    op_put_item(&op, "1", 7, "");
+    gate_set(0, OP_ACQUIRED, op.request_id);
+    ops_submit(rig.service, &op, 1);
+    gate_wait(0);
+    assert_int_equal(redis_do(rig.redis, "DEL lock:item:1"), 1);
+    while (!rig_metrics_contain("seckill_locks_total{guard=\"redis-token\",event=\"lost\"} 1"))
+        sched_yield();
+    gate_open(0);
+    ops_wait(&op, 1);
+    assert_int_equal(op.answer.problem, PROBLEM_LOCK_LOST);
+    assert_int_equal(rig_stock(), 100);
 }
 
 /* A has decided; its lock is deleted and B orders; then A writes. */
@@ -87,7 +94,7 @@ static void late_write_of_a_former_holder_is_refused_by_fence(void **state)
     write_too_late(&a, &b);
     assert_int_equal(a.answer.problem, PROBLEM_LOCK_LOST);
     assert_int_equal(rig_stock(), 99);
-    assert_true(metrics_contain("seckill_stale_fences_total 1\n"));
+    assert_true(rig_metrics_contain("seckill_stale_fences_total 1\n"));
     assert_true(audit_is_clean(rig.service));
 }
 
@@ -308,6 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLAIM(lock_deleted_under_the_holder_writes_nothing),
+        CLAIM(reset_whose_lock_is_deleted_writes_nothing),
         CLAIM(late_write_of_a_former_holder_is_refused_by_fence),
         CLAIM(late_write_loses_an_update_without_fence),
         CLAIM(late_payment_does_not_undo_a_cancellation),

@@ -281,18 +281,12 @@ static void metrics_tell_what_was_done(void **state)
         "# TYPE seckill_lock_wait_seconds histogram\n",
     };
     struct op op;
-    char *text = NULL;
-    size_t size = 0;
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 1, "")), 200);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u", 1, 0)), 201);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u", 1, 1)), 409);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u", 1, 0)), 201);
-    FILE *out = open_memstream(&text, &size);
-    service_metrics(rig.service, out);
-    fclose(out);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        assert_non_null(strstr(text, lines[i]));
-    free(text);
+        assert_true(rig_metrics_contain(lines[i]));
 }
 
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, rig_clear)

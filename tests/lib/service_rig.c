@@ -278,6 +278,18 @@ bool audit_is_clean(struct service *service)
     return clean;
 }
 
+bool rig_metrics_contain(const char *text)
+{
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    service_metrics(rig.service, out);
+    fclose(out);
+    bool found = strstr(all, text) != NULL;
+    free(all);
+    return found;
+}
+
 /* -- points ------------------------------------------------------------------------------------ */
 
 static struct {
@@ -286,7 +298,7 @@ static struct {
     struct gate {
         enum op_point point;
         char request_id[65];
-        bool reached, open;
+        bool set, reached, open;
     } gates[GATES];
     enum op_point meeting_point;
     int meeting, present;
@@ -297,7 +309,7 @@ static void stand_at_gate(struct op *op, enum op_point point)
     pthread_mutex_lock(&points.mutex);
     for (int i = 0; i < GATES; i++) {
         struct gate *gate = &points.gates[i];
-        if (point != gate->point || strcmp(op->request_id, gate->request_id) != 0)
+        if (!gate->set || point != gate->point || strcmp(op->request_id, gate->request_id) != 0)
             continue;
         gate->reached = true;
         pthread_cond_broadcast(&points.changed);
@@ -310,7 +322,7 @@ static void stand_at_gate(struct op *op, enum op_point point)
 void gate_set(int gate, enum op_point point, const char *request_id)
 {
     pthread_mutex_lock(&points.mutex);
-    points.gates[gate] = (struct gate){.point = point};
+    points.gates[gate] = (struct gate){.set = true, .point = point};
     snprintf(points.gates[gate].request_id, sizeof points.gates[gate].request_id, "%s", request_id);
     pthread_mutex_unlock(&points.mutex);
     point_set_hook(stand_at_gate);

@@ -60,6 +60,7 @@ bool answer_text(const struct op *op, const char *name, char *ret, size_t size);
  */
 int64_t rig_number(enum op_kind kind, const char *id, const char *name);
 int64_t rig_stock(void);
+bool rig_metrics_contain(const char *text);
 
 /* A number of the audit's row about resource ("lost_updates"), n_forks for the forks shown. */
 int64_t audit_number(struct service *service, const char *resource, const char *name);
