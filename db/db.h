@@ -83,10 +83,10 @@ typedef struct db_options {
 } db_options;
 
 /* For a program that serves: SQLite's statements then reuse their thread's memory instead of asking
- * malloc() about 17 times an order, and sqlite3_memory_used() stays 0. In the whole process,
- * whoever uses SQLite; so nothing does it unasked. Before SQLite's first use, and so before
- * db_open(), from one thread. DB_OK, or DB_INVALID: too late, or no memory; nothing has changed
- * then. */
+ * malloc() for each cursor and each record, and sqlite3_memory_used() stays 0. In the whole
+ * process, whoever uses SQLite; so nothing does it unasked. Before SQLite's first use, and so
+ * before db_open(), from one thread. DB_OK, or DB_INVALID: too late, or no memory; nothing has
+ * changed then. */
 db_status db_keep_memory(void);
 
 /* Opens, creating file and schema when missing. Returns DB_OK, DB_INVALID (unknown scheme, a schema
@@ -210,8 +210,9 @@ typedef db_status db_work(db_tx *tx, void *arg);
  * SQLite: calls from many threads are committed as one group, each in a savepoint of its own, in
  * order of arrival. PostgreSQL: each is a transaction of its own on the caller's thread; after a
  * serialization failure or a deadlock work is run again, a bounded number of times, then DB_BUSY.
- * A write that is refused (no row changed) may first be told DB_OK: work is then undone and run
- * again, and told which one it was. */
+ * A new row whose key is taken, and on PostgreSQL any write that is refused (no row changed), may
+ * first be told DB_OK: work is then undone and run again, and told which one it was, unless another
+ * write of its was refused already. */
 db_status db_run(db *db, db_work *work, void *arg, db_error *error);
 
 /* One of several works that are handed over together. */

@@ -10,6 +10,7 @@
  *   sqlite_writer.c  a group of runs in one transaction
  *   sqlite_reader.c  readers and snapshots; sqlite_read.c: reading rows
  *   sqlite_write.c   changing rows; sqlite_insert.c: new rows and resets
+ *   sqlite_gather.c  new rows gather until the commit
  *   sqlite_audit.c   feeding the audit
  *   sqlite_memory.c  SQLite's memory, kept per thread; for programs that ask for it
  *
@@ -51,6 +52,7 @@ struct conn {
     int64_t busy_ms, busy_since_us; /* how long to wait for a lock; start of the present wait */
     uint64_t random;                /* for the sleeps of that wait */
     _Atomic uint64_t *busy_retries; /* counter of the store */
+    struct new_rows *new_rows;      /* the writer's */
     /* The first database error since conn_clear(); sticky, so that no work can overlook it. */
     db_error trouble;
 };
@@ -87,6 +89,60 @@ void bind_text(sqlite3_stmt *statement, int at, const char *text);
 void bind_int(sqlite3_stmt *statement, int at, int64_t value);
 /* Copies a text column; one that does not fit is a damaged file: trouble. */
 db_status column_text(struct conn *conn, sqlite3_stmt *statement, int at, char *out, size_t size);
+
+/* -- sqlite_gather.c ----------------------------------------------------------------------------
+ */
+
+enum new_kind { NEW_ANSWERS, NEW_ORDERS, NEW_LEDGER_ROWS, NEW_KINDS };
+enum { NEW_COLUMNS_MAX = 11 };
+
+/* A value of a new row. */
+struct cell {
+    const char *text; /* NULL: a number */
+    int64_t number;
+};
+#define CELL_TEXT(value)  ((struct cell){.text = (value)})
+#define CELL_INT(value)   ((struct cell){.number = (value)})
+#define CELL_COUNT(array) (sizeof(array) / sizeof *(array))
+
+struct kept_cell {
+    int64_t number; /* or where its text begins */
+    int length;     /* of the text; -1: a number */
+};
+
+/* One table's. */
+struct pile {
+    struct kept_cell *cells; /* row after row */
+    char *texts;
+    size_t columns, n_cells, cells_room, texts_used, texts_room;
+};
+
+struct new_rows {
+    struct pile piles[NEW_KINDS];
+    const struct pile *read; /* by the statement that runs */
+    uint64_t insertions;     /* calls of new_rows_insert() */
+    bool one_by_one;         /* each is inserted at once */
+    bool missed;             /* not all of them could be: the transaction is to be taken back */
+};
+
+struct new_rows_mark {
+    size_t n_cells[NEW_KINDS];
+    bool any;
+    uint64_t insertions;
+};
+
+db_status new_rows_open(struct conn *conn); /* before statements are prepared */
+void new_rows_close(struct conn *conn);     /* after the handle */
+/* For a new transaction: none. */
+void new_rows_begin(struct conn *conn, bool one_by_one);
+/* Keeps a copy. DB_OK, or trouble: no memory. */
+db_status new_rows_add(struct conn *conn, enum new_kind kind, const struct cell *cells, size_t n);
+bool new_rows_any(const struct conn *conn);
+/* Inserts what has gathered. DB_OK, though missed may be set; or trouble, which sets it, too. */
+db_status new_rows_insert(struct conn *conn);
+/* What came after the mark is forgotten, once what was inserted since has been taken back. */
+struct new_rows_mark new_rows_mark(const struct conn *conn);
+void new_rows_cut(struct conn *conn, const struct new_rows_mark *mark);
 
 /* -- sqlite_log.c -------------------------------------------------------------------------------
  */
@@ -196,6 +252,9 @@ bool checkpoint_call(struct sqlite_store *store);
 void writer_commit(struct sqlite_store *store, struct run *group);
 /* To be called before each write: gives the connection, after a savepoint if one is needed. */
 db_status tx_begin_write(db_tx *tx, struct conn **ret_conn);
+
+/* Before anything that looks at rows which may be new. */
+db_status tx_insert_new_rows(db_tx *tx);
 
 /* sqlite_read.c */
 db_status conn_read_item(struct conn *conn, const char *id, db_item *ret);

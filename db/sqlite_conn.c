@@ -117,6 +117,8 @@ db_status conn_prepare(struct conn *conn, enum conn_kind kind, db_error *error)
         SQLITE_SQL_MAP(SQL_TEXT)
 #undef SQL_TEXT
     };
+    if (kind == CONN_WRITER && new_rows_open(conn) != DB_OK)
+        return give_error(conn, error);
     for (int i = 0; i < SQL_COUNT; i++) {
         if (!used_by(texts[i].use, kind))
             continue;
@@ -135,6 +137,7 @@ void conn_close(struct conn *conn)
     for (int i = 0; i < SQL_COUNT; i++)
         sqlite3_finalize(conn->statements[i]);
     sqlite3_close(conn->handle);
+    new_rows_close(conn);
     memset(conn->statements, 0, sizeof conn->statements);
     conn->handle = NULL;
 }

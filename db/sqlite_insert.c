@@ -1,70 +1,55 @@
 /* New rows, and resets. */
 #include "sqlite.h"
 
-/* Inserts ON CONFLICT DO NOTHING: no row changed means that the key is taken. */
-static db_status insert(struct conn *conn, sqlite3_stmt *statement, db_status when_taken)
+static db_status insert(db_tx *tx, enum new_kind kind, const struct cell *cells, size_t n,
+                        db_status when_taken)
 {
-    db_status status = conn_run(conn, statement);
-    if (status == DB_OK && sqlite3_changes(conn->handle) == 0)
+    struct conn *conn = ((struct sqlite_tx *)tx)->conn;
+    db_status status = conn->trouble.status;
+    if (status == DB_OK)
+        status = new_rows_add(conn, kind, cells, n);
+    if (status != DB_OK || !conn->new_rows->one_by_one)
+        return status;
+    status = tx_insert_new_rows(tx);
+    if (status == DB_OK && conn->new_rows->missed) {
+        conn->new_rows->missed = false;
         status = when_taken;
+    }
     return status;
 }
 
 db_status sqlite_insert_order(db_tx *tx, const db_order *row)
 {
-    struct conn *conn;
-    db_status status = tx_begin_write(tx, &conn);
-    if (status != DB_OK)
-        return status;
-    sqlite3_stmt *statement = conn->statements[SQL_INSERT_ORDER];
-    bind_text(statement, 1, row->id);
-    bind_text(statement, 2, row->item_id);
-    bind_text(statement, 3, row->user_id);
-    bind_int(statement, 4, row->quantity);
-    bind_int(statement, 5, row->amount);
-    bind_int(statement, 6, row->state);
-    bind_int(statement, 7, row->version);
-    bind_int(statement, 8, row->item_epoch);
-    bind_int(statement, 9, row->created_us);
-    bind_int(statement, 10, row->expires_us);
-    bind_text(statement, 11, row->limited ? row->user_id : "");
-    return insert(conn, statement, DB_INVALID);
+    const struct cell cells[] = {CELL_TEXT(row->id),
+                                 CELL_TEXT(row->item_id),
+                                 CELL_TEXT(row->user_id),
+                                 CELL_INT(row->quantity),
+                                 CELL_INT(row->amount),
+                                 CELL_INT(row->state),
+                                 CELL_INT(row->version),
+                                 CELL_INT(row->item_epoch),
+                                 CELL_INT(row->created_us),
+                                 CELL_INT(row->expires_us),
+                                 CELL_TEXT(row->limited ? row->user_id : "")};
+    return insert(tx, NEW_ORDERS, cells, CELL_COUNT(cells), DB_INVALID);
 }
 
 db_status sqlite_append_ledger(db_tx *tx, const db_ledger_row *row)
 {
-    struct conn *conn;
-    db_status status = tx_begin_write(tx, &conn);
-    if (status != DB_OK)
-        return status;
-    sqlite3_stmt *statement = conn->statements[SQL_APPEND_LEDGER];
-    bind_text(statement, 1, row->resource);
-    bind_int(statement, 2, row->epoch);
-    bind_text(statement, 3, row->txn_id);
-    bind_int(statement, 4, row->delta);
-    bind_int(statement, 5, row->before);
-    bind_int(statement, 6, row->after);
-    bind_int(statement, 7, row->version_before);
-    bind_int(statement, 8, row->fence);
-    bind_text(statement, 9, row->guard);
-    bind_text(statement, 10, row->instance);
-    bind_int(statement, 11, row->at_us);
-    return conn_run(conn, statement);
+    const struct cell cells[] = {
+        CELL_TEXT(row->resource),      CELL_INT(row->epoch),  CELL_TEXT(row->txn_id),
+        CELL_INT(row->delta),          CELL_INT(row->before), CELL_INT(row->after),
+        CELL_INT(row->version_before), CELL_INT(row->fence),  CELL_TEXT(row->guard),
+        CELL_TEXT(row->instance),      CELL_INT(row->at_us)};
+    return insert(tx, NEW_LEDGER_ROWS, cells, CELL_COUNT(cells), DB_FAILED);
 }
 
 db_status sqlite_insert_answer(db_tx *tx, const db_answer *row)
 {
-    struct conn *conn;
-    db_status status = tx_begin_write(tx, &conn);
-    if (status != DB_OK)
-        return status;
-    sqlite3_stmt *statement = conn->statements[SQL_INSERT_ANSWER];
-    bind_text(statement, 1, row->key);
-    bind_text(statement, 2, row->request);
-    bind_int(statement, 3, row->http_status);
-    bind_text(statement, 4, row->body);
-    bind_int(statement, 5, row->at_us);
-    return insert(conn, statement, DB_DUPLICATE);
+    const struct cell cells[] = {CELL_TEXT(row->key), CELL_TEXT(row->request),
+                                 CELL_INT(row->http_status), CELL_TEXT(row->body),
+                                 CELL_INT(row->at_us)};
+    return insert(tx, NEW_ANSWERS, cells, CELL_COUNT(cells), DB_DUPLICATE);
 }
 
 db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,

@@ -2,10 +2,10 @@
  * SQLite's memory, kept by each thread for its next statement.
  *
  * A statement that runs asks for memory for each of its cursors and for each record that it makes,
- * and gives all of it back at its end: 17 times an order. SQLite's own remedy, lookaside, is
- * compiled out of Debian's library (OMIT_LOOKASIDE), and its count of all memory in use takes one
- * lock of the whole process each time. So: no count, and what a thread gives back waits for its
- * next statement in a list of its own. All pieces are malloc()'s, so any thread may free them.
+ * and gives all of it back at its end. SQLite's own remedy, lookaside, is compiled out of Debian's
+ * library (OMIT_LOOKASIDE), and its count of all memory in use takes one lock of the whole process
+ * each time. So: no count, and what a thread gives back waits for its next statement in a list of
+ * its own. All pieces are malloc()'s, so any thread may free them.
  */
 #include "db.h"
 

@@ -159,11 +159,13 @@ db_status sqlite_tx_read_account(db_tx *tx, const char *id, bool for_update, db_
 db_status sqlite_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret)
 {
     (void)for_update;
-    return conn_read_order(conn_of_tx(tx), id, ret);
+    db_status status = tx_insert_new_rows(tx);
+    return status == DB_OK ? conn_read_order(conn_of_tx(tx), id, ret) : status;
 }
 
 db_status sqlite_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
                                 int64_t *ret_quantity)
 {
-    return conn_read_bought(conn_of_tx(tx), item, user_id, ret_quantity);
+    db_status status = tx_insert_new_rows(tx);
+    return status == DB_OK ? conn_read_bought(conn_of_tx(tx), item, user_id, ret_quantity) : status;
 }

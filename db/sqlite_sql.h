@@ -72,17 +72,16 @@
     X(WRITE, MOVE_ORDER,                                                                           \
       "UPDATE orders SET state = ?3, version = version + 1 WHERE id = ?1 AND state = ?2"           \
       " RETURNING state, version")                                                                 \
-    X(WRITE, INSERT_ORDER,                                                                         \
-      "INSERT INTO orders (id, item_id, user_id, quantity, amount, state, version, item_epoch, "   \
-      "created_us, expires_us, counted_user)"                                                      \
-      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"                                     \
-      " ON CONFLICT DO NOTHING")                                                                   \
+    X(WRITE, INSERT_ANSWERS,                                                                       \
+      "INSERT OR IGNORE INTO idempotency (key, request, http_status, body, at_us)"                 \
+      " SELECT a, b, c, d, e FROM gathered")                                                       \
+    X(WRITE, INSERT_ORDERS,                                                                        \
+      "INSERT OR IGNORE INTO orders (id, item_id, user_id, quantity, amount, state, version, "     \
+      "item_epoch, created_us, expires_us, counted_user)"                                          \
+      " SELECT a, b, c, d, e, f, g, h, i, j, k FROM gathered")                                     \
     X(WRITE, APPEND_LEDGER,                                                                        \
-      "INSERT INTO ledger (" LEDGER_COLUMNS ")"                                                    \
-      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")                                    \
-    X(WRITE, INSERT_ANSWER,                                                                        \
-      "INSERT INTO idempotency (key, request, http_status, body, at_us)"                           \
-      " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")                                       \
+      "INSERT OR FAIL INTO ledger (" LEDGER_COLUMNS ")"                                            \
+      " SELECT a, b, c, d, e, f, g, h, i, j, k FROM gathered")                                     \
     X(WRITE, RESET_ITEM,                                                                           \
       "INSERT INTO items (" ITEM_COLUMNS ") VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, 1, 0, 1)"      \
       " ON CONFLICT (id) DO UPDATE SET guard = ?2, initial_stock = ?3, stock = ?3, price = ?4,"    \

@@ -62,6 +62,9 @@ db_status sqlite_put_account(db_tx *tx, const db_account *row, const db_put *how
 db_status sqlite_put_order(db_tx *tx, const db_order *row, const db_put *how)
 {
     struct value value = {row->id, row->state, row->version, row->item_epoch, row->last_fence};
+    db_status status = tx_insert_new_rows(tx);
+    if (status != DB_OK)
+        return status;
     return put(tx, SQL_PUT_ORDER, SQL_WHY_ORDER, &value, how);
 }
 
@@ -114,7 +117,9 @@ db_status sqlite_move_order(db_tx *tx, db_order *row, db_order_state from, db_or
 {
     struct conn *conn;
     int64_t state, version;
-    db_status status = tx_begin_write(tx, &conn);
+    db_status status = tx_insert_new_rows(tx);
+    if (status == DB_OK)
+        status = tx_begin_write(tx, &conn);
     if (status != DB_OK)
         return status;
     sqlite3_stmt *statement = conn->statements[SQL_MOVE_ORDER];

@@ -1,7 +1,8 @@
 /*
  * A group of runs in one transaction. Each can be undone alone: by a savepoint, set before its
  * first write if an earlier run of the same transaction has written, or else by ending the
- * transaction, which then holds nothing else.
+ * transaction, which then holds nothing else. New rows gather meanwhile; those that do not stand in
+ * the database yet need no undoing.
  */
 #include "schema.h"
 #include "sqlite.h"
@@ -95,6 +96,15 @@ db_status tx_begin_write(db_tx *base, struct conn **ret_conn)
     return DB_OK;
 }
 
+db_status tx_insert_new_rows(db_tx *base)
+{
+    struct conn *conn = ((struct sqlite_tx *)base)->conn;
+    if (!new_rows_any(conn))
+        return conn->trouble.status;
+    db_status status = tx_begin_write(base, &conn);
+    return status == DB_OK ? new_rows_insert(conn) : status;
+}
+
 /* Takes back what one run has written. */
 static void undo(struct sqlite_store *store, struct sqlite_tx *tx)
 {
@@ -115,12 +125,15 @@ static bool run_work(struct sqlite_store *store, struct run *run, int64_t change
 {
     struct conn *conn = &store->conn;
     int64_t changes = sqlite3_total_changes64(conn->handle);
+    const struct new_rows_mark mark = new_rows_mark(conn);
     struct sqlite_tx tx = {
         .base = {&db_engine_sqlite}, .conn = conn, .others_wrote = changes != changes_at_begin};
     db_status status = run->job->work(&tx.base, run->job->arg);
-    if (conn->trouble.status == DB_OK && status != DB_OK &&
-        sqlite3_total_changes64(conn->handle) != changes)
-        undo(store, &tx);
+    if (conn->trouble.status == DB_OK && status != DB_OK) {
+        if (sqlite3_total_changes64(conn->handle) != changes)
+            undo(store, &tx);
+        new_rows_cut(conn, &mark);
+    }
     if (conn->trouble.status == DB_OK && tx.savepoint)
         conn_run_plain(conn, SQL_RELEASE);
     if (conn->trouble.status != DB_OK)
@@ -129,41 +142,57 @@ static bool run_work(struct sqlite_store *store, struct run *run, int64_t change
     return true;
 }
 
+/* Runs all works in the open transaction. Returns the one that met a database error. */
+static struct run *run_works(struct sqlite_store *store, struct run *group)
+{
+    struct conn *conn = &store->conn;
+    int64_t changes_at_begin = sqlite3_total_changes64(conn->handle);
+    for (struct run *run = group; run; run = run->next) {
+        if (!run_work(store, run, changes_at_begin))
+            return run;
+    }
+    if (new_rows_any(conn))
+        new_rows_insert(conn);
+    return NULL;
+}
+
 /* Returns the run that met a database error, after rolling everything back; NULL when the group is
  * decided. */
-static struct run *run_group(struct sqlite_store *store, struct run *group)
+static struct run *run_group(struct sqlite_store *store, struct run *group, bool one_by_one)
 {
     struct conn *conn = &store->conn;
     conn_clear(conn);
+    new_rows_begin(conn, one_by_one);
     if (begin(store) != DB_OK) {
         rollback(store);
         fail_group(group, &conn->trouble);
         return NULL;
     }
-    int64_t changes_at_begin = sqlite3_total_changes64(conn->handle);
-    for (struct run *run = group; run; run = run->next) {
-        if (run_work(store, run, changes_at_begin))
-            continue;
+    struct run *failed = run_works(store, group);
+    if (conn->new_rows->missed && !one_by_one) {
+        count(&store->counters.rollbacks, 1);
         rollback(store);
-        return run;
+        return run_group(store, group, true);
     }
-    if (commit(store) != DB_OK)
+    if (failed)
+        rollback(store);
+    else if (commit(store) != DB_OK)
         fail_group(group, &conn->trouble);
-    return NULL;
+    return failed;
 }
 
 /* A database error in one work ends the transaction of all, and what the others have seen in it.
  * The one is told; each of the others runs again, alone. */
 void writer_commit(struct sqlite_store *store, struct run *group)
 {
-    struct run *failed = run_group(store, group);
+    struct run *failed = run_group(store, group, false);
     if (!failed)
         return;
     decide(failed, store->conn.trouble.status, store->conn.trouble.message);
     for (struct run *run = group, *next; run; run = next) {
         next = run->next;
         run->next = NULL; /* a group of its own */
-        if (run != failed && run_group(store, run))
+        if (run != failed && run_group(store, run, false))
             decide(run, store->conn.trouble.status, store->conn.trouble.message);
         run->next = next;
     }

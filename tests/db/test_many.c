@@ -130,6 +130,91 @@ static void a_refused_job_undoes_itself_only(void **state)
                      after.commits - before.commits);
 }
 
+/* How a job comes to meet the order that it has just made. */
+enum meeting { NEVER, BY_BOUGHT, BY_READING, BY_MOVING, BY_PUTTING, MEETINGS };
+enum { ORDERS = 3 * MEETINGS };
+
+struct order_job {
+    char id[16];
+    enum meeting meeting;
+    db_status end;
+};
+
+static db_status meet(db_tx *tx, db_order *order, enum meeting meeting)
+{
+    const db_item item = {.id = "1", .epoch = 1};
+    const db_put any = {.expected_version = -1};
+    db_status status = DB_OK;
+    int64_t bought = 1;
+    if (meeting == BY_BOUGHT)
+        status = db_tx_read_bought(tx, &item, order->user_id, &bought);
+    if (meeting == BY_READING)
+        status = db_tx_read_order(tx, order->id, false, order);
+    if (meeting == BY_MOVING)
+        status = db_tx_move_order(tx, order, DB_RESERVED, DB_PAID);
+    order->state = DB_PAID;
+    if (meeting == BY_PUTTING)
+        status = db_tx_put_order(tx, order, &any);
+    return status == DB_OK && bought != 1 ? DB_NOT_FOUND : status;
+}
+
+static db_status work_order(db_tx *tx, void *arg)
+{
+    const struct order_job *job = arg;
+    db_answer answer = {.http_status = 201, .request = "order", .body = "{}"};
+    db_order order = {
+        .item_id = "1", .quantity = 1, .item_epoch = 1, .limited = true, .version = 1};
+    snprintf(answer.key, sizeof answer.key, "%s", job->id);
+    snprintf(order.id, sizeof order.id, "%s", job->id);
+    snprintf(order.user_id, sizeof order.user_id, "of-%s", job->id);
+    db_status status = db_tx_insert_order(tx, &order);
+    if (status == DB_OK)
+        status = meet(tx, &order, job->meeting);
+    if (status == DB_OK)
+        status = db_tx_insert_answer(tx, &answer);
+    return status == DB_OK ? job->end : status;
+}
+
+/* Of each meeting three. */
+static void prepare_orders(db_job *jobs, struct order_job *orders, enum meeting most)
+{
+    for (int i = 0; i < ORDERS; i++) {
+        orders[i] = (struct order_job){.meeting = (enum meeting)(i % (most + 1)), .end = DB_OK};
+        snprintf(orders[i].id, sizeof orders[i].id, "o%d", i);
+        jobs[i] = (db_job){.work = work_order, .arg = &orders[i]};
+    }
+}
+
+static void expect_order(struct fixture *fixture, const struct order_job *job, db_status status)
+{
+    db_order order;
+    db_answer answer;
+    db_status stored = status == DB_OK ? DB_OK : DB_NOT_FOUND;
+    assert_int_equal(stored, db_read_order(fixture->reader, job->id, &order));
+    assert_int_equal(stored, db_read_answer(fixture->reader, job->id, &answer));
+    if (status == DB_OK)
+        assert_int_equal(job->meeting >= BY_MOVING ? DB_PAID : DB_RESERVED, order.state);
+}
+
+/* Those that are refused have met theirs, or not. */
+static void a_job_that_meets_its_new_rows_and_is_refused_takes_no_others_along(void **state)
+{
+    struct fixture *fixture = *state;
+    struct order_job orders[ORDERS];
+    db_job jobs[ORDERS];
+    fixture_item(fixture, "1", 100);
+    for (int refused = NEVER; refused < MEETINGS; refused++) {
+        fixture_sql(fixture, "DELETE FROM orders; DELETE FROM idempotency");
+        prepare_orders(jobs, orders, BY_PUTTING);
+        orders[MEETINGS + refused].end = DB_REFUSED;
+        db_run_many(fixture->store, jobs, ORDERS);
+        for (int i = 0; i < ORDERS; i++) {
+            assert_int_equal(orders[i].end, jobs[i].status);
+            expect_order(fixture, &orders[i], orders[i].end);
+        }
+    }
+}
+
 /* -- SQLite: groups --------------------------------------------------------------------------- */
 
 static void run_in_one_commit(struct fixture *fixture, const char *id)
@@ -177,6 +262,25 @@ static void a_database_error_in_one_job_leaves_the_others_whole(void **state)
         }
         assert_non_null(strstr(jobs.errors[failing].message, "planted"));
     }
+}
+
+static void a_new_row_that_fails_is_told_of_its_job(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_item(fixture, "1", 100);
+    fixture_sql(fixture, "CREATE TRIGGER planted AFTER INSERT ON orders WHEN new.id = 'o3'"
+                         " BEGIN SELECT RAISE(ROLLBACK, 'planted'); END");
+    struct order_job orders[ORDERS];
+    db_job jobs[ORDERS];
+    db_error error = {.message = ""};
+    prepare_orders(jobs, orders, NEVER);
+    jobs[3].error = &error;
+    db_run_many(fixture->store, jobs, ORDERS);
+    for (int i = 0; i < ORDERS; i++) {
+        assert_int_equal(i == 3 ? DB_FAILED : DB_OK, jobs[i].status);
+        expect_order(fixture, &orders[i], jobs[i].status);
+    }
+    assert_non_null(strstr(error.message, "planted"));
 }
 
 /* Behind the gate: eight of the first, three of the second; 5 | 3 + 2 | 1. */
@@ -250,10 +354,12 @@ int main(void)
     const struct CMUnitTest both[] = {
         TEST(jobs_run_in_their_order),
         TEST(a_refused_job_undoes_itself_only),
+        TEST(a_job_that_meets_its_new_rows_and_is_refused_takes_no_others_along),
     };
     const struct CMUnitTest groups[] = {
         TEST(all_jobs_share_one_commit),
         TEST(a_database_error_in_one_job_leaves_the_others_whole),
+        TEST(a_new_row_that_fails_is_told_of_its_job),
         TEST(jobs_beyond_a_group_go_on_with_the_next),
         TEST(many_callers_with_many_jobs_are_all_answered),
     };
