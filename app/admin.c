@@ -48,8 +48,9 @@ static db_status current_guard(struct section *section, const struct op *op, cha
     return status;
 }
 
-/* False: op has its problem. */
-static bool acquire(struct section *section, struct op *op)
+/* False: op has its problem. Out of a guard whose server is away a PUT leads all the same, or else
+ * nothing would: who still works under it finds the new epoch. */
+static bool acquire(struct section *section, struct op *op, const struct guard *wanted)
 {
     char name[DB_GUARD_MAX + 1], resource[DB_RESOURCE_MAX + 1];
     section_clear(section);
@@ -66,6 +67,8 @@ static bool acquire(struct section *section, struct op *op)
     resource_name(resource, op->kind == OP_PUT_ITEM ? "item" : "account", op->id);
     lock_set_add(&section->locks, guard, resource);
     enum problem problem = lock_set_acquire(&section->locks, op->deadline_us);
+    if (problem == PROBLEM_UNAVAILABLE && wanted != guard)
+        problem = PROBLEM_NONE;
     if (problem != PROBLEM_NONE)
         op_problem(op, problem, "%s; nothing was written", section->locks.message);
     return problem == PROBLEM_NONE;
@@ -129,7 +132,7 @@ void admin_put(struct section *section, struct op *op)
         return;
     }
     const struct guard *guard = wanted_guard(section, op);
-    if (!guard || !acquire(section, op))
+    if (!guard || !acquire(section, op, guard))
         return;
     op_pass(op, OP_ACQUIRED);
     reset.guard = guard->info->name;

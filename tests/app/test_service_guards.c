@@ -249,6 +249,29 @@ static void row_keeps_the_guard_that_was_the_default_at_its_put(void **state)
     rig_stop();
 }
 
+static void row_leaves_a_guard_whose_server_is_away_by_a_put(void **state)
+{
+    (void)state;
+    struct op op;
+    start("redis-token", false);
+    put_item(3);
+    put_account("1", 1000);
+    rig_stop();
+    snprintf(rig.config.redis, sizeof rig.config.redis, "redis://127.0.0.1:1");
+    snprintf(rig.config.guard, sizeof rig.config.guard, "sql-atomic");
+    assert_int_equal(rig_start(), 0);
+    op_run(rig.service, op_put_item(&op, "1", 5, "redis-token"));
+    assert_int_equal(op.answer.problem, PROBLEM_UNAVAILABLE);
+    assert_int_equal(rig_stock(), 3);
+    put_item(5);
+    put_account("1", 500);
+    order_all(MEETING);
+    assert_int_equal(ops_count(ops, MEETING, 201), 5);
+    assert_int_equal(rig_number(OP_GET_ACCOUNT, "1", "balance"), 500);
+    assert_true(audit_is_clean(rig.service));
+    rig_stop();
+}
+
 /* name: the guard's, in C */
 #define EXACT(name, guard)                                                                         \
     {                                                                                              \
@@ -264,6 +287,7 @@ int main(void)
         cmocka_unit_test(textbook_loses_an_update_without_guard),
         cmocka_unit_test(unguarded_row_loses_beside_a_guarded_one),
         cmocka_unit_test(version_conflict_is_decided_again_from_fresh_reads),
+        cmocka_unit_test(row_leaves_a_guard_whose_server_is_away_by_a_put),
         cmocka_unit_test(conflict_after_the_waiting_time_is_refused),
         cmocka_unit_test(row_keeps_the_guard_that_was_the_default_at_its_put),
         EXACT(mutex, "mutex"),
