@@ -2,6 +2,7 @@
 #include "config_keys.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +126,10 @@ int config_load(int argc, char **argv, struct config *ret)
         status = config_check(ret) == 0 ? 0 : 2;
         if (status == 0)
             puts("configuration ok");
+    }
+    if (status == 0 && fflush(stdout) != 0) {
+        fprintf(stderr, "seckilld: cannot write the standard output: %s\n", strerror(errno));
+        status = 1;
     }
     free(draft);
     return status;

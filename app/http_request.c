@@ -323,8 +323,9 @@ void request_give_up(struct http *http, struct conn *conn)
         const bool writes = op->kind < OP_GET_ITEM || op->kind == OP_FREE_LOCK;
         strcpy(op->request_id, late->op.request_id);
         op_problem(op, PROBLEM_UNAVAILABLE, "not answered in time%s",
-                   writes ? ", the outcome is unknown: retry with the same key"
-                          : "; nothing was changed: try again");
+                   late->op.key[0] != '\0' ? ", the outcome is unknown: retry with the same key"
+                   : writes                ? ", the outcome is unknown: try again, or look"
+                                           : "; nothing was changed: try again");
     }
     http->metrics.unanswered++;
     resume(http, request);

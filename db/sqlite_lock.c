@@ -57,8 +57,8 @@ db_status file_lock_open(struct file_lock *lock, const char *path, bool shared, 
     db_status status =
         errno == EAGAIN || errno == EACCES
             ? db_fail(error, DB_UNAVAILABLE,
-                      "%.120s: already open elsewhere; stop that one, or open both with "
-                      "shared_file (for lessons only)",
+                      "%.120s: already open elsewhere; stop that one, or open both as shared "
+                      "(seckilld --db-shared, for lessons only)",
                       path)
             : db_fail(error, DB_UNAVAILABLE, "%.150s: cannot be locked: %s", name, strerror(errno));
     file_lock_close(lock);

@@ -142,7 +142,7 @@ static int list(const struct hazard_options *options, const struct lab_report *w
         else
             list_hazard(options, hazard);
     }
-    return output_close(program, "the standard output", stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return EXIT_SUCCESS;
 }
 
 static int run(const struct hazard_options *options, struct lab_report *report)
@@ -204,6 +204,7 @@ int main(int argc, char **argv)
 {
     struct hazard_options options;
     char path[4096], shim[4096], name[32], json_to_stdout[] = "--json=-";
+    output_check_at_exit(program);
     bool lists = argc >= 2 && strcmp(argv[1], "list") == 0;
     if (argc < 2 || (!lists && strcmp(argv[1], "run") != 0)) {
         bool help = argc >= 2 && strcmp(argv[1], "--help") == 0;

@@ -111,21 +111,14 @@ static void usage(FILE *out)
     fprintf(out, "\n'loadgen COMMAND --help' tells more and shows examples.\n");
 }
 
-/* Whatever has failed has said so, a report that cannot be written, too. */
-static int finish(const char *name, int status)
-{
-    if (status != EXIT_SUCCESS && status != COMPARE_BROKEN)
-        return status;
-    return output_close(name, "the standard output", stdout) == 0 ? status : EXIT_FAILURE;
-}
-
 int main(int argc, char **argv)
 {
     static struct options options;
     char name[64];
+    output_check_at_exit("loadgen");
     if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0)) {
         usage(stdout);
-        return finish("loadgen", EXIT_SUCCESS);
+        return EXIT_SUCCESS;
     }
     for (int i = 0; argc >= 2 && i < COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0) {
@@ -134,7 +127,7 @@ int main(int argc, char **argv)
             options_parse(&commands[i], argc - 1, argv + 1, &options);
             options.stop = &stop;
             catch_signals();
-            return finish(name, commands[i].run(&options));
+            return commands[i].run(&options);
         }
     if (argc >= 2)
         fprintf(stderr, "loadgen: unknown command '%s'\n", argv[1]);

@@ -2,13 +2,33 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int fail(const char *program, const char *path)
 {
     fprintf(stderr, "%s: cannot write %s: %s\n", program, path, strerror(errno));
     return -1;
+}
+
+static const char *checked; /* the program */
+
+static void check_stdout(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return;
+    errno = errno != 0 ? errno : EIO;
+    fail(checked, "the standard output");
+    _exit(EXIT_FAILURE);
+}
+
+void output_check_at_exit(const char *program)
+{
+    checked = program;
+    atexit(check_stdout);
 }
 
 FILE *output_open(const char *program, const char *path)
@@ -30,8 +50,10 @@ FILE *output_open(const char *program, const char *path)
 
 int output_close(const char *program, const char *path, FILE *out)
 {
+    if (out == stdout)
+        return 0;
     bool failed = ferror(out) != 0;
-    failed |= (out == stdout ? fflush(out) : fclose(out)) != 0;
+    failed |= fclose(out) != 0;
     return failed ? fail(program, path) : 0;
 }
 

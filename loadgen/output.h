@@ -5,9 +5,13 @@
 #include <jansson.h>
 #include <stdio.h>
 
+/* When the program ends, whatever its status: 1 with a message if not all of stdout was written.
+ * Once, at the start: argp ends it after --help. */
+void output_check_at_exit(const char *program);
 /* program: who says on stderr what went wrong. NULL: it cannot be written. */
 FILE *output_open(const char *program, const char *path);
-/* Returns 0, or -1 when not all of it was written. stdout stays open. */
+/* Returns 0, or -1 when not all of it was written. stdout is left to the
+ * above. */
 int output_close(const char *program, const char *path, FILE *out);
 /* json is freed; NULL: there was no memory for it. Returns 0, or -1 when not all of it was written.
  */

@@ -212,11 +212,11 @@ static void print_result(FILE *out, const struct load_result *result,
     for (int i = 0; i < 600; i++)
         if (result->status[i] > 0)
             fprintf(out, " %d: %llu", i, (unsigned long long)result->status[i]);
-    fprintf(out, "\nproblems ");
+    fprintf(out, "\nproblems  dropped: %llu", (unsigned long long)result->dropped);
     for (int i = LOAD_ABANDONED; i < LOAD_END_COUNT; i++)
         if (result->ends[i] > 0)
-            fprintf(out, " %s: %llu", end_names[i], (unsigned long long)result->ends[i]);
-    fprintf(out, " dropped: %llu\n", (unsigned long long)result->dropped);
+            fprintf(out, ", %s: %llu", end_names[i], (unsigned long long)result->ends[i]);
+    fputc('\n', out);
 }
 
 struct watch {
@@ -332,7 +332,8 @@ int plain_main(const struct plain_request *request, const struct load_options *o
     bool kept = judge(request, ret_result, watch.aborted, out);
     if (ret_result->ends[LOAD_ANSWERED] > 0)
         return kept ? 0 : PLAIN_BROKEN;
-    fprintf(stderr, "loadgen http: no request to %s was answered; is a server running there?\n",
-            options->targets[0].host);
+    if (!is_stopped(options))
+        fprintf(stderr, "loadgen http: no request to %s was answered; is a server running there?\n",
+                options->targets[0].host);
     return 1;
 }

@@ -58,7 +58,8 @@ static const struct argp guards_argp = {
     .options = own_options,
     .parser = parse,
     .doc =
-        "Shows the kinds of locks built in: what each claims, how it works and where it is weak."};
+        "Shows the kinds of locks built in: what each claims, how it works and where it is weak.\v"
+        "Exit status: 0, 64 usage, 70 other failures."};
 
 int cmd_guards(int argc, char **argv)
 {

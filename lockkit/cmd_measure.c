@@ -238,8 +238,7 @@ static int wait_out(const struct measure_plan *plan)
     while (caught < 0 && (left_us = end_us - now_us()) > 0)
         caught = sigtimedwait(&signals, NULL,
                               &(struct timespec){left_us / 1000000, left_us % 1000000 * 1000});
-    if (caught > 0)
-        pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* while the last are waited for */
     return caught > 0 ? caught : 0;
 }
 

@@ -123,7 +123,7 @@ static void print_json(const struct plan *plan, const struct locks *locks)
 static lk_status look(lk_client *client, const struct plan *plan, struct locks *locks,
                       const char **ret_what)
 {
-    *ret_what = plan->prefix;
+    *ret_what = "the locks held";
     if (plan->keys.n == 0)
         return lk_list(client, plan->prefix, add, locks);
     for (size_t i = 0; i < plan->keys.n; i++) {

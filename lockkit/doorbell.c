@@ -26,21 +26,21 @@ static bool look_without_sleeping(lk_doorbell *bell, lk_spin *spin)
     return rung;
 }
 
-static void sleep_at_most(lk_doorbell *bell, int64_t us)
+static void sleep_until(lk_doorbell *bell, const struct timespec *until)
 {
-    struct timespec until = lk_monotonic_after(us);
     uint32_t silent = SILENT;
     if (!atomic_compare_exchange_strong(&bell->state, &silent, ASLEEP))
         return;
-    long failed = syscall(SYS_futex, &bell->state, FUTEX_WAIT_BITSET_PRIVATE, ASLEEP, &until, NULL,
+    long failed = syscall(SYS_futex, &bell->state, FUTEX_WAIT_BITSET_PRIVATE, ASLEEP, until, NULL,
                           FUTEX_BITSET_MATCH_ANY);
     assert(failed == 0 || errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT);
 }
 
 void lk_doorbell_wait(lk_doorbell *bell, lk_spin *spin, int64_t us)
 {
+    struct timespec until = lk_monotonic_after(us);
     if (us > 0 && !(spin && look_without_sleeping(bell, spin)))
-        sleep_at_most(bell, us);
+        sleep_until(bell, &until);
     atomic_store(&bell->state, SILENT);
 }
 
@@ -51,6 +51,5 @@ bool lk_doorbell_ring(lk_doorbell *bell)
 
 void lk_doorbell_wake(const lk_doorbell *bell)
 {
-    long woken = syscall(SYS_futex, &bell->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    assert(woken >= 0);
+    syscall(SYS_futex, &bell->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

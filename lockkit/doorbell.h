@@ -14,8 +14,8 @@
  *     }                                                 lk_doorbell_wake(&bell);
  *     unlock();
  *
- * The wake is for an address alone: it touches nothing, and wakes for no reason whoever sleeps
- * there by then, which futex(2) wants everybody to bear.
+ * The wake is for an address alone: it touches nothing. Whoever sleeps there by then on something
+ * else is woken for no reason, as anybody who sleeps on a futex may be, or the kernel refuses.
  *
  * Source: the mutexes of U. Drepper: "Futexes are tricky", 2011, whose third state tells whether
  *         anybody is to be woken.

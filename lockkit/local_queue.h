@@ -27,8 +27,8 @@
 
 struct local_queue;
 
-/* One acquire call that stands in line, on its caller's stack. All but hold under the lock of its
- * bucket. */
+/* One acquire call that stands in line, on its caller's stack. All but hold and the waiting at the
+ * bell under the lock of its bucket. */
 struct local_waiter {
     lk_hold *hold;
     bool in_line;

@@ -227,7 +227,7 @@ struct lk_hold {
     int64_t lease_ms;    /* 0: no lease (mutex, redis-setnx). LK_CAP_SESSION: its timeout */
     int64_t acquired_us; /* when the grant was known */
     int64_t wait_us;     /* time spent in lk_acquire() */
-    uint32_t attempts;   /* tries on the server; none if it was handed over before */
+    uint32_t attempts;   /* tries on the server; 0: it was handed over within the client */
     struct lk_hold_private {
         int64_t valid_until_us; /* counted from before the request was sent; atomic access */
         int32_t state;          /* enum hold_state of core.c; atomic access */

@@ -165,7 +165,6 @@ static const struct argp_option target_options[] = {
     {0}};
 const struct argp cmd_target_argp = {.options = target_options, .parser = parse_target};
 
-/* As lk_request.key wants it. */
 void cmd_add_key(struct argp_state *state, struct cmd_keys *keys, const char *key)
 {
     if (keys->n == keys->max)

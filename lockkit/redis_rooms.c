@@ -1,6 +1,6 @@
 #include "redis_rooms.h"
 #include "doorbell.h"
-#include "redis_stream.h"
+#include "monotonic.h"
 
 #include <assert.h>
 #include <pthread.h>

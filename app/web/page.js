@@ -15,7 +15,7 @@ const save = document.getElementById("save");
 const lang = document.getElementById("lang"), message = document.getElementById("message");
 const given = new URLSearchParams(location.search);
 const panes = [0, 1].map(() => new Pane(document.getElementById("panes"), showDetail));
-let connected = false, unnoted = 0, unnotedBefore = 0, busy = false, wireHeld = false;
+let connected = false, unnoted = null, unnotedBefore = null, busy = false, wireHeld = false;
 let said = []; // the name of a text, and its values
 const guards = await ask("/v1/guards");
 let run = null; // the last one that was judged: see exportRun()
@@ -148,7 +148,10 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 listen({
   trace: (events) => { for (const event of events) paneOf(event.resource)?.trace(event); },
   counters: (counters) => paneOf(counters.resource)?.count(counters),
-  limits: (limits) => { unnoted = limits.unnoted; },
+  limits: (limits) => {
+    unnoted = limits.unnoted;
+    unnotedBefore ??= unnoted; // what others did before this page was opened
+  },
   state: (now) => { connected = now; },
 });
 setInterval(draw, FRAME_MS);

@@ -204,6 +204,8 @@ static void of_a_write_that_takes_too_long_the_outcome_is_unknown(void **state)
         fixture_send(fd, writes[i].method, writes[i].path, writes[i].body);
         assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 503);
         assert_non_null(strstr(reply.body, "the outcome is unknown"));
+        bool has_key = strcmp(writes[i].method, "POST") == 0;
+        assert_int_equal(strstr(reply.body, "with the same key") != NULL, has_key);
         raw_free(&reply);
         close(fd);
     }

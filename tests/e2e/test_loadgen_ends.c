@@ -60,7 +60,9 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
     UNWRITABLE("compare", report, report);
     UNWRITABLE("check", history);
     UNWRITABLE("sale", "--url", url, "--buyers", "20");
+    UNWRITABLE("sale", "--url", url, "--buyers", "20", "--threshold", "max<1us");
     UNWRITABLE("--help");
+    UNWRITABLE("sale", "--help");
 }
 
 /* Orders accepted so far, by the service's metrics. */

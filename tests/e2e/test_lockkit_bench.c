@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FAILED = 1, USAGE = 64, SIGNALLED = 128, SEEN_WITHIN_MS = 20000 };
 
@@ -118,6 +119,20 @@ static void bench_shows_what_it_has_when_a_signal_ends_it(void **state)
     }
 }
 
+/* The last of its threads waits for a lock that another program has. */
+static void bench_is_ended_by_a_signal_when_its_time_is_over_too(void **state)
+{
+    (void)state;
+    assert_int_equal(redis_do(tool_redis, "SET lock:bench:0 other"), 1);
+    int64_t start_ms = test_now_ms();
+    struct tool tool = TOOL("bench", "--keys", "one", "--duration", "0.1");
+    while (test_now_ms() - start_ms < 1000)
+        usleep(10000);
+    kill(tool.pid, SIGTERM);
+    assert_int_equal(tool_ends(&tool), 1000 + SIGTERM); /* by the signal */
+    assert_true(test_now_ms() - start_ms < 8000);       /* it would wait for ten seconds */
+}
+
 static void bench_names_the_first_failure_and_no_waits_of_no_locks(void **state)
 {
     (void)state;
@@ -147,6 +162,7 @@ int main(void)
         TOOL_TEST(bench_takes_many_keys_at_a_time),
         TOOL_TEST(bench_tells_a_lock_that_two_had),
         TOOL_TEST(bench_shows_what_it_has_when_a_signal_ends_it),
+        TOOL_TEST(bench_is_ended_by_a_signal_when_its_time_is_over_too),
         TOOL_TEST(bench_names_the_first_failure_and_no_waits_of_no_locks),
     };
     signal(SIGINT, SIG_DFL); /* ignored in the background of a shell */

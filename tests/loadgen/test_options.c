@@ -134,6 +134,7 @@ static void whatever_is_not_understood_is_a_usage_error(void **state)
         URL "--admin-token-file /nonexistent/token",
         URL "stray",
         "--url http://127.0.0.1:8080/v1",
+        "--url http://127.0.0.1:8080,http://127.0.0.1:8081/v1",
         "--url ftp://127.0.0.1",
         "--url http://127.0.0.1:99999",
         "--url http://127.0.0.1:1,http://127.0.0.1:2 --connections 1",

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -120,6 +121,58 @@ static void a_wake_may_come_when_the_listener_is_gone(void **state)
     lk_doorbell_wake(page);
 }
 
+static void *lock_and_unlock(void *arg)
+{
+    pthread_mutex_lock(arg);
+    pthread_mutex_unlock(arg);
+    return NULL;
+}
+
+static bool is_contended(void *arg)
+{
+    return (uint32_t)atomic_load((_Atomic int *)arg) >> 31; /* FUTEX_WAITERS */
+}
+
+/* The kernel then refuses: the owner of such a lock alone may wake. */
+static void a_wake_may_come_when_the_memory_has_become_a_lock_with_inheritance(void **state)
+{
+    (void)state;
+    pthread_mutex_t mutex;
+    pthread_mutexattr_t attr;
+    pthread_t thread;
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+    pthread_mutex_init(&mutex, &attr);
+    pthread_mutex_lock(&mutex);
+    assert_int_equal(0, pthread_create(&thread, NULL, lock_and_unlock, &mutex));
+    assert_true(wait_until(is_contended, &mutex, PATIENCE_MS));
+    lk_doorbell_wake((lk_doorbell *)&mutex);
+    pthread_mutex_unlock(&mutex);
+    pthread_join(thread, NULL);
+    pthread_mutex_destroy(&mutex);
+    pthread_mutexattr_destroy(&attr);
+}
+
+static void heard_a_signal(int number)
+{
+    (void)number;
+}
+
+static void a_signal_may_end_a_wait_and_nothing_else(void **state)
+{
+    (void)state;
+    struct sigaction action = {.sa_handler = heard_a_signal}, before;
+    pthread_t thread;
+    sigaction(SIGUSR1, &action, &before);
+    assert_int_equal(0, pthread_create(&thread, NULL, wait_long, NULL));
+    while (atomic_load(&bell.state) == 0)
+        usleep(1000);
+    usleep(SHORT_US);
+    assert_int_equal(0, pthread_kill(thread, SIGUSR1));
+    pthread_join(thread, NULL);
+    sigaction(SIGUSR1, &before, NULL);
+}
+
 /* The way that doorbell.h shows, to and fro: told and turns are kept by the mutex alone. */
 struct end {
     pthread_mutex_t *mutex;
@@ -174,6 +227,9 @@ int main(void)
         cmocka_unit_test_setup(who_looks_before_sleeping_need_not_be_woken, silent),
         cmocka_unit_test_setup(who_looked_in_vain_sleeps, silent),
         cmocka_unit_test_setup(a_wake_may_come_when_the_listener_is_gone, silent),
+        cmocka_unit_test_setup(a_wake_may_come_when_the_memory_has_become_a_lock_with_inheritance,
+                               silent),
+        cmocka_unit_test_setup(a_signal_may_end_a_wait_and_nothing_else, silent),
         cmocka_unit_test_setup(no_ring_is_lost, silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

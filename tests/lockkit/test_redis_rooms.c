@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 enum { LONG_MS = 20000, SLEEPERS = 8, US_PER_MS = 1000 };
 
@@ -135,6 +136,34 @@ static void post_to_nobody_is_not_kept_and_posts_do_not_pile_up(void **state)
     lk_redis_rooms_close(rooms);
 }
 
+static void gift_wakes_one_who_takes_it_once(void **state)
+{
+    (void)state;
+    struct sleeper sleeper = {.rooms = lk_redis_rooms_open(), .uses = true, .wait_ms = LONG_MS};
+    const lk_redis_gift gift = {.fence = 7, .asked_us = 3};
+    lk_redis_gift got;
+    lk_redis_waiter *other = lk_redis_rooms_enter(sleeper.rooms, "another room", NULL);
+    lk_redis_rooms_give(sleeper.rooms, "nobody's room", &gift);
+    lk_redis_waiter *first = lk_redis_rooms_enter(sleeper.rooms, "room", NULL);
+    sleeper.waiter = lk_redis_rooms_enter(sleeper.rooms, "room", NULL);
+    assert_int_equal(pthread_create(&sleeper.thread, NULL, sleep_once, &sleeper), 0);
+    usleep(20000); /* so that it sleeps by now; late, it proves less, and does not fail */
+    lk_redis_rooms_leave(sleeper.rooms, first);
+    lk_redis_rooms_give(sleeper.rooms, "room", &gift);
+    pthread_join(sleeper.thread, NULL);
+    assert_true(sleeper.slept_ms < LONG_MS);
+    assert_false(lk_redis_rooms_take(sleeper.rooms, other, &got));
+    first = lk_redis_rooms_enter(sleeper.rooms, "another room", NULL);
+    lk_redis_rooms_give(sleeper.rooms, "another room", &gift);
+    assert_true(lk_redis_rooms_take(sleeper.rooms, first, &got));
+    assert_int_equal(got.fence, 7);
+    assert_int_equal(got.asked_us, 3);
+    assert_false(lk_redis_rooms_take(sleeper.rooms, first, &got));
+    lk_redis_rooms_leave(sleeper.rooms, first);
+    lk_redis_rooms_leave(sleeper.rooms, other);
+    lk_redis_rooms_close(sleeper.rooms);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +171,7 @@ int main(void)
         cmocka_unit_test(unused_wake_up_is_handed_on_to_the_last),
         cmocka_unit_test(post_to_all_wakes_all),
         cmocka_unit_test(post_to_a_room_wakes_all_of_it_and_nobody_else),
+        cmocka_unit_test(gift_wakes_one_who_takes_it_once),
         cmocka_unit_test(post_to_nobody_is_not_kept_and_posts_do_not_pile_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
