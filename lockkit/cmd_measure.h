@@ -41,10 +41,10 @@ struct measure_result {
     double commands_per_pair;                     /* sent to lock servers */
 };
 
-/* Opens a client of its own, shared by all threads. Uses keys lock:bench:N, the same
- * each time, as fence counters stay for ever. Returns LK_OK, or
- * as lk_open() or lk_ping() with the message in *error; LK_NO_MEMORY. When a
- * signal has ended it, those of ended_by are unblocked: another does what it always does. */
+/* Opens a client of its own, shared by all threads. Uses keys lock:bench:N, the same each time, as
+ * fence counters stay for ever. Returns LK_OK, or as lk_open() or lk_ping() with the message in
+ * *error; LK_NO_MEMORY. Once its time is over, or a signal of ended_by has ended it, those are
+ * unblocked: another does what it always does. */
 lk_status measure(const struct measure_plan *plan, struct measure_result *ret, lk_error *error);
 
 #endif

@@ -144,7 +144,8 @@ async function kill(item, key, pane) {
   pane.tell("faultKilled");
   const { holders, left_ms } = await lockOf(item);
   pane.tell(holders === 0 ? "faultNoLock" : left_ms === null ? "faultNoLease" : "faultOrphan", { left: left_ms ?? 0 });
-  pane.requests.kill(killed_us, left_ms === null ? undefined : pane.requests.now_us() + left_ms * 1000);
+  const freed_us = left_ms === null ? null : pane.requests.now_us() + left_ms * 1000;
+  pane.requests.kill(killed_us, holders === 0 ? undefined : freed_us);
   await untilHeard(() => heardFrom === successor); // what is passed before is not told
   const begun = performance.now();
   try {

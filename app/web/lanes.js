@@ -25,9 +25,8 @@ export function drawLanes(svg, requests, lease_us, onChoose) {
   // Waiting may last a hundred times longer than the section: what is drawn begins at the sections.
   const begin = Math.min(...requests.map((r) => r.at.acquired ?? r.at.read));
   const last = Math.max(...requests.map((r) => Math.max(endOf(r), r.at.freed ?? 0)));
-  // The lock of one who was killed may stand for ever: room to show it, beyond all that has happened.
-  const stands = ({ at }) => at.killed !== undefined && at.freed === undefined;
-  const end = requests.some(stands) ? last + (last - begin) * 0.25 : last;
+  // A lock that stands for ever: room to show it, beyond all that has happened.
+  const end = requests.some((r) => r.at.freed === null) ? last + (last - begin) * 0.25 : last;
   const from = begin - (end - begin) * 0.08;
   const x = (t) => LABEL + Math.max(0, ((t - from) / (end - from || 1)) * (width - LABEL));
   requests.forEach((request, i) => {
@@ -46,7 +45,7 @@ export function drawLanes(svg, requests, lease_us, onChoose) {
     };
     bar("waiting", at.waiting ?? at.submitted, at.acquired, 5);
     bar("holding", at.acquired, endOf(request), 4);
-    bar("orphan", at.killed, at.freed ?? end, 4);
+    bar("orphan", at.killed, at.freed === null ? end : at.freed, 4);
     bar("section", at.read, at.committed ?? at.rejected ?? at.killed, 2);
     if (at.acquired + lease_us < endOf(request)) make("rect", { class: "leaseEnd", x: x(at.acquired + lease_us), y, width: 3, height: ROW }, lane);
     lane.addEventListener("click", () => onChoose(request));

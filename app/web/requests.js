@@ -28,7 +28,8 @@ export class Requests {
     return read !== undefined && [...this.all.values()].some((other) => other.read === read && other.at.read !== at.read && other.wrote !== undefined);
   }
 
-  // The one held on purpose has died inside; its lock stands until freed_us, if that is known.
+  // The one held on purpose has died inside; its lock stands until freed_us, for ever (null), or
+  // there is none (undefined).
   kill(killed_us, freed_us) {
     const request = this.all.get(this.marked);
     if (request?.read === undefined) return; // it was not traced

@@ -54,6 +54,24 @@ static void the_dead_holders_lane_stays_and_is_saved(void **state)
     assert_int_equal(browser_errors(browser), 0);
 }
 
+/* Of the dead one's lane; NaN: it has none. */
+#define ORPHAN(pane)                                                                               \
+    "(document.querySelectorAll('.pane')[" #pane                                                   \
+    "].querySelector('.lane .orphan')?.width.baseVal.value ?? NaN)"
+
+static void a_lock_without_a_lease_is_seen_to_stand_on(void **state)
+{
+    (void)state;
+    assert_true(page_go("/?a=redis-setnx&b=none&buyers=200&stock=100&countdown=0&lang=en"
+                        "&fault=kill"));
+    page_click("#start");
+    assert_true(page_sold(CAN_SAVE));
+    assert_true(browser_is(browser, ORPHAN(0) " > 50"));
+    assert_true(browser_is(browser, "Number.isNaN" ORPHAN(1)));
+    assert_true(page_picture("stands", 1280, 720));
+    browser_errors(browser); /* those of the requests that died with it */
+}
+
 static int ask(const char *method, const char *path, const char *key, const char *body)
 {
     static struct reply reply;
@@ -90,6 +108,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_buys_after_a_kill_waits_for_the_dead_ones_lease),
         cmocka_unit_test(the_dead_holders_lane_stays_and_is_saved),
+        cmocka_unit_test(a_lock_without_a_lease_is_seen_to_stand_on),
         cmocka_unit_test(a_service_that_dies_while_its_wire_is_cut_is_there_again_with_a_whole_one),
     };
     return cmocka_run_group_tests(tests, page_open_serve, page_close);
