@@ -17,7 +17,7 @@ enum { CELLS_MIN = 1024, TEXTS_MIN = 16384, NUMBER = -1 };
 
 /* -- gathering -------------------------------------------------------------------------------- */
 
-/* At least one more of what takes item bytes each. False: no memory. */
+/* Makes room for as many as are needed, of item bytes each. False: no memory. */
 static bool grow(void **array, size_t *room, size_t needed, size_t least, size_t item)
 {
     if (needed <= *room)
@@ -34,7 +34,8 @@ static bool grow(void **array, size_t *room, size_t needed, size_t least, size_t
 static bool add_text(struct pile *pile, const char *text, struct kept_cell *ret)
 {
     size_t length = strlen(text);
-    if (!grow((void **)&pile->texts, &pile->texts_room, pile->texts_used + length, TEXTS_MIN, 1))
+    size_t needed = pile->texts_used + length + 1; /* never none: SQLite takes NULL for no text */
+    if (!grow((void **)&pile->texts, &pile->texts_room, needed, TEXTS_MIN, 1))
         return false;
     memcpy(pile->texts + pile->texts_used, text, length);
     *ret = (struct kept_cell){.number = (int64_t)pile->texts_used, .length = (int)length};
