@@ -1,5 +1,6 @@
 /* Requests that two parsers could read differently are refused, over a raw socket, and the
  * connection ends. */
+#include "../../app/http_framing.h"
 #include "../lib/http_fixture.h"
 
 #include <setjmp.h>
@@ -218,6 +219,29 @@ static void long_heads_are_431(void **state)
     raw_free(&reply);
 }
 
+/* As many lines as are taken, and as many bytes: libmicrohttpd keeps a note of each line in the
+ * same buffer, and the head of its answer. */
+static void the_largest_head_is_taken(void **state)
+{
+    (void)state;
+    enum { LINES = FRAMING_HEADERS_MAX, LEFT = 4 }; /* of POST; below: Content-Length */
+    char text[HTTP_HEAD_MAX + sizeof BODY];
+    size_t n = (size_t)sprintf(text, POST "Content-Length: 16\r\n");
+    size_t to_fill = HTTP_HEAD_MAX - 2 - n;
+    for (size_t line = 0; line < LINES - LEFT; line++) {
+        size_t length = to_fill / (LINES - LEFT) + (line < to_fill % (LINES - LEFT));
+        memset(text + n, 'a', length);
+        memcpy(text + n, "A: ", 3);
+        memcpy(text + n + length - 2, "\r\n", 2);
+        n += length;
+    }
+    assert_int_equal(n, HTTP_HEAD_MAX - 2);
+    strcpy(text + n, "\r\n" BODY);
+    struct raw_reply reply;
+    assert_int_equal(fixture_ask(&fixture, text, &reply), 201);
+    raw_free(&reply);
+}
+
 /* Beyond libmicrohttpd's buffer it answers by itself; what counts is that it ends. */
 static void endless_heads_are_cut_off(void **state)
 {
@@ -267,6 +291,7 @@ int main(void)
         cmocka_unit_test(exactly_one_host_is_needed),
         cmocka_unit_test(too_many_header_lines_are_refused),
         cmocka_unit_test(what_is_not_http_is_refused_and_closed),
+        cmocka_unit_test(the_largest_head_is_taken),
         cmocka_unit_test(long_heads_are_431),
         cmocka_unit_test(endless_heads_are_cut_off),
         cmocka_unit_test(well_formed_requests_pass),
