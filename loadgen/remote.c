@@ -9,24 +9,22 @@ enum {
     CALL_TIMEOUT_MS = 30000,
     AUDIT_TIMEOUT_MS = 600000, /* as the service allows it */
     LIVE_TIMEOUT_MS = 5000,
-    WIRE_TIMEOUT_MS = 1000,
-    DETAIL_SHOWN_MAX = 200
+    WIRE_TIMEOUT_MS = 1000
 };
 
-/* RFC 9457: what went wrong with this one. The whole body when it does not say. */
-static void tell_detail(char out[DETAIL_SHOWN_MAX + 1], const char *body)
+void remote_problem_detail(const char *body, char out[REMOTE_DETAIL_MAX + 1])
 {
     json_t *json = json_loads(body, 0, NULL);
     const char *detail = json_string_value(json_object_get(json, "detail"));
-    snprintf(out, DETAIL_SHOWN_MAX + 1, "%s", detail != NULL ? detail : body);
+    snprintf(out, REMOTE_DETAIL_MAX + 1, "%s", detail != NULL ? detail : body);
     json_decref(json);
 }
 
 static int fail(char *message, const struct load_target *target, const char *method,
                 const char *path, int status, const char *body)
 {
-    char detail[DETAIL_SHOWN_MAX + 1];
-    tell_detail(detail, body == NULL ? "not enough memory" : body);
+    char detail[REMOTE_DETAIL_MAX + 1];
+    remote_problem_detail(body == NULL ? "not enough memory" : body, detail);
     if (status < 0)
         snprintf(message, REMOTE_MESSAGE_MAX, "%s; is the service running?", detail);
     else

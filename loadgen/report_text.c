@@ -266,9 +266,13 @@ static void print_remarks(const struct table *table, const struct run *run)
         if (remarks[i].count != 0)
             fprintf(table->out, "  %s under %s: %s %s\n", run->workload->name, run->guard,
                     text_count(count, (int64_t)remarks[i].count), remarks[i].text);
-    if (run->failed != 0)
-        fprintf(table->out, "  %s under %s: first failure: %s\n", run->workload->name, run->guard,
-                run->tally.failure);
+    const struct {
+        const char *answer, *what;
+    } firsts[] = {{run->tally.failure, "failure"}, {run->tally.put_off, "refusal for now"}};
+    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
+        if (firsts[i].answer[0] != '\0')
+            fprintf(table->out, "  %s under %s: first %s: %s\n", run->workload->name, run->guard,
+                    firsts[i].what, firsts[i].answer);
 }
 
 static void print_thresholds(const struct table *table, const struct run *run)

@@ -76,11 +76,15 @@ void tally_count_problem(struct tally *tally, const char *name)
     pthread_mutex_unlock(&tally->lock);
 }
 
-static void keep_failure(struct tally *tally, int status, const char *body)
+static void keep_first(struct tally *tally, char kept[TALLY_ANSWER_TEXT_MAX], int status,
+                       const char *body)
 {
+    char detail[REMOTE_DETAIL_MAX + 1];
     pthread_mutex_lock(&tally->lock);
-    if (tally->failure[0] == '\0')
-        snprintf(tally->failure, sizeof tally->failure, "%d %.200s", status, body);
+    if (kept[0] == '\0') {
+        remote_problem_detail(body, detail);
+        snprintf(kept, TALLY_ANSWER_TEXT_MAX, "%d %s", status, detail);
+    }
     pthread_mutex_unlock(&tally->lock);
 }
 
@@ -101,15 +105,19 @@ bool tally_decide(struct tally *tally, uint64_t seq, int status, const char *bod
     bool running = status == 409 && strcmp(problem, "in-flight") == 0;
     /* 5xx: perhaps done, perhaps not; only the stored answer of the key can tell. 429 and 408:
      * not yet. */
-    if (status >= 500 || status == 429 || status == 408 || running || status < 200)
+    if (running || status < 200)
         return false;
+    if (status >= 500 || status == 429 || status == 408) {
+        keep_first(tally, tally->put_off, status, body);
+        return false;
+    }
     if (status < 300) {
         entry->state = TALLY_ACCEPTED;
     } else if (status == 409) {
         entry->state = TALLY_REFUSED;
     } else {
         entry->state = TALLY_FAILED;
-        keep_failure(tally, status, body);
+        keep_first(tally, tally->failure, status, body);
     }
     entry->answer_hash = hash_answer(status, body);
     return true;

@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 
-enum { TALLY_PROBLEMS_MAX = 32, TALLY_PROBLEM_TEXT_MAX = 40 };
+enum { TALLY_PROBLEMS_MAX = 32, TALLY_PROBLEM_TEXT_MAX = 40, TALLY_ANSWER_TEXT_MAX = 256 };
 
 enum tally_state {
     TALLY_UNSENT,  /* nothing happened */
@@ -46,7 +46,8 @@ struct tally {
     pthread_mutex_t lock; /* the rest */
     struct tally_problem problems[TALLY_PROBLEMS_MAX];
     size_t n_problems;
-    char failure[256]; /* the first answer that counted as failed */
+    char failure[TALLY_ANSWER_TEXT_MAX]; /* the first answer that counted as failed */
+    char put_off[TALLY_ANSWER_TEXT_MAX]; /* the first that said: not now */
 };
 
 /* 0, or -1 without memory. */

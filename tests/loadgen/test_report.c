@@ -148,6 +148,18 @@ static void table_begins_with_the_verdict_and_ends_with_the_proof(void **state)
     free(text);
 }
 
+static void table_says_why_requests_were_put_off(void **state)
+{
+    (void)state;
+    add_run(&workload_sale, "redis-token", true);
+    strcpy(report->runs[0].tally.put_off, "503 Redis is away");
+    char *text = written(report_text);
+    assert_non_null(
+        strstr(text, "sale under redis-token: first refusal for now: 503 Redis is away"));
+    assert_null(strstr(text, "first failure"));
+    free(text);
+}
+
 /* Its load is shown and written all the same. */
 static void run_without_an_audit_has_no_verdict_in_any_report(void **state)
 {
@@ -304,6 +316,7 @@ int main(void)
         TEST(run_stopped_before_its_load_keeps_the_shape),
         TEST(safe_run_has_an_empty_counterexample),
         TEST(table_begins_with_the_verdict_and_ends_with_the_proof),
+        TEST(table_says_why_requests_were_put_off),
         TEST(run_without_an_audit_has_no_verdict_in_any_report),
         TEST(closed_run_says_what_its_latency_does_not_show),
         TEST(broken_claim_is_the_headline),

@@ -97,6 +97,28 @@ static void answers_for_now_are_retried(void **state)
     assert_int_equal(tally.n_problems, 6);
 }
 
+/* Why everything stands still: not a request that is still under way, nor what was decided. */
+static void the_first_refusal_for_now_is_kept_by_its_detail(void **state)
+{
+    (void)state;
+    static const struct {
+        int status;
+        const char *body, *kept;
+    } cases[] = {
+        {409, PROBLEM("in-flight"), ""},
+        {409, PROBLEM("sold-out"), ""},
+        {503, "{\"type\":\"/problems/unavailable\",\"detail\":\"Redis is away\"}",
+         "503 Redis is away"},
+        {429, "slow down", "503 Redis is away"},
+    };
+    for (uint64_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct load_answer given = answer(cases[i].status, cases[i].body, 1);
+        tally_outcome(&tally, i, &given);
+        assert_string_equal(tally.put_off, cases[i].kept);
+    }
+    assert_string_equal(tally.failure, "");
+}
+
 static void retry_after_is_obeyed_and_spread(void **state)
 {
     (void)state;
@@ -215,6 +237,7 @@ int main(void)
         TEST(other_seed_gives_other_duplicates),
         TEST(decided_answers_are_final),
         TEST(answers_for_now_are_retried),
+        TEST(the_first_refusal_for_now_is_kept_by_its_detail),
         TEST(retry_after_is_obeyed_and_spread),
         TEST(patience_ends),
         TEST(retry_after_beyond_patience_does_not_stretch_the_run),
