@@ -1,5 +1,6 @@
 #include "admin.h"
 #include "answer.h"
+#include "away_log.h"
 #include "guarded.h"
 #include "point.h"
 #include "service.h"
@@ -82,12 +83,14 @@ static bool commit(struct section *section, struct op *op, struct reset *reset)
         return false;
     }
     db_status status = db_run(section->db, write_reset, reset, &error);
-    if (status != DB_OK)
-        op_problem(op, PROBLEM_UNAVAILABLE, "writing %s: %s: %s", op->id, db_status_text(status),
-                   error.message);
-    else
+    if (status == DB_OK) {
         op_pass(op, OP_COMMITTED);
-    return status == DB_OK;
+        return true;
+    }
+    op_problem(op, PROBLEM_UNAVAILABLE, "writing %s: %s: %s", op->id, db_status_text(status),
+               error.message);
+    away_log("store", error.message);
+    return false;
 }
 
 static void put_item(struct section *section, struct op *op, struct reset *reset)

@@ -1,5 +1,6 @@
 #include "guarded_private.h"
 #include "answer.h"
+#include "away_log.h"
 #include "point.h"
 #include "service.h"
 
@@ -50,6 +51,13 @@ void run_fail(struct run *run, enum problem problem, const char *what, const cha
     for (size_t i = 0; i < section->n_ops; i++)
         op_problem(section->ops[i], problem, "%s: %s; retry with the same Idempotency-Key", what,
                    why);
+}
+
+void run_fail_store(struct run *run, const char *told)
+{
+    const char *why = run->section->error.message;
+    run_fail(run, PROBLEM_UNAVAILABLE, "store", told);
+    away_log("store", why[0] ? why : told);
 }
 
 /* Somewhat beyond its deadline an operation may still begin: so wait_ms 0 means once. */
@@ -264,7 +272,7 @@ bool run_begin(struct run *run, struct op **ops, size_t n)
     op_pass_all(ops, n, OP_WAITING);
     if (section_reader(section))
         return true;
-    run_fail(run, PROBLEM_UNAVAILABLE, "store", section->error.message);
+    run_fail_store(run, section->error.message);
     leave_if(run, leave_now);
     return false;
 }

@@ -88,10 +88,10 @@ static void refuse(struct run *run, db_status status)
         run_fail(run, PROBLEM_LOCK_TIMEOUT, section->rows[0].resource,
                  "changed by others at each attempt; nothing was written");
     else if (status == DB_UNKNOWN)
-        run_fail(run, PROBLEM_UNAVAILABLE, "store", "outcome of the commit unknown");
+        run_fail_store(run, "outcome of the commit unknown");
     else
-        run_fail(run, PROBLEM_UNAVAILABLE, "store",
-                 section->error.message[0] ? section->error.message : db_status_text(status));
+        run_fail_store(run,
+                       section->error.message[0] ? section->error.message : db_status_text(status));
 }
 
 bool run_settle(struct run *run, db_status status)

@@ -1,4 +1,5 @@
 #include "lock_set.h"
+#include "away_log.h"
 #include "point.h"
 
 #include <assert.h>
@@ -97,8 +98,24 @@ static lk_request request_for(const struct lock_set *set, size_t i, lk_client *c
     };
 }
 
+/* An operation may need the locks of several guards: what each has to say of its server. */
+static void log_away(const struct lock_set *set)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        char why[LK_MESSAGE_MAX];
+        lk_error error;
+        lk_client *client = guard_client(set->guards[i], &error);
+        if (!client)
+            continue;
+        lk_last_error(client, why, sizeof why);
+        if (why[0] != '\0')
+            away_log(set->guards[i]->info->name, why);
+    }
+}
+
 static enum problem note_outcome(struct lock_set *set, lk_status status)
 {
+    enum problem problem = problem_of(status);
     set->held = status == LK_OK;
     for (size_t i = 0; set->held && i < set->n; i++)
         metric_observe(&set->guards[i]->wait_us, set->holds[i].wait_us);
@@ -106,7 +123,9 @@ static enum problem note_outcome(struct lock_set *set, lk_status status)
         snprintf(set->message, sizeof set->message, "%s%s, guard %s: %s", set->keys[0],
                  set->n > 1 ? " and others" : "", set->guards[0]->info->name,
                  lk_status_text(status));
-    return problem_of(status);
+    if (problem == PROBLEM_UNAVAILABLE)
+        log_away(set);
+    return problem;
 }
 
 enum problem lock_set_acquire(struct lock_set *set, int64_t deadline_us)

@@ -156,12 +156,32 @@ static void is_back(const int64_t *stocks)
     assert_true(shop_audit_ok(shop.service->port));
 }
 
+/* Clients are not told where the lock server is; whoever runs the service is. */
+static void log_says_why(void)
+{
+    char reason[96], line[1024];
+    int lines = 0;
+    bool with_reason = false;
+    snprintf(reason, sizeof reason,
+             "reason=\"cannot connect to Redis at 127.0.0.1:%d: ", shop.redis->port);
+    FILE *log = fopen(shop.service->log, "re");
+    assert_non_null(log);
+    while (fgets(line, sizeof line, log) != NULL) {
+        lines += strstr(line, "level=error event=unavailable what=\"redis-") != NULL;
+        with_reason = with_reason || strstr(line, reason) != NULL;
+    }
+    fclose(log);
+    assert_in_range(lines, 1, LATEST_MS / 1000 + 1); /* one a second */
+    assert_true(with_reason);
+}
+
 static void killed_redis_is_told_in_time_and_comes_back(void **state)
 {
     (void)state;
     int64_t stocks[GUARDS];
     assert_true(WIFSIGNALED(sandbox_signal(shop.redis, SIGKILL)));
     is_away(stocks);
+    log_says_why();
     assert_int_equal(sandbox_restart(shop.redis), 0);
     is_back(stocks);
 }
