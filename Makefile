@@ -75,6 +75,7 @@ all: deps-build
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) bins
 .PHONY: bins
 bins: $(BINS) $(B)/liblockkit.so
+	@:
 
 $(B)/seckilld: $(call obj,app/seckilld.c) $(L_APP)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_APP) $(LDLIBS)
@@ -214,11 +215,12 @@ install: all
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 loadgen/loadgen.1 loadgen/hazards.1 lockkit/lockkit.1
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 app/seckilld.8
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/seckilld app/deploy/* loadgen/report.schema.json
+	$(Q)sed -i 's|/usr/local/bin|$(PREFIX)/bin|' $(DESTDIR)$(PREFIX)/share/doc/seckilld/seckilld.service
 uninstall:
 	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f $(BINS:$(B)/%=bin/%) lib/liblockkit.a lib/liblockkit.so \
 	    lib/liblockkit.so.0 lib/pkgconfig/lockkit.pc include/lockkit.h \
 	    share/man/man1/loadgen.1 share/man/man1/hazards.1 share/man/man1/lockkit.1 \
-	    share/man/man8/seckilld.8 share/doc/seckilld/*
+	    share/man/man8/seckilld.8 share/doc/seckilld/* && rmdir share/doc/seckilld 2>/dev/null || :
 clean:
 	$(Q)rm -rf $(B)
 

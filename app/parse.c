@@ -137,6 +137,9 @@ static json_t *load(const char *body, size_t length, struct op *op)
     else if (json_error_code(&error) == json_error_duplicate_key)
         op_problem(op, PROBLEM_BAD_REQUEST, "the body has a name twice (line %d, column %d)",
                    error.line, error.column);
+    else if (json_error_code(&error) == json_error_numeric_overflow)
+        op_problem(op, PROBLEM_BAD_REQUEST, "the body has too large a number (line %d, column %d)",
+                   error.line, error.column);
     else
         op_problem(op, PROBLEM_BAD_REQUEST, "the body is not valid JSON (line %d, column %d)",
                    error.line, error.column);

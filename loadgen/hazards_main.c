@@ -158,6 +158,9 @@ static int run(const struct hazard_options *options, struct lab_report *report)
         status = EXIT_FAILURE;
     if (options->html != NULL && write_html(report, options->html) != 0)
         status = EXIT_FAILURE;
+    const char *const files[] = {options->json, options->html};
+    if (status != EXIT_FAILURE)
+        output_tell(stderr, files, sizeof files / sizeof *files);
     return status;
 }
 

@@ -69,3 +69,15 @@ int output_json(const char *program, const char *path, json_t *json)
     json_decref(json);
     return out != NULL && output_close(program, path, out) == 0 && dumped ? 0 : -1;
 }
+
+void output_tell(FILE *out, const char *const *files, size_t n)
+{
+    const char *before = "\nReports: ";
+    for (size_t i = 0; i < n; i++)
+        if (files[i] != NULL && strcmp(files[i], "-") != 0) {
+            fprintf(out, "%s%s", before, files[i]);
+            before = ", ";
+        }
+    if (before[0] == ',')
+        fputc('\n', out);
+}

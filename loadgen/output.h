@@ -16,5 +16,7 @@ int output_close(const char *program, const char *path, FILE *out);
 /* json is freed; NULL: there was no memory for it. Returns 0, or -1 when not all of it was written.
  */
 int output_json(const char *program, const char *path, json_t *json);
+/* "Reports: a.json, a.html": which of n files were written; NULL: none, "-": told already. */
+void output_tell(FILE *out, const char *const *files, size_t n);
 
 #endif

@@ -89,9 +89,12 @@ static void say_broken_claim(struct sentence *sentence, const struct run *run)
     else if (run->failed > 0 && !run_broke_claim(run))
         say(sentence, "%llu requests failed (%s);", (unsigned long long)run->failed,
             run->tally.failure);
+    else if (run->accepted == 0 && run->verdict.unknown > 0 && run->tally.put_off[0] != '\0')
+        say(sentence, "nothing was accepted, requests were refused for now (%s);",
+            run->tally.put_off);
     else
-        say(sentence, "%s, but it claims %s;", run_verdict_text(run, verdict, sizeof verdict),
-            run->claims_safe ? "to be safe" : "nothing and was expected to lose");
+        say(sentence, "%s, %s;", run_verdict_text(run, verdict, sizeof verdict),
+            run->claims_safe ? "but it claims to be safe" : "but it was expected to lose");
 }
 
 static const char *heading_of(const struct report *report)
@@ -174,19 +177,6 @@ static int write_file(const struct report *report, const char *path,
     return output_close("loadgen", path, file);
 }
 
-static void tell_files(const struct options *options)
-{
-    const char *const files[] = {options->json, options->html, options->csv};
-    const char *before = "\nReports: ";
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (files[i] != NULL) {
-            printf("%s%s", before, files[i]);
-            before = ", ";
-        }
-    if (before[0] == ',')
-        printf("\n");
-}
-
 int report_write(const struct report *report)
 {
     const struct options *options = report->options;
@@ -200,8 +190,9 @@ int report_write(const struct report *report)
         result = -1;
     if (options->csv != NULL && write_file(report, options->csv, report_to_csv) != 0)
         result = -1;
+    const char *const files[] = {options->json, options->html, options->csv, options->history};
     if (!options->quiet && !data_on_stdout && result == 0)
-        tell_files(options);
+        output_tell(stdout, files, sizeof files / sizeof *files);
     return result;
 }
 

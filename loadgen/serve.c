@@ -69,9 +69,10 @@ static void greet(const struct options *options, const struct sandbox_server *se
            "\"reason\":\"payment\"}'\n"
            "Sell it out, with and without a lock:\n"
            "  %s sale --url %s --guards none,redis-token\n\n"
-           "Ctrl-C stops everything%s.\n",
+           "Ctrl-C stops everything%s%s.\n",
            server->url, server->log, server->url, server->url, server->url, program_invocation_name,
-           server->url, options->dir != NULL ? "; the store stays in its folder" : "");
+           server->url, options->dir != NULL ? "; the store stays in " : "",
+           options->dir != NULL ? options->dir : "");
     fflush(stdout);
 }
 

@@ -30,14 +30,21 @@ struct lk_redis_guard {
     _Atomic uint64_t n_marks;
     lk_redis_script acquire; /* the provider's own; its open() sets it */
     lk_redis_script release, renew, raise_fence;
-    lk_redis_script facts, confirm; /* see redis_inspect.h */
-    const char *kind;               /* LK_REDIS_KIND_*: what of its locks a list shows */
+    lk_redis_script facts, confirm, force; /* see redis_inspect.h */
+    const char *kind;                      /* LK_REDIS_KIND_*: what of its locks a list shows */
     /* Optional: what the guard alone can read out of its value. */
     void (*refine)(const lk_redis_guard *guard, lk_lock_info *info);
 };
 
 lk_status lk_redis_guard_init(lk_redis_guard *guard, const lk_context *context, lk_error *error);
 void lk_redis_guard_end(lk_redis_guard *guard);
+
+/* The beginning of a script that deletes KEYS[1] unasked: what no guard stores is nobody's lock. */
+#define LK_REDIS_ONLY_LOCKS                                                                        \
+    "local kind = redis.call('type', KEYS[1]).ok "                                                 \
+    "if kind ~= 'string' and kind ~= 'hash' and kind ~= 'zset' then "                              \
+    "  return 0 "                                                                                  \
+    "end "
 
 /* Members of lk_provider for guards whose self is an lk_redis_guard. */
 lk_status lk_redis_guard_open(const lk_context *context, void **ret_self, lk_error *error);

@@ -78,6 +78,7 @@ void lk_redis_inspect_init(lk_redis_guard *guard)
     guard->kind = LK_REDIS_KIND_STRING;
     lk_redis_script_init(&guard->facts, facts_body);
     lk_redis_script_init(&guard->confirm, confirm_body);
+    lk_redis_script_init(&guard->force, LK_REDIS_ONLY_LOCKS "return redis.call('del', KEYS[1])");
 }
 
 static lk_status ask(lk_redis_guard *guard, const char *key, char ret_kind[KIND_MAX],
@@ -122,8 +123,8 @@ lk_status lk_redis_guard_force_release(void *self, const char *key)
 {
     lk_redis_guard *guard = self;
     lk_redis_reply reply;
-    lk_status status = lk_redis_command(guard->redis, &reply, "DEL", key);
-    status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
+    lk_status status =
+        lk_redis_eval(guard->redis, &guard->force, &reply, REDIS_REPLY_INTEGER, 1, key);
     return lk_redis_done(status, &reply);
 }
 

@@ -18,11 +18,9 @@ static const char *room_of_sharers(char buffer[LK_REDIS_ROOM_NAME_MAX], const ch
 }
 
 /* KEYS: lock, channel. */
-static const char force_body[] = "if redis.call('del', KEYS[1]) == 0 then "
-                                 "  return 0 "
-                                 "end "
-                                 "redis.call('publish', KEYS[2], '0') "
-                                 "return 1";
+static const char force_body[] = LK_REDIS_ONLY_LOCKS "redis.call('del', KEYS[1]) "
+                                                     "redis.call('publish', KEYS[2], '0') "
+                                                     "return 1";
 
 const char *lk_redis_wake_channel(const lk_redis_wake *wake, char buffer[LK_REDIS_CHANNEL_MAX],
                                   const char *key)

@@ -68,6 +68,16 @@ static void fields_and_defaults_are_filled(void **state)
     assert_int_equal(op.amount, -200);
 }
 
+static void a_number_that_is_too_large_is_not_called_bad_json(void **state)
+{
+    (void)state;
+    struct op op;
+    assert_false(parse(OP_PUT_ITEM, "{\"stock\":9223372036854775808}", &op));
+    assert_non_null(strstr(op.answer.body, "too large a number"));
+    assert_false(parse(OP_PUT_ITEM, "{\"stock\":9223372036854775807", &op));
+    assert_non_null(strstr(op.answer.body, "not valid JSON"));
+}
+
 static void retries_read_alike_and_other_requests_do_not(void **state)
 {
     (void)state;
@@ -280,6 +290,7 @@ int main(void)
     json_room_set_up(); /* as the service does */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_and_defaults_are_filled),
+        cmocka_unit_test(a_number_that_is_too_large_is_not_called_bad_json),
         cmocka_unit_test(retries_read_alike_and_other_requests_do_not),
         cmocka_unit_test(the_longest_request_fits),
         cmocka_unit_test(malformed_bodies_are_refused),

@@ -25,31 +25,29 @@ static const struct way {
     const char *name, *lanes, *sync;
     int connections;
 } ways[] = {
-    {"textbook, FULL", "off", "full", 1},
-    {"textbook, NORMAL", "off", "normal", 1},
-    {"lanes, FULL", "on", "full", 64},
+    {"lanes off (textbook), FULL", "off", "full", 1},
+    {"lanes off (textbook), NORMAL", "off", "normal", 1},
+    {"lanes on, FULL", "on", "full", 64},
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
-/* In the order of an operation's points. A figure is its sum over its count; a part is within the
- * step above it. */
+/* In the order of an operation's points. A figure is its sum over its count; a part of the step
+ * above it (count NULL) over that one's: a lock may serve several batches. */
 #define STEP(name)                                                                                 \
     name, "seckill_step_seconds_sum{step=\"" name "\"}",                                           \
         "seckill_step_seconds_count{step=\"" name "\"}"
-#define LOCK_WAIT(of) "seckill_lock_wait_seconds_" of "{guard=\"redis-token\"}"
 static const struct step {
     const char *name, *sum, *count;
-    bool part;
 } steps[] = {
-    {STEP("queue"), false},
-    {STEP("lock"), false},
-    {"  of it lock", LOCK_WAIT("sum"), LOCK_WAIT("count"), true},
-    {STEP("read"), false},
-    {STEP("decide"), false},
-    {STEP("check"), false},
-    {STEP("write"), false},
-    {"  of it commit", "seckill_store_commit_seconds_total", "seckill_store_commits_total", true},
-    {STEP("unlock"), false},
+    {STEP("queue")},
+    {STEP("lock")},
+    {"  of it lock", "seckill_lock_wait_seconds_sum{guard=\"redis-token\"}", NULL},
+    {STEP("read")},
+    {STEP("decide")},
+    {STEP("check")},
+    {STEP("write")},
+    {"  of it commit", "seckill_store_commit_seconds_total", NULL},
+    {STEP("unlock")},
 };
 enum { STEPS = sizeof steps / sizeof steps[0], HTTP = STEPS, FIGURES };
 
@@ -73,10 +71,12 @@ static double measure(const struct way *way, const char *url, int run_ms, int ru
         &orders);
     char *after = bench_get(url, "/metrics");
     us[HTTP][run] = way->connections * 1e6 / orders.per_s;
+    double count = 0;
     for (int i = 0; i < STEPS; i++) {
-        us[i][run] =
-            grown(before, after, steps[i].sum) * 1e6 / grown(before, after, steps[i].count);
-        us[HTTP][run] -= steps[i].part ? 0 : us[i][run];
+        if (steps[i].count)
+            count = grown(before, after, steps[i].count);
+        us[i][run] = grown(before, after, steps[i].sum) * 1e6 / count;
+        us[HTTP][run] -= steps[i].count ? us[i][run] : 0;
     }
     double batch = grown(before, after, batched) / grown(before, after, batches);
     free(before);
@@ -101,15 +101,15 @@ static void print(const struct way *way, double us[FIGURES][BENCH_REPEAT_MAX], d
     double together_us = http_us, section_us = 0;
     json_t *row = json_pack("{s:s,s:i,s:f,s:f}", "way", way->name, "connections", way->connections,
                             "batch", batch, "http", http_us);
-    fprintf(stderr, "\n%s, %d connection%s, %.1f orders in a batch\n", way->name, way->connections,
-            way->connections == 1 ? "" : "s", batch);
+    fprintf(stderr, "\nredis-token, %s, %d connection%s, %.1f orders in a batch\n", way->name,
+            way->connections, way->connections == 1 ? "" : "s", batch);
     print_line("http", http_us, NAN);
     for (int i = 0; i < STEPS; i++) {
         const double step_us = bench_median(us[i], repeat);
         print_line(steps[i].name, step_us, batched && i > 0 ? step_us / batch : NAN);
         json_object_set_new(row, steps[i].name + strspn(steps[i].name, " "), json_real(step_us));
-        together_us += steps[i].part ? 0 : step_us;
-        section_us += steps[i].part || i == 0 ? 0 : step_us;
+        together_us += steps[i].count ? step_us : 0;
+        section_us += steps[i].count && i > 0 ? step_us : 0;
     }
     print_line("together", together_us, batched ? section_us / batch : NAN);
     json_array_append_new(rows, row);

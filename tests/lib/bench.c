@@ -162,7 +162,8 @@ double bench_noise(void)
     double least = rulers_s[0], high = rulers_s[n_rulers * 9 / 10];
     double spread = (high - least) / least;
     fprintf(stderr,
-            "%snoise: a ruler of %.1f ms took up to %.1f ms (90 %% of %d), %.0f %% more%s\n",
+            "%snoise: one computation took %.1f ms at best, %.1f ms or more in the slowest tenth "
+            "of %d times: %.0f %% more%s\n",
             spread * 100 > NOISY_PERCENT ? "WARNING: " : "", least * 1e3, high * 1e3, n_rulers,
             spread * 100,
             spread * 100 > NOISY_PERCENT ? ": the machine was too noisy for these figures" : "");

@@ -221,8 +221,21 @@ static void broken_claim_is_the_headline(void **state)
     report_headline(report, headline, sizeof headline);
     assert_string_equal(headline,
                         "NOT AS CLAIMED: sale under redis-token: OVERSOLD 73, but it claims to be "
-                        "safe; sale under none: OK, but it claims nothing and was expected to "
-                        "lose.");
+                        "safe; sale under none: OK, but it was expected to lose.");
+}
+
+/* The lock server is away, say: no word about the lock. */
+static void a_run_in_which_all_were_refused_says_why_in_the_headline(void **state)
+{
+    (void)state;
+    char headline[1000];
+    add_run(&workload_sale, "redis-token", true);
+    report->runs[0].accepted = 0;
+    report->runs[0].verdict.unknown = 50;
+    strcpy(report->runs[0].tally.put_off, "503 Redis is away");
+    report_headline(report, headline, sizeof headline);
+    assert_string_equal(headline, "NOT AS CLAIMED: sale under redis-token: nothing was accepted, "
+                                  "requests were refused for now (503 Redis is away).");
 }
 
 static void failed_requests_do_not_hide_a_broken_claim(void **state)
@@ -320,6 +333,7 @@ int main(void)
         TEST(run_without_an_audit_has_no_verdict_in_any_report),
         TEST(closed_run_says_what_its_latency_does_not_show),
         TEST(broken_claim_is_the_headline),
+        TEST(a_run_in_which_all_were_refused_says_why_in_the_headline),
         TEST(failed_requests_do_not_hide_a_broken_claim),
         TEST(guard_called_none_cannot_be_read_as_nobody),
         TEST(report_stopped_between_two_guards_claims_nothing),

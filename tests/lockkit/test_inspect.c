@@ -297,6 +297,20 @@ static void arguments_are_checked_and_a_server_away_is_told(void **state)
     lk_close(client);
 }
 
+/* A slip of the pen must not delete a queue. */
+static void what_no_guard_stores_is_not_freed_by_force(void **state)
+{
+    (void)state;
+    static const char *const guards[] = {"redis-token", "redis-reentrant"};
+    for (size_t i = 0; i < sizeof guards / sizeof *guards; i++) {
+        lk_client *client = world_client(guards[i], NULL);
+        assert_int_equal(world_ask("RPUSH jobs one"), i + 1);
+        assert_int_equal(lk_force_release(client, "jobs"), LK_LOST);
+        assert_int_equal(world_ask("LLEN jobs"), i + 1);
+        lk_close(client);
+    }
+}
+
 /* -- in this process ----------------------------------------------------------------------------
  */
 
@@ -378,6 +392,7 @@ int main(void)
         WORLD_TEST(prefix_is_taken_literally),
         WORLD_TEST(names_that_no_lock_can_have_are_passed_over),
         WORLD_TEST(arguments_are_checked_and_a_server_away_is_told),
+        WORLD_TEST(what_no_guard_stores_is_not_freed_by_force),
         WORLD_TEST(mutex_shows_holder_and_waiters_and_cannot_be_forced),
         WORLD_TEST(locks_of_several_kinds_are_had_together_or_not_at_all),
     };
