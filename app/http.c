@@ -22,9 +22,10 @@
 #include <unistd.h>
 
 enum {
-    /* libmicrohttpd's buffer of a connection. Each request costs wiping it one and a half times;
-     * the largest head, with 64 lines, needs 13 KB. */
-    CONN_MEMORY = 14 * 1024,
+    /* libmicrohttpd's buffer of a connection: the largest head, its copy of the cookies, a note of
+     * each header, cookie and argument, and the head of the answer. Each request costs wiping it
+     * one and a half times. */
+    CONN_MEMORY = 20 * 1024,
     FILES_SPARE = 128 /* descriptors for everything but client connections */
 };
 

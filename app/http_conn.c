@@ -69,7 +69,10 @@ static void opened(struct http *http, struct MHD_Connection *mhd, void **ret)
 
 static void closed(struct http *http, struct conn *conn)
 {
-    assert(conn->request == NULL);
+    if (conn->request != NULL) { /* a head that libmicrohttpd's buffer had no room for */
+        void *request = conn->request;
+        request_end(http, conn->mhd, &request, MHD_REQUEST_TERMINATED_WITH_ERROR);
+    }
     list_remove(&http->phases[conn->phase], conn);
     conn_put(http, conn);
     http->has_room = true;

@@ -195,6 +195,53 @@ static void what_is_not_http_is_refused_and_closed(void **state)
     assert_int_equal(stub_held(fixture.service), 0);
 }
 
+/* libmicrohttpd keeps a second copy of them. What had an effect must have its answer. */
+static void a_head_full_of_cookies_is_answered(void **state)
+{
+    (void)state;
+    enum { COOKIES = HTTP_HEAD_MAX - 200 };
+    char text[HTTP_HEAD_MAX + sizeof BODY];
+    size_t n = (size_t)sprintf(text, POST "Content-Length: 16\r\nCookie: a=");
+    memset(text + n, 'x', COOKIES);
+    strcpy(text + n + COOKIES, "\r\n\r\n" BODY);
+    for (int i = 0; i < 2; i++) {
+        struct raw_reply reply;
+        assert_int_equal(fixture_ask(&fixture, text, &reply), 201);
+        raw_free(&reply);
+    }
+}
+
+/* It takes note of each, and has room for some hundred; it may close without an answer then. */
+static void more_arguments_or_cookies_than_there_is_room_for_harm_nobody(void **state)
+{
+    (void)state;
+    enum { MANY = 2000, STEP = 50 };
+    static const struct {
+        const char *before, *each, *after;
+    } heads[] = {
+        {"GET /livez?a", "&a", " HTTP/1.1\r\nHost: t\r\n\r\n"},
+        {GET HOST "Cookie: a=1", ";a=1", "\r\n\r\n"},
+        {"PUT / HTTP/1.1\r\nContent-Length: x\r\nCookie: a=1", ";a=1", "\r\nHost: t\r\n\r\n"},
+    };
+    struct raw_reply reply;
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
+        for (int n = STEP; n <= MANY; n += STEP) {
+            char *text =
+                calloc(1, strlen(heads[i].before) + (size_t)n * strlen(heads[i].each) + 64);
+            char *at = stpcpy(text, heads[i].before);
+            for (int k = 0; k < n; k++)
+                at = stpcpy(at, heads[i].each);
+            strcpy(at, heads[i].after);
+            int fd = raw_connect(fixture.port);
+            assert_true(fd >= 0);
+            raw_send_text(fd, text);
+            close(fd); /* what was sent is read first */
+            free(text);
+        }
+    assert_int_equal(fixture_ask(&fixture, GET HOST "\r\n", &reply), 200);
+    raw_free(&reply);
+}
+
 static void long_heads_are_431(void **state)
 {
     (void)state;
@@ -292,6 +339,8 @@ int main(void)
         cmocka_unit_test(too_many_header_lines_are_refused),
         cmocka_unit_test(what_is_not_http_is_refused_and_closed),
         cmocka_unit_test(the_largest_head_is_taken),
+        cmocka_unit_test(a_head_full_of_cookies_is_answered),
+        cmocka_unit_test(more_arguments_or_cookies_than_there_is_room_for_harm_nobody),
         cmocka_unit_test(long_heads_are_431),
         cmocka_unit_test(endless_heads_are_cut_off),
         cmocka_unit_test(well_formed_requests_pass),
