@@ -98,31 +98,37 @@ static lk_request request_for(const struct lock_set *set, size_t i, lk_client *c
     };
 }
 
-/* An operation may need the locks of several guards: what each has to say of its server. */
+/* NULL: there are several, and which of them failed is not told. */
+static struct guard *guard_of_all(const struct lock_set *set)
+{
+    for (size_t i = 1; i < set->n; i++)
+        if (set->guards[i] != set->guards[0])
+            return NULL;
+    return set->guards[0];
+}
+
 static void log_away(const struct lock_set *set)
 {
-    for (size_t i = 0; i < set->n; i++) {
-        char why[LK_MESSAGE_MAX];
-        lk_error error;
-        lk_client *client = guard_client(set->guards[i], &error);
-        if (!client)
-            continue;
+    char why[LK_MESSAGE_MAX] = "";
+    lk_error error;
+    struct guard *guard = guard_of_all(set);
+    lk_client *client = guard ? guard_client(guard, &error) : NULL;
+    if (client)
         lk_last_error(client, why, sizeof why);
-        if (why[0] != '\0')
-            away_log(set->guards[i]->info->name, why);
-    }
+    away_log(guard ? guard->info->name : "locks", why[0] ? why : set->message);
 }
 
 static enum problem note_outcome(struct lock_set *set, lk_status status)
 {
     enum problem problem = problem_of(status);
+    const struct guard *guard = guard_of_all(set);
     set->held = status == LK_OK;
     for (size_t i = 0; set->held && i < set->n; i++)
         metric_observe(&set->guards[i]->wait_us, set->holds[i].wait_us);
     if (!set->held)
-        snprintf(set->message, sizeof set->message, "%s%s, guard %s: %s", set->keys[0],
-                 set->n > 1 ? " and others" : "", set->guards[0]->info->name,
-                 lk_status_text(status));
+        snprintf(set->message, sizeof set->message, "%s%s, %s%s: %s", set->keys[0],
+                 set->n > 1 ? " and others" : "", guard ? "guard " : "one of their guards",
+                 guard ? guard->info->name : "", lk_status_text(status));
     if (problem == PROBLEM_UNAVAILABLE)
         log_away(set);
     return problem;

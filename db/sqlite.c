@@ -38,6 +38,8 @@ close_writer:
 static void close_connections(struct sqlite_store *store)
 {
     conn_close(&store->ping);
+    if (atomic_load(&store->unflushed))
+        sqlite3_db_config(store->conn.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     conn_close(&store->conn); /* the last one: checkpoints, removes the log */
     file_lock_close(&store->lock);
 }
@@ -89,6 +91,8 @@ static void sqlite_close(db *base)
 static db_status sqlite_ping(db *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
+    if (checkpoint_has_failed(store, NULL))
+        return DB_FAILED;
     pthread_mutex_lock(&store->ping_mutex);
     conn_clear(&store->ping);
     db_status status = conn_run_plain(&store->ping, SQL_PING);

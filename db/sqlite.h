@@ -210,10 +210,11 @@ struct sqlite_store {
     bool marked;                 /* it is in a snapshot */
     pthread_mutex_t queue_mutex; /* for all that follow */
     struct run *queue_head, **queue_tail;
-    bool led;            /* somebody leads; the queue is empty otherwise */
-    bool checkpoint_due; /* the checkpointer leads */
-    bool whole_due;      /* after the next commit, and of all of the log */
-    bool flushing;       /* the checkpointer is busy, without the lead */
+    bool led;              /* somebody leads; the queue is empty otherwise */
+    bool checkpoint_due;   /* the checkpointer leads */
+    bool whole_due;        /* after the next commit, and of all of the log */
+    bool flushing;         /* the checkpointer is busy, without the lead */
+    atomic_bool unflushed; /* pages of the file may be lost: only its log has all; for good */
     bool stopping;
     pthread_cond_t checkpointer_called;
 };
@@ -243,6 +244,8 @@ void writer_run(db *db, db_job *jobs, size_t n);
 void queue_give_lead(struct sqlite_store *store);
 
 /* sqlite_checkpoint.c */
+/* The file could not be flushed: nothing is to be written any more. Any thread. */
+bool checkpoint_has_failed(const struct sqlite_store *store, db_error *error);
 db_status checkpointer_start(struct sqlite_store *store, db_error *error);
 void checkpointer_stop(struct sqlite_store *store); /* after everything queued is done */
 /* Within the mutex, by whoever leads: gives the lead to the checkpointer if one is due. */

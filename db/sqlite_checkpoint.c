@@ -7,9 +7,15 @@
  * file takes longer than the copying, and all who write would wait for it. Therefore most
  * checkpoints copy a part: a connection that only reads stays in a snapshot as old as the last one,
  * the mark, and SQLite copies no further than that. It neither flushes after a part nor lets the
- * log start over, so nothing depends on what happens next: the file is flushed here while others
- * commit. When the log has become long, the mark is given up right after such a flush, and a whole
- * checkpoint copies and flushes the little that is left.
+ * log start over: the file is flushed here while others commit. When the log has become long, the
+ * mark is given up right after such a flush, and a whole checkpoint copies and flushes the little
+ * that is left.
+ *
+ * After a flush that failed the kernel takes the pages for clean that it could not write
+ * (https://wiki.postgresql.org/wiki/Fsync_Errors), and SQLite does not copy a part again. What is
+ * still to be had then is the log, from its beginning: it is kept, also when the store is closed;
+ * nothing is written any more, as pages that are read again may be old ones; and the next start
+ * recovers the log and copies all of it.
  */
 #include "sqlite.h"
 
@@ -77,14 +83,25 @@ static bool copy_part(struct sqlite_store *store)
     return marked;
 }
 
-/* Without the lead, hence through the mark's connection. An error is no loss: the log is still
- * there, and a whole checkpoint flushes the file, too, through a descriptor of its own. */
-static void flush_file(struct sqlite_store *store)
+/* Without the lead, hence through the mark's connection. */
+static bool flush_file(struct sqlite_store *store)
 {
     sqlite3_file *file;
-    if (sqlite3_file_control(store->mark.handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) ==
-        SQLITE_OK)
-        file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+    int code = sqlite3_file_control(store->mark.handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code == SQLITE_OK)
+        code = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+    return code == SQLITE_OK;
+}
+
+bool checkpoint_has_failed(const struct sqlite_store *store, db_error *error)
+{
+    if (!atomic_load(&store->unflushed))
+        return false;
+    db_fail(error, DB_FAILED,
+            "%.120s: the disk has lost pages of it; its log has them: look at the disk, then start "
+            "again",
+            store->path);
+    return true;
 }
 
 /* -- the thread ------------------------------------------------------------------------------- */
@@ -92,7 +109,7 @@ static void flush_file(struct sqlite_store *store)
 bool checkpoint_call(struct sqlite_store *store)
 {
     store->checkpoint_due =
-        !store->flushing &&
+        !store->flushing && !atomic_load(&store->unflushed) &&
         (store->whole_due || atomic_load(&store->wal_frames) >= store->checkpoint_at);
     if (store->checkpoint_due)
         pthread_cond_signal(&store->checkpointer_called);
@@ -135,9 +152,11 @@ static void *checkpointer_main(void *arg)
         if (!flushes)
             continue;
         pthread_mutex_unlock(&store->queue_mutex);
-        flush_file(store);
+        bool flushed = flush_file(store);
         pthread_mutex_lock(&store->queue_mutex);
         store->flushing = false;
+        if (!flushed)
+            atomic_store(&store->unflushed, true);
         store->whole_due = is_long(store);
     }
     pthread_mutex_unlock(&store->queue_mutex);

@@ -49,15 +49,17 @@ static void rollback(struct sqlite_store *store)
 }
 
 /*
- * COMMIT failed with an I/O error. WAL: its frames may stand in the log whole, last one included;
- * the running process does not look at them, but recovery after a crash would. Another commit is
- * written over the first of them, and as each frame's checksum covers those before it, none of them
- * counts any longer. Only when that fails too is the outcome unknown. Rollback journal: a flush may
- * have failed before or after the journal was finished.
+ * COMMIT failed. WAL: its frames may stand in the log whole, last one included (a flush failed, or
+ * there was no memory for the index of the log, which grows after they are written); the running
+ * process does not look at them, but recovery after a crash would. Another commit is written over
+ * the first of them, and as each frame's checksum covers those before it, none of them counts any
+ * longer. Only when that fails too is the outcome unknown. Rollback journal: a flush may have
+ * failed before or after the journal was finished.
  */
 static bool certainly_undone(struct sqlite_store *store, int sqlite_code)
 {
-    if ((sqlite_code & 0xff) != SQLITE_IOERR) /* full, locked ...: stopped before the last write */
+    const int kind = sqlite_code & 0xff;
+    if (kind == SQLITE_FULL || kind == SQLITE_BUSY) /* stopped before the last write */
         return true;
     if (store->options.shared_file)
         return sqlite_code != SQLITE_IOERR_FSYNC;
@@ -121,13 +123,12 @@ static void undo(struct sqlite_store *store, struct sqlite_tx *tx)
 
 /* Runs one work in the open transaction. False: the database failed, and the transaction with it.
  */
-static bool run_work(struct sqlite_store *store, struct run *run, int64_t changes_at_begin)
+static bool run_work(struct sqlite_store *store, struct run *run, bool others_wrote)
 {
     struct conn *conn = &store->conn;
     int64_t changes = sqlite3_total_changes64(conn->handle);
     const struct new_rows_mark mark = new_rows_mark(conn);
-    struct sqlite_tx tx = {
-        .base = {&db_engine_sqlite}, .conn = conn, .others_wrote = changes != changes_at_begin};
+    struct sqlite_tx tx = {.base = {&db_engine_sqlite}, .conn = conn, .others_wrote = others_wrote};
     db_status status = run->job->work(&tx.base, run->job->arg);
     if (conn->trouble.status == DB_OK && status != DB_OK) {
         if (sqlite3_total_changes64(conn->handle) != changes)
@@ -148,7 +149,11 @@ static struct run *run_works(struct sqlite_store *store, struct run *group)
     struct conn *conn = &store->conn;
     int64_t changes_at_begin = sqlite3_total_changes64(conn->handle);
     for (struct run *run = group; run; run = run->next) {
-        if (!run_work(store, run, changes_at_begin))
+        /* Undoing one by ending the transaction would let another process in, between what those
+         * before it have read and what of theirs is still to be inserted. */
+        bool others_wrote = sqlite3_total_changes64(conn->handle) != changes_at_begin ||
+                            (store->options.shared_file && run != group);
+        if (!run_work(store, run, others_wrote))
             return run;
     }
     if (new_rows_any(conn))
@@ -185,6 +190,11 @@ static struct run *run_group(struct sqlite_store *store, struct run *group, bool
  * The one is told; each of the others runs again, alone. */
 void writer_commit(struct sqlite_store *store, struct run *group)
 {
+    db_error error;
+    if (checkpoint_has_failed(store, &error)) {
+        fail_group(group, &error);
+        return;
+    }
     struct run *failed = run_group(store, group, false);
     if (!failed)
         return;

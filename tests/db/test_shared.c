@@ -253,6 +253,88 @@ static void a_turn_that_is_never_given_back_is_done_without(void **state)
     close(fd);
 }
 
+/* -- a refused work beside one that only reads and inserts ---------------------------------------
+ */
+
+struct buyer {
+    pthread_barrier_t *start;
+    db *store;
+    int number, rounds;
+    bool with_refused;
+    int told_ok;
+};
+
+struct first_order {
+    db_order order;
+    db_item item;
+};
+
+static db_status work_first_order(db_tx *tx, void *arg)
+{
+    const struct first_order *first = arg;
+    int64_t bought;
+    db_status status = db_tx_read_bought(tx, &first->item, first->order.user_id, &bought);
+    if (status == DB_OK && bought > 0)
+        return DB_REFUSED;
+    return status == DB_OK ? db_tx_insert_order(tx, &first->order) : status;
+}
+
+static db_status work_refused(db_tx *tx, void *arg)
+{
+    (void)arg;
+    db_status status = db_tx_put_task(tx, "x", "", 1, 1);
+    return status == DB_OK ? DB_REFUSED : status;
+}
+
+static void *buy_first(void *arg)
+{
+    struct buyer *buyer = arg;
+    for (int i = 0; i < buyer->rounds; i++) {
+        struct first_order first = {.order = {.item_id = "1",
+                                              .quantity = 1,
+                                              .version = 1,
+                                              .item_epoch = 1,
+                                              .limited = true},
+                                    .item = {.id = "1", .epoch = 1}};
+        snprintf(first.order.id, sizeof first.order.id, "o%d-%d", buyer->number, i);
+        snprintf(first.order.user_id, sizeof first.order.user_id, "u%d", i);
+        db_job jobs[] = {{.work = work_first_order, .arg = &first}, {.work = work_refused}};
+        pthread_barrier_wait(buyer->start);
+        db_run_many(buyer->store, jobs, buyer->with_refused ? 2 : 1);
+        buyer->told_ok += jobs[0].status == DB_OK;
+    }
+    return NULL;
+}
+
+/* What is undone is undone within the transaction: nobody else comes between what the works before
+ * it have read and what they insert. */
+static void a_refused_work_lets_nobody_in_between(void **state)
+{
+    struct fixture *fixture = *state;
+    pthread_barrier_t start;
+    db *other;
+    db_options options = shared_options;
+    options.url = fixture->url;
+    fixture_open(fixture, &shared_options);
+    assert_int_equal(DB_OK, db_open(&options, &other, NULL));
+    fixture_item(fixture, "1", 1000);
+    pthread_barrier_init(&start, NULL, 2);
+    struct buyer buyers[] = {
+        {.start = &start, .store = fixture->store, .number = 0, .with_refused = true},
+        {.start = &start, .store = other, .number = 1}};
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) {
+        buyers[i].rounds = full_or(4000, 300);
+        assert_int_equal(0, pthread_create(&threads[i], NULL, buy_first, &buyers[i]));
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&start);
+    db_close(other);
+    assert_int_equal(buyers[0].told_ok + buyers[1].told_ok, buyers[0].rounds);
+    assert_int_equal(buyers[0].rounds, fixture_sql_int(fixture, "SELECT count(*) FROM orders"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, shared_setup, fixture_teardown)
 
 int main(void)
@@ -263,6 +345,7 @@ int main(void)
         TEST(neither_of_two_busy_processes_starves),
         TEST(a_killed_process_leaves_the_other_working),
         TEST(a_turn_that_is_never_given_back_is_done_without),
+        TEST(a_refused_work_lets_nobody_in_between),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

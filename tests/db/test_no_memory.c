@@ -1,0 +1,203 @@
+/* SQLite's Nth piece of memory is refused, for every N: what is told is true, and what was not told
+ * as done is not done later. */
+#include "fixture.h"
+
+#include <stdlib.h>
+
+enum { FIRST = 1000000, N_MAX = 5000 };
+
+static sqlite3_mem_methods real;
+static _Thread_local int countdown; /* 0: nothing planned; 1: the next piece */
+static _Thread_local bool sticky;
+static _Thread_local int size_refused; /* to a piece that grows to it; 0: none */
+static _Thread_local int refused;
+
+static bool is_refused(void)
+{
+    bool due = countdown == 1;
+    if (countdown > 1 || (due && !sticky))
+        countdown--;
+    refused += due;
+    return due;
+}
+
+static void *take(int size)
+{
+    return is_refused() ? NULL : real.xMalloc(size);
+}
+
+static void *resize(void *piece, int size)
+{
+    bool due = size == size_refused;
+    if (due)
+        size_refused = 0;
+    return due || is_refused() ? NULL : real.xRealloc(piece, size);
+}
+
+static void have_plenty(void)
+{
+    countdown = size_refused = 0;
+}
+
+/* New rows first, and on it goes whatever happened: an error is not overlooked by the store. */
+static db_status work_carelessly(db_tx *tx, void *arg)
+{
+    struct change change = *(const struct change *)arg;
+    db_answer answer = {.http_status = 201, .request = "change", .body = "{}"};
+    db_account now;
+    snprintf(answer.key, sizeof answer.key, "%s", change.txn_id);
+    db_tx_insert_answer(tx, &answer);
+    db_tx_read_account(tx, "a", false, &now);
+    return work_change(tx, &change);
+}
+
+static db_status change(struct fixture *fixture, int i)
+{
+    char key[16];
+    snprintf(key, sizeof key, "k%d", i);
+    struct change change = {.delta = -1, .txn_id = key, .how = {.expected_version = -1}};
+    int planned = countdown, size = size_refused;
+    have_plenty();
+    assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &change.account));
+    countdown = planned;
+    size_refused = size;
+    return db_run(fixture->store, work_carelessly, &change, NULL);
+}
+
+static bool is_stored(struct fixture *fixture, int i)
+{
+    char key[16];
+    db_answer answer;
+    snprintf(key, sizeof key, "k%d", i);
+    db_status status = db_read_answer(fixture->reader, key, &answer);
+    assert_true(status == DB_OK || status == DB_NOT_FOUND);
+    return status == DB_OK;
+}
+
+static int64_t balance(struct fixture *fixture)
+{
+    db_account account;
+    assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &account));
+    return account.balance;
+}
+
+/* Each change is whole or not there, and leaves nothing behind for the next one's commit. */
+static void a_change_is_whole_or_not_at_all(struct fixture *fixture, bool goes_on)
+{
+    int changes = 0, i = 0, fired;
+    fixture_account(fixture, "a", FIRST);
+    for (int n = 1; n < N_MAX; n++) {
+        sticky = goes_on;
+        countdown = n;
+        refused = 0;
+        db_status status = change(fixture, i);
+        have_plenty();
+        fired = refused;
+        assert_true(status == DB_OK || status == DB_FAILED);
+        changes += status == DB_OK;
+        assert_int_equal(is_stored(fixture, i++), status == DB_OK);
+        assert_int_equal(balance(fixture), FIRST - changes);
+        assert_int_equal(DB_OK, change(fixture, i++));
+        assert_int_equal(balance(fixture), FIRST - ++changes);
+        if (fired == 0)
+            break;
+    }
+    assert_int_equal(fired, 0);
+    assert_int_equal(changes, fixture_sql_int(fixture, "SELECT count(*) FROM idempotency"));
+    assert_true(fixture_audit(fixture, "account:a").ok);
+}
+
+static void a_piece_refused_in_a_change_harms_that_change_only(void **state)
+{
+    a_change_is_whole_or_not_at_all(*state, false);
+}
+
+static void a_change_without_any_memory_leaves_nothing_behind(void **state)
+{
+    a_change_is_whole_or_not_at_all(*state, true);
+}
+
+/* One error ends the transaction of both, and each is tried again alone: in vain. */
+static void each_of_a_group_without_memory_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+    const db_account accounts[] = {fixture_account(fixture, "a", FIRST),
+                                   fixture_account(fixture, "b", FIRST)};
+    bool fired = true;
+    for (int n = 1; fired && n < N_MAX; n++) {
+        struct change changes[2];
+        db_job jobs[2];
+        char keys[2][16];
+        for (int i = 0; i < 2; i++) {
+            snprintf(keys[i], sizeof keys[i], "%c%d", 'a' + i, n);
+            changes[i] = (struct change){.account = accounts[i],
+                                         .txn_id = keys[i],
+                                         .how = {.expected_version = -1},
+                                         .with_answer = true};
+            jobs[i] = (db_job){.work = work_change, .arg = &changes[i]};
+        }
+        sticky = true;
+        countdown = n;
+        refused = 0;
+        db_run_many(fixture->store, jobs, 2);
+        have_plenty();
+        fired = refused > 0;
+        for (int i = 0; i < 2; i++) {
+            db_answer answer;
+            db_status stored = db_read_answer(fixture->reader, keys[i], &answer);
+            assert_int_equal(stored, jobs[i].status == DB_OK ? DB_OK : DB_NOT_FOUND);
+        }
+    }
+    assert_false(fired);
+}
+
+/* The index of the log grows after the commit's frames were written and flushed. What was told to
+ * have failed does not come back with a crash. */
+static void a_commit_without_memory_for_the_index_of_the_log_is_undone_for_good(void **state)
+{
+    enum { SECOND_PAGE = 2 * sizeof(void *), CHANGES_MAX = 3000 };
+    struct fixture *fixture = *state;
+    char crashed[sizeof fixture->file + 16], command[5 * sizeof crashed];
+    db_status status = DB_OK;
+    int i = 0;
+    fixture_account(fixture, "a", FIRST);
+    for (; i < CHANGES_MAX && status == DB_OK; i++) {
+        size_refused = SECOND_PAGE;
+        status = change(fixture, i);
+        have_plenty();
+    }
+    assert_int_equal(status, DB_FAILED);
+    assert_false(is_stored(fixture, i - 1));
+
+    snprintf(crashed, sizeof crashed, "%s/crash.db", fixture->folder);
+    snprintf(command, sizeof command, "cp '%s' '%s' && cp '%s-wal' '%s-wal'", fixture->file,
+             crashed, fixture->file, crashed);
+    assert_int_equal(system(command), 0);
+    struct fixture again = *fixture;
+    snprintf(again.url, sizeof again.url, "sqlite:%.80s", crashed);
+    fixture_open(&again, NULL);
+    assert_true(is_stored(&again, i - 2));
+    assert_false(is_stored(&again, i - 1));
+    fixture_close(&again);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_piece_refused_in_a_change_harms_that_change_only),
+        TEST(a_change_without_any_memory_leaves_nothing_behind),
+        TEST(each_of_a_group_without_memory_is_told),
+        TEST(a_commit_without_memory_for_the_index_of_the_log_is_undone_for_good),
+    };
+    sqlite3_mem_methods scarce;
+    if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real) != SQLITE_OK)
+        return 1;
+    scarce = real;
+    scarce.xMalloc = take;
+    scarce.xRealloc = resize;
+    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &scarce) != SQLITE_OK)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
