@@ -31,8 +31,9 @@ static const struct way {
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
-/* In the order of an operation's points. A figure is its sum over its count; a part of the step
- * above it (count NULL) over that one's: a lock may serve several batches. */
+/* In the order of an operation's points. A step takes as long for each operation of a batch: its
+ * sum over its count. A part of the step above it (count NULL) is shared by the batch, or a lock by
+ * several: its sum over the batches. */
 #define STEP(name)                                                                                 \
     name, "seckill_step_seconds_sum{step=\"" name "\"}",                                           \
         "seckill_step_seconds_count{step=\"" name "\"}"
@@ -71,11 +72,9 @@ static double measure(const struct way *way, const char *url, int run_ms, int ru
         &orders);
     char *after = bench_get(url, "/metrics");
     us[HTTP][run] = way->connections * 1e6 / orders.per_s;
-    double count = 0;
     for (int i = 0; i < STEPS; i++) {
-        if (steps[i].count)
-            count = grown(before, after, steps[i].count);
-        us[i][run] = grown(before, after, steps[i].sum) * 1e6 / count;
+        us[i][run] = grown(before, after, steps[i].sum) * 1e6 /
+                     grown(before, after, steps[i].count ? steps[i].count : batches);
         us[HTTP][run] -= steps[i].count ? us[i][run] : 0;
     }
     double batch = grown(before, after, batched) / grown(before, after, batches);
