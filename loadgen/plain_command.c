@@ -53,7 +53,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "a URL is needed, for example http://127.0.0.1:8080/livez");
         return 0;
     case ARGP_KEY_END:
-        if (options->mode == LOAD_BURST && options->requests == 0)
+        if (options->mode_given && options->mode == LOAD_BURST && options->requests == 0)
             argp_error(state, "--mode burst needs --requests");
         for (int i = 0; i < options->n_thresholds; i++)
             if (threshold_wants_verdict(&options->thresholds[i]))
