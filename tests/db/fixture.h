@@ -187,6 +187,17 @@ static inline db_status work_change(db_tx *tx, void *arg)
     return status;
 }
 
+/* The answer of the i-th change, under the key "ki". */
+static inline bool fixture_is_stored(struct fixture *fixture, int i)
+{
+    char key[16];
+    db_answer answer;
+    snprintf(key, sizeof key, "k%d", i);
+    db_status status = db_read_answer(fixture->reader, key, &answer);
+    assert_true(status == DB_OK || status == DB_NOT_FOUND);
+    return status == DB_OK;
+}
+
 /* Keeps the one row of an audit of one resource. */
 static inline int keep_audit_row(void *arg, const db_audit_row *row)
 {

@@ -28,16 +28,6 @@ static db_status change(struct fixture *fixture, int i, db_error *error)
     return db_run(fixture->store, work_change, &change, error);
 }
 
-static bool is_stored(struct fixture *fixture, int i)
-{
-    char key[16];
-    db_answer answer;
-    snprintf(key, sizeof key, "k%d", i);
-    db_status status = db_read_answer(fixture->reader, key, &answer);
-    assert_true(status == DB_OK || status == DB_NOT_FOUND);
-    return status == DB_OK;
-}
-
 static void expect_whole(struct fixture *fixture, int changes)
 {
     db_audit_row row = fixture_audit(fixture, "account:a");
@@ -58,7 +48,7 @@ static bool live_with_fault(struct fixture *fixture, const db_options *options,
         db_error error = {0};
         db_status status = change(fixture, i, &error);
         if (status == DB_OK) {
-            assert_true(is_stored(fixture, i));
+            assert_true(fixture_is_stored(fixture, i));
             continue;
         }
         assert_true(status == DB_FAILED || status == DB_UNKNOWN);
@@ -67,8 +57,8 @@ static bool live_with_fault(struct fixture *fixture, const db_options *options,
         *ret_unknown += status == DB_UNKNOWN;
         fault_heal();
         if (status == DB_FAILED)
-            assert_false(is_stored(fixture, i));
-        if (!is_stored(fixture, i)) /* works again when space returns */
+            assert_false(fixture_is_stored(fixture, i));
+        if (!fixture_is_stored(fixture, i)) /* works again when space returns */
             assert_int_equal(DB_OK, change(fixture, i, NULL));
     }
     fixture_close(fixture); /* may fail to checkpoint: the log then stays */
@@ -76,7 +66,7 @@ static bool live_with_fault(struct fixture *fixture, const db_options *options,
     bool fired = fault_fired > 0;
     fixture_open(fixture, options);
     for (int i = 0; i < CHANGES; i++)
-        assert_true(is_stored(fixture, i));
+        assert_true(fixture_is_stored(fixture, i));
     expect_whole(fixture, CHANGES);
     fixture_close(fixture);
     fixture_sql(fixture, "DELETE FROM idempotency");
@@ -228,89 +218,6 @@ static void of_a_commit_of_unknown_outcome_what_was_undone_before_is_known(void 
     assert_int_equal(DB_NOT_FOUND, db_read_answer(fixture->reader, "undone", &answer));
 }
 
-/* -- checkpoints --------------------------------------------------------------------------------
- */
-
-/* Each change writes a few frames: goes on until the log has called for n more checkpoints. */
-static int change_until_checkpoints(struct fixture *fixture, int from, uint64_t n)
-{
-    db_stats start, now;
-    db_get_stats(fixture->store, &start);
-    do {
-        assert_int_equal(DB_OK, change(fixture, from++, NULL));
-        db_get_stats(fixture->store, &now);
-    } while (now.checkpoints < start.checkpoints + n);
-    return from;
-}
-
-static void a_checkpoint_that_cannot_copy_hurts_nobody(void **state)
-{
-    struct fixture *fixture = *state;
-    fixture_open(fixture, &(db_options){.sync = DB_SYNC_NORMAL});
-    fixture_account(fixture, "a", 1000);
-    fault_arm((struct fault_plan){.kind = FAULT_FULL, .sticky = true, .database_only = true}, 1);
-    int changes = change_until_checkpoints(fixture, 0, 2);
-    assert_true(fault_fired > 0);
-    fault_heal();
-    changes = change_until_checkpoints(fixture, changes, 1);
-    fixture_close(fixture);
-    fixture_open(fixture, NULL);
-    assert_int_equal(1000 - changes, fixture_audit(fixture, "account:a").current);
-    assert_int_equal(0, fixture_audit(fixture, "account:a").broken);
-    assert_int_equal(changes, fixture_sql_int(fixture, "SELECT count(*) FROM idempotency"));
-    assert_int_equal(1, fixture_sql_int(fixture, "SELECT integrity_check = 'ok'"
-                                                 " FROM pragma_integrity_check"));
-}
-
-static void fail_the_flush_of_the_file(enum fault_event event, int flags, sqlite3_int64 at)
-{
-    (void)at;
-    if (event == FAULT_FLUSHES && (flags & SQLITE_OPEN_MAIN_DB)) {
-        fault_watch = NULL;
-        fault_arm((struct fault_plan){.kind = FAULT_IO, .database_only = true}, 1);
-    }
-}
-
-static void copy_file(const char *from, const char *to)
-{
-    char command[3 * PATH_MAX];
-    snprintf(command, sizeof command, "cp '%s' '%s'", from, to);
-    assert_int_equal(system(command), 0);
-}
-
-/* What the kernel could not write then, it never writes: the file is as it was before. */
-static void after_a_failed_flush_nothing_is_written_and_the_log_has_all(void **state)
-{
-    struct fixture *fixture = *state;
-    char durable[PATH_MAX + 16];
-    snprintf(durable, sizeof durable, "%s-durable", fixture->file);
-    fixture_open(fixture, NULL);
-    fixture_account(fixture, "a", 1000);
-    fixture_close(fixture);
-    copy_file(fixture->file, durable);
-
-    int changes = 0;
-    db_error error = {0};
-    db_status status;
-    fixture_open(fixture, &(db_options){.sync = DB_SYNC_NORMAL});
-    fault_watch = fail_the_flush_of_the_file;
-    while ((status = change(fixture, changes, &error)) == DB_OK)
-        assert_true(++changes < 1000);
-    assert_int_equal(status, DB_FAILED);
-    assert_non_null(strstr(error.message, "lost pages"));
-    assert_int_equal(db_ping(fixture->store), DB_FAILED);
-    assert_int_equal(change(fixture, changes, NULL), DB_FAILED); /* for good */
-    fixture_close(fixture);
-
-    copy_file(durable, fixture->file);
-    fixture_open(fixture, NULL);
-    assert_int_equal(db_ping(fixture->store), DB_OK);
-    for (int i = 0; i < changes; i++)
-        assert_true(is_stored(fixture, i));
-    assert_int_equal(DB_OK, change(fixture, changes, NULL));
-    expect_whole(fixture, changes + 1);
-}
-
 /* -- killed at every write ------------------------------------------------------------------------
  */
 
@@ -359,7 +266,7 @@ static bool die_at(struct fixture *fixture, struct doomed *doomed)
     if (!shared)
         fixture_open(fixture, &doomed->options);
     int stored = 0;
-    while (stored < CHANGES && is_stored(fixture, stored))
+    while (stored < CHANGES && fixture_is_stored(fixture, stored))
         stored++;
     assert_in_range(stored, acknowledged, acknowledged + 1);
     expect_whole(fixture, stored);
@@ -407,8 +314,6 @@ int main(void)
         TEST(a_shared_file_survives_errors_at_any_write),
         TEST(a_commit_that_fails_fails_the_whole_group),
         TEST(of_a_commit_of_unknown_outcome_what_was_undone_before_is_known),
-        TEST(a_checkpoint_that_cannot_copy_hurts_nobody),
-        TEST(after_a_failed_flush_nothing_is_written_and_the_log_has_all),
         TEST(kill_9_at_any_write_loses_no_answered_change),
         TEST(kill_9_of_a_sharer_at_any_write_is_repaired_by_the_other),
     };

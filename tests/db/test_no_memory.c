@@ -64,16 +64,6 @@ static db_status change(struct fixture *fixture, int i)
     return db_run(fixture->store, work_carelessly, &change, NULL);
 }
 
-static bool is_stored(struct fixture *fixture, int i)
-{
-    char key[16];
-    db_answer answer;
-    snprintf(key, sizeof key, "k%d", i);
-    db_status status = db_read_answer(fixture->reader, key, &answer);
-    assert_true(status == DB_OK || status == DB_NOT_FOUND);
-    return status == DB_OK;
-}
-
 static int64_t balance(struct fixture *fixture)
 {
     db_account account;
@@ -95,7 +85,7 @@ static void a_change_is_whole_or_not_at_all(struct fixture *fixture, bool goes_o
         fired = refused;
         assert_true(status == DB_OK || status == DB_FAILED);
         changes += status == DB_OK;
-        assert_int_equal(is_stored(fixture, i++), status == DB_OK);
+        assert_int_equal(fixture_is_stored(fixture, i++), status == DB_OK);
         assert_int_equal(balance(fixture), FIRST - changes);
         assert_int_equal(DB_OK, change(fixture, i++));
         assert_int_equal(balance(fixture), FIRST - ++changes);
@@ -167,7 +157,7 @@ static void a_commit_without_memory_for_the_index_of_the_log_is_undone_for_good(
         have_plenty();
     }
     assert_int_equal(status, DB_FAILED);
-    assert_false(is_stored(fixture, i - 1));
+    assert_false(fixture_is_stored(fixture, i - 1));
 
     snprintf(crashed, sizeof crashed, "%s/crash.db", fixture->folder);
     snprintf(command, sizeof command, "cp '%s' '%s' && cp '%s-wal' '%s-wal'", fixture->file,
@@ -176,8 +166,8 @@ static void a_commit_without_memory_for_the_index_of_the_log_is_undone_for_good(
     struct fixture again = *fixture;
     snprintf(again.url, sizeof again.url, "sqlite:%.80s", crashed);
     fixture_open(&again, NULL);
-    assert_true(is_stored(&again, i - 2));
-    assert_false(is_stored(&again, i - 1));
+    assert_true(fixture_is_stored(&again, i - 2));
+    assert_false(fixture_is_stored(&again, i - 1));
     fixture_close(&again);
 }
 
