@@ -1,5 +1,7 @@
 /* Money between accounts: nothing is made or lost, and opposite directions do not block each
  * other. */
+#include "../../app/service_private.h"
+#include "../lib/process.h"
 #include "../lib/service_rig.h"
 
 #include <setjmp.h>
@@ -8,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { ACCOUNTS = 4, START = 500 };
+enum { ACCOUNTS = 4, START = 500, PATIENCE_MS = 60000 };
 
 static const char *account(int i)
 {
@@ -94,6 +96,59 @@ static void refused_transfer_changes_neither_account(void **state)
     assert_int_equal(answer_number(&op, "balance_after"), 0);
 }
 
+static db_status store_answer(db_tx *tx, void *answer)
+{
+    return db_tx_insert_answer(tx, answer);
+}
+
+static bool two_wait_for_the_writer(void *unused)
+{
+    db_stats stats;
+    (void)unused;
+    db_get_stats(rig.service->db, &stats);
+    return stats.waiting >= 2;
+}
+
+/* One of its group has a key that another has used meanwhile, so the store runs the whole group
+ * again. The payer is read before the transaction, the payee inside it: neither run may start from
+ * what the other has left. */
+static void transfer_that_the_store_runs_again_moves_its_amount_once(void **state)
+{
+    enum { AMOUNT = 70 };
+    struct op transfer, late, blocker;
+    db_answer taken = {.http_status = 201, .body = "{}"};
+    db_stats before, after;
+    start(*state); /* a: redis-token, b: sql-atomic, c: sql-row, d: mutex */
+    op_make(&late, OP_CHANGE_BALANCE, "d", "", 1, 0);
+    op_make(&transfer, OP_TRANSFER, "a", "c", AMOUNT, 1);
+    op_make(&blocker, OP_CHANGE_BALANCE, "b", "", 1, 2);
+    gate_set(0, OP_ACQUIRED, late.request_id); /* its key has been looked for, and not found */
+    gate_set(1, OP_READ, blocker.request_id);  /* in the transaction */
+    ops_submit(rig.service, &late, 1);
+    gate_wait(0);
+    strcpy(taken.key, late.key);
+    strcpy(taken.request, late.request);
+    assert_int_equal(db_run(rig.service->db, store_answer, &taken, NULL), DB_OK);
+    db_get_stats(rig.service->db, &before);
+    ops_submit(rig.service, &blocker, 1);
+    gate_wait(1);
+    ops_submit(rig.service, &transfer, 1);
+    gate_open(0);
+    bool together = wait_until(two_wait_for_the_writer, NULL, PATIENCE_MS);
+    gate_open(1);
+    ops_wait(&transfer, 1);
+    ops_wait(&late, 1);
+    ops_wait(&blocker, 1);
+    db_get_stats(rig.service->db, &after);
+    assert_true(together);
+    assert_true(after.rollbacks > before.rollbacks);
+    assert_int_equal(transfer.answer.status, 201);
+    assert_true(late.answer.replayed);
+    assert_int_equal(balance_of("a"), START - AMOUNT);
+    assert_int_equal(balance_of("c"), START + AMOUNT);
+    assert_true(audit_is_clean(rig.service));
+}
+
 static void answer_with_the_longest_key_fits(void **state)
 {
     struct op op;
@@ -129,6 +184,7 @@ int main(void)
         UNDER(transfers_conserve_the_sum, guards_mixed, NULL),
         UNDER(refused_transfer_changes_neither_account, redis_token, "redis-token"),
         UNDER(refused_transfer_changes_neither_account, sql_atomic, "sql-atomic"),
+        UNDER(transfer_that_the_store_runs_again_moves_its_amount_once, guards_mixed, NULL),
         UNDER(answer_with_the_longest_key_fits, redis_token, "redis-token"),
     };
     return cmocka_run_group_tests(tests, rig_open, rig_close);
