@@ -46,6 +46,7 @@ CFLAGS  += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SAN)
 endif
 Q := $(if $(V),,@)
+comma := ,
 
 # -- sources: a part is its folder ----------------------------------------------------------------
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
@@ -121,6 +122,9 @@ $(call of,loadgen): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN)
 $(call of,e2e): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN) $(BINS)
 	$(LINK_TEST)
 $(B)/tests/app/test_http_process: | $(B)/seckilld
+# Tests in which memory runs out: see tests/lib/scarce.h.
+SCARCE_T  := $(filter %/test_scarce_memory,$(TESTS))
+$(SCARCE_T): LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc strdup)
 # The accessibility checker, which is in no Debian package.
 $(B)/tests/e2e/test_page_accessible: | $(B)/axe.min.js
 $(B)/axe.min.js: Makefile

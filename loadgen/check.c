@@ -1,4 +1,5 @@
 #include "check.h"
+#include "wide.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -97,7 +98,7 @@ static void check_chain(const struct history_op *const *ops, size_t n, struct ch
 {
     for (size_t i = 1; i < n; i++) {
         const struct history_op *a = ops[i - 1], *b = ops[i];
-        if (b->version == a->version + 1 && b->before != a->after)
+        if ((wide)b->version == (wide)a->version + 1 && b->before != a->after)
             breach(ret, "%s: %s wrote %" PRId64 ", but the next change, %s, had read %" PRId64,
                    a->resource, a->key, a->after, b->key, b->before);
         if (b->version > a->version && b->fence < a->fence && b->fence != 0)
@@ -114,7 +115,8 @@ static void check_chain(const struct history_op *const *ops, size_t n, struct ch
             breach(ret,
                    "%s: %s was answered %" PRId64 " us before %s was asked for, "
                    "and yet follows it (versions %" PRId64 " and %" PRId64 ")",
-                   op->resource, earliest->key, op->invoked_us - earliest->completed_us, op->key,
+                   op->resource, earliest->key,
+                   wide_clip((wide)op->invoked_us - earliest->completed_us), op->key,
                    earliest->version, op->version);
         if (earliest == NULL || op->completed_us < earliest->completed_us)
             earliest = op;
@@ -155,13 +157,13 @@ static void check_idempotence(const struct history *history, const struct check_
 
 /* What the history says of one resource. */
 struct sums {
-    int64_t accepted;     /* pieces, or the sum of the changes */
-    int64_t unknown_up;   /* by so much it may be more, ... */
-    int64_t unknown_down; /* ... or less */
+    wide accepted;     /* pieces, or the sum of the changes */
+    wide unknown_up;   /* by so much it may be more, ... */
+    wide unknown_down; /* ... or less */
     uint64_t changes;
 };
 
-static void add_effect(struct sums *sums, enum history_state state, int64_t amount)
+static void add_effect(struct sums *sums, enum history_state state, wide amount)
 {
     if (state == HISTORY_ACCEPTED)
         sums->accepted += amount;
@@ -180,7 +182,7 @@ static struct sums sum_up(const struct history *history, const char *resource)
         if (strcmp(op->resource, resource) == 0)
             add_effect(&sums, op->state, op->amount);
         if (strcmp(op->other, resource) == 0)
-            add_effect(&sums, op->state, -op->amount);
+            add_effect(&sums, op->state, -(wide)op->amount);
     }
     return sums;
 }
@@ -207,11 +209,12 @@ static void check_answers(const struct history *history, bool (*concerns)(const 
         if (op->state != HISTORY_ACCEPTED || !concerns(op->resource))
             continue;
         ret->checked++;
+        wide change = sign * (wide)op->amount;
         if (op->after < 0)
             breach(ret, "%s left %s at %" PRId64, op->key, op->resource, op->after);
-        if (op->after != op->before + sign * op->amount)
+        if (op->after != op->before + change)
             breach(ret, "%s changed %s by %" PRId64 ", but from %" PRId64 " to %" PRId64, op->key,
-                   op->resource, sign * op->amount, op->before, op->after);
+                   op->resource, wide_clip(change), op->before, op->after);
     }
 }
 
@@ -226,13 +229,13 @@ static void check_stock(const struct history *history, const struct check_audit 
         struct sums sums = sum_up(history, item->name);
         const struct audit_row *row = audited(audit, item->name, ret);
         if (sums.accepted > item->initial)
-            breach(ret, "%s: %" PRId64 " pieces were sold of %" PRId64, item->name, sums.accepted,
-                   item->initial);
+            breach(ret, "%s: %" PRId64 " pieces were sold of %" PRId64, item->name,
+                   wide_clip(sums.accepted), item->initial);
         if (row != NULL &&
             (row->sold < sums.accepted || row->sold > sums.accepted + sums.unknown_up))
             breach(ret, "%s: %" PRId64 " pieces were acknowledged, %" PRId64 " are stored as sold",
-                   item->name, sums.accepted, row->sold);
-        if (row != NULL && row->current != row->initial - row->sold)
+                   item->name, wide_clip(sums.accepted), row->sold);
+        if (row != NULL && row->current != (wide)row->initial - row->sold)
             breach(ret, "%s: %" PRId64 " of %" PRId64 " pieces are sold, and yet %" PRId64 " left",
                    item->name, row->sold, row->initial, row->current);
     }
@@ -247,7 +250,7 @@ static bool is_known(const struct history *history, const char *resource)
 }
 
 /* A transfer between known accounts leaves their sum as it is, whatever became of it. */
-static void check_total(const struct history *history, int64_t initial, int64_t current,
+static void check_total(const struct history *history, wide initial, wide current,
                         struct check_result *ret)
 {
     struct sums sums = {0};
@@ -259,16 +262,16 @@ static void check_total(const struct history *history, int64_t initial, int64_t 
         else if (op->other[0] != '\0' && here != is_known(history, op->other))
             return; /* to or from elsewhere */
     }
-    int64_t expected = initial + sums.accepted;
+    wide expected = initial + sums.accepted;
     if (current < expected - sums.unknown_down || current > expected + sums.unknown_up)
-        breach(ret, "all accounts together should hold %" PRId64 ", but hold %" PRId64, expected,
-               current);
+        breach(ret, "all accounts together should hold %" PRId64 ", but hold %" PRId64,
+               wide_clip(expected), wide_clip(current));
 }
 
 static void check_bank(const struct history *history, const struct check_audit *audit,
                        struct check_result *ret)
 {
-    int64_t initial = 0, current = 0;
+    wide initial = 0, current = 0;
     bool all_seen = audit != NULL;
     check_answers(history, is_account, 1, ret);
     for (size_t i = 0; i < history->n_resources; i++) {
@@ -283,14 +286,14 @@ static void check_bank(const struct history *history, const struct check_audit *
         initial += account->initial;
         current += row->current;
         struct sums sums = sum_up(history, account->name);
-        int64_t expected = account->initial + sums.accepted;
+        wide expected = account->initial + sums.accepted;
         if (row->current < expected - sums.unknown_down ||
             row->current > expected + sums.unknown_up)
             breach(ret,
                    "%s: %" PRId64 " and %" PRIu64 " acknowledged changes of %" PRId64
                    " together make %" PRId64 ", but it holds %" PRId64,
-                   account->name, account->initial, sums.changes, sums.accepted, expected,
-                   row->current);
+                   account->name, account->initial, sums.changes, wide_clip(sums.accepted),
+                   wide_clip(expected), row->current);
     }
     if (all_seen)
         check_total(history, initial, current, ret);

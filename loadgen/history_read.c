@@ -1,13 +1,13 @@
 /* Reading a history: one line after the other, gathered by key. */
 #include "history.h"
 #include "remote.h"
+#include "table.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 enum { GROWTH = 2, FIRST_ROOM = 1024 };
 
@@ -49,6 +49,10 @@ static struct history_text *intern(struct reader *reader, const char *text)
         return NULL;
     strcpy(found->text, text);
     HASH_ADD_STR(reader->history.texts, text, found);
+    if (found->hh.tbl == NULL) { /* no memory for the table */
+        free(found);
+        return NULL;
+    }
     return found;
 }
 
@@ -97,9 +101,10 @@ static int read_resource(struct reader *reader, const json_t *line)
     struct history_text *name = intern(reader, text_of(line, "resource"));
     struct history_resource *grown =
         grow(history->resources, history->n_resources, &reader->room_resources, sizeof *grown);
+    if (grown != NULL) /* the old room is gone, whatever comes next */
+        history->resources = grown;
     if (name == NULL || grown == NULL)
         return fail(reader, "out of memory");
-    history->resources = grown;
     grown[history->n_resources++] =
         (struct history_resource){.name = name->text, .initial = number_of(line, "initial")};
     return 0;
@@ -121,6 +126,8 @@ static int describe(struct reader *reader, struct history_op *op, const json_t *
     op->resource = a->text;
     op->other = b->text;
     op->amount = number_of(body, "amount");
+    if (transfer && op->amount == INT64_MIN)
+        return fail(reader, "a transfer of an amount that no service takes");
     if (transfer)
         op->amount = -op->amount; /* of the account that pays */
     if (strncmp(resource, "item:", 5) == 0)
@@ -150,7 +157,7 @@ static int read_invoke(struct reader *reader, struct history_text *key, const js
 }
 
 /* 5xx, 429, 408 and a first request that still runs decide nothing: see tally_decide(). */
-static enum history_state state_of(int status, const char *problem)
+static enum history_state state_of(int64_t status, const char *problem)
 {
     if (status >= 200 && status < 300)
         return HISTORY_ACCEPTED;
@@ -181,7 +188,7 @@ static int read_answer(struct reader *reader, struct history_text *key, struct h
                        const json_t *line)
 {
     const json_t *body = json_object_get(line, "body");
-    int status = (int)number_of(line, "status");
+    int64_t status = number_of(line, "status");
     char problem[64], *text = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
     if (text == NULL)
         return fail(reader, "an answer without a body");

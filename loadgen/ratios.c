@@ -1,6 +1,7 @@
 #include "ratios.h"
 #include "options.h"
 #include "text.h"
+#include "wide.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +113,7 @@ int ratios_groups(const json_t *report, struct ratios_group groups[RATIOS_GROUPS
 
 static char *value_text(const struct ratios_metric *metric, double value, char out[TEXT_MAX])
 {
-    return strcmp(metric->unit, "us") == 0 ? text_time_us(out, (int64_t)value)
+    return strcmp(metric->unit, "us") == 0 ? text_time_us(out, wide_clip_real(value))
                                            : text_rate(out, value);
 }
 

@@ -1,4 +1,5 @@
 #include "text.h"
+#include "wide.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ char *text_rate(char out[TEXT_MAX], double per_second)
     if (per_second < 10)
         snprintf(out, TEXT_MAX, "%.2f", per_second);
     else
-        text_count(out, (int64_t)(per_second + 0.5));
+        text_count(out, wide_clip_real(per_second + 0.5));
     return out;
 }
 

@@ -1,5 +1,6 @@
 #include "threshold.h"
 #include "text.h"
+#include "wide.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -286,12 +287,12 @@ char *threshold_value_text(const struct threshold *threshold, double value, char
 {
     char text[TEXT_MAX];
     if (threshold->metric->kind == METRIC_LATENCY)
-        snprintf(out, size, "%s", text_time_us(text, (int64_t)value));
+        snprintf(out, size, "%s", text_time_us(text, wide_clip_real(value)));
     else if (threshold->is_share)
         snprintf(out, size, "%.3g %%", value);
     else if (threshold->metric->kind == METRIC_RATE)
         snprintf(out, size, "%s", text_rate(text, value));
     else
-        snprintf(out, size, "%s", text_count(text, (int64_t)value));
+        snprintf(out, size, "%s", text_count(text, wide_clip_real(value)));
     return out;
 }

@@ -1,5 +1,6 @@
 #include "verdict.h"
 #include "text.h"
+#include "wide.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,7 @@ bool verdict_as_claimed(const struct verdict *verdict, bool claims_safe)
 
 void verdict_add(struct verdict *into, const struct verdict *from)
 {
-#define VERDICT_ADD(name, text) into->name += from->name;
+#define VERDICT_ADD(name, text) into->name = wide_clip((wide)into->name + from->name);
     VERDICT_MAP(VERDICT_ADD)
 #undef VERDICT_ADD
 }
@@ -62,12 +63,12 @@ char *verdict_text(const struct verdict *verdict, char *out, size_t size)
     return out;
 }
 
-static int64_t at_least_0(int64_t value)
+static int64_t at_least_0(wide value)
 {
-    return value > 0 ? value : 0;
+    return value > 0 ? wide_clip(value) : 0;
 }
 
-static int64_t distance(int64_t a, int64_t b)
+static wide distance(wide a, wide b)
 {
     return a > b ? a - b : b - a;
 }
@@ -89,7 +90,7 @@ void verdict_of_item(const struct audit_row *audit, const struct client_count *c
     struct verdict verdict = {.unknown = client->unknown};
     int64_t sellable = audit->initial < client->demand ? audit->initial : client->demand;
     take_audit(audit, &verdict);
-    verdict.undersold = at_least_0(sellable - audit->sold - client->unknown_amount);
+    verdict.undersold = at_least_0((wide)sellable - audit->sold - client->unknown_amount);
     /* An unknown order explains at most its own pieces. */
     verdict.mismatch = at_least_0(distance(audit->sold, client->accepted) - client->unknown_amount);
     *ret = verdict;
@@ -150,7 +151,7 @@ static int take_fork(const json_t *forks, struct audit_row *row)
         if (row->has_fork && pair[0].before != pair[1].before)
             continue;
         for (size_t side = 0; side < 2; side++) {
-            pair[side].delta = pair[side].after - pair[side].before;
+            pair[side].delta = wide_clip((wide)pair[side].after - pair[side].before);
             strcpy(pair[side].resource, row->resource);
             row->fork[side] = pair[side];
         }

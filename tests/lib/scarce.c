@@ -1,0 +1,68 @@
+#include "scarce.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int countdown; /* 0: nothing planned; 1: the next piece */
+static bool sticky;
+static int refused;
+
+void scarce_from(int nth, bool goes_on)
+{
+    pthread_mutex_lock(&mutex);
+    countdown = nth;
+    sticky = goes_on;
+    refused = 0;
+    pthread_mutex_unlock(&mutex);
+}
+
+int scarce_end(void)
+{
+    pthread_mutex_lock(&mutex);
+    countdown = 0;
+    int n = refused;
+    pthread_mutex_unlock(&mutex);
+    return n;
+}
+
+static bool is_refused(void)
+{
+    pthread_mutex_lock(&mutex);
+    bool due = countdown == 1;
+    if (countdown > 1 || (due && !sticky))
+        countdown--;
+    refused += due;
+    pthread_mutex_unlock(&mutex);
+    return due;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *piece, size_t size);
+char *__real_strdup(const char *text);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *piece, size_t size);
+char *__wrap_strdup(const char *text);
+
+void *__wrap_malloc(size_t size)
+{
+    return is_refused() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return is_refused() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *piece, size_t size)
+{
+    return is_refused() ? NULL : __real_realloc(piece, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return is_refused() ? NULL : __real_strdup(text);
+}
