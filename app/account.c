@@ -1,7 +1,6 @@
 /* Changing a balance: the textbook's 1000 - 200 - 300. */
 #include "answer.h"
 #include "business.h"
-#include "service.h"
 
 #include <inttypes.h>
 

@@ -3,7 +3,6 @@
 #include "away_log.h"
 #include "guarded.h"
 #include "point.h"
-#include "service.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,5 @@
 #include "answer.h"
 #include "format.h"
-#include "service.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #define CLOSE_ORDERS_H
 
 #include "section.h"
-#include "service_metrics.h"
+#include "counters.h"
 
 struct close_orders;
 

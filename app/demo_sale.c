@@ -1,7 +1,6 @@
 #include "demo_sale.h"
 #include "answer.h"
 #include "routes.h"
-#include "service.h"
 
 #include <assert.h>
 #include <errno.h>

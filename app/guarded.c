@@ -2,7 +2,6 @@
 #include "answer.h"
 #include "away_log.h"
 #include "point.h"
-#include "service.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 
 #include "lanes.h"
 #include "section.h"
-#include "service_metrics.h"
+#include "counters.h"
 
 /* What the operations run in. */
 struct guarded_host {

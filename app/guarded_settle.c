@@ -1,7 +1,6 @@
 /* Under the locks: what becomes of a run. It is done, refused, or run again. */
 #include "guarded_private.h"
 #include "point.h"
-#include "service.h"
 
 #include <string.h>
 #include <sys/random.h>

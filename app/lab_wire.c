@@ -2,7 +2,6 @@
 #include "answer.h"
 #include "lab_private.h"
 #include "point.h"
-#include "service.h"
 
 #include <pthread.h>
 

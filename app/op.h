@@ -6,6 +6,7 @@
 #define OP_H
 
 #include "../db/db.h"
+#include "problem.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,48 +29,6 @@ enum op_kind {
     OP_FREE_LOCK, /* likewise */
     OP_READY      /* /readyz: store and default guard's server answer */
 };
-
-/* Problem documents: name (end of "type"), HTTP status, title, Retry-After in seconds (0: none),
- * decided (a decision about the business, stored under its idempotency key). */
-#define PROBLEM_MAP(X)                                                                             \
-    X(BAD_REQUEST, "bad-request", 400, "Bad request", 0, false)                                    \
-    X(KEY_REQUIRED, "key-required", 400, "Idempotency-Key required", 0, false)                     \
-    X(FORBIDDEN, "forbidden", 403, "Admin token required", 0, false)                               \
-    X(NOT_FOUND, "not-found", 404, "Not found", 0, false)                                          \
-    X(METHOD, "method-not-allowed", 405, "Method not allowed", 0, false)                           \
-    X(REQUEST_TIMEOUT, "request-timeout", 408, "Request not complete in time", 0, false)           \
-    X(SOLD_OUT, "sold-out", 409, "Sold out", 0, true)                                              \
-    X(USER_LIMIT, "user-limit", 409, "Limit per user reached", 0, true)                            \
-    X(FUNDS, "insufficient-funds", 409, "Insufficient funds", 0, true)                             \
-    X(OUT_OF_RANGE, "out-of-range", 409, "Value would leave the 64-bit range", 0, true)            \
-    X(ORDER_CLOSED, "order-closed", 409, "Order is no longer open", 0, true)                       \
-    X(IN_FLIGHT, "in-flight", 409, "A request with this key is still running", 1, false)           \
-    X(TOO_LARGE, "too-large", 413, "Request too large", 0, false)                                  \
-    X(MEDIA_TYPE, "media-type", 415, "application/json expected", 0, false)                        \
-    X(KEY_REUSED, "key-reused", 422, "Idempotency-Key was used for another request", 0, false)     \
-    X(UNKNOWN_GUARD, "unknown-guard", 422, "Unknown guard", 0, false)                              \
-    X(HEADERS_TOO_LARGE, "headers-too-large", 431, "Header fields too large", 0, false)            \
-    X(INTERNAL, "internal", 500, "Internal error", 0, false)                                       \
-    X(LOCK_TIMEOUT, "lock-timeout", 503, "Lock not had in time", 1, false)                         \
-    X(LOCK_LOST, "lock-lost", 503, "Lock lost before the write; nothing written", 1, false)        \
-    X(UNAVAILABLE, "unavailable", 503, "Lock server or database away", 1, false)                   \
-    X(OVERLOADED, "overloaded", 503, "Queue full", 1, false)                                       \
-    X(DRAINING, "draining", 503, "Shutting down", 1, false)
-
-enum problem {
-    PROBLEM_NONE,
-#define PROBLEM_ENUM(name, id, status, title, retry_s, decided) PROBLEM_##name,
-    PROBLEM_MAP(PROBLEM_ENUM)
-#undef PROBLEM_ENUM
-        PROBLEM_COUNT
-};
-
-struct problem_info {
-    const char *id, *title;
-    int status, retry_s;
-    bool decided;
-};
-const struct problem_info *problem_info(enum problem problem); /* problem.c; static */
 
 /* The named points of an operation, in order. */
 #define OP_POINT_MAP(X)                                                                            \

@@ -3,7 +3,6 @@
 #include "business.h"
 #include "order_id.h"
 #include "point.h"
-#include "service.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 #include "parse.h"
 #include "format.h"
 #include "json_room.h"
-#include "service.h"
 
 #include <assert.h>
 #include <inttypes.h>

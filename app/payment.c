@@ -3,7 +3,6 @@
 #include "answer.h"
 #include "business.h"
 #include "point.h"
-#include "service.h"
 
 #include <inttypes.h>
 

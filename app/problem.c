@@ -1,6 +1,5 @@
 /* Problem documents, RFC 9457. */
 #include "answer.h"
-#include "service.h"
 
 #include <assert.h>
 #include <stdarg.h>

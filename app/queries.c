@@ -1,6 +1,5 @@
 #include "queries.h"
 #include "answer.h"
-#include "service.h"
 
 #include <assert.h>
 #include <stdio.h>

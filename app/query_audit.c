@@ -1,7 +1,6 @@
 /* GET /v1/audit: ledger, current values and orders, compared by the store. */
 #include "answer.h"
 #include "queries.h"
-#include "service.h"
 
 #include <jansson.h>
 #include <stdio.h>

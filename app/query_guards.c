@@ -1,7 +1,6 @@
 /* GET /v1/guards: what is built in, what each claims, whether its servers answer. */
 #include "answer.h"
 #include "queries.h"
-#include "service.h"
 
 #include <jansson.h>
 #include <pthread.h>

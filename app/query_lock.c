@@ -2,7 +2,6 @@
 #include "answer.h"
 #include "lock_set.h"
 #include "queries.h"
-#include "service.h"
 
 #include <inttypes.h>
 #include <stdio.h>

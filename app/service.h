@@ -40,10 +40,4 @@ void service_close(struct service *service);
 /* Appends the service's metrics in Prometheus text format. */
 void service_metrics(struct service *service, FILE *out);
 
-/* problem.c: makes op's answer this problem; detail is printf-style: what happened, to what, what
- * to do. The document carries op->request_id. Without memory there is none, and nothing to store
- * under a key. */
-void op_problem(struct op *op, enum problem problem, const char *detail, ...)
-    __attribute__((format(printf, 3, 4)));
-
 #endif

@@ -1,7 +1,6 @@
 /* Moving money between two accounts: both change, or none. */
 #include "answer.h"
 #include "business.h"
-#include "service.h"
 
 #include <inttypes.h>
 #include <string.h>

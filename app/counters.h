@@ -1,6 +1,6 @@
-/* What the service counts, and how it is shown. */
-#ifndef SERVICE_METRICS_H
-#define SERVICE_METRICS_H
+/* What the service counts. service_metrics.c shows it. */
+#ifndef COUNTERS_H
+#define COUNTERS_H
 
 #include "metric.h"
 #include "op.h"
