@@ -3,6 +3,7 @@
 #include "away_log.h"
 #include "guarded.h"
 #include "point.h"
+#include "resource.h"
 
 #include <stdio.h>
 

@@ -144,9 +144,3 @@ size_t json_escape(char *out, size_t size, const char *text)
     out[n] = '\0';
     return n;
 }
-
-void resource_name(char ret[DB_RESOURCE_MAX + 1], const char *kind, const char *id)
-{
-    int length = snprintf(ret, DB_RESOURCE_MAX + 1, "%s:%s", kind, id);
-    assert(length > 0 && length <= DB_RESOURCE_MAX);
-}

@@ -41,7 +41,4 @@ extern void *(*answer_realloc)(void *at, size_t size);
  * characters; bytes that are not printable ASCII become '?'. Returns the length written. */
 size_t json_escape(char *out, size_t size, const char *text);
 
-/* "item:1" from its parts. */
-void resource_name(char ret[DB_RESOURCE_MAX + 1], const char *kind, const char *id);
-
 #endif

@@ -1,6 +1,6 @@
 #include "demo_sale.h"
 #include "answer.h"
-#include "routes.h"
+#include "resource.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -4,6 +4,7 @@
  * and so holds it for a moment only, however much there is to encode.
  */
 #include "events.h"
+#include "resource.h"
 #include "answer.h"
 
 #include <inttypes.h>

@@ -3,8 +3,8 @@
 #include "guard.h"
 #include "lab_private.h"
 #include "lab_slips.h"
-#include "parse.h"
 #include "point.h"
+#include "resource.h"
 #include "service.h"
 
 #include <stdio.h>
@@ -220,7 +220,7 @@ static void add_terms(const struct config *config, const char *body, size_t byte
 static bool ask_lock(const char *resource, bool look, struct op *op)
 {
     op->kind = look ? OP_GET_LOCK : OP_FREE_LOCK;
-    return parse_resource(resource, op);
+    return resource_parse(resource, op);
 }
 
 static void let_go(const char *id, bool forget, struct op *op)

@@ -1,4 +1,5 @@
 #include "parse.h"
+#include "resource.h"
 #include "format.h"
 #include "json_room.h"
 
@@ -179,19 +180,6 @@ bool parse_body(const struct route *route, const char *body, size_t length, stru
     return good;
 }
 
-bool parse_resource(const char *text, struct op *op)
-{
-    char *const resource = op->resource;
-    int length = percent_decode(text, strlen(text), resource, sizeof(op->resource));
-    const char *id = length < 0 ? NULL : strchr(resource, ':');
-    if (id == NULL || !is_id(id + 1, DB_ID_MAX) ||
-        (strncmp(resource, "item:", 5) != 0 && strncmp(resource, "account:", 8) != 0)) {
-        op_problem(op, PROBLEM_BAD_REQUEST, "resource must be item:ID or account:ID");
-        return false;
-    }
-    return true;
-}
-
 bool parse_audit_query(const char *query, struct op *op)
 {
     static const char name[] = "resource=";
@@ -203,5 +191,5 @@ bool parse_audit_query(const char *query, struct op *op)
                    "unknown query; give ?resource=item:ID or ?resource=account:ID, or none");
         return false;
     }
-    return parse_resource(query + sizeof(name) - 1, op);
+    return resource_parse(query + sizeof(name) - 1, op);
 }

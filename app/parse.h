@@ -12,10 +12,6 @@
  */
 bool parse_body(const struct route *route, const char *body, size_t length, struct op *op);
 
-/* Percent-decodes "item:ID" or "account:ID" into op->resource. False, with a problem as op's
- * answer: it is neither. */
-bool parse_resource(const char *text, struct op *op);
-
 /* Reads the query of GET /v1/audit ("resource=item:1" or nothing) into op->resource. */
 bool parse_audit_query(const char *query, struct op *op);
 

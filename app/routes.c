@@ -1,4 +1,5 @@
 #include "routes.h"
+#include "resource.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -55,43 +56,6 @@ const struct route routes[] = {
     {LOCAL("/web/{}", ROUTE_PAGE), .parameter = ROUTE_FILE},
 };
 const size_t n_routes = sizeof(routes) / sizeof(routes[0]);
-
-bool is_id(const char *text, size_t max)
-{
-    static const char allowed[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-    size_t length = strspn(text, allowed);
-    return length >= 1 && length <= max && text[length] == '\0';
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-int percent_decode(const char *text, size_t length, char *ret, size_t size)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < length; i++) {
-        int c = (unsigned char)text[i];
-        if (c == '%') {
-            int high = i + 2 < length ? hex_digit(text[i + 1]) : -1;
-            int low = i + 2 < length ? hex_digit(text[i + 2]) : -1;
-            if (high < 0 || low < 0)
-                return -1;
-            c = high << 4 | low;
-            i += 2;
-        }
-        if (c == '\0' || n + 1 >= size)
-            return -1;
-        ret[n++] = (char)c;
-    }
-    ret[n] = '\0';
-    return (int)n;
-}
 
 static bool is_key(const char *text)
 {

@@ -71,9 +71,4 @@ struct route_match {
 /* Finds the route of a raw request target ("/v1/items/1?x=y" or "http://host/v1/items/1"). */
 enum route_outcome route_find(const char *method, const char *target, struct route_match *ret);
 
-bool is_id(const char *text, size_t max);
-
-/* Decodes %XX of text[0..length) into ret. Returns the length, or -1: malformed or too long. */
-int percent_decode(const char *text, size_t length, char *ret, size_t size);
-
 #endif

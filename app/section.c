@@ -1,5 +1,6 @@
 #include "section.h"
 #include "answer.h"
+#include "resource.h"
 
 #include <assert.h>
 #include <stdio.h>

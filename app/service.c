@@ -1,6 +1,7 @@
 #include "service.h"
 #include "answer.h"
 #include "point.h"
+#include "resource.h"
 #include "service_private.h"
 
 #include <assert.h>
