@@ -80,7 +80,7 @@ int compare_exit_status(const struct report *report)
         if (!run_keeps_thresholds(&report->runs[i]))
             return COMPARE_BROKEN;
     for (int i = 0; i < report->n_runs; i++)
-        if (report->runs[i].failed > 0)
+        if (report->runs[i].failed > 0 || run_dropped(&report->runs[i]) > 0)
             return EXIT_FAILURE;
     return report_as_claimed(report) ? EXIT_SUCCESS : COMPARE_BROKEN;
 }

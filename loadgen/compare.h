@@ -21,7 +21,8 @@ int compare_add(struct report *report, const struct options *options,
 int compare_check_expectations(const struct options *options, const char *default_guard);
 
 /* 0 as claimed, 130 interrupted, 1 when a run is not judged, 99 when a guard is not as it claims or
- * a threshold is broken, 1 when requests failed and no claim is certainly broken. */
+ * a threshold is broken, 1 when requests failed or were dropped and no claim is certainly broken.
+ */
 int compare_exit_status(const struct report *report);
 
 #endif

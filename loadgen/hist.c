@@ -12,6 +12,8 @@
 #include <string.h>
 
 enum { HALF_BITS = HIST_SUB_BITS - 1 };
+static const double MISS_MAX =
+    0.05; /* chance that all values lie below a percentile that is told */
 
 static uint32_t index_of(int64_t value)
 {
@@ -70,6 +72,11 @@ int64_t hist_percentile(const struct hist *hist, double percentile)
         }
     }
     return hist->max; /* the last bucket also holds what was clipped */
+}
+
+bool hist_tells(const struct hist *hist, double percentile)
+{
+    return hist->count > 0 && pow(percentile / 100, (double)hist->count) <= MISS_MAX;
 }
 
 void hist_add(struct hist *into, const struct hist *from)

@@ -100,10 +100,10 @@ static void add_percentiles(const struct run *run, struct html_curve *curve)
     const double last = nines(99.99);
     for (int i = 0; i <= STEPS; i++) {
         double x = last * i / STEPS, percentile = 100 * (1 - pow(10, -x));
-        /* Beyond the last single value there is nothing to show. */
-        if ((double)run->load.latency.count * (1 - percentile / 100) < 1)
+        int64_t us = load_percentile(&run->load, percentile);
+        if (us == LOAD_NOT_TOLD)
             break;
-        add_point(curve, x, (double)hist_percentile(&run->load.latency, percentile));
+        add_point(curve, x, (double)us);
     }
 }
 

@@ -105,8 +105,8 @@ int live_compose(const struct live_facts *facts, int width, char out[LIVE_TEXT_M
     double rate = facts->n_rates > 0 ? facts->rates[facts->n_rates - 1] : 0;
     line(&page, "  rate     %10s/s  %s", text_rate(a, rate), curve);
     if (facts->p50_us >= 0)
-        line(&page, "  latency  p50 %s, p99 %s, p99.9 %s", text_time_us(a, facts->p50_us),
-             text_time_us(b, facts->p99_us), text_time_us(c, facts->p999_us));
+        line(&page, "  latency  p50 %s, p99 %s, p99.9 %s", text_percentile(a, facts->p50_us),
+             text_percentile(b, facts->p99_us), text_percentile(c, facts->p999_us));
     if (facts->has_stock)
         stock_line(&page, facts);
     line(&page, "  accepted %s, errors %s, retries %s, waiting to be sent %s",
@@ -168,22 +168,26 @@ static void ask_stock(struct live *live, const struct run *run, int64_t now_us)
     json_decref(item);
 }
 
+static int64_t told(const struct hist *hist, double percentile)
+{
+    return hist_tells(hist, percentile) ? hist_percentile(hist, percentile) : LOAD_NOT_TOLD;
+}
+
 void live_draw(struct live *live, const struct run *run, const struct load_progress *now)
 {
     struct live_facts *facts = &live->facts;
     char text[LIVE_TEXT_MAX];
     uint64_t begun = now->sent - now->retries;
     bool bounded = run->options->duration_ms == 0;
-    bool measured = now->latency->count > 0;
     facts->workload = run->workload->name;
     facts->guard = run->guard;
     facts->elapsed_us = now->elapsed_us;
     facts->duration_us = run->options->duration_ms * 1000;
     facts->completed = now->completed;
     facts->planned = bounded ? run->tally.n : 0;
-    facts->p50_us = measured ? hist_percentile(now->latency, 50) : -1;
-    facts->p99_us = hist_percentile(now->latency, 99);
-    facts->p999_us = hist_percentile(now->latency, 99.9);
+    facts->p50_us = told(now->latency, 50);
+    facts->p99_us = told(now->latency, 99);
+    facts->p999_us = told(now->latency, 99.9);
     facts->accepted = now->accepted;
     facts->errors = load_errors(now->ends, now->failed);
     facts->retries = now->retries;

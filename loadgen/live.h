@@ -19,7 +19,7 @@ struct live_facts {
     uint64_t completed, planned;     /* planned 0: not bounded */
     double rates[LIVE_RATES_MAX];    /* requests per second, oldest first */
     int n_rates;
-    int64_t p50_us, p99_us, p999_us; /* -1: nothing measured yet */
+    int64_t p50_us, p99_us, p999_us; /* -1: not told yet */
     uint64_t accepted, errors, retries, dropped;
     bool has_stock;
     int64_t initial, stock, sold; /* of a sale's item, as the service says */

@@ -1,5 +1,6 @@
 /* load_run: checks the options, starts the threads, reports progress, sums up. */
 #include "load_thread.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -99,6 +100,28 @@ uint64_t load_errors(const uint64_t ends[LOAD_END_COUNT], uint64_t failed)
 {
     return ends[LOAD_NOT_SENT] + ends[LOAD_BROKEN] + ends[LOAD_TIMED_OUT] + ends[LOAD_BAD_ANSWER] +
            failed;
+}
+
+int64_t load_percentile(const struct load_result *result, double percentile)
+{
+    const struct hist *latency = &result->latency;
+    if (!hist_tells(latency, percentile))
+        return LOAD_NOT_TOLD;
+    double answered = (double)latency->count;
+    double of_answered = percentile * (answered + (double)result->dropped_errors) / answered;
+    return of_answered > 100 ? LOAD_NOT_TOLD : hist_percentile(latency, of_answered);
+}
+
+bool load_overload(const struct load_result *result, char *out, size_t size)
+{
+    char dropped[TEXT_MAX], due[TEXT_MAX];
+    uint64_t all = result->sent - result->retries + result->dropped;
+    if (result->dropped_errors == 0)
+        return false;
+    snprintf(out, size, "%s of %s requests (%.3g %%) were due and never sent; they count as errors",
+             text_count(dropped, (int64_t)result->dropped), text_count(due, (int64_t)all),
+             100 * (double)result->dropped / (double)all);
+    return true;
 }
 
 double load_rate(const struct load_result *result)
@@ -233,6 +256,7 @@ static void sum_up(const struct load *load, struct load_result *into)
     uint64_t begun = into->sent - into->retries;
     uint64_t due = schedule_due(&load->schedule, load_clock_us(), begun);
     into->dropped = due > begun ? due - begun : 0;
+    into->dropped_errors = load->options->allow_dropped ? 0 : into->dropped;
 }
 
 static void gate_init(struct load_gate *gate)

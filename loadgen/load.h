@@ -90,7 +90,8 @@ struct load_progress {
     uint64_t accepted;          /* answered with 2xx */
     const struct hist *latency; /* of the measured ones; valid for the call */
 };
-/* Sendings neither answered nor abandoned on purpose, and requests that failed. */
+/* Sendings neither answered nor abandoned on purpose, and requests that failed. At the end, what
+ * load_result.dropped_errors counts comes on top. */
 uint64_t load_errors(const uint64_t ends[LOAD_END_COUNT], uint64_t failed);
 
 struct load_options {
@@ -106,6 +107,7 @@ struct load_options {
     int64_t duration_ms; /* stop starting new ones after this; 0: no bound */
     int64_t timeout_ms;  /* per sending, connecting included; also how long after the end of the
                             duration retries may still begin */
+    bool allow_dropped;  /* work that is due and never sent is no error */
     double abandon_pct;  /* this share of first sendings is abandoned, chosen by seed and seq */
     uint64_t seed;
     atomic_bool *stop; /* set by a signal handler: the duration ends, and answers are waited for
@@ -117,10 +119,11 @@ struct load_options {
 };
 
 struct load_result {
-    uint64_t sent;       /* sendings begun, retries included */
-    uint64_t completed;  /* requests finished (seq numbers) */
-    uint64_t dropped;    /* due but never sent before the end */
-    uint64_t unfinished; /* sent, but the run ended before the retry that outcome() asked for */
+    uint64_t sent;           /* sendings begun, retries included */
+    uint64_t completed;      /* requests finished (seq numbers) */
+    uint64_t dropped;        /* due but never sent before the end */
+    uint64_t dropped_errors; /* the same, or 0 with allow_dropped */
+    uint64_t unfinished;     /* sent, but the run ended before the retry that outcome() asked for */
     uint64_t retries;
     uint64_t measured;   /* of the completed: due after the warm-up */
     uint64_t answered;   /* final answers within measured_us, whatever they say */
@@ -146,6 +149,16 @@ int64_t load_clock_us(void); /* monotonic: the clock of all instants in here */
  * A server that cannot be reached is no error: its requests end as LOAD_NOT_SENT. */
 int load_run(const struct load_options *options, const struct load_workload *workload,
              struct load_result *ret, char *message, size_t size);
+/* A percentile of `latency` in us, or LOAD_NOT_TOLD. Requests that were dropped (dropped_errors)
+ * count as slower than every answer. Not told: the percentile falls among them, or there are too
+ * few answers for it (hist_tells()). */
+#define LOAD_FEW_NOTE " (p50 needs 5, p90 29, p99 299, p99.9 2,995)"
+enum { LOAD_NOT_TOLD = -1 };
+int64_t load_percentile(const struct load_result *result, double percentile);
+/* "180,000 of 200,000 requests (90 %) were due and never sent; percentiles ...". False, and nothing
+ * is written: no drop counts as an error. */
+enum { LOAD_OVERLOAD_MAX = 200 };
+bool load_overload(const struct load_result *result, char *out, size_t size);
 /* Final answers per second: what was refused, lost or never sent is no work done. */
 double load_rate(const struct load_result *result);
 void load_result_free(struct load_result *result);

@@ -9,16 +9,44 @@ static void set_integer(json_t *object, const char *name, int64_t value)
     json_object_set_new(object, name, json_integer(value));
 }
 
+static const struct {
+    const char *name;
+    double percentile;
+} percentiles[] = {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p99_9", 99.9}, {"p99_99", 99.99}};
+enum { PERCENTILES = sizeof percentiles / sizeof *percentiles };
+
+/* null: not told. */
+static void set_told(json_t *object, const char *name, int64_t us)
+{
+    json_object_set_new(object, name, us < 0 ? json_null() : json_integer(us));
+}
+
+/* Of the requests: what was dropped was slower than any answer. */
+static json_t *latency_json(const struct load_result *load)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < PERCENTILES; i++)
+        set_told(object, percentiles[i].name, load_percentile(load, percentiles[i].percentile));
+    set_told(object, "max", load->latency.count > 0 ? load->latency.max : LOAD_NOT_TOLD);
+    return object;
+}
+
+/* Of the values that were measured. */
 static json_t *hist_json(const struct hist *hist)
 {
     json_t *object = json_object();
-    set_integer(object, "p50", hist_percentile(hist, 50));
-    set_integer(object, "p90", hist_percentile(hist, 90));
-    set_integer(object, "p99", hist_percentile(hist, 99));
-    set_integer(object, "p99_9", hist_percentile(hist, 99.9));
-    set_integer(object, "p99_99", hist_percentile(hist, 99.99));
-    set_integer(object, "max", hist->count == 0 ? 0 : hist->max);
+    for (size_t i = 0; i < PERCENTILES; i++) {
+        bool told = hist_tells(hist, percentiles[i].percentile);
+        int64_t us = told ? hist_percentile(hist, percentiles[i].percentile) : LOAD_NOT_TOLD;
+        set_told(object, percentiles[i].name, us);
+    }
+    set_told(object, "max", hist->count > 0 ? hist->max : LOAD_NOT_TOLD);
     return object;
+}
+
+json_t *load_number_json(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
 }
 
 json_t *load_rate_json(double per_s)
@@ -34,6 +62,8 @@ static json_t *counts_json(const struct load_result *load, enum load_mode mode, 
     set_integer(object, "sent", (int64_t)load->sent);
     set_integer(object, "completed", (int64_t)load->completed);
     set_integer(object, "dropped", (int64_t)load->dropped);
+    set_integer(object, "errors",
+                (int64_t)(load_errors(load->ends, load->failed) + load->dropped_errors));
     json_object_set_new(object, "duration_s", json_real((double)load->duration_us / 1e6));
     set_integer(object, "warmup", (int64_t)(load->completed - load->measured));
     set_integer(object, "unfinished", (int64_t)load->unfinished);
@@ -85,7 +115,7 @@ void load_to_json(const struct load_result *load, enum load_mode mode, int conne
 {
     json_object_set_new(object, "load", counts_json(load, mode, connections));
     json_object_set_new(object, "throughput_rps", load_rate_json(load_rate(load)));
-    json_object_set_new(object, "latency_us", hist_json(&load->latency));
+    json_object_set_new(object, "latency_us", latency_json(load));
     json_object_set_new(object, "service_us", hist_json(&load->service));
     json_object_set_new(object, "status", status_json(load));
     json_object_set_new(object, "series", series_json(&load->series, warmup_ms));

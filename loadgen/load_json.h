@@ -10,6 +10,8 @@
 void load_to_json(const struct load_result *load, enum load_mode mode, int connections,
                   int64_t warmup_ms, json_t *object);
 
+/* null unless finite: a percentile that falls among requests without an answer is infinite. */
+json_t *load_number_json(double value);
 /* Two digits after the point are enough for a rate. */
 json_t *load_rate_json(double per_s);
 

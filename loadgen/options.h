@@ -57,6 +57,7 @@ struct options {
     struct sale_terms terms;
     int pairs; /* accounts: textbook pairs tried until one loses */
     double duplicates_pct, abandon_pct;
+    bool allow_dropped; /* work that is due and never sent is no error */
 
     struct threshold thresholds[THRESHOLDS_MAX];
     int n_thresholds;

@@ -28,7 +28,8 @@ enum {
     KEY_ABANDON,
     KEY_THRESHOLD,
     KEY_ABORT_AFTER,
-    KEY_PIPELINE
+    KEY_PIPELINE,
+    KEY_ALLOW_DROPPED
 };
 
 static enum load_mode mode_of(struct argp_state *state, const char *text)
@@ -142,6 +143,9 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
     case KEY_ABANDON:
         options->abandon_pct = options_number(state, "--abandon", arg, 0, 100);
         return 0;
+    case KEY_ALLOW_DROPPED:
+        options->allow_dropped = true;
+        return 0;
     case KEY_THRESHOLD:
         add_threshold(state, arg);
         return 0;
@@ -173,6 +177,8 @@ static const struct argp_option engine_options[] = {
     {"duration", KEY_DURATION, "D", 0, "Starts no new request after this: 500ms, 30s, 2m", 2},
     {"requests", KEY_REQUESTS, "N", 0, "Requests in all", 2},
     {"abandon", KEY_ABANDON, "PCT", 0, "Drops the connection of this share before the answer", 2},
+    {"allow-dropped", KEY_ALLOW_DROPPED, NULL, 0,
+     "Requests that were due and never sent are no errors: the load is meant to be too much", 2},
     {"threshold", KEY_THRESHOLD, "EXPR", 0,
      "Exit status 99 unless it holds: p(99)<50ms, rate>4000, errors<0.1%, oversold==0 (repeatable)",
      2},

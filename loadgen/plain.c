@@ -172,16 +172,33 @@ void plain_close(struct plain *plain)
     free(plain);
 }
 
-static void print_latency(FILE *out, const char *name, const struct hist *hist)
+/* dropped: requests that count as slower than all of these. */
+static void print_latency(FILE *out, const char *name, const struct hist *hist, uint64_t dropped)
 {
+    static const struct {
+        const char *name;
+        double percentile;
+    } shown[] = {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p99.9", 99.9}};
     if (hist->count == 0) {
         fprintf(out, "%-9s -\n", name);
         return;
     }
-    fprintf(out, "%-9s p50 %lld us, p90 %lld, p99 %lld, p99.9 %lld, max %lld\n", name,
-            (long long)hist_percentile(hist, 50), (long long)hist_percentile(hist, 90),
-            (long long)hist_percentile(hist, 99), (long long)hist_percentile(hist, 99.9),
-            (long long)hist->max);
+    fprintf(out, "%-9s", name);
+    struct load_result of = {.latency = *hist, .dropped_errors = dropped};
+    bool all_told = true;
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        int64_t us = load_percentile(&of, shown[i].percentile);
+        all_told = all_told && us != LOAD_NOT_TOLD;
+        if (us == LOAD_NOT_TOLD)
+            fprintf(out, " %s -,", shown[i].name);
+        else
+            fprintf(out, " %s %lld%s,", shown[i].name, (long long)us, i == 0 ? " us" : "");
+    }
+    fprintf(out, " max %lld us\n", (long long)hist->max);
+    if (!all_told)
+        fprintf(out, "          -: %s\n",
+                dropped > 0 ? "too few answers" LOAD_FEW_NOTE ", or among the requests never sent"
+                            : "too few answers" LOAD_FEW_NOTE);
 }
 
 static bool is_stopped(const struct load_options *options)
@@ -193,8 +210,11 @@ static void print_result(FILE *out, const struct load_result *result,
                          const struct load_options *options)
 {
     uint64_t outside = result->ends[LOAD_ANSWERED] - result->answered;
+    char sentence[LOAD_OVERLOAD_MAX];
     if (is_stopped(options))
         fprintf(out, "INTERRUPTED: not everything was tried\n");
+    else if (load_overload(result, sentence, sizeof sentence))
+        fprintf(out, "OVERLOADED: %s\n", sentence);
     fprintf(out, "answers   %llu in %.2f s: %.0f per second, %.2f MB read\n",
             (unsigned long long)result->answered, (double)result->measured_us / 1e6,
             load_rate(result), (double)result->bytes_in / 1e6);
@@ -204,8 +224,8 @@ static void print_result(FILE *out, const struct load_result *result,
     if (outside > 0)
         fprintf(out, "outside   %llu answers %safter the end, not in the rate\n",
                 (unsigned long long)outside, options->warmup_ms > 0 ? "in the warm-up or " : "");
-    print_latency(out, "latency", &result->latency);
-    print_latency(out, "service", &result->service);
+    print_latency(out, "latency", &result->latency, result->dropped_errors);
+    print_latency(out, "service", &result->service, 0);
     if (options->mode == LOAD_CLOSED)
         fprintf(out, "          %s\n", LOAD_CLOSED_NOTE);
     fprintf(out, "status   ");
@@ -248,23 +268,10 @@ static json_t *thresholds_json(const struct plain_request *request,
         double value;
         bool kept = threshold_kept(&request->thresholds[i], &figures, &value);
         json_array_append_new(array,
-                              json_pack("{s:s, s:b, s:f}", "threshold", request->thresholds[i].text,
-                                        "kept", kept, "value", value));
+                              json_pack("{s:s, s:b, s:o}", "threshold", request->thresholds[i].text,
+                                        "kept", kept, "value", load_number_json(value)));
     }
     return array;
-}
-
-/* Without an answer there is no latency, not one of 0. */
-static void forget_latency(json_t *run, const char *name, const struct hist *hist)
-{
-    json_t *latency = json_object_get(run, name), *value;
-    const char *percentile;
-    if (hist->count > 0)
-        return;
-    json_object_foreach(latency, percentile, value)
-    {
-        json_object_set_new(latency, percentile, json_null());
-    }
 }
 
 json_t *plain_to_json(const struct plain_request *request, const struct load_options *options,
@@ -274,8 +281,6 @@ json_t *plain_to_json(const struct plain_request *request, const struct load_opt
                             "path", options->targets[0].path);
     json_object_set_new(run, "interrupted", json_boolean(is_stopped(options)));
     load_to_json(result, options->mode, options->connections, options->warmup_ms, run);
-    forget_latency(run, "latency_us", &result->latency);
-    forget_latency(run, "service_us", &result->service);
     json_object_set_new(run, "thresholds", thresholds_json(request, result));
     return json_pack("{s:s, s:I, s:s, s:[o]}", "command", command, "seed",
                      (json_int_t)options->seed, "workload", "http", "runs", run);
@@ -330,8 +335,10 @@ int plain_main(const struct plain_request *request, const struct load_options *o
     if (out != NULL)
         print_result(out, ret_result, options);
     bool kept = judge(request, ret_result, watch.aborted, out);
+    if (ret_result->ends[LOAD_ANSWERED] > 0 && !kept)
+        return PLAIN_BROKEN;
     if (ret_result->ends[LOAD_ANSWERED] > 0)
-        return kept ? 0 : PLAIN_BROKEN;
+        return ret_result->dropped_errors > 0 && !is_stopped(options) && !watch.aborted ? 1 : 0;
     if (!is_stopped(options))
         fprintf(stderr, "loadgen http: no request to %s was answered; is a server running there?\n",
                 options->targets[0].host);

@@ -34,7 +34,8 @@ void plain_close(struct plain *plain); /* NULL is allowed */
 /* Runs the load and prints the figures as text to `out` (NULL: nothing). *ret_result is to be
  * freed with load_result_free(). Returns an exit status: 0; 1 or 2 after a message on
  * stderr (no run: *ret_result is all zeros; 2 for a malformed request); 1 because no request was
- * answered; 99 when a threshold is broken. */
+ * answered, or some were due and never sent (options->allow_dropped: no error); 99 when a threshold
+ * is broken. */
 int plain_main(const struct plain_request *request, const struct load_options *options, FILE *out,
                struct load_result *ret_result);
 

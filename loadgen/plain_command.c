@@ -130,6 +130,7 @@ int plain_command(const struct options *options)
                                 .requests = options->requests,
                                 .duration_ms = bounded ? options->duration_ms : DURATION_MS,
                                 .timeout_ms = options->timeout_ms,
+                                .allow_dropped = options->allow_dropped,
                                 .abandon_pct = options->abandon_pct,
                                 .seed = options->seed,
                                 .stop = options->stop};

@@ -78,6 +78,13 @@ static int say_guards(struct sentence *sentence, const struct report *report, bo
     return n;
 }
 
+static void say_dropped(struct sentence *sentence, const struct run *run)
+{
+    char overload[LOAD_OVERLOAD_MAX];
+    if (load_overload(&run->load, overload, sizeof overload))
+        say(sentence, "%s;", overload);
+}
+
 static void say_broken_claim(struct sentence *sentence, const struct run *run)
 {
     char verdict[60], label[60];
@@ -89,12 +96,26 @@ static void say_broken_claim(struct sentence *sentence, const struct run *run)
     else if (run->failed > 0 && !run_broke_claim(run))
         say(sentence, "%llu requests failed (%s);", (unsigned long long)run->failed,
             run->tally.failure);
+    else if (run_dropped(run) > 0 && !run_broke_claim(run))
+        say_dropped(sentence, run);
     else if (run->accepted == 0 && run->verdict.unknown > 0 && run->tally.put_off[0] != '\0')
         say(sentence, "nothing was accepted, requests were refused for now (%s);",
             run->tally.put_off);
     else
         say(sentence, "%s, %s;", run_verdict_text(run, verdict, sizeof verdict),
             run->claims_safe ? "but it claims to be safe" : "but it was expected to lose");
+}
+
+/* Is all that stands against a claim that the load was too much to be sent? */
+static bool only_dropped(const struct report *report)
+{
+    bool only = true;
+    for (int i = 0; i < report->n_runs; i++) {
+        const struct run *run = &report->runs[i];
+        only = only && (run_as_claimed(run) ||
+                        (run_dropped(run) > 0 && run->failed == 0 && !run_broke_claim(run)));
+    }
+    return only;
 }
 
 static const char *heading_of(const struct report *report)
@@ -104,7 +125,9 @@ static const char *heading_of(const struct report *report)
         judged = judged && report->runs[i].judged;
     if (!judged)
         return "NOT JUDGED: the audit could not be had:";
-    return is_stopped(report) ? "INTERRUPTED: not everything was tried;" : "NOT AS CLAIMED:";
+    if (is_stopped(report))
+        return "INTERRUPTED: not everything was tried;";
+    return only_dropped(report) ? "OVERLOADED:" : "NOT AS CLAIMED:";
 }
 
 /* Verdict first, also where it is about speed. */

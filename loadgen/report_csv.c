@@ -26,6 +26,14 @@ static void print_judged(const struct run *run, int64_t value, FILE *out)
         fprintf(out, "%" PRId64, value);
 }
 
+/* Empty: not told. */
+static void print_told(int64_t us, FILE *out)
+{
+    fputc(',', out);
+    if (us >= 0)
+        fprintf(out, "%" PRId64, us);
+}
+
 static void print_run(const struct run *run, FILE *out)
 {
     const struct load_result *load = &run->load;
@@ -40,9 +48,9 @@ static void print_run(const struct run *run, FILE *out)
 #undef CSV_VALUE
     static const double percentiles[] = {50, 90, 99, 99.9, 99.99};
     for (size_t i = 0; i < sizeof percentiles / sizeof *percentiles; i++)
-        fprintf(out, ",%" PRId64,
-                run->has_load ? hist_percentile(&load->latency, percentiles[i]) : 0);
-    fprintf(out, ",%" PRId64 "\n", run->has_load ? load->latency.max : 0);
+        print_told(load_percentile(load, percentiles[i]), out);
+    print_told(load->latency.count > 0 ? load->latency.max : LOAD_NOT_TOLD, out);
+    fputc('\n', out);
 }
 
 void report_to_csv(const struct report *report, FILE *out)

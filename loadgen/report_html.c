@@ -69,7 +69,7 @@ static void fill_speed(const struct run *run, struct html_bar *bar)
     char rate[TEXT_MAX], p99[TEXT_MAX];
     bar->good = load_rate(&run->load);
     snprintf(bar->text, sizeof bar->text, "%s/s, p99 %s", text_rate(rate, bar->good),
-             text_time_us(p99, run->has_load ? hist_percentile(&run->load.latency, 99) : 0));
+             text_percentile(p99, load_percentile(&run->load, 99)));
 }
 
 static void draw_chart(const struct report *report, const struct workload *workload,
@@ -126,8 +126,7 @@ static void draw_row(const struct run *run, FILE *out)
     judged_cell(run, v->lost_updates, out);
     judged_cell(run, v->lost_amount, out);
     cell(out, NULL, "%s", text_rate(a, load_rate(&run->load)));
-    cell(out, NULL, "%s",
-         run->has_load ? text_time_us(a, hist_percentile(&run->load.latency, 99)) : "-");
+    cell(out, NULL, "%s", text_percentile(a, load_percentile(&run->load, 99)));
     fprintf(out, "</tr>\n");
 }
 

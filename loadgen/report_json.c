@@ -75,7 +75,7 @@ static json_t *thresholds_json(const struct run *run)
         json_t *entry = json_object();
         json_object_set_new(entry, "threshold", json_string(threshold->text));
         json_object_set_new(entry, "kept", json_boolean(run_keeps_threshold(run, i, &value)));
-        json_object_set_new(entry, "value", json_real(value));
+        json_object_set_new(entry, "value", load_number_json(value));
         json_object_set_new(entry, "aborted", json_boolean(run->aborted_by == threshold));
         json_array_append_new(array, entry);
     }

@@ -107,19 +107,19 @@ static double rate_of(const struct run *run)
 
 static double p50_of(const struct run *run)
 {
-    return run->has_load ? (double)hist_percentile(&run->load.latency, 50) : 0;
+    return (double)load_percentile(&run->load, 50);
 }
 
 static double p99_of(const struct run *run)
 {
-    return run->has_load ? (double)hist_percentile(&run->load.latency, 99) : 0;
+    return (double)load_percentile(&run->load, 99);
 }
 
 static void add_speed(struct table *table, const struct run *run, int *column)
 {
     text_rate(cell_of(table, column), rate_of(run));
-    text_time_us(cell_of(table, column), (int64_t)p50_of(run));
-    text_time_us(cell_of(table, column), (int64_t)p99_of(run));
+    text_percentile(cell_of(table, column), (int64_t)p50_of(run));
+    text_percentile(cell_of(table, column), (int64_t)p99_of(run));
 }
 
 static void add_sale(struct table *table, const struct run *run)
@@ -175,7 +175,7 @@ static void print_setting(const struct table *table, const struct run *run)
     fputs(line, table->out);
 }
 
-/* Of a figure over the runs like this one. */
+/* Of a figure over the runs like this one in which it was told. */
 static struct spread over_repeats(const struct report *report, const struct run *like,
                                   double (*figure)(const struct run *run))
 {
@@ -183,10 +183,11 @@ static struct spread over_repeats(const struct report *report, const struct run 
     size_t n = 0;
     for (int i = 0; i < report->n_runs; i++) {
         const struct run *run = &report->runs[i];
-        if (run->workload == like->workload && strcmp(run->guard, like->guard) == 0)
-            samples[n++] = figure(run);
+        double sample = figure(run);
+        if (run->workload == like->workload && strcmp(run->guard, like->guard) == 0 && sample >= 0)
+            samples[n++] = sample;
     }
-    return spread_of(samples, n);
+    return n > 0 ? spread_of(samples, n) : (struct spread){.median = LOAD_NOT_TOLD};
 }
 
 /* Below the single runs, where each guard was run several times. */
@@ -206,8 +207,8 @@ static void print_medians(const struct report *report, const struct workload *wo
         fprintf(table->out, "  %s: median of %zu: %s requests/s (%s to %s), p50 %s, p99 %s\n",
                 run_label(run, label, sizeof label), rate.n, text_rate(median, rate.median),
                 text_rate(min, rate.min), text_rate(max, rate.max),
-                text_time_us(p50, (int64_t)over_repeats(report, run, p50_of).median),
-                text_time_us(p99, (int64_t)over_repeats(report, run, p99_of).median));
+                text_percentile(p50, (int64_t)over_repeats(report, run, p50_of).median),
+                text_percentile(p99, (int64_t)over_repeats(report, run, p99_of).median));
         seen++;
     }
 }
@@ -248,7 +249,8 @@ static void print_remarks(const struct table *table, const struct run *run)
         uint64_t count;
         const char *text;
     } remarks[] = {
-        {run->load.dropped, "requests were due but never sent"},
+        {run->load.dropped, run_dropped(run) > 0 ? "requests were due but never sent: errors"
+                                                 : "requests were due but never sent"},
         {run->load.ends[LOAD_ABANDONED], "requests were abandoned before their answer"},
         {run->load.ends[LOAD_TIMED_OUT], "sendings had no answer in time"},
         {run->load.ends[LOAD_NOT_SENT], "sendings found no connection"},
@@ -312,11 +314,18 @@ static void print_example(const struct table *table, const struct run *run)
 static void print_legend(const struct report *report, const struct table *table)
 {
     bool closed = false;
-    for (int i = 0; i < report->n_runs; i++)
-        closed = closed || report->runs[i].mode == LOAD_CLOSED;
+    bool all_told = true;
+    for (int i = 0; i < report->n_runs; i++) {
+        const struct run *run = &report->runs[i];
+        closed = closed || run->mode == LOAD_CLOSED;
+        all_told = all_told && p50_of(run) >= 0 && p99_of(run) >= 0;
+    }
     paint(table, COLOR_DIM,
           "\n  requests/s: sold-out and other refusals included; p50, p99: from the moment a "
           "request was due\n  to its answer, waiting for a free connection included\n");
+    if (!all_told)
+        paint(table, COLOR_DIM,
+              "  -: too few answers" LOAD_FEW_NOTE ", or among the requests never sent\n");
     if (closed)
         paint(table, COLOR_DIM, "  " LOAD_CLOSED_NOTE "\n");
 }

@@ -43,9 +43,15 @@ bool run_is_safe(const struct run *run)
     return run->judged && verdict_is_safe(&whole);
 }
 
+uint64_t run_dropped(const struct run *run)
+{
+    bool whole = run->has_load && !run->interrupted && run->aborted_by == NULL;
+    return whole ? run->load.dropped_errors : 0;
+}
+
 bool run_is_well(const struct run *run)
 {
-    return run_is_safe(run) && run->failed == 0;
+    return run_is_safe(run) && run->failed == 0 && run_dropped(run) == 0;
 }
 
 char *run_verdict_text(const struct run *run, char *out, size_t size)
@@ -56,6 +62,8 @@ char *run_verdict_text(const struct run *run, char *out, size_t size)
         snprintf(out, size, "NOT JUDGED");
     else if (run->failed > 0 && run_is_safe(run))
         snprintf(out, size, "FAILED %s", text_count(count, (int64_t)run->failed));
+    else if (run_dropped(run) > 0 && run_is_safe(run))
+        snprintf(out, size, "DROPPED %s", text_count(count, (int64_t)run_dropped(run)));
     else /* what was lost is what the columns beside it show */
         verdict_text(load_is_safe ? &run->textbook.verdict : &run->verdict, out, size);
     return out;
@@ -64,7 +72,7 @@ char *run_verdict_text(const struct run *run, char *out, size_t size)
 bool run_as_claimed(const struct run *run)
 {
     struct verdict whole = whole_verdict(run);
-    return run->judged && run->failed == 0 && !run->interrupted &&
+    return run->judged && run->failed == 0 && run_dropped(run) == 0 && !run->interrupted &&
            verdict_as_claimed(&whole, run->claims_safe);
 }
 
@@ -177,6 +185,7 @@ static int send_load(struct run *run)
                                 .requests = run->tally.n,
                                 .duration_ms = options->duration_ms,
                                 .timeout_ms = options->timeout_ms,
+                                .allow_dropped = options->allow_dropped,
                                 .abandon_pct = options->abandon_pct,
                                 .seed = options->seed,
                                 .stop = options->stop,

@@ -91,12 +91,15 @@ bool run_keeps_thresholds(const struct run *run);
 
 /* Judged, and nothing was lost. */
 bool run_is_safe(const struct run *run);
-/* And no request failed: what is shown as good. */
+/* Requests that were due, never sent and count as errors (load_result.dropped_errors). 0 for a load
+ * that was interrupted, or ended by a broken threshold: not the service's doing. */
+uint64_t run_dropped(const struct run *run);
+/* And no request failed or was dropped: what is shown as good. */
 bool run_is_well(const struct run *run);
-/* "OK", "LOST 4,300", "FAILED 12", "NOT JUDGED": the worst of it, short. */
+/* "OK", "LOST 4,300", "FAILED 12", "DROPPED 9", "NOT JUDGED": the worst of it, short. */
 char *run_verdict_text(const struct run *run, char *out, size_t size);
 
-/* Kept its claim, judged by a complete run without requests that failed. */
+/* Kept its claim, judged by a complete run without requests that failed or were dropped. */
 bool run_as_claimed(const struct run *run);
 
 /* Certainly did what it claims not to, whatever else failed. */

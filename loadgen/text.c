@@ -41,6 +41,14 @@ char *text_time_us(char out[TEXT_MAX], int64_t us)
     return out;
 }
 
+char *text_percentile(char out[TEXT_MAX], int64_t us)
+{
+    if (us >= 0)
+        return text_time_us(out, us);
+    strcpy(out, "-");
+    return out;
+}
+
 char *text_rate(char out[TEXT_MAX], double per_second)
 {
     if (per_second < 10)

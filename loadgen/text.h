@@ -10,6 +10,7 @@ enum { TEXT_MAX = 40 };
 char *text_count(char out[TEXT_MAX], int64_t value);    /* 1,234,567 */
 char *text_signed(char out[TEXT_MAX], int64_t value);   /* +300, -200 */
 char *text_time_us(char out[TEXT_MAX], int64_t us);     /* 850 us, 12.3 ms, 1.20 s */
+char *text_percentile(char out[TEXT_MAX], int64_t us);  /* as text_time_us(); -: not told (< 0) */
 char *text_rate(char out[TEXT_MAX], double per_second); /* 1,234 or 0.52 */
 
 /* Copies text with the characters that HTML gives a meaning escaped; always NUL-terminated, cut

@@ -20,13 +20,16 @@ struct threshold_metric {
 
 static double percentile(const struct threshold *threshold, const struct threshold_figures *figures)
 {
-    return (double)hist_percentile(figures->latency, threshold->percentile);
+    double answered = (double)figures->latency->count;
+    double rank = threshold->percentile / 100 * (answered + (double)figures->never_sent);
+    return rank > answered ? HUGE_VAL
+                           : (double)hist_percentile(figures->latency, 100 * rank / answered);
 }
 
 static double average(const struct threshold *threshold, const struct threshold_figures *figures)
 {
     (void)threshold;
-    return hist_mean(figures->latency);
+    return figures->never_sent > 0 ? HUGE_VAL : hist_mean(figures->latency);
 }
 
 static double minimum(const struct threshold *threshold, const struct threshold_figures *figures)
@@ -38,7 +41,7 @@ static double minimum(const struct threshold *threshold, const struct threshold_
 static double maximum(const struct threshold *threshold, const struct threshold_figures *figures)
 {
     (void)threshold;
-    return (double)figures->latency->max;
+    return figures->never_sent > 0 ? HUGE_VAL : (double)figures->latency->max;
 }
 
 static double rate(const struct threshold *threshold, const struct threshold_figures *figures)
@@ -221,9 +224,10 @@ struct threshold_figures threshold_figures_at_end(const struct load_result *resu
         .seconds = (double)result->measured_us / 1e6,
         .answered = result->answered,
         .sent = result->sent,
-        .errors = load_errors(result->ends, result->failed),
+        .errors = load_errors(result->ends, result->failed) + result->dropped_errors,
         .timeouts = result->ends[LOAD_TIMED_OUT],
         .dropped = result->dropped,
+        .never_sent = result->dropped_errors,
         .retries = result->retries,
         .at_end = true,
         .verdict = verdict,
@@ -286,7 +290,9 @@ bool threshold_kept(const struct threshold *threshold, const struct threshold_fi
 char *threshold_value_text(const struct threshold *threshold, double value, char *out, size_t size)
 {
     char text[TEXT_MAX];
-    if (threshold->metric->kind == METRIC_LATENCY)
+    if (!isfinite(value))
+        snprintf(out, size, "never");
+    else if (threshold->metric->kind == METRIC_LATENCY)
         snprintf(out, size, "%s", text_time_us(text, wide_clip_real(value)));
     else if (threshold->is_share)
         snprintf(out, size, "%.3g %%", value);

@@ -5,9 +5,11 @@
  *
  *   expression  METRIC OPERATOR NUMBER[UNIT], blanks allowed between them
  *   operator    < <= > >= == !=
- *   latency     p(N) avg min max     from the intended start; unit us (default), ms, s
+ *   latency     p(N) avg min max     from the intended start; unit us (default), ms, s; requests
+ *                                    that were due and never sent count as infinitely slow
  *   rate        rate                 final answers per second
- *   counts      errors               what was not answered, and what failed: load_errors()
+ *   counts      errors               what was not answered, what failed (load_errors()) and, at
+ *                                    the end, what was due and never sent
  *               dropped timeouts retries     all with % as a share of the sendings
  *   verdict     oversold lost_updates ... (verdict.h)   known at the end only
  */
@@ -43,7 +45,8 @@ struct threshold_figures {
     double seconds;    /* that were measured */
     uint64_t answered; /* final answers in them */
     uint64_t sent, errors, dropped, timeouts, retries;
-    bool at_end;                   /* else on the way: what is not known yet is no breach */
+    uint64_t never_sent; /* known at the end: dropped and counted as errors, so infinitely slow */
+    bool at_end;         /* else on the way: what is not known yet is no breach */
     const struct verdict *verdict; /* at the end of a run that has one; else NULL */
 };
 
@@ -65,7 +68,7 @@ bool threshold_kept(const struct threshold *threshold, const struct threshold_fi
 /* NULL: all are kept. */
 const struct threshold *threshold_first_broken(const struct threshold *thresholds, int n,
                                                const struct threshold_figures *figures);
-/* "61.4 ms", "0.3 %", "3,812": a value as people read it. */
+/* "61.4 ms", "0.3 %", "3,812", "never": a value as people read it. */
 char *threshold_value_text(const struct threshold *threshold, double value, char *out, size_t size);
 
 #endif

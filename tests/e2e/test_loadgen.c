@@ -62,7 +62,7 @@ static void requests_at_a_rate_are_all_due_and_none_is_hidden(void **state)
 {
     (void)state;
     RUN(0, "sale", "--url", shop.service->url, "--mode", "rate", "--rate", "400", "--duration",
-        "1s", "--json", "-");
+        "1s", "--allow-dropped", "--json", "-");
     json_t *report = json_of_output();
     const json_t *run = json_array_get(json_object_get(report, "runs"), 0);
     const json_t *load = json_object_get(run, "load");
@@ -70,6 +70,24 @@ static void requests_at_a_rate_are_all_due_and_none_is_hidden(void **state)
                          json_integer_value(json_object_get(load, "dropped")),
                      400);
     json_decref(report);
+}
+
+/* One connection cannot send 200,000 orders a second. */
+static void too_much_load_is_a_failure_unless_it_is_allowed(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {"sale", "http"};
+    for (int i = 0; i < 2; i++) {
+        const char *address = i == 0 ? "--url" : "--method=GET";
+        RUN(1, commands[i], address, shop.service->url, "--mode", "rate", "--rate", "200000",
+            "--duration", "300ms", "--connections", "1");
+        assert_int_equal(strncmp(content_of(output), "OVERLOADED: ", 12), 0);
+        RUN(99, commands[i], address, shop.service->url, "--mode", "rate", "--rate", "200000",
+            "--duration", "300ms", "--connections", "1", "--threshold", "errors<0.1%");
+        RUN(0, commands[i], address, shop.service->url, "--mode", "rate", "--rate", "200000",
+            "--duration", "300ms", "--connections", "1", "--threshold", "errors<0.1%",
+            "--allow-dropped");
+    }
 }
 
 static void claim_that_does_not_hold_is_99(void **state)
@@ -266,6 +284,7 @@ int main(void)
         cmocka_unit_test(sale_without_a_guard_oversells_and_with_one_is_exact),
         cmocka_unit_test(duplicates_and_abandoned_requests_leave_one_effect_per_key),
         cmocka_unit_test(requests_at_a_rate_are_all_due_and_none_is_hidden),
+        cmocka_unit_test(too_much_load_is_a_failure_unless_it_is_allowed),
         cmocka_unit_test(claim_that_does_not_hold_is_99),
         cmocka_unit_test(expectation_of_a_guard_that_is_not_run_is_refused),
         cmocka_unit_test(broken_threshold_is_99_and_can_end_the_load_early),

@@ -31,8 +31,8 @@ static inline void add_run(const struct workload *workload, const char *guard, b
     snprintf(run->guard, sizeof run->guard, "%s", guard);
     assert_int_equal(hist_init(&run->load.latency), 0);
     assert_int_equal(hist_init(&run->load.service), 0);
-    for (int i = 1; i <= 100; i++)
-        hist_record(&run->load.latency, i * 10);
+    for (int i = 1; i <= 3000; i++) /* as many as tell a p99.9 */
+        hist_record(&run->load.latency, (i + 2) / 3);
     run->load.sent = run->load.completed = run->load.measured = run->load.answered = 2000;
     run->load.duration_us = run->load.measured_us = 1200000;
     run->load.status[201] = 100;
