@@ -128,6 +128,9 @@ int config_draft_environment(struct config_draft *draft, char **environment)
         if (found < 0)
             return fail(draft, "environment: unknown setting %.*s",
                         (int)(length + sizeof(prefix) - 1), *entry);
+        if (name[length] == '\0')
+            return fail(draft, "environment: %.100s has no value; give %.100s=VALUE", *entry,
+                        *entry);
         if (config_draft_set(draft, (size_t)found, name + length + 1, CONFIG_ENVIRONMENT) != 0)
             return -1;
     }

@@ -184,6 +184,14 @@ static bool is_counted(enum op_point point)
     return point == OP_COMMITTED || point == OP_RELEASED || point == OP_REJECTED;
 }
 
+/* A sum that does not fit stays at the limit. */
+static void add_amount(int64_t *sum, const struct op *op)
+{
+    const int64_t change = op->kind == OP_TRANSFER ? -op->amount : op->amount;
+    if (__builtin_add_overflow(*sum, change, sum))
+        *sum = change < 0 ? INT64_MIN : INT64_MAX;
+}
+
 static void count(const struct op *op, enum op_point point, int64_t at_us, struct tally *tally)
 {
     const bool good = op->answer.problem == PROBLEM_NONE;
@@ -201,7 +209,7 @@ static void count(const struct op *op, enum op_point point, int64_t at_us, struc
     if (point == OP_COMMITTED && good) {
         tally->counts.value = op->shown_value;
         tally->counts.accepted++;
-        tally->counts.amount += op->kind == OP_TRANSFER ? -op->amount : op->amount;
+        add_amount(&tally->counts.amount, op);
     } else if (point == OP_REJECTED) {
         *(problem_info(op->answer.problem)->decided ? &tally->counts.decided_no
                                                     : &tally->counts.failed) += 1;

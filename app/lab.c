@@ -7,6 +7,7 @@
 #include "resource.h"
 #include "service.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,7 +226,9 @@ static bool ask_lock(const char *resource, bool look, struct op *op)
 
 static void let_go(const char *id, bool forget, struct op *op)
 {
-    if (!lab_pause_let_go(id ? atoi(id) : 0, forget))
+    char *end = NULL;
+    long number = id ? strtol(id, &end, 10) : 0; /* saturates */
+    if (number > INT_MAX || (end && *end != '\0') || !lab_pause_let_go((int)number, forget))
         op_problem(op, PROBLEM_NOT_FOUND, "no pause %.20s", id);
     else
         op_answer(op, 200, "{}");

@@ -35,7 +35,8 @@ enum {
     DB_MESSAGE_MAX = 256,
     DB_EXPIRED_MAX = 256, /* orders returned by one db_read_expired() */
     DB_KEYS_MAX = 128,    /* asked by one db_find_answers() or db_read_bought() */
-    DB_JOBS_MAX = 64      /* works of one db_run_many() */
+    DB_JOBS_MAX = 64,     /* works of one db_run_many() */
+    DB_BUSY_MS_MAX = 3600000
 };
 
 #define DB_STATUS_MAP(X)                                                                           \
@@ -78,7 +79,8 @@ typedef struct db_options {
     enum db_sync sync; /* PostgreSQL, NORMAL: a crash of its server may lose the last commits */
     bool shared_file;  /* SQLite: several processes on one file: rollback journal instead of
                           WAL; for lessons only */
-    int64_t busy_ms;   /* wait for another's write at most (PostgreSQL: lock_timeout); 5000 */
+    int64_t busy_ms;   /* wait for another's write at most (PostgreSQL: lock_timeout); default 5000,
+                          up to DB_BUSY_MS_MAX */
     int32_t group_max; /* SQLite: works per commit at most; default 256 */
 } db_options;
 

@@ -13,6 +13,7 @@
  * Source:    memcached's doc/protocol.txt (add, gets, cas, "Meta Delete"; needs memcached 1.6)
  */
 #include "memcached_pool.h"
+#include "number.h"
 #include "providers.h"
 
 #include <ctype.h>
@@ -187,7 +188,7 @@ static lk_status inspect(void *opaque, const char *key, lk_lock_info *ret)
     if (sscanf(talk.line, "VA %zu t%lld", &bytes, &left_s) != 2)
         return end(&talk, nonsense(&talk));
     ret->holders = 1;
-    ret->left_ms = left_s < 0 ? INT64_MAX : left_s * MS_PER_S;
+    ret->left_ms = left_s < 0 ? INT64_MAX : lk_product(left_s, MS_PER_S);
     if (bytes > LK_TOKEN_MAX) { /* another program's: not read */
         lk_memcached_give(talk.pool, talk.link, false);
         return LK_OK;

@@ -1,5 +1,6 @@
 #include "redis_cluster.h"
 
+#include "number.h"
 #include "redis_pipe.h"
 
 #include <pthread.h>
@@ -214,10 +215,11 @@ static int redirection(lk_redis_cluster *cluster, int node, const lk_redis_reply
     bool moved = reply->root.type == REDIS_REPLY_ERROR && strncmp(text, "MOVED ", 6) == 0;
     if (!ask && !moved)
         return NO_NODE;
-    const char *address = strchr(strchr(text, ' ') + 1, ' ');
-    const char *colon = address != NULL ? strrchr(address, ':') : NULL;
-    int slot = atoi(strchr(text, ' ')), port = colon != NULL ? atoi(colon + 1) : 0;
-    if (port <= 0 || port > PORT_MAX || slot < 0 || slot >= LK_REDIS_SLOTS)
+    int slot, port;
+    const char *address = lk_digits(strchr(text, ' ') + 1, LK_REDIS_SLOTS - 1, &slot);
+    const char *colon = address != NULL && *address == ' ' ? strrchr(address, ':') : NULL;
+    const char *end = colon != NULL ? lk_digits(colon + 1, PORT_MAX, &port) : NULL;
+    if (end == NULL || *end != '\0' || port == 0)
         return NO_NODE;
     const char *host = address + 1;
     size_t n_host = (size_t)(colon - host);

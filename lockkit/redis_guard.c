@@ -1,4 +1,5 @@
 #include "digits.h"
+#include "number.h"
 #include "redis_inspect.h"
 
 #include <assert.h>
@@ -201,7 +202,8 @@ int64_t lk_redis_gone_at_us(const lk_redis_guard *guard, int64_t pttl_ms)
 {
     const lk_env *env = guard->context->env;
     /* A key lives until after its last millisecond. */
-    return pttl_ms < 0 ? 0 : env->now_us(env->ctx) + (pttl_ms + 1) * US_PER_MS;
+    return pttl_ms < 0 ? 0
+                       : lk_sum(env->now_us(env->ctx), lk_product(lk_sum(pttl_ms, 1), US_PER_MS));
 }
 
 lk_status lk_redis_granted(const lk_redis_guard *guard, lk_attempt *attempt, int64_t answer)

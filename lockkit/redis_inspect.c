@@ -94,9 +94,10 @@ static lk_status ask(lk_redis_guard *guard, const char *key, char ret_kind[KIND_
     int64_t left_ms = 0;
     int length = 0;
     if (sscanf(reply.root.text, "%15s %" SCNu32 " %" SCNu32 " %c %" SCNd64 " %" SCNu64 "%n",
-               ret_kind, &ret->holders, &ret->waiters, &mode, &left_ms, &ret->fence, &length) < 6)
+               ret_kind, &ret->holders, &ret->waiters, &mode, &left_ms, &ret->fence, &length) < 6 ||
+        reply.root.text[length] != ' ')
         return LK_PROTOCOL;
-    snprintf(ret->token, sizeof ret->token, "%s", reply.root.text + length + 1); /* past a space */
+    snprintf(ret->token, sizeof ret->token, "%s", reply.root.text + length + 1);
     ret->mode = mode == 's' ? LK_SHARED : LK_EXCLUSIVE;
     ret->left_ms = ret->holders > 0 && left_ms >= 0 ? left_ms : INT64_MAX;
     if (guard->refine != NULL && ret->holders > 0)

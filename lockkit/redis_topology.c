@@ -1,5 +1,6 @@
 #include "redis_topology.h"
 
+#include "number.h"
 #include "provider.h"
 
 #include <stdio.h>
@@ -137,9 +138,9 @@ static lk_status ask_sentinel(const lk_redis_topology *topology, const lk_redis_
     } else {
         *ret = topology->node;
         memcpy(ret->host, reply->element[0]->str, reply->element[0]->len + 1);
-        ret->port = atoi(reply->element[1]->str);
-        status =
-            ret->port > 0 && ret->port <= PORT_MAX ? LK_OK : away(stream, "Sentinel named no port");
+        const char *end = lk_digits(reply->element[1]->str, PORT_MAX, &ret->port);
+        bool named = end != NULL && *end == '\0' && ret->port > 0;
+        status = named ? LK_OK : away(stream, "Sentinel named no port");
     }
 out:
     freeReplyObject(reply);

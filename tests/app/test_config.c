@@ -114,6 +114,17 @@ static void unknown_environment_is_refused(void **state)
     assert_non_null(strstr(draft.message, "SECKILL_WAITMS"));
 }
 
+/* It ends at its NUL: what follows it in memory is another one's. */
+static void environment_without_a_value_is_refused(void **state)
+{
+    (void)state;
+    char *entry = strdup("SECKILL_LISTEN"), *environment[] = {entry, NULL};
+    config_draft_defaults(&draft);
+    assert_int_equal(config_draft_environment(&draft, environment), -1);
+    assert_non_null(strstr(draft.message, "SECKILL_LISTEN has no value"));
+    free(entry);
+}
+
 static void values_out_of_range_are_refused(void **state)
 {
     (void)state;
@@ -327,6 +338,7 @@ int main(void)
         cmocka_unit_test(flag_beats_environment_beats_file_beats_default),
         cmocka_unit_test(bad_files_are_refused_by_name_and_line),
         cmocka_unit_test(unknown_environment_is_refused),
+        cmocka_unit_test(environment_without_a_value_is_refused),
         cmocka_unit_test(values_out_of_range_are_refused),
         cmocka_unit_test(open_addresses_need_a_token_and_no_lab),
         cmocka_unit_test(bad_token_files_are_refused),

@@ -81,11 +81,36 @@ static void all_are_counted_also_those_that_are_not_noted(void **state)
     assert_int_equal(counts[0].accepted + counts[1].accepted, (ROUNDS + 1) * OPS);
 }
 
+static void sums_stay_at_the_limit(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t amount;
+        int kind;
+        int64_t sum;
+    } steps[] = {{INT64_MAX, OP_CHANGE_BALANCE, INT64_MAX},
+                 {1, OP_CHANGE_BALANCE, INT64_MAX},
+                 {INT64_MAX, OP_TRANSFER, 0},
+                 {INT64_MAX, OP_TRANSFER, -INT64_MAX},
+                 {2, OP_TRANSFER, INT64_MIN},
+                 {-INT64_MAX, OP_CHANGE_BALANCE, INT64_MIN}};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        static struct op op;
+        struct event_counts counts[EVENTS_RESOURCES_MAX];
+        op = (struct op){.kind = (enum op_kind)steps[i].kind, .amount = steps[i].amount};
+        strcpy(op.id, "limits");
+        op_pass(&op, OP_COMMITTED);
+        assert_int_equal(events_counts(counts), 1);
+        assert_true(counts[0].amount == steps[i].sum);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_batch_is_noted_and_counted_each_under_its_own_item, listen_now),
         cmocka_unit_test_setup(all_are_counted_also_those_that_are_not_noted, listen_now),
+        cmocka_unit_test_setup(sums_stay_at_the_limit, listen_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,11 @@ static void an_url_that_names_no_file_is_invalid(void **state)
     db *store = NULL;
     assert_int_equal(DB_INVALID,
                      db_open(&(db_options){.url = "sqlite:x", .busy_ms = -1}, &store, NULL));
+    const int64_t long_ms[] = {DB_BUSY_MS_MAX + 1, INT64_MAX / 1000, INT64_MAX};
+    for (size_t i = 0; i < sizeof long_ms / sizeof *long_ms; i++)
+        assert_int_equal(
+            DB_INVALID,
+            db_open(&(db_options){.url = "sqlite:x", .busy_ms = long_ms[i]}, &store, NULL));
 }
 
 static void a_missing_folder_is_named(void **state)

@@ -190,6 +190,24 @@ static void malformed_pauses_are_refused(void **state)
     assert_int_equal(ask(lab->port, "GET", "/v1/lab/nothing", NULL, NULL), 404);
 }
 
+/* 0 means all of them; so 2^32 must not. */
+static void number_of_no_pause_lets_nobody_go(void **state)
+{
+    (void)state;
+    char target[80];
+    const long long id = pause_at("read", "nobody", "hold"), wrap = 1LL << 32;
+    const struct {
+        long long number;
+        const char *more;
+    } rows[] = {{wrap, ""}, {wrap + id, ""}, {wrap / 2, ""}, {wrap, "0000000000000"}, {id, "x"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        snprintf(target, sizeof target, "/v1/lab/pauses/%lld%s", rows[i].number, rows[i].more);
+        assert_int_equal(ask(lab->port, "DELETE", target, NULL, NULL), 404);
+        assert_int_equal(ask(lab->port, "POST", target, NULL, ""), 404);
+    }
+    assert_int_equal(ask(lab->port, "DELETE", pauses, NULL, NULL), 200);
+}
+
 /* A browser sends this for any page without asking; application/json it does not. */
 static void page_of_another_site_kills_nobody(void **state)
 {
@@ -276,6 +294,7 @@ int main(void)
         cmocka_unit_test(pauses_match_by_request_id_user_and_lock_and_count),
         cmocka_unit_test(trace_tells_points_in_order_with_values),
         cmocka_unit_test(malformed_pauses_are_refused),
+        cmocka_unit_test(number_of_no_pause_lets_nobody_go),
         cmocka_unit_test(page_of_another_site_kills_nobody),
         cmocka_unit_test(killed_at_a_point_after_the_commit_the_retry_replays),
         cmocka_unit_test(only_a_wire_that_somebody_holds_can_be_wished_cut),

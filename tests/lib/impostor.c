@@ -16,6 +16,7 @@ enum { CONNECTIONS_MAX = 200, LISTENER = 0, STOP = 1, FIRST_CONNECTION = 2 };
 struct impostor {
     pthread_t thread;
     enum impostor_manner manner;
+    const char *says;
     struct pollfd fds[FIRST_CONNECTION + CONNECTIONS_MAX];
     nfds_t n;
     int stop_pipe[2], accepted;
@@ -35,7 +36,8 @@ static bool misbehave(const struct impostor *impostor, int fd)
         return false;
     if (impostor->manner == IMPOSTOR_SILENT || impostor->manner == IMPOSTOR_ENDLESS)
         return true;
-    const char *answer = answers[impostor->manner];
+    const char *answer =
+        impostor->manner == IMPOSTOR_SAYS ? impostor->says : answers[impostor->manner];
     return send(fd, answer, strlen(answer), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 }
 
@@ -85,7 +87,7 @@ static void *serve(void *arg)
     return NULL;
 }
 
-struct impostor *impostor_open(int port, enum impostor_manner manner)
+static struct impostor *open_with(int port, enum impostor_manner manner, const char *says)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)port),
@@ -96,6 +98,7 @@ struct impostor *impostor_open(int port, enum impostor_manner manner)
         goto fail;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     impostor->manner = manner;
+    impostor->says = says;
     impostor->fds[LISTENER] = (struct pollfd){.fd = fd, .events = POLLIN};
     impostor->fds[STOP] = (struct pollfd){.fd = impostor->stop_pipe[0], .events = POLLIN};
     impostor->n = FIRST_CONNECTION;
@@ -109,6 +112,16 @@ fail:
         close(fd);
     free(impostor);
     return NULL;
+}
+
+struct impostor *impostor_open(int port, enum impostor_manner manner)
+{
+    return open_with(port, manner, NULL);
+}
+
+struct impostor *impostor_say(int port, const char *answer)
+{
+    return open_with(port, IMPOSTOR_SAYS, answer);
 }
 
 int impostor_close(struct impostor *impostor)
