@@ -15,8 +15,9 @@ TEST_JOBS ?= $(JOBS)
 # -- packages (the one list) ----------------------------------------------------------------------
 PKGS_BUILD := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
               libzookeeper-mt-dev libjansson-dev uthash-dev libjs-d3 redis-server redis-tools
-PKGS_TEST  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jre-headless \
-              libslf4j-java liblog4j1.2-java chromium chromium-driver fonts-wqy-microhei
+PKGS_TEST  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jdk-headless \
+              libslf4j-java liblog4j1.2-java chromium chromium-driver fonts-wqy-microhei \
+              libcurator-recipes-java python3-kazoo python3-redis python3-pymemcache python3-psycopg2
 AXE_CORE   := 4.10.3
 AXE_SHA256 := 880970c081707360e64f34cea25ff91892f5bc95675b0776925b9709dd8a68bb
 PKGS_LINT  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck
@@ -132,6 +133,12 @@ $(B)/axe.min.js: Makefile
 	$(Q)npm install --loglevel=error --no-save --no-package-lock --prefix $(B)/npm axe-core@$(AXE_CORE) >/dev/null
 	$(Q)cd $(B)/npm/node_modules/axe-core && echo "$(AXE_SHA256)  axe.min.js" | sha256sum --check --quiet
 	$(Q)cp $(B)/npm/node_modules/axe-core/axe.min.js $@
+# Node's lock clients, in no Debian package either; package-lock.json has their hashes.
+$(B)/tests/lockkit/test_contest_redis: | $(B)/peers/installed
+$(B)/peers/installed: tests/lockkit/peers/package.json tests/lockkit/peers/package-lock.json \
+                      tests/lockkit/peers/redlock_peer.mjs
+	$(Q)command -v npm >/dev/null || .ci/install-packages npm
+	$(Q)mkdir -p $(@D) && cp $^ $(@D) && cd $(@D) && npm ci --no-audit --no-fund --loglevel=error >&2 && touch $(@F)
 $(B)/obj/app/openapi.o: app/openapi.json
 $(B)/obj/app/page.o: $(filter-out %.png,$(wildcard app/web/*)) $(wildcard /usr/share/javascript/d3/d3.min.js)
 .PRECIOUS: $(B)/obj/%.o

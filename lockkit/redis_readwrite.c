@@ -10,8 +10,8 @@
  *            at which all threads of a Redisson client try, "0" after readers, at which one does.
  *            Every grant raises the fence counter, a reader's too.
  * Guarantee: a writer is alone, until its lease ends; readers share; a dead holder's part frees
- *            itself with its lease; each frees only its own; fences rise. Excludes and is excluded
- *            by Redisson's RReadWriteLock on the same key.
+ *            itself with its lease; each frees only its own; fences rise. By Redisson's source:
+ *            excludes and is excluded by its RReadWriteLock on the same key.
  * Weakness:  a stream of readers starves a writer: a reader enters while others read, whoever
  *            waits, as in Redisson. Not re-entrant, no upgrade and no downgrade: who asks again
  *            waits for himself, where Redisson's same thread may. One node, as redis-token.

@@ -11,7 +11,7 @@
  *            message wakes one waiter of each client.
  * Guarantee: one owner at a time across processes, until its lease ends; frees itself with the
  *            lease; only the owner can free it; the server counts re-entries; fences rise.
- *            Excludes and is excluded by Redisson's RLock on the same key.
+ *            By Redisson's source: excludes and is excluded by its RLock on the same key.
  * Weakness:  one node, as redis-token; the watchdog sleeps when the process does (fence!); a
  *            hung owner is renewed up to the maximum hold time; waiters are served in no order; a
  *            lost message costs the wait up to the lease's end.

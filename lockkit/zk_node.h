@@ -5,9 +5,11 @@
  *     /lockkit/GUARD/KEY/_c_TOKEN-lock-0000000042  a contender; its data is the token too
  *
  * '/' and '%' of keys and tokens are written %2F and %25, the keys "." and ".." %2E and %2E%2E.
- * Order is that of the sequence numbers alone, whatever stands before them, so the contenders of
- * Curator ("_c_GUID-lock-0000000042") and kazoo ("GUID__lock__0000000042") under the same parent
- * exclude ours and are excluded.
+ * Order is that of the sequence numbers alone, whatever stands before them. So ours wait for the
+ * contenders of Curator ("_c_GUID-lock-0000000042") and kazoo ("GUID__lock__0000000042") under the
+ * same parent. Curator waits for ours in turn. kazoo does so only if it is given our names
+ * (extra_lock_patterns): it counts numbers that follow "__lock__", Curator compares what follows
+ * "lock-", and no name has its number right behind both.
  *
  * The token is made anew for each node that is created. Who has lost the answer to a create finds
  * his node by it, and whatever is removed late is his.

@@ -7,19 +7,32 @@
  * Guarantee: readers share, a writer is alone, while their sessions live. Nobody overtakes: a
  *            writer waits for the readers that came before it, and readers that come later wait for
  *            the writer, so neither starves. The fences of writers rise.
- * Weakness:  that of zk-sequential; readers wake together when a writer goes; no upgrade of a read
- *            lock.
- * Source:    ZooKeeper Recipes and Solutions: Shared Locks; Curator, InterProcessReadWriteLock
+ * Weakness:  that of zk-sequential, kazoo's locks too; readers wake together when a writer goes; no
+ * upgrade of a read lock. Source:    ZooKeeper Recipes and Solutions: Shared Locks; Curator,
+ * InterProcessReadWriteLock
  */
 #include "providers.h"
 #include "zk_queue.h"
 
+#include <ctype.h>
 #include <string.h>
 
-/* Curator's readers, and kazoo's. Whatever else stands there excludes. */
+/* What stands right before the number says it: Curator's readers, and kazoo's. Whatever else stands
+ * there excludes. An owner may be called anything. */
 static bool is_reader(const char *name)
 {
-    return strstr(name, "__READ__") || strstr(name, "__rlock__");
+    size_t length = strlen(name);
+    while (length > 0 && isdigit((unsigned char)name[length - 1]))
+        length--;
+    if (length > 0 && name[length - 1] == '-') /* the number's sign */
+        length--;
+    static const char *const labels[] = {"__READ__", "__rlock__"};
+    for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++) {
+        size_t n = strlen(labels[i]);
+        if (length >= n && memcmp(name + length - n, labels[i], n) == 0)
+            return true;
+    }
+    return false;
 }
 
 static const lk_zk_recipe recipe = {

@@ -9,7 +9,7 @@
  *            node goes with its session; one waiter wakes per release; the fence (zxid) rises.
  * Weakness:  a holder that was paused beyond its session believes in it until it looks; the
  *            holder that hangs in a living process is never dismissed; each grant is two writes
- *            of the ensemble.
+ *            of the ensemble. kazoo's locks are kept out only if they are given our names.
  * Source:    ZooKeeper Recipes and Solutions: Locks; Curator, LockInternals and
  *            StandardLockInternalsDriver; P. Hunt et al.: ZooKeeper, USENIX ATC 2010, 2.4
  */

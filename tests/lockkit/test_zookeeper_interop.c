@@ -53,7 +53,7 @@ static void expect_exclusion(const char *guard, const char *parent, const char *
     lk_close(client);
 }
 
-static void contenders_of_curator_and_kazoo_exclude_ours(void **state)
+static void nodes_named_as_by_curator_and_kazoo_exclude_ours(void **state)
 {
     (void)state;
 #define GUID "2c1f4e0a-9d6b-4b1c-8f0e-0a1b2c3d4e5f"
@@ -86,6 +86,25 @@ static void ours_stand_in_the_same_queue_as_theirs(void **state)
     assert_int_equal(lk_inspect(client, CLAIM_KEY, &info), LK_OK);
     assert_string_equal(info.token, "foreign");
     assert_int_equal(lk_force_release(client, CLAIM_KEY), LK_OK);
+    lk_close(client);
+}
+
+static void owner_called_like_a_reader_is_a_writer_all_the_same(void **state)
+{
+    (void)state;
+    static const char *const owners[] = {"a__READ__b", "__rlock__", "__READ__0000000001"};
+    lk_client *client = world_client("zk-readwrite", NULL);
+    for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
+        lk_request writer = {.key = CLAIM_KEY, .owner = owners[i]};
+        lk_request reader = {.key = CLAIM_KEY, .mode = LK_SHARED};
+        lk_hold writes, reads;
+        assert_int_equal(lk_acquire(client, &writer, &writes), LK_OK);
+        assert_int_equal(lk_acquire(client, &reader, &reads), LK_TIMEOUT);
+        assert_int_equal(lk_release(&writes), LK_OK);
+        assert_int_equal(lk_acquire(client, &reader, &reads), LK_OK);
+        assert_int_equal(lk_acquire(client, &writer, &writes), LK_TIMEOUT);
+        assert_int_equal(lk_release(&reads), LK_OK);
+    }
     lk_close(client);
 }
 
@@ -166,8 +185,9 @@ static void malformed_endpoints_are_refused_at_opening(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(contenders_of_curator_and_kazoo_exclude_ours, set_up),
+        cmocka_unit_test_setup(nodes_named_as_by_curator_and_kazoo_exclude_ours, set_up),
         cmocka_unit_test_setup(ours_stand_in_the_same_queue_as_theirs, set_up),
+        cmocka_unit_test_setup(owner_called_like_a_reader_is_a_writer_all_the_same, set_up),
         cmocka_unit_test_setup(keys_that_mean_something_in_a_path_are_keys_like_others, set_up),
         cmocka_unit_test_setup(a_key_that_nobody_uses_leaves_no_container, set_up),
         cmocka_unit_test_setup(malformed_endpoints_are_refused_at_opening, set_up),
