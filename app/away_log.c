@@ -1,6 +1,5 @@
 #include "away_log.h"
 #include "answer.h"
-#include "../lockkit/lockkit.h"
 #include "point.h"
 
 #include <inttypes.h>
@@ -9,24 +8,49 @@
 
 enum { LINE_US = 1000000, WHY_MAX = 2 * LK_MESSAGE_MAX };
 
-void away_log(const char *what, const char *why)
+/* Lines of one kind: at most one per LINE_US. */
+struct kind {
+    int64_t next_us;
+    uint64_t suppressed;
+};
+
+/* False: not now; it is counted. *ret_suppressed: those counted since the last line. */
+static bool says(struct kind *kind, uint64_t *ret_suppressed)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static int64_t next_us;
-    static uint64_t suppressed;
-    char escaped[WHY_MAX];
     pthread_mutex_lock(&mutex);
     const int64_t us = now_us();
-    const bool says = us >= next_us;
-    const uint64_t before = suppressed;
-    suppressed = says ? 0 : suppressed + 1;
-    if (says)
-        next_us = us + LINE_US;
+    const bool now = us >= kind->next_us;
+    *ret_suppressed = kind->suppressed;
+    kind->suppressed = now ? 0 : kind->suppressed + 1;
+    if (now)
+        kind->next_us = us + LINE_US;
     pthread_mutex_unlock(&mutex);
-    if (!says)
+    return now;
+}
+
+void away_log(const char *what, const char *why)
+{
+    static struct kind away;
+    uint64_t suppressed;
+    char escaped[WHY_MAX];
+    if (!says(&away, &suppressed))
         return;
     json_escape(escaped, sizeof escaped, why);
     fprintf(stderr,
             "level=error event=unavailable what=\"%s\" reason=\"%s\" suppressed=%" PRIu64 "\n",
-            what, escaped, before);
+            what, escaped, suppressed);
+}
+
+void away_log_debt(void *arg, const char *key, lk_debt what, int64_t owed_ms)
+{
+    static struct kind kinds[LK_DEBT_LEFT + 1];
+    static const char *const levels[] = {"warning", "info", "error"};
+    uint64_t suppressed;
+    const char *guard = arg;
+    if (says(&kinds[what], &suppressed))
+        fprintf(stderr,
+                "level=%s event=release-%s guard=\"%s\" key=\"%s\" owed_ms=%" PRId64
+                " suppressed=%" PRIu64 "\n",
+                levels[what], lk_debt_text(what), guard, key, owed_ms, suppressed);
 }

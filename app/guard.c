@@ -1,4 +1,5 @@
 #include "guard.h"
+#include "away_log.h"
 #include "../lockkit/provider.h"
 #include "../lockkit/redis_url.h"
 
@@ -197,6 +198,8 @@ lk_client *guard_client(struct guard *guard, lk_error *error)
         .spin_us = -1, /* there are other requests to work for */
         .replicas = begins(guard->info->name, "redis-") ? (int32_t)config->redis_replicas : 0,
         .local_queue = config->lock_queue && !config->lab,
+        .on_debt = away_log_debt,
+        .on_debt_arg = (void *)(uintptr_t)guard->info->name,
         .env = guards_env,
     };
     pthread_mutex_lock(&guard->guards->opening);

@@ -200,8 +200,8 @@ static void note_released(struct guard *guard, const lk_hold *hold)
 
 static void release(struct guard *guard, lk_hold *hold)
 {
-    /* The status changes nothing any more: what was to be written is written or refused, and a
-     * lock that could not be released ends with its lease. */
+    /* The status changes nothing any more: what was to be written is written or refused, and the
+     * client repeats a release that the lock server did not confirm (away_log_debt()). */
     lk_release(hold);
     note_released(guard, hold);
 }

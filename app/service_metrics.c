@@ -158,7 +158,8 @@ static void print_lock_counts(struct service *service, FILE *out)
         } events[] = {
             {"attempt", stats.attempts}, {"grant", stats.grants},     {"refusal", stats.refusals},
             {"timeout", stats.timeouts}, {"release", stats.releases}, {"renewal", stats.renewals},
-            {"lost", stats.lost},        {"cleanup", stats.cleanups}, {"command", stats.commands}};
+            {"lost", stats.lost},        {"cleanup", stats.cleanups}, {"command", stats.commands},
+            {"owed", stats.owed},        {"settled", stats.settled}};
         for (size_t j = 0; j < sizeof events / sizeof events[0]; j++)
             fprintf(out, "seckill_locks_total{guard=\"%s\",event=\"%s\"} %" PRIu64 "\n",
                     guard->info->name, events[j].event, events[j].n);

@@ -119,6 +119,7 @@ lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
         return lk_fail(error, LK_NO_MEMORY, "no memory for a client of %s", provider->info.name);
     }
     pthread_mutex_init(&client->note_lock, NULL);
+    janitor_open(&client->janitor);
     client->provider = provider;
     client->endpoints = copy;
     client->queue = queue;
@@ -143,7 +144,8 @@ void lk_close(lk_client *client)
     if (!client)
         return;
     assert(atomic_load(&client->n_holds) == 0); /* release, and let nobody ask, before closing */
-    client->provider->close(client->self);      /* until then it may call lk_session_ended() */
+    janitor_close(client);
+    client->provider->close(client->self); /* until then it may call lk_session_ended() */
     free_client(client);
 }
 

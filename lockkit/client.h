@@ -3,6 +3,7 @@
 #ifndef LOCKKIT_CLIENT_H
 #define LOCKKIT_CLIENT_H
 
+#include "janitor.h"
 #include "local_queue.h"
 #include "provider.h"
 #include "watchdog.h"
@@ -13,7 +14,9 @@
 #define CLIENT_STAT_MAP(X)                                                                         \
     X(attempts)                                                                                    \
     X(grants)                                                                                      \
-    X(refusals) X(timeouts) X(releases) X(renewals) X(lost) X(cleanups) X(handovers) X(commands)
+    X(refusals)                                                                                    \
+    X(timeouts)                                                                                    \
+    X(releases) X(renewals) X(lost) X(cleanups) X(handovers) X(commands) X(owed) X(settled)
 
 struct client_stats {
 #define CLIENT_STAT_FIELD(name) _Atomic uint64_t name;
@@ -29,6 +32,7 @@ struct lk_client {
     lk_env env;
     char *endpoints;
     struct watchdog watchdog;
+    struct janitor janitor;
     struct local_queue *queue; /* NULL: not wanted, or it does not suit the guard */
     struct client_stats stats;
     _Atomic int64_t n_holds; /* being asked for, or granted and not yet released */

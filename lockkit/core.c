@@ -6,8 +6,9 @@
  *   - no turn begins after the deadline but one last try, and that only if nothing is in doubt, so
  *     that a call ends by wait_ms plus one command and one clean-up
  *   - while an attempt is in doubt nothing else is tried: our own orphan would refuse us
- *   - a call that fails after a doubt ends with a clean-up, so that a request which reached the
- *     server late leaves no orphan either
+ *   - a call that fails after a doubt, or while it stands in the server's queue, ends with a
+ *     clean-up, so that a request which reached the server late leaves no orphan either
+ *   - a clean-up that the server does not confirm goes to the janitor, which repeats it
  *   - a grant that arrives after its own lease or session has ended was never had; nor was one that
  *     too few replicas have
  *
@@ -242,6 +243,17 @@ static void fill_hold(lk_client *client, const lk_request *request, lk_hold *hol
         client->queue && !request->owner && request->mode == LK_EXCLUSIVE && hold->permits == 1;
 }
 
+/* Nothing of a call that failed is to stay on the server. */
+static void leave_nothing(const struct pursuit *p)
+{
+    lk_client *client = p->client;
+    lk_hold *hold = p->attempt.hold;
+    if (p->doubted)
+        core_undo_begin(client, hold);
+    if (janitor_is_due(client, client->provider->release(client->self, hold)))
+        janitor_owe(client, hold);
+}
+
 /* -- the public functions ------------------------------------------------------------------------
  */
 
@@ -302,8 +314,8 @@ lk_status core_acquire(lk_client *client, const lk_request *request, int64_t dea
         local_queue_leave(client, &p.waiter, status != LK_OK);
     if (p.waited && client->provider->wait_end)
         client->provider->wait_end(client->self, &p.attempt);
-    if (status != LK_OK && p.doubted)
-        undo(client, hold);
+    if (status != LK_OK && (p.doubted || p.attempt.queued))
+        leave_nothing(&p);
     return core_end(&p, status);
 }
 

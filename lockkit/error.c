@@ -26,6 +26,17 @@ const char *lk_loss_text(lk_loss loss)
     return i < sizeof texts / sizeof texts[0] ? texts[i] : "no such cause";
 }
 
+const char *lk_debt_text(lk_debt what)
+{
+    static const char *const texts[] = {
+#define DEBT_TEXT(name, text) [LK_DEBT_##name] = text,
+        LK_DEBT_MAP(DEBT_TEXT)
+#undef DEBT_TEXT
+    };
+    size_t i = (size_t)what;
+    return i < sizeof texts / sizeof texts[0] ? texts[i] : "no such debt";
+}
+
 lk_status lk_fail(lk_error *error, lk_status status, const char *format, ...)
 {
     if (error) {

@@ -103,6 +103,22 @@ typedef enum lk_loss {
 #undef LK_LOSS_ENUM
 } lk_loss;
 
+/* What becomes of a release that the lock server has not confirmed: see lk_options.on_debt. */
+#define LK_DEBT_MAP(X)                                                                             \
+    X(OWED, "owed")       /* it will be repeated in the background until the server answers */     \
+    X(SETTLED, "settled") /* the server has answered: nothing of the hold is left */               \
+    X(LEFT, "left")       /* not repeated any more: what is left ends with its lease */
+
+typedef enum lk_debt {
+#define LK_DEBT_ENUM(name, text) LK_DEBT_##name,
+    LK_DEBT_MAP(LK_DEBT_ENUM)
+#undef LK_DEBT_ENUM
+} lk_debt;
+
+/* Called from the thread that releases, and from the client's own. Must not block and must not call
+ * lockkit on this client. owed_ms: how long it has been owed. */
+typedef void lk_on_debt(void *arg, const char *key, lk_debt what, int64_t owed_ms);
+
 typedef enum lk_mode { LK_EXCLUSIVE, LK_SHARED } lk_mode;
 
 typedef struct lk_client lk_client;
@@ -187,7 +203,9 @@ typedef struct lk_options {
                                    that was not ours any more, and where it is not known to be free
                                    the release is repeated once (cleanups). redis-token, not in a
                                    cluster; ignored elsewhere */
-    const lk_env *env;          /* borrowed until lk_close(); NULL: lk_env_system() */
+    lk_on_debt *on_debt;        /* told of releases that the server did not confirm; may be NULL */
+    void *on_debt_arg;
+    const lk_env *env; /* borrowed until lk_close(); NULL: lk_env_system() */
 } lk_options;
 
 /* Called once per lost hold, from the watchdog's thread, before any later lk_check() of the hold
@@ -274,8 +292,10 @@ void lk_close(lk_client *client);
 
 /*
  * Acquires request->key, waiting at most wait_ms. On LK_OK *hold is filled and must be released.
- * On any other status nothing is held: an attempt of unknown outcome has been cleaned up, or, when
- * the server stays away, will end with its lease.
+ * On any other status nothing is held: an attempt of unknown outcome has been cleaned up. If the
+ * server did not confirm that, the client repeats it in the background until the server answers
+ * (lk_options.on_debt), or until the lease has ended. That holds for guards with LK_CAP_OWNER that
+ * other processes see; without LK_CAP_OWNER what is left ends with its lease, if it has one.
  * Returns LK_OK, LK_TIMEOUT, LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL, LK_INVALID, LK_UNSUPPORTED,
  * LK_NO_MEMORY (the watchdog's thread could not be started).
  * A server that is away is retried until wait_ms ends only if it went away during the wait; the
@@ -326,7 +346,8 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms);
  * any more. The hold is finished whatever the status; releasing it again is LK_LOST.
  * With lk_options.release_unconfirmed LK_OK means that it is on its way.
  * Returns LK_OK (it was ours until now), LK_LOST (it had ended before; a provider without
- * LK_CAP_OWNER cannot tell), LK_UNAVAILABLE, LK_UNKNOWN or LK_PROTOCOL (the lease will end it). */
+ * LK_CAP_OWNER cannot tell), LK_UNAVAILABLE, LK_UNKNOWN or LK_PROTOCOL: it may still stand on the
+ * server. The client then repeats the release in the background, as lk_acquire() says. */
 lk_status lk_release(lk_hold *hold);
 
 /* lk_release() of each of n (0..LK_EACH_MAX, asserted) holds of one client (asserted), at once
@@ -408,11 +429,14 @@ typedef struct lk_stats {
     uint64_t attempts, grants, refusals, timeouts, releases, renewals, lost, cleanups;
     uint64_t handovers; /* grants without the server: lk_options.local_handovers */
     uint64_t commands;  /* sent to lock servers */
+    uint64_t owed;      /* releases that the server did not confirm, to be repeated */
+    uint64_t settled;   /* of these: the server has answered since */
 } lk_stats;
 void lk_client_stats(const lk_client *client, lk_stats *ret);
 
 const char *lk_status_text(lk_status status); /* static */
 const char *lk_loss_text(lk_loss loss);       /* static */
+const char *lk_debt_text(lk_debt what);       /* static */
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

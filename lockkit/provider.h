@@ -39,6 +39,9 @@ typedef struct lk_attempt {
                             since then; earlier where a former try led to the grant */
     void *waiter;        /* whatever prepare/wait keep for this call; NULL at first */
     bool last;           /* no further attempt will follow this one */
+    bool queued;         /* out of try_acquire(), true until changed: the server has this call in a
+                            queue, from which it may be granted the lock. If the call fails the core
+                            calls release(), which takes it out or passes on the grant */
     int32_t replicas;    /* out of try_acquire() where provider->replicates: copies of the grant */
 } lk_attempt;
 
@@ -66,7 +69,7 @@ typedef struct lk_provider {
     lk_status (*wait)(void *self, lk_attempt *attempt, int64_t until_us);
 
     /* Optional, called once at the end of every lk_acquire() that called wait(), whatever its
-     * outcome: unsubscribe, leave the queue. */
+     * outcome: unsubscribe. */
     void (*wait_end)(void *self, lk_attempt *attempt);
 
     /* Optional (LK_CAP_RENEW): sets the lease to lease_ms from now if it is still ours. LK_OK or
@@ -86,7 +89,10 @@ typedef struct lk_provider {
     bool (*alive)(void *self, const lk_hold *hold);
 
     /* Frees the lock if it is ours; idempotent. Also called after an attempt of unknown outcome.
-     * LK_LOST when the server says it was not ours. */
+     * LK_LOST when the server says it was not ours. After another status than LK_OK and LK_LOST the
+     * core repeats it later, from another thread, with a copy of the hold: where the guard has
+     * LK_CAP_OWNER and LK_CAP_DISTRIBUTED, and no LK_CAP_SESSION (see janitor.h). It must then free
+     * this hold and no other, whenever it comes. */
     lk_status (*release)(void *self, lk_hold *hold);
 
     /* Optional: release() of each of n (2..LK_EACH_MAX) holds, in the time of one. */

@@ -18,7 +18,8 @@
  *            Releases have a connection of their own: the next holder's would else wait for the
  *            answer to the last one's next try.
  *            Whoever finds the lock free while others queue hands it to the first of them; whoever
- *            gives up leaves the queue, and passes on what it was handed meanwhile.
+ *            gives up leaves the queue, and passes on what it was handed meanwhile: that is its
+ *            release. While Redis does not confirm it, the client's janitor repeats it.
  * Guarantee: that of redis-token, and grants in order of arrival at the server. A waiter that died
  *            holds the others up for DEAD_MS, or CLAIM_MS if the lock was handed to it, at most,
  *            as its death closes the connection on which it listens.
@@ -59,7 +60,6 @@ struct waiting {
     uint64_t live;    /* of the channel, at the last try */
     int64_t asked_us; /* stamp of the last try */
     bool waited;      /* wait() was called, so wait_end() will be */
-    bool queued;      /* as far as the last answer tells */
 };
 
 struct keys {
@@ -150,9 +150,10 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     if (status == LK_OK)
         lk_redis_mark_granted(attempt->hold);
     if (waiting != NULL) {
-        waiting->queued = status == LK_BUSY;
-        if (status == LK_OK || status == LK_BUSY)
+        if (status == LK_OK || status == LK_BUSY) {
+            attempt->queued = status == LK_BUSY;
             lk_redis_rooms_use(fair->rooms, waiting->waiter);
+        }
         if (status != LK_BUSY && !waiting->waited)
             forget(fair, attempt);
     }
@@ -230,13 +231,8 @@ static lk_status wait_for(void *self, lk_attempt *attempt, int64_t until_us)
 
 static void wait_end(void *self, lk_attempt *attempt)
 {
-    struct fair *fair = self;
-    struct waiting *waiting = attempt->waiter;
-    if (waiting == NULL)
-        return;
-    if (waiting->queued)
-        release(self, attempt->hold); /* if this fails the queue finds us dead before long */
-    forget(fair, attempt);
+    if (attempt->waiter != NULL)
+        forget(self, attempt);
 }
 
 /* "token fence stamp" */

@@ -186,14 +186,30 @@ static void killed_redis_is_told_in_time_and_comes_back(void **state)
     is_back(stocks);
 }
 
+static bool log_has(void *text)
+{
+    char line[1024];
+    bool has = false;
+    FILE *log = fopen(shop.service->log, "re");
+    assert_non_null(log);
+    while (fgets(line, sizeof line, log) != NULL)
+        has = has || strstr(line, text) != NULL;
+    fclose(log);
+    return has;
+}
+
+/* Its clean-ups are owed meanwhile. */
 static void stopped_redis_is_told_in_time_and_comes_back(void **state)
 {
     (void)state;
     int64_t stocks[GUARDS];
     assert_int_equal(sandbox_signal(shop.redis, SIGSTOP), 0);
     is_away(stocks);
+    assert_true(log_has("level=warning event=release-owed guard=\"redis-"));
     assert_int_equal(sandbox_signal(shop.redis, SIGCONT), 0);
     is_back(stocks);
+    assert_true(
+        wait_until(log_has, "level=info event=release-settled guard=\"redis-", BACK_WITHIN_MS));
 }
 
 static void something_else_in_its_place(enum impostor_manner manner)

@@ -86,6 +86,7 @@ lk_client *fake_open(struct fake *fake, const lk_provider *provider, const lk_op
     lk_status status = lk_open_provider(provider, NULL, &with_env, &client, NULL);
     assert(status == LK_OK);
     client->watchdog.manual = !fake->real_time;
+    client->janitor.manual = !fake->real_time;
     return client;
 }
 

@@ -37,8 +37,9 @@ struct world {
     struct actor actors[ACTORS];
     lk_client *clients[CLIENTS];
     struct resource resources[KEYS];
-    int n_running;
+    int n_running, n_watching;
     bool at_once; /* some ask for both keys at once */
+    bool no_late; /* no message arrives after its call has ended */
     unsigned faults_permille, stalls_permille;
     uint64_t trace; /* hash over all grants: equal seeds give equal runs */
     char broken[160];
@@ -81,11 +82,11 @@ static enum fake_fault fail_sometimes(struct fake *fake, enum fake_call call, ui
     (void)call;
     (void)n;
     struct world *world = fake->test;
-    static const enum fake_fault kinds[] = {FAKE_AWAY, FAKE_REQUEST_LOST, FAKE_REQUEST_LATE,
-                                            FAKE_REPLY_LOST, FAKE_GARBAGE};
+    static const enum fake_fault kinds[] = {FAKE_AWAY, FAKE_REQUEST_LOST, FAKE_REPLY_LOST,
+                                            FAKE_GARBAGE, FAKE_REQUEST_LATE};
     if (below(world, 1000) >= world->faults_permille)
         return FAKE_NONE;
-    return kinds[below(world, sizeof kinds / sizeof kinds[0])];
+    return kinds[below(world, sizeof kinds / sizeof kinds[0] - world->no_late)];
 }
 
 /* -- the actors ----------------------------------------------------------------------------------
@@ -212,8 +213,26 @@ static void watch(void *arg)
     struct world *world = fake->test;
     while (world->n_running > 0) {
         watchdog_step(client);
+        janitor_step(client);
         fake_sleep_us(fake, LOOK_US);
     }
+    world->n_watching--;
+}
+
+/* The server answers again, and the janitors have had their time: what is held then is held for
+ * nobody. Long before any lease of the last calls ends. */
+static void clean_up(void *arg)
+{
+    struct world *world = arg;
+    while (world->n_watching > 0)
+        fibers_sleep_us(&world->fibers, 100);
+    world->faults_permille = world->stalls_permille = 0;
+    for (int i = 0; i < CLIENTS; i++)
+        while (janitor_step(world->clients[i]) != INT64_MAX)
+            fibers_sleep_us(&world->fibers, 100);
+    for (int key = 0; key < KEYS && world->no_late; key++)
+        if (fake_held(&world->fake, keys[key], NULL))
+            report(world, "a lock that stands for nobody", key);
 }
 
 /* -- one run -------------------------------------------------------------------------------------
@@ -260,6 +279,8 @@ static void add_stats(lk_stats *sum, const lk_client *client)
     sum->timeouts += stats.timeouts;
     sum->cleanups += stats.cleanups;
     sum->handovers += stats.handovers;
+    sum->owed += stats.owed;
+    sum->settled += stats.settled;
 }
 
 static struct world world; /* of the last run; its fibers keep their stacks for the next */
@@ -281,6 +302,8 @@ uint64_t simulate(uint64_t seed, const lk_provider *provider, lk_stats *sum)
     world.faults_permille = (unsigned)below(&world, 4) * 15;
     world.stalls_permille = (unsigned)below(&world, 4) * 3;
     world.n_running = ACTORS;
+    world.n_watching = CLIENTS;
+    world.no_late = below(&world, 2);
     world.at_once = provider->try_each != NULL;
     bool lines = seed % 4 >= 2; /* their waiters stand in line, three of a process */
     fibers_begin(&world.fibers, &world.fake.now_us);
@@ -296,6 +319,7 @@ uint64_t simulate(uint64_t seed, const lk_provider *provider, lk_stats *sum)
         world.actors[i].client = world.clients[i % (lines ? CLIENTS - 1 : CLIENTS)];
         fibers_spawn(&world.fibers, (int64_t)below(&world, 5000), act, &world.actors[i]);
     }
+    fibers_spawn(&world.fibers, 0, clean_up, &world);
     while (fibers_step(&world.fibers))
         check_invariants(&world);
     check_end(&world);

@@ -6,7 +6,8 @@
  *   - whoever lk_check() calls the holder is the holder on the server too
  *   - the fences of the server's grants rise
  *
- * and at the end no guarded update is lost and no lock remains beyond its lease.
+ * and at the end no guarded update is lost, no lock remains beyond its lease, and, unless a message
+ * was late, none stands for nobody once the server answers.
  */
 #ifndef TEST_LOCK_SIMULATION_H
 #define TEST_LOCK_SIMULATION_H

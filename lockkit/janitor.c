@@ -1,0 +1,203 @@
+#include "janitor.h"
+#include "client.h"
+#include "monotonic.h"
+#include "thread.h"
+
+#include <stdlib.h>
+
+enum { US_PER_MS = 1000 };
+
+struct janitor_debt {
+    struct janitor_debt *next;
+    lk_hold hold;
+    int64_t since_us;
+    int64_t until_us; /* the lease has ended by then, whatever the server was told */
+};
+
+/* -- the list: the lock is held ------------------------------------------------------------------
+ */
+
+static void append(struct janitor *janitor, struct janitor_debt *debt)
+{
+    debt->next = NULL;
+    *janitor->last = debt;
+    janitor->last = &debt->next;
+}
+
+static struct janitor_debt *take(struct janitor *janitor)
+{
+    struct janitor_debt *debt = janitor->first;
+    if (debt) {
+        janitor->first = debt->next;
+        if (!janitor->first)
+            janitor->last = &janitor->first;
+    }
+    return debt;
+}
+
+/* -- one debt ------------------------------------------------------------------------------------
+ */
+
+static void tell(lk_client *client, const lk_hold *hold, lk_debt what, int64_t since_us)
+{
+    const lk_options *options = &client->options;
+    if (options->on_debt)
+        options->on_debt(options->on_debt_arg, hold->key, what,
+                         (client_now_us(client) - since_us) / US_PER_MS);
+}
+
+/* True: nothing of it is left, or nothing more is to be done. */
+static bool settle(lk_client *client, struct janitor_debt *debt)
+{
+    if (client_now_us(client) >= debt->until_us) {
+        tell(client, &debt->hold, LK_DEBT_LEFT, debt->since_us);
+        return true;
+    }
+    client_point(client, LK_POINT_CLEANUP, debt->hold.key);
+    lk_status status = client->provider->release(client->self, &debt->hold);
+    if (status != LK_OK && status != LK_LOST)
+        return false;
+    client_count(&client->stats.settled);
+    tell(client, &debt->hold, LK_DEBT_SETTLED, debt->since_us);
+    return true;
+}
+
+/* The lock is held, but not meanwhile. */
+static bool settle_unlocked(lk_client *client, struct janitor_debt *debt)
+{
+    struct janitor *janitor = &client->janitor;
+    pthread_mutex_unlock(&janitor->lock);
+    bool settled = settle(client, debt);
+    if (settled)
+        free(debt);
+    pthread_mutex_lock(&janitor->lock);
+    janitor->n_debts -= settled;
+    return settled;
+}
+
+int64_t janitor_step(lk_client *client)
+{
+    struct janitor *janitor = &client->janitor;
+    pthread_mutex_lock(&janitor->lock);
+    int64_t now_us = client_now_us(client);
+    struct janitor_debt *debt = now_us >= janitor->due_us ? take(janitor) : NULL;
+    if (debt && settle_unlocked(client, debt)) {
+        janitor->pause_ms = 0;
+    } else if (debt) {
+        append(janitor, debt); /* others may live on a server that answers */
+        int64_t pause_ms = janitor->pause_ms * 2;
+        pause_ms = pause_ms > JANITOR_PAUSE_MS_MIN ? pause_ms : JANITOR_PAUSE_MS_MIN;
+        janitor->pause_ms = pause_ms < JANITOR_PAUSE_MS_MAX ? pause_ms : JANITOR_PAUSE_MS_MAX;
+        janitor->due_us = client_now_us(client) + janitor->pause_ms * US_PER_MS;
+    }
+    int64_t next_us = janitor->first ? janitor->due_us : INT64_MAX;
+    pthread_mutex_unlock(&janitor->lock);
+    return next_us;
+}
+
+static void *run(void *arg)
+{
+    lk_client *client = arg;
+    struct janitor *janitor = &client->janitor;
+    for (;;) {
+        int64_t next_us = janitor_step(client);
+        pthread_mutex_lock(&janitor->lock);
+        int64_t wait_us = next_us - client_now_us(client);
+        if (!janitor->stop && !janitor->first) {
+            pthread_cond_wait(&janitor->changed, &janitor->lock);
+        } else if (!janitor->stop && next_us != INT64_MAX && wait_us > 0) {
+            struct timespec until = lk_monotonic_after(wait_us);
+            pthread_cond_timedwait(&janitor->changed, &janitor->lock, &until);
+        }
+        bool stop = janitor->stop;
+        pthread_mutex_unlock(&janitor->lock);
+        if (stop)
+            return NULL;
+    }
+}
+
+/* -- from the core -------------------------------------------------------------------------------
+ */
+
+bool janitor_is_due(const lk_client *client, lk_status status)
+{
+    uint32_t caps = client->provider->info.caps;
+    return status != LK_OK && status != LK_LOST && (caps & LK_CAP_OWNER) &&
+           (caps & LK_CAP_DISTRIBUTED) && !(caps & LK_CAP_SESSION);
+}
+
+static struct janitor_debt *new_debt(const lk_client *client, const lk_hold *hold)
+{
+    struct janitor_debt *debt = malloc(sizeof *debt);
+    if (!debt)
+        return NULL;
+    debt->hold = *hold;
+    debt->since_us = client_now_us(client);
+    debt->until_us =
+        hold->lease_ms == 0
+            ? INT64_MAX
+            : debt->since_us + (hold->lease_ms + client->options.command_timeout_ms) * US_PER_MS;
+    return debt;
+}
+
+void janitor_owe(lk_client *client, const lk_hold *hold)
+{
+    struct janitor *janitor = &client->janitor;
+    struct janitor_debt *debt = new_debt(client, hold);
+    client_count(&client->stats.owed);
+    tell(client, hold, LK_DEBT_OWED, client_now_us(client));
+    pthread_mutex_lock(&janitor->lock);
+    janitor->started =
+        janitor->started || janitor->manual || lk_thread_start(&janitor->thread, run, client);
+    bool takes = debt && janitor->started && !janitor->stop && janitor->n_debts < JANITOR_DEBTS_MAX;
+    if (takes) {
+        append(janitor, debt);
+        if (janitor->n_debts++ == 0) {
+            janitor->pause_ms = JANITOR_PAUSE_MS_MIN;
+            janitor->due_us = debt->since_us + janitor->pause_ms * US_PER_MS;
+        }
+        pthread_cond_signal(&janitor->changed);
+    }
+    pthread_mutex_unlock(&janitor->lock);
+    if (takes)
+        return;
+    free(debt);
+    tell(client, hold, LK_DEBT_LEFT, client_now_us(client));
+}
+
+/* -- opening and closing -------------------------------------------------------------------------
+ */
+
+void janitor_open(struct janitor *janitor)
+{
+    pthread_condattr_t monotonic;
+    *janitor = (struct janitor){.last = &janitor->first};
+    pthread_mutex_init(&janitor->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&janitor->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+void janitor_close(lk_client *client)
+{
+    struct janitor *janitor = &client->janitor;
+    pthread_mutex_lock(&janitor->lock);
+    janitor->stop = true;
+    pthread_cond_signal(&janitor->changed);
+    pthread_mutex_unlock(&janitor->lock);
+    if (janitor->started && !janitor->manual)
+        pthread_join(janitor->thread, NULL);
+    pthread_mutex_lock(&janitor->lock);
+    bool answers = true;
+    for (struct janitor_debt *debt; (debt = take(janitor)) != NULL;) {
+        answers = answers && settle_unlocked(client, debt);
+        if (answers)
+            continue;
+        tell(client, &debt->hold, LK_DEBT_LEFT, debt->since_us);
+        free(debt);
+    }
+    pthread_mutex_unlock(&janitor->lock);
+    pthread_cond_destroy(&janitor->changed);
+    pthread_mutex_destroy(&janitor->lock);
+}

@@ -1,0 +1,213 @@
+/* What a client could not clean up when it should have: the janitor does, as soon as Redis answers.
+ * Nobody waits for the end of a lease that nobody holds. */
+#include "../lib/lock_hooks.h"
+#include "../lib/lock_world.h"
+#include "../lib/process.h"
+#include "../../loadgen/sandbox_proxy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEY   "lock:item:1"
+#define QUEUE "{lock:item:1}:queue"
+
+enum { LEASE_MS = 30000, SOON_MS = 3000, PAUSE_MS = 1500, WAIT_MS = 200, COMMAND_MS = 250 };
+
+static const char *const guards[] = {"redis-token", "redis-reentrant", "redis-fair",
+                                     "redis-readwrite", "redis-semaphore"};
+enum { GUARDS = sizeof guards / sizeof guards[0] };
+
+/* What a client told of its debts. */
+struct told {
+    _Atomic int n[3]; /* by lk_debt */
+};
+static struct told told;
+
+static void note_debt(void *arg, const char *key, lk_debt what, int64_t owed_ms)
+{
+    (void)arg;
+    if (strcmp(key, KEY) == 0 && owed_ms >= 0)
+        atomic_fetch_add(&told.n[what], 1);
+}
+
+static bool is_settled(void *arg)
+{
+    (void)arg;
+    return atomic_load(&told.n[LK_DEBT_SETTLED]) == 1;
+}
+
+/* It has said once that it owes, once that it has settled, and nothing else. */
+static void assert_settled(const lk_client *client)
+{
+    assert_true(wait_until(is_settled, NULL, SOON_MS));
+    assert_int_equal(told.n[LK_DEBT_OWED], 1);
+    assert_int_equal(told.n[LK_DEBT_LEFT], 0);
+    assert_true(world_stats(client).settled == world_stats(client).owed);
+    told = (struct told){0};
+}
+
+static const lk_options quick = {.command_timeout_ms = COMMAND_MS, .on_debt = note_debt};
+
+static bool is_served(void *client)
+{
+    lk_hold hold;
+    return world_acquire(client, "lock:warm", LEASE_MS, 0, &hold) == LK_OK &&
+           lk_release(&hold) == LK_OK;
+}
+
+/* Connected, whatever else the machine does, and with its scripts known. Returns client. */
+static lk_client *warm(lk_client *client)
+{
+    assert_true(wait_until(is_served, client, LEASE_MS));
+    told = (struct told){0};
+    return client;
+}
+
+/* How long another client waits for the key, while Redis is away too. */
+static int64_t wait_of_another(const char *guard)
+{
+    lk_hold hold;
+    lk_client *other = world_client(guard, NULL);
+    int64_t start_ms = test_now_ms(), took_ms;
+    lk_status status;
+    do {
+        status = world_acquire(other, KEY, LEASE_MS, 2 * LEASE_MS, &hold);
+        took_ms = test_now_ms() - start_ms;
+    } while (status != LK_OK && took_ms < 2 * LEASE_MS);
+    if (status == LK_OK)
+        lk_release(&hold);
+    lk_close(other);
+    assert_int_equal(status, LK_OK);
+    return took_ms;
+}
+
+static void release_that_redis_answers_too_late_is_settled_when_it_answers(void **state)
+{
+    (void)state;
+    for (int i = 0; i < GUARDS; i++) {
+        lk_hold hold;
+        lk_client *client = warm(world_client(guards[i], &quick));
+        assert_int_equal(world_acquire(client, KEY, LEASE_MS, 0, &hold), LK_OK);
+        assert_int_equal(world_ask("CLIENT PAUSE %d ALL", PAUSE_MS), 1);
+        assert_int_equal(lk_release(&hold), LK_UNKNOWN);
+        int64_t took_ms = wait_of_another(guards[i]);
+        printf("%s: the next holder waited %lld ms\n", guards[i], (long long)took_ms);
+        assert_true(took_ms < PAUSE_MS + SOON_MS);
+        assert_settled(client);
+        lk_close(client);
+    }
+}
+
+static atomic_bool armed;
+
+static void deafen(void *proxy)
+{
+    if (atomic_exchange(&armed, false))
+        proxy_drop(proxy, PROXY_TO_SERVER, true);
+}
+
+/* The answer to the attempt is lost, and the clean-up does not arrive. */
+static void attempt_whose_clean_up_is_lost_too_leaves_no_grant(void **state)
+{
+    (void)state;
+    for (int i = 0; i < GUARDS; i++) {
+        lk_hold hold;
+        struct proxy *proxy = proxy_open(world_redis->port);
+        assert_non_null(proxy);
+        static struct hooked hooked;
+        lk_options options = quick;
+        options.env = hook(&hooked);
+        hooked.point = LK_POINT_CLEANUP;
+        hooked.call = deafen;
+        hooked.arg = proxy;
+        lk_client *client = warm(world_client_at(guards[i], proxy_port(proxy), &options));
+        proxy_drop(proxy, PROXY_TO_CLIENT, true); /* what it asks for is done */
+        atomic_store(&armed, true);
+        assert_int_equal(world_acquire(client, KEY, LEASE_MS, 0, &hold), LK_UNKNOWN);
+        assert_int_equal(world_ask("EXISTS " KEY), 1);
+        proxy_drop(proxy, PROXY_TO_CLIENT, false);
+        proxy_drop(proxy, PROXY_TO_SERVER, false);
+        assert_true(wait_of_another(guards[i]) < SOON_MS);
+        assert_settled(client);
+        lk_close(client);
+        proxy_close(proxy);
+    }
+}
+
+/* -- redis-fair: granted to a waiter that is gone -------------------------------------------------
+ */
+
+static lk_client *holder, *gone;
+static lk_hold first;
+static struct proxy *line;
+static struct asker waiter;
+
+/* One holds the lock, and a waiter behind a proxy stands in the queue. */
+static void queue_up(void)
+{
+    line = proxy_open(world_redis->port);
+    assert_non_null(line);
+    holder = world_client("redis-fair", NULL);
+    gone = warm(world_client_at("redis-fair", proxy_port(line), &quick));
+    assert_int_equal(world_acquire(holder, KEY, LEASE_MS, 0, &first), LK_OK);
+    waiter = (struct asker){.client = gone, .key = KEY, .lease_ms = LEASE_MS, .wait_ms = WAIT_MS};
+    asker_start(&waiter);
+    assert_true(world_becomes(1, SOON_MS, "LLEN " QUEUE));
+}
+
+static void part(void)
+{
+    assert_settled(gone);
+    lk_close(gone);
+    lk_close(holder);
+    proxy_close(line);
+}
+
+/* The waiter's time is over, but Redis does not hear that it leaves the queue. */
+static void grant_to_a_waiter_that_is_gone_is_released_at_once(void **state)
+{
+    (void)state;
+    char standing[LK_TOKEN_MAX + 1];
+    queue_up();
+    proxy_drop(line, PROXY_TO_SERVER, true);
+    assert_int_not_equal(asker_join(&waiter), LK_OK);
+    assert_int_equal(lk_release(&first), LK_OK);
+    world_ask_text(standing, sizeof standing, "GET " KEY);
+    assert_string_equal(standing, waiter.hold.token);         /* it was alive just now */
+    assert_true(world_ask("PTTL " KEY) > LEASE_MS - SOON_MS); /* and its client listens */
+    proxy_drop(line, PROXY_TO_SERVER, false);
+    int64_t took_ms = wait_of_another("redis-fair");
+    printf("redis-fair: the next holder waited %lld ms\n", (long long)took_ms);
+    assert_true(took_ms < SOON_MS);
+    part();
+}
+
+/* LK_TIMEOUT with a connection that breaks under its last words. */
+static void waiter_whose_leave_is_lost_does_not_stay_in_the_queue(void **state)
+{
+    (void)state;
+    queue_up();
+    proxy_lose_request(line, "\r\n$1\r\n1\r\n", 1); /* ARGV of the release: it may queue */
+    assert_int_equal(asker_join(&waiter), LK_TIMEOUT);
+    assert_int_equal(proxy_lost(line), 1);
+    assert_true(world_becomes(0, SOON_MS, "LLEN " QUEUE));
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_int_equal(world_ask("EXISTS " KEY), 0);
+    part();
+}
+
+int main(void)
+{
+#define CASE(test) cmocka_unit_test_setup(test, world_empty)
+    const struct CMUnitTest tests[] = {
+        CASE(release_that_redis_answers_too_late_is_settled_when_it_answers),
+        CASE(attempt_whose_clean_up_is_lost_too_leaves_no_grant),
+        CASE(grant_to_a_waiter_that_is_gone_is_released_at_once),
+        CASE(waiter_whose_leave_is_lost_does_not_stay_in_the_queue),
+    };
+    return cmocka_run_group_tests(tests, world_open, world_close);
+}
