@@ -1,12 +1,12 @@
 #include "redis_rooms.h"
 #include "doorbell.h"
 #include "monotonic.h"
+#include "table.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 #include <utlist.h>
 
 struct room {
@@ -115,6 +115,10 @@ static struct room *find_or_add(lk_redis_rooms *rooms, const char *name)
         assert(strlen(name) < sizeof room->name);
         strcpy(room->name, name);
         HASH_ADD_STR(rooms->by_name, name, room);
+        if (room->hh.tbl == NULL) { /* no memory for the table */
+            free(room);
+            return NULL;
+        }
     }
     return room;
 }

@@ -33,8 +33,12 @@ static struct lk_redis_channel *find_or_add(lk_redis_sub *sub, const char *name)
     if (channel == NULL && (channel = calloc(1, sizeof *channel)) != NULL) {
         assert(strlen(name) < sizeof channel->name);
         strcpy(channel->name, name);
-        sub->n_idle++;
         HASH_ADD_STR(sub->channels, name, channel);
+        if (channel->hh.tbl == NULL) { /* no memory for the table */
+            free(channel);
+            return NULL;
+        }
+        sub->n_idle++;
     }
     return channel;
 }

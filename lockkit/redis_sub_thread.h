@@ -4,9 +4,9 @@
 #define LOCKKIT_REDIS_SUB_THREAD_H
 
 #include "redis_sub.h"
+#include "table.h"
 
 #include <pthread.h>
-#include <uthash.h>
 
 enum lk_redis_channel_state {
     CHANNEL_WANTED, /* to be subscribed */

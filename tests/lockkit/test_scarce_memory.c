@@ -1,0 +1,144 @@
+/* The Nth piece of memory is refused, for every N: the caller is told, the process lives on, and
+ * nothing stays locked for longer than its lease. */
+#include "../../lockkit/redis_rooms.h"
+#include "../lib/lock_world.h"
+#include "../lib/scarce.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEY "lock:item:1"
+
+enum {
+    PIECES_MAX = 2000,
+    LEASE_MS = 100,
+    WAIT_MS = 20,
+    FREE_MS = 10000,
+    TIMEOUT_MS = 1000,
+    ROOMS = 400 /* so many that the table grows */
+};
+
+static void room_without_memory_is_refused(void **state)
+{
+    (void)state;
+    int refused = 1, failures = 0;
+    for (int n = 1; refused > 0; n++) {
+        lk_redis_waiter *waiters[ROOMS] = {NULL};
+        char name[LK_REDIS_ROOM_NAME_MAX];
+        scarce_from(n, false);
+        lk_redis_rooms *rooms = lk_redis_rooms_open();
+        for (int i = 0; i < ROOMS && rooms != NULL; i++) {
+            bool first = false;
+            snprintf(name, sizeof name, "room %d", i);
+            waiters[i] = lk_redis_rooms_enter(rooms, name, &first);
+            assert_true(waiters[i] == NULL || first);
+        }
+        refused = scarce_end();
+        for (int i = 0; i < ROOMS && rooms != NULL; i++) {
+            snprintf(name, sizeof name, "room %d", i);
+            failures += waiters[i] == NULL;
+            lk_redis_rooms_give(rooms, name, &(lk_redis_gift){.fence = 7});
+            lk_redis_gift gift;
+            if (waiters[i] != NULL)
+                assert_true(lk_redis_rooms_take(rooms, waiters[i], &gift));
+            if (waiters[i] != NULL)
+                lk_redis_rooms_leave(rooms, waiters[i]);
+        }
+        if (rooms != NULL)
+            lk_redis_rooms_close(rooms);
+        assert_true(n < 10 * ROOMS);
+    }
+    assert_true(failures > ROOMS);
+}
+
+/* Has it, lets another wait for it in vain, frees it, has it again. */
+static void work(const char *guard, const char *endpoints)
+{
+    const lk_options options = {.command_timeout_ms = TIMEOUT_MS, .retry_max_ms = 2};
+    lk_client *client;
+    if (lk_open(guard, endpoints, &options, &client, NULL) != LK_OK)
+        return;
+    const lk_request request = {.key = KEY, .lease_ms = LEASE_MS, .wait_ms = WAIT_MS};
+    lk_hold holds[3];
+    lk_acquire(client, &request, &holds[0]);
+    lk_acquire(client, &request, &holds[1]);
+    lk_release(&holds[0]);
+    lk_release(&holds[1]);
+    lk_acquire(client, &request, &holds[2]);
+    lk_release(&holds[2]);
+    lk_close(client);
+}
+
+static void guards_without_memory_end_nothing(void **state)
+{
+    (void)state;
+    char endpoints[WORLD_ENDPOINTS_MAX];
+    world->endpoints(endpoints, sizeof endpoints, 0);
+    for (size_t i = 0; world->guards[i] != NULL; i++) {
+        const char *guard = world->guards[i];
+        bool ends = (lk_provider_find(guard)->caps & LK_CAP_LEASE) != 0;
+        int n = 1, refused = 1;
+        if (!ends)
+            continue; /* a lock of theirs may stand for ever */
+        for (; refused > 0 && n < PIECES_MAX; n++) {
+            scarce_from(n, n % 2 == 0);
+            work(guard, endpoints);
+            refused = scarce_end();
+            if (!world_frees(KEY, FREE_MS))
+                fail_msg("%s: still locked after piece %d was refused", guard, n);
+        }
+        if (refused > 0 || n < 3)
+            fail_msg("%s: %d pieces and no end", guard, n);
+    }
+}
+
+static int open_redis(void **state)
+{
+    world = &family_redis;
+    return world_open(state);
+}
+
+static int open_redlock(void **state)
+{
+    world = &family_redlock;
+    return world_open(state);
+}
+
+static int open_memcached(void **state)
+{
+    world = &family_memcached;
+    return world_open(state);
+}
+
+static int open_sqlite(void **state)
+{
+    world = &family_sqlite;
+    return world_open(state);
+}
+
+static int open_postgres(void **state)
+{
+    world = &family_postgres;
+    return world_open(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(room_without_memory_is_refused),
+        cmocka_unit_test_setup_teardown(guards_without_memory_end_nothing, open_redis, world_close),
+        cmocka_unit_test_setup_teardown(guards_without_memory_end_nothing, open_redlock,
+                                        world_close),
+        cmocka_unit_test_setup_teardown(guards_without_memory_end_nothing, open_memcached,
+                                        world_close),
+        cmocka_unit_test_setup_teardown(guards_without_memory_end_nothing, open_sqlite,
+                                        world_close),
+        cmocka_unit_test_setup_teardown(guards_without_memory_end_nothing, open_postgres,
+                                        world_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
