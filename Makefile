@@ -3,6 +3,7 @@
 #   make test    the whole suite against real servers; make conformance: guards x claims alone
 # Variables: B=build folder, CC=gcc|clang, SAN=address|undefined|thread[,...], V=1 to see commands,
 #            WITHOUT=zookeeper: programs and library without that client (not the tests).
+#            NDEBUG=1: lockkit without its assertions.
 
 B       ?= build
 SAN     ?=
@@ -90,7 +91,7 @@ $(B)/hazards: $(call obj,loadgen/hazards_main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
 $(B)/lockkit: $(LOCKKIT_CMD_O) $(L_LOCKKIT)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOCKKIT_CMD) $(LDLIBS)
-$(LOCKKIT_O): CFLAGS += -fvisibility=hidden # lockkit.h says what is public
+$(LOCKKIT_O): CFLAGS += -fvisibility=hidden $(if $(NDEBUG),-DNDEBUG) # lockkit.h says what is public
 $(B)/liblockkit.so: $(LOCKKIT_O)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,liblockkit.so.0 -o $@ $^ $(D_LOCKKIT) $(LDLIBS)
 $(B)/liblockkit.a: $(LOCKKIT_O)
@@ -125,7 +126,7 @@ $(call of,e2e): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN) $(B
 $(B)/tests/app/test_http_process: | $(B)/seckilld
 # Tests in which memory runs out: see tests/lib/scarce.h.
 SCARCE_T  := $(filter %/test_scarce_memory,$(TESTS))
-$(SCARCE_T): LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc strdup)
+$(SCARCE_T): LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc strdup poll ppoll)
 # The accessibility checker, which is in no Debian package.
 $(B)/tests/e2e/test_page_accessible: | $(B)/axe.min.js
 $(B)/axe.min.js: Makefile
@@ -206,12 +207,19 @@ fuzz: deps-lint
 C_FILES := $(wildcard app/*.[ch] lockkit/*.[ch] db/*.[ch] loadgen/*.[ch] tests/*/*.[ch] tests/*/peers/*.c)
 format:
 	$(Q)clang-format -i $(C_FILES)
+# lockkit is for others, too, who may build it without assertions.
+NDEBUG_T := $(patsubst %,$(B)/ndebug/tests/lockkit/test_%,core each hold limits many mutex session \
+    conformance_redis conformance_sqlite conformance_memcached conformance_redlock)
 lint: deps-lint
 	$(Q)clang-format --dry-run --Werror $(C_FILES)
 	$(Q)cppcheck --quiet --enable=warning,performance,portability --error-exitcode=1 --std=c11 \
 	    --inline-suppr --suppressions-list=.cppcheck --library=posix app lockkit db loadgen
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) CC=clang B=$(B)/clang bins \
 	    $(patsubst $(B)/%,$(B)/clang/%,$(TESTS) $(BENCHES_BY_THEMSELVES))
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) NDEBUG=1 B=$(B)/ndebug $(NDEBUG_T)
+	$(Q)BUILD=$(B)/ndebug TEST_JOBS=$(JOBS) tests/run.sh $(NDEBUG_T)
+	$(Q)! grep -l '#include <uthash.h>' $(filter-out %/table.h %/lanes_private.h,$(C_FILES)) || { \
+	    echo "include table.h: uthash ends the process without memory" >&2; false; }
 
 # -- installing: the lock library for others, the service and the load generator ---------------------
 install: all

@@ -177,11 +177,8 @@ static bool ready(const lk_redis_stream *stream, short events, int64_t deadline_
         struct timespec limit = lk_timespec(left_us);
         struct pollfd watched = {.fd = stream->fd, .events = events};
         int n = ppoll(&watched, 1, &limit, NULL);
-        if (n > 0)
-            return true;
-        if (n == 0)
-            return false;
-        assert(errno == EINTR);
+        if (n >= 0 || errno != EINTR)
+            return n > 0;
     }
 }
 

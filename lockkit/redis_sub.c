@@ -17,6 +17,7 @@ enum { US_PER_MS = 1000 };
 static void kick(lk_redis_sub *sub)
 {
     ssize_t n = write(sub->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
+    (void)n;
     assert(n == sizeof(uint64_t));
 }
 

@@ -137,10 +137,14 @@ static lk_status listen_for(lk_redis_sub *sub, int timeout_ms)
     struct pollfd watched[2] = {{.fd = sub->kick_fd, .events = POLLIN},
                                 {.fd = sub->stream.fd, .events = POLLIN}};
     int n = poll(watched, 2, timeout_ms);
-    assert(n >= 0 || errno == EINTR);
+    if (n < 0 && errno != EINTR) { /* the kernel has no memory: not at once again */
+        nanosleep(&(struct timespec){.tv_nsec = REMAKE_MS * 1000000L}, NULL);
+        return LK_UNAVAILABLE;
+    }
     if (n > 0 && watched[0].revents != 0) {
         uint64_t kicks;
         ssize_t size = read(sub->kick_fd, &kicks, sizeof kicks);
+        (void)size;
         assert(size == sizeof kicks);
     }
     if (n == 0 && sub->stream.fd >= 0)

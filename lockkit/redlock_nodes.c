@@ -62,7 +62,6 @@ static bool poll_nodes(lk_redlock_nodes *nodes, bool (*watched)(const lk_redlock
         left_us = 0;
     struct timespec limit = lk_timespec(left_us);
     int n = ppoll(fds, nodes->n, &limit, NULL);
-    assert(n >= 0 || errno == EINTR);
     for (size_t i = 0; i < nodes->n && n > 0; i++)
         if (fds[i].revents != 0)
             ready(&nodes->node[i]);

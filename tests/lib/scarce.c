@@ -1,6 +1,9 @@
 #include "scarce.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -46,6 +49,31 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *piece, size_t size);
 char *__wrap_strdup(const char *text);
+
+int __real_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
+int __real_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+                 const sigset_t *mask);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+                 const sigset_t *mask);
+
+static bool kernel_refuses(void)
+{
+    bool refuses = is_refused();
+    if (refuses)
+        errno = ENOMEM;
+    return refuses;
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+    return kernel_refuses() ? -1 : __real_poll(fds, n, timeout_ms);
+}
+
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+{
+    return kernel_refuses() ? -1 : __real_ppoll(fds, n, timeout, mask);
+}
 
 void *__wrap_malloc(size_t size)
 {

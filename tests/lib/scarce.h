@@ -1,6 +1,7 @@
 /*
- * Memory that runs out: the Nth piece that the program under test asks for is refused. Concerns
- * this program's own malloc(), calloc(), realloc() and strdup(), not those inside shared libraries;
+ * Memory that runs out: the Nth piece that the program under test asks for is refused, and so is a
+ * poll(2) or ppoll(2), for which the kernel wants some (ENOMEM). Concerns this program's own
+ * malloc(), calloc(), realloc(), strdup(), poll() and ppoll(), not those inside shared libraries;
  * the linker puts them in (see SCARCE_T in the Makefile). Any thread.
  */
 #ifndef TEST_SCARCE_H

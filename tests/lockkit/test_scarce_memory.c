@@ -18,7 +18,7 @@ enum {
     LEASE_MS = 100,
     WAIT_MS = 20,
     FREE_MS = 10000,
-    TIMEOUT_MS = 1000,
+    TIMEOUT_MS = 200,
     ROOMS = 400 /* so many that the table grows */
 };
 
@@ -85,7 +85,7 @@ static void guards_without_memory_end_nothing(void **state)
         if (!ends)
             continue; /* a lock of theirs may stand for ever */
         for (; refused > 0 && n < PIECES_MAX; n++) {
-            scarce_from(n, n % 2 == 0);
+            scarce_from(n, n % 4 == 0);
             work(guard, endpoints);
             refused = scarce_end();
             if (!world_frees(KEY, FREE_MS))
