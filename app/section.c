@@ -268,7 +268,7 @@ bool section_move_order(struct section *section, db_order *order, db_order_state
 {
     struct section_row *row = row_of(section, order);
     assert(order->state == DB_RESERVED && state != DB_RESERVED);
-    if (row->guard->kind == GUARD_ATOMIC) {
+    if (row->guard->kind == GUARD_ATOMIC && !row->former_sale) {
         db_status status = db_tx_move_order(section->tx, order, DB_RESERVED, state);
         return status == DB_OK || refused(section, status);
     }
@@ -280,7 +280,7 @@ bool section_move_order(struct section *section, db_order *order, db_order_state
 
 bool section_retire_order(struct section *section, db_order *order)
 {
-    row_of(section, order)->over_read = true;
+    row_of(section, order)->former_sale = true;
     return section_move_order(section, order, DB_CLOSED);
 }
 

@@ -94,7 +94,8 @@ struct section_row {
     int64_t seen_fence;                /* the newest in the row when its guard was looked up */
     int64_t fence;                     /* of this turn under the lock; 0: none */
     bool changed;
-    bool over_read;   /* to be written only over the version that was read, whatever its guard */
+    bool former_sale; /* an order whose item was reset: to be written only over the version that
+                         was read, whatever its guard */
     db_status status; /* of reading it */
     union row_value read, now; /* as it was read; as it is by now */
 };

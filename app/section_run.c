@@ -154,7 +154,7 @@ static void restart(struct section *section)
     section->guard_changed = false;
     for (size_t i = 0; i < section->n_rows; i++) {
         struct section_row *row = &section->rows[i];
-        row->changed = row->over_read = false;
+        row->changed = row->former_sale = false;
         row->now = row->read;
     }
 }
@@ -239,28 +239,33 @@ static db_status write_answers(struct section *section, db_tx *tx, int64_t at_us
     return DB_OK;
 }
 
+/* A fence and sql-version write only over what was read; every other guard writes over whatever
+ * stands there. */
+static db_put how_to_put(const struct section *section, const struct section_row *row, bool fenced,
+                         int64_t version)
+{
+    const int64_t fence = fenced && section->config->fence ? row->fence : 0;
+    const bool over_read = fence > 0 || row->guard->kind == GUARD_VERSION || row->former_sale;
+    return (db_put){.fence = fence,
+                    .expected_version = over_read ? version : -1,
+                    .former_sale = row->former_sale};
+}
+
 static db_status write_row(const struct section *section, db_tx *tx, const struct section_row *row)
 {
-    bool versioned = row->guard->kind == GUARD_VERSION;
-    int64_t fence = section->config->fence ? row->fence : 0;
-    db_put put = {.expected_version = -1};
+    const union row_value *read = &row->read;
+    db_put put;
     switch (row->kind) {
     case ROW_ITEM:
-        put.fence = row->read.item.fence ? fence : 0;
-        if (versioned)
-            put.expected_version = row->read.item.version;
+        put = how_to_put(section, row, read->item.fence, read->item.version);
         return db_tx_put_item(tx, &row->now.item, &put);
     case ROW_ACCOUNT:
-        put.fence = row->read.account.fence ? fence : 0;
-        if (versioned)
-            put.expected_version = row->read.account.version;
+        put = how_to_put(section, row, read->account.fence, read->account.version);
         return db_tx_put_account(tx, &row->now.account, &put);
     case ROW_ORDER:
         break;
     }
-    put.fence = fence; /* an order has no setting of its own */
-    if (versioned || row->over_read)
-        put.expected_version = row->read.order.version;
+    put = how_to_put(section, row, true, read->order.version); /* no setting of its own */
     return db_tx_put_order(tx, &row->now.order, &put);
 }
 

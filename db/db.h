@@ -11,6 +11,15 @@
  * Nothing in here hides a race: db_tx_put_item() stores the absolute value it is given, whatever
  * stands there by then. Only the fence, the epoch and (sql-version) the version can refuse it.
  *
+ * Fence: a fenced write lands only on the row state that its own holder read, and never after a
+ * write of a newer holder. One UPDATE tests that the row has the version that was read and that its
+ * last_fence is not above the holder's own. A newer holder has written: DB_STALE_FENCE. Another one
+ * has written since the read: DB_CONFLICT; the holder may read again and write again. A holder that
+ * is alone is never refused. A reset begins anew: it clears last_fence, and its epoch refuses what
+ * was read before it. The fence holds between fenced writers: an unfenced write to the same row
+ * tests nothing and may store an old version. tests/db/test_fence_order.c tries every order of two
+ * turns of two and of three holders.
+ *
  * Values are signed 64-bit integers in minor units or pieces. Times are Unix microseconds.
  * Threading: db is shared; a db_reader belongs to one thread at a time; a db_tx lives only inside
  * its db_work function, which may run on another caller's thread while db_run() waits.
@@ -243,15 +252,16 @@ db_status db_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order 
 db_status db_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
                             int64_t *ret_quantity);
 
-/* How an absolute value is stored. */
+/* How an absolute value is stored. Everything is tested in the statement that stores it. */
 typedef struct db_put {
-    int64_t fence; /* 0: unfenced. Else, tested in the same statement: DB_STALE_FENCE when
-                      a newer holder has written (stored last_fence > fence), DB_CONFLICT
-                      when another one wrote after this one had read (stored last_fence
-                      is not row->last_fence): both had read the same value. The same
-                      fence may write again. On success it becomes last_fence */
-    int64_t expected_version; /* -1: store whatever stands there (locks, none). Else (sql-version)
-                                 DB_CONFLICT unless the row still has it */
+    int64_t fence;            /* 0: unfenced. Else DB_STALE_FENCE when a newer holder has written
+                                 (stored last_fence > fence); on success it becomes last_fence. The
+                                 same fence may write again. Needs an expected version, without
+                                 which it is DB_INVALID */
+    int64_t expected_version; /* the version that was read: DB_CONFLICT unless the row still has it
+                                 (fences, sql-version). -1: store whatever stands there (none, and
+                                 locks without a fence) */
+    bool former_sale;         /* orders: the item may have been reset since the order */
 } db_put;
 
 /* Store stock/balance and version of *row as they stand in it, for the row's id and epoch:
@@ -259,8 +269,8 @@ typedef struct db_put {
 db_status db_tx_put_item(db_tx *tx, const db_item *row, const db_put *how);
 db_status db_tx_put_account(db_tx *tx, const db_account *row, const db_put *how);
 /* Order state and version, absolute like the others; other columns never change. DB_CONFLICT also
- * when the item was reset since the order (its guard may be another one by now); with an expected
- * version, which tests more, an order of a former sale can be written too. */
+ * when the item was reset since the order (its guard may be another one by now), unless how says
+ * former_sale; no reset of the item commits until this transaction ends. */
 db_status db_tx_put_order(db_tx *tx, const db_order *row, const db_put *how);
 
 /* sql-atomic: one conditional UPDATE adds delta if the value stays >= 0, raises version by 1 and
@@ -270,7 +280,8 @@ db_status db_tx_put_order(db_tx *tx, const db_order *row, const db_put *how);
 db_status db_tx_add_item(db_tx *tx, db_item *row, int64_t delta);
 db_status db_tx_add_account(db_tx *tx, db_account *row, int64_t delta);
 /* One conditional UPDATE of an order's state, which fills state and version of *row; DB_REFUSED
- * when it is not in state `from`, DB_NOT_FOUND. */
+ * when it is not in state `from`, DB_CONFLICT when the item was reset since (as above),
+ * DB_NOT_FOUND. */
 db_status db_tx_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to);
 
 /* DB_INVALID when the id is taken. */

@@ -92,13 +92,16 @@ static db_status judge_schema(struct session *session, const PGresult *found, bo
     return status;
 }
 
+/* At "read committed": above it, all that the transaction sees is older than its lock, and an
+ * instance that has waited for another one would not see the tables that are there by then. */
 static db_status setup_schema(struct session *session, db_error *error)
 {
     PGresult *found = NULL;
     bool empty = false;
     db_status status =
         session_exec(session,
-                     "BEGIN; SELECT pg_advisory_xact_lock(" SCHEMA_LOCK ");"
+                     "BEGIN ISOLATION LEVEL READ COMMITTED;"
+                     "SELECT pg_advisory_xact_lock(" SCHEMA_LOCK ");"
                      "SELECT current_schema(), count(*) FILTER (WHERE relname = 'seckill_schema'),"
                      " count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace"
                      " AND relkind IN ('r', 'p', 'v', 'm', 'S', 'f')",

@@ -21,9 +21,13 @@
  * the row's lock and then tests the row as it stands by then: at "read committed" by itself, above
  * it by failing (40001) and being run again.
  * $1 id, $2 value, $3 version, $4 epoch (orders: of the item), $5 fence (0: none), $6 expected
- * version (-1: any), $7 fence that was stored when the row was read */
-#define FENCE_HOLDS   "($5 = 0 OR last_fence = $5 OR (last_fence < $5 AND last_fence = $7))"
-#define PUT_WHERE     " WHERE id = $1 AND epoch = $4 AND " FENCE_HOLDS " AND ($6 = -1 OR version = $6)"
+ * version (-1: any) */
+#define PUT_HOLDS "($6 = -1 OR version = $6) AND ($5 = 0 OR last_fence <= $5)"
+#define PUT_WHERE " WHERE id = $1 AND epoch = $4 AND " PUT_HOLDS
+/* The epoch of an order's item is held from here to the end of the transaction (13.3.2 Row-Level
+ * Locks): the key lock (HOLD_EPOCH) excludes a reset only. RESET_ITEM names id among its columns,
+ * and so locks the row as for a new key; LOCK_ITEM and the UPDATEs of a sale do not, so no sale and
+ * no payment of one item wait for each other. */
 #define INT64_LARGEST "9223372036854775807"
 
 #define POSTGRES_SQL_MAP(X)                                                                        \
@@ -34,7 +38,7 @@
     X(ROLLBACK, "", "ROLLBACK")                                                                    \
     X(PING, "", "SELECT 1 FROM seckill_schema")                                                    \
     X(READ_ITEM, "t", "SELECT " ITEM_COLUMNS " FROM items WHERE id = $1")                          \
-    X(LOCK_ITEM, "t", "SELECT " ITEM_COLUMNS " FROM items WHERE id = $1 FOR UPDATE")               \
+    X(LOCK_ITEM, "t", "SELECT " ITEM_COLUMNS " FROM items WHERE id = $1 FOR NO KEY UPDATE")        \
     X(READ_ACCOUNT, "t", "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id = $1")                 \
     X(LOCK_ACCOUNT, "t", "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id = $1 FOR UPDATE")      \
     X(READ_ORDER, "t", "SELECT " ORDER_COLUMNS " FROM orders WHERE id = $1")                       \
@@ -64,16 +68,18 @@
     X(FETCH_ROWS, "", "FETCH 1000 FROM rows")                                                      \
     X(FETCH_REPEATS, "", "FETCH 1000 FROM repeats")                                                \
     X(CLOSE_LISTS, "", "CLOSE ALL")                                                                \
-    X(PUT_ITEM, "tiiiiii",                                                                         \
+    X(PUT_ITEM, "tiiiii",                                                                          \
       "UPDATE items SET stock = $2, version = $3, last_fence = greatest(last_fence, "              \
       "$5)" PUT_WHERE)                                                                             \
-    X(PUT_ACCOUNT, "tiiiiii",                                                                      \
+    X(PUT_ACCOUNT, "tiiiii",                                                                       \
       "UPDATE accounts SET balance = $2, version = $3,"                                            \
       " last_fence = greatest(last_fence, $5)" PUT_WHERE)                                          \
-    X(PUT_ORDER, "tiiiiii",                                                                        \
+    X(PUT_ORDER, "tiiiii",                                                                         \
       "UPDATE orders SET state = $2, version = $3, last_fence = greatest(last_fence, $5)"          \
-      " WHERE id = $1 AND " FENCE_HOLDS " AND (version = $6 OR ($6 = -1 AND $4 ="                  \
-      " (SELECT epoch FROM items WHERE items.id = orders.item_id)))")                              \
+      " WHERE id = $1 AND item_epoch = $4 AND " PUT_HOLDS)                                         \
+    X(HOLD_EPOCH, "ti",                                                                            \
+      "SELECT 1 FROM items WHERE id = (SELECT item_id FROM orders WHERE orders.id = $1)"           \
+      " AND epoch = $2 FOR KEY SHARE")                                                             \
     X(WHY_ITEM, "t", "SELECT epoch, last_fence FROM items WHERE id = $1")                          \
     X(WHY_ACCOUNT, "t", "SELECT epoch, last_fence FROM accounts WHERE id = $1")                    \
     X(WHY_ORDER, "t", "SELECT item_epoch, last_fence FROM orders WHERE id = $1")                   \
@@ -108,8 +114,8 @@
     X(RESET_ITEM, "ttiiiii",                                                                       \
       "INSERT INTO items AS old (" ITEM_COLUMNS ")"                                                \
       " VALUES ($1, $2, $3, $3, $4, $5, $6, $7, 1, 0, 1)"                                          \
-      " ON CONFLICT (id) DO UPDATE SET guard = $2, initial_stock = $3, stock = $3, price = $4,"    \
-      " per_user_limit = $5, reserve_s = $6, fence = $7, version = old.version + 1,"               \
+      " ON CONFLICT (id) DO UPDATE SET id = $1, guard = $2, initial_stock = $3, stock = $3,"       \
+      " price = $4, per_user_limit = $5, reserve_s = $6, fence = $7, version = old.version + 1,"   \
       " last_fence = 0, epoch = old.epoch + 1 RETURNING version, epoch")                           \
     X(RESET_ACCOUNT, "ttii",                                                                       \
       "INSERT INTO accounts AS old (" ACCOUNT_COLUMNS ") VALUES ($1, $2, $3, $3, $4, 1, 0, 1)"     \

@@ -4,7 +4,6 @@
 struct value {
     const char *id;
     int64_t value, version, epoch; /* an order has its item's */
-    int64_t last_fence;            /* as it was read */
 };
 
 /* A statement that should have changed one row changed none: tells why. */
@@ -32,30 +31,40 @@ static db_status why_refused(db_tx *tx, enum postgres_sql why, const struct valu
 static db_status put(db_tx *tx, enum postgres_sql sql, enum postgres_sql why,
                      const struct value *row, const db_put *how)
 {
-    const struct arg args[] = {ARG_TEXT(row->id),       ARG_INT(row->value),
-                               ARG_INT(row->version),   ARG_INT(row->epoch),
-                               ARG_INT(how->fence),     ARG_INT(how->expected_version),
-                               ARG_INT(row->last_fence)};
+    const struct arg args[] = {ARG_TEXT(row->id),     ARG_INT(row->value),
+                               ARG_INT(row->version), ARG_INT(row->epoch),
+                               ARG_INT(how->fence),   ARG_INT(how->expected_version)};
     db_status status = tx_write(tx, sql, args, ARG_COUNT(args), true);
     return status == DB_REFUSED ? why_refused(tx, why, row, how->fence, DB_CONFLICT) : status;
 }
 
 db_status pg_put_item(db_tx *tx, const db_item *row, const db_put *how)
 {
-    const struct value value = {row->id, row->stock, row->version, row->epoch, row->last_fence};
+    const struct value value = {row->id, row->stock, row->version, row->epoch};
     return put(tx, SQL_PUT_ITEM, SQL_WHY_ITEM, &value, how);
 }
 
 db_status pg_put_account(db_tx *tx, const db_account *row, const db_put *how)
 {
-    const struct value value = {row->id, row->balance, row->version, row->epoch, row->last_fence};
+    const struct value value = {row->id, row->balance, row->version, row->epoch};
     return put(tx, SQL_PUT_ACCOUNT, SQL_WHY_ACCOUNT, &value, how);
+}
+
+/* The order's item is of this epoch, and stays so until the transaction ends. */
+static db_status hold_epoch(db_tx *tx, const db_order *row)
+{
+    const struct arg args[] = {ARG_TEXT(row->id), ARG_INT(row->item_epoch)};
+    const struct value value = {.id = row->id, .epoch = row->item_epoch};
+    db_status status = tx_write(tx, SQL_HOLD_EPOCH, args, ARG_COUNT(args), true);
+    return status == DB_REFUSED ? why_refused(tx, SQL_WHY_ORDER, &value, 0, DB_CONFLICT) : status;
 }
 
 db_status pg_put_order(db_tx *tx, const db_order *row, const db_put *how)
 {
-    const struct value value = {row->id, row->state, row->version, row->item_epoch,
-                                row->last_fence};
+    const struct value value = {row->id, row->state, row->version, row->item_epoch};
+    db_status status = how->former_sale ? DB_OK : hold_epoch(tx, row);
+    if (status != DB_OK)
+        return status;
     return put(tx, SQL_PUT_ORDER, SQL_WHY_ORDER, &value, how);
 }
 
@@ -104,7 +113,9 @@ db_status pg_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_
 {
     const struct arg args[] = {ARG_TEXT(row->id), ARG_INT(from), ARG_INT(to)};
     int64_t state, version;
-    db_status status = ask_returning(tx, SQL_MOVE_ORDER, args, ARG_COUNT(args), &state, &version);
+    db_status status = hold_epoch(tx, row);
+    if (status == DB_OK)
+        status = ask_returning(tx, SQL_MOVE_ORDER, args, ARG_COUNT(args), &state, &version);
     if (status == DB_NOT_FOUND)
         return why_refused(tx, SQL_WHY_ORDER,
                            &(struct value){.id = row->id, .epoch = row->item_epoch}, 0, DB_REFUSED);

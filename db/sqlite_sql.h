@@ -14,9 +14,9 @@
 
 /* One statement stores a value and tests epoch, fence and version, or changes nothing.
  * ?1 id, ?2 value, ?3 version, ?4 epoch (orders: of the item), ?5 fence (0: none), ?6 expected
- * version (-1: any), ?7 fence that was stored when the row was read */
-#define FENCE_HOLDS "(?5 = 0 OR last_fence = ?5 OR (last_fence < ?5 AND last_fence = ?7))"
-#define PUT_WHERE   " WHERE id = ?1 AND epoch = ?4 AND " FENCE_HOLDS " AND (?6 = -1 OR version = ?6)"
+ * version (-1: any) */
+#define PUT_HOLDS "(?6 = -1 OR version = ?6) AND (?5 = 0 OR last_fence <= ?5)"
+#define PUT_WHERE " WHERE id = ?1 AND epoch = ?4 AND " PUT_HOLDS
 /* ?2 delta, ?3 epoch, ?4 and ?5: smallest and largest value that the delta can be added to; SQLite
  * would turn an overflow into a floating point number. */
 #define ADD_LIMIT "9223372036854775807"
@@ -56,8 +56,10 @@
       "?5)" PUT_WHERE)                                                                             \
     X(WRITE, PUT_ORDER,                                                                            \
       "UPDATE orders SET state = ?2, version = ?3, last_fence = max(last_fence, ?5)"               \
-      " WHERE id = ?1 AND " FENCE_HOLDS " AND (version = ?6 OR (?6 = -1 AND ?4 ="                  \
-      " (SELECT epoch FROM items WHERE items.id = orders.item_id)))")                              \
+      " WHERE id = ?1 AND item_epoch = ?4 AND " PUT_HOLDS)                                         \
+    X(WRITE, HOLD_EPOCH,                                                                           \
+      "SELECT 1 FROM items WHERE id = (SELECT item_id FROM orders WHERE orders.id = ?1)"           \
+      " AND epoch = ?2")                                                                           \
     X(WRITE, WHY_ITEM, "SELECT epoch, last_fence FROM items WHERE id = ?1")                        \
     X(WRITE, WHY_ACCOUNT, "SELECT epoch, last_fence FROM accounts WHERE id = ?1")                  \
     X(WRITE, WHY_ORDER, "SELECT item_epoch, last_fence FROM orders WHERE id = ?1")                 \

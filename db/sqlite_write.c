@@ -4,7 +4,6 @@
 struct value {
     const char *id;
     int64_t value, version, epoch; /* an order has its item's */
-    int64_t last_fence;            /* as it was read */
 };
 
 /* A statement that should have changed one row changed none: tells why. */
@@ -40,7 +39,6 @@ static db_status put(db_tx *tx, enum sqlite_sql sql, enum sqlite_sql why, const 
     bind_int(statement, 4, row->epoch);
     bind_int(statement, 5, how->fence);
     bind_int(statement, 6, how->expected_version);
-    bind_int(statement, 7, row->last_fence);
     status = conn_run(conn, statement);
     if (status != DB_OK || sqlite3_changes(conn->handle) == 1)
         return status;
@@ -49,20 +47,41 @@ static db_status put(db_tx *tx, enum sqlite_sql sql, enum sqlite_sql why, const 
 
 db_status sqlite_put_item(db_tx *tx, const db_item *row, const db_put *how)
 {
-    struct value value = {row->id, row->stock, row->version, row->epoch, row->last_fence};
+    struct value value = {row->id, row->stock, row->version, row->epoch};
     return put(tx, SQL_PUT_ITEM, SQL_WHY_ITEM, &value, how);
 }
 
 db_status sqlite_put_account(db_tx *tx, const db_account *row, const db_put *how)
 {
-    struct value value = {row->id, row->balance, row->version, row->epoch, row->last_fence};
+    struct value value = {row->id, row->balance, row->version, row->epoch};
     return put(tx, SQL_PUT_ACCOUNT, SQL_WHY_ACCOUNT, &value, how);
+}
+
+/* The order's item is of this epoch: so it stays until the transaction ends, as nobody else writes.
+ */
+static db_status hold_epoch(db_tx *tx, const db_order *row)
+{
+    struct conn *conn;
+    db_status status = tx_begin_write(tx, &conn);
+    if (status != DB_OK)
+        return status;
+    sqlite3_stmt *statement = conn->statements[SQL_HOLD_EPOCH];
+    bind_text(statement, 1, row->id);
+    bind_int(statement, 2, row->item_epoch);
+    status = conn_step(conn, statement);
+    if (status == DB_OK)
+        conn_done(statement);
+    const struct value value = {.id = row->id, .epoch = row->item_epoch};
+    return status == DB_NOT_FOUND ? why_refused(conn, SQL_WHY_ORDER, &value, 0, DB_CONFLICT)
+                                  : status;
 }
 
 db_status sqlite_put_order(db_tx *tx, const db_order *row, const db_put *how)
 {
-    struct value value = {row->id, row->state, row->version, row->item_epoch, row->last_fence};
+    struct value value = {row->id, row->state, row->version, row->item_epoch};
     db_status status = tx_insert_new_rows(tx);
+    if (status == DB_OK && !how->former_sale)
+        status = hold_epoch(tx, row);
     if (status != DB_OK)
         return status;
     return put(tx, SQL_PUT_ORDER, SQL_WHY_ORDER, &value, how);
@@ -118,6 +137,8 @@ db_status sqlite_move_order(db_tx *tx, db_order *row, db_order_state from, db_or
     struct conn *conn;
     int64_t state, version;
     db_status status = tx_insert_new_rows(tx);
+    if (status == DB_OK)
+        status = hold_epoch(tx, row);
     if (status == DB_OK)
         status = tx_begin_write(tx, &conn);
     if (status != DB_OK)

@@ -52,9 +52,10 @@ static bool order_ok(const db_order *row)
            db_name_ok(row->user_id, DB_ID_MAX) && state_ok(row->state);
 }
 
+/* A fence alone does not tell whether another one has written since its holder read. */
 static bool put_ok(const db_put *how)
 {
-    return how->fence >= 0 && how->expected_version >= -1;
+    return how->fence >= 0 && how->expected_version >= (how->fence > 0 ? 0 : -1);
 }
 
 /* -- reading inside the transaction ----------------------------------------------------------- */

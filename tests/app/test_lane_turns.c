@@ -1,4 +1,5 @@
 /* With lanes on: how often a lane takes its lock. */
+#include "../lib/redis.h"
 #include "../lib/service_rig.h"
 #include "../../app/service_private.h"
 
@@ -153,6 +154,65 @@ static void replayed_orders_leave_no_lock_behind(void **state)
         assert_true(again[i].answer.replayed);
 }
 
+/* A's lane has written once and stands before its second write, under the same hold and fence; its
+ * lock is deleted, and B has read before or after that write. */
+static void second_turn_of_a_late_holder(bool late_one_writes_first, struct op *late,
+                                         struct op *newer)
+{
+    struct op op;
+    char id[DB_ID_MAX + 1];
+    start("redis-token", BATCHES);
+    rig_stop();
+    rig.config.watchdog = false;   /* nobody tells A */
+    rig.config.lock_queue = false; /* B is as if of another instance */
+    assert_int_equal(rig_start(), 0);
+    op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u2", 1, 100));
+    assert_true(answer_text(&op, "order_id", id, sizeof id));
+
+    op_make(late, OP_PLACE_ORDER, "1", "u1", 1, 101);
+    op_make(newer, OP_CANCEL_ORDER, id, "", 0, 102);
+    gate_set(0, OP_DECIDED, ops[0].request_id);
+    gate_set(1, OP_DECIDED, late->request_id);
+    gate_set(2, OP_DECIDED, newer->request_id);
+    ops_submit(rig.service, ops, 1);
+    gate_wait(0);
+    ops_submit(rig.service, late, 1);
+    gate_open(0);
+    gate_wait(1);
+    assert_int_equal(redis_do(rig.redis, "DEL lock:item:1"), 1);
+    ops_submit(rig.service, newer, 1);
+    gate_wait(2);
+    gate_open(late_one_writes_first ? 1 : 2);
+    ops_wait(late_one_writes_first ? late : newer, 1);
+    gate_open(late_one_writes_first ? 2 : 1);
+    ops_wait(late_one_writes_first ? newer : late, 1);
+    ops_wait(ops, 1);
+    assert_int_equal(ops[0].answer.status, 201);
+    assert_int_equal(newer->answer.status, 201);
+}
+
+static void late_second_turn_that_writes_first_makes_the_newer_holder_read_again(void **state)
+{
+    struct op late, newer;
+    (void)state;
+    second_turn_of_a_late_holder(true, &late, &newer);
+    assert_int_equal(late.answer.status, 201);
+    assert_int_equal(answer_number(&late, "fence"), answer_number(&ops[0], "fence"));
+    assert_int_equal(answer_number(&newer, "stock_before"), 97);
+    assert_int_equal(rig_stock(), 98);
+    assert_true(audit_is_clean(rig.service));
+}
+
+static void late_second_turn_after_a_newer_holder_wrote_is_refused(void **state)
+{
+    struct op late, newer;
+    (void)state;
+    second_turn_of_a_late_holder(false, &late, &newer);
+    assert_int_equal(late.answer.problem, PROBLEM_LOCK_LOST);
+    assert_int_equal(rig_stock(), 99);
+    assert_true(audit_is_clean(rig.service));
+}
+
 static uint64_t observed(const struct metric_histogram *histogram)
 {
     uint64_t n = 0;
@@ -195,6 +255,10 @@ int main(void)
         cmocka_unit_test_teardown(fair_lock_goes_back_to_its_line_after_each_batch, rig_clear),
         cmocka_unit_test_teardown(lessons_see_each_lock, rig_clear),
         cmocka_unit_test_teardown(lock_with_little_of_its_lease_left_is_taken_anew, rig_clear),
+        cmocka_unit_test_teardown(
+            late_second_turn_that_writes_first_makes_the_newer_holder_read_again, rig_clear),
+        cmocka_unit_test_teardown(late_second_turn_after_a_newer_holder_wrote_is_refused,
+                                  rig_clear),
         cmocka_unit_test_teardown(replayed_orders_leave_no_lock_behind, rig_clear),
         cmocka_unit_test_teardown(each_lock_is_measured_once_however_it_was_taken, rig_clear),
     };

@@ -59,10 +59,10 @@ static void a_stale_fence_or_version_refuses_the_rows_around_it_too(void **state
 {
     struct fixture *fixture = *state;
     struct batch batch = make_batch(fixture, "newer", 3);
-    batch.how.fence = 7;
+    batch.how = (db_put){.fence = 7, .expected_version = batch.item.version};
     assert_int_equal(DB_OK, batch_run(&batch));
     batch = make_batch(fixture, "late", 64);
-    batch.how.fence = 6;
+    batch.how = (db_put){.fence = 6, .expected_version = batch.item.version};
     assert_int_equal(DB_STALE_FENCE, batch_run(&batch));
     batch = make_batch(fixture, "other", 64);
     batch.how.expected_version = batch.item.version - 1;

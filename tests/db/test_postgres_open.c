@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 enum { AT_ONCE_MS = 1000, OPENERS = 8 };
@@ -105,19 +106,37 @@ static void *opener_main(void *arg)
     return NULL;
 }
 
-static void instances_that_start_together_make_the_tables_once(void **state)
+/* All stand before the schema at the same moment: an outsider holds its lock until they do. */
+static void open_together(const char *url)
 {
-    struct fixture *fixture = *state;
     struct opener openers[OPENERS];
+    PGconn *outsider = pg_connect(pg_server->url);
+    PQclear(PQexec(outsider, "SELECT pg_advisory_lock(1589735741)")); /* SCHEMA_LOCK */
     for (int i = 0; i < OPENERS; i++) {
-        openers[i] = (struct opener){.url = fixture->url};
+        openers[i] = (struct opener){.url = url};
         assert_int_equal(0, pthread_create(&openers[i].thread, NULL, opener_main, &openers[i]));
     }
+    while (pg_sql_int(pg_server->url, "SELECT count(*) FROM pg_locks WHERE NOT granted") < OPENERS)
+        sched_yield();
+    PQfinish(outsider);
     for (int i = 0; i < OPENERS; i++)
         pthread_join(openers[i].thread, NULL);
     for (int i = 0; i < OPENERS; i++)
         assert_string_equal("", openers[i].error.message);
-    assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM seckill_schema"));
+}
+
+static void instances_that_start_together_make_the_tables_once(void **state)
+{
+    static const char *const levels[] = {"read-committed", "repeatable-read", "serializable"};
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        char url[160];
+        pg_empty_database(fixture->url, sizeof fixture->url);
+        snprintf(url, sizeof url, "%s%sisolation=%s", fixture->url,
+                 strchr(fixture->url, '?') ? "&" : "?", levels[i]);
+        open_together(url);
+        assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM seckill_schema"));
+    }
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, database_setup, fixture_teardown)

@@ -47,7 +47,7 @@ static void reset_raises_version_and_epoch_and_forgets_the_fence(void **state)
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 100);
     assert_int_equal(DB_OK,
-                     put_item(fixture, &item, 7, 40, (db_put){.fence = 9, .expected_version = -1}));
+                     put_item(fixture, &item, 7, 40, (db_put){.fence = 9, .expected_version = 1}));
     db_item again = fixture_item(fixture, "1", 30);
     assert_int_equal(30, again.stock);
     assert_int_equal(41, again.version);
@@ -99,14 +99,14 @@ static void put_with_an_older_fence_writes_nothing(void **state)
 {
     struct fixture *fixture = *state;
     db_item item = fixture_item(fixture, "1", 100);
-    db_put fenced = {.fence = 7, .expected_version = -1};
+    db_put fenced = {.fence = 7, .expected_version = 1};
     assert_int_equal(DB_OK, put_item(fixture, &item, 90, 2, fenced));
     assert_int_equal(7, read_item(fixture, "1").last_fence);
     fenced.fence = 6;
     assert_int_equal(DB_STALE_FENCE, put_item(fixture, &item, 50, 3, fenced));
     item = read_item(fixture, "1");
     assert_true(item.stock == 90 && item.version == 2 && item.last_fence == 7);
-    item = read_item(fixture, "1"); /* nor when it has just been read */
+    fenced.expected_version = 2; /* nor when it has just been read */
     assert_int_equal(DB_STALE_FENCE, put_item(fixture, &item, 50, 3, fenced));
     fenced.fence = 7; /* the same hold may write again */
     assert_int_equal(DB_OK, put_item(fixture, &item, 80, 3, fenced));
@@ -121,14 +121,22 @@ static void newer_fence_that_read_before_an_older_one_wrote_conflicts(void **sta
     struct fixture *fixture = *state;
     db_item late = fixture_item(fixture, "1", 100);
     db_item early = read_item(fixture, "1");
-    db_put fence_7 = {.fence = 7, .expected_version = -1};
-    db_put fence_8 = {.fence = 8, .expected_version = -1};
+    db_put fence_7 = {.fence = 7, .expected_version = 1};
+    db_put fence_8 = {.fence = 8, .expected_version = 1};
     assert_int_equal(DB_OK, put_item(fixture, &late, 90, 2, fence_7));
     assert_int_equal(DB_CONFLICT, put_item(fixture, &early, 80, 2, fence_8));
     assert_int_equal(90, read_item(fixture, "1").stock);
-    early = read_item(fixture, "1");
+    fence_8.expected_version = 2;
     assert_int_equal(DB_OK, put_item(fixture, &early, 80, 3, fence_8));
     assert_int_equal(8, read_item(fixture, "1").last_fence);
+}
+
+/* The number alone does not tell who has read what: that fence could fork. */
+static void fence_without_the_version_that_was_read_is_invalid(void **state)
+{
+    db_item item = fixture_item(*state, "1", 100);
+    assert_int_equal(DB_INVALID,
+                     put_item(*state, &item, 90, 2, (db_put){.fence = 7, .expected_version = -1}));
 }
 
 static void put_with_another_version_conflicts(void **state)
@@ -165,7 +173,7 @@ static void accounts_obey_fence_version_and_epoch_too(void **state)
                             .how = {.fence = 5, .expected_version = 1}};
     assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
     assert_int_equal(DB_CONFLICT, db_run(fixture->store, work_change, &change, NULL));
-    change.how = (db_put){.fence = 4, .expected_version = -1};
+    change.how.fence = 4;
     assert_int_equal(DB_STALE_FENCE, db_run(fixture->store, work_change, &change, NULL));
     fixture_account(fixture, "a", 10);
     change.how = any;
@@ -271,6 +279,7 @@ int main(void)
         TEST(put_stores_the_value_whatever_stands_there),
         TEST(put_with_an_older_fence_writes_nothing),
         TEST(newer_fence_that_read_before_an_older_one_wrote_conflicts),
+        TEST(fence_without_the_version_that_was_read_is_invalid),
         TEST(put_with_another_version_conflicts),
         TEST(put_decided_before_a_reset_conflicts),
         TEST(put_to_a_missing_row_is_not_found),
