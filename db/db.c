@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BUSY_MS_DEFAULT = 5000, GROUP_MAX_DEFAULT = 256 };
+enum { BUSY_MS_DEFAULT = 5000, GROUP_MAX_DEFAULT = 256, LOG_PAGES_DEFAULT = 1000 };
 
 static const db_engine *const engines[] = {&db_engine_sqlite, &db_engine_postgres};
 enum { ENGINES = sizeof engines / sizeof *engines };
@@ -20,9 +20,12 @@ db_status db_open(const db_options *options, db **ret, db_error *error)
         filled.busy_ms = BUSY_MS_DEFAULT;
     if (filled.group_max == 0)
         filled.group_max = GROUP_MAX_DEFAULT;
-    if (filled.busy_ms < 0 || filled.busy_ms > DB_BUSY_MS_MAX || filled.group_max < 0)
-        return db_fail(error, DB_INVALID, "busy_ms must be 1 to %d, group_max positive",
-                       DB_BUSY_MS_MAX);
+    if (filled.log_pages == 0)
+        filled.log_pages = LOG_PAGES_DEFAULT;
+    if (filled.busy_ms < 0 || filled.busy_ms > DB_BUSY_MS_MAX || filled.group_max < 0 ||
+        filled.log_pages < 0)
+        return db_fail(error, DB_INVALID,
+                       "busy_ms must be 1 to %d, group_max and log_pages positive", DB_BUSY_MS_MAX);
     for (size_t i = 0; i < ENGINES; i++) {
         size_t length = strlen(engines[i]->scheme);
         if (strncmp(filled.url, engines[i]->scheme, length) == 0 && filled.url[length] == ':')

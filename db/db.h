@@ -91,6 +91,7 @@ typedef struct db_options {
     int64_t busy_ms;   /* wait for another's write at most (PostgreSQL: lock_timeout); default 5000,
                           up to DB_BUSY_MS_MAX */
     int32_t group_max; /* SQLite: works per commit at most; default 256 */
+    int32_t log_pages; /* SQLite: new pages in its log call for a checkpoint; default 1000 */
 } db_options;
 
 /* For a program that serves: SQLite's statements then reuse their thread's memory instead of asking

@@ -18,7 +18,8 @@ static db_status open_connections(struct sqlite_store *store, const char *path, 
              sqlite3_db_filename(store->conn.handle, "main"));
     if ((status = file_lock_open(&store->lock, store->path, shared, &alone, error)) != DB_OK)
         goto close_writer;
-    if ((status = setup_file(store, alone, error)) != DB_OK ||
+    if ((alone && (status = settle_file(&store->conn, store->path, error)) != DB_OK) ||
+        (status = setup_file(store, alone, error)) != DB_OK ||
         (status = conn_prepare(&store->conn, CONN_WRITER, error)) != DB_OK ||
         (status = conn_open_reading(store, &store->ping, error)) != DB_OK)
         goto unlock;
@@ -38,7 +39,7 @@ close_writer:
 static void close_connections(struct sqlite_store *store)
 {
     conn_close(&store->ping);
-    if (atomic_load(&store->unflushed))
+    if (atomic_load(&store->flush_failed))
         sqlite3_db_config(store->conn.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     conn_close(&store->conn); /* the last one: checkpoints, removes the log */
     file_lock_close(&store->lock);
@@ -91,7 +92,7 @@ static void sqlite_close(db *base)
 static db_status sqlite_ping(db *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    if (checkpoint_has_failed(store, NULL))
+    if (flush_has_failed(store, NULL))
         return DB_FAILED;
     pthread_mutex_lock(&store->ping_mutex);
     conn_clear(&store->ping);

@@ -3,6 +3,7 @@
  *
  *   sqlite.c         open, close: the engine's table
  *   sqlite_setup.c   journal mode, schema and its version
+ *   sqlite_settle.c  what a former process left unflushed, flushed
  *   sqlite_conn.c    one connection: settings, prepared statements, errors, waiting when busy
  *   sqlite_log.c     the log's writes, gathered
  *   sqlite_lock.c    FILE-lock: who may open the file, and whose turn it is to write
@@ -35,12 +36,11 @@ enum {
     SQLITE_WRITER_CACHE_KB = 8192,
     SQLITE_READER_CACHE_KB = 256,     /* there are as many readers as workers */
     SQLITE_WAL_KEPT_BYTES = 64 << 20, /* a larger log file is cut when it starts over */
-    SQLITE_CHECKPOINT_FRAMES = 1000,  /* new frames in the log (4 KB each) call for a checkpoint */
-    SQLITE_LONG_FRAMES = 12000,       /* beyond: a whole one, so that the log starts over */
-    SQLITE_RESTART_FRAMES = 32000,    /* beyond: wait for readers to let it start over, ... */
-    SQLITE_RESTART_MS = 50,           /* ... at most this long */
-    SQLITE_TURN_MS = 20,              /* wait for one's turn to write, see sqlite_lock.c */
-    SQLITE_SHARED_OPEN_MS = 1000      /* wait for another process that is opening the file */
+    SQLITE_LONG_FACTOR = 12,    /* times log_pages in the log: a whole checkpoint, it starts over */
+    SQLITE_RESTART_FACTOR = 32, /* times log_pages: wait for readers to let it start over, ... */
+    SQLITE_RESTART_MS = 50,     /* ... at most this long */
+    SQLITE_TURN_MS = 20,        /* wait for one's turn to write, see sqlite_lock.c */
+    SQLITE_SHARED_OPEN_MS = 1000 /* wait for another process that is opening the file */
 };
 
 /* -- sqlite_conn.c ------------------------------------------------------------------------------
@@ -55,6 +55,7 @@ struct conn {
     struct new_rows *new_rows;      /* the writer's */
     /* The first database error since conn_clear(); sticky, so that no work can overlook it. */
     db_error trouble;
+    bool flush_failed; /* a flush did, at any time */
 };
 
 enum conn_kind { CONN_WRITER, CONN_READER };
@@ -210,11 +211,11 @@ struct sqlite_store {
     bool marked;                 /* it is in a snapshot */
     pthread_mutex_t queue_mutex; /* for all that follow */
     struct run *queue_head, **queue_tail;
-    bool led;              /* somebody leads; the queue is empty otherwise */
-    bool checkpoint_due;   /* the checkpointer leads */
-    bool whole_due;        /* after the next commit, and of all of the log */
-    bool flushing;         /* the checkpointer is busy, without the lead */
-    atomic_bool unflushed; /* pages of the file may be lost: only its log has all; for good */
+    bool led;                 /* somebody leads; the queue is empty otherwise */
+    bool checkpoint_due;      /* the checkpointer leads */
+    bool whole_due;           /* after the next commit, and of all of the log */
+    bool flushing;            /* the checkpointer is busy, without the lead */
+    atomic_bool flush_failed; /* the disk may have lost pages: nothing is written any more */
     bool stopping;
     pthread_cond_t checkpointer_called;
 };
@@ -233,6 +234,10 @@ struct sqlite_tx {
     bool savepoint;    /* ... so a savepoint was set before our first write */
 };
 
+/* sqlite_settle.c: makes durable what a former process left in log and journal; before SQLite reads
+ * them, by the only process that has the file. Of somebody else's file it touches neither. */
+db_status settle_file(struct conn *conn, const char *path, db_error *error);
+
 /* sqlite_setup.c: journal mode, and the schema if the file is new. */
 db_status setup_file(struct sqlite_store *store, bool alone, db_error *error);
 
@@ -244,8 +249,8 @@ void writer_run(db *db, db_job *jobs, size_t n);
 void queue_give_lead(struct sqlite_store *store);
 
 /* sqlite_checkpoint.c */
-/* The file could not be flushed: nothing is to be written any more. Any thread. */
-bool checkpoint_has_failed(const struct sqlite_store *store, db_error *error);
+/* A flush failed after which nothing may be written any more. Any thread. */
+bool flush_has_failed(const struct sqlite_store *store, db_error *error);
 db_status checkpointer_start(struct sqlite_store *store, db_error *error);
 void checkpointer_stop(struct sqlite_store *store); /* after everything queued is done */
 /* Within the mutex, by whoever leads: gives the lead to the checkpointer if one is due. */

@@ -27,7 +27,7 @@ static int on_wal_commit(void *arg, sqlite3 *handle, const char *name, int frame
     (void)handle;
     (void)name;
     if (frames < atomic_load(&store->wal_frames)) /* it has started over */
-        store->checkpoint_at = SQLITE_CHECKPOINT_FRAMES;
+        store->checkpoint_at = store->options.log_pages;
     atomic_store(&store->wal_frames, frames);
     return SQLITE_OK;
 }
@@ -54,21 +54,29 @@ static void set_mark(struct sqlite_store *store)
 
 /* -- copying ---------------------------------------------------------------------------------- */
 
+/* An error of another kind is tried again with the next checkpoint. */
 static void copy(struct sqlite_store *store, int mode)
 {
     struct conn *conn = &store->conn;
     int64_t busy_ms = conn->busy_ms;
     conn->busy_ms = SQLITE_RESTART_MS;
-    sqlite3_wal_checkpoint_v2(conn->handle, NULL, mode, NULL, NULL);
+    int code = sqlite3_wal_checkpoint_v2(conn->handle, NULL, mode, NULL, NULL);
     conn->busy_ms = busy_ms;
+    if (code == SQLITE_IOERR_FSYNC) /* of the log or of the file */
+        atomic_store(&store->flush_failed, true);
     atomic_fetch_add(&store->counters.checkpoints, 1);
+}
+
+static bool has_pages(const struct sqlite_store *store, int factor)
+{
+    return atomic_load(&store->wal_frames) / factor >= store->options.log_pages;
 }
 
 /* A long reading keeps the log from starting over: it grows and is tried again later; when it is
  * large, all who write wait a moment for its chance. */
 static void copy_whole(struct sqlite_store *store)
 {
-    bool large = atomic_load(&store->wal_frames) >= SQLITE_RESTART_FRAMES;
+    bool large = has_pages(store, SQLITE_RESTART_FACTOR);
     give_up_mark(store);
     copy(store, large ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE);
 }
@@ -93,13 +101,13 @@ static bool flush_file(struct sqlite_store *store)
     return code == SQLITE_OK;
 }
 
-bool checkpoint_has_failed(const struct sqlite_store *store, db_error *error)
+bool flush_has_failed(const struct sqlite_store *store, db_error *error)
 {
-    if (!atomic_load(&store->unflushed))
+    if (!atomic_load(&store->flush_failed))
         return false;
     db_fail(error, DB_FAILED,
-            "%.120s: the disk has lost pages of it; its log has them: look at the disk, then start "
-            "again",
+            "%.120s: a flush failed, so the disk may have lost pages of it; its log or journal has "
+            "them: look at the disk, then start again",
             store->path);
     return true;
 }
@@ -109,16 +117,11 @@ bool checkpoint_has_failed(const struct sqlite_store *store, db_error *error)
 bool checkpoint_call(struct sqlite_store *store)
 {
     store->checkpoint_due =
-        !store->flushing && !atomic_load(&store->unflushed) &&
+        !store->flushing && !atomic_load(&store->flush_failed) &&
         (store->whole_due || atomic_load(&store->wal_frames) >= store->checkpoint_at);
     if (store->checkpoint_due)
         pthread_cond_signal(&store->checkpointer_called);
     return store->checkpoint_due;
-}
-
-static bool is_long(const struct sqlite_store *store)
-{
-    return atomic_load(&store->wal_frames) >= SQLITE_LONG_FRAMES;
 }
 
 /* Leads. Returns whether the file is to be flushed. */
@@ -129,7 +132,7 @@ static bool checkpoint(struct sqlite_store *store, bool whole)
         copy_whole(store);
     else
         copied_part = copy_part(store);
-    store->checkpoint_at = atomic_load(&store->wal_frames) + SQLITE_CHECKPOINT_FRAMES;
+    store->checkpoint_at = atomic_load(&store->wal_frames) + store->options.log_pages;
     return copied_part;
 }
 
@@ -142,7 +145,7 @@ static void *checkpointer_main(void *arg)
             pthread_cond_wait(&store->checkpointer_called, &store->queue_mutex);
         if (!store->checkpoint_due)
             break;
-        bool whole = store->whole_due || (!store->marked && is_long(store));
+        bool whole = store->whole_due || (!store->marked && has_pages(store, SQLITE_LONG_FACTOR));
         pthread_mutex_unlock(&store->queue_mutex);
         bool flushes = checkpoint(store, whole);
         pthread_mutex_lock(&store->queue_mutex);
@@ -156,8 +159,8 @@ static void *checkpointer_main(void *arg)
         pthread_mutex_lock(&store->queue_mutex);
         store->flushing = false;
         if (!flushed)
-            atomic_store(&store->unflushed, true);
-        store->whole_due = is_long(store);
+            atomic_store(&store->flush_failed, true);
+        store->whole_due = has_pages(store, SQLITE_LONG_FACTOR);
     }
     pthread_mutex_unlock(&store->queue_mutex);
     return NULL;
@@ -171,7 +174,7 @@ db_status checkpointer_start(struct sqlite_store *store, db_error *error)
     db_status status = conn_open_reading(store, &store->mark, error);
     if (status != DB_OK)
         return status;
-    store->checkpoint_at = SQLITE_CHECKPOINT_FRAMES;
+    store->checkpoint_at = store->options.log_pages;
     if (!store->options.shared_file) /* replaces SQLite's own checkpoints */
         sqlite3_wal_hook(store->conn.handle, on_wal_commit, store);
     pthread_cond_init(&store->checkpointer_called, NULL);

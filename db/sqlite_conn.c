@@ -57,6 +57,8 @@ static db_status status_of(int sqlite_code)
 db_status conn_trouble(struct conn *conn, int sqlite_code)
 {
     db_status status = status_of(sqlite_code);
+    if (sqlite_code == SQLITE_IOERR_FSYNC || sqlite_code == SQLITE_IOERR_DIR_FSYNC)
+        conn->flush_failed = true;
     if (conn->trouble.status == DB_OK) {
         const char *file = conn->handle ? sqlite3_db_filename(conn->handle, "main") : NULL;
         const char *why = conn->handle && sqlite3_extended_errcode(conn->handle) == sqlite_code

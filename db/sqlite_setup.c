@@ -77,6 +77,9 @@ db_status setup_file(struct sqlite_store *store, bool alone, db_error *error)
         return db_fail(error, DB_UNAVAILABLE, "%.150s: not writable", store->path);
     if (empty && !alone)
         return db_fail(error, DB_UNAVAILABLE, "%.150s: its tables vanished", store->path);
+    /* Before there is a log: then the file itself says whose it is, see sqlite_settle.c. */
+    if (empty && (status = create_schema(store, error)) != DB_OK)
+        return status;
     /* Leaving WAL needs the file alone; the first sharer has done so before it lets others in. */
     status = set_journal_mode(store, shared ? "persist" : "wal", error);
     if (status == DB_OK &&
@@ -86,7 +89,5 @@ db_status setup_file(struct sqlite_store *store, bool alone, db_error *error)
                   store->options.sync == DB_SYNC_FULL ? "FULL" : "NORMAL", -SQLITE_WRITER_CACHE_KB,
                   SQLITE_WAL_KEPT_BYTES) != DB_OK)
         status = refuse(store, error);
-    if (status == DB_OK && empty)
-        status = create_schema(store, error);
     return status;
 }

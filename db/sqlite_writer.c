@@ -161,11 +161,26 @@ static struct run *run_works(struct sqlite_store *store, struct run *group)
     return NULL;
 }
 
+/* SQLite undoes a transaction by reading its journal. After a flush that failed some kernels give
+ * what the disk has, not what was written: the pages in this connection's cache may be wrong then.
+ */
+static void note_flush(struct sqlite_store *store)
+{
+    if (store->options.shared_file && store->conn.flush_failed)
+        atomic_store(&store->flush_failed, true);
+}
+
 /* Returns the run that met a database error, after rolling everything back; NULL when the group is
  * decided. */
 static struct run *run_group(struct sqlite_store *store, struct run *group, bool one_by_one)
 {
     struct conn *conn = &store->conn;
+    db_error error;
+    note_flush(store);
+    if (flush_has_failed(store, &error)) {
+        fail_group(group, &error);
+        return NULL;
+    }
     conn_clear(conn);
     new_rows_begin(conn, one_by_one);
     if (begin(store) != DB_OK) {
@@ -190,11 +205,6 @@ static struct run *run_group(struct sqlite_store *store, struct run *group, bool
  * The one is told; each of the others runs again, alone. */
 void writer_commit(struct sqlite_store *store, struct run *group)
 {
-    db_error error;
-    if (checkpoint_has_failed(store, &error)) {
-        fail_group(group, &error);
-        return;
-    }
     struct run *failed = run_group(store, group, false);
     if (!failed)
         return;

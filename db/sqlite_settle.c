@@ -1,0 +1,99 @@
+/*
+ * What a former process left in the log or the journal, put on the disk before SQLite reads it.
+ *
+ * SQLite takes both as it finds them, and they come from the kernel's cache. The disk may have less
+ * after an abnormal end:
+ *
+ *   - The process was killed between the write of a commit and its flush. The next one would tell
+ *     of that commit although a power cut can still undo it.
+ *   - A flush failed, and the kernel took the pages for clean that it could not write
+ *     (https://wiki.postgresql.org/wiki/Fsync_Errors). They are never written again, and a flush
+ *     finds nothing to do. The next process would append behind them, and after a power cut a
+ *     recovery ends at the hole: whatever was answered since is lost. A journal with such a hole
+ *     would undo a commit that has been told, or half of it.
+ *
+ * So each is read, written over itself, and flushed: then the disk has what the cache has. It takes
+ * the file's lock, held alone: nobody writes meanwhile.
+ */
+#include "schema.h"
+#include "sqlite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 64 * 1024, APPLICATION_ID_AT = 68 };
+
+static db_status fail(const char *path, const char *suffix, const char *what, db_error *error)
+{
+    return db_fail(error, DB_UNAVAILABLE,
+                   "%.120s%s: cannot be %s: look at the disk, then start again", path, suffix,
+                   what);
+}
+
+/* Writes a file over itself. Returns what could not be done; NULL: done. */
+static const char *write_over(sqlite3_file *file, char *chunk)
+{
+    sqlite3_int64 size;
+    if (file->pMethods->xFileSize(file, &size) != SQLITE_OK)
+        return "measured";
+    for (sqlite3_int64 at = 0; at < size; at += CHUNK) {
+        const int n = size - at < CHUNK ? (int)(size - at) : CHUNK;
+        if (file->pMethods->xRead(file, chunk, n, at) != SQLITE_OK)
+            return "read";
+        if (file->pMethods->xWrite(file, chunk, n, at) != SQLITE_OK)
+            return "written";
+    }
+    return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK ? NULL : "flushed";
+}
+
+/* Opened to be created, which it never is here: SQLite then flushes the folder with the file. */
+static db_status settle_one(const char *path, const char *suffix, int type, db_error *error)
+{
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    char name[PATH_MAX + 16];
+    int there = 0;
+    sqlite3_snprintf(sizeof name, name, "%s%s", path, suffix);
+    if (vfs->xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &there) != SQLITE_OK)
+        return fail(path, suffix, "looked for", error);
+    if (!there) /* or empty */
+        return DB_OK;
+    sqlite3_file *file = calloc(1, (size_t)vfs->szOsFile);
+    char *chunk = malloc(CHUNK);
+    const char *failed = NULL;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | type;
+    db_status status = DB_OK;
+    if (file == NULL || chunk == NULL)
+        status = db_fail(error, DB_FAILED, "out of memory");
+    else if (vfs->xOpen(vfs, name, file, flags, &flags) != SQLITE_OK)
+        failed = "opened";
+    else
+        failed = flags & SQLITE_OPEN_READWRITE ? write_over(file, chunk) : "opened to write";
+    if (file != NULL && file->pMethods != NULL)
+        file->pMethods->xClose(file);
+    free(chunk);
+    free(file);
+    return failed ? fail(path, suffix, failed, error) : status;
+}
+
+/* By the file itself, without its log: a log of somebody else's is not touched. The schema is made
+ * before there is a log, so each file of ours says so (setup_file()). */
+static bool is_ours(struct conn *conn)
+{
+    unsigned char id[4];
+    sqlite3_file *file;
+    int code = sqlite3_file_control(conn->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code != SQLITE_OK || file->pMethods->xRead(file, id, 4, APPLICATION_ID_AT) != SQLITE_OK)
+        return false;
+    return ((uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3]) ==
+           SCHEMA_APPLICATION_ID;
+}
+
+db_status settle_file(struct conn *conn, const char *path, db_error *error)
+{
+    if (!is_ours(conn))
+        return DB_OK;
+    db_status status = settle_one(path, "-wal", SQLITE_OPEN_WAL, error);
+    if (status == DB_OK)
+        status = settle_one(path, "-journal", SQLITE_OPEN_MAIN_JOURNAL, error);
+    return status;
+}

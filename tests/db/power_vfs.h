@@ -1,0 +1,292 @@
+/*
+ * SQLite's file system over power_disk.h, and what goes wrong in it: the process is killed at any
+ * write or flush, flushes fail, the power fails.
+ *
+ * A kill is a freeze: from then on no call has an effect, so that closing the store leaves the
+ * files as they were. power_thaw() is the next process.
+ *
+ * power_install() makes it the default. Databases, logs and journals are in memory; temporary files
+ * are the real VFS's. Faults meet only the database named power.victim.
+ */
+#ifndef TESTS_DB_POWER_VFS_H
+#define TESTS_DB_POWER_VFS_H
+
+#include "power_locks.h"
+
+/* What is planted, to see that it is found. */
+enum power_slip {
+    SLIP_NONE,
+    SLIP_LOG_NEVER_FLUSHED,
+    SLIP_FILE_NEVER_FLUSHED,
+    SLIP_NOT_SETTLED,  /* what settle_file() does to log and journal has no effect */
+    SLIP_ONLY_FLUSHED, /* it flushes, but writes nothing */
+    SLIPS
+};
+
+static struct {
+    const char *victim;
+    enum power_slip slip;
+    enum power_habit habit;
+    uint64_t events;             /* writes, flushes, truncations so far */
+    uint64_t kill_at;            /* 0: never */
+    uint64_t flushes;            /* so far; those from .. to fail */
+    uint64_t fail_from, fail_to; /* 0: none */
+    bool kill_at_flush;          /* the next one, before it */
+    bool frozen;
+    void (*moment)(void); /* at each event, before and after it; within the mutex */
+    uint64_t flushes_failed;
+} power;
+
+static inline bool is_victim_name(const char *name)
+{
+    return power.victim && strncmp(name, power.victim, strlen(power.victim)) == 0;
+}
+
+static inline bool is_victim(const struct power_handle *handle)
+{
+    return is_victim_name(handle->file->name);
+}
+
+static inline void at_moment(const struct power_handle *handle)
+{
+    if (!is_victim(handle) || power.frozen)
+        return;
+    if (power.moment)
+        power.moment();
+    if (++power.events == power.kill_at)
+        power.frozen = true;
+}
+
+static inline bool is_frozen_name(const char *name)
+{
+    return power.frozen && is_victim_name(name);
+}
+
+static inline bool is_frozen(const struct power_handle *handle)
+{
+    return is_frozen_name(handle->file->name);
+}
+
+/* Runs code within the mutex, between two moments; IOERR once frozen. */
+#define POWER_CALL(file, io_code, code)                                                            \
+    do {                                                                                           \
+        struct power_handle *handle = handle_of(file);                                             \
+        int result = SQLITE_OK;                                                                    \
+        pthread_mutex_lock(&power_mutex);                                                          \
+        at_moment(handle);                                                                         \
+        if (is_frozen(handle)) {                                                                   \
+            result = io_code;                                                                      \
+        } else {                                                                                   \
+            code;                                                                                  \
+            at_moment(handle);                                                                     \
+        }                                                                                          \
+        pthread_mutex_unlock(&power_mutex);                                                        \
+        return result;                                                                             \
+    } while (0)
+
+static int power_xwrite(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
+{
+    POWER_CALL(file, SQLITE_IOERR_WRITE, {
+        if (!handle->settles || power.slip < SLIP_NOT_SETTLED)
+            power_write(handle->file, data, (size_t)n, (size_t)at);
+    });
+}
+
+static int power_xtruncate(sqlite3_file *file, sqlite3_int64 size)
+{
+    POWER_CALL(file, SQLITE_IOERR_TRUNCATE, power_truncate(handle->file, (size_t)size));
+}
+
+static inline bool flush_is_planted_away(const struct power_handle *handle)
+{
+    return (power.slip == SLIP_LOG_NEVER_FLUSHED && handle->log) ||
+           (power.slip == SLIP_FILE_NEVER_FLUSHED && !handle->log) ||
+           (power.slip == SLIP_NOT_SETTLED && handle->settles);
+}
+
+static int flush(struct power_handle *handle)
+{
+    if (is_victim(handle)) {
+        power.flushes++;
+        if (power.flushes >= power.fail_from && power.flushes < power.fail_to) {
+            power.flushes_failed++;
+            power_fail_flush(handle->file, power.habit);
+            return SQLITE_IOERR_FSYNC;
+        }
+        if (flush_is_planted_away(handle))
+            return SQLITE_OK;
+    }
+    power_flush(handle->file);
+    if (handle->flushes_folder) /* as SQLite's unix VFS does, once */
+        power_flush_folder();
+    handle->flushes_folder = false;
+    return SQLITE_OK;
+}
+
+static int power_xsync(sqlite3_file *file, int flags)
+{
+    (void)flags;
+    if (power.kill_at_flush && is_victim(handle_of(file)))
+        power.frozen = true;
+    POWER_CALL(file, SQLITE_IOERR_FSYNC, result = flush(handle));
+}
+
+static int power_xread(sqlite3_file *file, void *ret, int n, sqlite3_int64 at)
+{
+    struct power_handle *handle = handle_of(file);
+    pthread_mutex_lock(&power_mutex);
+    const struct power_data *data = &handle->file->cache;
+    const bool frozen = is_frozen(handle);
+    const size_t left = (size_t)at < data->size ? data->size - (size_t)at : 0;
+    const size_t got = left < (size_t)n ? left : (size_t)n;
+    if (got > 0)
+        memcpy(ret, data->bytes + at, got);
+    memset((char *)ret + got, 0, (size_t)n - got);
+    pthread_mutex_unlock(&power_mutex);
+    return frozen ? SQLITE_IOERR_READ : got < (size_t)n ? SQLITE_IOERR_SHORT_READ : SQLITE_OK;
+}
+
+static int power_xsize(sqlite3_file *file, sqlite3_int64 *ret)
+{
+    pthread_mutex_lock(&power_mutex);
+    *ret = (sqlite3_int64)handle_of(file)->file->cache.size;
+    pthread_mutex_unlock(&power_mutex);
+    return SQLITE_OK;
+}
+
+/* -- opening ---------------------------------------------------------------------------------- */
+
+static int power_xclose(sqlite3_file *file)
+{
+    struct power_handle *handle = handle_of(file);
+    pthread_mutex_lock(&power_mutex);
+    leave_memory(handle);
+    lower_lock(handle, SQLITE_LOCK_NONE);
+    handle->file->handles--;
+    pthread_mutex_unlock(&power_mutex);
+    return SQLITE_OK;
+}
+
+static int power_xcontrol(sqlite3_file *file, int op, void *arg)
+{
+    (void)file;
+    (void)op;
+    (void)arg;
+    return SQLITE_NOTFOUND;
+}
+
+static int power_xsector(sqlite3_file *file)
+{
+    (void)file;
+    return 4096;
+}
+
+static int power_xdevice(sqlite3_file *file)
+{
+    (void)file;
+    return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
+}
+
+static const sqlite3_io_methods power_methods = {
+    .iVersion = 2,
+    .xClose = power_xclose,
+    .xRead = power_xread,
+    .xWrite = power_xwrite,
+    .xTruncate = power_xtruncate,
+    .xSync = power_xsync,
+    .xFileSize = power_xsize,
+    .xLock = power_xlock,
+    .xUnlock = power_xunlock,
+    .xCheckReservedLock = power_xcheck,
+    .xFileControl = power_xcontrol,
+    .xSectorSize = power_xsector,
+    .xDeviceCharacteristics = power_xdevice,
+    .xShmMap = power_xmap,
+    .xShmLock = power_xslots,
+    .xShmBarrier = power_xbarrier,
+    .xShmUnmap = power_xunmap,
+};
+
+enum { IN_MEMORY = SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL };
+
+static int power_xopen(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags,
+                       int *ret_flags)
+{
+    sqlite3_vfs *real = vfs->pAppData;
+    if (!(flags & IN_MEMORY))
+        return real->xOpen(real, name, base, flags, ret_flags);
+    struct power_handle *handle = handle_of(base);
+    *handle = (struct power_handle){.log = !(flags & SQLITE_OPEN_MAIN_DB)};
+    pthread_mutex_lock(&power_mutex);
+    struct power_file *file = power_find(name);
+    const bool was_there = file != NULL;
+    if (file == NULL && (flags & SQLITE_OPEN_CREATE) && !is_frozen_name(name))
+        file = power_create(name);
+    if (file != NULL) {
+        file->handles++;
+        handle->base.pMethods = &power_methods;
+        handle->file = file;
+        handle->flushes_folder = handle->log && (flags & SQLITE_OPEN_CREATE);
+        /* SQLite opens a log or journal that it finds after settle_file() has done so. */
+        handle->settles = handle->log && was_there && !file->opened;
+        file->opened = true;
+    }
+    pthread_mutex_unlock(&power_mutex);
+    if (ret_flags)
+        *ret_flags = flags;
+    return file ? SQLITE_OK : SQLITE_CANTOPEN;
+}
+
+static int power_xdelete(sqlite3_vfs *vfs, const char *name, int folder)
+{
+    (void)vfs;
+    pthread_mutex_lock(&power_mutex);
+    struct power_file *file = power_find(name);
+    const bool frozen = is_frozen_name(name);
+    if (file && !frozen) {
+        file->linked = false;
+        if (folder)
+            power_flush_folder();
+    }
+    pthread_mutex_unlock(&power_mutex);
+    return frozen ? SQLITE_IOERR_DELETE : file ? SQLITE_OK : SQLITE_IOERR_DELETE_NOENT;
+}
+
+/* As SQLite's unix VFS: an empty file is not there. */
+static int power_xaccess(sqlite3_vfs *vfs, const char *name, int flags, int *ret)
+{
+    (void)vfs;
+    pthread_mutex_lock(&power_mutex);
+    const struct power_file *file = power_find(name);
+    *ret = file != NULL && (flags != SQLITE_ACCESS_EXISTS || file->cache.size > 0);
+    pthread_mutex_unlock(&power_mutex);
+    return SQLITE_OK;
+}
+
+static inline int power_install(void)
+{
+    static sqlite3_vfs vfs;
+    sqlite3_vfs *real = sqlite3_vfs_find(NULL);
+    vfs = *real;
+    vfs.zName = "power";
+    if (vfs.szOsFile < (int)sizeof(struct power_handle))
+        vfs.szOsFile = (int)sizeof(struct power_handle);
+    vfs.pAppData = real;
+    vfs.xOpen = power_xopen;
+    vfs.xDelete = power_xdelete;
+    vfs.xAccess = power_xaccess;
+    return sqlite3_vfs_register(&vfs, 1);
+}
+
+/* A new process: nothing of the former one is open. */
+static inline void power_thaw(void)
+{
+    power.frozen = false;
+    power.kill_at_flush = false;
+    power.kill_at = power.fail_from = power.fail_to = 0;
+    power.events = power.flushes = 0;
+    for (size_t i = 0; i < POWER_FILES; i++)
+        power_files[i].opened = false;
+}
+
+#endif

@@ -1,0 +1,242 @@
+/*
+ * A store on power_vfs.h through several processes, for the tests of power cuts: changes, which of
+ * them were told, images of what a power cut would leave, and the look at an image.
+ */
+#ifndef TESTS_DB_POWER_WORLD_H
+#define TESTS_DB_POWER_WORLD_H
+
+#include "fixture.h"
+#include "power_vfs.h"
+
+enum {
+    ACCOUNTS = 6,
+    CHANGES = 400, /* of a world at most */
+    TAKEN = 12     /* images of a life at most */
+};
+
+struct taken {
+    struct power_image image;
+    bool told[CHANGES];
+    uint64_t event;
+};
+
+struct world {
+    char folder[64], file[96], image_file[96];
+    bool shared;
+    db *store;
+    db_reader *reader;
+    bool told[CHANGES]; /* its answer was given, or found: it has to stay */
+    int n_changes;
+    struct taken taken[TAKEN];
+    int n_taken, one_in; /* a moment in so many is taken */
+    uint64_t images, told_in_images, kills, cuts, refused, unknown;
+};
+
+static struct world world;
+
+/* -- images ----------------------------------------------------------------------------------- */
+
+static inline void take_image(void)
+{
+    struct taken *taken = &world.taken[world.n_taken++];
+    taken->image = power_cut(world.file);
+    taken->event = power.events;
+    memcpy(taken->told, world.told, sizeof world.told);
+}
+
+static inline void tell(int change)
+{
+    pthread_mutex_lock(&power_mutex);
+    world.told[change] = true;
+    pthread_mutex_unlock(&power_mutex);
+}
+
+static inline int count_bad_resource(void *arg, const db_audit_row *row)
+{
+    *(int *)arg += !row->ok;
+    return 0;
+}
+
+/* What is wrong with the opened image; NULL: nothing. */
+static inline const char *look_at(db_reader *reader, const char *file, const struct taken *taken)
+{
+    static char lost[64];
+    sqlite3 *handle;
+    sqlite3_stmt *statement;
+    int bad = 0;
+    assert_int_equal(SQLITE_OK, sqlite3_open(file, &handle));
+    const bool whole =
+        sqlite3_prepare_v2(handle, "PRAGMA integrity_check", -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW &&
+        strcmp((const char *)sqlite3_column_text(statement, 0), "ok") == 0;
+    sqlite3_finalize(statement);
+    sqlite3_close(handle);
+    if (!whole)
+        return "malformed";
+    if (db_audit(reader, NULL, count_bad_resource, &bad, NULL) != DB_OK || bad != 0)
+        return "the audit finds damage";
+    for (int i = 0; i < CHANGES; i++) {
+        char key[16];
+        db_answer answer;
+        snprintf(key, sizeof key, "k%d", i);
+        if (!taken->told[i])
+            continue;
+        world.told_in_images++;
+        if (db_read_answer(reader, key, &answer) != DB_OK) {
+            snprintf(lost, sizeof lost, "%s, which was told, is gone", key);
+            return lost;
+        }
+    }
+    return NULL;
+}
+
+static inline db_options options_of(const char *url)
+{
+    return (db_options){.url = url, .shared_file = world.shared, .log_pages = 6, .busy_ms = 50};
+}
+
+static inline const char *look_at_image(const struct taken *taken)
+{
+    static db_error error;
+    char url[112];
+    db *store;
+    db_reader *reader;
+    const char *wrong = error.message;
+    snprintf(url, sizeof url, "sqlite:%s", world.image_file);
+    power_restore(&taken->image, world.image_file);
+    const db_options options = options_of(url);
+    if (db_open(&options, &store, &error) == DB_OK) {
+        assert_int_equal(DB_OK, db_reader_open(store, &reader, NULL));
+        wrong = look_at(reader, world.image_file, taken);
+        db_reader_close(reader);
+        db_close(store);
+    }
+    power_forget(world.image_file);
+    world.images++;
+    return wrong;
+}
+
+/* What the next start has after a power cut now. */
+static inline const char *look_after_cut(void)
+{
+    world.n_taken = 0;
+    take_image();
+    const char *wrong = look_at_image(&world.taken[0]);
+    power_image_free(&world.taken[0].image);
+    return wrong;
+}
+
+/* -- a life ----------------------------------------------------------------------------------- */
+
+static inline bool open_store(void)
+{
+    char url[112];
+    snprintf(url, sizeof url, "sqlite:%s", world.file);
+    const db_options options = options_of(url);
+    if (db_open(&options, &world.store, NULL) != DB_OK)
+        return false;
+    if (db_reader_open(world.store, &world.reader, NULL) == DB_OK)
+        return true;
+    db_close(world.store);
+    return false;
+}
+
+/* As a client that asks what became of its key. */
+static inline void tell_what_is_stored(void)
+{
+    for (int i = 0; i < world.n_changes; i++) {
+        char key[16];
+        db_answer answer;
+        snprintf(key, sizeof key, "k%d", i);
+        if (db_read_answer(world.reader, key, &answer) == DB_OK)
+            tell(i);
+    }
+}
+
+static inline db_status work_accounts(db_tx *tx, void *arg)
+{
+    (void)arg;
+    db_status status = DB_OK;
+    for (int i = 0; i < ACCOUNTS && status == DB_OK; i++) {
+        db_account account = {.initial_balance = 1000};
+        snprintf(account.id, sizeof account.id, "a%d", i);
+        status = db_tx_reset_account(tx, &account, "none", "test");
+    }
+    return status;
+}
+
+/* n changes in one commit, one of each account. */
+static inline void change(int n)
+{
+    struct change changes[ACCOUNTS];
+    db_job jobs[ACCOUNTS];
+    char keys[ACCOUNTS][16];
+    const int first = world.n_changes;
+    for (int i = 0; i < n; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "a%d", i);
+        snprintf(keys[i], sizeof keys[i], "k%d", first + i);
+        changes[i] = (struct change){
+            .delta = -1, .txn_id = keys[i], .how.expected_version = -1, .with_answer = true};
+        if (db_read_account(world.reader, id, &changes[i].account) != DB_OK)
+            return;
+        jobs[i] = (db_job){.work = work_change, .arg = &changes[i]};
+    }
+    world.n_changes += n;
+    db_run_many(world.store, jobs, (size_t)n);
+    for (int i = 0; i < n; i++) {
+        if (jobs[i].status == DB_OK)
+            tell(first + i);
+        else if (jobs[i].status == DB_UNKNOWN)
+            world.unknown++;
+        else
+            world.refused++;
+    }
+}
+
+static inline void close_store(void)
+{
+    db_reader_close(world.reader);
+    db_close(world.store);
+}
+
+/* A store with accounts, orderly closed. */
+static inline void start_world(bool shared)
+{
+    power.victim = NULL;
+    world.n_changes = 0;
+    memset(world.told, 0, sizeof world.told);
+    world.shared = shared;
+    assert_true(open_store());
+    assert_int_equal(DB_OK, db_run(world.store, work_accounts, NULL, NULL));
+    close_store();
+    power_thaw();
+    power.victim = world.file;
+}
+
+/* -- the folder ------------------------------------------------------------------------------ */
+
+static inline int make_folder(void **state)
+{
+    (void)state;
+    memset(&world, 0, sizeof world);
+    snprintf(world.folder, sizeof world.folder, "/var/tmp/test-power-XXXXXX");
+    if (mkdtemp(world.folder) == NULL)
+        return -1;
+    snprintf(world.file, sizeof world.file, "%s/store.db", world.folder);
+    snprintf(world.image_file, sizeof world.image_file, "%s/image.db", world.folder);
+    return 0;
+}
+
+static inline int remove_folder(void **state)
+{
+    (void)state;
+    char lock[120];
+    snprintf(lock, sizeof lock, "%s-lock", world.file);
+    unlink(lock);
+    snprintf(lock, sizeof lock, "%s-lock", world.image_file);
+    unlink(lock);
+    return rmdir(world.folder);
+}
+
+#endif
