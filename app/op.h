@@ -23,6 +23,7 @@ enum op_kind {
     OP_GET_ACCOUNT,
     OP_GET_ORDER,
     OP_GET_TRANSACTION,
+    OP_GET_LEDGER,
     OP_AUDIT,
     OP_GUARDS,
     OP_GET_LOCK,  /* in the lab: of op.resource */
@@ -77,6 +78,7 @@ struct op {
     char resource[DB_RESOURCE_MAX + 1]; /* audit and lab: "item:1"; audit: "" for all */
     char other[DB_ID_MAX + 1];          /* buyer, or transfer's "to" */
     int64_t amount;                     /* quantity, signed amount, stock, balance */
+    int64_t after, limit;               /* ledger: rows behind this id, at most so many */
     /* OP_PUT_*, otherwise unused */
     int64_t price, per_user_limit, reserve_s;
     char guard[DB_GUARD_MAX + 1];

@@ -4,10 +4,14 @@
 #include "json_room.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { LEDGER_PAGE = 100 }; /* rows, unless the query says how many */
 
 static void *place(struct op *op, const struct field *field)
 {
@@ -192,4 +196,40 @@ bool parse_audit_query(const char *query, struct op *op)
         return false;
     }
     return resource_parse(query + sizeof(name) - 1, op);
+}
+
+/* A whole number from min to max at the start of text, which ends there or at '&'. */
+static bool query_number(const char *text, int64_t min, int64_t max, int64_t *ret)
+{
+    const size_t length = strcspn(text, "&");
+    errno = 0;
+    const long long number = strtoll(text, NULL, 10);
+    if (strspn(text, "0123456789") != length || length == 0 || errno != 0 || number < min ||
+        number > max)
+        return false;
+    *ret = number;
+    return true;
+}
+
+bool parse_ledger_query(const char *query, struct op *op)
+{
+    static const char after[] = "after=", limit[] = "limit=";
+    op->after = 0;
+    op->limit = LEDGER_PAGE;
+    bool good = true;
+    while (good && query != NULL && query[0] != '\0') {
+        if (strncmp(query, after, sizeof(after) - 1) == 0)
+            good = query_number(query + sizeof(after) - 1, 0, INT64_MAX, &op->after);
+        else if (strncmp(query, limit, sizeof(limit) - 1) == 0)
+            good = query_number(query + sizeof(limit) - 1, 1, DB_LEDGER_MAX, &op->limit);
+        else
+            good = false;
+        const char *more = strchr(query, '&');
+        query = more != NULL ? more + 1 : NULL;
+    }
+    if (!good)
+        op_problem(op, PROBLEM_BAD_REQUEST,
+                   "unknown query; give ?after=ID and limit=N, N from 1 to %d, or none",
+                   DB_LEDGER_MAX);
+    return good;
 }

@@ -14,5 +14,8 @@ bool parse_body(const struct route *route, const char *body, size_t length, stru
 
 /* Reads the query of GET /v1/audit ("resource=item:1" or nothing) into op->resource. */
 bool parse_audit_query(const char *query, struct op *op);
+/* Reads the query of GET /v1/ledger ("after=17&limit=1000", both or none) into op->after (0) and
+ * op->limit (100). */
+bool parse_ledger_query(const char *query, struct op *op);
 
 #endif

@@ -106,6 +106,9 @@ void query_run(const struct queries *queries, struct op *op)
     case OP_GET_TRANSACTION:
         get_transaction(queries, op);
         return;
+    case OP_GET_LEDGER:
+        query_ledger(queries, op);
+        return;
     case OP_AUDIT:
         query_audit(queries, op);
         return;

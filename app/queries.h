@@ -17,8 +17,13 @@ struct queries {
 /* Answers op, OP_GET_ITEM or one after it. */
 void query_run(const struct queries *queries, struct op *op);
 
-/* query_audit.c, query_guards.c, query_lock.c */
+/* query_audit.c, query_ledger.c, query_guards.c, query_lock.c */
 void query_audit(const struct queries *queries, struct op *op);
+void query_ledger(const struct queries *queries, struct op *op);
+/* A ledger row as every answer shows it; NULL like json_pack(): no memory, or text that is not
+ * UTF-8. */
+struct json_t;
+struct json_t *query_ledger_row(const db_ledger_row *row);
 void query_guards(const struct queries *queries, struct op *op);
 void query_lock(const struct queries *queries, struct op *op);
 

@@ -15,22 +15,13 @@ struct audit {
     char unwritable[DB_RESOURCE_MAX + 1]; /* the resource that ended it; "": none */
 };
 
-static json_t *ledger_json(const db_ledger_row *row)
-{
-    return json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:I}", "id", row->id,
-                     "resource", row->resource, "txn_id", row->txn_id, "delta", row->delta,
-                     "before", row->before, "after", row->after, "version_before",
-                     row->version_before, "fence", row->fence, "epoch", row->epoch, "guard",
-                     row->guard, "instance", row->instance, "at_us", row->at_us);
-}
-
 /* NULL like json_pack(): no memory, or text that is not UTF-8. */
 static json_t *forks_json(const db_audit_row *row)
 {
     json_t *forks = json_array();
     for (size_t i = 0; i < row->n_forks; i++)
-        if (json_array_append_new(forks, json_pack("[o, o]", ledger_json(&row->forks[i][0]),
-                                                   ledger_json(&row->forks[i][1]))) != 0) {
+        if (json_array_append_new(forks, json_pack("[o, o]", query_ledger_row(&row->forks[i][0]),
+                                                   query_ledger_row(&row->forks[i][1]))) != 0) {
             json_decref(forks);
             return NULL;
         }

@@ -44,6 +44,7 @@ const struct route routes[] = {
                 {"to", FIELD_ID, AT(other), true, 0, 0, 0},
                 {"amount", FIELD_INTEGER, AT(amount), true, 1, INT64_MAX, 0}}},
     {OPERATION("GET", "/v1/transactions/{}", ROUTE_KEY, OP_GET_TRANSACTION)},
+    {OPERATION("GET", "/v1/ledger", ROUTE_NONE, OP_GET_LEDGER)},
     {OPERATION("GET", "/v1/audit", ROUTE_NONE, OP_AUDIT)},
     {OPERATION("GET", "/v1/guards", ROUTE_NONE, OP_GUARDS)},
     {OPERATION("GET", "/readyz", ROUTE_NONE, OP_READY)},

@@ -14,6 +14,7 @@ static const char *const kind_names[OP_KIND_COUNT] = {
     [OP_GET_ACCOUNT] = "get-account",
     [OP_GET_ORDER] = "get-order",
     [OP_GET_TRANSACTION] = "get-transaction",
+    [OP_GET_LEDGER] = "get-ledger",
     [OP_AUDIT] = "audit",
     [OP_GUARDS] = "guards",
     [OP_GET_LOCK] = "get-lock",

@@ -43,10 +43,18 @@
     ") AND NOT EXISTS (SELECT 1 FROM items WHERE items.id = ordered.id)"                           \
     " ORDER BY resource"
 
+#define AUDIT_ROW_COLUMNS                                                                          \
+    "id, resource, txn_id, delta, before, after, version_before, fence, epoch, guard, instance, "  \
+    "at_us"
+
 #define AUDIT_ROWS_SQL                                                                             \
-    "SELECT id, resource, txn_id, delta, before, after, version_before, fence, epoch, guard,"      \
-    " instance, at_us FROM ledger WHERE " AUDIT_THOSE_ROWS                                         \
+    "SELECT " AUDIT_ROW_COLUMNS " FROM ledger WHERE " AUDIT_THOSE_ROWS                             \
     " ORDER BY resource, epoch, version_before, id"
+
+/* A page of the ledger, whatever the resource: $1 after this id, $2 at most so many; and its end.
+ */
+#define AUDIT_PAGE_SQL "SELECT " AUDIT_ROW_COLUMNS " FROM ledger WHERE id > $1 ORDER BY id LIMIT $2"
+#define AUDIT_END_SQL  "SELECT coalesce(max(id), 0) FROM ledger"
 
 /* Rows beyond the first of one txn_id. */
 #define AUDIT_REPEATS_SQL                                                                          \

@@ -186,6 +186,20 @@ db_status db_read_expired(db_reader *reader, int64_t now_us, const db_expired *a
     return reader->engine->read_expired(reader, now_us, after ? after : &oldest, ret, max, ret_n);
 }
 
+db_status db_read_ledger(db_reader *reader, int64_t after, size_t max,
+                         int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                         int64_t *ret_last)
+{
+    if (max > DB_LEDGER_MAX)
+        max = DB_LEDGER_MAX;
+    db_status status = reader->engine->reader_begin(reader);
+    if (status != DB_OK)
+        return status;
+    status = reader->engine->read_ledger(reader, after, max, each, arg, ret_last);
+    reader->engine->reader_end(reader);
+    return status;
+}
+
 db_status db_audit(db_reader *reader, const char *resource,
                    int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error)
 {

@@ -206,6 +206,15 @@ typedef struct db_expired {
 db_status db_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                           db_expired *ret, size_t max, size_t *ret_n);
 
+/* Ledger rows of all resources with an id above `after`, in ascending order, at most max and
+ * DB_LEDGER_MAX of them, and the largest id that there is (0: none), from one snapshot. A non-zero
+ * return of each() stops and is not an error. On PostgreSQL ids rise in commit order among the rows
+ * of one resource only: while it is written to, its rows may appear below ids that were seen. */
+enum { DB_LEDGER_MAX = 1000 };
+db_status db_read_ledger(db_reader *reader, int64_t after, size_t max,
+                         int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                         int64_t *ret_last);
+
 /* -- writing ---------------------------------------------------------------------------------- */
 
 /* Every db_tx_ function that takes a row returns DB_INVALID for text that does not end within its

@@ -38,6 +38,9 @@ typedef struct db_engine {
     db_status (*read_sold)(db_reader *reader, const db_item *item, int64_t *ret_quantity);
     db_status (*read_expired)(db_reader *reader, int64_t now_us, const db_expired *after,
                               db_expired *ret, size_t max, size_t *ret_n);
+    db_status (*read_ledger)(db_reader *reader, int64_t after, size_t max,
+                             int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                             int64_t *ret_last);
     db_status (*audit)(db_reader *reader, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 

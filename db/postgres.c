@@ -85,6 +85,7 @@ const db_engine db_engine_postgres = {
     .read_bought = pg_read_bought,
     .read_sold = pg_read_sold,
     .read_expired = pg_read_expired,
+    .read_ledger = pg_read_ledger,
     .audit = pg_audit,
     .run = pg_run,
     .tx_read_item = pg_tx_read_item,

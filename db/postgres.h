@@ -239,6 +239,9 @@ db_status pg_read_bought(db_reader *reader, const db_item *item, const char *con
 db_status pg_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
 db_status pg_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                           db_expired *ret, size_t max, size_t *ret_n);
+db_status pg_read_ledger(db_reader *reader, int64_t after, size_t max,
+                         int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                         int64_t *ret_last);
 db_status pg_audit(db_reader *reader, const char *resource,
                    int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 db_status pg_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);
@@ -267,6 +270,10 @@ db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *
 /* postgres_audit.c: from the snapshot that the connection is in. */
 db_status session_audit(struct session *session, const char *resource,
                         int (*each)(void *arg, const db_audit_row *row), void *arg);
+
+db_status session_read_ledger(struct session *session, int64_t after, size_t max,
+                              int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                              int64_t *ret_last);
 
 int64_t pg_now_us(void); /* monotonic */
 

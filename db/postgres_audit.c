@@ -56,16 +56,11 @@ static void open_ledger(void *arg, int64_t epoch)
     session_queue(feed->session, SQL_AUDIT_REPEATS, args, ARG_COUNT(args), false);
 }
 
-static db_status next_row(void *arg, db_ledger_row *ret)
+/* Columns as in AUDIT_ROW_COLUMNS. */
+static db_status row_at(struct session *session, const PGresult *page, int at, db_ledger_row *ret)
 {
-    struct feed *feed = arg;
-    struct session *session = feed->session;
-    struct list *list = &feed->rows;
-    db_status status = next(session, list);
-    const PGresult *page = list->page;
-    int at = list->at;
-    if (status != DB_OK ||
-        (status = cell_text(session, page, at, 1, ret->resource, sizeof ret->resource)) ||
+    db_status status;
+    if ((status = cell_text(session, page, at, 1, ret->resource, sizeof ret->resource)) ||
         (status = cell_text(session, page, at, 2, ret->txn_id, sizeof ret->txn_id)) ||
         (status = cell_text(session, page, at, 9, ret->guard, sizeof ret->guard)) ||
         (status = cell_text(session, page, at, 10, ret->instance, sizeof ret->instance)))
@@ -79,6 +74,14 @@ static db_status next_row(void *arg, db_ledger_row *ret)
     ret->epoch = cell_int(page, at, 8);
     ret->at_us = cell_int(page, at, 11);
     return DB_OK;
+}
+
+static db_status next_row(void *arg, db_ledger_row *ret)
+{
+    struct feed *feed = arg;
+    struct list *list = &feed->rows;
+    db_status status = next(feed->session, list);
+    return status == DB_OK ? row_at(feed->session, list->page, list->at, ret) : status;
 }
 
 static db_status next_repeats(void *arg, struct audit_repeats *ret)
@@ -116,4 +119,27 @@ db_status session_audit(struct session *session, const char *resource,
     PQclear(feed.rows.page);
     PQclear(feed.repeats.page);
     return status;
+}
+
+/* The end is asked for first, in the same snapshot. */
+db_status session_read_ledger(struct session *session, int64_t after, size_t max,
+                              int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                              int64_t *ret_last)
+{
+    const struct arg args[] = {ARG_INT(after), ARG_INT((int64_t)max)};
+    PGresult *end = NULL, *page = NULL;
+    db_ledger_row row;
+    db_status status = session_ask(session, SQL_LEDGER_END, NULL, 0, &end);
+    if (status == DB_OK) {
+        *ret_last = cell_int(end, 0, 0);
+        status = session_ask(session, SQL_LEDGER_PAGE, args, ARG_COUNT(args), &page);
+    }
+    for (int i = 0; status == DB_OK && i < PQntuples(page); i++) {
+        status = row_at(session, page, i, &row);
+        if (status == DB_OK && each(arg, &row) != 0)
+            break;
+    }
+    PQclear(end);
+    PQclear(page);
+    return status == DB_NOT_FOUND ? DB_OK : status;
 }

@@ -121,6 +121,13 @@ db_status pg_read_expired(db_reader *base, int64_t now_us, const db_expired *aft
     READ(session_read_expired(session, now_us, after, ret, max, ret_n));
 }
 
+db_status pg_read_ledger(db_reader *base, int64_t after, size_t max,
+                         int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                         int64_t *ret_last)
+{
+    READ(session_read_ledger(session, after, max, each, arg, ret_last));
+}
+
 db_status pg_audit(db_reader *base, const char *resource,
                    int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error)
 {

@@ -64,6 +64,8 @@
     X(AUDIT_HEADS, "t", "DECLARE heads NO SCROLL CURSOR FOR " AUDIT_HEADS_SQL)                     \
     X(AUDIT_ROWS, "ti", "DECLARE rows NO SCROLL CURSOR FOR " AUDIT_ROWS_SQL)                       \
     X(AUDIT_REPEATS, "ti", "DECLARE repeats NO SCROLL CURSOR FOR " AUDIT_REPEATS_SQL)              \
+    X(LEDGER_PAGE, "ii", AUDIT_PAGE_SQL)                                                           \
+    X(LEDGER_END, "", AUDIT_END_SQL)                                                               \
     X(FETCH_HEADS, "", "FETCH 1000 FROM heads")                                                    \
     X(FETCH_ROWS, "", "FETCH 1000 FROM rows")                                                      \
     X(FETCH_REPEATS, "", "FETCH 1000 FROM repeats")                                                \

@@ -134,6 +134,7 @@ const db_engine db_engine_sqlite = {
     .read_bought = sqlite_read_bought,
     .read_sold = sqlite_read_sold,
     .read_expired = sqlite_read_expired,
+    .read_ledger = sqlite_read_ledger,
     .audit = sqlite_audit,
     .commits_in_groups = true,
     .run = writer_run,

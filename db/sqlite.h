@@ -293,6 +293,9 @@ db_status sqlite_read_bought(db_reader *reader, const db_item *item, const char 
 db_status sqlite_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
 db_status sqlite_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                               db_expired *ret, size_t max, size_t *ret_n);
+db_status sqlite_read_ledger(db_reader *reader, int64_t after, size_t max,
+                             int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                             int64_t *ret_last);
 db_status sqlite_audit(db_reader *reader, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 db_status sqlite_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);
@@ -321,6 +324,10 @@ db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64
 /* sqlite_audit.c: from the snapshot that the connection is in. */
 db_status conn_audit(struct conn *conn, const char *resource,
                      int (*each)(void *arg, const db_audit_row *row), void *arg);
+
+db_status conn_read_ledger(struct conn *conn, int64_t after, size_t max,
+                           int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                           int64_t *ret_last);
 
 int64_t store_now_us(void); /* monotonic */
 

@@ -47,14 +47,11 @@ static void open_ledger(void *arg, int64_t epoch)
     }
 }
 
-static db_status next_row(void *arg, db_ledger_row *ret)
+/* Columns as in AUDIT_ROW_COLUMNS. */
+static db_status column_row(struct conn *conn, sqlite3_stmt *at, db_ledger_row *ret)
 {
-    const struct feed *feed = arg;
-    struct conn *conn = feed->conn;
-    sqlite3_stmt *at;
     db_status status;
-    if ((status = next(feed, SQL_AUDIT_ROWS, &at)) != DB_OK ||
-        (status = column_text(conn, at, 1, ret->resource, sizeof ret->resource)) != DB_OK ||
+    if ((status = column_text(conn, at, 1, ret->resource, sizeof ret->resource)) != DB_OK ||
         (status = column_text(conn, at, 2, ret->txn_id, sizeof ret->txn_id)) != DB_OK ||
         (status = column_text(conn, at, 9, ret->guard, sizeof ret->guard)) != DB_OK ||
         (status = column_text(conn, at, 10, ret->instance, sizeof ret->instance)) != DB_OK)
@@ -70,6 +67,14 @@ static db_status next_row(void *arg, db_ledger_row *ret)
     return DB_OK;
 }
 
+static db_status next_row(void *arg, db_ledger_row *ret)
+{
+    const struct feed *feed = arg;
+    sqlite3_stmt *at;
+    db_status status = next(feed, SQL_AUDIT_ROWS, &at);
+    return status == DB_OK ? column_row(feed->conn, at, ret) : status;
+}
+
 static db_status next_repeats(void *arg, struct audit_repeats *ret)
 {
     const struct feed *feed = arg;
@@ -81,6 +86,26 @@ static db_status next_repeats(void *arg, struct audit_repeats *ret)
     ret->epoch = sqlite3_column_int64(at, 1);
     ret->rows = sqlite3_column_int64(at, 2);
     return DB_OK;
+}
+
+db_status conn_read_ledger(struct conn *conn, int64_t after, size_t max,
+                           int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                           int64_t *ret_last)
+{
+    sqlite3_stmt *end = conn->statements[SQL_LEDGER_END], *at = conn->statements[SQL_LEDGER_PAGE];
+    db_ledger_row row;
+    db_status status = conn_step(conn, end);
+    if (status != DB_OK)
+        return status;
+    *ret_last = sqlite3_column_int64(end, 0);
+    conn_done(end);
+    bind_int(at, 1, after);
+    bind_int(at, 2, (int64_t)max);
+    while ((status = conn_step(conn, at)) == DB_OK &&
+           (status = column_row(conn, at, &row)) == DB_OK && each(arg, &row) == 0)
+        continue;
+    conn_done(at);
+    return status == DB_NOT_FOUND ? DB_OK : status;
 }
 
 /* What only reads writes nothing but what it sorts. */

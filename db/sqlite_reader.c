@@ -121,6 +121,13 @@ db_status sqlite_read_expired(db_reader *reader, int64_t now_us, const db_expire
     return conn_read_expired(conn_of(reader), now_us, after, ret, max, ret_n);
 }
 
+db_status sqlite_read_ledger(db_reader *reader, int64_t after, size_t max,
+                             int (*each)(void *arg, const db_ledger_row *row), void *arg,
+                             int64_t *ret_last)
+{
+    return conn_read_ledger(conn_of(reader), after, max, each, arg, ret_last);
+}
+
 db_status sqlite_audit(db_reader *base, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error)
 {

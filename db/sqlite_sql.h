@@ -49,6 +49,8 @@
     X(READ, AUDIT_HEADS, AUDIT_HEADS_SQL)                                                          \
     X(READ, AUDIT_ROWS, AUDIT_ROWS_SQL)                                                            \
     X(READ, AUDIT_REPEATS, AUDIT_REPEATS_SQL)                                                      \
+    X(READ, LEDGER_PAGE, AUDIT_PAGE_SQL)                                                           \
+    X(READ, LEDGER_END, AUDIT_END_SQL)                                                             \
     X(WRITE, PUT_ITEM,                                                                             \
       "UPDATE items SET stock = ?2, version = ?3, last_fence = max(last_fence, ?5)" PUT_WHERE)     \
     X(WRITE, PUT_ACCOUNT,                                                                          \

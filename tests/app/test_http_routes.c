@@ -150,6 +150,40 @@ static void audit_takes_a_resource(void **state)
     }
 }
 
+static void ledger_takes_a_cursor_and_a_length(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query;
+        int64_t after, limit;
+    } good[] = {{"", 0, 100},
+                {"?after=17", 17, 100},
+                {"?limit=1000", 0, 1000},
+                {"?after=9223372036854775807&limit=1", INT64_MAX, 1},
+                {"?limit=2&after=3", 3, 2}};
+    static const char *const bad[] = {
+        "?after=-1",        "?after=",     "?after=1x",
+        "?limit=0",         "?limit=1001", "?after=9223372036854775808",
+        "?resource=item:1", "?after=+1",   "?after=1&x=2"};
+    struct raw_reply reply;
+    struct op op;
+    char target[100];
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        snprintf(target, sizeof target, "/v1/ledger%s", good[i].query);
+        assert_int_equal(fixture_call(&fixture, "GET", target, "", "", &reply), 200);
+        raw_free(&reply);
+        stub_last(fixture.service, &op);
+        assert_int_equal(op.kind, OP_GET_LEDGER);
+        assert_int_equal(op.after, good[i].after);
+        assert_int_equal(op.limit, good[i].limit);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        snprintf(target, sizeof target, "/v1/ledger%s", bad[i]);
+        assert_int_equal(fixture_call(&fixture, "GET", target, "", "", &reply), 400);
+        raw_free(&reply);
+    }
+}
+
 static void bodies_of_any_length_leave_the_query_as_it_is(void **state)
 {
     (void)state;
@@ -235,6 +269,7 @@ int main(void)
         cmocka_unit_test(head_answers_like_get_without_a_body),
         cmocka_unit_test(request_ids_are_echoed_or_made),
         cmocka_unit_test(audit_takes_a_resource),
+        cmocka_unit_test(ledger_takes_a_cursor_and_a_length),
         cmocka_unit_test(bodies_of_any_length_leave_the_query_as_it_is),
         cmocka_unit_test(long_answers_arrive_whole),
         cmocka_unit_test(metrics_count_what_was_answered),

@@ -246,6 +246,38 @@ static void silent_servers_are_all_asked_at_once(void **state)
     assert_in_range(took_us, 0, 1000000); /* each of the five kinds takes 250000 */
 }
 
+static void ledger_shows_its_rows_page_by_page(void **state)
+{
+    (void)state;
+    struct op op;
+    int64_t after = 0, seen = 0;
+    assert_int_equal(op_run(rig.service, op_put_account(&op, "paged", 7, "")), 200);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "paged", "", -2, 0)), 201);
+    assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "paged", "", -1, 1)), 201);
+    for (json_t *next = NULL; !json_is_null(next);) {
+        op_make(&op, OP_GET_LEDGER, "", "", 0, 0);
+        op.after = after;
+        op.limit = 1;
+        assert_int_equal(op_run(rig.service, &op), 200);
+        json_t *document = json_loads(op.answer.body, 0, NULL);
+        const json_t *row = json_array_get(json_object_get(document, "rows"), 0);
+        assert_int_equal(json_array_size(json_object_get(document, "rows")), 1);
+        assert_true(json_integer_value(json_object_get(row, "id")) > after);
+        after = json_integer_value(json_object_get(row, "id"));
+        seen += strcmp(json_string_value(json_object_get(row, "resource")), "account:paged") == 0;
+        next = json_object_get(document, "next");
+        assert_true(json_is_null(next) || json_integer_value(next) == after);
+        assert_int_equal(json_is_null(next),
+                         after == json_integer_value(json_object_get(document, "last")));
+        if (json_is_null(next))
+            assert_int_equal(json_integer_value(json_object_get(row, "after")), 4);
+        next = json_is_null(next) ? json_null() : json_true(); /* both outlive the document */
+        json_decref(document);
+        free(op.answer.body);
+    }
+    assert_int_equal(seen, 3);
+}
+
 static void audit_shows_each_resource_or_the_one_asked_for(void **state)
 {
     (void)state;
@@ -304,6 +336,7 @@ int main(void)
         CLAIM(guards_are_listed_with_their_claims),
         CLAIM(guard_whose_servers_are_away_is_listed_as_such),
         CLAIM(audit_shows_each_resource_or_the_one_asked_for),
+        CLAIM(ledger_shows_its_rows_page_by_page),
         CLAIM(metrics_tell_what_was_done),
     };
     return cmocka_run_group_tests(tests, rig_open, rig_close);
