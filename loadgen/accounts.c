@@ -13,17 +13,23 @@ static uint64_t accounts_requests(const struct options *options)
     return (uint64_t)options->connections * CHANGES_PER_CONNECTION;
 }
 
+/* Enough that none is ever refused for lack of money. */
+static int64_t balance_of(const struct run *run)
+{
+    return (int64_t)run->tally.n * AMOUNT_MAX;
+}
+
 static int accounts_prepare(struct run *run)
 {
     if (run->options->pairs > 0 && textbook_try(run) != 0)
         return -1;
-    /* Enough that none is ever refused for lack of money. */
-    return balances_create(run, (int64_t)run->tally.n * AMOUNT_MAX);
+    return balances_create(run, balance_of(run));
 }
 
-static void accounts_effect(const struct run *run, uint64_t origin,
+static void accounts_effect(const void *ctx, uint64_t origin,
                             struct balances_change ret[BALANCES_CHANGES_MAX])
 {
+    const struct run *run = ctx;
     ret[0].account =
         tally_random(&run->tally, origin, USE_ACCOUNT) % (uint64_t)run->options->accounts;
     ret[0].amount = -1 - (int64_t)(tally_random(&run->tally, origin, USE_AMOUNT) % AMOUNT_MAX);
@@ -43,7 +49,7 @@ static void accounts_ask(const struct run *run, uint64_t origin, char path[REMOT
 
 static int accounts_judge(struct run *run)
 {
-    return balances_judge(run, accounts_effect);
+    return balances_judge(run, balance_of(run), accounts_effect);
 }
 
 const struct workload workload_accounts = {

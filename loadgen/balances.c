@@ -1,10 +1,6 @@
-#include "balances.h"
-#include "progress.h"
+#include "witness.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-enum { ONE_BY_ONE_MAX = 8 }; /* accounts: each question may read the whole ledger */
 
 void balances_account_id(const struct run *run, uint64_t account, char ret[80])
 {
@@ -29,67 +25,33 @@ int balances_create(struct run *run, int64_t balance)
     return 0;
 }
 
-/* Adds up, per account, what the client was told. */
-static void count_changes(const struct run *run, balances_effect *effect,
-                          struct client_count *counts)
+static void balances_name(const void *ctx, uint64_t i, char ret[100])
 {
-    for (uint64_t seq = 0; seq < tally_end(&run->tally); seq++) {
-        enum tally_state state = run->tally.entries[seq].state;
-        if ((state != TALLY_ACCEPTED && state != TALLY_UNKNOWN) ||
-            tally_origin(&run->tally, seq) != seq)
-            continue;
-        struct balances_change changes[BALANCES_CHANGES_MAX] = {0};
-        effect(run, seq, changes);
-        for (int i = 0; i < BALANCES_CHANGES_MAX && changes[i].amount != 0; i++) {
-            struct client_count *count = &counts[changes[i].account];
-            if (state == TALLY_ACCEPTED) {
-                count->accepted += changes[i].amount;
-            } else {
-                count->unknown += i == 0; /* a transfer is one request */
-                count->unknown_amount += llabs(changes[i].amount);
-            }
-        }
-    }
+    char id[80];
+    balances_account_id(ctx, i, id);
+    snprintf(ret, 100, "account:%s", id);
 }
 
-/* all: the audit of all resources; NULL: this one is asked for. */
-static int judge_account(struct run *run, const json_t *all, uint64_t account,
-                         const struct client_count *count)
+static void balances_judged(void *ctx, uint64_t i, const struct audit_row *own,
+                            const struct verdict *verdict, const struct client_count *client)
 {
-    char id[80], resource[100];
-    struct audit_row audit;
-    struct verdict verdict;
-    balances_account_id(run, account, id);
-    snprintf(resource, sizeof resource, "account:%s", id);
-    int found = all != NULL ? remote_audit_row(all, resource, &audit, run->message)
-                            : remote_audit(run->options, resource, &audit, run->message);
-    if (found != 0)
-        return -1;
-    verdict_of_account(&audit, count, &verdict);
-    run_add_verdict(run, &run->verdict, &verdict, &audit);
-    run->initial += audit.initial;
-    run->expected += audit.initial + count->accepted;
-    run->actual += audit.current;
-    return 0;
+    struct run *run = ctx;
+    (void)i;
+    (void)verdict;
+    run->initial += own->initial;
+    run->expected += own->initial + client->accepted;
+    run->actual += own->current;
 }
 
-int balances_judge(struct run *run, balances_effect *effect)
+int balances_judge(struct run *run, int64_t balance, balances_effect *effect)
 {
-    uint64_t n = (uint64_t)run->options->accounts;
-    struct client_count *counts = calloc(n, sizeof *counts);
-    int result = counts == NULL ? -1 : 0;
-    if (counts == NULL) {
-        snprintf(run->message, sizeof run->message, "not enough memory for %llu accounts",
-                 (unsigned long long)n);
-        return -1;
-    }
-    count_changes(run, effect, counts);
-    json_t *all = NULL;
-    if (n > ONE_BY_ONE_MAX)
-        result = remote_audit_all(run->options, &all, run->message);
-    for (uint64_t i = 0; i < n && result == 0; i++)
-        result = judge_account(run, all, i, &counts[i]);
-    json_decref(all);
-    free(counts);
-    return result;
+    const struct witness witness = {.n = (uint64_t)run->options->accounts,
+                                    .initial = balance,
+                                    .tally = &run->tally,
+                                    .name = balances_name,
+                                    .origin = run_origin,
+                                    .effect = effect,
+                                    .judged = balances_judged,
+                                    .ctx = run};
+    return witness_judge(run, &witness, &run->verdict);
 }

@@ -14,11 +14,12 @@ struct balances_change {
     uint64_t account;
     int64_t amount;
 };
-typedef void balances_effect(const struct run *run, uint64_t origin,
+/* ctx: the run. */
+typedef void balances_effect(const void *ctx, uint64_t origin,
                              struct balances_change ret[BALANCES_CHANGES_MAX]);
 
-/* Compares each account's audit with the changes that were acknowledged. 0, or -1 with message. */
-int balances_judge(struct run *run, balances_effect *effect);
+/* Judges the accounts, each created with this balance. 0, or -1 with run->message. */
+int balances_judge(struct run *run, int64_t balance, balances_effect *effect);
 
 /* textbook.c: 1,000 - 200 - 300 at the same time, on fresh accounts until one pair loses an update
  * or options->pairs are done. Fills run->textbook. 0, or -1 with run->message. */

@@ -224,6 +224,11 @@ static int get_audit(const struct options *options, const char *path, json_t **r
                        message);
 }
 
+int remote_get(const struct options *options, const char *path, json_t **ret, char *message)
+{
+    return call(options, &options->targets[0], "GET", path, NULL, ret, message);
+}
+
 int remote_audit_all(const struct options *options, json_t **ret, char *message)
 {
     return get_audit(options, "/v1/audit", ret, message);

@@ -40,6 +40,9 @@ int remote_audit_all(const struct options *options, json_t **ret, char *message)
 int remote_audit_row(const json_t *audit, const char *resource, struct audit_row *ret,
                      char *message);
 
+/* GET path of the first instance: its JSON, to be freed with json_decref(). */
+int remote_get(const struct options *options, const char *path, json_t **ret, char *message);
+
 /* One POST with its key, to the n-th instance. Returns the status, or -1 with what went wrong in
  * *ret_body's place; to be freed either way. */
 int remote_post(const struct options *options, uint64_t n, const char *path, const char *key,

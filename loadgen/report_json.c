@@ -39,6 +39,20 @@ static json_t *row_json(const struct ledger_row *row)
     return object;
 }
 
+/* The first ones; verdict.disagreements counts all. */
+static json_t *disagreements_json(const struct run *run)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < run->n_disagreements; i++) {
+        const struct disagreement *each = &run->disagreements[i];
+        json_array_append_new(array,
+                              json_pack("{s:s, s:s, s:I, s:I}", "resource", each->resource,
+                                        "figure", each->figure, "audit", (json_int_t)each->service,
+                                        "rows", (json_int_t)each->own));
+    }
+    return array;
+}
+
 static json_t *counterexample_json(const struct run *run)
 {
     json_t *array = json_array();
@@ -145,6 +159,7 @@ static json_t *run_json(const struct run *run)
     json_object_set_new(object, "not_judged",
                         run->judged ? json_null() : json_string(run->message));
     json_object_set_new(object, "counterexample", counterexample_json(run));
+    json_object_set_new(object, "disagreements", disagreements_json(run));
     set_integer(object, "accepted", (int64_t)run->accepted);
     set_integer(object, "refused", (int64_t)run->refused);
     set_integer(object, "failed", (int64_t)run->failed);

@@ -277,6 +277,24 @@ static void print_remarks(const struct table *table, const struct run *run)
                     firsts[i].what, firsts[i].answer);
 }
 
+/* Which witness says what. */
+static void print_disagreements(const struct table *table, const struct run *run)
+{
+    char service[TEXT_MAX], own[TEXT_MAX];
+    for (int i = 0; i < run->n_disagreements; i++) {
+        const struct disagreement *each = &run->disagreements[i];
+        fprintf(table->out,
+                "  %s under %s: the witnesses disagree on %s: %s is %s by the service's audit and "
+                "%s by its ledger rows\n",
+                run->workload->name, run->guard, each->resource, each->figure,
+                text_count(service, each->service), text_count(own, each->own));
+    }
+    int64_t all = run->verdict.disagreements + run->textbook.verdict.disagreements;
+    if (all > run->n_disagreements)
+        fprintf(table->out, "  %s under %s: and on %s figures more\n", run->workload->name,
+                run->guard, text_count(own, all - run->n_disagreements));
+}
+
 static void print_thresholds(const struct table *table, const struct run *run)
 {
     for (int i = 0; i < run->options->n_thresholds; i++) {
@@ -358,6 +376,8 @@ void report_text(const struct report *report, FILE *out)
         fprintf(out, "  store: %s\n", report->store);
     for (int i = 0; i < report->n_runs; i++)
         print_remarks(table, &report->runs[i]);
+    for (int i = 0; i < report->n_runs; i++)
+        print_disagreements(table, &report->runs[i]);
     for (int i = 0; i < report->n_runs; i++)
         print_thresholds(table, &report->runs[i]);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)

@@ -2,9 +2,11 @@
 #include "progress.h"
 #include "schedule.h"
 #include "text.h"
+#include "witness.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -12,6 +14,18 @@ void run_key(const struct run *run, uint64_t origin, char ret[RUN_KEY_MAX])
 {
     snprintf(ret, RUN_KEY_MAX, "%s-%s-%llu", run->workload->name, run->id,
              (unsigned long long)origin);
+}
+
+int64_t run_origin(const void *ctx, const char *key)
+{
+    const struct run *run = ctx;
+    char expected[RUN_KEY_MAX];
+    const char *number = strrchr(key, '-');
+    uint64_t origin = number == NULL ? UINT64_MAX : strtoull(number + 1, NULL, 10);
+    if (origin >= run->tally.n)
+        return -1;
+    run_key(run, origin, expected);
+    return strcmp(key, expected) == 0 ? (int64_t)origin : -1;
 }
 
 bool run_stopped(const struct run *run)
@@ -230,6 +244,7 @@ static void judge(struct run *run)
         run->verdict.replay_mismatch += (int64_t)tally_differing(&run->tally);
     } else { /* perhaps some of it was judged */
         run->verdict = (struct verdict){0};
+        run->n_disagreements = 0;
         run->initial = run->expected = run->actual = 0;
     }
 }
@@ -244,6 +259,7 @@ static int perform(struct run *run)
     }
     struct lock_times before;
     run->tally.stop = run->options->stop;
+    witness_begin(run);
     if (run->workload->prepare(run) != 0)
         return -1;
     bool timed = lock_times_read(run->options, run->guard, &before) == 0;

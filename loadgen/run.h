@@ -14,6 +14,7 @@
 #include "tally.h"
 #include "verdict.h"
 
+enum { RUN_DISAGREEMENTS_MAX = 8 };
 enum { RUN_ID_MAX = 16, RUN_BODY_MAX = 400, RUN_KEY_MAX = 64 };
 
 /* The textbook's two withdrawals from one account at the same time, tried on fresh accounts. */
@@ -24,6 +25,12 @@ struct textbook {
     int64_t expected; /* 500 */
     int64_t final;    /* of the first pair that lost, else of the last one */
     struct verdict verdict;
+};
+
+/* One figure of a resource, as the service's audit has it and as its ledger rows add up to. */
+struct disagreement {
+    char resource[80], figure[32];
+    int64_t service, own;
 };
 
 struct run;
@@ -57,6 +64,7 @@ struct run {
     bool interrupted;
 
     struct history_writer *history; /* NULL: none is kept */
+    int64_t ledger_start;           /* id of the last ledger row before the run */
     enum load_mode mode;
     struct tally tally;
     struct load_result load;
@@ -68,6 +76,9 @@ struct run {
     struct verdict verdict; /* zeros unless judged; the textbook's pairs have their own */
     bool has_counterexample;
     struct ledger_row counterexample[2];
+    /* the first figures in which the witnesses disagree, of verdict.disagreements in all */
+    struct disagreement disagreements[RUN_DISAGREEMENTS_MAX];
+    int n_disagreements;
     uint64_t accepted, refused, failed;
     int64_t initial, expected, actual;  /* sale: pieces; else: sum of all balances */
     struct textbook textbook;           /* pairs 0: not tried */
@@ -111,6 +122,8 @@ char *run_label(const struct run *run, char *out, size_t size);
 
 /* For workloads. */
 void run_key(const struct run *run, uint64_t origin, char ret[RUN_KEY_MAX]);
+/* Which request has this key; -1: none of the run. ctx: the run. */
+int64_t run_origin(const void *ctx, const char *key);
 /* Adds one resource's verdict to one of the run's, and keeps its first fork as the counter-example.
  */
 void run_add_verdict(struct run *run, struct verdict *into, const struct verdict *verdict,

@@ -1,5 +1,5 @@
 /* One item, many buyers, one piece each: the flash sale. */
-#include "run.h"
+#include "witness.h"
 
 #include <stdio.h>
 
@@ -13,15 +13,19 @@ static void item_id(const struct run *run, char ret[80])
     snprintf(ret, 80, "sale-%s", run->id);
 }
 
+/* The limit is checked where it never turns a buyer away: each orders once. */
+static bool limits_users(const struct run *run)
+{
+    return run->tally.n <= (uint64_t)run->options->buyers;
+}
+
 static int sale_prepare(struct run *run)
 {
     char id[80], resource[100];
-    /* The limit is checked where it never turns a buyer away: each orders once. */
-    bool once = run->tally.n <= (uint64_t)run->options->buyers;
     item_id(run, id);
     snprintf(resource, sizeof resource, "item:%s", id);
     if (remote_set_terms(run->options, resource, run->message) != 0 ||
-        remote_put_item(run->options, id, run->guard, once ? 1 : 0, run->message) != 0)
+        remote_put_item(run->options, id, run->guard, limits_users(run) ? 1 : 0, run->message) != 0)
         return -1;
     history_resource(run->history, resource, run->options->stock);
     return 0;
@@ -44,28 +48,46 @@ static void sale_resource(const struct run *run, char path[REMOTE_PATH_MAX])
     snprintf(path, REMOTE_PATH_MAX, "/v1/items/%s", id);
 }
 
+static void sale_name(const void *ctx, uint64_t i, char ret[100])
+{
+    char id[80];
+    (void)i;
+    item_id(ctx, id);
+    snprintf(ret, 100, "item:%s", id);
+}
+
+static void sale_effect(const void *ctx, uint64_t origin,
+                        struct balances_change ret[BALANCES_CHANGES_MAX])
+{
+    (void)ctx;
+    (void)origin;
+    ret[0] = (struct balances_change){.amount = -1};
+}
+
+static void sale_judged(void *ctx, uint64_t i, const struct audit_row *own,
+                        const struct verdict *verdict, const struct client_count *client)
+{
+    struct run *run = ctx;
+    (void)i;
+    (void)verdict;
+    run->initial = own->initial;
+    run->expected = client->demand < own->initial ? client->demand : own->initial;
+    run->actual = own->sold;
+}
+
 static int sale_judge(struct run *run)
 {
-    char id[80], resource[100];
-    struct audit_row audit;
-    struct verdict verdict;
-    int64_t unknown = (int64_t)tally_count(&run->tally, TALLY_UNKNOWN);
-    struct client_count client = {
-        .accepted = (int64_t)run->accepted,
-        .demand = (int64_t)(run->accepted + run->refused) + unknown,
-        .unknown = unknown,
-        .unknown_amount = unknown,
-    };
-    item_id(run, id);
-    snprintf(resource, sizeof resource, "item:%s", id);
-    if (remote_audit(run->options, resource, &audit, run->message) != 0)
-        return -1;
-    verdict_of_item(&audit, &client, &verdict);
-    run_add_verdict(run, &run->verdict, &verdict, &audit);
-    run->initial = audit.initial;
-    run->expected = client.demand < audit.initial ? client.demand : audit.initial;
-    run->actual = audit.sold;
-    return 0;
+    const struct witness witness = {.n = 1,
+                                    .initial = run->options->stock,
+                                    .is_item = true,
+                                    .one_each = limits_users(run),
+                                    .tally = &run->tally,
+                                    .name = sale_name,
+                                    .origin = run_origin,
+                                    .effect = sale_effect,
+                                    .judged = sale_judged,
+                                    .ctx = run};
+    return witness_judge(run, &witness, &run->verdict);
 }
 
 const struct workload workload_sale = {

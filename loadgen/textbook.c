@@ -3,8 +3,8 @@
  * the same time; both read 1,000; the account ends at 700 or 800 instead of 500. Two requests
  * overlap only by luck, so fresh accounts are tried until a pair loses, up to a bound.
  */
-#include "balances.h"
 #include "progress.h"
+#include "witness.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,21 +23,33 @@ static void account_of(const struct pairs *pairs, uint64_t seq, char ret[80])
              (unsigned long long)((uint64_t)pairs->first + seq / 2));
 }
 
+static int amount_of(uint64_t seq)
+{
+    return seq % 2 == 0 ? FIRST : SECOND;
+}
+
+static void pair_key(const struct pairs *pairs, uint64_t seq, char ret[RUN_KEY_MAX])
+{
+    char id[80];
+    account_of(pairs, seq, id);
+    snprintf(ret, RUN_KEY_MAX, "%.50s%d", id, amount_of(seq));
+}
+
 static size_t write_request(void *ctx, uint64_t seq, const struct load_target *target, char *out,
                             size_t size)
 {
     const struct pairs *pairs = ctx;
-    char id[80], body[80];
+    char id[80], key[RUN_KEY_MAX], body[80];
     if (seq >= pairs->tally.n)
         return 0;
     account_of(pairs, seq, id);
-    int amount = seq % 2 == 0 ? FIRST : SECOND;
-    snprintf(body, sizeof body, "{\"amount\":%d,\"reason\":\"textbook\"}", amount);
+    pair_key(pairs, seq, key);
+    snprintf(body, sizeof body, "{\"amount\":%d,\"reason\":\"textbook\"}", amount_of(seq));
     int length = snprintf(out, size,
                           "POST /v1/accounts/%s/transactions HTTP/1.1\r\nHost: %s\r\n"
                           "Content-Type: application/json\r\nContent-Length: %zu\r\n"
-                          "Idempotency-Key: %s%d\r\n\r\n%s",
-                          id, target->host, strlen(body), id, amount, body);
+                          "Idempotency-Key: %s\r\n\r\n%s",
+                          id, target->host, strlen(body), key, body);
     return length > 0 && (size_t)length < size ? (size_t)length : 0;
 }
 
@@ -47,35 +59,61 @@ static int64_t take_outcome(void *ctx, uint64_t seq, const struct load_answer *a
     return tally_outcome(&pairs->tally, seq, answer);
 }
 
-static int judge_pair(struct pairs *pairs, uint64_t pair)
+static void pair_name(const void *ctx, uint64_t i, char ret[100])
+{
+    char id[80];
+    account_of(ctx, 2 * i, id);
+    snprintf(ret, 100, "account:%s", id);
+}
+
+/* A batch is small. */
+static int64_t pair_origin(const void *ctx, const char *key)
+{
+    const struct pairs *pairs = ctx;
+    char own[RUN_KEY_MAX];
+    for (uint64_t seq = 0; seq < pairs->tally.n; seq++) {
+        pair_key(pairs, seq, own);
+        if (strcmp(own, key) == 0)
+            return (int64_t)seq;
+    }
+    return ROWS_FOREIGN;
+}
+
+static void pair_effect(const void *ctx, uint64_t origin,
+                        struct balances_change ret[BALANCES_CHANGES_MAX])
+{
+    (void)ctx;
+    ret[0] = (struct balances_change){.account = origin / 2, .amount = amount_of(origin)};
+}
+
+static void pair_judged(void *ctx, uint64_t i, const struct audit_row *own,
+                        const struct verdict *verdict, const struct client_count *client)
+{
+    struct pairs *pairs = ctx;
+    struct textbook *textbook = &pairs->run->textbook;
+    (void)i;
+    (void)client;
+    if (textbook->lost == 0)
+        textbook->final = own->current;
+    textbook->lost += verdict->lost_updates > 0;
+    textbook->pairs++;
+}
+
+static int judge_batch(struct pairs *pairs)
 {
     struct run *run = pairs->run;
-    struct client_count client = {0};
-    struct audit_row audit;
-    struct verdict verdict;
-    char id[80], resource[100];
-    for (uint64_t seq = 2 * pair; seq < 2 * pair + 2; seq++) {
-        int64_t amount = seq % 2 == 0 ? FIRST : SECOND;
-        enum tally_state state = pairs->tally.entries[seq].state;
-        client.accepted += state == TALLY_ACCEPTED ? amount : 0;
-        client.unknown += state == TALLY_UNKNOWN;
-        client.unknown_amount += state == TALLY_UNKNOWN ? -amount : 0;
-        run->failed += state == TALLY_FAILED;
-    }
+    const struct witness witness = {.n = pairs->tally.n / 2,
+                                    .initial = INITIAL,
+                                    .tally = &pairs->tally,
+                                    .name = pair_name,
+                                    .origin = pair_origin,
+                                    .effect = pair_effect,
+                                    .judged = pair_judged,
+                                    .ctx = pairs};
+    run->failed += tally_count(&pairs->tally, TALLY_FAILED);
     if (run->tally.failure[0] == '\0')
         memcpy(run->tally.failure, pairs->tally.failure, sizeof run->tally.failure);
-    account_of(pairs, 2 * pair, id);
-    snprintf(resource, sizeof resource, "account:%s", id);
-    if (remote_audit(run->options, resource, &audit, run->message) != 0)
-        return -1;
-    verdict_of_account(&audit, &client, &verdict);
-    struct textbook *textbook = &run->textbook;
-    run_add_verdict(run, &textbook->verdict, &verdict, &audit);
-    if (textbook->lost == 0)
-        textbook->final = audit.current;
-    textbook->lost += verdict.lost_updates > 0;
-    textbook->pairs++;
-    return 0;
+    return witness_judge(run, &witness, &run->textbook.verdict);
 }
 
 static int try_batch(struct pairs *pairs)
@@ -104,10 +142,7 @@ static int try_batch(struct pairs *pairs)
     if (load_run(&load, &workload, &result, run->message, sizeof run->message) != 0)
         return -1;
     load_result_free(&result);
-    for (uint64_t pair = 0; pair < pairs->tally.n / 2; pair++)
-        if (judge_pair(pairs, pair) != 0)
-            return -1;
-    return 0;
+    return judge_batch(pairs);
 }
 
 int textbook_try(struct run *run)

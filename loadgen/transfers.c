@@ -26,9 +26,10 @@ static int transfers_prepare(struct run *run)
     return balances_create(run, INITIAL);
 }
 
-static void transfers_effect(const struct run *run, uint64_t origin,
+static void transfers_effect(const void *ctx, uint64_t origin,
                              struct balances_change ret[BALANCES_CHANGES_MAX])
 {
+    const struct run *run = ctx;
     uint64_t n = (uint64_t)run->options->accounts;
     uint64_t from = tally_random(&run->tally, origin, USE_FROM) % n;
     uint64_t step = 1 + tally_random(&run->tally, origin, USE_TO) % (n - 1);
@@ -52,7 +53,7 @@ static void transfers_ask(const struct run *run, uint64_t origin, char path[REMO
 
 static int transfers_judge(struct run *run)
 {
-    return balances_judge(run, transfers_effect);
+    return balances_judge(run, INITIAL, transfers_effect);
 }
 
 const struct workload workload_transfers = {

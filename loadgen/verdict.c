@@ -22,6 +22,13 @@ bool verdict_is_safe(const struct verdict *verdict)
     return !verdict_is_broken(verdict) && verdict->unknown == 0;
 }
 
+void verdict_worse(struct verdict *into, const struct verdict *other)
+{
+#define VERDICT_WORSE(name, text) into->name = into->name < other->name ? other->name : into->name;
+    VERDICT_MAP(VERDICT_WORSE)
+#undef VERDICT_WORSE
+}
+
 bool verdict_as_claimed(const struct verdict *verdict, bool claims_safe)
 {
     return claims_safe ? verdict_is_safe(verdict) : verdict_is_broken(verdict);
@@ -48,6 +55,7 @@ char *verdict_text(const struct verdict *verdict, char *out, size_t size)
         {"DUPLICATES", verdict->duplicates},
         {"UNDERSOLD", verdict->undersold},
         {"MISMATCH", verdict->mismatch},
+        {"WITNESSES DISAGREE", verdict->disagreements},
         {"REPLAY DIFFERS", verdict->replay_mismatch},
         {"BROKEN LEDGER", verdict->broken},
         {"UNKNOWN", verdict->unknown},

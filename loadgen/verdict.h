@@ -1,7 +1,7 @@
 /*
  * The verdict: what went wrong in units and money, and whether that is what the guard claims.
- * Two witnesses are compared: the service's audit of its own ledger, and the client's own count of
- * what it was answered. Pure functions: no network, no clock.
+ * An audit is compared with the client's own count of what it was answered; the audit is the
+ * service's or the judge's own (rows.h). Pure functions: no network, no clock.
  */
 #ifndef VERDICT_H
 #define VERDICT_H
@@ -22,6 +22,7 @@
     X(negative, "resources that fell below zero")                                                  \
     X(broken, "ledger rows that do not fit their chain")                                           \
     X(mismatch, "difference between what was answered and what is stored")                         \
+    X(disagreements, "figures in which the service's audit and its ledger rows differ")            \
     X(replay_mismatch, "repeated requests answered otherwise than the first time")                 \
     X(unknown, "requests whose outcome could not be found out")
 
@@ -36,6 +37,8 @@ bool verdict_is_safe(const struct verdict *verdict);
 bool verdict_is_broken(const struct verdict *verdict);
 /* Keeps its claim? A guard that claims to be safe must be safe; one that does not must show it. */
 bool verdict_as_claimed(const struct verdict *verdict, bool claims_safe);
+/* Of each figure the larger one. */
+void verdict_worse(struct verdict *into, const struct verdict *other);
 void verdict_add(struct verdict *into, const struct verdict *from);
 /* "OK", "OVERSOLD 73", "LOST 4,300", ...: the worst of it, short. */
 char *verdict_text(const struct verdict *verdict, char *out, size_t size);
@@ -46,7 +49,7 @@ struct ledger_row {
     int64_t delta, before, after, version_before, at_us;
 };
 
-/* One resource as the service's audit reports it. */
+/* One resource as an audit reports it: the service's, or rows_audit(). */
 struct audit_row {
     char resource[80];
     int64_t initial, current, ledger_sum, sold;

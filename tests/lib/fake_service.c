@@ -1,43 +1,9 @@
-#include "fake_service.h"
-#include "toy_server.h"
+#include "fake_private.h"
 
 #include <assert.h>
-#include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
-
-enum { RESOURCES_MAX = 512, KEY_MAX = 80, BODY_MAX = 400 };
-
-struct resource {
-    char name[80]; /* "item:1" */
-    int64_t initial, current, version, sold, ledger_sum;
-    int64_t lost_updates, duplicates;
-    json_t *forks;
-    /* the last accepted change: a lost update is made from the same reading */
-    int64_t last_before;
-    json_t *last_row;
-};
-
-struct answered {
-    char key[KEY_MAX];
-    int sendings, number; /* number: which new key it is, from 1 */
-    char *reply;          /* the stored answer; NULL: undecided */
-    char *body;
-    UT_hash_handle hh;
-};
-
-struct fake_service {
-    struct fake_options options;
-    struct toy_server *server;
-    struct resource resources[RESOURCES_MAX];
-    int n_resources, n_accepted, n_keys;
-    struct answered *keys;
-    char *scratch; /* of the answer being sent that is not stored */
-    atomic_int posts;
-};
 
 static void reply_text(struct toy_reply *reply, const char *text)
 {
@@ -57,8 +23,8 @@ static char *compose(int status, const char *headers, const char *body)
 }
 
 /* An answer that is not stored. The server sends it before it takes the next request. */
-static void answer_once(struct fake_service *service, struct toy_reply *reply, int status,
-                        const char *body)
+void fake_answer(struct fake_service *service, struct toy_reply *reply, int status,
+                 const char *body)
 {
     free(service->scratch);
     service->scratch = compose(status, "", body);
@@ -71,8 +37,8 @@ static void problem_body(char body[BODY_MAX], const char *name, int status)
              status);
 }
 
-static struct resource *find(struct fake_service *service, const char *kind, const char *id,
-                             bool create)
+struct resource *fake_find(struct fake_service *service, const char *kind, const char *id,
+                           bool create)
 {
     char name[sizeof service->resources->name];
     snprintf(name, sizeof name, "%s:%s", kind, id);
@@ -95,16 +61,27 @@ static bool is_nth(int n, int number)
     return n > 0 && number == n;
 }
 
+/* Appends a ledger row, which is returned with a reference of the caller's own. */
+static json_t *book(struct fake_service *service, const struct resource *resource, const char *key,
+                    int64_t before, int64_t delta, int64_t version)
+{
+    json_int_t id = (json_int_t)json_array_size(service->ledger) + 1;
+    json_t *row = json_pack("{sI ss ss ss sI sI sI sI sI}", "id", id, "resource", resource->name,
+                            "txn_id", key, "instance", service->options.instance, "before", before,
+                            "after", before + delta, "delta", delta, "version_before", version,
+                            "at_us", (json_int_t)(1000 + version));
+    assert(row != NULL);
+    json_array_append(service->ledger, row);
+    return row;
+}
+
 static void change(struct fake_service *service, struct resource *resource, const char *key,
                    int64_t delta, int lose_nth)
 {
     bool lost = is_nth(lose_nth, service->n_accepted) && resource->last_row != NULL;
     int64_t before = lost ? resource->last_before : resource->current;
     int64_t version = resource->version - lost;
-    json_t *row = json_pack("{ss ss sI sI sI sI}", "txn_id", key, "instance",
-                            service->options.instance, "before", before, "after", before + delta,
-                            "version_before", version, "at_us", (json_int_t)(1000 + version));
-    assert(row != NULL);
+    json_t *row = book(service, resource, key, before, delta, version);
     if (lost) {
         resource->lost_updates++;
         json_array_append_new(resource->forks, json_pack("[OO]", resource->last_row, row));
@@ -124,7 +101,7 @@ static const char *perform(struct fake_service *service, const char *path, const
     const struct fake_defects *defects = &service->options.defects;
     char id[80];
     if (sscanf(path, "/v1/items/%79[^/]/orders", id) == 1) {
-        struct resource *item = find(service, "item", id, false);
+        struct resource *item = fake_find(service, "item", id, false);
         int64_t left = item->initial - item->sold;
         if (left <= defects->undersell - defects->oversell)
             return "sold-out";
@@ -140,8 +117,8 @@ static const char *perform(struct fake_service *service, const char *path, const
     const char *to = json_string_value(json_object_get(body, "to"));
     if (from == NULL && sscanf(path, "/v1/accounts/%79[^/]/transactions", id) == 1)
         to = id;
-    struct resource *source = from == NULL ? NULL : find(service, "account", from, false);
-    struct resource *target = find(service, "account", to, false);
+    struct resource *source = from == NULL ? NULL : fake_find(service, "account", from, false);
+    struct resource *target = fake_find(service, "account", to, false);
     if (source != NULL && source->current < amount)
         return "insufficient-funds";
     service->n_accepted++;
@@ -198,17 +175,17 @@ static void post(struct fake_service *service, const char *path, const char *key
     atomic_fetch_add(&service->posts, 1);
     if (is_nth(defects->never_nth, answered->number) || (defects->busy_first && sending == 1)) {
         problem_body(problem, "overloaded", 503);
-        answer_once(service, reply, 503, problem);
+        fake_answer(service, reply, 503, problem);
     } else if (defects->in_flight_first && sending == 1) {
         problem_body(problem, "in-flight", 409);
-        answer_once(service, reply, 409, problem);
+        fake_answer(service, reply, 409, problem);
     } else if (is_nth(defects->refuse_nth, answered->number)) {
         problem_body(problem, "bad-request", 400);
-        answer_once(service, reply, 400, problem);
+        fake_answer(service, reply, 400, problem);
     } else if (is_nth(defects->lose_request_nth, answered->number) && sending == 1) {
         reply->then = TOY_RESET;
     } else if (answered->reply != NULL && defects->replay_differs) {
-        answer_once(service, reply, 201, "{\"order_id\":\"another\"}");
+        fake_answer(service, reply, 201, "{\"order_id\":\"another\"}");
     } else {
         if (answered->reply == NULL)
             decide(service, answered, path, body);
@@ -218,36 +195,6 @@ static void post(struct fake_service *service, const char *path, const char *key
             reply->then = TOY_RESET;
         }
     }
-}
-
-static json_t *audit_of(const struct fake_service *service, const struct resource *resource)
-{
-    int64_t lost = resource->initial + resource->ledger_sum - resource->current;
-    int64_t over = resource->sold - resource->initial;
-    bool is_item = strncmp(resource->name, "item:", 5) == 0;
-    json_t *row = json_pack("{ss sI sI sI sI sI sI sI sI sI sI sO}", "resource", resource->name,
-                            "initial", resource->initial, "current", resource->current,
-                            "ledger_sum", resource->ledger_sum, "sold", resource->sold, "oversold",
-                            is_item && over > 0 ? over : (json_int_t)0, "lost_updates",
-                            resource->lost_updates, "lost_amount", llabs(lost), "duplicates",
-                            resource->duplicates, "negative", (json_int_t)(resource->current < 0),
-                            "broken", (json_int_t)0, "forks", resource->forks);
-    if (service->options.defects.bad_audit)
-        json_object_del(row, "lost_updates");
-    return row;
-}
-
-static void get_audit(struct fake_service *service, const char *name, struct toy_reply *reply)
-{
-    json_t *rows = json_array();
-    for (int i = 0; i < service->n_resources; i++)
-        if (strcmp(service->resources[i].name, name) == 0)
-            json_array_append_new(rows, audit_of(service, &service->resources[i]));
-    json_t *answer = json_pack("{sb so}", "ok", 1, "resources", rows);
-    char *text = json_dumps(answer, 0);
-    answer_once(service, reply, 200, text);
-    free(text);
-    json_decref(answer);
 }
 
 static void get_guards(struct fake_service *service, struct toy_reply *reply)
@@ -261,18 +208,22 @@ static void get_guards(struct fake_service *service, struct toy_reply *reply)
     snprintf(body, sizeof body,
              "{\"instance\":\"%s\",\"lanes\":%s,\"default\":\"redis-token\",\"guards\":[%s]}",
              service->options.instance, service->options.lanes ? "true" : "false", guards);
-    answer_once(service, reply, 200, body);
+    fake_answer(service, reply, 200, body);
 }
 
 static void put(struct fake_service *service, const char *kind, const char *id, const char *text,
                 struct toy_reply *reply)
 {
     json_t *body = json_loads(text, 0, NULL);
-    struct resource *resource = find(service, kind, id, true);
+    struct resource *resource = fake_find(service, kind, id, true);
     const char *field = strcmp(kind, "item") == 0 ? "stock" : "balance";
     resource->initial = resource->current = json_integer_value(json_object_get(body, field));
+    char key[100];
+    snprintf(key, sizeof key, "reset\t%s:1", resource->name);
+    json_decref(book(service, resource, key, resource->initial, 0, 0));
+    resource->version = 1;
     json_decref(body);
-    answer_once(service, reply, 200, "{}");
+    fake_answer(service, reply, 200, "{}");
 }
 
 static void get_outcome(struct fake_service *service, const char *key, struct toy_reply *reply)
@@ -281,7 +232,7 @@ static void get_outcome(struct fake_service *service, const char *key, struct to
     char problem[BODY_MAX];
     problem_body(problem, "not-found", 404);
     bool known = answered != NULL && answered->body != NULL;
-    answer_once(service, reply, known ? 200 : 404, known ? answered->body : problem);
+    fake_answer(service, reply, known ? 200 : 404, known ? answered->body : problem);
 }
 
 static void answer(void *ctx, const struct toy_request *request, struct toy_reply *reply)
@@ -294,20 +245,25 @@ static void answer(void *ctx, const struct toy_request *request, struct toy_repl
     if (header != NULL)
         sscanf(header + strlen("\r\nIdempotency-Key: "), "%79[^\r]", key);
 
+    bool is_put = strcmp(method, "PUT") == 0;
     if (strcmp(method, "POST") == 0)
         post(service, path, key, request->body, reply);
     else if (sscanf(path, "/v1/items/%99s", id) == 1)
-        put(service, "item", id, request->body, reply);
+        (is_put ? put : fake_tell_value)(service, "item", id, request->body, reply);
     else if (sscanf(path, "/v1/accounts/%99s", id) == 1)
-        put(service, "account", id, request->body, reply);
+        (is_put ? put : fake_tell_value)(service, "account", id, request->body, reply);
+    else if (strncmp(path, "/v1/ledger?", strlen("/v1/ledger?")) == 0)
+        fake_tell_ledger(service, path + strlen("/v1/ledger?"), reply);
+    else if (strcmp(path, "/v1/audit") == 0)
+        fake_tell_audit(service, NULL, reply);
     else if (sscanf(path, "/v1/audit?resource=%99s", id) == 1)
-        get_audit(service, id, reply);
+        fake_tell_audit(service, id, reply);
     else if (sscanf(path, "/v1/transactions/%99s", id) == 1)
         get_outcome(service, id, reply);
     else if (strcmp(path, "/v1/guards") == 0)
         get_guards(service, reply);
     else
-        answer_once(service, reply, 404, "{}");
+        fake_answer(service, reply, 404, "{}");
 }
 
 struct fake_service *fake_start(const struct fake_options *options)
@@ -316,6 +272,7 @@ struct fake_service *fake_start(const struct fake_options *options)
     if (service == NULL)
         return NULL;
     service->options = *options;
+    service->ledger = json_array();
     if (service->options.instance == NULL)
         service->options.instance = "fake";
     struct toy_options toy = {.answer = answer, .ctx = service};
@@ -342,6 +299,7 @@ void fake_stop(struct fake_service *service)
         json_decref(service->resources[i].forks);
         json_decref(service->resources[i].last_row);
     }
+    json_decref(service->ledger);
     free(service->scratch);
     free(service);
 }

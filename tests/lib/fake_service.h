@@ -24,6 +24,13 @@ struct fake_defects {
     int never_nth;        /* the Nth new key is always answered 503 */
     bool bad_audit;       /* the audit lacks a field */
     int refuse_nth;       /* the Nth new key is answered 400 */
+    /* A figure that is told 1 too large, everything else being as it is: "audit.NAME", "shown.NAME"
+     * (GET of the item or account), "row.NAME" (of the Nth row of the ledger, rows of creations
+     * included, or its key for "row.txn_id"); or "row.missing", "row.twice", "row.added" */
+    const char *lie;
+    int lie_nth;       /* row of the lie; 0: the third */
+    bool clean_audit;  /* the audit finds nothing, whatever there is */
+    bool hides_excess; /* and the ledger has no row of what was sold beyond the stock */
 };
 
 struct fake_options {

@@ -1,82 +1,5 @@
 /* Whole runs against a service in miniature whose defects are planted: the verdict names each. */
-#include "../../loadgen/run.h"
-#include "../lib/fake_service.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-enum { STOCK = 30, BUYERS = 50, PATIENCE_MS = 20000, SHORT_PATIENCE_MS = 300 };
-
-static struct options options;
-static struct fake_service *fakes[2];
-static int n_fakes;
-
-static void add_fake(const struct fake_options *fake)
-{
-    char message[256];
-    fakes[n_fakes] = fake_start(fake);
-    assert_non_null(fakes[n_fakes]);
-    assert_int_equal(load_target_parse(fake_url(fakes[n_fakes]), &options.targets[n_fakes], message,
-                                       sizeof message),
-                     0);
-    options.n_targets = ++n_fakes;
-}
-
-static int reset(void **state)
-{
-    (void)state;
-    options = (struct options){.connections = 8,
-                               .repeat = 1,
-                               .threads = 1,
-                               .timeout_ms = 5000,
-                               .patience_ms = PATIENCE_MS,
-                               .seed = 7,
-                               .stock = STOCK,
-                               .buyers = BUYERS,
-                               .accounts = 4,
-                               .quiet = true};
-    return 0;
-}
-
-static int stop_fakes(void **state)
-{
-    (void)state;
-    while (n_fakes > 0)
-        fake_stop(fakes[--n_fakes]);
-    return 0;
-}
-
-/* The run's figures are kept, its memory is not. */
-static int attempt(const struct workload *workload, const char *guard, struct run *ret)
-{
-    struct remote_service service;
-    char message[REMOTE_MESSAGE_MAX];
-    assert_int_equal(remote_describe(&options, &service, message), 0);
-    int result = run_once(&options, workload, &service, guard, NULL, ret);
-    remote_forget(&service);
-    run_free(ret);
-    return result;
-}
-
-static struct run perform(const struct workload *workload, const char *guard)
-{
-    static struct run run;
-    int result = attempt(workload, guard, &run);
-    if (result != 0)
-        print_error("%s\n", run.message);
-    assert_int_equal(result, 0);
-    return run;
-}
-
-static struct run perform_with(const struct workload *workload, struct fake_defects defects)
-{
-    add_fake(&(struct fake_options){.defects = defects});
-    return perform(workload, "redis-token");
-}
+#include "run_rig.h"
 
 static void sound_sale_is_exact(void **state)
 {
@@ -384,8 +307,6 @@ static void stopped_run_keeps_what_is_known(void **state)
     assert_int_equal(attempt(&workload_accounts, "redis-token", &run), -1);
     assert_string_equal(run.message, "stopped before its load began");
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, reset, stop_fakes)
 
 int main(void)
 {

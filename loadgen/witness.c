@@ -1,0 +1,353 @@
+#include "witness.h"
+#include "table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    ONE_BY_ONE_MAX = 8, /* resources: each question for an audit may read the whole ledger */
+    PAGE = 1000,        /* rows */
+    HEARINGS_MAX = 3, /* the witnesses are not heard at one moment: what disagrees is asked anew */
+    HEARING_PAUSE_MS = 50
+};
+
+struct subject {
+    char name[100];
+    uint64_t number;
+    struct rows rows;
+    struct client_count client;
+    struct audit_row shown; /* the audit with the counter-example, of the two */
+    struct audit_row own;
+    struct verdict verdict;
+    UT_hash_handle hh;
+};
+
+struct hearing {
+    struct run *run;
+    const struct witness *witness;
+    struct subject *subjects; /* witness->n of them */
+    struct subject *by_name;
+    uint8_t *seen;        /* per request: which of its changes have their row */
+    json_t *audits;       /* of all resources; NULL: each is asked for */
+    int64_t without;      /* answers without their rows, and rows without an answer */
+    const char *resource; /* whose figures are compared */
+    struct disagreement disagreements[RUN_DISAGREEMENTS_MAX];
+    int n_disagreements;
+};
+
+/* -- what the client was told ------------------------------------------------------------------ */
+
+static enum tally_state state_of(const struct witness *witness, uint64_t origin)
+{
+    return origin < tally_end(witness->tally) ? witness->tally->entries[origin].state
+                                              : TALLY_UNSENT;
+}
+
+/* Adds up, per resource, what was acknowledged, asked for and left unknown. */
+static void count_answers(struct hearing *hearing)
+{
+    const struct witness *witness = hearing->witness;
+    for (uint64_t seq = 0; seq < tally_end(witness->tally); seq++) {
+        enum tally_state state = state_of(witness, seq);
+        bool accepted = state == TALLY_ACCEPTED, unknown = state == TALLY_UNKNOWN;
+        if (tally_origin(witness->tally, seq) != seq)
+            continue;
+        struct balances_change changes[BALANCES_CHANGES_MAX] = {0};
+        witness->effect(witness->ctx, seq, changes);
+        for (int i = 0; i < BALANCES_CHANGES_MAX && changes[i].amount != 0; i++) {
+            struct client_count *count = &hearing->subjects[changes[i].account].client;
+            int64_t amount = witness->is_item ? -changes[i].amount : changes[i].amount;
+            count->accepted += accepted ? amount : 0;
+            count->demand += accepted || unknown || state == TALLY_REFUSED ? llabs(amount) : 0;
+            count->unknown += unknown && i == 0; /* a transfer is one request */
+            count->unknown_amount += unknown ? llabs(amount) : 0;
+        }
+    }
+}
+
+/* -- the rows ---------------------------------------------------------------------------------- */
+
+static int fail_row(struct run *run, const char *missing)
+{
+    if (missing == NULL)
+        snprintf(run->message, sizeof run->message, "not enough memory for the ledger's rows");
+    else
+        snprintf(run->message, sizeof run->message, "GET /v1/ledger: a row without \"%s\"",
+                 missing);
+    return -1;
+}
+
+/* Keeps the row if it is of one of the run's resources. */
+static int take_row(struct hearing *hearing, const json_t *row)
+{
+    const struct witness *witness = hearing->witness;
+    const char *name = json_string_value(json_object_get(row, "resource")), *missing;
+    struct subject *subject = NULL;
+    if (name == NULL)
+        return fail_row(hearing->run, "resource");
+    HASH_FIND_STR(hearing->by_name, name, subject);
+    if (subject == NULL)
+        return 0;
+    if (rows_add(&subject->rows, row, &missing) != 0)
+        return fail_row(hearing->run, missing);
+    struct rows_row *kept = &subject->rows.rows[subject->rows.n - 1];
+    kept->origin = witness->origin(witness->ctx, kept->txn_id);
+    return 0;
+}
+
+/* *ret_next: where the next page begins, above `after`; -1: there is none. */
+static int take_page(struct hearing *hearing, int64_t after, int64_t *ret_next)
+{
+    struct run *run = hearing->run;
+    char path[REMOTE_PATH_MAX];
+    json_t *page, *row;
+    size_t i;
+    int result = 0;
+    snprintf(path, sizeof path, "/v1/ledger?after=%lld&limit=%d", (long long)after, PAGE);
+    if (remote_get(run->options, path, &page, run->message) != 0)
+        return -1;
+    json_array_foreach(json_object_get(page, "rows"), i, row)
+    {
+        if (result == 0)
+            result = take_row(hearing, row);
+    }
+    const json_t *next = json_object_get(page, "next");
+    *ret_next = json_is_integer(next) ? json_integer_value(next) : -1;
+    if (result == 0 && json_is_integer(next) && *ret_next <= after) {
+        snprintf(run->message, sizeof run->message,
+                 "GET %s: its next page begins at %lld, not behind it", path, (long long)*ret_next);
+        result = -1;
+    }
+    json_decref(page);
+    return result;
+}
+
+static int take_rows(struct hearing *hearing)
+{
+    int64_t next = hearing->run->ledger_start;
+    int result = 0;
+    while (next >= 0 && result == 0)
+        result = take_page(hearing, next, &next);
+    return result;
+}
+
+/* Each row must be the effect of a request that was accepted or whose outcome is unknown, and each
+ * accepted one must have its rows: counts what has no counterpart. */
+static int64_t rows_without_answer(struct hearing *hearing, const struct subject *subject)
+{
+    const struct witness *witness = hearing->witness;
+    int64_t n = 0;
+    for (size_t i = 0; i < subject->rows.n; i++) {
+        const struct rows_row *row = &subject->rows.rows[i];
+        struct balances_change changes[BALANCES_CHANGES_MAX] = {0};
+        int at = 0;
+        if (row->opens)
+            continue; /* rows_audit() judges it */
+        if (row->origin != ROWS_FOREIGN)
+            witness->effect(witness->ctx, (uint64_t)row->origin, changes);
+        while (at < BALANCES_CHANGES_MAX &&
+               !(changes[at].amount == row->delta && changes[at].amount != 0 &&
+                 changes[at].account == subject->number))
+            at++;
+        enum tally_state state =
+            row->origin == ROWS_FOREIGN ? TALLY_UNSENT : state_of(witness, (uint64_t)row->origin);
+        bool asked = at < BALANCES_CHANGES_MAX;
+        bool told = state == TALLY_ACCEPTED || state == TALLY_UNKNOWN;
+        bool first = asked && (hearing->seen[row->origin] & 1 << at) == 0;
+        if (asked)
+            hearing->seen[row->origin] |= (uint8_t)(1 << at);
+        n += !asked || !told || !first;
+    }
+    return n;
+}
+
+static int64_t answers_without_row(const struct hearing *hearing)
+{
+    const struct witness *witness = hearing->witness;
+    int64_t n = 0;
+    for (uint64_t seq = 0; seq < tally_end(witness->tally); seq++) {
+        struct balances_change changes[BALANCES_CHANGES_MAX] = {0};
+        if (state_of(witness, seq) != TALLY_ACCEPTED || tally_origin(witness->tally, seq) != seq)
+            continue;
+        witness->effect(witness->ctx, seq, changes);
+        for (int i = 0; i < BALANCES_CHANGES_MAX; i++)
+            n += changes[i].amount != 0 && (hearing->seen[seq] & 1 << i) == 0;
+    }
+    return n;
+}
+
+/* -- one resource ------------------------------------------------------------------------------ */
+
+static int take_integer(struct run *run, const json_t *shown, const char *path, const char *name,
+                        int64_t *ret)
+{
+    const json_t *value = json_object_get(shown, name);
+    if (json_is_integer(value)) {
+        *ret = json_integer_value(value);
+        return 0;
+    }
+    snprintf(run->message, sizeof run->message, "GET %s: \"%s\" is missing", path, name);
+    return -1;
+}
+
+/* Its value as everybody is shown it. */
+static int look_at(struct hearing *hearing, struct rows_resource *resource)
+{
+    struct run *run = hearing->run;
+    bool is_item = resource->is_item;
+    char path[REMOTE_PATH_MAX];
+    json_t *shown;
+    snprintf(path, sizeof path, "/v1/%s/%s", is_item ? "items" : "accounts",
+             strchr(resource->name, ':') + 1);
+    if (remote_get(run->options, path, &shown, run->message) != 0)
+        return -1;
+    int result = take_integer(run, shown, path, is_item ? "stock" : "balance", &resource->current);
+    if (result == 0)
+        result = take_integer(run, shown, path, "version", &resource->version);
+    if (result == 0 && is_item)
+        result = take_integer(run, shown, path, "sold", &resource->sold);
+    json_decref(shown);
+    return result;
+}
+
+static void note_disagreement(void *ctx, const char *figure, int64_t service, int64_t own)
+{
+    struct hearing *hearing = ctx;
+    if (hearing->n_disagreements == RUN_DISAGREEMENTS_MAX)
+        return;
+    struct disagreement *next = &hearing->disagreements[hearing->n_disagreements++];
+    snprintf(next->resource, sizeof next->resource, "%s", hearing->resource);
+    snprintf(next->figure, sizeof next->figure, "%s", figure);
+    next->service = service;
+    next->own = own;
+}
+
+static int judge_subject(struct hearing *hearing, struct subject *subject)
+{
+    struct run *run = hearing->run;
+    const struct witness *witness = hearing->witness;
+    struct rows_resource resource = {.name = subject->name,
+                                     .initial = witness->initial,
+                                     .is_item = witness->is_item,
+                                     .one_each = witness->one_each};
+    struct audit_row service;
+    struct verdict of_rows;
+    int heard = hearing->audits != NULL
+                    ? remote_audit_row(hearing->audits, subject->name, &service, run->message)
+                    : remote_audit(run->options, subject->name, &service, run->message);
+    if (heard != 0 || look_at(hearing, &resource) != 0)
+        return -1;
+    rows_audit(&subject->rows, &resource, &subject->own);
+    void (*judge)(const struct audit_row *, const struct client_count *, struct verdict *) =
+        witness->is_item ? verdict_of_item : verdict_of_account;
+    judge(&service, &subject->client, &subject->verdict);
+    judge(&subject->own, &subject->client, &of_rows);
+    verdict_worse(&subject->verdict, &of_rows);
+    hearing->resource = subject->name;
+    subject->verdict.disagreements =
+        rows_disagreements(&service, &subject->own, note_disagreement, hearing);
+    subject->shown = subject->own.has_fork ? subject->own : service;
+    return 0;
+}
+
+/* -- the whole --------------------------------------------------------------------------------- */
+
+static int open_hearing(struct hearing *hearing)
+{
+    const struct witness *witness = hearing->witness;
+    hearing->subjects = calloc(witness->n, sizeof *hearing->subjects);
+    hearing->seen = calloc(tally_end(witness->tally) + 1, 1);
+    bool whole = hearing->subjects != NULL && hearing->seen != NULL;
+    for (uint64_t i = 0; whole && i < witness->n; i++) {
+        struct subject *subject = &hearing->subjects[i];
+        witness->name(witness->ctx, i, subject->name);
+        subject->number = i;
+        HASH_ADD_STR(hearing->by_name, name, subject);
+        whole = subject->hh.tbl != NULL;
+    }
+    if (!whole)
+        snprintf(hearing->run->message, sizeof hearing->run->message,
+                 "not enough memory to judge %llu resources", (unsigned long long)witness->n);
+    return whole ? 0 : -1;
+}
+
+static void close_hearing(struct hearing *hearing)
+{
+    HASH_CLEAR(hh, hearing->by_name);
+    for (uint64_t i = 0; hearing->subjects != NULL && i < hearing->witness->n; i++)
+        rows_free(&hearing->subjects[i].rows);
+    free(hearing->subjects);
+    free(hearing->seen);
+    json_decref(hearing->audits);
+}
+
+static int hear(struct hearing *hearing)
+{
+    struct run *run = hearing->run;
+    const struct witness *witness = hearing->witness;
+    if (open_hearing(hearing) != 0 ||
+        (witness->n > ONE_BY_ONE_MAX &&
+         remote_audit_all(run->options, &hearing->audits, run->message) != 0) ||
+        take_rows(hearing) != 0)
+        return -1;
+    count_answers(hearing);
+    for (uint64_t i = 0; i < witness->n; i++) {
+        hearing->without += rows_without_answer(hearing, &hearing->subjects[i]);
+        if (judge_subject(hearing, &hearing->subjects[i]) != 0)
+            return -1;
+    }
+    hearing->without += answers_without_row(hearing);
+    return 0;
+}
+
+static void pause_ms(int64_t ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
+
+static void conclude(struct hearing *hearing, struct verdict *into)
+{
+    struct run *run = hearing->run;
+    const struct witness *witness = hearing->witness;
+    struct verdict verdict = {0};
+    for (uint64_t i = 0; i < witness->n; i++) {
+        struct subject *subject = &hearing->subjects[i];
+        run_add_verdict(run, &verdict, &subject->verdict, &subject->shown);
+        if (witness->judged != NULL)
+            witness->judged(witness->ctx, i, &subject->own, &subject->verdict, &subject->client);
+    }
+    if (verdict.mismatch < hearing->without) /* the sums may agree where single ones do not */
+        verdict.mismatch = hearing->without;
+    verdict_add(into, &verdict);
+    for (int i = 0; i < hearing->n_disagreements; i++)
+        if (run->n_disagreements < RUN_DISAGREEMENTS_MAX)
+            run->disagreements[run->n_disagreements++] = hearing->disagreements[i];
+}
+
+int witness_judge(struct run *run, const struct witness *witness, struct verdict *verdict)
+{
+    for (int attempt = 1;; attempt++) {
+        struct hearing hearing = {.run = run, .witness = witness};
+        int result = hear(&hearing);
+        bool again = result == 0 && hearing.n_disagreements > 0 && attempt < HEARINGS_MAX;
+        if (result == 0 && !again)
+            conclude(&hearing, verdict);
+        close_hearing(&hearing);
+        if (!again)
+            return result;
+        pause_ms(HEARING_PAUSE_MS);
+    }
+}
+
+void witness_begin(struct run *run)
+{
+    char path[REMOTE_PATH_MAX];
+    json_t *page;
+    snprintf(path, sizeof path, "/v1/ledger?after=%lld&limit=1", (long long)INT64_MAX);
+    if (remote_get(run->options, path, &page, run->message) != 0)
+        return;
+    run->ledger_start = json_integer_value(json_object_get(page, "last"));
+    json_decref(page);
+}
