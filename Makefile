@@ -123,7 +123,7 @@ $(call of,loadgen): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN)
 	$(LINK_TEST)
 $(call of,e2e): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN) $(BINS)
 	$(LINK_TEST)
-$(B)/tests/app/test_http_process: | $(B)/seckilld
+$(B)/tests/app/test_http_process $(B)/tests/app/test_promises: | $(B)/seckilld
 # Tests in which memory runs out: see tests/lib/scarce.h.
 SCARCE_T  := $(filter %/test_scarce_memory,$(TESTS))
 $(SCARCE_T): LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc strdup poll ppoll)

@@ -87,7 +87,7 @@ static void wait_for_events(struct http *http, struct pollfd *waits, nfds_t n, i
     enum { LONGEST_US = 60000000 };
     MHD_UNSIGNED_LONG_LONG mhd_ms;
     int64_t us = until_us - now_us < LONGEST_US ? until_us - now_us : LONGEST_US;
-    if (us < 0 || http->has_room ||
+    if (us < 0 || http->runs_next ||
         (MHD_get_timeout(http->daemon, &mhd_ms) == MHD_YES && mhd_ms == 0))
         us = 0;
     const struct timespec timeout = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
@@ -120,7 +120,7 @@ static void *loop(void *context)
         if (!http->draining && atomic_load(&http->drain_wanted))
             begin_drain(http);
         const int64_t run_us = http_now_us();
-        http->has_room = false;
+        http->runs_next = false;
         MHD_run(http->daemon);
         if (resumes) {
             const int64_t ran_us = http_now_us();

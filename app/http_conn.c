@@ -75,7 +75,7 @@ static void closed(struct http *http, struct conn *conn)
     }
     list_remove(&http->phases[conn->phase], conn);
     conn_put(http, conn);
-    http->has_room = true;
+    http->runs_next = true;
     if (atomic_fetch_sub(&http->open_conns, 1) == 1 && http->draining) {
         pthread_mutex_lock(&http->gone_mutex);
         pthread_cond_broadcast(&http->gone_cond);
@@ -96,6 +96,12 @@ void conn_shutdown(struct http *http, struct conn *conn)
 {
     shutdown(conn->fd, SHUT_RDWR); /* libmicrohttpd sees the end, and closes */
     conn_phase(http, conn, PHASE_ENDING, http_now_us());
+}
+
+void conn_resume(struct http *http, struct conn *conn)
+{
+    MHD_resume_connection(conn->mhd);
+    http->runs_next = true;
 }
 
 static void end_late(struct http *http, struct conn *conn)

@@ -212,7 +212,7 @@ static void wake(struct listener *listener)
     if (!listener->sleeping)
         return;
     listener->sleeping = false;
-    MHD_resume_connection(listener->conn->mhd);
+    conn_resume(listener->http, listener->conn);
 }
 
 static bool prepare(struct http_events *events, struct request *request, char *resource)

@@ -96,8 +96,9 @@ struct http {
     struct request *free_requests;
     struct op *free_calls; /* linked by op.next */
     bool draining;
-    bool has_room;     /* a connection has gone: libmicrohttpd listens again when it runs next */
-    long in_flight;    /* operations with the service */
+    bool runs_next; /* libmicrohttpd has to run before the next wait: a connection was resumed, or
+                       has gone and made room for another, which no descriptor tells */
+    long in_flight; /* operations with the service */
     uint64_t id_state; /* of the made request ids */
     struct http_metrics metrics;
     struct http_events *events;
@@ -121,6 +122,7 @@ void conn_phase(struct http *http, struct conn *conn, enum phase phase, int64_t 
 int64_t conn_expire(struct http *http, int64_t now_us);
 void conn_end_unused(struct http *http); /* those without a request */
 void conn_shutdown(struct http *http, struct conn *conn);
+void conn_resume(struct http *http, struct conn *conn); /* its handler is called again */
 
 /* -- http_request.c: one request from its first line to its last byte -- */
 void *request_begin(void *http, const char *target, struct MHD_Connection *mhd);

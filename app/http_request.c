@@ -297,7 +297,7 @@ static void resume(struct http *http, struct request *request)
 {
     request->stage = STAGE_ANSWER;
     conn_phase(http, request->conn, PHASE_SENDING, http_now_us());
-    MHD_resume_connection(request->conn->mhd);
+    conn_resume(http, request->conn);
 }
 
 void request_done(struct http *http, struct op *op)

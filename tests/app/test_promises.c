@@ -1,0 +1,368 @@
+/* Every route answers within its stated time, whatever keeps it from an answer: wait_ms and a
+ * second. The service is quiet and has one connection, so that nothing but the request itself wakes
+ * it. */
+#include "../../app/routes.h"
+#include "../../loadgen/sandbox_proxy.h"
+#include "../lib/process.h"
+#include "../lib/redis.h"
+#include "../lib/shop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAIT_TEXT "300"
+
+enum {
+    WAIT_MS = 300,
+    LATEST_MS = WAIT_MS + 1000 + 700, /* the last: for a test machine that has more to do */
+    BACK_WITHIN_MS = 60000,
+    INSTANCES = 6, /* each its own lone connection */
+    PATH_MAX_BYTES = 96
+};
+
+static struct shop shop;
+static struct sandbox_server *postgres, *instances[INSTANCES];
+static struct proxy *to_postgres, *to_redis;
+static PGconn *other; /* somebody else in the database */
+
+struct question {
+    const char *method, *route, *body, *guard;
+    bool item; /* its resource is made as an item; else as an account */
+};
+
+/* {} in the path is the case's own resource, and its order's id where the route is an order's. */
+static const struct question questions[] = {
+    {"PUT", "/v1/items/{}", "{\"stock\":7}", "redis-token", true},
+    {"GET", "/v1/items/{}", NULL, "redis-token", true},
+    {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "redis-token", true},
+    {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "redis-fair", true},
+    {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "redis-reentrant", true},
+    {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "pg-advisory", true},
+    {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "sql-unique", true},
+    {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "sql-row", true},
+    {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "sql-atomic", true},
+    {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "sql-version", true},
+    {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "mutex", true},
+    {"POST", "/v1/items/{}/orders", "{\"user_id\":\"u1\"}", "none", true},
+    {"GET", "/v1/orders/{}", NULL, "redis-token", true},
+    {"POST", "/v1/orders/{}/payment", NULL, "redis-token", true},
+    {"POST", "/v1/orders/{}/cancellation", NULL, "redis-token", true},
+    {"POST", "/v1/orders/{}/payment", NULL, "sql-row", true},
+    {"POST", "/v1/orders/{}/cancellation", NULL, "sql-row", true},
+    {"PUT", "/v1/accounts/{}", "{\"balance\":7}", "redis-token", false},
+    {"GET", "/v1/accounts/{}", NULL, "redis-token", false},
+    {"POST", "/v1/accounts/{}/transactions", "{\"amount\":-1}", "redis-token", false},
+    {"POST", "/v1/accounts/{}/transactions", "{\"amount\":-1}", "sql-row", false},
+    {"POST", "/v1/accounts/{}/transactions", "{\"amount\":-1}", "sql-version", false},
+    {"POST", "/v1/transfers", "{\"from\":\"%s\",\"to\":\"u1\",\"amount\":1}", "redis-token", false},
+    {"POST", "/v1/transfers", "{\"from\":\"%s\",\"to\":\"u1\",\"amount\":1}", "sql-row", false},
+    {"GET", "/v1/transactions/{}", NULL, "redis-token", false},
+    {"GET", "/v1/guards", NULL, "redis-token", false},
+    {"GET", "/readyz", NULL, "redis-token", false},
+    {"GET", "/healthz", NULL, "redis-token", false},
+    {"GET", "/livez", NULL, "redis-token", false},
+    {"GET", "/metrics", NULL, "redis-token", false},
+    {"GET", "/openapi.json", NULL, "redis-token", false},
+    {"GET", "/", NULL, "redis-token", false},
+    {"GET", "/web/{}", NULL, "redis-token", false},
+};
+enum { CASES = sizeof questions / sizeof questions[0] };
+
+static struct late {
+    struct question asked;
+    char path[PATH_MAX_BYTES], id[16];
+    int status;
+    int64_t took_ms;
+} cases[CASES];
+
+/* -- the rig ------------------------------------------------------------------------------------
+ */
+
+static int open_shop(void **state)
+{
+    (void)state;
+    char store[100], locks[60];
+    shop = (struct shop){.client.fd = -1};
+    if (sandbox_open(&shop.sandbox) != 0 || !(shop.redis = sandbox_redis(shop.sandbox, NULL)) ||
+        !(postgres = sandbox_postgres(shop.sandbox, NULL)) ||
+        !(to_postgres = proxy_open(postgres->port)) || !(to_redis = proxy_open(shop.redis->port)))
+        return -1;
+    other = PQconnectdb(postgres->url);
+    snprintf(store, sizeof store, "postgres://postgres@127.0.0.1:%d/postgres?pool=8",
+             proxy_port(to_postgres));
+    snprintf(locks, sizeof locks, "redis://127.0.0.1:%d", proxy_port(to_redis));
+    for (int i = 0; i < INSTANCES; i++) {
+        const char *const args[] = {
+            "--redis",           locks,     "--db",       store,  "--wait-ms", WAIT_TEXT,
+            "--close-orders-ms", "3600000", "--lease-ms", "2000", NULL};
+        instances[i] = sandbox_seckilld(shop.sandbox, shop_binary("seckilld"), args);
+        if (!instances[i])
+            return -1;
+    }
+    shop.client.port = instances[0]->port;
+    return 0;
+}
+
+static int close_shop(void **state)
+{
+    (void)state;
+    PQfinish(other);
+    proxy_close(to_postgres);
+    proxy_close(to_redis);
+    shop_close(&shop);
+    return 0;
+}
+
+static void in_database(const char *sql)
+{
+    PGresult *result = PQexec(other, sql);
+    ExecStatusType status = PQresultStatus(result);
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(other));
+    PQclear(result);
+}
+
+/* {} of the route replaced. */
+static void fill_path(struct late *late, const char *with)
+{
+    const char *brace = strstr(late->asked.route, "{}");
+    int before = brace ? (int)(brace - late->asked.route) : (int)strlen(late->asked.route);
+    snprintf(late->path, sizeof late->path, "%.*s%s%s", before, late->asked.route,
+             brace ? with : "", brace ? brace + 2 : "");
+}
+
+static void make_order(struct late *late)
+{
+    static struct reply reply;
+    char path[PATH_MAX_BYTES], key[32];
+    json_error_t error;
+    snprintf(path, sizeof path, "/v1/items/%s/orders", late->id);
+    snprintf(key, sizeof key, "of-%s", late->id);
+    assert_int_equal(shop_post(&shop, path, key, "{\"user_id\":\"u1\"}", &reply), 201);
+    json_t *answer = json_loads(reply.body, 0, &error);
+    fill_path(late, json_string_value(json_object_get(answer, "order_id")));
+    json_decref(answer);
+}
+
+/* Resources of their own for each case of each way. */
+static void make_cases(void)
+{
+    static int made;
+    assert_true(shop_put(&shop, "/v1/accounts/u1", "{\"balance\":1000000}"));
+    for (int i = 0; i < CASES; i++) {
+        struct late *late = &cases[i];
+        char path[PATH_MAX_BYTES], body[96];
+        *late = (struct late){.asked = questions[i]};
+        snprintf(late->id, sizeof late->id, "r%d", ++made);
+        snprintf(path, sizeof path, "/v1/%s/%s", late->asked.item ? "items" : "accounts", late->id);
+        snprintf(body, sizeof body, "{\"%s\":100,\"guard\":\"%s\"}",
+                 late->asked.item ? "stock" : "balance", late->asked.guard);
+        assert_true(shop_put(&shop, path, body));
+        fill_path(late, strcmp(late->asked.route, "/web/{}") == 0 ? "page.js" : late->id);
+        if (strncmp(late->asked.route, "/v1/orders", 10) == 0)
+            make_order(late);
+    }
+}
+
+struct asker {
+    pthread_t thread;
+    int number;
+};
+
+static void *ask_in_turn(void *arg)
+{
+    const struct asker *asker = arg;
+    struct client client = {.port = instances[asker->number]->port, .fd = -1};
+    struct reply *reply = calloc(1, sizeof *reply);
+    for (int i = asker->number; i < CASES && reply; i += INSTANCES) {
+        struct late *late = &cases[i];
+        char body[96], key[32];
+        snprintf(key, sizeof key, "late-%s", late->id);
+        snprintf(body, sizeof body, late->asked.body ? late->asked.body : "", late->id);
+        client_call(&client, late->asked.method, late->path,
+                    strcmp(late->asked.method, "POST") == 0 ? key : NULL,
+                    late->asked.body ? body : NULL, SHOP_WAIT_MS, reply);
+        late->status = reply->status;
+        late->took_ms = reply->took_ms;
+    }
+    client_close(&client);
+    free(reply);
+    return NULL;
+}
+
+static bool all_are_ready(void *arg)
+{
+    (void)arg;
+    static struct reply reply;
+    bool all = true;
+    for (int i = 0; i < INSTANCES; i++) {
+        struct client client = {.port = instances[i]->port, .fd = -1};
+        client_call(&client, "GET", "/readyz", NULL, NULL, SHOP_WAIT_MS, &reply);
+        client_close(&client);
+        all = all && reply.status == 200;
+    }
+    return all;
+}
+
+/* Makes way for what is in the way, asks for everything, and clears it up. Some are to be late. */
+static void all_answer_in_time(const char *what, void (*begin)(void), void (*end)(void))
+{
+    struct asker askers[INSTANCES];
+    int late = 0, refused = 0;
+    make_cases();
+    begin();
+    for (int i = 0; i < INSTANCES; i++) {
+        askers[i] = (struct asker){.number = i};
+        assert_int_equal(pthread_create(&askers[i].thread, NULL, ask_in_turn, &askers[i]), 0);
+    }
+    for (int i = 0; i < INSTANCES; i++)
+        pthread_join(askers[i].thread, NULL);
+    end();
+    for (int i = 0; i < CASES; i++) {
+        refused += cases[i].status == 503;
+        if (cases[i].status != 0 && cases[i].took_ms <= LATEST_MS)
+            continue;
+        late++;
+        print_error("%s: %s %s under %s: %d after %lld ms\n", what, cases[i].asked.method,
+                    cases[i].asked.route, cases[i].asked.guard, cases[i].status,
+                    (long long)cases[i].took_ms);
+    }
+    if (late > 0 || refused == 0)
+        fail_msg("%s: %d of %d came late, %d were refused", what, late, CASES, refused);
+    assert_true(wait_until(all_are_ready, NULL, BACK_WITHIN_MS));
+}
+
+/* -- what is in the way --------------------------------------------------------------------------
+ */
+
+static void lock_rows(void)
+{
+    in_database("BEGIN");
+    in_database("SELECT 1 FROM items FOR UPDATE");
+    in_database("SELECT 1 FROM accounts FOR UPDATE");
+    in_database("SELECT 1 FROM orders FOR UPDATE");
+}
+
+static void lock_tables(void)
+{
+    in_database("BEGIN");
+    in_database("LOCK TABLE items, accounts, orders, idempotency, ledger");
+}
+
+static void roll_back(void)
+{
+    in_database("ROLLBACK");
+}
+
+static void silence_database(void)
+{
+    proxy_drop(to_postgres, PROXY_TO_CLIENT, true);
+}
+
+static void hear_database(void)
+{
+    proxy_drop(to_postgres, PROXY_TO_CLIENT, false);
+    proxy_cut(to_postgres);
+}
+
+static void silence_redis(void)
+{
+    proxy_drop(to_redis, PROXY_TO_SERVER, true);
+}
+
+static void hear_redis(void)
+{
+    proxy_drop(to_redis, PROXY_TO_SERVER, false);
+    proxy_cut(to_redis);
+}
+
+static void take_locks(void)
+{
+    char id[64];
+    for (int i = 0; i < CASES; i++) {
+        const char *order = strstr(cases[i].path, "/orders/");
+        redis_do(shop.redis, "SET lock:%s:%s foreign", cases[i].asked.item ? "item" : "account",
+                 cases[i].id);
+        snprintf(id, sizeof id, "%s", order ? order + 8 : "");
+        id[strcspn(id, "/")] = '\0';
+        if (id[0] != '\0')
+            redis_do(shop.redis, "SET lock:order:%s foreign", id);
+    }
+}
+
+static void free_locks(void)
+{
+    redis_do(shop.redis, "FLUSHALL");
+}
+
+static void nothing_is_late_while_somebody_has_the_rows(void **state)
+{
+    (void)state;
+    all_answer_in_time("rows locked", lock_rows, roll_back);
+}
+
+static void nothing_is_late_while_somebody_has_the_tables(void **state)
+{
+    (void)state;
+    all_answer_in_time("tables locked", lock_tables, roll_back);
+}
+
+static void nothing_is_late_while_the_database_is_silent(void **state)
+{
+    (void)state;
+    all_answer_in_time("database silent", silence_database, hear_database);
+}
+
+static void nothing_is_late_while_somebody_has_the_locks(void **state)
+{
+    (void)state;
+    all_answer_in_time("locks held", take_locks, free_locks);
+}
+
+static void nothing_is_late_while_the_lock_server_is_silent(void **state)
+{
+    (void)state;
+    all_answer_in_time("lock server silent", silence_redis, hear_redis);
+}
+
+/* The audit has ten minutes, see test_http_deadlines.c; events come as they happen. */
+static void every_other_route_is_asked_for(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_routes; i++) {
+        bool asked = strcmp(routes[i].path, "/v1/audit") == 0 || routes[i].action == ROUTE_EVENTS;
+        for (int j = 0; j < CASES && !asked; j++)
+            asked = strcmp(routes[i].path, questions[j].route) == 0 &&
+                    strcmp(routes[i].method, questions[j].method) == 0;
+        if (!asked)
+            fail_msg("%s %s", routes[i].method, routes[i].path);
+    }
+}
+
+static void services_drain_and_end_well(void **state)
+{
+    (void)state;
+    for (int i = 0; i < INSTANCES; i++)
+        assert_true(shop_stop(instances[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_other_route_is_asked_for),
+        cmocka_unit_test(nothing_is_late_while_somebody_has_the_rows),
+        cmocka_unit_test(nothing_is_late_while_somebody_has_the_tables),
+        cmocka_unit_test(nothing_is_late_while_the_database_is_silent),
+        cmocka_unit_test(nothing_is_late_while_somebody_has_the_locks),
+        cmocka_unit_test(nothing_is_late_while_the_lock_server_is_silent),
+        cmocka_unit_test(services_drain_and_end_well),
+    };
+    return cmocka_run_group_tests(tests, open_shop, close_shop);
+}
