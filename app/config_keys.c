@@ -42,7 +42,7 @@ const struct config_key config_keys[] = {
     {"lanes", CONFIG_SWITCH, AT(lanes), 0, 0, "on", "one lock per batch instead of per request"},
     {"batch", CONFIG_NUMBER, AT(batch), 1, 4096, "128", "operations per batch of a lane at most"},
     {"lane-turns", CONFIG_NUMBER, AT(lane_turns), 1, 1000, "8",
-     "batches of a lane under one lock at most; 1 with --lab"},
+     "batches of a lane under one lock at most; with --lab 1 unless given"},
     {"workers", CONFIG_NUMBER, AT(workers), 1, 1024, "16", "threads that run operations"},
     {"queue-max", CONFIG_NUMBER, AT(queue_max), 1, 1000000, "20000",
      "operations waiting at most; beyond: 503"},
@@ -221,6 +221,11 @@ int config_draft_finish(struct config_draft *draft, struct config *ret)
 
     if (!config.lab && (config.lab_slip[0] != '\0' || config.lab_clock_ms != 0))
         return fail(draft, "lab-slip, lab-clock-ms: only with --lab");
+
+    const int turns = config_key_find("lane-turns", strlen("lane-turns"));
+    assert(turns >= 0);
+    if (config.lab && draft->source[turns] == CONFIG_DEFAULT)
+        config.lane_turns = 1; /* lessons see each lock */
 
     struct listen_address address;
     char message[LISTEN_MESSAGE_MAX];

@@ -26,6 +26,7 @@
     X(unlock_early, "unlock-early", "the lock is released before the commit")                      \
     X(read_early, "read-early", "the balance is read before the lock is asked for")                \
     X(key_apart, "key-apart", "the idempotency row is written in a second transaction")            \
+    X(number_only, "number-only", "the fence's number is compared without the version")            \
     X(off_by_one, "off-by-one", "an order is taken while stock >= 0")
 
 #define LAB_SLIP_DECLARE(name, id, text) void lab_slip_##name(void);

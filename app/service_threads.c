@@ -209,7 +209,7 @@ bool service_open_threads(struct service *service)
                                           .spread = spread,
                                           .goes_on = goes_on,
                                           .more = more,
-                                          .turns = config->lab ? 1 : config->lane_turns};
+                                          .turns = config->lane_turns};
     service->writes = lanes_open(&(struct lanes_options){
         .thread_name = "worker",
         .threads = (size_t)config->workers,

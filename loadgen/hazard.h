@@ -125,6 +125,7 @@ struct hazard_setting {
     const char *fence_source;           /* lock, database */
     bool by_proxy;                      /* redlock's nodes, as single servers are anyway */
     int64_t workers;                    /* threads per instance that may wait; 16 */
+    int64_t lane_turns;                 /* lanes that keep a lock so long; 0: no lanes */
     const char *slip;                   /* mistake made on purpose (--lab-slip); none */
     int64_t clock_ms;                   /* the clock of A's instance is ahead by this; 0 */
     int64_t max_hold_ms;                /* of the watchdog; ten leases */

@@ -48,6 +48,7 @@ struct hazard_setting hazard_setting_of(const struct hazard *hazard, const struc
     SETTLE(fence_source, "");
     SETTLE(by_proxy, false);
     SETTLE(workers, 0);
+    SETTLE(lane_turns, 0);
     SETTLE(slip, "");
     SETTLE(clock_ms, 0);
     SETTLE(max_hold_ms, 0);

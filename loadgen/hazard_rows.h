@@ -17,6 +17,7 @@
     X(clock_skew_getset)                                                                           \
     X(stamp_overwritten)                                                                           \
     X(paused_holder)                                                                               \
+    X(late_second_turn)                                                                            \
     X(explicit_lease)                                                                              \
     X(hung_worker)                                                                                 \
     X(renewal_lost)                                                                                \

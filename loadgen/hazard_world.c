@@ -108,7 +108,11 @@ static void compose(struct command_line *line, struct world *world, int index, c
     add(line, "%s?isolation=%s", world->postgres->url, with->isolation);
     add_locks(line, world, instance, guard, with);
     add(line, "--lanes");
-    add(line, "off");
+    add(line, with->lane_turns != 0 ? "on" : "off");
+    if (with->lane_turns != 0) {
+        add(line, "--lane-turns");
+        add(line, "%lld", (long long)with->lane_turns);
+    }
     add(line, "--guard");
     add(line, "%s", guard);
     add(line, "--instance");

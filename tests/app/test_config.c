@@ -162,6 +162,20 @@ static void values_out_of_range_are_refused(void **state)
     }
 }
 
+static void lessons_see_each_lock_unless_they_ask_for_turns(void **state)
+{
+    (void)state;
+    config_draft_defaults(&draft);
+    assert_int_equal(config_draft_finish(&draft, &config), 0);
+    assert_int_equal(config.lane_turns, 8);
+    set("lab", "on");
+    assert_int_equal(config_draft_finish(&draft, &config), 0);
+    assert_int_equal(config.lane_turns, 1);
+    set("lane-turns", "8");
+    assert_int_equal(config_draft_finish(&draft, &config), 0);
+    assert_int_equal(config.lane_turns, 8);
+}
+
 static void open_addresses_need_a_token_and_no_lab(void **state)
 {
     (void)state;
@@ -340,6 +354,7 @@ int main(void)
         cmocka_unit_test(unknown_environment_is_refused),
         cmocka_unit_test(environment_without_a_value_is_refused),
         cmocka_unit_test(values_out_of_range_are_refused),
+        cmocka_unit_test(lessons_see_each_lock_unless_they_ask_for_turns),
         cmocka_unit_test(open_addresses_need_a_token_and_no_lab),
         cmocka_unit_test(bad_token_files_are_refused),
         cmocka_unit_test(what_is_printed_can_be_read_again),

@@ -91,16 +91,6 @@ static void fair_lock_goes_back_to_its_line_after_each_batch(void **state)
     assert_int_equal(grants_for_all(OP_DECIDED), BATCHES);
 }
 
-static void lessons_see_each_lock(void **state)
-{
-    (void)state;
-    start("redis-token", BATCHES);
-    rig_stop();
-    rig.config.lab = true;
-    assert_int_equal(rig_start(), 0);
-    assert_int_equal(grants_for_all(OP_DECIDED), BATCHES);
-}
-
 /* Of a lease that is half over no new turn is begun. */
 static void lock_with_little_of_its_lease_left_is_taken_anew(void **state)
 {
@@ -253,7 +243,6 @@ int main(void)
         cmocka_unit_test_teardown(waiting_batches_go_on_under_one_lock, rig_clear),
         cmocka_unit_test_teardown(after_its_turns_a_lane_gives_the_lock_back, rig_clear),
         cmocka_unit_test_teardown(fair_lock_goes_back_to_its_line_after_each_batch, rig_clear),
-        cmocka_unit_test_teardown(lessons_see_each_lock, rig_clear),
         cmocka_unit_test_teardown(lock_with_little_of_its_lease_left_is_taken_anew, rig_clear),
         cmocka_unit_test_teardown(
             late_second_turn_that_writes_first_makes_the_newer_holder_read_again, rig_clear),
