@@ -59,5 +59,6 @@ const struct workload workload_accounts = {
     .requests = accounts_requests,
     .prepare = accounts_prepare,
     .ask = accounts_ask,
+    .read = balances_read,
     .judge = accounts_judge,
 };

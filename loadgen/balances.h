@@ -8,6 +8,9 @@
 int balances_create(struct run *run, int64_t balance);
 void balances_account_id(const struct run *run, uint64_t account, char ret[80]);
 
+/* As workload.read: the accounts in turn. */
+void balances_read(const struct run *run, uint64_t n, char path[REMOTE_PATH_MAX]);
+
 /* Changes of one request: the accounts it touches and by how much; amount 0 ends the list early. */
 enum { BALANCES_CHANGES_MAX = 2 };
 struct balances_change {

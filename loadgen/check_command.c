@@ -38,49 +38,76 @@ void check_audit_free(struct check_audit *audit)
     *audit = (struct check_audit){0};
 }
 
+/* "BROKEN: 14 requests, ...": what is said of the whole. */
+static const char *headline(enum check_verdict verdict)
+{
+    static const char *const texts[] = {[CHECK_HOLDS] = "Holds",
+                                        [CHECK_BROKEN] = "BROKEN",
+                                        [CHECK_UNDECIDED] = "NOT DECIDED",
+                                        [CHECK_NOTHING] = "NOTHING TO CHECK"};
+    return texts[verdict];
+}
+
 static const char *verdict_of(const struct check_result *result)
 {
-    return result->breaches > 0 ? "BROKEN" : result->checked > 0 ? "holds" : "-";
+    static const char *const texts[] = {[CHECK_HOLDS] = "holds",
+                                        [CHECK_BROKEN] = "BROKEN",
+                                        [CHECK_UNDECIDED] = "undecided",
+                                        [CHECK_NOTHING] = "-"};
+    return texts[check_verdict(result, 1)];
 }
 
 static void print_text(const struct history *history, const struct check_result *results)
 {
-    uint64_t states[HISTORY_REFUSED + 1] = {0}, breaches = 0;
+    uint64_t states[HISTORY_REFUSED + 1] = {0}, reads = 0;
     char n[TEXT_MAX], accepted[TEXT_MAX], refused[TEXT_MAX], unknown[TEXT_MAX], count[TEXT_MAX];
     for (size_t i = 0; i < history->n_ops; i++)
-        states[history->ops[i].state]++;
-    for (size_t i = 0; i < n_checkers; i++)
-        breaches += results[i].breaches;
-    printf("%s: %s requests, %s accepted, %s refused, %s unknown\n\n",
-           breaches > 0 ? "BROKEN" : "Holds", text_count(n, (int64_t)history->n_ops),
+        if (history->ops[i].kind == HISTORY_READ)
+            reads++;
+        else
+            states[history->ops[i].state]++;
+    printf("%s: %s requests, %s accepted, %s refused, %s unknown",
+           headline(check_verdict(results, n_checkers)),
+           text_count(n, (int64_t)(history->n_ops - reads)),
            text_count(accepted, (int64_t)states[HISTORY_ACCEPTED]),
            text_count(refused, (int64_t)states[HISTORY_REFUSED]),
            text_count(unknown, (int64_t)states[HISTORY_UNKNOWN]));
-    printf("  %-12s %-8s %10s   %s\n", "checker", "verdict", "breaches", "of");
+    printf("; %s reads\n", text_count(n, (int64_t)reads));
+    if (history->torn_line > 0)
+        printf("  line %zu, the last, ends in the middle and was left out: the run was killed\n",
+               history->torn_line);
+    printf("\n  %-12s %-9s %10s   %s\n", "checker", "verdict", "breaches", "of");
     for (size_t i = 0; i < n_checkers; i++)
-        printf("  %-12s %-8s %10s   %s %s\n", checkers[i].name, verdict_of(&results[i]),
+        printf("  %-12s %-9s %10s   %s %s\n", checkers[i].name, verdict_of(&results[i]),
                text_count(count, (int64_t)results[i].breaches),
                text_count(n, (int64_t)results[i].checked), checkers[i].what);
     for (size_t i = 0; i < n_checkers; i++)
-        if (results[i].breaches > 0)
+        if (results[i].example[0] != '\0')
             printf("\n  %s: %s\n", checkers[i].name, results[i].example);
 }
 
-static json_t *results_json(const struct check_result *results)
+static json_t *results_json(const struct history *history, const struct check_result *results)
 {
-    json_t *object = json_object(), *array = json_array();
-    bool broken = false;
+    enum check_verdict all = check_verdict(results, n_checkers);
+    json_t *array = json_array();
     for (size_t i = 0; i < n_checkers; i++) {
-        broken = broken || results[i].breaches > 0;
-        json_array_append_new(array, json_pack("{s:s, s:b, s:I, s:I, s:s}", "checker",
-                                               checkers[i].name, "holds", results[i].breaches == 0,
-                                               "checked", (json_int_t)results[i].checked,
-                                               "breaches", (json_int_t)results[i].breaches,
-                                               "example", results[i].example));
+        enum check_verdict one = check_verdict(&results[i], 1);
+        json_array_append_new(
+            array, json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:s}", "checker", checkers[i].name,
+                             "verdict", check_verdict_text(one), "holds", one == CHECK_HOLDS,
+                             "checked", (json_int_t)results[i].checked, "breaches",
+                             (json_int_t)results[i].breaches, "undecided",
+                             (json_int_t)results[i].undecided, "example", results[i].example));
     }
-    json_object_set_new(object, "holds", json_boolean(!broken));
-    json_object_set_new(object, "checkers", array);
-    return object;
+    return json_pack("{s:s, s:b, s:b, s:o}", "verdict", check_verdict_text(all), "holds",
+                     all == CHECK_HOLDS, "torn", history->torn_line > 0, "checkers", array);
+}
+
+static int exit_status(enum check_verdict verdict)
+{
+    return verdict == CHECK_HOLDS    ? EXIT_SUCCESS
+           : verdict == CHECK_BROKEN ? COMPARE_BROKEN
+                                     : EXIT_FAILURE;
 }
 
 int check_command(const struct options *options)
@@ -103,18 +130,15 @@ int check_command(const struct options *options)
         fprintf(stderr, "loadgen check: %s: %s\n", options->audit, message);
         goto out;
     }
-    uint64_t breaches = 0;
-    for (size_t i = 0; i < n_checkers; i++) {
+    for (size_t i = 0; i < n_checkers; i++)
         checkers[i].check(&history, options->audit != NULL ? &audit : NULL, &results[i]);
-        breaches += results[i].breaches;
-    }
     bool data_on_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
     if (!options->quiet && !data_on_stdout)
         print_text(&history, results);
     if (options->json != NULL &&
-        output_json("loadgen check", options->json, results_json(results)) != 0)
+        output_json("loadgen check", options->json, results_json(&history, results)) != 0)
         goto out;
-    status = breaches > 0 ? COMPARE_BROKEN : EXIT_SUCCESS;
+    status = exit_status(check_verdict(results, n_checkers));
 out:
     history_free(&history);
     check_audit_free(&audit);

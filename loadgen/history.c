@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ enum { BUFFER_BYTES = 1 << 20, FORMAT = 1 };
 
 struct history_writer {
     FILE *file;
+    atomic_int error; /* the first errno of writing; 0: none */
     char buffer[BUFFER_BYTES];
 };
 
@@ -35,6 +37,7 @@ int history_create(const char *path, struct history_writer **ret)
         free(writer);
         return -1;
     }
+    writer->error = 0;
     setvbuf(writer->file, writer->buffer, _IOFBF, sizeof writer->buffer);
     *ret = writer;
     return 0;
@@ -44,9 +47,13 @@ int history_close(struct history_writer *writer)
 {
     if (writer == NULL)
         return 0;
-    int error = ferror(writer->file) ? EIO : 0;
+    history_hand_over(writer);
+    bool failed = ferror(writer->file) != 0;
+    int error = writer->error;
     if (fclose(writer->file) != 0 && error == 0)
         error = errno;
+    if (error == 0 && failed)
+        error = EIO;
     free(writer);
     errno = error;
     return error == 0 ? 0 : -1;
@@ -65,12 +72,14 @@ void history_run(struct history_writer *writer, const char *workload, const char
                 FORMAT, workload, guard, run, seed);
 }
 
-void history_resource(struct history_writer *writer, const char *resource, int64_t initial)
+void history_resource(struct history_writer *writer, const char *resource, int64_t initial,
+                      int64_t version, int64_t limit)
 {
     if (writer != NULL)
         fprintf(writer->file,
-                "{\"event\":\"resource\",\"resource\":\"%s\",\"initial\":%" PRId64 "}\n", resource,
-                initial);
+                "{\"event\":\"resource\",\"resource\":\"%s\",\"initial\":%" PRId64
+                ",\"version\":%" PRId64 ",\"limit\":%" PRId64 "}\n",
+                resource, initial, version, limit);
 }
 
 void history_invoke(struct history_writer *writer, const char *key, const char *path,
@@ -78,9 +87,9 @@ void history_invoke(struct history_writer *writer, const char *key, const char *
 {
     if (writer != NULL)
         fprintf(writer->file,
-                "{\"event\":\"invoke\",\"at_us\":%" PRId64
-                ",\"key\":\"%s\",\"path\":\"%s\",\"body\":%s}\n",
-                load_clock_us(), key, path, body);
+                "{\"event\":\"invoke\",\"at_us\":%" PRId64 ",\"key\":\"%s\",\"path\":\"%s\"%s%s}\n",
+                load_clock_us(), key, path,
+                body == NULL ? "" : ",\"body\":", body == NULL ? "" : body);
 }
 
 /* An answer's body as it came when it is JSON on one line, else as a JSON string. NULL: none. */
@@ -99,17 +108,27 @@ void history_complete(struct history_writer *writer, const char *key,
 {
     if (writer == NULL)
         return;
+    int64_t now_us = load_clock_us();
     if (answer->end != LOAD_ANSWERED) {
         fprintf(writer->file,
                 "{\"event\":\"complete\",\"at_us\":%" PRId64 ",\"key\":\"%s\",\"end\":\"%s\"}\n",
-                answer->answered_us, key, history_end_text(answer->end));
+                now_us, key, history_end_text(answer->end));
         return;
     }
     char *body = body_json(answer->body);
     fprintf(writer->file,
             "{\"event\":\"complete\",\"at_us\":%" PRId64
             ",\"key\":\"%s\",\"end\":\"answered\",\"status\":%d,\"replayed\":%s,\"body\":%s}\n",
-            answer->answered_us, key, answer->status, answer->replayed ? "true" : "false",
+            now_us, key, answer->status, answer->replayed ? "true" : "false",
             body != NULL ? body : "null");
     free(body);
+}
+
+/* fflush() is one write(2), of what all threads have written since the last. It need not reach the
+ * disk: the process may be killed, not the machine. */
+void history_hand_over(struct history_writer *writer)
+{
+    int none = 0;
+    if (writer != NULL && fflush(writer->file) != 0)
+        atomic_compare_exchange_strong(&writer->error, &none, errno);
 }

@@ -14,8 +14,10 @@ enum { GROWTH = 2, FIRST_ROOM = 1024 };
 /* Text that was met, each once: keys and resources repeat. op: the key's operation. */
 struct history_text {
     UT_hash_handle hh;
-    size_t op;    /* index + 1; 0: not a key */
-    char *answer; /* of a key: its first decided answer, as text */
+    size_t op;       /* index + 1; 0: not a key */
+    size_t resource; /* index + 1; 0: none is called so */
+    size_t order;    /* index + 1 of the operation that was given this order id; 0: not one */
+    char *answer;    /* of a key: its first decided answer, as text */
     char text[];
 };
 
@@ -79,18 +81,48 @@ static int64_t number_of(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
-/* "/v1/items/ID/orders" -> "item:ID"; "/v1/accounts/ID/transactions" -> "account:ID"; a transfer
- * counts on the account that pays. */
-static void resource_of(const char *path, const json_t *body, char ret[REMOTE_PATH_MAX])
+static int64_t number_or_none(const json_t *object, const char *name)
 {
-    char id[65]; /* as long as the service takes */
-    ret[0] = '\0';
-    if (sscanf(path, "/v1/items/%64[^/]/orders", id) == 1)
-        snprintf(ret, REMOTE_PATH_MAX, "item:%.200s", id);
-    else if (sscanf(path, "/v1/accounts/%64[^/]/transactions", id) == 1)
-        snprintf(ret, REMOTE_PATH_MAX, "account:%.200s", id);
-    else if (strcmp(path, "/v1/transfers") == 0)
-        snprintf(ret, REMOTE_PATH_MAX, "account:%.200s", text_of(body, "from"));
+    const json_t *number = json_object_get(object, name);
+    return json_is_integer(number) ? json_integer_value(number) : HISTORY_NO_NUMBER;
+}
+
+/* What a path asks for. A transfer counts on the account that pays; a payment and a cancellation on
+ * what their order says, once all is read. */
+static const struct route {
+    const char *path; /* "*": the id */
+    enum history_kind kind;
+    const char *resource; /* what it changes; "": its order says */
+    const char *amount;   /* in the body; "": none */
+    int sign;
+} routes[] = {
+    {"/v1/items/*/orders", HISTORY_CHANGE, "item:", "quantity", -1},
+    {"/v1/accounts/*/transactions", HISTORY_CHANGE, "account:", "amount", 1},
+    {"/v1/transfers", HISTORY_CHANGE, "account:", "amount", -1},
+    {"/v1/items/*", HISTORY_READ, "item:", "", 0},
+    {"/v1/accounts/*", HISTORY_READ, "account:", "", 0},
+    {"/v1/orders/*/payment", HISTORY_PAYMENT, "", "", 0},
+    {"/v1/orders/*/cancellation", HISTORY_CANCELLATION, "", "", 0},
+};
+
+/* NULL: no route of these. */
+static const struct route *route_of(const char *path, char ret_id[REMOTE_PATH_MAX])
+{
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+        const char *star = strchr(routes[i].path, '*');
+        size_t head = star == NULL ? strlen(routes[i].path) : (size_t)(star - routes[i].path);
+        ret_id[0] = '\0';
+        if (strncmp(path, routes[i].path, head) != 0)
+            continue;
+        size_t length = star == NULL ? 0 : strcspn(path + head, "/");
+        if (length >= REMOTE_PATH_MAX || (star != NULL && length == 0) ||
+            strcmp(path + head + length, star == NULL ? "" : star + 1) != 0)
+            continue;
+        memcpy(ret_id, path + head, length);
+        ret_id[length] = '\0';
+        return &routes[i];
+    }
+    return NULL;
 }
 
 /* -- the events -------------------------------------------------------------------------------- */
@@ -105,8 +137,25 @@ static int read_resource(struct reader *reader, const json_t *line)
         history->resources = grown;
     if (name == NULL || grown == NULL)
         return fail(reader, "out of memory");
+    if (name->resource != 0)
+        return fail(reader, "a resource that began before");
     grown[history->n_resources++] =
-        (struct history_resource){.name = name->text, .initial = number_of(line, "initial")};
+        (struct history_resource){.name = name->text,
+                                  .initial = number_of(line, "initial"),
+                                  .version = number_or_none(line, "version"),
+                                  .limit = number_or_none(line, "limit")};
+    name->resource = history->n_resources;
+    return 0;
+}
+
+static int keep(struct reader *reader, const char *before, const char *id, const char **ret)
+{
+    char name[2 * REMOTE_PATH_MAX];
+    snprintf(name, sizeof name, "%s%.300s", before, id);
+    const struct history_text *text = intern(reader, name);
+    if (text == NULL)
+        return fail(reader, "out of memory");
+    *ret = text->text;
     return 0;
 }
 
@@ -114,24 +163,24 @@ static int read_resource(struct reader *reader, const json_t *line)
 static int describe(struct reader *reader, struct history_op *op, const json_t *line)
 {
     const json_t *body = json_object_get(line, "body");
-    const char *path = text_of(line, "path");
-    char resource[REMOTE_PATH_MAX], other[REMOTE_PATH_MAX] = "";
-    bool transfer = strcmp(path, "/v1/transfers") == 0;
-    resource_of(path, body, resource);
-    if (transfer)
-        snprintf(other, sizeof other, "account:%.200s", text_of(body, "to"));
-    const struct history_text *a = intern(reader, resource), *b = intern(reader, other);
-    if (a == NULL || b == NULL)
-        return fail(reader, "out of memory");
-    op->resource = a->text;
-    op->other = b->text;
-    op->amount = number_of(body, "amount");
-    if (transfer && op->amount == INT64_MIN)
-        return fail(reader, "a transfer of an amount that no service takes");
-    if (transfer)
-        op->amount = -op->amount; /* of the account that pays */
-    if (strncmp(resource, "item:", 5) == 0)
-        op->amount = number_of(body, "quantity");
+    char id[REMOTE_PATH_MAX];
+    const struct route *route = route_of(text_of(line, "path"), id);
+    op->resource = op->other = op->user = op->of_order = op->problem = op->order_id = "";
+    if (route == NULL)
+        return 0;
+    op->kind = route->kind;
+    if (route->resource[0] == '\0')
+        return keep(reader, "", id, &op->of_order);
+    bool transfer = strchr(route->path, '*') == NULL;
+    if (keep(reader, route->resource, transfer ? text_of(body, "from") : id, &op->resource) != 0 ||
+        (transfer && keep(reader, route->resource, text_of(body, "to"), &op->other) != 0) ||
+        keep(reader, "", text_of(body, "user_id"), &op->user) != 0)
+        return -1;
+    op->delta = number_of(body, route->amount);
+    if (route->sign < 0 && op->delta == INT64_MIN)
+        return fail(reader, "an amount that no service takes");
+    if (route->sign < 0)
+        op->delta = -op->delta;
     return 0;
 }
 
@@ -149,7 +198,6 @@ static int read_invoke(struct reader *reader, struct history_text *key, const js
     struct history_op *op = &grown[history->n_ops++];
     key->op = history->n_ops;
     *op = (struct history_op){.key = key->text,
-                              .order_id = "",
                               .invoked_us = number_of(line, "at_us"),
                               .completed_us = INT64_MAX,
                               .open = 1};
@@ -167,20 +215,29 @@ static enum history_state state_of(int64_t status, const char *problem)
 }
 
 static int note_answer(struct reader *reader, struct history_op *op, enum history_state state,
-                       const json_t *line)
+                       const char *problem, const json_t *line)
 {
     const json_t *body = json_object_get(line, "body");
     bool item = strncmp(op->resource, "item:", 5) == 0;
-    const struct history_text *order = intern(reader, text_of(body, "order_id"));
-    if (order == NULL)
+    struct history_text *order = intern(reader, text_of(body, "order_id"));
+    if (order == NULL || keep(reader, "", problem, &op->problem) != 0)
         return fail(reader, "out of memory");
     op->state = state;
     op->completed_us = number_of(line, "at_us");
-    op->order_id = order->text;
-    op->before = number_of(body, item ? "stock_before" : "balance_before");
-    op->after = number_of(body, item ? "stock_after" : "balance_after");
-    op->version = number_of(body, "version");
-    op->fence = number_of(body, "fence");
+    if (op->completed_us < op->invoked_us)
+        return fail(reader, "an answer before its request");
+    op->version = number_or_none(body, "version");
+    op->fence = number_or_none(body, "fence");
+    op->price = number_or_none(body, "amount");
+    if (op->kind == HISTORY_READ) {
+        op->after = number_of(body, item ? "stock" : "balance");
+    } else if (op->kind == HISTORY_CHANGE) {
+        op->order_id = order->text;
+        if (order->order == 0)
+            order->order = (size_t)(op - reader->history.ops) + 1;
+        op->before = number_of(body, item ? "stock_before" : "balance_before");
+        op->after = number_of(body, item ? "stock_after" : "balance_after");
+    }
     return 0;
 }
 
@@ -189,10 +246,11 @@ static int read_answer(struct reader *reader, struct history_text *key, struct h
 {
     const json_t *body = json_object_get(line, "body");
     int64_t status = number_of(line, "status");
-    char problem[64], *text = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    const char *type = text_of(body, "type"), *slash = strrchr(type, '/');
+    const char *problem = slash != NULL ? slash + 1 : type; /* "/problems/sold-out" */
+    char *text = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
     if (text == NULL)
         return fail(reader, "an answer without a body");
-    remote_problem_name(text, problem, sizeof problem);
     enum history_state state = state_of(status, problem);
     int result = 0;
     if (state == HISTORY_UNKNOWN) {
@@ -207,7 +265,7 @@ static int read_answer(struct reader *reader, struct history_text *key, struct h
         free(text);
     } else {
         key->answer = text;
-        result = note_answer(reader, op, state, line);
+        result = note_answer(reader, op, state, problem, line);
     }
     return result;
 }
@@ -244,18 +302,60 @@ static int read_line(struct reader *reader, const json_t *line)
     return invoke ? read_invoke(reader, text, line) : read_complete(reader, text, line);
 }
 
-/* A request without completion was sent for all one knows: the run may have been killed. */
-static void settle(struct history *history)
+/* What a payment or a cancellation changes: its order says so, once it is known. */
+static int follow_order(struct reader *reader, struct history_op *op)
 {
-    for (size_t i = 0; i < history->n_ops; i++)
-        if (history->ops[i].open > 0 && history->ops[i].state == HISTORY_UNSENT)
-            history->ops[i].state = HISTORY_UNKNOWN;
+    const struct history_text *id;
+    HASH_FIND_STR(reader->history.texts, op->of_order, id);
+    if (id == NULL || id->order == 0)
+        return 0;
+    const struct history_op *order = &reader->history.ops[id->order - 1];
+    if (op->kind == HISTORY_CANCELLATION) {
+        op->resource = order->resource;
+        op->user = order->user;
+        op->delta = order->delta == INT64_MIN ? 0 : -order->delta;
+    } else if (order->price != HISTORY_NO_NUMBER) {
+        op->delta = -order->price;
+        return keep(reader, "account:", order->user, &op->resource);
+    }
+    return 0;
+}
+
+/* A request without completion was sent for all one knows: the run may have been killed. */
+static int settle(struct reader *reader)
+{
+    struct history *history = &reader->history;
+    int result = 0;
+    for (size_t i = 0; i < history->n_ops && result == 0; i++) {
+        struct history_op *op = &history->ops[i];
+        if (op->open > 0 && op->state == HISTORY_UNSENT)
+            op->state = HISTORY_UNKNOWN;
+        if (op->of_order[0] != '\0')
+            result = follow_order(reader, op);
+    }
     struct history_text *text, *next;
     HASH_ITER(hh, history->texts, text, next)
     {
         free(text->answer);
         text->answer = NULL;
     }
+    return result;
+}
+
+/* One line of the file; the last may end in the middle, where its writer was killed. */
+static int read_text(struct reader *reader, const char *text, size_t length)
+{
+    json_t *line = json_loads(text, 0, NULL);
+    int result = 0;
+    reader->line++;
+    if (json_is_object(line))
+        result = read_line(reader, line);
+    else if (text[length - 1] != '\n')
+        reader->history.torn_line = reader->line;
+    else
+        result = fail(reader, "no JSON object");
+    json_decref(line);
+    return result;
 }
 
 int history_read(const char *path, struct history *ret, char *message, size_t size)
@@ -264,15 +364,12 @@ int history_read(const char *path, struct history *ret, char *message, size_t si
     FILE *file = fopen(path, "re");
     char *text = NULL;
     size_t room = 0;
+    ssize_t length;
     int result = 0;
     if (file == NULL)
         return fail_to_read(&reader);
-    while (result == 0 && getline(&text, &room, file) > 0) {
-        reader.line++;
-        json_t *line = json_loads(text, 0, NULL);
-        result = json_is_object(line) ? read_line(&reader, line) : fail(&reader, "no JSON object");
-        json_decref(line);
-    }
+    while (result == 0 && (length = getline(&text, &room, file)) > 0)
+        result = read_text(&reader, text, (size_t)length);
     if (result == 0 && !feof(file))
         result = fail_to_read(&reader);
     if (result == 0 && reader.history.n_ops == 0) {
@@ -281,12 +378,20 @@ int history_read(const char *path, struct history *ret, char *message, size_t si
     }
     free(text);
     fclose(file);
-    settle(&reader.history);
+    if (result == 0)
+        result = settle(&reader);
     if (result == 0)
         *ret = reader.history;
     else
         history_free(&reader.history);
     return result;
+}
+
+const struct history_resource *history_resource_of(const struct history *history, const char *name)
+{
+    const struct history_text *text;
+    HASH_FIND_STR(history->texts, name, text);
+    return text == NULL || text->resource == 0 ? NULL : &history->resources[text->resource - 1];
 }
 
 void history_free(struct history *history)

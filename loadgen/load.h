@@ -79,6 +79,11 @@ struct load_workload {
      * client's retry: same key, latency goes on from the intended start), or -1: finished. Must
      * not block: it holds up its thread's other connections. */
     int64_t (*outcome)(void *ctx, uint64_t seq, const struct load_answer *answer);
+    /* Is told of requests that are about to be sent, before request() is asked for the first of
+     * them: time to write them down. Some may turn out not to be (request() returns 0). NULL: need
+     * not be told. Where it is given, a thread sends once per turn of its loop, so that one call
+     * tells of many. */
+    void (*announce)(void *ctx, const uint64_t *seqs, size_t n);
     void *ctx;
 };
 

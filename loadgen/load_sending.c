@@ -262,8 +262,11 @@ static bool take_due(struct load_thread *thread, struct sending *ret)
         return true;
     }
     *ret = (struct sending){0};
-    return load_sending_may_begin(thread) &&
-           schedule_take(&thread->cursor, thread->now_us, &ret->seq, &ret->intended_us);
+    if (!load_sending_may_begin(thread) ||
+        !schedule_take(&thread->cursor, thread->now_us, &ret->seq, &ret->intended_us))
+        return false;
+    thread->open++;
+    return true;
 }
 
 static void start(struct load_thread *thread, struct connection *connection,
@@ -279,10 +282,9 @@ static void start(struct load_thread *thread, struct connection *connection,
     if (length == 0) {
         schedule_exhausted(thread->cursor.schedule, sending->seq);
         result->unfinished += sending->attempt > 0;
-        thread->open -= sending->attempt > 0;
+        thread->open--;
         return;
     }
-    thread->open += sending->attempt == 0;
     result->sent++;
     series_now(thread)->sent++;
     result->retries += sending->attempt > 0;
@@ -313,14 +315,29 @@ struct connection *load_sending_free(const struct load_thread *thread)
     return NULL;
 }
 
+/* The connection that is free after that one. Pipelined requests go out one by one. */
+static struct connection *next_free(struct load_thread *thread, struct connection *connection)
+{
+    struct connection *next = TAILQ_NEXT(connection, link);
+    if (connection->list != &thread->idle && connection->list != &thread->closed)
+        return NULL;
+    return next == NULL && connection->list == &thread->idle ? TAILQ_FIRST(&thread->closed) : next;
+}
+
 bool load_sending_start_due(struct load_thread *thread)
 {
-    for (int i = 0; i < STARTS_MAX; i++) {
-        struct connection *connection = load_sending_free(thread);
-        struct sending sending;
-        if (connection == NULL || !take_due(thread, &sending))
-            return false;
-        start(thread, connection, &sending);
+    const struct load_workload *workload = thread->workload;
+    struct sending due[STARTS_MAX];
+    uint64_t seqs[STARTS_MAX];
+    int n = 0;
+    struct connection *room = load_sending_free(thread);
+    for (; n < STARTS_MAX && room != NULL && take_due(thread, &due[n]); n++) {
+        seqs[n] = due[n].seq;
+        room = next_free(thread, room);
     }
-    return true;
+    if (n > 0 && workload->announce != NULL)
+        workload->announce(workload->ctx, seqs, (size_t)n);
+    for (int i = 0; i < n; i++)
+        start(thread, load_sending_free(thread), &due[i]);
+    return n == STARTS_MAX || (n > 0 && room == NULL && load_sending_free(thread) != NULL);
 }

@@ -84,7 +84,8 @@ static void take_events(struct load_thread *thread, struct epoll_event *events, 
         if (events[i].data.ptr == NULL)
             continue;
         take_event(thread, &events[i]);
-        load_sending_start_due(thread);
+        if (thread->workload->announce == NULL) /* else all at once, when the loop comes round */
+            load_sending_start_due(thread);
     }
 }
 

@@ -49,8 +49,10 @@ static const struct command commands[] = {
      "Example:\n  loadgen serve --listen 127.0.0.1:8080\n",
      &options_serve_argp, serve_run},
     {"check", "the checkers on a history that a run has written",
-     "Looks for breaches in a history: changes lost or made twice, stock oversold, money that does "
-     "not add up, changes that did not come one after the other, answers to one key that differ.\v"
+     "Looks for breaches in a history: answers that fit no order of the requests "
+     "(linearizability), "
+     "changes lost or made twice, stock oversold, money that does not add up, fences that fall, "
+     "answers to one key that differ.\v"
      "Example:\n"
      "  loadgen accounts --url http://127.0.0.1:8080 --guards none --history h.jsonl\n"
      "  curl -s http://127.0.0.1:8080/v1/audit > audit.json\n"

@@ -133,7 +133,7 @@ int remote_claims_safe(const struct remote_service *service, const char *guard, 
 /* -- resources --------------------------------------------------------------------------------- */
 
 static int put(const struct options *options, const char *kind, const char *id, const char *guard,
-               const char *fields, char *message)
+               const char *fields, int64_t *ret_version, char *message)
 {
     char path[REMOTE_PATH_MAX], body[512];
     json_t *answer;
@@ -141,12 +141,14 @@ static int put(const struct options *options, const char *kind, const char *id, 
     snprintf(body, sizeof body, "{%s,\"guard\":\"%s\"}", fields, guard);
     if (call(options, &options->targets[0], "PUT", path, body, &answer, message) != 0)
         return -1;
+    if (ret_version != NULL)
+        *ret_version = json_integer_value(json_object_get(answer, "version"));
     json_decref(answer);
     return 0;
 }
 
 int remote_put_item(const struct options *options, const char *id, const char *guard,
-                    int64_t per_user_limit, char *message)
+                    int64_t per_user_limit, int64_t *ret_version, char *message)
 {
     char fields[200];
     snprintf(fields, sizeof fields,
@@ -155,7 +157,7 @@ int remote_put_item(const struct options *options, const char *id, const char *g
              options->terms.fence == CHOICE_NONE ? ""
              : options->terms.fence == CHOICE_ON ? ",\"fence\":true"
                                                  : ",\"fence\":false");
-    return put(options, "items", id, guard, fields, message);
+    return put(options, "items", id, guard, fields, ret_version, message);
 }
 
 int remote_set_terms(const struct options *options, const char *resource, char *message)
@@ -180,11 +182,11 @@ int remote_set_terms(const struct options *options, const char *resource, char *
 }
 
 int remote_put_account(const struct options *options, const char *id, const char *guard,
-                       int64_t balance, char *message)
+                       int64_t balance, int64_t *ret_version, char *message)
 {
     char fields[64];
     snprintf(fields, sizeof fields, "\"balance\":%lld", (long long)balance);
-    return put(options, "accounts", id, guard, fields, message);
+    return put(options, "accounts", id, guard, fields, ret_version, message);
 }
 
 /* Ascending by name. */

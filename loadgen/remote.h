@@ -24,12 +24,13 @@ void remote_forget(struct remote_service *service);
 int remote_claims_safe(const struct remote_service *service, const char *guard, bool *ret,
                        char *message);
 
+/* ret_version (may be NULL): with which it begins. */
 int remote_put_item(const struct options *options, const char *id, const char *guard,
-                    int64_t per_user_limit, char *message);
+                    int64_t per_user_limit, int64_t *ret_version, char *message);
 /* Of options->terms what only a service with --lab takes; nothing when none of it was asked for. */
 int remote_set_terms(const struct options *options, const char *resource, char *message);
 int remote_put_account(const struct options *options, const char *id, const char *guard,
-                       int64_t balance, char *message);
+                       int64_t balance, int64_t *ret_version, char *message);
 /* Does anybody answer at all, within a few seconds? An audit of much may then take its time. */
 int remote_is_there(const struct options *options, char *message);
 /* resource: "item:ID", "account:ID" */

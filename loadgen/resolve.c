@@ -25,6 +25,7 @@ static bool try_once(struct run *run, uint64_t origin, uint64_t attempt, bool *r
     run_key(run, origin, key);
     run->workload->ask(run, origin, path, body);
     history_invoke(run->history, key, path, body);
+    history_hand_over(run->history);
     int status = remote_outcome(run->options, origin + attempt, key, &answer);
     if (status == 404) {
         free(answer);

@@ -1,4 +1,5 @@
 #include "run.h"
+#include "history_reads.h"
 #include "progress.h"
 #include "schedule.h"
 #include "text.h"
@@ -134,12 +135,27 @@ static size_t write_request(void *ctx, uint64_t seq, const struct load_target *t
     uint64_t origin = tally_origin(&run->tally, seq);
     run_key(run, origin, key);
     run->workload->ask(run, origin, path, body);
-    history_invoke(run->history, key, path, body);
     int length = snprintf(out, size,
                           "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
                           "Content-Length: %zu\r\nIdempotency-Key: %s\r\n\r\n%s",
                           path, target->host, strlen(body), key, body);
     return length > 0 && (size_t)length < size ? (size_t)length : 0;
+}
+
+/* Into the history before the first of them is sent: whatever becomes of this process. */
+static void announce(void *ctx, const uint64_t *seqs, size_t n)
+{
+    const struct run *run = ctx;
+    char path[REMOTE_PATH_MAX], body[RUN_BODY_MAX], key[RUN_KEY_MAX];
+    for (size_t i = 0; i < n; i++) {
+        if (seqs[i] >= run->tally.n)
+            continue;
+        uint64_t origin = tally_origin(&run->tally, seqs[i]);
+        run_key(run, origin, key);
+        run->workload->ask(run, origin, path, body);
+        history_invoke(run->history, key, path, body);
+    }
+    history_hand_over(run->history);
 }
 
 static int64_t take_outcome(void *ctx, uint64_t seq, const struct load_answer *answer)
@@ -205,7 +221,10 @@ static int send_load(struct run *run)
                                 .stop = options->stop,
                                 .progress = watch_load,
                                 .progress_ctx = run};
-    struct load_workload workload = {.request = write_request, .outcome = take_outcome, .ctx = run};
+    struct load_workload workload = {.request = write_request,
+                                     .outcome = take_outcome,
+                                     .announce = run->history != NULL ? announce : NULL,
+                                     .ctx = run};
     memcpy(load.targets, options->targets, sizeof load.targets);
     progress_clear(options);
     int result = load_run(&load, &workload, &run->load, run->message, sizeof run->message);
@@ -263,7 +282,12 @@ static int perform(struct run *run)
     if (run->workload->prepare(run) != 0)
         return -1;
     bool timed = lock_times_read(run->options, run->guard, &before) == 0;
-    if (!run_stopped(run) && send_load(run) != 0)
+    struct history_reads *reads;
+    if (history_reads_start(run, &reads) != 0)
+        return -1;
+    int sent = run_stopped(run) ? 0 : send_load(run);
+    history_reads_stop(reads);
+    if (sent != 0)
         return -1;
     if (timed && lock_times_read(run->options, run->guard, &run->lock_times) == 0)
         lock_times_since(&run->lock_times, &before);

@@ -47,6 +47,8 @@ struct workload {
                 char body[RUN_BODY_MAX]);
     /* Path of what the live view shows the stock of; NULL: it shows none. */
     void (*resource)(const struct run *run, char path[REMOTE_PATH_MAX]);
+    /* Path of the n-th read for the history. Any thread. */
+    void (*read)(const struct run *run, uint64_t n, char path[REMOTE_PATH_MAX]);
     /* Audit and verdict, when every outcome that can be known is known. 0, or -1 with message. */
     int (*judge)(struct run *run);
 };

@@ -22,12 +22,13 @@ static bool limits_users(const struct run *run)
 static int sale_prepare(struct run *run)
 {
     char id[80], resource[100];
+    int64_t version, limit = limits_users(run) ? 1 : 0;
     item_id(run, id);
     snprintf(resource, sizeof resource, "item:%s", id);
     if (remote_set_terms(run->options, resource, run->message) != 0 ||
-        remote_put_item(run->options, id, run->guard, limits_users(run) ? 1 : 0, run->message) != 0)
+        remote_put_item(run->options, id, run->guard, limit, &version, run->message) != 0)
         return -1;
-    history_resource(run->history, resource, run->options->stock);
+    history_resource(run->history, resource, run->options->stock, version, limit);
     return 0;
 }
 
@@ -46,6 +47,12 @@ static void sale_resource(const struct run *run, char path[REMOTE_PATH_MAX])
     char id[80];
     item_id(run, id);
     snprintf(path, REMOTE_PATH_MAX, "/v1/items/%s", id);
+}
+
+static void sale_read(const struct run *run, uint64_t n, char path[REMOTE_PATH_MAX])
+{
+    (void)n;
+    sale_resource(run, path);
 }
 
 static void sale_name(const void *ctx, uint64_t i, char ret[100])
@@ -98,5 +105,6 @@ const struct workload workload_sale = {
     .prepare = sale_prepare,
     .ask = sale_ask,
     .resource = sale_resource,
+    .read = sale_read,
     .judge = sale_judge,
 };

@@ -49,8 +49,8 @@ static int make_samples(const struct options *options)
     struct options sample = *options;
     char message[REMOTE_MESSAGE_MAX];
     sample.stock = SAMPLE_STOCK;
-    if (remote_put_item(&sample, "1", "redis-token", 0, message) == 0 &&
-        remote_put_account(&sample, "12345", "redis-token", SAMPLE_BALANCE, message) == 0)
+    if (remote_put_item(&sample, "1", "redis-token", 0, NULL, message) == 0 &&
+        remote_put_account(&sample, "12345", "redis-token", SAMPLE_BALANCE, NULL, message) == 0)
         return 0;
     fprintf(stderr, "loadgen: %s\n", message);
     return -1;

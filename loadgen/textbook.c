@@ -136,7 +136,7 @@ static int try_batch(struct pairs *pairs)
     for (uint64_t seq = 0; seq < pairs->tally.n; seq += 2) {
         char id[80];
         account_of(pairs, seq, id);
-        if (remote_put_account(options, id, run->guard, INITIAL, run->message) != 0)
+        if (remote_put_account(options, id, run->guard, INITIAL, NULL, run->message) != 0)
             return -1;
     }
     if (load_run(&load, &workload, &result, run->message, sizeof run->message) != 0)

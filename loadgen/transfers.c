@@ -63,5 +63,6 @@ const struct workload workload_transfers = {
     .requests = transfers_requests,
     .prepare = transfers_prepare,
     .ask = transfers_ask,
+    .read = balances_read,
     .judge = transfers_judge,
 };

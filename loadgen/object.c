@@ -1,0 +1,177 @@
+#include "object.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_ROOM = 4, VERSION = 0, VALUE = 1 };
+
+void object_free(struct object *object)
+{
+    free(object->ops);
+    *object = (struct object){0};
+}
+
+int object_add(struct object *object, const struct object_op *op)
+{
+    if (object->n == object->room) {
+        size_t room = object->room == 0 ? FIRST_ROOM : object->room * 2;
+        struct object_op *grown = realloc(object->ops, room * sizeof *grown);
+        if (grown == NULL)
+            return -1;
+        object->ops = grown;
+        object->room = room;
+    }
+    object->ops[object->n++] = *op;
+    return 0;
+}
+
+/* -- the model ----------------------------------------------------------------------------------
+ */
+
+/* A version that an answer names, and what the change to it had read. */
+struct claim {
+    int64_t version, before;
+};
+
+struct judged {
+    struct linear_op *linear;
+    const struct object_op **ops; /* of linear */
+    bool *maybe;                  /* of linear: its answer does not count */
+    size_t n;
+    struct claim *claims; /* by version */
+    size_t n_claims;
+};
+
+static int by_version(const void *a, const void *b)
+{
+    const struct claim *x = a, *y = b;
+    return (x->version > y->version) - (x->version < y->version);
+}
+
+static const struct claim *claim_of(const struct judged *judged, int64_t version)
+{
+    const struct claim wanted = {.version = version};
+    if (judged->n_claims == 0 || version < judged->claims[0].version ||
+        version > judged->claims[judged->n_claims - 1].version)
+        return NULL;
+    return bsearch(&wanted, judged->claims, judged->n_claims, sizeof wanted, by_version);
+}
+
+static bool add(int64_t value, int64_t delta, int64_t *ret)
+{
+    return !__builtin_add_overflow(value, delta, ret) && *ret >= 0;
+}
+
+/* A change whose answer names no version goes where no other's answer does. */
+static enum linear_step step_unnamed(const struct judged *judged, int64_t delta,
+                                     const struct linear_state *state, struct linear_state *ret)
+{
+    int64_t version = state->words[VERSION], value;
+    if (!add(state->words[VALUE], delta, &value))
+        return LINEAR_NO;
+    if (version != HISTORY_NO_NUMBER) {
+        if (version >= INT64_MAX - 1 || claim_of(judged, version + 1) != NULL)
+            return LINEAR_NO;
+        const struct claim *next = claim_of(judged, version + 2);
+        if (next != NULL && next->before != value)
+            return LINEAR_NO;
+        version++;
+    }
+    *ret = (struct linear_state){.words = {[VERSION] = version, [VALUE] = value}};
+    return LINEAR_FITS;
+}
+
+static enum linear_step step_changed(const struct judged *judged, const struct object_op *op,
+                                     const struct linear_state *state, struct linear_state *ret)
+{
+    int64_t version = state->words[VERSION], value;
+    if (op->before != state->words[VALUE] || !add(op->before, op->delta, &value) ||
+        value != op->after)
+        return LINEAR_NO;
+    if (op->version == HISTORY_NO_NUMBER)
+        return step_unnamed(judged, op->delta, state, ret);
+    bool follows = version == HISTORY_NO_NUMBER ? op->version == judged->claims[0].version
+                                                : version < INT64_MAX && op->version == version + 1;
+    *ret = (struct linear_state){.words = {[VERSION] = op->version, [VALUE] = value}};
+    if (!follows)
+        return LINEAR_NO;
+    return version == HISTORY_NO_NUMBER ? LINEAR_FITS : LINEAR_ONLY;
+}
+
+static enum linear_step step(const void *model, const struct linear_state *state, size_t i,
+                             struct linear_state *ret)
+{
+    const struct judged *judged = model;
+    const struct object_op *op = judged->ops[i];
+    int64_t version = state->words[VERSION], value;
+    if (judged->maybe[i] || op->event == OBJECT_MOVED || op->event == OBJECT_MAYBE)
+        return step_unnamed(judged, op->delta, state, ret);
+    if (op->event == OBJECT_CHANGED)
+        return step_changed(judged, op, state, ret);
+    if (op->event == OBJECT_REFUSED)
+        return add(state->words[VALUE], op->delta, &value) ? LINEAR_NO : LINEAR_FITS;
+    bool same_version =
+        version == HISTORY_NO_NUMBER || op->version == HISTORY_NO_NUMBER || version == op->version;
+    return same_version && state->words[VALUE] == op->after ? LINEAR_FITS : LINEAR_NO;
+}
+
+/* -- an object as the search takes it ------------------------------------------------------------
+ */
+
+static void judged_free(struct judged *judged)
+{
+    free(judged->linear);
+    free(judged->ops);
+    free(judged->maybe);
+    free(judged->claims);
+}
+
+static int judged_init(struct judged *judged, size_t n)
+{
+    judged->linear = calloc(n + 1, sizeof *judged->linear);
+    judged->ops = calloc(n + 1, sizeof *judged->ops);
+    judged->maybe = calloc(n + 1, sizeof *judged->maybe);
+    judged->claims = calloc(n + 1, sizeof *judged->claims);
+    bool whole = judged->linear != NULL && judged->ops != NULL && judged->maybe != NULL &&
+                 judged->claims != NULL;
+    return whole ? 0 : -1;
+}
+
+static void judge_op(struct judged *judged, const struct object_op *op, bool fact)
+{
+    bool maybe = op->event == OBJECT_MAYBE || !fact;
+    bool look = op->event == OBJECT_READ || op->event == OBJECT_REFUSED;
+    if (maybe && op->event == OBJECT_READ)
+        return;
+    judged->linear[judged->n] = (struct linear_op){.kind = maybe  ? LINEAR_MAYBE
+                                                           : look ? LINEAR_LOOK
+                                                                  : LINEAR_CHANGE,
+                                                   .invoked_us = op->source->invoked_us,
+                                                   .answered_us = op->source->completed_us,
+                                                   .likeness = (uint64_t)op->delta};
+    judged->ops[judged->n] = op;
+    judged->maybe[judged->n++] = maybe;
+    if (!maybe && op->event == OBJECT_CHANGED && op->version != HISTORY_NO_NUMBER)
+        judged->claims[judged->n_claims++] =
+            (struct claim){.version = op->version, .before = op->before};
+}
+
+enum linear_verdict object_check(const struct object *object, const bool *facts,
+                                 int64_t asked_until_us, const struct linear_bound *bound)
+{
+    struct judged judged = {0};
+    enum linear_verdict verdict = LINEAR_UNDECIDED;
+    if (judged_init(&judged, object->n) == 0) {
+        for (size_t i = 0; i < object->n; i++)
+            if (object->ops[i].source->invoked_us <= asked_until_us)
+                judge_op(&judged, &object->ops[i], facts == NULL || facts[i]);
+        qsort(judged.claims, judged.n_claims, sizeof *judged.claims, by_version);
+        struct linear_model model = {
+            .object = &judged,
+            .first.words = {[VERSION] = object->version, [VALUE] = object->initial},
+            .step = step};
+        verdict = linear_check(judged.linear, judged.n, &model, bound, NULL);
+    }
+    judged_free(&judged);
+    return verdict;
+}
