@@ -130,11 +130,15 @@ bool session_wait(struct session *session, short events, int64_t deadline_us);
 void session_clear(struct session *session);
 /* Notes what libpq says of a connection that is of no more use. */
 db_status session_lose(struct session *session, const char *why);
+/* Notes an answer that no server gives which has our tables: trouble. */
+db_status session_nonsense(struct session *session, const char *what);
 /* Notes what the server answered instead of a result. of_many: to many statements sent as one; a
  * key that is taken is then a write that was refused, and nobody knows which one. */
 void session_note_error(struct session *session, const PGresult *result, bool of_many);
 
-int64_t cell_int(const PGresult *result, int row, int at);
+/* A bigint column. What is none is not what was asked: 0, and trouble, which the caller of the last
+ * cell_int() of a row looks at. */
+int64_t cell_int(struct session *session, const PGresult *result, int row, int at);
 /* Copies a text column; one that does not fit is a damaged database: trouble. */
 db_status cell_text(struct session *session, const PGresult *result, int row, int at, char *out,
                     size_t size);

@@ -29,22 +29,23 @@ static db_status next_head(void *arg, struct audit_head *ret)
 {
     struct feed *feed = arg;
     struct list *list = &feed->heads;
-    db_status status = next(feed->session, list);
+    struct session *session = feed->session;
+    db_status status = next(session, list);
     const PGresult *page = list->page;
     int at = list->at;
     if (status != DB_OK ||
-        (status = cell_text(feed->session, page, at, 0, ret->resource, sizeof ret->resource)) ||
-        (status = cell_text(feed->session, page, at, 1, ret->guard, sizeof ret->guard)))
+        (status = cell_text(session, page, at, 0, ret->resource, sizeof ret->resource)) ||
+        (status = cell_text(session, page, at, 1, ret->guard, sizeof ret->guard)))
         return status;
-    ret->initial = cell_int(page, at, 2);
-    ret->current = cell_int(page, at, 3);
-    ret->version = cell_int(page, at, 4);
-    ret->epoch = cell_int(page, at, 5);
-    ret->missing = cell_int(page, at, 6) != 0;
-    ret->sold = cell_int(page, at, 7);
-    ret->stray_orders = cell_int(page, at, 8);
-    ret->over_limit = cell_int(page, at, 9);
-    return DB_OK;
+    ret->initial = cell_int(session, page, at, 2);
+    ret->current = cell_int(session, page, at, 3);
+    ret->version = cell_int(session, page, at, 4);
+    ret->epoch = cell_int(session, page, at, 5);
+    ret->missing = cell_int(session, page, at, 6) != 0;
+    ret->sold = cell_int(session, page, at, 7);
+    ret->stray_orders = cell_int(session, page, at, 8);
+    ret->over_limit = cell_int(session, page, at, 9);
+    return session->trouble.status;
 }
 
 /* The cursors are opened together with the first fetch. */
@@ -65,15 +66,15 @@ static db_status row_at(struct session *session, const PGresult *page, int at, d
         (status = cell_text(session, page, at, 9, ret->guard, sizeof ret->guard)) ||
         (status = cell_text(session, page, at, 10, ret->instance, sizeof ret->instance)))
         return status;
-    ret->id = cell_int(page, at, 0);
-    ret->delta = cell_int(page, at, 3);
-    ret->before = cell_int(page, at, 4);
-    ret->after = cell_int(page, at, 5);
-    ret->version_before = cell_int(page, at, 6);
-    ret->fence = cell_int(page, at, 7);
-    ret->epoch = cell_int(page, at, 8);
-    ret->at_us = cell_int(page, at, 11);
-    return DB_OK;
+    ret->id = cell_int(session, page, at, 0);
+    ret->delta = cell_int(session, page, at, 3);
+    ret->before = cell_int(session, page, at, 4);
+    ret->after = cell_int(session, page, at, 5);
+    ret->version_before = cell_int(session, page, at, 6);
+    ret->fence = cell_int(session, page, at, 7);
+    ret->epoch = cell_int(session, page, at, 8);
+    ret->at_us = cell_int(session, page, at, 11);
+    return session->trouble.status;
 }
 
 static db_status next_row(void *arg, db_ledger_row *ret)
@@ -88,13 +89,14 @@ static db_status next_repeats(void *arg, struct audit_repeats *ret)
 {
     struct feed *feed = arg;
     struct list *list = &feed->repeats;
-    db_status status = next(feed->session, list);
-    if (status != DB_OK || (status = cell_text(feed->session, list->page, list->at, 0,
-                                               ret->resource, sizeof ret->resource)))
+    struct session *session = feed->session;
+    db_status status = next(session, list);
+    if (status != DB_OK ||
+        (status = cell_text(session, list->page, list->at, 0, ret->resource, sizeof ret->resource)))
         return status;
-    ret->epoch = cell_int(list->page, list->at, 1);
-    ret->rows = cell_int(list->page, list->at, 2);
-    return DB_OK;
+    ret->epoch = cell_int(session, list->page, list->at, 1);
+    ret->rows = cell_int(session, list->page, list->at, 2);
+    return session->trouble.status;
 }
 
 /* A statement may read a whole ledger. */

@@ -20,6 +20,13 @@ db_status session_lose(struct session *session, const char *why)
     return session->trouble.status;
 }
 
+db_status session_nonsense(struct session *session, const char *what)
+{
+    if (session->trouble.status == DB_OK)
+        db_fail(&session->trouble, DB_FAILED, "PostgreSQL: the server gave %s", what);
+    return session->trouble.status;
+}
+
 /* By SQLSTATE (PostgreSQL documentation, appendix A). */
 static db_status status_of(const char *code)
 {

@@ -57,8 +57,10 @@ db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *
     db_status status = tx_session(tx, &session);
     if (status == DB_OK)
         status = session_ask(session, SQL_NEXT_FENCE, args, ARG_COUNT(args), &result);
-    if (status == DB_OK)
-        *ret = cell_int(result, 0, 0);
+    if (status == DB_OK) {
+        *ret = cell_int(session, result, 0, 0);
+        status = session->trouble.status;
+    }
     PQclear(result);
     return status;
 }
@@ -75,8 +77,9 @@ static db_status ask_reset(db_tx *tx, enum postgres_sql sql, const struct arg *a
     if (status == DB_OK)
         status = session_ask(session, sql, args, n, &result);
     if (status == DB_OK) {
-        *ret_version = cell_int(result, 0, 0);
-        *ret_epoch = cell_int(result, 0, 1);
+        *ret_version = cell_int(session, result, 0, 0);
+        *ret_epoch = cell_int(session, result, 0, 1);
+        status = session->trouble.status;
     }
     PQclear(result);
     return status;

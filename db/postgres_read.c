@@ -11,17 +11,17 @@ static db_status row_item(struct session *session, const PGresult *result, int a
         status = cell_text(session, result, at, 1, row.guard, sizeof row.guard);
     if (status != DB_OK)
         return status;
-    row.initial_stock = cell_int(result, at, 2);
-    row.stock = cell_int(result, at, 3);
-    row.price = cell_int(result, at, 4);
-    row.per_user_limit = cell_int(result, at, 5);
-    row.reserve_s = cell_int(result, at, 6);
-    row.fence = cell_int(result, at, 7) != 0;
-    row.version = cell_int(result, at, 8);
-    row.last_fence = cell_int(result, at, 9);
-    row.epoch = cell_int(result, at, 10);
+    row.initial_stock = cell_int(session, result, at, 2);
+    row.stock = cell_int(session, result, at, 3);
+    row.price = cell_int(session, result, at, 4);
+    row.per_user_limit = cell_int(session, result, at, 5);
+    row.reserve_s = cell_int(session, result, at, 6);
+    row.fence = cell_int(session, result, at, 7) != 0;
+    row.version = cell_int(session, result, at, 8);
+    row.last_fence = cell_int(session, result, at, 9);
+    row.epoch = cell_int(session, result, at, 10);
     *ret = row;
-    return DB_OK;
+    return session->trouble.status;
 }
 
 /* Columns as in ACCOUNT_COLUMNS. */
@@ -34,14 +34,14 @@ static db_status row_account(struct session *session, const PGresult *result, in
         status = cell_text(session, result, at, 1, row.guard, sizeof row.guard);
     if (status != DB_OK)
         return status;
-    row.initial_balance = cell_int(result, at, 2);
-    row.balance = cell_int(result, at, 3);
-    row.fence = cell_int(result, at, 4) != 0;
-    row.version = cell_int(result, at, 5);
-    row.last_fence = cell_int(result, at, 6);
-    row.epoch = cell_int(result, at, 7);
+    row.initial_balance = cell_int(session, result, at, 2);
+    row.balance = cell_int(session, result, at, 3);
+    row.fence = cell_int(session, result, at, 4) != 0;
+    row.version = cell_int(session, result, at, 5);
+    row.last_fence = cell_int(session, result, at, 6);
+    row.epoch = cell_int(session, result, at, 7);
     *ret = row;
-    return DB_OK;
+    return session->trouble.status;
 }
 
 /* Columns as in ORDER_COLUMNS. */
@@ -55,17 +55,20 @@ static db_status row_order(struct session *session, const PGresult *result, db_o
         status = cell_text(session, result, 0, 2, row.user_id, sizeof row.user_id);
     if (status != DB_OK)
         return status;
-    row.quantity = cell_int(result, 0, 3);
-    row.amount = cell_int(result, 0, 4);
-    row.state = (db_order_state)cell_int(result, 0, 5);
-    row.version = cell_int(result, 0, 6);
-    row.item_epoch = cell_int(result, 0, 7);
-    row.created_us = cell_int(result, 0, 8);
-    row.expires_us = cell_int(result, 0, 9);
+    row.quantity = cell_int(session, result, 0, 3);
+    row.amount = cell_int(session, result, 0, 4);
+    int64_t state = cell_int(session, result, 0, 5);
+    if (state < DB_RESERVED || state > DB_CLOSED)
+        return session_nonsense(session, "an order in no known state");
+    row.state = (db_order_state)state;
+    row.version = cell_int(session, result, 0, 6);
+    row.item_epoch = cell_int(session, result, 0, 7);
+    row.created_us = cell_int(session, result, 0, 8);
+    row.expires_us = cell_int(session, result, 0, 9);
     row.limited = PQgetlength(result, 0, 10) > 0;
-    row.last_fence = cell_int(result, 0, 11);
+    row.last_fence = cell_int(session, result, 0, 11);
     *ret = row;
-    return DB_OK;
+    return session->trouble.status;
 }
 
 static db_status ask_by_id(struct session *session, enum postgres_sql sql, const char *id,
@@ -123,9 +126,10 @@ db_status session_read_answer(struct session *session, const char *key, db_answe
     if (status == DB_OK)
         status = cell_text(session, result, 0, 3, row.body, sizeof row.body);
     if (status == DB_OK) {
-        row.http_status = (int32_t)cell_int(result, 0, 2);
-        row.at_us = cell_int(result, 0, 4);
+        row.http_status = (int32_t)cell_int(session, result, 0, 2);
+        row.at_us = cell_int(session, result, 0, 4);
         *ret = row;
+        status = session->trouble.status;
     }
     PQclear(result);
     return status;
@@ -141,10 +145,17 @@ db_status session_find_answers(struct session *session, const char *const *keys,
         session_queue(session, SQL_FIND_ANSWER, args, ARG_COUNT(args), false);
     }
     db_status status = session_read(session, &result);
-    for (int i = 0; i < PQntuples(result); i++)
-        ret_found[cell_int(result, i, 0) - 1] = true;
+    if (status == DB_NOT_FOUND)
+        status = DB_OK;
+    for (int i = 0; i < PQntuples(result) && status == DB_OK; i++) {
+        int64_t at = cell_int(session, result, i, 0);
+        if (at >= 1 && at <= (int64_t)n)
+            ret_found[at - 1] = true;
+        else
+            status = session_nonsense(session, "an answer to a key that was not asked for");
+    }
     PQclear(result);
-    return status == DB_NOT_FOUND ? DB_OK : status;
+    return status;
 }
 
 db_status session_read_bought(struct session *session, const db_item *item,
@@ -156,8 +167,12 @@ db_status session_read_bought(struct session *session, const db_item *item,
         session_queue(session, SQL_READ_BOUGHT, args, ARG_COUNT(args), false);
     }
     db_status status = session_read(session, &result);
-    for (int i = 0; i < PQntuples(result); i++)
-        ret_quantities[i] = cell_int(result, i, 0);
+    if (status == DB_OK && (size_t)PQntuples(result) != n)
+        status = session_nonsense(session, "not one row for each buyer");
+    for (size_t i = 0; i < n && status == DB_OK; i++) {
+        ret_quantities[i] = cell_int(session, result, (int)i, 0);
+        status = session->trouble.status;
+    }
     PQclear(result);
     return status;
 }
@@ -168,8 +183,10 @@ db_status session_read_sold(struct session *session, const db_item *item, int64_
     const struct arg args[] = {ARG_TEXT(item->id), ARG_INT(item->epoch)};
     PGresult *result = NULL;
     db_status status = session_ask(session, SQL_READ_SOLD, args, ARG_COUNT(args), &result);
-    if (status == DB_OK)
-        *ret_quantity = cell_int(result, 0, 0);
+    if (status == DB_OK) {
+        *ret_quantity = cell_int(session, result, 0, 0);
+        status = session->trouble.status;
+    }
     PQclear(result);
     return status;
 }
@@ -184,9 +201,13 @@ db_status session_read_expired(struct session *session, int64_t now_us, const db
     if (status == DB_NOT_FOUND)
         status = DB_OK; /* an empty list */
     size_t n = (size_t)PQntuples(result);
+    if (n > max)
+        status = session_nonsense(session, "more rows than were asked for");
     for (size_t i = 0; i < n && status == DB_OK; i++) {
-        ret[i].expires_us = cell_int(result, (int)i, 0);
-        status = cell_text(session, result, (int)i, 1, ret[i].id, sizeof ret[i].id);
+        ret[i].expires_us = cell_int(session, result, (int)i, 0);
+        status = session->trouble.status;
+        if (status == DB_OK)
+            status = cell_text(session, result, (int)i, 1, ret[i].id, sizeof ret[i].id);
         if (status == DB_OK)
             status = cell_text(session, result, (int)i, 2, ret[i].item_id, sizeof ret[i].item_id);
     }

@@ -64,6 +64,8 @@ static void set_limits(struct session *session, const struct pg_store *store)
 static db_status judge_schema(struct session *session, const PGresult *found, bool *ret_empty,
                               db_error *error)
 {
+    if (PQntuples(found) != 1 || PQnfields(found) != 3)
+        return session_nonsense(session, "no description of its schema");
     const char *schema = PQgetvalue(found, 0, 0);
     bool ours = strcmp(PQgetvalue(found, 0, 1), "1") == 0;
     bool empty = strcmp(PQgetvalue(found, 0, 2), "0") == 0;

@@ -147,20 +147,31 @@ void session_queue(struct session *session, enum postgres_sql sql, const struct 
 
 /* -- answers in ------------------------------------------------------------------------------- */
 
+static const char no_answer[] = "the server's answer is not one to what was asked";
+
 static bool is_rows(const PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/* Reads past what session_part() has left. */
+/* Reads past what session_part() has left: results, and the end of each, up to the last point. */
 static void read_farewells(struct session *session, int64_t deadline_us)
 {
+    bool at_end = false;
     while (session->farewells > 0 && !session->lost) {
         PGresult *result = next_result(session, deadline_us);
-        if (PQresultStatus(result) == PGRES_PIPELINE_SYNC)
+        ExecStatusType status = PQresultStatus(result);
+        bool end = !result, nonsense = end && at_end;
+        if (status == PGRES_PIPELINE_SYNC)
             session->farewells--;
+        else if (!end)
+            nonsense =
+                !is_rows(result) && status != PGRES_FATAL_ERROR && status != PGRES_PIPELINE_ABORTED;
         PQclear(result);
+        if (nonsense)
+            session_lose(session, no_answer);
+        at_end = end;
     }
 }
 
@@ -180,7 +191,22 @@ static PGresult *read_answer(struct session *session, int64_t deadline_us, bool 
         if (PQstatus(session->handle) != CONNECTION_OK)
             session->lost = true;
     }
+    if (!answer && session->trouble.status == DB_OK)
+        session_lose(session, no_answer);
     return answer;
+}
+
+/* The server may hang up in an orderly way at any time (a restart, pg_terminate_backend()): the
+ * error with which it does so then stands in the point's place. */
+static void read_point(struct session *session, int64_t deadline_us)
+{
+    PGresult *point = next_result(session, deadline_us);
+    if (!session->lost && PQresultStatus(point) != PGRES_PIPELINE_SYNC) {
+        if (PQresultStatus(point) == PGRES_FATAL_ERROR)
+            session_note_error(session, point, false);
+        session_lose(session, no_answer);
+    }
+    PQclear(point);
 }
 
 /* Reads all answers; the last one is the caller's. */
@@ -202,9 +228,7 @@ static db_status read_all(struct session *session, PGresult **ret_last)
             session->missed = true;
     }
     session->queued = 0;
-    PGresult *point = next_result(session, deadline_us);
-    assert(session->lost || PQresultStatus(point) == PGRES_PIPELINE_SYNC);
-    PQclear(point);
+    read_point(session, deadline_us);
     if (session->trouble.status == DB_OK && last) {
         *ret_last = last;
         return DB_OK;
@@ -314,10 +338,19 @@ db_status session_prepare(struct session *session)
 
 /* -- columns ---------------------------------------------------------------------------------- */
 
-int64_t cell_int(const PGresult *result, int row, int at)
+static const char *name_of(const PGresult *result, int at)
+{
+    const char *name = PQfname(result, at);
+    return name ? name : "(missing)";
+}
+
+int64_t cell_int(struct session *session, const PGresult *result, int row, int at)
 {
     uint64_t number;
-    assert(PQgetlength(result, row, at) == (int)sizeof number);
+    if (PQgetlength(result, row, at) != (int)sizeof number) {
+        session_nonsense(session, "no bigint where one belongs");
+        return 0;
+    }
     memcpy(&number, PQgetvalue(result, row, at), sizeof number);
     return (int64_t)be64toh(number);
 }
@@ -325,11 +358,13 @@ int64_t cell_int(const PGresult *result, int row, int at)
 db_status cell_text(struct session *session, const PGresult *result, int row, int at, char *out,
                     size_t size)
 {
+    const char *text = PQgetvalue(result, row, at);
     size_t length = (size_t)PQgetlength(result, row, at);
-    if (length >= size)
+    if (!text || length >= size)
         return db_fail(&session->trouble, DB_FAILED,
                        "PostgreSQL: column %.60s holds %zu characters, more than %zu",
-                       PQfname(result, at), length, size - 1);
-    memcpy(out, PQgetvalue(result, row, at), length + 1);
+                       name_of(result, at), length, size - 1);
+    memcpy(out, text, length);
+    out[length] = '\0';
     return DB_OK;
 }

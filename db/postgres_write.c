@@ -18,14 +18,13 @@ static db_status why_refused(db_tx *tx, enum postgres_sql why, const struct valu
         status = session_ask(session, why, args, ARG_COUNT(args), &result);
     if (status != DB_OK)
         return status; /* DB_NOT_FOUND, or trouble */
-    if (cell_int(result, 0, 0) != row->epoch)
-        status = DB_CONFLICT;
-    else if (fence != 0 && cell_int(result, 0, 1) > fence)
-        status = DB_STALE_FENCE;
-    else
-        status = otherwise;
+    int64_t epoch = cell_int(session, result, 0, 0), last_fence = cell_int(session, result, 0, 1);
     PQclear(result);
-    return status;
+    if (session->trouble.status != DB_OK)
+        return session->trouble.status;
+    if (epoch != row->epoch)
+        return DB_CONFLICT;
+    return fence != 0 && last_fence > fence ? DB_STALE_FENCE : otherwise;
 }
 
 static db_status put(db_tx *tx, enum postgres_sql sql, enum postgres_sql why,
@@ -78,8 +77,9 @@ static db_status ask_returning(db_tx *tx, enum postgres_sql sql, const struct ar
     if (status == DB_OK)
         status = session_ask(session, sql, args, n, &result);
     if (status == DB_OK) {
-        *ret_first = cell_int(result, 0, 0);
-        *ret_second = cell_int(result, 0, 1);
+        *ret_first = cell_int(session, result, 0, 0);
+        *ret_second = cell_int(session, result, 0, 1);
+        status = session->trouble.status;
     }
     PQclear(result);
     return status;

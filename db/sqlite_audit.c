@@ -2,7 +2,6 @@
 #include "audit.h"
 #include "sqlite.h"
 
-#include <assert.h>
 
 struct feed {
     struct conn *conn;
@@ -120,7 +119,8 @@ db_status conn_audit(struct conn *conn, const char *resource,
                      int (*each)(void *arg, const db_audit_row *row), void *arg)
 {
     static const struct audit_lists lists = {next_head, open_ledger, next_row, next_repeats};
-    assert(!sqlite3_get_autocommit(conn->handle));
+    if (sqlite3_get_autocommit(conn->handle)) /* the disk failed in an earlier read of it */
+        return db_fail(&conn->trouble, DB_FAILED, "the snapshot was ended by an error");
     struct feed feed = {conn, resource ? resource : ""};
     bind_text(conn->statements[SQL_AUDIT_HEADS], 1, feed.resource);
     db_status status = audit_run(&lists, &feed, each, arg);

@@ -161,6 +161,8 @@ static lk_status receive(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, 
             status = judge(conn, result);
         }
         PQclear(result);
+        if (kind == PGRES_COPY_OUT || kind == PGRES_COPY_IN || kind == PGRES_COPY_BOTH)
+            return status; /* none was asked for, and libpq would tell of it for ever */
     }
 }
 

@@ -171,6 +171,32 @@ static void a_commit_without_memory_for_the_index_of_the_log_is_undone_for_good(
     fixture_close(&again);
 }
 
+/* An error in a read ends the snapshot; an audit is not made from another one. */
+static void an_audit_in_a_snapshot_that_an_error_ended_says_so(void **state)
+{
+    struct fixture *fixture = *state;
+    db_account account = fixture_account(fixture, "a", FIRST);
+    db_audit_row row;
+    int ended = 0;
+    bool fired = true;
+    for (int n = 1; fired && n < N_MAX; n++) {
+        db_error error = {.status = DB_OK};
+        assert_int_equal(DB_OK, db_reader_begin(fixture->reader));
+        sticky = false;
+        refused = 0;
+        countdown = n;
+        db_status read = db_read_account(fixture->reader, "a", &account);
+        have_plenty();
+        fired = refused > 0;
+        db_status status = db_audit(fixture->reader, "account:a", keep_audit_row, &row, &error);
+        assert_true(status == DB_OK || (read == DB_FAILED && status == DB_FAILED));
+        ended += status == DB_FAILED && strstr(error.message, "ended by an error") != NULL;
+        db_reader_end(fixture->reader);
+        assert_true(fixture_audit(fixture, "account:a").ok);
+    }
+    assert_true(ended > 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -179,6 +205,7 @@ int main(void)
         TEST(a_piece_refused_in_a_change_harms_that_change_only),
         TEST(a_change_without_any_memory_leaves_nothing_behind),
         TEST(each_of_a_group_without_memory_is_told),
+        TEST(an_audit_in_a_snapshot_that_an_error_ended_says_so),
         TEST(a_commit_without_memory_for_the_index_of_the_log_is_undone_for_good),
     };
     sqlite3_mem_methods scarce;

@@ -1,0 +1,111 @@
+/* Whatever a PostgreSQL server says in the place of each of its messages: the process goes on, each
+ * call ends, and the lock can be had again. */
+#include "../../loadgen/sandbox.h"
+#include "../../lockkit/lockkit.h"
+#include "../lib/pg_liar.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+enum { MESSAGES_MAX = 100, TIMEOUT_MS = 300, LEASE_MS = 200, FREE_MS = 10000 };
+
+static struct sandbox *sandbox;
+static struct sandbox_server *server;
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (sandbox_open(&sandbox) != 0)
+        return -1;
+    server = sandbox_postgres(sandbox, NULL);
+    return server ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+static lk_status hold_once(lk_client *client, int64_t wait_ms)
+{
+    const lk_request request = {.key = "lock:1", .wait_ms = wait_ms, .lease_ms = LEASE_MS};
+    lk_lock_info info;
+    lk_hold hold;
+    lk_status status = lk_acquire(client, &request, &hold);
+    if (status == LK_OK) {
+        lk_confirm(&hold);
+        lk_inspect(client, "lock:1", &info);
+        status = lk_release(&hold);
+    }
+    return status;
+}
+
+static void each_call_ends(const char *guard)
+{
+    char url[128];
+    lk_client *client;
+    lk_error error;
+    const lk_options options = {.command_timeout_ms = TIMEOUT_MS, .lease_ms = LEASE_MS};
+    struct pg_liar *liar = pg_liar_open(server->port);
+    assert_non_null(liar);
+    snprintf(url, sizeof url, "postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable",
+             pg_liar_port(liar));
+    if (lk_open(guard, url, &options, &client, &error) != LK_OK)
+        fail_msg("%s: %s", guard, error.message);
+    assert_int_equal(LK_OK, hold_once(client, FREE_MS));
+    int uses = 0;
+    for (int lie = 0; lie < PG_LIES; lie++) {
+        for (int n = 1, told = 1; told > 0; n++, uses++) {
+            assert_true(n < MESSAGES_MAX);
+            pg_liar_arm(liar, (enum pg_lie)lie, n);
+            hold_once(client, 0);
+            told = pg_liar_disarm(liar);
+            /* What a lie has left is over with its lease or its connection. A release whose answer
+             * was one too many may find out only now. */
+            lk_status status = LK_UNKNOWN;
+            for (int tries = 0; status != LK_OK && tries < 3; tries++)
+                status = hold_once(client, FREE_MS);
+            if (status != LK_OK)
+                fail_msg("%s: after lie %d in place of message %d: %s", guard, lie, n,
+                         lk_status_text(status));
+        }
+    }
+    print_message("%s: %d lies\n", guard, uses);
+    lk_close(client);
+    pg_liar_close(liar);
+}
+
+static void a_lock_row_survives_whatever_the_server_says(void **state)
+{
+    (void)state;
+    each_call_ends("sql-unique");
+}
+
+static void an_advisory_lock_survives_whatever_the_server_says(void **state)
+{
+    (void)state;
+    each_call_ends("pg-advisory");
+}
+
+static void an_advisory_transaction_survives_whatever_the_server_says(void **state)
+{
+    (void)state;
+    each_call_ends("pg-advisory-xact");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lock_row_survives_whatever_the_server_says),
+        cmocka_unit_test(an_advisory_lock_survives_whatever_the_server_says),
+        cmocka_unit_test(an_advisory_transaction_survives_whatever_the_server_says),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
