@@ -133,7 +133,7 @@ db_status session_read_ledger(struct session *session, int64_t after, size_t max
     db_ledger_row row;
     db_status status = session_ask(session, SQL_LEDGER_END, NULL, 0, &end);
     if (status == DB_OK) {
-        *ret_last = cell_int(end, 0, 0);
+        *ret_last = cell_int(session, end, 0, 0);
         status = session_ask(session, SQL_LEDGER_PAGE, args, ARG_COUNT(args), &page);
     }
     for (int i = 0; status == DB_OK && i < PQntuples(page); i++) {
