@@ -2,7 +2,6 @@
 #include "audit.h"
 #include "sqlite.h"
 
-
 struct feed {
     struct conn *conn;
     const char *resource; /* "" for all */
