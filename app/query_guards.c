@@ -14,7 +14,8 @@ static const char *const kinds[] = {
 /* Guards of one family share their servers: each is asked once, and all at the same time, since one
  * that is dead takes its time. */
 struct server {
-    struct guard *guard;
+    const char *endpoints;
+    lk_client *client;
     pthread_t thread;
     bool asked, answers;
 };
@@ -22,41 +23,39 @@ struct server {
 struct servers {
     size_t n;
     struct server list[GUARDS_MAX];
+    const struct server *of[GUARDS_MAX]; /* by the guard's place; NULL: it could not be opened */
 };
 
-static struct server *server_of(struct servers *servers, const struct guard *guard)
+static struct server *server_at(struct servers *servers, const char *endpoints, lk_client *client)
 {
     for (size_t i = 0; i < servers->n; i++) {
-        if (strcmp(servers->list[i].guard->endpoints, guard->endpoints) == 0)
+        if (strcmp(servers->list[i].endpoints, endpoints) == 0)
             return &servers->list[i];
     }
-    return NULL;
+    servers->list[servers->n] = (struct server){.endpoints = endpoints, .client = client};
+    return &servers->list[servers->n++];
 }
 
-/* Not every guard can use what others find there: pg-advisory and a SQLite file. */
-static bool usable(struct guard *guard)
+static bool servers_answer(const struct servers *servers, const struct guard *guard, size_t i)
 {
-    return guard->endpoints && guard_client(guard, NULL);
-}
-
-static bool servers_answer(struct servers *servers, struct guard *guard)
-{
-    return !guard->endpoints || (usable(guard) && server_of(servers, guard)->answers);
+    return !guard->endpoints || (servers->of[i] && servers->of[i]->answers);
 }
 
 static void *ask(void *arg)
 {
     struct server *server = arg;
-    server->answers = lk_ping(guard_client(server->guard, NULL)) == LK_OK;
+    server->answers = lk_ping(server->client) == LK_OK;
     return NULL;
 }
 
+/* Each guard is opened once: another time it might open where it did not. Not every guard can use
+ * what others find there: pg-advisory and a SQLite file. */
 static void ask_all(struct guards *guards, struct servers *servers)
 {
     struct guard *guard;
     for (size_t i = 0; (guard = guard_at(guards, i)) != NULL; i++) {
-        if (usable(guard) && !server_of(servers, guard))
-            servers->list[servers->n++] = (struct server){.guard = guard};
+        lk_client *client = guard->endpoints ? guard_client(guard, NULL) : NULL;
+        servers->of[i] = client ? server_at(servers, guard->endpoints, client) : NULL;
     }
     for (size_t i = 0; i < servers->n; i++) {
         struct server *server = &servers->list[i];
@@ -122,7 +121,7 @@ void query_guards(const struct queries *queries, struct op *op)
     json_t *list = json_array();
     for (size_t i = 0; (guard = guard_at(queries->guards, i)) != NULL; i++)
         json_array_append_new(list, guard_json(queries->config, guard, guard == chosen,
-                                               servers_answer(&servers, guard)));
+                                               servers_answer(&servers, guard, i)));
     json_t *document =
         json_pack("{s:s, s:s, s:b, s:b, s:b, s:s, s:o, s:o}", "instance", queries->config->instance,
                   "default", chosen->info->name, "lanes", queries->config->lanes, "lab",
