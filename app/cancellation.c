@@ -31,7 +31,7 @@ static void give_back(struct section *section, struct op *op, db_order_state sta
         op_problem(op, PROBLEM_ORDER_CLOSED, "order %s is of a sale that was reset", op->id);
         return;
     }
-    if (__builtin_add_overflow(item->stock, order->quantity, &after)) {
+    if (__builtin_add_overflow(item->stock, order->quantity, &after) || after < 0) {
         op_problem(op, PROBLEM_OUT_OF_RANGE,
                    "item %s has %" PRId64 ", order %s gives back %" PRId64, item->id, item->stock,
                    op->id, order->quantity);

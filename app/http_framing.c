@@ -1,6 +1,5 @@
 #include "http_framing.h"
 
-#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -101,8 +100,9 @@ const char *framing_read(const char *method, const char *version, size_t head_by
                          struct http_head *ret)
 {
     const char *const end = method + head_bytes;
-    assert(version > method && version + VERSION_LENGTH + 2 <= end);
     memset(ret, 0, sizeof(*ret));
+    if (version <= method || version > end || end - version < VERSION_LENGTH + 2)
+        return "malformed request line";
 
     const char *at = version + VERSION_LENGTH;
     if (at[0] != '\0' || at[1] != '\0')

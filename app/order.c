@@ -13,9 +13,8 @@ static bool uses(struct section *section, struct op *op)
 }
 
 static void insert(struct section *section, const struct op *op, const db_item *item,
-                   int64_t amount, db_order *order)
+                   int64_t amount, int64_t now, int64_t expires_us, db_order *order)
 {
-    int64_t now = wall_us();
     *order = (db_order){
         .quantity = op->amount,
         .amount = amount,
@@ -23,7 +22,7 @@ static void insert(struct section *section, const struct op *op, const db_item *
         .version = 1,
         .item_epoch = item->epoch,
         .created_us = now,
-        .expires_us = now + item->reserve_s * 1000000,
+        .expires_us = expires_us,
         .limited = item->per_user_limit > 0,
     };
     order_id_make(order->id, now);
@@ -38,7 +37,8 @@ static void decide(struct section *section, struct op *op)
     if (!item)
         return;
 
-    int64_t bought = 0, amount; /* decide */
+    int64_t bought = 0, left, amount, reserved_us, expires_us; /* decide */
+    const int64_t now = wall_us();
     if (item->stock < op->amount) {
         op_problem(op, PROBLEM_SOLD_OUT, "item %s has %" PRId64 " left, %" PRId64 " wanted", op->id,
                    item->stock, op->amount);
@@ -46,15 +46,20 @@ static void decide(struct section *section, struct op *op)
     }
     if (item->per_user_limit > 0 && !section_bought(section, op, item, &bought))
         return;
-    if (item->per_user_limit > 0 && op->amount > item->per_user_limit - bought) {
+    if (__builtin_sub_overflow(item->per_user_limit, bought, &left))
+        left = INT64_MAX; /* no order of ours takes less than nothing */
+    if (item->per_user_limit > 0 && op->amount > left) {
         op_problem(op, PROBLEM_USER_LIMIT,
                    "user %s has %" PRId64 " of item %s, %" PRId64 " allowed", op->other, bought,
                    op->id, item->per_user_limit);
         return;
     }
-    if (__builtin_mul_overflow(op->amount, item->price, &amount)) {
-        op_problem(op, PROBLEM_OUT_OF_RANGE, "%" PRId64 " pieces at %" PRId64, op->amount,
-                   item->price);
+    if (__builtin_mul_overflow(op->amount, item->price, &amount) ||
+        __builtin_mul_overflow(item->reserve_s, 1000000, &reserved_us) ||
+        __builtin_add_overflow(now, reserved_us, &expires_us)) {
+        op_problem(op, PROBLEM_OUT_OF_RANGE,
+                   "%" PRId64 " pieces at %" PRId64 ", reserved for %" PRId64 " s", op->amount,
+                   item->price, item->reserve_s);
         return;
     }
 
@@ -65,7 +70,7 @@ static void decide(struct section *section, struct op *op)
         return;
     }
     db_order order;
-    insert(section, op, item, amount, &order);
+    insert(section, op, item, amount, now, expires_us, &order);
     op_answer(op, 201,
               "{\"order_id\":\"%s\",\"item_id\":\"%s\",\"user_id\":\"%s\",\"quantity\":%" PRId64
               ",\"amount\":%" PRId64 ",\"state\":\"reserved\",\"stock_before\":%" PRId64

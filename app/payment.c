@@ -40,6 +40,10 @@ static void decide(struct section *section, struct op *op)
 
     if (!is_open(section, op, order)) /* decide */
         return;
+    if (order->amount < 0) {
+        op_problem(op, PROBLEM_OUT_OF_RANGE, "order %s costs %" PRId64, op->id, order->amount);
+        return;
+    }
     if (account->balance < order->amount) {
         op_problem(op, PROBLEM_FUNDS, "account %s: balance %" PRId64 ", order %s costs %" PRId64,
                    order->user_id, account->balance, op->id, order->amount);

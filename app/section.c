@@ -3,6 +3,7 @@
 #include "resource.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -106,12 +107,16 @@ bool section_uses_order(struct section *section, struct op *op, const char *id, 
 
 /* -- read ------------------------------------------------------------------------------------- */
 
-/* Every row has been read by now. */
+/* Every row that was named has been read by now. */
 static struct section_row *use_row(struct section *section, struct op *op, enum row_kind kind,
                                    const char *id)
 {
     struct section_row *row = find_row(section, kind, id);
-    assert(row);
+    if (!row) { /* somebody has moved the order to it: it is to be looked up again */
+        section->guard_changed = true;
+        section->status = DB_CONFLICT;
+        return NULL;
+    }
     if (row->status == DB_OK)
         return row;
     not_read(section, op, kind, id, row->status);
@@ -177,8 +182,9 @@ bool section_bought(struct section *section, struct op *op, const db_item *item,
         return not_read(section, op, ROW_ITEM, item->id, status);
     int64_t bought = op->bought;
     for (size_t i = 0; i < section->n_orders; i++) { /* of this batch, not yet in the store */
-        if (strcmp(section->orders[i].user_id, op->other) == 0)
-            bought += section->orders[i].quantity;
+        if (strcmp(section->orders[i].user_id, op->other) == 0 &&
+            __builtin_add_overflow(bought, section->orders[i].quantity, &bought))
+            bought = INT64_MAX;
     }
     *ret_quantity = bought;
     return true;
@@ -228,6 +234,24 @@ static void note_change(struct section *section, struct op *op, struct section_r
         op->shown_value = after;
 }
 
+/* What an operation decides fits, where only this service has written. Somebody else may have left
+ * any value in the store: then nothing is written. */
+static bool add(struct section *section, const struct section_row *row, int64_t *value,
+                int64_t delta, int64_t *version)
+{
+    int64_t after, next;
+    if (__builtin_add_overflow(*value, delta, &after) || after < 0 ||
+        __builtin_add_overflow(*version, 1, &next)) {
+        snprintf(section->error.message, sizeof section->error.message,
+                 "%s has %" PRId64 " at version %" PRId64 ", to which %" PRId64 " cannot be added",
+                 row->resource, *value, *version, delta);
+        return refused(section, DB_INVALID);
+    }
+    *value = after;
+    *version = next;
+    return true;
+}
+
 bool section_change_item(struct section *section, struct op *op, db_item *item, int64_t delta,
                          struct change *ret)
 {
@@ -237,9 +261,8 @@ bool section_change_item(struct section *section, struct op *op, db_item *item, 
         if (status != DB_OK)
             return refused(section, status);
     } else {
-        bool overflow = __builtin_add_overflow(item->stock, delta, &item->stock);
-        assert(!overflow && item->stock >= 0);
-        item->version++;
+        if (!add(section, row, &item->stock, delta, &item->version))
+            return false;
         row->changed = true;
     }
     note_change(section, op, row, delta, item->stock, item->version, ret);
@@ -255,9 +278,8 @@ bool section_change_account(struct section *section, struct op *op, db_account *
         if (status != DB_OK)
             return refused(section, status);
     } else {
-        bool overflow = __builtin_add_overflow(account->balance, delta, &account->balance);
-        assert(!overflow && account->balance >= 0);
-        account->version++;
+        if (!add(section, row, &account->balance, delta, &account->version))
+            return false;
         row->changed = true;
     }
     note_change(section, op, row, delta, account->balance, account->version, ret);
@@ -272,8 +294,10 @@ bool section_move_order(struct section *section, db_order *order, db_order_state
         db_status status = db_tx_move_order(section->tx, order, DB_RESERVED, state);
         return status == DB_OK || refused(section, status);
     }
+    int64_t none = 0;
+    if (!add(section, row, &none, 0, &order->version))
+        return false;
     order->state = state;
-    order->version++;
     row->changed = true;
     return true;
 }

@@ -28,7 +28,7 @@ static void decide(struct section *section, struct op *op)
                    op->id, from->balance, op->amount);
         return;
     }
-    if (__builtin_add_overflow(to->balance, op->amount, &after)) {
+    if (__builtin_add_overflow(to->balance, op->amount, &after) || after < 0) {
         op_problem(op, PROBLEM_OUT_OF_RANGE,
                    "account %s: balance %" PRId64 ", transfer of %" PRId64, op->other, to->balance,
                    op->amount);

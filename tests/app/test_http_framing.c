@@ -57,6 +57,18 @@ static void refused(const char *bytes, size_t n)
 
 #define REFUSED(bytes) refused((bytes), sizeof(bytes) - 1)
 
+/* Whatever libmicrohttpd takes for a version. */
+static void request_line_without_room_for_its_version_is_refused(void **state)
+{
+    (void)state;
+    static const char head[] = "GET\0/\0H\0\0\0\0";
+    struct http_head got;
+    for (size_t bytes = 0; bytes < sizeof head; bytes++)
+        assert_non_null(framing_read(head, head + 6, bytes, &got));
+    assert_non_null(framing_read(head, head, sizeof head, &got));
+    assert_non_null(framing_read(head + 6, head, 4, &got));
+}
+
 static void length_beside_transfer_coding_is_refused(void **state)
 {
     (void)state;
@@ -327,6 +339,7 @@ static void well_formed_requests_pass(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(request_line_without_room_for_its_version_is_refused),
         cmocka_unit_test(length_beside_transfer_coding_is_refused),
         cmocka_unit_test(two_lengths_are_refused),
         cmocka_unit_test(transfer_coding_other_than_chunked_is_refused),
