@@ -208,11 +208,6 @@ lk_status lk_redis_connect(lk_redis *redis, lk_redis_stream *stream, int64_t dea
     return status;
 }
 
-bool lk_redis_moves(const lk_redis *redis)
-{
-    return redis->topology.kind != LK_REDIS_NODE;
-}
-
 bool lk_redis_is_cluster(const lk_redis *redis)
 {
     return redis->cluster != NULL;

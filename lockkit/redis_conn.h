@@ -29,8 +29,6 @@ const lk_redis_url *lk_redis_endpoint(const lk_redis *redis);
 /* Opens a further connection, to where a message published now would be heard. LK_OK,
  * LK_UNAVAILABLE (stream->message), LK_PROTOCOL. */
 lk_status lk_redis_connect(lk_redis *redis, lk_redis_stream *stream, int64_t deadline_us);
-/* It may be elsewhere tomorrow: Sentinels or a cluster. */
-bool lk_redis_moves(const lk_redis *redis);
 bool lk_redis_is_cluster(const lk_redis *redis);
 /* For commands that concern no key, such as SCAN: every node that has some, at most max; redis
  * itself unless it is a cluster. */

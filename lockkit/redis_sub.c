@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { US_PER_MS = 1000 };
+enum { US_PER_MS = 1000, PING_MS = 1000 };
 
 /* -- who listens to what -------------------------------------------------------------------------
  */
@@ -155,6 +155,7 @@ lk_status lk_redis_sub_open(const lk_context *context, lk_redis *redis,
     sub->on_message = on_message;
     sub->arg = arg;
     sub->timeout_us = context->options->command_timeout_ms * US_PER_MS;
+    sub->ping_us = PING_MS * US_PER_MS;
     sub->kick_fd = kick_fd;
     lk_redis_stream_init(&sub->stream);
     pthread_condattr_t monotonic;

@@ -6,9 +6,11 @@
  * many are idle: on a contended lock the next listener is there before long, and saves a round
  * trip.
  *
- * Where the master may move (Sentinels, a cluster), a PING once a second tells a server that is
- * gone without a word. A broken connection is remade while anybody listens. Messages may be lost
- * meanwhile: everybody is told to look for himself.
+ * While anybody listens, a PING once a second proves the line, in every topology: packets may
+ * vanish without a word, and the kernel would notice after hours. An answer that does not come
+ * within a second, or the command timeout if that is longer, ends the connection. A broken
+ * connection is remade while anybody listens. Messages may be lost meanwhile: everybody is told to
+ * look for himself.
  *
  * Threading: every function may be called from any thread.
  */

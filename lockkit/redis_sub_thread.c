@@ -10,7 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { REMAKE_MS = 100, PING_MS = 1000 };
+enum { REMAKE_MS = 100, US_PER_MS = 1000 };
 
 /* SUBSCRIBE and UNSUBSCRIBE for all channels in state from. */
 static lk_status send_all(lk_redis_sub *sub, const char *verb, enum lk_redis_channel_state from,
@@ -38,6 +38,7 @@ static void lose(lk_redis_sub *sub)
 {
     lk_redis_stream_close(&sub->stream);
     sub->pinged = false;
+    sub->due_us = 0;
     sub->silent = false;
     sub->n_failures++;
     for (struct lk_redis_channel *channel = sub->channels, *next; channel != NULL; channel = next) {
@@ -76,8 +77,11 @@ static lk_status handle(lk_redis_sub *sub)
 {
     const lk_redis_item *kind = &sub->reply.item[0], *name = &sub->reply.item[1];
     const lk_redis_item *payload = &sub->reply.item[2];
-    if (is_pong(&sub->reply))
+    if (is_pong(&sub->reply)) {
+        sub->pinged = false;
+        sub->due_us = lk_monotonic_us() + sub->ping_us;
         return LK_OK;
+    }
     if (sub->reply.root.type != REDIS_REPLY_ARRAY || sub->reply.root.integer != 3 ||
         kind->type != REDIS_REPLY_STRING || name->type != REDIS_REPLY_STRING)
         return LK_PROTOCOL;
@@ -110,7 +114,6 @@ static lk_status read_all(lk_redis_sub *sub)
         lk_status status = lk_redis_stream_read(&sub->stream, &sub->reply, LK_REDIS_NO_WAIT);
         if (status != LK_OK)
             return status == LK_TIMEOUT ? LK_OK : status;
-        sub->pinged = false;
         pthread_mutex_lock(&sub->mutex);
         status = handle(sub);
         pthread_mutex_unlock(&sub->mutex);
@@ -119,14 +122,26 @@ static lk_status read_all(lk_redis_sub *sub)
     }
 }
 
-/* Nothing has come for a while. */
+static bool has_more(const lk_redis_sub *sub)
+{
+    struct pollfd stream = {.fd = sub->stream.fd, .events = POLLIN};
+    return poll(&stream, 1, 0) > 0;
+}
+
+/* Asks for a sign of life when it is time to. The answer to the last question is overdue, and not
+ * even waiting to be read: the server is gone without a word. Messages prove nothing: they may come
+ * while what this side says is lost. */
 static lk_status sound(lk_redis_sub *sub)
 {
     static char ping[] = "*1\r\n$4\r\nPING\r\n";
     struct iovec iov = {.iov_base = ping, .iov_len = sizeof ping - 1};
+    int64_t now_us = lk_monotonic_us();
+    if (now_us < sub->due_us)
+        return LK_OK;
     if (sub->pinged)
-        return LK_UNKNOWN; /* the last one was not answered: gone without a word */
+        return has_more(sub) ? LK_OK : LK_UNKNOWN;
     sub->pinged = true;
+    sub->due_us = now_us + (sub->ping_us > sub->timeout_us ? sub->ping_us : sub->timeout_us);
     atomic_fetch_add_explicit(sub->context->commands, 1, memory_order_relaxed);
     return lk_redis_stream_write(&sub->stream, &iov, 1, lk_monotonic_us() + sub->timeout_us);
 }
@@ -147,8 +162,6 @@ static lk_status listen_for(lk_redis_sub *sub, int timeout_ms)
         (void)size;
         assert(size == sizeof kicks);
     }
-    if (n == 0 && sub->stream.fd >= 0)
-        return sound(sub);
     return n > 0 && watched[1].revents != 0 ? read_all(sub) : LK_OK;
 }
 
@@ -170,6 +183,20 @@ static lk_status catch_up(lk_redis_sub *sub)
     return status == LK_OK ? send_all(sub, "SUBSCRIBE", CHANNEL_WANTED, CHANNEL_ASKED) : status;
 }
 
+/* How long to listen, in ms for poll(2). While somebody listens the line is proved. */
+static int patience_ms(lk_redis_sub *sub, bool listened)
+{
+    if (!listened)
+        return -1;
+    if (sub->stream.fd < 0)
+        return REMAKE_MS;
+    int64_t now_us = lk_monotonic_us();
+    if (sub->due_us == 0)
+        sub->due_us = now_us + sub->ping_us;
+    int64_t left_us = sub->due_us - now_us;
+    return left_us > 0 ? (int)(left_us / US_PER_MS) + 1 : 0;
+}
+
 void *lk_redis_sub_run(void *arg)
 {
     lk_redis_sub *sub = arg;
@@ -178,14 +205,12 @@ void *lk_redis_sub_run(void *arg)
         lk_status status = catch_up(sub);
         if (status == LK_OK) {
             bool listened = anybody_listens(sub);
-            int timeout_ms = -1;
-            if (sub->stream.fd < 0 && listened)
-                timeout_ms = REMAKE_MS;
-            else if (sub->stream.fd >= 0 && listened && lk_redis_moves(sub->redis))
-                timeout_ms = PING_MS;
-            sub->dozes = !listened && lk_redis_moves(sub->redis);
+            int timeout_ms = patience_ms(sub, listened);
+            sub->dozes = !listened;
             pthread_mutex_unlock(&sub->mutex);
             status = listen_for(sub, timeout_ms);
+            if (status == LK_OK && listened && sub->stream.fd >= 0)
+                status = sound(sub);
             pthread_mutex_lock(&sub->mutex);
             sub->dozes = false;
         }

@@ -29,7 +29,8 @@ struct lk_redis_sub {
     lk_redis_on_message *on_message;
     void *arg;
     int64_t timeout_us;
-    int kick_fd; /* wakes the thread */
+    int64_t ping_us; /* while somebody listens; its answer is due within this or the timeout */
+    int kick_fd;     /* wakes the thread */
     pthread_t thread;
 
     pthread_mutex_t mutex; /* guards the rest but the stream */
@@ -39,10 +40,11 @@ struct lk_redis_sub {
     size_t n_idle;
     bool started, stop;
     bool silent; /* a SUBSCRIBE was not answered in time: the connection is given up */
-    bool dozes;  /* the thread sends no PING before it is kicked: nobody listened */
+    bool dozes;  /* the thread sends no PING before it is kicked: nobody listens */
 
     lk_redis_stream stream; /* the thread's */
-    bool pinged;            /* and nothing has come since */
+    bool pinged;            /* and not answered */
+    int64_t due_us;         /* of the next PING, or of its answer; 0: not set */
     lk_redis_reply reply;
 };
 

@@ -49,13 +49,16 @@ lk_status lk_redis_wake_force_release(void *self, const char *key)
 /* -- waiting ---------------------------------------------------------------------------------- */
 
 /* Enters the room first, so that no message passes unseen, then sees to the subscription.
- * *ret_calm: no release since the last try can have been missed, because others wait here already,
- * of whom one at least was woken. One who would share may be the only one left asleep. */
+ * *ret_calm: the lock cannot have come free unheard since the last try, because others wait here
+ * already, of whom one at least was woken. That holds for one holder at a time: one who would share
+ * may be the only one left asleep; of several permits that came free, the others in the room may
+ * need fewer than there are. */
 static lk_status begin(lk_redis_wake *wake, lk_attempt *attempt, const char *channel,
                        int64_t left_us, bool *ret_calm)
 {
     struct waiting *waiting = attempt->waiter;
-    bool is_first = false, was_live = false, shares = attempt->hold->mode == LK_SHARED;
+    const lk_hold *hold = attempt->hold;
+    bool is_first = false, was_live = false, shares = hold->mode == LK_SHARED;
     char room[LK_REDIS_ROOM_NAME_MAX];
     if (waiting == NULL) {
         waiting = calloc(1, sizeof *waiting);
@@ -73,7 +76,7 @@ static lk_status begin(lk_redis_wake *wake, lk_attempt *attempt, const char *cha
     if (status != LK_OK)
         return status;
     waiting->joined = true;
-    *ret_calm = was_live && !is_first && !shares;
+    *ret_calm = was_live && !is_first && !shares && hold->permits == 1;
     if (*ret_calm)
         waiting->live = lk_redis_sub_live(wake->sub, channel);
     return LK_OK;
