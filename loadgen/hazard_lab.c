@@ -1,27 +1,28 @@
 #include "hazard_lab.h"
 #include "remote.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAB_PATH_MAX = 256, DETAIL_MAX = 160, PRICE = 100 };
+enum { LAB_HELD_MAX = 1000000, LAB_PATH_MAX = 256, DETAIL_MAX = 160, PRICE = 100 };
 
-/* One call; *ret (may be NULL) is the parsed answer. Returns the status, or -1. */
+/* One call, whose answer is to be 2xx; *ret (may be NULL) is the parsed answer. */
 static int call(const struct load_target *target, const char *method, const char *path,
                 const char *body, json_t **ret, char *message)
 {
     char *answer = NULL;
-    int status = load_fetch(target, method, path, "", body, LAB_TIMEOUT_MS, &answer);
+    int status = load_fetch(target, method, path, "", body, LAB_TIMEOUT_MS, &answer), result = -1;
     if (status < 200 || status > 299)
         snprintf(message, LAB_MESSAGE_MAX, "%s %s: %d %.*s", method, path, status, DETAIL_MAX,
                  answer == NULL ? "out of memory" : answer);
     else if (ret != NULL && (*ret = json_loads(answer, 0, NULL)) == NULL)
         snprintf(message, LAB_MESSAGE_MAX, "%s %s: not JSON", method, path);
     else
-        status = 0;
+        result = 0;
     free(answer);
-    return status;
+    return result;
 }
 
 int lab_put(const struct load_target *target, const struct hazard *hazard, const char *id,
@@ -35,7 +36,7 @@ int lab_put(const struct load_target *target, const struct hazard *hazard, const
     snprintf(path, sizeof path, "/v1/%s/%s", item ? "items" : "accounts", id);
     snprintf(body, sizeof body, "{\"%s\":%lld,\"fence\":%s%s}", item ? "stock" : "balance",
              (long long)hazard_initial(hazard), fence ? "true" : "false", reserve);
-    return call(target, "PUT", path, body, NULL, message) == 0 ? 0 : -1;
+    return call(target, "PUT", path, body, NULL, message);
 }
 
 int lab_put_buyer(const struct load_target *target, const char *id, char *message)
@@ -43,7 +44,7 @@ int lab_put_buyer(const struct load_target *target, const char *id, char *messag
     char path[LAB_PATH_MAX], body[LAB_PATH_MAX];
     snprintf(path, sizeof path, "/v1/accounts/%s", id);
     snprintf(body, sizeof body, "{\"balance\":%d}", 10 * PRICE);
-    return call(target, "PUT", path, body, NULL, message) == 0 ? 0 : -1;
+    return call(target, "PUT", path, body, NULL, message);
 }
 
 int lab_value(const struct load_target *target, const char *id, int64_t *ret, char *message)
@@ -72,8 +73,13 @@ int lab_pause(const struct load_target *target, const char *point, const char *m
              action, (long long)count);
     if (call(target, "POST", "/v1/lab/pauses", body, &answer, message) != 0)
         return -1;
-    *ret_id = (int)json_integer_value(json_object_get(answer, "id"));
+    const json_int_t id = json_integer_value(json_object_get(answer, "id"));
     json_decref(answer);
+    if (id < 1 || id > INT_MAX) {
+        snprintf(message, LAB_MESSAGE_MAX, "POST /v1/lab/pauses: no id");
+        return -1;
+    }
+    *ret_id = (int)id;
     return 0;
 }
 
@@ -81,7 +87,7 @@ int lab_let_go(const struct load_target *target, int id, char *message)
 {
     char path[LAB_PATH_MAX];
     snprintf(path, sizeof path, "/v1/lab/pauses/%d", id);
-    return call(target, "DELETE", path, NULL, NULL, message) == 0 ? 0 : -1;
+    return call(target, "DELETE", path, NULL, NULL, message);
 }
 
 int lab_reset(const struct load_target *target, char *message)
@@ -104,7 +110,8 @@ int lab_look(const struct load_target *target, int id, struct lab_pause_state *r
             continue;
         found = true;
         ret->passed = json_integer_value(json_object_get(pause, "passed"));
-        ret->n_held = (int)json_integer_value(json_object_get(pause, "n_held"));
+        const json_int_t n_held = json_integer_value(json_object_get(pause, "n_held"));
+        ret->n_held = n_held < 0 ? 0 : n_held > LAB_HELD_MAX ? LAB_HELD_MAX : (int)n_held;
     }
     json_decref(answer);
     if (!found)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { NAME_MAX_BYTES = 64 };
+static const double VALUE_END = 0x1p53; /* above, a double is no count */
 
 /* The index of a bound, which is added when it is new; -1: no room. */
 static int bound_index(struct lock_times *times, double us)
@@ -34,7 +35,7 @@ static void take_line(struct lock_times *times, const char *line, const char *gu
     if (bucket != 5 && sscanf(line, "%7[a-z]_seconds_%7[a-z]{guard=\"%63[^\"]\"} %lf", what, kind,
                               name, &value) != 4)
         return;
-    if (strcmp(name, guard) != 0)
+    if (strcmp(name, guard) != 0 || !(value >= 0 && value < VALUE_END))
         return;
     struct lock_times_histogram *into = strcmp(what, "wait") == 0 ? &times->wait : &times->hold;
     if (bucket != 5) {
@@ -75,8 +76,14 @@ int lock_times_read(const struct options *options, const char *guard, struct loc
     return 0;
 }
 
+/* Unless one has started anew, and counts from 0. */
 static void subtract(struct lock_times_histogram *now, const struct lock_times_histogram *before)
 {
+    bool anew = now->count < before->count || now->sum_us < before->sum_us;
+    for (int i = 0; i < LOCK_TIMES_BOUNDS_MAX; i++)
+        anew = anew || now->below[i] < before->below[i];
+    if (anew)
+        return;
     for (int i = 0; i < LOCK_TIMES_BOUNDS_MAX; i++)
         now->below[i] -= before->below[i];
     now->count -= before->count;

@@ -22,7 +22,7 @@ struct lock_times {
 int lock_times_read(const struct options *options, const char *guard, struct lock_times *ret);
 /* Adds what a page of metrics says of this guard. For lock_times_read(), and tests. */
 void lock_times_add(struct lock_times *times, const char *metrics, const char *guard);
-/* What came since `before`. */
+/* What came since `before`; all of it when an instance has started anew meanwhile. */
 void lock_times_since(struct lock_times *now, const struct lock_times *before);
 
 double lock_times_mean_us(const struct lock_times_histogram *histogram);

@@ -1,6 +1,7 @@
 /* A page that needs nothing but itself: no script, no font, no picture from elsewhere. */
 #include "html.h"
 #include "text.h"
+#include "wide.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -152,14 +153,14 @@ static void bound_cell(FILE *out, double us)
     if (us >= HUGE_VAL)
         cell(out, NULL, "> 10 s");
     else
-        cell(out, NULL, "≤ %s", text_time_us(text, (int64_t)us));
+        cell(out, NULL, "≤ %s", text_time_us(text, wide_clip_real(us)));
 }
 
 static void lock_cells(const struct lock_times *times, const struct lock_times_histogram *histogram,
                        FILE *out)
 {
     char mean[TEXT_MAX];
-    cell(out, NULL, "%s", text_time_us(mean, (int64_t)lock_times_mean_us(histogram)));
+    cell(out, NULL, "%s", text_time_us(mean, wide_clip_real(lock_times_mean_us(histogram))));
     bound_cell(out, lock_times_percentile_us(times, histogram, 50));
     bound_cell(out, lock_times_percentile_us(times, histogram, 99));
 }

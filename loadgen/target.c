@@ -5,7 +5,6 @@
 #include "target.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -171,8 +170,8 @@ void target_address(const struct load_target *target, struct target_address *ret
                              .ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
     snprintf(port, sizeof port, "%d", target->port);
-    int error = getaddrinfo(target->address, port, &hints, &found);
-    assert(error == 0);
+    if (getaddrinfo(target->address, port, &hints, &found) != 0)
+        return; /* without a family: the interface that it names is gone, for instance */
     memcpy(&ret->storage, found->ai_addr, found->ai_addrlen);
     ret->length = found->ai_addrlen;
     freeaddrinfo(found);

@@ -11,7 +11,8 @@ struct target_address {
     socklen_t length;
 };
 
-/* target must have come from load_target_parse(): asserted. */
+/* target comes from load_target_parse(). Where its address can no longer be used, target_socket()
+ * fails. */
 void target_address(const struct load_target *target, struct target_address *ret);
 /* A non-blocking TCP or unix socket for it, or -1 with errno. */
 int target_socket(const struct target_address *address);

@@ -227,6 +227,16 @@ static void stop_cuts_a_long_wait_short(void **state)
     toy_stop(server);
 }
 
+static void address_whose_interface_is_gone_is_an_error(void **state)
+{
+    (void)state;
+    const struct load_target target = {.host = "x", .address = "fe80::1%gone0", .port = 1};
+    char *body;
+    assert_int_equal(load_fetch(&target, "GET", "/", "", NULL, 300, &body), -1);
+    assert_non_null(strstr(body, "no socket"));
+    free(body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +246,7 @@ int main(void)
         cmocka_unit_test(request_carries_method_headers_and_body),
         cmocka_unit_test(failure_is_explained_in_the_body_s_place),
         cmocka_unit_test(stop_cuts_a_long_wait_short),
+        cmocka_unit_test(address_whose_interface_is_gone_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 
 static const char page[] =
     "# HELP seckill_lock_wait_seconds Time until a lock was granted.\n"
@@ -49,6 +50,37 @@ static void instances_add_up_and_what_was_before_is_taken_off(void **state)
     assert_true(fabs(lock_times_mean_us(&after.wait) - 15000) < 1);
 }
 
+static void nonsense_is_no_count(void **state)
+{
+    (void)state;
+    static const char *const values[] = {"1e300", "-1", "nan", "inf", "18446744073709551616"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        struct lock_times times = {0};
+        char text[400];
+        snprintf(text, sizeof text,
+                 "seckill_lock_wait_seconds_count{guard=\"g\"} %s\n"
+                 "seckill_lock_wait_seconds_sum{guard=\"g\"} %s\n"
+                 "seckill_lock_wait_seconds_bucket{guard=\"g\",le=\"0.001\"} %s\n",
+                 values[i], values[i], values[i]);
+        lock_times_add(&times, text, "g");
+        assert_int_equal(times.wait.count, 0);
+        assert_true(times.wait.sum_us == 0);
+        assert_int_equal(times.wait.below[0], 0);
+    }
+}
+
+static void instance_that_began_anew_is_not_counted_below_nothing(void **state)
+{
+    (void)state;
+    struct lock_times before = {0}, after = {0};
+    lock_times_add(&before, page, "redis-token");
+    lock_times_add(&before, page, "redis-token");
+    lock_times_add(&after, page, "redis-token");
+    lock_times_since(&after, &before);
+    assert_int_equal(after.wait.count, 100);
+    assert_int_equal(after.hold.count, 7);
+}
+
 static void guard_without_a_lock_has_no_times(void **state)
 {
     (void)state;
@@ -65,6 +97,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_guards_own_lines_are_read),
         cmocka_unit_test(instances_add_up_and_what_was_before_is_taken_off),
+        cmocka_unit_test(nonsense_is_no_count),
+        cmocka_unit_test(instance_that_began_anew_is_not_counted_below_nothing),
         cmocka_unit_test(guard_without_a_lock_has_no_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
