@@ -60,6 +60,14 @@ db_status db_ping(db *store)
     return status;
 }
 
+/* SQLite keeps a log, or a journal, in which a commit that succeeds leaves nothing open. */
+db_status db_settle(db *store, const db_doubt *doubt, int64_t wait_ms, db_error *error)
+{
+    if (store->engine->settle)
+        return store->engine->settle(store, doubt, wait_ms, error);
+    return db_run(store, probe, NULL, error);
+}
+
 void db_get_stats(const db *store, db_stats *ret)
 {
     store->engine->stats(store, ret);

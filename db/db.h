@@ -20,6 +20,11 @@
  * tests nothing and may store an old version. tests/db/test_fence_order.c tries every order of two
  * turns of two and of three holders.
  *
+ * Undecided: DB_UNKNOWN says that a work may be committed already, may be committed later, or
+ * never. A caller that keeps others away from the rows by a lock keeps the lock until db_settle()
+ * says DB_OK: no lock is given back before its transaction is known to be committed or known never
+ * to commit. Every other status is such knowledge.
+ *
  * Values are signed 64-bit integers in minor units or pieces. Times are Unix microseconds.
  * Threading: db is shared; a db_reader belongs to one thread at a time; a db_tx lives only inside
  * its db_work function, which may run on another caller's thread while db_run() waits.
@@ -236,12 +241,18 @@ typedef db_status db_work(db_tx *tx, void *arg);
  * write of its was refused already. */
 db_status db_run(db *db, db_work *work, void *arg, db_error *error);
 
+/* A transaction whose commit nobody answered. */
+typedef struct db_doubt {
+    int64_t transaction; /* the server's number for it; SQLite: 0 */
+} db_doubt;
+
 /* One of several works that are handed over together. */
 typedef struct db_job {
     db_work *work;
     void *arg;
     db_error *error;  /* may be NULL */
     db_status status; /* out: what db_run() would return */
+    db_doubt doubt;   /* out, with DB_UNKNOWN: for db_settle() */
 } db_job;
 
 /* db_run() of each of 1 to DB_JOBS_MAX works, in their order, by one caller, who waits until all
@@ -250,6 +261,16 @@ typedef struct db_job {
  * take a few where more than group_max wait; a commit that fails fails all that share it.
  * PostgreSQL: one after the other. */
 void db_run_many(db *db, db_job *jobs, size_t n);
+/* Asks about a DB_UNKNOWN until wait_ms are over, at least once. DB_OK: decided; readers see it by
+ * now, or never will: the answer under the work's idempotency key tells which. Else not decided, or
+ * nobody can be asked, and error (may be NULL) says why: ask again.
+ * PostgreSQL: on another connection; a transaction that still runs is ended there, and is decided
+ * once the server has done so. One that waits for a synchronous standby is committed then, though
+ * no standby may have it. A server that does not know the transaction (a standby that took over
+ * without it, a restored backup) will not commit it. One call may also wait for a connection and
+ * for an answer, see db_options.busy_ms.
+ * SQLite: by a small write. The next commit that succeeds is written over the one in doubt. */
+db_status db_settle(db *db, const db_doubt *doubt, int64_t wait_ms, db_error *error);
 /* Whether db_run_many() is more than n times db_run(). */
 bool db_commits_in_groups(const db *db);
 

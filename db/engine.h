@@ -46,6 +46,8 @@ typedef struct db_engine {
 
     bool commits_in_groups;
     void (*run)(db *db, db_job *jobs, size_t n);
+    /* NULL: a commit that succeeds decides all before it. */
+    db_status (*settle)(db *db, const db_doubt *doubt, int64_t wait_ms, db_error *error);
     db_status (*tx_read_item)(db_tx *tx, const char *id, bool for_update, db_item *ret);
     db_status (*tx_read_account)(db_tx *tx, const char *id, bool for_update, db_account *ret);
     db_status (*tx_read_order)(db_tx *tx, const char *id, bool for_update, db_order *ret);

@@ -88,6 +88,7 @@ const db_engine db_engine_postgres = {
     .read_ledger = pg_read_ledger,
     .audit = pg_audit,
     .run = pg_run,
+    .settle = pg_settle,
     .tx_read_item = pg_tx_read_item,
     .tx_read_account = pg_tx_read_account,
     .tx_read_order = pg_tx_read_order,

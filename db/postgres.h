@@ -10,6 +10,7 @@
  *   postgres_gather.c  statements of one kind in a row become one
  *   postgres_pool.c    the connections, handed out for the length of one use
  *   postgres_run.c     write transactions: commit, retries, what is known when it fails
+ *   postgres_settle.c  what became of a commit that nobody answered
  *   postgres_reader.c  readers and snapshots; postgres_read.c: reading rows
  *   postgres_write.c   changing rows; postgres_insert.c: new rows and resets
  *   postgres_audit.c   feeding the audit
@@ -202,6 +203,8 @@ struct pg_tx {
 };
 
 void pg_run(db *db, db_job *jobs, size_t n);
+/* postgres_settle.c */
+db_status pg_settle(db *db, const db_doubt *doubt, int64_t wait_ms, db_error *error);
 /* The transaction's connection, BEGIN sent; or its trouble. */
 db_status tx_session(db_tx *tx, struct session **ret);
 /* A write that must change one row (expects_one) and gives nothing back. DB_REFUSED: it has

@@ -44,6 +44,7 @@ static db_status status_of(const char *code)
         {"25006", DB_UNAVAILABLE}, /* a standby: read-only */
         {"25P03", DB_UNAVAILABLE}, /* ended by idle_in_transaction_session_timeout */
         {"22021", DB_INVALID},     /* text that is not UTF-8 */
+        {"22023", DB_INVALID},     /* a transaction that this server has not begun yet */
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strncmp(code, known[i].prefix, strlen(known[i].prefix)) == 0)

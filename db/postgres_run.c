@@ -3,7 +3,9 @@
  *
  * What is known when one fails: before COMMIT was sent, a broken connection means that the server
  * takes everything back. After it, an error from a server that goes on means the same; a connection
- * that broke, or an error with which the server ends it, leaves the outcome unknown.
+ * that broke, or an error with which the server ends it, leaves the outcome unknown. The server's
+ * number for the transaction is read before, with the last answers of the work, so that another
+ * connection can ask what became of it (postgres_settle.c).
  */
 #include "postgres.h"
 
@@ -68,18 +70,27 @@ static db_status commit(struct pg_store *store, struct session *session)
     return status;
 }
 
+/* Reads all answers, and the transaction's number; 0: it has written nothing. */
+static void sync_with_number(struct session *session, int64_t *ret_number)
+{
+    PGresult *result = NULL;
+    if (session_ask(session, SQL_TRANSACTION, NULL, 0, &result) == DB_OK)
+        *ret_number = cell_int(session, result, 0, 0);
+    PQclear(result);
+}
+
 /* One run of the work. *ret_missed: it has to be run again one by one. */
-static db_status run_once(struct pg_store *store, struct session *session, db_work *work, void *arg,
+static db_status run_once(struct pg_store *store, struct session *session, db_job *job,
                           bool one_by_one, bool *ret_missed)
 {
     struct pg_tx tx = {.base = {&db_engine_postgres}, .session = session, .one_by_one = one_by_one};
     session_clear(session);
-    db_status status = work(&tx.base, arg);
+    db_status status = job->work(&tx.base, job->arg);
     *ret_missed = false;
     if (!tx.begun)
         return status;
     if (status == DB_OK)
-        session_sync(session);
+        sync_with_number(session, &job->doubt.transaction);
     *ret_missed = session->missed &&
                   (session->trouble.status == DB_OK || session->trouble.status == DB_CONFLICT);
     if (session->trouble.status != DB_OK)
@@ -101,7 +112,7 @@ static void back_off(int rerun)
     nanosleep(&pause, NULL);
 }
 
-static db_status run_job(struct pg_store *store, const db_job *job)
+static db_status run_job(struct pg_store *store, db_job *job)
 {
     struct session *session;
     int64_t answer_ms = store->options.busy_ms + PG_READ_MS + PG_ANSWER_SLACK_MS;
@@ -110,7 +121,7 @@ static db_status run_job(struct pg_store *store, const db_job *job)
         return status;
     bool one_by_one = false, missed;
     for (int reruns = 0;;) {
-        status = run_once(store, session, job->work, job->arg, one_by_one, &missed);
+        status = run_once(store, session, job, one_by_one, &missed);
         if (missed) {
             one_by_one = true;
         } else if (session->again && !session->lost && reruns < PG_RERUNS_MAX) {

@@ -36,6 +36,12 @@
     X(TAKE_LONGER, "", "SET LOCAL statement_timeout = 60000") /* PG_AUDIT_ANSWER_MS */             \
     X(COMMIT, "", "COMMIT")                                                                        \
     X(ROLLBACK, "", "ROLLBACK")                                                                    \
+    X(TRANSACTION, "", "SELECT coalesce(pg_current_xact_id_if_assigned()::text::bigint, 0)")       \
+    X(IS_UNDECIDED, "i", /* 0: committed, aborted, or so old that it must be one of them */        \
+      "SELECT coalesce(pg_xact_status($1::text::xid8) = 'in progress', false)::int::bigint")       \
+    X(END_TRANSACTION, "i",                                                                        \
+      "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity"             \
+      " WHERE backend_xid = $1::text::xid8::xid AND pid <> pg_backend_pid()")                      \
     X(PING, "", "SELECT 1 FROM seckill_schema")                                                    \
     X(READ_ITEM, "t", "SELECT " ITEM_COLUMNS " FROM items WHERE id = $1")                          \
     X(LOCK_ITEM, "t", "SELECT " ITEM_COLUMNS " FROM items WHERE id = $1 FOR NO KEY UPDATE")        \

@@ -46,7 +46,7 @@ struct proxy {
     enum proxy_then then;
     int64_t delay_ms;
     int lost, muted, held, dropped;
-    bool mute, drop[2], let_go, cut, stop;
+    bool mute, drop[2], let_go, hang_up, cut, stop;
 };
 
 static int listen_on_free_port(int *ret_port)
@@ -214,14 +214,21 @@ static bool obey(struct proxy *proxy)
 {
     pthread_mutex_lock(&proxy->mutex);
     bool stop = proxy->stop, cut_all = proxy->cut, let_go = proxy->let_go;
-    proxy->let_go = false;
+    bool hang_up = proxy->hang_up;
+    proxy->let_go = proxy->hang_up = false;
     pthread_mutex_unlock(&proxy->mutex);
     int held = 0;
     for (int i = 0; i < PAIRS_MAX; i++) {
         struct pair *pair = &proxy->pairs[i];
         if (pair->client >= 0 && (stop || cut_all || !send_due(pair, let_go)))
             cut(pair);
-        held += pair->parked[PROXY_TO_SERVER].bytes != NULL && pair->parked[PROXY_TO_SERVER].held;
+        bool is_held =
+            pair->parked[PROXY_TO_SERVER].bytes != NULL && pair->parked[PROXY_TO_SERVER].held;
+        if (is_held && hang_up) {
+            shutdown(pair->client, SHUT_RDWR);
+            pair->orphan = true;
+        }
+        held += is_held;
     }
     pthread_mutex_lock(&proxy->mutex);
     proxy->held = held;
@@ -366,6 +373,13 @@ void proxy_let_go(struct proxy *proxy)
 {
     pthread_mutex_lock(&proxy->mutex);
     proxy->let_go = true;
+    pthread_mutex_unlock(&proxy->mutex);
+}
+
+void proxy_hang_up(struct proxy *proxy)
+{
+    pthread_mutex_lock(&proxy->mutex);
+    proxy->hang_up = true;
     pthread_mutex_unlock(&proxy->mutex);
 }
 

@@ -41,6 +41,10 @@ int proxy_held(struct proxy *proxy);
 /* What was held goes to the server, even if its client has hung up meanwhile: it arrives late. */
 void proxy_let_go(struct proxy *proxy);
 
+/* The clients that are held find their connections closed; what is held of them still goes to the
+ * server with proxy_let_go(). */
+void proxy_hang_up(struct proxy *proxy);
+
 /* Each piece that comes from now on arrives so much later, in both directions. 0: no delay. */
 void proxy_delay(struct proxy *proxy, int64_t delay_ms);
 

@@ -1,0 +1,233 @@
+/* A commit that nobody answered: what became of it is found out on another connection, and nothing
+ * of it lands after that. */
+#include "fixture.h"
+#include "../../loadgen/sandbox_proxy.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+enum { FIRST = 100, SETTLE_MS = 20000 };
+
+struct rig {
+    struct fixture fixture; /* its store goes through the proxy */
+    struct proxy *proxy;
+    pthread_t thread;
+    struct change change;
+    db_job job;
+};
+
+static int set_up(void **state)
+{
+    struct rig *rig = calloc(1, sizeof *rig);
+    char direct[sizeof rig->fixture.url];
+    assert_non_null(rig);
+    rig->fixture = fixture_folder();
+    rig->proxy = proxy_open(pg_server->port);
+    assert_non_null(rig->proxy);
+    strcpy(direct, rig->fixture.url);
+    snprintf(rig->fixture.url, sizeof rig->fixture.url,
+             "postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", proxy_port(rig->proxy));
+    fixture_open(&rig->fixture, NULL);
+    strcpy(rig->fixture.url, direct);
+    rig->change = (struct change){.account = fixture_account(&rig->fixture, "a", FIRST),
+                                  .delta = -1,
+                                  .txn_id = "k1",
+                                  .how = {.expected_version = -1},
+                                  .with_answer = true};
+    *state = rig;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct rig *rig = *state;
+    fixture_remove(&rig->fixture);
+    proxy_close(rig->proxy);
+    free(rig);
+    return 0;
+}
+
+static void *run_job(void *arg)
+{
+    struct rig *rig = arg;
+    rig->job = (db_job){.work = work_change, .arg = &rig->change};
+    db_run_many(rig->fixture.store, &rig->job, 1);
+    return NULL;
+}
+
+static void start(struct rig *rig)
+{
+    assert_int_equal(0, pthread_create(&rig->thread, NULL, run_job, rig));
+}
+
+static void expect_unknown(struct rig *rig)
+{
+    pthread_join(rig->thread, NULL);
+    assert_int_equal(DB_UNKNOWN, rig->job.status);
+    assert_true(rig->job.doubt.transaction > 0);
+}
+
+/* Its COMMIT is on its way and does not arrive; the connection is gone. */
+static void lose_commit(struct rig *rig)
+{
+    proxy_hold(rig->proxy, "COMMIT", 1);
+    start(rig);
+    while (proxy_held(rig->proxy) == 0)
+        sched_yield();
+    proxy_hang_up(rig->proxy);
+    expect_unknown(rig);
+}
+
+static db_status settle(struct rig *rig, int64_t wait_ms)
+{
+    return db_settle(rig->fixture.store, &rig->job.doubt, wait_ms, NULL);
+}
+
+static void wait_for(struct rig *rig, const char *sql)
+{
+    while (fixture_sql_int(&rig->fixture, sql) == 0)
+        sched_yield();
+}
+
+static void expect(struct rig *rig, int64_t balance)
+{
+    db_account account;
+    assert_int_equal(DB_OK, db_read_account(rig->fixture.reader, "a", &account));
+    assert_int_equal(balance, account.balance);
+    assert_int_equal(balance != FIRST, fixture_is_stored(&rig->fixture, 1));
+    assert_true(fixture_audit(&rig->fixture, "account:a").ok);
+}
+
+#define WITH_TRANSACTION "FROM pg_stat_activity WHERE backend_xid IS NOT NULL"
+
+static void a_commit_whose_answer_was_lost_is_found(void **state)
+{
+    struct rig *rig = *state;
+    proxy_lose_answer(rig->proxy, "COMMIT", 1, PROXY_CUT);
+    start(rig);
+    expect_unknown(rig);
+    assert_int_equal(DB_OK, settle(rig, SETTLE_MS));
+    expect(rig, FIRST - 1);
+}
+
+static void a_commit_that_is_still_on_its_way_never_lands(void **state)
+{
+    struct rig *rig = *state;
+    lose_commit(rig);
+    assert_int_equal(DB_OK, settle(rig, SETTLE_MS));
+    expect(rig, FIRST);
+    proxy_let_go(rig->proxy);
+    while (proxy_held(rig->proxy) > 0)
+        sched_yield();
+    expect(rig, FIRST);
+    assert_int_equal(0, fixture_sql_int(&rig->fixture, "SELECT count(*) " WITH_TRANSACTION));
+}
+
+static void set_standby(struct rig *rig, const char *value)
+{
+    char sql[96];
+    snprintf(sql, sizeof sql, "ALTER SYSTEM SET synchronous_standby_names = '%s'", value);
+    fixture_sql(&rig->fixture, sql);
+    fixture_sql(&rig->fixture, "SELECT pg_reload_conf()");
+    snprintf(sql, sizeof sql, "SELECT (current_setting('synchronous_standby_names') = '%s')::int",
+             value);
+    wait_for(rig, sql);
+}
+
+/* "The transaction has already committed locally". */
+static void a_commit_that_waits_for_an_absent_standby_is_committed(void **state)
+{
+    struct rig *rig = *state;
+    set_standby(rig, "nobody");
+    start(rig);
+    wait_for(rig, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    proxy_cut(rig->proxy);
+    expect_unknown(rig);
+    db_account account;
+    assert_int_equal(DB_OK, db_read_account(rig->fixture.reader, "a", &account));
+    assert_int_equal(FIRST, account.balance); /* B reads this while it is undecided */
+    assert_int_equal(DB_OK, settle(rig, SETTLE_MS));
+    set_standby(rig, "");
+    expect(rig, FIRST - 1);
+}
+
+/* A process that does not run does not end: no answer before it has. Its COMMIT is there by then,
+ * and comes too late. */
+static void a_transaction_that_does_not_end_stays_undecided(void **state)
+{
+    struct rig *rig = *state;
+    proxy_hold(rig->proxy, "COMMIT", 1);
+    start(rig);
+    while (proxy_held(rig->proxy) == 0)
+        sched_yield();
+    pid_t backend = (pid_t)fixture_sql_int(&rig->fixture, "SELECT pid " WITH_TRANSACTION);
+    assert_true(backend > 1);
+    assert_int_equal(0, kill(backend, SIGSTOP));
+    proxy_hang_up(rig->proxy);
+    expect_unknown(rig);
+    assert_int_equal(DB_BUSY, settle(rig, 50));
+    proxy_let_go(rig->proxy);
+    assert_int_equal(DB_BUSY, settle(rig, 50));
+    expect(rig, FIRST);
+    assert_int_equal(0, kill(backend, SIGCONT));
+    assert_int_equal(DB_OK, settle(rig, SETTLE_MS));
+    expect(rig, FIRST);
+}
+
+static void a_server_that_does_not_answer_is_no_decision(void **state)
+{
+    struct rig *rig = *state;
+    lose_commit(rig);
+    assert_int_equal(0, sandbox_signal(pg_server, SIGSTOP)); /* no new connections */
+    db_status status = settle(rig, 0);
+    proxy_let_go(rig->proxy); /* the process of the transaction runs, and commits */
+    assert_int_equal(0, sandbox_signal(pg_server, SIGCONT));
+    assert_int_equal(DB_UNAVAILABLE, status);
+    assert_int_equal(DB_OK, settle(rig, SETTLE_MS));
+    db_account account;
+    assert_int_equal(DB_OK, db_read_account(rig->fixture.reader, "a", &account));
+    int64_t decided = account.balance; /* either way, and for good */
+    assert_true(fixture_is_stored(&rig->fixture, 1) == (decided == FIRST - 1));
+    expect(rig, decided);
+}
+
+/* A standby that took over without it, a restored backup. */
+static void a_transaction_that_the_server_does_not_know_will_not_commit(void **state)
+{
+    struct rig *rig = *state;
+    rig->job.doubt.transaction = INT64_C(1) << 40;
+    assert_int_equal(DB_OK, settle(rig, 0));
+    rig->job.doubt.transaction = 0; /* it had written nothing */
+    assert_int_equal(DB_OK, settle(rig, 0));
+}
+
+/* The store answers reads; only a write shows what a commit without an answer has shown. */
+static void after_an_unknown_outcome_a_ping_writes(void **state)
+{
+    struct rig *rig = *state;
+    fixture_sql(&rig->fixture, "ALTER TABLE tasks RENAME TO tasks_away");
+    assert_int_equal(DB_OK, db_ping(rig->fixture.store));
+    lose_commit(rig);
+    assert_int_equal(DB_FAILED, db_ping(rig->fixture.store));
+    fixture_sql(&rig->fixture, "ALTER TABLE tasks_away RENAME TO tasks");
+    assert_int_equal(DB_OK, db_ping(rig->fixture.store));
+    fixture_sql(&rig->fixture, "ALTER TABLE tasks RENAME TO tasks_away");
+    assert_int_equal(DB_OK, db_ping(rig->fixture.store));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_commit_whose_answer_was_lost_is_found),
+        TEST(a_commit_that_is_still_on_its_way_never_lands),
+        TEST(a_commit_that_waits_for_an_absent_standby_is_committed),
+        TEST(a_transaction_that_does_not_end_stays_undecided),
+        TEST(a_server_that_does_not_answer_is_no_decision),
+        TEST(a_transaction_that_the_server_does_not_know_will_not_commit),
+        TEST(after_an_unknown_outcome_a_ping_writes),
+    };
+    return RUN_ON_POSTGRES(tests);
+}
