@@ -23,6 +23,7 @@ void audit_start(struct audit *audit, const struct audit_head *head)
     row->current = head->current;
     row->sold = head->sold;
     row->over_limit = head->over_limit;
+    row->former_paid = head->former_paid;
     row->missing = head->missing;
     row->negative = head->current < 0;
     row->broken = head->stray_orders;

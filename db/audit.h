@@ -21,6 +21,7 @@ struct audit_head {
     bool missing; /* no row in items or accounts: only orders or the ledger name it */
     int64_t sold; /* items: pieces in reserved and paid orders of the epoch; missing: of all */
     int64_t over_limit;   /* items: pieces of the epoch beyond the limit per user */
+    int64_t former_paid;  /* items: minor units of paid orders of former epochs */
     int64_t stray_orders; /* items: reserved and paid orders of a later epoch; missing: all */
 };
 

@@ -24,7 +24,8 @@
 #define AUDIT_HEADS_SQL                                                                            \
     AUDIT_ORDERED                                                                                  \
     " SELECT 'account:' || id AS resource, guard, initial_balance, balance, version, epoch,"       \
-    " CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS bigint)"                  \
+    " CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS bigint), CAST(0 AS "      \
+    "bigint)"                                                                                      \
     " FROM accounts WHERE $1 = '' OR (id = substr($1, 9) AND 'account:' || id = $1)"               \
     " UNION ALL SELECT 'item:' || id, guard, initial_stock, stock, version, epoch, 0,"             \
     " (SELECT CAST(coalesce(sum(quantity), 0) AS bigint) FROM orders"                              \
@@ -34,11 +35,13 @@
     " CASE WHEN per_user_limit > 0 THEN (SELECT CAST(coalesce(sum(beyond), 0) AS bigint)"          \
     " FROM (SELECT sum(quantity) - items.per_user_limit AS beyond FROM orders"                     \
     " WHERE item_id = items.id AND item_epoch = items.epoch AND state <= 1"                        \
-    " GROUP BY counted_user HAVING sum(quantity) > items.per_user_limit) AS users) ELSE 0 END"     \
+    " GROUP BY counted_user HAVING sum(quantity) > items.per_user_limit) AS users) ELSE 0 END,"    \
+    " (SELECT CAST(coalesce(sum(amount), 0) AS bigint) FROM orders"                                \
+    " WHERE item_id = items.id AND item_epoch < items.epoch AND state <= 1 AND state = 1)"         \
     " FROM items WHERE $1 = '' OR (id = substr($1, 6) AND 'item:' || id = $1)"                     \
     " UNION ALL SELECT 'item:' || id, '', 0, 0, 0, 0, 1,"                                          \
     " (SELECT CAST(sum(quantity) AS bigint)" AUDIT_LIVE_ORDERS "),"                                \
-    " (SELECT count(*)" AUDIT_LIVE_ORDERS "), 0"                                                   \
+    " (SELECT count(*)" AUDIT_LIVE_ORDERS "), 0, 0"                                                \
     " FROM ordered WHERE ($1 = '' OR 'item:' || id = $1) AND EXISTS (SELECT 1" AUDIT_LIVE_ORDERS   \
     ") AND NOT EXISTS (SELECT 1 FROM items WHERE items.id = ordered.id)"                           \
     " ORDER BY resource"

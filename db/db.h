@@ -350,8 +350,10 @@ typedef struct db_audit_row {
     int64_t ledger_sum;       /* of the deltas since the reset; missing: of all */
     int64_t sold;             /* items: pieces in reserved and paid orders; missing: of all */
     int64_t oversold;         /* items: max(0, sold - initial) */
-    int64_t over_limit; /* items: pieces in those orders beyond the limit per user, of all users */
-    int64_t negative;   /* 1 if current < 0 or any ledger row's after < 0 */
+    int64_t over_limit;  /* items: pieces in those orders beyond the limit per user, of all users */
+    int64_t former_paid; /* items: minor units that the payments of former epochs have moved; it
+                            stays as it is from the answer to a reset until the next reset */
+    int64_t negative;    /* 1 if current < 0 or any ledger row's after < 0 */
     int64_t lost_updates; /* ledger rows whose version_before an earlier row has already */
     int64_t lost_amount;  /* |initial + ledger_sum - current| */
     int64_t duplicates;   /* ledger rows beyond the first of one txn_id on this resource */

@@ -45,6 +45,7 @@ static db_status next_head(void *arg, struct audit_head *ret)
     ret->sold = cell_int(session, page, at, 7);
     ret->stray_orders = cell_int(session, page, at, 8);
     ret->over_limit = cell_int(session, page, at, 9);
+    ret->former_paid = cell_int(session, page, at, 10);
     return session->trouble.status;
 }
 

@@ -32,6 +32,7 @@ static db_status next_head(void *arg, struct audit_head *ret)
     ret->sold = sqlite3_column_int64(at, 7);
     ret->stray_orders = sqlite3_column_int64(at, 8);
     ret->over_limit = sqlite3_column_int64(at, 9);
+    ret->former_paid = sqlite3_column_int64(at, 10);
     return DB_OK;
 }
 

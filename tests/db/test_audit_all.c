@@ -242,6 +242,27 @@ static void the_ledger_is_read_page_by_page(void **state)
     assert_int_equal(page.last, last - 1);
 }
 
+/* Of the item's former epochs, the paid orders: a reset ends with what had been paid before it. */
+static void what_payments_of_former_epochs_moved_is_counted(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_item(fixture, "1", 10);
+    fixture_item(fixture, "2", 10);
+    fixture_sql(fixture,
+                "INSERT INTO orders (id, item_id, user_id, quantity, amount, state, version,"
+                " item_epoch, created_us, expires_us, counted_user) VALUES"
+                " ('a', '1', 'u', 1, 100, 1, 1, 1, 0, 0, ''), ('b', '1', 'u', 1, 20, 1, 1, 1, 0, 0,"
+                " ''), ('c', '1', 'u', 1, 3, 0, 1, 1, 0, 0, ''), ('d', '2', 'u', 1, 7, 1, 1, 1, 0,"
+                " 0, '')");
+    assert_int_equal(0, fixture_audit(fixture, "item:1").former_paid);
+    fixture_item(fixture, "1", 10);
+    assert_int_equal(120, fixture_audit(fixture, "item:1").former_paid);
+    assert_true(fixture_audit(fixture, "item:1").ok);
+    assert_int_equal(0, fixture_audit(fixture, "item:2").former_paid);
+    fixture_sql(fixture, "UPDATE orders SET state = 1 WHERE id = 'c'"); /* too late */
+    assert_int_equal(123, fixture_audit(fixture, "item:1").former_paid);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -253,6 +274,7 @@ int main(void)
         TEST(what_fills_several_pages_is_seen_to_its_end),
         TEST(audits_of_one_snapshot_agree),
         TEST(the_ledger_is_read_page_by_page),
+        TEST(what_payments_of_former_epochs_moved_is_counted),
     };
     return RUN_ON_BOTH_ENGINES(tests);
 }

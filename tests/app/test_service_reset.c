@@ -1,0 +1,129 @@
+/* A reset (PUT) is answered while a payment or a cancellation of the former sale is under way: it
+ * is refused, whatever the guard, and nothing has moved. */
+#include "../lib/redis.h"
+#include "../lib/service_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { BALANCE = 1000, STOCK = 100 };
+
+static struct sandbox_server *postgres;
+
+static int open_all(void **state)
+{
+    if (rig_open(state) != 0)
+        return -1;
+    postgres = sandbox_postgres(rig.sandbox, NULL);
+    return postgres ? 0 : -1;
+}
+
+/* An order of item "1" by a user who can pay for it; ret_id: the order's. */
+static void start(const char *guard, bool on_postgres, const char *user, char *ret_id)
+{
+    struct op op;
+    redis_do(rig.redis, "FLUSHALL");
+    rig_reset(guard);
+    if (on_postgres)
+        snprintf(rig.config.db, sizeof rig.config.db, "%s", postgres->url);
+    assert_int_equal(rig_start(), 0);
+    op_put_item(&op, "1", STOCK, "");
+    op.price = 10;
+    assert_int_equal(op_run(rig.service, &op), 200);
+    assert_int_equal(op_run(rig.service, op_put_account(&op, user, BALANCE, "")), 200);
+    op_make(&op, OP_PLACE_ORDER, "1", user, 1, 1);
+    snprintf(op.key, sizeof op.key, "%s-%s", guard, user);
+    assert_int_equal(op_run(rig.service, &op), 201);
+    assert_true(answer_text(&op, "order_id", ret_id, DB_ID_MAX + 1));
+}
+
+/* The item is reset while op stands at the point. */
+static void reset_meanwhile(struct op *op, enum op_point point)
+{
+    struct op put;
+    gate_set(0, point, op->request_id);
+    ops_submit(rig.service, op, 1);
+    gate_wait(0);
+    op_put_item(&put, "1", STOCK, "");
+    int status = op_run(rig.service, &put);
+    gate_open(0);
+    ops_wait(op, 1);
+    if (status != 200)
+        fail_msg("%s: the reset was answered %d: %s", rig.config.guard, status,
+                 put.answer.body ? put.answer.body : "");
+}
+
+static void payment_is_refused(const char *guard, bool on_postgres, enum op_point point)
+{
+    struct op payment, op;
+    char id[DB_ID_MAX + 1], user[32];
+    snprintf(user, sizeof user, "u-%s", guard);
+    start(guard, on_postgres, user, id);
+    op_make(&payment, OP_PAY_ORDER, id, "", 0, 2);
+    snprintf(payment.key, sizeof payment.key, "%s-payment", guard);
+    reset_meanwhile(&payment, point);
+    if (payment.answer.problem != PROBLEM_ORDER_CLOSED)
+        fail_msg("%s: the payment was answered %d", guard, payment.answer.status);
+    op_run(rig.service, op_make(&op, OP_GET_ACCOUNT, user, "", 0, 0));
+    assert_int_equal(answer_number(&op, "balance"), BALANCE);
+    assert_int_equal(audit_number(rig.service, "item:1", "former_paid"), 0);
+    assert_true(audit_is_clean(rig.service));
+    rig_stop();
+    points_clear();
+}
+
+static void payment_that_was_decided_before_a_reset_is_refused(void **state)
+{
+    static const char *const guards[] = {"none", "mutex", "redis-token", "sql-version"};
+    (void)state;
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++)
+        payment_is_refused(guards[i], false, OP_DECIDED);
+}
+
+/* Inside its transaction, before its first write: sql-atomic writes as it decides. */
+static void payment_that_has_not_written_before_a_reset_is_refused_on_postgres(void **state)
+{
+    static const struct {
+        const char *guard;
+        enum op_point point;
+    } cases[] = {{"none", OP_CHECKED},        {"redis-token", OP_CHECKED},
+                 {"pg-advisory", OP_CHECKED}, {"sql-version", OP_CHECKED},
+                 {"sql-row", OP_CHECKED},     {"sql-atomic", OP_READ}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        payment_is_refused(cases[i].guard, true, cases[i].point);
+}
+
+/* Under other guards a reset waits for it. */
+static void cancellation_that_was_decided_before_a_reset_is_refused(void **state)
+{
+    static const char *const guards[] = {"none", "sql-version"};
+    (void)state;
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+        struct op cancel;
+        char id[DB_ID_MAX + 1];
+        start(guards[i], false, "u1", id);
+        op_make(&cancel, OP_CANCEL_ORDER, id, "", 0, 2);
+        reset_meanwhile(&cancel, OP_DECIDED);
+        assert_int_equal(cancel.answer.problem, PROBLEM_ORDER_CLOSED);
+        assert_int_equal(rig_stock(), STOCK);
+        assert_true(audit_is_clean(rig.service));
+        rig_stop();
+        points_clear();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(payment_that_was_decided_before_a_reset_is_refused, rig_clear),
+        cmocka_unit_test_teardown(
+            payment_that_has_not_written_before_a_reset_is_refused_on_postgres, rig_clear),
+        cmocka_unit_test_teardown(cancellation_that_was_decided_before_a_reset_is_refused,
+                                  rig_clear),
+    };
+    return cmocka_run_group_tests(tests, open_all, rig_close);
+}
