@@ -122,6 +122,8 @@ int config_load(int argc, char **argv, struct config *ret)
     } else if (line.print) {
         config_draft_print(draft, stdout);
         status = 0;
+    } else if (config_check_names(ret) != 0) {
+        status = 2;
     } else if (line.check) {
         status = config_check(ret) == 0 ? 0 : 2;
         if (status == 0)

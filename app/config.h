@@ -42,8 +42,11 @@ struct config {
  * error). */
 int config_load(int argc, char **argv, struct config *ret);
 
-/* config_check.c: could a service start with these? The store's folder, the default guard and its
- * endpoints; no server is asked. 0, or -1 after printing why to stderr. */
+/* config_check.c: is there such a kind of store, such a guard, such a slip? 0, or -1 after printing
+ * why not to stderr. */
+int config_check_names(const struct config *config);
+/* config_check.c: could a service start with these names? The store's folder, the default guard and
+ * its endpoints; no server is asked. 0, or -1 after printing why to stderr. */
 int config_check(const struct config *config);
 /* config_mask.c: a setting as it may be shown: passwords of URLs as "***". Cut to size. */
 void config_mask(const char *value, char *ret, size_t size);

@@ -1,6 +1,7 @@
 /* What --check looks at beyond the form of the settings. */
 #include "config.h"
 #include "guard.h"
+#include "lab_slips.h"
 
 #include <libgen.h>
 #include <stdio.h>
@@ -29,21 +30,29 @@ static int check_file(const char *file)
     return -1;
 }
 
-static int check_store(const char *url)
+static const char sqlite[] = "sqlite:", postgres[] = "postgres://";
+
+static bool begins(const char *text, const char *with)
 {
-    static const char sqlite[] = "sqlite:", postgres[] = "postgres://";
-    if (strncmp(url, sqlite, strlen(sqlite)) == 0)
-        return check_file(url + strlen(sqlite));
-    if (strncmp(url, postgres, strlen(postgres)) == 0)
-        return 0;
-    fprintf(stderr, "seckilld: db: give sqlite:FILE or postgres://USER@HOST:PORT/DATABASE\n");
-    return -1;
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+int config_check_names(const struct config *config)
+{
+    if (!begins(config->db, sqlite) && !begins(config->db, postgres)) {
+        fprintf(stderr, "seckilld: db: give sqlite:FILE or postgres://USER@HOST:PORT/DATABASE\n");
+        return -1;
+    }
+    bool known = guard_is_known(config->guard) &&
+                 (config->lab_slip[0] == '\0' || lab_slip_is_known(config->lab_slip));
+    return known ? 0 : -1;
 }
 
 int config_check(const struct config *config)
 {
     struct guards *guards;
-    if (check_store(config->db) != 0 || guards_open(config, &guards) != 0)
+    if ((begins(config->db, sqlite) && check_file(config->db + strlen(sqlite)) != 0) ||
+        guards_open(config, &guards) != 0)
         return -1;
     guards_close(guards);
     return 0;

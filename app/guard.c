@@ -109,8 +109,33 @@ static const char *endpoints_of(const struct guards *guards, const lk_provider_i
     return NULL;
 }
 
+static bool is_in_store(const char *name)
+{
+    for (size_t i = 0; i < sizeof in_store / sizeof in_store[0]; i++)
+        if (strcmp(in_store[i].info.name, name) == 0)
+            return true;
+    return false;
+}
+
+bool guard_is_known(const char *name)
+{
+    if (strcmp(name, none_info.name) == 0 || is_in_store(name) || lk_provider_find(name))
+        return true;
+    fprintf(stderr, "seckilld: unknown guard \"%s\"; known are: %s", name, none_info.name);
+    const lk_provider_info *info;
+    for (size_t i = 0; (info = lk_provider_at(i)) != NULL; i++)
+        fprintf(stderr, " %s", info->name);
+    for (size_t i = 0; i < sizeof in_store / sizeof in_store[0]; i++)
+        fprintf(stderr, " %s", in_store[i].info.name);
+    fprintf(stderr, "\n");
+    return false;
+}
+
 int guards_open(const struct config *config, struct guards **ret)
 {
+    if (!guard_is_known(config->guard))
+        return -1;
+
     struct guards *guards = calloc(1, sizeof *guards);
     if (!guards) {
         fprintf(stderr, "seckilld: no memory for the guards\n");
@@ -128,20 +153,14 @@ int guards_open(const struct config *config, struct guards **ret)
         add(guards, in_store[i].kind, &in_store[i].info);
 
     lk_error error;
-    guards->chosen = config->guard[0] ? guard_find(guards, config->guard) : NULL;
-    if (!guards->chosen) {
-        fprintf(stderr, "seckilld: unknown guard \"%s\"; known are:", config->guard);
-        for (size_t i = 0; i < guards->n; i++)
-            fprintf(stderr, " %s", guards->list[i].info->name);
-        fprintf(stderr, "\n");
-    } else if (guards->chosen->kind == GUARD_LOCK && !guard_client(guards->chosen, &error)) {
+    guards->chosen = guard_find(guards, config->guard);
+    if (guards->chosen->kind == GUARD_LOCK && !guard_client(guards->chosen, &error)) {
         fprintf(stderr, "seckilld: guard %s: %s\n", config->guard, error.message);
-    } else {
-        *ret = guards;
-        return 0;
+        guards_close(guards);
+        return -1;
     }
-    guards_close(guards);
-    return -1;
+    *ret = guards;
+    return 0;
 }
 
 void guards_close(struct guards *guards)

@@ -36,6 +36,8 @@ struct guard {
     atomic_uint_fast64_t lost[GUARD_LOSSES];
 };
 
+/* False: there is no guard of this name; the known ones are printed to stderr. */
+bool guard_is_known(const char *name);
 /* Opens the default guard's client; the others follow when first needed. config is borrowed.
  * Returns 0, or -1 after printing why to stderr. */
 int guards_open(const struct config *config, struct guards **ret);

@@ -123,7 +123,7 @@ static int64_t wall_clock_us(void *ctx)
     return lk_env_system()->wall_us(ctx) + ahead_us;
 }
 
-int lab_open(const struct config *config)
+void lab_open(const struct config *config)
 {
     static lk_env env;
     env = *lk_env_system();
@@ -134,7 +134,8 @@ int lab_open(const struct config *config)
     guards_set_lease(lease_of_current);
     service_set_lanes(lanes_of);
     point_set_hook(at_op_point);
-    return config->lab_slip[0] == '\0' || lab_slip_install(config->lab_slip) ? 0 : -1;
+    if (config->lab_slip[0] != '\0')
+        lab_slip_install(config->lab_slip);
 }
 
 void lab_close(void)

@@ -49,10 +49,9 @@
 
 #include <stddef.h>
 
-/* Installs the points, the mistake config->lab_slip (see lab_slips.h) and, for the locks, a clock
- * that is config->lab_clock_ms ahead. Before service_open(); config is borrowed. Returns 0, or -1
- * after printing why to stderr. */
-int lab_open(const struct config *config);
+/* Installs the points, the mistake config->lab_slip, a known one (see lab_slips.h), and, for the
+ * locks, a clock that is config->lab_clock_ms ahead. Before service_open(); config is borrowed. */
+void lab_open(const struct config *config);
 /* Nobody is held any more: before draining. */
 void lab_close(void);
 

@@ -36,7 +36,9 @@ LAB_SLIP_MAP(LAB_SLIP_DECLARE)
 /* lab.c: called at every point of every operation, before it can be held there. */
 void lab_at(void (*at)(struct op *op, enum op_point point));
 
-/* Installs the slip of this name. False: there is none; the known ones are printed to stderr. */
-bool lab_slip_install(const char *id);
+/* False: there is no slip of this name; the known ones are printed to stderr. */
+bool lab_slip_is_known(const char *id);
+/* Installs the slip of a known name. */
+void lab_slip_install(const char *id);
 
 #endif

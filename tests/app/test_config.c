@@ -275,7 +275,7 @@ static bool checks(const char *db, const char *guard)
     assert_int_equal(config_draft_finish(&draft, &config), 0);
     FILE *shown = stderr;
     stderr = fopen("/dev/null", "we");
-    bool good = config_check(&config) == 0;
+    bool good = config_check_names(&config) == 0 && config_check(&config) == 0;
     fclose(stderr);
     stderr = shown;
     return good;
@@ -334,6 +334,17 @@ static void command_lines_end_as_promised(void **state)
     char *range[] = {"seckilld", "--check", "--workers", "0", NULL};
     char *folder[] = {"seckilld", "--check", "--db", "sqlite:/nonexistent/a.db", NULL};
     char *file[] = {"seckilld", "--check", "--config", "/nonexistent/x", NULL};
+    static const char *const names[][3] = {{"--guard", "redis-tokken", ""},
+                                           {"--db", "mysql://h/db", ""},
+                                           {"--db", "seckill.db", ""},
+                                           {"--lab", "--lab-slip", "no-such-slip"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *at_start[] = {"seckilld", (char *)names[i][0], (char *)names[i][1],
+                            names[i][2][0] ? (char *)names[i][2] : "--watchdog=on", NULL};
+        char *at_check[] = {"seckilld", "--check", at_start[1], at_start[2], at_start[3], NULL};
+        assert_int_equal(status_of(at_start), 2);
+        assert_int_equal(status_of(at_check), 2);
+    }
     assert_int_equal(status_of(good), 42);
     assert_int_equal(status_of(check), 0);
     assert_int_equal(status_of(print), 0);
