@@ -54,11 +54,11 @@ json_t *load_rate_json(double per_s)
     return json_real(round(per_s * 100) / 100);
 }
 
-static json_t *counts_json(const struct load_result *load, enum load_mode mode, int connections)
+static json_t *counts_json(const struct load_result *load, const struct load_options *options)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "mode", json_string(options_mode_text(mode)));
-    set_integer(object, "connections", connections);
+    json_object_set_new(object, "mode", json_string(options_mode_text(options->mode)));
+    set_integer(object, "connections", options->connections);
     set_integer(object, "sent", (int64_t)load->sent);
     set_integer(object, "completed", (int64_t)load->completed);
     set_integer(object, "dropped", (int64_t)load->dropped);
@@ -110,13 +110,33 @@ static json_t *status_json(const struct load_result *load)
     return object;
 }
 
-void load_to_json(const struct load_result *load, enum load_mode mode, int connections,
-                  int64_t warmup_ms, json_t *object)
+/* What makes one load another: only runs that agree in it can be compared. Neither the seed nor
+ * where it goes does. */
+static json_t *asked_json(const struct load_options *options)
 {
-    json_object_set_new(object, "load", counts_json(load, mode, connections));
+    json_t *object = json_object();
+    json_object_set_new(object, "mode", json_string(options_mode_text(options->mode)));
+    json_object_set_new(object, "rate", json_real(options->rate));
+    json_object_set_new(object, "rate_from", json_real(options->ramp_from));
+    set_integer(object, "connections", options->connections);
+    set_integer(object, "threads", options->threads);
+    set_integer(object, "pipeline", options->pipeline > 1 ? options->pipeline : 1);
+    set_integer(object, "requests", (int64_t)options->requests);
+    set_integer(object, "duration_ms", options->duration_ms);
+    set_integer(object, "warmup_ms", options->warmup_ms);
+    set_integer(object, "timeout_ms", options->timeout_ms);
+    json_object_set_new(object, "abandon_pct", json_real(options->abandon_pct));
+    return object;
+}
+
+void load_to_json(const struct load_result *load, const struct load_options *options,
+                  json_t *object)
+{
+    json_object_set_new(object, "asked", asked_json(options));
+    json_object_set_new(object, "load", counts_json(load, options));
     json_object_set_new(object, "throughput_rps", load_rate_json(load_rate(load)));
     json_object_set_new(object, "latency_us", latency_json(load));
     json_object_set_new(object, "service_us", hist_json(&load->service));
     json_object_set_new(object, "status", status_json(load));
-    json_object_set_new(object, "series", series_json(&load->series, warmup_ms));
+    json_object_set_new(object, "series", series_json(&load->series, options->warmup_ms));
 }

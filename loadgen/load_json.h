@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-/* Sets load, throughput_rps, latency_us, service_us, status and series of the object. */
-void load_to_json(const struct load_result *load, enum load_mode mode, int connections,
-                  int64_t warmup_ms, json_t *object);
+/* Sets asked, load, throughput_rps, latency_us, service_us, status and series of the object. */
+void load_to_json(const struct load_result *load, const struct load_options *options,
+                  json_t *object);
 
 /* null unless finite: a percentile that falls among requests without an answer is infinite. */
 json_t *load_number_json(double value);

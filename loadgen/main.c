@@ -59,14 +59,15 @@ static const struct command commands[] = {
      "  loadgen check h.jsonl --audit audit.json\n",
      &options_check_argp, check_command},
     {"compare", "two reports side by side: ratios, with their noise",
-     "Shows what two reports have in common: medians over their runs, ranges, ratios, and whether "
-     "the difference is more than the noise. Runs of one report are made in turn with --repeat.\v"
+     "Shows what two reports have in common: medians over their runs, ratios with their intervals, "
+     "and whether the difference is more than noise. Runs of one report are made in turn with "
+     "--repeat.\v"
      "Example:\n"
-     "  loadgen sale --url http://127.0.0.1:8080 --repeat 5 --json before.json\n"
-     "  loadgen sale --url http://127.0.0.1:8081 --repeat 5 --json after.json\n"
-     "  loadgen compare before.json after.json\n"
+     "  loadgen sale --url http://127.0.0.1:8080 --repeat 10 --json before.json\n"
+     "  loadgen sale --url http://127.0.0.1:8081 --repeat 10 --json after.json\n"
+     "  loadgen compare before.json after.json --fail-if rate,p99\n"
      "In turn, for a machine that changes its pace:\n"
-     "  for i in 1 2 3 4 5; do\n"
+     "  for i in 1 2 3 4 5 6 7 8; do\n"
      "    loadgen sale --url http://127.0.0.1:8080 --json a$i.json\n"
      "    loadgen sale --url http://127.0.0.1:8081 --json b$i.json\n"
      "    pairs=\"$pairs a$i.json b$i.json\"\n"

@@ -1,5 +1,6 @@
 #include "options.h"
 #include "options_value.h"
+#include "ratios.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +30,8 @@ enum {
     KEY_LEASE,
     KEY_WATCHDOG,
     KEY_FENCE,
-    KEY_LANES
+    KEY_LANES,
+    KEY_FAIL_IF
 };
 
 static void copy_guard(struct argp_state *state, const char *flag, const char *text, size_t length,
@@ -244,10 +246,30 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
     }
 }
 
+static void add_fail_if(struct argp_state *state, const char *part, size_t length)
+{
+    struct options *options = state->input;
+    char flag[32];
+    snprintf(flag, sizeof flag, "%.*s", (int)length, part);
+    int metric = ratios_metric_find(flag);
+    if (metric < 0)
+        argp_error(state,
+                   "--fail-if: '%s' is none of rate, accepted, p50, p90, p99, p99.9, max, "
+                   "service-p99",
+                   flag);
+    for (int i = 0; i < options->n_fail_if; i++)
+        if (options->fail_if[i] == metric)
+            return;
+    options->fail_if[options->n_fail_if++] = metric; /* there are no more metrics than room */
+}
+
 static error_t parse_ratios(int key, char *arg, struct argp_state *state)
 {
     struct options *options = state->input;
     switch (key) {
+    case KEY_FAIL_IF:
+        options_split(state, arg, add_fail_if);
+        return 0;
     case ARGP_KEY_ARG:
         if (options->n_reports == OPTIONS_REPORTS_MAX)
             argp_error(state, "at most %d reports", OPTIONS_REPORTS_MAX);
@@ -311,6 +333,14 @@ static const struct argp_option serve_options[] = {
     {"listen", KEY_LISTEN, "HOST:PORT", 0, "Default 127.0.0.1:8080", 1},
     {0}};
 
+static const struct argp_option ratios_options[] = {
+    {"fail-if", KEY_FAIL_IF, "METRIC[,METRIC...]", 0,
+     "Exit status 99 when B is worse in it: rate, accepted, p50, p90, p99, p99.9, max, "
+     "service-p99; "
+     "only these are tested",
+     1},
+    {0}};
+
 static const struct argp_option check_options[] = {
     {"audit", KEY_AUDIT, "FILE", 0, "What GET /v1/audit answered after the run", 1},
     {"json", KEY_JSON, "FILE|-", 0, "Writes the results as JSON", 1},
@@ -330,7 +360,8 @@ const struct argp options_demo_argp = {
     .options = server_options, .parser = parse_demo, .children = report_child};
 const struct argp options_check_argp = {
     .options = check_options, .parser = parse_check, .args_doc = "HISTORY"};
-const struct argp options_ratios_argp = {.parser = parse_ratios,
+const struct argp options_ratios_argp = {.options = ratios_options,
+                                         .parser = parse_ratios,
                                          .args_doc = "A.json B.json [A2.json B2.json...]"};
 const struct argp options_serve_argp = {.options = serve_options, .parser = parse_servers};
 

@@ -13,6 +13,7 @@ enum {
     OPTIONS_COMMAND_MAX = 1024,
     OPTIONS_HEADERS_MAX = 16,
     OPTIONS_REPEAT_MAX = 25,
+    OPTIONS_FAIL_IF_MAX = 8,
     OPTIONS_REPORTS_MAX = 2 * OPTIONS_REPEAT_MAX,
     OPTIONS_REQUESTS_MAX = 1 << 22 /* requests of one run: each is remembered until the verdict */
 };
@@ -67,6 +68,8 @@ struct options {
     const char *json, *html, *csv;            /* NULL: not wanted; json "-": stdout */
     const char *reports[OPTIONS_REPORTS_MAX]; /* compare: files of --json; A, B, A, B ... */
     int n_reports;
+    int fail_if[OPTIONS_FAIL_IF_MAX]; /* compare: metrics (ratios.h) that must not have got worse */
+    int n_fail_if;
     int repeat;          /* each guard so many times, in turn: A B A B */
     const char *history; /* written by a run, read by check; NULL: none */
     const char *audit;   /* check: NULL: none */

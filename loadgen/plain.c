@@ -280,7 +280,10 @@ json_t *plain_to_json(const struct plain_request *request, const struct load_opt
     json_t *run = json_pack("{s:s, s:s, s:s}", "workload", "http", "method", method_of(request),
                             "path", options->targets[0].path);
     json_object_set_new(run, "interrupted", json_boolean(is_stopped(options)));
-    load_to_json(result, options->mode, options->connections, options->warmup_ms, run);
+    load_to_json(result, options, run);
+    json_t *asked = json_object_get(run, "asked");
+    json_object_set_new(asked, "method", json_string(method_of(request)));
+    json_object_set_new(asked, "path", json_string(options->targets[0].path));
     json_object_set_new(run, "thresholds", thresholds_json(request, result));
     return json_pack("{s:s, s:I, s:s, s:[o]}", "command", command, "seed",
                      (json_int_t)options->seed, "workload", "http", "runs", run);

@@ -1,24 +1,28 @@
 #include "ratios.h"
-#include "options.h"
-#include "text.h"
-#include "wide.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double CHANCE_MAX = 0.05; /* of a finding where there is no difference */
-
 const struct ratios_metric ratios_metrics[RATIOS_METRICS] = {
-    {"requests/s", {"throughput_rps"}, "per s", true},
-    {"accepted/s", {"accepted_per_s"}, "per s", true},
-    {"p50", {"latency_us", "p50"}, "us", false},
-    {"p90", {"latency_us", "p90"}, "us", false},
-    {"p99", {"latency_us", "p99"}, "us", false},
-    {"p99.9", {"latency_us", "p99_9"}, "us", false},
-    {"max", {"latency_us", "max"}, "us", false},
-    {"service p99", {"service_us", "p99"}, "us", false},
+    {"requests/s", "rate", {"throughput_rps"}, "per s", true},
+    {"accepted/s", "accepted", {"accepted_per_s"}, "per s", true},
+    {"p50", "p50", {"latency_us", "p50"}, "us", false},
+    {"p90", "p90", {"latency_us", "p90"}, "us", false},
+    {"p99", "p99", {"latency_us", "p99"}, "us", false},
+    {"p99.9", "p99.9", {"latency_us", "p99_9"}, "us", false},
+    {"max", "max", {"latency_us", "max"}, "us", false},
+    {"service p99", "service-p99", {"service_us", "p99"}, "us", false},
 };
+
+int ratios_metric_find(const char *flag)
+{
+    for (int i = 0; i < RATIOS_METRICS; i++)
+        if (strcmp(ratios_metrics[i].flag, flag) == 0)
+            return i;
+    return -1;
+}
 
 /* -- the figures ------------------------------------------------------------------------------- */
 
@@ -37,24 +41,20 @@ struct spread spread_of(double *samples, size_t n)
     return (struct spread){.median = median, .min = samples[0], .max = samples[n - 1], .n = n};
 }
 
-/* How often so many samples of one and the same thing have their ranges apart: of all ways to pick
- * n_a of them as A's, in two A has the lowest or the highest. */
-static double apart_by_chance(size_t n_a, size_t n_b)
+enum ratios_finding ratios_compare(const struct ratios_group *a, const struct ratios_group *b,
+                                   int metric, double error)
 {
-    double ways = 1;
-    for (size_t i = 1; i <= n_a; i++)
-        ways *= (double)(n_b + i) / (double)i;
-    return 2 / ways;
-}
-
-enum ratios_finding ratios_compare(const struct spread *a, const struct spread *b,
-                                   bool more_is_better)
-{
-    if (apart_by_chance(a->n, b->n) > CHANCE_MAX)
+    const double *x = a->samples[metric], *y = b->samples[metric];
+    size_t n_a = a->metrics[metric].n, n_b = b->metrics[metric].n;
+    struct ranks_ratio ratio;
+    if (ranks_least_p(n_a, n_b) > error)
         return RATIOS_TOO_FEW;
-    if (a->min <= b->max && b->min <= a->max)
+    if (!(ranks_p(x, n_a, y, n_b) <= error))
         return RATIOS_SAME;
-    return (b->median > a->median) == more_is_better ? RATIOS_BETTER : RATIOS_WORSE;
+    bool more = ranks_ratio(x, n_a, y, n_b, error, &ratio)
+                    ? ratio.ratio > 1
+                    : b->metrics[metric].median > a->metrics[metric].median;
+    return more == ratios_metrics[metric].more_is_better ? RATIOS_BETTER : RATIOS_WORSE;
 }
 
 static const char *text_of(const json_t *object, const char *name)
@@ -69,170 +69,131 @@ static bool is_of(const json_t *run, const struct ratios_group *group)
            strcmp(text_of(run, "guard"), group->guard) == 0;
 }
 
-static struct spread measure(const json_t *runs, const struct ratios_group *group,
-                             const struct ratios_metric *metric)
+/* Runs that do not tell the figure (null) have none. */
+static bool measure(const json_t *runs, struct ratios_group *group, int which)
 {
-    double samples[RATIOS_SAMPLES_MAX];
+    const struct ratios_metric *metric = &ratios_metrics[which];
+    double *samples = malloc((json_array_size(runs) + 1) * sizeof *samples);
     size_t i, n = 0;
     const json_t *run;
+    if (samples == NULL)
+        return false;
     json_array_foreach(runs, i, run)
     {
         const json_t *value = json_object_get(run, metric->path[0]);
         if (metric->path[1] != NULL)
             value = json_object_get(value, metric->path[1]);
-        if (is_of(run, group) && json_is_number(value) && n < RATIOS_SAMPLES_MAX)
+        if (is_of(run, group) && json_is_number(value))
             samples[n++] = json_number_value(value);
     }
-    return spread_of(samples, n);
+    group->samples[which] = samples;
+    group->metrics[which] = spread_of(samples, n);
+    return true;
+}
+
+void ratios_groups_free(struct ratios_group *groups, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int metric = 0; metric < RATIOS_METRICS; metric++) {
+            free(groups[i].samples[metric]);
+            groups[i].samples[metric] = NULL;
+        }
 }
 
 int ratios_groups(const json_t *report, struct ratios_group groups[RATIOS_GROUPS_MAX])
 {
     const json_t *runs = json_object_get(report, "runs"), *run;
     int n = 0;
+    bool whole = json_is_array(runs);
     size_t i;
-    if (!json_is_array(runs))
-        return -1;
     json_array_foreach(runs, i, run)
     {
         bool known = false;
         for (int j = 0; j < n && !known; j++)
             known = is_of(run, &groups[j]);
-        if (known || n == RATIOS_GROUPS_MAX)
+        if (known || n == RATIOS_GROUPS_MAX || !whole)
             continue;
         struct ratios_group *group = &groups[n++];
+        *group = (struct ratios_group){.load = json_object_get(run, "asked")};
         snprintf(group->workload, sizeof group->workload, "%s", text_of(run, "workload"));
         snprintf(group->guard, sizeof group->guard, "%s", text_of(run, "guard"));
-        for (int metric = 0; metric < RATIOS_METRICS; metric++)
-            group->metrics[metric] = measure(runs, group, &ratios_metrics[metric]);
+        for (int metric = 0; metric < RATIOS_METRICS && whole; metric++)
+            whole = measure(runs, group, metric);
     }
-    return n;
+    if (whole)
+        return n;
+    ratios_groups_free(groups, n);
+    return -1;
 }
 
-/* -- the table --------------------------------------------------------------------------------- */
+/* -- the load ---------------------------------------------------------------------------------- */
 
-static char *value_text(const struct ratios_metric *metric, double value, char out[TEXT_MAX])
+struct difference {
+    char *out;
+    size_t used;
+};
+
+static void note(struct difference *difference, const char *name, const json_t *a, const json_t *b)
 {
-    return strcmp(metric->unit, "us") == 0 ? text_time_us(out, wide_clip_real(value))
-                                           : text_rate(out, value);
+    char *was = a != NULL ? json_dumps(a, JSON_ENCODE_ANY) : NULL;
+    char *is = b != NULL ? json_dumps(b, JSON_ENCODE_ANY) : NULL;
+    size_t room = RATIOS_LOAD_TEXT_MAX - difference->used;
+    int n = snprintf(difference->out + difference->used, room, "%s%s: %s and %s",
+                     difference->used > 0 ? ", " : "", name, was != NULL ? was : "unsaid",
+                     is != NULL ? is : "unsaid");
+    difference->used += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+    free(was);
+    free(is);
 }
 
-static void print_spread(const struct ratios_metric *metric, const struct spread *spread)
+/* Notes what differs, of the members of either. */
+static bool same_members(const json_t *a, const json_t *b, char *out)
 {
-    char median[TEXT_MAX], min[TEXT_MAX], max[TEXT_MAX], range[2 * TEXT_MAX + 8] = "";
-    value_text(metric, spread->median, median);
-    if (spread->n > 1)
-        snprintf(range, sizeof range, "(%s to %s)", value_text(metric, spread->min, min),
-                 value_text(metric, spread->max, max));
-    printf("   %10s %-24s", median, range);
-}
-
-static void print_pair(const struct ratios_group *a, const struct ratios_group *b)
-{
-    static const char *const findings[] = {
-        [RATIOS_SAME] = "within the noise",
-        [RATIOS_BETTER] = "B is better",
-        [RATIOS_WORSE] = "B is worse",
-        [RATIOS_TOO_FEW] = "too few runs: 4 of each do",
-    };
-    char labels[2][80];
-    const char *colon = a->guard[0] != '\0' ? ": " : ""; /* plain load has no guard */
-    snprintf(labels[0], sizeof labels[0], "A%s%s", colon, a->guard);
-    snprintf(labels[1], sizeof labels[1], "B%s%s", colon, b->guard);
-    printf("\n%s\n  %-12s   %-35s   %-35s   %6s\n", a->workload, "", labels[0], labels[1], "B / A");
-    for (int i = 0; i < RATIOS_METRICS; i++) {
-        const struct ratios_metric *metric = &ratios_metrics[i];
-        const struct spread *x = &a->metrics[i], *y = &b->metrics[i];
-        if (x->n == 0 || y->n == 0)
-            continue;
-        printf("  %-12s", metric->name);
-        print_spread(metric, x);
-        print_spread(metric, y);
-        if (x->median > 0)
-            printf("   %6.2f", y->median / x->median);
-        else
-            printf("   %6s", "-");
-        printf("   %s\n", findings[ratios_compare(x, y, metric->more_is_better)]);
+    struct difference difference = {.out = out};
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)a, name, value)
+    {
+        if (!json_equal(value, json_object_get(b, name)))
+            note(&difference, name, value, json_object_get(b, name));
     }
-}
-
-/* Alike ones belong together; where each report has one group only, these do, whatever they are. */
-static int print_pairs(const struct ratios_group *a, int n_a, const struct ratios_group *b, int n_b)
-{
-    int pairs = 0;
-    if (n_a == 1 && n_b == 1) {
-        print_pair(a, b);
-        return 1;
+    json_object_foreach((json_t *)b, name, value)
+    {
+        if (json_object_get(a, name) == NULL)
+            note(&difference, name, NULL, value);
     }
-    for (int i = 0; i < n_a; i++)
-        for (int j = 0; j < n_b; j++)
-            if (strcmp(a[i].workload, b[j].workload) == 0 && strcmp(a[i].guard, b[j].guard) == 0) {
-                print_pair(&a[i], &b[j]);
-                pairs++;
-            }
-    return pairs;
+    return difference.used == 0;
 }
 
-static bool was_interrupted(const json_t *runs)
+/* All runs of the group like the first one of the other? */
+static bool all_same(const struct ratios_group *of, const json_t *runs, const json_t *first,
+                     char *out)
 {
     size_t i;
     const json_t *run;
+    bool same = true;
     json_array_foreach(runs, i, run)
     {
-        if (json_is_true(json_object_get(run, "interrupted")))
-            return true;
+        if (same && is_of(run, of))
+            same = same_members(first, json_object_get(run, "asked"), out);
     }
-    return false;
+    return same;
 }
 
-/* Adds the report's runs to those of its side. */
-static bool add_report(const char *path, json_t *runs)
+bool ratios_same_load(const struct ratios_group *a, const json_t *runs_a,
+                      const struct ratios_group *b, const json_t *runs_b,
+                      char out[RATIOS_LOAD_TEXT_MAX])
 {
-    json_error_t error;
-    json_t *report = json_load_file(path, 0, &error);
-    const char *wrong = report == NULL ? error.text : "no report that --json has written";
-    json_t *more = json_object_get(report, "runs");
-    bool added = json_array_size(more) > 0 && json_array_extend(runs, more) == 0;
-    if (!added)
-        fprintf(stderr, "loadgen compare: %s: %s\n", path, wrong);
-    else if (was_interrupted(more))
-        printf("INTERRUPTED: %s: not everything was tried\n", path);
-    json_decref(report);
-    return added;
-}
-
-/* Side 0 is A: every second report from the first on. */
-static int load_side(const struct options *options, int side, struct ratios_group *groups)
-{
-    json_t *all = json_pack("{s:[]}", "runs");
-    bool whole = all != NULL;
-    for (int i = side; i < options->n_reports && whole; i += 2)
-        whole = add_report(options->reports[i], json_object_get(all, "runs"));
-    int n = whole ? ratios_groups(all, groups) : -1;
-    json_decref(all);
-    return n;
-}
-
-static void print_side(const struct options *options, int side)
-{
-    printf("%c: %s", 'A' + side, options->reports[side]);
-    if (options->n_reports > 2)
-        printf(" and %d more", options->n_reports / 2 - 1);
-    putchar('\n');
-}
-
-int ratios_command(const struct options *options)
-{
-    static struct ratios_group a[RATIOS_GROUPS_MAX], b[RATIOS_GROUPS_MAX];
-    int n_a = load_side(options, 0, a);
-    int n_b = n_a > 0 ? load_side(options, 1, b) : 0;
-    if (n_a <= 0 || n_b <= 0)
-        return EXIT_FAILURE;
-    print_side(options, 0);
-    print_side(options, 1);
-    printf("Medians, with the range over the runs; times from the intended start.\n");
-    if (print_pairs(a, n_a, b, n_b) > 0)
-        return EXIT_SUCCESS;
-    fprintf(stderr, "loadgen compare: the reports have no workload and guard in common\n");
-    return EXIT_FAILURE;
+    out[0] = '\0';
+    if (a->load == NULL || b->load == NULL) {
+        snprintf(out, RATIOS_LOAD_TEXT_MAX,
+                 "%s does not say what load it was: an older loadgen wrote it; run it again",
+                 a->load == NULL ? "A" : "B");
+        return false;
+    }
+    if (strcmp(a->workload, b->workload) != 0) {
+        snprintf(out, RATIOS_LOAD_TEXT_MAX, "workload: %s and %s", a->workload, b->workload);
+        return false;
+    }
+    return all_same(a, runs_a, a->load, out) && all_same(b, runs_b, a->load, out);
 }

@@ -96,12 +96,23 @@ static json_t *thresholds_json(const struct run *run)
     return array;
 }
 
+static void add_asked(json_t *asked, const struct options *options)
+{
+    set_integer(asked, "stock", options->stock);
+    set_integer(asked, "buyers", options->buyers);
+    set_integer(asked, "accounts", options->accounts);
+    set_integer(asked, "pairs", options->pairs);
+    json_object_set_new(asked, "duplicates_pct", json_real(options->duplicates_pct));
+}
+
 static void add_load(json_t *object, const struct run *run)
 {
     const struct load_result *load = &run->load;
     json_t *problems = json_object();
     double seconds = (double)load->duration_us / 1e6;
-    load_to_json(load, run->mode, run->options->connections, run->options->warmup_ms, object);
+    const struct load_options asked = run_load_options(run);
+    load_to_json(load, &asked, object);
+    add_asked(json_object_get(object, "asked"), run->options);
     json_object_set_new(object, "accepted_per_s",
                         load_rate_json(seconds > 0 ? (double)run->accepted / seconds : 0));
     for (size_t i = 0; i < run->tally.n_problems; i++)

@@ -201,7 +201,7 @@ static bool watch_load(void *ctx, const struct load_progress *now)
     return run->aborted_by == NULL;
 }
 
-static int send_load(struct run *run)
+struct load_options run_load_options(const struct run *run)
 {
     const struct options *options = run->options;
     struct load_options load = {.n_targets = options->n_targets,
@@ -218,15 +218,21 @@ static int send_load(struct run *run)
                                 .allow_dropped = options->allow_dropped,
                                 .abandon_pct = options->abandon_pct,
                                 .seed = options->seed,
-                                .stop = options->stop,
-                                .progress = watch_load,
-                                .progress_ctx = run};
+                                .stop = options->stop};
+    memcpy(load.targets, options->targets, sizeof load.targets);
+    return load;
+}
+
+static int send_load(struct run *run)
+{
+    struct load_options load = run_load_options(run);
+    load.progress = watch_load;
+    load.progress_ctx = run;
     struct load_workload workload = {.request = write_request,
                                      .outcome = take_outcome,
                                      .announce = run->history != NULL ? announce : NULL,
                                      .ctx = run};
-    memcpy(load.targets, options->targets, sizeof load.targets);
-    progress_clear(options);
+    progress_clear(run->options);
     int result = load_run(&load, &workload, &run->load, run->message, sizeof run->message);
     progress_load_done(run);
     if (result != 0)

@@ -122,6 +122,9 @@ bool run_broke_claim(const struct run *run);
  * "mutex (2 instances)". */
 char *run_label(const struct run *run, char *out, size_t size);
 
+/* What its load is asked to do, and where. */
+struct load_options run_load_options(const struct run *run);
+
 /* For workloads. */
 void run_key(const struct run *run, uint64_t origin, char ret[RUN_KEY_MAX]);
 /* Which request has this key; -1: none of the run. ctx: the run. */

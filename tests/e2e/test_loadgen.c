@@ -137,8 +137,8 @@ static void plain_load_has_a_report_that_can_be_compared(void **state)
     snprintf(live, sizeof live, "%s/livez", shop.service->url);
     snprintf(one, sizeof one, "%s/one", sandbox_dir(shop.sandbox));
     snprintf(other, sizeof other, "%s/other", sandbox_dir(shop.sandbox));
-    RUN(0, "http", live, "--requests", "200", "--json", one);
-    assert_non_null(strstr(content_of(output), "200: 200"));
+    RUN(0, "http", live, "--requests", "300", "--json", one);
+    assert_non_null(strstr(content_of(output), "200: 300"));
     RUN(99, "http", live, "--requests", "300", "--json", other, "--quiet", "--seed", "7",
         "--threshold", "max<1us");
     assert_string_equal(content_of(output), "");
@@ -155,8 +155,10 @@ static void plain_load_has_a_report_that_can_be_compared(void **state)
     json_decref(report);
     RUN(0, "compare", one, other);
     assert_non_null(strstr(content_of(output), "requests/s"));
-    RUN(0, "http", live, "--requests", "1", "--json", "-");
-    json_decref(json_of_output());
+    RUN(0, "http", live, "--requests", "1", "--json", other);
+    RUN(1, "compare", one, other);
+    assert_non_null(strstr(content_of(messages), "different load are not compared: requests: 300 "
+                                                 "and 1"));
     RUN(1, "http", live, "--requests", "1", "--json", "/dev/full", "--quiet");
 }
 
@@ -240,11 +242,14 @@ static void repeated_runs_can_be_compared(void **state)
     }
     RUN(0, "compare", reports[0], reports[1]);
     assert_non_null(strstr(content_of(output), "requests/s"));
-    assert_non_null(strstr(content_of(output), "too few runs: 4 of each do"));
+    assert_non_null(strstr(content_of(output), "too few runs: 6 of each do"));
+    RUN(1, "compare", reports[0], reports[1], "--fail-if", "p50");
+    assert_non_null(strstr(content_of(messages), "--fail-if: 2 cannot be told"));
+    RUN(2, "compare", reports[0], reports[1], "--fail-if", "speed");
     /* In turn: both sides are the same runs. */
     RUN(0, "compare", reports[0], reports[0], reports[1], reports[1]);
     assert_non_null(strstr(content_of(output), "and 1 more"));
-    assert_non_null(strstr(content_of(output), "1.00   within the noise"));
+    assert_non_null(strstr(content_of(output), "within the noise"));
     assert_null(strstr(content_of(output), "better"));
     RUN(1, "compare", reports[0], "/nonexistent");
 }

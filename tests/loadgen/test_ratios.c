@@ -1,4 +1,5 @@
 /* Two reports side by side: medians, ranges, and when a difference counts. */
+#include "../../loadgen/options.h"
 #include "../../loadgen/ratios.h"
 
 #include <stdarg.h>
@@ -6,6 +7,9 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static void median_and_range_whatever_the_order(void **state)
 {
@@ -18,74 +22,175 @@ static void median_and_range_whatever_the_order(void **state)
     assert_int_equal(spread_of(NULL, 0).n, 0);
 }
 
-static void only_ranges_apart_are_a_difference(void **state)
-{
-    (void)state;
-    const struct spread low = {.median = 2, .min = 1, .max = 3, .n = 5};
-    const struct spread high = {.median = 6, .min = 4, .max = 8, .n = 5};
-    const struct spread wide = {.median = 6, .min = 3, .max = 8, .n = 5};
-    assert_int_equal(ratios_compare(&low, &high, true), RATIOS_BETTER);
-    assert_int_equal(ratios_compare(&low, &high, false), RATIOS_WORSE);
-    assert_int_equal(ratios_compare(&high, &low, true), RATIOS_WORSE);
-    assert_int_equal(ratios_compare(&low, &wide, true), RATIOS_SAME);
-    assert_int_equal(ratios_compare(&low, &low, true), RATIOS_SAME);
-}
-
-/* Of 3 and 3 alike ranges are apart in 2 of 20 cases, of 4 and 4 in 2 of 70. */
-static void few_runs_are_no_finding_however_far_apart(void **state)
-{
-    (void)state;
-    static const struct {
-        size_t n_a, n_b;
-        enum ratios_finding finding;
-    } cases[] = {{1, 1, RATIOS_TOO_FEW},  {2, 2, RATIOS_TOO_FEW}, {3, 3, RATIOS_TOO_FEW},
-                 {4, 4, RATIOS_WORSE},    {5, 5, RATIOS_WORSE},   {3, 4, RATIOS_TOO_FEW},
-                 {3, 5, RATIOS_WORSE},    {2, 7, RATIOS_TOO_FEW}, {2, 8, RATIOS_WORSE},
-                 {1, 25, RATIOS_TOO_FEW}, {1, 39, RATIOS_WORSE},  {1024, 1024, RATIOS_WORSE}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct spread a = {.median = 2, .min = 1, .max = 3, .n = cases[i].n_a};
-        const struct spread b = {.median = 6, .min = 4, .max = 8, .n = cases[i].n_b};
-        if (ratios_compare(&a, &b, false) != cases[i].finding)
-            fail_msg("%zu and %zu runs", cases[i].n_a, cases[i].n_b);
-    }
-}
-
 static json_t *run(const char *workload, const char *guard, double rate, int p99)
 {
-    return json_pack("{s:s, s:s, s:f, s:{s:i}}", "workload", workload, "guard", guard,
-                     "throughput_rps", rate, "latency_us", "p99", p99);
+    return json_pack("{s:s, s:s, s:{s:s, s:i}, s:f, s:{s:i}}", "workload", workload, "guard", guard,
+                     "asked", "mode", "burst", "connections", 64, "throughput_rps", rate,
+                     "latency_us", "p99", p99);
+}
+
+/* n runs of which the i-th has a rate of first + i * step. */
+static json_t *report(int n, double first, double step)
+{
+    json_t *runs = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(runs, run("sale", "none", first + i * step, 100));
+    return json_pack("{s:o}", "runs", runs);
 }
 
 static void runs_of_one_workload_and_guard_are_one_group(void **state)
 {
     (void)state;
     static struct ratios_group groups[RATIOS_GROUPS_MAX];
-    json_t *report = json_pack("{s:[o,o,o,o]}", "runs", run("sale", "none", 100, 9),
-                               run("sale", "mutex", 50, 20), run("sale", "none", 300, 5),
-                               run("accounts", "none", 10, 1));
-    assert_int_equal(ratios_groups(report, groups), 3);
+    json_t *json = json_pack("{s:[o,o,o,o]}", "runs", run("sale", "none", 100, 9),
+                             run("sale", "mutex", 50, 20), run("sale", "none", 300, 5),
+                             run("accounts", "none", 10, 1));
+    assert_int_equal(ratios_groups(json, groups), 3);
     assert_string_equal(groups[0].workload, "sale");
     assert_string_equal(groups[0].guard, "none");
     const struct spread *rate = &groups[0].metrics[0], *p50 = &groups[0].metrics[2],
                         *p99 = &groups[0].metrics[4];
     assert_string_equal(ratios_metrics[4].name, "p99");
     assert_true(rate->n == 2 && rate->median == 200 && rate->max == 300);
+    assert_true(groups[0].samples[0][0] == 100 && groups[0].samples[0][1] == 300);
     assert_true(p99->n == 2 && p99->median == 7);
     assert_int_equal(p50->n, 0); /* not in these runs */
     assert_string_equal(groups[2].workload, "accounts");
-    json_decref(report);
-    report = json_object();
-    assert_int_equal(ratios_groups(report, groups), -1);
-    json_decref(report);
+    ratios_groups_free(groups, 3);
+    json_decref(json);
+    json = json_object();
+    assert_int_equal(ratios_groups(json, groups), -1);
+    json_decref(json);
+}
+
+static enum ratios_finding finding(int n_a, double a, int n_b, double b, double error)
+{
+    static struct ratios_group groups[2][RATIOS_GROUPS_MAX];
+    json_t *reports[] = {report(n_a, a, 1), report(n_b, b, 1)};
+    assert_int_equal(ratios_groups(reports[0], groups[0]), 1);
+    assert_int_equal(ratios_groups(reports[1], groups[1]), 1);
+    enum ratios_finding found = ratios_compare(&groups[0][0], &groups[1][0], 0, error);
+    for (int i = 0; i < 2; i++) {
+        ratios_groups_free(groups[i], 1);
+        json_decref(reports[i]);
+    }
+    return found;
+}
+
+static void a_difference_has_a_direction_and_needs_runs(void **state)
+{
+    (void)state;
+    assert_int_equal(finding(6, 100, 6, 200, 0.05), RATIOS_BETTER); /* a rate */
+    assert_int_equal(finding(6, 200, 6, 100, 0.05), RATIOS_WORSE);
+    assert_int_equal(finding(6, 100, 6, 100, 0.05), RATIOS_SAME);
+    assert_int_equal(finding(6, 100, 6, 104, 0.05), RATIOS_BETTER); /* though ranges touch */
+    assert_int_equal(finding(6, 100, 6, 102, 0.05), RATIOS_SAME);
+    assert_int_equal(finding(3, 100, 3, 200, 0.05), RATIOS_TOO_FEW);
+    assert_int_equal(finding(4, 100, 4, 200, 0.05), RATIOS_BETTER);
+    assert_int_equal(finding(5, 100, 5, 200, 0.05 / 8), RATIOS_TOO_FEW);
+    assert_int_equal(finding(6, 100, 6, 200, 0.05 / 8), RATIOS_BETTER);
+    assert_int_equal(finding(1, 100, 39, 200, 0.05), RATIOS_BETTER);
+}
+
+static bool same_load(json_t *a, json_t *b, char *out)
+{
+    static struct ratios_group groups[2][RATIOS_GROUPS_MAX];
+    assert_true(ratios_groups(a, groups[0]) > 0 && ratios_groups(b, groups[1]) > 0);
+    bool same = ratios_same_load(&groups[0][0], json_object_get(a, "runs"), &groups[1][0],
+                                 json_object_get(b, "runs"), out);
+    ratios_groups_free(groups[0], 1);
+    ratios_groups_free(groups[1], 1);
+    return same;
+}
+
+static json_t *asked_of(json_t *of, size_t run_number)
+{
+    return json_object_get(json_array_get(json_object_get(of, "runs"), run_number), "asked");
+}
+
+static void runs_of_another_load_are_told_apart_by_what_differs(void **state)
+{
+    (void)state;
+    char text[RATIOS_LOAD_TEXT_MAX];
+    json_t *a = report(2, 100, 1), *b = report(3, 100, 1);
+    assert_true(same_load(a, b, text));
+    json_object_set_new(asked_of(b, 0), "mode", json_string("rate"));
+    json_object_set_new(asked_of(b, 0), "rate", json_integer(500));
+    assert_false(same_load(a, b, text));
+    assert_string_equal(text, "mode: \"burst\" and \"rate\", rate: unsaid and 500");
+    json_object_set_new(asked_of(b, 0), "mode", json_string("burst"));
+    json_object_del(asked_of(b, 0), "rate");
+    assert_true(same_load(a, b, text));
+    json_object_set_new(asked_of(b, 2), "connections", json_integer(8)); /* one of three */
+    assert_false(same_load(a, b, text));
+    assert_string_equal(text, "connections: 64 and 8");
+    json_object_del(json_array_get(json_object_get(a, "runs"), 0), "asked");
+    assert_false(same_load(a, b, text));
+    assert_non_null(strstr(text, "A does not say what load it was"));
+    json_decref(a);
+    a = json_pack("{s:[o]}", "runs", run("accounts", "none", 1, 1));
+    assert_false(same_load(a, b, text));
+    assert_string_equal(text, "workload: accounts and sale");
+    json_decref(a);
+    json_decref(b);
+}
+
+static void metrics_are_found_by_their_flags(void **state)
+{
+    (void)state;
+    for (int i = 0; i < RATIOS_METRICS; i++)
+        assert_int_equal(ratios_metric_find(ratios_metrics[i].flag), i);
+    assert_int_equal(ratios_metric_find("requests/s"), -1);
+}
+
+/* The exit status of a comparison of n runs each, with --fail-if on this metric. */
+static int status_of(int n, double rate_b, const char *connections_b, const char *fail_if)
+{
+    char paths[2][40] = {"/tmp/test-ratios-a-XXXXXX", "/tmp/test-ratios-b-XXXXXX"};
+    struct options options = {.n_reports = 2};
+    for (int i = 0; i < 2; i++) {
+        int fd = mkstemp(paths[i]);
+        json_t *json = report(n, i == 0 ? 200 : rate_b, 1);
+        for (int j = 0; j < n && i == 1 && connections_b != NULL; j++)
+            json_object_set_new(asked_of(json, (size_t)j), "connections",
+                                json_string(connections_b));
+        assert_true(fd >= 0);
+        assert_int_equal(json_dumpfd(json, fd, 0), 0);
+        json_decref(json);
+        close(fd);
+        options.reports[i] = paths[i];
+    }
+    if (fail_if != NULL)
+        options.fail_if[options.n_fail_if++] = ratios_metric_find(fail_if);
+    int status = ratios_command(&options);
+    unlink(paths[0]);
+    unlink(paths[1]);
+    return status;
+}
+
+static void worse_by_a_named_metric_is_99(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(8, 100, NULL, NULL), 0); /* worse, and nobody named it */
+    assert_int_equal(status_of(8, 100, NULL, "rate"), 99);
+    assert_int_equal(status_of(8, 300, NULL, "rate"), 0);
+    assert_int_equal(status_of(8, 200, NULL, "rate"), 0);
+    assert_int_equal(status_of(8, 100, NULL, "p99"), 0);
+    assert_int_equal(status_of(4, 100, NULL, "rate"), 99); /* alone it needs four runs */
+    assert_int_equal(status_of(3, 100, NULL, "rate"), 1);  /* too few to tell */
+    assert_int_equal(status_of(8, 100, NULL, "max"), 1);   /* not in the reports */
+    assert_int_equal(status_of(8, 100, "8", "rate"), 1);   /* another load */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(median_and_range_whatever_the_order),
-        cmocka_unit_test(only_ranges_apart_are_a_difference),
-        cmocka_unit_test(few_runs_are_no_finding_however_far_apart),
         cmocka_unit_test(runs_of_one_workload_and_guard_are_one_group),
+        cmocka_unit_test(a_difference_has_a_direction_and_needs_runs),
+        cmocka_unit_test(runs_of_another_load_are_told_apart_by_what_differs),
+        cmocka_unit_test(metrics_are_found_by_their_flags),
+        cmocka_unit_test(worse_by_a_named_metric_is_99),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
