@@ -59,7 +59,7 @@ static bool acquire(struct section *section, struct op *op, const struct guard *
     if (status == DB_NOT_FOUND)
         return true;
     if (status != DB_OK) {
-        op_problem(op, PROBLEM_UNAVAILABLE, "reading %s: %s", op->id, db_status_text(status));
+        op_problem(op, problem_of_store(status), "reading %s: %s", op->id, db_status_text(status));
         return false;
     }
     struct guard *guard = guard_find(section->guards, name);
@@ -87,7 +87,7 @@ static bool commit(struct section *section, struct op *op, struct reset *reset)
         op_pass(op, OP_COMMITTED);
         return true;
     }
-    op_problem(op, PROBLEM_UNAVAILABLE, "writing %s: %s: %s", op->id, db_status_text(status),
+    op_problem(op, problem_of_store(status), "writing %s: %s: %s", op->id, db_status_text(status),
                error.message);
     away_log("store", error.message);
     return false;
@@ -131,7 +131,8 @@ void admin_put(struct section *section, struct op *op)
     if (guarded_too_late(op))
         return;
     if (!section_reader(section)) {
-        op_problem(op, PROBLEM_UNAVAILABLE, "store: %s", section->error.message);
+        op_problem(op, problem_of_store(section->error.status), "store: %s",
+                   section->error.message);
         return;
     }
     const struct guard *guard = wanted_guard(section, op);

@@ -96,6 +96,20 @@ static void note_slow(struct close_orders *task, const char *id, bool away)
     slow->away = away;
 }
 
+/* A server, of locks or the store's. */
+static bool is_away(enum problem problem)
+{
+    switch (problem) {
+    case PROBLEM_UNAVAILABLE:
+    case PROBLEM_STORAGE_FULL:
+    case PROBLEM_READ_ONLY:
+    case PROBLEM_CROWDED:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* An item whose lock is held, or whose lock server is away, must not hold up the orders of others:
  * it is waited for once in a run. After that its orders get one attempt each, because it may be a
  * single order's lock that is stuck; none if the server is away. False: the store is away. */
@@ -107,9 +121,10 @@ static bool take_turn(struct close_orders *task, const db_expired *order, int64_
     bool patient = !slow && task->n_slow < SLOW_ITEMS_MAX;
     enum problem problem = close_order(task, order->id, patient ? ORDER_WAIT_US : 0);
     *done += problem == PROBLEM_NONE;
-    if (problem == PROBLEM_LOCK_TIMEOUT || problem == PROBLEM_UNAVAILABLE)
-        note_slow(task, order->item_id, problem == PROBLEM_UNAVAILABLE);
-    return problem != PROBLEM_UNAVAILABLE || db_ping(task->db) == DB_OK;
+    const bool away = is_away(problem);
+    if (away || problem == PROBLEM_LOCK_TIMEOUT)
+        note_slow(task, order->item_id, away);
+    return !away || db_ping(task->db) == DB_OK;
 }
 
 /* Up to a page of what has expired, after the last order of the page before. */

@@ -52,10 +52,10 @@ void run_fail(struct run *run, enum problem problem, const char *what, const cha
                    why);
 }
 
-void run_fail_store(struct run *run, const char *told)
+void run_fail_store(struct run *run, db_status status, const char *told)
 {
     const char *why = run->section->error.message;
-    run_fail(run, PROBLEM_UNAVAILABLE, "store", told);
+    run_fail(run, problem_of_store(status), "store", told);
     away_log("store", why[0] ? why : told);
 }
 
@@ -101,7 +101,8 @@ bool run_was_answered(struct run *run, struct op *op)
     if (status == DB_OK)
         replay(op, &stored);
     else
-        op_problem(op, PROBLEM_UNAVAILABLE, "reading the key's answer: %s", db_status_text(status));
+        op_problem(op, problem_of_store(status), "reading the key's answer: %s",
+                   db_status_text(status));
     return true;
 }
 
@@ -271,7 +272,7 @@ bool run_begin(struct run *run, struct op **ops, size_t n)
     op_pass_all(ops, n, OP_WAITING);
     if (section_reader(section))
         return true;
-    run_fail_store(run, section->error.message);
+    run_fail_store(run, section->error.status, section->error.message);
     leave_if(run, leave_now);
     return false;
 }

@@ -41,7 +41,7 @@ bool run_was_answered(struct run *run, struct op *op);
 /* All that are left get the problem. */
 void run_fail(struct run *run, enum problem problem, const char *what, const char *why);
 /* ... that the store is away; the log gets the store's own words, if it has any. */
-void run_fail_store(struct run *run, const char *told);
+void run_fail_store(struct run *run, db_status status, const char *told);
 /* Answers op, which the caller takes out of the section. */
 void run_finish(struct run *run, struct op *op);
 

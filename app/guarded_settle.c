@@ -87,9 +87,9 @@ static void refuse(struct run *run, db_status status)
         run_fail(run, PROBLEM_LOCK_TIMEOUT, section->rows[0].resource,
                  "changed by others at each attempt; nothing was written");
     else if (status == DB_UNKNOWN)
-        run_fail_store(run, "outcome of the commit unknown");
+        run_fail_store(run, status, "outcome of the commit unknown");
     else
-        run_fail_store(run,
+        run_fail_store(run, status,
                        section->error.message[0] ? section->error.message : db_status_text(status));
 }
 

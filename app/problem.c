@@ -37,6 +37,20 @@ void op_problem(struct op *op, enum problem problem, const char *detail, ...)
     answer->replayed = false;
 }
 
+enum problem problem_of_store(db_status status)
+{
+    switch (status) {
+    case DB_FULL:
+        return PROBLEM_STORAGE_FULL;
+    case DB_READ_ONLY:
+        return PROBLEM_READ_ONLY;
+    case DB_CROWDED:
+        return PROBLEM_CROWDED;
+    default:
+        return PROBLEM_UNAVAILABLE;
+    }
+}
+
 /* Which problem a document is about; PROBLEM_NONE when it is none of ours. */
 static enum problem problem_of(const char *document)
 {

@@ -2,6 +2,8 @@
 #ifndef PROBLEM_H
 #define PROBLEM_H
 
+#include "../db/db.h"
+
 #include <stdbool.h>
 
 /* Problem documents: name (end of "type"), HTTP status, title, Retry-After in seconds (0: none),
@@ -28,6 +30,9 @@
     X(LOCK_TIMEOUT, "lock-timeout", 503, "Lock not had in time", 1, false)                         \
     X(LOCK_LOST, "lock-lost", 503, "Lock lost before the write; nothing written", 1, false)        \
     X(UNAVAILABLE, "unavailable", 503, "Lock server or database away", 1, false)                   \
+    X(STORAGE_FULL, "storage-full", 503, "Storage full", 1, false)                                 \
+    X(READ_ONLY, "read-only", 503, "Database takes no writes", 1, false)                           \
+    X(CROWDED, "out-of-connections", 503, "Database takes no further connection", 1, false)        \
     X(OVERLOADED, "overloaded", 503, "Queue full", 1, false)                                       \
     X(DRAINING, "draining", 503, "Shutting down", 1, false)
 
@@ -46,6 +51,9 @@ struct problem_info {
 };
 /* Static. */
 const struct problem_info *problem_info(enum problem problem);
+
+/* What is wrong with the store: by itself if it can say so, else PROBLEM_UNAVAILABLE. */
+enum problem problem_of_store(db_status status);
 
 /* Makes op's answer this problem. The detail is printf-style: what happened, to what, what to do.
  * The document carries op->request_id. Without memory there is no document, and nothing to store

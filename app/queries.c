@@ -15,7 +15,7 @@ static void not_read(struct op *op, const char *what, db_status status)
     if (status == DB_NOT_FOUND)
         op_problem(op, PROBLEM_NOT_FOUND, "%s %s does not exist", what, op->id);
     else
-        op_problem(op, PROBLEM_UNAVAILABLE, "reading %s %s: %s", what, op->id,
+        op_problem(op, problem_of_store(status), "reading %s %s: %s", what, op->id,
                    db_status_text(status));
 }
 
@@ -70,7 +70,8 @@ static void get_transaction(const struct queries *queries, struct op *op)
     } else if (status == DB_NOT_FOUND) {
         op_problem(op, PROBLEM_NOT_FOUND, "nothing happened under this key");
     } else {
-        op_problem(op, PROBLEM_UNAVAILABLE, "reading the key's answer: %s", db_status_text(status));
+        op_problem(op, problem_of_store(status), "reading the key's answer: %s",
+                   db_status_text(status));
     }
 }
 
@@ -82,7 +83,7 @@ static void get_ready(const struct queries *queries, struct op *op)
     lk_client *client = guard->kind == GUARD_LOCK ? guard_client(guard, &error) : NULL;
     lk_status locks = client ? lk_ping(client) : LK_OK;
     if (store != DB_OK)
-        op_problem(op, PROBLEM_UNAVAILABLE, "store: %s", db_status_text(store));
+        op_problem(op, problem_of_store(store), "store: %s", db_status_text(store));
     else if (locks != LK_OK)
         op_problem(op, PROBLEM_UNAVAILABLE, "guard %s: %s", guard->info->name,
                    lk_status_text(locks));

@@ -56,11 +56,12 @@ static int add_resource(void *arg, const db_audit_row *row)
 }
 
 /* Damage, or no room: whoever runs the service has to hear of it, too. */
-static void fail(struct op *op, const char *resource, const char *what, const char *why)
+static void fail(struct op *op, db_status status, const char *resource, const char *what,
+                 const char *why)
 {
     char text[2 * DB_MESSAGE_MAX], escaped[2 * DB_MESSAGE_MAX];
     snprintf(text, sizeof text, "audit of %s: %s: %s", resource, what, why);
-    op_problem(op, PROBLEM_UNAVAILABLE, "%s", text);
+    op_problem(op, problem_of_store(status), "%s", text);
     json_escape(escaped, sizeof escaped, text);
     fprintf(stderr, "level=error event=audit-failed message=\"%s\"\n", escaped);
 }
@@ -90,9 +91,10 @@ void query_audit(const struct queries *queries, struct op *op)
     if (status == DB_NOT_FOUND) {
         op_problem(op, PROBLEM_NOT_FOUND, "audit of %s: %s", resource, db_status_text(status));
     } else if (status != DB_OK) {
-        fail(op, resource ? resource : "all", db_status_text(status), error.message);
+        fail(op, status, resource ? resource : "all", db_status_text(status), error.message);
     } else if (audit.unwritable[0]) {
-        fail(op, audit.unwritable, "it cannot be written", "text that is not UTF-8, or no memory");
+        fail(op, DB_FAILED, audit.unwritable, "it cannot be written",
+             "text that is not UTF-8, or no memory");
     } else if (!whole) {
         op_problem(op, PROBLEM_OVERLOADED, "out of memory");
     } else {

@@ -86,7 +86,8 @@ void query_lock(const struct queries *queries, struct op *op)
     if (status == DB_NOT_FOUND)
         op_problem(op, PROBLEM_NOT_FOUND, "%s does not exist", op->resource);
     else if (status != DB_OK)
-        op_problem(op, PROBLEM_UNAVAILABLE, "reading %s: %s", op->resource, db_status_text(status));
+        op_problem(op, problem_of_store(status), "reading %s: %s", op->resource,
+                   db_status_text(status));
     else if (!guard)
         op_problem(op, PROBLEM_INTERNAL, "this instance knows no guard %s", record.guard);
     else if (op->kind == OP_GET_LOCK)

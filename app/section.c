@@ -31,7 +31,7 @@ static bool not_read(struct section *section, struct op *op, enum row_kind kind,
         return false;
     }
     section->status = status;
-    op_problem(op, PROBLEM_UNAVAILABLE, "reading %s %s: %s", kind_names[kind], id,
+    op_problem(op, problem_of_store(status), "reading %s %s: %s", kind_names[kind], id,
                db_status_text(status));
     return false;
 }

@@ -178,7 +178,7 @@ static void read_ops(void *state, struct op **ops, size_t n)
         return;
     op_pass(ops[0], OP_WAITING);
     if (!queries->reader && db_reader_open(queries->db, &queries->reader, &error) != DB_OK)
-        op_problem(ops[0], PROBLEM_UNAVAILABLE, "store: %s", error.message);
+        op_problem(ops[0], problem_of_store(error.status), "store: %s", error.message);
     else
         query_run(queries, ops[0]);
     service_finish(reader->service, ops[0]);

@@ -4,10 +4,14 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum { BUSY_MS_DEFAULT = 5000, GROUP_MAX_DEFAULT = 256, LOG_PAGES_DEFAULT = 1000 };
+
+/* Written by a ping once a write has failed: four pages for each of GROUP_MAX_DEFAULT works. */
+enum { PROBE_BYTES = 4 << 20 };
 
 static const db_engine *const engines[] = {&db_engine_sqlite, &db_engine_postgres};
 enum { ENGINES = sizeof engines / sizeof *engines };
@@ -43,20 +47,47 @@ void db_close(db *store)
         store->engine->close(store);
 }
 
-static db_status probe(db_tx *tx, void *arg)
+/* -- the ping --------------------------------------------------------------------------------- */
+
+/* In the row of a task that does not run. By the engine itself: the text is longer than a name. */
+static db_status write_probe(db_tx *tx, void *arg)
 {
-    (void)arg;
-    return db_tx_put_task(tx, "write-probe", "", (int64_t)time(NULL) * 1000000, 0);
+    return tx->engine->tx_put_task(tx, "write-probe", arg, (int64_t)time(NULL) * 1000000, 0);
+}
+
+/* Letters that no database can compress (Knuth, MMIX). */
+static void fill_probe(char *text)
+{
+    uint64_t random = (uint64_t)time(NULL);
+    for (size_t i = 0; i < PROBE_BYTES; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        text[i] = (char)('A' + (random >> 33) % 26);
+    }
+    text[PROBE_BYTES] = '\0';
+}
+
+/* A small write proves little: it fits where no order does. So as much as the largest commit is
+ * written, and then its room given back. */
+static db_status prove_writing(db *store)
+{
+    char *text = malloc(PROBE_BYTES + 1);
+    if (text == NULL)
+        return DB_FAILED;
+    fill_probe(text);
+    db_status status = db_run(store, write_probe, text, NULL);
+    free(text);
+    return status == DB_OK ? db_run(store, write_probe, "", NULL) : status;
 }
 
 db_status db_ping(db *store)
 {
+    const unsigned failures = atomic_load(&store->failures);
     db_status status = store->engine->ping(store);
-    if (status != DB_OK || !atomic_load(&store->failing))
+    if (status != DB_OK || failures == atomic_load(&store->proven))
         return status;
-    status = db_run(store, probe, NULL, NULL);
-    if (status == DB_OK)
-        atomic_store(&store->failing, false);
+    status = prove_writing(store);
+    if (status == DB_OK) /* what has failed meanwhile is not forgotten */
+        atomic_store(&store->proven, failures);
     return status;
 }
 
@@ -65,7 +96,7 @@ db_status db_settle(db *store, const db_doubt *doubt, int64_t wait_ms, db_error 
 {
     if (store->engine->settle)
         return store->engine->settle(store, doubt, wait_ms, error);
-    return db_run(store, probe, NULL, error);
+    return db_run(store, write_probe, "", error);
 }
 
 void db_get_stats(const db *store, db_stats *ret)

@@ -61,10 +61,13 @@ enum {
     X(CONFLICT, "row changed since it was read") /* sql-version; or the row was reset (epoch) */   \
     X(REFUSED, "condition not met")              /* sql-atomic: would fall below zero */           \
     X(INVALID, "invalid argument")                                                                 \
-    X(BUSY, "database locked for too long") /* certainly nothing was written */                    \
-    X(UNAVAILABLE, "database away")         /* certainly nothing was written */                    \
+    X(BUSY, "database locked for too long")        /* certainly nothing was written */             \
+    X(UNAVAILABLE, "database away")                /* certainly nothing was written */             \
+    X(FULL, "no room on the disk of the database") /* rolled back, as the next three */            \
+    X(READ_ONLY, "database takes no writes")       /* a standby, a read-only file */               \
+    X(CROWDED, "database takes no further connection")                                             \
     X(UNKNOWN, "outcome of the commit unknown")                                                    \
-    X(FAILED, "database failed") /* disk full, I/O error, corrupt: rolled back */
+    X(FAILED, "database failed") /* I/O error, corrupt, no memory: rolled back */
 
 typedef enum db_status {
 #define DB_STATUS_ENUM(name, text) DB_##name,
@@ -107,12 +110,12 @@ typedef struct db_options {
 db_status db_keep_memory(void);
 
 /* Opens, creating file and schema when missing. Returns DB_OK, DB_INVALID (unknown scheme, a schema
- * of another version), DB_UNAVAILABLE, DB_FAILED; error (may be NULL) says why. */
+ * of another version), or as db_run() for the database's sake; error (may be NULL) says why. */
 db_status db_open(const db_options *options, db **ret, db_error *error);
 /* Ends: waits for running db_run() calls; all readers must be closed. NULL is allowed. */
 void db_close(db *db);
-/* Answers now? One cheap read; and once a write has failed for the database's sake (full,
- * read-only, away), a small write, until one succeeds. */
+/* Answers now? One cheap read. Once a write has failed for the database's sake (full, read-only,
+ * away), also a write of 4 MB, as much as the largest commit needs, until that succeeds. */
 db_status db_ping(db *db);
 
 /* -- rows ------------------------------------------------------------------------------------- */
@@ -188,8 +191,9 @@ void db_reader_close(db_reader *reader);
 db_status db_reader_begin(db_reader *reader);
 void db_reader_end(db_reader *reader);
 
-/* Each returns DB_OK, DB_NOT_FOUND, DB_BUSY, DB_UNAVAILABLE or DB_FAILED. A name that is too long
- * to have been stored is not found. */
+/* Each returns DB_OK, DB_NOT_FOUND, DB_BUSY, DB_UNAVAILABLE, DB_CROWDED or DB_FAILED; DB_FULL where
+ * there is no room for temporary files. A name that is too long to have been stored is not found.
+ */
 db_status db_read_item(db_reader *reader, const char *id, db_item *ret);
 db_status db_read_account(db_reader *reader, const char *id, db_account *ret);
 db_status db_read_order(db_reader *reader, const char *id, db_order *ret);
@@ -232,7 +236,8 @@ db_status db_read_ledger(db_reader *reader, int64_t after, size_t max,
 typedef db_status db_work(db_tx *tx, void *arg);
 
 /* Runs work and returns when it is durably committed, or undone. Returns what work returned, or
- * DB_BUSY, DB_UNAVAILABLE, DB_FAILED, DB_UNKNOWN from the commit.
+ * DB_BUSY, DB_UNAVAILABLE, DB_FULL, DB_READ_ONLY, DB_CROWDED, DB_FAILED, or DB_UNKNOWN from the
+ * commit.
  * SQLite: calls from many threads are committed as one group, each in a savepoint of its own, in
  * order of arrival. PostgreSQL: each is a transaction of its own on the caller's thread; after a
  * serialization failure or a deadlock work is run again, a bounded number of times, then DB_BUSY.

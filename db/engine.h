@@ -72,7 +72,8 @@ typedef struct db_engine {
 
 struct db {
     const db_engine *engine;
-    atomic_bool failing; /* a write met a full or broken disk, a standby, nobody */
+    atomic_uint failures; /* writes that met a full or broken disk, a standby, nobody */
+    atomic_uint proven;   /* as many of them when db_ping() has last written: it works again */
 };
 struct db_reader {
     const db_engine *engine;

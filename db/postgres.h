@@ -133,6 +133,8 @@ void session_clear(struct session *session);
 db_status session_lose(struct session *session, const char *why);
 /* Notes an answer that no server gives which has our tables: trouble. */
 db_status session_nonsense(struct session *session, const char *what);
+/* As session_lose(), when libpq says why there is no connection. */
+void session_refused(struct session *session);
 /* Notes what the server answered instead of a result. of_many: to many statements sent as one; a
  * key that is taken is then a write that was refused, and nobody knows which one. */
 void session_note_error(struct session *session, const PGresult *result, bool of_many);

@@ -39,9 +39,10 @@ static db_status status_of(const char *code)
         {"55P03", DB_BUSY},        /* lock_timeout */
         {"57014", DB_BUSY},        /* statement_timeout */
         {"08", DB_UNAVAILABLE},    /* connection */
-        {"53300", DB_UNAVAILABLE}, /* too many connections */
+        {"53100", DB_FULL},        /* disk full */
+        {"53300", DB_CROWDED},     /* too many connections */
         {"57P", DB_UNAVAILABLE},   /* shutting down, starting up */
-        {"25006", DB_UNAVAILABLE}, /* a standby: read-only */
+        {"25006", DB_READ_ONLY},   /* a standby, or default_transaction_read_only */
         {"25P03", DB_UNAVAILABLE}, /* ended by idle_in_transaction_session_timeout */
         {"22021", DB_INVALID},     /* text that is not UTF-8 */
         {"22023", DB_INVALID},     /* a transaction that this server has not begun yet */
@@ -50,6 +51,15 @@ static db_status status_of(const char *code)
         if (strncmp(code, known[i].prefix, strlen(known[i].prefix)) == 0)
             return known[i].status;
     return DB_FAILED;
+}
+
+void session_refused(struct session *session)
+{
+    const char *why = PQerrorMessage(session->handle), *code = strstr(why, ":  ");
+    static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    session_lose(session, why);
+    if (code && strspn(code + 3, letters) == 5 && status_of(code + 3) == DB_CROWDED)
+        session->trouble.status = DB_CROWDED;
 }
 
 void session_note_error(struct session *session, const PGresult *result, bool of_many)

@@ -30,6 +30,8 @@ static void start(struct session *session, const char *uri)
     session->handle = PQconnectStartParams(keywords, values, 1);
     if (!session->handle)
         session_lose(session, "out of memory");
+    else /* a refusal then has its SQLSTATE */
+        PQsetErrorVerbosity(session->handle, PQERRORS_VERBOSE);
 }
 
 static void await_connection(struct session *session)
@@ -37,12 +39,12 @@ static void await_connection(struct session *session)
     int64_t deadline_us = pg_now_us() + PG_CONNECT_MS * 1000;
     PostgresPollingStatusType next = PGRES_POLLING_WRITING;
     if (!session->lost && PQstatus(session->handle) == CONNECTION_BAD)
-        session_lose(session, PQerrorMessage(session->handle));
+        session_refused(session);
     while (!session->lost && next != PGRES_POLLING_OK) {
         if (!session_wait(session, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_us))
             session_lose(session, "no connection in time; taken for dead");
         else if ((next = PQconnectPoll(session->handle)) == PGRES_POLLING_FAILED)
-            session_lose(session, PQerrorMessage(session->handle));
+            session_refused(session);
     }
 }
 

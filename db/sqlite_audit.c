@@ -124,7 +124,7 @@ db_status conn_audit(struct conn *conn, const char *resource,
     struct feed feed = {conn, resource ? resource : ""};
     bind_text(conn->statements[SQL_AUDIT_HEADS], 1, feed.resource);
     db_status status = audit_run(&lists, &feed, each, arg);
-    if (status == DB_FAILED && sqlite3_errcode(conn->handle) == SQLITE_FULL)
+    if (status == DB_FULL && sqlite3_errcode(conn->handle) == SQLITE_FULL)
         explain_full(conn);
     conn_done(conn->statements[SQL_AUDIT_HEADS]);
     conn_done(conn->statements[SQL_AUDIT_ROWS]);

@@ -1,5 +1,6 @@
 #include "sqlite.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,8 @@ static int on_busy(void *arg, int calls)
 
 /* -- errors ----------------------------------------------------------------------------------- */
 
-static db_status status_of(int sqlite_code)
+/* system: what the system call said that failed. */
+static db_status status_of(int sqlite_code, int system)
 {
     switch (sqlite_code & 0xff) {
     case SQLITE_OK:
@@ -49,6 +51,12 @@ static db_status status_of(int sqlite_code)
         return DB_BUSY;
     case SQLITE_CANTOPEN:
         return DB_UNAVAILABLE;
+    case SQLITE_FULL:
+        return DB_FULL;
+    case SQLITE_READONLY:
+        return DB_READ_ONLY;
+    case SQLITE_IOERR: /* of the index of the log, of a flush, ... */
+        return system == ENOSPC || system == EDQUOT ? DB_FULL : DB_FAILED;
     default:
         return DB_FAILED;
     }
@@ -56,7 +64,8 @@ static db_status status_of(int sqlite_code)
 
 db_status conn_trouble(struct conn *conn, int sqlite_code)
 {
-    db_status status = status_of(sqlite_code);
+    db_status status =
+        status_of(sqlite_code, conn->handle ? sqlite3_system_errno(conn->handle) : 0);
     if (sqlite_code == SQLITE_IOERR_FSYNC || sqlite_code == SQLITE_IOERR_DIR_FSYNC)
         conn->flush_failed = true;
     if (conn->trouble.status == DB_OK) {
@@ -96,8 +105,8 @@ db_status conn_open(struct conn *conn, const char *path, int flags, const char *
         sqlite3_extended_result_codes(conn->handle, 1);
     if (code != SQLITE_OK) {
         int system = conn->handle ? sqlite3_system_errno(conn->handle) : 0;
-        db_status status = db_fail(error, status_of(code), "%.150s: cannot be opened: %s", path,
-                                   system ? strerror(system) : sqlite3_errstr(code));
+        db_status status = db_fail(error, status_of(code, system), "%.150s: cannot be opened: %s",
+                                   path, system ? strerror(system) : sqlite3_errstr(code));
         conn_close(conn);
         return status;
     }

@@ -15,14 +15,28 @@ db_status db_run(db *store, db_work *work, void *arg, db_error *error)
     return job.status;
 }
 
+static bool is_the_stores_fault(db_status status)
+{
+    switch (status) {
+    case DB_UNAVAILABLE:
+    case DB_FULL:
+    case DB_READ_ONLY:
+    case DB_CROWDED:
+    case DB_UNKNOWN:
+    case DB_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}
+
 void db_run_many(db *store, db_job *jobs, size_t n)
 {
     assert(store && n >= 1 && n <= DB_JOBS_MAX);
     store->engine->run(store, jobs, n);
     for (size_t i = 0; i < n; i++) {
-        db_status status = jobs[i].status;
-        if (status == DB_FAILED || status == DB_UNAVAILABLE || status == DB_UNKNOWN)
-            atomic_store(&store->failing, true);
+        if (is_the_stores_fault(jobs[i].status))
+            atomic_fetch_add(&store->failures, 1);
     }
 }
 

@@ -34,11 +34,11 @@ static void damage(const char *sql)
     sqlite3_close(store);
 }
 
-static void audit_fails_and_says(const char *text)
+static void audit_fails_and_says(enum problem problem, const char *text)
 {
     struct op op;
     op_run(rig.service, op_make(&op, OP_AUDIT, "", "", 0, 0));
-    assert_int_equal(op.answer.problem, PROBLEM_UNAVAILABLE);
+    assert_int_equal(op.answer.problem, problem);
     assert_int_equal(op.answer.status, 503);
     if (!strstr(op.answer.body, text))
         fail_msg("%s", op.answer.body);
@@ -51,7 +51,7 @@ static void a_resource_that_cannot_be_written_is_a_problem(void **state)
     (void)state;
     damage("UPDATE items SET guard = CAST(x'ff41' AS TEXT) WHERE id = '1';"
            " UPDATE items SET stock = 99 WHERE id = '2'");
-    audit_fails_and_says("audit of item:1: it cannot be written");
+    audit_fails_and_says(PROBLEM_UNAVAILABLE, "audit of item:1: it cannot be written");
 }
 
 static void a_fork_that_cannot_be_written_is_a_problem(void **state)
@@ -61,7 +61,7 @@ static void a_fork_that_cannot_be_written_is_a_problem(void **state)
            " fence, guard, instance, at_us) SELECT resource, epoch, version_before, 'fork', delta,"
            " before, after, fence, guard, CAST(x'ff41' AS TEXT), at_us FROM ledger"
            " WHERE resource = 'item:1'");
-    audit_fails_and_says("audit of item:1: it cannot be written");
+    audit_fails_and_says(PROBLEM_UNAVAILABLE, "audit of item:1: it cannot be written");
 }
 
 static void an_audit_without_room_names_the_folder(void **state)
@@ -72,7 +72,7 @@ static void an_audit_without_room_names_the_folder(void **state)
            " SELECT i + 1 FROM n WHERE i < 100000)"
            " SELECT 'item:1', 1, i, i, 0, 5, 5, 0, '', '', 1 FROM n");
     fault_arm((struct fault_plan){.kind = FAULT_FULL, .sticky = true}, 1);
-    audit_fails_and_says("no room to sort the ledger in $SQLITE_TMPDIR");
+    audit_fails_and_says(PROBLEM_STORAGE_FULL, "no room to sort the ledger in $SQLITE_TMPDIR");
     fault_heal();
 }
 

@@ -32,6 +32,7 @@ static struct {
     uint64_t flushes;            /* so far; those from .. to fail */
     uint64_t fail_from, fail_to; /* 0: none */
     bool kill_at_flush;          /* the next one, before it */
+    size_t room;                 /* bytes of the disk; 0: no end */
     bool frozen;
     void (*moment)(void); /* at each event, before and after it; within the mutex */
     uint64_t flushes_failed;
@@ -84,10 +85,23 @@ static inline bool is_frozen(const struct power_handle *handle)
         return result;                                                                             \
     } while (0)
 
+/* Where a file grows beyond the disk, or a hole of it is filled, which is not told apart here. */
+static inline bool disk_is_full(const struct power_handle *handle, size_t end)
+{
+    size_t used = 0;
+    if (power.room == 0 || !is_victim(handle) || end <= handle->file->cache.size)
+        return false;
+    for (size_t i = 0; i < POWER_FILES; i++)
+        used += power_files[i].linked ? power_files[i].cache.size : 0;
+    return used + end - handle->file->cache.size > power.room;
+}
+
 static int power_xwrite(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
 {
     POWER_CALL(file, SQLITE_IOERR_WRITE, {
-        if (!handle->settles || power.slip < SLIP_NOT_SETTLED)
+        if (disk_is_full(handle, (size_t)at + (size_t)n))
+            result = SQLITE_FULL;
+        else if (!handle->settles || power.slip < SLIP_NOT_SETTLED)
             power_write(handle->file, data, (size_t)n, (size_t)at);
     });
 }

@@ -16,8 +16,8 @@ static void an_audit_without_room_names_the_folder(void **state)
                 " SELECT 'account:a', 1, i, i, 0, 1000, 1000, 0, '', '', 1 FROM n");
     fixture_sql(fixture, "UPDATE accounts SET version = 100001");
     fault_arm((struct fault_plan){.kind = FAULT_FULL, .sticky = true}, 1);
-    assert_int_equal(DB_FAILED, db_audit(fixture->reader, NULL, keep_audit_row, &row, &error));
-    assert_int_equal(DB_FAILED, error.status);
+    assert_int_equal(DB_FULL, db_audit(fixture->reader, NULL, keep_audit_row, &row, &error));
+    assert_int_equal(DB_FULL, error.status);
     assert_non_null(strstr(error.message, "$SQLITE_TMPDIR"));
     assert_non_null(strstr(error.message, "disk is full"));
     fault_heal();

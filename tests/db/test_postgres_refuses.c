@@ -1,0 +1,75 @@
+/* A PostgreSQL server that answers but takes nothing: the status says why. */
+#include "fixture.h"
+
+static const db_put any = {.expected_version = -1};
+
+static void expect_refusal(struct fixture *fixture, const char *sqlstate, db_status expected)
+{
+    char sql[256];
+    struct change change = {.delta = -1, .txn_id = sqlstate, .how = any};
+    db_error error = {0};
+    assert_int_equal(DB_OK, db_read_account(fixture->reader, "a", &change.account));
+    snprintf(sql, sizeof sql,
+             "CREATE OR REPLACE FUNCTION planted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+             " RAISE EXCEPTION 'planted' USING ERRCODE = '%s'; END $$",
+             sqlstate);
+    fixture_sql(fixture, sql);
+    fixture_sql(fixture, "CREATE TRIGGER planted AFTER INSERT ON ledger FOR EACH ROW"
+                         " EXECUTE FUNCTION planted()");
+    assert_int_equal(expected, db_run(fixture->store, work_change, &change, &error));
+    assert_non_null(strstr(error.message, sqlstate));
+    fixture_sql(fixture, "DROP TRIGGER planted ON ledger");
+    assert_int_equal(DB_OK, db_ping(fixture->store)); /* which writes */
+    assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
+}
+
+static void a_disk_without_room_and_a_standby_are_told_apart(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_account(fixture, "a", 100);
+    expect_refusal(fixture, "53100", DB_FULL);
+    expect_refusal(fixture, "25006", DB_READ_ONLY);
+    expect_refusal(fixture, "57P03", DB_UNAVAILABLE);
+    expect_refusal(fixture, "XX000", DB_FAILED);
+    assert_int_equal(96, fixture_audit(fixture, "account:a").current);
+}
+
+static db_status ping_within(db_tx *tx, void *arg)
+{
+    struct fixture *fixture = arg;
+    db_account account;
+    db_status status = db_tx_read_account(tx, "a", false, &account); /* has its connection */
+    return status == DB_NOT_FOUND ? db_ping(fixture->store) : status;
+}
+
+static void a_server_without_room_for_a_connection_says_so(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_sql(fixture, "DROP ROLE IF EXISTS few");
+    fixture_sql(fixture, "CREATE ROLE few LOGIN CONNECTION LIMIT 1");
+    fixture_sql(fixture, "DO $$ BEGIN EXECUTE format('GRANT ALL ON ALL TABLES IN SCHEMA %I TO few',"
+                         " current_schema()); EXECUTE format('GRANT ALL ON SCHEMA %I TO few',"
+                         " current_schema()); END $$");
+    fixture_close(fixture);
+    char url[sizeof fixture->url + 16];
+    snprintf(url, sizeof url, "%s%suser=few", fixture->url, strchr(fixture->url, '?') ? "&" : "?");
+    assert_int_equal(DB_OK, db_open(&(db_options){.url = url}, &fixture->store, NULL));
+    db_error error = {0};
+    assert_int_equal(DB_CROWDED, db_run(fixture->store, ping_within, fixture, &error));
+    assert_int_equal(DB_OK, db_ping(fixture->store));
+    db_close(fixture->store);
+    fixture_open(fixture, NULL);
+    fixture_sql(fixture, "DROP OWNED BY few");
+    fixture_sql(fixture, "DROP ROLE few");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_disk_without_room_and_a_standby_are_told_apart),
+        TEST(a_server_without_room_for_a_connection_says_so),
+    };
+    return cmocka_run_group_tests(tests, pg_start, pg_stop);
+}
