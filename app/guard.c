@@ -22,7 +22,7 @@ struct guards {
 
 static const lk_env *guards_env;
 static struct guard_lease (*guards_lease)(void);
-static const lk_provider *guards_provider;
+static const lk_provider *guards_in_place[2]; /* see guards_use() */
 
 static const lk_provider_info none_info = {
     .name = "none",
@@ -197,8 +197,11 @@ struct guard *guard_at(struct guards *guards, size_t i)
 static lk_status open_client(const struct guard *guard, const lk_options *options, lk_client **ret,
                              lk_error *error)
 {
-    if (guards_provider && strcmp(guards_provider->info.name, guard->info->name) == 0)
-        return lk_open_provider(guards_provider, guard->endpoints, options, ret, error);
+    for (size_t i = 0; i < sizeof guards_in_place / sizeof guards_in_place[0]; i++) {
+        const lk_provider *in_place = guards_in_place[i];
+        if (in_place && strcmp(in_place->info.name, guard->info->name) == 0)
+            return lk_open_provider(in_place, guard->endpoints, options, ret, error);
+    }
     return lk_open(guard->info->name, guard->endpoints, options, ret, error);
 }
 
@@ -274,5 +277,9 @@ void guards_set_lease(struct guard_lease (*lease)(void))
 
 void guards_use(const lk_provider *provider)
 {
-    guards_provider = provider;
+    size_t i = 0;
+    while (guards_in_place[i])
+        i++;
+    assert(i < sizeof guards_in_place / sizeof guards_in_place[0]);
+    guards_in_place[i] = provider;
 }

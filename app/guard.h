@@ -73,7 +73,7 @@ bool guard_claims_safe_in_one_process(const struct guard *guard); /* with one in
 void guards_set_env(const lk_env *env);
 /* Asked for the lease of each request in the thread that makes it; lease_ms 0: as configured. */
 void guards_set_lease(struct guard_lease (*lease)(void));
-/* Likewise: what clients of the guard of this provider's name use in its place; NULL: its own. */
+/* Likewise, twice at most: clients of the guard of this provider's name use it in its place. */
 struct lk_provider;
 void guards_use(const struct lk_provider *provider);
 

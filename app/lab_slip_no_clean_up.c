@@ -1,11 +1,11 @@
 /* A try whose answer was lost may have been granted. This one leaves it at that: the orphan refuses
- * everybody, its own maker too, until its lease ends. */
+ * everybody, its own maker too, until its lease ends. redis-setnx has no lease: for ever. */
 #include "guard.h"
 #include "lab_slips.h"
 #include "../lockkit/providers.h"
 #include "../lockkit/redis_guard.h"
 
-static lk_status try_acquire(void *self, lk_attempt *attempt)
+static lk_status try_token(void *self, lk_attempt *attempt)
 {
     lk_status status = lk_redis_token.try_acquire(self, attempt);
     if (status == LK_OK)
@@ -13,16 +13,24 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     return status;
 }
 
-static lk_status release(void *self, lk_hold *hold)
+static lk_status release_token(void *self, lk_hold *hold)
 {
     return lk_redis_is_granted(hold) ? lk_redis_token.release(self, hold) : LK_OK;
 }
 
+static lk_status release_setnx(void *self, lk_hold *hold)
+{
+    return lk_redis_is_granted(hold) ? lk_redis_setnx.release(self, hold) : LK_OK;
+}
+
 void lab_slip_no_clean_up(void)
 {
-    static lk_provider wrong;
-    wrong = lk_redis_token;
-    wrong.try_acquire = try_acquire;
-    wrong.release = release;
-    guards_use(&wrong);
+    static lk_provider token, setnx;
+    token = lk_redis_token;
+    token.try_acquire = try_token;
+    token.release = release_token;
+    guards_use(&token);
+    setnx = lk_redis_setnx;
+    setnx.release = release_setnx;
+    guards_use(&setnx);
 }

@@ -73,6 +73,8 @@ enum hazard_who {
     X(SPLIT)       /* LOCKS: only who is connected reaches the master; the replica is promoted */  \
     X(LOSE)        /* the answer to its next command on the lock (from nodes N) will be lost */    \
     X(LOST)        /* waits until it is (they are) */                                              \
+    X(LOSE_ASKING) /* its next command on the lock will not arrive */                              \
+    X(ASKING_LOST) /* waits until it is lost */                                                    \
     X(CUT)         /* its connections to the lock server are cut */
 
 enum hazard_verb {

@@ -225,6 +225,13 @@ int fault_lose(struct hazard_run *run, const struct hazard_step *step)
     return 0;
 }
 
+int fault_lose_asking(struct hazard_run *run, const struct hazard_step *step)
+{
+    run->lost_wanted = count_lost(run, step) + 1;
+    proxy_lose_request(nth_proxy(run, step, 0), run->lock, 1);
+    return 0;
+}
+
 struct loss {
     struct hazard_run *run;
     const struct hazard_step *step;
@@ -234,6 +241,15 @@ static bool was_lost(void *arg)
 {
     const struct loss *loss = arg;
     return count_lost(loss->run, loss->step) >= loss->run->lost_wanted;
+}
+
+int fault_asking_lost(struct hazard_run *run, const struct hazard_step *step)
+{
+    struct loss loss = {run, step};
+    if (run_until(run, was_lost, &loss) != 0)
+        return fail(run, "no command was lost");
+    run_note(run, "locks", "its command is lost");
+    return 0;
 }
 
 int fault_lost(struct hazard_run *run, const struct hazard_step *step)

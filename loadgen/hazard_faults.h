@@ -20,7 +20,9 @@ int fault_depose(struct hazard_run *run, const struct hazard_step *step);
 int fault_need_copy(struct hazard_run *run, const struct hazard_step *step);
 int fault_split(struct hazard_run *run, const struct hazard_step *step);
 int fault_lose(struct hazard_run *run, const struct hazard_step *step);
+int fault_lose_asking(struct hazard_run *run, const struct hazard_step *step);
 int fault_lost(struct hazard_run *run, const struct hazard_step *step);
+int fault_asking_lost(struct hazard_run *run, const struct hazard_step *step);
 int fault_cut(struct hazard_run *run, const struct hazard_step *step);
 
 #endif

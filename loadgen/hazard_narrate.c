@@ -66,6 +66,10 @@ static const hazard_text sentences[HAZARD_VERBS] = {
               "{who} 下一条关于锁的命令，回答将被网络丢掉{nodes}。"},
     [LOST] = {"That answer is lost: it was done, and {who} was not told.",
               "回答丢了：事情做了，{who} 不知道。"},
+    [LOSE_ASKING] = {"The network will lose {who}'s next command about the lock.",
+                     "{who} 下一条关于锁的命令将被网络丢掉。"},
+    [ASKING_LOST] = {"That command is lost: nothing was done, and {who} cannot know.",
+                     "命令丢了：什么也没做，而 {who} 无从知道。"},
     [CUT] = {"{who}'s connection to the lock server is cut.", "{who} 与锁服务器的连接断了。"},
 };
 

@@ -205,6 +205,8 @@ static do_step *const verbs[HAZARD_VERBS] = {
     [SPLIT] = fault_split,
     [LOSE] = fault_lose,
     [LOST] = fault_lost,
+    [LOSE_ASKING] = fault_lose_asking,
+    [ASKING_LOST] = fault_asking_lost,
     [CUT] = fault_cut,
 };
 
