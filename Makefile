@@ -134,6 +134,7 @@ $(B)/axe.min.js: Makefile
 	$(Q)npm install --loglevel=error --no-save --no-package-lock --prefix $(B)/npm axe-core@$(AXE_CORE) >/dev/null
 	$(Q)cd $(B)/npm/node_modules/axe-core && echo "$(AXE_SHA256)  axe.min.js" | sha256sum --check --quiet
 	$(Q)cp $(B)/npm/node_modules/axe-core/axe.min.js $@
+$(B)/tests/lockkit/test_redis_clock: | $(B)/libclockshim.so
 # Node's lock clients, in no Debian package either; package-lock.json has their hashes.
 $(B)/tests/lockkit/test_contest_redis: | $(B)/peers/installed
 $(B)/peers/installed: tests/lockkit/peers/package.json tests/lockkit/peers/package-lock.json \

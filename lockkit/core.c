@@ -250,8 +250,7 @@ static void leave_nothing(const struct pursuit *p)
     lk_hold *hold = p->attempt.hold;
     if (p->doubted)
         core_undo_begin(client, hold);
-    if (janitor_is_due(client, client->provider->release(client->self, hold)))
-        janitor_owe(client, hold);
+    janitor_take(client, hold, client->provider->release(client->self, hold));
 }
 
 /* -- the public functions ------------------------------------------------------------------------

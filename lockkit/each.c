@@ -18,8 +18,7 @@ static void undo_each(lk_client *client, const struct pursuit *pursuits, const l
         core_undo_begin(client, doubted[i]);
     client_release(client, doubted, n_doubted, undone);
     for (size_t i = 0; i < n_doubted; i++)
-        if (janitor_is_due(client, undone[i]))
-            janitor_owe(client, doubted[i]);
+        janitor_take(client, doubted[i], undone[i]);
 }
 
 /* statuses[i] is LK_OK where there is something to try. */

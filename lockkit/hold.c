@@ -112,8 +112,7 @@ bool lk_release_answered(const lk_context *context, lk_hold *hold, lk_status sta
         status = client->provider->release(client->self, hold);
         if (status == LK_LOST && sent)
             status = LK_OK; /* may be the first one's doing */
-        if (janitor_is_due(client, status))
-            janitor_owe(client, hold);
+        janitor_take(client, hold, status);
     }
     if (status == LK_LOST)
         client_count(&client->stats.lost);
@@ -181,8 +180,7 @@ static void release_at_once(lk_client *client, lk_hold *const *holds, size_t n, 
     }
     release_on_server(client, asked, n_asked, statuses);
     for (size_t k = 0; k < n_asked; k++)
-        if (janitor_is_due(client, statuses[k]))
-            janitor_owe(client, asked[k]);
+        janitor_take(client, asked[k], statuses[k]);
     for (size_t k = 0; k < n_asked; k++)
         of[k]->status = statuses[k];
     for (size_t i = 0; i < n; i++)

@@ -119,13 +119,6 @@ static void *run(void *arg)
 /* -- from the core -------------------------------------------------------------------------------
  */
 
-bool janitor_is_due(const lk_client *client, lk_status status)
-{
-    uint32_t caps = client->provider->info.caps;
-    return status != LK_OK && status != LK_LOST && (caps & LK_CAP_OWNER) &&
-           (caps & LK_CAP_DISTRIBUTED) && !(caps & LK_CAP_SESSION);
-}
-
 static struct janitor_debt *new_debt(const lk_client *client, const lk_hold *hold)
 {
     struct janitor_debt *debt = malloc(sizeof *debt);
@@ -140,7 +133,7 @@ static struct janitor_debt *new_debt(const lk_client *client, const lk_hold *hol
     return debt;
 }
 
-void janitor_owe(lk_client *client, const lk_hold *hold)
+static void owe(lk_client *client, const lk_hold *hold)
 {
     struct janitor *janitor = &client->janitor;
     struct janitor_debt *debt = new_debt(client, hold);
@@ -163,6 +156,18 @@ void janitor_owe(lk_client *client, const lk_hold *hold)
         return;
     free(debt);
     tell(client, hold, LK_DEBT_LEFT, client_now_us(client));
+}
+
+void janitor_take(lk_client *client, const lk_hold *hold, lk_status status)
+{
+    uint32_t caps = client->provider->info.caps;
+    bool stands_alone = (caps & LK_CAP_DISTRIBUTED) && !(caps & LK_CAP_SESSION);
+    if (status == LK_OK || status == LK_LOST || !stands_alone)
+        return;
+    if (caps & LK_CAP_OWNER)
+        owe(client, hold);
+    else
+        tell(client, hold, LK_DEBT_LEFT, client_now_us(client));
 }
 
 /* -- opening and closing -------------------------------------------------------------------------

@@ -42,10 +42,9 @@ void janitor_open(struct janitor *janitor);
  * still open, and no call may be under way. */
 void janitor_close(lk_client *client);
 
-/* True when the status of a release leaves something to clean up. */
-bool janitor_is_due(const lk_client *client, lk_status status);
-/* The release of hold, which is copied, is to be repeated. */
-void janitor_owe(lk_client *client, const lk_hold *hold);
+/* What a release of hold, which is copied, has left to clean up when it ended with this status. It
+ * is repeated where the guard allows it, and told to on_debt in any case. */
+void janitor_take(lk_client *client, const lk_hold *hold, lk_status status);
 
 /* Tries the first debt if it is due. Returns when the next one is, INT64_MAX for none. The thread's
  * loop body; called directly only by tests that set manual. */

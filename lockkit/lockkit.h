@@ -107,7 +107,7 @@ typedef enum lk_loss {
 #define LK_DEBT_MAP(X)                                                                             \
     X(OWED, "owed")       /* it will be repeated in the background until the server answers */     \
     X(SETTLED, "settled") /* the server has answered: nothing of the hold is left */               \
-    X(LEFT, "left")       /* not repeated any more: what is left ends with its lease */
+    X(LEFT, "left")       /* not repeated (any more): what is left ends with its lease, if any */
 
 typedef enum lk_debt {
 #define LK_DEBT_ENUM(name, text) LK_DEBT_##name,
@@ -295,7 +295,8 @@ void lk_close(lk_client *client);
  * On any other status nothing is held: an attempt of unknown outcome has been cleaned up. If the
  * server did not confirm that, the client repeats it in the background until the server answers
  * (lk_options.on_debt), or until the lease has ended. That holds for guards with LK_CAP_OWNER that
- * other processes see; without LK_CAP_OWNER what is left ends with its lease, if it has one.
+ * other processes see; without LK_CAP_OWNER what is left ends with its lease. Where there is no
+ * lease either (redis-setnx), it stands until lk_force_release().
  * Returns LK_OK, LK_TIMEOUT, LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL, LK_INVALID, LK_UNSUPPORTED,
  * LK_NO_MEMORY (the watchdog's thread could not be started).
  * A server that is away is retried until wait_ms ends only if it went away during the wait; the

@@ -5,7 +5,8 @@
  * Guarantee: one holder at a time across processes, until its lease ends; a dead holder's lock
  *            frees itself with the lease, at every moment.
  * Weakness:  wrong delete: A's lease ends, B holds, A's DEL frees B's lock, C enters. No fence: a
- *            holder that outlived its lease still writes.
+ *            holder that outlived its lease still writes. A DEL that got no answer is not sent
+ *            again: if it did not arrive, the lock stands until its lease ends.
  * Source:    https://redis.io/docs/latest/commands/set/ (Patterns), without its advice on release
  */
 #include "providers.h"

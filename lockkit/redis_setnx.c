@@ -5,6 +5,9 @@
  * Guarantee: one holder at a time, across processes, as long as nobody dies.
  * Weakness:  no lease: a holder that dies keeps the lock for ever. When somebody then deletes the
  *            key by hand, a holder that was only slow frees its successor's lock with its bare DEL.
+ *            So a DEL that got no answer cannot be sent again: if it did not arrive, the lock is
+ *            stuck for ever though nobody has died. An attempt that got no answer is undone once,
+ *            by comparing the value; if that is not confirmed either, its lock is stuck likewise.
  * Source:    https://redis.io/docs/latest/commands/setnx/ ("Design pattern: Locking with SETNX")
  */
 #include "providers.h"
@@ -33,8 +36,8 @@ const lk_provider lk_redis_setnx = {
              .algorithm = "SETNX key; release by DEL",
              .guarantee = "one holder at a time across processes, while nobody dies",
              .weakness =
-                 "no lease: a dead holder keeps it for ever; the bare DEL frees whoever has "
-                 "the key",
+                 "no lease: a dead holder keeps it for ever, and so does a DEL that did not "
+                 "arrive; the bare DEL frees whoever has the key",
              .source = "https://redis.io/docs/latest/commands/setnx/"},
     .replicates = true,
     .open = lk_redis_guard_open,

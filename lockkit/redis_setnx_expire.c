@@ -6,7 +6,8 @@
  * Guarantee: one holder at a time across processes, until its lease ends; a holder that dies after
  *            the second command frees it with the lease.
  * Weakness:  killed between the two commands (LK_POINT_EXPIRE), it leaves a lock without a lease,
- *            for ever; the bare DEL of a holder whose lease has ended frees its successor's lock.
+ *            for ever; so does an EXPIRE that did not arrive, unless its undoing, tried once, is
+ *            confirmed; the bare DEL of a holder whose lease has ended frees its successor's lock.
  * Source:    countless tutorials before SET had NX and EX (Redis 2.6.12);
  *            https://redis.io/docs/latest/commands/setnx/
  */
@@ -48,8 +49,8 @@ const lk_provider lk_redis_setnx_expire = {
              .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED | LK_CAP_LEASE | LK_CAP_SERVER_CLOCK,
              .algorithm = "SETNX key, then EXPIRE key (whole seconds); release by DEL",
              .guarantee = "one holder at a time across processes, until its lease ends",
-             .weakness = "killed between the two commands it stays locked for ever; the bare DEL "
-                         "frees a successor's lock",
+             .weakness = "killed or cut off between the two commands it stays locked for ever; the "
+                         "bare DEL frees a successor's lock",
              .source = "https://redis.io/docs/latest/commands/setnx/"},
     .replicates = true,
     .open = lk_redis_guard_open,

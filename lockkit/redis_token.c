@@ -8,9 +8,10 @@
  * Guarantee: one holder at a time across processes, until its lease ends; frees itself with the
  *            lease; only the holder can free it; fences rise with every grant of the key.
  * Weakness:  one node: a failover or a restart without persistence forgets locks and counters
- *            (lk_raise_fence() heals the latter); leases follow the server's wall clock; waiters
- *            poll, in no order. The fence counter stays for ever.
- * Source:    https://redis.io/docs/latest/commands/set/ (Patterns); M. Kleppmann, "How to do
+ *            (lk_raise_fence() heals the latter); leases follow the server's wall clock: one that
+ *            leaps an hour ahead, and back, leaves a lock that was granted meanwhile and not
+ *            released standing for an hour; waiters poll, in no order. The fence counter stays for
+ * ever. Source:    https://redis.io/docs/latest/commands/set/ (Patterns); M. Kleppmann, "How to do
  *            distributed locking", 2016 (fencing)
  */
 #include "providers.h"
@@ -87,7 +88,8 @@ const lk_provider lk_redis_token = {
              .algorithm = "SET key token NX PX lease; release by compare-and-delete in Lua",
              .guarantee = "one holder at a time until its lease ends; only the holder frees it; "
                           "fences rise",
-             .weakness = "one node: failover or restart forgets it; waiters poll, in no order",
+             .weakness = "one node: failover or restart forgets it; leases follow its wall clock; "
+                         "waiters poll, in no order",
              .source = "https://redis.io/docs/latest/commands/set/"},
     .replicates = true,
     .open = open_token,

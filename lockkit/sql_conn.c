@@ -53,3 +53,8 @@ lk_status lk_sql_run(lk_sql *sql, int statement, const lk_sql_arg *args, lk_sql_
 {
     return sql->backend->run(sql->self, statement, args, each, arg);
 }
+
+lk_status lk_sql_settle(lk_sql *sql, int statement)
+{
+    return sql->backend->settle(sql->self, statement);
+}

@@ -48,6 +48,8 @@ typedef struct lk_sql_statement {
 
 typedef struct lk_sql_set {
     const char *schema[LK_SQL_ENGINES]; /* makes what is missing; changes nothing that is there */
+    uint32_t settled; /* bits 1 << statement: after LK_UNKNOWN of these lk_sql_settle() is called,
+                         again until it is LK_OK */
     int n;
     lk_sql_statement statements[LK_SQL_STATEMENTS_MAX];
 } lk_sql_set;
@@ -86,6 +88,22 @@ void lk_sql_close(lk_sql *sql);
 lk_status lk_sql_run(lk_sql *sql, int statement, const lk_sql_arg *args, lk_sql_each *each,
                      void *arg);
 
+/*
+ * Ends what may still come of the set's settled statements whose outcome was unknown: a statement
+ * that was given up by this side may wait in the server, and be done later. `statement` is the
+ * set's LK_SQL_POSTGRES_END_BACKEND.
+ * LK_OK: each of them is done, and the next statement sees it, or it never will be. LK_UNKNOWN: one
+ * may still be done. Takes as long as lk_sql_run() for each of them.
+ */
+lk_status lk_sql_settle(lk_sql *sql, int statement);
+
+/* "ntn": ends the session with this process number and application_name, waits so many
+ * milliseconds for its end; one row with 1 if it has ended, 0 if not; no row: there is none. A
+ * session that waits in its COMMIT has written when it ends. */
+#define LK_SQL_POSTGRES_END_BACKEND                                                                \
+    "SELECT pg_terminate_backend(pid, $3)::int FROM pg_stat_activity"                              \
+    " WHERE pid = $1 AND application_name = $2"
+
 /* -- the engines: sql_sqlite.c, sql_postgres.c ---------------------------------------------------
  */
 
@@ -97,6 +115,7 @@ struct lk_sql_backend {
     void (*close)(void *self);
     lk_status (*run)(void *self, int statement, const lk_sql_arg *args, lk_sql_each *each,
                      void *arg);
+    lk_status (*settle)(void *self, int statement);
 };
 
 extern const struct lk_sql_backend lk_sqlite_backend, lk_postgres_backend;

@@ -51,10 +51,16 @@ lk_status lk_sql_guard_try(void *self, lk_attempt *attempt)
     return LK_OK;
 }
 
+/* A row is found once and for all: each token is written once. Where none is found, the attempt
+ * that would write it may still wait in the server, unless that is settled. */
 lk_status lk_sql_guard_release(void *self, lk_hold *hold)
 {
+    lk_sql_guard *guard = self;
     struct answer answer;
-    lk_status status = ask(self, LK_SQL_RELEASE, &answer, hold->key, hold->token, 0);
+    lk_status settled = lk_sql_settle(guard->sql, LK_SQL_END);
+    lk_status status = ask(guard, LK_SQL_RELEASE, &answer, hold->key, hold->token, 0);
+    if (status == LK_OK && !answer.found)
+        return settled == LK_OK ? LK_LOST : settled;
     return status == LK_OK && answer.number != 1 ? LK_LOST : status;
 }
 

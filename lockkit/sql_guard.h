@@ -18,8 +18,12 @@ enum lk_sql_guard_statement {
     LK_SQL_LIST,    /* "t", a prefix: the same of each lock held now */
     LK_SQL_FORCE,   /* "t": one row if somebody held it */
     LK_SQL_PING,    /* "": reads the table */
+    LK_SQL_END,     /* LK_SQL_POSTGRES_END_BACKEND */
     LK_SQL_GUARD_STATEMENTS
 };
+
+/* lk_sql_set.settled of such a guard. */
+#define LK_SQL_GUARD_SETTLED (1u << LK_SQL_ACQUIRE | 1u << LK_SQL_RELEASE)
 
 typedef struct lk_sql_guard {
     lk_sql *sql;

@@ -1,6 +1,7 @@
 /* The connections of a client, handed out for the length of one use; and rows over them. */
 #include "sql_postgres.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,19 +87,84 @@ void lk_pg_drop(lk_pg_pool *pool, lk_pg_conn *conn)
     pthread_mutex_unlock(&pool->mutex);
 }
 
+/* -- statements that may still be done ----------------------------------------------------------
+ */
+
+/* False: no room to note another one. */
+static bool may_become_unknown(lk_pg_pool *pool)
+{
+    pthread_mutex_lock(&pool->mutex);
+    bool room = pool->n_unknown + pool->target.pool_max <= LK_PG_UNKNOWN_MAX;
+    pthread_mutex_unlock(&pool->mutex);
+    return room;
+}
+
+static void note_unknown(lk_pg_pool *pool, int process)
+{
+    pthread_mutex_lock(&pool->mutex);
+    pool->unknown[pool->n_unknown++] = process;
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+/* 0: there is none. */
+static int first_unknown(lk_pg_pool *pool)
+{
+    pthread_mutex_lock(&pool->mutex);
+    int process = pool->n_unknown > 0 ? pool->unknown[0] : 0;
+    pthread_mutex_unlock(&pool->mutex);
+    return process;
+}
+
+static void forget_unknown(lk_pg_pool *pool, int process)
+{
+    pthread_mutex_lock(&pool->mutex);
+    for (int i = 0; i < pool->n_unknown; i++)
+        if (pool->unknown[i] == process)
+            pool->unknown[i--] = pool->unknown[--pool->n_unknown];
+    pthread_mutex_unlock(&pool->mutex);
+}
+
 lk_status lk_pg_pool_run(lk_pg_pool *pool, int statement, const lk_sql_arg *args, lk_sql_each *each,
                          void *arg)
 {
     lk_pg_conn *conn;
+    bool settled = (pool->target.set->settled & 1u << statement) != 0;
+    if (settled && !may_become_unknown(pool))
+        return LK_UNAVAILABLE;
     lk_status status = lk_pg_take(pool, &conn);
     if (status != LK_OK)
         return status == LK_BUSY ? LK_UNAVAILABLE : status;
     status = lk_pg_run(conn, statement, args, each, arg);
+    if (status == LK_UNKNOWN && settled)
+        note_unknown(pool, lk_pg_process(conn));
     if (status == LK_UNKNOWN || status == LK_PROTOCOL) /* the next one looks for the tables */
         lk_pg_drop(pool, conn);
     else
         lk_pg_give(pool, conn);
     return status == LK_BUSY ? LK_UNAVAILABLE : status; /* by a statement, not by a holder */
+}
+
+static int take_number(void *arg, const lk_sql_row *row)
+{
+    *(int64_t *)arg = row->number[0];
+    return 1;
+}
+
+lk_status lk_pg_pool_settle(lk_pg_pool *pool, int statement)
+{
+    int process;
+    while ((process = first_unknown(pool)) != 0) {
+        int64_t ended = 1; /* no row: there is no such session */
+        const lk_sql_arg args[] = {
+            {.number = process},
+            {.text = pool->target.name},
+            {.number = pool->target.context->options->command_timeout_ms / 2 + 1}};
+        lk_status status = lk_pg_pool_run(pool, statement, args, take_number, &ended);
+        if (status != LK_OK || !ended)
+            return LK_UNKNOWN;
+        forget_unknown(pool, process);
+    }
+    return LK_OK;
 }
 
 lk_status lk_pg_pool_open(lk_pg_pool *pool, const lk_context *context, const lk_sql_set *set,
@@ -113,6 +179,7 @@ lk_status lk_pg_pool_open(lk_pg_pool *pool, const lk_context *context, const lk_
     pool->target.context = context;
     pool->target.set = set;
     pool->target.blocks = blocks;
+    snprintf(pool->target.name, sizeof pool->target.name, "lockkit %s", context->client_id);
     if (pool->target.pool_max == 0)
         pool->target.pool_max = blocks ? LK_PG_POOL_HOLDS : LK_PG_POOL_ROWS;
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -160,6 +227,11 @@ static lk_status run(void *self, int statement, const lk_sql_arg *args, lk_sql_e
     return lk_pg_pool_run(self, statement, args, each, arg);
 }
 
+static lk_status settle(void *self, int statement)
+{
+    return lk_pg_pool_settle(self, statement);
+}
+
 static const char *const schemes[] = {"postgres://", "postgresql://", NULL};
 
 const struct lk_sql_backend lk_postgres_backend = {
@@ -167,4 +239,5 @@ const struct lk_sql_backend lk_postgres_backend = {
     .open = open_pool,
     .close = close_pool,
     .run = run,
+    .settle = settle,
 };

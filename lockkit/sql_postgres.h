@@ -30,6 +30,8 @@ enum {
     LK_PG_POOL_ROWS = 8,   /* the default where a connection is used for a statement */
     LK_PG_POOL_HOLDS = 40, /* ... and where it is for a hold: two clients fit 100 connections */
     LK_PG_URI_MAX = 1024,
+    LK_PG_NAME_MAX = 48,    /* "lockkit " and the client's id */
+    LK_PG_UNKNOWN_MAX = 64, /* sessions that may still be at a statement we have given up */
     LK_PG_SILENCE_S = 11
 };
 
@@ -44,7 +46,8 @@ typedef struct lk_pg_target {
     const lk_sql_set *set;
     bool blocks;  /* statements may wait in the server as long as lock_timeout lets them */
     int pool_max; /* 0: the default */
-    char uri[LK_PG_URI_MAX]; /* for libpq; may hold a password */
+    char name[LK_PG_NAME_MAX]; /* application_name: of this client's sessions alone */
+    char uri[LK_PG_URI_MAX];   /* for libpq; may hold a password */
 } lk_pg_target;
 
 /* sql_postgres_url.c. Takes "postgres://..." apart. LK_OK, or LK_INVALID with a message that holds
@@ -60,6 +63,7 @@ void lk_pg_disconnect(lk_pg_conn *conn); /* the server frees what the connection
 /* The server has hung up, as far as this machine knows. */
 bool lk_pg_has_ended(const lk_pg_conn *conn);
 int lk_pg_socket(const lk_pg_conn *conn);
+int lk_pg_process(const lk_pg_conn *conn); /* its server process's number */
 
 /* Sends; the answer is lk_pg_receive()'s to take. LK_OK, or LK_UNKNOWN: of no more use. */
 lk_status lk_pg_send(lk_pg_conn *conn, int statement, const lk_sql_arg *args);
@@ -79,7 +83,8 @@ typedef struct lk_pg_pool {
     lk_pg_target target;
     pthread_mutex_t mutex;
     pthread_cond_t freed;
-    int n_open, n_idle;
+    int n_open, n_idle, n_unknown;
+    int unknown[LK_PG_UNKNOWN_MAX]; /* processes whose last statement may still be done */
     struct lk_pg_idle {
         lk_pg_conn *conn;
         int64_t since_us;
@@ -99,5 +104,7 @@ void lk_pg_drop(lk_pg_pool *pool, lk_pg_conn *conn); /* disconnects */
 /* One statement on any connection; returns as lk_sql_run(). */
 lk_status lk_pg_pool_run(lk_pg_pool *pool, int statement, const lk_sql_arg *args, lk_sql_each *each,
                          void *arg);
+/* lk_sql_settle() of what lk_pg_pool_run() called unknown. */
+lk_status lk_pg_pool_settle(lk_pg_pool *pool, int statement);
 
 #endif

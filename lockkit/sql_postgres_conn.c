@@ -40,6 +40,11 @@ int lk_pg_socket(const lk_pg_conn *conn)
     return PQsocket(conn->handle);
 }
 
+int lk_pg_process(const lk_pg_conn *conn)
+{
+    return PQbackendPID(conn->handle);
+}
+
 /* What it may have said before (a notice) does not matter. */
 bool lk_pg_has_ended(const lk_pg_conn *conn)
 {
@@ -358,8 +363,8 @@ lk_status lk_pg_connect(const lk_pg_target *target, int64_t deadline_us, lk_pg_c
                                            "tcp_user_timeout",
                                            "dbname",
                                            NULL};
-    const char *const values[] = {"lockkit", "UTF8",  "disable",   "5", "2",
-                                  "3",       "11000", target->uri, NULL};
+    const char *const values[] = {target->name, "UTF8",  "disable",   "5", "2",
+                                  "3",          "11000", target->uri, NULL};
     lk_pg_conn *conn = calloc(1, sizeof *conn);
     if (conn == NULL)
         return LK_NO_MEMORY;

@@ -320,9 +320,18 @@ static lk_status open_file(const lk_context *context, const char *address, const
 
 static const char *const schemes[] = {scheme, NULL};
 
+/* A statement is done, or undone, when its call returns. */
+static lk_status settle(void *self, int statement)
+{
+    (void)self;
+    (void)statement;
+    return LK_OK;
+}
+
 const struct lk_sql_backend lk_sqlite_backend = {
     .schemes = schemes,
     .open = open_file,
     .close = close_file,
     .run = run,
+    .settle = settle,
 };

@@ -9,10 +9,10 @@
  *            it; fences rise with every grant of the key, and survive release, rollback and
  *            restart: a statement is committed before its answer comes. Right at READ COMMITTED:
  *            what is decided is decided on the newest version of the row, with the row locked.
- * Weakness:  leases follow the database server's wall clock; waiters poll, in no order; a grant
- *            costs a durable commit. A failover to an asynchronous replica forgets locks and
- *            counters. SQLite: one machine only, and one writer at a time whatever the key.
- * Source:    https://www.sqlite.org/lang_upsert.html;
+ * Weakness:  leases follow the database server's wall clock, as in redis_token.c; waiters poll, in
+ *            no order; a grant costs a durable commit. A failover to an asynchronous replica
+ *            forgets locks and counters. SQLite: one machine only, and one writer at a time
+ * whatever the key. Source:    https://www.sqlite.org/lang_upsert.html;
  *            https://www.postgresql.org/docs/15/sql-select.html (FOR UPDATE SKIP LOCKED);
  *            M. Kleppmann, "How to do distributed locking", 2016 (fencing)
  *
@@ -85,6 +85,7 @@ static const lk_sql_set statements = {
     .schema = {"CREATE TABLE IF NOT EXISTS " SQLITE_LOCKS " (key TEXT PRIMARY KEY, token TEXT,"
                " until_ms INTEGER NOT NULL, fence INTEGER NOT NULL) WITHOUT ROWID",
                LK_SQL_POSTGRES_SCHEMA},
+    .settled = LK_SQL_GUARD_SETTLED,
     .n = LK_SQL_GUARD_STATEMENTS,
     .statements = {[LK_SQL_ACQUIRE] = {"ttn",
                                        {SQLITE_ACQUIRE(SQLITE_LOCKS, SQLITE_NOW),
@@ -98,7 +99,8 @@ static const lk_sql_set statements = {
                    [LK_SQL_INSPECT] = {"t", BOTH(INSPECT)},
                    [LK_SQL_LIST] = {"t", BOTH(LIST)},
                    [LK_SQL_FORCE] = {"t", BOTH(FORCE)},
-                   [LK_SQL_PING] = {"", BOTH(PING)}},
+                   [LK_SQL_PING] = {"", BOTH(PING)},
+                   [LK_SQL_END] = {"ntn", {NULL, LK_SQL_POSTGRES_END_BACKEND}}},
 };
 
 static lk_status open_unique(const lk_context *context, void **ret_self, lk_error *error)

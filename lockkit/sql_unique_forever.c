@@ -5,10 +5,11 @@
  *            with the own token.
  * Guarantee: one holder at a time across processes; only the holder can free it.
  * Weakness:  no lease: the row of a dead holder stays, and locks everybody out, until somebody
- *            deletes it by hand. So does an attempt that reached the database after its caller had
- *            given up and cleaned up. No fence: the row, and any counter in it, goes with the
- *            release.
- * Source:    the "lock table" of many articles; https://www.sqlite.org/lang_conflict.html
+ *            deletes it by hand. What got no answer is taken back by its token, in the background
+ *            if need be, and on PostgreSQL only once the session that it was sent on has ended: so
+ *            nothing is left, if its client is not closed before. No fence: the row, and any
+ * counter in it, goes with the release. Source:    the "lock table" of many articles;
+ * https://www.sqlite.org/lang_conflict.html
  */
 #include "providers.h"
 #include "sql_guard.h"
@@ -32,6 +33,7 @@ static const lk_sql_set statements = {
     .schema = {"CREATE TABLE IF NOT EXISTS lockkit_rows (key TEXT PRIMARY KEY, token TEXT NOT NULL)"
                " WITHOUT ROWID",
                LK_SQL_POSTGRES_SCHEMA},
+    .settled = LK_SQL_GUARD_SETTLED,
     .n = LK_SQL_GUARD_STATEMENTS,
     .statements = {[LK_SQL_ACQUIRE] = {"tt", BOTH(ACQUIRE)},
                    [LK_SQL_RELEASE] = {"tt", BOTH(RELEASE)},
@@ -39,7 +41,8 @@ static const lk_sql_set statements = {
                    [LK_SQL_INSPECT] = {"t", BOTH(INSPECT)},
                    [LK_SQL_LIST] = {"t", BOTH(LIST)},
                    [LK_SQL_FORCE] = {"t", BOTH(FORCE)},
-                   [LK_SQL_PING] = {"", BOTH(PING)}},
+                   [LK_SQL_PING] = {"", BOTH(PING)},
+                   [LK_SQL_END] = {"ntn", {NULL, LK_SQL_POSTGRES_END_BACKEND}}},
 };
 
 static lk_status open_forever(const lk_context *context, void **ret_self, lk_error *error)

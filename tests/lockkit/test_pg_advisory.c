@@ -56,8 +56,9 @@ static lk_client *impatient(const char *guard)
 /* Those that were closed end a little later. */
 static bool connections_are(void *wanted)
 {
-    return world_sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lockkit'",
-                     NULL) == *(int64_t *)wanted;
+    return world_sql(
+               "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'lockkit %'",
+               NULL) == *(int64_t *)wanted;
 }
 
 static void expect_connections(int64_t n)

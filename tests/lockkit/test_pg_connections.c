@@ -20,8 +20,9 @@ enum { LONG_MS = 20000, GRACE_MS = 3000, COMMAND_MS = 500, IDLE_MS = 5000 };
 /* Those that were closed end a little later. */
 static bool connections_are(void *wanted)
 {
-    return world_sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lockkit'",
-                     NULL) == *(int64_t *)wanted;
+    return world_sql(
+               "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'lockkit %'",
+               NULL) == *(int64_t *)wanted;
 }
 
 static void expect_connections(int64_t n, int64_t wait_ms)
@@ -155,7 +156,7 @@ static bool somebody_waits_for_a_row(void *arg)
 {
     (void)arg;
     return world_sql("SELECT count(*) FROM pg_stat_activity"
-                     " WHERE application_name = 'lockkit' AND wait_event_type = 'Lock'",
+                     " WHERE application_name LIKE 'lockkit %' AND wait_event_type = 'Lock'",
                      NULL) > 0;
 }
 

@@ -102,6 +102,41 @@ static void release_that_redis_answers_too_late_is_settled_when_it_answers(void 
     }
 }
 
+/* A bare DEL is not sent again: the key may be another's by then. Nobody has died, and what has no
+ * lease is stuck until somebody frees it by hand. */
+static void bare_release_that_did_not_arrive_is_left(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *guard;
+        bool forever;
+    } bare[] = {{"redis-set", false}, {"redis-setnx-expire", false}, {"redis-setnx", true}};
+    for (size_t i = 0; i < sizeof bare / sizeof bare[0]; i++) {
+        lk_hold hold;
+        struct proxy *proxy = proxy_open(world_redis->port);
+        assert_non_null(proxy);
+        lk_client *client = warm(world_client_at(bare[i].guard, proxy_port(proxy), &quick));
+        assert_int_equal(world_acquire(client, KEY, LEASE_MS, 0, &hold), LK_OK);
+        proxy_lose_request(proxy, KEY, 1);
+        lk_status status = lk_release(&hold);
+        struct told heard = told;
+        int64_t left_ms = world_ask("PTTL " KEY);
+        lk_lock_info info;
+        assert_int_equal(lk_inspect(client, KEY, &info), LK_OK);
+        assert_int_equal(lk_force_release(client, KEY), LK_OK);
+        lk_close(client);
+        proxy_close(proxy);
+        assert_int_equal(status, LK_UNKNOWN);
+        assert_int_equal(heard.n[LK_DEBT_LEFT], 1);
+        assert_int_equal(heard.n[LK_DEBT_OWED], 0);
+        assert_int_equal(info.holders, 1);
+        if (bare[i].forever)
+            assert_int_equal(left_ms, -1); /* no lease */
+        else
+            assert_in_range(left_ms, 1, LEASE_MS);
+    }
+}
+
 static atomic_bool armed;
 
 static void deafen(void *proxy)
@@ -205,6 +240,7 @@ int main(void)
 #define CASE(test) cmocka_unit_test_setup(test, world_empty)
     const struct CMUnitTest tests[] = {
         CASE(release_that_redis_answers_too_late_is_settled_when_it_answers),
+        CASE(bare_release_that_did_not_arrive_is_left),
         CASE(attempt_whose_clean_up_is_lost_too_leaves_no_grant),
         CASE(grant_to_a_waiter_that_is_gone_is_released_at_once),
         CASE(waiter_whose_leave_is_lost_does_not_stay_in_the_queue),
