@@ -224,6 +224,9 @@ int main(int argc, char **argv)
     snprintf(name, sizeof name, "hazards %s", argv[1]);
     argv[1] = name;
     hazard_options_parse(lists, argc - 1, argv + 1, &options);
+    const char *const files[] = {options.json, options.html};
+    if (output_check_files(program, files, sizeof files / sizeof *files) != 0)
+        return EXIT_FAILURE;
     if (lists)
         return list_or_run(&options, true);
     options.seckilld = find_beside("seckilld", options.seckilld, path, sizeof path);

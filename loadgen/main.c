@@ -128,6 +128,9 @@ int main(int argc, char **argv)
             snprintf(name, sizeof name, "loadgen %s", commands[i].name);
             argv[1] = name;
             options_parse(&commands[i], argc - 1, argv + 1, &options);
+            const char *const files[] = {options.json, options.html, options.csv};
+            if (output_check_files(name, files, sizeof files / sizeof *files) != 0)
+                return EXIT_FAILURE;
             options.stop = &stop;
             catch_signals();
             return commands[i].run(&options);

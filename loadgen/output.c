@@ -31,17 +31,39 @@ void output_check_at_exit(const char *program)
     atexit(check_stdout);
 }
 
-FILE *output_open(const char *program, const char *path)
+static void make_folders(const char *path)
 {
     char folder[4096];
-    if (strcmp(path, "-") == 0)
-        return stdout;
     snprintf(folder, sizeof folder, "%s", path);
     for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(folder, 0777); /* one that cannot be made shows at fopen() */
         *slash = '/';
     }
+}
+
+int output_check_files(const char *program, const char *const *files, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (files[i] == NULL || strcmp(files[i], "-") == 0)
+            continue;
+        make_folders(files[i]);
+        bool is_new = access(files[i], F_OK) != 0;
+        FILE *out = fopen(files[i], "ae");
+        if (out == NULL)
+            return fail(program, files[i]);
+        fclose(out);
+        if (is_new)
+            unlink(files[i]);
+    }
+    return 0;
+}
+
+FILE *output_open(const char *program, const char *path)
+{
+    if (strcmp(path, "-") == 0)
+        return stdout;
+    make_folders(path);
     FILE *out = fopen(path, "we");
     if (out == NULL)
         fail(program, path);

@@ -8,6 +8,9 @@
 /* When the program ends, whatever its status: 1 with a message if not all of stdout was written.
  * Once, at the start: argp ends it after --help. */
 void output_check_at_exit(const char *program);
+/* Before the work: can each of n files be written? None is changed or left behind; NULL: not
+ * wanted. Returns 0, or -1 after a message about the first that cannot. */
+int output_check_files(const char *program, const char *const *files, size_t n);
 /* program: who says on stderr what went wrong. NULL: it cannot be written. */
 FILE *output_open(const char *program, const char *path);
 /* Returns 0, or -1 when not all of it was written. stdout is left to the

@@ -80,6 +80,19 @@ static int64_t sold_by(const struct sandbox_server *service)
     return n;
 }
 
+/* Before the load, which may take hours. */
+static void report_that_cannot_be_written_is_told_before_the_load(void **state)
+{
+    (void)state;
+    static const char *const flags[] = {"--json", "--html", "--csv"};
+    const int64_t before = sold_by(shop.service);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        RUN(1, "sale", "--url", shop.service->url, flags[i], "/proc/self/no/report");
+        assert_non_null(strstr(content_of(messages), "cannot write /proc/self/no/report"));
+    }
+    assert_int_equal(sold_by(shop.service), before);
+}
+
 enum { CONNECTIONS = 8 };
 #define AS_MANY_CONNECTIONS "8"
 
@@ -168,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(failures_are_one_clear_line),
         cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
+        cmocka_unit_test(report_that_cannot_be_written_is_told_before_the_load),
         cmocka_unit_test(interrupted_load_shows_what_is_known),
         cmocka_unit_test(service_that_dies_or_hangs_leaves_a_run_without_a_verdict),
     };

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct sandbox *sandbox; /* only for a folder that goes away */
 
@@ -49,6 +50,27 @@ static void what_cannot_be_written_is_told(void **state)
     assert_int_equal(output_close("test", "/dev/full", full), -1);
 }
 
+static void files_are_looked_at_before_the_work_and_left_as_they_are(void **state)
+{
+    (void)state;
+    char there[SANDBOX_TEXT_MAX + 32], new[SANDBOX_TEXT_MAX + 32], text[8] = "";
+    snprintf(there, sizeof there, "%s/there.txt", sandbox_dir(sandbox));
+    snprintf(new, sizeof new, "%s/sub/new.txt", sandbox_dir(sandbox));
+    FILE *out = fopen(there, "we");
+    assert_non_null(out);
+    fputs("text", out);
+    fclose(out);
+    const char *const good[] = {NULL, "-", there, new};
+    assert_int_equal(output_check_files("test", good, 4), 0);
+    assert_int_equal(access(new, F_OK), -1);
+    FILE *in = fopen(there, "re");
+    assert_non_null(fgets(text, sizeof text, in));
+    fclose(in);
+    assert_string_equal(text, "text");
+    const char *const bad[] = {there, "/proc/self/no/report.json"};
+    assert_int_equal(output_check_files("test", bad, 2), -1);
+}
+
 static void json_is_written_whole_or_told(void **state)
 {
     (void)state;
@@ -77,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(missing_folders_are_made),
         cmocka_unit_test(what_cannot_be_written_is_told),
+        cmocka_unit_test(files_are_looked_at_before_the_work_and_left_as_they_are),
         cmocka_unit_test(json_is_written_whole_or_told),
         cmocka_unit_test(dash_is_stdout_and_stays_open),
     };
