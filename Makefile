@@ -86,7 +86,7 @@ $(B)/loadgen: $(call obj,loadgen/main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
 $(B)/libclockshim.so: loadgen/clockshim.c # into servers that know no sanitizer
 	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -shared -o $@ $<
-$(B)/hazards: | $(B)/libclockshim.so
+$(B)/hazards $(B)/tests/lockkit/test_redis_fence: | $(B)/libclockshim.so
 $(B)/hazards: $(call obj,loadgen/hazards_main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
 $(B)/lockkit: $(LOCKKIT_CMD_O) $(L_LOCKKIT)

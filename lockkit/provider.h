@@ -53,7 +53,9 @@ typedef struct lk_provider {
     lk_status (*open)(const lk_context *context, void **ret_self, lk_error *error);
     void (*close)(void *self);
 
-    /* One attempt; never sleeps. LK_OK fills hold->fence. LK_BUSY: another holds it.
+    /* One attempt; never sleeps. LK_OK fills hold->fence: with LK_CAP_FENCE higher than that of any
+     * earlier grant of the key. A counter may end when its key is not asked for any more, if the
+     * one that follows it begins higher; redis_fence.h shows how. LK_BUSY: another holds it.
      * LK_UNAVAILABLE: certainly nothing sent. LK_UNKNOWN: sent, no answer: the core calls
      * release() to undo it. LK_PROTOCOL: undone likewise. */
     lk_status (*try_acquire)(void *self, lk_attempt *attempt);

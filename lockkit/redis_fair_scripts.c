@@ -3,8 +3,10 @@
 /* clang-format off */
 
 /* KEYS: lock, queue, seen, fence. Takes the first live waiter off the queue; makes it the holder.
- * Numbers in the message by format(): Lua itself rounds from fifteen digits on. */
+ * Numbers in the message by format(): Lua itself rounds from fifteen digits on. A holder that claims
+ * late finds its counter gone: a new one begins higher. */
 #define HAND_OVER                                                                                  \
+    LK_REDIS_NEXT_FENCE                                                                            \
     "local DEAD_MS, CLAIM_MS = " LK_TEXT(LK_FAIR_DEAD_MS) "," LK_TEXT(LK_FAIR_CLAIM_MS) " "          \
     "local KEEP_MS = " LK_TEXT(LK_FAIR_KEEP_MS) " "                                                \
     "local function now() "                                                                        \
@@ -23,7 +25,7 @@
     "end "                                                                                         \
     "local function hand_over(token, lease, stamp) "                                               \
     "  redis.call('set', KEYS[1], token, 'PX', lease) "                                            \
-    "  local fence = redis.call('incr', KEYS[4]) "                                                 \
+    "  local fence = next_fence(KEYS[4]) "                                                 \
     "  local listeners = redis.call('publish', "                                                   \
     "    'lockkit_fair__channel:' .. string.sub(token, 1, 32), "                                   \
     "    string.format('%s %.0f %s', token, fence, stamp)) "                                       \
@@ -35,7 +37,7 @@ const char lk_redis_fair_acquire[] =
     "local holder = redis.call('get', KEYS[1]) "
     "if holder == ARGV[1] then "
     "  redis.call('pexpire', KEYS[1], ARGV[2]) "
-    "  return tonumber(redis.call('get', KEYS[4])) "
+    "  return tonumber(redis.call('get', KEYS[4])) or next_fence(KEYS[4]) "
     "end "
     "if ARGV[3] ~= '' and (holder or redis.call('exists', KEYS[2]) == 1) then "
     "  local sign = string.format('%.0f %s %s', now(), ARGV[3], ARGV[4]) "
@@ -49,7 +51,7 @@ const char lk_redis_fair_acquire[] =
     "  local first, lease, stamp = next_live() "
     "  if not first or first == ARGV[1] then "
     "    redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) "
-    "    return redis.call('incr', KEYS[4]) "
+    "    return next_fence(KEYS[4]) "
     "  end "
     "  hand_over(first, lease, stamp) "
     "end "

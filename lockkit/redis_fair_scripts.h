@@ -4,13 +4,13 @@
 #ifndef LOCKKIT_REDIS_FAIR_SCRIPTS_H
 #define LOCKKIT_REDIS_FAIR_SCRIPTS_H
 
+#include "redis_fence.h"
+
 /* Also written into the scripts. A dead waiter must have missed several refreshes. */
 #define LK_FAIR_REFRESH_MS 500
 #define LK_FAIR_DEAD_MS    2000
 #define LK_FAIR_CLAIM_MS   2000
 #define LK_FAIR_KEEP_MS    60000 /* queue keys that nobody touches any more vanish */
-#define LK_TEXT(x)         LK_TEXT_OF(x)
-#define LK_TEXT_OF(x)      #x
 
 /* KEYS of both: lock, queue, seen, fence.
  * Acquire: ARGV token, lease; to queue: the lease at a hand-over ("": not to queue), the stamp.

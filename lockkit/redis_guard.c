@@ -20,10 +20,12 @@ static const char renew_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] then 
                                  "return 0";
 
 static const char raise_fence_body[] =
-    "if tonumber(redis.call('get', KEYS[1]) or '0') < tonumber(ARGV[1]) then "
-    "  redis.call('set', KEYS[1], ARGV[1]) "
-    "end "
-    "return 1";
+    LK_REDIS_KEEP_FENCE "local now_us = clock_us() "
+                        "local fence = tonumber(redis.call('get', KEYS[1]) or now_us) "
+                        "fence = math.max(fence, tonumber(ARGV[1])) "
+                        "redis.call('set', KEYS[1], string.format('%.0f', fence)) "
+                        "keep(KEYS[1], fence, now_us) "
+                        "return 1";
 
 /* -- opening ---------------------------------------------------------------------------------- */
 

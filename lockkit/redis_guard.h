@@ -3,24 +3,21 @@
  * a lock whose value is its holder's mark.
  *
  * Keys of a lock K:  K           the lock
- *                    {K}:fence   its fence counter, never deleted; shared by all fenced guards, so
- *                                that fences rise per resource whoever grants
- * The braces put both into one slot of a Redis Cluster.
+ *                    {K}:fence   its fence counter, shared by all fenced guards, so that fences
+ * rise per resource whoever grants; ends by itself (redis_fence.h) The braces put both into one
+ * slot of a Redis Cluster.
  */
 #ifndef LOCKKIT_REDIS_GUARD_H
 #define LOCKKIT_REDIS_GUARD_H
 
 #include "redis_debt.h"
+#include "redis_fence.h"
 #include "redis_script.h"
 
 enum {
     LK_REDIS_KEY_MAX = LK_KEY_MAX + 64, /* of a key derived from the lock's */
     LK_REDIS_NUMBER_MAX = 24
 };
-
-/* Lua counts in doubles, exact up to 2^53: whatever is seen, so many grants are left. */
-#define LK_REDIS_FENCES_LEFT ((uint64_t)1 << 32)
-#define LK_REDIS_FENCE_MAX   (((uint64_t)1 << 53) - LK_REDIS_FENCES_LEFT)
 
 typedef struct lk_redis_guard lk_redis_guard;
 struct lk_redis_guard {

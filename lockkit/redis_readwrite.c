@@ -37,6 +37,7 @@ struct part {
 /* KEYS: lock, fence, timeout. ARGV: field, lease, mode. A lock of another kind that is in the way,
  * of whose release no message comes, is WRONGTYPE. */
 static const char acquire_body[] =
+    LK_REDIS_NEXT_FENCE
     "if redis.call('exists', KEYS[1]) == 1 then "
     "  local mode = redis.call('hget', KEYS[1], 'mode') "
     "  if not mode then "
@@ -53,7 +54,7 @@ static const char acquire_body[] =
     "if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then "
     "  redis.call('pexpire', KEYS[1], ARGV[2]) "
     "end "
-    "return redis.call('incr', KEYS[2])";
+    "return next_fence(KEYS[2])";
 
 /* Of a field's value. A reader of Redisson has a key for each of its entries; bounded, because other
  * kinds of locks have numbers of any size in their hashes. */

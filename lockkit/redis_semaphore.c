@@ -36,13 +36,14 @@
 /* KEYS: lock, fence. ARGV: token, lease, permits. */
 static const char acquire_body[] =
     HELPERS
+    LK_REDIS_NEXT_FENCE
     "redis.call('zremrangebyscore', KEYS[1], '-inf', '(' .. now) "
     "if redis.call('zcard', KEYS[1]) >= tonumber(ARGV[3]) then "
     "  return -1 - (redis.call('zrange', KEYS[1], 0, 0, 'withscores')[2] - now) "
     "end "
     "redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1]) "
     "end_with_the_longest() "
-    "return redis.call('incr', KEYS[2])";
+    "return next_fence(KEYS[2])";
 
 /* KEYS: lock, channel. ARGV: token. */
 static const char release_body[] =

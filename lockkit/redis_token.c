@@ -1,28 +1,27 @@
 /*
  * redis-token: the single-node lock as the Redis documentation has it, plus a fence.
  *
- * Algorithm: SET key token NX PX lease and INCR of the fence counter, in one script; release and
- *            renewal compare the value with the own token first, in one script each. The value of
- *            the key is the token, so that every other client of this protocol excludes and is
+ * Algorithm: SET key token NX PX lease and a higher fence (redis_fence.h), in one script; release
+ *            and renewal compare the value with the own token first, in one script each. The value
+ *            of the key is the token, so that every other client of this protocol excludes and is
  *            excluded by it.
  * Guarantee: one holder at a time across processes, until its lease ends; frees itself with the
  *            lease; only the holder can free it; fences rise with every grant of the key.
- * Weakness:  one node: a failover or a restart without persistence forgets locks and counters
- *            (lk_raise_fence() heals the latter); leases follow the server's wall clock: one that
- *            leaps an hour ahead, and back, leaves a lock that was granted meanwhile and not
- *            released standing for an hour; waiters poll, in no order. The fence counter stays for
- * ever. Source:    https://redis.io/docs/latest/commands/set/ (Patterns); M. Kleppmann, "How to do
- *            distributed locking", 2016 (fencing)
+ * Weakness:  one node: a failover or a restart without persistence forgets locks; leases follow
+ *            the server's wall clock: one that leaps an hour ahead, and back, leaves a lock that
+ * was granted meanwhile and not released standing for an hour; waiters poll, in no order. Source:
+ * https://redis.io/docs/latest/commands/set/ (Patterns); M. Kleppmann, "How to do distributed
+ * locking", 2016 (fencing)
  */
 #include "providers.h"
 #include "redis_guard.h"
 #include "redis_inspect.h"
 
 static const char acquire_body[] =
-    "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then "
-    "  return redis.call('incr', KEYS[2]) "
-    "end "
-    "return -1 - redis.call('pttl', KEYS[1])";
+    LK_REDIS_NEXT_FENCE "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then "
+                        "  return next_fence(KEYS[2]) "
+                        "end "
+                        "return -1 - redis.call('pttl', KEYS[1])";
 
 static lk_status open_token(const lk_context *context, void **ret_self, lk_error *error)
 {

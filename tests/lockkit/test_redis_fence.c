@@ -1,0 +1,264 @@
+/*
+ * The fence counter ends by itself, and fences rise all the same: every order of grants, passing
+ * time, clocks set back, lost counters and raised ones, up to a length, on a real Redis whose clock
+ * the test sets. The rule stands in redis_fence.h.
+ */
+#include "../../lockkit/lockkit.h"
+#include "../../lockkit/redis_fence.h"
+#include "../lib/process.h"
+#include "../../loadgen/sandbox.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY     "lock:order:1"
+#define COUNTER "{lock:order:1}:fence"
+
+enum { KEEP_MS = LK_REDIS_FENCE_KEEP_MS, HOUR_MS = 3600000, US_PER_MS = 1000, PATIENCE_MS = 20000 };
+
+static const char *const guards[] = {"redis-token", "redis-reentrant", "redis-fair",
+                                     "redis-readwrite", "redis-semaphore"};
+enum { GUARDS = sizeof guards / sizeof guards[0] };
+
+static struct sandbox *sandbox;
+static struct sandbox_server *redis;
+static redisContext *eye;
+static lk_client *clients[GUARDS];
+
+static int open_all(void **state)
+{
+    (void)state;
+    char path[PATH_MAX], shim[PATH_MAX];
+    const char *build = getenv("BUILD");
+    snprintf(path, sizeof path, "%s/libclockshim.so", build != NULL ? build : "build");
+    if (realpath(path, shim) == NULL || sandbox_open(&sandbox) != 0)
+        return -1;
+    redis = sandbox_redis_with_clock(sandbox, shim);
+    eye = redis != NULL ? redisConnect("127.0.0.1", redis->port) : NULL;
+    for (int i = 0; i < GUARDS; i++)
+        if (eye == NULL || lk_open(guards[i], redis->url, NULL, &clients[i], NULL) != LK_OK)
+            return -1;
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    for (int i = 0; i < GUARDS; i++)
+        lk_close(clients[i]);
+    redisFree(eye);
+    sandbox_close(sandbox);
+    return 0;
+}
+
+static int64_t ask(const char *command)
+{
+    redisReply *reply = redisCommand(eye, command);
+    assert_non_null(reply);
+    int64_t integer = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
+    freeReplyObject(reply);
+    return integer;
+}
+
+/* -- what may happen -----------------------------------------------------------------------------
+ */
+
+#define EVENT_MAP(X)                                                                               \
+    X(GRANT)                                                                                       \
+    X(PASS)      /* half of the time that a counter is kept */                                     \
+    X(OUTLIVE)   /* all of it, and a second */                                                     \
+    X(SET_BACK)  /* the clock, by a second less than that */                                       \
+    X(LOSE)      /* the counter is evicted, or its server starts empty */                          \
+    X(RAISE)     /* the store's last fence is told */                                              \
+    X(RAISE_FAR) /* ... of a time when the clock was an hour ahead */
+
+enum event {
+#define EVENT_ENUM(name) name,
+    EVENT_MAP(EVENT_ENUM)
+#undef EVENT_ENUM
+        EVENTS
+};
+
+static const char *const event_names[] = {
+#define EVENT_NAME(name) #name,
+    EVENT_MAP(EVENT_NAME)
+#undef EVENT_NAME
+};
+
+struct world {
+    lk_client *client;
+    int64_t ahead_ms;       /* of Redis' clock */
+    uint64_t newest;        /* fence granted, or told */
+    bool gone, lost;        /* the counter; and not by its own end */
+    int64_t back_ms;        /* set back since it has gone */
+    uint64_t grants, lower; /* ... that may be, and are */
+};
+
+static void move_clock(struct world *world, int64_t by_ms)
+{
+    world->ahead_ms += by_ms;
+    assert_int_equal(sandbox_set_clock(redis, world->ahead_ms * US_PER_MS), 0);
+    if (by_ms < 0 && world->gone)
+        world->back_ms -= by_ms;
+}
+
+static uint64_t clock_us(const struct world *world)
+{
+    return (uint64_t)(lk_env_system()->wall_us(NULL) + world->ahead_ms * US_PER_MS);
+}
+
+/* What redis_fence.h rests on does not hold. */
+static bool may_be_lower(const struct world *world)
+{
+    return world->gone &&
+           (world->back_ms > KEEP_MS || (world->lost && clock_us(world) < world->newest));
+}
+
+static uint64_t grant(struct world *world)
+{
+    lk_hold hold;
+    lk_request request = {.key = KEY};
+    assert_int_equal(lk_acquire(world->client, &request, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    world->grants++;
+    return hold.fence;
+}
+
+static void raise_to(const struct world *world, uint64_t fence)
+{
+    assert_int_equal(lk_raise_fence(world->client, KEY, fence), LK_OK);
+}
+
+static bool happens(struct world *world, enum event event)
+{
+    bool rises = true;
+    switch (event) {
+    case GRANT: {
+        uint64_t fence = grant(world);
+        if (fence <= world->newest && may_be_lower(world)) {
+            world->lower++; /* the store refuses it, and tells its own */
+            raise_to(world, world->newest);
+            fence = grant(world);
+        }
+        rises = fence > world->newest;
+        world->newest = fence;
+        world->lost = false;
+        break;
+    }
+    case PASS:
+        move_clock(world, KEEP_MS / 2);
+        break;
+    case OUTLIVE:
+        move_clock(world, KEEP_MS + 1000);
+        break;
+    case SET_BACK:
+        move_clock(world, 1000 - KEEP_MS);
+        break;
+    case LOSE:
+        ask("DEL " COUNTER);
+        world->lost = true;
+        break;
+    case RAISE:
+        raise_to(world, world->newest);
+        break;
+    case RAISE_FAR:
+        world->newest += (uint64_t)HOUR_MS * US_PER_MS;
+        raise_to(world, world->newest);
+        break;
+    case EVENTS:
+        break;
+    }
+    bool gone = ask("EXISTS " COUNTER) == 0;
+    if (!gone || !world->gone)
+        world->back_ms = 0;
+    world->gone = gone;
+    return rises;
+}
+
+/* Every sequence of length events, after a first grant. Returns how many; false in *ret_rises: in
+ * one of them a fence did not rise. */
+static uint64_t enumerate(lk_client *client, int length, bool *ret_rises, uint64_t *ret_lower)
+{
+    uint64_t n = 1, sequence = 0;
+    for (int i = 0; i < length; i++)
+        n *= EVENTS;
+    *ret_rises = true;
+    *ret_lower = 0;
+    for (; sequence < n && *ret_rises; sequence++) {
+        struct world world = {.client = client};
+        ask("FLUSHALL");
+        move_clock(&world, 0);
+        *ret_rises = happens(&world, GRANT);
+        uint64_t left = sequence;
+        for (int i = 0; i < length && *ret_rises; i++, left /= EVENTS)
+            *ret_rises = happens(&world, (enum event)(left % EVENTS));
+        *ret_rises = *ret_rises && happens(&world, GRANT);
+        *ret_lower += world.lower;
+        left = sequence;
+        for (int i = 0; i < length && !*ret_rises; i++, left /= EVENTS)
+            printf("%s ", event_names[left % EVENTS]);
+    }
+    return sequence;
+}
+
+static void fences_rise_whatever_happens(void **state)
+{
+    (void)state;
+    for (int i = 0; i < GUARDS; i++) {
+        bool rises;
+        uint64_t lower;
+        uint64_t n = enumerate(clients[i], (int)test_size(i == 0 ? 4 : 3, 5), &rises, &lower);
+        printf("%s: %" PRIu64 " orders of events, %" PRIu64
+               " grants lower after a clock set back too far, healed\n",
+               guards[i], n, lower);
+        assert_true(rises);
+        assert_true(lower > 0);
+    }
+}
+
+/* -- how many keys stay --------------------------------------------------------------------------
+ */
+
+static bool is_empty(void *arg)
+{
+    (void)arg;
+    return ask("DBSIZE") == 0;
+}
+
+static void nothing_is_left_a_minute_after_the_last_grant(void **state)
+{
+    (void)state;
+    enum { ORDERS = 200 };
+    for (int i = 0; i < GUARDS; i++) {
+        ask("FLUSHALL");
+        assert_int_equal(sandbox_set_clock(redis, 0), 0);
+        for (int order = 0; order < ORDERS; order++) {
+            char key[32];
+            lk_hold hold;
+            snprintf(key, sizeof key, "lock:order:%d", order);
+            assert_int_equal(lk_try_acquire(clients[i], key, &hold), LK_OK);
+            assert_int_equal(lk_release(&hold), LK_OK);
+        }
+        assert_int_equal(ask("DBSIZE"), ORDERS);
+        assert_in_range(ask("PTTL {lock:order:0}:fence"), 1, KEEP_MS);
+        assert_int_equal(sandbox_set_clock(redis, (KEEP_MS + 1000) * INT64_C(1000)), 0);
+        assert_true(wait_until(is_empty, NULL, PATIENCE_MS));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fences_rise_whatever_happens),
+        cmocka_unit_test(nothing_is_left_a_minute_after_the_last_grant),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
