@@ -69,6 +69,10 @@ static enum problem problem_of(const char *document)
 void op_replay(struct op *op, const db_answer *stored)
 {
     struct answer *answer = &op->answer;
+    if (stored->http_status == 0) {
+        op_problem(op, PROBLEM_INTERNAL, "the key's stored answer has no HTTP status");
+        return;
+    }
     if (!answer_print(answer, "%s", stored->body)) {
         op_problem(op, PROBLEM_OVERLOADED, "out of memory");
         return;

@@ -162,7 +162,7 @@ typedef struct db_order {
 typedef struct db_answer {
     char key[DB_KEY_MAX + 1];
     char request[DB_REQUEST_MAX + 1];
-    int32_t http_status;
+    int32_t http_status; /* 100 to 599; 0 when read: another one has been written there */
     char body[DB_BODY_MAX + 1];
     int64_t at_us;
 } db_answer;

@@ -97,4 +97,10 @@ db_status db_book_reset(db_tx *tx, const char *kind, const char *id, int64_t val
 bool db_name_ok(const char *name, size_t max);
 bool db_text_ok(const char *text, size_t max);
 
+/* Of a stored answer; 0: none that anybody can have stored through db.h. */
+static inline int32_t http_status_of(int64_t stored)
+{
+    return stored >= 100 && stored <= 599 ? (int32_t)stored : 0;
+}
+
 #endif

@@ -126,7 +126,7 @@ db_status session_read_answer(struct session *session, const char *key, db_answe
     if (status == DB_OK)
         status = cell_text(session, result, 0, 3, row.body, sizeof row.body);
     if (status == DB_OK) {
-        row.http_status = (int32_t)cell_int(session, result, 0, 2);
+        row.http_status = http_status_of(cell_int(session, result, 0, 2));
         row.at_us = cell_int(session, result, 0, 4);
         *ret = row;
         status = session->trouble.status;

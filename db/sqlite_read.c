@@ -115,7 +115,7 @@ db_status conn_read_answer(struct conn *conn, const char *key, db_answer *ret)
     if (status == DB_OK)
         status = column_text(conn, statement, 3, row.body, sizeof row.body);
     if (status == DB_OK) {
-        row.http_status = sqlite3_column_int(statement, 2);
+        row.http_status = http_status_of(sqlite3_column_int64(statement, 2));
         row.at_us = sqlite3_column_int64(statement, 4);
         *ret = row;
     }

@@ -62,7 +62,8 @@ lk_status lk_redis_batch_read_count(const struct batch *batch, lk_redis_stream *
     lk_status status = lk_redis_stream_read(stream, &count, batch->deadline_us);
     if (status == LK_OK && count.root.type == REDIS_REPLY_INTEGER)
         for (lk_redis_call *call = done->head; call != NULL; call = call->next)
-            call->reply->replicas = (int32_t)count.root.integer;
+            call->reply->replicas =
+                count.root.integer > INT32_MAX ? INT32_MAX : (int32_t)count.root.integer;
     return status;
 }
 

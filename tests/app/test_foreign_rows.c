@@ -142,6 +142,26 @@ static void version_at_the_limit_is_not_raised(void **state)
     }
 }
 
+static void stored_answer_without_a_status_is_told(void **state)
+{
+    (void)state;
+    static const char *const statuses[] = {"7", "0", "-201", "1000", "4294967497"};
+    make("x", "mutex");
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        struct op op;
+        char sql[120];
+        op_make(&op, OP_CHANGE_BALANCE, "x", "", -1, ++number);
+        assert_int_equal(op_run(rig.service, &op), 201);
+        snprintf(sql, sizeof sql, "UPDATE idempotency SET http_status = %s WHERE key = '%%s'",
+                 statuses[i]);
+        by_hand(sql, op.key);
+        op_make(&op, OP_CHANGE_BALANCE, "x", "", -1, number);
+        assert_int_equal(op_run(rig.service, &op), 500);
+    }
+    assert_int_equal(rig_number(OP_GET_ACCOUNT, "x", "balance"),
+                     1000 - (int)(sizeof statuses / sizeof *statuses));
+}
+
 /* Between the look at which rows there are and the reading of them. */
 static void order_moved_to_another_item_meanwhile_is_looked_up_again(void **state)
 {
@@ -174,6 +194,7 @@ int main(void)
         CLAIM(reservation_beyond_all_time_is_not_made),
         CLAIM(limit_of_a_user_is_counted_without_wrapping),
         CLAIM(version_at_the_limit_is_not_raised),
+        CLAIM(stored_answer_without_a_status_is_told),
         CLAIM(order_moved_to_another_item_meanwhile_is_looked_up_again),
     };
     return cmocka_run_group_tests(tests, rig_open, rig_close);
