@@ -47,9 +47,9 @@ static void decide(struct section *section, struct op *op)
     op_answer(op, 201,
               "{\"transaction_id\":\"%s\",\"from\":\"%s\",\"to\":\"%s\",\"amount\":%" PRId64
               ",\"balance_before\":%" PRId64 ",\"balance_after\":%" PRId64 ",\"version\":%" PRId64
-              ",\"fence\":%" PRId64 ",\"instance\":\"%s\"}",
+              ",\"fence\":%" PRId64 ",\"to_version\":%" PRId64 ",\"instance\":\"%s\"}",
               key, op->id, op->other, op->amount, debit.before, debit.after, debit.version,
-              debit.fence, section_instance(section));
+              debit.fence, credit.version, section_instance(section));
 }
 
 const struct operation transfer_operation = {"transfer", uses, decide};

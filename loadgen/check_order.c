@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* About 2 s and 400 MB at most for one object, which an ordinary history comes nowhere near. */
-static const struct linear_bound bound = {.steps = 50 * 1000 * 1000, .bytes = 400u << 20};
+/* A few seconds and 400 MB at most for one object, which an ordinary history comes nowhere near. */
+static const struct linear_bound bound = {.steps = 20 * 1000 * 1000, .bytes = 400u << 20};
 /* Of each of the searches that make an explanation short. */
 static const struct linear_bound short_bound = {.steps = 2 * 1000 * 1000, .bytes = 32u << 20};
 
@@ -64,18 +64,16 @@ static bool event_of(const struct history_op *op, const char *refused_as, bool t
 }
 
 static void add_part(struct parts *parts, const struct history_op *source, const char *resource,
-                     const char *user, enum object_event event, int64_t delta)
+                     const char *user, enum object_event event, int64_t delta, int64_t version)
 {
-    bool versioned = (event == OBJECT_CHANGED || event == OBJECT_READ) && user[0] == '\0';
-    parts->items[parts->n++] =
-        (struct part){.resource = resource,
-                      .user = user,
-                      .op = {.source = source,
-                             .event = event,
-                             .delta = delta,
-                             .before = source->before,
-                             .after = source->after,
-                             .version = versioned ? source->version : HISTORY_NO_NUMBER}};
+    parts->items[parts->n++] = (struct part){.resource = resource,
+                                             .user = user,
+                                             .op = {.source = source,
+                                                    .event = event,
+                                                    .delta = delta,
+                                                    .before = source->before,
+                                                    .after = source->after,
+                                                    .version = version}};
 }
 
 /* At most three: the number itself, a transfer's other side, the user's limit. */
@@ -86,17 +84,19 @@ static void take_apart(const struct history *history, const struct history_op *o
 {
     const struct history_resource *resource = history_resource_of(history, op->resource);
     const struct history_resource *other = history_resource_of(history, op->other);
+    const int64_t none = HISTORY_NO_NUMBER;
     bool item = check_is_item(op->resource);
     enum object_event event;
     if (resource != NULL &&
         event_of(op, item ? "sold-out" : "insufficient-funds", op->kind == HISTORY_CHANGE, &event))
-        add_part(parts, op, op->resource, "", event, op->delta);
+        add_part(parts, op, op->resource, "", event, op->delta,
+                 op->kind == HISTORY_CHANGE || op->kind == HISTORY_READ ? op->version : none);
     /* Its refusal says nothing of the account that would have been paid. */
     if (other != NULL && event_of(op, "", false, &event) && op->delta != INT64_MIN)
-        add_part(parts, op, op->other, "", event, -op->delta);
+        add_part(parts, op, op->other, "", event, -op->delta, op->other_version);
     if (resource != NULL && item && resource->limit > 0 && op->kind != HISTORY_READ &&
         op->user[0] != '\0' && event_of(op, "user-limit", false, &event))
-        add_part(parts, op, op->resource, op->user, event, op->delta);
+        add_part(parts, op, op->resource, op->user, event, op->delta, none);
 }
 
 /* The audit is a read after all that was answered. */
@@ -113,7 +113,7 @@ static void add_audit(const struct history *history, const struct check_audit *a
                                        .version = HISTORY_NO_NUMBER,
                                        .after = row != NULL ? row->current : 0};
         if (row != NULL)
-            add_part(parts, &reads[i], name, "", OBJECT_READ, 0);
+            add_part(parts, &reads[i], name, "", OBJECT_READ, 0, HISTORY_NO_NUMBER);
     }
 }
 

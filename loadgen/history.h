@@ -85,6 +85,7 @@ struct history_op {
     const char *order_id;          /* "": none */
     int64_t before, after;         /* a read: after */
     int64_t version, fence, price; /* price: of the whole order; NO_NUMBER: not told */
+    int64_t other_version;         /* transfers: of the other account */
 };
 
 struct history_resource {

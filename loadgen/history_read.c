@@ -229,6 +229,7 @@ static int note_answer(struct reader *reader, struct history_op *op, enum histor
     op->version = number_or_none(body, "version");
     op->fence = number_or_none(body, "fence");
     op->price = number_or_none(body, "amount");
+    op->other_version = number_or_none(body, "to_version");
     if (op->kind == HISTORY_READ) {
         op->after = number_of(body, item ? "stock" : "balance");
     } else if (op->kind == HISTORY_CHANGE) {

@@ -27,7 +27,7 @@ struct search {
     bool exhausted;
 };
 
-static enum linear_step try_step(struct search *search, size_t op, struct linear_state *ret)
+static bool try_step(struct search *search, size_t op, struct linear_state *ret)
 {
     if (search->steps++ >= search->bound->steps)
         search->exhausted = true;
@@ -66,7 +66,7 @@ static void look(struct search *search)
         if (search->ops[op].invoked_us > linear_queue_limit_us(queue))
             break;
         size_t next = linear_queue_next(queue, op);
-        if (try_step(search, op, &unused) != LINEAR_NO)
+        if (try_step(search, op, &unused))
             push(search, op, 0, true);
         op = next;
     }
@@ -76,13 +76,10 @@ static void look(struct search *search)
 static bool advance(struct search *search, size_t op, uint32_t group)
 {
     struct linear_state next;
-    enum linear_step step = try_step(search, op, &next);
-    if (step == LINEAR_NO)
+    if (!try_step(search, op, &next))
         return false;
-    push(search, op, group, step == LINEAR_ONLY);
+    push(search, op, group, false);
     search->state = next;
-    if (step == LINEAR_ONLY)
-        return true;
     enum linear_seen seen = linear_memo_add(&search->memo, &search->queue, &search->state);
     if (seen == LINEAR_FULL)
         search->exhausted = true;
@@ -92,12 +89,28 @@ static bool advance(struct search *search, size_t op, uint32_t group)
     return false;
 }
 
+/* Does the one change that can come next. */
+static bool advance_only(struct search *search, size_t op)
+{
+    struct linear_state next;
+    if (!linear_queue_is_outstanding(&search->queue, op) ||
+        search->ops[op].invoked_us > linear_queue_limit_us(&search->queue) ||
+        !try_step(search, op, &next))
+        return false;
+    push(search, op, 0, true);
+    search->state = next;
+    return true;
+}
+
 /* The next change that fits, after the one that was taken back (NULL: from the first). */
 static bool change(struct search *search, const struct frame *after)
 {
     struct linear_queue *queue = &search->queue;
     int64_t limit_us = linear_queue_limit_us(queue);
     uint32_t group = after != NULL && after->kind == LINEAR_MAYBE ? after->group + 1 : 0;
+    size_t only = search->model->only(search->model->object, &search->state);
+    if (only != LINEAR_NONE)
+        return advance_only(search, only);
     size_t op = LINEAR_NONE;
     if (after == NULL)
         op = linear_queue_first(queue, LINEAR_CHANGE);

@@ -44,19 +44,18 @@ struct linear_op {
     uint64_t likeness;               /* two MAYBEs with one likeness do the same in every state */
 };
 
-enum linear_step {
-    LINEAR_NO, /* it does not fit this state */
-    LINEAR_FITS,
-    LINEAR_ONLY /* it fits, and no other change can be right in this state */
-};
+#define LINEAR_NONE SIZE_MAX
 
-/* The object: how it begins, and what an operation makes of a state. op is an index. A LOOK leaves
- * *ret alone. */
+/* The object: how it begins, and what an operation makes of a state. op is an index. */
 struct linear_model {
     const void *object;
     struct linear_state first;
-    enum linear_step (*step)(const void *object, const struct linear_state *state, size_t op,
-                             struct linear_state *ret);
+    /* False: it does not fit this state. A LOOK leaves *ret alone. */
+    bool (*step)(const void *object, const struct linear_state *state, size_t op,
+                 struct linear_state *ret);
+    /* The CHANGE that comes next in this state if any does: no other can. LINEAR_NONE: not known.
+     */
+    size_t (*only)(const void *object, const struct linear_state *state);
 };
 
 /* What a search may cost. */

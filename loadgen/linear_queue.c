@@ -144,6 +144,12 @@ size_t linear_queue_next(const struct linear_queue *queue, size_t op)
     return op_or_none(queue, queue->by_kind[op].next);
 }
 
+bool linear_queue_is_outstanding(const struct linear_queue *queue, size_t op)
+{
+    uint32_t rank = queue->rank[op];
+    return (queue->taken[rank / 64] >> rank % 64 & 1) == 0;
+}
+
 size_t linear_queue_of_group(const struct linear_queue *queue, uint32_t group)
 {
     const struct linear_group *of = &queue->groups[group];

@@ -7,8 +7,6 @@
 
 #include "linear.h"
 
-#define LINEAR_NONE SIZE_MAX
-
 struct linear_link {
     uint32_t previous, next;
 };
@@ -41,6 +39,7 @@ bool linear_queue_is_empty(const struct linear_queue *queue);
 /* The outstanding ones of a kind, CHANGE or LOOK; LINEAR_NONE at the end. */
 size_t linear_queue_first(const struct linear_queue *queue, enum linear_kind kind);
 size_t linear_queue_next(const struct linear_queue *queue, size_t op);
+bool linear_queue_is_outstanding(const struct linear_queue *queue, size_t op);
 /* The first unused MAYBE of a group, or LINEAR_NONE. */
 size_t linear_queue_of_group(const struct linear_queue *queue, uint32_t group);
 

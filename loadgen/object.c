@@ -31,6 +31,7 @@ int object_add(struct object *object, const struct object_op *op)
 /* A version that an answer names, and what the change to it had read. */
 struct claim {
     int64_t version, before;
+    size_t op;
 };
 
 struct judged {
@@ -63,56 +64,64 @@ static bool add(int64_t value, int64_t delta, int64_t *ret)
 }
 
 /* A change whose answer names no version goes where no other's answer does. */
-static enum linear_step step_unnamed(const struct judged *judged, int64_t delta,
-                                     const struct linear_state *state, struct linear_state *ret)
+static bool step_unnamed(const struct judged *judged, int64_t delta,
+                         const struct linear_state *state, struct linear_state *ret)
 {
     int64_t version = state->words[VERSION], value;
     if (!add(state->words[VALUE], delta, &value))
-        return LINEAR_NO;
+        return false;
     if (version != HISTORY_NO_NUMBER) {
         if (version >= INT64_MAX - 1 || claim_of(judged, version + 1) != NULL)
-            return LINEAR_NO;
+            return false;
         const struct claim *next = claim_of(judged, version + 2);
-        if (next != NULL && next->before != value)
-            return LINEAR_NO;
+        if (next != NULL && next->before != HISTORY_NO_NUMBER && next->before != value)
+            return false;
         version++;
     }
     *ret = (struct linear_state){.words = {[VERSION] = version, [VALUE] = value}};
-    return LINEAR_FITS;
+    return true;
 }
 
-static enum linear_step step_changed(const struct judged *judged, const struct object_op *op,
-                                     const struct linear_state *state, struct linear_state *ret)
+static bool step_changed(const struct judged *judged, const struct object_op *op,
+                         const struct linear_state *state, struct linear_state *ret)
 {
     int64_t version = state->words[VERSION], value;
-    if (op->before != state->words[VALUE] || !add(op->before, op->delta, &value) ||
-        value != op->after)
-        return LINEAR_NO;
+    if (!add(state->words[VALUE], op->delta, &value) ||
+        (op->event == OBJECT_CHANGED && (op->before != state->words[VALUE] || op->after != value)))
+        return false;
     if (op->version == HISTORY_NO_NUMBER)
         return step_unnamed(judged, op->delta, state, ret);
     bool follows = version == HISTORY_NO_NUMBER ? op->version == judged->claims[0].version
                                                 : version < INT64_MAX && op->version == version + 1;
     *ret = (struct linear_state){.words = {[VERSION] = op->version, [VALUE] = value}};
-    if (!follows)
-        return LINEAR_NO;
-    return version == HISTORY_NO_NUMBER ? LINEAR_FITS : LINEAR_ONLY;
+    return follows;
 }
 
-static enum linear_step step(const void *model, const struct linear_state *state, size_t i,
-                             struct linear_state *ret)
+static bool step(const void *model, const struct linear_state *state, size_t i,
+                 struct linear_state *ret)
 {
     const struct judged *judged = model;
     const struct object_op *op = judged->ops[i];
     int64_t version = state->words[VERSION], value;
-    if (judged->maybe[i] || op->event == OBJECT_MOVED || op->event == OBJECT_MAYBE)
+    if (judged->maybe[i])
         return step_unnamed(judged, op->delta, state, ret);
-    if (op->event == OBJECT_CHANGED)
+    if (op->event == OBJECT_CHANGED || op->event == OBJECT_MOVED)
         return step_changed(judged, op, state, ret);
     if (op->event == OBJECT_REFUSED)
-        return add(state->words[VALUE], op->delta, &value) ? LINEAR_NO : LINEAR_FITS;
+        return !add(state->words[VALUE], op->delta, &value);
     bool same_version =
         version == HISTORY_NO_NUMBER || op->version == HISTORY_NO_NUMBER || version == op->version;
-    return same_version && state->words[VALUE] == op->after ? LINEAR_FITS : LINEAR_NO;
+    return same_version && state->words[VALUE] == op->after;
+}
+
+/* An answer that names the next version leaves no room for another change. */
+static size_t only(const void *model, const struct linear_state *state)
+{
+    const struct judged *judged = model;
+    int64_t version = state->words[VERSION];
+    const struct claim *claim =
+        version == HISTORY_NO_NUMBER || version == INT64_MAX ? NULL : claim_of(judged, version + 1);
+    return claim == NULL ? LINEAR_NONE : claim->op;
 }
 
 /* -- an object as the search takes it ------------------------------------------------------------
@@ -149,11 +158,13 @@ static void judge_op(struct judged *judged, const struct object_op *op, bool fac
                                                    .invoked_us = op->source->invoked_us,
                                                    .answered_us = op->source->completed_us,
                                                    .likeness = (uint64_t)op->delta};
+    if (!maybe && !look && op->version != HISTORY_NO_NUMBER)
+        judged->claims[judged->n_claims++] =
+            (struct claim){.version = op->version,
+                           .before = op->event == OBJECT_CHANGED ? op->before : HISTORY_NO_NUMBER,
+                           .op = judged->n};
     judged->ops[judged->n] = op;
     judged->maybe[judged->n++] = maybe;
-    if (!maybe && op->event == OBJECT_CHANGED && op->version != HISTORY_NO_NUMBER)
-        judged->claims[judged->n_claims++] =
-            (struct claim){.version = op->version, .before = op->before};
 }
 
 enum linear_verdict object_check(const struct object *object, const bool *facts,
@@ -169,7 +180,8 @@ enum linear_verdict object_check(const struct object *object, const bool *facts,
         struct linear_model model = {
             .object = &judged,
             .first.words = {[VERSION] = object->version, [VALUE] = object->initial},
-            .step = step};
+            .step = step,
+            .only = only};
         verdict = linear_check(judged.linear, judged.n, &model, bound, NULL);
     }
     judged_free(&judged);

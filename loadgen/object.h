@@ -14,7 +14,7 @@ enum { OBJECT_TEXT_MAX = 1200 };
 
 enum object_event {
     OBJECT_CHANGED, /* by delta; the answer told what was read and written */
-    OBJECT_MOVED,   /* by delta; the answer told nothing of this number: a transfer's other side */
+    OBJECT_MOVED,   /* by delta; the answer told no value: a transfer's other side, a payment */
     OBJECT_MAYBE,   /* perhaps by delta: the outcome is unknown */
     OBJECT_REFUSED, /* delta would have taken it below zero */
     OBJECT_READ     /* it was `after` */
@@ -24,7 +24,7 @@ struct object_op {
     const struct history_op *source;
     enum object_event event;
     int64_t delta, before, after;
-    int64_t version; /* after a CHANGED, or of a READ; HISTORY_NO_NUMBER: not told */
+    int64_t version; /* after the change, or as read; HISTORY_NO_NUMBER: not told */
 };
 
 struct object {

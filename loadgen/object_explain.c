@@ -127,7 +127,7 @@ static void describe(const struct object *object, const struct object_op *op, in
         snprintf(what, sizeof what, "changed by %+" PRId64 ", %s %" PRId64 " -> %" PRId64 "%s",
                  op->delta, object->unit, op->before, op->after, version);
     else if (op->event == OBJECT_MOVED)
-        snprintf(what, sizeof what, "changed by %+" PRId64, op->delta);
+        snprintf(what, sizeof what, "changed by %+" PRId64 "%s", op->delta, version);
     else if (op->event == OBJECT_REFUSED)
         snprintf(what, sizeof what, "refused (%s): change by %+" PRId64, source->problem,
                  op->delta);

@@ -94,6 +94,8 @@ static void refused_transfer_changes_neither_account(void **state)
     assert_int_equal(op.shown_value, 2 * START - 1); /* of who pays, whatever the order of names */
     assert_int_equal(op_run(rig.service, op_make(&op, OP_TRANSFER, "a", "b", 1, 5)), 201);
     assert_int_equal(answer_number(&op, "balance_after"), 0);
+    assert_int_equal(answer_number(&op, "version"), 4);
+    assert_int_equal(answer_number(&op, "to_version"), 4);
 }
 
 static db_status store_answer(db_tx *tx, void *answer)
