@@ -9,8 +9,6 @@
 
 /* A few seconds and 400 MB at most for one object, which an ordinary history comes nowhere near. */
 static const struct linear_bound bound = {.steps = 20 * 1000 * 1000, .bytes = 400u << 20};
-/* Of each of the searches that make an explanation short. */
-static const struct linear_bound short_bound = {.steps = 2 * 1000 * 1000, .bytes = 32u << 20};
 
 /* What one operation is to one object. */
 struct part {
@@ -124,12 +122,12 @@ static void judge(const struct object *object, struct check_result *ret)
 {
     char example[OBJECT_TEXT_MAX];
     ret->checked++;
-    switch (object_check(object, NULL, INT64_MAX, &bound)) {
+    switch (object_check(object, NULL, INT64_MAX, &bound, NULL)) {
     case LINEAR_HOLDS:
         return;
     case LINEAR_BROKEN:
         if (ret->breaches == 0)
-            object_explain(object, &short_bound, example);
+            object_explain(object, example);
         check_breach(ret, "%s", ret->breaches == 0 ? example : "");
         return;
     case LINEAR_UNDECIDED:

@@ -168,10 +168,13 @@ static void judge_op(struct judged *judged, const struct object_op *op, bool fac
 }
 
 enum linear_verdict object_check(const struct object *object, const bool *facts,
-                                 int64_t asked_until_us, const struct linear_bound *bound)
+                                 int64_t asked_until_us, const struct linear_bound *bound,
+                                 uint64_t *ret_steps)
 {
     struct judged judged = {0};
     enum linear_verdict verdict = LINEAR_UNDECIDED;
+    if (ret_steps != NULL)
+        *ret_steps = 0;
     if (judged_init(&judged, object->n) == 0) {
         for (size_t i = 0; i < object->n; i++)
             if (object->ops[i].source->invoked_us <= asked_until_us)
@@ -182,7 +185,7 @@ enum linear_verdict object_check(const struct object *object, const bool *facts,
             .first.words = {[VERSION] = object->version, [VALUE] = object->initial},
             .step = step,
             .only = only};
-        verdict = linear_check(judged.linear, judged.n, &model, bound, NULL);
+        verdict = linear_check(judged.linear, judged.n, &model, bound, ret_steps);
     }
     judged_free(&judged);
     return verdict;

@@ -41,14 +41,16 @@ int object_add(struct object *object, const struct object_op *op);
 
 /* Is there an order in which all of its answers are right? `facts` (NULL: all) says of each
  * operation whether its answer counts; one whose answer does not may have happened or not, and a
- * READ then says nothing. asked_until_us: what was asked later does not count at all. */
+ * READ then says nothing. asked_until_us: what was asked later does not count at all. ret_steps may
+ * be NULL. */
 enum linear_verdict object_check(const struct object *object, const bool *facts,
-                                 int64_t asked_until_us, const struct linear_bound *bound);
+                                 int64_t asked_until_us, const struct linear_bound *bound,
+                                 uint64_t *ret_steps);
 
 /* Of one that is LINEAR_BROKEN: a smallest set of its answers that cannot all be right, whatever
  * became of its other requests, one operation a line. Smallest: without any one of them the others
- * can be right. After QuickXplain (Junker, AAAI 2004). */
-void object_explain(const struct object *object, const struct linear_bound *bound,
-                    char ret[OBJECT_TEXT_MAX]);
+ * can be right. After QuickXplain (Junker, AAAI 2004). It takes some hundred searches, bounded
+ * together; where they are too long the set may be larger. */
+void object_explain(const struct object *object, char ret[OBJECT_TEXT_MAX]);
 
 #endif

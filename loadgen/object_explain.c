@@ -7,28 +7,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SHOWN_MAX = 6,   /* operations */
-    CHECKS_MAX = 400 /* of one explanation; beyond that the set may not be a smallest */
-};
+enum { SHOWN_MAX = 6 /* operations */ };
+
+/* Steps of all searches together, some tenths of a second, and of one: where many answers are left
+ * out, and so much may have happened, a search may be long. One that meets its bound found no
+ * contradiction. */
+static const uint64_t STEPS_MIN = 500 * 1000, STEPS_PER_OP = 100, STEPS_OF_ONE_MIN = 50 * 1000,
+                      STEPS_OF_ONE_PER_OP = 4;
+static const size_t BYTES_MAX = 32u << 20;
 
 struct explanation {
     const struct object *object;
-    const struct linear_bound *bound;
     uint32_t *order; /* operations whose answers can count, by the time of the answer */
     size_t n;
     bool *facts; /* those that count */
     int64_t asked_until_us;
-    int checks_left;
+    uint64_t steps_left;
 };
 
 static bool is_broken(struct explanation *explanation)
 {
-    if (explanation->checks_left <= 0)
-        return false;
-    explanation->checks_left--;
-    return object_check(explanation->object, explanation->facts, explanation->asked_until_us,
-                        explanation->bound) == LINEAR_BROKEN;
+    uint64_t left = explanation->steps_left, steps;
+    uint64_t most = STEPS_OF_ONE_MIN + STEPS_OF_ONE_PER_OP * explanation->object->n;
+    struct linear_bound bound = {.steps = left < most ? left : most, .bytes = BYTES_MAX};
+    enum linear_verdict verdict = object_check(explanation->object, explanation->facts,
+                                               explanation->asked_until_us, &bound, &steps);
+    explanation->steps_left -= steps < left ? steps : left;
+    return verdict == LINEAR_BROKEN;
 }
 
 struct answer {
@@ -181,10 +186,10 @@ static void print(const struct explanation *explanation, int64_t zero_us, char r
     }
 }
 
-void object_explain(const struct object *object, const struct linear_bound *bound,
-                    char ret[OBJECT_TEXT_MAX])
+void object_explain(const struct object *object, char ret[OBJECT_TEXT_MAX])
 {
-    struct explanation explanation = {.object = object, .bound = bound, .checks_left = CHECKS_MAX};
+    struct explanation explanation = {.object = object,
+                                      .steps_left = STEPS_MIN + STEPS_PER_OP * object->n};
     snprintf(ret, OBJECT_TEXT_MAX, "%s: no order of its %zu operations explains their answers",
              object->name, object->n);
     if (line_up(&explanation) == 0 && explanation.n > 0) {

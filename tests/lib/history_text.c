@@ -69,6 +69,8 @@ static void write_accepted(FILE *out, const char *key, char words[][WORD], int n
             fprintf(out, "%s\"version\":%s", sign, words[i] + 1);
         else if (words[i][0] == 'f')
             fprintf(out, "%s\"fence\":%s", sign, words[i] + 1);
+        else if (strcmp(words[i], "to") == 0)
+            fprintf(out, "%s\"to_version\":%s", sign, words[++i]);
         else if (strcmp(words[i], "amount") == 0)
             fprintf(out, "%s\"amount\":%s", sign, words[++i]);
         else if (strcmp(words[i], "id") == 0)

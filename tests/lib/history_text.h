@@ -10,7 +10,8 @@
  *   1-5 k5 read a: 9 v2
  *   1-5 k6 cancel o-k1: ok          or pay
  *   1-5 k7 buy 1 a: lost            or unsent; 1-? : no answer is in the file
- *   1-5 k8 buy 1 a: 10>9 v2 id o9   with this order id
+ *   1-5 k8 buy 1 a: 10>9 v2 id o9   with this order id; amount 300: at this price
+ *   1-5 k9 move 9 x y: 9>0 v2 to 4  which made version 4 of y
  */
 #ifndef TEST_HISTORY_TEXT_H
 #define TEST_HISTORY_TEXT_H

@@ -1,0 +1,59 @@
+/*
+ * Histories of a service that is right, made by a seed: clients whose requests overlap at random,
+ * each with one instant at which it takes effect between its invocation and its answer; answers
+ * that are lost, requests whose outcome stays unknown and that landed or not, keys that are sent
+ * again, reads, refusals, cancellations. And one mistake planted in such a history, of a kind that
+ * no order of its requests explains.
+ */
+#ifndef TEST_HISTORY_SIM_H
+#define TEST_HISTORY_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SIM_OPS_MAX = 400, SIM_TEXT_MAX = 120 * SIM_OPS_MAX };
+
+enum sim_kind { SIM_BUY, SIM_ADD, SIM_MOVE, SIM_READ, SIM_CANCEL };
+/* How its client saw it end. */
+enum sim_end { SIM_ANSWERED, SIM_LOST, SIM_UNSENT, SIM_CUT /* the file ends without it */ };
+
+struct sim_op {
+    enum sim_kind kind;
+    enum sim_end end;
+    int number;   /* makes its key: a duplicate has the number of the first */
+    int resource; /* item: 0 and 1; accounts: 2, 3 and 4 */
+    int other;    /* MOVE: who is paid; CANCEL: index of the order */
+    int user;
+    int64_t amount; /* ADD: as signed; BUY, MOVE: positive */
+    int64_t asked, effect, answered;
+    bool happened; /* it took effect, or was refused; else the request was lost on its way */
+    const char *refused;
+    int64_t before, after, version, other_version, fence;
+};
+
+struct sim_options {
+    int n;         /* operations */
+    int clients;   /* so many overlap */
+    int lost_pct;  /* of which the client learns nothing */
+    bool versions; /* answers name versions */
+};
+
+struct sim {
+    struct sim_options options;
+    uint64_t seed;
+    struct sim_op ops[SIM_OPS_MAX];
+    int n;
+    int64_t values[5], initial[5], versions[5];
+};
+
+void sim_run(struct sim *sim, uint64_t seed, const struct sim_options *options);
+/* As history_text.h reads it; and what GET /v1/audit answers at the end. Static, until the next
+ * call. */
+const char *sim_text(const struct sim *sim);
+const char *sim_audit(const struct sim *sim);
+
+/* Plants one mistake. Its name; NULL: this history has no place for the one that was chosen. Only
+ * for one with versions and without losses. */
+const char *sim_spoil(struct sim *sim, uint64_t dice);
+
+#endif
