@@ -233,9 +233,11 @@ static void add(struct load_result *into, struct load_result *from)
     series_add(&into->series, &from->series);
     hist_add(&into->latency, &from->latency);
     hist_add(&into->service, &from->service);
+    hist_add(&into->no_connection, &from->no_connection);
+    hist_add(&into->own_lag, &from->own_lag);
 }
 
-static void sum_up(const struct load *load, struct load_result *into)
+static void sum_up(struct load *load, struct load_result *into)
 {
     int64_t start_us = load->schedule.start_us;
     into->started_us = start_us;
@@ -285,7 +287,8 @@ int load_run(const struct load_options *options, const struct load_workload *wor
         goto out;
     if ((options->progress != NULL && hist_init(&load.latency) != 0) ||
         prepare(&load, workload) != 0 || hist_init(&result.latency) != 0 ||
-        hist_init(&result.service) != 0 || series_init(&result.series) != 0 ||
+        hist_init(&result.service) != 0 || hist_init(&result.no_connection) != 0 ||
+        hist_init(&result.own_lag) != 0 || series_init(&result.series) != 0 ||
         run_threads(&load) != 0) {
         snprintf(message, size, "cannot start %d threads with %d connections: %s", options->threads,
                  options->connections, strerror(errno));
@@ -311,5 +314,7 @@ void load_result_free(struct load_result *result)
 {
     hist_free(&result->latency);
     hist_free(&result->service);
+    hist_free(&result->no_connection);
+    hist_free(&result->own_lag);
     series_free(&result->series);
 }

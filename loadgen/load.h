@@ -37,9 +37,16 @@ int load_target_parse(const char *url, struct load_target *ret, char *message, s
 
 enum load_mode {
     LOAD_BURST, /* all requests are due at once, at the start */
-    LOAD_RATE,  /* open model: request i is due at start + i / rate */
+    LOAD_RATE,  /* open model: request i is due at start + i / rate, or see LOAD_POISSON */
     LOAD_RAMP,  /* open model: the rate changes evenly from ramp_from to rate over the duration */
     LOAD_CLOSED /* each connection sends its next request when it has its answer, the final one */
+};
+
+/* Of LOAD_RATE and LOAD_RAMP: how requests are spread in time. */
+enum load_arrivals {
+    LOAD_EVEN,   /* at equal distances */
+    LOAD_POISSON /* at random, each whatever the others do, as many callers are: some bunch up. The
+                    same seed gives the same instants, whatever the number of threads */
 };
 
 /* What is to be said of its latencies. */
@@ -103,6 +110,7 @@ struct load_options {
     struct load_target targets[LOAD_TARGETS_MAX];
     int n_targets; /* connections are spread over them in turn */
     enum load_mode mode;
+    enum load_arrivals arrivals;
     double rate;       /* per second, LOAD_RATE and LOAD_RAMP */
     double ramp_from;  /* per second, LOAD_RAMP: at the start */
     int64_t warmup_ms; /* what is due before this is done and judged, but not measured */
@@ -143,7 +151,11 @@ struct load_result {
     /* us from intended start to final answer; a request given up after a timeout counts with the
      * time it was waited for, other failures only in `ends` */
     struct hist latency;
-    struct hist service;  /* us from each send to its answer */
+    struct hist service; /* us from each send to its answer */
+    /* us from the intended start of a request to its first sending, but in closed mode, in two
+     * parts: until a connection was free, and from then on or from the intended start, whichever
+     * was later. The second is the generator's own fault. */
+    struct hist no_connection, own_lag;
     struct series series; /* from the start, warm-up included */
 };
 

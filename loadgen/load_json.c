@@ -116,6 +116,7 @@ static json_t *asked_json(const struct load_options *options)
 {
     json_t *object = json_object();
     json_object_set_new(object, "mode", json_string(options_mode_text(options->mode)));
+    json_object_set_new(object, "arrivals", json_string(options_arrivals_text(options->arrivals)));
     json_object_set_new(object, "rate", json_real(options->rate));
     json_object_set_new(object, "rate_from", json_real(options->ramp_from));
     set_integer(object, "connections", options->connections);
@@ -137,6 +138,10 @@ void load_to_json(const struct load_result *load, const struct load_options *opt
     json_object_set_new(object, "throughput_rps", load_rate_json(load_rate(load)));
     json_object_set_new(object, "latency_us", latency_json(load));
     json_object_set_new(object, "service_us", hist_json(&load->service));
+    json_t *late = json_object();
+    json_object_set_new(late, "no_connection", hist_json(&load->no_connection));
+    json_object_set_new(late, "own_lag", hist_json(&load->own_lag));
+    json_object_set_new(object, "sent_late_us", late);
     json_object_set_new(object, "status", status_json(load));
     json_object_set_new(object, "series", series_json(&load->series, options->warmup_ms));
 }

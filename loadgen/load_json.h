@@ -6,7 +6,8 @@
 
 #include <jansson.h>
 
-/* Sets asked, load, throughput_rps, latency_us, service_us, status and series of the object. */
+/* Sets asked, load, throughput_rps, latency_us, service_us, sent_late_us, status and series of the
+ * object. */
 void load_to_json(const struct load_result *load, const struct load_options *options,
                   json_t *object);
 

@@ -269,6 +269,22 @@ static bool take_due(struct load_thread *thread, struct sending *ret)
     return true;
 }
 
+/* Who has let the request wait. Of a closed load none waits. */
+static void note_lag(struct load_thread *thread, const struct sending *sending)
+{
+    if (thread->options->mode == LOAD_CLOSED || sending->attempt > 0 ||
+        !is_measured(thread, sending))
+        return;
+    int64_t late_us = thread->now_us - sending->intended_us;
+    int64_t waited_us = thread->freed_us - sending->intended_us;
+    if (waited_us < 0)
+        waited_us = 0;
+    if (waited_us > late_us)
+        waited_us = late_us;
+    hist_record(&thread->result.no_connection, waited_us);
+    hist_record(&thread->result.own_lag, late_us - waited_us);
+}
+
 static void start(struct load_thread *thread, struct connection *connection,
                   const struct sending *sending)
 {
@@ -285,6 +301,8 @@ static void start(struct load_thread *thread, struct connection *connection,
         thread->open--;
         return;
     }
+    thread->now_us = load_clock_us(); /* a row of sendings takes its time */
+    note_lag(thread, sending);
     result->sent++;
     series_now(thread)->sent++;
     result->retries += sending->attempt > 0;
@@ -331,6 +349,8 @@ bool load_sending_start_due(struct load_thread *thread)
     uint64_t seqs[STARTS_MAX];
     int n = 0;
     struct connection *room = load_sending_free(thread);
+    if (thread->starved && room != NULL)
+        thread->freed_us = thread->now_us;
     for (; n < STARTS_MAX && room != NULL && take_due(thread, &due[n]); n++) {
         seqs[n] = due[n].seq;
         room = next_free(thread, room);
@@ -339,5 +359,6 @@ bool load_sending_start_due(struct load_thread *thread)
         workload->announce(workload->ctx, seqs, (size_t)n);
     for (int i = 0; i < n; i++)
         start(thread, load_sending_free(thread), &due[i]);
+    thread->starved = load_sending_free(thread) == NULL;
     return n == STARTS_MAX || (n > 0 && room == NULL && load_sending_free(thread) != NULL);
 }

@@ -190,7 +190,7 @@ static void copy_result(struct load_thread *thread)
     pthread_mutex_lock(&thread->gate->mutex);
     *copy = thread->result;
     copy->latency = latency;
-    copy->service = (struct hist){0};
+    copy->service = copy->no_connection = copy->own_lag = (struct hist){0};
     copy->series = (struct series){0};
     hist_reset(&copy->latency);
     hist_add(&copy->latency, &thread->result.latency);
@@ -288,6 +288,7 @@ int load_thread_init(struct load_thread *thread, int number, struct schedule *sc
         TAILQ_INSERT_TAIL(&thread->closed, connection, link);
     }
     if (hist_init(&thread->result.latency) != 0 || hist_init(&thread->result.service) != 0 ||
+        hist_init(&thread->result.no_connection) != 0 || hist_init(&thread->result.own_lag) != 0 ||
         series_init(&thread->result.series) != 0 ||
         (options->progress != NULL && hist_init(&thread->copy.latency) != 0))
         return -1;

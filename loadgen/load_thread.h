@@ -38,7 +38,9 @@ struct load_thread {
     struct timers retries, wakes;
     uint64_t open; /* requests begun and not concluded: under way, or waiting for a retry */
 
-    int64_t now_us; /* the clock as last read */
+    int64_t now_us;   /* the clock as last read */
+    bool starved;     /* no connection was free when last looked for */
+    int64_t freed_us; /* when one became free after that */
     int64_t last_outcome_us;
     int64_t latest_us; /* no answer is waited for longer; INT64_MAX until *stop */
     bool ended;        /* no new requests */

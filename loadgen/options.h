@@ -44,6 +44,7 @@ struct options {
 
     bool mode_given; /* else the workload's own */
     enum load_mode mode;
+    enum load_arrivals arrivals;
     double rate, ramp_from; /* per second */
     int64_t warmup_ms;
     int connections, threads, pipeline;
@@ -99,6 +100,8 @@ void options_add_url(struct argp_state *state, const char *part, size_t length);
 
 /* "burst", "rate", "ramp", "closed" */
 const char *options_mode_text(enum load_mode mode);
+/* "even", "poisson" */
+const char *options_arrivals_text(enum load_arrivals arrivals);
 
 /* Flags of several commands are told apart by keys beyond any character. */
 enum { OPTIONS_KEYS_OWN = 256, OPTIONS_KEYS_ENGINE = 512, OPTIONS_KEYS_HTTP = 768 };

@@ -14,6 +14,14 @@ const char *options_mode_text(enum load_mode mode)
     return mode_texts[mode];
 }
 
+static const char *const arrival_texts[] = {[LOAD_EVEN] = "even", [LOAD_POISSON] = "poisson"};
+enum { ARRIVALS = sizeof arrival_texts / sizeof *arrival_texts };
+
+const char *options_arrivals_text(enum load_arrivals arrivals)
+{
+    return arrival_texts[arrivals];
+}
+
 enum {
     KEY_URL = OPTIONS_KEYS_ENGINE,
     KEY_MODE,
@@ -29,7 +37,8 @@ enum {
     KEY_THRESHOLD,
     KEY_ABORT_AFTER,
     KEY_PIPELINE,
-    KEY_ALLOW_DROPPED
+    KEY_ALLOW_DROPPED,
+    KEY_ARRIVALS
 };
 
 static enum load_mode mode_of(struct argp_state *state, const char *text)
@@ -39,6 +48,15 @@ static enum load_mode mode_of(struct argp_state *state, const char *text)
             return (enum load_mode)mode;
     argp_error(state, "--mode: '%s' is none of burst, rate, ramp, closed", text);
     return LOAD_BURST;
+}
+
+static enum load_arrivals arrivals_of(struct argp_state *state, const char *text)
+{
+    for (int arrivals = 0; arrivals < ARRIVALS; arrivals++)
+        if (strcmp(text, arrival_texts[arrivals]) == 0)
+            return (enum load_arrivals)arrivals;
+    argp_error(state, "--arrivals: '%s' is none of even, poisson", text);
+    return LOAD_EVEN;
 }
 
 void options_add_url(struct argp_state *state, const char *part, size_t length)
@@ -81,6 +99,8 @@ static void check_load(struct argp_state *state)
                    options_mode_text(options->mode));
     if (options->rate > 0 && !open)
         argp_error(state, "--rate needs --mode rate or --mode ramp");
+    if (options->arrivals == LOAD_POISSON && !open)
+        argp_error(state, "--arrivals poisson needs --mode rate or --mode ramp");
     if (options->ramp_from > 0 && !ramp)
         argp_error(state, "--rate-from needs --mode ramp");
     if (ramp && options->duration_ms == 0)
@@ -110,6 +130,9 @@ static error_t parse_engine(int key, char *arg, struct argp_state *state)
     case KEY_MODE:
         options->mode = mode_of(state, arg);
         options->mode_given = true;
+        return 0;
+    case KEY_ARRIVALS:
+        options->arrivals = arrivals_of(state, arg);
         return 0;
     case KEY_RATE:
         options->rate = options_number(state, "--rate", arg, 0.001, 1e7);
@@ -169,6 +192,8 @@ static const struct argp_option engine_options[] = {
      "All at once, at a rate, at a rising rate, or each connection one after the other", 2},
     {"rate", KEY_RATE, "R", 0, "Requests per second, with --mode rate; ramp: at its end", 2},
     {"rate-from", KEY_RATE_FROM, "R", 0, "ramp: requests per second at first (default 0)", 2},
+    {"arrivals", KEY_ARRIVALS, "even|poisson", 0,
+     "rate, ramp: at equal distances (default), or at random as from many callers, by --seed", 2},
     {"warmup", KEY_WARMUP, "D", 0, "What is due before this is done, but not measured", 2},
     {"connections", KEY_CONNECTIONS, "C", 0, "Connections kept open (default 64)", 2},
     {"threads", KEY_THREADS, "T", 0, "Threads that serve them (default 1)", 2},

@@ -1,5 +1,6 @@
 #include "plain.h"
 #include "load_json.h"
+#include "schedule.h"
 #include "template.h"
 #include "text.h"
 
@@ -172,20 +173,20 @@ void plain_close(struct plain *plain)
     free(plain);
 }
 
-/* dropped: requests that count as slower than all of these. */
-static void print_latency(FILE *out, const char *name, const struct hist *hist, uint64_t dropped)
+/* dropped: requests that count as slower than all of these. False: a percentile is not told. */
+static bool print_latency(FILE *out, const char *name, const struct hist *hist, uint64_t dropped)
 {
     static const struct {
         const char *name;
         double percentile;
     } shown[] = {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p99.9", 99.9}};
+    const struct load_result of = {.latency = *hist, .dropped_errors = dropped};
+    bool all_told = true;
     if (hist->count == 0) {
         fprintf(out, "%-9s -\n", name);
-        return;
+        return true;
     }
     fprintf(out, "%-9s", name);
-    struct load_result of = {.latency = *hist, .dropped_errors = dropped};
-    bool all_told = true;
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         int64_t us = load_percentile(&of, shown[i].percentile);
         all_told = all_told && us != LOAD_NOT_TOLD;
@@ -195,10 +196,24 @@ static void print_latency(FILE *out, const char *name, const struct hist *hist, 
             fprintf(out, " %s %lld%s,", shown[i].name, (long long)us, i == 0 ? " us" : "");
     }
     fprintf(out, " max %lld us\n", (long long)hist->max);
+    return all_told;
+}
+
+/* Latencies, and why requests went out late where each has a time of its own. */
+static void print_times(FILE *out, const struct load_result *result,
+                        const struct load_options *options)
+{
+    bool all_told = print_latency(out, "latency", &result->latency, result->dropped_errors);
+    all_told = print_latency(out, "service", &result->service, 0) && all_told;
+    if (schedule_is_open(options->mode)) {
+        all_told = print_latency(out, "own lag", &result->own_lag, 0) && all_told;
+        all_told = print_latency(out, "no conn.", &result->no_connection, 0) && all_told;
+    }
     if (!all_told)
-        fprintf(out, "          -: %s\n",
-                dropped > 0 ? "too few answers" LOAD_FEW_NOTE ", or among the requests never sent"
-                            : "too few answers" LOAD_FEW_NOTE);
+        fprintf(out, "          -: too few answers" LOAD_FEW_NOTE "%s\n",
+                result->dropped_errors > 0 ? ", or among the requests never sent" : "");
+    if (options->mode == LOAD_CLOSED)
+        fprintf(out, "          %s\n", LOAD_CLOSED_NOTE);
 }
 
 static bool is_stopped(const struct load_options *options)
@@ -224,10 +239,7 @@ static void print_result(FILE *out, const struct load_result *result,
     if (outside > 0)
         fprintf(out, "outside   %llu answers %safter the end, not in the rate\n",
                 (unsigned long long)outside, options->warmup_ms > 0 ? "in the warm-up or " : "");
-    print_latency(out, "latency", &result->latency, result->dropped_errors);
-    print_latency(out, "service", &result->service, 0);
-    if (options->mode == LOAD_CLOSED)
-        fprintf(out, "          %s\n", LOAD_CLOSED_NOTE);
+    print_times(out, result, options);
     fprintf(out, "status   ");
     for (int i = 0; i < 600; i++)
         if (result->status[i] > 0)

@@ -121,6 +121,7 @@ int plain_command(const struct options *options)
     bool bounded = options->requests > 0 || options->duration_ms > 0;
     struct load_options load = {.n_targets = options->n_targets,
                                 .mode = options->mode_given ? options->mode : LOAD_CLOSED,
+                                .arrivals = options->arrivals,
                                 .rate = options->rate,
                                 .ramp_from = options->ramp_from,
                                 .warmup_ms = options->warmup_ms,

@@ -1,34 +1,27 @@
 /* The table on the terminal: verdict first, one line per run, then the proof. */
 #include "ratios.h"
-#include "report.h"
+#include "report_text.h"
 #include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define COLOR_OFF    "\033[0m"
-#define COLOR_RED    "\033[1;31m"
-#define COLOR_GREEN  "\033[32m"
-#define COLOR_STRONG "\033[1m"
-#define COLOR_DIM    "\033[2m"
-
 enum { COLUMNS_MAX = 12, CELL_MAX = 48, SENTENCE_MAX = 2048 };
 
 struct table {
-    FILE *out;
-    bool color;
+    struct report_paper paper;
     int n_columns, n_rows;
     char cells[REPORT_RUNS_MAX + 1][COLUMNS_MAX][CELL_MAX]; /* row 0: headings */
     const char *colors[REPORT_RUNS_MAX + 1];                /* of the verdict's cell */
 };
 
-static void paint(const struct table *table, const char *color, const char *text)
+void report_paint(const struct report_paper *paper, const char *color, const char *text)
 {
-    if (table->color)
-        fprintf(table->out, "%s%s" COLOR_OFF, color, text);
+    if (paper->color)
+        fprintf(paper->out, "%s%s" COLOR_OFF, color, text);
     else
-        fputs(text, table->out);
+        fputs(text, paper->out);
 }
 
 /* Texts (guard, verdict) to the left, figures to the right. */
@@ -46,15 +39,15 @@ static void print_table(const struct table *table)
             bool left = column < 2;
             snprintf(cell, sizeof cell, left ? "%-*s" : "%*s", widths[column],
                      table->cells[row][column]);
-            fputs(column == 0 ? "  " : "   ", table->out);
+            fputs(column == 0 ? "  " : "   ", table->paper.out);
             if (row == 0)
-                paint(table, COLOR_DIM, cell);
+                report_paint(&table->paper, COLOR_DIM, cell);
             else if (column == 1)
-                paint(table, table->colors[row], cell);
+                report_paint(&table->paper, table->colors[row], cell);
             else
-                fputs(cell, table->out);
+                fputs(cell, table->paper.out);
         }
-        fputc('\n', table->out);
+        fputc('\n', table->paper.out);
     }
 }
 
@@ -167,12 +160,13 @@ static void print_setting(const struct table *table, const struct run *run)
         snprintf(line, sizeof line, "%s: %s %s on %s accounts", run->workload->name,
                  text_count(a, (int64_t)run->load.completed), run->workload->unit,
                  text_count(b, options->accounts));
-    paint(table, COLOR_STRONG, line);
-    snprintf(line, sizeof line, ", %s over %d connections, %d instance%s, lanes %s, seed %llu\n",
-             options_mode_text(run->mode), options->connections, run->instances,
-             run->instances == 1 ? "" : "s", run->lanes ? "on" : "off",
+    report_paint(&table->paper, COLOR_STRONG, line);
+    snprintf(line, sizeof line, ", %s%s over %d connections, %d instance%s, lanes %s, seed %llu\n",
+             options_mode_text(run->mode),
+             options->arrivals == LOAD_POISSON ? " (Poisson arrivals)" : "", options->connections,
+             run->instances, run->instances == 1 ? "" : "s", run->lanes ? "on" : "off",
              (unsigned long long)options->seed);
-    fputs(line, table->out);
+    fputs(line, table->paper.out);
 }
 
 /* Of a figure over the runs like this one in which it was told. */
@@ -204,7 +198,7 @@ static void print_medians(const struct report *report, const struct workload *wo
         if (run->workload != workload)
             continue;
         struct spread rate = over_repeats(report, run, rate_of);
-        fprintf(table->out, "  %s: median of %zu: %s requests/s (%s to %s), p50 %s, p99 %s\n",
+        fprintf(table->paper.out, "  %s: median of %zu: %s requests/s (%s to %s), p50 %s, p99 %s\n",
                 run_label(run, label, sizeof label), rate.n, text_rate(median, rate.median),
                 text_rate(min, rate.min), text_rate(max, rate.max),
                 text_percentile(p50, (int64_t)over_repeats(report, run, p50_of).median),
@@ -233,100 +227,14 @@ static void print_workload(const struct report *report, const struct workload *w
     }
     if (first == NULL)
         return;
-    fputc('\n', table->out);
+    fputc('\n', table->paper.out);
     print_setting(table, first);
     print_table(table);
     print_medians(report, workload, table);
 }
 
-/* -- below the tables -------------------------------------------------------------------------- */
-
-/* Only what happened: an undisturbed run needs no line. */
-static void print_remarks(const struct table *table, const struct run *run)
-{
-    const struct verdict *verdict = &run->verdict;
-    const struct {
-        uint64_t count;
-        const char *text;
-    } remarks[] = {
-        {run->load.dropped, run_dropped(run) > 0 ? "requests were due but never sent: errors"
-                                                 : "requests were due but never sent"},
-        {run->load.ends[LOAD_ABANDONED], "requests were abandoned before their answer"},
-        {run->load.ends[LOAD_TIMED_OUT], "sendings had no answer in time"},
-        {run->load.ends[LOAD_NOT_SENT], "sendings found no connection"},
-        {run->load.ends[LOAD_BAD_ANSWER], "sendings got an answer that is not HTTP"},
-        {run->load.unfinished, "requests ended before their next retry"},
-        {run->load.ends[LOAD_BROKEN], "sendings lost their connection"},
-        {run->load.retries, "retries"},
-        {run->failed, "requests failed"},
-        {(uint64_t)verdict->replay_mismatch, "repeated requests were answered differently"},
-        {(uint64_t)verdict->mismatch, "is the difference between answers and store"},
-        {(uint64_t)verdict->unknown, "outcomes stayed unknown"},
-    };
-    char count[TEXT_MAX];
-    for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
-        if (remarks[i].count != 0)
-            fprintf(table->out, "  %s under %s: %s %s\n", run->workload->name, run->guard,
-                    text_count(count, (int64_t)remarks[i].count), remarks[i].text);
-    const struct {
-        const char *answer, *what;
-    } firsts[] = {{run->tally.failure, "failure"}, {run->tally.put_off, "refusal for now"}};
-    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
-        if (firsts[i].answer[0] != '\0')
-            fprintf(table->out, "  %s under %s: first %s: %s\n", run->workload->name, run->guard,
-                    firsts[i].what, firsts[i].answer);
-}
-
-/* Which witness says what. */
-static void print_disagreements(const struct table *table, const struct run *run)
-{
-    char service[TEXT_MAX], own[TEXT_MAX];
-    for (int i = 0; i < run->n_disagreements; i++) {
-        const struct disagreement *each = &run->disagreements[i];
-        fprintf(table->out,
-                "  %s under %s: the witnesses disagree on %s: %s is %s by the service's audit and "
-                "%s by its ledger rows\n",
-                run->workload->name, run->guard, each->resource, each->figure,
-                text_count(service, each->service), text_count(own, each->own));
-    }
-    int64_t all = run->verdict.disagreements + run->textbook.verdict.disagreements;
-    if (all > run->n_disagreements)
-        fprintf(table->out, "  %s under %s: and on %s figures more\n", run->workload->name,
-                run->guard, text_count(own, all - run->n_disagreements));
-}
-
-static void print_thresholds(const struct table *table, const struct run *run)
-{
-    for (int i = 0; i < run->options->n_thresholds; i++) {
-        const struct threshold *threshold = &run->options->thresholds[i];
-        char value[TEXT_MAX], line[200];
-        double figure;
-        bool kept = run_keeps_threshold(run, i, &figure);
-        snprintf(line, sizeof line, "  %s %s under %s: %s is %s%s", kept ? "kept  " : "BROKEN",
-                 run->workload->name, run->guard, threshold->text,
-                 threshold_value_text(threshold, figure, value, sizeof value),
-                 run->aborted_by == threshold ? "; the load was ended early" : "");
-        paint(table, kept ? COLOR_GREEN : COLOR_RED, line);
-        fputc('\n', table->out);
-    }
-}
-
-static void print_example(const struct table *table, const struct run *run)
-{
-    const struct ledger_row *rows = run->counterexample;
-    char sentence[SENTENCE_MAX], before[TEXT_MAX], after[TEXT_MAX];
-    fputc('\n', table->out);
-    snprintf(sentence, sizeof sentence, "How %s lost an update under %s: two changes of %s",
-             run->workload->name, run->guard, rows[0].resource);
-    paint(table, COLOR_STRONG, sentence);
-    fputc('\n', table->out);
-    for (int i = 0; i < 2; i++)
-        fprintf(table->out, "  %s  read %s (version %lld)  wrote %s  in %s\n", rows[i].instance,
-                text_count(before, rows[i].before), (long long)rows[i].version_before,
-                text_count(after, rows[i].after), rows[i].txn_id);
-    report_counterexample(run, sentence, sizeof sentence);
-    fprintf(table->out, "  %s\n", sentence);
-}
+/* -- the whole ----------------------------------------------------------------------------------
+ */
 
 /* Closed runs have no moment at which a request is due but that of its sending. */
 static void print_legend(const struct report *report, const struct table *table)
@@ -338,14 +246,15 @@ static void print_legend(const struct report *report, const struct table *table)
         closed = closed || run->mode == LOAD_CLOSED;
         all_told = all_told && p50_of(run) >= 0 && p99_of(run) >= 0;
     }
-    paint(table, COLOR_DIM,
-          "\n  requests/s: sold-out and other refusals included; p50, p99: from the moment a "
-          "request was due\n  to its answer, waiting for a free connection included\n");
+    report_paint(
+        &table->paper, COLOR_DIM,
+        "\n  requests/s: sold-out and other refusals included; p50, p99: from the moment a "
+        "request was due\n  to its answer, waiting for a free connection included\n");
     if (!all_told)
-        paint(table, COLOR_DIM,
-              "  -: too few answers" LOAD_FEW_NOTE ", or among the requests never sent\n");
+        report_paint(&table->paper, COLOR_DIM,
+                     "  -: too few answers" LOAD_FEW_NOTE ", or among the requests never sent\n");
     if (closed)
-        paint(table, COLOR_DIM, "  " LOAD_CLOSED_NOTE "\n");
+        report_paint(&table->paper, COLOR_DIM, "  " LOAD_CLOSED_NOTE "\n");
 }
 
 static bool wants_color(const struct report *report, FILE *out)
@@ -364,24 +273,19 @@ void report_text(const struct report *report, FILE *out)
         fprintf(out, "%s\n", headline);
         return;
     }
-    table->out = out;
-    table->color = wants_color(report, out);
+    table->paper.out = out;
+    table->paper.color = wants_color(report, out);
     bool good = report_as_claimed(report) && report_keeps_thresholds(report);
-    paint(table, good ? COLOR_GREEN : COLOR_RED, headline);
+    report_paint(&table->paper, good ? COLOR_GREEN : COLOR_RED, headline);
     fputc('\n', out);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         print_workload(report, order[i], table);
     print_legend(report, table);
     if (report->store[0] != '\0')
         fprintf(out, "  store: %s\n", report->store);
-    for (int i = 0; i < report->n_runs; i++)
-        print_remarks(table, &report->runs[i]);
-    for (int i = 0; i < report->n_runs; i++)
-        print_disagreements(table, &report->runs[i]);
-    for (int i = 0; i < report->n_runs; i++)
-        print_thresholds(table, &report->runs[i]);
+    report_text_remarks(&table->paper, report);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (report_example(report, order[i]) != NULL)
-            print_example(table, report_example(report, order[i]));
+            report_text_example(&table->paper, report_example(report, order[i]));
     free(table);
 }

@@ -5,7 +5,6 @@
 #include "text.h"
 #include "witness.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,13 +177,9 @@ static uint64_t planned_requests(const struct run *run)
     /* A burst is due at once: what its duration cuts off is not without bound. */
     if (options->duration_ms == 0 || run->mode == LOAD_BURST)
         return run->workload->requests(options);
-    if (schedule_is_open(run->mode)) {
-        double rate =
-            run->mode == LOAD_RATE ? options->rate : (options->ramp_from + options->rate) / 2;
-        double due = ceil(rate * (double)options->duration_ms / 1000);
-        return due < OPTIONS_REQUESTS_MAX ? (uint64_t)due : OPTIONS_REQUESTS_MAX;
-    }
-    return OPTIONS_REQUESTS_MAX;
+    const struct load_options load = run_load_options(run);
+    return schedule_is_open(run->mode) ? schedule_planned(&load, OPTIONS_REQUESTS_MAX)
+                                       : OPTIONS_REQUESTS_MAX;
 }
 
 static bool watch_load(void *ctx, const struct load_progress *now)
@@ -206,6 +201,7 @@ struct load_options run_load_options(const struct run *run)
     const struct options *options = run->options;
     struct load_options load = {.n_targets = options->n_targets,
                                 .mode = run->mode,
+                                .arrivals = options->arrivals,
                                 .rate = options->rate,
                                 .ramp_from = options->ramp_from,
                                 .warmup_ms = options->warmup_ms,

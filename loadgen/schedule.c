@@ -1,4 +1,10 @@
+/*
+ * Poisson arrivals whose rate changes are made from a process of rate 1 by a change of time: its
+ * i-th point falls due when as many requests were to be expected. Source: E. Cinlar, Introduction
+ * to Stochastic Processes (1975), section 4.7.
+ */
 #include "schedule.h"
+#include "splitmix.h"
 
 #include <math.h>
 
@@ -17,14 +23,37 @@ static int64_t end_us(const struct schedule *schedule)
     return atomic_load_explicit(&schedule->end_us, memory_order_relaxed);
 }
 
-/* When seq is due. After t seconds of a ramp, from * t + slope * t^2 / 2 requests have fallen due:
- * solved for t in the form that stays exact when the slope is small. */
-static int64_t due_us(const struct schedule *schedule, uint64_t seq)
+/* The distance of the point seq from the one before: exponentially distributed. */
+static double gap(const struct schedule *schedule, uint64_t seq)
 {
-    double n = (double)seq, from = schedule->from;
+    uint64_t dice = splitmix(splitmix(schedule->seed) ^ splitmix(seq));
+    return -log(1 - (double)(dice >> 11) * 0x1p-53);
+}
+
+static struct schedule_point first_point(const struct schedule *schedule)
+{
+    return (struct schedule_point){.at = schedule->arrivals == LOAD_POISSON ? gap(schedule, 0) : 0};
+}
+
+static void advance(const struct schedule *schedule, struct schedule_point *point, uint64_t steps)
+{
+    uint64_t to = point->seq + steps;
+    if (schedule->arrivals == LOAD_POISSON)
+        while (point->seq < to)
+            point->at += gap(schedule, ++point->seq);
+    else
+        point->at = (double)to;
+    point->seq = to;
+}
+
+/* When n requests were to be expected. After t seconds of a ramp, from * t + slope * t^2 / 2 have
+ * fallen due: solved for t in the form that stays exact when the slope is small. */
+static int64_t due_us(const struct schedule *schedule, double n)
+{
+    double from = schedule->from;
     if (schedule->mode == LOAD_RATE)
         return schedule->start_us + (int64_t)(n * 1e6 / schedule->rate);
-    if (seq == 0)
+    if (n == 0)
         return schedule->start_us;
     double square = from * from + 2 * schedule->slope * n;
     if (square < 0) /* the rate has fallen to 0 before */
@@ -43,6 +72,8 @@ static double about_due(const struct schedule *schedule, int64_t us)
 void schedule_init(struct schedule *schedule, const struct load_options *options)
 {
     schedule->mode = options->mode;
+    schedule->arrivals = options->arrivals;
+    schedule->seed = options->seed;
     schedule->rate = options->rate;
     schedule->from = options->ramp_from;
     if (options->mode == LOAD_RAMP)
@@ -52,6 +83,8 @@ void schedule_init(struct schedule *schedule, const struct load_options *options
     atomic_init(&schedule->end_us, SCHEDULE_NEVER_US);
     atomic_init(&schedule->requests, options->requests > 0 ? options->requests : UINT64_MAX);
     atomic_init(&schedule->next, 0);
+    schedule->counted = first_point(schedule);
+    schedule->counted_us = INT64_MIN;
 }
 
 void schedule_begin(struct schedule *schedule, int64_t start_us, int64_t duration_ms)
@@ -63,7 +96,9 @@ void schedule_begin(struct schedule *schedule, int64_t start_us, int64_t duratio
 
 void schedule_cursor_init(struct schedule_cursor *cursor, struct schedule *schedule, int thread)
 {
-    *cursor = (struct schedule_cursor){.schedule = schedule, .next = (uint64_t)thread};
+    *cursor = (struct schedule_cursor){.schedule = schedule, .next = first_point(schedule)};
+    if (schedule_is_open(schedule->mode))
+        advance(schedule, &cursor->next, (uint64_t)thread);
 }
 
 bool schedule_take(struct schedule_cursor *cursor, int64_t now_us, uint64_t *ret_seq,
@@ -74,9 +109,9 @@ bool schedule_take(struct schedule_cursor *cursor, int64_t now_us, uint64_t *ret
     if (due > now_us)
         return false;
     if (schedule_is_open(schedule->mode)) {
-        *ret_seq = cursor->next;
+        *ret_seq = cursor->next.seq;
         *ret_intended_us = due;
-        cursor->next += (uint64_t)schedule->threads;
+        advance(schedule, &cursor->next, (uint64_t)schedule->threads);
         return true;
     }
     if (schedule->mode == LOAD_CLOSED && now_us >= end_us(schedule))
@@ -96,9 +131,9 @@ int64_t schedule_next_us(const struct schedule_cursor *cursor)
         bool more = atomic_load_explicit(&schedule->next, memory_order_relaxed) < bound(schedule);
         return more ? schedule->start_us : SCHEDULE_NEVER_US;
     }
-    if (cursor->next >= bound(schedule))
+    if (cursor->next.seq >= bound(schedule))
         return SCHEDULE_NEVER_US;
-    int64_t due = due_us(schedule, cursor->next);
+    int64_t due = due_us(schedule, cursor->next.at);
     return due < end_us(schedule) ? due : SCHEDULE_NEVER_US;
 }
 
@@ -116,7 +151,24 @@ void schedule_exhausted(struct schedule *schedule, uint64_t seq)
     }
 }
 
-uint64_t schedule_due(const struct schedule *schedule, int64_t now_us, uint64_t taken)
+/* Random instants are counted one by one, on from where the last count ended unless time has gone
+ * back: schedule_stop() may set the end before it. */
+static uint64_t count_points(struct schedule *schedule, int64_t now_us, uint64_t requests)
+{
+    if (schedule->counted_us >= now_us) {
+        schedule->counted = first_point(schedule);
+        schedule->counted_us = INT64_MIN;
+    }
+    int64_t due;
+    while (schedule->counted.seq < requests &&
+           (due = due_us(schedule, schedule->counted.at)) < now_us) {
+        schedule->counted_us = due;
+        advance(schedule, &schedule->counted, 1);
+    }
+    return schedule->counted.seq < requests ? schedule->counted.seq : requests;
+}
+
+uint64_t schedule_due(struct schedule *schedule, int64_t now_us, uint64_t taken)
 {
     int64_t end = end_us(schedule);
     uint64_t requests = bound(schedule);
@@ -128,11 +180,23 @@ uint64_t schedule_due(const struct schedule *schedule, int64_t now_us, uint64_t 
         now_us = end;
     if (now_us <= schedule->start_us)
         return 0;
+    if (schedule->arrivals == LOAD_POISSON)
+        return count_points(schedule, now_us, requests);
     /* Counted by due_us() itself: the formula alone disagrees with it by one. */
     uint64_t due = (uint64_t)about_due(schedule, now_us - schedule->start_us);
-    while (due > 0 && due_us(schedule, due - 1) >= now_us)
+    while (due > 0 && due_us(schedule, (double)(due - 1)) >= now_us)
         due--;
-    while (due_us(schedule, due) < now_us)
+    while (due_us(schedule, (double)due) < now_us)
         due++;
     return due < requests ? due : requests;
+}
+
+uint64_t schedule_planned(const struct load_options *options, uint64_t most)
+{
+    struct load_options bounded = *options;
+    struct schedule schedule;
+    bounded.requests = most;
+    schedule_init(&schedule, &bounded);
+    schedule_begin(&schedule, 0, options->duration_ms);
+    return schedule_due(&schedule, INT64_MAX, 0);
 }

@@ -93,6 +93,14 @@ static void lists_and_units_are_understood(void **state)
     assert_int_equal(options.mode, LOAD_RAMP);
     assert_true(options.ramp_from == 10);
     assert_int_equal(options.warmup_ms, 2000);
+    assert_int_equal(options.arrivals, LOAD_EVEN);
+    assert_false(options.allow_dropped);
+    options = parse(&sale, URL "--mode ramp --rate 5 --duration 9s --arrivals poisson "
+                               "--allow-dropped");
+    assert_int_equal(options.arrivals, LOAD_POISSON);
+    assert_true(options.allow_dropped);
+    options = parse(&compare, "a b --fail-if p99,rate,p99");
+    assert_int_equal(options.n_fail_if, 2);
     options = parse(&sale, URL "--threshold p(99)<50ms --threshold oversold==0 --abort-after 2s");
     assert_int_equal(options.n_thresholds, 2);
     assert_int_equal(options.abort_after_ms, 2000);
@@ -114,6 +122,9 @@ static void whatever_is_not_understood_is_a_usage_error(void **state)
         URL "--mode rate --rate 5 --duration 5s --warmup 5s",
         URL "--mode burst --warmup 1s",
         URL "--mode rate",
+        URL "--mode rate --rate 5 --arrivals normal",
+        URL "--mode closed --arrivals poisson",
+        URL "--arrivals poisson",
         URL "--rate 5",
         URL "--rate x --mode rate",
         URL "--connections 0",
