@@ -17,12 +17,17 @@ struct lk_redis_cluster {
 
     pthread_mutex_t mutex;        /* guards what follows, and is held while asking */
     _Atomic uint64_t n_refreshes; /* asked, with success or not */
-    _Atomic int n_nodes;          /* only grows: an index once valid stays so */
+    _Atomic int n_nodes;          /* only grows */
     int answered;                 /* node to ask first; NO_NODE: none has answered yet */
     size_t seed;                  /* likewise of the endpoint's */
-    lk_redis *node[LK_REDIS_NODES_MAX];
+    char message[LK_MESSAGE_MAX]; /* why there was no map */
     _Atomic int64_t hangs_until_us[LK_REDIS_NODES_MAX]; /* left alone before; 0: it does not hang */
-    char message[LK_MESSAGE_MAX];                       /* why there was no map */
+
+    /* An entry that is pinned, or that has a slot, keeps its node. Another one is reused for a new
+     * address once all are taken. Changed with both mutexes held, this one taken last. */
+    pthread_mutex_t pins;
+    int pinned[LK_REDIS_NODES_MAX]; /* calls that use the entry, or are about to */
+    lk_redis *node[LK_REDIS_NODES_MAX];
 };
 
 /* -- nodes ------------------------------------------------------------------------------------ */
@@ -35,32 +40,91 @@ static void node_url(const lk_redis_cluster *cluster, const char *host, size_t n
     ret->port = port;
 }
 
-/* The node at this address, new or not; the mutex is held. NO_NODE: no room. */
+static void unpin(lk_redis_cluster *cluster, int node)
+{
+    if (node == NO_NODE)
+        return;
+    pthread_mutex_lock(&cluster->pins);
+    cluster->pinned[node]--;
+    pthread_mutex_unlock(&cluster->pins);
+}
+
+/* Pins it, in place of whatever stood there; the mutex is held. */
+static int put(lk_redis_cluster *cluster, int node, lk_redis *redis)
+{
+    pthread_mutex_lock(&cluster->pins);
+    lk_redis *old = cluster->node[node];
+    cluster->node[node] = redis;
+    cluster->pinned[node]++;
+    pthread_mutex_unlock(&cluster->pins);
+    atomic_store(&cluster->hangs_until_us[node], 0);
+    if (old != NULL)
+        lk_redis_close(old);
+    return node;
+}
+
+/* An entry without a slot that nobody uses, pinned; NO_NODE: there is none. */
+static int take_idle(lk_redis_cluster *cluster)
+{
+    bool has_slot[LK_REDIS_NODES_MAX] = {false};
+    int idle = NO_NODE;
+    pthread_mutex_lock(&cluster->pins);
+    for (int slot = 0; slot < LK_REDIS_SLOTS; slot++) {
+        int node = atomic_load_explicit(&cluster->node_of[slot], memory_order_relaxed);
+        if (node != NO_NODE)
+            has_slot[node] = true;
+    }
+    for (int i = 0; i < LK_REDIS_NODES_MAX && idle == NO_NODE; i++)
+        if (!has_slot[i] && cluster->pinned[i] == 0)
+            idle = i;
+    if (idle != NO_NODE)
+        cluster->pinned[idle]++;
+    pthread_mutex_unlock(&cluster->pins);
+    return idle;
+}
+
+/* The node at this address, new or not, pinned; the mutex is held. NO_NODE: no room. */
 static int find_or_add(lk_redis_cluster *cluster, const char *host, size_t n_host, int port)
 {
     int n = cluster->n_nodes;
     lk_redis_url url;
+    lk_redis *redis;
     node_url(cluster, host, n_host, port, &url);
     for (int i = 0; i < n; i++) {
         const lk_redis_url *other = lk_redis_endpoint(cluster->node[i]);
-        if (other->port == port && strcmp(other->host, url.host) == 0)
+        if (other->port == port && strcmp(other->host, url.host) == 0) {
+            pthread_mutex_lock(&cluster->pins);
+            cluster->pinned[i]++;
+            pthread_mutex_unlock(&cluster->pins);
             return i;
+        }
     }
-    if (n == LK_REDIS_NODES_MAX ||
-        lk_redis_open_node(cluster->context, &url, &cluster->node[n], NULL) != LK_OK) {
+    int room = n < LK_REDIS_NODES_MAX ? n : take_idle(cluster);
+    if (room == NO_NODE || lk_redis_open_node(cluster->context, &url, &redis, NULL) != LK_OK) {
+        unpin(cluster, n < LK_REDIS_NODES_MAX ? NO_NODE : room);
         snprintf(cluster->message, sizeof cluster->message,
                  "no room for one more node of the cluster than %d", n);
         return NO_NODE;
     }
-    atomic_store(&cluster->n_nodes, n + 1);
-    return n;
+    put(cluster, room, redis);
+    if (n < LK_REDIS_NODES_MAX)
+        atomic_store(&cluster->n_nodes, n + 1);
+    else
+        unpin(cluster, room); /* of take_idle() */
+    return room;
 }
 
 /* -- the map of slots ------------------------------------------------------------------------- */
 
+/* A map that is being read; the nodes in it are pinned until it counts. */
+struct map {
+    int16_t node_of[LK_REDIS_SLOTS];
+    bool has[LK_REDIS_NODES_MAX];
+};
+
 /* One entry: first slot, last slot, [host, port, ...] of the master, replicas. False: nonsense. */
 static bool read_range(lk_redis_cluster *cluster, const redisReply *range,
-                       const lk_redis_url *asked, int16_t *map)
+                       const lk_redis_url *asked, struct map *map)
 {
     if (range->elements < 3 || range->element[0]->type != REDIS_REPLY_INTEGER ||
         range->element[1]->type != REDIS_REPLY_INTEGER || range->element[2]->elements < 2)
@@ -74,20 +138,27 @@ static bool read_range(lk_redis_cluster *cluster, const redisReply *range,
     int node = named ? find_or_add(cluster, host->str, host->len, (int)port->integer)
                      : find_or_add(cluster, asked->host, strlen(asked->host), (int)port->integer);
     for (long long slot = from; slot <= to; slot++)
-        map[slot] = (int16_t)node;
+        map->node_of[slot] = (int16_t)node;
+    if (node != NO_NODE && map->has[node])
+        unpin(cluster, node); /* once is enough */
+    else if (node != NO_NODE)
+        map->has[node] = true;
     return true;
 }
 
 static bool read_map(lk_redis_cluster *cluster, const redisReply *reply, const lk_redis_url *asked)
 {
-    int16_t map[LK_REDIS_SLOTS];
-    memset(map, 0xff, sizeof map); /* NO_NODE */
-    for (size_t i = 0; i < reply->elements; i++)
-        if (!read_range(cluster, reply->element[i], asked, map))
-            return false;
-    for (int slot = 0; slot < LK_REDIS_SLOTS; slot++)
-        atomic_store_explicit(&cluster->node_of[slot], map[slot], memory_order_release);
-    return reply->elements > 0;
+    struct map map = {.has = {false}};
+    bool known = reply->elements > 0;
+    memset(map.node_of, 0xff, sizeof map.node_of); /* NO_NODE */
+    for (size_t i = 0; i < reply->elements && known; i++)
+        known = read_range(cluster, reply->element[i], asked, &map);
+    for (int slot = 0; slot < LK_REDIS_SLOTS && known; slot++)
+        atomic_store_explicit(&cluster->node_of[slot], map.node_of[slot], memory_order_release);
+    for (int node = 0; node < LK_REDIS_NODES_MAX; node++)
+        if (map.has[node])
+            unpin(cluster, node);
+    return known;
 }
 
 static bool ask_map(lk_redis_cluster *cluster, const lk_redis_url *url, int64_t deadline_us)
@@ -151,17 +222,22 @@ static void forget(lk_redis_cluster *cluster, int node)
     }
 }
 
-/* The node of a slot; of slot NO_NODE: any but the one that failed. */
+/* The node of a slot, pinned; of slot NO_NODE: any but the one that failed. */
 static int look_up(lk_redis_cluster *cluster, int slot, int failed)
 {
+    int node = NO_NODE;
+    pthread_mutex_lock(&cluster->pins);
     if (slot != NO_NODE)
-        return atomic_load_explicit(&cluster->node_of[slot], memory_order_acquire);
-    for (int i = 0; i < LK_REDIS_SLOTS; i++) {
-        int node = atomic_load_explicit(&cluster->node_of[i], memory_order_acquire);
-        if (node != NO_NODE && node != failed)
-            return node;
+        node = atomic_load_explicit(&cluster->node_of[slot], memory_order_acquire);
+    for (int i = 0; i < LK_REDIS_SLOTS && slot == NO_NODE && node == NO_NODE; i++) {
+        int other = atomic_load_explicit(&cluster->node_of[i], memory_order_acquire);
+        if (other != failed)
+            node = other;
     }
-    return NO_NODE;
+    if (node != NO_NODE)
+        cluster->pinned[node]++;
+    pthread_mutex_unlock(&cluster->pins);
+    return node;
 }
 
 static int find_node(lk_redis_cluster *cluster, int slot, int failed)
@@ -206,7 +282,7 @@ static int slot_of(int n, const char **words)
 }
 
 /* "MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381"; no host: that of who answers. The node
- * to go to, or NO_NODE if the reply is no redirection. MOVED is noted in the map. */
+ * to go to, pinned, or NO_NODE if the reply is no redirection. MOVED is noted in the map. */
 static int redirection(lk_redis_cluster *cluster, int node, const lk_redis_reply *reply,
                        bool *ret_ask)
 {
@@ -278,35 +354,57 @@ static lk_status ask_node(lk_redis_cluster *cluster, int node, int flags, lk_red
     return status;
 }
 
+/* One command on its way through the cluster. */
+struct errand {
+    int slot;
+    int failed, target; /* pinned; NO_NODE: none has failed; the slot's node is to be asked */
+    bool ask;
+};
+
+/* Sends it once. *ret_done: its status stands, or nobody has taken the place of who failed. */
+static lk_status send_once(lk_redis_cluster *cluster, struct errand *errand, int flags,
+                           lk_redis_reply *reply, int n, const char **words, char *message,
+                           bool *ret_done)
+{
+    int node = errand->target;
+    if (node == NO_NODE)
+        node = find_node(cluster, errand->slot, errand->failed);
+    errand->target = NO_NODE;
+    *ret_done = node == NO_NODE || node == errand->failed;
+    if (*ret_done) {
+        unpin(cluster, node);
+        return errand->failed == NO_NODE ? nobody(cluster, message) : LK_UNAVAILABLE;
+    }
+    lk_status status = ask_node(cluster, node, flags | (errand->ask ? LK_REDIS_ASKING : 0), reply,
+                                n, words, message);
+    if (status == LK_OK) {
+        errand->target = redirection(cluster, node, reply, &errand->ask);
+        *ret_done = errand->target == NO_NODE;
+        unpin(cluster, node);
+    } else {
+        *ret_done = status != LK_UNAVAILABLE;
+        forget(cluster, node);
+        unpin(cluster, errand->failed);
+        errand->failed = node;
+        errand->ask = false;
+    }
+    return status;
+}
+
 lk_status lk_redis_cluster_run(lk_redis_cluster *cluster, int flags, lk_redis_reply *reply, int n,
                                const char **words, char *message)
 {
-    int slot = slot_of(n, words), failed = NO_NODE, target = NO_NODE;
+    struct errand errand = {.slot = slot_of(n, words), .failed = NO_NODE, .target = NO_NODE};
     int64_t late_us =
         lk_monotonic_us() + cluster->context->options->command_timeout_ms * INT64_C(1000);
-    bool ask = false;
     lk_status status = LK_UNAVAILABLE;
-    for (int sends = 0; sends < LK_REDIS_SENDS_MAX; sends++) {
-        int node = target != NO_NODE ? target : find_node(cluster, slot, failed);
-        if (node == NO_NODE && failed == NO_NODE)
-            return nobody(cluster, message);
-        if (node == NO_NODE || node == failed)
-            return status; /* nobody has taken its place yet */
-        status =
-            ask_node(cluster, node, flags | (ask ? LK_REDIS_ASKING : 0), reply, n, words, message);
-        if (status == LK_OK) {
-            target = redirection(cluster, node, reply, &ask);
-            if (target == NO_NODE)
-                return LK_OK;
-        } else {
-            forget(cluster, node);
-            failed = node;
-            target = NO_NODE;
-            ask = false;
-        }
-        if ((status != LK_OK && status != LK_UNAVAILABLE) || lk_monotonic_us() >= late_us)
-            return status;
+    bool done = false;
+    for (int sends = 0; sends < LK_REDIS_SENDS_MAX && !done; sends++) {
+        status = send_once(cluster, &errand, flags, reply, n, words, message, &done);
+        done = done || lk_monotonic_us() >= late_us;
     }
+    unpin(cluster, errand.target);
+    unpin(cluster, errand.failed);
     return status;
 }
 
@@ -317,14 +415,26 @@ size_t lk_redis_cluster_masters(lk_redis_cluster *cluster, lk_redis **ret, size_
     bool taken[LK_REDIS_NODES_MAX] = {false};
     size_t n = 0;
     refresh(cluster, atomic_load(&cluster->n_refreshes));
+    pthread_mutex_lock(&cluster->pins);
     for (int slot = 0; slot < LK_REDIS_SLOTS && n < max; slot++) {
         int node = atomic_load(&cluster->node_of[slot]);
         if (node == NO_NODE || taken[node])
             continue;
         taken[node] = true;
+        cluster->pinned[node]++;
         ret[n++] = cluster->node[node];
     }
+    pthread_mutex_unlock(&cluster->pins);
     return n;
+}
+
+void lk_redis_cluster_done(lk_redis_cluster *cluster, lk_redis *const *nodes, size_t n)
+{
+    pthread_mutex_lock(&cluster->pins);
+    for (size_t i = 0; i < n; i++)
+        for (int node = 0; node < LK_REDIS_NODES_MAX; node++)
+            cluster->pinned[node] -= cluster->node[node] == nodes[i];
+    pthread_mutex_unlock(&cluster->pins);
 }
 
 lk_status lk_redis_cluster_connect(lk_redis_cluster *cluster, lk_redis_stream *stream,
@@ -332,12 +442,13 @@ lk_status lk_redis_cluster_connect(lk_redis_cluster *cluster, lk_redis_stream *s
 {
     lk_redis *masters[LK_REDIS_NODES_MAX];
     size_t n = lk_redis_cluster_masters(cluster, masters, LK_REDIS_NODES_MAX);
+    lk_status status = LK_UNAVAILABLE;
     snprintf(stream->message, sizeof stream->message, "no node of the cluster answers");
-    for (size_t i = 0; i < n; i++)
-        if (lk_redis_stream_open(stream, lk_redis_endpoint(masters[i]),
-                                 lk_redis_half_way_us(deadline_us)) == LK_OK)
-            return LK_OK;
-    return LK_UNAVAILABLE;
+    for (size_t i = 0; i < n && status != LK_OK; i++)
+        status = lk_redis_stream_open(stream, lk_redis_endpoint(masters[i]),
+                                      lk_redis_half_way_us(deadline_us));
+    lk_redis_cluster_done(cluster, masters, n);
+    return status == LK_OK ? LK_OK : LK_UNAVAILABLE;
 }
 
 lk_status lk_redis_cluster_open(const lk_context *context, const lk_redis_topology *topology,
@@ -352,6 +463,7 @@ lk_status lk_redis_cluster_open(const lk_context *context, const lk_redis_topolo
     for (int slot = 0; slot < LK_REDIS_SLOTS; slot++)
         atomic_init(&cluster->node_of[slot], NO_NODE);
     pthread_mutex_init(&cluster->mutex, NULL);
+    pthread_mutex_init(&cluster->pins, NULL);
     *ret = cluster;
     return LK_OK;
 }
@@ -360,6 +472,7 @@ void lk_redis_cluster_close(lk_redis_cluster *cluster)
 {
     for (int i = 0; i < cluster->n_nodes; i++)
         lk_redis_close(cluster->node[i]);
+    pthread_mutex_destroy(&cluster->pins);
     pthread_mutex_destroy(&cluster->mutex);
     free(cluster);
 }

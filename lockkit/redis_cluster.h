@@ -13,6 +13,9 @@
  * release, or the undoing of a try, keeps up nobody but its caller, and may find a node that was
  * only slow. What is not in a cluster knows no such pause: there are no other holds to keep.
  *
+ * Each address has an entry with one connection. Once all are taken, an entry that has no slot and
+ * that no call uses is reused: a cluster that is rolled out gets new addresses each time.
+ *
  * Threading: every function may be called from any thread; one asks for the map, the others wait
  * for that answer.
  * Source: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
@@ -40,8 +43,10 @@ void lk_redis_cluster_close(lk_redis_cluster *cluster);
 lk_status lk_redis_cluster_run(lk_redis_cluster *cluster, int flags, lk_redis_reply *reply, int n,
                                const char **words, char *message);
 
-/* Masters that have slots, by a map asked for anew if anybody answers; at most max of them. */
+/* Masters that have slots, by a map asked for anew if anybody answers; at most max of them. Their
+ * entries are kept until lk_redis_cluster_done() of all that were returned. */
 size_t lk_redis_cluster_masters(lk_redis_cluster *cluster, lk_redis **ret, size_t max);
+void lk_redis_cluster_done(lk_redis_cluster *cluster, lk_redis *const *nodes, size_t n);
 
 /* Connects to any node that answers. As lk_redis_topology_connect(). */
 lk_status lk_redis_cluster_connect(lk_redis_cluster *cluster, lk_redis_stream *stream,

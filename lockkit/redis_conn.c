@@ -132,6 +132,7 @@ lk_status lk_redis_ping(lk_redis *redis)
         if (status != LK_OK)
             lk_redis_pipe_note(redis->pipe, message);
     }
+    lk_redis_nodes_done(redis, node, n);
     return status;
 }
 
@@ -224,4 +225,10 @@ size_t lk_redis_nodes(lk_redis *redis, lk_redis **ret, size_t max)
     assert(max > 0);
     ret[0] = redis;
     return 1;
+}
+
+void lk_redis_nodes_done(lk_redis *redis, lk_redis *const *nodes, size_t n)
+{
+    if (redis->cluster != NULL)
+        lk_redis_cluster_done(redis->cluster, nodes, n);
 }

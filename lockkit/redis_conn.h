@@ -11,7 +11,7 @@
 #include "redis_pipe.h"
 #include "redis_stream.h"
 
-enum { LK_REDIS_NODES_MAX = 128 /* addresses in a cluster that had a slot since lk_open() */ };
+enum { LK_REDIS_NODES_MAX = 128 /* addresses in a cluster that have a slot */ };
 
 typedef struct lk_redis lk_redis;
 
@@ -33,6 +33,8 @@ bool lk_redis_is_cluster(const lk_redis *redis);
 /* For commands that concern no key, such as SCAN: every node that has some, at most max; redis
  * itself unless it is a cluster. */
 size_t lk_redis_nodes(lk_redis *redis, lk_redis **ret, size_t max);
+/* Of all that it returned, once they are not used any more. */
+void lk_redis_nodes_done(lk_redis *redis, lk_redis *const *nodes, size_t n);
 
 /*
  * Sends one command of n words and waits for its reply; in a cluster, to the node of its key.

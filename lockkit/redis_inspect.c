@@ -243,5 +243,6 @@ lk_status lk_redis_guard_list(void *self, const char *prefix,
     lk_status status = n > 0 ? LK_OK : LK_UNAVAILABLE;
     for (size_t i = 0; i < n && status == LK_OK && !listing.stopped; i++)
         status = list_node(&listing, node[i], prefix);
+    lk_redis_nodes_done(guard->redis, node, n);
     return status;
 }

@@ -1,0 +1,125 @@
+/* A cluster that is rolled out again and again: each time it has another address, more of them than
+ * a client has room for, while threads use it. */
+#include "../../lockkit/redis_conn.h"
+#include "../../loadgen/sandbox_process.h"
+#include "../../loadgen/sandbox_proxy.h"
+#include "../lib/process.h"
+#include "../lib/redis.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum { THREADS = 4, ROLLOUTS = LK_REDIS_NODES_MAX + 40, PATIENCE_MS = 20000, TIMEOUT_MS = 1000 };
+
+static struct sandbox *sandbox;
+static struct sandbox_server *node;
+static char url[64];
+
+/* One master with all slots. */
+static int open_node(void **state)
+{
+    (void)state;
+    char bus[8];
+    if (sandbox_open(&sandbox) != 0)
+        return -1;
+    for (int attempt = 0; node == NULL && attempt < SANDBOX_PORT_TRIES_MAX; attempt++) {
+        snprintf(bus, sizeof bus, "%d", sandbox_free_port());
+        const char *const extra[] = {"--cluster-enabled", "yes", "--cluster-port", bus, NULL};
+        node = sandbox_redis(sandbox, extra);
+    }
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", node != NULL ? node->port : 0);
+    return node != NULL && redis_do(node, "CLUSTER ADDSLOTSRANGE 0 16383") == 1 ? 0 : -1;
+}
+
+static int close_node(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+struct user {
+    pthread_t thread;
+    lk_client *client;
+    char key[16];
+    _Atomic int64_t served;
+    int64_t wanted; /* until then */
+    atomic_bool stop;
+};
+
+static void *use(void *arg)
+{
+    struct user *user = arg;
+    while (!atomic_load(&user->stop)) {
+        lk_hold hold;
+        if (lk_try_acquire(user->client, user->key, &hold) == LK_OK && lk_release(&hold) == LK_OK)
+            atomic_fetch_add(&user->served, 1);
+    }
+    return NULL;
+}
+
+static bool is_served(void *arg)
+{
+    struct user *user = arg;
+    return atomic_load(&user->served) >= user->wanted;
+}
+
+/* True: each thread is served through the new address. */
+static bool roll_out(struct user *users, struct proxy **proxy)
+{
+    struct proxy *old = *proxy;
+    *proxy = proxy_open(node->port);
+    if (*proxy == NULL ||
+        redis_do(node, "CONFIG SET cluster-announce-port %d", proxy_port(*proxy)) != 1)
+        return false;
+    if (old != NULL)
+        proxy_close(old);
+    for (int i = 0; i < THREADS; i++) {
+        users[i].wanted = atomic_load(&users[i].served) + 2; /* one may have been under way */
+        if (!wait_until(is_served, &users[i], PATIENCE_MS))
+            return false;
+    }
+    return true;
+}
+
+static void locks_survive_more_addresses_than_there_is_room_for(void **state)
+{
+    (void)state;
+    static struct user users[THREADS];
+    struct proxy *proxy = NULL;
+    lk_client *client;
+    int rollouts = 0;
+    const lk_options options = {.command_timeout_ms = TIMEOUT_MS};
+    assert_int_equal(lk_open("redis-token", url, &options, &client, NULL), LK_OK);
+    for (int i = 0; i < THREADS; i++) {
+        users[i].client = client;
+        snprintf(users[i].key, sizeof users[i].key, "lock:item:%d", i);
+        assert_int_equal(pthread_create(&users[i].thread, NULL, use, &users[i]), 0);
+    }
+    while (rollouts < ROLLOUTS && roll_out(users, &proxy))
+        rollouts++;
+    char why[LK_MESSAGE_MAX];
+    lk_last_error(client, why, sizeof why);
+    for (int i = 0; i < THREADS; i++)
+        atomic_store(&users[i].stop, true);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(users[i].thread, NULL);
+    if (rollouts < ROLLOUTS)
+        fail_msg("dead after %d rollouts: %s", rollouts, why);
+    assert_int_equal(lk_ping(client), LK_OK);
+    lk_close(client);
+    proxy_close(proxy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(locks_survive_more_addresses_than_there_is_room_for),
+    };
+    return cmocka_run_group_tests(tests, open_node, close_node);
+}
