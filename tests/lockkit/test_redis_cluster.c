@@ -52,7 +52,7 @@ static void locks_and_their_list_spread_over_all_masters(void **state)
         char key[32];
         key_of(key, i);
         assert_int_equal(set_acquire(client, key, 0, &hold[i]), LK_OK);
-        assert_int_equal(hold[i].fence, 1);
+        assert_true(hold[i].fence > 0);
     }
     int64_t stand = 0;
     for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++) {
@@ -87,7 +87,7 @@ static void locks_asked_for_at_once_stand_on_their_nodes(void **state)
     batch_try(&second, client);
     assert_true(batch_ok(&second));
     for (size_t i = 0; i < LK_EACH_MAX; i++)
-        assert_int_equal(second.hold[i].fence, 2);
+        assert_true(second.hold[i].fence == batch.hold[i].fence + 1);
     batch_release(&second);
     assert_true(batch_ok(&second));
     lk_close(client);
