@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A few seconds and 400 MB at most for one object, which an ordinary history comes nowhere near. */
-static const struct linear_bound bound = {.steps = 20 * 1000 * 1000, .bytes = 400u << 20};
+static const struct linear_bound bound = {.steps = 300 * 1000 * 1000, .bytes = 400u << 20};
 
 /* What one operation is to one object. */
 struct part {

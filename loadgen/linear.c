@@ -29,7 +29,8 @@ struct search {
 
 static bool try_step(struct search *search, size_t op, struct linear_state *ret)
 {
-    if (search->steps++ >= search->bound->steps)
+    search->steps += search->ops[op].kind == LINEAR_LOOK ? 1 : LINEAR_STEPS_PER_CHANGE;
+    if (search->steps > search->bound->steps)
         search->exhausted = true;
     return search->model->step(search->model->object, &search->state, op, ret);
 }

@@ -58,9 +58,11 @@ struct linear_model {
     size_t (*only)(const void *object, const struct linear_state *state);
 };
 
+enum { LINEAR_STEPS_PER_CHANGE = 10 };
+
 /* What a search may cost. */
 struct linear_bound {
-    uint64_t steps; /* calls of the model's step() */
+    uint64_t steps; /* calls of the model's step(); a change counts LINEAR_STEPS_PER_CHANGE */
     size_t bytes;   /* of the pairs remembered */
 };
 

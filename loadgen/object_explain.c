@@ -12,8 +12,8 @@ enum { SHOWN_MAX = 6 /* operations */ };
 /* Steps of all searches together, some tenths of a second, and of one: where many answers are left
  * out, and so much may have happened, a search may be long. One that meets its bound found no
  * contradiction. */
-static const uint64_t STEPS_MIN = 500 * 1000, STEPS_PER_OP = 100, STEPS_OF_ONE_MIN = 50 * 1000,
-                      STEPS_OF_ONE_PER_OP = 4;
+static const uint64_t STEPS_MIN = 5 * 1000 * 1000, STEPS_PER_OP = 1000,
+                      STEPS_OF_ONE_MIN = 500 * 1000, STEPS_OF_ONE_PER_OP = 40;
 static const size_t BYTES_MAX = 32u << 20;
 
 struct explanation {
