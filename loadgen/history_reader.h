@@ -1,0 +1,52 @@
+/*
+ * How a history is read, for its parts alone:
+ *   history_read.c     the file: lines, events, keys
+ *   history_asked.c    what a request asks for, and what its answer says of it
+ *   history_reader.c   texts, and members of JSON objects
+ */
+#ifndef HISTORY_READER_H
+#define HISTORY_READER_H
+
+#include "history.h"
+#include "table.h"
+
+#include <jansson.h>
+
+/* Text that was met, each once: keys and resources repeat. op: the key's operation. */
+struct history_text {
+    UT_hash_handle hh;
+    size_t op;       /* index + 1; 0: not a key */
+    size_t resource; /* index + 1; 0: none is called so */
+    size_t order;    /* index + 1 of the operation that was given this order id; 0: not one */
+    char *answer;    /* of a key: its first decided answer, as text */
+    char text[];
+};
+
+struct reader {
+    struct history history;
+    size_t room_ops, room_resources, line;
+    char *message;
+    size_t size;
+};
+
+/* Fills in the message, with the line. Returns -1. */
+int history_fail(struct reader *reader, const char *what);
+/* The one text of these letters. NULL without memory. */
+struct history_text *history_intern(struct reader *reader, const char *text);
+/* Of both parts together. 0, or -1 with the message. */
+int history_keep(struct reader *reader, const char *before, const char *id, const char **ret);
+
+/* Members of a JSON object. "" and 0 (or HISTORY_NO_NUMBER) where there is none of that kind. */
+const char *history_text_of(const json_t *object, const char *name);
+int64_t history_number_of(const json_t *object, const char *name);
+int64_t history_number_or_none(const json_t *object, const char *name);
+
+/* What a request asks for, from its first invocation. 0, or -1 with the message. */
+int history_describe(struct reader *reader, struct history_op *op, const json_t *line);
+/* What the first answer that decides says. 0, or -1 with the message. */
+int history_note_answer(struct reader *reader, struct history_op *op, enum history_state state,
+                        const char *problem, const json_t *line);
+/* What a payment or a cancellation changes: its order says so, once all is read. 0, or -1. */
+int history_follow_order(struct reader *reader, struct history_op *op);
+
+#endif
