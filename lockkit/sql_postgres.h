@@ -30,8 +30,9 @@ enum {
     LK_PG_POOL_ROWS = 8,   /* the default where a connection is used for a statement */
     LK_PG_POOL_HOLDS = 40, /* ... and where it is for a hold: two clients fit 100 connections */
     LK_PG_URI_MAX = 1024,
-    LK_PG_NAME_MAX = 48,    /* "lockkit " and the client's id */
-    LK_PG_UNKNOWN_MAX = 64, /* sessions that may still be at a statement we have given up */
+    LK_PG_NAME_MAX = 48, /* "lockkit " and the client's id */
+    LK_PG_UNKNOWN_MAX =
+        2 * LK_PG_POOL_MAX, /* sessions that may still be at a statement we gave up */
     LK_PG_SILENCE_S = 11
 };
 

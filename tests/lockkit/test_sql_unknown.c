@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <stdio.h>
 
 #define KEY "lock:item:1"
 
@@ -146,10 +147,26 @@ static void attempt_that_waits_in_its_commit_leaves_no_row_behind(void **state)
     lk_close(client);
 }
 
+/* Room to note a statement for each of its connections. */
+static void largest_pool_is_served(void **state)
+{
+    (void)state;
+    char endpoint[WORLD_ENDPOINTS_MAX], url[WORLD_ENDPOINTS_MAX + 16];
+    lk_client *client;
+    lk_hold hold;
+    world->endpoints(endpoint, sizeof endpoint, 0);
+    snprintf(url, sizeof url, "%s?pool=1024", endpoint);
+    assert_int_equal(lk_open("sql-unique-forever", url, NULL, &client, NULL), LK_OK);
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+}
+
 int main(void)
 {
 #define CASE(test) cmocka_unit_test_setup(test, world_empty)
     const struct CMUnitTest tests[] = {
+        CASE(largest_pool_is_served),
         CASE(release_that_a_crash_of_the_server_swallowed_is_repeated),
         CASE(attempt_whose_answer_was_lost_is_taken_back_when_the_server_is_heard_again),
         CASE(attempt_that_waits_in_its_commit_leaves_no_row_behind),
