@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include <libpq-fe.h>
+#include <stdlib.h>
 
 enum { BALANCE = 1000, STOCK = 100 };
 
@@ -116,6 +118,60 @@ static void cancellation_that_was_decided_before_a_reset_is_refused(void **state
     }
 }
 
+static int64_t deadlocks(void)
+{
+    PGconn *handle = PQconnectdb(postgres->url);
+    PGresult *result = PQexec(handle, "SELECT sum(deadlocks)::text FROM pg_stat_database");
+    assert_int_equal(PQntuples(result), 1);
+    int64_t n = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    PQfinish(handle);
+    return n;
+}
+
+/* Each order is paid and cancelled at the same time, beside new orders and resets of their item: a
+ * deadlock would cost a second each. */
+static void payments_cancellations_and_resets_wait_in_no_circle(void **state)
+{
+    enum { ORDERS = 40, RESETS = 6, OPS = 3 * ORDERS + RESETS };
+    static const char *const guards[] = {"sql-row", "sql-atomic", "sql-version", "redis-token"};
+    static struct op ops[OPS];
+    (void)state;
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+        char id[DB_ID_MAX + 1], user[16];
+        snprintf(user, sizeof user, "c%zu", i);
+        start(guards[i], true, user, id);
+        for (int n = 0; n < ORDERS; n++) {
+            struct op order;
+            op_make(&order, OP_PLACE_ORDER, "1", user, 1, 1000 + n);
+            snprintf(order.key, sizeof order.key, "%s-%d", guards[i], n);
+            assert_int_equal(op_run(rig.service, &order), 201);
+            assert_true(answer_text(&order, "order_id", id, sizeof id));
+            op_make(&ops[3 * n], OP_PAY_ORDER, id, "", 0, 0);
+            op_make(&ops[3 * n + 1], OP_CANCEL_ORDER, id, "", 0, 0);
+            op_make(&ops[3 * n + 2], OP_PLACE_ORDER, "1", user, 1, 0);
+        }
+        for (int n = 0; n < RESETS; n++)
+            op_put_item(&ops[3 * ORDERS + n], "1", STOCK, "");
+        for (int n = 0; n < 3 * ORDERS; n++)
+            snprintf(ops[n].key, sizeof ops[n].key, "%s-op-%d", guards[i], n);
+        for (int n = 0; n < RESETS; n++) { /* among the others */
+            struct op put = ops[3 * ORDERS + n];
+            ops[3 * ORDERS + n] = ops[n * OPS / RESETS];
+            ops[n * OPS / RESETS] = put;
+        }
+        int64_t before = deadlocks();
+        ops_run(rig.service, ops, OPS);
+        size_t answered = ops_count(ops, OPS, 200) + ops_count(ops, OPS, 201) +
+                          ops_count_problem(ops, OPS, PROBLEM_ORDER_CLOSED);
+        bool clean = audit_is_clean(rig.service);
+        rig_stop();
+        assert_int_equal(answered, OPS);
+        assert_true(clean);
+        assert_int_equal(deadlocks(), before);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +180,7 @@ int main(void)
             payment_that_has_not_written_before_a_reset_is_refused_on_postgres, rig_clear),
         cmocka_unit_test_teardown(cancellation_that_was_decided_before_a_reset_is_refused,
                                   rig_clear),
+        cmocka_unit_test_teardown(payments_cancellations_and_resets_wait_in_no_circle, rig_clear),
     };
     return cmocka_run_group_tests(tests, open_all, rig_close);
 }
