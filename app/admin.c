@@ -75,20 +75,25 @@ static bool acquire(struct section *section, struct op *op, const struct guard *
     return problem == PROBLEM_NONE;
 }
 
+/* Where the outcome is unknown and stays so, the keeper takes the lock (section_give_back()). */
 static bool commit(struct section *section, struct op *op, struct reset *reset)
 {
     db_error error = {.message = ""};
+    db_job job = {.work = write_reset, .arg = reset, .error = &error};
     if (lock_set_lost(&section->locks)) {
         op_problem(op, PROBLEM_LOCK_LOST, "the lock of %s was lost; nothing was written", op->id);
         return false;
     }
-    db_status status = db_run(section->db, write_reset, reset, &error);
-    if (status == DB_OK) {
+    db_run_many(section->db, &job, 1);
+    if (job.status == DB_OK) {
         op_pass(op, OP_COMMITTED);
         return true;
     }
-    op_problem(op, problem_of_store(status), "writing %s: %s: %s", op->id, db_status_text(status),
-               error.message);
+    section->doubt = job.doubt;
+    if (job.status == DB_UNKNOWN)
+        section_finds_out(section);
+    op_problem(op, problem_of_store(job.status), "writing %s: %s: %s", op->id,
+               db_status_text(job.status), error.message);
     away_log("store", error.message);
     return false;
 }
@@ -144,6 +149,6 @@ void admin_put(struct section *section, struct op *op)
         put_item(section, op, &reset);
     else
         put_account(section, op, &reset);
-    lock_set_release(&section->locks);
+    section_give_back(section);
     op_pass(op, OP_RELEASED);
 }

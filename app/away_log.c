@@ -54,3 +54,24 @@ void away_log_debt(void *arg, const char *key, lk_debt what, int64_t owed_ms)
                 " suppressed=%" PRIu64 "\n",
                 levels[what], lk_debt_text(what), guard, key, owed_ms, suppressed);
 }
+
+void away_log_kept(enum away_kept what, const char *key, int64_t ms)
+{
+    static struct kind kinds[AWAY_KEPT_LEFT + 1];
+    static const struct {
+        const char *level, *event, *text;
+    } lines[] = {
+        [AWAY_KEPT] = {"warning", "undecided", "the commit was not answered; the lock is kept"},
+        [AWAY_KEPT_DECIDED] = {"info", "decided", "the lock is released"},
+        [AWAY_KEPT_LOST] = {"error", "undecided-lost",
+                            "the lock ended before the commit was decided; only a fence stands"},
+        [AWAY_KEPT_LEFT] = {"error", "undecided-left",
+                            "the service ends before the commit is decided; the lock is left to "
+                            "its lease"}};
+    uint64_t suppressed;
+    if (says(&kinds[what], &suppressed))
+        fprintf(stderr,
+                "level=%s event=%s key=\"%s\" kept_ms=%" PRId64 " detail=\"%s\" suppressed=%" PRIu64
+                "\n",
+                lines[what].level, lines[what].event, key, ms, lines[what].text, suppressed);
+}

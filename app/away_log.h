@@ -15,4 +15,9 @@ void away_log(const char *what, const char *why);
  * owed, until it is settled or left to its lease. At most one line per second and kind. */
 void away_log_debt(void *arg, const char *key, lk_debt what, int64_t owed_ms);
 
+/* Of a lock whose transaction is undecided; key: the first of its set. ms: since it is kept. At
+ * most one line per second and kind. */
+enum away_kept { AWAY_KEPT, AWAY_KEPT_DECIDED, AWAY_KEPT_LOST, AWAY_KEPT_LEFT };
+void away_log_kept(enum away_kept what, const char *key, int64_t ms);
+
 #endif

@@ -28,6 +28,7 @@ struct close_orders {
     struct guards *guards;
     db *db;
     struct counters *counters;
+    struct keeper *keeper;
     struct section section;
     struct lock_set lock; /* of the task itself */
     db_expired page[DB_EXPIRED_MAX];
@@ -53,6 +54,7 @@ static bool is_stopping(struct close_orders *task)
 static bool enter(struct close_orders *task)
 {
     struct guard *guard = guard_default(task->guards);
+    section_clear(&task->section);
     lock_set_clear(&task->lock);
     if (guard->kind == GUARD_LOCK)
         lock_set_add(&task->lock, guard, "task:close-orders");
@@ -112,7 +114,8 @@ static bool is_away(enum problem problem)
 
 /* An item whose lock is held, or whose lock server is away, must not hold up the orders of others:
  * it is waited for once in a run. After that its orders get one attempt each, because it may be a
- * single order's lock that is stuck; none if the server is away. False: the store is away. */
+ * single order's lock that is stuck; none if the server is away. False: the store is away, or has
+ * not said what became of the order. */
 static bool take_turn(struct close_orders *task, const db_expired *order, int64_t *done)
 {
     const struct slow_item *slow = find_slow(task, order->item_id);
@@ -124,7 +127,7 @@ static bool take_turn(struct close_orders *task, const db_expired *order, int64_
     const bool away = is_away(problem);
     if (away || problem == PROBLEM_LOCK_TIMEOUT)
         note_slow(task, order->item_id, away);
-    return !away || db_ping(task->db) == DB_OK;
+    return !task->section.undecided && (!away || db_ping(task->db) == DB_OK);
 }
 
 /* Up to a page of what has expired, after the last order of the page before. */
@@ -169,7 +172,11 @@ static void run(struct close_orders *task)
         counter_add(&task->counters->closed, (uint64_t)record.done);
         db_run(task->db, write_record, &record, NULL); /* tells who was last; nothing hangs on it */
     }
-    lock_set_release(&task->lock);
+    /* Under the task's lock, too, an order is closed once. */
+    if (task->section.undecided)
+        keeper_take(task->keeper, &task->lock, &task->section.doubt);
+    else
+        lock_set_release(&task->lock);
 }
 
 static void *run_thread(void *arg)
@@ -197,7 +204,7 @@ static void *run_thread(void *arg)
 }
 
 struct close_orders *close_orders_open(const struct config *config, struct guards *guards,
-                                       db *store, struct counters *counters)
+                                       db *store, struct keeper *keeper, struct counters *counters)
 {
     struct close_orders *task = calloc(1, sizeof *task);
     pthread_condattr_t attr;
@@ -206,13 +213,15 @@ struct close_orders *close_orders_open(const struct config *config, struct guard
     task->config = config;
     task->guards = guards;
     task->db = store;
+    task->keeper = keeper;
     task->counters = counters;
     pthread_mutex_init(&task->mutex, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&task->changed, &attr);
     pthread_condattr_destroy(&attr);
-    if (section_init(&task->section, config, guards, store, 1) == 0)
+    if (section_init(&task->section, config, guards, store, keeper, 1) == 0 &&
+        lock_set_init(&task->lock) == 0)
         task->started = pthread_create(&task->thread, NULL, run_thread, task) == 0;
     if (task->started)
         return task;
@@ -231,6 +240,7 @@ void close_orders_close(struct close_orders *task)
     if (task->started)
         pthread_join(task->thread, NULL);
     section_free(&task->section);
+    lock_set_free(&task->lock);
     pthread_cond_destroy(&task->changed);
     pthread_mutex_destroy(&task->mutex);
     free(task);

@@ -17,6 +17,9 @@ struct counters {
     atomic_uint_fast64_t stale_fences; /* writes refused by the store */
     atomic_uint_fast64_t fences;       /* taken from the store */
     atomic_uint_fast64_t closed;       /* orders closed by the scheduled task */
+    atomic_uint_fast64_t undecided;    /* commits whose outcome was unknown */
+    atomic_uint_fast64_t kept;         /* sets of locks that the keeper has now */
+    atomic_uint_fast64_t kept_lost;    /* of which a lock ended before the decision */
     struct metric_histogram batch;     /* operations per section */
     /* Of what was written without a problem: from the point before it to each point. */
     atomic_uint_fast64_t step_us[OP_POINT_COUNT], stepped[OP_POINT_COUNT];

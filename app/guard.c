@@ -167,8 +167,15 @@ void guards_close(struct guards *guards)
 {
     if (!guards)
         return;
-    for (size_t i = 0; i < guards->n; i++)
-        lk_close(guards->list[i].client);
+    bool abandoned = false;
+    for (size_t i = 0; i < guards->n; i++) {
+        struct guard *guard = &guards->list[i];
+        abandoned = abandoned || atomic_load(&guard->abandoned);
+        if (!atomic_load(&guard->abandoned))
+            lk_close(guard->client);
+    }
+    if (abandoned) /* its client still tells the guard of what is lost */
+        return;
     pthread_mutex_destroy(&guards->opening);
     free(guards);
 }

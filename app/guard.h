@@ -34,6 +34,7 @@ struct guard {
     _Atomic(lk_client *) client; /* NULL: not opened yet */
     struct metric_histogram wait_us, hold_us;
     atomic_uint_fast64_t lost[GUARD_LOSSES];
+    atomic_bool abandoned; /* it holds what nobody may release: its client is never closed */
 };
 
 /* False: there is no guard of this name; the known ones are printed to stderr. */

@@ -22,8 +22,7 @@ void run_finish(struct run *run, struct op *op)
     run->host->finish(run->host->ctx, op);
 }
 
-/* Answers those for which leave() says so; the others stay, in order. */
-static void leave_if(struct run *run, bool (*leave)(struct run *run, struct op *op))
+void run_leave_if(struct run *run, bool (*leave)(struct run *run, struct op *op))
 {
     struct section *section = run->section;
     size_t kept = 0;
@@ -160,10 +159,10 @@ static void look_up(struct run *run)
     struct section *section = run->section;
     for (size_t i = 0; i < section->n_ops;)
         i = find_keys(section, i);
-    leave_if(run, leave_answered);
-    leave_if(run, is_late);
+    run_leave_if(run, leave_answered);
+    run_leave_if(run, is_late);
     if (section->n_ops > 0 && lacks_rows(run, section->ops[0]))
-        leave_if(run, lacks_rows); /* each learns why; all use the same rows */
+        run_leave_if(run, lacks_rows); /* each learns why; all use the same rows */
 }
 
 void run_look_up(struct run *runs, size_t n)
@@ -195,11 +194,11 @@ static void go_without_lock(struct run *run, enum problem problem)
     if (run->left)
         return;
     if (problem == PROBLEM_LOCK_TIMEOUT) {
-        leave_if(run, has_waited);
+        run_leave_if(run, has_waited);
         return;
     }
     run_fail(run, problem, run->section->locks.message, "nothing was written");
-    leave_if(run, leave_now);
+    run_leave_if(run, leave_now);
 }
 
 int64_t run_deadline_us(const struct section *section)
@@ -227,7 +226,7 @@ void run_answer(struct run *run, bool done)
         run_fail(run, PROBLEM_LOCK_TIMEOUT, section->rows[0].resource,
                  "its guard keeps changing; nothing was written");
     op_pass_all(section->ops, section->n_ops, OP_RELEASED);
-    leave_if(run, leave_now);
+    run_leave_if(run, leave_now);
 }
 
 /* One try for the locks and what follows, for those who are left. */
@@ -250,11 +249,11 @@ static void run_once(struct run *run)
     }
     run_note_acquired(run);
     bool done = run_locked(run);
-    run->goes_on = done && may_go_on(run);
+    run->goes_on = done && !section->undecided && may_go_on(run);
     if (run->goes_on)
         lock_set_keep(&section->locks);
     else
-        lock_set_release(&section->locks);
+        section_give_back(section);
     if (!run->left)
         run_answer(run, done);
 }
@@ -273,7 +272,7 @@ bool run_begin(struct run *run, struct op **ops, size_t n)
     if (section_reader(section))
         return true;
     run_fail_store(run, section->error.status, section->error.message);
-    leave_if(run, leave_now);
+    run_leave_if(run, leave_now);
     return false;
 }
 

@@ -38,6 +38,8 @@ int64_t run_deadline_us(const struct section *section); /* the first of its oper
 /* The stored answer of op's key becomes its answer, or that it cannot be read; false: it has none.
  */
 bool run_was_answered(struct run *run, struct op *op);
+/* Answers those for which leave() says so; the others stay, in order. */
+void run_leave_if(struct run *run, bool (*leave)(struct run *run, struct op *op));
 /* All that are left get the problem. */
 void run_fail(struct run *run, enum problem problem, const char *what, const char *why);
 /* ... that the store is away; the log gets the store's own words, if it has any. */

@@ -2,6 +2,7 @@
 #include "guarded_private.h"
 #include "point.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -93,12 +94,37 @@ static void refuse(struct run *run, db_status status)
                        section->error.message[0] ? section->error.message : db_status_text(status));
 }
 
+/* By the transaction whose commit was not answered; it stands in the store like any other. */
+static bool was_committed(struct run *run, struct op *op)
+{
+    if (op->key[0] == '\0' || !run_was_answered(run, op))
+        return false;
+    if (op->answer.replayed) { /* the first answer of its key */
+        op->answer.replayed = false;
+        op_pass(op, OP_COMMITTED);
+    }
+    return true;
+}
+
+/* The outcome of the commit is unknown. True: decided; those it has written are answered, and the
+ * others it never will write. */
+static bool find_out(struct run *run)
+{
+    if (!section_finds_out(run->section))
+        return false;
+    snprintf(run->section->error.message, sizeof run->section->error.message,
+             "the commit was not answered, and has not taken effect");
+    run_leave_if(run, was_committed);
+    return true;
+}
+
 bool run_settle(struct run *run, db_status status)
 {
     struct section *section = run->section;
     int reruns = 0;
     for (;; status = section_run(section)) {
-        if (status == DB_OK) {
+        bool undone = status == DB_UNKNOWN && find_out(run);
+        if (status == DB_OK || section->n_ops == 0) {
             op_pass_all(section->ops, section->n_ops, OP_COMMITTED);
             return true;
         }
@@ -110,10 +136,10 @@ bool run_settle(struct run *run, db_status status)
                 return true;
             continue;
         }
-        bool again = status == DB_CONFLICT && !section->lost && reruns < RERUNS_MAX &&
+        bool again = (undone || status == DB_CONFLICT) && !section->lost && reruns < RERUNS_MAX &&
                      now_us() < run_deadline_us(section);
         if (!again) {
-            refuse(run, status);
+            refuse(run, undone ? DB_UNAVAILABLE : status);
             return true;
         }
         counter_add(&run->host->counters->reruns, 1);

@@ -75,10 +75,11 @@ static void run_company(struct company *company)
     }
     section_run_many(company->sections, company->n, statuses);
     for (size_t i = 0; i < company->n; i++) {
-        if (run_settle(company->runs[i], statuses[i]))
+        bool settled = run_settle(company->runs[i], statuses[i]);
+        if (settled)
             add(&done, company->runs[i]);
-        else
-            lock_set_release(company->locks[i]);
+        if (!settled || company->sections[i]->undecided)
+            section_give_back(company->sections[i]);
     }
     lock_sets_release(done.locks, done.n);
     for (size_t i = 0; i < done.n; i++)

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static lock_set_acquire_many *acquire_many = lk_acquire_many;
@@ -41,6 +42,18 @@ static enum problem problem_of(lk_status status)
         break;
     }
     return PROBLEM_INTERNAL;
+}
+
+int lock_set_init(struct lock_set *set)
+{
+    *set = (struct lock_set){.holds = calloc(LOCK_SET_MAX, sizeof *set->holds)};
+    return set->holds ? 0 : -1;
+}
+
+void lock_set_free(struct lock_set *set)
+{
+    free(set->holds);
+    set->holds = NULL;
 }
 
 void lock_set_clear(struct lock_set *set)
@@ -191,6 +204,25 @@ void lock_set_keep(struct lock_set *set)
     assert(set->held && set->n == 1);
     set->kept = set->guards[0];
     set->held = false;
+}
+
+void lock_set_move(struct lock_set *from, struct lock_set *to)
+{
+    assert(from->held && !from->kept && !to->held && !to->kept);
+    lk_hold *empty = to->holds;
+    *to = *from;
+    from->holds = empty;
+    from->held = false;
+    from->n = 0;
+}
+
+void lock_set_abandon(struct lock_set *set)
+{
+    for (size_t i = 0; i < set->n; i++)
+        atomic_store(&set->guards[i]->abandoned, true);
+    set->holds = NULL; /* its client may still renew them */
+    set->held = false;
+    set->n = 0;
 }
 
 static void note_released(struct guard *guard, const lk_hold *hold)

@@ -1,5 +1,10 @@
-/* The locks of one operation: taken together in the order of their keys, so that no two operations
- * wait for each other in a circle; released together. */
+/*
+ * The locks of one operation: taken together in the order of their keys, so that no two operations
+ * wait for each other in a circle; released together.
+ *
+ * No lock is given back before its transaction is known to be committed or known never to commit:
+ * where the outcome is unknown, keeper_take() stands in the place of the release (keeper.h).
+ */
 #ifndef LOCK_SET_H
 #define LOCK_SET_H
 
@@ -14,10 +19,12 @@ struct lock_set {
     struct guard *kept; /* of holds[0], which is still ours from the turn before; NULL: none is */
     struct guard *guards[LOCK_SET_MAX]; /* each a GUARD_LOCK */
     char keys[LOCK_SET_MAX][LK_KEY_MAX + 1];
-    lk_hold holds[LOCK_SET_MAX];
+    lk_hold *holds;                     /* LOCK_SET_MAX, which stay where they are while held */
     char message[LOCK_SET_MESSAGE_MAX]; /* what happened, when acquiring failed */
 };
 
+int lock_set_init(struct lock_set *set); /* 0, or -1 without memory */
+void lock_set_free(struct lock_set *set);
 void lock_set_clear(struct lock_set *set); /* what is kept stays so */
 /* The lock of resource "item:1" is lock:item:1. */
 void lock_key(char ret[LK_KEY_MAX + 1], const char *resource);
@@ -38,6 +45,12 @@ void lock_sets_release(struct lock_set *const *sets, size_t n);
 const lk_hold *lock_set_lost(const struct lock_set *set);
 /* In place of a release: of one lock only, for the next turn under it. */
 void lock_set_keep(struct lock_set *set);
+/* What `from` holds is `to`'s then, which is empty before, as `from` is after. */
+void lock_set_move(struct lock_set *from, struct lock_set *to);
+/* In place of a release, when the process ends: what is held stays so until its lease or the
+ * process ends. The clients of its guards are not closed. Of the set only lock_set_free() is left.
+ */
+void lock_set_abandon(struct lock_set *set);
 /* Those held, or the one kept. */
 void lock_set_release(struct lock_set *set);
 

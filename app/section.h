@@ -15,7 +15,7 @@
 #ifndef SECTION_H
 #define SECTION_H
 
-#include "lock_set.h"
+#include "keeper.h"
 #include "op.h"
 
 #include <stddef.h>
@@ -118,6 +118,7 @@ struct section {
     const struct config *config;
     struct guards *guards;
     db *db;
+    struct keeper *keeper;
     db_reader *reader; /* opened at the first use */
     db_tx *tx;         /* inside the write transaction */
     const struct operation *operation;
@@ -140,14 +141,22 @@ struct section {
     bool guard_changed;                /* the row names another guard than was taken */
     const lk_hold *lost;               /* this lock was lost before the write */
     const struct section_row *refused; /* stale fence, conflict */
+    bool undecided;                    /* its commit, after the last run and all asking */
+    db_doubt doubt;                    /* with DB_UNKNOWN */
     size_t duplicate;                  /* index of the op whose key has an answer already */
     db_error error;                    /* the store's */
 };
 
 /* For sections of up to batch operations. 0, or -1 without memory. */
 int section_init(struct section *section, const struct config *config, struct guards *guards,
-                 db *store, size_t batch);
+                 db *store, struct keeper *keeper, size_t batch);
 void section_free(struct section *section);
+
+/* Whether the outcome of a run that was DB_UNKNOWN is known by now: the stored answers tell it.
+ * Else the section is undecided. */
+bool section_finds_out(struct section *section);
+/* Releases its locks; where it is undecided, the keeper takes them. */
+void section_give_back(struct section *section);
 
 /* The section's own connection. NULL: status says why. */
 db_reader *section_reader(struct section *section);

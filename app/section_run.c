@@ -25,7 +25,7 @@ static bool decides_inside(const struct section *section)
 /* Before the transaction; snapshot: whether there is one to read from. */
 static db_status prepare(struct section *section, db_status snapshot)
 {
-    section->guard_changed = false;
+    section->guard_changed = section->undecided = false;
     section->lost = NULL;
     section->refused = NULL;
     section->error.message[0] = '\0';
@@ -61,8 +61,10 @@ void section_run_many(struct section *const *sections, size_t n, db_status *ret_
     }
     if (n_jobs > 0)
         db_run_many(sections[0]->db, jobs, n_jobs);
-    for (size_t job = 0; job < n_jobs; job++)
+    for (size_t job = 0; job < n_jobs; job++) {
         ret_statuses[of[job]] = jobs[job].status;
+        sections[of[job]]->doubt = jobs[job].doubt;
+    }
 }
 
 db_status section_run(struct section *section)
@@ -341,12 +343,13 @@ static db_status write_section(db_tx *tx, void *arg)
 /* -- life ------------------------------------------------------------------------------------- */
 
 int section_init(struct section *section, const struct config *config, struct guards *guards,
-                 db *store, size_t batch)
+                 db *store, struct keeper *keeper, size_t batch)
 {
-    *section = (struct section){.config = config, .guards = guards, .db = store, .batch = batch};
+    *section = (struct section){
+        .config = config, .guards = guards, .db = store, .keeper = keeper, .batch = batch};
     section->changes = calloc(batch * SECTION_CHANGES_PER_OP, sizeof *section->changes);
     section->orders = calloc(batch, sizeof *section->orders);
-    if (section->changes && section->orders)
+    if (lock_set_init(&section->locks) == 0 && section->changes && section->orders)
         return 0;
     section_free(section);
     return -1;
@@ -356,10 +359,25 @@ void section_free(struct section *section)
 {
     free(section->changes);
     free(section->orders);
+    lock_set_free(&section->locks);
     db_reader_close(section->reader);
     section->changes = NULL;
     section->orders = NULL;
     section->reader = NULL;
+}
+
+bool section_finds_out(struct section *section)
+{
+    section->undecided = !keeper_finds_out(section->keeper, &section->doubt);
+    return !section->undecided;
+}
+
+void section_give_back(struct section *section)
+{
+    if (section->undecided)
+        keeper_take(section->keeper, &section->locks, &section->doubt);
+    else
+        lock_set_release(&section->locks);
 }
 
 db_reader *section_reader(struct section *section)
@@ -372,5 +390,6 @@ db_reader *section_reader(struct section *section)
 void section_clear(struct section *section)
 {
     section->n_rows = 0;
+    section->undecided = false;
     lock_set_clear(&section->locks);
 }

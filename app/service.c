@@ -144,7 +144,8 @@ int service_open(const struct config *config, struct service **ret)
     bool ready = open_store(service) && guards_open(config, &service->guards) == 0;
     if (ready) {
         service->inflight = inflight_open();
-        ready = service->inflight && service_open_threads(service);
+        service->keeper = keeper_open(service->db, &service->counters);
+        ready = service->inflight && service->keeper && service_open_threads(service);
         if (!ready)
             fprintf(stderr, "seckilld: no memory or threads; lower --workers or --batch\n");
     }
@@ -182,12 +183,15 @@ void service_close(struct service *service)
         return;
     atomic_store(&service->draining, true);
     atomic_store(&service->closing, true);
+    if (service->keeper)
+        keeper_waits_no_more(service->keeper);
     close_orders_close(service->task);
     lanes_close(service->writes);
     lanes_close(service->reads);
     lanes_close(service->audits);
     lanes_close(service->asks);
     lanes_close(service->probes);
+    keeper_close(service->keeper);
     inflight_close(service->inflight);
     guards_close(service->guards);
     db_close(service->db);

@@ -68,6 +68,15 @@ static void print_operations(struct service *service, FILE *out)
         get(&service->counters.fences));
     one(out, "seckill_orders_closed_total", "counter", "Orders closed by the scheduled task.",
         get(&service->counters.closed));
+    one(out, "seckill_unknown_commits_total", "counter",
+        "Commits that the store did not answer: their outcome had to be found out.",
+        get(&service->counters.undecided));
+    one(out, "seckill_undecided_locks", "gauge",
+        "Sets of locks kept because their transaction is not known to be committed or undone.",
+        get(&service->counters.kept));
+    one(out, "seckill_undecided_locks_lost_total", "counter",
+        "Sets of locks of which one ended before its transaction was decided.",
+        get(&service->counters.kept_lost));
     metric_print_head("seckill_batch_operations", "histogram",
                       "Operations that shared one lock, one read and one commit.", out);
     metric_print(&service->counters.batch, "seckill_batch_operations", "", out);

@@ -12,6 +12,7 @@ struct service {
     const struct config *config;
     db *db;
     struct guards *guards;
+    struct keeper *keeper;
     struct inflight *inflight;
     struct lanes *writes; /* all that take locks */
     struct lanes *reads;  /* these never wait behind those */

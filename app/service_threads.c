@@ -51,7 +51,7 @@ static bool add_sections(struct writer *writer, size_t n)
         const size_t batch =
             writer->n_sections == 0 ? service_batch_max(service->config) : LANES_SHARE;
         if (section_init(&sections[writer->n_sections], service->config, service->guards,
-                         service->db, batch) != 0)
+                         service->db, service->keeper, batch) != 0)
             return false;
         writer->n_sections++;
     }
@@ -225,7 +225,8 @@ bool service_open_threads(struct service *service)
     service->audits = open_readers(service, "auditor", 1);
     service->asks = open_readers(service, "asker", 1);
     service->probes = open_readers(service, "probe", 1);
-    service->task = close_orders_open(config, service->guards, service->db, &service->counters);
+    service->task = close_orders_open(config, service->guards, service->db, service->keeper,
+                                      &service->counters);
     return service->writes && service->reads && service->audits && service->asks &&
            service->probes && service->task;
 }
