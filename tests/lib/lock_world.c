@@ -53,6 +53,8 @@ lk_client *world_client_at(const char *guard, int proxy_port, const lk_options *
     return NULL;
 }
 
+const lk_options world_patient = {.command_timeout_ms = 10000};
+
 lk_client *world_client(const char *guard, const lk_options *options)
 {
     return world_client_at(guard, 0, options);

@@ -54,6 +54,9 @@ int world_close(void **state);
 /* Set-up of a test: its servers are empty, fence counters too. */
 int world_empty(void **state);
 
+/* Options of clients whose server answers, however busy the machine is. */
+extern const lk_options world_patient;
+
 /* A client of the guard, on the world's servers or through a proxy's port. NULL with a message. */
 lk_client *world_client(const char *guard, const lk_options *options);
 lk_client *world_client_at(const char *guard, int proxy_port, const lk_options *options);

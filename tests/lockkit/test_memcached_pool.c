@@ -29,7 +29,7 @@ static int set_up(void **state)
 {
     (void)state;
     world->wipe();
-    client = world_client("memcached", NULL);
+    client = world_client("memcached", &world_patient);
     return client == NULL ? -1 : 0;
 }
 

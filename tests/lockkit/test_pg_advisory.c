@@ -29,9 +29,6 @@ enum {
 static const char *const levels[] = {"pg-advisory", "pg-advisory-xact"};
 enum { LEVELS = 2 };
 
-/* Of clients whose server answers, however busy the machine is. */
-static const lk_options calm = {.command_timeout_ms = 10000};
-
 struct news {
     _Atomic int told;
     lk_loss cause;
@@ -78,7 +75,7 @@ static void holder_whose_connection_ends_is_told_though_it_asks_nothing(void **s
     for (int i = 0; i < LEVELS; i++) {
         struct news news = {0};
         lk_hold hold, second;
-        lk_client *client = world_client(levels[i], &calm);
+        lk_client *client = world_client(levels[i], &world_patient);
         lk_request request = {.key = KEY, .on_lost = on_lost, .on_lost_arg = &news};
         assert_int_equal(lk_acquire(client, &request, &hold), LK_OK);
         assert_int_equal(lk_check(&hold, NULL), LK_OK);
@@ -107,7 +104,7 @@ static void holder_without_callback_finds_it_by_looking(void **state)
 {
     (void)state;
     lk_hold hold;
-    lk_client *client = world_client("pg-advisory", &calm);
+    lk_client *client = world_client("pg-advisory", &world_patient);
     assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
     assert_true(world->remove(KEY));
     assert_true(wait_until(check_says_lost, &hold, GRACE_MS));
@@ -124,7 +121,7 @@ static void killed_holders_lock_is_free_at_once(void **state)
         struct holder holder;
         lk_hold hold;
         struct holder_plan plan = {.guard = levels[i], .endpoints = endpoints, .key = KEY};
-        lk_client *client = world_client(levels[i], &calm);
+        lk_client *client = world_client(levels[i], &world_patient);
         assert_true(holder_start(&holder, &plan));
         assert_true(holder_says(&holder, "held"));
         assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_TIMEOUT);
@@ -161,7 +158,7 @@ static void rollback_frees_the_transactions_lock_and_not_the_sessions(void **sta
 {
     (void)state;
     lk_hold hold;
-    lk_client *client = world_client("pg-advisory", &calm);
+    lk_client *client = world_client("pg-advisory", &world_patient);
     PGconn *pooled = by_hand();
     say(pooled, "BEGIN");
     say(pooled, "SELECT pg_advisory_lock(hashtextextended('" KEY "', 0))");
@@ -183,7 +180,8 @@ static void both_levels_and_other_clients_exclude_each_other(void **state)
 {
     (void)state;
     lk_hold hold, other;
-    lk_client *session = world_client(levels[0], &calm), *xact = world_client(levels[1], &calm);
+    lk_client *session = world_client(levels[0], &world_patient),
+              *xact = world_client(levels[1], &world_patient);
     assert_int_equal(world_acquire(session, KEY, 0, 0, &hold), LK_OK);
     assert_int_equal(world_acquire(xact, KEY, 0, 0, &other), LK_TIMEOUT);
     assert_int_equal(world_acquire(xact, "lock:item:2", 0, 0, &other), LK_OK);
@@ -202,7 +200,7 @@ static void released_connections_are_used_again_and_hold_nothing(void **state)
 {
     (void)state;
     for (int i = 0; i < LEVELS; i++) {
-        lk_client *client = world_client(levels[i], &calm);
+        lk_client *client = world_client(levels[i], &world_patient);
         for (int round = 0; round < 20; round++) {
             lk_hold hold;
             assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
@@ -256,7 +254,7 @@ static void fence_of_a_hold_is_outbid_though_the_server_is_killed_under_it(void 
 {
     (void)state;
     for (int i = 0; i < LEVELS; i++) {
-        lk_client *client = world_client(levels[i], &calm);
+        lk_client *client = world_client(levels[i], &world_patient);
         uint64_t last = 0;
         for (int round = 0; round < 3; round++) {
             lk_hold hold;
@@ -274,7 +272,7 @@ static void fence_of_a_hold_is_outbid_though_the_server_is_killed_under_it(void 
 static void raised_fence_is_a_floor_for_its_key_alone(void **state)
 {
     (void)state;
-    lk_client *client = world_client("pg-advisory", &calm);
+    lk_client *client = world_client("pg-advisory", &world_patient);
     assert_int_equal(lk_raise_fence(client, KEY, 1000000), LK_OK);
     uint64_t first = granted_fence(client), second;
     assert_true(first > 1000000);
@@ -309,7 +307,7 @@ static void *raise_often(void *arg)
 static void fences_rise_while_they_are_raised(void **state)
 {
     (void)state;
-    lk_client *client = world_client("pg-advisory", &calm);
+    lk_client *client = world_client("pg-advisory", &world_patient);
     struct raiser raisers[2] = {{.client = client, .seen = 1}, {.client = client, .seen = 1}};
     uint64_t last = 0;
     for (int i = 0; i < 2; i++)
@@ -343,8 +341,8 @@ static void force_release_of_a_holder_who_does_not_end_is_unknown(void **state)
 {
     (void)state;
     lk_hold hold;
-    lk_client *client = world_client("pg-advisory", &calm),
-              *tool = world_client("pg-advisory", &calm);
+    lk_client *client = world_client("pg-advisory", &world_patient),
+              *tool = world_client("pg-advisory", &world_patient);
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
     pid_t holder =
         (pid_t)world_sql("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted", NULL);

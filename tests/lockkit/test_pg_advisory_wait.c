@@ -26,9 +26,6 @@ enum {
 static const char *const levels[] = {"pg-advisory", "pg-advisory-xact"};
 enum { LEVELS = 2 };
 
-/* Of clients whose server answers, however busy the machine is. */
-static const lk_options calm = {.command_timeout_ms = 10000};
-
 static lk_client *operator_client;
 
 struct crowd {
@@ -53,7 +50,7 @@ static void waiters_are_served_in_the_order_in_which_they_began(void **state)
     (void)state;
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first;
-        lk_client *client = world_client(levels[i], &calm);
+        lk_client *client = world_client(levels[i], &world_patient);
         struct asker askers[WAITERS];
         assert_int_equal(world_acquire(client, KEY, 0, 0, &first), LK_OK);
         for (uint32_t n = 0; n < WAITERS; n++) {
@@ -78,8 +75,8 @@ static void waiter_asks_once_however_long_it_waits(void **state)
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first, second;
         lk_stats before, after;
-        lk_client *holder = world_client(levels[i], &calm),
-                  *client = world_client(levels[i], &calm);
+        lk_client *holder = world_client(levels[i], &world_patient),
+                  *client = world_client(levels[i], &world_patient);
         assert_int_equal(world_acquire(client, KEY, 0, 0, &first), LK_OK);
         assert_int_equal(lk_release(&first), LK_OK);
         assert_int_equal(world_acquire(holder, KEY, 0, 0, &first), LK_OK);
@@ -99,8 +96,8 @@ static void waiter_that_gave_up_leaves_nothing_in_the_queue(void **state)
     static const int64_t waits_ms[] = {0, 1, 10, 100, WAIT_MS};
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first, second;
-        lk_client *holder = world_client(levels[i], &calm),
-                  *client = world_client(levels[i], &calm);
+        lk_client *holder = world_client(levels[i], &world_patient),
+                  *client = world_client(levels[i], &world_patient);
         assert_int_equal(world_acquire(holder, KEY, 0, 0, &first), LK_OK);
         for (size_t n = 0; n < sizeof waits_ms / sizeof waits_ms[0]; n++) {
             int64_t start_ms = test_now_ms();
@@ -126,7 +123,7 @@ static void killed_waiter_holds_nobody_up(void **state)
         lk_hold first;
         struct holder_plan plan = {
             .guard = levels[i], .endpoints = endpoints, .key = KEY, .wait_ms = LONG_MS};
-        lk_client *client = world_client(levels[i], &calm);
+        lk_client *client = world_client(levels[i], &world_patient);
         struct asker asker = {.client = client, .key = KEY, .wait_ms = LONG_MS};
         assert_int_equal(world_acquire(client, KEY, 0, 0, &first), LK_OK);
         assert_true(holder_start(&dying, &plan));
@@ -152,7 +149,7 @@ static void killed_waiter_leaves_the_queue(void **state)
     lk_hold hold;
     struct holder_plan plan = {
         .guard = levels[0], .endpoints = endpoints, .key = KEY, .wait_ms = 10 * LONG_MS};
-    lk_client *client = world_client(levels[0], &calm);
+    lk_client *client = world_client(levels[0], &world_patient);
     assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
     assert_true(holder_start(&dying, &plan));
     assert_true(holder_says(&dying, "waiting"));
@@ -172,7 +169,7 @@ static void grant_whose_answer_was_lost_comes_free(void **state)
         lk_hold first, second;
         struct proxy *proxy = proxy_open(world->port());
         assert_non_null(proxy);
-        lk_client *holder = world_client(levels[i], &calm);
+        lk_client *holder = world_client(levels[i], &world_patient);
         lk_options options = {.command_timeout_ms = COMMAND_MS};
         struct asker asker = {.client = world_client_at(levels[i], proxy_port(proxy), &options),
                               .key = KEY,
@@ -200,7 +197,7 @@ static void waiter_on_a_server_that_stands_still_gives_up_and_leaves_nothing(voi
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first, second;
         lk_options options = {.command_timeout_ms = COMMAND_MS};
-        lk_client *holder = world_client(levels[i], &calm);
+        lk_client *holder = world_client(levels[i], &world_patient);
         struct asker asker = {
             .client = world_client(levels[i], &options), .key = KEY, .wait_ms = WAIT_MS};
         assert_int_equal(world_acquire(holder, KEY, 0, 0, &first), LK_OK);
@@ -238,7 +235,7 @@ static void waiter_whose_request_was_cancelled_asks_again(void **state)
     (void)state;
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first;
-        lk_client *client = world_client(levels[i], &calm);
+        lk_client *client = world_client(levels[i], &world_patient);
         struct asker asker = {.client = client, .key = KEY, .wait_ms = LONG_MS};
         assert_int_equal(world_acquire(client, KEY, 0, 0, &first), LK_OK);
         asker_start(&asker);
@@ -262,8 +259,8 @@ static void waiter_whose_connection_broke_gives_up_cleanly(void **state)
     (void)state;
     for (int i = 0; i < LEVELS; i++) {
         lk_hold first;
-        lk_client *holder = world_client(levels[i], &calm),
-                  *client = world_client(levels[i], &calm);
+        lk_client *holder = world_client(levels[i], &world_patient),
+                  *client = world_client(levels[i], &world_patient);
         struct asker asker = {.client = client, .key = KEY, .wait_ms = 4 * WAIT_MS};
         assert_int_equal(world_acquire(holder, KEY, 0, 0, &first), LK_OK);
         asker_start(&asker);
@@ -313,7 +310,7 @@ static int open_world(void **state)
 {
     if (world_open(state) != 0)
         return -1;
-    operator_client = world_client("pg-advisory", &calm);
+    operator_client = world_client("pg-advisory", &world_patient);
     return operator_client != NULL ? 0 : -1;
 }
 
