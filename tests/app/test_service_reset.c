@@ -3,6 +3,7 @@
 #include "../lib/redis.h"
 #include "../lib/service_rig.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,6 +24,16 @@ static int open_all(void **state)
     return postgres ? 0 : -1;
 }
 
+/* On a busy machine a server may answer too late: told so, it is asked again. */
+static void must_run(struct op *op, int status)
+{
+    while (op_run(rig.service, op) == 503)
+        sched_yield();
+    if (op->answer.status != status)
+        fail_msg("%s: answered %d: %s", rig.config.guard, op->answer.status,
+                 op->answer.body ? op->answer.body : "");
+}
+
 /* An order of item "1" by a user who can pay for it; ret_id: the order's. */
 static void start(const char *guard, bool on_postgres, const char *user, char *ret_id)
 {
@@ -34,11 +45,11 @@ static void start(const char *guard, bool on_postgres, const char *user, char *r
     assert_int_equal(rig_start(), 0);
     op_put_item(&op, "1", STOCK, "");
     op.price = 10;
-    assert_int_equal(op_run(rig.service, &op), 200);
-    assert_int_equal(op_run(rig.service, op_put_account(&op, user, BALANCE, "")), 200);
+    must_run(&op, 200);
+    must_run(op_put_account(&op, user, BALANCE, ""), 200);
     op_make(&op, OP_PLACE_ORDER, "1", user, 1, 1);
     snprintf(op.key, sizeof op.key, "%s-%s", guard, user);
-    assert_int_equal(op_run(rig.service, &op), 201);
+    must_run(&op, 201);
     assert_true(answer_text(&op, "order_id", ret_id, DB_ID_MAX + 1));
 }
 
@@ -50,12 +61,9 @@ static void reset_meanwhile(struct op *op, enum op_point point)
     ops_submit(rig.service, op, 1);
     gate_wait(0);
     op_put_item(&put, "1", STOCK, "");
-    int status = op_run(rig.service, &put);
+    must_run(&put, 200);
     gate_open(0);
     ops_wait(op, 1);
-    if (status != 200)
-        fail_msg("%s: the reset was answered %d: %s", rig.config.guard, status,
-                 put.answer.body ? put.answer.body : "");
 }
 
 static void payment_is_refused(const char *guard, bool on_postgres, enum op_point point)
@@ -145,7 +153,7 @@ static void payments_cancellations_and_resets_wait_in_no_circle(void **state)
             struct op order;
             op_make(&order, OP_PLACE_ORDER, "1", user, 1, 1000 + n);
             snprintf(order.key, sizeof order.key, "%s-%d", guards[i], n);
-            assert_int_equal(op_run(rig.service, &order), 201);
+            must_run(&order, 201);
             assert_true(answer_text(&order, "order_id", id, sizeof id));
             op_make(&ops[3 * n], OP_PAY_ORDER, id, "", 0, 0);
             op_make(&ops[3 * n + 1], OP_CANCEL_ORDER, id, "", 0, 0);
