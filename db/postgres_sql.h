@@ -35,6 +35,7 @@
     X(BEGIN_READ, "", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
     X(TAKE_LONGER, "", "SET LOCAL statement_timeout = 60000") /* PG_AUDIT_ANSWER_MS */             \
     X(COMMIT, "", "COMMIT")                                                                        \
+    X(END_READ, "", "COMMIT")                                                                      \
     X(ROLLBACK, "", "ROLLBACK")                                                                    \
     X(TRANSACTION, "", "SELECT coalesce(pg_current_xact_id_if_assigned()::text::bigint, 0)")       \
     X(IS_UNDECIDED, "i", /* 0: committed, aborted, or so old that it must be one of them */        \
