@@ -115,6 +115,7 @@ static void silent_servers_are_all_asked_at_once(void **state)
 {
     (void)state;
     struct op op;
+    enum { TRIES = 20, AT_ONCE_US = 1000000 }; /* each of the five kinds takes 250000 */
     int port, other_port, fd = listen_silently(&port), other_fd = listen_silently(&other_port);
     const struct config kept = rig.config;
     rig_stop();
@@ -124,9 +125,14 @@ static void silent_servers_are_all_asked_at_once(void **state)
     snprintf(rig.config.memcached, sizeof rig.config.memcached, "localhost:%d", port);
     snprintf(rig.config.lock_db, sizeof rig.config.lock_db, "postgres://u@127.0.0.1:%d/d", port);
     assert_int_equal(rig_start(), 0);
-    int64_t begin_us = now_us();
-    assert_int_equal(run(&op, OP_GUARDS, ""), 200);
-    int64_t took_us = now_us() - begin_us;
+    int64_t took_us = INT64_MAX;
+    for (int i = 0; i < TRIES && took_us > AT_ONCE_US; i++) { /* on a busy machine not each time */
+        if (i > 0)
+            free(op.answer.body);
+        int64_t begin_us = now_us();
+        assert_int_equal(run(&op, OP_GUARDS, ""), 200);
+        took_us = now_us() - begin_us;
+    }
     json_t *document = json_loads(op.answer.body, 0, NULL), *guard;
     size_t i;
     json_array_foreach(json_object_get(document, "guards"), i, guard)
@@ -145,7 +151,7 @@ static void silent_servers_are_all_asked_at_once(void **state)
     rig_stop();
     rig.config = kept;
     assert_int_equal(rig_start(), 0);
-    assert_in_range(took_us, 0, 1000000); /* each of the five kinds takes 250000 */
+    assert_in_range(took_us, 0, AT_ONCE_US);
 }
 
 static char late_folder[SANDBOX_TEXT_MAX + 16];

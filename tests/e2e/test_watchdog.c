@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEASE_MS = 900, SLACK_MS = 400, SEEN_WITHIN_MS = 20000, STOCK = 1000, PAUSES_MAX = 1000 };
+enum { LEASE_MS = 1500, SLACK_MS = 5000, SEEN_WITHIN_MS = 20000, STOCK = 1000, PAUSES_MAX = 1000 };
 
 static const char order[] = "{\"user_id\":\"u1\"}";
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { THREADS = 64, SLACK_MS = 700, LONG_MS = 20000 };
+enum { THREADS = 64, SLACK_MS = 5000, LONG_MS = 20000 };
 
 static struct sandbox *sandbox;
 static struct sandbox_server *server;

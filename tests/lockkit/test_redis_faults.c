@@ -20,7 +20,7 @@
 
 #define KEY "lock:item:1"
 
-enum { TIMEOUT_MS = 200, LONG_MS = 20000, SLACK_MS = 700, LEASE_MS = 600 };
+enum { TIMEOUT_MS = 200, LONG_MS = 20000, SLACK_MS = 5000, LEASE_MS = 1500 };
 
 static const char *const guards[] = {"redis-setnx",  "redis-setnx-expire", "redis-set",
                                      "redis-getset", "redis-token",        "redis-reentrant",
