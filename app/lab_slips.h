@@ -17,6 +17,9 @@
     X(votes_untimed, "votes-untimed", "redlock: the time that the votes took is not counted")      \
     X(plain_delete, "plain-delete", "memcached: releases without comparing")                       \
     X(no_second_try, "no-second-try", "redis-reentrant: sleeps after SUBSCRIBE without a try")     \
+    X(unproved_line, "unproved-line", "redis-reentrant: a silent subscription is trusted")         \
+    X(leave_unchecked, "leave-unchecked",                                                          \
+      "redis-fair: whether it left the queue is not looked at")                                    \
     X(nameless_node, "nameless-node", "zk-sequential: an unanswered create is taken for not done") \
     X(rollback_only, "rollback-only", "pg-advisory: ends with ROLLBACK, keeps the connection")     \
     X(result_ignored, "result-ignored", "redis-token: goes on when the lock was not had in time")  \

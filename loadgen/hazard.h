@@ -73,6 +73,9 @@ enum hazard_who {
     X(SPLIT)       /* LOCKS: only who is connected reaches the master; the replica is promoted */  \
     X(LOSE)        /* the answer to its next command on the lock (from nodes N) will be lost */    \
     X(LOST)        /* waits until it is (they are) */                                              \
+    X(LOSE_LEAVE)  /* its leaving of the lock's queue will not arrive */                           \
+    X(SILENCE)     /* it listens for the lock; from now on nothing arrives of what it hears so */  \
+    X(UNHEARD)     /* waits until a message did not arrive */                                      \
     X(LOSE_ASKING) /* its next command on the lock will not arrive */                              \
     X(ASKING_LOST) /* waits until it is lost */                                                    \
     X(CUT)         /* its connections to the lock server are cut */

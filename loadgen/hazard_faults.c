@@ -232,6 +232,56 @@ int fault_lose_asking(struct hazard_run *run, const struct hazard_step *step)
     return 0;
 }
 
+/* The last argument of redis-fair's release: it may stand in the queue. */
+int fault_lose_leave(struct hazard_run *run, const struct hazard_step *step)
+{
+    run->lost_wanted = count_lost(run, step) + 1;
+    proxy_lose_request(nth_proxy(run, step, 0), "\r\n$1\r\n1\r\n", 1);
+    return 0;
+}
+
+/* Somebody listens on a channel of the lock. */
+static bool is_heard(void *arg)
+{
+    const struct hazard_run *run = arg;
+    char question[LAB_KEY_MAX + 32];
+    snprintf(question, sizeof question, "PUBSUB CHANNELS *{%s}", run->lock);
+    redisReply *reply = sandbox_redis_ask(run->world->locks, question);
+    bool heard = reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements > 0;
+    freeReplyObject(reply);
+    return heard;
+}
+
+int fault_silence(struct hazard_run *run, const struct hazard_step *step)
+{
+    if (run_until(run, is_heard, run) != 0)
+        return fail(run, "nobody listens for it");
+    struct proxy *proxy = nth_proxy(run, step, 0);
+    run->lost_wanted = proxy_muted(proxy) + 1;
+    proxy_mute(proxy, "no such command", true); /* those marked by world_prepare() */
+    run_note(run, "locks", "its subscription falls silent");
+    return 0;
+}
+
+static bool was_muted(void *arg)
+{
+    const struct hazard_run *run = arg;
+    int muted = 0;
+    for (int i = 0; i < run->with.instances; i++)
+        if (run->world->instances[i].links[0].proxy != NULL)
+            muted += proxy_muted(run->world->instances[i].links[0].proxy);
+    return muted >= run->lost_wanted;
+}
+
+int fault_unheard(struct hazard_run *run, const struct hazard_step *step)
+{
+    (void)step;
+    if (run_until(run, was_muted, run) != 0)
+        return fail(run, "no message was lost");
+    run_note(run, "locks", "the message does not arrive");
+    return 0;
+}
+
 struct loss {
     struct hazard_run *run;
     const struct hazard_step *step;

@@ -48,7 +48,8 @@ static bool lost_something(const struct run_outcome *outcome, const struct audit
 static bool is_stuck(const struct hazard_run *run)
 {
     for (int i = 0; i < HAZARD_ACTORS; i++)
-        if (run->actors[i].times > 0 && run->actors[i].answer == ANSWER_STUCK)
+        if (run->actors[i].times > 0 && run->actors[i].answer == ANSWER_STUCK &&
+            run->hazard->last[i] != ANSWER_STUCK) /* who is meant to give up */
             return true;
     return false;
 }

@@ -22,6 +22,8 @@
     X(hung_worker)                                                                                 \
     X(renewal_lost)                                                                                \
     X(lost_wake_up)                                                                                \
+    X(silent_subscription)                                                                         \
+    X(grant_to_the_dead)                                                                           \
     X(reply_of_acquire_lost)                                                                       \
     X(reply_of_release_lost)                                                                       \
     X(self_deadlock)                                                                               \

@@ -124,3 +124,75 @@ const struct hazard hazard_lost_wake_up = {
     .steps = released_before_the_subscription,
     .cases = lost_wake_up_cases,
 };
+
+static const struct hazard_step message_vanishes_on_the_way[] = {
+    {A, SEND, NULL},    {A, UNTIL, "decided"}, {B, SEND, NULL},    {B, UNTIL, "lock.subscribe"},
+    {B, RELEASE, NULL}, {B, SILENCE, NULL},    {A, RELEASE, NULL}, {A, ANSWER, NULL},
+    {B, UNHEARD, NULL}, {B, ANSWER, NULL},     HAZARD_END,
+};
+
+static const struct hazard_case silent_subscription_cases[] = {
+    {"redis-reentrant", HAZARD_SAFE, {0}, {"asks for a sign of life", "会探活"}, NULL},
+    {"redis-reentrant",
+     HAZARD_SLOW,
+     {.slip = "unproved-line"},
+     {"trusts the connection", "相信连接还在"},
+     NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_silent_subscription = {
+    .id = "silent-subscription",
+    .title = {"The subscription falls silent, and nobody is told", "订阅没了声音，谁也不知道"},
+    .story =
+        {"B waits for a message on its subscription. A device on the way forgets the connection: "
+         "its packets vanish without a word. A releases and publishes; B hears nothing, and to "
+         "the kernel the connection is well for hours.",
+         "B 在订阅上等通知。路上的设备忘了这条连接：包悄悄丢掉，没有任何报错。"
+         "A 释放并发布，B 什么也听不到，而内核在几小时里都认为连接完好。"},
+    .warning = {"RFC 1122, 4.2.3.6: TCP keep-alive is off by default, and two hours long if on.",
+                "RFC 1122 4.2.3.6：TCP 保活默认关闭，开了也要两小时。"},
+    .fix =
+        {"PING on the subscription itself, once a second; without an answer it is made anew, and "
+         "all who wait look for themselves.",
+         "在订阅连接上每秒 PING；没有回答就重连，所有等待者自己再看一次。"},
+    .slow_ms = 6000,
+    .with = {.lease_ms = 12000, .wait_ms = 30000},
+    .steps = message_vanishes_on_the_way,
+    .cases = silent_subscription_cases,
+};
+
+static const struct hazard_step leaves_the_queue_unheard[] = {
+    {A, SEND, NULL},    {A, UNTIL, "decided"}, {C, LOSE_LEAVE, NULL},
+    {C, SEND, NULL},    {C, ANSWER, NULL},     {C, ASKING_LOST, NULL},
+    {A, RELEASE, NULL}, {A, ANSWER, NULL},     {B, RUN, NULL},
+    HAZARD_END,
+};
+
+static const struct hazard_case grant_to_the_dead_cases[] = {
+    {"redis-fair", HAZARD_SAFE, {0}, {"a janitor repeats it", "清理者会重试"}, NULL},
+    {"redis-fair",
+     HAZARD_STUCK,
+     {.slip = "leave-unchecked"},
+     {"its answer is not looked at", "不看回答"},
+     NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_grant_to_the_dead = {
+    .id = "grant-to-the-dead",
+    .title = {"The lock is granted to a waiter that is gone", "锁交给了已经走掉的等待者"},
+    .story = {"C gives up, but its leaving of the queue is lost. It was alive a moment ago, so A's "
+              "release hands it the lock. Its client hears of the grant and drops it: nobody waits "
+              "for it any more. The lock is held for a whole lease, for nobody.",
+              "C 放弃了，可退出队列的命令丢了。它刚才还活着，A 释放时就把锁交给它。"
+              "C 的客户端收到通知，没人要，丢掉：锁空占整整一个租约。"},
+    .warning = {"A clean-up that failed is still owed: its status is an answer like any other.",
+                "失败的清理仍是欠账：它的返回值和别的回答一样要看。"},
+    .fix = {"Whoever cannot clean up repeats it in the background until the server has answered.",
+            "清理不了的，在后台重试，直到服务器回答为止。"},
+    .last = {[C] = ANSWER_STUCK},
+    .with = {.lease_ms = 12000, .wait_ms = 1500},
+    .steps = leaves_the_queue_unheard,
+    .cases = grant_to_the_dead_cases,
+};

@@ -73,8 +73,10 @@ static void clean_up(struct hazard_run *run)
     for (int i = 0; i < run->with.instances; i++) {
         struct world_instance *instance = &run->world->instances[i];
         for (int j = 0; j < WORLD_NODES; j++)
-            if (instance->links[j].proxy != NULL)
+            if (instance->links[j].proxy != NULL) {
                 proxy_lose_answer(instance->links[j].proxy, "", 0, PROXY_CUT);
+                proxy_mute(instance->links[j].proxy, "SUBSCRIBE", false);
+            }
         if (instance->stopped)
             world_continue(instance);
         if (!sandbox_alive(instance->server))

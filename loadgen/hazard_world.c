@@ -190,6 +190,8 @@ static int prepare_link(struct world_link *link, int port)
         proxy_close(link->proxy);
     link->proxy = proxy_open(port);
     link->server_port = port;
+    if (link->proxy != NULL)
+        proxy_mute(link->proxy, "SUBSCRIBE", false); /* marks subscriptions, for SILENCE */
     return link->proxy != NULL ? 0 : -1;
 }
 

@@ -13,6 +13,7 @@
 #include "../../lockkit/doorbell.h"
 #include "../../lockkit/monotonic.h"
 #include "../../lockkit/redis_wake.h"
+#include "../../lockkit/table.h"
 #include "../lib/fiber.h"
 #include "../lib/process.h"
 
@@ -22,7 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
+
 #include <utlist.h>
 
 enum {
@@ -463,20 +464,18 @@ static bool idles(const struct setting *is)
     return explorer.idle;
 }
 
-static void no_permit_idles(int permits, int waiters, int clients, int breaks)
+static void no_permit_idles(int permits, int waiters, int clients, int breaks, bool again,
+                            bool hasty)
 {
-    bool full = test_size(0, 1);
-    for (int more = 0; more < 4; more += full ? 1 : 3) {
-        struct setting is = {.permits = permits,
-                             .waiters = waiters,
-                             .clients = clients,
-                             .releases = permits,
-                             .again = more & 1,
-                             .hasty = more & 2,
-                             .breaks = breaks,
-                             .said = (uint32_t)permits};
-        assert_false(idles(&is));
-    }
+    struct setting is = {.permits = permits,
+                         .waiters = waiters,
+                         .clients = clients,
+                         .releases = permits,
+                         .again = again,
+                         .hasty = hasty,
+                         .breaks = breaks,
+                         .said = (uint32_t)permits};
+    assert_false(idles(&is));
 }
 
 /* TEST_FULL: all settings, 2 million states. */
@@ -485,12 +484,14 @@ static void no_permit_idles_while_a_waiter_sleeps(void **state_)
     (void)state_;
     bool full = test_size(0, 1);
     for (int permits = 1; permits <= 3; permits++)
-        for (int clients = 1; clients <= CLIENTS_MAX; clients++) {
-            no_permit_idles(permits, clients, clients, 1);
-            no_permit_idles(permits, 2, clients, full || permits < 3);
-            if (full || (permits < 3 && clients == 1))
-                no_permit_idles(permits, 3, clients, 0);
-        }
+        for (int waiters = 1; waiters <= (full ? WAITERS_MAX : 2); waiters++)
+            for (int clients = 1; clients <= CLIENTS_MAX && clients <= waiters; clients++)
+                for (int more = full ? 0 : 2; more < (full ? 4 : 3); more++)
+                    no_permit_idles(permits, waiters, clients,
+                                    full ? waiters < WAITERS_MAX : permits < 3 && clients == 1,
+                                    more & 1, more & 2);
+    if (!full)
+        no_permit_idles(2, WAITERS_MAX, 1, 0, false, false);
 }
 
 /* The explorer finds what the rule for one permit does to two: others in the room are not proof
