@@ -1,0 +1,101 @@
+/* The Nth piece of memory is refused to the service, for every N: whoever asks is answered, what
+ * was accepted is stored, and the process lives on. */
+#include "../lib/scarce.h"
+#include "../lib/service_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { PIECES_MAX = 20000, ORDERS = 3 };
+
+/* Each of the first, then fewer and fewer: most pieces of a run are alike. */
+static int next(int n)
+{
+    return n + 1 + n / 5;
+}
+
+static struct op ops[ORDERS + 6];
+enum { OPS = sizeof ops / sizeof ops[0] };
+
+/* Made while there is memory. */
+static void make_questions(void)
+{
+    struct op *op = ops;
+    for (int i = 0; i < ORDERS; i++)
+        op_order(op++, i);
+    op_make(op++, OP_CHANGE_BALANCE, "a", "", -1, 100);
+    op_make(op++, OP_TRANSFER, "a", "b", 1, 101);
+    op_make(op++, OP_GET_ITEM, "1", "", 0, 0);
+    op_make(op++, OP_AUDIT, "", "", 0, 0);
+    op_make(op++, OP_GUARDS, "", "", 0, 0);
+    op_make(op++, OP_READY, "", "", 0, 0);
+}
+
+/* One after the other. Returns how many orders were accepted. */
+static int serve(void)
+{
+    for (int i = 0; i < OPS; i++) {
+        char *room = ops[i].answer.body;
+        op_run(rig.service, &ops[i]);
+        if (ops[i].answer.body != room)
+            free(ops[i].answer.body); /* a long one */
+        ops[i].answer.body = room;
+    }
+    return (int)ops_count(ops, ORDERS, 201);
+}
+
+static void service_without_memory_answers_and_lives_on(void **state)
+{
+    (void)state;
+    static const char *const guards[] = {"redis-token", "sql-row"};
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+        int refused = 1;
+        for (int n = 1; refused > 0 && n < PIECES_MAX; n = next(n)) {
+            struct op op;
+            rig_reset(guards[i]);
+            rig.config.lease_ms = 200; /* of a lock whose release had no memory */
+            assert_int_equal(rig_start(), 0);
+            assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 10, "")), 200);
+            assert_int_equal(op_run(rig.service, op_put_account(&op, "a", 10, "")), 200);
+            assert_int_equal(op_run(rig.service, op_put_account(&op, "b", 10, "")), 200);
+            make_questions();
+            scarce_from(n, n % 4 == 0);
+            int accepted = serve();
+            refused = scarce_end();
+            assert_int_equal(rig_stock(), 10 - accepted);
+            assert_true(audit_is_clean(rig.service));
+            rig_stop();
+        }
+        assert_int_equal(refused, 0);
+    }
+}
+
+static void service_that_cannot_start_without_memory_says_so(void **state)
+{
+    (void)state;
+    int refused = 1, failures = 0;
+    for (int n = 1; refused > 0 && n < PIECES_MAX; n = next(n)) {
+        rig_reset("redis-token");
+        scarce_from(n, n % 4 == 0);
+        bool started = rig_start() == 0;
+        refused = scarce_end();
+        failures += !started;
+        if (started)
+            rig_stop();
+    }
+    assert_int_equal(refused, 0);
+    assert_true(failures > 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(service_without_memory_answers_and_lives_on, rig_clear),
+        cmocka_unit_test_teardown(service_that_cannot_start_without_memory_says_so, rig_clear),
+    };
+    return cmocka_run_group_tests(tests, rig_open, rig_close);
+}
