@@ -140,8 +140,8 @@ static void describe(const struct object *object, const struct object_op *op, in
         snprintf(what, sizeof what, "read %s %" PRId64 "%s", object->unit, op->after, version);
     if (source->invoked_us != INT64_MAX)
         snprintf(asked, sizeof asked, "asked %.3f ms, answered %.3f ms",
-                 (double)(source->invoked_us - zero_us) / 1000,
-                 (double)(source->completed_us - zero_us) / 1000);
+                 ((double)source->invoked_us - (double)zero_us) / 1000,
+                 ((double)source->completed_us - (double)zero_us) / 1000);
     snprintf(out, size, "\n    %.60s  %s: %s", source->key, asked, what);
 }
 
