@@ -7,8 +7,8 @@
 #include <time.h>
 
 enum {
-    ONE_BY_ONE_MAX = 8, /* resources: each question for an audit may read the whole ledger */
-    PAGE = 1000,        /* rows */
+    ONE_BY_ONE_MAX = 16, /* resources: each question for an audit may read the whole ledger */
+    PAGE = 1000,         /* rows */
     HEARINGS_MAX = 3, /* the witnesses are not heard at one moment: what disagrees is asked anew */
     HEARING_PAUSE_MS = 50
 };
