@@ -156,7 +156,7 @@ static int by_invocation(const void *a, const void *b)
 static void print(const struct explanation *explanation, int64_t zero_us, char ret[OBJECT_TEXT_MAX])
 {
     const struct object *object = explanation->object;
-    const struct object_op *shown[SHOWN_MAX];
+    const struct object_op *shown[SHOWN_MAX] = {NULL};
     size_t n = 0, facts = 0;
     /* The last ones answered: the contradiction shows there. */
     for (size_t i = explanation->n; i-- > 0;) {

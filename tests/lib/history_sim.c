@@ -159,7 +159,7 @@ static void repeat(struct sim *sim, struct world *world, struct sim_op *op)
 void sim_run(struct sim *sim, uint64_t seed, const struct sim_options *options)
 {
     static struct world world;
-    struct sim_op *order[SIM_OPS_MAX];
+    struct sim_op *order[SIM_OPS_MAX] = {NULL};
     memset(&world, 0, sizeof world);
     *sim = (struct sim){.options = *options, .seed = splitmix(seed), .n = options->n};
     for (int i = 0; i < RESOURCES; i++) {
