@@ -63,7 +63,8 @@ static bool add(int64_t value, int64_t delta, int64_t *ret)
     return !__builtin_add_overflow(value, delta, ret) && *ret >= 0;
 }
 
-/* A change whose answer names no version goes where no other's answer does. */
+/* A change whose answer names no version. Where another's answer names the next one, only() has
+ * said so before. */
 static bool step_unnamed(const struct judged *judged, int64_t delta,
                          const struct linear_state *state, struct linear_state *ret)
 {
@@ -71,7 +72,7 @@ static bool step_unnamed(const struct judged *judged, int64_t delta,
     if (!add(state->words[VALUE], delta, &value))
         return false;
     if (version != HISTORY_NO_NUMBER) {
-        if (version >= INT64_MAX - 1 || claim_of(judged, version + 1) != NULL)
+        if (version >= INT64_MAX - 1)
             return false;
         const struct claim *next = claim_of(judged, version + 2);
         if (next != NULL && next->before != HISTORY_NO_NUMBER && next->before != value)

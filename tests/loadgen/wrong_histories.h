@@ -1,4 +1,5 @@
-/* Wrong histories, each with the checker that has to find it. The language is history_text.h's. */
+/* Wrong histories, each with the checkers that have to find it. The language is history_text.h's.
+ */
 #ifndef WRONG_HISTORIES_H
 #define WRONG_HISTORIES_H
 
@@ -78,7 +79,9 @@ static const struct wrong_history {
     {"a first version that leaves one out", ITEM "1-5 k1 buy 1 a: 10>9 v3", "order", NULL},
     {"a version below the first", ITEM "1-5 k1 buy 1 a: 10>9 v1", "order", NULL},
     {"a stock below zero", "item a 1 v1\n1-5 k1 buy 2 a: 1>-1 v2", "stock", NULL},
-    {"two pieces ordered, one taken off", ITEM "1-5 k1 buy 2 a: 10>9 v2", "stock", NULL},
+    {"two pieces ordered, one taken off", ITEM "1-5 k1 buy 2 a: 10>9 v2", "order stock", NULL},
+    {"read another value and wrote the right one", ITEM "1-5 k1 buy 1 a: 7>9 v2", "order stock",
+     NULL},
     {"a balance below zero", ACCOUNTS "1-5 k1 add -2000 x: 1000>-1000 v2", "bank", NULL},
     {"more sold than there was", "item a 1 v1\n1-5 k1 buy 1 a: 1>0 v2\n1-6 k2 buy 1 a: 1>0 v3",
      "stock", NULL},
