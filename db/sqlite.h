@@ -234,8 +234,9 @@ struct sqlite_tx {
     bool savepoint;    /* ... so a savepoint was set before our first write */
 };
 
-/* sqlite_settle.c: makes durable what a former process left in log and journal; before SQLite reads
- * them, by the only process that has the file. Of somebody else's file it touches neither. */
+/* sqlite_settle.c: makes durable what a former process left in log and journal: before SQLite reads
+ * them, by the only process that has the file, or by one that may write. Of somebody else's file it
+ * touches neither. */
 db_status settle_file(struct conn *conn, const char *path, db_error *error);
 
 /* sqlite_setup.c: journal mode, and the schema if the file is new. */

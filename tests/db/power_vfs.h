@@ -20,7 +20,6 @@ enum power_slip {
     SLIP_FILE_NEVER_FLUSHED,
     SLIP_NOT_SETTLED,  /* what settle_file() does to log and journal has no effect */
     SLIP_ONLY_FLUSHED, /* it flushes, but writes nothing */
-    SLIPS
 };
 
 static struct {
@@ -31,7 +30,7 @@ static struct {
     uint64_t kill_at;            /* 0: never */
     uint64_t flushes;            /* so far; those from .. to fail */
     uint64_t fail_from, fail_to; /* 0: none */
-    bool kill_at_flush;          /* the next one, before it */
+    int kill_at_flush;           /* the next, the one after it, ..., before it; 0: none */
     size_t room;                 /* bytes of the disk; 0: no end */
     bool frozen;
     void (*moment)(void); /* at each event, before and after it; within the mutex */
@@ -140,7 +139,7 @@ static int flush(struct power_handle *handle)
 static int power_xsync(sqlite3_file *file, int flags)
 {
     (void)flags;
-    if (power.kill_at_flush && is_victim(handle_of(file)))
+    if (power.kill_at_flush > 0 && is_victim(handle_of(file)) && --power.kill_at_flush == 0)
         power.frozen = true;
     POWER_CALL(file, SQLITE_IOERR_FSYNC, result = flush(handle));
 }
@@ -296,7 +295,7 @@ static inline int power_install(void)
 static inline void power_thaw(void)
 {
     power.frozen = false;
-    power.kill_at_flush = false;
+    power.kill_at_flush = 0;
     power.kill_at = power.fail_from = power.fail_to = 0;
     power.events = power.flushes = 0;
     for (size_t i = 0; i < POWER_FILES; i++)

@@ -22,7 +22,7 @@ struct taken {
 
 struct world {
     char folder[64], file[96], image_file[96];
-    bool shared;
+    bool shared, normal; /* normal: not each commit is flushed, see db_options.sync */
     db *store;
     db_reader *reader;
     bool told[CHANGES]; /* its answer was given, or found: it has to stay */
@@ -75,24 +75,32 @@ static inline const char *look_at(db_reader *reader, const char *file, const str
         return "malformed";
     if (db_audit(reader, NULL, count_bad_resource, &bad, NULL) != DB_OK || bad != 0)
         return "the audit finds damage";
-    for (int i = 0; i < CHANGES; i++) {
+    for (int i = 0, gone = -1; i < CHANGES; i++) {
         char key[16];
         db_answer answer;
         snprintf(key, sizeof key, "k%d", i);
         if (!taken->told[i])
             continue;
         world.told_in_images++;
-        if (db_read_answer(reader, key, &answer) != DB_OK) {
-            snprintf(lost, sizeof lost, "%s, which was told, is gone", key);
+        const bool there = db_read_answer(reader, key, &answer) == DB_OK;
+        if (world.normal ? there && gone >= 0 : !there) {
+            snprintf(lost, sizeof lost, "k%d, which was told%s, is gone", world.normal ? gone : i,
+                     world.normal ? " before one that is there" : "");
             return lost;
         }
+        if (!there)
+            gone = i;
     }
     return NULL;
 }
 
 static inline db_options options_of(const char *url)
 {
-    return (db_options){.url = url, .shared_file = world.shared, .log_pages = 6, .busy_ms = 50};
+    return (db_options){.url = url,
+                        .sync = world.normal ? DB_SYNC_NORMAL : DB_SYNC_FULL,
+                        .shared_file = world.shared,
+                        .log_pages = 6,
+                        .busy_ms = 50};
 }
 
 static inline const char *look_at_image(const struct taken *taken)

@@ -9,16 +9,14 @@
 
 #include "power_world.h"
 
-static void a_commit_killed_before_its_flush_is_flushed_by_the_next_start(void **state)
+/* Both return what is wrong after a power cut. */
+
+static const char *killed_before_its_flush(void)
 {
-    (void)state;
-    power_loses_all = true;
     start_world(false);
     assert_true(open_store());
     change(1);
-    pthread_mutex_lock(&power_mutex);
-    power.kill_at_flush = true;
-    pthread_mutex_unlock(&power_mutex);
+    power.kill_at_flush = 1;
     change(1);
     close_store();
     assert_true(power.frozen);
@@ -28,16 +26,14 @@ static void a_commit_killed_before_its_flush_is_flushed_by_the_next_start(void *
     assert_true(open_store());
     tell_what_is_stored();
     assert_true(world.told[1]); /* as the kernel has it */
-    assert_null(look_after_cut());
+    const char *wrong = look_after_cut();
     close_store();
     power_forget(world.file);
-    power_loses_all = false;
+    return wrong;
 }
 
-static void nothing_is_appended_behind_what_a_failed_flush_has_lost(void **state)
+static const char *written_behind_a_failed_flush(void)
 {
-    (void)state;
-    power_loses_all = true;
     start_world(false);
     assert_true(open_store());
     change(1);
@@ -45,27 +41,148 @@ static void nothing_is_appended_behind_what_a_failed_flush_has_lost(void **state
     power.fail_from = power.flushes + 1;
     power.fail_to = UINT64_MAX;
     change(1);
-    assert_int_equal(1, world.unknown);
+    assert_false(world.told[1]);
     close_store();
 
     power_thaw(); /* the disk is well again */
     assert_true(open_store());
     change(1);
     assert_true(world.told[2]);
+    const char *wrong = look_after_cut();
+    close_store();
+    power_forget(world.file);
+    return wrong;
+}
+
+static void a_commit_killed_before_its_flush_is_flushed_by_the_next_start(void **state)
+{
+    (void)state;
+    assert_null(killed_before_its_flush());
+}
+
+static void nothing_is_appended_behind_what_a_failed_flush_has_lost(void **state)
+{
+    (void)state;
+    assert_null(written_behind_a_failed_flush());
+}
+
+static void without_settling_both_are_lost(void **state)
+{
+    (void)state;
+    power.slip = SLIP_NOT_SETTLED;
+    assert_non_null(killed_before_its_flush());
+    assert_non_null(written_behind_a_failed_flush());
+}
+
+/* The kernel takes what it could not write for clean. */
+static void a_flush_alone_settles_only_what_was_not_flushed(void **state)
+{
+    (void)state;
+    power.slip = SLIP_ONLY_FLUSHED;
+    assert_null(killed_before_its_flush());
+    assert_non_null(written_behind_a_failed_flush());
+}
+
+/* The journal's end, the last of a commit, is written and not flushed: the disk would undo it. */
+static void a_sharer_that_joins_flushes_what_a_killed_one_left(void **state)
+{
+    (void)state;
+    db *other;
+    char url[112];
+    start_world(true);
+    snprintf(url, sizeof url, "sqlite:%s", world.file);
+    const db_options options = options_of(url);
+    assert_int_equal(DB_OK, db_open(&options, &other, NULL));
+    assert_true(open_store());
+    power.kill_at_flush = 4;
+    change(1);
+    close_store();
+    assert_true(power.frozen);
+    assert_false(world.told[0]);
+
+    power_thaw(); /* the other one has done nothing meanwhile */
+    assert_true(open_store());
+    tell_what_is_stored();
+    assert_true(world.told[0]);
+    assert_null(look_after_cut());
+    close_store();
+    db_close(other);
+    power_forget(world.file);
+}
+
+static void what_cannot_be_flushed_is_not_opened(void **state)
+{
+    (void)state;
+    start_world(false);
+    assert_true(open_store());
+    change(1);
+    power.frozen = true;
+    close_store();
+    power_thaw();
+    power.fail_from = 1;
+    power.fail_to = UINT64_MAX;
+    power.habit = HABIT_CLEAN;
+    assert_false(open_store());
+    assert_true(power.flushes_failed > 0);
+    power_thaw();
+    assert_true(open_store());
+    tell_what_is_stored();
+    assert_true(world.told[0]);
     assert_null(look_after_cut());
     close_store();
     power_forget(world.file);
-    power_loses_all = false;
-    world.unknown = 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+static void an_empty_log_is_no_log(void **state)
+{
+    (void)state;
+    char name[POWER_NAME];
+    start_world(false);
+    snprintf(name, sizeof name, "%s-wal", world.file);
+    power_create(name)->on_disk = true;
+    assert_true(open_store());
+    change(1);
+    assert_true(world.told[0]);
+    assert_null(look_after_cut());
+    close_store();
+    power_forget(world.file);
+}
+
+static void the_log_of_another_program_is_not_touched(void **state)
+{
+    (void)state;
+    sqlite3 *handle;
+    power.victim = world.file;
+    assert_int_equal(SQLITE_OK, sqlite3_open(world.file, &handle));
+    assert_int_equal(SQLITE_OK, sqlite3_exec(handle, "PRAGMA journal_mode = WAL; CREATE TABLE t(a)",
+                                             NULL, NULL, NULL));
+    const uint64_t events = power.events;
+    assert_false(open_store());
+    assert_int_equal(events, power.events);
+    sqlite3_close(handle);
+    power_forget(world.file);
+}
+
+static int setup(void **state)
+{
+    power.slip = SLIP_NONE;
+    power_loses_all = true;
+    return make_folder(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, remove_folder)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_commit_killed_before_its_flush_is_flushed_by_the_next_start),
         TEST(nothing_is_appended_behind_what_a_failed_flush_has_lost),
+        TEST(without_settling_both_are_lost),
+        TEST(a_flush_alone_settles_only_what_was_not_flushed),
+        TEST(a_sharer_that_joins_flushes_what_a_killed_one_left),
+        TEST(what_cannot_be_flushed_is_not_opened),
+        TEST(an_empty_log_is_no_log),
+        TEST(the_log_of_another_program_is_not_touched),
     };
     if (power_install() != SQLITE_OK)
         return 1;
