@@ -64,6 +64,7 @@ static const struct question questions[] = {
     {"POST", "/v1/transfers", "{\"from\":\"%s\",\"to\":\"u1\",\"amount\":1}", "redis-token", false},
     {"POST", "/v1/transfers", "{\"from\":\"%s\",\"to\":\"u1\",\"amount\":1}", "sql-row", false},
     {"GET", "/v1/transactions/{}", NULL, "redis-token", false},
+    {"GET", "/v1/ledger", NULL, "redis-token", false},
     {"GET", "/v1/guards", NULL, "redis-token", false},
     {"GET", "/readyz", NULL, "redis-token", false},
     {"GET", "/healthz", NULL, "redis-token", false},
