@@ -1,118 +1,13 @@
-#include "redis_cluster.h"
+#include "redis_cluster_nodes.h"
 
 #include "number.h"
 #include "redis_pipe.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_NODE = -1, ASKS_MAX = 8, PORT_MAX = 65535 };
-
-struct lk_redis_cluster {
-    const lk_context *context;
-    const lk_redis_topology *topology;
-    _Atomic int16_t node_of[LK_REDIS_SLOTS]; /* index into node; NO_NODE: to be asked for */
-
-    pthread_mutex_t mutex;        /* guards what follows, and is held while asking */
-    _Atomic uint64_t n_refreshes; /* asked, with success or not */
-    _Atomic int n_nodes;          /* only grows */
-    int answered;                 /* node to ask first; NO_NODE: none has answered yet */
-    size_t seed;                  /* likewise of the endpoint's */
-    char message[LK_MESSAGE_MAX]; /* why there was no map */
-    _Atomic int64_t hangs_until_us[LK_REDIS_NODES_MAX]; /* left alone before; 0: it does not hang */
-
-    /* An entry that is pinned, or that has a slot, keeps its node. Another one is reused for a new
-     * address once all are taken. Changed with both mutexes held, this one taken last. */
-    pthread_mutex_t pins;
-    int pinned[LK_REDIS_NODES_MAX]; /* calls that use the entry, or are about to */
-    lk_redis *node[LK_REDIS_NODES_MAX];
-};
-
-/* -- nodes ------------------------------------------------------------------------------------ */
-
-static void node_url(const lk_redis_cluster *cluster, const char *host, size_t n_host, int port,
-                     lk_redis_url *ret)
-{
-    *ret = cluster->topology->node; /* the login */
-    snprintf(ret->host, sizeof ret->host, "%.*s", (int)n_host, host);
-    ret->port = port;
-}
-
-static void unpin(lk_redis_cluster *cluster, int node)
-{
-    if (node == NO_NODE)
-        return;
-    pthread_mutex_lock(&cluster->pins);
-    cluster->pinned[node]--;
-    pthread_mutex_unlock(&cluster->pins);
-}
-
-/* Pins it, in place of whatever stood there; the mutex is held. */
-static int put(lk_redis_cluster *cluster, int node, lk_redis *redis)
-{
-    pthread_mutex_lock(&cluster->pins);
-    lk_redis *old = cluster->node[node];
-    cluster->node[node] = redis;
-    cluster->pinned[node]++;
-    pthread_mutex_unlock(&cluster->pins);
-    atomic_store(&cluster->hangs_until_us[node], 0);
-    if (old != NULL)
-        lk_redis_close(old);
-    return node;
-}
-
-/* An entry without a slot that nobody uses, pinned; NO_NODE: there is none. */
-static int take_idle(lk_redis_cluster *cluster)
-{
-    bool has_slot[LK_REDIS_NODES_MAX] = {false};
-    int idle = NO_NODE;
-    pthread_mutex_lock(&cluster->pins);
-    for (int slot = 0; slot < LK_REDIS_SLOTS; slot++) {
-        int node = atomic_load_explicit(&cluster->node_of[slot], memory_order_relaxed);
-        if (node != NO_NODE)
-            has_slot[node] = true;
-    }
-    for (int i = 0; i < LK_REDIS_NODES_MAX && idle == NO_NODE; i++)
-        if (!has_slot[i] && cluster->pinned[i] == 0)
-            idle = i;
-    if (idle != NO_NODE)
-        cluster->pinned[idle]++;
-    pthread_mutex_unlock(&cluster->pins);
-    return idle;
-}
-
-/* The node at this address, new or not, pinned; the mutex is held. NO_NODE: no room. */
-static int find_or_add(lk_redis_cluster *cluster, const char *host, size_t n_host, int port)
-{
-    int n = cluster->n_nodes;
-    lk_redis_url url;
-    lk_redis *redis;
-    node_url(cluster, host, n_host, port, &url);
-    for (int i = 0; i < n; i++) {
-        const lk_redis_url *other = lk_redis_endpoint(cluster->node[i]);
-        if (other->port == port && strcmp(other->host, url.host) == 0) {
-            pthread_mutex_lock(&cluster->pins);
-            cluster->pinned[i]++;
-            pthread_mutex_unlock(&cluster->pins);
-            return i;
-        }
-    }
-    int room = n < LK_REDIS_NODES_MAX ? n : take_idle(cluster);
-    if (room == NO_NODE || lk_redis_open_node(cluster->context, &url, &redis, NULL) != LK_OK) {
-        unpin(cluster, n < LK_REDIS_NODES_MAX ? NO_NODE : room);
-        snprintf(cluster->message, sizeof cluster->message,
-                 "no room for one more node of the cluster than %d", n);
-        return NO_NODE;
-    }
-    put(cluster, room, redis);
-    if (n < LK_REDIS_NODES_MAX)
-        atomic_store(&cluster->n_nodes, n + 1);
-    else
-        unpin(cluster, room); /* of take_idle() */
-    return room;
-}
+enum { ASKS_MAX = 8, PORT_MAX = 65535 };
 
 /* -- the map of slots ------------------------------------------------------------------------- */
 
@@ -135,12 +30,13 @@ static bool read_range(lk_redis_cluster *cluster, const redisReply *range,
         port->integer <= 0 || port->integer > PORT_MAX)
         return false;
     bool named = host->type == REDIS_REPLY_STRING && host->len > 0; /* else: who was asked */
-    int node = named ? find_or_add(cluster, host->str, host->len, (int)port->integer)
-                     : find_or_add(cluster, asked->host, strlen(asked->host), (int)port->integer);
+    int node =
+        named ? lk_redis_cluster_add(cluster, host->str, host->len, (int)port->integer)
+              : lk_redis_cluster_add(cluster, asked->host, strlen(asked->host), (int)port->integer);
     for (long long slot = from; slot <= to; slot++)
         map->node_of[slot] = (int16_t)node;
     if (node != NO_NODE && map->has[node])
-        unpin(cluster, node); /* once is enough */
+        lk_redis_cluster_unpin(cluster, node); /* once is enough */
     else if (node != NO_NODE)
         map->has[node] = true;
     return true;
@@ -157,7 +53,7 @@ static bool read_map(lk_redis_cluster *cluster, const redisReply *reply, const l
         atomic_store_explicit(&cluster->node_of[slot], map.node_of[slot], memory_order_release);
     for (int node = 0; node < LK_REDIS_NODES_MAX; node++)
         if (map.has[node])
-            unpin(cluster, node);
+            lk_redis_cluster_unpin(cluster, node);
     return known;
 }
 
@@ -203,7 +99,7 @@ static void refresh(lk_redis_cluster *cluster, uint64_t seen)
     for (size_t i = 0; i < topology->n_seeds && i < ASKS_MAX - (size_t)asks && !known; i++) {
         lk_redis_url url;
         const lk_redis_url *seed = &topology->seed[cluster->seed];
-        node_url(cluster, seed->host, strlen(seed->host), seed->port, &url);
+        lk_redis_cluster_url(cluster, seed->host, strlen(seed->host), seed->port, &url);
         known = ask_map(cluster, &url, lk_redis_half_way_us(deadline_us));
         if (!known)
             cluster->seed = (cluster->seed + 1) % topology->n_seeds;
@@ -222,32 +118,14 @@ static void forget(lk_redis_cluster *cluster, int node)
     }
 }
 
-/* The node of a slot, pinned; of slot NO_NODE: any but the one that failed. */
-static int look_up(lk_redis_cluster *cluster, int slot, int failed)
-{
-    int node = NO_NODE;
-    pthread_mutex_lock(&cluster->pins);
-    if (slot != NO_NODE)
-        node = atomic_load_explicit(&cluster->node_of[slot], memory_order_acquire);
-    for (int i = 0; i < LK_REDIS_SLOTS && slot == NO_NODE && node == NO_NODE; i++) {
-        int other = atomic_load_explicit(&cluster->node_of[i], memory_order_acquire);
-        if (other != failed)
-            node = other;
-    }
-    if (node != NO_NODE)
-        cluster->pinned[node]++;
-    pthread_mutex_unlock(&cluster->pins);
-    return node;
-}
-
 static int find_node(lk_redis_cluster *cluster, int slot, int failed)
 {
     uint64_t seen = atomic_load(&cluster->n_refreshes);
-    int node = look_up(cluster, slot, failed);
+    int node = lk_redis_cluster_look_up(cluster, slot, failed);
     if (node != NO_NODE)
         return node;
     refresh(cluster, seen);
-    return look_up(cluster, slot, failed);
+    return lk_redis_cluster_look_up(cluster, slot, failed);
 }
 
 /* -- commands --------------------------------------------------------------------------------- */
@@ -304,7 +182,7 @@ static int redirection(lk_redis_cluster *cluster, int node, const lk_redis_reply
         n_host = strlen(host);
     }
     pthread_mutex_lock(&cluster->mutex);
-    int target = find_or_add(cluster, host, n_host, port);
+    int target = lk_redis_cluster_add(cluster, host, n_host, port);
     pthread_mutex_unlock(&cluster->mutex);
     if (moved)
         atomic_store(&cluster->node_of[slot], (int16_t)target);
@@ -372,7 +250,7 @@ static lk_status send_once(lk_redis_cluster *cluster, struct errand *errand, int
     errand->target = NO_NODE;
     *ret_done = node == NO_NODE || node == errand->failed;
     if (*ret_done) {
-        unpin(cluster, node);
+        lk_redis_cluster_unpin(cluster, node);
         return errand->failed == NO_NODE ? nobody(cluster, message) : LK_UNAVAILABLE;
     }
     lk_status status = ask_node(cluster, node, flags | (errand->ask ? LK_REDIS_ASKING : 0), reply,
@@ -380,11 +258,11 @@ static lk_status send_once(lk_redis_cluster *cluster, struct errand *errand, int
     if (status == LK_OK) {
         errand->target = redirection(cluster, node, reply, &errand->ask);
         *ret_done = errand->target == NO_NODE;
-        unpin(cluster, node);
+        lk_redis_cluster_unpin(cluster, node);
     } else {
         *ret_done = status != LK_UNAVAILABLE;
         forget(cluster, node);
-        unpin(cluster, errand->failed);
+        lk_redis_cluster_unpin(cluster, errand->failed);
         errand->failed = node;
         errand->ask = false;
     }
@@ -403,8 +281,8 @@ lk_status lk_redis_cluster_run(lk_redis_cluster *cluster, int flags, lk_redis_re
         status = send_once(cluster, &errand, flags, reply, n, words, message, &done);
         done = done || lk_monotonic_us() >= late_us;
     }
-    unpin(cluster, errand.target);
-    unpin(cluster, errand.failed);
+    lk_redis_cluster_unpin(cluster, errand.target);
+    lk_redis_cluster_unpin(cluster, errand.failed);
     return status;
 }
 
