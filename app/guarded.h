@@ -5,7 +5,9 @@
  *     read, decide, check the locks     commit all of it in one transaction
  *     release                           answer
  *
- * The lock lies around the transaction: it is released only after the commit has returned.
+ * The lock lies around the transaction: it is released only when the transaction is known to be
+ * committed, or known never to commit. Where the commit was not answered, a worker finds out, for a
+ * moment; then the keeper takes the lock (keeper.h), and the clients are told 503.
  */
 #ifndef GUARDED_H
 #define GUARDED_H

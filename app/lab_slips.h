@@ -30,6 +30,7 @@
     X(read_early, "read-early", "the balance is read before the lock is asked for")                \
     X(key_apart, "key-apart", "the idempotency row is written in a second transaction")            \
     X(number_only, "number-only", "the fence's number is compared without the version")            \
+    X(given_back, "given-back", "a lock is given back though its commit was not answered")         \
     X(off_by_one, "off-by-one", "an order is taken while stock >= 0")
 
 #define LAB_SLIP_DECLARE(name, id, text) void lab_slip_##name(void);

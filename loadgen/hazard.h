@@ -78,7 +78,10 @@ enum hazard_who {
     X(UNHEARD)     /* waits until a message did not arrive */                                      \
     X(LOSE_ASKING) /* its next command on the lock will not arrive */                              \
     X(ASKING_LOST) /* waits until it is lost */                                                    \
-    X(CUT)         /* its connections to the lock server are cut */
+    X(CUT)         /* its connections to the lock server are cut */                                \
+    X(HOLD_COMMIT) /* its next COMMIT will be kept on its way to the database */                   \
+    X(COMMIT_HELD) /* waits until it is, and its connection breaks */                              \
+    X(LAND_COMMIT) /* what was kept arrives; waits until no transaction is under way */
 
 enum hazard_verb {
 #define HAZARD_VERB_ENUM(name) name,
@@ -129,6 +132,7 @@ struct hazard_setting {
     enum hazard_switch watchdog, fence; /* ON */
     const char *fence_source;           /* lock, database */
     bool by_proxy;                      /* redlock's nodes, as single servers are anyway */
+    bool store_by_proxy;                /* A's way to the database */
     int64_t workers;                    /* threads per instance that may wait; 16 */
     int64_t lane_turns;                 /* lanes that keep a lock so long; 0: no lanes */
     const char *slip;                   /* mistake made on purpose (--lab-slip); none */

@@ -27,5 +27,9 @@ int fault_lose_asking(struct hazard_run *run, const struct hazard_step *step);
 int fault_lost(struct hazard_run *run, const struct hazard_step *step);
 int fault_asking_lost(struct hazard_run *run, const struct hazard_step *step);
 int fault_cut(struct hazard_run *run, const struct hazard_step *step);
+/* hazard_faults_store.c */
+int fault_hold_commit(struct hazard_run *run, const struct hazard_step *step);
+int fault_commit_held(struct hazard_run *run, const struct hazard_step *step);
+int fault_land_commit(struct hazard_run *run, const struct hazard_step *step);
 
 #endif

@@ -47,6 +47,7 @@ struct hazard_setting hazard_setting_of(const struct hazard *hazard, const struc
     SETTLE(fence, ON);
     SETTLE(fence_source, "");
     SETTLE(by_proxy, false);
+    SETTLE(store_by_proxy, false);
     SETTLE(workers, 0);
     SETTLE(lane_turns, 0);
     SETTLE(slip, "");

@@ -71,6 +71,11 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [ASKING_LOST] = {"That command is lost: nothing was done, and {who} cannot know.",
                      "命令丢了：什么也没做，而 {who} 无从知道。"},
     [CUT] = {"{who}'s connection to the lock server is cut.", "{who} 与锁服务器的连接断了。"},
+    [HOLD_COMMIT] = {"The network will keep {who}'s COMMIT on its way to the database.",
+                     "{who} 发给数据库的 COMMIT 将在网络上耽搁。"},
+    [COMMIT_HELD] = {"{who} has sent COMMIT; its connection breaks, and nobody answers.",
+                     "{who} 发出了 COMMIT；连接断了，没有人回答。"},
+    [LAND_COMMIT] = {"The network delivers what it has kept.", "网络把耽搁的东西送到了。"},
 };
 
 /* {n} {woken} {accepted} {refused} {failed}: filled in below. */

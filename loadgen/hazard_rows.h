@@ -18,6 +18,7 @@
     X(stamp_overwritten)                                                                           \
     X(paused_holder)                                                                               \
     X(late_second_turn)                                                                            \
+    X(commit_unknown)                                                                              \
     X(explicit_lease)                                                                              \
     X(hung_worker)                                                                                 \
     X(renewal_lost)                                                                                \

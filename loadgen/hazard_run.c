@@ -77,6 +77,10 @@ static void clean_up(struct hazard_run *run)
                 proxy_lose_answer(instance->links[j].proxy, "", 0, PROXY_CUT);
                 proxy_mute(instance->links[j].proxy, "SUBSCRIBE", false);
             }
+        if (instance->store.proxy != NULL) {
+            proxy_hold(instance->store.proxy, "", 0);
+            proxy_let_go(instance->store.proxy);
+        }
         if (instance->stopped)
             world_continue(instance);
         if (!sandbox_alive(instance->server))

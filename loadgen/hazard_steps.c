@@ -211,6 +211,9 @@ static do_step *const verbs[HAZARD_VERBS] = {
     [LOSE_ASKING] = fault_lose_asking,
     [ASKING_LOST] = fault_asking_lost,
     [CUT] = fault_cut,
+    [HOLD_COMMIT] = fault_hold_commit,
+    [COMMIT_HELD] = fault_commit_held,
+    [LAND_COMMIT] = fault_land_commit,
 };
 
 int step_do(struct hazard_run *run, const struct hazard_step *step)

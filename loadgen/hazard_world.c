@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -22,10 +23,13 @@ int world_open(struct world *world, const char *seckilld, const char *clock_shim
 
 void world_close(struct world *world)
 {
-    for (int i = 0; i < HAZARD_INSTANCES; i++)
+    for (int i = 0; i < HAZARD_INSTANCES; i++) {
         for (int j = 0; j < WORLD_NODES; j++)
             if (world->instances[i].links[j].proxy != NULL)
                 proxy_close(world->instances[i].links[j].proxy);
+        if (world->instances[i].store.proxy != NULL)
+            proxy_close(world->instances[i].store.proxy);
+    }
     PQfinish(world->asker);
     world_close_inspector(world);
     sandbox_close(world->failover_sandbox);
@@ -98,6 +102,12 @@ static void add_locks(struct command_line *line, const struct world *world,
         add(line, "%s", world->endpoints);
 }
 
+/* A's instance is the first. */
+static bool by_store_proxy(int index, const struct hazard_setting *with)
+{
+    return index == 0 && with->store_by_proxy;
+}
+
 static void compose(struct command_line *line, struct world *world, int index, const char *guard,
                     const struct hazard_setting *with)
 {
@@ -105,7 +115,11 @@ static void compose(struct command_line *line, struct world *world, int index, c
     *line = (struct command_line){0};
     add(line, "--lab");
     add(line, "--db");
-    add(line, "%s?isolation=%s", world->postgres->url, with->isolation);
+    if (by_store_proxy(index, with))
+        add(line, "postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable&isolation=%s",
+            proxy_port(instance->store.proxy), with->isolation);
+    else
+        add(line, "%s?isolation=%s", world->postgres->url, with->isolation);
     add_locks(line, world, instance, guard, with);
     add(line, "--lanes");
     add(line, with->lane_turns != 0 ? "on" : "off");
@@ -219,7 +233,8 @@ int world_prepare(struct world *world, const char *guard, const struct hazard_se
         struct world_instance *instance = &world->instances[i];
         if (instance->stopped && world_continue(instance) != 0)
             return -1;
-        if (prepare_links(world, instance, guard, with) != 0)
+        if (prepare_links(world, instance, guard, with) != 0 ||
+            (by_store_proxy(i, with) && prepare_link(&instance->store, world->postgres->port) != 0))
             return -1;
         compose(&line, world, i, guard, with);
         if (!same(instance, &line) && start(world, instance, &line) != 0)
@@ -240,18 +255,27 @@ struct world_instance *world_instance_of(struct world *world, const struct hazar
     return &world->instances[who == A || with->instances == 1 ? 0 : 1];
 }
 
-bool world_store_waits(struct world *world)
+static int ask_store(struct world *world, const char *question)
 {
-    static const char question[] = "SELECT count(*) FROM pg_locks WHERE NOT granted";
     if (world->asker == NULL || PQstatus(world->asker) != CONNECTION_OK) {
         PQfinish(world->asker);
         world->asker = PQconnectdb(world->postgres->url);
     }
     PGresult *result = PQexec(world->asker, question);
-    bool waits =
-        PQresultStatus(result) == PGRES_TUPLES_OK && strcmp(PQgetvalue(result, 0, 0), "0") != 0;
+    bool answered = PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1;
+    int number = answered ? (int)strtol(PQgetvalue(result, 0, 0), NULL, 10) : -1;
     PQclear(result);
-    return waits;
+    return number;
+}
+
+bool world_store_waits(struct world *world)
+{
+    return ask_store(world, "SELECT count(*) FROM pg_locks WHERE NOT granted") > 0;
+}
+
+int world_store_writes(struct world *world)
+{
+    return ask_store(world, "SELECT count(*) FROM pg_stat_activity WHERE backend_xid IS NOT NULL");
 }
 
 /* -- faults -------------------------------------------------------------------------------------

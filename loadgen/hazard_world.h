@@ -30,6 +30,7 @@ struct world_instance {
     struct load_target target;
     char args[WORLD_ARGS_TEXT_MAX];       /* it runs with these, joined; "": not started */
     struct world_link links[WORLD_NODES]; /* to the one lock server, or to redlock's nodes */
+    struct world_link store;              /* to the database; not used by all */
     bool stopped;                         /* SIGSTOPped */
 };
 
@@ -72,6 +73,8 @@ bool world_queues(struct world *world, const char *guard, const char *key, int n
 void world_close_inspector(struct world *world);
 
 /* Somebody waits for a lock of the database. */
+/* Transactions that have written, and are not over yet; -1: not known. */
+int world_store_writes(struct world *world);
 bool world_store_waits(struct world *world);
 
 /* kill -9, start again, SIGSTOP, SIGCONT; observed. 0 or -1. */

@@ -1,0 +1,62 @@
+/* A commit of which nobody hears. */
+#include "hazard_rows.h"
+
+static const struct hazard_step commit_is_on_its_way[] = {
+    {A, SEND, NULL},
+    {A, UNTIL, "checked"},
+    {A, HOLD_COMMIT, NULL},
+    {A, RELEASE, NULL},
+    {A, COMMIT_HELD, NULL},
+    {B, SEND, NULL},
+    {B, UNTIL, "decided"},
+    {A, LAND_COMMIT, NULL},
+    {B, RELEASE, NULL},
+    {B, ANSWER, NULL},
+    {A, ANSWER, NULL},
+    {A, RETRY, NULL},
+    HAZARD_END,
+};
+
+#define GIVEN_BACK                                                                                 \
+    {                                                                                              \
+        "the lock is given back at once", "锁马上放掉"                                        \
+    }
+#define FOUND_OUT                                                                                  \
+    {                                                                                              \
+        "the outcome is found out first", "先查明结果再放锁"                               \
+    }
+
+static const struct hazard_case commit_unknown_cases[] = {
+    {"redis-set", HAZARD_UNSAFE, {.slip = "given-back"}, GIVEN_BACK, NULL},
+    {"redis-set", HAZARD_SAFE, {0}, FOUND_OUT, NULL},
+    {"redlock", HAZARD_UNSAFE, {.slip = "given-back"}, GIVEN_BACK, NULL},
+    {"redlock", HAZARD_SAFE, {0}, FOUND_OUT, NULL},
+    {"redis-token", HAZARD_UNSAFE, {.slip = "given-back", .fence = OFF}, GIVEN_BACK, NULL},
+    {"redis-token", HAZARD_SAFE, {.fence = OFF}, FOUND_OUT, NULL},
+    {"redis-token",
+     HAZARD_SAFE,
+     {.slip = "given-back"},
+     {"given back at once, fence on", "马上放掉，有栅栏令牌"},
+     NULL},
+    {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
+};
+
+const struct hazard hazard_commit_unknown = {
+    .id = "commit-unknown",
+    .title = {"Nobody answers the COMMIT", "COMMIT 没有人回答"},
+    .story = {"A has sent COMMIT, and its connection to the database breaks. A does not know "
+              "whether it is committed, and gives its lock back. B gets the lock and reads the old "
+              "balance, because A's COMMIT is still on its way. Then it arrives, and B writes over "
+              "it.",
+              "A 发出 COMMIT，与数据库的连接断了。A 不知道提交了没有，就把锁放了。"
+              "B 拿到锁，读到旧余额，因为 A 的 COMMIT 还在路上。"
+              "接着它送到了，B 又把它覆盖掉。"},
+    .warning = {"A timeout of a commit is neither yes nor no: the database may still be at it.",
+                "提交超时既不是成功也不是失败：数据库可能还在做。"},
+    .fix = {"Ask on another connection by the transaction's number, end the transaction if it "
+            "still runs, and release the lock only when it is decided.",
+            "换一条连接按事务号去问；还在进行就终止它；有了定论才放锁。"},
+    .with = {.store_by_proxy = true, .lease_ms = 30000},
+    .steps = commit_is_on_its_way,
+    .cases = commit_unknown_cases,
+};
