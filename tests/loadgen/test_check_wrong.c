@@ -63,6 +63,17 @@ static void what_the_history_shows_needs_no_audit(void **state)
     assert_true(with_audit >= 6);
 }
 
+/* What a read has seen is there at the end, too, though the sums allow both. */
+static void audit_is_a_read_after_all_others(void **state)
+{
+    (void)state;
+    struct check_result results[HISTORY_CHECKERS_MAX];
+    static const char text[] = ITEM "1-5 k1 buy 1 a: lost\n6-9 k2 read a: 9 v2";
+    assert_int_equal(history_text_check(text, ITEM_AUDIT(9, 1), results), CHECK_HOLDS);
+    assert_int_equal(history_text_check(text, ITEM_AUDIT(10, 0), results), CHECK_BROKEN);
+    assert_string_equal(history_text_finders(results), "order");
+}
+
 static void contradiction_is_told_with_its_operations_and_no_others(void **state)
 {
     (void)state;
@@ -113,6 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_wrong_history_is_found),
         cmocka_unit_test(what_the_history_shows_needs_no_audit),
+        cmocka_unit_test(audit_is_a_read_after_all_others),
         cmocka_unit_test(contradiction_is_told_with_its_operations_and_no_others),
         cmocka_unit_test(nothing_checked_is_not_holds),
         cmocka_unit_test(number_whose_beginning_is_not_told_is_not_decided),
