@@ -86,7 +86,7 @@ enum { ODD_TEXTS = sizeof odd_texts / sizeof *odd_texts };
 
 static db_answer odd_answer(int i)
 {
-    db_answer answer = {.http_status = i, .at_us = odd_numbers[i % 6]};
+    db_answer answer = {.http_status = 100 + i, .at_us = odd_numbers[i % 6]};
     snprintf(answer.key, sizeof answer.key, "%d%s", i, odd_texts[i % ODD_TEXTS]);
     snprintf(answer.request, sizeof answer.request, "%s", odd_texts[i % ODD_TEXTS]);
     memset(answer.body, 'b', DB_BODY_MAX); /* the longest in one row, the shortest in the next */
