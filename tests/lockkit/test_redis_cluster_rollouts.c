@@ -116,10 +116,58 @@ static void locks_survive_more_addresses_than_there_is_room_for(void **state)
     proxy_close(proxy);
 }
 
+/* -- an entry that is in use ----------------------------------------------------------------------
+ */
+
+static bool is_held(void *proxy)
+{
+    return proxy_held(proxy) == 1;
+}
+
+static bool answers(void *client)
+{
+    return lk_ping(client) == LK_OK;
+}
+
+/* Its command is under way while more addresses come than there is room for. */
+static void entry_that_a_call_uses_is_not_reused(void **state)
+{
+    (void)state;
+    static struct user user;
+    const lk_options options = {.command_timeout_ms = PATIENCE_MS * 2};
+    struct proxy *first = proxy_open(node->port), *proxy = NULL;
+    assert_non_null(first);
+    assert_int_equal(redis_do(node, "CONFIG SET cluster-announce-port %d", proxy_port(first)), 1);
+    assert_int_equal(lk_open("redis-token", url, &options, &user.client, NULL), LK_OK);
+    assert_true(wait_until(answers, user.client, PATIENCE_MS));
+    snprintf(user.key, sizeof user.key, "lock:held");
+    proxy_hold(first, user.key, 1);
+    assert_int_equal(pthread_create(&user.thread, NULL, use, &user), 0);
+    assert_true(wait_until(is_held, first, PATIENCE_MS));
+    atomic_store(&user.stop, true);
+    for (int i = 0; i < ROLLOUTS; i++) {
+        struct proxy *old = proxy;
+        proxy = proxy_open(node->port);
+        assert_non_null(proxy);
+        assert_int_equal(redis_do(node, "CONFIG SET cluster-announce-port %d", proxy_port(proxy)),
+                         1);
+        assert_true(wait_until(answers, user.client, PATIENCE_MS));
+        if (old != NULL)
+            proxy_close(old);
+    }
+    proxy_let_go(first);
+    pthread_join(user.thread, NULL);
+    assert_int_equal(user.served, 1);
+    lk_close(user.client);
+    proxy_close(proxy);
+    proxy_close(first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(locks_survive_more_addresses_than_there_is_room_for),
+        cmocka_unit_test(entry_that_a_call_uses_is_not_reused),
     };
     return cmocka_run_group_tests(tests, open_node, close_node);
 }
