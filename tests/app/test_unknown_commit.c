@@ -11,6 +11,7 @@
 #include "../../app/service_private.h"
 #include "../../loadgen/sandbox_proxy.h"
 #include "../lib/all_servers.h"
+#include "../lib/pg_standby.h"
 #include "../lib/service_rig.h"
 
 #include <libpq-fe.h>
@@ -154,16 +155,9 @@ static void close_instances(void)
 /* -- faults -------------------------------------------------------------------------------------
  */
 
-static void set_standby(const char *value)
+static void set_standby(const char *name)
 {
-    char text[96];
-    snprintf(text, sizeof text, "ALTER SYSTEM SET synchronous_standby_names = '%s'", value);
-    ask(text);
-    ask("SELECT pg_reload_conf()");
-    snprintf(text, sizeof text, "SELECT (current_setting('synchronous_standby_names') = '%s')::int",
-             value);
-    while (ask(text) == 0)
-        sleep_us(1000);
+    assert_true(pg_standby_set(servers.postgres->url, name));
 }
 
 /* Whose COMMIT is held. 0: it was another piece, of a connection that is being opened. */
@@ -191,7 +185,8 @@ static void prepare_fault(enum fault fault)
 static bool begin_fault(enum fault fault, pid_t *ret_stopped)
 {
     if (fault == ABSENT_STANDBY) {
-        while (ask("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == 0)
+        while (ask("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+                   " AND application_name = 'seckilld'") == 0)
             sleep_us(500);
         proxy_cut(proxy);
     } else if (fault == RESET) {

@@ -2,6 +2,7 @@
  * of it lands after that. */
 #include "fixture.h"
 #include "../../loadgen/sandbox_proxy.h"
+#include "../lib/pg_standby.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -124,31 +125,21 @@ static void a_commit_that_is_still_on_its_way_never_lands(void **state)
     assert_int_equal(0, fixture_sql_int(&rig->fixture, "SELECT count(*) " WITH_TRANSACTION));
 }
 
-static void set_standby(struct rig *rig, const char *value)
-{
-    char sql[96];
-    snprintf(sql, sizeof sql, "ALTER SYSTEM SET synchronous_standby_names = '%s'", value);
-    fixture_sql(&rig->fixture, sql);
-    fixture_sql(&rig->fixture, "SELECT pg_reload_conf()");
-    snprintf(sql, sizeof sql, "SELECT (current_setting('synchronous_standby_names') = '%s')::int",
-             value);
-    wait_for(rig, sql);
-}
-
 /* "The transaction has already committed locally". */
 static void a_commit_that_waits_for_an_absent_standby_is_committed(void **state)
 {
     struct rig *rig = *state;
-    set_standby(rig, "nobody");
+    assert_true(pg_standby_set(pg_server->url, "nobody"));
     start(rig);
-    wait_for(rig, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    wait_for(rig, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+                  " AND application_name = 'seckilld'");
     proxy_cut(rig->proxy);
     expect_unknown(rig);
     db_account account;
     assert_int_equal(DB_OK, db_read_account(rig->fixture.reader, "a", &account));
     assert_int_equal(FIRST, account.balance); /* B reads this while it is undecided */
     assert_int_equal(DB_OK, settle(rig, SETTLE_MS));
-    set_standby(rig, "");
+    assert_true(pg_standby_set(pg_server->url, ""));
     expect(rig, FIRST - 1);
 }
 
