@@ -50,17 +50,22 @@ endif
 Q := $(if $(V),,@)
 comma := ,
 
-# -- sources: a part is its folder ----------------------------------------------------------------
-obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
-SANDBOX_SRC := $(wildcard loadgen/sandbox*.c)
+# -- sources: a room is a folder; .layers says whose headers it may include -----------------------
+include .layers
+TEST_ROOMS := $(sort $(dir $(wildcard tests/*/*.[ch] tests/*/*/*.[ch])))
+obj   = $(patsubst %.c,$(B)/obj/%.o,$(1))
+room  = $(patsubst %/,%,$(dir $(1)))
+src   = $(wildcard $(addsuffix /*.c,$(filter $(1) $(1)/%,$(ROOMS))))
+MAINS := app/seckilld.c loadgen/main.c loadgen/hazards_main.c loadgen/clockshim.c
+SANDBOX_O := $(call obj,$(filter-out $(MAINS),$(wildcard loadgen/sandbox*.c)))
 LOCKKIT_CMD_O := $(call obj,lockkit/main.c $(wildcard lockkit/cmd_*.c)) # the command, beside the library
-LOCKKIT_O := $(filter-out $(LOCKKIT_CMD_O) $(if $(LIB_ZOOKEEPER),,$(call obj,lockkit/zk_%.c)),$(call obj,$(wildcard lockkit/*.c)))
-DB_O      := $(call obj,$(wildcard db/*.c))
-APP_O     := $(call obj,$(filter-out app/seckilld.c,$(wildcard app/*.c)))
-LOADGEN_O := $(call obj,$(filter-out loadgen/main.c loadgen/hazards_main.c loadgen/clockshim.c $(SANDBOX_SRC),$(wildcard loadgen/*.c)))
-SANDBOX_O := $(call obj,$(SANDBOX_SRC))
-TEST_O    := $(call obj,$(filter-out tests/lib/stub_service.c,$(wildcard tests/lib/*.c)))
-TEST_SRC  := $(wildcard tests/*/test_*.c)
+NO_ZOOKEEPER := $(if $(LIB_ZOOKEEPER),,$(call obj,$(wildcard lockkit/zk_*.c)))
+LOCKKIT_O := $(filter-out $(LOCKKIT_CMD_O) $(NO_ZOOKEEPER),$(call obj,$(call src,lockkit)))
+DB_O      := $(call obj,$(call src,db))
+APP_O     := $(call obj,$(filter-out $(MAINS),$(call src,app)))
+LOADGEN_O := $(filter-out $(SANDBOX_O),$(call obj,$(filter-out $(MAINS),$(call src,loadgen))))
+TEST_O    := $(call obj,$(filter-out %/stub_service.c,$(wildcard tests/lib/*.c)))
+TEST_SRC  := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
 TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 BINS      := $(B)/seckilld $(B)/loadgen $(B)/hazards $(B)/lockkit
 
@@ -102,8 +107,10 @@ $(B)/libsandbox.a: $(SANDBOX_O)
 $(B)/libtest.a: $(TEST_O)
 $(B)/%.a:
 	$(Q)rm -f $@ && ar rcs $@ $^
-$(B)/obj/%.o: %.c Makefile
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+# A room sees its own headers and those of the rooms that .layers names; the tests see all.
+sees = $(addprefix -I,$(if $(filter tests/%,$(1)),$(ROOMS) $(TEST_ROOMS),$(room) $(sees/$(room)) $(upward/$(room))))
+$(B)/obj/%.o: %.c Makefile .layers
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(call sees,$<) -MMD -MP -c -o $@ $<
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 
 # -- tests: tests/<part>/test_<name>.c -> build/tests/<part>/test_<name> ---------------------------
@@ -205,7 +212,7 @@ fuzz: deps-lint
 	$(Q)$(B)/fuzz/http_parse -max_total_time=$(or $(FUZZ_S),60)
 
 # -- style ----------------------------------------------------------------------------------------
-C_FILES := $(wildcard app/*.[ch] lockkit/*.[ch] db/*.[ch] loadgen/*.[ch] tests/*/*.[ch] tests/*/peers/*.c)
+C_FILES := $(wildcard $(addsuffix /*.[ch],$(ROOMS)) tests/*/*.[ch] tests/*/*/*.[ch])
 format:
 	$(Q)clang-format -i $(C_FILES)
 # lockkit is for others, too, who may build it without assertions.
@@ -219,7 +226,8 @@ lint: deps-lint
 	    $(patsubst $(B)/%,$(B)/clang/%,$(TESTS) $(BENCHES_BY_THEMSELVES))
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) NDEBUG=1 B=$(B)/ndebug $(NDEBUG_T)
 	$(Q)BUILD=$(B)/ndebug TEST_JOBS=$(JOBS) tests/run.sh $(NDEBUG_T)
-	$(Q)! grep -l '#include <uthash.h>' $(filter-out %/table.h %/lanes_private.h,$(C_FILES)) || { \
+	$(Q).ci/check-layers
+	$(Q)! grep -l '#include <uthash.h>' $(filter-out %/table.h %/hash_table.h %/lanes_private.h,$(C_FILES)) || { \
 	    echo "include table.h: uthash ends the process without memory" >&2; false; }
 
 # -- installing: the lock library for others, the service and the load generator ---------------------

@@ -5,7 +5,7 @@
 #ifndef AWAY_LOG_H
 #define AWAY_LOG_H
 
-#include "../lockkit/lockkit.h"
+#include "lockkit.h"
 
 /* At most one line per second for all, however many failures there are; the next one counts those
  * that had none. Any thread. */

@@ -1,7 +1,7 @@
 #include "guard.h"
 #include "away_log.h"
-#include "../lockkit/provider.h"
-#include "../lockkit/redis_url.h"
+#include "provider.h"
+#include "redis_url.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include "config.h"
 #include "metric.h"
-#include "../lockkit/lockkit.h"
+#include "lockkit.h"
 
 #include <pthread.h>
 

@@ -3,7 +3,7 @@
 #define LAB_PRIVATE_H
 
 #include "lab.h"
-#include "../lockkit/lockkit.h"
+#include "lockkit.h"
 
 #include <jansson.h>
 

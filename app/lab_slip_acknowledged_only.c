@@ -2,8 +2,8 @@
  * counted. A node that has set the key and could not say so keeps it until the lease ends. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/providers.h"
-#include "../lockkit/redlock_ballot.h"
+#include "providers.h"
+#include "redlock_ballot.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* A waiter that gives up says so to the queue, and takes it for heard. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/providers.h"
-#include "../lockkit/redis_guard.h"
+#include "providers.h"
+#include "redis_guard.h"
 
 static lk_status release(void *self, lk_hold *hold)
 {

@@ -1,7 +1,7 @@
 /* Re-entry is counted in the client: who has it already has it again, whatever the server says. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/providers.h"
+#include "providers.h"
 
 #include <stdio.h>
 #include <string.h>

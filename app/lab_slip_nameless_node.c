@@ -3,10 +3,10 @@
  * session, which lives, and nobody behind it ever gets the lock. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/providers.h"
+#include "providers.h"
 
 #ifndef LK_WITHOUT_ZOOKEEPER
-#include "../lockkit/zk_queue.h"
+#include "zk_queue.h"
 
 static lk_status release(void *self, lk_hold *hold)
 {

@@ -2,8 +2,8 @@
  * everybody, its own maker too, until its lease ends. redis-setnx has no lease: for ever. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/providers.h"
-#include "../lockkit/redis_guard.h"
+#include "providers.h"
+#include "redis_guard.h"
 
 static lk_status try_token(void *self, lk_attempt *attempt)
 {

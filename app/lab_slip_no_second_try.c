@@ -2,7 +2,7 @@
  * never heard. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/providers.h"
+#include "providers.h"
 
 static lk_status wait(void *self, lk_attempt *attempt, int64_t until_us)
 {

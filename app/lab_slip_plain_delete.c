@@ -1,7 +1,7 @@
 /* memcached's delete asks nobody whose key it is. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/providers.h"
+#include "providers.h"
 
 static lk_status release(void *self, lk_hold *hold)
 {

@@ -1,7 +1,7 @@
 /* tryLock() came back with false, and nobody looked. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/providers.h"
+#include "providers.h"
 
 static lk_status try_acquire(void *self, lk_attempt *attempt)
 {

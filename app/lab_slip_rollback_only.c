@@ -2,8 +2,8 @@
  * session ended with a transaction. It stays on the connection, which nobody closes. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/pg_hold.h"
-#include "../lockkit/providers.h"
+#include "pg_hold.h"
+#include "providers.h"
 
 static lk_sql_set statements;
 

@@ -1,7 +1,7 @@
 /* Every holder writes the same value, so that the comparison at release compares nothing. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/providers.h"
+#include "providers.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * have become somebody else's. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/providers.h"
-#include "../lockkit/redis_guard.h"
+#include "providers.h"
+#include "redis_guard.h"
 
 #include <string.h>
 

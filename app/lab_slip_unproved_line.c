@@ -1,9 +1,9 @@
 /* Trusts its subscription for as long as the kernel does: it never asks for a sign of life. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/providers.h"
-#include "../lockkit/redis_sub_thread.h"
-#include "../lockkit/redis_wake.h"
+#include "providers.h"
+#include "redis_sub_thread.h"
+#include "redis_wake.h"
 
 enum { A_DAY_S = 86400 };
 

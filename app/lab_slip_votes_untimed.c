@@ -1,7 +1,7 @@
 /* A majority is a majority: how long it took to come by is not taken off the lease. */
 #include "guard.h"
 #include "lab_slips.h"
-#include "../lockkit/providers.h"
+#include "providers.h"
 
 enum { FOR_EVER_MS = 3600000 };
 

@@ -5,7 +5,7 @@
 #ifndef OP_H
 #define OP_H
 
-#include "../db/db.h"
+#include "db.h"
 #include "problem.h"
 
 #include <stdbool.h>

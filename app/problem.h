@@ -2,7 +2,7 @@
 #ifndef PROBLEM_H
 #define PROBLEM_H
 
-#include "../db/db.h"
+#include "db.h"
 
 #include <stdbool.h>
 

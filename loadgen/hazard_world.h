@@ -3,7 +3,7 @@
 #ifndef HAZARD_WORLD_H
 #define HAZARD_WORLD_H
 
-#include "../lockkit/lockkit.h"
+#include "lockkit.h"
 #include "hazard.h"
 #include "load.h"
 #include "sandbox.h"

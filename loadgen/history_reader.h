@@ -8,7 +8,7 @@
 #define HISTORY_READER_H
 
 #include "history.h"
-#include "table.h"
+#include "hash_table.h"
 
 #include <jansson.h>
 

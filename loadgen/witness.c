@@ -1,5 +1,5 @@
 #include "witness.h"
-#include "table.h"
+#include "hash_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

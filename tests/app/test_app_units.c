@@ -1,11 +1,11 @@
 /* The small parts behind the service, each alone. */
-#include "../../app/answer.h"
-#include "../../app/format.h"
-#include "../../app/guard.h"
-#include "../../app/inflight.h"
-#include "../../app/metric.h"
-#include "../../app/order_id.h"
-#include "../../app/service.h"
+#include "answer.h"
+#include "format.h"
+#include "guard.h"
+#include "inflight.h"
+#include "metric.h"
+#include "order_id.h"
+#include "service.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /* The scheduled task: unpaid orders are closed and their stock returned, once, on one instance. */
-#include "../lib/redis.h"
-#include "../lib/service_rig.h"
-#include "../../app/service_private.h"
+#include "redis.h"
+#include "service_rig.h"
+#include "service_private.h"
 
 #include <sched.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Where settings come from, and which are refused. */
-#include "../../app/config_keys.h"
+#include "config_keys.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Noting and counting what operations pass, without anything that sends it. */
-#include "../../app/events.h"
-#include "../../app/point.h"
+#include "events.h"
+#include "point.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

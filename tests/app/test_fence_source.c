@@ -1,8 +1,8 @@
 /* Fences of last resort: with --fence-source database a lock that grants twice, or forgets its
  * count, cannot lose an update, whether it has fences of its own or not. */
-#include "../lib/redis.h"
-#include "../lib/service_rig.h"
-#include "../../app/guard.h"
+#include "redis.h"
+#include "service_rig.h"
+#include "guard.h"
 
 #include <jansson.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Rows that somebody else has written into the store hold anything: whatever they hold, an
  * operation on them is answered, writes nothing that does not add up, and the service lives on. */
-#include "../lib/service_rig.h"
+#include "service_rig.h"
 
 #include <setjmp.h>
 #include <sqlite3.h>

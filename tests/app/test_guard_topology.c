@@ -1,6 +1,6 @@
 /* --redis and --redis-replicas reach the lock library: Sentinels, a cluster, replicas. */
-#include "../../app/guard.h"
-#include "../../loadgen/sandbox.h"
+#include "guard.h"
+#include "sandbox.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

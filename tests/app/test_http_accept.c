@@ -1,5 +1,5 @@
 /* Connections that cannot be taken at once: too many of them, or no descriptor left. */
-#include "../lib/http_fixture.h"
+#include "http_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Nobody holds a connection, and nobody waits, longer than is allowed: the limits are shortened and
  * the ends observed. */
-#include "../lib/http_fixture.h"
-#include "../lib/process.h"
+#include "http_fixture.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The end of the HTTP side: what was accepted is answered, nothing else holds it up. */
-#include "../lib/http_fixture.h"
-#include "../lib/process.h"
+#include "http_fixture.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,11 +1,11 @@
 /* GET /v1/events: what is passed is heard, in order, by everybody who keeps up. */
-#include "../../app/answer.h"
-#include "../../app/events.h"
-#include "../../app/http_events.h"
-#include "../../app/point.h"
-#include "../lib/http_fixture.h"
-#include "../lib/process.h"
-#include "../lib/sse.h"
+#include "answer.h"
+#include "events.h"
+#include "http_events.h"
+#include "point.h"
+#include "http_fixture.h"
+#include "process.h"
+#include "sse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

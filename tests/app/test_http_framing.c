@@ -1,7 +1,7 @@
 /* Requests that two parsers could read differently are refused, over a raw socket, and the
  * connection ends. */
-#include "../../app/http_framing.h"
-#include "../lib/http_fixture.h"
+#include "http_framing.h"
+#include "http_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

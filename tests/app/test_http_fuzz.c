@@ -1,7 +1,7 @@
 /* Random and mutated bytes to the real socket: every one is answered or closed in bounded time, and
  * the server lives. HTTP_FUZZ_SEED replays a run. */
-#include "../lib/http_fixture.h"
-#include "../lib/process.h"
+#include "http_fixture.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Many connections at once. libmicrohttpd's own epoll thread stalls when a multiple of 128
  * connections is busy; our loop must not. */
-#include "../lib/http_fixture.h"
-#include "../lib/process.h"
+#include "http_fixture.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The text that Prometheus reads. */
-#include "../../app/http_metrics.h"
+#include "http_metrics.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* What a request keeps for the next one, and what its answer takes over. */
-#include "../../app/answer.h"
-#include "../../app/http_internal.h"
+#include "answer.h"
+#include "http_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The real binary as a process: its first line, its signals, its exit statuses. */
-#include "../lib/process.h"
-#include "../lib/raw_http.h"
+#include "process.h"
+#include "raw_http.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

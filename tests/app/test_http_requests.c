@@ -1,6 +1,6 @@
 /* Bodies, keys and answers of requests that change something, over the stub service. */
-#include "../lib/http_fixture.h"
-#include "../lib/process.h"
+#include "http_fixture.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

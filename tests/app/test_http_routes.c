@@ -1,5 +1,5 @@
 /* Paths, methods, ids, what reads answer, and who may, over the stub service. */
-#include "../lib/http_fixture.h"
+#include "http_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

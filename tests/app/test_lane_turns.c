@@ -1,7 +1,7 @@
 /* With lanes on: how often a lane takes its lock. */
-#include "../lib/redis.h"
-#include "../lib/service_rig.h"
-#include "../../app/service_private.h"
+#include "redis.h"
+#include "service_rig.h"
+#include "service_private.h"
 
 #include <hiredis/hiredis.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Lanes that are served one by one. */
-#include "../lib/crew.h"
+#include "crew.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

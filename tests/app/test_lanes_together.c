@@ -1,5 +1,5 @@
 /* Lanes that are served together, and those that are left to be served by themselves. */
-#include "../lib/crew.h"
+#include "crew.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

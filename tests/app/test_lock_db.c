@@ -1,7 +1,7 @@
 /* --lock-db: where the guards that live in a database find it. */
-#include "../../app/guard.h"
+#include "guard.h"
 
-#include "../../loadgen/sandbox.h"
+#include "sandbox.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

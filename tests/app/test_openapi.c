@@ -1,6 +1,6 @@
 /* The document of GET /openapi.json says what the table of routes does. */
-#include "../../app/openapi.h"
-#include "../../app/routes.h"
+#include "openapi.h"
+#include "routes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* What a JSON body may be, field by field. */
-#include "../../app/json_room.h"
-#include "../../app/parse.h"
-#include "../../app/resource.h"
+#include "json_room.h"
+#include "parse.h"
+#include "resource.h"
 
 #include <jansson.h>
 #include <setjmp.h>

@@ -6,7 +6,7 @@
  * RESTART_ROUNDS: how often (default 5). READY_MS: ready again within (default 15000, for machines
  * that do much else; 2000 is the promise on a quiet one).
  */
-#include "../lib/service_rig.h"
+#include "service_rig.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>

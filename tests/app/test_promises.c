@@ -1,11 +1,11 @@
 /* Every route answers within its stated time, whatever keeps it from an answer: wait_ms and a
  * second. The service is quiet and has one connection, so that nothing but the request itself wakes
  * it. */
-#include "../../app/routes.h"
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../lib/shop.h"
+#include "routes.h"
+#include "sandbox_proxy.h"
+#include "process.h"
+#include "redis.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* GET /v1/guards: what is listed, and what its servers may do meanwhile. */
-#include "../../app/guard.h"
-#include "../../lockkit/provider.h"
-#include "../lib/service_rig.h"
+#include "guard.h"
+#include "provider.h"
+#include "service_rig.h"
 
 #include <arpa/inet.h>
 #include <jansson.h>

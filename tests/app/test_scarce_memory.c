@@ -1,7 +1,7 @@
 /* The Nth piece of memory is refused to the service, for every N: whoever asks is answered, what
  * was accepted is stored, and the process lives on. */
-#include "../lib/scarce.h"
-#include "../lib/service_rig.h"
+#include "scarce.h"
+#include "service_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

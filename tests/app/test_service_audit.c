@@ -1,7 +1,7 @@
 /* What the audit's answer says when the store is damaged, or cannot be read to its end. */
-#include "../db/fault_vfs.h"
-#include "../lib/service_rig.h"
-#include "../../app/answer.h"
+#include "fault_vfs.h"
+#include "service_rig.h"
+#include "answer.h"
 
 #include <jansson.h>
 #include <setjmp.h>

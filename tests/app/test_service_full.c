@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "../../app/answer.h"
-#include "../db/fault_vfs.h"
-#include "../lib/service_rig.h"
+#include "answer.h"
+#include "fault_vfs.h"
+#include "service_rig.h"
 
 static int start(void **state)
 {

@@ -1,5 +1,5 @@
 /* What each guard does to a sale and to balances: the unguarded ones lose, the others are exact. */
-#include "../lib/service_rig.h"
+#include "service_rig.h"
 
 #include <sched.h>
 #include <setjmp.h>

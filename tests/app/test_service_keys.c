@@ -1,5 +1,5 @@
 /* Idempotency keys: one effect per key, and one answer. */
-#include "../lib/service_rig.h"
+#include "service_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* Requests that wait for one lock: who of them asks the lock server? */
-#include "../lib/process.h"
-#include "../lib/service_rig.h"
-#include "../lib/tries.h"
-#include "../../app/guard.h"
+#include "process.h"
+#include "service_rig.h"
+#include "tries.h"
+#include "guard.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

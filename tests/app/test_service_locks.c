@@ -1,7 +1,7 @@
 /* Locks that are late, lost, stale or away: a clear problem, in time, and nothing written. */
-#include "../lib/redis.h"
-#include "../lib/service_rig.h"
-#include "../../app/guard.h"
+#include "redis.h"
+#include "service_rig.h"
+#include "guard.h"
 
 #include <sched.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* The business rules: what is accepted, what is refused, and what an answer says. */
-#include "../../app/answer.h"
-#include "../lib/service_rig.h"
+#include "answer.h"
+#include "service_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

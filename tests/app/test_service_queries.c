@@ -1,5 +1,5 @@
 /* What can be asked, what the admin can set, and the metrics. */
-#include "../lib/service_rig.h"
+#include "service_rig.h"
 
 #include <jansson.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Queue, drain and close: every accepted operation is answered, and nothing waits unboundedly. */
-#include "../lib/service_rig.h"
-#include "../../app/service_private.h"
+#include "service_rig.h"
+#include "service_private.h"
 
 #include <sched.h>
 #include <setjmp.h>

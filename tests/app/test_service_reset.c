@@ -1,7 +1,7 @@
 /* A reset (PUT) is answered while a payment or a cancellation of the former sale is under way: it
  * is refused, whatever the guard, and nothing has moved. */
-#include "../lib/redis.h"
-#include "../lib/service_rig.h"
+#include "redis.h"
+#include "service_rig.h"
 
 #include <sched.h>
 #include <setjmp.h>

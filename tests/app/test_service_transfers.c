@@ -1,8 +1,8 @@
 /* Money between accounts: nothing is made or lost, and opposite directions do not block each
  * other. */
-#include "../../app/service_private.h"
-#include "../lib/process.h"
-#include "../lib/service_rig.h"
+#include "service_private.h"
+#include "process.h"
+#include "service_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* Orders for many items at once, with lanes on: one go for the locks and one commit, but what
  * becomes of an order is its own. */
-#include "../lib/redis.h"
-#include "../lib/service_rig.h"
-#include "../../app/service_private.h"
+#include "redis.h"
+#include "service_rig.h"
+#include "service_private.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -4,10 +4,10 @@
  * several, under every kind of guard. The store is a real one whose commits are answered, settled
  * and carried out as the plan says; each release of a lock is seen before it is sent.
  */
-#include "../../app/service_private.h"
-#include "../../db/engine.h"
-#include "../../lockkit/lockkit.h"
-#include "../lib/service_rig.h"
+#include "service_private.h"
+#include "engine.h"
+#include "lockkit.h"
+#include "service_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

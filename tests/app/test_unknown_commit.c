@@ -7,12 +7,12 @@
  *
  * UNKNOWN_ROUNDS: rounds of each account, lanes on and off (default 1).
  */
-#include "../../app/keeper.h"
-#include "../../app/service_private.h"
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/all_servers.h"
-#include "../lib/pg_standby.h"
-#include "../lib/service_rig.h"
+#include "keeper.h"
+#include "service_private.h"
+#include "sandbox_proxy.h"
+#include "all_servers.h"
+#include "pg_standby.h"
+#include "service_rig.h"
 
 #include <libpq-fe.h>
 #include <setjmp.h>

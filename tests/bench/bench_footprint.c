@@ -9,10 +9,10 @@
  *
  *     BUILD=build build/bench/bench_footprint [REPEAT] [WAITING] > build/bench/footprint.json
  */
-#include "../lib/bench.h"
-#include "../lib/bench_orders.h"
+#include "bench.h"
+#include "bench_orders.h"
 #include "peers/allocs.h"
-#include "../../loadgen/load.h"
+#include "load.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -14,10 +14,10 @@
  *     build/bench/bench_growth 5 2000 connections=64,1000,10000 items=1,100,10000,1000000 \
  *         rows=0,1000000,10000000 workers=1,4,16,64 waiters=10000
  */
-#include "../lib/bench.h"
-#include "../lib/bench_fill.h"
-#include "../lib/bench_orders.h"
-#include "../../loadgen/html.h"
+#include "bench.h"
+#include "bench_fill.h"
+#include "bench_orders.h"
+#include "html.h"
 
 #include <hiredis/hiredis.h>
 #include <jansson.h>

@@ -7,8 +7,8 @@
  *     BUILD=build build/bench/bench_guards [REPEAT] [RUN_MS] [CONNECTIONS] >
  * build/bench/guards.json
  */
-#include "../lib/bench.h"
-#include "../lib/bench_orders.h"
+#include "bench.h"
+#include "bench_orders.h"
 
 #include <jansson.h>
 #include <stdio.h>

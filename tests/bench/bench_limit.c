@@ -14,8 +14,8 @@
  *
  *     BUILD=build build/bench/bench_limit [REPEAT] [RUN_MS] > build/bench/limit.json
  */
-#include "../lib/bench.h"
-#include "../lib/bench_orders.h"
+#include "bench.h"
+#include "bench_orders.h"
 
 #include <jansson.h>
 #include <stdio.h>

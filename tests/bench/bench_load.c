@@ -6,9 +6,9 @@
  *
  *     build/bench/bench_load [REPEAT] [SECONDS] > build/bench/load.json     (table on stderr)
  */
-#include "../../loadgen/plain.h"
-#include "../../loadgen/splitmix.h"
-#include "../lib/bench.h"
+#include "plain.h"
+#include "splitmix.h"
+#include "bench.h"
 
 #include <jansson.h>
 #include <sched.h>

@@ -11,9 +11,9 @@
  *
  * rueidis, redsync and Redisson are not packaged in Debian 12 and so are not here.
  */
-#include "../../lockkit/cmd_measure.h"
-#include "../../loadgen/sandbox.h"
-#include "../lib/bench.h"
+#include "cmd_measure.h"
+#include "sandbox.h"
+#include "bench.h"
 
 #include <hiredis/hiredis.h>
 #include <jansson.h>

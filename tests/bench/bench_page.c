@@ -6,11 +6,11 @@
  *
  *     BUILD=build build/bench/bench_page [REPEAT] [RUN_MS] > build/bench/page.json
  */
-#include "../lib/bench.h"
-#include "../lib/bench_orders.h"
-#include "../lib/page_rig.h"
-#include "../lib/process.h"
-#include "../lib/raw_http.h"
+#include "bench.h"
+#include "bench_orders.h"
+#include "page_rig.h"
+#include "process.h"
+#include "raw_http.h"
 
 #include <poll.h>
 #include <signal.h>

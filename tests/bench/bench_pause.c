@@ -6,8 +6,8 @@
  *
  *     build/bench/bench_pause [REPEAT] > build/bench/pause.json     (table on stderr)
  */
-#include "../../loadgen/plain.h"
-#include "../lib/bench.h"
+#include "plain.h"
+#include "bench.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -8,8 +8,8 @@
  *
  *     BUILD=build build/bench/bench_peers [REPEAT] [RUN_MS] [CONNECTIONS] > build/bench/peers.json
  */
-#include "../lib/bench.h"
-#include "../lib/bench_orders.h"
+#include "bench.h"
+#include "bench_orders.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
  *
  *     BUILD=build build/bench/bench_steps [REPEAT] [RUN_MS] > build/bench/steps.json
  */
-#include "../lib/bench.h"
-#include "../lib/bench_orders.h"
+#include "bench.h"
+#include "bench_orders.h"
 
 #include <jansson.h>
 #include <math.h>

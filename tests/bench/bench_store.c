@@ -4,8 +4,8 @@
  *
  *     build/bench/bench_store [REPEAT] [RUN_MS] > build/bench/store.json     (table on stderr)
  */
-#include "../../db/db.h"
-#include "../lib/bench.h"
+#include "db.h"
+#include "bench.h"
 
 #include <jansson.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
 #ifndef TESTS_DB_FIXTURE_H
 #define TESTS_DB_FIXTURE_H
 
-#include "../../db/db.h"
+#include "db.h"
 #include "on_postgres.h"
 
 #include <dirent.h>

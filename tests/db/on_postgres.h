@@ -5,7 +5,7 @@
 #ifndef TESTS_DB_ON_POSTGRES_H
 #define TESTS_DB_ON_POSTGRES_H
 
-#include "../../loadgen/sandbox.h"
+#include "sandbox.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Opening: what is refused and how it is said, who may have the file, changing its mode. */
-#include "../../db/sqlite_sql.h"
+#include "sqlite_sql.h"
 #include "child.h"
 
 #include <fcntl.h>

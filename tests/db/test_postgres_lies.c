@@ -1,7 +1,7 @@
 /* Whatever a server says in the place of each of its messages: the process goes on, what failed is
  * told as failed, and what was told as not written is not there. */
 #include "fixture.h"
-#include "../lib/pg_liar.h"
+#include "pg_liar.h"
 
 enum { FIRST = 1000000, MESSAGES_MAX = 400, BUSY_MS = 200, TRIES = 3 };
 

@@ -1,8 +1,8 @@
 /* A commit that nobody answered: what became of it is found out on another connection, and nothing
  * of it lands after that. */
 #include "fixture.h"
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/pg_standby.h"
+#include "sandbox_proxy.h"
+#include "pg_standby.h"
 
 #include <pthread.h>
 #include <sched.h>

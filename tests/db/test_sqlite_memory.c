@@ -1,5 +1,5 @@
 /* What SQLite's statements get for memory once db_keep_memory() has been called. */
-#include "../../db/db.h"
+#include "db.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -2,8 +2,8 @@
 #ifndef HAZARDS_RIG_H
 #define HAZARDS_RIG_H
 
-#include "../lib/program.h"
-#include "../lib/shop.h"
+#include "program.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

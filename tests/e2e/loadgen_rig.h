@@ -2,9 +2,9 @@
 #ifndef LOADGEN_RIG_H
 #define LOADGEN_RIG_H
 
-#include "../lib/process.h"
-#include "../lib/program.h"
-#include "../lib/shop.h"
+#include "process.h"
+#include "program.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

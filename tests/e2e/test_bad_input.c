@@ -1,7 +1,7 @@
 /* Whatever is wrong with a request, the answer says it in a problem document of the right kind, and
  * nothing has been written. */
-#include "../lib/process.h"
-#include "../lib/shop.h"
+#include "process.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

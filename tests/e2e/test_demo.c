@@ -1,8 +1,8 @@
 /* What a newcomer types first: the demo shows what it promises to show, says so in its exit status,
  * and leaves nothing behind, interrupted or killed. All guards with TEST_FULL=1. */
-#include "../lib/process.h"
-#include "../lib/program.h"
-#include "../lib/shop.h"
+#include "process.h"
+#include "program.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Two instances on one PostgreSQL: sale, accounts and transfers are exact under every safe guard.
  */
-#include "../lib/exactness.h"
+#include "exactness.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Two instances on one SQLite file: sale, accounts and transfers are exact under every safe guard,
  * with the locks of sql-unique in PostgreSQL, where pg-advisory needs them, and in SQLite. */
-#include "../lib/exactness.h"
+#include "exactness.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* A master of a Redis Cluster is killed during a running sale: the one that has the item's lock. */
-#include "../lib/failover.h"
-#include "../lib/redis.h"
-#include "../lib/redis_set.h"
+#include "failover.h"
+#include "redis.h"
+#include "redis_set.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* The Redis master that Sentinels name is killed during a running sale. */
-#include "../lib/failover.h"
-#include "../lib/redis_set.h"
+#include "failover.h"
+#include "redis_set.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* The leader of three ZooKeepers is killed during a running sale: sessions and locks survive. */
-#include "../lib/failover.h"
+#include "failover.h"
 
 #include <setjmp.h>
 #include <signal.h>

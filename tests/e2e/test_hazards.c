@@ -1,6 +1,6 @@
 /* The lab on real servers: a few experiments agree, and every planted break of a guard is found.
  * All experiments: make lab. */
-#include "../../loadgen/sandbox_process.h"
+#include "sandbox_process.h"
 #include "hazards_rig.h"
 
 static void textbook_case_ended_at_700(const json_t *result)

@@ -1,6 +1,6 @@
 /* The lab's command: what it lists, in which order it reports, and what a run leaves that did not
  * come to its end. */
-#include "../lib/process.h"
+#include "process.h"
 #include "hazards_rig.h"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* One effect per Idempotency-Key, whatever clients do: send twice, at once or later, hang up before
  * the answer, reuse a key for something else. */
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../lib/shop.h"
+#include "process.h"
+#include "redis.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* kill -9 of the service at random moments under load: what was answered is there after the
  * restart, unchanged and once; what was not answered can be decided by asking again with its key.
  * 30 kills, 500 with TEST_FULL=1. Failures name the seed; SEED=n repeats its choices. */
-#include "../lib/process.h"
-#include "../lib/shop.h"
+#include "process.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

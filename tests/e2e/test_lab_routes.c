@@ -1,8 +1,8 @@
 /* What --lab adds to the service: requests are held at a point, killed there, counted; and without
  * it there is nothing of all that. */
-#include "../lib/process.h"
-#include "../lib/raw_http.h"
-#include "../lib/shop.h"
+#include "process.h"
+#include "raw_http.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* What --lab adds for stepping: those held go on one point at a time, have a lease and patience of
  * their own, and their lock can be looked at and made free. */
-#include "../lib/process.h"
-#include "../lib/shop.h"
+#include "process.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

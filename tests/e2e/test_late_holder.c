@@ -7,10 +7,10 @@
  *
  * TEST_ROUNDS=N: so many rounds; TEST_SEED=N: other ones.
  */
-#include "../../lockkit/lockkit.h"
-#include "../../loadgen/splitmix.h"
-#include "../lib/process.h"
-#include "../lib/shop.h"
+#include "lockkit.h"
+#include "splitmix.h"
+#include "process.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

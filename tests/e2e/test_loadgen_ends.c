@@ -1,6 +1,6 @@
 /* Loads that do not end as planned: nothing there, Ctrl-C, a service that dies or hangs. */
-#include "../../loadgen/load.h"
-#include "../lib/schema.h"
+#include "load.h"
+#include "json_schema.h"
 #include "loadgen_rig.h"
 
 #include <stdlib.h>

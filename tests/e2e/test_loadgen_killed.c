@@ -1,6 +1,6 @@
 /* A run that is killed leaves a history that can be judged: each request that reached the service
  * is in it. */
-#include "../../loadgen/load.h"
+#include "load.h"
 #include "loadgen_rig.h"
 
 #include <stdlib.h>

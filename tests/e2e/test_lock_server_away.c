@@ -1,9 +1,9 @@
 /* The lock server is dead, stopped, or something else entirely: every answer comes within wait_ms
  * and a second, says so, and nothing is written; resources under other guards go on; and when the
  * lock server is back, so is the service, without a restart. */
-#include "../lib/impostor.h"
-#include "../lib/process.h"
-#include "../lib/shop.h"
+#include "impostor.h"
+#include "process.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* lockkit acquire, the real binary: a command under a lock, and its end when the lock is lost. */
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../lib/shop.h"
-#include "../lib/tool.h"
+#include "process.h"
+#include "redis.h"
+#include "shop.h"
+#include "tool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

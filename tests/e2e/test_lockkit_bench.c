@@ -1,8 +1,8 @@
 /* lockkit bench: the real binary. */
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../lib/shop.h"
-#include "../lib/tool.h"
+#include "process.h"
+#include "redis.h"
+#include "shop.h"
+#include "tool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* lockkit status, release and guards: the real binary. */
-#include "../../lockkit/lockkit.h"
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../lib/shop.h"
-#include "../lib/tool.h"
+#include "lockkit.h"
+#include "process.h"
+#include "redis.h"
+#include "shop.h"
+#include "tool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

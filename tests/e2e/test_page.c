@@ -1,6 +1,6 @@
 /* The live page in a real browser, with real sales. */
-#include "../lib/page_rig.h"
-#include "../lib/process.h"
+#include "page_rig.h"
+#include "process.h"
 
 #include <dirent.h>
 #include <math.h>

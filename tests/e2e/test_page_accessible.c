@@ -1,6 +1,6 @@
 /* Both pages under axe-core, the accessibility checker, in the states a user sees them in: in two
  * languages, light and dark, on a projector and on a phone. */
-#include "../lib/page_rig.h"
+#include "page_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

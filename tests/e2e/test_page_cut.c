@@ -1,5 +1,5 @@
 /* Sales on the live page of `make serve` during which the wire to Redis is cut. */
-#include "../lib/page_rig.h"
+#include "page_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

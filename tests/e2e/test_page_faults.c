@@ -1,5 +1,5 @@
 /* Sales on the live page in which something goes wrong on purpose. */
-#include "../lib/page_rig.h"
+#include "page_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

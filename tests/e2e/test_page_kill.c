@@ -1,6 +1,6 @@
 /* The instance behind the live page of `make serve` is killed, and there again. */
-#include "../lib/page_rig.h"
-#include "../lib/process.h"
+#include "page_rig.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The sales of the live page in a real browser: their terms, the countdown. */
-#include "../lib/page_rig.h"
-#include "../lib/process.h"
+#include "page_rig.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

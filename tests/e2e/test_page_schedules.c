@@ -1,6 +1,6 @@
 /* Step mode of the live page in a real browser: the last piece, sold by hand; and all orders of two
  * requests tried by the page itself. */
-#include "../lib/steps_rig.h"
+#include "steps_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

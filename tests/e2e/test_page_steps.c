@@ -1,6 +1,6 @@
 /* Step mode of the live page in a real browser: requests moved by hand, with keys, on real servers.
  */
-#include "../lib/steps_rig.h"
+#include "steps_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Sales on the live page that are struck while they run: by a button, or as the address says. */
-#include "../lib/page_rig.h"
+#include "page_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

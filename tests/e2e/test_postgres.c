@@ -1,7 +1,7 @@
 /* Two instances of the service on one PostgreSQL: they sell exactly under every kind of safe guard
  * and lose updates without one; a dead database is told at once, and both go on when it is back. */
-#include "../lib/process.h"
-#include "../lib/shop.h"
+#include "process.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

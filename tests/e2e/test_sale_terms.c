@@ -1,6 +1,6 @@
 /* What a sale is under beside its guard: lease, watchdog, fence and lanes of one item. */
-#include "../lib/process.h"
-#include "../lib/shop.h"
+#include "process.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * refused, and so is the one who read before the late write came in.
  *
  * This is chance, not script: many changes, so that the unlucky order comes up. */
-#include "../lib/process.h"
-#include "../lib/shop.h"
+#include "process.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

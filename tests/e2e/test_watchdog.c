@@ -4,10 +4,10 @@
  * What makes the section long is the test's own write transaction on the shared database file: the
  * holder has acquired and read, and waits for it. So every step is taken when the one before has
  * been seen to happen. */
-#include "../../lockkit/lockkit.h"
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../lib/shop.h"
+#include "lockkit.h"
+#include "process.h"
+#include "redis.h"
+#include "shop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  *     clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
  *         tests/fuzz/fuzz_http_parse.c loadgen/http_parse.c -o fuzz_http_parse
  */
-#include "../../loadgen/http_parse.h"
+#include "http_parse.h"
 
 #include <stdlib.h>
 #include <string.h>

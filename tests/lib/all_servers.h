@@ -2,7 +2,7 @@
 #ifndef TEST_ALL_SERVERS_H
 #define TEST_ALL_SERVERS_H
 
-#include "../../loadgen/sandbox.h"
+#include "sandbox.h"
 
 enum { ALL_REDIS = 5, ALL_ARGS_MAX = 24 };
 

@@ -1,6 +1,6 @@
 #include "bench_fill.h"
 #include "bench.h"
-#include "../../db/db.h"
+#include "db.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "bench_orders.h"
 #include "bench.h"
-#include "../../loadgen/plain.h"
+#include "plain.h"
 
 #include <jansson.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
 #ifndef TEST_BENCH_ORDERS_H
 #define TEST_BENCH_ORDERS_H
 
-#include "../../loadgen/sandbox.h"
+#include "sandbox.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #include "browser.h"
 #include "process.h"
 #include "raw_http.h"
-#include "../../loadgen/sandbox_process.h"
+#include "sandbox_process.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #ifndef TEST_BROWSER_H
 #define TEST_BROWSER_H
 
-#include "../../loadgen/sandbox.h"
+#include "sandbox.h"
 
 #include <jansson.h>
 #include <stdbool.h>

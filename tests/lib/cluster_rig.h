@@ -2,7 +2,7 @@
 #ifndef TEST_CLUSTER_RIG_H
 #define TEST_CLUSTER_RIG_H
 
-#include "../../loadgen/sandbox.h"
+#include "sandbox.h"
 
 static struct sandbox *sandbox;
 static struct sandbox_cluster cluster;

@@ -14,7 +14,7 @@
 #ifndef TEST_CONTEST_H
 #define TEST_CONTEST_H
 
-#include "../../lockkit/lockkit.h"
+#include "lockkit.h"
 
 /* PROGRAM CLIENT of the other side, as words of the shell. Run at the top of the checkout. */
 #define CONTEST_PYTHON "/usr/bin/python3 tests/lockkit/peers/peer.py"

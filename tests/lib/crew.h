@@ -2,7 +2,7 @@
 #ifndef TEST_CREW_H
 #define TEST_CREW_H
 
-#include "../../app/lanes.h"
+#include "lanes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

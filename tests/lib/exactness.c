@@ -1,5 +1,5 @@
 #include "exactness.h"
-#include "client.h"
+#include "shop_client.h"
 #include "process.h"
 #include "program.h"
 #include "shop.h"

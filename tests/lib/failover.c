@@ -1,5 +1,5 @@
 #include "failover.h"
-#include "client.h"
+#include "shop_client.h"
 #include "process.h"
 #include "shop.h"
 

@@ -6,7 +6,7 @@
 #ifndef TEST_FAILOVER_H
 #define TEST_FAILOVER_H
 
-#include "../../loadgen/sandbox.h"
+#include "sandbox.h"
 
 struct failover {
     const char *flag;          /* "--redis": which setting names the servers */

@@ -1,5 +1,5 @@
 #include "history_sim.h"
-#include "../../loadgen/splitmix.h"
+#include "splitmix.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #ifndef TEST_HISTORY_TEXT_H
 #define TEST_HISTORY_TEXT_H
 
-#include "../../loadgen/check.h"
+#include "check.h"
 
 /* Writes it as a history file, as a run does. False: a line is none of the above. */
 bool history_text_write(const char *text, const char *path);

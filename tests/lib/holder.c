@@ -1,6 +1,6 @@
 #include "holder.h"
 
-#include "../../lockkit/lockkit.h"
+#include "lockkit.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #ifndef HTTP_FIXTURE_H
 #define HTTP_FIXTURE_H
 
-#include "../../app/http.h"
+#include "http.h"
 #include "raw_http.h"
 #include "stub_service.h"
 

@@ -9,7 +9,7 @@
 #ifndef LK_FAKE_H
 #define LK_FAKE_H
 
-#include "../../lockkit/client.h"
+#include "client.h"
 
 enum { FAKE_KEYS_MAX = 16, FAKE_LATE_MAX = 64, FAKE_SLEEPS_MAX = 4096 };
 

@@ -2,7 +2,7 @@
 #ifndef LOAD_PROBE_H
 #define LOAD_PROBE_H
 
-#include "../../loadgen/load.h"
+#include "load.h"
 
 enum { PROBE_BODY_MAX = 64 };
 

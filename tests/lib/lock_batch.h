@@ -2,7 +2,7 @@
 #ifndef TEST_LOCK_BATCH_H
 #define TEST_LOCK_BATCH_H
 
-#include "../../lockkit/lockkit.h"
+#include "lockkit.h"
 
 enum { BATCH_KEY_MAX = 32 };
 

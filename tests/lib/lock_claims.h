@@ -2,7 +2,7 @@
 #ifndef TEST_LOCK_CLAIMS_H
 #define TEST_LOCK_CLAIMS_H
 
-#include "../../lockkit/lockkit.h"
+#include "lockkit.h"
 
 #define CLAIM_KEY "lock:item:1"
 

@@ -4,7 +4,7 @@
 #include "lock_series.h"
 #include "lock_world.h"
 #include "process.h"
-#include "../../loadgen/sandbox_proxy.h"
+#include "sandbox_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

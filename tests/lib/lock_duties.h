@@ -2,7 +2,7 @@
 #ifndef TEST_LOCK_DUTIES_H
 #define TEST_LOCK_DUTIES_H
 
-#include "../../lockkit/lockkit.h"
+#include "lockkit.h"
 
 enum { LOCK_DUTIES = 7 };
 

@@ -3,7 +3,7 @@
 #ifndef TEST_LOCK_HOOKS_H
 #define TEST_LOCK_HOOKS_H
 
-#include "../../lockkit/lockkit.h"
+#include "lockkit.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

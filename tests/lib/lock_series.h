@@ -2,7 +2,7 @@
 #ifndef TEST_LOCK_SERIES_H
 #define TEST_LOCK_SERIES_H
 
-#include "../../lockkit/lockkit.h"
+#include "lockkit.h"
 
 #include <pthread.h>
 

@@ -12,7 +12,7 @@
 #ifndef TEST_LOCK_SIMULATION_H
 #define TEST_LOCK_SIMULATION_H
 
-#include "../../lockkit/provider.h"
+#include "provider.h"
 
 /* One run; all its chances come from the seed. Adds to *sum what the clients counted. Returns a
  * hash over all grants: equal runs have equal ones. */

@@ -9,8 +9,8 @@
 #ifndef TEST_LOCK_WORLD_H
 #define TEST_LOCK_WORLD_H
 
-#include "../../lockkit/lockkit.h"
-#include "../../loadgen/sandbox.h"
+#include "lockkit.h"
+#include "sandbox.h"
 
 #include <stdarg.h>
 

@@ -2,7 +2,7 @@
 #ifndef TEST_MEMCACHED_H
 #define TEST_MEMCACHED_H
 
-#include "../../loadgen/sandbox.h"
+#include "sandbox.h"
 
 enum { MEMCACHED_LINE_MAX = 512 };
 

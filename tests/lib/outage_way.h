@@ -2,7 +2,7 @@
 #ifndef TEST_OUTAGE_WAY_H
 #define TEST_OUTAGE_WAY_H
 
-#include "../../lockkit/lockkit.h"
+#include "lockkit.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { OUTAGE_SLOWNESS = 4 };

@@ -1,6 +1,6 @@
 #include "page_rig.h"
 
-#include "../../loadgen/sandbox_process.h"
+#include "sandbox_process.h"
 
 #include <assert.h>
 #include <stdio.h>

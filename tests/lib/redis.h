@@ -2,7 +2,7 @@
 #ifndef TEST_REDIS_H
 #define TEST_REDIS_H
 
-#include "../../loadgen/sandbox.h"
+#include "sandbox.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 #include "redis_set.h"
-#include "../../lockkit/redis_cluster.h"
+#include "redis_cluster.h"
 #include "process.h"
 #include "redis.h"
 

@@ -2,8 +2,8 @@
 #ifndef TEST_REDIS_SET_H
 #define TEST_REDIS_SET_H
 
-#include "../../lockkit/lockkit.h"
-#include "../../loadgen/sandbox.h"
+#include "lockkit.h"
+#include "sandbox.h"
 
 enum {
     SET_TIMEOUT_MS = 400,

@@ -3,9 +3,9 @@
 #ifndef SERVICE_RIG_H
 #define SERVICE_RIG_H
 
-#include "../../app/point.h"
-#include "../../app/service.h"
-#include "../../loadgen/sandbox.h"
+#include "point.h"
+#include "service.h"
+#include "sandbox.h"
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
 #ifndef TEST_SHOP_H
 #define TEST_SHOP_H
 
-#include "../../loadgen/sandbox.h"
-#include "client.h"
+#include "sandbox.h"
+#include "shop_client.h"
 
 enum { SHOP_WAIT_MS = 30000 }; /* for answers whose time is not the point */
 

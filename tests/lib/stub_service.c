@@ -1,5 +1,5 @@
 #include "stub_service.h"
-#include "../../app/answer.h"
+#include "answer.h"
 
 #include <assert.h>
 #include <inttypes.h>

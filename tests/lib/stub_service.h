@@ -3,7 +3,7 @@
 #ifndef STUB_SERVICE_H
 #define STUB_SERVICE_H
 
-#include "../../app/service.h"
+#include "service.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 #ifndef TEST_TOOL_H
 #define TEST_TOOL_H
 
-#include "../../loadgen/sandbox.h"
+#include "sandbox.h"
 
 #include <jansson.h>
 #include <stdbool.h>

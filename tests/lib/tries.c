@@ -1,5 +1,5 @@
 #include "tries.h"
-#include "../../lockkit/lockkit.h"
+#include "lockkit.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef LOAD_ASSERTS_H
 #define LOAD_ASSERTS_H
 
-#include "../lib/load_probe.h"
-#include "../lib/toy_server.h"
+#include "load_probe.h"
+#include "toy_server.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #ifndef REPORT_RIG_H
 #define REPORT_RIG_H
 
-#include "../../loadgen/report.h"
+#include "report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 #ifndef RUN_RIG_H
 #define RUN_RIG_H
 
-#include "../../loadgen/run.h"
-#include "../lib/fake_service.h"
+#include "run.h"
+#include "fake_service.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

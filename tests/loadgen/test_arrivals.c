@@ -1,5 +1,5 @@
 /* Poisson arrivals: random, yet the same for the same seed, and as a Poisson process should be. */
-#include "../../loadgen/schedule.h"
+#include "schedule.h"
 
 #include <math.h>
 #include <setjmp.h>

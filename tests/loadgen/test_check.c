@@ -1,6 +1,6 @@
 /* Right histories hold, whatever became of what is unknown; and what is no history is refused. The
  * wrong ones are in test_check_wrong.c. */
-#include "../lib/history_text.h"
+#include "history_text.h"
 #include "wrong_histories.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Right histories by the thousand: none is accused, and none is too much to decide. The same with
  * one mistake in it: every one is found. */
-#include "../lib/history_sim.h"
-#include "../lib/history_text.h"
+#include "history_sim.h"
+#include "history_text.h"
 
 #include <stdarg.h>
 #include <stddef.h>

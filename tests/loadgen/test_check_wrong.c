@@ -1,6 +1,6 @@
 /* Every wrong history is found, by the checker that is for it, and is told so that a person can
  * read it. */
-#include "../lib/history_text.h"
+#include "history_text.h"
 #include "wrong_histories.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* One connection at a time, driven by hand: what is sent again silently, and what must not be. */
-#include "../../loadgen/connection.h"
-#include "../lib/toy_server.h"
+#include "connection.h"
+#include "toy_server.h"
 
 #include <stdarg.h>
 #include <stddef.h>

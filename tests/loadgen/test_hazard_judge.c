@@ -1,5 +1,5 @@
 /* A run is safe only if nothing was lost and everybody was served whom its row serves. */
-#include "../../loadgen/hazard_run.h"
+#include "hazard_run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

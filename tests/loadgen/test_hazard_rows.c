@@ -1,7 +1,7 @@
 /* The catalogue: every row tells its story in both languages, has its fix beside it, and stands in
  * README.md as it is. */
-#include "../../loadgen/hazard_queue.h"
-#include "../../loadgen/hazard_report.h"
+#include "hazard_queue.h"
+#include "hazard_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The histogram beside another implementation: all values kept, sorted, nearest rank. */
-#include "../../loadgen/hist.h"
+#include "hist.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* What a run writes down is what a checker reads, years later. */
-#include "../../loadgen/history.h"
+#include "history.h"
 
 #include <stdarg.h>
 #include <stddef.h>

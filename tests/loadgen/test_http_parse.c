@@ -1,5 +1,5 @@
 /* The parser against a table of answers, each cut into pieces in many ways, and against noise. */
-#include "../../loadgen/http_parse.h"
+#include "http_parse.h"
 #include "http_answers.h"
 
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* Numbers at the limits of 64 bits, from a history, an audit or a report: no judge is taken in by a
  * sum that wrapped. */
-#include "../../loadgen/check.h"
-#include "../../loadgen/text.h"
-#include "../../loadgen/threshold.h"
+#include "check.h"
+#include "text.h"
+#include "threshold.h"
 
 #include <stdarg.h>
 #include <stddef.h>

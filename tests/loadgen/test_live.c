@@ -1,5 +1,5 @@
 /* The live view: what it shows, and that it fits. */
-#include "../../loadgen/live.h"
+#include "live.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Several requests under way on one connection: each answer comes back to its own request. */
-#include "../../loadgen/load.h"
+#include "load.h"
 
 #include <stdarg.h>
 #include <stddef.h>

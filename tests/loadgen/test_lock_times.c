@@ -1,5 +1,5 @@
 /* Lock times from a page of metrics. */
-#include "../../loadgen/lock_times.h"
+#include "lock_times.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The command line: what is taken, and that everything else is a usage error. */
-#include "../../loadgen/options.h"
-#include "../../loadgen/plain_command.h"
+#include "options.h"
+#include "plain_command.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

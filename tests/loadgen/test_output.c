@@ -1,6 +1,6 @@
 /* Files that a command line names. */
-#include "../../loadgen/output.h"
-#include "../../loadgen/sandbox.h"
+#include "output.h"
+#include "sandbox.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Work that was due and never sent: an error, and slower than every answer, unless it is allowed.
  */
-#include "../../loadgen/compare.h"
-#include "../../loadgen/plain.h"
+#include "compare.h"
+#include "plain.h"
 #include "load_asserts.h"
 #include "report_rig.h"
 

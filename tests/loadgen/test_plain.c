@@ -1,5 +1,5 @@
 /* The plain workload: what is sent, and what is said of it. */
-#include "../../loadgen/plain.h"
+#include "plain.h"
 #include "load_asserts.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The statistics of compare: the test's p against all orders counted one by one, and by simulation
  * how often it finds what is there, and what is not. */
-#include "../../loadgen/ranks.h"
-#include "../../loadgen/splitmix.h"
+#include "ranks.h"
+#include "splitmix.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Two reports side by side: medians, ranges, and when a difference counts. */
-#include "../../loadgen/options.h"
-#include "../../loadgen/ratios.h"
+#include "options.h"
+#include "ratios.h"
 
 #include <stdarg.h>
 #include <stddef.h>

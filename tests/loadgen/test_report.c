@@ -1,5 +1,5 @@
 /* What comes out: the JSON that others rely on, and the table. */
-#include "../../loadgen/compare.h"
+#include "compare.h"
 #include "report_rig.h"
 
 #include <sys/stat.h>

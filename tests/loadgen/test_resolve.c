@@ -1,5 +1,5 @@
 /* Finding out unknown outcomes ends, also when the service hangs. */
-#include "../../loadgen/run.h"
+#include "run.h"
 
 #include <netinet/in.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* The sandbox does what a person counts on: servers that answer, restarts in place, clear failures,
  * nothing inherited and nothing leaked. Ways out are in test_sandbox_end.c. */
-#include "../../loadgen/sandbox_process.h"
-#include "../lib/process.h"
+#include "sandbox_process.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* However the program ends, nothing of its sandbox stays: no server, no guardian, no folder. Each
  * way out is taken for real, by a child that has opened a sandbox. */
-#include "../../loadgen/sandbox.h"
-#include "../lib/process.h"
+#include "sandbox.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The sandbox's memcached: it answers, comes back empty at its port, and no other program at that
  * port is taken for it. */
-#include "../../loadgen/sandbox_process.h"
-#include "../lib/process.h"
+#include "sandbox_process.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The sandbox's PostgreSQL: it keeps what was committed through a kill, and nothing stays of it
  * when its program is killed. */
-#include "../../loadgen/sandbox.h"
-#include "../lib/process.h"
+#include "sandbox.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* The fault proxy: what it holds, delays and swallows, in front of a real Redis. */
-#include "../../loadgen/sandbox.h"
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/process.h"
-#include "../lib/redis.h"
+#include "sandbox.h"
+#include "sandbox_proxy.h"
+#include "process.h"
+#include "redis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

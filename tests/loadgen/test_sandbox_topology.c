@@ -1,7 +1,7 @@
 /* The sandbox's Sentinels and its Redis Cluster are whole when they are handed over, and replace a
  * master that is killed. */
-#include "../../loadgen/sandbox_process.h"
-#include "../lib/process.h"
+#include "sandbox_process.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The sandbox's ZooKeeper: alone and as three, of which one leads and may be killed. */
-#include "../../loadgen/sandbox.h"
-#include "../lib/process.h"
+#include "sandbox.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

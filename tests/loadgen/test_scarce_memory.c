@@ -1,7 +1,7 @@
 /* The Nth piece of memory is refused, for every N: the caller is told, and nothing is freed twice.
  */
-#include "../../loadgen/history.h"
-#include "../lib/scarce.h"
+#include "history.h"
+#include "scarce.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Who sends what when, without a server and without waiting: the clock is an argument. */
-#include "../../loadgen/schedule.h"
-#include "../../loadgen/timers.h"
+#include "schedule.h"
+#include "timers.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Curves over time: nothing is lost when they are made coarser. */
-#include "../../loadgen/series.h"
+#include "series.h"
 
 #include <stdarg.h>
 #include <stddef.h>

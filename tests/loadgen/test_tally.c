@@ -1,5 +1,5 @@
 /* The client's own record: duplicates, retries, decisions. */
-#include "../../loadgen/tally.h"
+#include "tally.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Requests from templates. */
-#include "../../loadgen/template.h"
+#include "template.h"
 
 #include <stdarg.h>
 #include <stddef.h>

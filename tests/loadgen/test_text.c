@@ -1,5 +1,5 @@
 /* Numbers and text for people. */
-#include "../../loadgen/text.h"
+#include "text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Thresholds: what can be said, and when it is broken. */
-#include "../../loadgen/threshold.h"
+#include "threshold.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Each kind of loss is planted and must be found; what is right must pass. */
-#include "../../loadgen/verdict.h"
+#include "verdict.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The judge believes no figure that the service tells: each lie is found, and who tells it named.
  */
 #include "run_rig.h"
-#include "../../loadgen/rows.h"
+#include "rows.h"
 
 static struct run run_of_liar(const struct workload *workload, const char *lie)
 {

@@ -1,5 +1,5 @@
 /* A client: what it refuses when it is opened and asked, and when it may be closed. */
-#include "../lib/lk_fake.h"
+#include "lk_fake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

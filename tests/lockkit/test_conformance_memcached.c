@@ -1,5 +1,5 @@
 /* Claims x memcached: see conformance.h. */
-#include "../lib/conformance.h"
+#include "conformance.h"
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 /* The guard of memcached contends with pymemcache. */
-#include "../lib/contest.h"
-#include "../lib/lock_world.h"
+#include "contest.h"
+#include "lock_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The guards of PostgreSQL contend with what a user of psycopg2 would write. */
-#include "../lib/contest.h"
-#include "../lib/lock_world.h"
+#include "contest.h"
+#include "lock_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

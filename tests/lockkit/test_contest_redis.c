@@ -1,6 +1,6 @@
 /* redis-token and redlock contend with redis-py and with both kinds of Node's redlock. */
-#include "../lib/contest.h"
-#include "../lib/lock_world.h"
+#include "contest.h"
+#include "lock_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

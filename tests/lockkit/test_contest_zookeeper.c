@@ -1,6 +1,6 @@
 /* ZooKeeper guards contend with kazoo and Apache Curator: what README.md promises of each. */
-#include "../lib/contest.h"
-#include "../lib/lock_world.h"
+#include "contest.h"
+#include "lock_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The acquire loop, on a virtual clock against a lock server in memory. */
-#include "../lib/lk_fake.h"
+#include "lk_fake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

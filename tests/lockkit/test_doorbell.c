@@ -1,6 +1,6 @@
 /* Where one thread waits until another rings. */
-#include "../../lockkit/doorbell.h"
-#include "../lib/process.h"
+#include "doorbell.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

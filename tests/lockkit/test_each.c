@@ -1,7 +1,7 @@
 /* lk_try_each() and lk_release_each() on Redis: many locks in the time of one, each on its own. */
-#include "../lib/lock_batch.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "lock_batch.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

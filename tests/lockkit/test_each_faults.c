@@ -1,8 +1,8 @@
 /* Many locks at once while the server forgets, hangs, goes away, or the connection is cut. */
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/lock_batch.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "sandbox_proxy.h"
+#include "lock_batch.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

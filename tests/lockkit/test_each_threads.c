@@ -1,7 +1,7 @@
 /* Many threads with many locks each, over one client and two: never two holders, none forgotten. */
-#include "../lib/lock_batch.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "lock_batch.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <signal.h>

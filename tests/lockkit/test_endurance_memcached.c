@@ -1,5 +1,5 @@
 /* memcached for longer: see endurance.h. */
-#include "../lib/endurance.h"
+#include "endurance.h"
 
 int main(void)
 {

@@ -1,5 +1,5 @@
 /* The fences of one Redis for longer: see endurance.h. */
-#include "../lib/endurance.h"
+#include "endurance.h"
 
 int main(void)
 {

@@ -1,5 +1,5 @@
 /* redlock for longer: see endurance.h. */
-#include "../lib/endurance.h"
+#include "endurance.h"
 
 int main(void)
 {

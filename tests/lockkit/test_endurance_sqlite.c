@@ -1,5 +1,5 @@
 /* The guards of a SQLite file for longer: see endurance.h. */
-#include "../lib/endurance.h"
+#include "endurance.h"
 
 int main(void)
 {

@@ -1,5 +1,5 @@
 /* The guards of ZooKeeper for longer: see endurance.h. */
-#include "../lib/endurance.h"
+#include "endurance.h"
 
 int main(void)
 {

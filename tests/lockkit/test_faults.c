@@ -2,7 +2,7 @@
  * Call N fails, before or after its effect, for N = 1, 2, ... until none fires; whatever the kind
  * of failure, afterwards nothing is left on the server and nobody held the lock beside us.
  */
-#include "../lib/lk_fake.h"
+#include "lk_fake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

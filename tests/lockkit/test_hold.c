@@ -1,5 +1,5 @@
 /* What can be done with a hold, and what tells it from others. */
-#include "../lib/lk_fake.h"
+#include "lk_fake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

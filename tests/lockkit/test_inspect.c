@@ -1,8 +1,8 @@
 /* Looking at Redis locks from outside: what is told of each kind, what a list shows and what not.
  */
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

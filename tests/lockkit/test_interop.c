@@ -2,9 +2,9 @@
  * Other clients of the same well-known recipes, by the commands that a user would type: each holds
  * against lockkit, lockkit holds against each, and neither frees the other's lock.
  */
-#include "../lib/foreign.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "foreign.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* What lk_last_error() tells an operator: which server it was, and why. Redis: test_redis_conn;
  * ZooKeeper: test_zookeeper. */
-#include "../lib/impostor.h"
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../../lockkit/lockkit.h"
+#include "impostor.h"
+#include "process.h"
+#include "redis.h"
+#include "lockkit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

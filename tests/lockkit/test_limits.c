@@ -1,9 +1,9 @@
 /* Numbers of a lock server at the limits of 64 bits, and beyond those of a port. */
-#include "../../lockkit/number.h"
-#include "../../lockkit/redis_guard.h"
-#include "../../loadgen/sandbox.h"
-#include "../lib/impostor.h"
-#include "../lib/redis.h"
+#include "number.h"
+#include "redis_guard.h"
+#include "sandbox.h"
+#include "impostor.h"
+#include "redis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Holds handed on within a client: lk_options.local_handovers. */
-#include "../lib/line_rig.h"
-#include "../lib/process.h"
+#include "line_rig.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

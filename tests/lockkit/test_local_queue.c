@@ -1,7 +1,7 @@
 /* The waiters of one client in line: lk_options.local_queue. */
-#include "../lib/line_rig.h"
-#include "../lib/process.h"
-#include "../lib/tries.h"
+#include "line_rig.h"
+#include "process.h"
+#include "tries.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* lk_acquire_many: one order for all, all or nothing. */
-#include "../lib/lk_fake.h"
-#include "../../lockkit/providers.h"
+#include "lk_fake.h"
+#include "providers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

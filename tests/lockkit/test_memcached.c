@@ -1,10 +1,10 @@
 /* The memcached guard on a real one: what a cache forgets, what its seconds are worth, and other
  * clients of the same recipe. Its connections: test_memcached_pool.c; servers that hang or die:
  * test_outage_memcached.c. */
-#include "../lib/lock_world.h"
-#include "../lib/memcached.h"
-#include "../lib/process.h"
-#include "../../loadgen/sandbox_proxy.h"
+#include "lock_world.h"
+#include "memcached.h"
+#include "process.h"
+#include "sandbox_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

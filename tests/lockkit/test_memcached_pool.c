@@ -1,8 +1,8 @@
 /* The connections of the memcached guard: where they lead, who is at the other end, and how many
  * threads share them. */
-#include "../lib/impostor.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "impostor.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The in-process provider: exclusive, first come first served, bounded waits. */
-#include "../lib/lk_fake.h"
-#include "../../lockkit/providers.h"
+#include "lk_fake.h"
+#include "providers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* memcached while it fails: see outage.h. */
-#include "../lib/outage.h"
+#include "outage.h"
 
 int main(void)
 {

@@ -1,5 +1,5 @@
 /* The guards of one Redis while it fails: see outage.h. */
-#include "../lib/outage.h"
+#include "outage.h"
 
 int main(void)
 {

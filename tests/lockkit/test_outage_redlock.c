@@ -1,5 +1,5 @@
 /* redlock while its nodes fail: see outage.h. */
-#include "../lib/outage.h"
+#include "outage.h"
 
 int main(void)
 {

@@ -1,8 +1,8 @@
 /* pg-advisory and pg-advisory-xact: what a hold is worth when its connection ends, and fences.
  */
-#include "../lib/holder.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "holder.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

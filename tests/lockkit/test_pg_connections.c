@@ -1,7 +1,7 @@
 /* The connections of the advisory locks: how many, for how long, and to where. */
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* Whatever a PostgreSQL server says in the place of each of its messages: the process goes on, each
  * call ends, and the lock can be had again. */
-#include "../../loadgen/sandbox.h"
-#include "../../lockkit/lockkit.h"
-#include "../lib/pg_liar.h"
+#include "sandbox.h"
+#include "lockkit.h"
+#include "pg_liar.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* Answers of Redis and what they mean; logging in; scripts by their hash. */
-#include "../../lockkit/redis_script.h"
-#include "../../loadgen/sandbox.h"
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../lib/redis_link.h"
+#include "redis_script.h"
+#include "sandbox.h"
+#include "sandbox_proxy.h"
+#include "process.h"
+#include "redis.h"
+#include "redis_link.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

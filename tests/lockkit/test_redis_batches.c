@@ -1,8 +1,8 @@
 /* A caller of several commands, some of which are answered with one batch and some with the next,
  * each read by another thread (lockkit/redis_pipe.c). */
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
-#include "../lib/redis_link.h"
+#include "lock_world.h"
+#include "process.h"
+#include "redis_link.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* Redis counts leases by its wall clock: what becomes of them when it leaps ahead, and back. */
-#include "../../lockkit/lockkit.h"
-#include "../../loadgen/sandbox.h"
-#include "../lib/redis.h"
+#include "lockkit.h"
+#include "sandbox.h"
+#include "redis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,13 +1,13 @@
 /* redis+cluster://: every lock on its slot's node, wherever that is. */
-#include "../../lockkit/redis_cluster.h"
-#include "../lib/cluster_rig.h"
-#include "../lib/lock_batch.h"
-#include "../lib/lock_hooks.h"
-#include "../lib/process.h"
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/redis.h"
-#include "../lib/redis_link.h"
-#include "../lib/redis_set.h"
+#include "redis_cluster.h"
+#include "cluster_rig.h"
+#include "lock_batch.h"
+#include "lock_hooks.h"
+#include "process.h"
+#include "sandbox_proxy.h"
+#include "redis.h"
+#include "redis_link.h"
+#include "redis_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* redis+cluster:// while a node dies or hangs: the others' locks go on, its own come back. */
-#include "../lib/cluster_rig.h"
-#include "../lib/lock_hooks.h"
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../lib/redis_set.h"
+#include "cluster_rig.h"
+#include "lock_hooks.h"
+#include "process.h"
+#include "redis.h"
+#include "redis_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* redis+cluster:// with a master that hangs, and nobody to replace it: it is left alone, at the
  * expense of no other node's locks, and of no release. */
-#include "../lib/cluster_rig.h"
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../lib/redis_set.h"
+#include "cluster_rig.h"
+#include "process.h"
+#include "redis.h"
+#include "redis_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

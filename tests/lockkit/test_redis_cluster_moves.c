@@ -1,8 +1,8 @@
 /* redis+cluster:// while slots move from node to node. */
-#include "../../lockkit/redis_cluster.h"
-#include "../lib/cluster_rig.h"
-#include "../lib/redis.h"
-#include "../lib/redis_set.h"
+#include "redis_cluster.h"
+#include "cluster_rig.h"
+#include "redis.h"
+#include "redis_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

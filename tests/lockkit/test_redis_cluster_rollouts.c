@@ -1,10 +1,10 @@
 /* A cluster that is rolled out again and again: each time it has another address, more of them than
  * a client has room for, while threads use it. */
-#include "../../lockkit/redis_conn.h"
-#include "../../loadgen/sandbox_process.h"
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/process.h"
-#include "../lib/redis.h"
+#include "redis_conn.h"
+#include "sandbox_process.h"
+#include "sandbox_proxy.h"
+#include "process.h"
+#include "redis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

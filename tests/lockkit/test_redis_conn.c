@@ -1,8 +1,8 @@
 /* The shared connection, against a real Redis and against servers that are none. */
-#include "../../loadgen/sandbox.h"
-#include "../lib/impostor.h"
-#include "../lib/process.h"
-#include "../lib/redis_link.h"
+#include "sandbox.h"
+#include "impostor.h"
+#include "process.h"
+#include "redis_link.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* redis+sentinel:// while the master dies: clients follow, lost locks are told, and a lock that no
  * replica had is granted twice. */
-#include "../lib/lock_hooks.h"
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../lib/redis_set.h"
+#include "lock_hooks.h"
+#include "process.h"
+#include "redis.h"
+#include "redis_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* redis+sentinel:// while the master dies: who waits for a message follows, too. */
-#include "../lib/lock_hooks.h"
-#include "../lib/process.h"
-#include "../lib/redis_set.h"
+#include "lock_hooks.h"
+#include "process.h"
+#include "redis_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

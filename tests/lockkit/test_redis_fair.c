@@ -1,12 +1,12 @@
 /* redis-fair: order of arrival, hand-over, and waiters that die, give up or miss their message. */
-#include "../../lockkit/providers.h"
-#include "../../lockkit/redis_fair_scripts.h"
-#include "../lib/holder.h"
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/redis_link.h"
+#include "providers.h"
+#include "redis_fair_scripts.h"
+#include "holder.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
+#include "sandbox_proxy.h"
+#include "redis_link.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* redis-fair: what a waiter has that was handed the lock. The provider is called directly, so that
  * each try and each message comes when the test says so. */
-#include "../../lockkit/providers.h"
-#include "../../lockkit/redis_fair_scripts.h"
-#include "../lib/lock_world.h"
-#include "../lib/redis_link.h"
+#include "providers.h"
+#include "redis_fair_scripts.h"
+#include "lock_world.h"
+#include "redis_link.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

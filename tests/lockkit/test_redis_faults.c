@@ -3,11 +3,11 @@
  * holder outlives its lease, dies, or loses its key. Every call ends in time, with the right
  * status.
  */
-#include "../lib/holder.h"
-#include "../lib/impostor.h"
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "holder.h"
+#include "impostor.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

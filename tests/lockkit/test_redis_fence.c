@@ -3,10 +3,10 @@
  * time, clocks set back, lost counters and raised ones, up to a length, on a real Redis whose clock
  * the test sets. The rule stands in redis_fence.h.
  */
-#include "../../lockkit/lockkit.h"
-#include "../../lockkit/redis_fence.h"
-#include "../lib/process.h"
-#include "../../loadgen/sandbox.h"
+#include "lockkit.h"
+#include "redis_fence.h"
+#include "process.h"
+#include "sandbox.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

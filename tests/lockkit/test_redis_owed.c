@@ -1,9 +1,9 @@
 /* What a client could not clean up when it should have: the janitor does, as soon as Redis answers.
  * Nobody waits for the end of a lease that nobody holds. */
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
-#include "../../loadgen/sandbox_proxy.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
+#include "sandbox_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* The polling Redis guards: what stands in Redis, and who can get along with whom. */
-#include "../../lockkit/redis_guard.h"
-#include "../lib/holder.h"
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "redis_guard.h"
+#include "holder.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* redis-readwrite: readers together, a writer alone, a lease for each, on the keys of Redisson. */
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* redis-reentrant: counting on the server, on the keys of Redisson. */
-#include "../../lockkit/providers.h"
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/redis_link.h"
+#include "providers.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
+#include "sandbox_proxy.h"
+#include "redis_link.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* redis-reentrant: waiting for a message, and what if it does not come. */
-#include "../lib/holder.h"
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
-#include "../../loadgen/sandbox_proxy.h"
+#include "holder.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
+#include "sandbox_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

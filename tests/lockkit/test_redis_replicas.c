@@ -1,10 +1,10 @@
 /* lk_options.replicas: a lock that too few replicas have was never granted. */
-#include "../lib/lock_batch.h"
-#include "../lib/lock_hooks.h"
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../lib/redis_link.h"
-#include "../lib/redis_set.h"
+#include "lock_batch.h"
+#include "lock_hooks.h"
+#include "process.h"
+#include "redis.h"
+#include "redis_link.h"
+#include "redis_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

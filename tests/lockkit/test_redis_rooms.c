@@ -1,6 +1,6 @@
 /* Waiting rooms: one message, one waiter; no wake-up is lost. */
-#include "../../lockkit/redis_rooms.h"
-#include "../lib/process.h"
+#include "redis_rooms.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* redis-semaphore: so many at once and no more, each permit under a lease of its own. */
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* redis+sentinel://: finding the master, whatever state the Sentinels are in. */
-#include "../lib/process.h"
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/redis.h"
-#include "../lib/redis_link.h"
-#include "../lib/redis_set.h"
+#include "process.h"
+#include "sandbox_proxy.h"
+#include "redis.h"
+#include "redis_link.h"
+#include "redis_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,11 +1,11 @@
 /* A subscription whose packets vanish without a word, to a single node: its client finds out by
  * itself, whatever else goes on. Of Sentinels and clusters: test_redis_sub.c. */
-#include "../../lockkit/redis_sub.h"
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
-#include "../lib/redis_link.h"
-#include "../../loadgen/sandbox_proxy.h"
+#include "redis_sub.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
+#include "redis_link.h"
+#include "sandbox_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

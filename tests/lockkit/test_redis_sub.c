@@ -1,9 +1,9 @@
 /* The subscriber's connection where the master may move: its silence is noticed, whoever listens.
  */
-#include "../../lockkit/redis_sub.h"
-#include "../lib/process.h"
-#include "../lib/redis_link.h"
-#include "../lib/cluster_rig.h"
+#include "redis_sub.h"
+#include "process.h"
+#include "redis_link.h"
+#include "cluster_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Endpoints of Sentinels and clusters: what is understood, and what is refused; and slots. */
-#include "../../lockkit/redis_cluster.h"
+#include "redis_cluster.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,10 +2,10 @@
  * Releases that wait for no answer (lk_options.release_unconfirmed): the lock is freed all the
  * same, in order, nobody else's is, and what the answer says is counted, whatever happens to it.
  */
-#include "../../lockkit/redis_debt.h"
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "redis_debt.h"
+#include "sandbox_proxy.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Redis endpoints: what is understood, and what is refused with a word of advice. */
-#include "../../lockkit/redis_url.h"
+#include "redis_url.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

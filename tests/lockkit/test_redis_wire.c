@@ -1,8 +1,8 @@
 /* Commands on the wire, beside those that hiredis makes of the same words, and numbers in them,
  * beside those of printf. */
-#include "../../lockkit/digits.h"
-#include "../../lockkit/redis_guard.h"
-#include "../../lockkit/redis_wire.h"
+#include "digits.h"
+#include "redis_guard.h"
+#include "redis_wire.h"
 
 #include <stdarg.h>
 #include <stddef.h>

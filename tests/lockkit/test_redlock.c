@@ -1,8 +1,8 @@
 /* redlock on five real nodes: what a majority grants, refuses, extends, and leaves behind. Nodes
  * that hang or lose answers are in test_redlock_hang.c. */
-#include "../lib/process.h"
-#include "../lib/redis.h"
-#include "../lib/redlock_rig.h"
+#include "process.h"
+#include "redis.h"
+#include "redlock_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

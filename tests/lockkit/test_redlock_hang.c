@@ -1,10 +1,10 @@
 /* redlock on nodes that hang, are slow, or lose answers: nobody waits longer than said, what took
  * too long is not granted, and no orphan stays. */
-#include "../lib/lock_hooks.h"
-#include "../lib/process.h"
-#include "../../loadgen/sandbox_proxy.h"
-#include "../lib/redis.h"
-#include "../lib/redlock_rig.h"
+#include "lock_hooks.h"
+#include "process.h"
+#include "sandbox_proxy.h"
+#include "redis.h"
+#include "redlock_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

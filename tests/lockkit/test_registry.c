@@ -1,5 +1,5 @@
 /* The list of guards, and opening one of it by name. */
-#include "../../lockkit/providers.h"
+#include "providers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* The Nth piece of memory is refused, for every N: the caller is told, the process lives on, and
  * nothing stays locked for longer than its lease. */
-#include "../../lockkit/redis_rooms.h"
-#include "../lib/lock_world.h"
-#include "../lib/scarce.h"
+#include "redis_rooms.h"
+#include "lock_world.h"
+#include "scarce.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

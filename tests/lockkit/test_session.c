@@ -1,6 +1,6 @@
 /* Locks that live with a session: its end, found out at once and told once; its signs of life. */
-#include "../lib/lk_fake.h"
-#include "../lib/process.h"
+#include "lk_fake.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The seeded simulation of lock_simulation.h over many seeds. A failure prints its seed;
  * TEST_SEED=n replays that one. */
-#include "../lib/lk_fake.h"
-#include "../lib/lock_simulation.h"
+#include "lk_fake.h"
+#include "lock_simulation.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Waiting without sleeping: how long, and when it is given up. */
-#include "../../lockkit/redis_calls.h"
-#include "../lib/lock_world.h"
+#include "redis_calls.h"
+#include "lock_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* sql-unique and sql-unique-forever, in a SQLite file and in PostgreSQL alike. */
-#include "../../lockkit/providers.h"
-#include "../lib/holder.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "providers.h"
+#include "holder.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

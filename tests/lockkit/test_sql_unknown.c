@@ -1,9 +1,9 @@
 /* Rows without a lease, on PostgreSQL: what was asked and not answered is found out, and taken
  * back, so that nobody is locked out for ever while nobody has died. */
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
-#include "../../loadgen/sandbox_proxy.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
+#include "sandbox_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

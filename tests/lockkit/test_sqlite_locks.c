@@ -1,6 +1,6 @@
 /* Locks in a SQLite file: several processes on it, and what can be wrong with the file. */
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

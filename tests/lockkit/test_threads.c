@@ -1,5 +1,5 @@
 /* The library's threads: a signal of the program comes to none of them. */
-#include "../lib/lock_world.h"
+#include "lock_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

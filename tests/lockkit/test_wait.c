@@ -1,5 +1,5 @@
 /* How the acquire loop waits between tries: asleep, or in the provider's wait(). */
-#include "../lib/lk_fake.h"
+#include "lk_fake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,12 +10,12 @@
  * The claim, in each state in which nothing can happen any more: no permit is free while a waiter
  * sleeps.
  */
-#include "../../lockkit/doorbell.h"
-#include "../../lockkit/monotonic.h"
-#include "../../lockkit/redis_wake.h"
-#include "../../lockkit/table.h"
-#include "../lib/fiber.h"
-#include "../lib/process.h"
+#include "doorbell.h"
+#include "monotonic.h"
+#include "redis_wake.h"
+#include "table.h"
+#include "fiber.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +70,7 @@ static int64_t model_now_us(void);
 #define lk_doorbell_wait(bell, gate, wait) model_bell_wait(bell)
 #define lk_doorbell_wake(bell)             ((void)(bell))
 #define lk_monotonic_us()                  model_now_us()
-#include "../../lockkit/redis_rooms.c"
+#include "redis_rooms.c"
 #undef lk_doorbell_wait
 #undef lk_doorbell_wake
 #undef lk_monotonic_us
@@ -88,7 +88,7 @@ static uint64_t model_live(const lk_redis_sub *sub);
 #define lk_redis_sub_join(sub, channel, wait, ret) model_join(sub, channel, wait, ret)
 #define lk_redis_sub_leave(sub, channel)           model_unjoin(sub, channel)
 #define lk_redis_sub_live(sub, channel)            model_live(sub)
-#include "../../lockkit/redis_wake.c"
+#include "redis_wake.c"
 #undef lk_redis_rooms_enter
 #undef lk_redis_rooms_sleep
 #undef lk_redis_rooms_leave

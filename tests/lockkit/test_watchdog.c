@@ -1,5 +1,5 @@
 /* The watchdog's rules, exactly, on a virtual clock; its thread: test_watchdog_thread.c. */
-#include "../lib/lk_fake.h"
+#include "lk_fake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The watchdog's thread, in real time; its rules, exactly: test_watchdog.c. */
-#include "../lib/lk_fake.h"
+#include "lk_fake.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Names of ZooKeeper nodes: keys, tokens, and the order of sequence numbers. */
-#include "../../lockkit/zk_queue.h"
+#include "zk_queue.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

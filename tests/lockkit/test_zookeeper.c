@@ -1,10 +1,10 @@
 /* The ZooKeeper guards on one server: sessions, orphans, waiting. */
-#include "../lib/holder.h"
-#include "../lib/lock_claims.h"
-#include "../lib/lock_hooks.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
-#include "../../loadgen/sandbox_proxy.h"
+#include "holder.h"
+#include "lock_claims.h"
+#include "lock_hooks.h"
+#include "lock_world.h"
+#include "process.h"
+#include "sandbox_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* zk-sequential on an ensemble of three: the leader dies, all die, they come back. */
-#include "../lib/lock_claims.h"
-#include "../lib/process.h"
-#include "../../lockkit/lockkit.h"
-#include "../../loadgen/sandbox.h"
+#include "lock_claims.h"
+#include "process.h"
+#include "lockkit.h"
+#include "sandbox.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

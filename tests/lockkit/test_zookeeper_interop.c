@@ -1,7 +1,7 @@
 /* ZooKeeper guards and other people's contenders; their nodes' names, containers, endpoints. */
-#include "../lib/lock_claims.h"
-#include "../lib/lock_world.h"
-#include "../lib/process.h"
+#include "lock_claims.h"
+#include "lock_world.h"
+#include "process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

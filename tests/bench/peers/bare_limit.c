@@ -8,7 +8,7 @@
  *
  *     bare_limit FILE REDIS_PORT BATCH FULL|NORMAL bare|books     prints its URL, ends at SIGTERM
  */
-#include "../../../db/schema.h"
+#include "schema.h"
 
 #include <hiredis/hiredis.h>
 #include <microhttpd.h>

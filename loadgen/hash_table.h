@@ -1,6 +1,6 @@
 /* Hash tables. Without memory HASH_ADD leaves the entry's hh.tbl NULL and the table as it was. */
-#ifndef TABLE_H
-#define TABLE_H
+#ifndef HASH_TABLE_H
+#define HASH_TABLE_H
 
 #define HASH_NONFATAL_OOM 1 /* else uthash ends the process */
 #include <uthash.h>

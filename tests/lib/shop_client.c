@@ -1,4 +1,4 @@
-#include "client.h"
+#include "shop_client.h"
 #include "process.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-#include "schema.h"
+#include "json_schema.h"
 
 #include <stdio.h>
 #include <string.h>
