@@ -58,8 +58,8 @@ room  = $(patsubst %/,%,$(dir $(1)))
 src   = $(wildcard $(addsuffix /*.c,$(filter $(1) $(1)/%,$(ROOMS))))
 MAINS := app/seckilld.c loadgen/main.c loadgen/hazards_main.c loadgen/clockshim.c
 SANDBOX_O := $(call obj,$(filter-out $(MAINS),$(wildcard loadgen/sandbox*.c)))
-LOCKKIT_CMD_O := $(call obj,lockkit/main.c $(wildcard lockkit/cmd_*.c)) # the command, beside the library
-NO_ZOOKEEPER := $(if $(LIB_ZOOKEEPER),,$(call obj,$(wildcard lockkit/zk_*.c)))
+LOCKKIT_CMD_O := $(call obj,$(call src,lockkit/cmd)) # the command, beside the library
+NO_ZOOKEEPER := $(if $(LIB_ZOOKEEPER),,$(call obj,$(call src,lockkit/zookeeper) $(wildcard lockkit/guards/zk_*.c)))
 LOCKKIT_O := $(filter-out $(LOCKKIT_CMD_O) $(NO_ZOOKEEPER),$(call obj,$(call src,lockkit)))
 DB_O      := $(call obj,$(call src,db))
 APP_O     := $(call obj,$(filter-out $(MAINS),$(call src,app)))
@@ -183,7 +183,7 @@ lab: all deps-test
 
 # -- benchmarks: medians of interleaved runs; JSON to build/bench, tables on the terminal ------------
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
-$(B)/bench/bench_locks: $(B)/obj/lockkit/cmd_measure.o
+$(B)/bench/bench_locks: $(B)/obj/lockkit/cmd/cmd_measure.o
 $(B)/bench/bench_limit: | $(B)/bench/peers/bare_limit
 # Peers in other languages run from the build folder, the Node ones with their packages beside them:
 # they want node 20 or later and npm, from wherever the machine has them.
