@@ -56,8 +56,8 @@ TEST_ROOMS := $(sort $(dir $(wildcard tests/*/*.[ch] tests/*/*/*.[ch])))
 obj   = $(patsubst %.c,$(B)/obj/%.o,$(1))
 room  = $(patsubst %/,%,$(dir $(1)))
 src   = $(wildcard $(addsuffix /*.c,$(filter $(1) $(1)/%,$(ROOMS))))
-MAINS := app/seckilld.c loadgen/main.c loadgen/hazards_main.c loadgen/clockshim.c
-SANDBOX_O := $(call obj,$(filter-out $(MAINS),$(wildcard loadgen/sandbox*.c)))
+MAINS := app/seckilld.c loadgen/cli/main.c loadgen/cli/hazards_main.c loadgen/sandbox/clockshim.c
+SANDBOX_O := $(call obj,$(filter-out $(MAINS),$(call src,loadgen/sandbox)))
 LOCKKIT_CMD_O := $(call obj,$(call src,lockkit/cmd)) # the command, beside the library
 NO_ZOOKEEPER := $(if $(LIB_ZOOKEEPER),,$(call obj,$(call src,lockkit/zookeeper) $(wildcard lockkit/guards/zk_*.c)))
 LOCKKIT_O := $(filter-out $(LOCKKIT_CMD_O) $(NO_ZOOKEEPER),$(call obj,$(call src,lockkit)))
@@ -87,12 +87,12 @@ bins: $(BINS) $(B)/liblockkit.so
 
 $(B)/seckilld: $(call obj,app/seckilld.c) $(L_APP)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_APP) $(LDLIBS)
-$(B)/loadgen: $(call obj,loadgen/main.c) $(L_LOADGEN)
+$(B)/loadgen: $(call obj,loadgen/cli/main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
-$(B)/libclockshim.so: loadgen/clockshim.c # into servers that know no sanitizer
+$(B)/libclockshim.so: loadgen/sandbox/clockshim.c # into servers that know no sanitizer
 	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -shared -o $@ $<
 $(B)/hazards $(B)/tests/lockkit/test_redis_fence: | $(B)/libclockshim.so
-$(B)/hazards: $(call obj,loadgen/hazards_main.c) $(L_LOADGEN)
+$(B)/hazards: $(call obj,loadgen/cli/hazards_main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
 $(B)/lockkit: $(LOCKKIT_CMD_O) $(L_LOCKKIT)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOCKKIT_CMD) $(LDLIBS)
@@ -208,7 +208,7 @@ bench: all deps-bench
 
 fuzz: deps-lint
 	$(Q)mkdir -p $(B)/fuzz && clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
-	    tests/fuzz/fuzz_http_parse.c loadgen/http_parse.c -o $(B)/fuzz/http_parse
+	    tests/fuzz/fuzz_http_parse.c loadgen/engine/http_parse.c -o $(B)/fuzz/http_parse
 	$(Q)$(B)/fuzz/http_parse -max_total_time=$(or $(FUZZ_S),60)
 
 # -- style ----------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ install: all
 	    lockkit/lockkit.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/lockkit.pc
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 loadgen/loadgen.1 loadgen/hazards.1 lockkit/lockkit.1
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 app/seckilld.8
-	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/seckilld app/deploy/* loadgen/report.schema.json
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/seckilld app/deploy/* loadgen/report/report.schema.json
 	$(Q)sed -i 's|/usr/local/bin|$(PREFIX)/bin|' $(DESTDIR)$(PREFIX)/share/doc/seckilld/seckilld.service
 uninstall:
 	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f $(BINS:$(B)/%=bin/%) lib/liblockkit.a lib/liblockkit.so \

@@ -193,7 +193,7 @@ static void report_keeps_its_published_schema(void **state)
 {
     (void)state;
     char message[300], report[SANDBOX_TEXT_MAX + 16], csv[SANDBOX_TEXT_MAX + 16];
-    json_t *schema = json_load_file("loadgen/report.schema.json", 0, NULL);
+    json_t *schema = json_load_file("loadgen/report/report.schema.json", 0, NULL);
     assert_non_null(schema);
     snprintf(report, sizeof report, "%s/report", sandbox_dir(shop.sandbox));
     snprintf(csv, sizeof csv, "%s/csv", sandbox_dir(shop.sandbox));

@@ -3,7 +3,7 @@
  * answers HEAD; cut or not, the result must be the same.
  *
  *     clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
- *         tests/fuzz/fuzz_http_parse.c loadgen/http_parse.c -o fuzz_http_parse
+ *         tests/fuzz/fuzz_http_parse.c loadgen/engine/http_parse.c -o fuzz_http_parse
  */
 #include "http_parse.h"
 
