@@ -148,8 +148,8 @@ $(B)/peers/installed: tests/lockkit/peers/package.json tests/lockkit/peers/packa
                       tests/lockkit/peers/redlock_peer.mjs
 	$(Q)command -v npm >/dev/null || .ci/install-packages npm
 	$(Q)mkdir -p $(@D) && cp $^ $(@D) && cd $(@D) && npm ci --no-audit --no-fund --loglevel=error >&2 && touch $(@F)
-$(B)/obj/app/openapi.o: app/openapi.json
-$(B)/obj/app/page.o: $(filter-out %.png,$(wildcard app/web/*)) $(wildcard /usr/share/javascript/d3/d3.min.js)
+$(B)/obj/app/page/openapi.o: app/openapi.json
+$(B)/obj/app/page/page.o: $(filter-out %.png,$(wildcard app/page/web/*)) $(wildcard /usr/share/javascript/d3/d3.min.js)
 .PRECIOUS: $(B)/obj/%.o
 
 test: deps-build deps-test

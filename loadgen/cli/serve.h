@@ -1,5 +1,5 @@
 /* What `make serve` runs: private Redis and one instance of the service to play with. Redis is
- * stopped while the page wishes the wire between them cut (app/lab.h, /v1/lab/wire). */
+ * stopped while the page wishes the wire between them cut (app/lab/lab.h, /v1/lab/wire). */
 #ifndef SERVE_H
 #define SERVE_H
 

@@ -1,5 +1,5 @@
 /* A service that answers by itself, in place of the real one: for tests of the HTTP side alone.
- * Defines every function of app/service.h but op_problem(). */
+ * Defines every function of app/service/service.h but op_problem(). */
 #ifndef STUB_SERVICE_H
 #define STUB_SERVICE_H
 

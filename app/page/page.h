@@ -1,4 +1,4 @@
-/* The live page: the files of app/web, built into the binary. */
+/* The live page: the files of app/page/web, built into the binary. */
 #ifndef PAGE_H
 #define PAGE_H
 

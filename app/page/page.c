@@ -21,7 +21,7 @@
 #define SCRIPT "text/javascript; charset=utf-8"
 #define PLAIN  "text/plain; charset=utf-8"
 
-/* Below app/web, from the top of the source tree, where the Makefile compiles: symbol, name, file,
+/* Below app/page/web, from the top of the source tree, where the Makefile compiles: symbol, name, file,
  * type. */
 #define OWN_MAP(X)                                                                                 \
     X(index, "", "index.html", HTML)                                                               \
@@ -56,7 +56,7 @@
     X(d3, "d3.js", "/usr/share/javascript/d3/d3.min.js", SCRIPT)                                   \
     X(d3_terms, "d3-copyright.txt", "/usr/share/doc/libjs-d3/copyright", PLAIN)
 
-#define OWN_EMBED(symbol, name, file, type)      EMBED(symbol, "app/web/" file)
+#define OWN_EMBED(symbol, name, file, type)      EMBED(symbol, "app/page/web/" file)
 #define PACKAGED_EMBED(symbol, name, path, type) EMBED(symbol, path)
 OWN_MAP(OWN_EMBED)
 PACKAGED_MAP(PACKAGED_EMBED)
