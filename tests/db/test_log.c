@@ -1,5 +1,5 @@
-/* The log of the writing connection: its frames are gathered (db/sqlite_log.c), and copied into
- * the file in parts (db/sqlite_checkpoint.c). */
+/* The log of the writing connection: its frames are gathered (db/sqlite/sqlite_log.c), and copied into
+ * the file in parts (db/sqlite/sqlite_checkpoint.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ enum {
     WRITERS = 4,
     FRAME = 4096 + 24, /* bytes, as SQLite writes a page to the log */
     COMMIT = 42,       /* frames of a commit of 100 answers */
-    LONG = 12000,      /* frames that call for the whole log to be copied (db/sqlite.h) */
+    LONG = 12000,      /* frames that call for the whole log to be copied (db/sqlite/sqlite.h) */
     SLACK = 4000,      /* what may be added until that is done */
     HELD_MAX_S = 20
 };
