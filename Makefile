@@ -64,7 +64,7 @@ LOCKKIT_O := $(filter-out $(LOCKKIT_CMD_O) $(NO_ZOOKEEPER),$(call obj,$(call src
 DB_O      := $(call obj,$(call src,db))
 APP_O     := $(call obj,$(filter-out $(MAINS),$(call src,app)))
 LOADGEN_O := $(filter-out $(SANDBOX_O),$(call obj,$(filter-out $(MAINS),$(call src,loadgen))))
-TEST_O    := $(call obj,$(filter-out %/stub_service.c,$(wildcard tests/lib/*.c)))
+TEST_O    := $(call obj,$(filter-out %/stub_service.c,$(wildcard tests/lib/*/*.c)))
 TEST_SRC  := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
 TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 BINS      := $(B)/seckilld $(B)/loadgen $(B)/hazards $(B)/lockkit
@@ -91,7 +91,7 @@ $(B)/loadgen: $(call obj,loadgen/cli/main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
 $(B)/libclockshim.so: loadgen/sandbox/clockshim.c # into servers that know no sanitizer
 	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -shared -o $@ $<
-$(B)/hazards $(B)/tests/lockkit/test_redis_fence: | $(B)/libclockshim.so
+$(B)/hazards $(B)/tests/lockkit/redis/test_redis_fence: | $(B)/libclockshim.so
 $(B)/hazards: $(call obj,loadgen/cli/hazards_main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
 $(B)/lockkit: $(LOCKKIT_CMD_O) $(L_LOCKKIT)
@@ -116,8 +116,8 @@ $(B)/obj/%.o: %.c Makefile .layers
 # -- tests: tests/<part>/test_<name>.c -> build/tests/<part>/test_<name> ---------------------------
 of = $(filter $(B)/tests/$(1)/%,$(TESTS))
 LINK_TEST = $(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lcmocka $(D_APP) $(LDLIBS)
-STUB_O    := $(B)/obj/tests/lib/stub_service.o # stands in for the service in tests of the HTTP side
-HTTP_T    := $(filter $(B)/tests/app/test_http_%,$(TESTS))
+STUB_O    := $(B)/obj/tests/lib/service/stub_service.o # stands in for the service in tests of the HTTP side
+HTTP_T    := $(filter $(B)/tests/app/http/test_http_%,$(TESTS))
 $(HTTP_T): $(B)/tests/%: $(B)/obj/tests/%.o $(STUB_O) $(B)/libtest.a $(B)/libsandbox.a $(L_APP)
 	$(LINK_TEST)
 $(filter-out $(HTTP_T),$(call of,app)): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(B)/libsandbox.a $(L_APP)
@@ -130,20 +130,20 @@ $(call of,loadgen): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN)
 	$(LINK_TEST)
 $(call of,e2e): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN) $(BINS)
 	$(LINK_TEST)
-$(B)/tests/app/test_http_process $(B)/tests/app/test_promises: | $(B)/seckilld
-# Tests in which memory runs out: see tests/lib/scarce.h.
+$(B)/tests/app/http/test_http_process $(B)/tests/app/test_promises: | $(B)/seckilld
+# Tests in which memory runs out: see tests/lib/tools/scarce.h.
 SCARCE_T  := $(filter %/test_scarce_memory,$(TESTS))
 $(SCARCE_T): LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc strdup poll ppoll)
 # The accessibility checker, which is in no Debian package.
-$(B)/tests/e2e/test_page_accessible: | $(B)/axe.min.js
+$(B)/tests/e2e/page/test_page_accessible: | $(B)/axe.min.js
 $(B)/axe.min.js: Makefile
 	$(Q)command -v npm >/dev/null || .ci/install-packages npm
 	$(Q)npm install --loglevel=error --no-save --no-package-lock --prefix $(B)/npm axe-core@$(AXE_CORE) >/dev/null
 	$(Q)cd $(B)/npm/node_modules/axe-core && echo "$(AXE_SHA256)  axe.min.js" | sha256sum --check --quiet
 	$(Q)cp $(B)/npm/node_modules/axe-core/axe.min.js $@
-$(B)/tests/lockkit/test_redis_clock: | $(B)/libclockshim.so
+$(B)/tests/lockkit/redis/test_redis_clock: | $(B)/libclockshim.so
 # Node's lock clients, in no Debian package either; package-lock.json has their hashes.
-$(B)/tests/lockkit/test_contest_redis: | $(B)/peers/installed
+$(B)/tests/lockkit/conformance/test_contest_redis: | $(B)/peers/installed
 $(B)/peers/installed: tests/lockkit/peers/package.json tests/lockkit/peers/package-lock.json \
                       tests/lockkit/peers/redlock_peer.mjs
 	$(Q)command -v npm >/dev/null || .ci/install-packages npm
@@ -156,7 +156,7 @@ test: deps-build deps-test
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(BINS) $(TESTS)
 	$(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) TEST_JOBS=$(TEST_JOBS) tests/run.sh $(TESTS)
 # The claims of all guards on their real servers, and one table of what was seen.
-CONFORMANCE := $(filter $(B)/tests/lockkit/test_conformance_%,$(TESTS))
+CONFORMANCE := $(filter $(B)/tests/lockkit/conformance/test_conformance_%,$(TESTS))
 conformance: deps-build deps-test
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(CONFORMANCE)
 	$(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) TEST_JOBS=$(JOBS) tests/run.sh $(CONFORMANCE); ok=$$?; \
@@ -208,7 +208,7 @@ bench: all deps-bench
 
 fuzz: deps-lint
 	$(Q)mkdir -p $(B)/fuzz && clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
-	    tests/fuzz/fuzz_http_parse.c loadgen/engine/http_parse.c -o $(B)/fuzz/http_parse
+	    -Iloadgen/engine -Iloadgen/base tests/fuzz/fuzz_http_parse.c loadgen/engine/http_parse.c -o $(B)/fuzz/http_parse
 	$(Q)$(B)/fuzz/http_parse -max_total_time=$(or $(FUZZ_S),60)
 
 # -- style ----------------------------------------------------------------------------------------
@@ -216,9 +216,12 @@ C_FILES := $(wildcard $(addsuffix /*.[ch],$(ROOMS)) tests/*/*.[ch] tests/*/*/*.[
 format:
 	$(Q)clang-format -i $(C_FILES)
 # lockkit is for others, too, who may build it without assertions.
-NDEBUG_T := $(patsubst %,$(B)/ndebug/tests/lockkit/test_%,core each hold limits many mutex session \
-    conformance_redis conformance_sqlite conformance_memcached conformance_redlock)
+NDEBUG_T := $(patsubst $(B)/%,$(B)/ndebug/%,$(filter $(addprefix %/test_,core each hold limits many mutex session \
+    conformance_redis conformance_sqlite conformance_memcached conformance_redlock),$(call of,lockkit)))
 lint: deps-lint
+	$(Q).ci/check-layers
+	$(Q)! grep -l '#include <uthash.h>' $(filter-out %/table.h %/hash_table.h %/lanes_private.h,$(C_FILES)) || { \
+	    echo "include table.h: uthash ends the process without memory" >&2; false; }
 	$(Q)clang-format --dry-run --Werror $(C_FILES)
 	$(Q)cppcheck --quiet --enable=warning,performance,portability --error-exitcode=1 --std=c11 \
 	    --inline-suppr --suppressions-list=.cppcheck --library=posix app lockkit db loadgen
@@ -226,9 +229,6 @@ lint: deps-lint
 	    $(patsubst $(B)/%,$(B)/clang/%,$(TESTS) $(BENCHES_BY_THEMSELVES))
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) NDEBUG=1 B=$(B)/ndebug $(NDEBUG_T)
 	$(Q)BUILD=$(B)/ndebug TEST_JOBS=$(JOBS) tests/run.sh $(NDEBUG_T)
-	$(Q).ci/check-layers
-	$(Q)! grep -l '#include <uthash.h>' $(filter-out %/table.h %/hash_table.h %/lanes_private.h,$(C_FILES)) || { \
-	    echo "include table.h: uthash ends the process without memory" >&2; false; }
 
 # -- installing: the lock library for others, the service and the load generator ---------------------
 install: all

@@ -3,10 +3,10 @@
 #define FAKE_PRIVATE_H
 
 #include "fake_service.h"
+#include "hash_table.h"
 #include "toy_server.h"
 
 #include <jansson.h>
-#include <uthash.h>
 
 enum { RESOURCES_MAX = 512, KEY_MAX = 80, BODY_MAX = 400 };
 
