@@ -21,8 +21,8 @@
 #define SCRIPT "text/javascript; charset=utf-8"
 #define PLAIN  "text/plain; charset=utf-8"
 
-/* Below app/page/web, from the top of the source tree, where the Makefile compiles: symbol, name, file,
- * type. */
+/* Below app/page/web, from the top of the source tree, where the Makefile compiles: symbol, name,
+ * file, type. */
 #define OWN_MAP(X)                                                                                 \
     X(index, "", "index.html", HTML)                                                               \
     X(style, "style.css", "style.css", STYLE)                                                      \
