@@ -271,8 +271,7 @@ enum MHD_Result http_events_answer(struct http *http, struct request *request)
     return result;
 }
 
-/* -- ten times a second
- * ---------------------------------------------------------------------------- */
+/* -- ten times a second ------------------------------------------------------------------------ */
 
 int64_t http_events_tick(struct http *http, int64_t now_us)
 {

@@ -237,8 +237,7 @@ static db_status read_all(struct session *session, PGresult **ret_last)
     return session->trouble.status;
 }
 
-/* -- asking
- * ---------------------------------------------------------------------------------------- */
+/* -- asking ----------------------------------------------------------------------------------- */
 
 db_status session_sync(struct session *session)
 {

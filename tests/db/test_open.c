@@ -235,8 +235,7 @@ static void a_killed_processs_log_is_recovered_into_the_other_mode(void **state)
     assert_int_equal(5, item.stock);
 }
 
-/* -- an outsider holds SQLite's write lock
- * --------------------------------------------------------- */
+/* -- an outsider holds SQLite's write lock ----------------------------------------------------- */
 
 static void a_lock_held_too_long_is_busy_and_writes_nothing(void **state)
 {

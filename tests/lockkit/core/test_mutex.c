@@ -83,8 +83,7 @@ static void two_clients_do_not_exclude_each_other(void **state)
     lk_close(other);
 }
 
-/* -- order of arrival
- * ------------------------------------------------------------------------------ */
+/* -- order of arrival -------------------------------------------------------------------------- */
 
 static atomic_int n_waiting;
 
@@ -152,8 +151,7 @@ static void waiters_are_served_in_order_and_those_who_gave_up_are_skipped(void *
     lk_close(client);
 }
 
-/* -- more keys than buckets
- * ------------------------------------------------------------------------ */
+/* -- more keys than buckets -------------------------------------------------------------------- */
 
 enum { KEYS_MANY = 3000, WAIT_MS = 20000 };
 
@@ -213,8 +211,7 @@ static void keys_that_share_a_bucket_stay_apart(void **state)
     lk_close(client);
 }
 
-/* -- many threads on few keys
- * ---------------------------------------------------------------------- */
+/* -- many threads on few keys ------------------------------------------------------------------ */
 
 struct counter {
     lk_client *client;

@@ -24,8 +24,7 @@ static const char *const guards[] = {"redis-setnx",  "redis-setnx-expire", "redi
                                      "redis-fair",   "redis-readwrite",    "redis-semaphore"};
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* -- redis-token and its fellow clients
- * ------------------------------------------------------------ */
+/* -- redis-token and its fellow clients -------------------------------------------------------- */
 
 static void value_of_a_token_lock_is_its_token(void **state)
 {
