@@ -19,6 +19,8 @@ export function build(board, onMove) {
   }));
 }
 
+// A fence of Redis begins at its clock: the last four of its sixteen digits tell fences apart.
+const fenceOf = (fence) => (!fence ? undefined : fence < 1e4 ? number(fence) : `…${String(fence).slice(-4)}`);
 const show = (value) => (value === undefined || value === null ? "–" : number(value));
 
 // What a point is called: some are called otherwise where the guard is no lock.
@@ -27,7 +29,7 @@ const nameOf = (point) => text(bare && ["waiting", "acquired", "done"].includes(
 
 function drawActor(actor) {
   const { root, name, state, at, answer } = actor, done = state === "done";
-  const put = (what, value) => { root.querySelector(`[data-is=${what}]`).textContent = show(value); };
+  const put = (what, value) => { root.querySelector(`[data-is=${what}]`).textContent = typeof value === "string" ? value : show(value); };
   root.dataset.state = done ? (answer.ok ? "accepted" : "refused") : state;
   root.querySelector("h2").textContent = text("takes", { name, amount: -actor.amount });
   root.querySelector(".where").textContent = done ? text(answer.ok ? "accepted" : "refused", { why: answer.problem })
@@ -38,7 +40,7 @@ function drawActor(actor) {
   });
   put("read", actor.read);
   put("wrote", actor.wrote);
-  put("fence", actor.fence || undefined);
+  put("fence", fenceOf(actor.fence));
   const button = root.querySelector(".move");
   button.disabled = !actor.movable;
   button.textContent = `${text(state === "idle" ? "send" : done && actor.movable ? "retry" : "move", { name })} [${name}]`;
@@ -48,11 +50,11 @@ function drawWorld({ row, lock, actors }) {
   const put = (what, value) => { $("world").querySelector(`[data-is=${what}]`).textContent = value; };
   put("value", show(row?.value));
   put("version", show(row?.version));
-  put("last_fence", show(lock?.last_fence || undefined));
+  put("last_fence", fenceOf(lock?.last_fence) ?? show());
   const holder = actors.find((actor) => actor.token && actor.token === lock?.token);
   put("holder", !lock ? "–" : !lock.key ? text("noLock") : !lock.holders ? text("free") : holder?.name ?? text("someone"));
   put("left", lock?.left_ms == null ? "–" : `${(lock.left_ms / 1000).toFixed(lock.left_ms < 60000 ? 1 : 0)} s`);
-  put("fence", show(lock?.fence || undefined));
+  put("fence", fenceOf(lock?.fence) ?? show());
   $("lockKey").textContent = lock?.key ? `${lock.key} ${lock.token}` : "";
   $("vanish").disabled = !lock?.holders;
 }
