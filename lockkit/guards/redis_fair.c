@@ -9,7 +9,8 @@
  *            fence and that lease, and publishes "token fence stamp" on
  *            lockkit_fair__channel:CLIENT_ID, where only that waiter's client listens. The waiter
  *            has the lock then, without another command: the stamp is that of its last try, which
- *            was sent before the hand-over, so it counts its lease from there.
+ *            was sent before the hand-over, so it counts its lease from there. A try whose answer
+ *            was lost is undone, and no message for it counts any more.
  *            Claims: where nobody heard the message (PUBLISH answers with the number of listeners)
  *            the lease is CLAIM_MS, until the waiter finds at its next refresh that it has the
  *            lock, and sets its full lease. It claims so in any case when its lease is shorter
@@ -42,7 +43,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { US_PER_MS = 1000 };
+enum { US_PER_MS = 1000, NOT_QUEUED = -1 };
 
 struct fair {
     lk_redis_guard guard;
@@ -58,7 +59,7 @@ struct fair {
 struct waiting {
     lk_redis_waiter *waiter;
     uint64_t live;    /* of the channel, at the last try */
-    int64_t asked_us; /* stamp of the last try */
+    int64_t asked_us; /* stamp of the last try, which was refused; else NOT_QUEUED */
     bool waited;      /* wait() was called, so wait_end() will be */
 };
 
@@ -107,7 +108,8 @@ static bool can_be_handed(const struct fair *fair, const lk_hold *hold)
 }
 
 /* Was it handed the lock? Only in answer to its last try: of an older one, the lease may be over.
- */
+ * And only if that try was refused: any other is undone before the next, and the lock passed on,
+ * but the message that it was handed may have come or may still come. */
 static bool was_handed(struct fair *fair, lk_attempt *attempt)
 {
     struct waiting *waiting = attempt->waiter;
@@ -150,6 +152,8 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     if (status == LK_OK)
         lk_redis_mark_granted(attempt->hold);
     if (waiting != NULL) {
+        if (status != LK_BUSY)
+            waiting->asked_us = NOT_QUEUED;
         if (status == LK_OK || status == LK_BUSY) {
             attempt->queued = status == LK_BUSY;
             lk_redis_rooms_use(fair->rooms, waiting->waiter);

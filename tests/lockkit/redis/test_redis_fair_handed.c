@@ -4,6 +4,7 @@
 #include "redis_fair_scripts.h"
 #include "lock_world.h"
 #include "redis_link.h"
+#include "sandbox_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,10 +49,10 @@ static void wait_for_message(void)
                      LK_OK);
 }
 
-static void queue_up(int64_t lease_ms)
+static void queue_up_at(const char *url, int64_t lease_ms)
 {
     memset(&waiter, 0, sizeof waiter);
-    assert_true(link_open(&waiter.link, world_redis->url));
+    assert_true(link_open(&waiter.link, url));
     memcpy(waiter.link.context.client_id, "00112233445566778899aabbccddeeff", 33);
     assert_int_equal(fair->open(&waiter.link.context, &waiter.self, NULL), LK_OK);
     waiter.attempt.hold = &waiter.hold;
@@ -64,6 +65,11 @@ static void queue_up(int64_t lease_ms)
     waiter.asked_us = now_us();
     assert_int_equal(try_at(waiter.asked_us), LK_BUSY);
     assert_int_equal(world_ask("LLEN {" KEY "}:queue"), 1);
+}
+
+static void queue_up(int64_t lease_ms)
+{
+    queue_up_at(world_redis->url, lease_ms);
 }
 
 static void leave(void)
@@ -165,6 +171,51 @@ static void message_for_an_older_try_grants_nothing(void **state)
     leave();
 }
 
+/* Its try, answered or not, was undone, and the lock is another's. */
+static void nothing_is_left_of_a_try_that_was_undone(bool asked, bool heard_before)
+{
+    struct proxy *proxy = proxy_open(world_redis->port);
+    char url[64];
+    lk_hold other;
+    assert_non_null(proxy);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", proxy_port(proxy));
+    queue_up_at(url, LONG_MS);
+    assert_int_equal(fair->wait(waiter.self, &waiter.attempt, now_us()), LK_OK);
+    int64_t in_doubt_us = now_us();
+    if (asked)
+        proxy_lose_answer(proxy, KEY, 1, PROXY_CUT);
+    else
+        proxy_lose_request(proxy, KEY, 1);
+    assert_int_equal(try_at(in_doubt_us), LK_UNKNOWN);
+    assert_int_equal(lk_release(&first), LK_OK);
+    assert_true(world_stands(&waiter.hold)); /* handed over */
+    if (heard_before)
+        wait_for_message();
+    assert_int_equal(fair->release(waiter.self, &waiter.hold), LK_OK);
+    assert_int_equal(world_acquire(client, KEY, LONG_MS, 0, &other), LK_OK);
+    if (!heard_before)
+        wait_for_message();
+    lk_status second = try_at(now_us()), freed = lk_release(&other);
+    assert_int_equal(freed, LK_OK);
+    assert_int_equal(second, LK_BUSY);
+    wait_for_message();
+    assert_int_equal(try_at(now_us()), LK_OK);
+    assert_true(waiter.hold.fence == other.fence + 1);
+    leave();
+    proxy_close(proxy);
+}
+
+/* The message for it is there, or comes, after that. */
+static void message_for_a_try_that_was_undone_grants_nothing(void **state)
+{
+    for (int i = 0; i < 4; i++) {
+        if (i > 0)
+            assert_int_equal(world_acquire(client, KEY, LONG_MS, 0, &first), LK_OK);
+        nothing_is_left_of_a_try_that_was_undone(i & 1, i & 2);
+    }
+    (void)state;
+}
+
 /* Nobody hears the message: as if its process had died, and only for as long. */
 static void lock_handed_to_one_who_does_not_listen_is_lent_until_it_looks(void **state)
 {
@@ -192,6 +243,7 @@ int main(void)
         CASE(message_of_half_a_lease_ago_is_claimed),
         CASE(short_lease_is_claimed_and_short),
         CASE(message_for_an_older_try_grants_nothing),
+        CASE(message_for_a_try_that_was_undone_grants_nothing),
         CASE(lock_handed_to_one_who_does_not_listen_is_lent_until_it_looks),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);
