@@ -103,10 +103,11 @@ struct pursuit {
     int64_t start_us;
     int64_t range_us; /* of the next random sleep */
     struct local_waiter waiter;
-    bool queued;   /* waiter has joined a line: leaving is due */
-    bool waited;   /* wait() was called: wait_end() is due */
-    bool in_doubt; /* the server may hold our token without our having been granted it */
-    bool doubted;  /* ... at some time in this call */
+    bool queued;        /* waiter has joined a line: leaving is due */
+    bool waited;        /* wait() was called: wait_end() is due */
+    bool in_doubt;      /* the server may hold our token without our having been granted it */
+    bool doubted;       /* ... at some time in this call */
+    bool may_free_late; /* an undoing of our token had no answer: the server may get it yet */
 };
 
 /* lk_acquire() in its two halves: many.c checks all requests first, then gives all one deadline. */

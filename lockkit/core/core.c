@@ -6,6 +6,8 @@
  *   - no turn begins after the deadline but one last try, and that only if nothing is in doubt, so
  *     that a call ends by wait_ms plus one command and one clean-up
  *   - while an attempt is in doubt nothing else is tried: our own orphan would refuse us
+ *   - what is tried after an undoing without an answer bears another token: that undoing, however
+ *     late the server gets it, does not free the lock that is granted since
  *   - a call that fails after a doubt, or while it stands in the server's queue, ends with a
  *     clean-up, so that a request which reached the server late leaves no orphan either
  *   - a clean-up that the server does not confirm goes to the janitor, which repeats it
@@ -28,12 +30,35 @@ void core_undo_begin(lk_client *client, const lk_hold *hold)
     client_count(&client->stats.cleanups);
 }
 
-/* Returns true when nothing of this attempt is left on the server. */
-static bool undo(lk_client *client, lk_hold *hold)
+/* "client_id:owner", or "client_id:random". */
+static void make_token(const lk_client *client, const char *owner, char *token)
 {
+    static const char digits[] = "0123456789abcdef";
+    size_t n = strlen(client->context.client_id);
+    memcpy(token, client->context.client_id, n);
+    token[n++] = ':';
+    if (owner) {
+        memcpy(token + n, owner, strlen(owner) + 1);
+        return;
+    }
+    for (int word = 0; word < 2; word++) {
+        uint64_t bits = client->env.random(client->env.ctx);
+        for (int i = 0; i < 16; i++, bits >>= 4)
+            token[n++] = digits[bits & 15];
+    }
+    token[n] = '\0';
+}
+
+/* Returns true when nothing of this attempt is left on the server. */
+static bool undo(struct pursuit *p)
+{
+    lk_client *client = p->client;
+    lk_hold *hold = p->attempt.hold;
     core_undo_begin(client, hold);
     lk_status status = client->provider->release(client->self, hold);
-    return status == LK_OK || status == LK_LOST;
+    bool undone = status == LK_OK || status == LK_LOST;
+    p->may_free_late = p->may_free_late || !undone;
+    return undone;
 }
 
 /* Counted from before the request was sent: the server's own count began later, never earlier. */
@@ -66,7 +91,7 @@ lk_status core_try_end(struct pursuit *p, lk_status status)
         if (in_time && p->attempt.replicas >= client->options.replicas)
             return LK_OK;
         if (in_time) {
-            status = undo(client, hold) ? LK_UNAVAILABLE : LK_UNKNOWN;
+            status = undo(p) ? LK_UNAVAILABLE : LK_UNKNOWN;
         } else {
             /* The server may not think so yet. A guard that cannot tell whose lock it frees had
              * better leave it to the lease. */
@@ -139,6 +164,18 @@ static bool worth_another_turn(const struct pursuit *p, lk_status status)
            (status == LK_UNAVAILABLE && p->attempt.hold->attempts > 1);
 }
 
+/* So that an undoing without an answer, which may come yet, meets nothing of what is tried now. The
+ * provider marks the token of an owner itself, as slot is 0. */
+static void rename_attempt(struct pursuit *p)
+{
+    lk_hold *hold = p->attempt.hold;
+    if (!p->may_free_late)
+        return;
+    make_token(p->client, p->request->owner, hold->token);
+    hold->private_.slot = 0;
+    p->may_free_late = false;
+}
+
 /* Until it is our turn to ask the server, or time for the last try. True: granted by a holder of
  * this client. */
 static bool stand_in_line(struct pursuit *p)
@@ -161,9 +198,11 @@ static lk_status pursue(struct pursuit *p)
         if (attempt->last && p->doubted)
             return status;
         if (p->in_doubt) {
-            p->in_doubt = !undo(p->client, attempt->hold);
-            if (!p->in_doubt)
+            p->in_doubt = !undo(p);
+            if (!p->in_doubt) {
+                rename_attempt(p);
                 continue;
+            }
         } else {
             status = try_once(p);
             if (p->queued && status != LK_OK && status != LK_BUSY)
@@ -206,25 +245,6 @@ lk_status core_check(const lk_client *client, const lk_request *request)
 int64_t core_deadline_us(const lk_client *client, int64_t wait_ms)
 {
     return client_now_us(client) + (wait_ms < WAIT_MS_MAX ? wait_ms : WAIT_MS_MAX) * 1000;
-}
-
-/* "client_id:owner", or "client_id:random". */
-static void make_token(const lk_client *client, const char *owner, char *token)
-{
-    static const char digits[] = "0123456789abcdef";
-    size_t n = strlen(client->context.client_id);
-    memcpy(token, client->context.client_id, n);
-    token[n++] = ':';
-    if (owner) {
-        memcpy(token + n, owner, strlen(owner) + 1);
-        return;
-    }
-    for (int word = 0; word < 2; word++) {
-        uint64_t bits = client->env.random(client->env.ctx);
-        for (int i = 0; i < 16; i++, bits >>= 4)
-            token[n++] = digits[bits & 15];
-    }
-    token[n] = '\0';
 }
 
 static void fill_hold(lk_client *client, const lk_request *request, lk_hold *hold)

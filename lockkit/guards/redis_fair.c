@@ -43,7 +43,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { US_PER_MS = 1000, NOT_QUEUED = -1 };
+enum { US_PER_MS = 1000 };
 
 struct fair {
     lk_redis_guard guard;
@@ -55,12 +55,11 @@ struct fair {
     bool one_node;      /* whose word suffices for a grant */
 };
 
-/* One lk_acquire() that may wait. */
+/* One lk_acquire() that may wait, from a try to the next that is not refused. */
 struct waiting {
     lk_redis_waiter *waiter;
     uint64_t live;    /* of the channel, at the last try */
-    int64_t asked_us; /* stamp of the last try, which was refused; else NOT_QUEUED */
-    bool waited;      /* wait() was called, so wait_end() will be */
+    int64_t asked_us; /* stamp of the last try */
 };
 
 struct keys {
@@ -108,8 +107,7 @@ static bool can_be_handed(const struct fair *fair, const lk_hold *hold)
 }
 
 /* Was it handed the lock? Only in answer to its last try: of an older one, the lease may be over.
- * And only if that try was refused: any other is undone before the next, and the lock passed on,
- * but the message that it was handed may have come or may still come. */
+ */
 static bool was_handed(struct fair *fair, lk_attempt *attempt)
 {
     struct waiting *waiting = attempt->waiter;
@@ -151,15 +149,11 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     lk_status status = was_handed(fair, attempt) ? LK_OK : ask(fair, attempt, waiting);
     if (status == LK_OK)
         lk_redis_mark_granted(attempt->hold);
-    if (waiting != NULL) {
-        if (status != LK_BUSY)
-            waiting->asked_us = NOT_QUEUED;
-        if (status == LK_OK || status == LK_BUSY) {
-            attempt->queued = status == LK_BUSY;
-            lk_redis_rooms_use(fair->rooms, waiting->waiter);
-        }
-        if (status != LK_BUSY && !waiting->waited)
-            forget(fair, attempt);
+    if (waiting != NULL && status == LK_BUSY) {
+        attempt->queued = true;
+        lk_redis_rooms_use(fair->rooms, waiting->waiter);
+    } else if (waiting != NULL) { /* no message counts for a try that is over, or will be undone */
+        forget(fair, attempt);
     }
     return status;
 }
@@ -219,7 +213,6 @@ static lk_status wait_for(void *self, lk_attempt *attempt, int64_t until_us)
         env->point(env->ctx, LK_POINT_SUBSCRIBE, attempt->hold->key);
         return join(fair, left_us);
     }
-    waiting->waited = true;
     uint64_t live = lk_redis_sub_live(fair->sub, fair->channel);
     if (live == 0)
         return LK_UNAVAILABLE;

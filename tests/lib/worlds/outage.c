@@ -184,6 +184,7 @@ static const struct experiment {
     {"halved_answers_are_told_truly", outage_halved_answers_are_told_truly},
     {"missing_answers_are_told_truly", outage_missing_answers_are_told_truly},
     {"late_requests_leave_no_lasting_orphan", outage_late_requests_leave_no_lasting_orphan},
+    {"late_undoing_frees_nothing_else", outage_late_undoing_frees_nothing_else},
     {"cut_waiter_is_served_or_told", outage_cut_waiter_is_served_or_told},
     {"storm_lets_no_two_in", outage_storm_lets_no_two_in},
     {"stopped_servers_cost_bounded_time", stopped_servers_cost_bounded_time},

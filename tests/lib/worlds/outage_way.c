@@ -149,6 +149,32 @@ void outage_late_requests_leave_no_lasting_orphan(const lk_provider_info *guard)
     }
 }
 
+/* A try's answer is lost, and the nth command after it, its undoing or a part of that, arrives when
+ * the call has long been granted the lock. */
+void outage_late_undoing_frees_nothing_else(const lk_provider_info *guard)
+{
+    bool was_late = (guard->caps & LK_CAP_OWNER) != 0 && (guard->caps & LK_CAP_SESSION) == 0;
+    for (int nth = 2; was_late && nth < ROUNDS_MAX; nth++) {
+        struct way way = way_open(guard);
+        lk_hold hold, other;
+        proxy_hold(way.proxy, CLAIM_KEY, nth);
+        proxy_lose_answer(way.proxy, CLAIM_KEY, 1, PROXY_CUT);
+        lk_status status =
+            world_acquire(way.client, CLAIM_KEY, CLAIM_LONG_MS, OUTAGE_BACK_MS, &hold);
+        was_late = !none_is_held(way.proxy);
+        proxy_let_go(way.proxy);
+        bool arrived = wait_until(none_is_held, way.proxy, CLAIM_GRACE_MS);
+        world->exists(CLAIM_KEY); /* a round trip: what came late has been done */
+        lk_status second = world_acquire(way.judge, CLAIM_KEY, 0, 0, &other);
+        lk_release(&other);
+        lk_release(&hold);
+        assert_true(arrived);
+        assert_int_equal(status, LK_OK);
+        assert_int_equal(second, LK_TIMEOUT);
+        way_close(&way);
+    }
+}
+
 /* A waiter's connection is cut while it waits; then the lock is freed. */
 void outage_cut_waiter_is_served_or_told(const lk_provider_info *guard)
 {

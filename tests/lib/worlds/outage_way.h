@@ -34,6 +34,7 @@ void outage_lost_requests_are_told_truly(const lk_provider_info *guard);
 void outage_halved_answers_are_told_truly(const lk_provider_info *guard);
 void outage_missing_answers_are_told_truly(const lk_provider_info *guard);
 void outage_late_requests_leave_no_lasting_orphan(const lk_provider_info *guard);
+void outage_late_undoing_frees_nothing_else(const lk_provider_info *guard);
 void outage_cut_waiter_is_served_or_told(const lk_provider_info *guard);
 void outage_storm_lets_no_two_in(const lk_provider_info *guard);
 
