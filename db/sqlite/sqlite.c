@@ -4,25 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beside other sharers no journal is in use while this one may write. */
-static db_status settle(struct sqlite_store *store, bool alone, db_error *error)
-{
-    struct conn *conn = &store->conn;
-    if (!alone && conn_exec(conn, "BEGIN IMMEDIATE") != DB_OK)
-        return db_fail(error, conn->trouble.status, "%s", conn->trouble.message);
-    db_status status = settle_file(conn, store->path, error);
-    if (!alone)
-        conn_exec(conn, "ROLLBACK");
-    return status;
-}
-
 /* Opens, locks and sets up the writing connection and the one for pings. */
 static db_status open_connections(struct sqlite_store *store, const char *path, db_error *error)
 {
     bool shared = store->options.shared_file, alone;
     db_status status = conn_open(&store->conn, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                                 log_gathering_vfs(), store->options.busy_ms,
-                                 &store->counters.busy_retries, error);
+                                 shared ? commit_marking_vfs() : log_gathering_vfs(),
+                                 store->options.busy_ms, &store->counters.busy_retries, error);
     if (status != DB_OK)
         return status;
     /* SQLite has made the path absolute: the name is the same from any working directory. */
@@ -30,7 +18,7 @@ static db_status open_connections(struct sqlite_store *store, const char *path, 
              sqlite3_db_filename(store->conn.handle, "main"));
     if ((status = file_lock_open(&store->lock, store->path, shared, &alone, error)) != DB_OK)
         goto close_writer;
-    if ((status = settle(store, alone, error)) != DB_OK ||
+    if ((alone && (status = settle_file(&store->conn, store->path, error)) != DB_OK) ||
         (status = setup_file(store, alone, error)) != DB_OK ||
         (status = conn_prepare(&store->conn, CONN_WRITER, error)) != DB_OK ||
         (status = conn_open_reading(store, &store->ping, error)) != DB_OK)

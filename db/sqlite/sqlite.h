@@ -6,6 +6,7 @@
  *   sqlite_settle.c  what a former process left unflushed, flushed
  *   sqlite_conn.c    one connection: settings, prepared statements, errors, waiting when busy
  *   sqlite_log.c     the log's writes, gathered
+ *   sqlite_mark.c    commits on a shared file that a killed process left unflushed
  *   sqlite_lock.c    FILE-lock: who may open the file, and whose turn it is to write
  *   sqlite_queue.c   who writes, and for whom; sqlite_checkpoint.c: the log, into the file
  *   sqlite_writer.c  a group of runs in one transaction
@@ -152,6 +153,12 @@ void new_rows_cut(struct conn *conn, const struct new_rows_mark *mark);
  * does as well, slower. Any thread. */
 const char *log_gathering_vfs(void);
 
+/* -- sqlite_mark.c ------------------------------------------------------------------------------
+ */
+
+/* The name of a VFS for all connections of a shared file. Any thread. */
+const char *commit_marking_vfs(void);
+
 /* -- sqlite_lock.c ------------------------------------------------------------------------------
  */
 
@@ -235,9 +242,10 @@ struct sqlite_tx {
 };
 
 /* sqlite_settle.c: makes durable what a former process left in log and journal: before SQLite reads
- * them, by the only process that has the file, or by one that may write. Of somebody else's file it
- * touches neither. */
+ * them, by the only process that has the file. Of somebody else's file it touches neither. */
 db_status settle_file(struct conn *conn, const char *path, db_error *error);
+/* The same of the journal, by whoever has the reserved lock. path: SQLite's. */
+db_status settle_journal(const char *path, db_error *error);
 
 /* sqlite_setup.c: journal mode, and the schema if the file is new. */
 db_status setup_file(struct sqlite_store *store, bool alone, db_error *error);

@@ -9,8 +9,9 @@ db_status conn_open_reading(struct sqlite_store *store, struct conn *conn, db_er
 {
     bool shared = store->options.shared_file;
     db_status status =
-        conn_open(conn, store->path, shared ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY, NULL,
-                  store->options.busy_ms, &store->counters.busy_retries, error);
+        conn_open(conn, store->path, shared ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY,
+                  shared ? commit_marking_vfs() : NULL, store->options.busy_ms,
+                  &store->counters.busy_retries, error);
     if (status != DB_OK)
         return status;
     if (conn_exec(conn, "PRAGMA query_only = ON; PRAGMA cache_size = %d",

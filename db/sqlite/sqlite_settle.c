@@ -13,7 +13,7 @@
  *     would undo a commit that has been told, or half of it.
  *
  * So each is read, written over itself, and flushed: then the disk has what the cache has. It takes
- * the file's lock, held alone: nobody writes meanwhile.
+ * the file's lock, held alone: nobody writes meanwhile. Beside other sharers, see sqlite_mark.c.
  */
 #include "schema.h"
 #include "sqlite.h"
@@ -88,12 +88,15 @@ static bool is_ours(struct conn *conn)
            SCHEMA_APPLICATION_ID;
 }
 
+db_status settle_journal(const char *path, db_error *error)
+{
+    return settle_one(path, "-journal", SQLITE_OPEN_MAIN_JOURNAL, error);
+}
+
 db_status settle_file(struct conn *conn, const char *path, db_error *error)
 {
     if (!is_ours(conn))
         return DB_OK;
     db_status status = settle_one(path, "-wal", SQLITE_OPEN_WAL, error);
-    if (status == DB_OK)
-        status = settle_one(path, "-journal", SQLITE_OPEN_MAIN_JOURNAL, error);
-    return status;
+    return status == DB_OK ? settle_journal(path, error) : status;
 }

@@ -11,7 +11,7 @@
 enum {
     ACCOUNTS = 6,
     CHANGES = 400, /* of a world at most */
-    TAKEN = 12     /* images of a life at most */
+    TAKEN = 20     /* images of a life at most */
 };
 
 struct taken {
@@ -23,13 +23,15 @@ struct taken {
 struct world {
     char folder[64], file[96], image_file[96];
     bool shared, normal; /* normal: not each commit is flushed, see db_options.sync */
-    db *store;
+    db *store;           /* of the process that does something now, ... */
     db_reader *reader;
+    db *other_store; /* ... and of another sharer, if any */
+    db_reader *other_reader;
     bool told[CHANGES]; /* its answer was given, or found: it has to stay */
     int n_changes;
     struct taken taken[TAKEN];
     int n_taken, one_in; /* a moment in so many is taken */
-    uint64_t images, told_in_images, kills, cuts, refused, unknown;
+    uint64_t images, told_in_images, kills, outlived, cuts, refused, unknown;
 };
 
 static struct world world;
@@ -149,6 +151,17 @@ static inline bool open_store(void)
     return false;
 }
 
+/* The other sharer goes on. */
+static inline void switch_store(void)
+{
+    db *store = world.store;
+    db_reader *reader = world.reader;
+    world.store = world.other_store;
+    world.reader = world.other_reader;
+    world.other_store = store;
+    world.other_reader = reader;
+}
+
 /* As a client that asks what became of its key. */
 static inline void tell_what_is_stored(void)
 {
@@ -206,6 +219,21 @@ static inline void close_store(void)
 {
     db_reader_close(world.reader);
     db_close(world.store);
+    world.store = NULL;
+    world.reader = NULL;
+}
+
+/* The killed process is gone, and the other one goes on. */
+static inline void outlive(void)
+{
+    char lock[120];
+    close_store();
+    switch_store();
+    power_thaw();
+    snprintf(lock, sizeof lock, "%s-lock", world.file);
+    if (power.slip == SLIP_NOT_MARKED)
+        assert_int_equal(0, truncate(lock, 0));
+    world.outlived++;
 }
 
 /* A store with accounts, orderly closed. */

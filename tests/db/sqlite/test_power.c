@@ -1,13 +1,14 @@
 /*
  * Power cuts. Each world is a store on power_vfs.h that lives several lives: orderly ends, kills at
- * any write or flush, flushes that fail, power cuts that become the next life. At random moments an
- * image is taken of what a power cut would leave then. Each image is opened as a next start would:
+ * any write or flush, flushes that fail, power cuts that become the next life. On a shared file two
+ * processes take turns, and one goes on when the other is killed. At random moments an image is
+ * taken of what a power cut would leave then. Each image is opened as a next start would:
  *
  *   - SQLite's own check of the file finds nothing, and the audit nothing either;
  *   - every change is there whose answer was given or found stored before that moment; where not
  *     each commit is flushed (DB_SYNC_NORMAL), none that came before one that is there is gone.
  *
- * POWER_IMAGES: how many, by default 600. POWER_SEED: of the first world.
+ * POWER_IMAGES: how many of each test, by default 300. POWER_SEED: of the first world.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,10 +21,11 @@
 
 enum { LIVES = 6 /* of a world at most */ };
 
-/* The last place is for the end of the life. */
+/* Places are left for a sharer that goes on, the last one for the end of the life. */
 static void at_any_moment(void)
 {
-    if (world.n_taken < TAKEN - 1 && power_random((uint32_t)world.one_in) == 0)
+    const int room = world.other_store ? TAKEN / 2 : TAKEN - 1;
+    if (world.n_taken < room && power_random((uint32_t)world.one_in) == 0)
         take_image();
 }
 
@@ -45,18 +47,53 @@ static void plan_life(void)
     pthread_mutex_unlock(&power_mutex);
 }
 
+/* Until one is killed two sharers take turns. */
+static void do_changes(void)
+{
+    for (int n = 1 + (int)power_random(24); n > 0 && !power.frozen; n--) {
+        if (world.other_store && power_random(2) == 0)
+            switch_store();
+        if (world.n_changes + ACCOUNTS <= CHANGES)
+            change(1 + (int)power_random(ACCOUNTS));
+    }
+}
+
+/* The other one may be killed, too. */
+static void go_on(void)
+{
+    if (power.frozen)
+        outlive();
+    else { /* it has ended in an orderly way */
+        close_store();
+        switch_store();
+    }
+    power.kill_at = power_random(2) == 0 ? power.events + 1 + power_random(200) : 0;
+    tell_what_is_stored();
+    do_changes();
+}
+
 static void live(void)
 {
-
+    power.moment = NULL;
+    power_thaw(); /* the other one opens without faults */
+    if (world.shared && power_random(4) != 0 && open_store())
+        switch_store();
     plan_life();
-    if (!open_store())
-        return;
+    if (!open_store()) {
+        if (!world.other_store)
+            return;
+        world.kills += power.frozen;
+        power_thaw();
+        switch_store();
+    }
     if (world.normal) /* a cut, or a failed flush, may have taken the last ones */
         memset(world.told, 0, sizeof world.told);
     tell_what_is_stored();
-    for (int n = 1 + (int)power_random(24); n > 0 && !power.frozen; n--)
-        if (world.n_changes + ACCOUNTS <= CHANGES)
-            change(1 + (int)power_random(ACCOUNTS));
+    do_changes();
+    if (world.other_store) {
+        world.kills += power.frozen;
+        go_on();
+    }
     if (power_random(3) == 0) { /* killed while it is at rest */
         pthread_mutex_lock(&power_mutex);
         power.frozen = true;
@@ -66,12 +103,12 @@ static void live(void)
 }
 
 /* Returns what is wrong with one of its images; NULL: nothing. */
-static const char *run_world(uint64_t seed)
+static const char *run_world(uint64_t seed, bool shared)
 {
     const char *wrong = NULL;
     power_random_state = seed * 0x9e3779b97f4a7c15u + 1;
-    world.normal = power_random(6) == 0;
-    start_world(!world.normal && power_random(4) == 0);
+    world.normal = !shared && power_random(5) == 0;
+    start_world(shared);
     for (int i = 0; i < LIVES && wrong == NULL; i++) {
         world.n_taken = 0;
         live();
@@ -102,38 +139,63 @@ static uint64_t number_or(const char *name, uint64_t other)
     return value ? strtoull(value, NULL, 10) : other;
 }
 
+static void run_worlds(bool shared)
+{
+    uint64_t seed = number_or("POWER_SEED", 1), worlds = 0, violations = 0;
+    const uint64_t goal = number_or("POWER_IMAGES", 300);
+    const uint64_t failed_before = power.flushes_failed;
+    world.images = world.told_in_images = world.kills = world.outlived = world.cuts =
+        world.refused = world.unknown = 0;
+    power.slip = SLIP_NONE;
+    for (; world.images < goal; seed++, worlds++)
+        violations += run_world(seed, shared) != NULL;
+    const uint64_t failed = power.flushes_failed - failed_before;
+    print_message("%llu images of %llu worlds, %llu told changes in them; %llu kills, %llu of them "
+                  "outlived, %llu power cuts, %llu failed flushes, %llu changes refused, %llu "
+                  "unknown; %llu violations\n",
+                  (unsigned long long)world.images, (unsigned long long)worlds,
+                  (unsigned long long)world.told_in_images, (unsigned long long)world.kills,
+                  (unsigned long long)world.outlived, (unsigned long long)world.cuts,
+                  (unsigned long long)failed, (unsigned long long)world.refused,
+                  (unsigned long long)world.unknown, (unsigned long long)violations);
+    assert_true(world.kills > 0 && failed > 0 && world.told_in_images > 0);
+    assert_true(!shared || world.outlived > 0);
+    assert_int_equal(0, violations);
+}
+
 static void what_was_told_survives_a_power_cut(void **state)
 {
     (void)state;
-    const uint64_t goal = number_or("POWER_IMAGES", 600);
-    uint64_t seed = number_or("POWER_SEED", 1), worlds = 0, violations = 0;
-    power.slip = SLIP_NONE;
-    for (; world.images < goal; seed++, worlds++)
-        violations += run_world(seed) != NULL;
-    print_message(
-        "%llu images of %llu worlds, %llu told changes in them; %llu kills, %llu power "
-        "cuts, %llu failed flushes, %llu changes refused, %llu unknown; %llu violations\n",
-        (unsigned long long)world.images, (unsigned long long)worlds,
-        (unsigned long long)world.told_in_images, (unsigned long long)world.kills,
-        (unsigned long long)world.cuts, (unsigned long long)power.flushes_failed,
-        (unsigned long long)world.refused, (unsigned long long)world.unknown,
-        (unsigned long long)violations);
-    assert_true(world.kills > 0 && power.flushes_failed > 0 && world.told_in_images > 0);
-    assert_int_equal(0, violations);
+    run_worlds(false);
+}
+
+static void what_a_sharer_told_survives_a_power_cut(void **state)
+{
+    (void)state;
+    run_worlds(true);
 }
 
 static void planted_slips_are_found(void **state)
 {
-    static const char *const names[] = {"", "the log is never flushed", "the file is never flushed",
-                                        "nothing is settled"};
+    static const struct {
+        const char *name;
+        enum power_slip slip;
+        bool shared, parts; /* of what is not flushed; else all of it is lost, and so soon */
+    } slips[] = {{"the log is never flushed", SLIP_LOG_NEVER_FLUSHED, false, false},
+                 {"the file is never flushed", SLIP_FILE_NEVER_FLUSHED, false, false},
+                 {"nothing is settled", SLIP_NOT_SETTLED, false, false},
+                 {"a shared file is never flushed", SLIP_FILE_NEVER_FLUSHED, true, false},
+                 {"a shared file's journal is never flushed", SLIP_LOG_NEVER_FLUSHED, true, true},
+                 {"a killed sharer leaves no mark", SLIP_NOT_MARKED, true, false},
+                 {"what a killed sharer left is not settled", SLIP_NOT_SETTLED, true, false}};
     (void)state;
-    for (int slip = 1; slip <= SLIP_NOT_SETTLED; slip++) {
+    for (size_t i = 0; i < sizeof slips / sizeof *slips; i++) {
         uint64_t seed = 1;
-        power.slip = (enum power_slip)slip;
-        power_loses_all = true; /* and so soon */
-        while (run_world(seed) == NULL)
+        power.slip = slips[i].slip;
+        power_loses_all = !slips[i].parts;
+        while (run_world(seed, slips[i].shared) == NULL)
             assert_true(++seed < 200);
-        print_message("%s: found in world %llu\n", names[slip], (unsigned long long)seed);
+        print_message("%s: found in world %llu\n", slips[i].name, (unsigned long long)seed);
     }
     power.slip = SLIP_NONE;
     power_loses_all = false;
@@ -143,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_told_survives_a_power_cut),
+        cmocka_unit_test(what_a_sharer_told_survives_a_power_cut),
         cmocka_unit_test(planted_slips_are_found),
     };
     if (power_install() != SQLITE_OK)

@@ -83,31 +83,118 @@ static void a_flush_alone_settles_only_what_was_not_flushed(void **state)
     assert_non_null(written_behind_a_failed_flush());
 }
 
-/* The journal's end, the last of a commit, is written and not flushed: the disk would undo it. */
+/* One sharer ends within its commit, at its fourth flush: that of the journal's end, which is
+ * written, so that the others see the commit, and not flushed, so that the disk would undo it. */
+static void start_sharers(void)
+{
+    start_world(true);
+    assert_true(open_store());
+    switch_store();
+    assert_true(open_store());
+}
+
+static void end_sharers(void)
+{
+    close_store();
+    if (world.other_store) {
+        switch_store();
+        close_store();
+    }
+    power_forget(world.file);
+}
+
+/* Each returns what is wrong after a power cut. */
+
+static const char *told_by_a_sharer_that_goes_on(void)
+{
+    start_sharers();
+    power.kill_at_flush = 4;
+    change(1);
+    assert_true(power.frozen);
+    assert_false(world.told[0]);
+    outlive();
+    tell_what_is_stored();
+    assert_true(world.told[0]);
+    const char *wrong = look_after_cut();
+    end_sharers();
+    return wrong;
+}
+
+static const char *told_by_a_sharer_beside_a_failed_flush(void)
+{
+    start_sharers();
+    power.habit = HABIT_CLEAN;
+    power.fail_from = power.flushes + 4;
+    power.fail_to = power.fail_from + 1;
+    change(1);
+    assert_int_equal(1, world.unknown);
+    switch_store();
+    tell_what_is_stored();
+    assert_true(world.told[0]);
+    const char *wrong = look_after_cut();
+    end_sharers();
+    return wrong;
+}
+
+/* Its own commit is cut short at the nth write or flush. */
+static const char *cut_within_the_next_commit(uint64_t n, bool *ret_done)
+{
+    start_sharers();
+    power.kill_at_flush = 4;
+    change(ACCOUNTS);
+    outlive();
+    power.kill_at = n;
+    change(1);
+    *ret_done = !power.frozen;
+    const char *wrong = look_after_cut();
+    end_sharers();
+    return wrong;
+}
+
+static const char *cut_within_any_next_commit(void)
+{
+    bool done = false;
+    const char *wrong = NULL;
+    power_loses_all = false;
+    power_random_state = 1;
+    for (uint64_t n = 1; !done && wrong == NULL; n++)
+        for (int parts = 0; parts < 20 && wrong == NULL; parts++)
+            wrong = cut_within_the_next_commit(n, &done);
+    power_loses_all = true;
+    return wrong;
+}
+
+static void a_sharer_flushes_what_another_one_left_before_it_goes_on(void **state)
+{
+    (void)state;
+    assert_null(told_by_a_sharer_that_goes_on());
+    world.unknown = 0;
+    assert_null(told_by_a_sharer_beside_a_failed_flush());
+    assert_null(cut_within_any_next_commit());
+}
+
+static void without_the_mark_it_tells_and_damages(void **state)
+{
+    (void)state;
+    power.slip = SLIP_NOT_MARKED;
+    assert_non_null(told_by_a_sharer_that_goes_on());
+    assert_non_null(cut_within_any_next_commit());
+}
+
 static void a_sharer_that_joins_flushes_what_a_killed_one_left(void **state)
 {
     (void)state;
-    db *other;
-    char url[112];
-    start_world(true);
-    snprintf(url, sizeof url, "sqlite:%s", world.file);
-    const db_options options = options_of(url);
-    assert_int_equal(DB_OK, db_open(&options, &other, NULL));
-    assert_true(open_store());
+    start_sharers();
     power.kill_at_flush = 4;
     change(1);
-    close_store();
     assert_true(power.frozen);
-    assert_false(world.told[0]);
-
+    close_store();
     power_thaw(); /* the other one has done nothing meanwhile */
     assert_true(open_store());
     tell_what_is_stored();
     assert_true(world.told[0]);
     assert_null(look_after_cut());
-    close_store();
-    db_close(other);
-    power_forget(world.file);
+    end_sharers();
 }
 
 static void what_cannot_be_flushed_is_not_opened(void **state)
@@ -179,6 +266,8 @@ int main(void)
         TEST(nothing_is_appended_behind_what_a_failed_flush_has_lost),
         TEST(without_settling_both_are_lost),
         TEST(a_flush_alone_settles_only_what_was_not_flushed),
+        TEST(a_sharer_flushes_what_another_one_left_before_it_goes_on),
+        TEST(without_the_mark_it_tells_and_damages),
         TEST(a_sharer_that_joins_flushes_what_a_killed_one_left),
         TEST(what_cannot_be_flushed_is_not_opened),
         TEST(an_empty_log_is_no_log),

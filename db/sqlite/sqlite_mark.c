@@ -1,0 +1,255 @@
+/*
+ * What a process that was killed within a commit left of a shared file's journal, flushed by the
+ * others before they read (sqlite_settle.c does so at a start).
+ *
+ * Byte 0 of FILE-lock's content is the mark. It is set by whoever has got the exclusive lock,
+ * before the first flush of a commit, and cleared when SQLite says that all of the commit has been
+ * flushed (SQLITE_FCNTL_COMMIT_PHASETWO), while the lock is still held. The kernel gives back the
+ * locks of a process that ends, but not its mark. So the invariant is: whoever holds a shared lock
+ * and finds the mark knows that nobody is within a commit, and that the last one who was did not
+ * end it.
+ *
+ * He then settles the journal before SQLite looks at it. He takes the reserved lock for that:
+ * nobody writes a journal meanwhile. He gives it back before he clears the mark: SQLite takes a
+ * journal for one in use, not for one to roll back, while anybody has the reserved lock. Nobody can
+ * set the mark between the two, as a shared lock keeps the exclusive one out.
+ *
+ * A rollback leaves the mark, and the next one settles for nothing. The mark need not outlive a
+ * power cut: the first process after it settles at its start.
+ *
+ * A VFS over the default one, for database files only; see https://sqlite.org/vfs.html.
+ */
+#include "sqlite.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct marked_file {
+    sqlite3_file base;
+    const char *path;                    /* SQLite's */
+    int fd;                              /* of FILE-lock */
+    int level;                           /* of its lock */
+    _Alignas(sqlite3_int64) char real[]; /* as SQLite aligns what it gives a VFS */
+};
+
+static sqlite3_file *real_file(sqlite3_file *file)
+{
+    return (sqlite3_file *)(void *)((struct marked_file *)file)->real;
+}
+
+/* Passed on as it is. */
+#define ON_FILE(file, method, ...) real_file(file)->pMethods->method(real_file(file), __VA_ARGS__)
+
+/* -- the mark --------------------------------------------------------------------------------- */
+
+static int put_mark(const struct marked_file *file, char mark)
+{
+    return pwrite(file->fd, &mark, 1, 0) == 1 ? SQLITE_OK : SQLITE_IOERR_LOCK;
+}
+
+static int get_mark(const struct marked_file *file, bool *ret)
+{
+    char mark = 0;
+    if (pread(file->fd, &mark, 1, 0) < 0)
+        return SQLITE_IOERR_LOCK;
+    *ret = mark != 0;
+    return SQLITE_OK;
+}
+
+/* With a shared lock, and the mark found. */
+static int settle(struct marked_file *file)
+{
+    int code = ON_FILE(&file->base, xLock, SQLITE_LOCK_RESERVED);
+    if (code != SQLITE_OK) /* busy: another one does */
+        return code;
+    const bool settled = settle_journal(file->path, NULL) == DB_OK;
+    code = ON_FILE(&file->base, xUnlock, SQLITE_LOCK_SHARED);
+    if (!settled)
+        return SQLITE_IOERR_FSYNC;
+    return code == SQLITE_OK ? put_mark(file, 0) : code;
+}
+
+static int lock_shared(struct marked_file *file)
+{
+    bool marked = false;
+    int code = ON_FILE(&file->base, xLock, SQLITE_LOCK_SHARED);
+    if (code != SQLITE_OK)
+        return code;
+    code = get_mark(file, &marked);
+    if (code == SQLITE_OK && marked)
+        code = settle(file);
+    if (code != SQLITE_OK)
+        ON_FILE(&file->base, xUnlock, SQLITE_LOCK_NONE);
+    return code;
+}
+
+/* Where the mark cannot be set, SQLite is told that it has no lock, and unlocks it all the same. */
+static int mark_lock(sqlite3_file *base, int level)
+{
+    struct marked_file *file = (struct marked_file *)base;
+    int code;
+    if (file->level >= level)
+        return SQLITE_OK;
+    if (file->level == SQLITE_LOCK_NONE)
+        code = lock_shared(file);
+    else
+        code = ON_FILE(base, xLock, level);
+    if (code == SQLITE_OK && level == SQLITE_LOCK_EXCLUSIVE)
+        code = put_mark(file, 1);
+    if (code == SQLITE_OK)
+        file->level = level;
+    return code;
+}
+
+static int mark_unlock(sqlite3_file *base, int level)
+{
+    struct marked_file *file = (struct marked_file *)base;
+    if (file->level > level)
+        file->level = level;
+    return ON_FILE(base, xUnlock, level);
+}
+
+static int mark_control(sqlite3_file *file, int op, void *arg)
+{
+    struct marked_file *marked = (struct marked_file *)file;
+    if (op == SQLITE_FCNTL_COMMIT_PHASETWO && marked->level == SQLITE_LOCK_EXCLUSIVE)
+        put_mark(marked, 0); /* or else the next one settles for nothing */
+    return ON_FILE(file, xFileControl, op, arg);
+}
+
+/* -- the rest --------------------------------------------------------------------------------- */
+
+static int mark_close(sqlite3_file *file)
+{
+    close(((struct marked_file *)file)->fd);
+    return real_file(file)->pMethods->xClose(real_file(file));
+}
+
+static int mark_read(sqlite3_file *file, void *ret, int n, sqlite3_int64 at)
+{
+    return ON_FILE(file, xRead, ret, n, at);
+}
+
+static int mark_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
+{
+    return ON_FILE(file, xWrite, data, n, at);
+}
+
+static int mark_truncate(sqlite3_file *file, sqlite3_int64 size)
+{
+    return ON_FILE(file, xTruncate, size);
+}
+
+static int mark_sync(sqlite3_file *file, int flags)
+{
+    return ON_FILE(file, xSync, flags);
+}
+
+static int mark_size(sqlite3_file *file, sqlite3_int64 *ret)
+{
+    return ON_FILE(file, xFileSize, ret);
+}
+
+static int mark_check_lock(sqlite3_file *file, int *ret)
+{
+    return ON_FILE(file, xCheckReservedLock, ret);
+}
+
+static int mark_sector(sqlite3_file *file)
+{
+    return real_file(file)->pMethods->xSectorSize(real_file(file));
+}
+
+static int mark_device(sqlite3_file *file)
+{
+    return real_file(file)->pMethods->xDeviceCharacteristics(real_file(file));
+}
+
+static int mark_map(sqlite3_file *file, int page, int size, int extend, void volatile **ret)
+{
+    return ON_FILE(file, xShmMap, page, size, extend, ret);
+}
+
+static int mark_map_lock(sqlite3_file *file, int first, int n, int flags)
+{
+    return ON_FILE(file, xShmLock, first, n, flags);
+}
+
+static void mark_barrier(sqlite3_file *file)
+{
+    real_file(file)->pMethods->xShmBarrier(real_file(file));
+}
+
+static int mark_unmap(sqlite3_file *file, int remove)
+{
+    return ON_FILE(file, xShmUnmap, remove);
+}
+
+static int open_database(sqlite3_vfs *real, const char *path, struct marked_file *marked, int flags,
+                         int *ret_flags)
+{
+    static const sqlite3_io_methods methods = {
+        .iVersion = 2,
+        .xClose = mark_close,
+        .xRead = mark_read,
+        .xWrite = mark_write,
+        .xTruncate = mark_truncate,
+        .xSync = mark_sync,
+        .xFileSize = mark_size,
+        .xLock = mark_lock,
+        .xUnlock = mark_unlock,
+        .xCheckReservedLock = mark_check_lock,
+        .xFileControl = mark_control,
+        .xSectorSize = mark_sector,
+        .xDeviceCharacteristics = mark_device,
+        .xShmMap = mark_map, /* of a file that leaves WAL mode */
+        .xShmLock = mark_map_lock,
+        .xShmBarrier = mark_barrier,
+        .xShmUnmap = mark_unmap,
+    };
+    char name[PATH_MAX + 8];
+    sqlite3_file *file = real_file(&marked->base);
+    marked->base.pMethods = NULL; /* nothing to close */
+    marked->path = path;
+    marked->level = SQLITE_LOCK_NONE;
+    int code = real->xOpen(real, path, file, flags, ret_flags);
+    if (code != SQLITE_OK)
+        return code; /* SQLite's own close what they could not open */
+    snprintf(name, sizeof name, "%s-lock", path);
+    marked->fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (marked->fd < 0) {
+        file->pMethods->xClose(file);
+        return SQLITE_CANTOPEN;
+    }
+    marked->base.pMethods = &methods;
+    return SQLITE_OK;
+}
+
+static int open_any(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                    int *ret_flags)
+{
+    sqlite3_vfs *real = vfs->pAppData;
+    if (flags & SQLITE_OPEN_MAIN_DB)
+        return open_database(real, name, (struct marked_file *)file, flags, ret_flags);
+    return real->xOpen(real, name, file, flags, ret_flags);
+}
+
+static sqlite3_vfs marking;
+static void install(void)
+{
+    sqlite3_vfs *real = sqlite3_vfs_find(NULL);
+    marking = *real; /* everything but opening is the real one's */
+    marking.zName = "marked-commits";
+    marking.szOsFile = (int)sizeof(struct marked_file) + real->szOsFile;
+    marking.pAppData = real;
+    marking.xOpen = open_any;
+    sqlite3_vfs_register(&marking, 0); /* or else opening fails */
+}
+
+const char *commit_marking_vfs(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, install);
+    return marking.zName;
+}
