@@ -1,6 +1,4 @@
-# Parts and what they may link: see "How the parts fit" in README.md.
-#   make demo    the flash sale under several guards, verdict table
-#   make test    the whole suite against real servers; make conformance: guards x claims alone
+# A part is a folder, a room a folder in it: see .layers. "make help" lists the targets.
 # Variables: B=build folder, CC=gcc|clang, SAN=address|undefined|thread[,...], V=1 to see commands,
 #            WITHOUT=zookeeper: programs and library without that client (not the tests).
 #            NDEBUG=1: lockkit without its assertions.
@@ -77,7 +75,7 @@ D_APP     := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_DB) $(LIBS_APP))
 D_LOADGEN := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_LOADGEN))
 D_LOCKKIT_CMD := $(D_LOCKKIT) $(call pkg,--libs,jansson)
 
-.PHONY: all demo serve lab test conformance bench fuzz lint format check-asan check-ubsan check-tsan \
+.PHONY: help all demo serve lab test conformance bench fuzz lint format check-asan check-ubsan check-tsan \
         install uninstall clean deps-build deps-test deps-lint deps-bench
 all: deps-build
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) bins
@@ -163,13 +161,32 @@ conformance: deps-build deps-test
 	    awk '/^guard +servers/ { on = 1; if (headed++) next } /^yes: / { on = 0; legend = $$0 } on; \
 	        END { print legend }' \
 	    $(addsuffix .log,$(CONFORMANCE)); exit $$ok
-check-asan:
-	$(Q)$(MAKE) --no-print-directory test SAN=address B=$(B)/asan
+check-asan: deps-lint # undefined behaviour in the same run
+	$(Q)$(MAKE) --no-print-directory test SAN=address,undefined B=$(B)/asan CC=clang
 check-ubsan: deps-lint
 	$(Q)$(MAKE) --no-print-directory test SAN=undefined B=$(B)/ubsan CC=clang
 check-tsan:
 	$(Q)TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=.tsan" \
 	    $(MAKE) --no-print-directory test SAN=thread B=$(B)/tsan
+
+# -- help -----------------------------------------------------------------------------------------
+define HELP
+make                 the programs and the lock library, in $(B)/
+make demo            one sale under seven guards, with a verdict
+make serve           the live page on http://127.0.0.1:8080/, until Ctrl-C
+make lab             each lock made to fail: $(B)/lab/matrix.html
+make test            the whole suite on real servers; TEST_FULL=1: the long sizes
+make conformance     each guard against each claim
+make lint format     layout, layers, cppcheck, clang
+make check-asan      the suite with address and undefined behaviour checks (check-ubsan, check-tsan)
+make fuzz            the HTTP parser of the load generator; FUZZ_S=60
+make bench           what a lock, an order and a guard cost: $(B)/bench/
+make install         programs, library, header, man pages; PREFIX=/usr/local (uninstall)
+make clean           removes $(B)/
+endef
+export HELP
+help:
+	@echo "$$HELP"
 
 # -- running --------------------------------------------------------------------------------------
 demo: all

@@ -28,7 +28,7 @@ static const struct argp_option both_options[] = {
 };
 
 static const struct argp_option list_options[] = {
-    {"markdown", KEY_MARKDOWN, NULL, 0, "as the table in README.md", 0},
+    {"markdown", KEY_MARKDOWN, NULL, 0, "as the table in loadgen/README.md", 0},
     {0},
 };
 

@@ -1,6 +1,8 @@
-/* README's table of guards says what the code claims: one row per guard, its claims by name. */
+/* The pages' tables of guards say what the code claims: README.md in letters, lockkit/README.md by
+ * name. README.md stays short enough to be read. */
 #include "guard.h"
 
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,36 +10,67 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { README_MAX = 1 << 20, ROW_MAX = 512 };
+enum { PAGE_MAX = 1 << 20, ROW_MAX = 512, LINES_MAX = 220, WORDS_MAX = 2300 };
 
-/* "| `redis-set` | exclusive, distributed, lease | " */
-static void row_of(const struct guard *guard, char ret[ROW_MAX])
+/* Tests run at the top of the checkout. */
+static char *read_page(const char *name)
+{
+    char *page = malloc(PAGE_MAX);
+    FILE *file = fopen(name, "re");
+    assert_non_null(page);
+    assert_non_null(file);
+    page[fread(page, 1, PAGE_MAX - 1, file)] = '\0';
+    fclose(file);
+    return page;
+}
+
+static void append(char row[ROW_MAX], const char *separator, const char *text)
+{
+    size_t n = strlen(row);
+    snprintf(row + n, ROW_MAX - n, "%s%s", separator, text);
+}
+
+/* "| `redis-set` | exclusive, distributed, lease | its weakness |" */
+static void row_by_name(const struct guard *guard, char ret[ROW_MAX])
 {
     const lk_cap_info *caps = lk_cap_list();
-    int n = snprintf(ret, ROW_MAX, "| `%s` |", guard->info->name);
+    snprintf(ret, ROW_MAX, "| `%s` |", guard->info->name);
     const char *separator = " ";
     for (size_t i = 0; i < LK_CAP_COUNT; i++) {
         if ((guard->info->caps & caps[i].bit) == 0)
             continue;
-        n += snprintf(ret + n, (size_t)(ROW_MAX - n), "%s%s", separator, caps[i].name);
+        append(ret, separator, caps[i].name);
         separator = ", ";
     }
-    snprintf(ret + n, (size_t)(ROW_MAX - n), "%s| %s |", guard->info->caps ? " " : " nothing ",
-             guard->info->weakness);
+    append(ret, guard->info->caps ? " | " : " nothing | ", guard->info->weakness);
+    append(ret, " |", "");
 }
 
-static void table_says_what_each_guard_claims(void **state)
+/* "| `redis-set` | D L | its weakness |" */
+static void row_by_letter(const struct guard *guard, char ret[ROW_MAX])
 {
-    (void)state;
-    char *readme = malloc(README_MAX);
-    assert_non_null(readme);
-    FILE *file = fopen("README.md", "re"); /* tests run at the top of the checkout */
-    assert_non_null(file);
-    size_t length = fread(readme, 1, README_MAX - 1, file);
-    readme[length] = '\0';
-    fclose(file);
+    static const struct {
+        uint64_t caps;
+        const char *letter;
+    } letters[] = {{LK_CAP_DISTRIBUTED, "D"}, {LK_CAP_LEASE | LK_CAP_SESSION, "L"},
+                   {LK_CAP_RENEW, "R"},       {LK_CAP_FENCE, "F"},
+                   {LK_CAP_FAIR, "Q"},        {LK_CAP_WAKES, "W"}};
+    bool any = false;
+    snprintf(ret, ROW_MAX, "| `%s` |", guard->info->name);
+    for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++) {
+        if ((guard->info->caps & letters[i].caps) == 0)
+            continue;
+        append(ret, " ", letters[i].letter);
+        any = true;
+    }
+    append(ret, any ? " | " : " - | ", guard->info->weakness);
+    append(ret, " |", "");
+}
 
+static void expect_rows(const char *name, void (*row_of)(const struct guard *, char *))
+{
     static struct config config;
+    char *page = read_page(name);
     snprintf(config.guard, sizeof config.guard, "none");
     struct guards *guards;
     assert_int_equal(guards_open(&config, &guards), 0);
@@ -46,20 +79,48 @@ static void table_says_what_each_guard_claims(void **state)
     for (size_t i = 0; (guard = guard_at(guards, i)) != NULL; i++) {
         char row[ROW_MAX];
         row_of(guard, row);
-        if (!strstr(readme, row)) {
-            print_message("README.md lacks the row\n%s\n", row);
+        if (!strstr(page, row)) {
+            print_message("%s lacks the row\n%s\n", name, row);
             missing++;
         }
     }
     guards_close(guards);
-    free(readme);
+    free(page);
     assert_int_equal(missing, 0);
+}
+
+static void readme_shows_each_guards_claims_by_letter(void **state)
+{
+    (void)state;
+    expect_rows("README.md", row_by_letter);
+}
+
+static void lockkits_page_names_each_guards_claims(void **state)
+{
+    (void)state;
+    expect_rows("lockkit/README.md", row_by_name);
+}
+
+static void readme_is_short(void **state)
+{
+    (void)state;
+    char *page = read_page("README.md");
+    int lines = 0, words = 0;
+    for (const char *at = page; *at; at++) {
+        lines += *at == '\n';
+        words += !isspace((unsigned char)*at) && (at[1] == '\0' || isspace((unsigned char)at[1]));
+    }
+    free(page);
+    assert_in_range(lines, 100, LINES_MAX);
+    assert_in_range(words, 1000, WORDS_MAX);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_says_what_each_guard_claims),
+        cmocka_unit_test(readme_shows_each_guards_claims_by_letter),
+        cmocka_unit_test(lockkits_page_names_each_guards_claims),
+        cmocka_unit_test(readme_is_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

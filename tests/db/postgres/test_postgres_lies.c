@@ -3,14 +3,6 @@
 #include "fixture.h"
 #include "pg_liar.h"
 
-/* libpq forgets the result that it has begun when a lie makes the sync point follow at once
- * (pqParseInput3). LeakSanitizer asks for this; the other tests watch our own results. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libpq.so";
-}
-
 enum { FIRST = 1000000, MESSAGES_MAX = 400, BUSY_MS = 200, TRIES = 3 };
 
 static struct pg_liar *liar;

@@ -82,7 +82,7 @@ static void readme_shows_the_matrix(void **state)
     (void)state;
     char *readme = malloc(README_MAX);
     assert_non_null(readme);
-    FILE *file = fopen("README.md", "re"); /* tests run at the top of the checkout */
+    FILE *file = fopen("loadgen/README.md", "re"); /* tests run at the top of the checkout */
     assert_non_null(file);
     readme[fread(readme, 1, README_MAX - 1, file)] = '\0';
     fclose(file);
@@ -95,7 +95,7 @@ static void readme_shows_the_matrix(void **state)
         lab_row_to_markdown(hazard_list[i], &(struct hazard_options){0}, out);
         assert_int_equal(fclose(out), 0);
         if (strstr(readme, row) == NULL) {
-            print_message("README.md lacks the row (hazards list --markdown)\n%s", row);
+            print_message("loadgen/README.md lacks the row (hazards list --markdown)\n%s", row);
             missing++;
         }
         free(row);
