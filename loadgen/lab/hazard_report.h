@@ -40,7 +40,8 @@ void lab_report_free(struct lab_report *report);
 json_t *lab_report_to_json(const struct lab_report *report); /* NULL without memory */
 /* The part of the catalogue that is wanted. */
 json_t *lab_list_to_json(const struct hazard_options *wanted);
-/* The catalogue's row for loadgen/README.md: what fails, under which guard, and what stands beside it. */
+/* The catalogue's row for loadgen/README.md: what fails, under which guard, and what stands beside
+ * it. */
 void lab_row_to_markdown(const struct hazard *hazard, const struct hazard_options *wanted,
                          FILE *out);
 /* The amount that is wrong ("200 lost"), or the time that it took; "": nothing to tell. */
