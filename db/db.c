@@ -66,10 +66,12 @@ static void fill_probe(char *text)
     text[PROBE_BYTES] = '\0';
 }
 
-/* A small write proves little: it fits where no order does. So as much as the largest commit is
- * written, and then its room given back. */
-static db_status prove_writing(db *store)
+/* A small write proves that commits are answered again. It proves little about room: it fits where
+ * no order does. So as much as the largest commit is written, and then its room given back. */
+static db_status prove_writing(db *store, bool room)
 {
+    if (!room)
+        return db_run(store, write_probe, "", NULL);
     char *text = malloc(PROBE_BYTES + 1);
     if (text == NULL)
         return DB_FAILED;
@@ -82,13 +84,16 @@ static db_status prove_writing(db *store)
 db_status db_ping(db *store)
 {
     const unsigned failures = atomic_load(&store->failures);
+    const unsigned room_failures = atomic_load(&store->room_failures);
     db_status status = store->engine->ping(store);
     if (status != DB_OK || failures == atomic_load(&store->proven))
         return status;
-    status = prove_writing(store);
-    if (status == DB_OK) /* what has failed meanwhile is not forgotten */
-        atomic_store(&store->proven, failures);
-    return status;
+    status = prove_writing(store, room_failures != atomic_load(&store->room_proven));
+    if (status != DB_OK)
+        return status;
+    atomic_store(&store->proven, failures); /* what has failed meanwhile is not forgotten */
+    atomic_store(&store->room_proven, room_failures);
+    return DB_OK;
 }
 
 /* SQLite keeps a log, or a journal, in which a commit that succeeds leaves nothing open. */

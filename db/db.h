@@ -114,8 +114,9 @@ db_status db_keep_memory(void);
 db_status db_open(const db_options *options, db **ret, db_error *error);
 /* Ends: waits for running db_run() calls; all readers must be closed. NULL is allowed. */
 void db_close(db *db);
-/* Answers now? One cheap read. Once a write has failed for the database's sake (full, read-only,
- * away), also a write of 4 MB, as much as the largest commit needs, until that succeeds. */
+/* Answers now? One cheap read. Once a write has failed for the database's sake, also a write, until
+ * that succeeds: a small one where a server was away, else (full, read-only, broken) one of 4 MB,
+ * as much as the largest commit needs. */
 db_status db_ping(db *db);
 
 /* -- rows ------------------------------------------------------------------------------------- */

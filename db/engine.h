@@ -74,6 +74,7 @@ struct db {
     const db_engine *engine;
     atomic_uint failures; /* writes that met a full or broken disk, a standby, nobody */
     atomic_uint proven;   /* as many of them when db_ping() has last written: it works again */
+    atomic_uint room_failures, room_proven; /* those that a full or broken disk may have caused */
 };
 struct db_reader {
     const db_engine *engine;

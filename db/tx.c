@@ -30,13 +30,24 @@ static bool is_the_stores_fault(db_status status)
     }
 }
 
+/* Where a server keeps the disk, it says so when that is full; else it was away. */
+static bool may_want_room(const db *store, db_status status)
+{
+    if (store->engine->settle == NULL)
+        return true;
+    return status != DB_UNAVAILABLE && status != DB_CROWDED && status != DB_UNKNOWN;
+}
+
 void db_run_many(db *store, db_job *jobs, size_t n)
 {
     assert(store && n >= 1 && n <= DB_JOBS_MAX);
     store->engine->run(store, jobs, n);
     for (size_t i = 0; i < n; i++) {
-        if (is_the_stores_fault(jobs[i].status))
-            atomic_fetch_add(&store->failures, 1);
+        if (!is_the_stores_fault(jobs[i].status))
+            continue;
+        atomic_fetch_add(&store->failures, 1);
+        if (may_want_room(store, jobs[i].status))
+            atomic_fetch_add(&store->room_failures, 1);
     }
 }
 
