@@ -1,8 +1,10 @@
 /* Every route answers within its stated time, whatever keeps it from an answer: wait_ms and a
  * second. The service is quiet and has one connection, so that nothing but the request itself wakes
- * it. */
+ * it. What comes late while the machine is late itself is asked again: a promise that is not kept
+ * is late each time. */
 #include "routes.h"
 #include "sandbox_proxy.h"
+#include "lateness.h"
 #include "process.h"
 #include "redis.h"
 #include "shop.h"
@@ -22,6 +24,8 @@
 enum {
     WAIT_MS = 300,
     LATEST_MS = WAIT_MS + 1000 + 700, /* the last: for a test machine that has more to do */
+    BUSY_MS = 20,                     /* a machine that is so late is busy */
+    ROUNDS_MAX = 8,
     BACK_WITHIN_MS = 60000,
     INSTANCES = 6, /* each its own lone connection */
     PATH_MAX_BYTES = 96
@@ -79,7 +83,7 @@ enum { CASES = sizeof questions / sizeof questions[0] };
 static struct late {
     struct question asked;
     char path[PATH_MAX_BYTES], id[16];
-    int status;
+    int status, asked_times;
     int64_t took_ms;
 } cases[CASES];
 
@@ -177,25 +181,57 @@ struct asker {
     int number;
 };
 
+static bool is_late(const struct late *late)
+{
+    return late->status == 0 || late->took_ms > LATEST_MS;
+}
+
+static void ask_one(struct client *client, struct late *late, struct reply *reply)
+{
+    char body[96], key[32];
+    snprintf(key, sizeof key, "late-%s-%d", late->id, late->asked_times++);
+    snprintf(body, sizeof body, late->asked.body ? late->asked.body : "", late->id);
+    client_call(client, late->asked.method, late->path,
+                strcmp(late->asked.method, "POST") == 0 ? key : NULL,
+                late->asked.body ? body : NULL, SHOP_WAIT_MS, reply);
+    late->status = reply->status;
+    late->took_ms = reply->took_ms;
+}
+
 static void *ask_in_turn(void *arg)
 {
     const struct asker *asker = arg;
     struct client client = {.port = instances[asker->number]->port, .fd = -1};
     struct reply *reply = calloc(1, sizeof *reply);
-    for (int i = asker->number; i < CASES && reply; i += INSTANCES) {
-        struct late *late = &cases[i];
-        char body[96], key[32];
-        snprintf(key, sizeof key, "late-%s", late->id);
-        snprintf(body, sizeof body, late->asked.body ? late->asked.body : "", late->id);
-        client_call(&client, late->asked.method, late->path,
-                    strcmp(late->asked.method, "POST") == 0 ? key : NULL,
-                    late->asked.body ? body : NULL, SHOP_WAIT_MS, reply);
-        late->status = reply->status;
-        late->took_ms = reply->took_ms;
-    }
+    for (int i = asker->number; i < CASES && reply; i += INSTANCES)
+        if (is_late(&cases[i]))
+            ask_one(&client, &cases[i], reply);
     client_close(&client);
     free(reply);
     return NULL;
+}
+
+/* Asks for all that has not been answered in time; returns how late the machine was meanwhile. */
+static int64_t ask_all(void)
+{
+    struct asker askers[INSTANCES];
+    struct lateness lateness;
+    lateness_begin(&lateness);
+    for (int i = 0; i < INSTANCES; i++) {
+        askers[i] = (struct asker){.number = i};
+        assert_int_equal(pthread_create(&askers[i].thread, NULL, ask_in_turn, &askers[i]), 0);
+    }
+    for (int i = 0; i < INSTANCES; i++)
+        pthread_join(askers[i].thread, NULL);
+    return lateness_end(&lateness);
+}
+
+static int count_late(void)
+{
+    int n = 0;
+    for (int i = 0; i < CASES; i++)
+        n += is_late(&cases[i]);
+    return n;
 }
 
 static bool all_are_ready(void *arg)
@@ -215,20 +251,16 @@ static bool all_are_ready(void *arg)
 /* Makes way for what is in the way, asks for everything, and clears it up. Some are to be late. */
 static void all_answer_in_time(const char *what, void (*begin)(void), void (*end)(void))
 {
-    struct asker askers[INSTANCES];
     int late = 0, refused = 0;
     make_cases();
     begin();
-    for (int i = 0; i < INSTANCES; i++) {
-        askers[i] = (struct asker){.number = i};
-        assert_int_equal(pthread_create(&askers[i].thread, NULL, ask_in_turn, &askers[i]), 0);
-    }
-    for (int i = 0; i < INSTANCES; i++)
-        pthread_join(askers[i].thread, NULL);
+    int64_t machine_ms = ask_all();
+    for (int i = 1; i < ROUNDS_MAX && machine_ms > BUSY_MS && count_late() > 0; i++)
+        machine_ms = ask_all();
     end();
     for (int i = 0; i < CASES; i++) {
         refused += cases[i].status == 503;
-        if (cases[i].status != 0 && cases[i].took_ms <= LATEST_MS)
+        if (!is_late(&cases[i]))
             continue;
         late++;
         print_error("%s: %s %s under %s: %d after %lld ms\n", what, cases[i].asked.method,
@@ -236,7 +268,8 @@ static void all_answer_in_time(const char *what, void (*begin)(void), void (*end
                     (long long)cases[i].took_ms);
     }
     if (late > 0 || refused == 0)
-        fail_msg("%s: %d of %d came late, %d were refused", what, late, CASES, refused);
+        fail_msg("%s: %d of %d came late, %d were refused; the machine was %d ms late", what, late,
+                 CASES, refused, (int)machine_ms);
     assert_true(wait_until(all_are_ready, NULL, BACK_WITHIN_MS));
 }
 

@@ -23,7 +23,6 @@ enum {
     ORDERS = 3000,
     FIRST = 2, /* items whose orders hold the threads that serve many together */
     N = ITEMS - FIRST,
-    FREE_WITHIN_MS = 30000,
     LEASE_MS = 5000,
     PATIENCE_MS = 60000,
     WATCHED = 2 * ORDERS /* a number that no other order has */
@@ -334,7 +333,7 @@ static void a_stale_fence_refuses_its_own_order_only(void **state)
     start_locked();
     for (int i = 0; i < BEFORE; i++)
         assert_int_equal(op_run(rig.service, order(&op, FIRST + i % 2, N + i)), 201);
-    assert_true(wait_until(locks_are_left, NULL, FREE_WITHIN_MS));
+    assert_true(wait_until(locks_are_left, NULL, PATIENCE_MS));
     for (int i = 0; i < FIRST; i++)
         redis_do(rig.redis, "SET {lock:item:%d}:fence 1", FIRST + i);
     run_together();
