@@ -6,6 +6,7 @@
 #include "resource.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* What is written: one of the two rows. */
 struct reset {
@@ -75,6 +76,26 @@ static bool acquire(struct section *section, struct op *op, const struct guard *
     return problem == PROBLEM_NONE;
 }
 
+/* After an unknown outcome that is decided by now: the row has the epoch that the reset has given
+ * it, and what was asked for. Should another PUT have written the same meanwhile, it is true as
+ * well. */
+static bool is_reset(struct section *section, const struct reset *reset)
+{
+    const db_item *item = reset->item;
+    const db_account *account = reset->account;
+    union row_value now;
+    if (item)
+        return db_read_item(section->reader, item->id, &now.item) == DB_OK &&
+               now.item.epoch == item->epoch && now.item.fence == item->fence &&
+               now.item.initial_stock == item->initial_stock && now.item.price == item->price &&
+               now.item.per_user_limit == item->per_user_limit &&
+               now.item.reserve_s == item->reserve_s && strcmp(now.item.guard, item->guard) == 0;
+    return db_read_account(section->reader, account->id, &now.account) == DB_OK &&
+           now.account.epoch == account->epoch && now.account.fence == account->fence &&
+           now.account.initial_balance == account->initial_balance &&
+           strcmp(now.account.guard, account->guard) == 0;
+}
+
 /* Where the outcome is unknown and stays so, the keeper takes the lock (section_give_back()). */
 static bool commit(struct section *section, struct op *op, struct reset *reset)
 {
@@ -85,13 +106,13 @@ static bool commit(struct section *section, struct op *op, struct reset *reset)
         return false;
     }
     db_run_many(section->db, &job, 1);
+    section->doubt = job.doubt;
+    if (job.status == DB_UNKNOWN && section_finds_out(section) && is_reset(section, reset))
+        job.status = DB_OK;
     if (job.status == DB_OK) {
         op_pass(op, OP_COMMITTED);
         return true;
     }
-    section->doubt = job.doubt;
-    if (job.status == DB_UNKNOWN)
-        section_finds_out(section);
     op_problem(op, problem_of_store(job.status), "writing %s: %s: %s", op->id,
                db_status_text(job.status), error.message);
     away_log("store", error.message);

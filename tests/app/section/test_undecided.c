@@ -4,10 +4,7 @@
  * several, under every kind of guard. The store is a real one whose commits are answered, settled
  * and carried out as the plan says; each release of a lock is seen before it is sent.
  */
-#include "service_private.h"
-#include "engine.h"
-#include "lockkit.h"
-#include "service_rig.h"
+#include "undecided_plan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,79 +16,8 @@
 
 enum { FIRST = 1000, ACCOUNTS_MAX = 4, BUSY_WAIT_MS = 40, TOGETHER_TRIES = 200 };
 
-/* How an unknown outcome goes on. */
-#define OUTCOME_MAP(X)                                                                             \
-    X(COMMITTED, "committed, found at once")                                                       \
-    X(UNDONE, "undone, found at once")                                                             \
-    X(LATE, "undecided, then committed")                                                           \
-    X(NEVER, "undecided, then undone")                                                             \
-    X(SILENT, "nobody to ask, then found committed")
-
-enum outcome {
-#define OUTCOME_ENUM(name, text) name,
-    OUTCOME_MAP(OUTCOME_ENUM)
-#undef OUTCOME_ENUM
-        OUTCOMES
-};
-
-static const char *const outcome_texts[] = {
-#define OUTCOME_TEXT(name, text) text,
-    OUTCOME_MAP(OUTCOME_TEXT)
-#undef OUTCOME_TEXT
-};
-
 enum serving { SINGLY, IN_LANES, TOGETHER, SERVINGS };
 static const char *const serving_texts[] = {"lanes off", "lanes on", "lanes together"};
-
-/* -- the store that does not answer ------------------------------------------------------------ */
-
-static struct {
-    const db_engine *real;
-    db_engine engine;
-    enum outcome outcome;
-    atomic_bool armed, undecided;
-    atomic_int releases, early; /* of a lock; while its transaction was undecided */
-    atomic_size_t jobs;         /* of the commit that was not answered */
-} plan;
-
-static bool is_committed(enum outcome outcome)
-{
-    return outcome == COMMITTED || outcome == SILENT;
-}
-
-static void run(db *store, db_job *jobs, size_t n)
-{
-    if (!atomic_exchange(&plan.armed, false)) {
-        plan.real->run(store, jobs, n);
-        return;
-    }
-    atomic_store(&plan.jobs, n);
-    atomic_store(&plan.undecided, plan.outcome >= LATE);
-    if (is_committed(plan.outcome))
-        plan.real->run(store, jobs, n);
-    for (size_t i = 0; i < n; i++)
-        jobs[i].status = DB_UNKNOWN;
-}
-
-static db_status settle(db *store, const db_doubt *doubt, int64_t wait_ms, db_error *error)
-{
-    (void)store;
-    (void)doubt;
-    (void)wait_ms;
-    if (!atomic_load(&plan.undecided))
-        return DB_OK;
-    return db_fail(error, plan.outcome == SILENT ? DB_UNAVAILABLE : DB_BUSY, "planned");
-}
-
-static void watch_release(void *ctx, const char *point, const char *key)
-{
-    (void)ctx;
-    if (strcmp(point, LK_POINT_RELEASE) != 0 || strncmp(key, "lock:account:", 13) != 0)
-        return;
-    atomic_fetch_add(&plan.releases, 1);
-    if (atomic_load(&plan.undecided))
-        atomic_fetch_add(&plan.early, 1);
-}
 
 /* -- one case ---------------------------------------------------------------------------------- */
 
@@ -119,27 +45,15 @@ static struct op *make(struct op *op, const struct variant *variant, size_t i, i
 
 static void start(const struct variant *variant)
 {
-    static lk_env env;
     struct op op;
-    env = *lk_env_system();
-    env.point = watch_release;
-    guards_set_env(&env);
+    watch_releases();
     rig_reset(variant->guard);
     rig.config.lanes = variant->serving != SINGLY;
     rig.config.fence = variant->fence;
     assert_int_equal(rig_start(), 0);
     for (size_t i = 0; i < ACCOUNTS_MAX; i++)
         assert_int_equal(op_run(rig.service, op_put_account(&op, account_name(i), FIRST, "")), 200);
-    db *store = rig.service->db;
-    plan.real = store->engine;
-    plan.engine = *plan.real;
-    plan.engine.run = run;
-    plan.engine.settle = settle;
-    plan.outcome = variant->outcome;
-    atomic_store(&plan.releases, 0);
-    atomic_store(&plan.early, 0);
-    atomic_store(&plan.undecided, false);
-    store->engine = &plan.engine;
+    plan_from_now(variant->outcome);
 }
 
 /* The write that was not answered lands after all: by then, and not by the service. */
@@ -184,12 +98,6 @@ static bool has_lock(const struct variant *variant)
 {
     const struct guard *guard = guard_find(rig.service->guards, variant->guard);
     return guard->kind == GUARD_LOCK;
-}
-
-static void wait_until_given_back(void)
-{
-    while (!rig_metrics_contain("\nseckill_undecided_locks 0\n"))
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 /* Another request for the same lock. */

@@ -1,0 +1,117 @@
+/*
+ * A real store whose commits are answered, settled and carried out as the plan says; each release
+ * of a lock is seen before it is sent. For tests of what an unknown outcome leads to.
+ */
+#ifndef TESTS_APP_UNDECIDED_PLAN_H
+#define TESTS_APP_UNDECIDED_PLAN_H
+
+#include "engine.h"
+#include "lockkit.h"
+#include "service_private.h"
+#include "service_rig.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* How an unknown outcome goes on. */
+#define OUTCOME_MAP(X)                                                                             \
+    X(COMMITTED, "committed, found at once")                                                       \
+    X(UNDONE, "undone, found at once")                                                             \
+    X(LATE, "undecided, then committed")                                                           \
+    X(NEVER, "undecided, then undone")                                                             \
+    X(SILENT, "nobody to ask, then found committed")
+
+enum outcome {
+#define OUTCOME_ENUM(name, text) name,
+    OUTCOME_MAP(OUTCOME_ENUM)
+#undef OUTCOME_ENUM
+        OUTCOMES
+};
+
+static const char *const outcome_texts[] = {
+#define OUTCOME_TEXT(name, text) text,
+    OUTCOME_MAP(OUTCOME_TEXT)
+#undef OUTCOME_TEXT
+};
+
+static struct {
+    const db_engine *real;
+    db_engine engine;
+    enum outcome outcome;
+    atomic_bool armed, undecided;
+    atomic_bool always;         /* as if armed again and again */
+    atomic_int releases, early; /* of a lock; while its transaction was undecided */
+    atomic_size_t jobs;         /* of the commit that was not answered */
+} plan;
+
+static inline bool is_committed(enum outcome outcome)
+{
+    return outcome == COMMITTED || outcome == SILENT;
+}
+
+static inline void run(db *store, db_job *jobs, size_t n)
+{
+    if (!plan.always && !atomic_exchange(&plan.armed, false)) {
+        plan.real->run(store, jobs, n);
+        return;
+    }
+    atomic_store(&plan.jobs, n);
+    atomic_store(&plan.undecided, plan.outcome >= LATE);
+    if (is_committed(plan.outcome))
+        plan.real->run(store, jobs, n);
+    for (size_t i = 0; i < n; i++)
+        jobs[i].status = DB_UNKNOWN;
+}
+
+static inline db_status settle(db *store, const db_doubt *doubt, int64_t wait_ms, db_error *error)
+{
+    (void)store;
+    (void)doubt;
+    (void)wait_ms;
+    if (!atomic_load(&plan.undecided))
+        return DB_OK;
+    return db_fail(error, plan.outcome == SILENT ? DB_UNAVAILABLE : DB_BUSY, "planned");
+}
+
+static inline void watch_release(void *ctx, const char *point, const char *key)
+{
+    (void)ctx;
+    if (strcmp(point, LK_POINT_RELEASE) != 0 || strncmp(key, "lock:", 5) != 0)
+        return;
+    atomic_fetch_add(&plan.releases, 1);
+    if (atomic_load(&plan.undecided))
+        atomic_fetch_add(&plan.early, 1);
+}
+
+/* Before the service starts. */
+static inline void watch_releases(void)
+{
+    static lk_env env;
+    env = *lk_env_system();
+    env.point = watch_release;
+    guards_set_env(&env);
+}
+
+/* Of a service that has started: from now on. */
+static inline void plan_from_now(enum outcome outcome)
+{
+    db *store = rig.service->db;
+    plan.real = store->engine;
+    plan.engine = *plan.real;
+    plan.engine.run = run;
+    plan.engine.settle = settle;
+    plan.outcome = outcome;
+    atomic_store(&plan.releases, 0);
+    atomic_store(&plan.early, 0);
+    atomic_store(&plan.undecided, false);
+    store->engine = &plan.engine;
+}
+
+static inline void wait_until_given_back(void)
+{
+    while (!rig_metrics_contain("\nseckill_undecided_locks 0\n"))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+#endif
