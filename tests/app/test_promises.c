@@ -24,7 +24,7 @@
 enum {
     WAIT_MS = 300,
     LATEST_MS = WAIT_MS + 1000 + 700, /* the last: for a test machine that has more to do */
-    BUSY_MS = 20,                     /* a machine that is so late is busy */
+    BUSY_MS = 10,                     /* a machine that is so late is busy */
     ROUNDS_MAX = 8,
     BACK_WITHIN_MS = 60000,
     INSTANCES = 6, /* each its own lone connection */

@@ -1,5 +1,5 @@
-/* How late the machine is: a thread that has nothing to do but to wake, for tests whose bound on
- * time means nothing while others have the processor. */
+/* How late the machine is: a thread that wakes and works a little, again and again. For tests whose
+ * bound on time means nothing while others have the processor. */
 #ifndef TEST_LATENESS_H
 #define TEST_LATENESS_H
 
@@ -15,7 +15,7 @@ struct lateness {
 
 /* Watches from now on. The struct must not move. */
 void lateness_begin(struct lateness *lateness);
-/* Ends the watch; returns by how many milliseconds the thread woke too late, at the most. */
+/* Ends the watch; returns by how many milliseconds the thread was late, at the most. */
 int64_t lateness_end(struct lateness *lateness);
 
 #endif
