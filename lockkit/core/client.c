@@ -95,6 +95,7 @@ static void free_client(lk_client *client)
 {
     watchdog_close(&client->watchdog);
     local_queue_close(client->queue);
+    janitor_free(&client->janitor);
     pthread_mutex_destroy(&client->note_lock);
     free(client->endpoints);
     free(client);

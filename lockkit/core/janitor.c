@@ -140,8 +140,8 @@ static void owe(lk_client *client, const lk_hold *hold)
     client_count(&client->stats.owed);
     tell(client, hold, LK_DEBT_OWED, client_now_us(client));
     pthread_mutex_lock(&janitor->lock);
-    janitor->started =
-        janitor->started || janitor->manual || lk_thread_start(&janitor->thread, run, client);
+    if (!janitor->started && !janitor->stop)
+        janitor->started = janitor->manual || lk_thread_start(&janitor->thread, run, client);
     bool takes = debt && janitor->started && !janitor->stop && janitor->n_debts < JANITOR_DEBTS_MAX;
     if (takes) {
         append(janitor, debt);
@@ -203,6 +203,10 @@ void janitor_close(lk_client *client)
         free(debt);
     }
     pthread_mutex_unlock(&janitor->lock);
+}
+
+void janitor_free(struct janitor *janitor)
+{
     pthread_cond_destroy(&janitor->changed);
     pthread_mutex_destroy(&janitor->lock);
 }

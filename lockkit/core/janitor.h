@@ -39,8 +39,9 @@ struct janitor {
 
 void janitor_open(struct janitor *janitor);
 /* Tries once more what is owed, until a try fails; leaves the rest to the leases. The provider is
- * still open, and no call may be under way. */
+ * still open, and no call may be under way. What its closing still owes is left to the leases. */
 void janitor_close(lk_client *client);
+void janitor_free(struct janitor *janitor);
 
 /* What a release of hold, which is copied, has left to clean up when it ended with this status. It
  * is repeated where the guard allows it, and told to on_debt in any case. */
