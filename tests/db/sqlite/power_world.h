@@ -194,7 +194,7 @@ static inline void change(int n)
     char keys[ACCOUNTS][16];
     const int first = world.n_changes;
     for (int i = 0; i < n; i++) {
-        char id[8];
+        char id[16];
         snprintf(id, sizeof id, "a%d", i);
         snprintf(keys[i], sizeof keys[i], "k%d", first + i);
         changes[i] = (struct change){

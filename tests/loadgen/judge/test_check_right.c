@@ -2,6 +2,7 @@
  * one mistake in it: every one is found. */
 #include "history_sim.h"
 #include "history_text.h"
+#include "process.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HISTORIES = 1000 };
+/* The full run's are as many as the claim names. */
+static int histories(void)
+{
+    return (int)test_size(250, 1000);
+}
 
 static struct sim sim;
 static struct check_result results[HISTORY_CHECKERS_MAX];
@@ -39,7 +44,7 @@ static void right_history_is_not_accused(void **state)
 {
     (void)state;
     int lost = 0, refused = 0;
-    for (uint64_t seed = 0; seed < HISTORIES; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)histories(); seed++) {
         struct sim_options options = {.n = 20 + (int)(seed * 7 % 300),
                                       .clients = 1 + (int)(seed % 12),
                                       .lost_pct = (int)(seed % 4) * 5,
@@ -50,16 +55,16 @@ static void right_history_is_not_accused(void **state)
             refused += sim.ops[i].refused != NULL;
         }
     }
-    print_message("%d right histories, %d requests of unknown outcome, %d refusals\n", HISTORIES,
+    print_message("%d right histories, %d requests of unknown outcome, %d refusals\n", histories(),
                   lost, refused);
-    assert_true(lost > 1000 && refused > 1000);
+    assert_true(lost > histories() && refused > histories());
 }
 
 /* Then the places of all changes are to be searched for. */
 static void right_history_without_versions_is_not_accused(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < HISTORIES; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)histories(); seed++) {
         struct sim_options options = {.n = 10 + (int)(seed % 30),
                                       .clients = 1 + (int)(seed % 5),
                                       .lost_pct = (int)(seed % 3) * 5};
@@ -71,7 +76,7 @@ static void right_history_with_one_mistake_is_found(void **state)
 {
     (void)state;
     int planted = 0;
-    for (uint64_t seed = 0; planted < HISTORIES; seed++) {
+    for (uint64_t seed = 0; planted < histories(); seed++) {
         struct sim_options options = {
             .n = 20 + (int)(seed * 7 % 150), .clients = 1 + (int)(seed % 12), .versions = true};
         sim_run(&sim, seed, &options);
