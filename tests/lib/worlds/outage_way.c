@@ -69,7 +69,8 @@ static void silence_nth_answer(struct proxy *proxy, int nth)
 }
 
 /* True: the nth command of a pair was spoilt, or the machine was so slow that a command not spoilt
- * timed out: then *ret_nth stays. False: there is no nth command. */
+ * timed out, or that a session had lost its server before: then *ret_nth stays. False: there is no
+ * nth command. */
 static bool spoil_one(struct way *way, void (*spoil)(struct proxy *proxy, int nth), int *ret_nth)
 {
     int before = proxy_lost(way->proxy);
@@ -79,11 +80,13 @@ static bool spoil_one(struct way *way, void (*spoil)(struct proxy *proxy, int nt
     int64_t took_ms = test_now_ms() - start_ms;
     bool was_lost = proxy_lost(way->proxy) > before;
     assert_true(took_ms <= 2 * OUTAGE_CALL_MS + CLAIM_GRACE_MS);
-    if (status != LK_OK && !was_lost && took_ms >= OUTAGE_COMMAND_MS)
+    if (!was_lost &&
+        (status == LK_UNAVAILABLE || (status != LK_OK && took_ms >= OUTAGE_COMMAND_MS)))
         return true;
     bool late = status == LK_LOST && took_ms >= OUTAGE_LEASE_MS;
     if (status != LK_OK && !late && !(was_lost && status == LK_UNKNOWN))
-        fail_msg("command %d spoilt: %s", *ret_nth, lk_status_text(status));
+        fail_msg("command %d %s: %s after %d ms", *ret_nth, was_lost ? "spoilt" : "not spoilt",
+                 lk_status_text(status), (int)took_ms);
     ++*ret_nth;
     return was_lost;
 }
