@@ -158,7 +158,7 @@ static const char *cut_within_any_next_commit(void)
     power_loses_all = false;
     power_random_state = 1;
     for (uint64_t n = 1; !done && wrong == NULL; n++)
-        for (int parts = 0; parts < 20 && wrong == NULL; parts++)
+        for (int parts = 0; parts < 3 && wrong == NULL; parts++)
             wrong = cut_within_the_next_commit(n, &done);
     power_loses_all = true;
     return wrong;
