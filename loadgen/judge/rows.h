@@ -37,8 +37,8 @@ int rows_add(struct rows *rows, const json_t *row, const char **ret_missing);
 void rows_free(struct rows *rows);
 
 /* Sorts the rows and judges them: the same figures as the service's audit, by the same rules (see
- * db/audit/audit.h). A row belongs to the chain when it begins from the value that a row of the version
- * before it left; the first must be the creation's. */
+ * db/audit/audit.h). A row belongs to the chain when it begins from the value that a row of the
+ * version before it left; the first must be the creation's. */
 void rows_audit(struct rows *rows, const struct rows_resource *resource, struct audit_row *ret);
 
 /* Figures in which two audits of one resource disagree. Of `negative` and `broken` only whether

@@ -1,4 +1,5 @@
-/* Copying the log into the file fails (db/sqlite/sqlite_checkpoint.c): nothing that was answered is lost.
+/* Copying the log into the file fails (db/sqlite/sqlite_checkpoint.c): nothing that was answered is
+ * lost.
  */
 #include "child.h"
 #include "fault_vfs.h"
