@@ -241,7 +241,7 @@ lint: deps-lint
 	    echo "include table.h: uthash ends the process without memory" >&2; false; }
 	$(Q)clang-format --dry-run --Werror $(C_FILES)
 	$(Q)cppcheck --quiet --enable=warning,performance,portability --error-exitcode=1 --std=c11 \
-	    --inline-suppr --suppressions-list=.cppcheck --library=posix app lockkit db loadgen
+	    --inline-suppr --suppressions-list=.cppcheck --library=posix $(addprefix -I,$(ROOMS)) app lockkit db loadgen
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) CC=clang B=$(B)/clang bins \
 	    $(patsubst $(B)/%,$(B)/clang/%,$(TESTS) $(BENCHES_BY_THEMSELVES))
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) NDEBUG=1 B=$(B)/ndebug $(NDEBUG_T)
