@@ -132,6 +132,8 @@ $(B)/tests/app/http/test_http_process $(B)/tests/app/test_promises: | $(B)/secki
 # Tests in which memory runs out: see tests/lib/tools/scarce.h.
 SCARCE_T  := $(filter %/test_scarce_memory,$(TESTS))
 $(SCARCE_T): LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc strdup poll ppoll)
+# Tests that plan what becomes of a commit: see undecided_plan.h.
+$(filter %/test_undecided %/test_keeper,$(TESTS)): LDFLAGS += -Wl,--wrap=db_open
 # The accessibility checker, which is in no Debian package.
 $(B)/tests/e2e/page/test_page_accessible: | $(B)/axe.min.js
 $(B)/axe.min.js: Makefile

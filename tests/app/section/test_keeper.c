@@ -24,12 +24,6 @@ static void start(const char *guard)
     assert_int_equal(rig_start(), 0);
 }
 
-static void stop(void)
-{
-    rig.service->db->engine = plan.real;
-    rig_stop();
-}
-
 static void put_account(const char *id, int64_t balance, int status)
 {
     struct op op;
@@ -80,7 +74,7 @@ static void a_put_is_answered_by_what_became_of_it(void **state)
         put_account("a", 300, 200);
         assert_int_equal(rig_number(OP_GET_ACCOUNT, "a", "balance"), 300);
         assert_true(audit_is_clean(rig.service));
-        stop();
+        rig_stop();
     }
 }
 
@@ -96,7 +90,7 @@ static void a_put_that_makes_the_row_is_answered_by_what_became_of_it(void **sta
                          outcome == COMMITTED ? 200 : 503);
         assert_int_equal(op_run(rig.service, op_make(&op, OP_GET_ITEM, "1", "", 0, 0)),
                          outcome == COMMITTED ? 200 : 404);
-        stop();
+        rig_stop();
     }
 }
 
@@ -142,7 +136,7 @@ static void the_closing_task_keeps_its_locks_too(void **state)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         assert_int_equal(rig_number(OP_GET_ITEM, "1", "stock"), 5); /* given back once */
         assert_true(audit_is_clean(rig.service));
-        stop();
+        rig_stop();
     }
 }
 
@@ -178,7 +172,7 @@ static void where_all_places_are_taken_workers_wait_with_their_locks(void **stat
         assert_int_equal(rig_number(OP_GET_ACCOUNT, id, "balance"), FIRST - 100);
     }
     assert_true(audit_is_clean(rig.service));
-    stop();
+    rig_stop();
 }
 
 /* -- the end ----------------------------------------------------------------------------------- */

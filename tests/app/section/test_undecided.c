@@ -190,7 +190,6 @@ static bool try_variant(const struct variant *variant)
     }
     assert_true(audit_is_clean(rig.service));
     assert_int_equal(atomic_load(&plan.early), 0);
-    rig.service->db->engine = plan.real;
     rig_stop();
     return true;
 }

@@ -93,19 +93,30 @@ static inline void watch_releases(void)
     guards_set_env(&env);
 }
 
-/* Of a service that has started: from now on. */
-static inline void plan_from_now(enum outcome outcome)
+/* The linker puts this in the place of db_open() (Makefile): the store is the planned one before
+ * any thread of the service knows it. */
+db_status __real_db_open(const db_options *options, db **ret, db_error *error);
+db_status __wrap_db_open(const db_options *options, db **ret, db_error *error);
+db_status __wrap_db_open(const db_options *options, db **ret, db_error *error)
 {
-    db *store = rig.service->db;
-    plan.real = store->engine;
+    db_status status = __real_db_open(options, ret, error);
+    if (status != DB_OK)
+        return status;
+    plan.real = (*ret)->engine;
     plan.engine = *plan.real;
     plan.engine.run = run;
     plan.engine.settle = settle;
+    (*ret)->engine = &plan.engine;
+    return DB_OK;
+}
+
+/* Before the plan is armed. */
+static inline void plan_from_now(enum outcome outcome)
+{
     plan.outcome = outcome;
     atomic_store(&plan.releases, 0);
     atomic_store(&plan.early, 0);
     atomic_store(&plan.undecided, false);
-    store->engine = &plan.engine;
 }
 
 static inline void wait_until_given_back(void)

@@ -15,6 +15,7 @@
 #define TESTS_DB_POWER_DISK_H
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -58,16 +59,16 @@ struct power_file {
 };
 
 static struct power_file power_files[POWER_FILES];
-static uint64_t power_random_state = 1;
+static _Atomic uint64_t power_random_state = 1;
 static bool power_loses_all; /* what is not flushed; else any part of it */
 
-/* xorshift64* (Vigna 2016) */
+/* SplitMix64 (Steele and others 2014). The thread that copies the log draws, too. */
 static inline uint32_t power_random(uint32_t below)
 {
-    power_random_state ^= power_random_state >> 12;
-    power_random_state ^= power_random_state << 25;
-    power_random_state ^= power_random_state >> 27;
-    return (uint32_t)((power_random_state * 2685821657736338717u) >> 33) % below;
+    uint64_t z = atomic_fetch_add(&power_random_state, 0x9e3779b97f4a7c15u) + 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (uint32_t)((z ^ z >> 31) >> 33) % below;
 }
 
 static inline void data_resize(struct power_data *data, size_t size)
