@@ -73,19 +73,22 @@ static void note_lost(struct keeper *keeper, struct kept *kept)
     tell(kept, AWAY_KEPT_LOST);
 }
 
-/* True: there is nothing more to keep. */
-static bool is_over(struct keeper *keeper, struct kept *kept, bool *ret_askable)
+/* True: there is nothing more to keep. Nobody is asked where *askable is false; it becomes so when
+ * nobody answers. */
+static bool is_over(struct keeper *keeper, struct kept *kept, bool *askable)
 {
     db_error error = {.message = ""};
-    db_status status = db_settle(keeper->store, &kept->doubt, 0, &error);
-    *ret_askable = status == DB_OK || status == DB_BUSY;
+    note_lost(keeper, kept);
+    db_status status =
+        *askable ? db_settle(keeper->store, &kept->doubt, 0, &error) : DB_UNAVAILABLE;
     if (status == DB_OK) {
         tell(kept, AWAY_KEPT_DECIDED);
         return true;
     }
-    if (!*ret_askable)
+    if (*askable && status != DB_BUSY) {
         away_log("store", error.message);
-    note_lost(keeper, kept);
+        *askable = false;
+    }
     return !holds_any(&kept->set);
 }
 
@@ -111,12 +114,12 @@ static void put_away(struct keeper *keeper, size_t i)
     pthread_cond_broadcast(&keeper->changed);
 }
 
-/* With the mutex. Asks for each; returns whether any is over. One that nobody can be asked about
- * speaks for all. */
+/* With the mutex. Asks for each; returns whether any is over. Once nobody answers, the others are
+ * looked at without asking: their locks may have ended. */
 static bool look_at_all(struct keeper *keeper)
 {
     bool any = false, askable = true;
-    for (size_t i = 0; i < keeper->n_used && askable;) {
+    for (size_t i = 0; i < keeper->n_used;) {
         struct kept *kept = keeper->used[i];
         pthread_mutex_unlock(&keeper->mutex);
         bool over = is_over(keeper, kept, &askable);

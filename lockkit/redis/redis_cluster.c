@@ -92,8 +92,9 @@ static void refresh(lk_redis_cluster *cluster, uint64_t seen)
     bool known = cluster->n_refreshes != seen;
     for (int i = 0; i < asks && !known; i++) {
         int which = (first + i) % n_nodes;
-        known = ask_map(cluster, lk_redis_endpoint(cluster->node[which]),
-                        lk_redis_half_way_us(deadline_us));
+        /* A copy: the entry itself may get another address while its answer is read. */
+        const lk_redis_url url = *lk_redis_endpoint(cluster->node[which]);
+        known = ask_map(cluster, &url, lk_redis_half_way_us(deadline_us));
         cluster->answered = known ? which : (which + 1) % n_nodes;
     }
     for (size_t i = 0; i < topology->n_seeds && i < ASKS_MAX - (size_t)asks && !known; i++) {
