@@ -175,7 +175,7 @@ check-tsan:
 define HELP
 make                 the programs and the lock library, in $(B)/
 make demo            one sale under seven guards, with a verdict
-make serve           the live page on http://127.0.0.1:8080/, until Ctrl-C
+make serve           the live page, until Ctrl-C; LISTEN=127.0.0.1:8080
 make lab             each lock made to fail: $(B)/lab/matrix.html
 make test            the whole suite on real servers; TEST_FULL=1: the long sizes
 make conformance     each guard against each claim
@@ -194,7 +194,7 @@ help:
 demo: all
 	$(Q)$(B)/loadgen demo --seckilld $(B)/seckilld --json $(B)/demo/report.json --html $(B)/demo/report.html
 serve: all
-	$(Q)$(B)/loadgen serve --seckilld $(B)/seckilld --dir $(B)/serve
+	$(Q)$(B)/loadgen serve --seckilld $(B)/seckilld --dir $(B)/serve $(addprefix --listen=,$(LISTEN))
 
 lab: all deps-test
 	$(Q)$(B)/hazards run --seckilld $(B)/seckilld --repeat $(or $(LAB_REPEAT),1) \

@@ -95,7 +95,7 @@ static void print_finding(struct comparison *comparison, const struct pair *pair
     comparison->worse += options->n_fail_if > 0 && finding == RATIOS_WORSE;
     comparison->unsaid += options->n_fail_if > 0 && finding == RATIOS_TOO_FEW;
     if (finding == RATIOS_TOO_FEW)
-        printf("   too few runs: %zu of each do\n", ranks_needed(comparison->error));
+        printf("   too few runs: needs %zu of each\n", ranks_needed(comparison->error));
     else
         printf("   %s\n", texts[finding]);
 }
@@ -236,7 +236,7 @@ static int compare_sides(struct comparison *comparison)
         printf("\nWORSE: %d of what --fail-if names\n", comparison->worse);
     if (comparison->unsaid > 0)
         fprintf(stderr,
-                "loadgen compare: --fail-if: %d cannot be told: too few runs, or not in the "
+                "loadgen compare: --fail-if: %d not decided: too few runs, or not in the "
                 "reports\n",
                 comparison->unsaid);
     return comparison->worse > 0 ? BROKEN : comparison->unsaid > 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -50,7 +50,9 @@ enum load_arrivals {
 };
 
 /* What is to be said of its latencies. */
-#define LOAD_CLOSED_NOTE "closed: a server that stands still is asked less; --mode rate shows it"
+#define LOAD_CLOSED_NOTE                                                                           \
+    "closed: each connection waits for its answer, so a stall hides requests; --mode rate counts " \
+    "them"
 
 /* How one sending ended. */
 enum load_end {

@@ -1,4 +1,4 @@
-/* The catalogue's rows, by theme: hazard_rows_*.c. */
+/* The catalogue's rows, by theme: rows/hazard_rows_*.c. */
 #ifndef HAZARD_ROWS_H
 #define HAZARD_ROWS_H
 

@@ -63,7 +63,7 @@ int world_prepare(struct world *world, const char *guard, const struct hazard_se
 struct world_instance *world_instance_of(struct world *world, const struct hazard_setting *with,
                                          enum hazard_who who);
 
-/* world_locks.c: starts what the guard needs and sets locks and endpoints. 0 or -1. */
+/* hazard_locks.c: starts what the guard needs and sets locks and endpoints. 0 or -1. */
 int world_choose_locks(struct world *world, const char *guard, const struct hazard_setting *with);
 /* What the lock servers say of a key: 1 held, 0 free, -1 no answer. */
 int world_is_held(struct world *world, const char *guard, const char *key);

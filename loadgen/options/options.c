@@ -317,8 +317,9 @@ static const struct argp_option workload_options[] = {
 
 static const struct argp_option terms_options[] = {
     {"fence", KEY_FENCE, "on|off", 0, "sale: writes with a stale fence are refused", 3},
-    {"lease-ms", KEY_LEASE, "N", 0, "sale, service with --lab: lease of the item's lock", 3},
-    {"watchdog", KEY_WATCHDOG, "on|off", 0, "and whether it is renewed (default off)", 3},
+    {"lease-ms", KEY_LEASE, "N", 0, "sale, service with --lab: the lock's lease", 3},
+    {"watchdog", KEY_WATCHDOG, "on|off", 0,
+     "sale, service with --lab: renews that lease (default off)", 3},
     {"lanes", KEY_LANES, "on|off", 0, "sale, service with --lab: one lock per batch of orders", 3},
     {0}};
 

@@ -184,8 +184,8 @@ void report_counterexample(const struct run *run, char *out, size_t size)
     if (strncmp(a->resource, "item:", 5) == 0 && a->delta == -1)
         say(&sentence, "one sale vanished.");
     else
-        say(&sentence, "the change of %s vanished; it should be %s.", text_signed(text, a->delta),
-            text_count(wrote_a, a->before + a->delta + b->delta));
+        say(&sentence, "the change of %s was lost: together they make %s.",
+            text_signed(text, a->delta), text_count(wrote_a, a->before + a->delta + b->delta));
 }
 
 /* -- writing ----------------------------------------------------------------------------------- */

@@ -86,11 +86,11 @@ static void print_table(const struct locks *locks)
     for (size_t i = 0; i < locks->n; i++)
         if ((int)strlen(locks->at[i].key) > width)
             width = (int)strlen(locks->at[i].key);
-    printf("%-*s  %-9s %7s %10s %12s %7s  %s\n", width, "key", "mode", "holders", "left", "fence",
+    printf("%-*s  %-9s %7s %10s %16s %7s  %s\n", width, "key", "mode", "holders", "left", "fence",
            "waiters", "token");
     for (size_t i = 0; i < locks->n; i++) {
         const lk_lock_info *info = &locks->at[i];
-        printf("%-*s  %-9s %7" PRIu32 " %10s %12" PRIu64 " %7" PRIu32 "  %s\n", width, info->key,
+        printf("%-*s  %-9s %7" PRIu32 " %10s %16" PRIu64 " %7" PRIu32 "  %s\n", width, info->key,
                mode_of(locks, info), info->holders, left_of(left, info), info->fence, info->waiters,
                info->token[0] != '\0' ? info->token : "-");
     }

@@ -244,9 +244,9 @@ static void repeated_runs_can_be_compared(void **state)
     }
     RUN(0, "compare", reports[0], reports[1]);
     assert_non_null(strstr(content_of(output), "requests/s"));
-    assert_non_null(strstr(content_of(output), "too few runs: 6 of each do"));
+    assert_non_null(strstr(content_of(output), "too few runs: needs 6 of each"));
     RUN(1, "compare", reports[0], reports[1], "--fail-if", "p50");
-    assert_non_null(strstr(content_of(messages), "--fail-if: 2 cannot be told"));
+    assert_non_null(strstr(content_of(messages), "--fail-if: 2 not decided"));
     RUN(2, "compare", reports[0], reports[1], "--fail-if", "speed");
     /* In turn: both sides are the same runs. */
     RUN(0, "compare", reports[0], reports[0], reports[1], reports[1]);
