@@ -35,16 +35,27 @@ static void __tsan_switch_to_fiber(void *fiber, unsigned flags)
 }
 #endif
 
+/* A run may be given up before all have ended: the race detector knows a limited number. */
+static void forget_unended(struct fibers *fibers)
+{
+    for (size_t i = 0; i < fibers->n; i++) {
+        if (!fibers->all[i].ended)
+            __tsan_destroy_fiber(fibers->all[i].tsan);
+    }
+    fibers->n = 0;
+}
+
 void fibers_begin(struct fibers *fibers, int64_t *now_us)
 {
+    forget_unended(fibers);
     fibers->now_us = now_us;
-    fibers->n = 0;
     fibers->current = NULL;
     fibers->tsan = __tsan_get_current_fiber();
 }
 
 void fibers_free(struct fibers *fibers)
 {
+    forget_unended(fibers);
     for (size_t i = 0; i < FIBERS_MAX; i++)
         free(fibers->all[i].stack);
 }
