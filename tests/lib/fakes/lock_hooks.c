@@ -16,7 +16,8 @@ static void at_point(void *ctx, const char *point, const char *key)
         atomic_store(&hooked->trying, false);
         atomic_fetch_add(&hooked->refusals, 1);
     }
-    if (hooked->point != NULL && strcmp(point, hooked->point) == 0)
+    const char *called_at = atomic_load(&hooked->point);
+    if (called_at != NULL && strcmp(point, called_at) == 0)
         hooked->call(hooked->arg);
     while (is_try && atomic_load(&hooked->shut)) {
         atomic_store(&hooked->trying, false);

@@ -15,7 +15,7 @@ struct hooked {
     atomic_bool shut;     /* tries stop here */
     atomic_bool at_gate;  /* one does */
     _Atomic int64_t ahead_us;
-    const char *point; /* where call(arg) is called; NULL: nowhere */
+    const char *_Atomic point; /* where call(arg) is called; NULL: nowhere */
     void (*call)(void *arg);
     void *arg;
 };
