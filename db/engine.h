@@ -1,10 +1,10 @@
 /*
  * The seam between db.h and its engines: one table of functions per engine, one per URL scheme.
  *
- * db.c and tx.c check every argument (text ends within its array, ids are not empty, numbers are in
- * range) and then call the engine's function of the same name; an engine relies on it. The engine's
- * structs begin with the base structs below. What each function must do stands in db.h; how the
- * audit judges ledger rows is common to all engines and stands in audit.h.
+ * db_read.c and db_write.c check every argument (text ends within its array, ids are not empty,
+ * numbers are in range) and then call the engine's function of the same name; an engine relies on
+ * it. The engine's structs begin with the base structs below. What each function must do stands in
+ * db.h; how the audit judges ledger rows is common to all engines and stands in audit.h.
  */
 #ifndef DB_ENGINE_H
 #define DB_ENGINE_H

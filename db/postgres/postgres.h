@@ -7,7 +7,7 @@
  *   postgres_session.c    one connection: connecting, settings, schema, prepared statements
  *   postgres_wire.c    statements out, answers in: pipelining, deadlines, errors
  *   postgres_error.c   what is wrong
- *   postgres_gather.c  statements of one kind in a row become one
+ *   postgres_bulk.c  statements of one kind in a row become one
  *   postgres_pool.c    the connections, handed out for the length of one use
  *   postgres_run.c     write transactions: commit, retries, what is known when it fails
  *   postgres_settle.c  what became of a commit that nobody answered
@@ -63,7 +63,7 @@ struct arg {
 #define ARG_INT(value)   ((struct arg){.number = (value)})
 #define ARG_COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* -- postgres_gather.c --------------------------------------------------------------------------
+/* -- postgres_bulk.c --------------------------------------------------------------------------
  */
 
 /* The values of one argument, as they will be sent. */

@@ -3,18 +3,18 @@
  *
  *   sqlite.c         open, close: the engine's table
  *   sqlite_setup.c   journal mode, schema and its version
- *   sqlite_settle.c  what a former process left unflushed, flushed
+ *   sqlite_reflush.c  what a former process left unflushed, flushed
  *   sqlite_conn.c    one connection: settings, prepared statements, errors, waiting when busy
- *   sqlite_log.c     the log's writes, gathered
- *   sqlite_mark.c    commits on a shared file that a killed process left unflushed
+ *   sqlite_wal_vfs.c     the log's writes, gathered
+ *   sqlite_shared_vfs.c    commits on a shared file that a killed process left unflushed
  *   sqlite_lock.c    FILE-lock: who may open the file, and whose turn it is to write
  *   sqlite_queue.c   who writes, and for whom; sqlite_checkpoint.c: the log, into the file
  *   sqlite_writer.c  a group of runs in one transaction
  *   sqlite_reader.c  readers and snapshots; sqlite_read.c: reading rows
  *   sqlite_write.c   changing rows; sqlite_insert.c: new rows and resets
- *   sqlite_gather.c  new rows gather until the commit
+ *   sqlite_bulk_insert.c  new rows gather until the commit
  *   sqlite_audit.c   feeding the audit
- *   sqlite_memory.c  SQLite's memory, kept per thread; for programs that ask for it
+ *   sqlite_malloc.c  SQLite's memory, kept per thread; for programs that ask for it
  *
  * WAL (default): SQLite before 3.51.3 can corrupt a WAL database when two connections write or
  * checkpoint at the same instant. So exactly one connection does both, for one thread at a time;
@@ -92,7 +92,8 @@ void bind_int(sqlite3_stmt *statement, int at, int64_t value);
 /* Copies a text column; one that does not fit is a damaged file: trouble. */
 db_status column_text(struct conn *conn, sqlite3_stmt *statement, int at, char *out, size_t size);
 
-/* -- sqlite_gather.c ----------------------------------------------------------------------------
+/* -- sqlite_bulk_insert.c
+ * ----------------------------------------------------------------------------
  */
 
 enum new_kind { NEW_ANSWERS, NEW_ORDERS, NEW_LEDGER_ROWS, NEW_KINDS };
@@ -146,14 +147,16 @@ db_status new_rows_insert(struct conn *conn);
 struct new_rows_mark new_rows_mark(const struct conn *conn);
 void new_rows_cut(struct conn *conn, const struct new_rows_mark *mark);
 
-/* -- sqlite_log.c -------------------------------------------------------------------------------
+/* -- sqlite_wal_vfs.c
+ * -------------------------------------------------------------------------------
  */
 
 /* The name of a VFS for the connection that writes, in WAL mode. NULL (no memory): SQLite's own
  * does as well, slower. Any thread. */
 const char *log_gathering_vfs(void);
 
-/* -- sqlite_mark.c ------------------------------------------------------------------------------
+/* -- sqlite_shared_vfs.c
+ * ------------------------------------------------------------------------------
  */
 
 /* The name of a VFS for all connections of a shared file. Any thread. */
@@ -241,8 +244,8 @@ struct sqlite_tx {
     bool savepoint;    /* ... so a savepoint was set before our first write */
 };
 
-/* sqlite_settle.c: makes durable what a former process left in log and journal: before SQLite reads
- * them, by the only process that has the file. Of somebody else's file it touches neither. */
+/* sqlite_reflush.c: makes durable what a former process left in log and journal: before SQLite
+ * reads them, by the only process that has the file. Of somebody else's file it touches neither. */
 db_status settle_file(struct conn *conn, const char *path, db_error *error);
 /* The same of the journal, by whoever has the reserved lock. path: SQLite's. */
 db_status settle_journal(const char *path, db_error *error);

@@ -1,6 +1,6 @@
 /*
  * FILE-lock, beside the database: byte 0 says who may open it, byte 1 whose turn it is to write.
- * Its content is another matter: see sqlite_mark.c.
+ * Its content is another matter: see sqlite_shared_vfs.c.
  *
  * Open file description locks (fcntl(2), F_OFD_SETLK): they end with the process whatever kills it,
  * two opens in one process exclude each other too, and a write lock becomes a read lock in one

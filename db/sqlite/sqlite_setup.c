@@ -77,7 +77,7 @@ db_status setup_file(struct sqlite_store *store, bool alone, db_error *error)
         return db_fail(error, DB_UNAVAILABLE, "%.150s: not writable", store->path);
     if (empty && !alone)
         return db_fail(error, DB_UNAVAILABLE, "%.150s: its tables vanished", store->path);
-    /* Before there is a log: then the file itself says whose it is, see sqlite_settle.c. */
+    /* Before there is a log: then the file itself says whose it is, see sqlite_reflush.c. */
     if (empty && (status = create_schema(store, error)) != DB_OK)
         return status;
     /* Leaving WAL needs the file alone; the first sharer has done so before it lets others in. */

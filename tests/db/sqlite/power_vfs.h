@@ -18,7 +18,7 @@ enum power_slip {
     SLIP_NONE,
     SLIP_LOG_NEVER_FLUSHED,
     SLIP_FILE_NEVER_FLUSHED,
-    SLIP_NOT_MARKED,   /* a sharer that is killed leaves no mark (db/sqlite/sqlite_mark.c) */
+    SLIP_NOT_MARKED,   /* a sharer that is killed leaves no mark (db/sqlite/sqlite_shared_vfs.c) */
     SLIP_NOT_SETTLED,  /* what settle_file() does to log and journal has no effect */
     SLIP_ONLY_FLUSHED, /* it flushes, but writes nothing */
 };

@@ -1,5 +1,5 @@
-/* The log of the writing connection: its frames are gathered (db/sqlite/sqlite_log.c), and copied
- * into the file in parts (db/sqlite/sqlite_checkpoint.c). */
+/* The log of the writing connection: its frames are gathered (db/sqlite/sqlite_wal_vfs.c), and
+ * copied into the file in parts (db/sqlite/sqlite_checkpoint.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* What a killed or failed process leaves in the log is put on the disk by the next one
- * (db/sqlite/sqlite_settle.c), before anything is told of it or written behind it. */
+ * (db/sqlite/sqlite_reflush.c), before anything is told of it or written behind it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

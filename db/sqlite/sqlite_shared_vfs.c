@@ -1,6 +1,6 @@
 /*
  * What a process that was killed within a commit left of a shared file's journal, flushed by the
- * others before they read (sqlite_settle.c does so at a start).
+ * others before they read (sqlite_reflush.c does so at a start).
  *
  * Byte 0 of FILE-lock's content is the mark. It is set by whoever has got the exclusive lock,
  * before the first flush of a commit, and cleared when SQLite says that all of the commit has been

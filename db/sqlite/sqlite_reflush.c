@@ -13,7 +13,8 @@
  *     would undo a commit that has been told, or half of it.
  *
  * So each is read, written over itself, and flushed: then the disk has what the cache has. It takes
- * the file's lock, held alone: nobody writes meanwhile. Beside other sharers, see sqlite_mark.c.
+ * the file's lock, held alone: nobody writes meanwhile. Beside other sharers, see
+ * sqlite_shared_vfs.c.
  */
 #include "schema.h"
 #include "sqlite.h"

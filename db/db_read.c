@@ -1,4 +1,4 @@
-/* The store's front: engines by URL scheme, and the reading half of db.h. Writing: tx.c. */
+/* The store's front: engines by URL scheme, and the reading half of db.h. Writing: db_write.c. */
 #include "engine.h"
 
 #include <assert.h>
