@@ -1,7 +1,7 @@
 #include "close_orders.h"
 #include "answer.h"
 #include "business.h"
-#include "guarded.h"
+#include "attempt.h"
 #include "point.h"
 
 #include <pthread.h>

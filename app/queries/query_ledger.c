@@ -1,7 +1,6 @@
 /* GET /v1/ledger: the rows themselves, page by page, so that anybody can audit them by himself. */
 #include "answer.h"
 #include "queries.h"
-#include "service.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -74,7 +74,7 @@ void section_insert_order(struct section *section, const db_order *order);
 const char *section_guard_of(const struct section *section, const db_item *item);
 const char *section_instance(const struct section *section);
 
-/* -- for the machinery around it (guarded.c) --------------------------------------------------- */
+/* -- for the machinery around it (attempt.c) --------------------------------------------------- */
 
 enum row_kind { ROW_ITEM, ROW_ACCOUNT, ROW_ORDER };
 

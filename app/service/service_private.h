@@ -3,7 +3,7 @@
 #define SERVICE_PRIVATE_H
 
 #include "close_orders.h"
-#include "guarded.h"
+#include "attempt.h"
 #include "inflight.h"
 #include "lanes.h"
 #include "service.h"

@@ -1,5 +1,5 @@
 /* The threads that do the work, and what each needs for it. */
-#include "admin.h"
+#include "reset.h"
 #include "answer.h"
 #include "business.h"
 #include "point.h"

@@ -1,5 +1,5 @@
 /* Under the locks: what becomes of a run. It is done, refused, or run again. */
-#include "guarded_private.h"
+#include "attempt_steps.h"
 #include "point.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* A few operations on each of many resources: one go for the locks, one commit, one go for the
  * releases. Who would have to wait for something is left. */
-#include "guarded_private.h"
+#include "attempt_steps.h"
 #include "point.h"
 
 #include <assert.h>

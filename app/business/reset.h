@@ -1,6 +1,6 @@
 /* PUT of items and accounts: create, or reset to a new start. */
-#ifndef ADMIN_H
-#define ADMIN_H
+#ifndef RESET_H
+#define RESET_H
 
 #include "section.h"
 

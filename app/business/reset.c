@@ -1,7 +1,7 @@
-#include "admin.h"
+#include "reset.h"
 #include "answer.h"
 #include "away_log.h"
-#include "guarded.h"
+#include "attempt.h"
 #include "point.h"
 #include "resource.h"
 

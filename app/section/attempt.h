@@ -9,8 +9,8 @@
  * committed, or known never to commit. Where the commit was not answered, a worker finds out, for a
  * moment; then the keeper takes the lock (keeper.h), and the clients are told 503.
  */
-#ifndef GUARDED_H
-#define GUARDED_H
+#ifndef ATTEMPT_H
+#define ATTEMPT_H
 
 #include "lanes.h"
 #include "section.h"

@@ -1,4 +1,4 @@
-#include "guarded_private.h"
+#include "attempt_steps.h"
 #include "answer.h"
 #include "away_log.h"
 #include "point.h"

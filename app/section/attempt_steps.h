@@ -1,9 +1,9 @@
-/* One turn of a lane's operations, in steps; for guarded*.c only. guarded.c: the way of one run;
- * guarded_together.c: of many; guarded_settle.c: what becomes of one under its locks. */
-#ifndef GUARDED_PRIVATE_H
-#define GUARDED_PRIVATE_H
+/* One turn of a lane's operations, in steps; for attempt*.c only. attempt.c: the way of one run;
+ * serve_lanes.c: of many; attempt_outcome.c: what becomes of one under its locks. */
+#ifndef ATTEMPT_STEPS_H
+#define ATTEMPT_STEPS_H
 
-#include "guarded.h"
+#include "attempt.h"
 
 struct run {
     const struct guarded_host *host;
