@@ -1,10 +1,10 @@
 /* loadgen: drives the service from outside and says what was lost, in units and money. */
-#include "check.h"
-#include "ratios.h"
+#include "check_command.h"
 #include "compare.h"
 #include "demo.h"
 #include "output.h"
 #include "plain_command.h"
+#include "ratios_command.h"
 #include "serve.h"
 
 #include <signal.h>

@@ -5,7 +5,7 @@
  * interval leaves out 1 just when a difference counts. Whoever names metrics with --fail-if has
  * only these tested, at a larger share each.
  */
-#include "options.h"
+#include "ratios_command.h"
 #include "ratios.h"
 #include "text.h"
 #include "wide.h"

@@ -89,8 +89,4 @@ enum check_verdict check_verdict(const struct check_result *results, size_t n);
 /* "holds", "broken", "undecided", "nothing" */
 const char *check_verdict_text(enum check_verdict verdict);
 
-/* The command "loadgen check". Returns the program's exit status. */
-struct options;
-int check_command(const struct options *options);
-
 #endif

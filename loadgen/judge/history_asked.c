@@ -1,6 +1,5 @@
 /* What a request asks for, and what its answer says. */
 #include "history_reader.h"
-#include "remote.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,7 @@ static const struct route {
 };
 
 /* NULL: no route of these. */
-static const struct route *route_of(const char *path, char ret_id[REMOTE_PATH_MAX])
+static const struct route *route_of(const char *path, char ret_id[HISTORY_ID_MAX])
 {
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
         const char *star = strchr(routes[i].path, '*');
@@ -33,7 +32,7 @@ static const struct route *route_of(const char *path, char ret_id[REMOTE_PATH_MA
         if (strncmp(path, routes[i].path, head) != 0)
             continue;
         size_t length = star == NULL ? 0 : strcspn(path + head, "/");
-        if (length >= REMOTE_PATH_MAX || (star != NULL && length == 0) ||
+        if (length >= HISTORY_ID_MAX || (star != NULL && length == 0) ||
             strcmp(path + head + length, star == NULL ? "" : star + 1) != 0)
             continue;
         memcpy(ret_id, path + head, length);
@@ -46,7 +45,7 @@ static const struct route *route_of(const char *path, char ret_id[REMOTE_PATH_MA
 int history_describe(struct reader *reader, struct history_op *op, const json_t *line)
 {
     const json_t *body = json_object_get(line, "body");
-    char id[REMOTE_PATH_MAX];
+    char id[HISTORY_ID_MAX];
     const struct route *route = route_of(history_text_of(line, "path"), id);
     op->resource = op->other = op->user = op->of_order = op->problem = op->order_id = "";
     if (route == NULL)

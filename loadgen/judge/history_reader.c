@@ -1,5 +1,4 @@
 #include "history_reader.h"
-#include "remote.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +30,7 @@ struct history_text *history_intern(struct reader *reader, const char *text)
 
 int history_keep(struct reader *reader, const char *before, const char *id, const char **ret)
 {
-    char name[2 * REMOTE_PATH_MAX];
+    char name[2 * HISTORY_ID_MAX];
     snprintf(name, sizeof name, "%s%.300s", before, id);
     const struct history_text *text = history_intern(reader, name);
     if (text == NULL)

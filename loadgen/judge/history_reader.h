@@ -12,6 +12,8 @@
 
 #include <jansson.h>
 
+enum { HISTORY_ID_MAX = 400 }; /* bytes of an id in a path, with its NUL */
+
 /* Text that was met, each once: keys and resources repeat. op: the key's operation. */
 struct history_text {
     UT_hash_handle hh;

@@ -1,6 +1,6 @@
 /* An actor's request: sent in a thread of its own, held where a pause waits for it, answered. */
 #include "hazard_run.h"
-#include "remote.h"
+#include "answer_problem.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static void *ask(void *arg)
         load_fetch(&actor->instance->target, "POST", path, headers, body, RUN_ANSWER_MS, &answer);
     actor->problem[0] = '\0';
     if (actor->status > 0)
-        remote_problem_name(answer, actor->problem, sizeof actor->problem);
+        answer_problem_name(answer, actor->problem, sizeof actor->problem);
     actor->answer = actor_answer_of(actor->status, actor->problem);
     if (actor->status == 201 && run->hazard->subject == ITEM)
         take_order(actor, answer);

@@ -1,5 +1,5 @@
 #include "hazard_crowd.h"
-#include "remote.h"
+#include "answer_problem.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static int64_t take_outcome(void *ctx, uint64_t seq, const struct load_answer *a
     char problem[64];
     (void)seq;
     if (answer->end == LOAD_ANSWERED) {
-        remote_problem_name(answer->body, problem, sizeof problem);
+        answer_problem_name(answer->body, problem, sizeof problem);
         came = actor_answer_of(answer->status, problem);
     }
     if (came == ANSWER_REFUSED && atomic_fetch_add(&crowd->again, 1) < CROWD_AGAIN_MAX)

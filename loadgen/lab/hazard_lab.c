@@ -1,5 +1,5 @@
 #include "hazard_lab.h"
-#include "remote.h"
+#include "answer_problem.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -186,7 +186,7 @@ int lab_was_accepted(const struct load_target *target, const char *key, bool *re
     snprintf(path, sizeof path, "/v1/transactions/%s", key);
     int status = load_fetch(target, "GET", path, "", NULL, LAB_TIMEOUT_MS, &answer);
     if (status == 200)
-        remote_problem_name(answer, problem, sizeof problem);
+        answer_problem_name(answer, problem, sizeof problem);
     else if (status != 404)
         snprintf(message, LAB_MESSAGE_MAX, "GET %s: %d %.*s", path, status, DETAIL_MAX,
                  answer == NULL ? "out of memory" : answer);

@@ -1,4 +1,5 @@
 #include "remote.h"
+#include "answer_problem.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,19 +13,11 @@ enum {
     WIRE_TIMEOUT_MS = 1000
 };
 
-void remote_problem_detail(const char *body, char out[REMOTE_DETAIL_MAX + 1])
-{
-    json_t *json = json_loads(body, 0, NULL);
-    const char *detail = json_string_value(json_object_get(json, "detail"));
-    snprintf(out, REMOTE_DETAIL_MAX + 1, "%s", detail != NULL ? detail : body);
-    json_decref(json);
-}
-
 static int fail(char *message, const struct load_target *target, const char *method,
                 const char *path, int status, const char *body)
 {
-    char detail[REMOTE_DETAIL_MAX + 1];
-    remote_problem_detail(body == NULL ? "not enough memory" : body, detail);
+    char detail[ANSWER_DETAIL_MAX + 1];
+    answer_problem_detail(body == NULL ? "not enough memory" : body, detail);
     if (status < 0)
         snprintf(message, REMOTE_MESSAGE_MAX, "%s; is the service running?", detail);
     else
@@ -297,26 +290,6 @@ int remote_outcome(const struct options *options, uint64_t n, const char *key, c
     if (status != 200)
         return status;
     /* The stored answer is a success or a refusal that was decided. */
-    remote_problem_name(*ret_body, problem, sizeof problem);
+    answer_problem_name(*ret_body, problem, sizeof problem);
     return problem[0] == '\0' ? 201 : 409;
-}
-
-void remote_problem_name(const char *body, char *out, size_t size)
-{
-    static const char before[] = "\"type\":\"";
-    const char *type = strstr(body, before);
-    const char *title = strstr(body, "\"title\":");
-    size_t length = 0;
-    if (type != NULL && title != NULL) {
-        type += strlen(before);
-        const char *end = strchr(type, '"');
-        for (const char *c = type; end != NULL && c < end; c++)
-            if (*c == '/')
-                type = c + 1;
-        length = end == NULL ? 0 : (size_t)(end - type);
-    }
-    if (length >= size)
-        length = size - 1;
-    memcpy(out, type == NULL ? "" : type, length);
-    out[length] = '\0';
 }

@@ -5,7 +5,7 @@
 #include "options.h"
 #include "verdict.h"
 
-enum { REMOTE_PATH_MAX = 400, REMOTE_MESSAGE_MAX = 512, REMOTE_DETAIL_MAX = 200 };
+enum { REMOTE_PATH_MAX = 400, REMOTE_MESSAGE_MAX = 512 };
 
 /* What GET /v1/guards of all instances told. */
 struct remote_service {
@@ -53,10 +53,5 @@ int remote_post(const struct options *options, uint64_t n, const char *path, con
 int remote_keep_wire(const struct options *options, bool cut, bool *ret_wished);
 /* What became of a key: the stored status and answer, 404 when nothing happened, or -1. */
 int remote_outcome(const struct options *options, uint64_t n, const char *key, char **ret_body);
-
-/* RFC 9457: what went wrong with this one. The whole body when it does not say. */
-void remote_problem_detail(const char *body, char out[REMOTE_DETAIL_MAX + 1]);
-/* The problem's name in a problem document ("sold-out"), cut from its type; "" in other bodies. */
-void remote_problem_name(const char *body, char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 #include "tally.h"
-#include "remote.h"
+#include "answer_problem.h"
 #include "splitmix.h"
 
 #include <assert.h>
@@ -79,10 +79,10 @@ void tally_count_problem(struct tally *tally, const char *name)
 static void keep_first(struct tally *tally, char kept[TALLY_ANSWER_TEXT_MAX], int status,
                        const char *body)
 {
-    char detail[REMOTE_DETAIL_MAX + 1];
+    char detail[ANSWER_DETAIL_MAX + 1];
     pthread_mutex_lock(&tally->lock);
     if (kept[0] == '\0') {
-        remote_problem_detail(body, detail);
+        answer_problem_detail(body, detail);
         snprintf(kept, TALLY_ANSWER_TEXT_MAX, "%d %s", status, detail);
     }
     pthread_mutex_unlock(&tally->lock);
@@ -101,7 +101,7 @@ bool tally_decide(struct tally *tally, uint64_t seq, int status, const char *bod
     struct tally_entry *entry = &tally->entries[seq];
     char problem[TALLY_PROBLEM_TEXT_MAX];
     raise_end(tally, seq + 1);
-    remote_problem_name(body, problem, sizeof problem);
+    answer_problem_name(body, problem, sizeof problem);
     bool running = status == 409 && strcmp(problem, "in-flight") == 0;
     /* 5xx: perhaps done, perhaps not; only the stored answer of the key can tell. 429 and 408:
      * not yet. */
@@ -144,7 +144,7 @@ int64_t tally_outcome(struct tally *tally, uint64_t seq, const struct load_answe
 
     if (answer->end == LOAD_ANSWERED) {
         char problem[TALLY_PROBLEM_TEXT_MAX];
-        remote_problem_name(answer->body, problem, sizeof problem);
+        answer_problem_name(answer->body, problem, sizeof problem);
         if (problem[0] != '\0')
             tally_count_problem(tally, problem);
         if (tally_decide(tally, seq, answer->status, answer->body))

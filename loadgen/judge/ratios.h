@@ -1,6 +1,6 @@
 /* What two reports of --json have in common, or two series of them whose runs were made in turn:
- * the figures of their runs, whether their loads were the same, and what differs. The command is
- * ratios_command.c, the statistics ranks.h. */
+ * the figures of their runs, whether their loads were the same, and what differs. The statistics
+ * are those of ranks.h. */
 #ifndef RATIOS_H
 #define RATIOS_H
 
@@ -56,9 +56,5 @@ enum ratios_finding {
 /* error: the chance of a finding where there is no difference, of this one comparison. */
 enum ratios_finding ratios_compare(const struct ratios_group *a, const struct ratios_group *b,
                                    int metric, double error);
-
-/* Returns the program's exit status. */
-struct options;
-int ratios_command(const struct options *options);
 
 #endif
