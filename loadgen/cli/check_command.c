@@ -1,7 +1,7 @@
 /* loadgen check HISTORY [--audit FILE]: the checkers on a file, whenever and wherever. */
 #include "check_command.h"
 #include "check.h"
-#include "compare.h"
+#include "exit_status.h"
 #include "remote.h"
 #include "text.h"
 #include "output.h"
@@ -78,7 +78,7 @@ static json_t *results_json(const struct history *history, const struct check_re
 static int exit_status(enum check_verdict verdict)
 {
     return verdict == CHECK_HOLDS    ? EXIT_SUCCESS
-           : verdict == CHECK_BROKEN ? COMPARE_BROKEN
+           : verdict == CHECK_BROKEN ? EXIT_BROKEN
                                      : EXIT_FAILURE;
 }
 

@@ -1,5 +1,5 @@
 #include "demo.h"
-#include "compare.h"
+#include "judged_command.h"
 #include "progress.h"
 #include "sandbox.h"
 
@@ -106,13 +106,13 @@ static int compare(struct demo *demo, const struct options *options,
         fprintf(stderr, "loadgen: %s\n", message);
         return -1;
     }
-    int result = compare_add(demo->report, options, workload, &service);
+    int result = judged_add(demo->report, options, workload, &service);
     remote_forget(&service);
     return result;
 }
 
 /* The counter-proof to the in-process lock's failure: the same lock, everybody at one instance. */
-static int compare_single_instance(struct demo *demo)
+static int judge_single_instance(struct demo *demo)
 {
     struct options *single = &demo->single;
     *single = demo->options;
@@ -143,7 +143,7 @@ static int perform(struct demo *demo, const char *binary)
     progress_clear(&demo->options);
     int result = compare(demo, &demo->options, &workload_sale);
     if (result == 0)
-        result = compare_single_instance(demo);
+        result = judge_single_instance(demo);
     if (result == 0)
         result = compare(demo, &demo->options, &workload_accounts);
     if (result != 0)
@@ -166,8 +166,8 @@ static int run_to_report(struct demo *demo, const char *binary)
     demo->sandbox = NULL;
     if (report->n_runs > 0 && report_write(report) != 0)
         result = -1;
-    int status = compare_exit_status(report);
-    return result != 0 && status != COMPARE_INTERRUPTED ? EXIT_FAILURE : status;
+    int status = judged_exit_status(report);
+    return result != 0 && status != EXIT_INTERRUPTED ? EXIT_FAILURE : status;
 }
 
 int demo_run(const struct options *given)
@@ -179,8 +179,8 @@ int demo_run(const struct options *given)
     if (demo == NULL || binary == NULL)
         goto out;
     decide(given, &demo->options);
-    if (compare_check_expectations(&demo->options, "") != 0) {
-        status = COMPARE_USAGE;
+    if (judged_check_expectations(&demo->options, "") != 0) {
+        status = EXIT_USAGE;
         goto out;
     }
     demo->in_memory = prefer_memory();

@@ -1,4 +1,5 @@
 /* hazards: makes each lock fail, on purpose, with real servers, and says what was lost. */
+#include "exit_status.h"
 #include "hazard_options.h"
 #include "hazard_report.h"
 #include "output.h"
@@ -9,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { EXIT_MISMATCH = 99, EXIT_INTERRUPTED = 130 };
 
 static const char program[] = "hazards";
 static volatile sig_atomic_t stop;
@@ -149,7 +148,7 @@ static int run(const struct hazard_options *options, struct lab_report *report)
 {
     int status = run_all(options, report) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     if (status == EXIT_SUCCESS && lab_mismatches(report) != 0)
-        status = EXIT_MISMATCH;
+        status = EXIT_BROKEN;
     if (stop)
         status = EXIT_INTERRUPTED;
     lab_report_end(report, stderr);
@@ -172,7 +171,7 @@ static int list_or_run(const struct hazard_options *options, bool lists)
     report->seed = options->seed;
     report->repeat = options->repeat;
     choose(options, report);
-    int status = HAZARD_EXIT_USAGE;
+    int status = EXIT_USAGE;
     if (report->n_results == 0)
         fprintf(stderr, "hazards: no case of these hazards has these guards\n");
     else
@@ -217,7 +216,7 @@ int main(int argc, char **argv)
                 "Usage: hazards list [OPTION...] | run [OPTION...]\n"
                 "Makes each lock fail on purpose, with real servers, and says what was lost.\n"
                 "'hazards list --help' and 'hazards run --help' tell more.\n");
-        return help ? EXIT_SUCCESS : HAZARD_EXIT_USAGE;
+        return help ? EXIT_SUCCESS : EXIT_USAGE;
     }
     if (lists && argc == 3 && strcmp(argv[2], "--json") == 0)
         argv[2] = json_to_stdout;

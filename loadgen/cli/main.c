@@ -1,18 +1,16 @@
 /* loadgen: drives the service from outside and says what was lost, in units and money. */
 #include "check_command.h"
-#include "compare.h"
+#include "judged_command.h"
 #include "demo.h"
 #include "output.h"
-#include "plain_command.h"
-#include "ratios_command.h"
+#include "http_load_command.h"
+#include "compare_command.h"
 #include "serve.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { EXIT_USAGE = 2 };
 
 #define LOAD_NOTES                                                                                 \
     "\nExit status: 0 every guard was as it claims, 1 failure, 2 usage, 99 a guard was not as it " \
@@ -26,19 +24,19 @@ static const struct command commands[] = {
      "  loadgen sale --url http://127.0.0.1:8080 --guards none,redis-token\n"
      "  loadgen sale --url http://[::1]:8081,http://[::1]:8082 --guards mutex\n"
      "  loadgen sale --url http://127.0.0.1:8080 --mode rate --rate 500\n" LOAD_NOTES,
-     &options_load_argp, compare_sale},
+     &options_load_argp, judged_sale},
     {"accounts", "many changes to few balances: lost updates, lost amount",
      "Changes a few balances from many connections and checks that no change was lost.\v"
      "Examples:\n"
      "  loadgen accounts --url http://127.0.0.1:8080 --pairs 200\n"
      "  loadgen accounts --url http://127.0.0.1:8080 --duplicates 30\n" LOAD_NOTES,
-     &options_load_argp, compare_accounts},
+     &options_load_argp, judged_accounts},
     {"transfers", "money moving between accounts: sum conserved, none negative",
      "Moves money between a few accounts in both directions at once and checks that none was lost "
      "or made.\v"
      "Example:\n"
      "  loadgen transfers --url http://127.0.0.1:8080 --duration 10s\n" LOAD_NOTES,
-     &options_load_argp, compare_transfers},
+     &options_load_argp, judged_transfers},
     {"demo", "everything private: the same sale under several guards",
      "Starts a private Redis and two instances of the service, runs the same sale and the same "
      "balance changes under several guards, prints the verdicts and stops everything.\v"
@@ -73,7 +71,7 @@ static const struct command commands[] = {
      "    pairs=\"$pairs a$i.json b$i.json\"\n"
      "  done\n"
      "  loadgen compare $pairs\n",
-     &options_ratios_argp, ratios_command},
+     &options_compare_argp, compare_command},
     {"http", "plain load on any HTTP server, no verdict",
      "Sends the same request again and again to any HTTP server and shows rate and latency.\v"
      "Examples:\n"
@@ -85,7 +83,7 @@ static const struct command commands[] = {
      "    --body '{\"user_id\":\"u{{seq}}\",\"quantity\":1}'\n"
      "  loadgen http http+unix:///run/service.sock\n"
      "Placeholders in path, headers and body: {{seq}}, {{uuid}}, {{random}},\n{{random A B}}.\n",
-     &plain_command_argp, plain_command},
+     &http_load_command_argp, http_load_command},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

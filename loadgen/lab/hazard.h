@@ -1,7 +1,7 @@
 /*
  * The hazard lab's catalogue: each hazard is one experiment, written down as data. Who asks for
  * what, where he is held, what is done to the servers meanwhile, and what comes of it under which
- * guard. Reading a row in rows/hazard_rows_*.c from top to bottom tells its story; hazard_steps.c
+ * guard. Reading a row in the folder rows from top to bottom tells its story; hazard_steps.c
  * says what each verb does and how its success is observed.
  */
 #ifndef HAZARD_H

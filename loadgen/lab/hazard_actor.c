@@ -44,7 +44,7 @@ static void *ask(void *arg)
 {
     struct actor *actor = arg;
     const struct hazard_run *run = actor->run;
-    char path[REMOTE_PATH_MAX], body[160], headers[160], *answer = NULL;
+    char path[LAB_PATH_MAX], body[160], headers[160], *answer = NULL;
     if (actor->pays) {
         snprintf(path, sizeof path, "/v1/orders/%s/payment", actor->order);
         snprintf(body, sizeof body, "{}");

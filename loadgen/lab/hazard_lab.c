@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAB_HELD_MAX = 1000000, LAB_PATH_MAX = 256, DETAIL_MAX = 160, PRICE = 100 };
+enum { LAB_HELD_MAX = 1000000, DETAIL_MAX = 160, PRICE = 100 };
 
 /* One call, whose answer is to be 2xx; *ret (may be NULL) is the parsed answer. */
 static int call(const struct load_target *target, const char *method, const char *path,

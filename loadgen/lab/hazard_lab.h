@@ -9,7 +9,13 @@
 
 #include <jansson.h>
 
-enum { LAB_MESSAGE_MAX = 512, LAB_KEY_MAX = 64, LAB_TIMEOUT_MS = 20000, LAB_POINT_MAX = 32 };
+enum {
+    LAB_MESSAGE_MAX = 512,
+    LAB_KEY_MAX = 64,
+    LAB_TIMEOUT_MS = 20000,
+    LAB_POINT_MAX = 32,
+    LAB_PATH_MAX = 256
+};
 
 int lab_put(const struct load_target *target, const struct hazard *hazard, const char *id,
             bool fence, char *message);

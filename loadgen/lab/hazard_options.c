@@ -1,4 +1,5 @@
 #include "hazard_options.h"
+#include "exit_status.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -142,7 +143,7 @@ void hazard_options_parse(bool lists, int argc, char **argv, struct hazard_optio
                        "Exit status: 0 all as expected, 1 failure, 2 usage, 99 an outcome was not "
                        "the expected one or a fault did not take effect, 130 interrupted."};
     *ret = (struct hazard_options){.repeat = 1, .patience_ms = 15000};
-    argp_err_exit_status = HAZARD_EXIT_USAGE;
+    argp_err_exit_status = EXIT_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, ret);
 }
 

@@ -4,7 +4,7 @@
 
 #include "hazard.h"
 
-enum { HAZARD_WANTED_MAX = 64, HAZARD_REPEAT_MAX = 10000, HAZARD_EXIT_USAGE = 2 };
+enum { HAZARD_WANTED_MAX = 64, HAZARD_REPEAT_MAX = 10000 };
 
 struct hazard_options {
     const char *hazards[HAZARD_WANTED_MAX], *guards[HAZARD_WANTED_MAX];

@@ -1,4 +1,4 @@
-/* The catalogue's rows, by theme: rows/hazard_rows_*.c. */
+/* The catalogue's rows, by theme: the folder rows. */
 #ifndef HAZARD_ROWS_H
 #define HAZARD_ROWS_H
 

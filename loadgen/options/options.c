@@ -1,6 +1,6 @@
 #include "options.h"
 #include "options_value.h"
-#include "ratios.h"
+#include "compare.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -251,7 +251,7 @@ static void add_fail_if(struct argp_state *state, const char *part, size_t lengt
     struct options *options = state->input;
     char flag[32];
     snprintf(flag, sizeof flag, "%.*s", (int)length, part);
-    int metric = ratios_metric_find(flag);
+    int metric = compare_metric_find(flag);
     if (metric < 0)
         argp_error(state,
                    "--fail-if: '%s' is none of rate, accepted, p50, p90, p99, p99.9, max, "
@@ -263,7 +263,7 @@ static void add_fail_if(struct argp_state *state, const char *part, size_t lengt
     options->fail_if[options->n_fail_if++] = metric; /* there are no more metrics than room */
 }
 
-static error_t parse_ratios(int key, char *arg, struct argp_state *state)
+static error_t parse_compare(int key, char *arg, struct argp_state *state)
 {
     struct options *options = state->input;
     switch (key) {
@@ -334,7 +334,7 @@ static const struct argp_option serve_options[] = {
     {"listen", KEY_LISTEN, "HOST:PORT", 0, "Default 127.0.0.1:8080", 1},
     {0}};
 
-static const struct argp_option ratios_options[] = {
+static const struct argp_option compare_options[] = {
     {"fail-if", KEY_FAIL_IF, "METRIC[,METRIC...]", 0,
      "Exit status 99 when B is worse in it: rate, accepted, p50, p90, p99, p99.9, max, "
      "service-p99; "
@@ -361,9 +361,9 @@ const struct argp options_demo_argp = {
     .options = server_options, .parser = parse_demo, .children = report_child};
 const struct argp options_check_argp = {
     .options = check_options, .parser = parse_check, .args_doc = "HISTORY"};
-const struct argp options_ratios_argp = {.options = ratios_options,
-                                         .parser = parse_ratios,
-                                         .args_doc = "A.json B.json [A2.json B2.json...]"};
+const struct argp options_compare_argp = {.options = compare_options,
+                                          .parser = parse_compare,
+                                          .args_doc = "A.json B.json [A2.json B2.json...]"};
 const struct argp options_serve_argp = {.options = serve_options, .parser = parse_servers};
 
 /* -- the whole --------------------------------------------------------------------------------- */

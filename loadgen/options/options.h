@@ -69,7 +69,8 @@ struct options {
     const char *json, *html, *csv;            /* NULL: not wanted; json "-": stdout */
     const char *reports[OPTIONS_REPORTS_MAX]; /* compare: files of --json; A, B, A, B ... */
     int n_reports;
-    int fail_if[OPTIONS_FAIL_IF_MAX]; /* compare: metrics (ratios.h) that must not have got worse */
+    int fail_if[OPTIONS_FAIL_IF_MAX]; /* compare: metrics (compare.h) that must not have got worse
+                                       */
     int n_fail_if;
     int repeat;          /* each guard so many times, in turn: A B A B */
     const char *history; /* written by a run, read by check; NULL: none */
@@ -106,11 +107,11 @@ const char *options_arrivals_text(enum load_arrivals arrivals);
 /* Flags of several commands are told apart by keys beyond any character. */
 enum { OPTIONS_KEYS_OWN = 256, OPTIONS_KEYS_ENGINE = 512, OPTIONS_KEYS_HTTP = 768 };
 
-extern const struct argp options_engine_argp; /* a child of those that send load */
-extern const struct argp options_load_argp;   /* sale, accounts, transfers */
-extern const struct argp options_demo_argp;   /* demo */
-extern const struct argp options_serve_argp;  /* serve */
-extern const struct argp options_check_argp;  /* check */
-extern const struct argp options_ratios_argp; /* compare */
+extern const struct argp options_engine_argp;  /* a child of those that send load */
+extern const struct argp options_load_argp;    /* sale, accounts, transfers */
+extern const struct argp options_demo_argp;    /* demo */
+extern const struct argp options_serve_argp;   /* serve */
+extern const struct argp options_check_argp;   /* check */
+extern const struct argp options_compare_argp; /* compare */
 
 #endif

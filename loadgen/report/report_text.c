@@ -1,5 +1,5 @@
 /* The table on the terminal: verdict first, one line per run, then the proof. */
-#include "ratios.h"
+#include "compare.h"
 #include "report_text.h"
 #include "text.h"
 

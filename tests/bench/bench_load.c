@@ -6,7 +6,7 @@
  *
  *     build/bench/bench_load [REPEAT] [SECONDS] > build/bench/load.json     (table on stderr)
  */
-#include "plain.h"
+#include "http_load.h"
 #include "splitmix.h"
 #include "bench.h"
 
@@ -55,7 +55,7 @@ static struct figures run_engine(const char *url, int connections, int seconds)
     struct rusage before, after;
     options.duration_ms = seconds * 1000;
     getrusage(RUSAGE_SELF, &before);
-    if (plain_main(&(struct plain_request){0}, &options, NULL, &result) != 0)
+    if (http_load_main(&(struct http_load_request){0}, &options, NULL, &result) != 0)
         bench_die("the run failed");
     getrusage(RUSAGE_SELF, &after);
     double answered = (double)result.ends[LOAD_ANSWERED];
@@ -151,7 +151,7 @@ static struct punctuality run_schedule(const char *url, double rate, int seconds
     struct load_workload workload = {
         .request = pass_request, .outcome = note_sending, .ctx = &watch};
     struct load_result result;
-    struct plain *plain;
+    struct http_load *plain;
     struct hist late;
     char message[256];
     options.mode = LOAD_RATE;
@@ -159,9 +159,10 @@ static struct punctuality run_schedule(const char *url, double rate, int seconds
     options.requests = requests;
     if (watch.sent_us == NULL || hist_init(&late) != 0)
         bench_die("out of memory");
-    if (plain_open(&(struct plain_request){0}, &options, &plain, message, sizeof message) != 0)
+    if (http_load_open(&(struct http_load_request){0}, &options, &plain, message, sizeof message) !=
+        0)
         bench_die(message);
-    watch.plain = plain_workload(plain);
+    watch.plain = http_load_workload(plain);
     if (load_run(&options, &workload, &result, message, sizeof message) != 0)
         bench_die(message);
     for (uint64_t i = 0; i < requests; i++)
@@ -173,7 +174,7 @@ static struct punctuality run_schedule(const char *url, double rate, int seconds
                               .p99_us = (double)hist_percentile(&late, 99)};
     hist_free(&late);
     load_result_free(&result);
-    plain_close(plain);
+    http_load_close(plain);
     free(watch.sent_us);
     return ret;
 }
@@ -250,7 +251,7 @@ static long run_memory(const char *url, int connections)
     options.timeout_ms = 60000;
     options.progress = note_memory;
     options.progress_ctx = &memory;
-    if (plain_main(&(struct plain_request){0}, &options, NULL, &result) != 0)
+    if (http_load_main(&(struct http_load_request){0}, &options, NULL, &result) != 0)
         bench_die("the run failed");
     if (result.ends[LOAD_ANSWERED] != result.sent || result.connects != (uint64_t)connections)
         bench_die("not every connection opened, or not every request was answered");

@@ -6,7 +6,7 @@
  *
  *     build/bench/bench_pause [REPEAT] > build/bench/pause.json     (table on stderr)
  */
-#include "plain.h"
+#include "http_load.h"
 #include "bench.h"
 
 #include <jansson.h>
@@ -63,7 +63,7 @@ static struct answer ask_loadgen(const char *url)
     struct load_result result;
     if (load_target_parse(url, &options.targets[0], message, sizeof message) != 0)
         bench_die(message);
-    if (plain_main(&(struct plain_request){0}, &options, NULL, &result) != 0)
+    if (http_load_main(&(struct http_load_request){0}, &options, NULL, &result) != 0)
         bench_die("the run failed");
     if (result.latency.count + result.dropped != RATE * SECONDS)
         bench_die("not every request that was due is accounted for");

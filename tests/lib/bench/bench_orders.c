@@ -1,6 +1,6 @@
 #include "bench_orders.h"
 #include "bench.h"
-#include "plain.h"
+#include "http_load.h"
 
 #include <jansson.h>
 #include <signal.h>
@@ -57,7 +57,7 @@ void bench_orders(const struct order_run *run, struct order_figures *ret)
         snprintf(key, sizeof key, "Idempotency-Key: {{uuid}}");
     snprintf(path, sizeof path, "/v1/items/%s/orders", run->item);
     const char *const headers[] = {"Content-Type: application/json", key, NULL};
-    const struct plain_request request = {
+    const struct http_load_request request = {
         .body = "{\"user_id\":\"u{{random 1 1000000000}}\",\"quantity\":1}", .headers = headers};
     struct load_options options = {.n_targets = run->second ? 2 : 1,
                                    .mode = run->per_s > 0 ? LOAD_RATE : LOAD_CLOSED,
@@ -72,7 +72,7 @@ void bench_orders(const struct order_run *run, struct order_figures *ret)
     aim(&options.targets[0], run->url, path);
     if (run->second)
         aim(&options.targets[1], run->second, path);
-    if (plain_main(&request, &options, NULL, &result) != 0)
+    if (http_load_main(&request, &options, NULL, &result) != 0)
         bench_die("the run failed");
     /* Of whole intervals of the duration: a straggler is seen in the latency, not twice. */
     uint64_t accepted = result.status[201], in_time = 0;

@@ -1,7 +1,7 @@
 /* Work that was due and never sent: an error, and slower than every answer, unless it is allowed.
  */
-#include "compare.h"
-#include "plain.h"
+#include "judged_command.h"
+#include "http_load.h"
 #include "load_asserts.h"
 #include "report_rig.h"
 
@@ -32,9 +32,9 @@ static void overload_is_no_success(void **state)
     (void)state;
     char headline[1000], verdict[60];
     add_run(&workload_sale, "redis-token", true);
-    assert_int_equal(compare_exit_status(report), EXIT_SUCCESS);
+    assert_int_equal(judged_exit_status(report), EXIT_SUCCESS);
     overload(&report->runs[0], false);
-    assert_int_equal(compare_exit_status(report), EXIT_FAILURE);
+    assert_int_equal(judged_exit_status(report), EXIT_FAILURE);
     assert_false(run_is_well(&report->runs[0]));
     assert_string_equal(run_verdict_text(&report->runs[0], verdict, sizeof verdict),
                         "DROPPED 180,000");
@@ -42,7 +42,7 @@ static void overload_is_no_success(void **state)
     assert_string_equal(headline, "OVERLOADED: sale under redis-token: 180,000 of 200,000 requests "
                                   "(90 %) were due and never sent; they count as errors.");
     overload(&report->runs[0], true);
-    assert_int_equal(compare_exit_status(report), EXIT_SUCCESS);
+    assert_int_equal(judged_exit_status(report), EXIT_SUCCESS);
     assert_true(run_is_well(&report->runs[0]));
 }
 
@@ -53,7 +53,7 @@ static void a_broken_claim_outranks_overload(void **state)
     add_run(&workload_sale, "redis-token", true);
     overload(&report->runs[0], false);
     lose(&report->runs[0]);
-    assert_int_equal(compare_exit_status(report), COMPARE_BROKEN);
+    assert_int_equal(judged_exit_status(report), EXIT_BROKEN);
     report_headline(report, headline, sizeof headline);
     assert_non_null(strstr(headline, "NOT AS CLAIMED"));
     assert_non_null(strstr(headline, "OVERSOLD 73"));
@@ -151,7 +151,7 @@ static void thresholds_count_what_was_never_sent(void **state)
     overload(&report->runs[0], false);
     for (int i = 0; i < 5; i++)
         assert_int_equal(run_keeps_threshold(&report->runs[0], i, &value), kept[i]);
-    assert_int_equal(compare_exit_status(report), COMPARE_BROKEN);
+    assert_int_equal(judged_exit_status(report), EXIT_BROKEN);
     json_t *json = report_to_json(report);
     json_t *entry = json_array_get(
         json_object_get(json_array_get(json_object_get(json, "runs"), 0), "thresholds"), 1);
@@ -163,7 +163,7 @@ static void thresholds_count_what_was_never_sent(void **state)
     overload(&report->runs[0], true);
     for (int i = 0; i < 5; i++)
         assert_true(run_keeps_threshold(&report->runs[0], i, &value));
-    assert_int_equal(compare_exit_status(report), EXIT_SUCCESS);
+    assert_int_equal(judged_exit_status(report), EXIT_SUCCESS);
 }
 
 static void answer_after_50_ms(void *ctx, const struct toy_request *request,
@@ -190,7 +190,8 @@ static void plain_load_that_was_too_much_is_a_failure(void **state)
     for (int allowed = 0; allowed < 2; allowed++) {
         load.allow_dropped = allowed;
         FILE *out = fmemopen(text, sizeof text, "w");
-        assert_int_equal(plain_main(&(struct plain_request){0}, &load, out, &result), !allowed);
+        assert_int_equal(http_load_main(&(struct http_load_request){0}, &load, out, &result),
+                         !allowed);
         fclose(out);
         assert_true(result.dropped > 350);
         assert_int_equal(strncmp(text, "OVERLOADED: ", 12) == 0, !allowed);

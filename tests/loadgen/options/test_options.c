@@ -1,6 +1,6 @@
 /* The command line: what is taken, and that everything else is a usage error. */
 #include "options.h"
-#include "plain_command.h"
+#include "http_load_command.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@ static const struct command sale = {"sale", "", "doc", &options_load_argp, NULL}
 static const struct command demo = {"demo", "", "doc", &options_demo_argp, NULL};
 static const struct command serve = {"serve", "", "doc", &options_serve_argp, NULL};
 
-static const struct command compare = {"compare", "", "doc", &options_ratios_argp, NULL};
-static const struct command http = {"http", "", "doc", &plain_command_argp, NULL};
+static const struct command compare = {"compare", "", "doc", &options_compare_argp, NULL};
+static const struct command http = {"http", "", "doc", &http_load_command_argp, NULL};
 
 /* Splits at spaces. */
 static int split(char *text, char **argv)

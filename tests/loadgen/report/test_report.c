@@ -1,5 +1,5 @@
 /* What comes out: the JSON that others rely on, and the table. */
-#include "compare.h"
+#include "judged_command.h"
 #include "report_rig.h"
 
 #include <sys/stat.h>
@@ -173,7 +173,7 @@ static void run_without_an_audit_has_no_verdict_in_any_report(void **state)
     add_run(&workload_sale, "redis-token", true);
     report->runs[0].judged = false;
     strcpy(report->runs[0].message, "GET /livez at x: no time left");
-    assert_int_equal(compare_exit_status(report), EXIT_FAILURE);
+    assert_int_equal(judged_exit_status(report), EXIT_FAILURE);
 
     json_t *json = report_to_json(report);
     assert_true(json_is_null(at(json, "runs/0/verdict")));
@@ -244,9 +244,9 @@ static void failed_requests_do_not_hide_a_broken_claim(void **state)
     char headline[1000];
     add_run(&workload_sale, "redis-token", true);
     report->runs[0].failed = 3;
-    assert_int_equal(compare_exit_status(report), EXIT_FAILURE);
+    assert_int_equal(judged_exit_status(report), EXIT_FAILURE);
     lose(&report->runs[0]);
-    assert_int_equal(compare_exit_status(report), COMPARE_BROKEN);
+    assert_int_equal(judged_exit_status(report), EXIT_BROKEN);
     report_headline(report, headline, sizeof headline);
     assert_non_null(strstr(headline, "OVERSOLD 73"));
 }

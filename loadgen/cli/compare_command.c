@@ -5,8 +5,9 @@
  * interval leaves out 1 just when a difference counts. Whoever names metrics with --fail-if has
  * only these tested, at a larger share each.
  */
-#include "ratios_command.h"
-#include "ratios.h"
+#include "compare_command.h"
+#include "compare.h"
+#include "exit_status.h"
 #include "text.h"
 #include "wide.h"
 
@@ -15,17 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BROKEN = 99, PAIRS_MAX = RATIOS_GROUPS_MAX };
+enum { PAIRS_MAX = COMPARE_GROUPS_MAX };
 static const double FALSE_ALARM_MAX = 0.05; /* of all comparisons together */
 
 struct side {
     json_t *all; /* {"runs": [...]} of its reports */
-    struct ratios_group groups[RATIOS_GROUPS_MAX];
+    struct compare_group groups[COMPARE_GROUPS_MAX];
     int n;
 };
 
 struct pair {
-    const struct ratios_group *a, *b;
+    const struct compare_group *a, *b;
 };
 
 struct comparison {
@@ -48,13 +49,13 @@ static bool is_tested(const struct options *options, int metric)
 
 /* -- the table --------------------------------------------------------------------------------- */
 
-static char *value_text(const struct ratios_metric *metric, double value, char out[TEXT_MAX])
+static char *value_text(const struct compare_metric *metric, double value, char out[TEXT_MAX])
 {
     return strcmp(metric->unit, "us") == 0 ? text_time_us(out, wide_clip_real(value))
                                            : text_rate(out, value);
 }
 
-static void print_spread(const struct ratios_metric *metric, const struct spread *spread)
+static void print_spread(const struct compare_metric *metric, const struct spread *spread)
 {
     char median[TEXT_MAX], min[TEXT_MAX], max[TEXT_MAX], range[2 * TEXT_MAX + 8] = "";
     value_text(metric, spread->median, median);
@@ -64,7 +65,7 @@ static void print_spread(const struct ratios_metric *metric, const struct spread
     printf("   %10s %-24s", median, range);
 }
 
-static void print_ratio(const struct ratios_group *a, const struct ratios_group *b, int metric,
+static void print_ratio(const struct compare_group *a, const struct compare_group *b, int metric,
                         double error)
 {
     struct ranks_ratio ratio;
@@ -83,18 +84,18 @@ static void print_finding(struct comparison *comparison, const struct pair *pair
 {
     const struct options *options = comparison->options;
     static const char *const texts[] = {
-        [RATIOS_SAME] = "within the noise",
-        [RATIOS_BETTER] = "B is better",
-        [RATIOS_WORSE] = "B is worse",
+        [COMPARE_SAME] = "within the noise",
+        [COMPARE_BETTER] = "B is better",
+        [COMPARE_WORSE] = "B is worse",
     };
     if (!is_tested(options, metric)) {
         printf("   not tested\n");
         return;
     }
-    enum ratios_finding finding = ratios_compare(pair->a, pair->b, metric, comparison->error);
-    comparison->worse += options->n_fail_if > 0 && finding == RATIOS_WORSE;
-    comparison->unsaid += options->n_fail_if > 0 && finding == RATIOS_TOO_FEW;
-    if (finding == RATIOS_TOO_FEW)
+    enum compare_finding finding = compare_metric(pair->a, pair->b, metric, comparison->error);
+    comparison->worse += options->n_fail_if > 0 && finding == COMPARE_WORSE;
+    comparison->unsaid += options->n_fail_if > 0 && finding == COMPARE_TOO_FEW;
+    if (finding == COMPARE_TOO_FEW)
         printf("   too few runs: needs %zu of each\n", ranks_needed(comparison->error));
     else
         printf("   %s\n", texts[finding]);
@@ -108,20 +109,20 @@ static bool has_both(const struct pair *pair, int metric)
 static void print_pair(struct comparison *comparison, const struct pair *pair)
 {
     char labels[2][80];
-    const struct ratios_group *a = pair->a, *b = pair->b;
+    const struct compare_group *a = pair->a, *b = pair->b;
     const char *colon = a->guard[0] != '\0' ? ": " : ""; /* plain load has no guard */
     snprintf(labels[0], sizeof labels[0], "A%s%s", colon, a->guard);
     snprintf(labels[1], sizeof labels[1], "B%s%s", colon, b->guard);
     printf("\n%s\n  %-12s   %-35s   %-35s   %6s\n", a->workload, "", labels[0], labels[1], "B / A");
-    for (int i = 0; i < RATIOS_METRICS; i++) {
+    for (int i = 0; i < COMPARE_METRICS; i++) {
         if (!has_both(pair, i)) {
             comparison->unsaid +=
                 comparison->options->n_fail_if > 0 && is_tested(comparison->options, i);
             continue;
         }
-        printf("  %-12s", ratios_metrics[i].name);
-        print_spread(&ratios_metrics[i], &a->metrics[i]);
-        print_spread(&ratios_metrics[i], &b->metrics[i]);
+        printf("  %-12s", compare_metrics[i].name);
+        print_spread(&compare_metrics[i], &a->metrics[i]);
+        print_spread(&compare_metrics[i], &b->metrics[i]);
         print_ratio(a, b, i, comparison->error);
         print_finding(comparison, pair, i);
     }
@@ -137,13 +138,13 @@ static void find_pairs(struct comparison *comparison)
     bool single = a->n == 1 && b->n == 1;
     for (int i = 0; i < a->n; i++)
         for (int j = 0; j < b->n; j++) {
-            const struct ratios_group *x = &a->groups[i], *y = &b->groups[j];
+            const struct compare_group *x = &a->groups[i], *y = &b->groups[j];
             bool alike = strcmp(x->workload, y->workload) == 0 && strcmp(x->guard, y->guard) == 0;
             if ((alike || single) && comparison->n_pairs < PAIRS_MAX)
                 comparison->pairs[comparison->n_pairs++] = (struct pair){x, y};
         }
     for (int i = 0; i < comparison->n_pairs; i++)
-        for (int metric = 0; metric < RATIOS_METRICS; metric++)
+        for (int metric = 0; metric < COMPARE_METRICS; metric++)
             comparison->n_tests +=
                 has_both(&comparison->pairs[i], metric) && is_tested(comparison->options, metric);
     int tests = comparison->n_tests > 0 ? comparison->n_tests : 1;
@@ -152,11 +153,11 @@ static void find_pairs(struct comparison *comparison)
 
 static bool loads_are_the_same(const struct comparison *comparison)
 {
-    char difference[RATIOS_LOAD_TEXT_MAX];
+    char difference[COMPARE_LOAD_TEXT_MAX];
     for (int i = 0; i < comparison->n_pairs; i++) {
         const struct pair *pair = &comparison->pairs[i];
-        if (ratios_same_load(pair->a, json_object_get(comparison->sides[0].all, "runs"), pair->b,
-                             json_object_get(comparison->sides[1].all, "runs"), difference))
+        if (compare_same_load(pair->a, json_object_get(comparison->sides[0].all, "runs"), pair->b,
+                              json_object_get(comparison->sides[1].all, "runs"), difference))
             continue;
         fprintf(stderr, "loadgen compare: %s %s: runs of different load are not compared: %s\n",
                 pair->a->workload, pair->a->guard, difference);
@@ -202,7 +203,7 @@ static bool load_side(struct comparison *comparison, int which)
     bool whole = side->all != NULL;
     for (int i = which; i < options->n_reports && whole; i += 2)
         whole = add_report(options->reports[i], json_object_get(side->all, "runs"));
-    side->n = whole ? ratios_groups(side->all, side->groups) : 0;
+    side->n = whole ? compare_groups(side->all, side->groups) : 0;
     return side->n > 0;
 }
 
@@ -239,10 +240,12 @@ static int compare_sides(struct comparison *comparison)
                 "loadgen compare: --fail-if: %d not decided: too few runs, or not in the "
                 "reports\n",
                 comparison->unsaid);
-    return comparison->worse > 0 ? BROKEN : comparison->unsaid > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return comparison->worse > 0    ? EXIT_BROKEN
+           : comparison->unsaid > 0 ? EXIT_FAILURE
+                                    : EXIT_SUCCESS;
 }
 
-int ratios_command(const struct options *options)
+int compare_command(const struct options *options)
 {
     struct comparison *comparison = calloc(1, sizeof *comparison);
     int status = EXIT_FAILURE;
@@ -254,7 +257,7 @@ int ratios_command(const struct options *options)
     if (load_side(comparison, 0) && load_side(comparison, 1))
         status = compare_sides(comparison);
     for (int i = 0; i < 2; i++) {
-        ratios_groups_free(comparison->sides[i].groups, comparison->sides[i].n);
+        compare_groups_free(comparison->sides[i].groups, comparison->sides[i].n);
         json_decref(comparison->sides[i].all);
     }
     free(comparison);

@@ -1,14 +1,14 @@
 /* What two reports of --json have in common, or two series of them whose runs were made in turn:
  * the figures of their runs, whether their loads were the same, and what differs. The statistics
  * are those of ranks.h. */
-#ifndef RATIOS_H
-#define RATIOS_H
+#ifndef COMPARE_H
+#define COMPARE_H
 
 #include "ranks.h"
 
 #include <jansson.h>
 
-enum { RATIOS_GROUPS_MAX = 64, RATIOS_METRICS = 8, RATIOS_LOAD_TEXT_MAX = 400 };
+enum { COMPARE_GROUPS_MAX = 64, COMPARE_METRICS = 8, COMPARE_LOAD_TEXT_MAX = 400 };
 
 /* Of a metric over the repeated runs of one workload under one guard. */
 struct spread {
@@ -17,44 +17,44 @@ struct spread {
 };
 struct spread spread_of(double *samples, size_t n); /* sorts them */
 
-struct ratios_metric {
+struct compare_metric {
     const char *name;    /* for people */
     const char *flag;    /* of --fail-if */
     const char *path[2]; /* in a run of the JSON report; path[1] NULL: one step */
     const char *unit;    /* "us", "per s" */
     bool more_is_better;
 };
-extern const struct ratios_metric ratios_metrics[RATIOS_METRICS];
+extern const struct compare_metric compare_metrics[COMPARE_METRICS];
 /* Its number by its flag; -1: none. */
-int ratios_metric_find(const char *flag);
+int compare_metric_find(const char *flag);
 
-struct ratios_group {
+struct compare_group {
     char workload[24], guard[32];
     const json_t *load; /* what its first run was asked to do; NULL: the report does not say */
-    double *samples[RATIOS_METRICS]; /* in the order of ratios_metrics; sorted */
-    struct spread metrics[RATIOS_METRICS];
+    double *samples[COMPARE_METRICS]; /* in the order of compare_metrics; sorted */
+    struct spread metrics[COMPARE_METRICS];
 };
 
 /* The groups of a report, in the order in which they first occur; they point into the JSON and are
  * to be freed. Returns how many, or -1 when the JSON is no report or there is no memory. */
-int ratios_groups(const json_t *report, struct ratios_group groups[RATIOS_GROUPS_MAX]);
-void ratios_groups_free(struct ratios_group *groups, int n);
+int compare_groups(const json_t *report, struct compare_group groups[COMPARE_GROUPS_MAX]);
+void compare_groups_free(struct compare_group *groups, int n);
 
 /* Was every run of these groups asked for the same load? Else out says in what they differ:
  * "rate: 500 and 1000". runs: of the group's report. */
-bool ratios_same_load(const struct ratios_group *a, const json_t *runs_a,
-                      const struct ratios_group *b, const json_t *runs_b,
-                      char out[RATIOS_LOAD_TEXT_MAX]);
+bool compare_same_load(const struct compare_group *a, const json_t *runs_a,
+                       const struct compare_group *b, const json_t *runs_b,
+                       char out[COMPARE_LOAD_TEXT_MAX]);
 
 /* What the runs say of b against a. */
-enum ratios_finding {
-    RATIOS_SAME, /* no difference that the test can tell from noise */
-    RATIOS_BETTER,
-    RATIOS_WORSE,
-    RATIOS_TOO_FEW /* so few runs that no difference could be told */
+enum compare_finding {
+    COMPARE_SAME, /* no difference that the test can tell from noise */
+    COMPARE_BETTER,
+    COMPARE_WORSE,
+    COMPARE_TOO_FEW /* so few runs that no difference could be told */
 };
 /* error: the chance of a finding where there is no difference, of this one comparison. */
-enum ratios_finding ratios_compare(const struct ratios_group *a, const struct ratios_group *b,
-                                   int metric, double error);
+enum compare_finding compare_metric(const struct compare_group *a, const struct compare_group *b,
+                                    int metric, double error);
 
 #endif

@@ -1,5 +1,5 @@
 /* The plain workload: what is sent, and what is said of it. */
-#include "plain.h"
+#include "http_load.h"
 #include "load_asserts.h"
 
 #include <stdlib.h>
@@ -15,14 +15,14 @@ static void plain_load_sends_the_request_asked_for(void **state)
 {
     (void)state;
     static const char *const headers[] = {"X-One: 1", "Accept: */*", NULL};
-    struct plain_request request = {.body = "payload", .headers = headers};
+    struct http_load_request request = {.body = "payload", .headers = headers};
     char seen[LOAD_REQUEST_MAX] = "";
     struct toy_server *server = serve(remember_request, seen);
     struct load_options options = probe_options(toy_url(server));
     struct load_result result;
     options.requests = 20;
     FILE *out = tmpfile();
-    assert_int_equal(plain_main(&request, &options, out, &result), 0);
+    assert_int_equal(http_load_main(&request, &options, out, &result), 0);
     assert_int_equal(result.status[200], 20);
     assert_true(ftell(out) > 100);
     fclose(out);
@@ -58,13 +58,13 @@ static void plain_load_fills_in_placeholders(void **state)
 {
     (void)state;
     static const char *const headers[] = {"X-Number: {{seq}}", NULL};
-    struct plain_request request = {.body = "u{{seq}} {{uuid}}", .headers = headers};
+    struct http_load_request request = {.body = "u{{seq}} {{uuid}}", .headers = headers};
     struct templated templated = {0};
     struct toy_server *server = serve(check_templated, &templated);
     struct load_options options = probe_options(toy_url(server));
     struct load_result result;
     options.requests = 20;
-    assert_int_equal(plain_main(&request, &options, NULL, &result), 0);
+    assert_int_equal(http_load_main(&request, &options, NULL, &result), 0);
     assert_int_equal(result.status[200], 20);
     load_result_free(&result);
     toy_stop(server);
@@ -94,16 +94,17 @@ static void server_that_fails_everything_keeps_no_threshold(void **state)
     struct load_options options = probe_options(toy_url(server));
     struct load_result result;
     options.requests = 20;
-    assert_int_equal(plain_main(&(struct plain_request){.thresholds = &errors, .n_thresholds = 1},
-                                &options, NULL, &result),
-                     PLAIN_BROKEN);
+    assert_int_equal(
+        http_load_main(&(struct http_load_request){.thresholds = &errors, .n_thresholds = 1},
+                       &options, NULL, &result),
+        EXIT_BROKEN);
     assert_int_equal(result.failed, 20);
     assert_true(load_rate(&result) > 0); /* they are answers */
     load_result_free(&result);
     toy_stop(server); /* from now on connections are refused */
     struct threshold_figures figures;
     double value;
-    plain_main(&(struct plain_request){0}, &options, NULL, &result);
+    http_load_main(&(struct http_load_request){0}, &options, NULL, &result);
     assert_int_equal(result.ends[LOAD_NOT_SENT], 20);
     assert_true(load_rate(&result) == 0);
     figures = threshold_figures_at_end(&result, NULL);
@@ -119,13 +120,13 @@ static void plain_load_refuses_a_malformed_request(void **state)
     memset(large, 'b', sizeof large - 1);
     large[sizeof large - 1] = '\0';
     struct load_options options = probe_options("http://127.0.0.1:1/");
-    struct plain *plain;
-    const struct plain_request bad[] = {{.method = "get it"},  {.method = ""},
-                                        {.headers = smuggled}, {.headers = nameless},
-                                        {.body = "{{now}}"},   {.body = large}};
+    struct http_load *plain;
+    const struct http_load_request bad[] = {{.method = "get it"},  {.method = ""},
+                                            {.headers = smuggled}, {.headers = nameless},
+                                            {.body = "{{now}}"},   {.body = large}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(plain_open(&bad[i], &options, &plain, message, sizeof message),
-                         PLAIN_USAGE);
+        assert_int_equal(http_load_open(&bad[i], &options, &plain, message, sizeof message),
+                         EXIT_USAGE);
 }
 
 /* The text of a load that ends with that status. */
@@ -134,7 +135,7 @@ static const char *said(const struct load_options *options, int status, struct l
     static char text[4096];
     FILE *out = fmemopen(text, sizeof text, "w");
     assert_non_null(out);
-    assert_int_equal(plain_main(&(struct plain_request){0}, options, out, result), status);
+    assert_int_equal(http_load_main(&(struct http_load_request){0}, options, out, result), status);
     fclose(out);
     return text;
 }
@@ -155,7 +156,7 @@ static void load_without_an_answer_has_no_latency(void **state)
     const char *text = said(&options, 1, &result);
     assert_non_null(strstr(text, "latency   -\n"));
     assert_non_null(strstr(text, "service   -\n"));
-    json_t *report = plain_to_json(&(struct plain_request){0}, &options, "", &result);
+    json_t *report = http_load_to_json(&(struct http_load_request){0}, &options, "", &result);
     const json_t *latency = json_object_get(run_of(report), "latency_us");
     const json_t *service = json_object_get(run_of(report), "service_us");
     assert_true(json_is_null(json_object_get(latency, "p50")));
@@ -211,7 +212,7 @@ static void interrupted_load_says_so(void **state)
         options.progress_ctx = &stop;
         const char *text = said(&options, 0, &result);
         assert_int_equal(strncmp(text, "INTERRUPTED: ", 13) == 0, stopped);
-        json_t *report = plain_to_json(&(struct plain_request){0}, &options, "", &result);
+        json_t *report = http_load_to_json(&(struct http_load_request){0}, &options, "", &result);
         const json_t *interrupted = json_object_get(run_of(report), "interrupted");
         assert_true(stopped ? json_is_true(interrupted) : json_is_false(interrupted));
         json_decref(report);

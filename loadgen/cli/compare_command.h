@@ -1,10 +1,10 @@
 /* The command compare: two reports side by side. */
-#ifndef RATIOS_COMMAND_H
-#define RATIOS_COMMAND_H
+#ifndef COMPARE_COMMAND_H
+#define COMPARE_COMMAND_H
 
 #include "options.h"
 
 /* Returns the program's exit status. */
-int ratios_command(const struct options *options);
+int compare_command(const struct options *options);
 
 #endif

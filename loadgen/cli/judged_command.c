@@ -1,5 +1,5 @@
 /* One workload under one guard after the other: same seed, one run each, one table. */
-#include "compare.h"
+#include "judged_command.h"
 #include "progress.h"
 
 #include <errno.h>
@@ -29,8 +29,8 @@ static int add_run(struct report *report, const struct options *options,
 }
 
 /* All guards once, then all again: what slows the machine for a while slows each of them. */
-int compare_add(struct report *report, const struct options *options,
-                const struct workload *workload, const struct remote_service *service)
+int judged_add(struct report *report, const struct options *options,
+               const struct workload *workload, const struct remote_service *service)
 {
     int n = options->n_guards == 0 ? 1 : options->n_guards;
     for (int i = 0; i < n * options->repeat; i++) {
@@ -52,7 +52,7 @@ static bool is_run(const struct options *options, const char *default_guard, con
     return options->n_guards == 0 && strcmp(default_guard, guard) == 0;
 }
 
-int compare_check_expectations(const struct options *options, const char *default_guard)
+int judged_check_expectations(const struct options *options, const char *default_guard)
 {
     for (int i = 0; i < options->n_expectations; i++) {
         const char *guard = options->expectations[i].guard;
@@ -65,24 +65,24 @@ int compare_check_expectations(const struct options *options, const char *defaul
     return 0;
 }
 
-int compare_exit_status(const struct report *report)
+int judged_exit_status(const struct report *report)
 {
     const struct options *options = report->options;
     if (options->stop != NULL && atomic_load(options->stop))
-        return COMPARE_INTERRUPTED;
+        return EXIT_INTERRUPTED;
     for (int i = 0; i < report->n_runs; i++)
         if (!report->runs[i].judged)
             return EXIT_FAILURE;
     for (int i = 0; i < report->n_runs; i++)
         if (run_broke_claim(&report->runs[i]))
-            return COMPARE_BROKEN;
+            return EXIT_BROKEN;
     for (int i = 0; i < report->n_runs; i++)
         if (!run_keeps_thresholds(&report->runs[i]))
-            return COMPARE_BROKEN;
+            return EXIT_BROKEN;
     for (int i = 0; i < report->n_runs; i++)
         if (report->runs[i].failed > 0 || run_dropped(&report->runs[i]) > 0)
             return EXIT_FAILURE;
-    return report_as_claimed(report) ? EXIT_SUCCESS : COMPARE_BROKEN;
+    return report_as_claimed(report) ? EXIT_SUCCESS : EXIT_BROKEN;
 }
 
 static int compare(const struct options *options, const struct workload *workload)
@@ -93,9 +93,9 @@ static int compare(const struct options *options, const struct workload *workloa
         fprintf(stderr, "loadgen: %s\n", message);
         return EXIT_FAILURE;
     }
-    if (compare_check_expectations(options, service.default_guard) != 0) {
+    if (judged_check_expectations(options, service.default_guard) != 0) {
         remote_forget(&service);
-        return COMPARE_USAGE;
+        return EXIT_USAGE;
     }
     struct report *report = calloc(1, sizeof *report);
     if (report == NULL) {
@@ -108,7 +108,7 @@ static int compare(const struct options *options, const struct workload *workloa
     environment_read(&report->environment);
     int result = -1;
     if (options->history == NULL || history_create(options->history, &report->history) == 0)
-        result = compare_add(report, options, workload, &service);
+        result = judged_add(report, options, workload, &service);
     else
         fprintf(stderr, "loadgen: cannot write %s: %s\n", options->history, strerror(errno));
     if (history_close(report->history) != 0) {
@@ -118,8 +118,8 @@ static int compare(const struct options *options, const struct workload *workloa
     /* What is known is shown, also when a later guard could not be run. */
     if (report->n_runs > 0 && report_write(report) != 0)
         result = -1;
-    int status = compare_exit_status(report);
-    if (result != 0 && status != COMPARE_INTERRUPTED)
+    int status = judged_exit_status(report);
+    if (result != 0 && status != EXIT_INTERRUPTED)
         status = EXIT_FAILURE;
     report_free(report);
     free(report);
@@ -127,17 +127,17 @@ static int compare(const struct options *options, const struct workload *workloa
     return status;
 }
 
-int compare_sale(const struct options *options)
+int judged_sale(const struct options *options)
 {
     return compare(options, &workload_sale);
 }
 
-int compare_accounts(const struct options *options)
+int judged_accounts(const struct options *options)
 {
     return compare(options, &workload_accounts);
 }
 
-int compare_transfers(const struct options *options)
+int judged_transfers(const struct options *options)
 {
     return compare(options, &workload_transfers);
 }

@@ -1,4 +1,4 @@
-#include "plain.h"
+#include "http_load.h"
 #include "load_json.h"
 #include "schedule.h"
 #include "template.h"
@@ -17,7 +17,7 @@ struct message {
     char fixed_text[LOAD_REQUEST_MAX];
 };
 
-struct plain {
+struct http_load {
     const struct load_options *options;
     bool has_body;
     struct message messages[LOAD_TARGETS_MAX];
@@ -44,7 +44,7 @@ static bool is_header(const char *header)
     return name > 0 && header[name] == ':' && strpbrk(header, "\r\n") == NULL;
 }
 
-static bool has_host(const struct plain_request *request)
+static bool has_host(const struct http_load_request *request)
 {
     for (const char *const *header = request->headers; header != NULL && *header != NULL; header++)
         if (strncasecmp(*header, "Host:", 5) == 0)
@@ -52,12 +52,12 @@ static bool has_host(const struct plain_request *request)
     return false;
 }
 
-static const char *method_of(const struct plain_request *request)
+static const char *method_of(const struct http_load_request *request)
 {
     return request->method != NULL ? request->method : request->body != NULL ? "POST" : "GET";
 }
 
-static void write_head(const struct plain_request *request, const struct load_target *target,
+static void write_head(const struct http_load_request *request, const struct load_target *target,
                        FILE *out)
 {
     fprintf(out, "%s %s HTTP/1.1\r\n", method_of(request), target->path);
@@ -68,7 +68,7 @@ static void write_head(const struct plain_request *request, const struct load_ta
 }
 
 /* Head, length of the body, body. Returns the length, or 0 when it does not fit. */
-static size_t expand(const struct plain *plain, const struct message *message, uint64_t seq,
+static size_t expand(const struct http_load *plain, const struct message *message, uint64_t seq,
                      char *out, size_t size)
 {
     char body[LOAD_REQUEST_MAX];
@@ -86,7 +86,7 @@ static size_t expand(const struct plain *plain, const struct message *message, u
     return (size_t)head + (size_t)n + (size_t)length;
 }
 
-static int compose(struct plain *plain, const struct plain_request *request, int target,
+static int compose(struct http_load *plain, const struct http_load_request *request, int target,
                    char *message, size_t size)
 {
     struct message *composed = &plain->messages[target];
@@ -101,33 +101,33 @@ static int compose(struct plain *plain, const struct plain_request *request, int
     const char *body = request->body == NULL ? "" : request->body;
     if (template_compile(composed->head_text, &composed->head, message, size) != 0 ||
         template_compile(body, &composed->body, message, size) != 0)
-        return PLAIN_USAGE;
+        return EXIT_USAGE;
     size_t length = fits ? expand(plain, composed, UINT64_MAX, composed->fixed_text,
                                   sizeof composed->fixed_text)
                          : 0;
     if (length == 0) {
         snprintf(message, size, "the request has more than %d bytes: shorten body or headers",
                  LOAD_REQUEST_MAX - 1);
-        return PLAIN_USAGE;
+        return EXIT_USAGE;
     }
     if (template_is_plain(&composed->head) && template_is_plain(&composed->body))
         composed->fixed = length;
     return 0;
 }
 
-int plain_open(const struct plain_request *request, const struct load_options *options,
-               struct plain **ret, char *message, size_t size)
+int http_load_open(const struct http_load_request *request, const struct load_options *options,
+                   struct http_load **ret, char *message, size_t size)
 {
     if (request->method != NULL && !is_method(request->method)) {
         snprintf(message, size, "method '%s': capital letters expected", request->method);
-        return PLAIN_USAGE;
+        return EXIT_USAGE;
     }
     for (const char *const *header = request->headers; header != NULL && *header != NULL; header++)
         if (!is_header(*header)) {
             snprintf(message, size, "header '%s': 'Name: value' on one line expected", *header);
-            return PLAIN_USAGE;
+            return EXIT_USAGE;
         }
-    struct plain *plain = calloc(1, sizeof *plain);
+    struct http_load *plain = calloc(1, sizeof *plain);
     if (plain == NULL) {
         snprintf(message, size, "out of memory");
         return EXIT_FAILURE;
@@ -147,7 +147,7 @@ int plain_open(const struct plain_request *request, const struct load_options *o
 static size_t write_request(void *ctx, uint64_t seq, const struct load_target *target, char *out,
                             size_t size)
 {
-    const struct plain *plain = ctx;
+    const struct http_load *plain = ctx;
     const struct message *message = &plain->messages[target - plain->options->targets];
     if (message->fixed == 0)
         return expand(plain, message, seq, out, size);
@@ -163,12 +163,12 @@ static int64_t take_outcome(void *ctx, uint64_t seq, const struct load_answer *a
     return -1;
 }
 
-struct load_workload plain_workload(struct plain *plain)
+struct load_workload http_load_workload(struct http_load *plain)
 {
     return (struct load_workload){.request = write_request, .outcome = take_outcome, .ctx = plain};
 }
 
-void plain_close(struct plain *plain)
+void http_load_close(struct http_load *plain)
 {
     free(plain);
 }
@@ -252,7 +252,7 @@ static void print_result(FILE *out, const struct load_result *result,
 }
 
 struct watch {
-    const struct plain_request *request;
+    const struct http_load_request *request;
     const struct load_options *options;
     bool aborted;
 };
@@ -260,7 +260,7 @@ struct watch {
 static bool watch_load(void *ctx, const struct load_progress *now)
 {
     struct watch *watch = ctx;
-    const struct plain_request *request = watch->request;
+    const struct http_load_request *request = watch->request;
     const struct load_options *options = watch->options;
     bool go_on = options->progress == NULL || options->progress(options->progress_ctx, now);
     if (request->abort_after_ms > 0 && now->elapsed_us >= request->abort_after_ms * 1000) {
@@ -271,7 +271,7 @@ static bool watch_load(void *ctx, const struct load_progress *now)
     return go_on && !watch->aborted;
 }
 
-static json_t *thresholds_json(const struct plain_request *request,
+static json_t *thresholds_json(const struct http_load_request *request,
                                const struct load_result *result)
 {
     struct threshold_figures figures = threshold_figures_at_end(result, NULL);
@@ -286,8 +286,9 @@ static json_t *thresholds_json(const struct plain_request *request,
     return array;
 }
 
-json_t *plain_to_json(const struct plain_request *request, const struct load_options *options,
-                      const char *command, const struct load_result *result)
+json_t *http_load_to_json(const struct http_load_request *request,
+                          const struct load_options *options, const char *command,
+                          const struct load_result *result)
 {
     json_t *run = json_pack("{s:s, s:s, s:s}", "workload", "http", "method", method_of(request),
                             "path", options->targets[0].path);
@@ -302,7 +303,7 @@ json_t *plain_to_json(const struct plain_request *request, const struct load_opt
 }
 
 /* False: one is broken. */
-static bool judge(const struct plain_request *request, const struct load_result *result,
+static bool judge(const struct http_load_request *request, const struct load_result *result,
                   bool aborted, FILE *out)
 {
     struct threshold_figures figures = threshold_figures_at_end(result, NULL);
@@ -322,26 +323,26 @@ static bool judge(const struct plain_request *request, const struct load_result 
     return all;
 }
 
-int plain_main(const struct plain_request *request, const struct load_options *options, FILE *out,
-               struct load_result *ret_result)
+int http_load_main(const struct http_load_request *request, const struct load_options *options,
+                   FILE *out, struct load_result *ret_result)
 {
     char message[512];
-    struct plain *plain;
+    struct http_load *plain;
     struct watch watch = {.request = request, .options = options};
     struct load_options watched = *options;
     if (request->abort_after_ms > 0) {
         watched.progress = watch_load;
         watched.progress_ctx = &watch;
     }
-    int status = plain_open(request, &watched, &plain, message, sizeof message);
+    int status = http_load_open(request, &watched, &plain, message, sizeof message);
     if (status != 0) {
         *ret_result = (struct load_result){0};
         fprintf(stderr, "loadgen http: %s\n", message);
         return status;
     }
-    struct load_workload workload = plain_workload(plain);
+    struct load_workload workload = http_load_workload(plain);
     status = load_run(&watched, &workload, ret_result, message, sizeof message);
-    plain_close(plain);
+    http_load_close(plain);
     if (status != 0) {
         *ret_result = (struct load_result){0};
         fprintf(stderr, "loadgen http: %s\n", message);
@@ -351,7 +352,7 @@ int plain_main(const struct plain_request *request, const struct load_options *o
         print_result(out, ret_result, options);
     bool kept = judge(request, ret_result, watch.aborted, out);
     if (ret_result->ends[LOAD_ANSWERED] > 0 && !kept)
-        return PLAIN_BROKEN;
+        return EXIT_BROKEN;
     if (ret_result->ends[LOAD_ANSWERED] > 0)
         return ret_result->dropped_errors > 0 && !is_stopped(options) && !watch.aborted ? 1 : 0;
     if (!is_stopped(options))

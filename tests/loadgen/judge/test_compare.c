@@ -1,6 +1,6 @@
 /* Two reports side by side: medians, ranges, and when a difference counts. */
-#include "options.h"
-#include "ratios.h"
+#include "compare_command.h"
+#include "compare.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,37 +41,37 @@ static json_t *report(int n, double first, double step)
 static void runs_of_one_workload_and_guard_are_one_group(void **state)
 {
     (void)state;
-    static struct ratios_group groups[RATIOS_GROUPS_MAX];
+    static struct compare_group groups[COMPARE_GROUPS_MAX];
     json_t *json = json_pack("{s:[o,o,o,o]}", "runs", run("sale", "none", 100, 9),
                              run("sale", "mutex", 50, 20), run("sale", "none", 300, 5),
                              run("accounts", "none", 10, 1));
-    assert_int_equal(ratios_groups(json, groups), 3);
+    assert_int_equal(compare_groups(json, groups), 3);
     assert_string_equal(groups[0].workload, "sale");
     assert_string_equal(groups[0].guard, "none");
     const struct spread *rate = &groups[0].metrics[0], *p50 = &groups[0].metrics[2],
                         *p99 = &groups[0].metrics[4];
-    assert_string_equal(ratios_metrics[4].name, "p99");
+    assert_string_equal(compare_metrics[4].name, "p99");
     assert_true(rate->n == 2 && rate->median == 200 && rate->max == 300);
     assert_true(groups[0].samples[0][0] == 100 && groups[0].samples[0][1] == 300);
     assert_true(p99->n == 2 && p99->median == 7);
     assert_int_equal(p50->n, 0); /* not in these runs */
     assert_string_equal(groups[2].workload, "accounts");
-    ratios_groups_free(groups, 3);
+    compare_groups_free(groups, 3);
     json_decref(json);
     json = json_object();
-    assert_int_equal(ratios_groups(json, groups), -1);
+    assert_int_equal(compare_groups(json, groups), -1);
     json_decref(json);
 }
 
-static enum ratios_finding finding(int n_a, double a, int n_b, double b, double error)
+static enum compare_finding finding(int n_a, double a, int n_b, double b, double error)
 {
-    static struct ratios_group groups[2][RATIOS_GROUPS_MAX];
+    static struct compare_group groups[2][COMPARE_GROUPS_MAX];
     json_t *reports[] = {report(n_a, a, 1), report(n_b, b, 1)};
-    assert_int_equal(ratios_groups(reports[0], groups[0]), 1);
-    assert_int_equal(ratios_groups(reports[1], groups[1]), 1);
-    enum ratios_finding found = ratios_compare(&groups[0][0], &groups[1][0], 0, error);
+    assert_int_equal(compare_groups(reports[0], groups[0]), 1);
+    assert_int_equal(compare_groups(reports[1], groups[1]), 1);
+    enum compare_finding found = compare_metric(&groups[0][0], &groups[1][0], 0, error);
     for (int i = 0; i < 2; i++) {
-        ratios_groups_free(groups[i], 1);
+        compare_groups_free(groups[i], 1);
         json_decref(reports[i]);
     }
     return found;
@@ -80,26 +80,26 @@ static enum ratios_finding finding(int n_a, double a, int n_b, double b, double 
 static void a_difference_has_a_direction_and_needs_runs(void **state)
 {
     (void)state;
-    assert_int_equal(finding(6, 100, 6, 200, 0.05), RATIOS_BETTER); /* a rate */
-    assert_int_equal(finding(6, 200, 6, 100, 0.05), RATIOS_WORSE);
-    assert_int_equal(finding(6, 100, 6, 100, 0.05), RATIOS_SAME);
-    assert_int_equal(finding(6, 100, 6, 104, 0.05), RATIOS_BETTER); /* though ranges touch */
-    assert_int_equal(finding(6, 100, 6, 102, 0.05), RATIOS_SAME);
-    assert_int_equal(finding(3, 100, 3, 200, 0.05), RATIOS_TOO_FEW);
-    assert_int_equal(finding(4, 100, 4, 200, 0.05), RATIOS_BETTER);
-    assert_int_equal(finding(5, 100, 5, 200, 0.05 / 8), RATIOS_TOO_FEW);
-    assert_int_equal(finding(6, 100, 6, 200, 0.05 / 8), RATIOS_BETTER);
-    assert_int_equal(finding(1, 100, 39, 200, 0.05), RATIOS_BETTER);
+    assert_int_equal(finding(6, 100, 6, 200, 0.05), COMPARE_BETTER); /* a rate */
+    assert_int_equal(finding(6, 200, 6, 100, 0.05), COMPARE_WORSE);
+    assert_int_equal(finding(6, 100, 6, 100, 0.05), COMPARE_SAME);
+    assert_int_equal(finding(6, 100, 6, 104, 0.05), COMPARE_BETTER); /* though ranges touch */
+    assert_int_equal(finding(6, 100, 6, 102, 0.05), COMPARE_SAME);
+    assert_int_equal(finding(3, 100, 3, 200, 0.05), COMPARE_TOO_FEW);
+    assert_int_equal(finding(4, 100, 4, 200, 0.05), COMPARE_BETTER);
+    assert_int_equal(finding(5, 100, 5, 200, 0.05 / 8), COMPARE_TOO_FEW);
+    assert_int_equal(finding(6, 100, 6, 200, 0.05 / 8), COMPARE_BETTER);
+    assert_int_equal(finding(1, 100, 39, 200, 0.05), COMPARE_BETTER);
 }
 
 static bool same_load(json_t *a, json_t *b, char *out)
 {
-    static struct ratios_group groups[2][RATIOS_GROUPS_MAX];
-    assert_true(ratios_groups(a, groups[0]) > 0 && ratios_groups(b, groups[1]) > 0);
-    bool same = ratios_same_load(&groups[0][0], json_object_get(a, "runs"), &groups[1][0],
-                                 json_object_get(b, "runs"), out);
-    ratios_groups_free(groups[0], 1);
-    ratios_groups_free(groups[1], 1);
+    static struct compare_group groups[2][COMPARE_GROUPS_MAX];
+    assert_true(compare_groups(a, groups[0]) > 0 && compare_groups(b, groups[1]) > 0);
+    bool same = compare_same_load(&groups[0][0], json_object_get(a, "runs"), &groups[1][0],
+                                  json_object_get(b, "runs"), out);
+    compare_groups_free(groups[0], 1);
+    compare_groups_free(groups[1], 1);
     return same;
 }
 
@@ -111,7 +111,7 @@ static json_t *asked_of(json_t *of, size_t run_number)
 static void runs_of_another_load_are_told_apart_by_what_differs(void **state)
 {
     (void)state;
-    char text[RATIOS_LOAD_TEXT_MAX];
+    char text[COMPARE_LOAD_TEXT_MAX];
     json_t *a = report(2, 100, 1), *b = report(3, 100, 1);
     assert_true(same_load(a, b, text));
     json_object_set_new(asked_of(b, 0), "mode", json_string("rate"));
@@ -138,15 +138,15 @@ static void runs_of_another_load_are_told_apart_by_what_differs(void **state)
 static void metrics_are_found_by_their_flags(void **state)
 {
     (void)state;
-    for (int i = 0; i < RATIOS_METRICS; i++)
-        assert_int_equal(ratios_metric_find(ratios_metrics[i].flag), i);
-    assert_int_equal(ratios_metric_find("requests/s"), -1);
+    for (int i = 0; i < COMPARE_METRICS; i++)
+        assert_int_equal(compare_metric_find(compare_metrics[i].flag), i);
+    assert_int_equal(compare_metric_find("requests/s"), -1);
 }
 
 /* The exit status of a comparison of n runs each, with --fail-if on this metric. */
 static int status_of(int n, double rate_b, const char *connections_b, const char *fail_if)
 {
-    char paths[2][40] = {"/tmp/test-ratios-a-XXXXXX", "/tmp/test-ratios-b-XXXXXX"};
+    char paths[2][40] = {"/tmp/test-compare-a-XXXXXX", "/tmp/test-compare-b-XXXXXX"};
     struct options options = {.n_reports = 2};
     for (int i = 0; i < 2; i++) {
         int fd = mkstemp(paths[i]);
@@ -161,8 +161,8 @@ static int status_of(int n, double rate_b, const char *connections_b, const char
         options.reports[i] = paths[i];
     }
     if (fail_if != NULL)
-        options.fail_if[options.n_fail_if++] = ratios_metric_find(fail_if);
-    int status = ratios_command(&options);
+        options.fail_if[options.n_fail_if++] = compare_metric_find(fail_if);
+    int status = compare_command(&options);
     unlink(paths[0]);
     unlink(paths[1]);
     return status;

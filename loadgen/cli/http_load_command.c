@@ -1,14 +1,14 @@
-#include "plain_command.h"
+#include "http_load_command.h"
 #include "options_value.h"
 #include "output.h"
-#include "plain.h"
+#include "http_load.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DURATION_MS = 10000, INTERRUPTED = 130 };
+enum { DURATION_MS = 10000 };
 enum {
     KEY_METHOD = OPTIONS_KEYS_HTTP,
     KEY_BODY,
@@ -105,12 +105,12 @@ static const struct argp_option own_options[] = {
     {0}};
 static const struct argp_child children[] = {{&options_engine_argp, 0, NULL, 0}, {0}};
 
-const struct argp plain_command_argp = {
+const struct argp http_load_command_argp = {
     .options = own_options, .parser = parse, .args_doc = "URL", .children = children};
 
-int plain_command(const struct options *options)
+int http_load_command(const struct options *options)
 {
-    struct plain_request request = {
+    struct http_load_request request = {
         .method = options->method,
         .body = options->body,
         .headers = options->headers,
@@ -138,16 +138,16 @@ int plain_command(const struct options *options)
     struct load_result result;
     bool data_on_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
     memcpy(load.targets, options->targets, sizeof load.targets);
-    int status = plain_main(&request, &load,
-                            options->quiet   ? NULL
-                            : data_on_stdout ? stderr
-                                             : stdout,
-                            &result);
+    int status = http_load_main(&request, &load,
+                                options->quiet   ? NULL
+                                : data_on_stdout ? stderr
+                                                 : stdout,
+                                &result);
     bool ran = result.sent > 0;
     if (ran && options->json != NULL &&
         output_json("loadgen http", options->json,
-                    plain_to_json(&request, &load, options->command, &result)) != 0)
+                    http_load_to_json(&request, &load, options->command, &result)) != 0)
         status = EXIT_FAILURE;
     load_result_free(&result);
-    return atomic_load(options->stop) ? INTERRUPTED : status;
+    return atomic_load(options->stop) ? EXIT_INTERRUPTED : status;
 }

@@ -1,11 +1,11 @@
-#include "ratios.h"
+#include "compare.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const struct ratios_metric ratios_metrics[RATIOS_METRICS] = {
+const struct compare_metric compare_metrics[COMPARE_METRICS] = {
     {"requests/s", "rate", {"throughput_rps"}, "per s", true},
     {"accepted/s", "accepted", {"accepted_per_s"}, "per s", true},
     {"p50", "p50", {"latency_us", "p50"}, "us", false},
@@ -16,10 +16,10 @@ const struct ratios_metric ratios_metrics[RATIOS_METRICS] = {
     {"service p99", "service-p99", {"service_us", "p99"}, "us", false},
 };
 
-int ratios_metric_find(const char *flag)
+int compare_metric_find(const char *flag)
 {
-    for (int i = 0; i < RATIOS_METRICS; i++)
-        if (strcmp(ratios_metrics[i].flag, flag) == 0)
+    for (int i = 0; i < COMPARE_METRICS; i++)
+        if (strcmp(compare_metrics[i].flag, flag) == 0)
             return i;
     return -1;
 }
@@ -41,20 +41,20 @@ struct spread spread_of(double *samples, size_t n)
     return (struct spread){.median = median, .min = samples[0], .max = samples[n - 1], .n = n};
 }
 
-enum ratios_finding ratios_compare(const struct ratios_group *a, const struct ratios_group *b,
-                                   int metric, double error)
+enum compare_finding compare_metric(const struct compare_group *a, const struct compare_group *b,
+                                    int metric, double error)
 {
     const double *x = a->samples[metric], *y = b->samples[metric];
     size_t n_a = a->metrics[metric].n, n_b = b->metrics[metric].n;
     struct ranks_ratio ratio;
     if (ranks_least_p(n_a, n_b) > error)
-        return RATIOS_TOO_FEW;
+        return COMPARE_TOO_FEW;
     if (!(ranks_p(x, n_a, y, n_b) <= error))
-        return RATIOS_SAME;
+        return COMPARE_SAME;
     bool more = ranks_ratio(x, n_a, y, n_b, error, &ratio)
                     ? ratio.ratio > 1
                     : b->metrics[metric].median > a->metrics[metric].median;
-    return more == ratios_metrics[metric].more_is_better ? RATIOS_BETTER : RATIOS_WORSE;
+    return more == compare_metrics[metric].more_is_better ? COMPARE_BETTER : COMPARE_WORSE;
 }
 
 static const char *text_of(const json_t *object, const char *name)
@@ -63,16 +63,16 @@ static const char *text_of(const json_t *object, const char *name)
     return text == NULL ? "" : text;
 }
 
-static bool is_of(const json_t *run, const struct ratios_group *group)
+static bool is_of(const json_t *run, const struct compare_group *group)
 {
     return strcmp(text_of(run, "workload"), group->workload) == 0 &&
            strcmp(text_of(run, "guard"), group->guard) == 0;
 }
 
 /* Runs that do not tell the figure (null) have none. */
-static bool measure(const json_t *runs, struct ratios_group *group, int which)
+static bool measure(const json_t *runs, struct compare_group *group, int which)
 {
-    const struct ratios_metric *metric = &ratios_metrics[which];
+    const struct compare_metric *metric = &compare_metrics[which];
     double *samples = malloc((json_array_size(runs) + 1) * sizeof *samples);
     size_t i, n = 0;
     const json_t *run;
@@ -91,16 +91,16 @@ static bool measure(const json_t *runs, struct ratios_group *group, int which)
     return true;
 }
 
-void ratios_groups_free(struct ratios_group *groups, int n)
+void compare_groups_free(struct compare_group *groups, int n)
 {
     for (int i = 0; i < n; i++)
-        for (int metric = 0; metric < RATIOS_METRICS; metric++) {
+        for (int metric = 0; metric < COMPARE_METRICS; metric++) {
             free(groups[i].samples[metric]);
             groups[i].samples[metric] = NULL;
         }
 }
 
-int ratios_groups(const json_t *report, struct ratios_group groups[RATIOS_GROUPS_MAX])
+int compare_groups(const json_t *report, struct compare_group groups[COMPARE_GROUPS_MAX])
 {
     const json_t *runs = json_object_get(report, "runs"), *run;
     int n = 0;
@@ -111,18 +111,18 @@ int ratios_groups(const json_t *report, struct ratios_group groups[RATIOS_GROUPS
         bool known = false;
         for (int j = 0; j < n && !known; j++)
             known = is_of(run, &groups[j]);
-        if (known || n == RATIOS_GROUPS_MAX || !whole)
+        if (known || n == COMPARE_GROUPS_MAX || !whole)
             continue;
-        struct ratios_group *group = &groups[n++];
-        *group = (struct ratios_group){.load = json_object_get(run, "asked")};
+        struct compare_group *group = &groups[n++];
+        *group = (struct compare_group){.load = json_object_get(run, "asked")};
         snprintf(group->workload, sizeof group->workload, "%s", text_of(run, "workload"));
         snprintf(group->guard, sizeof group->guard, "%s", text_of(run, "guard"));
-        for (int metric = 0; metric < RATIOS_METRICS && whole; metric++)
+        for (int metric = 0; metric < COMPARE_METRICS && whole; metric++)
             whole = measure(runs, group, metric);
     }
     if (whole)
         return n;
-    ratios_groups_free(groups, n);
+    compare_groups_free(groups, n);
     return -1;
 }
 
@@ -137,7 +137,7 @@ static void note(struct difference *difference, const char *name, const json_t *
 {
     char *was = a != NULL ? json_dumps(a, JSON_ENCODE_ANY) : NULL;
     char *is = b != NULL ? json_dumps(b, JSON_ENCODE_ANY) : NULL;
-    size_t room = RATIOS_LOAD_TEXT_MAX - difference->used;
+    size_t room = COMPARE_LOAD_TEXT_MAX - difference->used;
     int n = snprintf(difference->out + difference->used, room, "%s%s: %s and %s",
                      difference->used > 0 ? ", " : "", name, was != NULL ? was : "unsaid",
                      is != NULL ? is : "unsaid");
@@ -166,7 +166,7 @@ static bool same_members(const json_t *a, const json_t *b, char *out)
 }
 
 /* All runs of the group like the first one of the other? */
-static bool all_same(const struct ratios_group *of, const json_t *runs, const json_t *first,
+static bool all_same(const struct compare_group *of, const json_t *runs, const json_t *first,
                      char *out)
 {
     size_t i;
@@ -180,19 +180,19 @@ static bool all_same(const struct ratios_group *of, const json_t *runs, const js
     return same;
 }
 
-bool ratios_same_load(const struct ratios_group *a, const json_t *runs_a,
-                      const struct ratios_group *b, const json_t *runs_b,
-                      char out[RATIOS_LOAD_TEXT_MAX])
+bool compare_same_load(const struct compare_group *a, const json_t *runs_a,
+                       const struct compare_group *b, const json_t *runs_b,
+                       char out[COMPARE_LOAD_TEXT_MAX])
 {
     out[0] = '\0';
     if (a->load == NULL || b->load == NULL) {
-        snprintf(out, RATIOS_LOAD_TEXT_MAX,
+        snprintf(out, COMPARE_LOAD_TEXT_MAX,
                  "%s does not say what load it was: an older loadgen wrote it; run it again",
                  a->load == NULL ? "A" : "B");
         return false;
     }
     if (strcmp(a->workload, b->workload) != 0) {
-        snprintf(out, RATIOS_LOAD_TEXT_MAX, "workload: %s and %s", a->workload, b->workload);
+        snprintf(out, COMPARE_LOAD_TEXT_MAX, "workload: %s and %s", a->workload, b->workload);
         return false;
     }
     return all_same(a, runs_a, a->load, out) && all_same(b, runs_b, a->load, out);

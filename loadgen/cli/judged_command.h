@@ -1,28 +1,27 @@
 /* The commands sale, accounts and transfers, and the parts that demo puts together itself. */
-#ifndef COMPARE_H
-#define COMPARE_H
+#ifndef JUDGED_COMMAND_H
+#define JUDGED_COMMAND_H
 
+#include "exit_status.h"
 #include "report.h"
 
-enum { COMPARE_USAGE = 2, COMPARE_BROKEN = 99, COMPARE_INTERRUPTED = 130 }; /* exit statuses */
-
 /* Each returns the program's exit status. */
-int compare_sale(const struct options *options);
-int compare_accounts(const struct options *options);
-int compare_transfers(const struct options *options);
+int judged_sale(const struct options *options);
+int judged_accounts(const struct options *options);
+int judged_transfers(const struct options *options);
 
 /* Runs the workload options->repeat times under each guard of options, in turn, and adds the runs
  * to the report. Returns 0, also when interrupted, or -1 after a message on stderr. */
-int compare_add(struct report *report, const struct options *options,
-                const struct workload *workload, const struct remote_service *service);
+int judged_add(struct report *report, const struct options *options,
+               const struct workload *workload, const struct remote_service *service);
 
 /* Is each guard that --expect names run? Else -1 after a message on stderr: a claim that nobody
  * looks at holds always. */
-int compare_check_expectations(const struct options *options, const char *default_guard);
+int judged_check_expectations(const struct options *options, const char *default_guard);
 
 /* 0 as claimed, 130 interrupted, 1 when a run is not judged, 99 when a guard is not as it claims or
  * a threshold is broken, 1 when requests failed or were dropped and no claim is certainly broken.
  */
-int compare_exit_status(const struct report *report);
+int judged_exit_status(const struct report *report);
 
 #endif
