@@ -241,6 +241,7 @@ NDEBUG_T := $(patsubst $(B)/%,$(B)/ndebug/%,$(filter $(addprefix %/test_,core ea
     conformance_redis conformance_sqlite conformance_memcached conformance_redlock),$(call of,lockkit)))
 lint: deps-lint
 	$(Q).ci/check-layers
+	$(Q)CFLAGS='$(CFLAGS)' .ci/check-headers
 	$(Q)! grep -l '#include <uthash.h>' $(filter-out %/table.h %/hash_table.h %/lanes_private.h,$(C_FILES)) || { \
 	    echo "include table.h: uthash ends the process without memory" >&2; false; }
 	$(Q)clang-format --dry-run --Werror $(C_FILES)

@@ -3,6 +3,8 @@
 #ifndef WRONG_HISTORIES_H
 #define WRONG_HISTORIES_H
 
+#include <stddef.h>
+
 #define AUDIT(rows) "{\"resources\":[" rows "]}"
 #define ROW_WITH(name, initial, current, sum, sold, more)                                          \
     "{\"resource\":\"" name "\",\"initial\":" #initial ",\"current\":" #current                    \
