@@ -197,12 +197,6 @@ typedef struct lk_options {
                                    wanted or not: where holds are short, this rest is most of the
                                    time if the number is small. A write after one's release is then
                                    not stopped by the fence. 0 */
-    bool release_unconfirmed;   /* lk_release() returns once its command is on its way, ahead of all
-                                   that this client sends afterwards; its LK_OK says no more. The
-                                   answer is read within some 20 ms: lk_stats.lost counts a lock
-                                   that was not ours any more, and where it is not known to be free
-                                   the release is repeated once (cleanups). redis-token, not in a
-                                   cluster; ignored elsewhere */
     lk_on_debt *on_debt;        /* told of releases that the server did not confirm; may be NULL */
     void *on_debt_arg;
     const lk_env *env; /* borrowed until lk_close(); NULL: lk_env_system() */
@@ -345,7 +339,6 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms);
 
 /* Releases. The watchdog has stopped for this hold when it returns, and on_lost will not be called
  * any more. The hold is finished whatever the status; releasing it again is LK_LOST.
- * With lk_options.release_unconfirmed LK_OK means that it is on its way.
  * Returns LK_OK (it was ours until now), LK_LOST (it had ended before; a provider without
  * LK_CAP_OWNER cannot tell), LK_UNAVAILABLE, LK_UNKNOWN or LK_PROTOCOL: it may still stand on the
  * server. The client then repeats the release in the background, as lk_acquire() says. */

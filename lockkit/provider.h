@@ -100,12 +100,6 @@ typedef struct lk_provider {
     /* Optional: release() of each of n (2..LK_EACH_MAX) holds, in the time of one. */
     void (*release_each)(void *self, lk_hold *const *holds, size_t n, lk_status *statuses);
 
-    /* Optional, for lk_options.release_unconfirmed, which it is only called with: as release(), but
-     * does not wait for the answer. True: the command is on its way, ahead of every command that
-     * this client sends for the key from now on; lk_release_answered() tells of its answer, at the
-     * latest while close() runs. False: nothing was done. hold is copied. */
-    bool (*post_release)(void *self, const lk_hold *hold);
-
     /* Optional (LK_CAP_FENCE): the counter of key becomes at least seen. */
     lk_status (*raise_fence)(void *self, const char *key, uint64_t seen);
 
@@ -144,11 +138,6 @@ void lk_mark(_Atomic uint64_t *n_marks, lk_hold *hold);
  * with LK_LOSS_SESSION from the watchdog's thread. Any thread, until close() has returned; does not
  * block. lk_check() needs no telling: it asks alive() itself. */
 void lk_session_ended(const lk_context *context);
-
-/* For providers with post_release(): what became of it, once. hold: the copy. Counts; after another
- * status than LK_OK and LK_LOST calls release() once, so that only a thread that may block tells of
- * one. Returns false when it is still not known to be free: the lease will end it. */
-bool lk_release_answered(const lk_context *context, lk_hold *hold, lk_status status);
 
 /* For providers whose last_error is NULL: why a call got no good answer, in words for an operator,
  * with the host and without a password. Returns status. Any thread, until close() has returned. */

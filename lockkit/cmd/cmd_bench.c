@@ -18,7 +18,6 @@ enum {
     KEY_PERMITS,
     KEY_QUEUE,
     KEY_HANDOVERS,
-    KEY_UNCONFIRMED,
     KEY_SPIN,
     KEY_JSON
 };
@@ -77,9 +76,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_QUEUE:
         m->local_queue = true;
-        return 0;
-    case KEY_UNCONFIRMED:
-        m->unconfirmed = true;
         return 0;
     case KEY_SPIN:
         m->spin_us = cmd_number(state, "--spin-us", arg, 0, LK_SPIN_US_MAX);
@@ -167,8 +163,6 @@ static const struct argp_option own_options[] = {
      "Waiting threads stand in line, and only the first asks the server", 2},
     {"handovers", KEY_HANDOVERS, "N", 0,
      "With such a line: hand the lock on within the process so many times in a row at most", 2},
-    {"unconfirmed", KEY_UNCONFIRMED, NULL, 0, "Unlock without waiting for the answer (redis-token)",
-     2},
     {"spin-us", KEY_SPIN, "N", 0,
      "Look so long for Redis' answer, or as the first in line, before sleeping, while nobody else "
      "wants the processor; 0: sleep at once (default 50)",

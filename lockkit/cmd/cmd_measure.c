@@ -186,14 +186,6 @@ static void sum_up(const struct worker *workers, int n, double seconds, const lk
     ret->commands_per_pair = sum > 0 ? (double)stats->commands / sum : 0;
 }
 
-/* Failures of which no release told. */
-static void add_unconfirmed(const lk_stats *stats, struct measure_result *ret)
-{
-    ret->failures += stats->lost + stats->cleanups;
-    if (ret->first_failure == LK_OK && stats->lost + stats->cleanups > 0)
-        ret->first_failure = stats->lost > 0 ? LK_LOST : LK_UNKNOWN;
-}
-
 /* -- running ------------------------------------------------------------------------------------
  */
 
@@ -249,7 +241,6 @@ lk_status measure(const struct measure_plan *plan, struct measure_result *ret, l
     lk_client *client;
     const lk_options options = {.local_queue = plan->local_queue,
                                 .local_handovers = plan->local_handovers,
-                                .release_unconfirmed = plan->unconfirmed,
                                 .spin_us = plan->spin_us};
     lk_status status = lk_open(plan->guard, plan->endpoints, &options, &client, error);
     if (status != LK_OK)
@@ -277,16 +268,12 @@ lk_status measure(const struct measure_plan *plan, struct measure_result *ret, l
     for (int i = 0; i < started; i++)
         pthread_join(workers[i].thread, NULL);
     double seconds = (double)(now_us() - start_us) / 1e6;
-    if (plan->unconfirmed)
-        lk_ping(client); /* answered after all that was sent before */
     lk_stats stats;
     lk_client_stats(client, &stats);
     lk_close(client);
     if (whole) {
         sum_up(workers, started, seconds, &stats, &result);
         result.first_failure = (lk_status)atomic_load(&course.first_failure);
-        if (plan->unconfirmed)
-            add_unconfirmed(&stats, &result);
         percentiles(workers, started, &result, waits_us);
         *ret = result;
     } else {

@@ -20,7 +20,6 @@ struct measure_plan {
     uint32_t permits; /* 0: one */
     bool local_queue; /* lk_options of these names */
     int32_t local_handovers;
-    bool unconfirmed;         /* lk_options.release_unconfirmed */
     int64_t spin_us;          /* lk_options.spin_us */
     const sigset_t *ended_by; /* signals that end it early, blocked by the caller; NULL: none */
 };

@@ -102,30 +102,6 @@ static void release_on_server(lk_client *client, lk_hold *const *holds, size_t n
             statuses[of[k]] = second[k];
 }
 
-bool lk_release_answered(const lk_context *context, lk_hold *hold, lk_status status)
-{
-    lk_client *client = context->client;
-    bool unknown = status != LK_OK && status != LK_LOST, sent = status != LK_UNAVAILABLE;
-    if (unknown) {
-        client_point(client, LK_POINT_CLEANUP, hold->key);
-        client_count(&client->stats.cleanups);
-        status = client->provider->release(client->self, hold);
-        if (status == LK_LOST && sent)
-            status = LK_OK; /* may be the first one's doing */
-        janitor_take(client, hold, status);
-    }
-    if (status == LK_LOST)
-        client_count(&client->stats.lost);
-    return status == LK_OK || status == LK_LOST;
-}
-
-/* True: on its way. */
-static bool post_release(lk_client *client, const lk_hold *hold)
-{
-    return client->options.release_unconfirmed && client->provider->post_release &&
-           client->provider->post_release(client->self, hold);
-}
-
 /* One hold's release. */
 struct ending {
     lk_hold *hold; /* NULL: it was finished before */
@@ -152,7 +128,7 @@ static bool ending_begin(lk_client *client, struct ending *e, lk_hold *hold)
     if (e->was == HOLD_GONE)
         return false;
     e->status = LK_OK;
-    return !e->handed_over && (e->was != HOLD_HELD || !post_release(client, hold));
+    return !e->handed_over;
 }
 
 static lk_status ending_end(lk_client *client, const struct ending *e)

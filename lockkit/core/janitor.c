@@ -140,9 +140,9 @@ static void owe(lk_client *client, const lk_hold *hold)
     client_count(&client->stats.owed);
     tell(client, hold, LK_DEBT_OWED, client_now_us(client));
     pthread_mutex_lock(&janitor->lock);
-    if (!janitor->started && !janitor->stop)
+    if (!janitor->started)
         janitor->started = janitor->manual || lk_thread_start(&janitor->thread, run, client);
-    bool takes = debt && janitor->started && !janitor->stop && janitor->n_debts < JANITOR_DEBTS_MAX;
+    bool takes = debt && janitor->started && janitor->n_debts < JANITOR_DEBTS_MAX;
     if (takes) {
         append(janitor, debt);
         if (janitor->n_debts++ == 0) {

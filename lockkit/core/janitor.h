@@ -39,7 +39,7 @@ struct janitor {
 
 void janitor_open(struct janitor *janitor);
 /* Tries once more what is owed, until a try fails; leaves the rest to the leases. The provider is
- * still open, and no call may be under way. What its closing still owes is left to the leases. */
+ * still open, and no call may be under way. */
 void janitor_close(lk_client *client);
 void janitor_free(struct janitor *janitor);
 

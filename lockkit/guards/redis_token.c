@@ -98,7 +98,6 @@ const lk_provider lk_redis_token = {
     .renew = lk_redis_guard_renew,
     .release = lk_redis_guard_release,
     .release_each = lk_redis_guard_release_each,
-    .post_release = lk_redis_guard_post_release,
     .raise_fence = lk_redis_guard_raise_fence,
     .ping = lk_redis_guard_ping,
     .last_error = lk_redis_guard_last_error,

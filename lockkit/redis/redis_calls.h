@@ -7,6 +7,16 @@
 #include "redis_pipe.h"
 #include "spin.h"
 
+/* One command under way, on its caller's stack. */
+typedef struct lk_redis_call {
+    lk_redis_reply *reply;
+    lk_status status; /* as lk_redis_pipe_run() returns it */
+    lk_redis_wire command;
+    int flags;
+    struct lk_redis_caller *caller; /* who waits for it */
+    struct lk_redis_call *next;
+} lk_redis_call;
+
 /* Calls in order of arrival. */
 struct calls {
     lk_redis_call *head, **tail;
@@ -44,15 +54,6 @@ static inline void calls_append(struct calls *calls, struct calls *others)
     calls->tail = others->tail;
     calls->n += others->n;
     calls_init(others);
-}
-
-/* The first that a caller waits for; NULL: all were posted. */
-static inline lk_redis_call *calls_first_waiting(const struct calls *calls)
-{
-    lk_redis_call *call = calls->head;
-    while (call != NULL && call->answered != NULL)
-        call = call->next;
-    return call;
 }
 
 /* Waits for one call or several, all on its stack, until it is to combine or all are answered. */

@@ -6,31 +6,13 @@
  * server that has gone away meanwhile costs a reconnect and not an unknown outcome. */
 enum { IDLE_US = 1000 };
 
-static lk_status read_owed(lk_redis_pipe *pipe, struct calls *done)
-{
-    return lk_redis_calls_read(&pipe->owed, &pipe->stream, pipe->batch.deadline_us, done,
-                               &pipe->demoted);
-}
-
-/* Before a connection that was idle is written to. LK_UNAVAILABLE: the server does not answer. */
-static lk_status look(lk_redis_pipe *pipe, struct calls *done)
-{
-    lk_status status = read_owed(pipe, done);
-    if (status == LK_TIMEOUT)
-        return LK_UNAVAILABLE;
-    if (status != LK_OK || !lk_redis_stream_quiet(&pipe->stream)) {
-        lk_redis_stream_close(&pipe->stream);
-        lk_redis_calls_fail(&pipe->owed, status, done);
-    }
-    return LK_OK;
-}
-
-static lk_status write_batch(lk_redis_pipe *pipe, struct calls *done)
+static lk_status write_batch(lk_redis_pipe *pipe)
 {
     lk_redis_stream *stream = &pipe->stream;
     struct batch *batch = &pipe->batch;
-    if (stream->fd >= 0 && lk_monotonic_us() - pipe->used_us > IDLE_US && look(pipe, done) != LK_OK)
-        return LK_UNAVAILABLE;
+    if (stream->fd >= 0 && lk_monotonic_us() - pipe->used_us > IDLE_US &&
+        !lk_redis_stream_quiet(stream))
+        lk_redis_stream_close(stream);
     pipe->used_us = lk_monotonic_us();
     batch->deadline_us =
         pipe->used_us + pipe->timeout_us + (batch->counting ? pipe->replicas_us : 0);
@@ -57,13 +39,11 @@ static void allow_ahead(lk_redis_pipe *pipe)
         atomic_store(&pipe->under_way, pipe->batch.calls.n);
 }
 
-lk_status lk_redis_combine_read(lk_redis_pipe *pipe, struct calls *done)
+static lk_status read_batch(lk_redis_pipe *pipe, struct calls *done)
 {
     struct batch *batch = &pipe->batch;
-    lk_status status = read_owed(pipe, done);
-    if (status == LK_OK)
-        status = lk_redis_calls_read(&batch->calls, &pipe->stream, batch->deadline_us, done,
-                                     &pipe->demoted);
+    lk_status status =
+        lk_redis_calls_read(&batch->calls, &pipe->stream, batch->deadline_us, done, &pipe->demoted);
     if (status == LK_OK && batch->counting)
         status = lk_redis_batch_read_count(batch, &pipe->stream, done);
     pipe->used_us = lk_monotonic_us();
@@ -79,8 +59,6 @@ static void fail_batch(lk_redis_pipe *pipe, lk_status status, struct calls *done
         status = LK_UNKNOWN;
     pipe->broken = true;
     atomic_store(&pipe->under_way, 0);
-    /* What was posted was written, whatever became of the batch. */
-    lk_redis_calls_fail(&pipe->owed, status == LK_UNAVAILABLE ? LK_UNKNOWN : status, done);
     lk_redis_calls_fail(&pipe->batch.calls, status, done);
     pthread_mutex_lock(&pipe->mutex);
     memcpy(pipe->last_error, pipe->stream.message, sizeof pipe->last_error);
@@ -120,7 +98,7 @@ static void tidy(lk_redis_pipe *pipe)
     lk_redis_stream *stream = &pipe->stream;
     if (stream->fd < 0)
         return;
-    if (!pipe->broken && pipe->owed.n == 0 && lk_redis_stream_leftover(stream)) {
+    if (!pipe->broken && lk_redis_stream_leftover(stream)) {
         lk_redis_pipe_note(pipe, "Redis sent more answers than it was asked");
         pipe->broken = true;
     }
@@ -141,7 +119,7 @@ static bool take_batch(lk_redis_pipe *pipe)
 
 /* The next batch, written, or why it could not be. False: there is none, or whoever is writing it
  * ahead has the role now. */
-static bool next_batch(lk_redis_pipe *pipe, struct calls *done, lk_status *ret)
+static bool next_batch(lk_redis_pipe *pipe, lk_status *ret)
 {
     enum ahead ahead = end_ahead(pipe);
     if (ahead == AHEAD_AWAITED)
@@ -153,28 +131,25 @@ static bool next_batch(lk_redis_pipe *pipe, struct calls *done, lk_status *ret)
     tidy(pipe);
     if (!take_batch(pipe))
         return false;
-    *ret = write_batch(pipe, done);
+    *ret = write_batch(pipe);
     return true;
 }
 
-/* Sees to it that the next batch is written, and gives the role to its first caller who waits, or
- * up. */
+/* Sees to it that the next batch is written, and gives the role to its first caller, or up. */
 static void write_on(lk_redis_pipe *pipe, struct calls *done)
 {
     lk_status status;
-    while (next_batch(pipe, done, &status)) {
-        lk_redis_call *next = calls_first_waiting(&pipe->batch.calls);
+    while (next_batch(pipe, &status)) {
+        struct lk_redis_caller *next = pipe->batch.calls.head->caller;
         if (status != LK_OK) {
             fail_batch(pipe, status, done);
-        } else if (next != NULL) {
-            uint32_t bell = next->caller->bell;
-            allow_ahead(pipe);
-            atomic_store(&next->caller->combine, true); /* the role is theirs from here */
-            lk_bells_ring(&pipe->bells, bell);
-            return;
-        } else {
-            calls_append(&pipe->owed, &pipe->batch.calls);
+            continue;
         }
+        uint32_t bell = next->bell;
+        allow_ahead(pipe);
+        atomic_store(&next->combine, true); /* the role is theirs from here */
+        lk_bells_ring(&pipe->bells, bell);
+        return;
     }
 }
 
@@ -185,11 +160,6 @@ static bool finish(lk_redis_pipe *pipe, struct calls *done, const struct lk_redi
     uint32_t bells = 0;
     while (done->n > 0) {
         lk_redis_call *call = calls_take(done);
-        if (call->answered != NULL) {
-            lk_redis_wire_free(&call->command);
-            call->answered(call);
-            continue;
-        }
         struct lk_redis_caller *caller = call->caller;
         uint32_t bell = caller->bell; /* it may be gone with its last call */
         if (atomic_fetch_sub(&caller->unanswered, 1) > 1)
@@ -204,8 +174,9 @@ static bool finish(lk_redis_pipe *pipe, struct calls *done, const struct lk_redi
     return mine_done;
 }
 
-bool lk_redis_combine_end(lk_redis_pipe *pipe, lk_status status, struct calls *done,
-                          const struct lk_redis_caller *mine)
+/* The batch ended with status. Hands out what is done, and the role. */
+static bool end_batch(lk_redis_pipe *pipe, lk_status status, struct calls *done,
+                      const struct lk_redis_caller *mine)
 {
     if (status != LK_OK)
         fail_batch(pipe, status, done);
@@ -220,14 +191,14 @@ bool lk_redis_combine(lk_redis_pipe *pipe, struct lk_redis_caller *mine)
     calls_init(&done);
     if (!mine->combine) { /* nobody else is there */
         take_batch(pipe);
-        status = write_batch(pipe, &done);
+        status = write_batch(pipe);
         if (status == LK_OK)
             allow_ahead(pipe);
     }
     mine->combine = false; /* what wakes it next may be its last answer */
     if (status == LK_OK)
-        status = lk_redis_combine_read(pipe, &done);
-    return lk_redis_combine_end(pipe, status, &done, mine);
+        status = read_batch(pipe, &done);
+    return end_batch(pipe, status, &done, mine);
 }
 
 bool lk_redis_write_ahead(lk_redis_pipe *pipe, const struct lk_redis_caller *mine)
@@ -242,5 +213,5 @@ bool lk_redis_write_ahead(lk_redis_pipe *pipe, const struct lk_redis_caller *min
     bool is_mine = pipe->ahead_is == AHEAD_AWAITED;
     pipe->ahead_is = AHEAD_WRITTEN;
     pthread_mutex_unlock(&pipe->mutex);
-    return is_mine && lk_redis_combine_end(pipe, LK_OK, &done, mine);
+    return is_mine && end_batch(pipe, LK_OK, &done, mine);
 }

@@ -42,8 +42,7 @@ struct lk_redis_pipe {
     struct batch ahead;
     lk_redis_stream ahead_stream; /* the same connection, with a message of its own */
 
-    /* The combiner's, handed over with the role; owed may outlast it. */
-    struct calls owed;        /* posted, written before the batch, to be answered */
+    /* The combiner's, handed over with the role. */
     struct batch batch;       /* written, to be answered */
     _Atomic size_t under_way; /* commands of the batch, while another may be written ahead; or 0 */
     int64_t used_us;          /* last traffic */
@@ -59,16 +58,11 @@ static inline void pipe_fill(lk_redis_pipe *pipe, struct batch *batch)
     pipe->bell = bell_of_next_first(pipe->bell);
 }
 
-/* All return true when mine (NULL: nobody's) has all its answers and nobody will wake it.
+/* Both return true when mine has all its answers and nobody will wake it.
  *
  * Serves one batch, with a call of mine in it: one that is written, if mine is to combine, else the
  * first of the queue. */
 bool lk_redis_combine(lk_redis_pipe *pipe, struct lk_redis_caller *mine);
-/* The combiner's end: the batch ended with status; hands out what is done, and the role. */
-bool lk_redis_combine_end(lk_redis_pipe *pipe, lk_status status, struct calls *done,
-                          const struct lk_redis_caller *mine);
-/* Reads what is owed, then the answers of the batch; answered calls move to done. */
-lk_status lk_redis_combine_read(lk_redis_pipe *pipe, struct calls *done);
 /* Writes the batch ahead. */
 bool lk_redis_write_ahead(lk_redis_pipe *pipe, const struct lk_redis_caller *mine);
 

@@ -86,22 +86,6 @@ void lk_redis_run_each(lk_redis *redis, lk_redis_query *const *queries, size_t n
     }
 }
 
-bool lk_redis_can_post(const lk_redis *redis)
-{
-    return redis->cluster == NULL;
-}
-
-bool lk_redis_post(lk_redis *redis, lk_redis_call *call, int n, const char **words)
-{
-    assert(lk_redis_can_post(redis));
-    return lk_redis_pipe_post(redis->pipe, call, n, words);
-}
-
-void lk_redis_collect(lk_redis *redis)
-{
-    lk_redis_pipe_collect(redis->pipe);
-}
-
 lk_status lk_redis_expect(lk_redis *redis, lk_redis_reply *reply, int type, lk_status status)
 {
     if (status != LK_OK)

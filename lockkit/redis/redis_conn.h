@@ -56,13 +56,6 @@ lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply 
  * a cluster one after the other. Fills in their flags. */
 void lk_redis_run_each(lk_redis *redis, lk_redis_query *const *queries, size_t n);
 
-/* Not in a cluster, whose answer may be to send the command elsewhere. */
-bool lk_redis_can_post(const lk_redis *redis);
-/* lk_redis_pipe_post() */
-bool lk_redis_post(lk_redis *redis, lk_redis_call *call, int n, const char **words);
-/* lk_redis_pipe_collect() */
-void lk_redis_collect(lk_redis *redis);
-
 /* "GET", key -> 2, {"GET", key} */
 #define LK_REDIS_WORDS(...)                                                                        \
     (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)), (const char *[])          \

@@ -36,20 +36,11 @@ lk_status lk_redis_guard_init(lk_redis_guard *guard, const lk_context *context, 
     lk_redis_script_init(&guard->renew, renew_body);
     lk_redis_script_init(&guard->raise_fence, raise_fence_body);
     lk_redis_inspect_init(guard);
-    lk_status status = lk_redis_open(context, &guard->redis, error);
-    if (status != LK_OK || !context->options->release_unconfirmed ||
-        !lk_redis_can_post(guard->redis))
-        return status;
-    guard->debts = lk_redis_debts_open(context, guard->redis);
-    if (guard->debts != NULL)
-        return LK_OK;
-    lk_redis_close(guard->redis);
-    return lk_fail(error, LK_NO_MEMORY, "cannot start a thread for unconfirmed releases");
+    return lk_redis_open(context, &guard->redis, error);
 }
 
 void lk_redis_guard_end(lk_redis_guard *guard)
 {
-    lk_redis_debts_close(guard->debts); /* may call the guard */
     lk_redis_close(guard->redis);
 }
 
@@ -124,13 +115,6 @@ void lk_redis_guard_release_each(void *self, lk_hold *const *holds, size_t n, lk
     lk_redis_script_each(guard->redis, &guard->release, REDIS_REPLY_INTEGER, 1, queries, n);
     for (size_t i = 0; i < n; i++)
         statuses[i] = lk_redis_done(queries[i].status, &replies[i]);
-}
-
-bool lk_redis_guard_post_release(void *self, const lk_hold *hold)
-{
-    lk_redis_guard *guard = self;
-    return guard->debts != NULL &&
-           lk_redis_post_eval(guard->debts, hold, &guard->release, 1, hold->key, hold->token);
 }
 
 lk_status lk_redis_guard_renew(void *self, lk_hold *hold, int64_t lease_ms)

@@ -10,7 +10,6 @@
 #ifndef LOCKKIT_REDIS_GUARD_H
 #define LOCKKIT_REDIS_GUARD_H
 
-#include "redis_debt.h"
 #include "redis_fence.h"
 #include "redis_script.h"
 
@@ -23,7 +22,6 @@ typedef struct lk_redis_guard lk_redis_guard;
 struct lk_redis_guard {
     const lk_context *context;
     lk_redis *redis;
-    lk_redis_debts *debts; /* NULL: releases wait for their answer */
     _Atomic uint64_t n_marks;
     lk_redis_script acquire; /* the provider's own; its open() sets it */
     lk_redis_script release, renew, raise_fence;
@@ -53,8 +51,6 @@ lk_status lk_redis_guard_raise_fence(void *self, const char *key, uint64_t seen)
 lk_status lk_redis_guard_release(void *self, lk_hold *hold);
 void lk_redis_guard_release_each(void *self, lk_hold *const *holds, size_t n, lk_status *statuses);
 lk_status lk_redis_guard_renew(void *self, lk_hold *hold, int64_t lease_ms);
-/* The same release, unconfirmed. */
-bool lk_redis_guard_post_release(void *self, const lk_hold *hold);
 /* The textbook's bare DEL for a lock that was granted; an attempt in doubt is undone by comparing
  * the value, as it may be somebody else's. */
 lk_status lk_redis_guard_bare_release(void *self, lk_hold *hold);

@@ -21,16 +21,13 @@ static bool is_time_to_write_ahead(const lk_redis_pipe *pipe)
     return pipe->ahead_is == AHEAD_NONE && under_way > 0 && pipe->queue.n >= under_way;
 }
 
-/* caller NULL: nobody waits. */
 static enum task enqueue(lk_redis_pipe *pipe, lk_redis_call *calls, size_t n,
                          struct lk_redis_caller *caller)
 {
     enum task task = TASK_NONE;
     pthread_mutex_lock(&pipe->mutex);
-    if (caller != NULL) {
-        caller->bell = pipe->bell;
-        pipe->bell = bell_of_others(pipe->bell);
-    }
+    caller->bell = pipe->bell;
+    pipe->bell = bell_of_others(pipe->bell);
     for (size_t i = 0; i < n; i++) {
         calls[i].reply->replicas = 0;
         calls_add(&pipe->queue, &calls[i]);
@@ -51,10 +48,8 @@ static enum task enqueue(lk_redis_pipe *pipe, lk_redis_call *calls, size_t n,
 static void run(lk_redis_pipe *pipe, lk_redis_call *calls, size_t n)
 {
     struct lk_redis_caller caller = {.unanswered = n};
-    for (size_t i = 0; i < n; i++) {
-        calls[i].answered = NULL;
+    for (size_t i = 0; i < n; i++)
         calls[i].caller = &caller;
-    }
     enum task task = enqueue(pipe, calls, n, &caller);
     bool done = (task == TASK_COMBINE && lk_redis_combine(pipe, &caller)) ||
                 (task == TASK_WRITE_AHEAD && lk_redis_write_ahead(pipe, &caller));
@@ -94,33 +89,6 @@ void lk_redis_pipe_run_each(lk_redis_pipe *pipe, lk_redis_query *const *queries,
         lk_redis_wire_free(&calls[--made].command);
 }
 
-bool lk_redis_pipe_post(lk_redis_pipe *pipe, lk_redis_call *call, int n, const char **words)
-{
-    if (!lk_redis_wire_make(&call->command, n, words))
-        return false;
-    call->flags = 0;
-    struct calls done;
-    calls_init(&done);
-    enum task task = enqueue(pipe, call, 1, NULL);
-    if (task == TASK_COMBINE)
-        lk_redis_combine_end(pipe, LK_OK, &done, NULL);
-    else if (task == TASK_WRITE_AHEAD)
-        lk_redis_write_ahead(pipe, NULL);
-    return true;
-}
-
-void lk_redis_pipe_collect(lk_redis_pipe *pipe)
-{
-    struct calls done;
-    calls_init(&done);
-    pthread_mutex_lock(&pipe->mutex);
-    bool lead = !pipe->busy && pipe->owed.n > 0;
-    pipe->busy = pipe->busy || lead;
-    pthread_mutex_unlock(&pipe->mutex);
-    if (lead)
-        lk_redis_combine_end(pipe, lk_redis_combine_read(pipe, &done), &done, NULL);
-}
-
 /* -- opening and closing ---------------------------------------------------------------------- */
 
 lk_redis_pipe *lk_redis_pipe_open(const lk_context *context, lk_redis_topology *topology)
@@ -138,7 +106,6 @@ lk_redis_pipe *lk_redis_pipe_open(const lk_context *context, lk_redis_topology *
     pipe->bell = BELL_FIRST;
     pthread_mutex_init(&pipe->mutex, NULL);
     calls_init(&pipe->queue);
-    calls_init(&pipe->owed);
     calls_init(&pipe->batch.calls);
     calls_init(&pipe->ahead.calls);
     lk_redis_stream_init(&pipe->stream);
@@ -149,7 +116,7 @@ lk_redis_pipe *lk_redis_pipe_open(const lk_context *context, lk_redis_topology *
 
 void lk_redis_pipe_close(lk_redis_pipe *pipe)
 {
-    assert(!pipe->busy && pipe->owed.n == 0);
+    assert(!pipe->busy);
     lk_redis_stream_close(&pipe->stream);
     pthread_mutex_destroy(&pipe->mutex);
     free(pipe);

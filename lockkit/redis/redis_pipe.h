@@ -15,10 +15,6 @@
  * reply can never answer another command. The next call connects anew: to the master of that
  * moment, if Sentinels name it. A connection on which Redis says READONLY is then given up, too.
  *
- * A command may be posted instead: nobody waits for its answer, so that nobody sleeps for it
- * either. It goes out in its turn, and its answer is read by whoever reads next on this connection,
- * before their own. While no caller comes, lk_redis_pipe_collect() is to be called now and then.
- *
  * A caller may have several commands: they stand in the queue one behind the other, go out in one
  * write unless that is full, and the caller sleeps once for all.
  *
@@ -59,19 +55,6 @@ typedef struct lk_redis_query {
     lk_status status;    /* out: as lk_redis_pipe_run() returns it */
 } lk_redis_query;
 
-/* One command under way: on its caller's stack, or kept by who posted it. */
-typedef struct lk_redis_call lk_redis_call;
-struct lk_redis_call {
-    lk_redis_reply *reply;
-    lk_status status;                      /* as lk_redis_pipe_run() returns it */
-    void (*answered)(lk_redis_call *call); /* posted: called once; NULL: its caller waits */
-    /* The pipe's own. */
-    lk_redis_wire command;
-    int flags;
-    struct lk_redis_caller *caller; /* who waits for it */
-    lk_redis_call *next;
-};
-
 /* Connects on first use, to where topology says: one node, or Sentinels. Borrows both arguments.
  * NULL: out of memory. */
 lk_redis_pipe *lk_redis_pipe_open(const lk_context *context, lk_redis_topology *topology);
@@ -84,15 +67,6 @@ lk_status lk_redis_pipe_run(lk_redis_pipe *pipe, int flags, lk_redis_reply *repl
 /* The same for each of n (1..LK_EACH_MAX) commands, sent in this order; returns when all are
  * answered or given up: in the time of one, two where they did not fit into one write. */
 void lk_redis_pipe_run_each(lk_redis_pipe *pipe, lk_redis_query *const *queries, size_t n);
-
-/* Sends one command of n words, after everything that was sent before, and does not wait for its
- * reply. call, with reply and answered filled in, stays where it is until answered() is called with
- * call->status: from any thread that uses the pipe, from this one even before the function returns;
- * it must not block, nor use the pipe. Returns false, and does nothing: out of memory. */
-bool lk_redis_pipe_post(lk_redis_pipe *pipe, lk_redis_call *call, int n, const char **words);
-/* Reads the answers to what was posted, if nobody else is about to. At most one command timeout,
- * and one batch of others. */
-void lk_redis_pipe_collect(lk_redis_pipe *pipe);
 
 /* What went wrong last: noted by lk_redis_pipe_run(), or here. */
 void lk_redis_pipe_note(lk_redis_pipe *pipe, const char *message);

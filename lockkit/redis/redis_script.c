@@ -133,14 +133,3 @@ void lk_redis_script_each(lk_redis *redis, lk_redis_script *script, int type, in
     for (size_t i = 0; i < n; i++)
         queries[i].status = lk_redis_expect(redis, queries[i].reply, type, queries[i].status);
 }
-
-bool lk_redis_script_post(lk_redis *redis, lk_redis_call *call, lk_redis_script *script, int n_keys,
-                          int n, const char *const *words)
-{
-    const char *all[HEAD + WORDS_MAX];
-    char count[2];
-    if (atomic_load(&script->state) != KNOWN)
-        return false;
-    by_sha(script, all, count, n_keys, n, words);
-    return lk_redis_post(redis, call, HEAD + n, all);
-}

@@ -39,10 +39,6 @@ lk_status lk_redis_script_try(lk_redis *redis, lk_attempt *attempt, lk_redis_scr
  * would return. */
 void lk_redis_script_each(lk_redis *redis, lk_redis_script *script, int type, int n_keys,
                           lk_redis_query *queries, size_t n);
-/* Posts it: see lk_redis_pipe_post(). The answer is NOSCRIPT where the server has forgotten it.
- * False as well while its hash is not known. */
-bool lk_redis_script_post(lk_redis *redis, lk_redis_call *call, lk_redis_script *script, int n_keys,
-                          int n, const char *const *words);
 #define lk_redis_eval_try(redis, attempt, script, reply, type, n_keys, ...)                        \
     lk_redis_script_try((redis), (attempt), (script), (reply), (type), (n_keys),                   \
                         LK_REDIS_WORDS(__VA_ARGS__))

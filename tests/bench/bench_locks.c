@@ -30,11 +30,10 @@ struct row {
     int threads;
     bool one_key; /* all want the same key: hand-overs */
     enum kind kind;
-    bool missing;     /* it does not run on this machine */
-    bool unconfirmed; /* GUARD: its releases wait for no answer */
-    bool asleep;      /* GUARD: who waits for an answer sleeps at once */
-    int line;         /* GUARD: -1: the client's waiters stand in line; N: and hand on N times */
-    int setting;      /* BARE: pairs in flight per connection; NODE, PYTHON: ms between tries */
+    bool missing; /* it does not run on this machine */
+    bool asleep;  /* GUARD: who waits for an answer sleeps at once */
+    int line;     /* GUARD: -1: the client's waiters stand in line; N: and hand on N times */
+    int setting;  /* BARE: pairs in flight per connection; NODE, PYTHON: ms between tries */
     double rates[BENCH_REPEAT_MAX], jain[BENCH_REPEAT_MAX], p99_us[BENCH_REPEAT_MAX],
         sent[BENCH_REPEAT_MAX], served[BENCH_REPEAT_MAX];
 };
@@ -43,17 +42,14 @@ static struct row rows[] = {
     {.name = "bare hiredis", .threads = 1, .kind = BARE, .setting = 1},
     {.name = "redis-token", .threads = 1},
     {.name = "redis-token", .threads = 1, .asleep = true},
-    {.name = "redis-token", .threads = 1, .unconfirmed = true},
     {.name = "redis-reentrant", .threads = 1},
     {.name = "redis-fair", .threads = 1},
     {.name = "redis-token", .threads = 16},
-    {.name = "redis-token", .threads = 16, .unconfirmed = true},
     {.name = "ioredis redlock", .threads = 16, .kind = NODE},
     {.name = "redis-py", .threads = 16, .kind = PYTHON},
     {.name = "bare, pipelined", .threads = 4, .kind = BARE, .setting = 64},
     {.name = "redis-token", .threads = 64},
     {.name = "redis-token", .threads = 64, .asleep = true},
-    {.name = "redis-token", .threads = 64, .unconfirmed = true},
     {.name = "redis-reentrant", .threads = 64},
     {.name = "redis-fair", .threads = 64},
     {.name = "redlock", .threads = 1},
@@ -150,7 +146,6 @@ static void measure_guard(struct row *row, int run, int run_ms)
                                 .duration_ms = run_ms,
                                 .local_queue = row->line != 0,
                                 .local_handovers = row->line > 0 ? row->line : 0,
-                                .unconfirmed = row->unconfirmed,
                                 .spin_us = row->asleep ? -1 : 0};
     struct measure_result result;
     lk_error error;
@@ -270,10 +265,9 @@ static json_t *report_rows(int repeat)
             snprintf(label, sizeof label, "%s, handed on %d", row->name, row->line);
         else
             snprintf(label, sizeof label, "%s%s", row->name,
-                     row->unconfirmed ? ", unconfirmed"
-                     : row->asleep    ? ", asleep"
-                     : row->line < 0  ? ", in line"
-                                      : "");
+                     row->asleep     ? ", asleep"
+                     : row->line < 0 ? ", in line"
+                                     : "");
         fprintf(stderr, "%-28s %7d %-4s %9.0f %8.0f to %7.0f", label, row->threads,
                 row->one_key ? "one" : "own", rate, row->rates[0], row->rates[repeat - 1]);
         if (row->kind != BARE)

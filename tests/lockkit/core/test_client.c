@@ -4,13 +4,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define KEY "lock:item:1"
@@ -139,68 +136,6 @@ static void closing_while_a_lock_is_waited_for_aborts(void **state)
     lk_close(f.client);
 }
 
-/* -- a release that is answered while its provider closes ------------------------------------- */
-
-static pthread_t closing_thread;
-static atomic_bool another_thread_asks; /* for the time: a janitor begins so */
-static int debts[LK_DEBT_LEFT + 1];
-
-static int64_t watched_now_us(void *ctx)
-{
-    if (!pthread_equal(pthread_self(), closing_thread))
-        atomic_store(&another_thread_asks, true);
-    return fake_now_us(ctx);
-}
-
-static void count_debt(void *arg, const char *key, lk_debt what, int64_t owed_ms)
-{
-    (void)arg;
-    (void)key;
-    (void)owed_ms;
-    debts[what]++;
-}
-
-static enum fake_fault is_away(struct fake *fake, enum fake_call call, uint64_t n)
-{
-    (void)fake;
-    (void)n;
-    return call == FAKE_RELEASE ? FAKE_AWAY : FAKE_NONE;
-}
-
-/* As a provider with post_release() does with what is still on its way. */
-static void close_after_an_answer(void *self)
-{
-    struct fake *fake = self;
-    lk_hold *hold = fake->test;
-    assert_false(lk_release_answered(fake->context, hold, LK_UNKNOWN));
-    for (int i = 0; i < 200 && !atomic_load(&another_thread_asks); i++)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
-static void what_is_owed_while_the_provider_closes_starts_no_thread_and_is_told(void **state)
-{
-    (void)state;
-    struct fake fake;
-    lk_provider posting = fake_provider;
-    lk_hold hold, copy;
-    posting.close = close_after_an_answer;
-    closing_thread = pthread_self();
-    fake_init(&fake, 7);
-    fake.real_time = true;
-    fake.env.now_us = watched_now_us;
-    fake.test = &copy;
-    lk_client *client =
-        fake_open(&fake, &posting, &(lk_options){.watchdog_off = true, .on_debt = count_debt});
-    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
-    copy = hold;
-    assert_int_equal(lk_release(&hold), LK_OK);
-    fake.fault = is_away;
-    lk_close(client);
-    assert_false(atomic_load(&another_thread_asks)); /* of a client that is freed */
-    assert_int_equal(debts[LK_DEBT_OWED], 1);
-    assert_int_equal(debts[LK_DEBT_LEFT], 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,7 +143,6 @@ int main(void)
         cmocka_unit_test(a_bad_option_is_refused_by_name),
         cmocka_unit_test(closing_with_a_lock_held_aborts),
         cmocka_unit_test(closing_while_a_lock_is_waited_for_aborts),
-        cmocka_unit_test(what_is_owed_while_the_provider_closes_starts_no_thread_and_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

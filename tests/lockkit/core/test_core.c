@@ -283,28 +283,6 @@ static void a_late_grant_of_a_guard_without_owner_test_is_left_to_its_lease(void
     lk_close(f.client);
 }
 
-/* Where the command certainly went nowhere, a lock that is gone was freed by somebody else. */
-static void a_posted_release_that_was_never_sent_may_find_a_loss(void **state)
-{
-    (void)state;
-    static const lk_status answers[] = {LK_UNAVAILABLE, LK_UNKNOWN};
-    for (int i = 0; i < 2; i++) {
-        struct fake_fixture f;
-        int64_t took_us;
-        lk_stats stats;
-        fake_fixture_open(&f, &fake_provider, NULL);
-        assert_int_equal(acquire(&f, 0, &took_us), LK_OK);
-        lk_hold copy = f.hold;
-        fake_free(&f.fake, KEY);
-        assert_true(lk_release_answered(f.fake.context, &copy, answers[i]));
-        lk_client_stats(f.client, &stats);
-        assert_int_equal(stats.lost, answers[i] == LK_UNAVAILABLE);
-        assert_int_equal(stats.cleanups, 1);
-        assert_int_equal(lk_release(&f.hold), LK_LOST);
-        lk_close(f.client);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,7 +299,6 @@ int main(void)
         cmocka_unit_test(nonsense_is_undone_and_reported_at_once),
         cmocka_unit_test(a_grant_that_took_longer_than_its_lease_is_not_had),
         cmocka_unit_test(a_late_grant_of_a_guard_without_owner_test_is_left_to_its_lease),
-        cmocka_unit_test(a_posted_release_that_was_never_sent_may_find_a_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -262,21 +262,6 @@ static void expired_holds_are_lost_and_free_no_successor(void **state)
 /* -- other options and guards -------------------------------------------------------------------
  */
 
-static void unconfirmed_releases_free_them_all(void **state)
-{
-    (void)state;
-    lk_client *client = open_client(&(lk_options){.release_unconfirmed = true});
-    batch_init(&mine, 0, N, LEASE_MS);
-    for (int times = 0; times < 3; times++) {
-        batch_try(&mine, client); /* behind the releases, on the same connection */
-        assert_true(batch_ok(&mine));
-        batch_release(&mine);
-        assert_true(batch_ok(&mine));
-    }
-    lk_close(client);
-    assert_int_equal(world->leftovers(), 0);
-}
-
 static void grants_that_too_few_replicas_have_are_all_undone(void **state)
 {
     (void)state;
@@ -332,7 +317,6 @@ int main(void)
         cmocka_unit_test_setup(answers_that_are_errors_are_told_to_each, world_empty),
         cmocka_unit_test_setup(watchdog_keeps_them_all, world_empty),
         cmocka_unit_test_setup(expired_holds_are_lost_and_free_no_successor, world_empty),
-        cmocka_unit_test_setup(unconfirmed_releases_free_them_all, world_empty),
         cmocka_unit_test_setup(grants_that_too_few_replicas_have_are_all_undone, world_empty),
         cmocka_unit_test_setup(guards_that_cannot_do_it_at_once_do_it_one_after_the_other,
                                world_empty),

@@ -112,10 +112,9 @@ static void run_crowd(lk_client *const *clients, size_t n_clients)
     assert_true(crowd.granted >= crowd.times);
 }
 
-static lk_client *open_client(const char *guard, bool unconfirmed)
+static lk_client *open_client(const char *guard)
 {
-    lk_client *client = world_client(
-        guard, &(lk_options){.command_timeout_ms = LONG_MS, .release_unconfirmed = unconfirmed});
+    lk_client *client = world_client(guard, &(lk_options){.command_timeout_ms = LONG_MS});
     assert_non_null(client);
     return client;
 }
@@ -123,20 +122,9 @@ static lk_client *open_client(const char *guard, bool unconfirmed)
 static void threads_of_one_client_are_never_inside_together(void **state)
 {
     (void)state;
-    lk_client *client = open_client("redis-token", false);
+    lk_client *client = open_client("redis-token");
     run_crowd(&client, 1);
     lk_close(client);
-    assert_int_equal(world->leftovers(), 0);
-}
-
-/* Posted commands stand among those that are waited for. */
-static void releases_on_their_way_do_not_disturb_them(void **state)
-{
-    (void)state;
-    lk_client *clients[2] = {open_client("redis-token", false), open_client("redis-token", true)};
-    run_crowd(clients, 2);
-    lk_close(clients[0]);
-    lk_close(clients[1]);
     assert_int_equal(world->leftovers(), 0);
 }
 
@@ -161,7 +149,7 @@ static void who_stands_in_two_batches_gets_all_answers(void **state)
 {
     (void)state;
     enum { ROUNDS = 10 };
-    lk_client *client = open_client("redis-token", false);
+    lk_client *client = open_client("redis-token");
     crowd = (struct crowd){.times = 0};
     for (int round = 0; round < ROUNDS; round++) {
         assert_int_equal(sandbox_signal(world_redis, SIGSTOP), 0);
@@ -238,7 +226,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(threads_of_one_client_are_never_inside_together, world_empty),
-        cmocka_unit_test_setup(releases_on_their_way_do_not_disturb_them, world_empty),
         cmocka_unit_test_setup(who_stands_in_two_batches_gets_all_answers, world_empty),
         cmocka_unit_test_setup(waiter_in_line_is_given_what_is_released_with_others, world_empty),
     };

@@ -289,23 +289,6 @@ static void scripts_are_given_to_each_node_that_does_not_know_them(void **state)
     lk_close(client);
 }
 
-/* The answer may be to ask another node, so somebody has to wait for it. */
-static void release_waits_for_its_answer_though_it_need_not(void **state)
-{
-    (void)state;
-    lk_hold hold;
-    lk_client *client =
-        set_client("redis-token", cluster.url, &(lk_options){.release_unconfirmed = true});
-    for (int i = 0; i < 2; i++) { /* the first one only teaches the script */
-        assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
-        assert_int_equal(lk_release(&hold), LK_OK);
-    }
-    assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
-    assert_int_equal(empty(NULL), 0);
-    assert_int_equal(lk_release(&hold), LK_LOST);
-    lk_close(client);
-}
-
 static void hosts_of_the_endpoint_that_are_dead_or_no_cluster_are_passed_over(void **state)
 {
     (void)state;
@@ -340,7 +323,6 @@ int main(void)
         cmocka_unit_test_setup(threads_that_come_first_ask_for_the_map_once, empty),
         cmocka_unit_test_setup(lost_answer_of_a_node_is_unknown_and_not_asked_for_again, empty),
         cmocka_unit_test_setup(scripts_are_given_to_each_node_that_does_not_know_them, empty),
-        cmocka_unit_test_setup(release_waits_for_its_answer_though_it_need_not, empty),
         cmocka_unit_test_setup(hosts_of_the_endpoint_that_are_dead_or_no_cluster_are_passed_over,
                                empty),
     };
