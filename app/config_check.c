@@ -52,7 +52,7 @@ int config_check(const struct config *config)
 {
     struct guards *guards;
     if ((begins(config->db, sqlite) && check_file(config->db + strlen(sqlite)) != 0) ||
-        guards_open(config, &guards) != 0)
+        guards_open(config, &seams_none, &guards) != 0)
         return -1;
     guards_close(guards);
     return 0;

@@ -78,9 +78,7 @@ int main(int argc, char **argv)
     const db_status kept = db_keep_memory();
     assert(kept == DB_OK); /* nothing has used SQLite yet */
     print_start(&config);
-    if (config.lab)
-        lab_open(&config);
-    if (service_open(&config, &service) != 0)
+    if (service_open(&config, config.lab ? lab_open(&config) : NULL, &service) != 0)
         return 1;
     if (http_start(&config, service, NULL, &http) != 0) {
         service_close(service);

@@ -25,6 +25,7 @@ struct slow_item {
 
 struct close_orders {
     const struct config *config;
+    const struct seams *seams;
     struct guards *guards;
     db *db;
     struct counters *counters;
@@ -72,7 +73,8 @@ static enum problem close_order(struct close_orders *task, const char *id, int64
     enum problem problem = PROBLEM_INTERNAL;
     const struct guarded_host host = {
         .counters = task->counters, .ctx = &problem, .finish = take_outcome};
-    struct op op = {.kind = OP_CANCEL_ORDER, .deadline_us = now_us() + wait_us};
+    struct op op = {
+        .kind = OP_CANCEL_ORDER, .deadline_us = now_us() + wait_us, .seams = task->seams};
     struct op *ops[] = {&op};
     snprintf(op.id, sizeof op.id, "%s", id);
     guarded_run(&host, &task->section, &close_operation, ops, 1);
@@ -203,14 +205,16 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-struct close_orders *close_orders_open(const struct config *config, struct guards *guards,
-                                       db *store, struct keeper *keeper, struct counters *counters)
+struct close_orders *close_orders_open(const struct config *config, const struct seams *seams,
+                                       struct guards *guards, db *store, struct keeper *keeper,
+                                       struct counters *counters)
 {
     struct close_orders *task = calloc(1, sizeof *task);
     pthread_condattr_t attr;
     if (!task)
         return NULL;
     task->config = config;
+    task->seams = seams;
     task->guards = guards;
     task->db = store;
     task->keeper = keeper;

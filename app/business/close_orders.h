@@ -9,8 +9,9 @@
 struct close_orders;
 
 /* Starts the task's thread. NULL without memory or threads. All is borrowed. */
-struct close_orders *close_orders_open(const struct config *config, struct guards *guards,
-                                       db *store, struct keeper *keeper, struct counters *counters);
+struct close_orders *close_orders_open(const struct config *config, const struct seams *seams,
+                                       struct guards *guards, db *store, struct keeper *keeper,
+                                       struct counters *counters);
 /* Ends it, after the order in hand. */
 void close_orders_close(struct close_orders *task);
 

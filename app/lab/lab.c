@@ -5,7 +5,6 @@
 #include "lab_slips.h"
 #include "point.h"
 #include "resource.h"
-#include "service.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -123,19 +122,23 @@ static int64_t wall_clock_us(void *ctx)
     return lk_env_system()->wall_us(ctx) + ahead_us;
 }
 
-void lab_open(const struct config *config)
+const struct seams *lab_open(const struct config *config)
 {
     static lk_env env;
+    static struct seams seams;
     env = *lk_env_system();
     env.point = at_lock_point;
     env.wall_us = wall_clock_us;
     ahead_us = config->lab_clock_ms * 1000;
-    guards_set_env(&env);
-    guards_set_lease(lease_of_current);
-    service_set_lanes(lanes_of);
-    point_set_hook(at_op_point);
+    seams = (struct seams){.at_point = at_op_point,
+                           .env = &env,
+                           .lease = lease_of_current,
+                           .lanes = lanes_of,
+                           .one_by_one = true,
+                           .query = lab_query_lock};
     if (config->lab_slip[0] != '\0')
-        lab_slip_install(config->lab_slip);
+        lab_slip_install(config->lab_slip, &seams);
+    return &seams;
 }
 
 void lab_close(void)

@@ -49,9 +49,12 @@
 
 #include <stddef.h>
 
-/* Installs the points, the mistake config->lab_slip, a known one (see lab_slips.h), and, for the
- * locks, a clock that is config->lab_clock_ms ahead. Before service_open(); config is borrowed. */
-void lab_open(const struct config *config);
+struct seams;
+
+/* The seams of a service with the lab: its points, the mistake config->lab_slip, a known one (see
+ * lab_slips.h), and, for the locks, a clock that is config->lab_clock_ms ahead. Once per process.
+ */
+const struct seams *lab_open(const struct config *config);
 /* Nobody is held any more: before draining. */
 void lab_close(void);
 

@@ -49,6 +49,10 @@ struct lab_terms lab_terms_of(const char *key, const char *request_id, const cha
 void lab_wire_show(struct op *op);
 void lab_wire_take(const char *body, size_t bytes, struct op *op);
 
+/* lab_lock.c: answers OP_GET_LOCK and OP_FREE_LOCK. */
+struct queries;
+void lab_query_lock(const struct queries *queries, struct op *op);
+
 /* lab_trace.c */
 void lab_trace_add(const struct lab_passage *passage);
 void lab_trace_clear(void);

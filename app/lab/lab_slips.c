@@ -1,11 +1,12 @@
 #include "lab_slips.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct slip {
     const char *id, *text;
-    void (*install)(void);
+    void (*install)(struct seams *seams);
 } slips[] = {
 #define SLIP_ENTRY(name, id, text) {id, text, lab_slip_##name},
     LAB_SLIP_MAP(SLIP_ENTRY)
@@ -31,7 +32,16 @@ bool lab_slip_is_known(const char *id)
     return false;
 }
 
-void lab_slip_install(const char *id)
+void lab_slip_install(const char *id, struct seams *seams)
 {
-    find(id)->install();
+    find(id)->install(seams);
+}
+
+void lab_slip_provider(struct seams *seams, const struct lk_provider *provider)
+{
+    size_t i = 0;
+    while (seams->providers[i])
+        i++;
+    assert(i < SEAMS_PROVIDERS_MAX);
+    seams->providers[i] = provider;
 }

@@ -1,11 +1,11 @@
 /*
- * Mistakes made on purpose, one per file, for the hazard lab: --lab --lab-slip NAME. Each installs
- * itself through the seams that the service has for lessons; none can be chosen without --lab.
+ * Mistakes made on purpose, one per file, for the hazard lab: --lab --lab-slip NAME. Each fills
+ * a seam of the service (seams.h); none can be chosen without --lab.
  */
 #ifndef LAB_SLIPS_H
 #define LAB_SLIPS_H
 
-#include "op.h"
+#include "seams.h"
 
 /* Name, and what is done wrong. The function lab_slip_NAME() installs it; id is the name with
  * dashes, as --lab-slip takes it. */
@@ -33,7 +33,7 @@
     X(given_back, "given-back", "a lock is given back though its commit was not answered")         \
     X(off_by_one, "off-by-one", "an order is taken while stock >= 0")
 
-#define LAB_SLIP_DECLARE(name, id, text) void lab_slip_##name(void);
+#define LAB_SLIP_DECLARE(name, id, text) void lab_slip_##name(struct seams *seams);
 LAB_SLIP_MAP(LAB_SLIP_DECLARE)
 #undef LAB_SLIP_DECLARE
 
@@ -42,7 +42,9 @@ void lab_at(void (*at)(struct op *op, enum op_point point));
 
 /* False: there is no slip of this name; the known ones are printed to stderr. */
 bool lab_slip_is_known(const char *id);
-/* Installs the slip of a known name. */
-void lab_slip_install(const char *id);
+/* The slip of a known name goes into seams. */
+void lab_slip_install(const char *id, struct seams *seams);
+/* For slips: provider is used in the place of the guard of its name. */
+void lab_slip_provider(struct seams *seams, const struct lk_provider *provider);
 
 #endif

@@ -64,6 +64,7 @@ struct answer {
 };
 
 struct section;
+struct seams;
 
 struct op {
     struct op *next;      /* the service's queues */
@@ -92,10 +93,11 @@ struct op {
     /* For who watches the points: the value of the row that it is named after, as it was read or is
      * to be written (an order's has none), and the fence of its lock. */
     int64_t shown_value, shown_fence;
-    bool key_found;          /* its key had an answer in the store when its turn began */
-    int64_t bought;          /* by its buyer, as the store had it when the batch was decided */
-    uint64_t noted;          /* its points are, as this one of all noted; 0: not. See events.h */
-    struct section *section; /* that runs it; NULL: none yet */
+    bool key_found;            /* its key had an answer in the store when its turn began */
+    int64_t bought;            /* by its buyer, as the store had it when the batch was decided */
+    uint64_t noted;            /* its points are, as this one of all noted; 0: not. See events.h */
+    struct section *section;   /* that runs it; NULL: none yet */
+    const struct seams *seams; /* the service's; NULL: none */
 
     void (*done)(struct op *op); /* called exactly once, from a worker, if submit succeeded */
     void *http;                  /* the HTTP side's own */

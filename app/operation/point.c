@@ -1,10 +1,10 @@
 #include "point.h"
 #include "events.h"
+#include "seams.h"
 
-#include <stdatomic.h>
 #include <time.h>
 
-static _Atomic(point_hook *) point_called;
+const struct seams seams_none;
 
 static int64_t clock_us(clockid_t clock)
 {
@@ -31,16 +31,11 @@ void op_pass(struct op *op, enum op_point point)
 void op_pass_all(struct op **ops, size_t n, enum op_point point)
 {
     int64_t at_us = now_us();
-    point_hook *hook = atomic_load_explicit(&point_called, memory_order_acquire);
     for (size_t i = 0; i < n; i++)
         ops[i]->point_us[point] = at_us;
     if (events_wanted(at_us))
         events_pass(ops, n, point, at_us);
-    for (size_t i = 0; hook && i < n; i++)
-        hook(ops[i], point);
-}
-
-void point_set_hook(point_hook *hook)
-{
-    atomic_store_explicit(&point_called, hook, memory_order_release);
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->seams && ops[i]->seams->at_point)
+            ops[i]->seams->at_point(ops[i], point);
 }

@@ -118,7 +118,7 @@ void query_run(const struct queries *queries, struct op *op)
         return;
     case OP_GET_LOCK:
     case OP_FREE_LOCK:
-        query_lock(queries, op);
+        queries->seams->query(queries, op);
         return;
     case OP_READY:
         get_ready(queries, op);

@@ -8,6 +8,7 @@
 
 struct queries {
     const struct config *config;
+    const struct seams *seams;
     db *db;
     db_reader *reader; /* of the calling thread */
     struct guards *guards;
@@ -17,7 +18,7 @@ struct queries {
 /* Answers op, OP_GET_ITEM or one after it. */
 void query_run(const struct queries *queries, struct op *op);
 
-/* query_audit.c, query_ledger.c, query_guards.c, query_lock.c */
+/* query_audit.c, query_ledger.c, query_guards.c */
 void query_audit(const struct queries *queries, struct op *op);
 void query_ledger(const struct queries *queries, struct op *op);
 /* A ledger row as every answer shows it; NULL like json_pack(): no memory, or text that is not
@@ -25,6 +26,5 @@ void query_ledger(const struct queries *queries, struct op *op);
 struct json_t;
 struct json_t *query_ledger_row(const db_ledger_row *row);
 void query_guards(const struct queries *queries, struct op *op);
-void query_lock(const struct queries *queries, struct op *op);
 
 #endif

@@ -12,6 +12,7 @@
 
 struct guards {
     const struct config *config;
+    const struct seams *seams;
     char redis_node[CONFIG_TEXT_MAX]; /* the first of --redis */
     char lock_db[CONFIG_TEXT_MAX + sizeof LOCK_FILE_SUFFIX];
     pthread_mutex_t opening;
@@ -19,10 +20,6 @@ struct guards {
     struct guard *chosen; /* the default */
     struct guard list[GUARDS_MAX];
 };
-
-static const lk_env *guards_env;
-static struct guard_lease (*guards_lease)(void);
-static const lk_provider *guards_in_place[2]; /* see guards_use() */
 
 static const lk_provider_info none_info = {
     .name = "none",
@@ -131,7 +128,7 @@ bool guard_is_known(const char *name)
     return false;
 }
 
-int guards_open(const struct config *config, struct guards **ret)
+int guards_open(const struct config *config, const struct seams *seams, struct guards **ret)
 {
     if (!guard_is_known(config->guard))
         return -1;
@@ -142,6 +139,7 @@ int guards_open(const struct config *config, struct guards **ret)
         return -1;
     }
     guards->config = config;
+    guards->seams = seams;
     memcpy(guards->redis_node, config->redis, lk_redis_url_span(config->redis));
     choose_lock_db(config, guards->lock_db, sizeof guards->lock_db);
     pthread_mutex_init(&guards->opening, NULL);
@@ -201,13 +199,17 @@ struct guard *guard_at(struct guards *guards, size_t i)
     return i < guards->n ? &guards->list[i] : NULL;
 }
 
+const struct seams *guard_seams(const struct guard *guard)
+{
+    return guard->guards->seams;
+}
+
 static lk_status open_client(const struct guard *guard, const lk_options *options, lk_client **ret,
                              lk_error *error)
 {
-    for (size_t i = 0; i < sizeof guards_in_place / sizeof guards_in_place[0]; i++) {
-        const lk_provider *in_place = guards_in_place[i];
-        if (in_place && strcmp(in_place->info.name, guard->info->name) == 0)
-            return lk_open_provider(in_place, guard->endpoints, options, ret, error);
+    for (const lk_provider *const *own = guard_seams(guard)->providers; *own; own++) {
+        if (strcmp((*own)->info.name, guard->info->name) == 0)
+            return lk_open_provider(*own, guard->endpoints, options, ret, error);
     }
     return lk_open(guard->info->name, guard->endpoints, options, ret, error);
 }
@@ -226,10 +228,10 @@ lk_client *guard_client(struct guard *guard, lk_error *error)
         .command_timeout_ms = GUARD_COMMAND_TIMEOUT_MS,
         .spin_us = -1, /* there are other requests to work for */
         .replicas = begins(guard->info->name, "redis-") ? (int32_t)config->redis_replicas : 0,
-        .local_queue = config->lock_queue && !config->lab,
+        .local_queue = config->lock_queue && !guard_seams(guard)->one_by_one,
         .on_debt = away_log_debt,
         .on_debt_arg = (void *)(uintptr_t)guard->info->name,
-        .env = guards_env,
+        .env = guard_seams(guard)->env,
     };
     pthread_mutex_lock(&guard->guards->opening);
     client = atomic_load(&guard->client);
@@ -250,8 +252,8 @@ struct guard_lease guard_lease(const struct guard *guard)
 {
     const struct config *config = guard->guards->config;
     struct guard_lease lease = {.lease_ms = 0};
-    if (guards_lease)
-        lease = guards_lease();
+    if (guard_seams(guard)->lease)
+        lease = guard_seams(guard)->lease();
     if (lease.lease_ms == 0 && !config->watchdog)
         lease.lease_ms = config->lease_ms;
     return lease;
@@ -270,23 +272,4 @@ bool guard_claims_safe(const struct guard *guard)
 bool guard_claims_safe_in_one_process(const struct guard *guard)
 {
     return (guard->info->caps & LK_CAP_EXCLUSIVE) != 0;
-}
-
-void guards_set_env(const lk_env *env)
-{
-    guards_env = env;
-}
-
-void guards_set_lease(struct guard_lease (*lease)(void))
-{
-    guards_lease = lease;
-}
-
-void guards_use(const lk_provider *provider)
-{
-    size_t i = 0;
-    while (guards_in_place[i])
-        i++;
-    assert(i < sizeof guards_in_place / sizeof guards_in_place[0]);
-    guards_in_place[i] = provider;
 }

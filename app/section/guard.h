@@ -7,7 +7,7 @@
 
 #include "config.h"
 #include "metric.h"
-#include "lockkit.h"
+#include "seams.h"
 
 #include <pthread.h>
 
@@ -40,14 +40,16 @@ struct guard {
 /* False: there is no guard of this name; the known ones are printed to stderr. */
 bool guard_is_known(const char *name);
 /* Opens the default guard's client; the others follow when first needed. config is borrowed.
- * Returns 0, or -1 after printing why to stderr. */
-int guards_open(const struct config *config, struct guards **ret);
+ * Likewise seams, of which env, lease, one_by_one and providers count. Returns 0, or -1 after
+ * printing why to stderr. */
+int guards_open(const struct config *config, const struct seams *seams, struct guards **ret);
 void guards_close(struct guards *guards);
 
 /* The guard of this name; "" is the default. NULL: unknown. */
 struct guard *guard_find(struct guards *guards, const char *name);
 struct guard *guard_default(struct guards *guards);
 struct guard *guard_at(struct guards *guards, size_t i); /* NULL past the last */
+const struct seams *guard_seams(const struct guard *guard);
 
 /* The client of a GUARD_LOCK, opened now if need be. NULL: error (may be NULL) says why. */
 lk_client *guard_client(struct guard *guard, lk_error *error);
@@ -69,13 +71,5 @@ bool guard_reads_in_transaction(const struct guard *guard);
 /* Claims to lose no update and to sell nothing twice while no lease ends and no server is lost: */
 bool guard_claims_safe(const struct guard *guard);                /* whatever the instances */
 bool guard_claims_safe_in_one_process(const struct guard *guard); /* with one instance */
-
-/* For tests and lessons: the environment of clients opened from now on; NULL: the system's. */
-void guards_set_env(const lk_env *env);
-/* Asked for the lease of each request in the thread that makes it; lease_ms 0: as configured. */
-void guards_set_lease(struct guard_lease (*lease)(void));
-/* Likewise, twice at most: clients of the guard of this provider's name use it in its place. */
-struct lk_provider;
-void guards_use(const struct lk_provider *provider);
 
 #endif

@@ -23,6 +23,7 @@ struct kept {
 
 struct keeper {
     db *store;
+    const struct seams *seams;
     struct counters *counters;
     pthread_t thread;
     bool started;
@@ -35,17 +36,11 @@ struct keeper {
     int64_t end_us;
 };
 
-static bool forgets_all;
-
-void keeper_forget_all(void)
-{
-    forgets_all = true;
-}
-
 bool keeper_finds_out(struct keeper *keeper, const db_doubt *doubt)
 {
     counter_add(&keeper->counters->undecided, 1);
-    return !forgets_all && db_settle(keeper->store, doubt, FIND_OUT_MS, NULL) == DB_OK;
+    return !keeper->seams->forgets_undecided &&
+           db_settle(keeper->store, doubt, FIND_OUT_MS, NULL) == DB_OK;
 }
 
 /* -- one set ---------------------------------------------------------------------------------- */
@@ -169,7 +164,7 @@ static struct kept *wait_for_place(struct keeper *keeper)
 
 void keeper_take(struct keeper *keeper, struct lock_set *set, const db_doubt *doubt)
 {
-    if (forgets_all || !set->held || set->n == 0) {
+    if (keeper->seams->forgets_undecided || !set->held || set->n == 0) {
         lock_set_release(set);
         return;
     }
@@ -203,13 +198,14 @@ static bool make_places(struct keeper *keeper)
     return keeper->all != NULL;
 }
 
-struct keeper *keeper_open(db *store, struct counters *counters)
+struct keeper *keeper_open(db *store, const struct seams *seams, struct counters *counters)
 {
     struct keeper *keeper = calloc(1, sizeof *keeper);
     pthread_condattr_t attr;
     if (!keeper)
         return NULL;
     keeper->store = store;
+    keeper->seams = seams;
     keeper->counters = counters;
     pthread_mutex_init(&keeper->mutex, NULL);
     pthread_condattr_init(&attr);

@@ -21,8 +21,9 @@ enum { KEEPER_LOCK_SETS_MAX = 128 };
 
 struct keeper;
 
-/* Starts its thread. NULL without memory or threads. All is borrowed. */
-struct keeper *keeper_open(db *store, struct counters *counters);
+/* Starts its thread. NULL without memory or threads. All is borrowed; of seams, forgets_undecided
+ * counts. */
+struct keeper *keeper_open(db *store, const struct seams *seams, struct counters *counters);
 /* From now on those who would wait for a place leave their locks as keeper_close() does. */
 void keeper_waits_no_more(struct keeper *keeper);
 /* Asks for a few more seconds at most. A lock that is still undecided then is not released: it ends
@@ -33,8 +34,5 @@ void keeper_close(struct keeper *keeper);
 bool keeper_finds_out(struct keeper *keeper, const db_doubt *doubt);
 /* In place of lock_set_release(): the set is empty then. */
 void keeper_take(struct keeper *keeper, struct lock_set *set, const db_doubt *doubt);
-
-/* For lessons, before any is opened: nobody asks, and every lock is given back at once. */
-void keeper_forget_all(void);
 
 #endif

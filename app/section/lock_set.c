@@ -8,13 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static lock_set_acquire_many *acquire_many = lk_acquire_many;
-
-void lock_set_use(lock_set_acquire_many *other)
-{
-    acquire_many = other;
-}
-
 static void count_lost(void *arg, const lk_hold *hold, lk_loss cause)
 {
     struct guard *guard = arg;
@@ -131,6 +124,13 @@ static void log_away(const struct lock_set *set)
     away_log(guard ? guard->info->name : "locks", why[0] ? why : set->message);
 }
 
+static lk_status acquire_all(struct lock_set *set, const lk_request *requests)
+{
+    const struct seams *seams = guard_seams(set->guards[0]);
+    return (seams->acquire_many ? seams->acquire_many : lk_acquire_many)(NULL, requests, set->n,
+                                                                         set->holds);
+}
+
 static enum problem note_outcome(struct lock_set *set, lk_status status)
 {
     enum problem problem = problem_of(status);
@@ -165,7 +165,7 @@ enum problem lock_set_acquire(struct lock_set *set, int64_t deadline_us)
             return PROBLEM_UNAVAILABLE;
         requests[i] = request_for(set, i, client, wait_us);
     }
-    return note_outcome(set, acquire_many(NULL, requests, set->n, set->holds));
+    return note_outcome(set, acquire_all(set, requests));
 }
 
 void lock_sets_try(struct lock_set *const *sets, size_t n, enum problem *ret_problems)

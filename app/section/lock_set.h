@@ -54,9 +54,4 @@ void lock_set_abandon(struct lock_set *set);
 /* Those held, or the one kept. */
 void lock_set_release(struct lock_set *set);
 
-/* For lessons, before any set is acquired: another way to take several locks. */
-typedef lk_status lock_set_acquire_many(lk_client *client, const lk_request *requests, size_t n,
-                                        lk_hold *holds);
-void lock_set_use(lock_set_acquire_many *acquire_many);
-
 #endif

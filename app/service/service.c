@@ -67,31 +67,27 @@ static struct lanes *lanes_for(struct service *service, enum op_kind kind)
     return kind < OP_GET_ITEM ? service->writes : service->reads;
 }
 
-static int (*lanes_wanted)(const char *resource);
-
-void service_set_lanes(int (*wanted)(const char *resource))
-{
-    lanes_wanted = wanted;
-}
-
 const char *service_lane_name(const struct service *service, const struct op *op,
                               char name[DB_RESOURCE_MAX + 1])
 {
-    if ((!service->config->lanes && !lanes_wanted) || op->kind > OP_CHANGE_BALANCE)
+    const struct seams *seams = service->seams;
+    if ((!service->config->lanes && !seams->lanes) || op->kind > OP_CHANGE_BALANCE)
         return NULL;
     resource_name(name, op->kind == OP_PLACE_ORDER ? "item" : "account", op->id);
-    const int wanted = lanes_wanted ? lanes_wanted(name) : -1;
+    const int wanted = seams->lanes ? seams->lanes(name) : -1;
     return (wanted < 0 ? service->config->lanes : wanted > 0) ? name : NULL;
 }
 
-size_t service_batch_max(const struct config *config)
+size_t service_batch_max(const struct service *service)
 {
-    return config->lanes || lanes_wanted ? (size_t)config->batch : 1;
+    const struct config *config = service->config;
+    return config->lanes || service->seams->lanes ? (size_t)config->batch : 1;
 }
 
 bool service_submit(struct service *service, struct op *op)
 {
     char name[DB_RESOURCE_MAX + 1];
+    op->seams = service->seams;
     op->answer.problem = PROBLEM_NONE;
     op->answer.replayed = op->answer.decided = false;
     atomic_fetch_add(&service->accepted, 1); /* first: who drains waits for whoever came by */
@@ -125,7 +121,7 @@ static bool open_store(struct service *service)
     return false;
 }
 
-int service_open(const struct config *config, struct service **ret)
+int service_open(const struct config *config, const struct seams *seams, struct service **ret)
 {
     struct service *service = calloc(1, sizeof *service);
     pthread_condattr_t attr;
@@ -134,6 +130,7 @@ int service_open(const struct config *config, struct service **ret)
         return -1;
     }
     service->config = config;
+    service->seams = seams ? seams : &seams_none;
     counters_init(&service->counters);
     pthread_mutex_init(&service->mutex, NULL);
     pthread_condattr_init(&attr);
@@ -141,10 +138,10 @@ int service_open(const struct config *config, struct service **ret)
     pthread_cond_init(&service->idle, &attr);
     pthread_condattr_destroy(&attr);
 
-    bool ready = open_store(service) && guards_open(config, &service->guards) == 0;
+    bool ready = open_store(service) && guards_open(config, service->seams, &service->guards) == 0;
     if (ready) {
         service->inflight = inflight_open();
-        service->keeper = keeper_open(service->db, &service->counters);
+        service->keeper = keeper_open(service->db, service->seams, &service->counters);
         ready = service->inflight && service->keeper && service_open_threads(service);
         if (!ready)
             fprintf(stderr, "seckilld: no memory or threads; lower --workers or --batch\n");

@@ -6,10 +6,12 @@
 #include "attempt.h"
 #include "inflight.h"
 #include "lanes.h"
+#include "seams.h"
 #include "service.h"
 
 struct service {
     const struct config *config;
+    const struct seams *seams;
     db *db;
     struct guards *guards;
     struct keeper *keeper;
@@ -33,7 +35,7 @@ bool service_is_business(const struct op *op); /* changes stock or balances */
 /* The lane for what uses one resource only; NULL: none. */
 const char *service_lane_name(const struct service *service, const struct op *op,
                               char name[DB_RESOURCE_MAX + 1]);
-size_t service_batch_max(const struct config *config);
+size_t service_batch_max(const struct service *service);
 /* Takes an answered operation; ctx: the service. */
 void service_finish(void *ctx, struct op *op);
 

@@ -11,16 +11,16 @@
 
 enum { READ_THREADS = 2 };
 
-static const struct operation *operations[] = {
+static const struct operation *const operations[] = {
     [OP_PLACE_ORDER] = &order_operation, [OP_CHANGE_BALANCE] = &account_operation,
     [OP_PAY_ORDER] = &payment_operation, [OP_CANCEL_ORDER] = &cancellation_operation,
     [OP_TRANSFER] = &transfer_operation,
 };
 
-void service_use(enum op_kind kind, const struct operation *operation)
+static const struct operation *operation_of(const struct service *service, enum op_kind kind)
 {
-    assert(kind < sizeof operations / sizeof operations[0]);
-    operations[kind] = operation;
+    const struct operation *other = service->seams->operations[kind];
+    return other ? other : operations[kind];
 }
 
 /* -- threads that write ------------------------------------------------------------------------ */
@@ -35,7 +35,7 @@ struct writer {
 static bool serves_together(const struct service *service)
 {
     const struct config *config = service->config;
-    return config->lanes && !config->lab && !config->fence_database &&
+    return config->lanes && !service->seams->one_by_one && !config->fence_database &&
            db_commits_in_groups(service->db) &&
            guard_is_quick_with_many(guard_default(service->guards));
 }
@@ -48,8 +48,7 @@ static bool add_sections(struct writer *writer, size_t n)
         return false;
     writer->sections = sections;
     while (writer->n_sections < n) {
-        const size_t batch =
-            writer->n_sections == 0 ? service_batch_max(service->config) : LANES_SHARE;
+        const size_t batch = writer->n_sections == 0 ? service_batch_max(service) : LANES_SHARE;
         if (section_init(&sections[writer->n_sections], service->config, service->guards,
                          service->db, service->keeper, batch) != 0)
             return false;
@@ -97,7 +96,8 @@ static void write_ops(void *state, struct op **ops, size_t n)
     if (refuse_when_closing(service, ops, n))
         return;
     if (service_is_business(ops[0])) {
-        guarded_run(&service->host, &writer->sections[0], operations[ops[0]->kind], ops, n);
+        guarded_run(&service->host, &writer->sections[0], operation_of(service, ops[0]->kind), ops,
+                    n);
         return;
     }
     assert(n == 1);
@@ -114,7 +114,7 @@ static void write_together(void *state, struct lanes_share *shares, size_t n)
         (n > writer->n_sections && !add_sections(writer, LANES_TOGETHER)))
         return;
     for (size_t i = 0; i < n; i++)
-        writer->sections[i].operation = operations[shares[i].ops[0]->kind];
+        writer->sections[i].operation = operation_of(service, shares[i].ops[0]->kind);
     guarded_run_together(&service->host, writer->sections, shares, n);
 }
 
@@ -154,6 +154,7 @@ static void *reader_new(void *ctx)
     if (reader) {
         reader->service = service;
         reader->queries = (struct queries){.config = service->config,
+                                           .seams = service->seams,
                                            .db = service->db,
                                            .guards = service->guards,
                                            .inflight = service->inflight};
@@ -213,7 +214,7 @@ bool service_open_threads(struct service *service)
     service->writes = lanes_open(&(struct lanes_options){
         .thread_name = "worker",
         .threads = (size_t)config->workers,
-        .batch = service_batch_max(config),
+        .batch = service_batch_max(service),
         .waiting_max = (size_t)config->queue_max,
         .state_new = writer_new,
         .state_free = writer_free,
@@ -225,8 +226,8 @@ bool service_open_threads(struct service *service)
     service->audits = open_readers(service, "auditor", 1);
     service->asks = open_readers(service, "asker", 1);
     service->probes = open_readers(service, "probe", 1);
-    service->task = close_orders_open(config, service->guards, service->db, service->keeper,
-                                      &service->counters);
+    service->task = close_orders_open(config, service->seams, service->guards, service->db,
+                                      service->keeper, &service->counters);
     return service->writes && service->reads && service->audits && service->asks &&
            service->probes && service->task;
 }

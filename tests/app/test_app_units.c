@@ -240,7 +240,7 @@ static void guards_claim_what_they_can_keep(void **state)
     };
     struct config config = {.guard = "none", .redis = "redis://127.0.0.1:1", .lease_ms = 1000};
     struct guards *guards;
-    assert_int_equal(guards_open(&config, &guards), 0);
+    assert_int_equal(guards_open(&config, &seams_none, &guards), 0);
     for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
         const struct guard *guard = guard_find(guards, claims[i].name);
         assert_non_null(guard);
@@ -257,7 +257,7 @@ static void guards_of_one_redis_take_the_first_url(void **state)
     (void)state;
     struct config config = {.guard = "none", .redis = "redis://a:1,redis://b:2", .lease_ms = 1000};
     struct guards *guards;
-    assert_int_equal(guards_open(&config, &guards), 0);
+    assert_int_equal(guards_open(&config, &seams_none, &guards), 0);
     assert_string_equal(guard_find(guards, "redis-token")->endpoints, "redis://a:1");
     assert_string_equal(guard_find(guards, "redis-setnx")->endpoints, "redis://a:1");
     guards_close(guards);
@@ -268,7 +268,7 @@ static void service_does_not_start_with_an_unknown_guard(void **state)
     (void)state;
     struct config config = {.guard = "nonesuch", .lease_ms = 1000};
     struct guards *guards = NULL;
-    assert_int_equal(guards_open(&config, &guards), -1);
+    assert_int_equal(guards_open(&config, &seams_none, &guards), -1);
     assert_null(guards);
 }
 

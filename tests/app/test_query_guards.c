@@ -189,7 +189,7 @@ static void locks_folder_that_appears_meanwhile_ends_nothing(void **state)
     snprintf(late_folder, sizeof late_folder, "%s/late", sandbox_dir(rig.sandbox));
     snprintf(rig.config.lock_db, sizeof rig.config.lock_db, "sqlite:%s/locks.db", late_folder);
     snprintf(rig.config.memcached, sizeof rig.config.memcached, "localhost:1");
-    guards_use(&maker);
+    rig.seams.providers[0] = &maker;
     assert_int_equal(rig_start(), 0);
     assert_int_equal(run(&op, OP_GUARDS, ""), 200);
     json_t *document = json_loads(op.answer.body, 0, NULL), *guard;
@@ -204,7 +204,7 @@ static void locks_folder_that_appears_meanwhile_ends_nothing(void **state)
     }
     json_decref(document);
     free(op.answer.body);
-    guards_use(NULL);
+    rig.seams.providers[0] = NULL;
     rig_stop();
     rig.config = kept;
     assert_int_equal(rig_start(), 0);

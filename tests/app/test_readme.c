@@ -73,7 +73,7 @@ static void expect_rows(const char *name, void (*row_of)(const struct guard *, c
     char *page = read_page(name);
     snprintf(config.guard, sizeof config.guard, "none");
     struct guards *guards;
-    assert_int_equal(guards_open(&config, &guards), 0);
+    assert_int_equal(guards_open(&config, &seams_none, &guards), 0);
     int missing = 0;
     const struct guard *guard;
     for (size_t i = 0; (guard = guard_at(guards, i)) != NULL; i++) {

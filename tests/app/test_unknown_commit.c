@@ -111,7 +111,7 @@ static void open_instance(int i, bool lanes)
     snprintf(config->db, sizeof config->db,
              "postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable&pool=20",
              i == 0 ? proxy_port(proxy) : servers.postgres->port);
-    assert_int_equal(service_open(config, &services[i]), 0);
+    assert_int_equal(service_open(config, &rig.seams, &services[i]), 0);
 }
 
 static void add_account(const lk_provider_info *guard, bool fenced, bool lanes)
@@ -312,11 +312,10 @@ static void no_update_is_lost_when_a_commit_is_not_answered(void **state)
                   of[LATE_COMMIT], of[ABSENT_STANDBY], of[STOPPED_PROCESS], of[RESET]);
 }
 
-/* Last: it cannot be undone in this process. */
 static void without_the_cure_an_update_is_lost_at_once(void **state)
 {
     (void)state;
-    keeper_forget_all();
+    rig.seams.forgets_undecided = true;
     open_instances(false);
     const struct account *account = accounts;
     while (strcmp(account->id, "redis-set-unfenced-single") != 0)

@@ -1,6 +1,5 @@
 /* Redlock as it is often written: one node after the other, and what is released is what was
  * counted. A node that has set the key and could not say so keeps it until the lease ends. */
-#include "guard.h"
 #include "lab_slips.h"
 #include "providers.h"
 #include "redlock_ballot.h"
@@ -93,7 +92,7 @@ static lk_status open_apart(const lk_context *context, void **ret_self, lk_error
     return LK_OK;
 }
 
-void lab_slip_acknowledged_only(void)
+void lab_slip_acknowledged_only(struct seams *seams)
 {
     static lk_provider wrong;
     wrong = (lk_provider){.info = lk_redlock.info,
@@ -103,5 +102,5 @@ void lab_slip_acknowledged_only(void)
                           .valid_ms = lk_redlock.valid_ms,
                           .release = release};
     wrong.info.caps &= ~(uint32_t)LK_CAP_RENEW;
-    guards_use(&wrong);
+    lab_slip_provider(seams, &wrong);
 }

@@ -1,7 +1,6 @@
 /* Contenders are told apart by their numbers alone. Whoever never heard which number his node was
  * given cannot find it among the others, and takes it for not made: it stays as long as the
  * session, which lives, and nobody behind it ever gets the lock. */
-#include "guard.h"
 #include "lab_slips.h"
 #include "providers.h"
 
@@ -17,12 +16,12 @@ static lk_status release(void *self, lk_hold *hold)
 }
 #endif
 
-void lab_slip_nameless_node(void)
+void lab_slip_nameless_node(struct seams *seams)
 {
 #ifndef LK_WITHOUT_ZOOKEEPER
     static lk_provider wrong;
     wrong = lk_zk_sequential;
     wrong.release = release;
-    guards_use(&wrong);
+    lab_slip_provider(seams, &wrong);
 #endif
 }

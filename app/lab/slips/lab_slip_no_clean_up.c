@@ -1,6 +1,5 @@
 /* A try whose answer was lost may have been granted. This one leaves it at that: the orphan refuses
  * everybody, its own maker too, until its lease ends. redis-setnx has no lease: for ever. */
-#include "guard.h"
 #include "lab_slips.h"
 #include "providers.h"
 #include "redis_guard.h"
@@ -23,14 +22,14 @@ static lk_status release_setnx(void *self, lk_hold *hold)
     return lk_redis_is_granted(hold) ? lk_redis_setnx.release(self, hold) : LK_OK;
 }
 
-void lab_slip_no_clean_up(void)
+void lab_slip_no_clean_up(struct seams *seams)
 {
     static lk_provider token, setnx;
     token = lk_redis_token;
     token.try_acquire = try_token;
     token.release = release_token;
-    guards_use(&token);
+    lab_slip_provider(seams, &token);
     setnx = lk_redis_setnx;
     setnx.release = release_setnx;
-    guards_use(&setnx);
+    lab_slip_provider(seams, &setnx);
 }

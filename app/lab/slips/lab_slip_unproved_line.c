@@ -1,5 +1,4 @@
 /* Trusts its subscription for as long as the kernel does: it never asks for a sign of life. */
-#include "guard.h"
 #include "lab_slips.h"
 #include "providers.h"
 #include "redis_sub_thread.h"
@@ -15,10 +14,10 @@ static lk_status open_line(const lk_context *context, void **ret_self, lk_error 
     return status;
 }
 
-void lab_slip_unproved_line(void)
+void lab_slip_unproved_line(struct seams *seams)
 {
     static lk_provider wrong;
     wrong = lk_redis_reentrant;
     wrong.open = open_line;
-    guards_use(&wrong);
+    lab_slip_provider(seams, &wrong);
 }

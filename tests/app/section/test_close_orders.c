@@ -238,7 +238,7 @@ static void two_instances_close_each_order_once(void **state)
     snprintf(config.instance, sizeof config.instance, "other");
     put_item(1);
     order(ORDERS, ids);
-    assert_int_equal(service_open(&config, &other), 0);
+    assert_int_equal(service_open(&config, &rig.seams, &other), 0);
     wait_until_closed(ORDERS, ids);
     service_close(other);
     assert_int_equal(rig_stock(), 100);

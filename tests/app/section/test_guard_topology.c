@@ -32,7 +32,7 @@ static lk_status lock_at(const char *redis, int64_t replicas)
     lk_error error;
     lk_hold hold;
     snprintf(config.redis, sizeof config.redis, "%s", redis);
-    assert_int_equal(guards_open(&config, &guards), 0);
+    assert_int_equal(guards_open(&config, &seams_none, &guards), 0);
     lk_client *client = guard_client(guard_find(guards, "redis-token"), &error);
     assert_non_null(client);
     assert_non_null(guard_client(guard_find(guards, "mutex"), &error)); /* takes no notice */

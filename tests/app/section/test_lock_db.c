@@ -14,14 +14,14 @@ static struct sandbox *sandbox;
 static struct config config;
 static char file[SANDBOX_TEXT_MAX];
 
-static struct guards *guards_of(const char *db, const char *lock_db)
+static struct guards *guards_of(const char *store, const char *lock_db)
 {
     struct guards *guards;
     snprintf(config.guard, sizeof config.guard, "none");
-    snprintf(config.db, sizeof config.db, "%s", db);
+    snprintf(config.db, sizeof config.db, "%s", store);
     snprintf(config.lock_db, sizeof config.lock_db, "%s", lock_db);
     config.lease_ms = 30000;
-    assert_int_equal(guards_open(&config, &guards), 0);
+    assert_int_equal(guards_open(&config, &seams_none, &guards), 0);
     return guards;
 }
 
@@ -38,11 +38,11 @@ static void expect_takes(struct guards *guards, const char *name)
 static void locks_of_a_sqlite_store_stand_in_a_file_beside_it(void **state)
 {
     (void)state;
-    char db[SANDBOX_TEXT_MAX + 16], beside[SANDBOX_TEXT_MAX + 16];
+    char store[SANDBOX_TEXT_MAX + 16], beside[SANDBOX_TEXT_MAX + 16];
     snprintf(file, sizeof file, "%.200s/shop.db", sandbox_dir(sandbox));
-    snprintf(db, sizeof db, "sqlite:%s", file);
+    snprintf(store, sizeof store, "sqlite:%s", file);
     snprintf(beside, sizeof beside, "%s-locks", file);
-    struct guards *guards = guards_of(db, "");
+    struct guards *guards = guards_of(store, "");
     expect_takes(guards, "sql-unique");
     assert_int_equal(access(beside, F_OK), 0);
     assert_int_equal(access(file, F_OK), -1);
@@ -52,9 +52,9 @@ static void locks_of_a_sqlite_store_stand_in_a_file_beside_it(void **state)
 static void an_advisory_lock_cannot_be_had_in_a_sqlite_file(void **state)
 {
     (void)state;
-    char db[SANDBOX_TEXT_MAX + 16];
-    snprintf(db, sizeof db, "sqlite:%.200s/shop.db", sandbox_dir(sandbox));
-    struct guards *guards = guards_of(db, "");
+    char store[SANDBOX_TEXT_MAX + 16];
+    snprintf(store, sizeof store, "sqlite:%.200s/shop.db", sandbox_dir(sandbox));
+    struct guards *guards = guards_of(store, "");
     lk_error error = {.message = ""};
     assert_null(guard_client(guard_find(guards, "pg-advisory"), &error));
     assert_non_null(strstr(error.message, "postgres://"));

@@ -90,7 +90,7 @@ static inline void watch_releases(void)
     static lk_env env;
     env = *lk_env_system();
     env.point = watch_release;
-    guards_set_env(&env);
+    rig.seams.env = &env;
 }
 
 /* The linker puts this in the place of db_open() (Makefile): the store is the planned one before

@@ -19,7 +19,7 @@ static int threads_that_ask(bool (*so)(void *arg), int n)
     struct op op;
     lk_env env = *lk_env_system();
     env.point = tries_note;
-    guards_set_env(&env);
+    rig.seams.env = &env;
     rig.config.lanes = false;
     assert_int_equal(rig_start(), 0);
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
@@ -37,7 +37,7 @@ static int threads_that_ask(bool (*so)(void *arg), int n)
     bool clean = audit_is_clean(rig.service);
     points_clear();
     rig_stop();
-    guards_set_env(NULL);
+    rig.seams.env = NULL;
     assert_true(in_time && clean);
     assert_int_equal(ops_count(ops, ORDERS, 201), ORDERS);
     return threads;
@@ -63,7 +63,7 @@ static void lessons_see_every_attempt(void **state)
 {
     (void)state;
     rig_reset("redis-token");
-    rig.config.lab = true;
+    rig.seams.one_by_one = true;
     assert_int_equal(threads_that_ask(tries_threads_reached, ORDERS), ORDERS);
 }
 

@@ -278,7 +278,7 @@ static void change_guard_of_one_who_waits(bool lanes)
     lk_env env = *lk_env_system();
     char guard[32];
     env.point = hold_first_try;
-    guards_set_env(&env);
+    rig.seams.env = &env;
     atomic_store(&first_try_held, false);
     atomic_store(&first_try_free, false);
     rig.config.lock_queue = false; /* or the PUT would stand in line behind it */
@@ -291,7 +291,7 @@ static void change_guard_of_one_who_waits(bool lanes)
     atomic_store(&first_try_free, true);
     ops_wait(&op, 1);
     rig_stop();
-    guards_set_env(NULL);
+    rig.seams.env = NULL;
     assert_int_equal(put_status, 200);
     assert_int_equal(op.answer.status, 201);
     assert_true(answer_text(&op, "guard", guard, sizeof guard));

@@ -131,9 +131,9 @@ static void service_does_not_open_on_a_bad_store(void **state)
     (void)state;
     struct service *service = NULL;
     snprintf(rig.config.db, sizeof rig.config.db, "sqlite:/nonexistent/folder/x.db");
-    assert_int_equal(service_open(&rig.config, &service), -1);
+    assert_int_equal(service_open(&rig.config, &rig.seams, &service), -1);
     snprintf(rig.config.db, sizeof rig.config.db, "oracle:x");
-    assert_int_equal(service_open(&rig.config, &service), -1);
+    assert_int_equal(service_open(&rig.config, &rig.seams, &service), -1);
     assert_null(service);
 }
 

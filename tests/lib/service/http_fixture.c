@@ -18,7 +18,7 @@ void fixture_defaults(struct fixture *fixture)
 
 void fixture_start(struct fixture *fixture)
 {
-    int code = service_open(&fixture->config, &fixture->service);
+    int code = service_open(&fixture->config, NULL, &fixture->service);
     assert(code == 0);
     code = http_start(&fixture->config, fixture->service, &fixture->limits, &fixture->http);
     assert(code == 0);

@@ -11,9 +11,19 @@
 #include <string.h>
 #include <cmocka.h>
 
+typedef void point_function(struct op *op, enum op_point point);
+static _Atomic(point_function *) at_point_now; /* NULL: nobody is held */
+
+static void at_point(struct op *op, enum op_point point)
+{
+    point_function *now = atomic_load(&at_point_now);
+    if (now)
+        now(op, point);
+}
+
 /* -- servers ---------------------------------------------------------------------------------- */
 
-struct service_rig rig;
+struct service_rig rig = {.seams = {.at_point = at_point}};
 
 int rig_open(void **state)
 {
@@ -58,7 +68,7 @@ void rig_reset(const char *guard)
 
 int rig_start(void)
 {
-    return service_open(&rig.config, &rig.service);
+    return service_open(&rig.config, &rig.seams, &rig.service);
 }
 
 void rig_stop(void)
@@ -325,7 +335,7 @@ void gate_set(int gate, enum op_point point, const char *request_id)
     points.gates[gate] = (struct gate){.set = true, .point = point};
     snprintf(points.gates[gate].request_id, sizeof points.gates[gate].request_id, "%s", request_id);
     pthread_mutex_unlock(&points.mutex);
-    point_set_hook(stand_at_gate);
+    atomic_store(&at_point_now, stand_at_gate);
 }
 
 void gate_wait(int gate)
@@ -363,12 +373,12 @@ void meeting_set(enum op_point point, int n)
     points.present = 0;
     points.meeting = n;
     pthread_mutex_unlock(&points.mutex);
-    point_set_hook(meet);
+    atomic_store(&at_point_now, meet);
 }
 
 void points_clear(void)
 {
-    point_set_hook(NULL);
+    atomic_store(&at_point_now, NULL);
     pthread_mutex_lock(&points.mutex);
     memset(points.gates, 0, sizeof points.gates);
     pthread_mutex_unlock(&points.mutex);

@@ -4,6 +4,7 @@
 #define SERVICE_RIG_H
 
 #include "point.h"
+#include "seams.h"
 #include "service.h"
 #include "sandbox.h"
 
@@ -13,7 +14,8 @@
 extern struct service_rig {
     struct sandbox *sandbox;
     struct sandbox_server *redis;
-    struct config config; /* to be changed before rig_start() */
+    struct config config; /* to be changed before rig_start(), as are the seams */
+    struct seams seams;   /* at_point is the rig's, for gates and meetings */
     struct service *service;
     int databases; /* made so far */
 } rig;

@@ -71,9 +71,10 @@ static void *run(void *context)
     return NULL;
 }
 
-int service_open(const struct config *config, struct service **ret)
+int service_open(const struct config *config, const struct seams *seams, struct service **ret)
 {
     (void)config;
+    (void)seams;
     struct service *s = calloc(1, sizeof(*s));
     assert(s != NULL);
     pthread_mutex_init(&s->mutex, NULL);
@@ -116,17 +117,6 @@ bool service_drain(struct service *s, int64_t timeout_ms)
         pthread_cond_wait(&s->cond, &s->mutex);
     pthread_mutex_unlock(&s->mutex);
     return true;
-}
-
-void service_use(enum op_kind kind, const struct operation *operation)
-{
-    (void)kind;
-    (void)operation;
-}
-
-void service_set_lanes(int (*wanted)(const char *resource))
-{
-    (void)wanted;
 }
 
 void service_close(struct service *s)

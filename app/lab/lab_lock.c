@@ -1,4 +1,5 @@
 /* GET and DELETE /v1/lab/locks/{resource}: who holds it, for how long; and making it free. */
+#include "lab_private.h"
 #include "answer.h"
 #include "lock_set.h"
 #include "queries.h"
@@ -77,7 +78,7 @@ static void make_free(struct op *op, struct guard *guard, lk_client *client)
         not_known(op, guard, status);
 }
 
-void query_lock(const struct queries *queries, struct op *op)
+void lab_query_lock(const struct queries *queries, struct op *op)
 {
     struct record record;
     db_status status = read_record(queries, op->resource, &record);
