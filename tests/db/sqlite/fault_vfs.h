@@ -2,6 +2,7 @@
  * A file system below SQLite whose Nth write, flush or truncation fails, or kills the process,
  * before or after it took effect. After SQLite's own test_syscall.c and test_vfs.c.
  * fault_install() makes it the default for every connection opened from then on.
+ * Threads of the store write and flush at any time, so all that a test changes here is atomic.
  */
 #ifndef TESTS_DB_FAULT_VFS_H
 #define TESTS_DB_FAULT_VFS_H
@@ -21,17 +22,19 @@ struct fault_plan {
     bool database_only; /* not the log or journal: in WAL mode that is checkpoints only */
 };
 
-static struct fault_plan fault_plan;
+static _Atomic struct fault_plan fault_plan;
 static atomic_int fault_countdown; /* 0: nothing planned; 1: the next call */
 static atomic_int fault_fired;
 
 /* Told of each write and flush, on the thread that asks for it; flags: which file it is. */
 enum fault_event { FAULT_WRITES, FAULT_FLUSHES, FAULT_FLUSHED };
-static void (*fault_watch)(enum fault_event event, int flags, sqlite3_int64 at);
+static void (*_Atomic fault_watch)(enum fault_event event, int flags, sqlite3_int64 at);
 
+/* The plan is in place before the count that makes it due. */
 static inline void fault_arm(struct fault_plan plan, int n)
 {
-    fault_plan = plan;
+    atomic_store(&fault_countdown, 0);
+    atomic_store(&fault_plan, plan);
     atomic_store(&fault_fired, 0);
     atomic_store(&fault_countdown, n);
 }
@@ -54,14 +57,19 @@ static inline sqlite3_file *fault_real(sqlite3_file *file)
 
 #define REAL(file, method, ...) fault_real(file)->pMethods->method(fault_real(file), ##__VA_ARGS__)
 
-/* Is this call the one? */
-static inline bool fault_due(sqlite3_file *file)
+/* Is this call the one? Then *ret_plan says what becomes of it. */
+static inline bool fault_due(sqlite3_file *file, bool flush, struct fault_plan *ret_plan)
 {
-    if (fault_plan.database_only && !(((struct fault_file *)file)->flags & SQLITE_OPEN_MAIN_DB))
-        return false;
     int left = atomic_load(&fault_countdown);
+    if (left == 0)
+        return false;
+    struct fault_plan plan = *ret_plan = atomic_load(&fault_plan);
+    if (plan.database_only && !(((struct fault_file *)file)->flags & SQLITE_OPEN_MAIN_DB))
+        return false;
+    if (flush && plan.kind == FAULT_FULL) /* a full disk stops writes */
+        return false;
     while (left > 0) {
-        int next = left == 1 && fault_plan.sticky ? 1 : left - 1;
+        int next = left == 1 && plan.sticky ? 1 : left - 1;
         if (atomic_compare_exchange_weak(&fault_countdown, &left, next)) {
             if (left == 1)
                 atomic_fetch_add(&fault_fired, 1);
@@ -71,11 +79,11 @@ static inline bool fault_due(sqlite3_file *file)
     return false;
 }
 
-static inline int fault_result(int io_code)
+static inline int fault_result(enum fault_kind kind, int io_code)
 {
-    if (fault_plan.kind == FAULT_KILL)
+    if (kind == FAULT_KILL)
         raise(SIGKILL);
-    return fault_plan.kind == FAULT_FULL ? SQLITE_FULL : io_code;
+    return kind == FAULT_FULL ? SQLITE_FULL : io_code;
 }
 
 /* -- calls that may fail ------------------------------------------------------------------------
@@ -83,39 +91,43 @@ static inline int fault_result(int io_code)
 
 static inline void fault_tell(enum fault_event event, sqlite3_file *file, sqlite3_int64 at)
 {
-    if (fault_watch)
-        fault_watch(event, ((struct fault_file *)file)->flags, at);
+    void (*watch)(enum fault_event, int, sqlite3_int64) = atomic_load(&fault_watch);
+    if (watch)
+        watch(event, ((struct fault_file *)file)->flags, at);
 }
 
 static int fault_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
 {
     fault_tell(FAULT_WRITES, file, at);
-    bool due = fault_due(file);
-    if (due && !fault_plan.after)
-        return fault_result(SQLITE_IOERR_WRITE);
+    struct fault_plan plan;
+    bool due = fault_due(file, false, &plan);
+    if (due && !plan.after)
+        return fault_result(plan.kind, SQLITE_IOERR_WRITE);
     int code = REAL(file, xWrite, data, n, at);
-    return due ? fault_result(SQLITE_IOERR_WRITE) : code;
+    return due ? fault_result(plan.kind, SQLITE_IOERR_WRITE) : code;
 }
 
 static int fault_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
-    bool due = fault_due(file);
-    if (due && !fault_plan.after)
-        return fault_result(SQLITE_IOERR_TRUNCATE);
+    struct fault_plan plan;
+    bool due = fault_due(file, false, &plan);
+    if (due && !plan.after)
+        return fault_result(plan.kind, SQLITE_IOERR_TRUNCATE);
     int code = REAL(file, xTruncate, size);
-    return due ? fault_result(SQLITE_IOERR_TRUNCATE) : code;
+    return due ? fault_result(plan.kind, SQLITE_IOERR_TRUNCATE) : code;
 }
 
 static int fault_sync(sqlite3_file *file, int flags)
 {
     fault_tell(FAULT_FLUSHES, file, 0);
-    bool due = fault_plan.kind != FAULT_FULL && fault_due(file); /* a full disk stops writes */
-    if (due && !fault_plan.after)
-        return fault_result(SQLITE_IOERR_FSYNC);
+    struct fault_plan plan;
+    bool due = fault_due(file, true, &plan);
+    if (due && !plan.after)
+        return fault_result(plan.kind, SQLITE_IOERR_FSYNC);
     int code = REAL(file, xSync, flags);
     if (code == SQLITE_OK)
         fault_tell(FAULT_FLUSHED, file, 0);
-    return due ? fault_result(SQLITE_IOERR_FSYNC) : code;
+    return due ? fault_result(plan.kind, SQLITE_IOERR_FSYNC) : code;
 }
 
 /* -- calls that are passed on -------------------------------------------------------------------

@@ -7,11 +7,15 @@
  *
  * power_install() makes it the default. Databases, logs and journals are in memory; temporary files
  * are the real VFS's. Faults meet only the database named power.victim.
+ *
+ * Threads of the store write and flush at any time, so each member of power is atomic.
  */
 #ifndef TESTS_DB_POWER_VFS_H
 #define TESTS_DB_POWER_VFS_H
 
 #include "power_locks.h"
+
+#include <stdatomic.h>
 
 /* What is planted, to see that it is found. */
 enum power_slip {
@@ -24,18 +28,18 @@ enum power_slip {
 };
 
 static struct {
-    const char *victim;
-    enum power_slip slip;
-    enum power_habit habit;
-    uint64_t events;             /* writes, flushes, truncations so far */
-    uint64_t kill_at;            /* 0: never */
-    uint64_t flushes;            /* so far; those from .. to fail */
-    uint64_t fail_from, fail_to; /* 0: none */
-    int kill_at_flush;           /* the next, the one after it, ..., before it; 0: none */
-    size_t room;                 /* bytes of the disk; 0: no end */
-    bool frozen;
-    void (*moment)(void); /* at each event, before and after it; within the mutex */
-    uint64_t flushes_failed;
+    const char *_Atomic victim;
+    _Atomic enum power_slip slip;
+    _Atomic enum power_habit habit;
+    _Atomic uint64_t events;             /* writes, flushes, truncations so far */
+    _Atomic uint64_t kill_at;            /* 0: never */
+    _Atomic uint64_t flushes;            /* so far; those from .. to fail */
+    _Atomic uint64_t fail_from, fail_to; /* 0: none */
+    atomic_int kill_at_flush;            /* the next, the one after it, ..., before it; 0: none */
+    _Atomic size_t room;                 /* bytes of the disk; 0: no end */
+    atomic_bool frozen;
+    void (*_Atomic moment)(void); /* at each event, before and after it; within the mutex */
+    _Atomic uint64_t flushes_failed;
 } power;
 
 static inline bool is_victim_name(const char *name)
@@ -52,8 +56,9 @@ static inline void at_moment(const struct power_handle *handle)
 {
     if (!is_victim(handle) || power.frozen)
         return;
-    if (power.moment)
-        power.moment();
+    void (*moment)(void) = atomic_load(&power.moment);
+    if (moment)
+        moment();
     if (++power.events == power.kill_at)
         power.frozen = true;
 }

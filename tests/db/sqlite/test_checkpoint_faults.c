@@ -60,7 +60,7 @@ static void fail_the_flush_of_the_file(enum fault_event event, int flags, sqlite
 {
     (void)at;
     if (event == FAULT_FLUSHES && (flags & SQLITE_OPEN_MAIN_DB)) {
-        fault_watch = NULL;
+        atomic_store(&fault_watch, NULL); /* runs on the thread that copies */
         fault_arm((struct fault_plan){.kind = FAULT_IO, .database_only = true}, 1);
     }
 }
@@ -87,7 +87,7 @@ static void after_a_failed_flush_nothing_is_written_and_the_log_has_all(void **s
     db_error error = {0};
     db_status status;
     fixture_open(fixture, &(db_options){.sync = DB_SYNC_NORMAL});
-    fault_watch = fail_the_flush_of_the_file;
+    atomic_store(&fault_watch, fail_the_flush_of_the_file);
     while ((status = change(fixture, changes, &error)) == DB_OK)
         assert_true(++changes < 1000);
     assert_int_equal(status, DB_FAILED);

@@ -203,9 +203,9 @@ static void the_log_starts_over_only_when_all_of_it_is_flushed(void **state)
     struct fixture *fixture = *state;
     struct writer writer = {
         .fixture = fixture, .name = 'a', .commits = 2 * (LONG + SLACK) / COMMIT};
-    fault_watch = watch_starts;
+    atomic_store(&fault_watch, watch_starts);
     write_much(&writer);
-    fault_watch = NULL;
+    atomic_store(&fault_watch, NULL);
     assert_int_equal(DB_OK, writer.status);
     assert_true(atomic_load(&starts) >= 1);
     assert_true(atomic_load(&flushes) > 3 * atomic_load(&starts)); /* in parts */
@@ -235,7 +235,7 @@ static void commits_go_on_while_a_part_is_flushed(void **state)
     int n = 0;
     sem_init(&flush_begins, 0, 0);
     sem_init(&flush_may_end, 0, 0);
-    fault_watch = hold_flush;
+    atomic_store(&fault_watch, hold_flush);
     for (; n < LONG / COMMIT && sem_trywait(&flush_begins) != 0; n++) {
         char key[16];
         snprintf(key, sizeof key, "first%d", n);
@@ -245,7 +245,7 @@ static void commits_go_on_while_a_part_is_flushed(void **state)
     write_much(&during);
     sem_post(&flush_may_end);
     fixture_close(fixture); /* waits for it */
-    fault_watch = NULL;
+    atomic_store(&fault_watch, NULL);
     assert_false(atomic_load(&waited_in_vain));
     fixture_open(fixture, NULL);
     expect_answers(fixture, (n + during.commits) * 100);
