@@ -1,21 +1,13 @@
 #include "spin.h"
+#include "monotonic.h"
 
 #include <sched.h>
-#include <time.h>
 
 enum {
-    SOMEBODY_RAN_NS = 5000, /* giving way to nobody takes well under a microsecond */
+    OTHERS_RAN_US = 5, /* sched_yield() to nobody takes well under a microsecond */
     IN_VAIN_MAX = 8,
-    TRY_EVERY = 64, /* of the waits after that */
-    NS_PER_US = 1000
+    TRY_EVERY = 64 /* of the waits after that */
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 static unsigned count_in_vain(lk_spin *spin)
 {
@@ -33,7 +25,7 @@ lk_spinning lk_spin_begin(lk_spin *spin)
     bool spins = lk_spin_pays(spin) || (spin->most_us > 0 && count_in_vain(spin) % TRY_EVERY == 0);
     return (lk_spinning){
         .spin = spin,
-        .until_ns = spins ? now_ns() + spin->most_us * NS_PER_US : 0,
+        .until_us = spins ? lk_monotonic_us() + spin->most_us : 0,
     };
 }
 
@@ -41,15 +33,15 @@ bool lk_spin_on(lk_spinning *spinning)
 {
     if (!lk_spins(spinning))
         return false;
-    int64_t before_ns = now_ns();
+    int64_t before_us = lk_monotonic_us();
     sched_yield();
-    int64_t after_ns = now_ns();
-    bool somebody_ran = after_ns - before_ns > SOMEBODY_RAN_NS;
-    bool over = after_ns >= spinning->until_ns;
-    if (over && !somebody_ran)
+    int64_t after_us = lk_monotonic_us();
+    bool others_ran = after_us - before_us > OTHERS_RAN_US;
+    bool over = after_us >= spinning->until_us;
+    if (over && !others_ran)
         count_in_vain(spinning->spin);
-    if (over || somebody_ran)
-        spinning->until_ns = 0;
+    if (over || others_ran)
+        spinning->until_us = 0;
     spinning->looked_again = true;
     return true;
 }

@@ -32,7 +32,7 @@ typedef struct lk_spin {
 /* One wait. */
 typedef struct lk_spinning {
     lk_spin *spin;
-    int64_t until_ns; /* 0: no more */
+    int64_t until_us; /* 0: no more */
     bool looked_again;
 } lk_spinning;
 
@@ -42,7 +42,7 @@ bool lk_spin_pays(const lk_spin *spin);
 /* False: sleep. */
 static inline bool lk_spins(const lk_spinning *spinning)
 {
-    return spinning->until_ns != 0;
+    return spinning->until_us != 0;
 }
 /* After a look that found nothing. True: others had their chance, look again; false: sleep. */
 bool lk_spin_on(lk_spinning *spinning);

@@ -112,14 +112,14 @@ lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
     lk_client *client = calloc(1, sizeof *client);
     char *copy = endpoints ? strdup(endpoints) : NULL;
     struct local_queue *queue = queues ? local_queue_open(settled.spin_us) : NULL;
-    if (!client || (endpoints && !copy) || (queues && !queue) ||
-        watchdog_open(&client->watchdog) != LK_OK) {
+    if (!client || (endpoints && !copy) || (queues && !queue)) {
         local_queue_close(queue);
         free(copy);
         free(client);
         return lk_fail(error, LK_NO_MEMORY, "no memory for a client of %s", provider->info.name);
     }
     pthread_mutex_init(&client->note_lock, NULL);
+    watchdog_open(&client->watchdog);
     janitor_open(&client->janitor);
     client->provider = provider;
     client->endpoints = copy;

@@ -35,6 +35,11 @@ static struct janitor_debt *take(struct janitor *janitor)
     return debt;
 }
 
+static int64_t next_due_us(const struct janitor *janitor)
+{
+    return janitor->first ? janitor->due_us : INT64_MAX;
+}
+
 /* -- one debt ------------------------------------------------------------------------------------
  */
 
@@ -90,7 +95,7 @@ int64_t janitor_step(lk_client *client)
         janitor->pause_ms = pause_ms < JANITOR_PAUSE_MS_MAX ? pause_ms : JANITOR_PAUSE_MS_MAX;
         janitor->due_us = client_now_us(client) + janitor->pause_ms * US_PER_MS;
     }
-    int64_t next_us = janitor->first ? janitor->due_us : INT64_MAX;
+    int64_t next_us = next_due_us(janitor);
     pthread_mutex_unlock(&janitor->lock);
     return next_us;
 }
@@ -100,15 +105,11 @@ static void *run(void *arg)
     lk_client *client = arg;
     struct janitor *janitor = &client->janitor;
     for (;;) {
-        int64_t next_us = janitor_step(client);
+        janitor_step(client);
         pthread_mutex_lock(&janitor->lock);
-        int64_t wait_us = next_us - client_now_us(client);
-        if (!janitor->stop && !janitor->first) {
-            pthread_cond_wait(&janitor->changed, &janitor->lock);
-        } else if (!janitor->stop && next_us != INT64_MAX && wait_us > 0) {
-            struct timespec until = lk_monotonic_after(wait_us);
-            pthread_cond_timedwait(&janitor->changed, &janitor->lock, &until);
-        }
+        if (!janitor->stop)
+            lk_wait_for(&janitor->changed, &janitor->lock,
+                        next_due_us(janitor) - client_now_us(client));
         bool stop = janitor->stop;
         pthread_mutex_unlock(&janitor->lock);
         if (stop)
@@ -175,13 +176,9 @@ void janitor_take(lk_client *client, const lk_hold *hold, lk_status status)
 
 void janitor_open(struct janitor *janitor)
 {
-    pthread_condattr_t monotonic;
     *janitor = (struct janitor){.last = &janitor->first};
     pthread_mutex_init(&janitor->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&janitor->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&janitor->changed, NULL);
 }
 
 void janitor_close(lk_client *client)

@@ -149,16 +149,6 @@ int64_t watchdog_step(lk_client *client)
 /* -- the thread ---------------------------------------------------------------------------------
  */
 
-static void wait_until(struct watchdog *watchdog, int64_t now_us, int64_t due_us)
-{
-    if (due_us == INT64_MAX) {
-        pthread_cond_wait(&watchdog->wake, &watchdog->lock);
-        return;
-    }
-    struct timespec until = lk_monotonic_after(due_us - now_us);
-    pthread_cond_timedwait(&watchdog->wake, &watchdog->lock, &until);
-}
-
 static void *run(void *arg)
 {
     lk_client *client = arg;
@@ -168,7 +158,7 @@ static void *run(void *arg)
         watchdog->wake_at_us = 0;
         int64_t due_us = step(client);
         watchdog->wake_at_us = due_us;
-        wait_until(watchdog, client_now_us(client), due_us);
+        lk_wait_for(&watchdog->wake, &watchdog->lock, due_us - client_now_us(client));
     }
     pthread_mutex_unlock(&watchdog->lock);
     return NULL;
@@ -267,17 +257,11 @@ void watchdog_remove(lk_client *client, lk_hold *hold)
     pthread_mutex_unlock(&watchdog->lock);
 }
 
-lk_status watchdog_open(struct watchdog *watchdog)
+void watchdog_open(struct watchdog *watchdog)
 {
-    pthread_condattr_t monotonic;
-    if (pthread_condattr_init(&monotonic) != 0)
-        return LK_NO_MEMORY;
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&watchdog->lock, NULL);
-    pthread_cond_init(&watchdog->wake, &monotonic);
+    pthread_cond_init(&watchdog->wake, NULL);
     pthread_cond_init(&watchdog->idle, NULL);
-    pthread_condattr_destroy(&monotonic);
-    return LK_OK;
 }
 
 void watchdog_close(struct watchdog *watchdog)

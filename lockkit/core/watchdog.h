@@ -38,8 +38,8 @@ struct watchdog {
     bool stop;
 };
 
-/* Returns LK_OK or LK_NO_MEMORY. */
-lk_status watchdog_open(struct watchdog *watchdog);
+/* *watchdog is zeroed. */
+void watchdog_open(struct watchdog *watchdog);
 /* No hold may be watched any more. */
 void watchdog_close(struct watchdog *watchdog);
 

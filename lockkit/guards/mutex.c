@@ -16,7 +16,6 @@
 #include "monotonic.h"
 #include "providers.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +34,6 @@ struct sleeper {
 
 struct table {
     const lk_env *env;
-    pthread_condattr_t monotonic;
     struct bucket buckets[BUCKETS];
 };
 
@@ -94,14 +92,14 @@ static lk_status mutex_wait(void *self, lk_attempt *attempt, int64_t until_us)
     struct table *table = self;
     lk_hold *hold = attempt->hold;
     struct bucket *bucket = bucket_of(table, hold->key);
-    struct timespec until = lk_monotonic_after(until_us - table->env->now_us(table->env->ctx));
-    struct sleeper sleeper;
-    pthread_cond_init(&sleeper.woken, &table->monotonic);
+    int64_t left_us = until_us - table->env->now_us(table->env->ctx);
+    int64_t end_us = lk_monotonic_us() + (left_us > 0 ? left_us : 0);
+    struct sleeper sleeper = {.woken = PTHREAD_COND_INITIALIZER};
     pthread_mutex_lock(&bucket->lock);
     hold->private_.slot = (uintptr_t)&sleeper;
-    int failed = 0;
-    while (failed == 0 && owner_of(bucket, hold->key) != hold)
-        failed = pthread_cond_timedwait(&sleeper.woken, &bucket->lock, &until);
+    while (owner_of(bucket, hold->key) != hold &&
+           lk_wait_until(&sleeper.woken, &bucket->lock, end_us))
+        continue;
     hold->private_.slot = 0;
     pthread_mutex_unlock(&bucket->lock);
     pthread_cond_destroy(&sleeper.woken);
@@ -188,12 +186,9 @@ static lk_status mutex_list(void *self, const char *prefix,
 static lk_status mutex_open(const lk_context *context, void **ret_self, lk_error *error)
 {
     struct table *table = calloc(1, sizeof *table);
-    if (!table || pthread_condattr_init(&table->monotonic) != 0) {
-        free(table);
+    if (!table)
         return lk_fail(error, LK_NO_MEMORY, "no memory for the table of mutexes");
-    }
     table->env = context->env;
-    pthread_condattr_setclock(&table->monotonic, CLOCK_MONOTONIC);
     for (size_t i = 0; i < BUCKETS; i++)
         pthread_mutex_init(&table->buckets[i].lock, NULL);
     *ret_self = table;
@@ -205,7 +200,6 @@ static void mutex_close(void *self)
     struct table *table = self;
     for (size_t i = 0; i < BUCKETS; i++)
         pthread_mutex_destroy(&table->buckets[i].lock);
-    pthread_condattr_destroy(&table->monotonic);
     free(table);
 }
 

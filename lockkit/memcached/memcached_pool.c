@@ -224,12 +224,10 @@ lk_status lk_memcached_ask(lk_memcached_pool *pool, lk_memcached_link *link, con
 
 lk_memcached_link *lk_memcached_take(lk_memcached_pool *pool)
 {
-    int64_t deadline_us = lk_monotonic_us() + pool->timeout_us;
-    struct timespec until = lk_timespec(deadline_us);
+    int64_t until_us = lk_monotonic_us() + pool->timeout_us;
     pthread_mutex_lock(&pool->mutex);
-    while (pool->free == NULL &&
-           pthread_cond_timedwait(&pool->returned, &pool->mutex, &until) != ETIMEDOUT)
-        ;
+    while (pool->free == NULL && lk_wait_until(&pool->returned, &pool->mutex, until_us))
+        continue;
     lk_memcached_link *link = pool->free;
     if (link != NULL)
         pool->free = link->next;
@@ -309,19 +307,14 @@ static lk_status parse(lk_memcached_pool *pool, const char *text, lk_error *erro
 lk_status lk_memcached_open(const lk_context *context, lk_memcached_pool **ret, lk_error *error)
 {
     lk_memcached_pool *pool = calloc(1, sizeof *pool);
-    pthread_condattr_t monotonic;
     if (pool == NULL)
         return lk_fail(error, LK_NO_MEMORY, "out of memory for memcached connections");
     lk_status status = parse(pool, context->endpoints, error);
-    if (status == LK_OK && pthread_condattr_init(&monotonic) != 0)
-        status = lk_fail(error, LK_NO_MEMORY, "out of memory for memcached connections");
     if (status != LK_OK) {
         free(pool);
         return status;
     }
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&pool->returned, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&pool->returned, NULL);
     pthread_mutex_init(&pool->mutex, NULL);
     pool->context = context;
     pool->timeout_us = context->options->command_timeout_ms * US_PER_MS;

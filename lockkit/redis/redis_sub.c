@@ -76,13 +76,13 @@ static void stop_listening(lk_redis_sub *sub, struct lk_redis_channel *channel)
 static lk_status await_live(lk_redis_sub *sub, struct lk_redis_channel *channel, int64_t wait_us)
 {
     bool whole = wait_us >= sub->timeout_us;
-    struct timespec until = lk_monotonic_after(whole ? sub->timeout_us : wait_us);
+    int64_t until_us = lk_monotonic_us() + (whole ? sub->timeout_us : wait_us);
     uint64_t failures = sub->n_failures;
     kick(sub);
     while (channel->state != CHANNEL_LIVE) {
         if (sub->n_failures != failures)
             return LK_UNAVAILABLE;
-        if (pthread_cond_timedwait(&sub->changed, &sub->mutex, &until) == ETIMEDOUT &&
+        if (!lk_wait_until(&sub->changed, &sub->mutex, until_us) &&
             channel->state != CHANNEL_LIVE) {
             sub->silent = whole;
             kick(sub);
@@ -158,11 +158,7 @@ lk_status lk_redis_sub_open(const lk_context *context, lk_redis *redis,
     sub->ping_us = PING_MS * US_PER_MS;
     sub->kick_fd = kick_fd;
     lk_redis_stream_init(&sub->stream);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&sub->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&sub->changed, NULL);
     pthread_mutex_init(&sub->mutex, NULL);
     *ret = sub;
     return LK_OK;

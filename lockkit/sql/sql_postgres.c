@@ -44,12 +44,11 @@ static lk_status connect_one(lk_pg_pool *pool, int64_t until_us, lk_pg_conn **re
 lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret)
 {
     int64_t until_us = deadline_us(pool);
-    const struct timespec until = lk_timespec(until_us);
     lk_pg_conn *conn;
     lk_status status = LK_BUSY;
-    int failed = 0;
+    bool late = false;
     pthread_mutex_lock(&pool->mutex);
-    while ((conn = take_idle(pool)) == NULL && failed == 0) {
+    while ((conn = take_idle(pool)) == NULL && !late) {
         if (pool->n_open < pool->target.pool_max) {
             status = connect_one(pool, until_us, &conn);
             bool met = status == LK_BUSY || status == LK_LOST;
@@ -58,9 +57,9 @@ lk_status lk_pg_take(lk_pg_pool *pool, lk_pg_conn **ret)
             if (!met || pool->n_open == 0)
                 break;
         }
-        failed = pthread_cond_timedwait(&pool->freed, &pool->mutex, &until);
+        late = !lk_wait_until(&pool->freed, &pool->mutex, until_us);
     }
-    if (failed != 0 && pool->n_open == pool->target.pool_max)
+    if (late && pool->n_open == pool->target.pool_max)
         lk_note(pool->target.context, status, "all %d connections to PostgreSQL stayed in use",
                 pool->n_open);
     pthread_mutex_unlock(&pool->mutex);
@@ -170,21 +169,16 @@ lk_status lk_pg_pool_settle(lk_pg_pool *pool, int statement)
 lk_status lk_pg_pool_open(lk_pg_pool *pool, const lk_context *context, const lk_sql_set *set,
                           bool blocks, lk_error *error)
 {
-    pthread_condattr_t monotonic;
     lk_status status = lk_pg_target_parse(context->endpoints, &pool->target, error);
     if (status != LK_OK)
         return status;
-    if (pthread_condattr_init(&monotonic) != 0)
-        return lk_fail(error, LK_NO_MEMORY, "out of memory for PostgreSQL connections");
     pool->target.context = context;
     pool->target.set = set;
     pool->target.blocks = blocks;
     snprintf(pool->target.name, sizeof pool->target.name, "lockkit %s", context->client_id);
     if (pool->target.pool_max == 0)
         pool->target.pool_max = blocks ? LK_PG_POOL_HOLDS : LK_PG_POOL_ROWS;
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&pool->freed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&pool->freed, NULL);
     pthread_mutex_init(&pool->mutex, NULL);
     return LK_OK;
 }

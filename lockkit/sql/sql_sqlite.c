@@ -33,7 +33,6 @@ struct lite {
     const lk_sql_set *set;
     const char *path; /* in the context's endpoints */
     pthread_mutex_t mutex;
-    pthread_condattr_t monotonic;
     struct turn *turns; /* in order of arrival */
     bool busy;          /* one thread is inside; all that follows is its */
     sqlite3 *handle;    /* NULL: to be opened */
@@ -201,16 +200,14 @@ static int set_up(struct lite *lite, lk_error *error)
  */
 
 /* With the mutex, behind those who came before. */
-static bool await_turn(struct lite *lite, const struct timespec *until)
+static bool await_turn(struct lite *lite, int64_t until_us)
 {
-    struct turn turn = {.next = NULL}, **at = &lite->turns;
-    int failed = 0;
-    pthread_cond_init(&turn.come, &lite->monotonic);
+    struct turn turn = {.come = PTHREAD_COND_INITIALIZER}, **at = &lite->turns;
     while (*at != NULL)
         at = &(*at)->next;
     *at = &turn;
-    while (!turn.is && failed == 0)
-        failed = pthread_cond_timedwait(&turn.come, &lite->mutex, until);
+    while (!turn.is && lk_wait_until(&turn.come, &lite->mutex, until_us))
+        continue;
     if (!turn.is) {
         for (at = &lite->turns; *at != &turn; at = &(*at)->next)
             ;
@@ -224,9 +221,9 @@ static bool await_turn(struct lite *lite, const struct timespec *until)
 static bool enter(struct lite *lite)
 {
     int64_t timeout_us = lite->context->options->command_timeout_ms * 1000;
-    struct timespec until = lk_monotonic_after(timeout_us);
+    int64_t until_us = lk_monotonic_us() + timeout_us;
     pthread_mutex_lock(&lite->mutex);
-    bool entered = !lite->busy || await_turn(lite, &until);
+    bool entered = !lite->busy || await_turn(lite, until_us);
     lite->busy = true;
     pthread_mutex_unlock(&lite->mutex);
     if (entered) {
@@ -286,7 +283,6 @@ static void close_file(void *self)
 {
     struct lite *lite = self;
     shut(lite);
-    pthread_condattr_destroy(&lite->monotonic);
     pthread_mutex_destroy(&lite->mutex);
     free(lite);
 }
@@ -298,11 +294,8 @@ static lk_status open_file(const lk_context *context, const char *address, const
     if (path[0] == '\0' || path[0] == ':')
         return lk_fail(error, LK_INVALID, "sqlite: wants a file's name: sqlite:FILE");
     struct lite *lite = calloc(1, sizeof *lite);
-    if (lite == NULL || pthread_condattr_init(&lite->monotonic) != 0) {
-        free(lite);
+    if (lite == NULL)
         return lk_fail(error, LK_NO_MEMORY, "out of memory for a SQLite connection");
-    }
-    pthread_condattr_setclock(&lite->monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&lite->mutex, NULL);
     lite->context = context;
     lite->set = set;

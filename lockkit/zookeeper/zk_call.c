@@ -153,7 +153,7 @@ static lk_status run(const lk_zk_turn *turn, send_fn *send_it, const struct ask 
                      lk_zk_answer *ret)
 {
     lk_zk *zk = turn->zk;
-    struct pending pending = {.answer = ret};
+    struct pending pending = {.answer = ret, .answered = PTHREAD_COND_INITIALIZER};
     struct ticket *ticket = malloc(sizeof *ticket);
     if (!ticket)
         return LK_NO_MEMORY;
@@ -161,7 +161,6 @@ static lk_status run(const lk_zk_turn *turn, send_fn *send_it, const struct ask 
     ret->code = ZINVALIDSTATE;
     ret->names = NULL;
     ret->n = 0;
-    pthread_cond_init(&pending.answered, &zk->monotonic);
     pthread_mutex_lock(&zk->lock);
     lk_status status = LK_UNAVAILABLE;
     struct lk_zk_link *link = zk->link;
@@ -171,7 +170,7 @@ static lk_status run(const lk_zk_turn *turn, send_fn *send_it, const struct ask 
         status = LK_OK;
     if (status == LK_OK) {
         atomic_fetch_add_explicit(zk->context->commands, 1, memory_order_relaxed);
-        while (!pending.done && lk_zk_wait_until(zk, &pending.answered, turn->until_us))
+        while (!pending.done && lk_wait_until(&pending.answered, &zk->lock, turn->until_us))
             continue;
         status = pending.done ? judge(ret->code) : LK_UNKNOWN;
         if (status != LK_OK)

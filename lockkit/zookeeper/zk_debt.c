@@ -66,7 +66,7 @@ static void *pay(void *arg)
         }
         to_the_end(zk, debt);
         if (!zk->closing)
-            lk_zk_wait_until(zk, &zk->changed, lk_monotonic_us() + pause_us);
+            lk_wait_for(&zk->changed, &zk->lock, pause_us);
     }
     pthread_mutex_unlock(&zk->lock);
     return NULL;

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool lk_zk_wait_until(lk_zk *zk, pthread_cond_t *cond, int64_t until_us)
-{
-    struct timespec until = lk_timespec(until_us);
-    return pthread_cond_timedwait(cond, &zk->lock, &until) != ETIMEDOUT;
-}
-
 lk_status lk_zk_note(const lk_zk *zk, lk_status status, const char *what)
 {
     return lk_note(zk->context, status, "ZooKeeper at %.300s: %.100s", zk->context->endpoints,
@@ -37,7 +31,7 @@ void lk_zk_enter(lk_zk *zk, lk_zk_waiter *waiter, const char *path)
     memcpy(waiter->path, path, strlen(path) + 1);
     waiter->fired = false;
     waiter->prev = NULL;
-    pthread_cond_init(&waiter->woken, &zk->monotonic);
+    pthread_cond_init(&waiter->woken, NULL);
     pthread_mutex_lock(&zk->lock);
     waiter->next = zk->waiters;
     if (waiter->next)
@@ -60,7 +54,7 @@ bool lk_zk_sleep(lk_zk *zk, lk_zk_waiter *waiter, int64_t left_us)
 {
     int64_t until_us = lk_monotonic_us() + (left_us > 0 ? left_us : 0);
     pthread_mutex_lock(&zk->lock);
-    while (!waiter->fired && lk_zk_wait_until(zk, &waiter->woken, until_us))
+    while (!waiter->fired && lk_wait_until(&waiter->woken, &zk->lock, until_us))
         continue;
     bool fired = waiter->fired;
     waiter->fired = false;
@@ -218,7 +212,7 @@ static lk_status connect_to(lk_zk *zk, uint32_t epoch, int64_t until_us)
         }
         if (link && link->away_since_us + timeout_us(zk) < bound_us)
             bound_us = link->away_since_us + timeout_us(zk);
-        if (!lk_zk_wait_until(zk, &zk->changed, bound_us) && !(zk->link && zk->link->connected))
+        if (!lk_wait_until(&zk->changed, &zk->lock, bound_us) && !(zk->link && zk->link->connected))
             return lk_zk_note(zk, LK_UNAVAILABLE, "none of these answers in time");
     }
 }
@@ -275,14 +269,11 @@ lk_status lk_zk_open(const lk_context *context, lk_zk **ret, lk_error *error)
             "\"%.100s\" is no ZooKeeper endpoint; give host:port[,host:port...][/folder]",
             context->endpoints ? context->endpoints : "");
     lk_zk *zk = calloc(1, sizeof *zk);
-    if (!zk || pthread_condattr_init(&zk->monotonic) != 0) {
-        free(zk);
+    if (!zk)
         return lk_fail(error, LK_NO_MEMORY, "out of memory for a ZooKeeper guard");
-    }
     zk->context = context;
-    pthread_condattr_setclock(&zk->monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&zk->lock, NULL);
-    pthread_cond_init(&zk->changed, &zk->monotonic);
+    pthread_cond_init(&zk->changed, NULL);
     *ret = zk;
     return LK_OK;
 }
@@ -293,6 +284,5 @@ void lk_zk_close(lk_zk *zk)
     close_link(zk->link);
     pthread_cond_destroy(&zk->changed);
     pthread_mutex_destroy(&zk->lock);
-    pthread_condattr_destroy(&zk->monotonic);
     free(zk);
 }

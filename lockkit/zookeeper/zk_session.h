@@ -42,8 +42,7 @@ typedef struct lk_zk_waiter {
 
 typedef struct lk_zk {
     const lk_context *context;
-    const void *recipe; /* the provider's own */
-    pthread_condattr_t monotonic;
+    const void *recipe;       /* the provider's own */
     _Atomic uint64_t n_marks; /* tokens made */
     _Atomic uint32_t epoch;   /* of the session that lives; 0: none */
 
@@ -125,8 +124,6 @@ void lk_zk_stop_janitor(lk_zk *zk); /* for lk_zk_close() */
 
 /* Ends the session by our own decision. */
 void lk_zk_abandon(lk_zk *zk, uint32_t epoch);
-/* Waits on cond with zk->lock held; false once lk_monotonic_us() is until_us. */
-bool lk_zk_wait_until(lk_zk *zk, pthread_cond_t *cond, int64_t until_us);
 
 /* zk_session.c's and zk_call.c's; under zk->lock. */
 struct lk_zk_link {
