@@ -1,7 +1,7 @@
 #include "http_load_command.h"
 #include "options_value.h"
 #include "output.h"
-#include "http_load.h"
+#include "http_load_run.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -50,9 +50,9 @@ enum load_arrivals {
 };
 
 /* What is to be said of its latencies. */
-#define LOAD_CLOSED_NOTE                                                                           \
-    "closed: each connection waits for its answer, so a stall hides requests; --mode rate counts " \
-    "them"
+#define LOAD_CLOSED_NOTE(between)                                                                  \
+    "closed load: each connection waits for its answer, so a stall hides requests." between        \
+    "--mode rate counts them."
 
 /* How one sending ended. */
 enum load_end {

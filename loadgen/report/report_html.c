@@ -273,7 +273,7 @@ static void draw_setting(const struct report *report, FILE *out)
     fprintf(out,
             "<dt>times</dt><dd>p99 counts from the moment a request was due, waiting for "
             "a free connection included%s</dd>\n<dt>machine</dt><dd>",
-            closed ? "; " LOAD_CLOSED_NOTE : "");
+            closed ? "; " LOAD_CLOSED_NOTE(" ") : "");
     html_text(out, environment->cpu);
     fprintf(out, ", %d cores, %s MB</dd>\n<dt>system</dt><dd>", environment->cores,
             text_count(number, environment->memory_mb));

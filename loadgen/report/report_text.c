@@ -254,7 +254,7 @@ static void print_legend(const struct report *report, const struct table *table)
         report_paint(&table->paper, COLOR_DIM,
                      "  -: too few answers" LOAD_FEW_NOTE ", or among the requests never sent\n");
     if (closed)
-        report_paint(&table->paper, COLOR_DIM, "  " LOAD_CLOSED_NOTE "\n");
+        report_paint(&table->paper, COLOR_DIM, "  " LOAD_CLOSED_NOTE("\n  ") "\n");
 }
 
 static bool wants_color(const struct report *report, FILE *out)

@@ -6,7 +6,7 @@
  *
  *     build/bench/bench_load [REPEAT] [SECONDS] > build/bench/load.json     (table on stderr)
  */
-#include "http_load.h"
+#include "http_load_run.h"
 #include "splitmix.h"
 #include "bench.h"
 

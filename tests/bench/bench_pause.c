@@ -6,7 +6,7 @@
  *
  *     build/bench/bench_pause [REPEAT] > build/bench/pause.json     (table on stderr)
  */
-#include "http_load.h"
+#include "http_load_run.h"
 #include "bench.h"
 
 #include <jansson.h>

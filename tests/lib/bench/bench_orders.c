@@ -1,6 +1,6 @@
 #include "bench_orders.h"
 #include "bench.h"
-#include "http_load.h"
+#include "http_load_run.h"
 
 #include <jansson.h>
 #include <signal.h>

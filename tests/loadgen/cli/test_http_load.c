@@ -1,5 +1,5 @@
 /* The plain workload: what is sent, and what is said of it. */
-#include "http_load.h"
+#include "http_load_run.h"
 #include "load_asserts.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static void remember_request(void *ctx, const struct toy_request *request, struc
     toy_ok(reply, "");
 }
 
-static void plain_load_sends_the_request_asked_for(void **state)
+static void http_load_sends_the_request_asked_for(void **state)
 {
     (void)state;
     static const char *const headers[] = {"X-One: 1", "Accept: */*", NULL};
@@ -54,7 +54,7 @@ static void check_templated(void *ctx, const struct toy_request *request, struct
     toy_ok(reply, "x");
 }
 
-static void plain_load_fills_in_placeholders(void **state)
+static void http_load_fills_in_placeholders(void **state)
 {
     (void)state;
     static const char *const headers[] = {"X-Number: {{seq}}", NULL};
@@ -112,7 +112,7 @@ static void server_that_fails_everything_keeps_no_threshold(void **state)
     load_result_free(&result);
 }
 
-static void plain_load_refuses_a_malformed_request(void **state)
+static void http_load_refuses_a_malformed_request(void **state)
 {
     (void)state;
     static const char *const smuggled[] = {"X: y\r\nZ: 1", NULL}, *const nameless[] = {"x", NULL};
@@ -120,12 +120,12 @@ static void plain_load_refuses_a_malformed_request(void **state)
     memset(large, 'b', sizeof large - 1);
     large[sizeof large - 1] = '\0';
     struct load_options options = probe_options("http://127.0.0.1:1/");
-    struct http_load *plain;
+    struct http_load *load;
     const struct http_load_request bad[] = {{.method = "get it"},  {.method = ""},
                                             {.headers = smuggled}, {.headers = nameless},
                                             {.body = "{{now}}"},   {.body = large}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(http_load_open(&bad[i], &options, &plain, message, sizeof message),
+        assert_int_equal(http_load_open(&bad[i], &options, &load, message, sizeof message),
                          EXIT_USAGE);
 }
 
@@ -138,6 +138,31 @@ static const char *said(const struct load_options *options, int status, struct l
     assert_int_equal(http_load_main(&(struct http_load_request){0}, options, out, result), status);
     fclose(out);
     return text;
+}
+
+/* Times have units, and no line is wider than a terminal of 80 columns. */
+static void figures_have_units_and_fit_80_columns(void **state)
+{
+    (void)state;
+    struct toy_server *server = serve(NULL, NULL);
+    struct load_options options = probe_options(toy_url(server));
+    struct load_result result;
+    options.mode = LOAD_RATE;
+    options.rate = 2000;
+    options.requests = 400;
+    const char *text = said(&options, 0, &result);
+    assert_int_equal(strncmp(text, "400 answers in ", 15), 0);
+    assert_non_null(strstr(text, " per second, "));
+    const char *latency = strstr(text, "\n  latency ") + strlen("\n  latency ");
+    double figure;
+    char unit[4];
+    assert_int_equal(sscanf(latency, "%lf %3s", &figure, unit), 2);
+    assert_true(strcmp(unit, "us") == 0 || strcmp(unit, "ms") == 0 || strcmp(unit, "s") == 0);
+    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1)
+        if (strcspn(line, "\n") > 80)
+            fail_msg("wider than 80 columns: %s", line);
+    load_result_free(&result);
+    toy_stop(server);
 }
 
 static json_t *run_of(json_t *report)
@@ -154,8 +179,10 @@ static void load_without_an_answer_has_no_latency(void **state)
     options.requests = 10;
     toy_stop(server);
     const char *text = said(&options, 1, &result);
-    assert_non_null(strstr(text, "latency   -\n"));
-    assert_non_null(strstr(text, "service   -\n"));
+    static const char none[] = "         -         -         -         -         -\n";
+    char line[80];
+    assert_non_null(strstr(text, strcat(strcpy(line, "  latency "), none)));
+    assert_non_null(strstr(text, strcat(strcpy(line, "  service "), none)));
     json_t *report = http_load_to_json(&(struct http_load_request){0}, &options, "", &result);
     const json_t *latency = json_object_get(run_of(report), "latency_us");
     const json_t *service = json_object_get(run_of(report), "service_us");
@@ -181,8 +208,7 @@ static void answers_after_the_end_are_told(void **state)
     struct load_options options = probe_options(toy_url(server));
     struct load_result result;
     options.duration_ms = 200;
-    assert_non_null(
-        strstr(said(&options, 0, &result), "outside   4 answers after the end, not in"));
+    assert_non_null(strstr(said(&options, 0, &result), "outside: 4 answers after the end, not in"));
     load_result_free(&result);
     options.duration_ms = 0;
     options.requests = 4;
@@ -224,10 +250,11 @@ static void interrupted_load_says_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_load_sends_the_request_asked_for),
-        cmocka_unit_test(plain_load_fills_in_placeholders),
+        cmocka_unit_test(http_load_sends_the_request_asked_for),
+        cmocka_unit_test(http_load_fills_in_placeholders),
         cmocka_unit_test(server_that_fails_everything_keeps_no_threshold),
-        cmocka_unit_test(plain_load_refuses_a_malformed_request),
+        cmocka_unit_test(http_load_refuses_a_malformed_request),
+        cmocka_unit_test(figures_have_units_and_fit_80_columns),
         cmocka_unit_test(load_without_an_answer_has_no_latency),
         cmocka_unit_test(answers_after_the_end_are_told),
         cmocka_unit_test(interrupted_load_says_so),

@@ -1,7 +1,7 @@
 /* Work that was due and never sent: an error, and slower than every answer, unless it is allowed.
  */
 #include "judged_command.h"
-#include "http_load.h"
+#include "http_load_run.h"
 #include "load_asserts.h"
 #include "report_rig.h"
 

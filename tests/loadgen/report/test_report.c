@@ -207,7 +207,7 @@ static void closed_run_says_what_its_latency_does_not_show(void **state)
     free(text);
     report->runs[0].mode = LOAD_CLOSED;
     text = written(report_text);
-    assert_non_null(strstr(text, "closed: each connection waits for its answer"));
+    assert_non_null(strstr(text, "closed load: each connection waits for its answer"));
     free(text);
 }
 

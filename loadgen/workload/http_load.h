@@ -3,12 +3,8 @@
 #ifndef HTTP_LOAD_H
 #define HTTP_LOAD_H
 
-#include "exit_status.h"
 #include "load.h"
 #include "threshold.h"
-
-#include <jansson.h>
-#include <stdio.h>
 
 struct http_load_request {
     const char *method;         /* NULL: GET, or POST when there is a body */
@@ -19,6 +15,9 @@ struct http_load_request {
     int64_t abort_after_ms; /* 0: a broken threshold ends nothing early */
 };
 
+/* The method, or what stands for it. */
+const char *http_load_method(const struct http_load_request *request);
+
 struct http_load;
 
 /* Builds the request for each of options->targets (borrowed until http_load_close()) at its path.
@@ -27,20 +26,7 @@ struct http_load;
 int http_load_open(const struct http_load_request *request, const struct load_options *options,
                    struct http_load **ret, char *message, size_t size);
 /* The workload to give to load_run(); each request is sent once, whatever becomes of it. */
-struct load_workload http_load_workload(struct http_load *plain);
-void http_load_close(struct http_load *plain); /* NULL is allowed */
-
-/* Runs the load and prints the figures as text to `out` (NULL: nothing). *ret_result is to be
- * freed with load_result_free(). Returns an exit status: 0; 1 or 2 after a message on
- * stderr (no run: *ret_result is all zeros; 2 for a malformed request); 1 because no request was
- * answered, or some were due and never sent (options->allow_dropped: no error); 99 when a threshold
- * is broken. */
-int http_load_main(const struct http_load_request *request, const struct load_options *options,
-                   FILE *out, struct load_result *ret_result);
-
-/* The figures as a report with one run, which `loadgen compare` reads, too. */
-json_t *http_load_to_json(const struct http_load_request *request,
-                          const struct load_options *options, const char *command,
-                          const struct load_result *result);
+struct load_workload http_load_workload(struct http_load *load);
+void http_load_close(struct http_load *load); /* NULL is allowed */
 
 #endif
