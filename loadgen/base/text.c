@@ -2,6 +2,7 @@
 #include "wide.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,6 +56,32 @@ char *text_rate(char out[TEXT_MAX], double per_second)
         snprintf(out, TEXT_MAX, "%.2f", per_second);
     else
         text_count(out, wide_clip_real(per_second + 0.5));
+    return out;
+}
+
+char *text_wrap(char *out, size_t size, const char *text, int indent)
+{
+    enum { COLUMNS = 80 };
+    size_t used = 0, column = 0;
+    while (*text != '\0') {
+        size_t blanks = strspn(text, " "), word = strcspn(text + blanks, " \n");
+        bool breaks = column > 0 && blanks > 0 && word > 0 && column + blanks + word > COLUMNS;
+        size_t before = breaks ? 1 + (size_t)indent : blanks;
+        if (used + before + word + 2 > size)
+            break;
+        memset(out + used, ' ', before);
+        if (breaks)
+            out[used] = '\n';
+        memcpy(out + used + before, text + blanks, word);
+        used += before + word;
+        column = (breaks ? (size_t)indent : column + blanks) + word;
+        text += blanks + word;
+        if (*text == '\n') {
+            out[used++] = *text++;
+            column = 0;
+        }
+    }
+    out[used] = '\0';
     return out;
 }
 

@@ -1,9 +1,9 @@
 /*
- * loadgen compare A.json B.json [A2.json B2.json...]: ratios with their intervals, and what of them
- * is more than noise. All comparisons of one call share one chance of a false alarm, 5 %, evenly
- * (Bonferroni's correction; O. J. Dunn, Multiple comparisons among means, JASA 56, 1961): so an
- * interval leaves out 1 just when a difference counts. Whoever names metrics with --fail-if has
- * only these tested, at a larger share each.
+ * loadgen compare A.json B.json [A2.json B2.json...]: ratios with their intervals, and which of
+ * them are more than noise. All comparisons of one call share a false alarm rate of 5 %, evenly
+ * (Bonferroni's correction; O. J. Dunn, Multiple comparisons among means, JASA 56, 1961). So an
+ * interval excludes 1 exactly when a difference counts. With --fail-if only the named metrics are
+ * tested, each at a larger part of the 5 %.
  */
 #include "compare_command.h"
 #include "compare.h"
@@ -35,8 +35,9 @@ struct comparison {
     struct pair pairs[PAIRS_MAX];
     int n_pairs;
     int n_tests;
-    double error;      /* of each test */
-    int worse, unsaid; /* of what --fail-if names */
+    double error;                /* of each test */
+    int found[COMPARE_FINDINGS]; /* comparisons by what they found */
+    int missing;                 /* tested, and not in both reports */
 };
 
 static bool is_tested(const struct options *options, int metric)
@@ -47,6 +48,60 @@ static bool is_tested(const struct options *options, int metric)
     return named;
 }
 
+/* -- the verdict ------------------------------------------------------------------------------- */
+
+static bool has_both(const struct pair *pair, int metric)
+{
+    return pair->a->metrics[metric].n > 0 && pair->b->metrics[metric].n > 0;
+}
+
+/* Counts what each comparison finds, before anything is printed. */
+static void find(struct comparison *comparison)
+{
+    for (int i = 0; i < comparison->n_pairs; i++)
+        for (int metric = 0; metric < COMPARE_METRICS; metric++) {
+            const struct pair *pair = &comparison->pairs[i];
+            if (!is_tested(comparison->options, metric))
+                continue;
+            if (has_both(pair, metric))
+                comparison->found[compare_test(pair->a, pair->b, metric, comparison->error)]++;
+            else
+                comparison->missing++;
+        }
+}
+
+static void print_found(const struct comparison *comparison, enum compare_finding finding,
+                        const char *text, const char **between)
+{
+    if (comparison->found[finding] == 0)
+        return;
+    printf("%s%d %s", *between, comparison->found[finding], text);
+    *between = ", ";
+}
+
+static void print_verdict(const struct comparison *comparison)
+{
+    bool named = comparison->options->n_fail_if > 0;
+    const int *found = comparison->found;
+    char of[40];
+    const char *between = of;
+    if (named && found[COMPARE_WORSE] > 0)
+        printf("WORSE: ");
+    else if (found[COMPARE_TOO_FEW] > 0 || (named && comparison->missing > 0))
+        printf("NOT DECIDED: ");
+    snprintf(of, sizeof of, "of %d comparison%s ", comparison->n_tests,
+             comparison->n_tests == 1 ? "" : "s");
+    print_found(comparison, COMPARE_WORSE, "worse", &between);
+    print_found(comparison, COMPARE_BETTER, "better", &between);
+    print_found(comparison, COMPARE_SAME, "within the noise", &between);
+    print_found(comparison, COMPARE_TOO_FEW, "with too few runs", &between);
+    if (named && comparison->missing > 0)
+        printf("%s%d not in the reports", comparison->n_tests > 0 ? ", " : "", comparison->missing);
+    putchar('\n');
+    if (found[COMPARE_TOO_FEW] > 0)
+        printf("  too few runs: needs %zu of each\n", ranks_needed(comparison->error));
+}
+
 /* -- the table --------------------------------------------------------------------------------- */
 
 static char *value_text(const struct compare_metric *metric, double value, char out[TEXT_MAX])
@@ -55,76 +110,62 @@ static char *value_text(const struct compare_metric *metric, double value, char 
                                            : text_rate(out, value);
 }
 
+/* The median, and how far the runs lie from it at most. */
 static void print_spread(const struct compare_metric *metric, const struct spread *spread)
 {
-    char median[TEXT_MAX], min[TEXT_MAX], max[TEXT_MAX], range[2 * TEXT_MAX + 8] = "";
-    value_text(metric, spread->median, median);
-    if (spread->n > 1)
-        snprintf(range, sizeof range, "(%s to %s)", value_text(metric, spread->min, min),
-                 value_text(metric, spread->max, max));
-    printf("   %10s %-24s", median, range);
+    char median[TEXT_MAX], around[TEXT_MAX] = "     ";
+    double up = spread->max - spread->median, down = spread->median - spread->min;
+    if (spread->n > 1 && spread->median > 0)
+        snprintf(around, sizeof around, "±%3.0f%%", 100 * (up > down ? up : down) / spread->median);
+    printf(" %9s %s", value_text(metric, spread->median, median), around);
 }
 
-static void print_ratio(const struct compare_group *a, const struct compare_group *b, int metric,
-                        double error)
+static void print_ratio(const struct pair *pair, int metric, double error)
 {
+    const struct compare_group *a = pair->a, *b = pair->b;
     struct ranks_ratio ratio;
     char interval[60] = "";
     if (!ranks_ratio(a->samples[metric], a->metrics[metric].n, b->samples[metric],
                      b->metrics[metric].n, error, &ratio)) {
-        printf("   %6s %-18s", "-", "");
+        printf(" %6s %-12s", "-", "");
         return;
     }
     if (ratio.low > 0)
-        snprintf(interval, sizeof interval, "(%.2f to %.2f)", ratio.low, ratio.high);
-    printf("   %6.2f %-18s", ratio.ratio, interval);
+        snprintf(interval, sizeof interval, "%.2f to %.2f", ratio.low, ratio.high);
+    printf(" %6.2f %-12s", ratio.ratio, interval);
 }
 
-static void print_finding(struct comparison *comparison, const struct pair *pair, int metric)
+static const char *finding_text(const struct comparison *comparison, const struct pair *pair,
+                                int metric)
 {
-    const struct options *options = comparison->options;
     static const char *const texts[] = {
-        [COMPARE_SAME] = "within the noise",
-        [COMPARE_BETTER] = "B is better",
-        [COMPARE_WORSE] = "B is worse",
+        [COMPARE_SAME] = "within noise",
+        [COMPARE_BETTER] = "better",
+        [COMPARE_WORSE] = "worse",
+        [COMPARE_TOO_FEW] = "too few runs",
     };
-    if (!is_tested(options, metric)) {
-        printf("   not tested\n");
-        return;
-    }
-    enum compare_finding finding = compare_metric(pair->a, pair->b, metric, comparison->error);
-    comparison->worse += options->n_fail_if > 0 && finding == COMPARE_WORSE;
-    comparison->unsaid += options->n_fail_if > 0 && finding == COMPARE_TOO_FEW;
-    if (finding == COMPARE_TOO_FEW)
-        printf("   too few runs: needs %zu of each\n", ranks_needed(comparison->error));
-    else
-        printf("   %s\n", texts[finding]);
+    return !is_tested(comparison->options, metric)
+               ? "not tested"
+               : texts[compare_test(pair->a, pair->b, metric, comparison->error)];
 }
 
-static bool has_both(const struct pair *pair, int metric)
+static void print_pair(const struct comparison *comparison, const struct pair *pair)
 {
-    return pair->a->metrics[metric].n > 0 && pair->b->metrics[metric].n > 0;
-}
-
-static void print_pair(struct comparison *comparison, const struct pair *pair)
-{
-    char labels[2][80];
-    const struct compare_group *a = pair->a, *b = pair->b;
-    const char *colon = a->guard[0] != '\0' ? ": " : ""; /* plain load has no guard */
-    snprintf(labels[0], sizeof labels[0], "A%s%s", colon, a->guard);
-    snprintf(labels[1], sizeof labels[1], "B%s%s", colon, b->guard);
-    printf("\n%s\n  %-12s   %-35s   %-35s   %6s\n", a->workload, "", labels[0], labels[1], "B / A");
+    const char *guards[] = {pair->a->guard, pair->b->guard};
+    printf("\n%s", pair->a->workload);
+    if (strcmp(guards[0], guards[1]) != 0)
+        printf(": A under %s, B under %s", guards[0], guards[1]);
+    else if (guards[0][0] != '\0') /* plain load has no guard */
+        printf(" under %s", guards[0]);
+    printf("\n  %-11s %9s %15s %12s %s\n", "", "A", "B", "B / A", "interval");
     for (int i = 0; i < COMPARE_METRICS; i++) {
-        if (!has_both(pair, i)) {
-            comparison->unsaid +=
-                comparison->options->n_fail_if > 0 && is_tested(comparison->options, i);
+        if (!has_both(pair, i))
             continue;
-        }
-        printf("  %-12s", compare_metrics[i].name);
-        print_spread(&compare_metrics[i], &a->metrics[i]);
-        print_spread(&compare_metrics[i], &b->metrics[i]);
-        print_ratio(a, b, i, comparison->error);
-        print_finding(comparison, pair, i);
+        printf("  %-11s", compare_metrics[i].name);
+        print_spread(&compare_metrics[i], &pair->a->metrics[i]);
+        print_spread(&compare_metrics[i], &pair->b->metrics[i]);
+        print_ratio(pair, i, comparison->error);
+        printf(" %s\n", finding_text(comparison, pair, i));
     }
 }
 
@@ -215,6 +256,22 @@ static void print_side(const struct options *options, int side)
     putchar('\n');
 }
 
+/* What --fail-if asks for. */
+static int exit_status(const struct comparison *comparison)
+{
+    int unsaid = comparison->found[COMPARE_TOO_FEW] + comparison->missing;
+    if (comparison->options->n_fail_if == 0)
+        return EXIT_SUCCESS;
+    if (unsaid > 0)
+        fprintf(stderr,
+                "loadgen compare: --fail-if: %d not decided: too few runs, or not in the "
+                "reports\n",
+                unsaid);
+    return comparison->found[COMPARE_WORSE] > 0 ? EXIT_BROKEN
+           : unsaid > 0                         ? EXIT_FAILURE
+                                                : EXIT_SUCCESS;
+}
+
 static int compare_sides(struct comparison *comparison)
 {
     find_pairs(comparison);
@@ -224,25 +281,17 @@ static int compare_sides(struct comparison *comparison)
     }
     if (!loads_are_the_same(comparison))
         return EXIT_FAILURE;
+    find(comparison);
+    print_verdict(comparison);
     print_side(comparison->options, 0);
     print_side(comparison->options, 1);
-    printf(
-        "Medians with the range over the runs; the ratio with its interval; times from the "
-        "intended start.\nA difference counts when the Mann-Whitney test finds it at %.2g %%: 5 %% "
-        "for all %d comparisons together.\n",
-        100 * comparison->error, comparison->n_tests);
     for (int i = 0; i < comparison->n_pairs; i++)
         print_pair(comparison, &comparison->pairs[i]);
-    if (comparison->worse > 0)
-        printf("\nWORSE: %d of what --fail-if names\n", comparison->worse);
-    if (comparison->unsaid > 0)
-        fprintf(stderr,
-                "loadgen compare: --fail-if: %d not decided: too few runs, or not in the "
-                "reports\n",
-                comparison->unsaid);
-    return comparison->worse > 0    ? EXIT_BROKEN
-           : comparison->unsaid > 0 ? EXIT_FAILURE
-                                    : EXIT_SUCCESS;
+    printf("\n  Medians over the runs, ± the furthest run; times from when a request was due.\n"
+           "  A difference counts when the Mann-Whitney test finds it at %.2g %%: 5 %% for all\n"
+           "  %d comparisons together. The interval is of the same level.\n",
+           100 * comparison->error, comparison->n_tests);
+    return exit_status(comparison);
 }
 
 int compare_command(const struct options *options)

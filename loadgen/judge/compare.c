@@ -41,8 +41,8 @@ struct spread spread_of(double *samples, size_t n)
     return (struct spread){.median = median, .min = samples[0], .max = samples[n - 1], .n = n};
 }
 
-enum compare_finding compare_metric(const struct compare_group *a, const struct compare_group *b,
-                                    int metric, double error)
+enum compare_finding compare_test(const struct compare_group *a, const struct compare_group *b,
+                                  int metric, double error)
 {
     const double *x = a->samples[metric], *y = b->samples[metric];
     size_t n_a = a->metrics[metric].n, n_b = b->metrics[metric].n;

@@ -51,10 +51,11 @@ enum compare_finding {
     COMPARE_SAME, /* no difference that the test can tell from noise */
     COMPARE_BETTER,
     COMPARE_WORSE,
-    COMPARE_TOO_FEW /* so few runs that no difference could be told */
+    COMPARE_TOO_FEW, /* so few runs that no difference could be told */
+    COMPARE_FINDINGS
 };
 /* error: the chance of a finding where there is no difference, of this one comparison. */
-enum compare_finding compare_metric(const struct compare_group *a, const struct compare_group *b,
-                                    int metric, double error);
+enum compare_finding compare_test(const struct compare_group *a, const struct compare_group *b,
+                                  int metric, double error);
 
 #endif

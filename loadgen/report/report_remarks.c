@@ -32,15 +32,15 @@ static void print_remarks(const struct report_paper *paper, const struct run *ru
     char count[TEXT_MAX];
     for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
         if (remarks[i].count != 0)
-            fprintf(paper->out, "  %s under %s: %s %s\n", run->workload->name, run->guard,
-                    text_count(count, (int64_t)remarks[i].count), remarks[i].text);
+            report_say(paper, NULL, "  %s under %s: %s %s", run->workload->name, run->guard,
+                       text_count(count, (int64_t)remarks[i].count), remarks[i].text);
     const struct {
         const char *answer, *what;
     } firsts[] = {{run->tally.failure, "failure"}, {run->tally.put_off, "refusal for now"}};
     for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
         if (firsts[i].answer[0] != '\0')
-            fprintf(paper->out, "  %s under %s: first %s: %s\n", run->workload->name, run->guard,
-                    firsts[i].what, firsts[i].answer);
+            report_say(paper, NULL, "  %s under %s: first %s: %s", run->workload->name, run->guard,
+                       firsts[i].what, firsts[i].answer);
 }
 
 /* Whose fault it was that requests went out late, where each has a time of its own. */
@@ -50,12 +50,12 @@ static void print_lag(const struct report_paper *paper, const struct run *run)
     char a[TEXT_MAX], b[TEXT_MAX], c[TEXT_MAX], d[TEXT_MAX];
     if (own->count == 0 || !schedule_is_open(run->mode))
         return;
-    fprintf(paper->out,
-            "  %s under %s: sent late by loadgen itself: p50 %s, max %s; for want of a free "
-            "connection: p50 %s, max %s\n",
-            run->workload->name, run->guard, text_time_us(a, hist_percentile(own, 50)),
-            text_time_us(b, own->max), text_time_us(c, hist_percentile(waited, 50)),
-            text_time_us(d, waited->max));
+    report_say(paper, NULL,
+               "  %s under %s: sent late by loadgen itself: p50 %s, max %s; for want of a free "
+               "connection: p50 %s, max %s",
+               run->workload->name, run->guard, text_time_us(a, hist_percentile(own, 50)),
+               text_time_us(b, own->max), text_time_us(c, hist_percentile(waited, 50)),
+               text_time_us(d, waited->max));
 }
 
 /* Which witness says what. */
@@ -64,31 +64,30 @@ static void print_disagreements(const struct report_paper *paper, const struct r
     char service[TEXT_MAX], own[TEXT_MAX];
     for (int i = 0; i < run->n_disagreements; i++) {
         const struct disagreement *each = &run->disagreements[i];
-        fprintf(paper->out,
-                "  %s under %s: the witnesses disagree on %s: %s is %s by the service's audit and "
-                "%s by its ledger rows\n",
-                run->workload->name, run->guard, each->resource, each->figure,
-                text_count(service, each->service), text_count(own, each->own));
+        report_say(
+            paper, NULL,
+            "  %s under %s: audit and ledger disagree on %s: %s is %s by the service's audit and "
+            "%s by its ledger rows",
+            run->workload->name, run->guard, each->resource, each->figure,
+            text_count(service, each->service), text_count(own, each->own));
     }
     int64_t all = run->verdict.disagreements + run->textbook.verdict.disagreements;
     if (all > run->n_disagreements)
-        fprintf(paper->out, "  %s under %s: and on %s figures more\n", run->workload->name,
-                run->guard, text_count(own, all - run->n_disagreements));
+        report_say(paper, NULL, "  %s under %s: and on %s more figures", run->workload->name,
+                   run->guard, text_count(own, all - run->n_disagreements));
 }
 
 static void print_thresholds(const struct report_paper *paper, const struct run *run)
 {
     for (int i = 0; i < run->options->n_thresholds; i++) {
         const struct threshold *threshold = &run->options->thresholds[i];
-        char value[TEXT_MAX], line[200];
+        char value[TEXT_MAX];
         double figure;
         bool kept = run_keeps_threshold(run, i, &figure);
-        snprintf(line, sizeof line, "  %s %s under %s: %s is %s%s", kept ? "kept  " : "BROKEN",
-                 run->workload->name, run->guard, threshold->text,
-                 threshold_value_text(threshold, figure, value, sizeof value),
-                 run->aborted_by == threshold ? "; the load was ended early" : "");
-        report_paint(paper, kept ? COLOR_GREEN : COLOR_RED, line);
-        fputc('\n', paper->out);
+        report_say(paper, kept ? COLOR_GREEN : COLOR_RED, "  %s %s under %s: %s is %s%s",
+                   kept ? "kept  " : "BROKEN", run->workload->name, run->guard, threshold->text,
+                   threshold_value_text(threshold, figure, value, sizeof value),
+                   run->aborted_by == threshold ? "; the load was ended early" : "");
     }
 }
 
@@ -97,16 +96,14 @@ void report_text_example(const struct report_paper *paper, const struct run *run
     const struct ledger_row *rows = run->counterexample;
     char sentence[SENTENCE_MAX], before[TEXT_MAX], after[TEXT_MAX];
     fputc('\n', paper->out);
-    snprintf(sentence, sizeof sentence, "How %s lost an update under %s: two changes of %s",
-             run->workload->name, run->guard, rows[0].resource);
-    report_paint(paper, COLOR_STRONG, sentence);
-    fputc('\n', paper->out);
+    report_say(paper, COLOR_STRONG, "How %s lost an update under %s: two changes of %s",
+               run->workload->name, run->guard, rows[0].resource);
     for (int i = 0; i < 2; i++)
-        fprintf(paper->out, "  %s  read %s (version %lld)  wrote %s  in %s\n", rows[i].instance,
-                text_count(before, rows[i].before), (long long)rows[i].version_before,
-                text_count(after, rows[i].after), rows[i].txn_id);
+        report_say(paper, NULL, "  %s  read %s (version %lld)  wrote %s  in %s", rows[i].instance,
+                   text_count(before, rows[i].before), (long long)rows[i].version_before,
+                   text_count(after, rows[i].after), rows[i].txn_id);
     report_counterexample(run, sentence, sizeof sentence);
-    fprintf(paper->out, "  %s\n", sentence);
+    report_say(paper, NULL, "  %s", sentence);
 }
 
 void report_text_remarks(const struct report_paper *paper, const struct report *report)

@@ -3,6 +3,7 @@
 #include "report_text.h"
 #include "text.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,6 +25,21 @@ void report_paint(const struct report_paper *paper, const char *color, const cha
         fputs(text, paper->out);
 }
 
+void report_say(const struct report_paper *paper, const char *color, const char *format, ...)
+{
+    char line[SENTENCE_MAX], wrapped[SENTENCE_MAX + SENTENCE_MAX / 8];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    text_wrap(wrapped, sizeof wrapped, line, 4);
+    if (color != NULL)
+        report_paint(paper, color, wrapped);
+    else
+        fputs(wrapped, paper->out);
+    fputc('\n', paper->out);
+}
+
 /* Texts (guard, verdict) to the left, figures to the right. */
 static void print_table(const struct table *table)
 {
@@ -39,7 +55,7 @@ static void print_table(const struct table *table)
             bool left = column < 2;
             snprintf(cell, sizeof cell, left ? "%-*s" : "%*s", widths[column],
                      table->cells[row][column]);
-            fputs(column == 0 ? "  " : "   ", table->paper.out);
+            fputs(column == 0 ? "" : "  ", table->paper.out);
             if (row == 0)
                 report_paint(&table->paper, COLOR_DIM, cell);
             else if (column == 1)
@@ -58,12 +74,11 @@ static char *cell_of(struct table *table, int *column)
 
 /* -- one workload's table ---------------------------------------------------------------------- */
 
-static const char *const sale_headings[] = {"guard",      "verdict",   "sold",
-                                            "oversold",   "undersold", "lost updates",
-                                            "requests/s", "p50",       "p99"};
-static const char *const money_headings[] = {"guard",      "verdict", "textbook",
-                                             "expected",   "actual",  "lost updates",
-                                             "requests/s", "p50",     "p99"};
+enum { HEADINGS = 7 };
+static const char *const sale_headings[] = {"guard", "verdict", "sold", "lost updates",
+                                            "req/s", "p50",     "p99"};
+static const char *const money_headings[] = {"guard", "verdict", "pair", "lost updates",
+                                             "req/s", "p50",     "p99"};
 
 static void add_headings(struct table *table, const char *const *headings, int n)
 {
@@ -120,8 +135,6 @@ static void add_sale(struct table *table, const struct run *run)
     int column = 0;
     add_guard(table, run, &column);
     add_judged(table, run, run->actual, &column);
-    add_judged(table, run, run->verdict.oversold, &column);
-    add_judged(table, run, run->verdict.undersold, &column);
     add_judged(table, run, run->verdict.lost_updates, &column);
     add_speed(table, run, &column);
     table->n_rows++;
@@ -130,24 +143,18 @@ static void add_sale(struct table *table, const struct run *run)
 static void add_money(struct table *table, const struct run *run)
 {
     int column = 0;
-    char final[TEXT_MAX];
     add_guard(table, run, &column);
     char *textbook = cell_of(table, &column);
     if (run->textbook.pairs == 0)
         snprintf(textbook, CELL_MAX, "-");
-    else if (run->textbook.lost > 0)
-        snprintf(textbook, CELL_MAX, "%s, not %lld", text_count(final, run->textbook.final),
-                 (long long)run->textbook.expected);
     else
         text_count(textbook, run->textbook.final);
-    add_judged(table, run, run->expected, &column);
-    add_judged(table, run, run->actual, &column);
     add_judged(table, run, run->verdict.lost_updates, &column);
     add_speed(table, run, &column);
     table->n_rows++;
 }
 
-/* What was done, in one line above the table. */
+/* What was done, above the table. */
 static void print_setting(const struct table *table, const struct run *run)
 {
     const struct options *options = run->options;
@@ -160,13 +167,12 @@ static void print_setting(const struct table *table, const struct run *run)
         snprintf(line, sizeof line, "%s: %s %s on %s accounts", run->workload->name,
                  text_count(a, (int64_t)run->load.completed), run->workload->unit,
                  text_count(b, options->accounts));
-    report_paint(&table->paper, COLOR_STRONG, line);
-    snprintf(line, sizeof line, ", %s%s over %d connections, %d instance%s, lanes %s, seed %llu\n",
-             options_mode_text(run->mode),
-             options->arrivals == LOAD_POISSON ? " (Poisson arrivals)" : "", options->connections,
-             run->instances, run->instances == 1 ? "" : "s", run->lanes ? "on" : "off",
-             (unsigned long long)options->seed);
-    fputs(line, table->paper.out);
+    report_say(&table->paper, COLOR_STRONG, "%s", line);
+    report_say(&table->paper, NULL, "%s%s over %d connections, %d instance%s, lanes %s, seed %llu",
+               options_mode_text(run->mode),
+               options->arrivals == LOAD_POISSON ? " (Poisson arrivals)" : "", options->connections,
+               run->instances, run->instances == 1 ? "" : "s", run->lanes ? "on" : "off",
+               (unsigned long long)options->seed);
 }
 
 /* Of a figure over the runs like this one in which it was told. */
@@ -198,11 +204,12 @@ static void print_medians(const struct report *report, const struct workload *wo
         if (run->workload != workload)
             continue;
         struct spread rate = over_repeats(report, run, rate_of);
-        fprintf(table->paper.out, "  %s: median of %zu: %s requests/s (%s to %s), p50 %s, p99 %s\n",
-                run_label(run, label, sizeof label), rate.n, text_rate(median, rate.median),
-                text_rate(min, rate.min), text_rate(max, rate.max),
-                text_percentile(p50, (int64_t)over_repeats(report, run, p50_of).median),
-                text_percentile(p99, (int64_t)over_repeats(report, run, p99_of).median));
+        report_say(&table->paper, NULL,
+                   "  %s: median of %zu: %s requests/s (%s to %s), p50 %s, p99 %s",
+                   run_label(run, label, sizeof label), rate.n, text_rate(median, rate.median),
+                   text_rate(min, rate.min), text_rate(max, rate.max),
+                   text_percentile(p50, (int64_t)over_repeats(report, run, p50_of).median),
+                   text_percentile(p99, (int64_t)over_repeats(report, run, p99_of).median));
         seen++;
     }
 }
@@ -213,7 +220,7 @@ static void print_workload(const struct report *report, const struct workload *w
     bool is_sale = workload == &workload_sale;
     const struct run *first = NULL;
     memset(table->cells, 0, sizeof table->cells);
-    add_headings(table, is_sale ? sale_headings : money_headings, 9);
+    add_headings(table, is_sale ? sale_headings : money_headings, HEADINGS);
     for (int i = 0; i < report->n_runs; i++) {
         const struct run *run = &report->runs[i];
         if (run->workload != workload)
@@ -233,28 +240,33 @@ static void print_workload(const struct report *report, const struct workload *w
     print_medians(report, workload, table);
 }
 
-/* -- the whole ----------------------------------------------------------------------------------
- */
+/* -- the whole --------------------------------------------------------------------------------- */
 
-/* Closed runs have no moment at which a request is due but that of its sending. */
+/* What the tables' figures mean. */
 static void print_legend(const struct report *report, const struct table *table)
 {
-    bool closed = false;
-    bool all_told = true;
+    const struct report_paper *paper = &table->paper;
+    bool closed = false, all_told = true, money = false;
+    int pairs = 0;
     for (int i = 0; i < report->n_runs; i++) {
         const struct run *run = &report->runs[i];
         closed = closed || run->mode == LOAD_CLOSED;
         all_told = all_told && p50_of(run) >= 0 && p99_of(run) >= 0;
+        money = money || run->workload != &workload_sale;
+        pairs += run->textbook.pairs;
     }
-    report_paint(
-        &table->paper, COLOR_DIM,
-        "\n  requests/s: sold-out and other refusals included; p50, p99: from the moment a "
-        "request was due\n  to its answer, waiting for a free connection included\n");
+    fputc('\n', paper->out);
+    if (money)
+        report_say(paper, COLOR_DIM, "  amounts: minor units, such as cents");
+    if (pairs > 0)
+        report_say(paper, COLOR_DIM, "  pair: 1,000 - 200 - 300 at the same time; 500 is right");
+    report_say(paper, COLOR_DIM, "  req/s: answers per second, refusals such as sold-out included");
+    report_say(paper, COLOR_DIM, "  p50, p99: from the moment a request was due to its answer");
     if (!all_told)
-        report_paint(&table->paper, COLOR_DIM,
-                     "  -: too few answers" LOAD_FEW_NOTE ", or among the requests never sent\n");
-    if (closed)
-        report_paint(&table->paper, COLOR_DIM, "  " LOAD_CLOSED_NOTE("\n  ") "\n");
+        report_say(paper, COLOR_DIM,
+                   "  -: too few answers" LOAD_FEW_NOTE ", or among the requests never sent");
+    if (closed) /* where nothing is due before it is sent */
+        report_say(paper, COLOR_DIM, "  " LOAD_CLOSED_NOTE(" "));
 }
 
 static bool wants_color(const struct report *report, FILE *out)
@@ -276,8 +288,7 @@ void report_text(const struct report *report, FILE *out)
     table->paper.out = out;
     table->paper.color = wants_color(report, out);
     bool good = report_as_claimed(report) && report_keeps_thresholds(report);
-    report_paint(&table->paper, good ? COLOR_GREEN : COLOR_RED, headline);
-    fputc('\n', out);
+    report_say(&table->paper, good ? COLOR_GREEN : COLOR_RED, "%s", headline);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         print_workload(report, order[i], table);
     print_legend(report, table);

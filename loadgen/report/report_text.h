@@ -16,6 +16,10 @@ struct report_paper {
 };
 
 void report_paint(const struct report_paper *paper, const char *color, const char *text);
+/* One line, broken between words where it is wider than a terminal of 80 columns. color: NULL: as
+ * other text. */
+void report_say(const struct report_paper *paper, const char *color, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* report_remarks.c: only what happened; and how the run lost an update. */
 void report_text_remarks(const struct report_paper *paper, const struct report *report);

@@ -14,7 +14,8 @@ enum {
     ASK_EVERY_US = 500000, /* for the stock */
     ASK_TIMEOUT_MS = 200,
     WIDTH_MIN = 20,
-    BAR_COLUMNS = 40
+    BAR_COLUMNS = 40,
+    RATE_COLUMNS = 25 /* before the curve of the rates */
 };
 
 /* -- composing --------------------------------------------------------------------------------- */
@@ -51,39 +52,49 @@ static void line(struct page *page, const char *format, ...)
     page->lines++;
 }
 
-/* "▁▂▅█": the rates against the highest of them. */
-static void sparkline(const struct live_facts *facts, char *out, size_t size)
+/* "▁▂▅█": the newest rates, as many as fit into the columns, against the highest of them all. */
+static void sparkline(const struct live_facts *facts, int columns, char *out, size_t size)
 {
     static const char *const steps[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     enum { STEPS = sizeof steps / sizeof *steps };
+    int first = facts->n_rates > columns ? facts->n_rates - columns : 0;
     double highest = 0;
     size_t used = 0;
     out[0] = '\0';
     for (int i = 0; i < facts->n_rates; i++)
         highest = facts->rates[i] > highest ? facts->rates[i] : highest;
-    for (int i = 0; i < facts->n_rates && highest > 0 && used + 4 < size; i++) {
+    for (int i = first; i < facts->n_rates && highest > 0 && used + 4 < size; i++) {
         int step = (int)(facts->rates[i] / highest * (STEPS - 1) + 0.5);
         used += (size_t)snprintf(out + used, size - used, "%s", steps[step]);
     }
 }
 
-/* "█████░░░": how much of the stock is left. */
-static void bar(double share, char *out, size_t size)
+/* "█████░░░": how much of the stock remains. */
+static void bar(double part, int columns, char *out, size_t size)
 {
-    int full = (int)(share * BAR_COLUMNS + 0.5);
+    int full = (int)(part * columns + 0.5);
     size_t used = 0;
-    for (int i = 0; i < BAR_COLUMNS && used + 4 < size; i++)
+    out[0] = '\0';
+    for (int i = 0; i < columns && used + 4 < size; i++)
         used += (size_t)snprintf(out + used, size - used, "%s", i < full ? "█" : "░");
 }
 
+/* The figures come first: a narrow window cuts the bar. */
 static void stock_line(struct page *page, const struct live_facts *facts)
 {
-    char left[TEXT_MAX], initial[TEXT_MAX], over[TEXT_MAX], picture[BAR_COLUMNS * 4 + 1];
-    double share = facts->initial > 0 ? (double)facts->stock / (double)facts->initial : 0;
-    bar(share < 0 ? 0 : share > 1 ? 1 : share, picture, sizeof picture);
+    char stock[TEXT_MAX], initial[TEXT_MAX], over[TEXT_MAX], picture[BAR_COLUMNS * 4 + 1];
+    char figures[4 * TEXT_MAX];
+    double part = facts->initial > 0 ? (double)facts->stock / (double)facts->initial : 0;
     int64_t oversold = facts->sold > facts->initial ? facts->sold - facts->initial : 0;
-    line(page, "  stock    %s  %s of %s left, %s oversold", picture, text_count(left, facts->stock),
-         text_count(initial, facts->initial), text_count(over, oversold));
+    int n = snprintf(figures, sizeof figures, "  stock    %s oversold, %s of %s left",
+                     text_count(over, oversold), text_count(stock, facts->stock),
+                     text_count(initial, facts->initial));
+    int columns = page->width - n - 2;
+    bar(part < 0   ? 0
+        : part > 1 ? 1
+                   : part,
+        columns < BAR_COLUMNS ? columns : BAR_COLUMNS, picture, sizeof picture);
+    line(page, "%s  %s", figures, picture);
 }
 
 int live_compose(const struct live_facts *facts, int width, char out[LIVE_TEXT_MAX])
@@ -101,7 +112,7 @@ int live_compose(const struct live_facts *facts, int width, char out[LIVE_TEXT_M
     line(&page, "%s under %s: %s%s requests done, %s%s", facts->workload, facts->guard,
          text_count(a, (int64_t)facts->completed), planned, text_time_us(b, facts->elapsed_us),
          until);
-    sparkline(facts, curve, sizeof curve);
+    sparkline(facts, page.width - RATE_COLUMNS, curve, sizeof curve);
     double rate = facts->n_rates > 0 ? facts->rates[facts->n_rates - 1] : 0;
     line(&page, "  rate     %10s/s  %s", text_rate(a, rate), curve);
     if (facts->p50_us >= 0)

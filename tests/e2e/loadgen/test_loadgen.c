@@ -1,4 +1,5 @@
 /* The load generator's commands against the real service: verdicts, exit statuses, JSON. */
+#include "columns.h"
 #include "json_schema.h"
 #include "loadgen_rig.h"
 
@@ -124,7 +125,7 @@ static void broken_threshold_is_99_and_can_end_the_load_early(void **state)
     RUN(99, "accounts", "--url", url, "--duration", "2m", "--threshold", "max<1us", "--abort-after",
         "300ms");
     assert_true(test_now_ms() - start_ms < 60000);
-    assert_non_null(strstr(content_of(output), "ended early"));
+    assert_non_null(strstr(one_line(content_of(output)), "ended early"));
     start_ms = test_now_ms();
     char live[SANDBOX_TEXT_MAX + 8];
     snprintf(live, sizeof live, "%s/livez", url);
@@ -244,7 +245,11 @@ static void repeated_runs_can_be_compared(void **state)
     }
     RUN(0, "compare", reports[0], reports[1]);
     assert_non_null(strstr(content_of(output), "requests/s"));
+    assert_int_equal(strncmp(content_of(output), "NOT DECIDED: of ", 16), 0); /* verdict first */
     assert_non_null(strstr(content_of(output), "too few runs: needs 6 of each"));
+    const char *table = strstr(content_of(output), "\nsale");
+    if (table == NULL || columns_of(table) > 80)
+        fail_msg("wider than 80 columns:%s", table);
     RUN(1, "compare", reports[0], reports[1], "--fail-if", "p50");
     assert_non_null(strstr(content_of(messages), "--fail-if: 2 not decided"));
     RUN(2, "compare", reports[0], reports[1], "--fail-if", "speed");

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <string.h>
 
 static void numbers_read_well(void **state)
 {
@@ -26,10 +27,30 @@ static void numbers_read_well(void **state)
     assert_string_equal(text_html(small, sizeof small, "a<b"), "a&lt;");
 }
 
+static void lines_break_between_words_before_80_columns(void **state)
+{
+    (void)state;
+    char in[200], out[240], tight[12];
+    assert_string_equal(text_wrap(out, sizeof out, "  one line\nand another", 4),
+                        "  one line\nand another");
+    memset(in, 'x', 78);
+    strcpy(in + 78, " yy\n  zz");
+    text_wrap(out, sizeof out, in, 4);
+    assert_string_equal(out + 78, "\n    yy\n  zz");
+    strcpy(in + 78, " y z");
+    text_wrap(out, sizeof out, in, 2);
+    assert_string_equal(out + 78, " y\n  z");
+    memset(in, 'x', 120); /* a word that no line holds stays whole */
+    in[120] = '\0';
+    assert_string_equal(text_wrap(out, sizeof out, in, 2), in);
+    assert_string_equal(text_wrap(tight, sizeof tight, "some words too many", 0), "some words");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_read_well),
+        cmocka_unit_test(lines_break_between_words_before_80_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

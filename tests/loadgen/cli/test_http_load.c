@@ -1,5 +1,6 @@
 /* The plain workload: what is sent, and what is said of it. */
 #include "http_load_run.h"
+#include "columns.h"
 #include "load_asserts.h"
 
 #include <stdlib.h>
@@ -158,9 +159,8 @@ static void figures_have_units_and_fit_80_columns(void **state)
     char unit[4];
     assert_int_equal(sscanf(latency, "%lf %3s", &figure, unit), 2);
     assert_true(strcmp(unit, "us") == 0 || strcmp(unit, "ms") == 0 || strcmp(unit, "s") == 0);
-    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1)
-        if (strcspn(line, "\n") > 80)
-            fail_msg("wider than 80 columns: %s", line);
+    if (columns_of(text) > 80)
+        fail_msg("wider than 80 columns:\n%s", text);
     load_result_free(&result);
     toy_stop(server);
 }

@@ -131,7 +131,7 @@ static void report_of_200_answers_shows_no_p99_9(void **state)
     assert_int_equal(json_integer_value(json_object_get(us, "max")), 200);
     json_decref(json);
     char *text = written(report_text), *csv = written(report_to_csv);
-    assert_non_null(strstr(text, "100 us     -\n"));
+    assert_non_null(strstr(text, "100 us    -\n"));
     assert_non_null(strstr(text, "-: too few answers"));
     assert_non_null(strstr(csv, ",100,180,,,,200\n"));
     free(text);

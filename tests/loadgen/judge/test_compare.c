@@ -69,7 +69,7 @@ static enum compare_finding finding(int n_a, double a, int n_b, double b, double
     json_t *reports[] = {report(n_a, a, 1), report(n_b, b, 1)};
     assert_int_equal(compare_groups(reports[0], groups[0]), 1);
     assert_int_equal(compare_groups(reports[1], groups[1]), 1);
-    enum compare_finding found = compare_metric(&groups[0][0], &groups[1][0], 0, error);
+    enum compare_finding found = compare_test(&groups[0][0], &groups[1][0], 0, error);
     for (int i = 0; i < 2; i++) {
         compare_groups_free(groups[i], 1);
         json_decref(reports[i]);

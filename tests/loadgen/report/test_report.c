@@ -1,5 +1,6 @@
 /* What comes out: the JSON that others rely on, and the table. */
 #include "judged_command.h"
+#include "columns.h"
 #include "report_rig.h"
 
 #include <sys/stat.h>
@@ -142,8 +143,10 @@ static void table_begins_with_the_verdict_and_ends_with_the_proof(void **state)
     char *text = written(report_text);
     assert_int_equal(strncmp(text, "As claimed.", 11), 0);
     assert_non_null(strstr(text, "OVERSOLD 73"));
-    assert_non_null(strstr(text, "txn-a read 37 and wrote 36; txn-b had read 37 too and wrote 36: "
-                                 "one sale vanished."));
+    assert_null(strstr(text, "minor units"));
+    assert_true(columns_of(text) <= 80);
+    assert_non_null(strstr(one_line(text), "txn-a read 37 and wrote 36; txn-b had read 37 too and "
+                                           "wrote 36: one sale vanished."));
     assert_null(strchr(text, '\033'));
     free(text);
 }
@@ -187,8 +190,8 @@ static void run_without_an_audit_has_no_verdict_in_any_report(void **state)
 
     char *text = written(report_text), *page = written(report_to_html),
          *csv = written(report_to_csv);
-    assert_non_null(strstr(text, "NOT JUDGED: the audit could not be had: sale under redis-token: "
-                                 "GET /livez at x: no time left."));
+    assert_non_null(strstr(one_line(text), "NOT JUDGED: the audit could not be had: sale under "
+                                           "redis-token: GET /livez at x: no time left."));
     assert_non_null(strstr(page, "✗ NOT JUDGED"));
     assert_non_null(strstr(page, "<td>-</td><td>-</td><td>-</td><td>-</td><td>-</td>"));
     assert_non_null(strstr(csv, ",,,,,,,,,,")); /* the verdict's figures */
@@ -197,17 +200,35 @@ static void run_without_an_audit_has_no_verdict_in_any_report(void **state)
     free(csv);
 }
 
+/* The widest figures that a demo has, and what they are counted in. */
+static void money_is_in_minor_units_and_fits_80_columns(void **state)
+{
+    (void)state;
+    add_run(&workload_accounts, "mutex", false);
+    struct run *run = &report->runs[0];
+    run->instances = 2;
+    run->verdict.lost_amount = 12345678;
+    run->verdict.lost_updates = 12345;
+    run->textbook = (struct textbook){.pairs = 1, .lost = 1, .final = 700, .expected = 500};
+    char *text = written(report_text);
+    assert_non_null(strstr(text, "mutex (2 instances)  LOST 12,345,678   700        12,345"));
+    assert_non_null(strstr(text, "amounts: minor units"));
+    if (columns_of(text) > 80)
+        fail_msg("wider than 80 columns:\n%s", text);
+    free(text);
+}
+
 /* Where nothing is due, nobody waits for it. */
 static void closed_run_says_what_its_latency_does_not_show(void **state)
 {
     (void)state;
     add_run(&workload_sale, "redis-token", true);
     char *text = written(report_text);
-    assert_null(strstr(text, "closed:"));
+    assert_null(strstr(text, "closed load:"));
     free(text);
     report->runs[0].mode = LOAD_CLOSED;
     text = written(report_text);
-    assert_non_null(strstr(text, "closed load: each connection waits for its answer"));
+    assert_non_null(strstr(text, "closed load: each connection waits"));
     free(text);
 }
 
@@ -331,6 +352,7 @@ int main(void)
         TEST(table_begins_with_the_verdict_and_ends_with_the_proof),
         TEST(table_says_why_requests_were_put_off),
         TEST(run_without_an_audit_has_no_verdict_in_any_report),
+        TEST(money_is_in_minor_units_and_fits_80_columns),
         TEST(closed_run_says_what_its_latency_does_not_show),
         TEST(broken_claim_is_the_headline),
         TEST(a_run_in_which_all_were_refused_says_why_in_the_headline),

@@ -1,4 +1,5 @@
 /* The live view: what it shows, and that it fits. */
+#include "columns.h"
 #include "live.h"
 
 #include <stdarg.h>
@@ -35,24 +36,27 @@ static void shows_rate_percentiles_stock_oversold_and_errors(void **state)
     assert_int_equal(live_compose(&facts, 120, text), 5);
     static const char *const wanted[] = {"sale under none: 1,234 of 2,000 requests done",
                                          "400/s  ▂█▅", "p50 900 us, p99 12.0 ms",
-                                         "-7 of 100 left, 30 oversold", "errors 2"};
+                                         "30 oversold, -7 of 100 left", "errors 2"};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (strstr(text, wanted[i]) == NULL)
             fail_msg("'%s' is not in\n%s", wanted[i], text);
 }
 
-/* Columns of the widest line, for characters of one column each. */
-static int widest(const char *text)
+/* The main figures, and the newest rate at the end of the curve, are seen at 80 columns. */
+static void main_figures_are_seen_at_80_columns(void **state)
 {
-    int widest = 0, columns = 0;
-    for (; *text != '\0'; text++) {
-        if (*text == '\n')
-            columns = 0;
-        else
-            columns += (*text & 0xc0) != 0x80;
-        widest = columns > widest ? columns : widest;
-    }
-    return widest;
+    (void)state;
+    struct live_facts facts = sale();
+    char text[LIVE_TEXT_MAX];
+    facts.n_rates = LIVE_RATES_MAX;
+    for (int i = 0; i < LIVE_RATES_MAX; i++)
+        facts.rates[i] = i == LIVE_RATES_MAX - 1 ? 1 : 1e6;
+    facts.initial = facts.stock = 1000000;
+    facts.sold = 1234567;
+    assert_int_equal(live_compose(&facts, 79, text), 5);
+    assert_non_null(strstr(text, "1.00/s  "));
+    assert_non_null(strstr(text, "█▁\n"));
+    assert_non_null(strstr(text, "234,567 oversold, 1,000,000 of 1,000,000 left  ██"));
 }
 
 static void no_line_is_wider_than_the_window(void **state)
@@ -65,7 +69,7 @@ static void no_line_is_wider_than_the_window(void **state)
         facts.rates[i] = i * 1e6;
     for (int width = 20; width < 300; width++) {
         int lines = live_compose(&facts, width, text), ends = 0;
-        assert_true(widest(text) <= width);
+        assert_true(columns_of(text) <= (size_t)width);
         for (const char *c = text; *c != '\0'; c++)
             ends += *c == '\n';
         assert_int_equal(ends, lines);
@@ -86,6 +90,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shows_rate_percentiles_stock_oversold_and_errors),
+        cmocka_unit_test(main_figures_are_seen_at_80_columns),
         cmocka_unit_test(no_line_is_wider_than_the_window),
         cmocka_unit_test(nothing_measured_yet_is_not_shown_as_zero),
     };

@@ -1,0 +1,40 @@
+/* How wide a text is on a terminal. */
+#ifndef COLUMNS_H
+#define COLUMNS_H
+
+#include <stddef.h>
+#include <string.h>
+
+/* Columns of its widest line: characters, not bytes; sequences that set colours have none. */
+static inline size_t columns_of(const char *text)
+{
+    size_t widest = 0, width = 0;
+    for (; *text != '\0'; text++) {
+        if (*text == '\033' && strchr(text, 'm') != NULL)
+            text = strchr(text, 'm');
+        else if (*text == '\n')
+            width = 0;
+        else if ((*text & 0xc0) != 0x80)
+            width++;
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+/* The text with one blank for each line break and the blanks around it, in place: what is broken
+ * into lines reads as one. */
+static inline char *one_line(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++)
+        if (*from == ' ' || *from == '\n') {
+            if (to == text || to[-1] != ' ')
+                *to++ = ' ';
+        } else {
+            *to++ = *from;
+        }
+    *to = '\0';
+    return text;
+}
+
+#endif
