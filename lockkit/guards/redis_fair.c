@@ -36,7 +36,7 @@
 #include "redis_fair_scripts.h"
 #include "redis_guard.h"
 #include "redis_inspect.h"
-#include "redis_rooms.h"
+#include "redis_waiters.h"
 #include "redis_sub.h"
 
 #include <stdio.h>

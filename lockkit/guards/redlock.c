@@ -18,7 +18,7 @@
  *            "How to do distributed locking", 2016; S. Sanfilippo, "Is Redlock safe?", 2016
  */
 #include "providers.h"
-#include "redis_conn.h"
+#include "redis_command.h"
 #include "redlock_ballot.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Commands that are written to a connection together and answered in the same order; see
- * redis_pipe.h. No locks. */
+ * redis_mux.h. No locks. */
 #ifndef LOCKKIT_REDIS_BATCH_H
 #define LOCKKIT_REDIS_BATCH_H
 

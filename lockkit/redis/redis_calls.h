@@ -1,10 +1,10 @@
-/* Commands under way on a connection (redis_pipe.h), in a queue threaded through them; and who
+/* Commands under way on a connection (redis_mux.h), in a queue threaded through them; and who
  * waits for them. No locks. */
 #ifndef LOCKKIT_REDIS_CALLS_H
 #define LOCKKIT_REDIS_CALLS_H
 
 #include "bells.h"
-#include "redis_pipe.h"
+#include "redis_mux.h"
 #include "spin.h"
 
 /* One command under way, on its caller's stack. */

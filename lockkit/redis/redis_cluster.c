@@ -1,7 +1,7 @@
 #include "redis_cluster_nodes.h"
 
 #include "number.h"
-#include "redis_pipe.h"
+#include "redis_mux.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,7 +23,7 @@
 #ifndef LOCKKIT_REDIS_CLUSTER_H
 #define LOCKKIT_REDIS_CLUSTER_H
 
-#include "redis_conn.h"
+#include "redis_command.h"
 #include "redis_topology.h"
 
 enum {

@@ -7,7 +7,7 @@
 #ifndef LOCKKIT_REDIS_SCRIPT_H
 #define LOCKKIT_REDIS_SCRIPT_H
 
-#include "redis_conn.h"
+#include "redis_command.h"
 
 enum {
     LK_REDIS_SHA_LENGTH = 40,
@@ -23,7 +23,7 @@ typedef struct lk_redis_script {
 void lk_redis_script_init(lk_redis_script *script, const char *body);
 
 /*
- * Runs it with n words: n_keys keys, then the arguments; flags: of redis_pipe.h. The reply must be
+ * Runs it with n words: n_keys keys, then the arguments; flags: of redis_mux.h. The reply must be
  * of type (REDIS_REPLY_*). Returns as lk_redis_expect().
  */
 lk_status lk_redis_script_run(lk_redis *redis, int flags, lk_redis_script *script,

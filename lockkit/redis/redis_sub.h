@@ -17,7 +17,7 @@
 #ifndef LOCKKIT_REDIS_SUB_H
 #define LOCKKIT_REDIS_SUB_H
 
-#include "redis_conn.h"
+#include "redis_command.h"
 
 enum { LK_REDIS_CHANNEL_MAX = LK_KEY_MAX + 64, LK_REDIS_IDLE_MAX = 256 };
 

@@ -7,7 +7,7 @@
 #ifndef LOCKKIT_REDIS_TOPOLOGY_H
 #define LOCKKIT_REDIS_TOPOLOGY_H
 
-#include "redis_stream.h"
+#include "redis_connection.h"
 
 #include <stdatomic.h>
 

@@ -12,7 +12,7 @@
 #define LOCKKIT_REDIS_WAKE_H
 
 #include "redis_guard.h"
-#include "redis_rooms.h"
+#include "redis_waiters.h"
 #include "redis_sub.h"
 
 /* The self of such a guard. */

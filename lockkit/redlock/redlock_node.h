@@ -11,8 +11,8 @@
 #ifndef LOCKKIT_REDLOCK_NODE_H
 #define LOCKKIT_REDLOCK_NODE_H
 
-#include "redis_stream.h"
-#include "redis_wire.h"
+#include "redis_connection.h"
+#include "redis_protocol.h"
 
 #include <semaphore.h>
 

@@ -1,7 +1,7 @@
 /*
  * N independent Redis nodes, each asked the same, by all threads of a client together.
  *
- * Flat combining as in redis_pipe.h, but over all nodes at once: the caller who finds nobody asking
+ * Flat combining as in redis_mux.h, but over all nodes at once: the caller who finds nobody asking
  * leads a round. It takes what is queued, writes it to every node, then reads from every node, so
  * that N nodes cost little more than one; then it makes the first of those who queued up meanwhile
  * the next leader, and hands the answers out.

@@ -2,7 +2,7 @@
 #ifndef TEST_REDIS_LINK_H
 #define TEST_REDIS_LINK_H
 
-#include "redis_conn.h"
+#include "redis_command.h"
 
 enum { LINK_TIMEOUT_MS = 300, LINK_URL_MAX = 300 };
 

@@ -1,5 +1,5 @@
-/* What lk_last_error() tells an operator: which server it was, and why. Redis: test_redis_conn;
- * ZooKeeper: test_zookeeper. */
+/* What lk_last_error() tells an operator: which server it was, and why. Redis:
+ * test_redis_connection; ZooKeeper: test_zookeeper. */
 #include "impostor.h"
 #include "process.h"
 #include "redis.h"

@@ -1,6 +1,6 @@
 /* The Nth piece of memory is refused, for every N: the caller is told, the process lives on, and
  * nothing stays locked for longer than its lease. */
-#include "redis_rooms.h"
+#include "redis_waiters.h"
 #include "lock_world.h"
 #include "scarce.h"
 

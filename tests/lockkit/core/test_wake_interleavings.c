@@ -2,8 +2,8 @@
  * No wake-up is lost: every interleaving of waiters, releases, messages, time-outs and broken
  * subscriptions, enumerated.
  *
- * The code under test is redis_wake.c and redis_rooms.c as they are. Around them stands a model: a
- * server that counts permits and publishes each release to the clients that listen, and threads
+ * The code under test is redis_wake.c and redis_waiters.c as they are. Around them stands a model:
+ * a server that counts permits and publishes each release to the clients that listen, and threads
  * that are fibers. At each point at which a real thread could be overtaken the fiber stops, and the
  * explorer tries every next step. States that were seen are not explored again.
  *
@@ -70,7 +70,7 @@ static int64_t model_now_us(void);
 #define lk_doorbell_wait(bell, gate, wait) model_bell_wait(bell)
 #define lk_doorbell_wake(bell)             ((void)(bell))
 #define lk_monotonic_us()                  model_now_us()
-#include "redis_rooms.c"
+#include "redis_waiters.c"
 #undef lk_doorbell_wait
 #undef lk_doorbell_wake
 #undef lk_monotonic_us

@@ -1,6 +1,6 @@
 /* A cluster that is rolled out again and again: each time it has another address, more of them than
  * a client has room for, while threads use it. */
-#include "redis_conn.h"
+#include "redis_command.h"
 #include "sandbox_process.h"
 #include "sandbox_proxy.h"
 #include "process.h"

@@ -1,4 +1,4 @@
-#include "redis_wire.h"
+#include "redis_protocol.h"
 #include "digits.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-#include "redis_stream.h"
+#include "redis_connection.h"
 
 #include "provider.h"
-#include "redis_wire.h"
+#include "redis_protocol.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Waiting rooms: one message, one waiter; no wake-up is lost. */
-#include "redis_rooms.h"
+#include "redis_waiters.h"
 #include "process.h"
 
 #include <setjmp.h>

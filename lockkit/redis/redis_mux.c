@@ -1,4 +1,4 @@
-#include "redis_combiner.h"
+#include "redis_mux_combine.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -29,7 +29,7 @@
 
 #include "provider.h"
 #include "redis_topology.h"
-#include "redis_wire.h"
+#include "redis_protocol.h"
 
 enum {
     LK_REDIS_BATCH_MAX = 128, /* commands of one write */
@@ -51,7 +51,7 @@ typedef struct lk_redis_query {
     int n;
     const char *words[LK_REDIS_WORDS_MAX];
     lk_redis_reply *reply;
-    lk_attempt *attempt; /* that it may grant, for redis_conn.h; NULL: none */
+    lk_attempt *attempt; /* that it may grant, for redis_command.h; NULL: none */
     lk_status status;    /* out: as lk_redis_pipe_run() returns it */
 } lk_redis_query;
 
@@ -61,7 +61,7 @@ lk_redis_pipe *lk_redis_pipe_open(const lk_context *context, lk_redis_topology *
 /* No call may be under way. */
 void lk_redis_pipe_close(lk_redis_pipe *pipe);
 
-/* Sends one command of n words and waits for its reply. As lk_redis_run() of redis_conn.h. */
+/* Sends one command of n words and waits for its reply. As lk_redis_run() of redis_command.h. */
 lk_status lk_redis_pipe_run(lk_redis_pipe *pipe, int flags, lk_redis_reply *reply, int n,
                             const char **words);
 /* The same for each of n (1..LK_EACH_MAX) commands, sent in this order; returns when all are

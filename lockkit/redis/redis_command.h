@@ -1,6 +1,6 @@
 /*
  * The Redis of a client, wherever it is: one node, the master that Sentinels name, or a cluster;
- * over one connection per node, shared by all threads (redis_pipe.h).
+ * over one connection per node, shared by all threads (redis_mux.h).
  *
  * Threading: every function but open and close may be called from any thread.
  */
@@ -8,8 +8,8 @@
 #define LOCKKIT_REDIS_CONN_H
 
 #include "provider.h"
-#include "redis_pipe.h"
-#include "redis_stream.h"
+#include "redis_mux.h"
+#include "redis_connection.h"
 
 enum { LK_REDIS_NODES_MAX = 128 /* addresses in a cluster that have a slot */ };
 
@@ -43,7 +43,7 @@ void lk_redis_nodes_done(lk_redis *redis, lk_redis *const *nodes, size_t n);
  * none of the protocol's. Returns within twice the command timeout, in a cluster three times.
  */
 lk_status lk_redis_run(lk_redis *redis, lk_redis_reply *reply, int n, const char **words);
-/* The same with flags of redis_pipe.h. */
+/* The same with flags of redis_mux.h. */
 lk_status lk_redis_run_with(lk_redis *redis, int flags, lk_redis_reply *reply, int n,
                             const char **words);
 /* The same for a command that may grant the lock. Where lk_options.replicas is set,

@@ -1,4 +1,4 @@
-#include "redis_rooms.h"
+#include "redis_waiters.h"
 #include "doorbell.h"
 #include "monotonic.h"
 #include "table.h"

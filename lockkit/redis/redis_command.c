@@ -1,4 +1,4 @@
-#include "redis_conn.h"
+#include "redis_command.h"
 
 #include "redis_cluster.h"
 #include "redis_topology.h"

@@ -1,5 +1,5 @@
 /*
- * Inside a pipe (redis_pipe.h): what its callers (redis_pipe.c) and its combiner share.
+ * Inside a pipe (redis_mux.h): what its callers (redis_mux.c) and its combiner share.
  *
  * The combiner has one batch, which it writes and reads. Meanwhile a caller may write another one
  * ahead, which becomes the batch when that one is answered. If it is still being written then, the

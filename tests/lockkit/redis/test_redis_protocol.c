@@ -2,7 +2,7 @@
  * beside those of printf. */
 #include "digits.h"
 #include "redis_guard.h"
-#include "redis_wire.h"
+#include "redis_protocol.h"
 
 #include <stdarg.h>
 #include <stddef.h>

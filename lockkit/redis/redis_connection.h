@@ -1,8 +1,8 @@
 /*
  * One RESP2 connection: opened, logged in, written to, read from; every step bounded in time, but
  * one: a host's name is resolved by getaddrinfo(3), which takes what it takes.
- * What both the shared command connection (redis_conn.h) and the subscriber (redis_sub.h) stand on.
- * hiredis does the connecting and the parsing.
+ * What both the shared command connection (redis_command.h) and the subscriber (redis_sub.h) stand
+ * on. hiredis does the connecting and the parsing.
  *
  * Threading: none; the owner hands a stream over as a whole.
  * Deadlines are instants of lk_monotonic_us(), the real monotonic clock: the bound is on a real
