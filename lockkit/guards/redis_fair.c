@@ -47,8 +47,8 @@ enum { US_PER_MS = 1000 };
 
 struct fair {
     lk_redis_guard guard;
-    lk_redis *releases;    /* their own connection: a hand-over waits for no answer to a try */
-    lk_redis_rooms *rooms; /* one per waiting token */
+    lk_redis *releases;        /* their own connection: a hand-over waits for no answer to a try */
+    lk_redis_waiters *waiters; /* one per waiting token */
     lk_redis_sub *sub;
     char channel[LK_REDIS_CHANNEL_MAX];
     atomic_bool joined; /* listening to the channel, until the end */
@@ -76,7 +76,7 @@ static void fill_keys(struct keys *keys, const char *key)
 static void forget(struct fair *fair, lk_attempt *attempt)
 {
     struct waiting *waiting = attempt->waiter;
-    lk_redis_rooms_leave(fair->rooms, waiting->waiter);
+    lk_redis_waiters_leave(fair->waiters, waiting->waiter);
     free(waiting);
     attempt->waiter = NULL;
 }
@@ -91,7 +91,7 @@ static struct waiting *prepare(struct fair *fair, lk_attempt *attempt)
     if (waiting == NULL)
         return NULL;
     waiting->live = live;
-    waiting->waiter = lk_redis_rooms_enter(fair->rooms, attempt->hold->token, NULL);
+    waiting->waiter = lk_redis_waiters_enter(fair->waiters, attempt->hold->token, NULL);
     if (waiting->waiter == NULL) {
         free(waiting);
         return NULL;
@@ -111,13 +111,14 @@ static bool can_be_handed(const struct fair *fair, const lk_hold *hold)
 static bool was_handed(struct fair *fair, lk_attempt *attempt)
 {
     struct waiting *waiting = attempt->waiter;
-    lk_redis_gift gift;
-    if (waiting == NULL || !lk_redis_rooms_take(fair->rooms, waiting->waiter, &gift) ||
-        !can_be_handed(fair, attempt->hold) || gift.asked_us != waiting->asked_us ||
-        (attempt->since_us - gift.asked_us) * 2 > attempt->hold->lease_ms * US_PER_MS)
+    lk_redis_handover handover;
+    if (waiting == NULL ||
+        !lk_redis_waiters_take_handover(fair->waiters, waiting->waiter, &handover) ||
+        !can_be_handed(fair, attempt->hold) || handover.asked_us != waiting->asked_us ||
+        (attempt->since_us - handover.asked_us) * 2 > attempt->hold->lease_ms * US_PER_MS)
         return false;
-    attempt->hold->fence = gift.fence;
-    attempt->since_us = gift.asked_us;
+    attempt->hold->fence = handover.fence;
+    attempt->since_us = handover.asked_us;
     return true;
 }
 
@@ -151,7 +152,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
         lk_redis_mark_granted(attempt->hold);
     if (waiting != NULL && status == LK_BUSY) {
         attempt->queued = true;
-        lk_redis_rooms_use(fair->rooms, waiting->waiter);
+        lk_redis_waiters_use(fair->waiters, waiting->waiter);
     } else if (waiting != NULL) { /* no message counts for a try that is over, or will be undone */
         forget(fair, attempt);
     }
@@ -222,7 +223,7 @@ static lk_status wait_for(void *self, lk_attempt *attempt, int64_t until_us)
     }
     if (left_us > LK_FAIR_REFRESH_MS * US_PER_MS)
         left_us = LK_FAIR_REFRESH_MS * US_PER_MS;
-    lk_redis_rooms_sleep(fair->rooms, waiting->waiter, left_us);
+    lk_redis_waiters_sleep(fair->waiters, waiting->waiter, left_us);
     return LK_OK;
 }
 
@@ -238,7 +239,7 @@ static void on_message(void *arg, const char *channel, const char *payload)
     struct fair *fair = arg;
     char token[LK_TOKEN_MAX + 1], *end;
     if (channel == NULL) {
-        lk_redis_rooms_post_all(fair->rooms);
+        lk_redis_waiters_wake_all(fair->waiters);
         return;
     }
     size_t length = strcspn(payload, " ");
@@ -246,9 +247,9 @@ static void on_message(void *arg, const char *channel, const char *payload)
         return; /* none of ours */
     memcpy(token, payload, length);
     token[length] = '\0';
-    lk_redis_gift gift = {.fence = strtoull(payload + length, &end, 10)};
-    gift.asked_us = strtoll(end, NULL, 10);
-    lk_redis_rooms_give(fair->rooms, token, &gift);
+    lk_redis_handover handover = {.fence = strtoull(payload + length, &end, 10)};
+    handover.asked_us = strtoll(end, NULL, 10);
+    lk_redis_waiters_hand_over(fair->waiters, token, &handover);
 }
 
 /* -- opening and closing ---------------------------------------------------------------------- */
@@ -269,10 +270,10 @@ static lk_status open_fair(const lk_context *context, void **ret_self, lk_error 
     lk_redis_script_init(&guard->release, lk_redis_fair_release);
     fair->one_node = !lk_redis_is_cluster(guard->redis) && context->options->replicas == 0;
     snprintf(fair->channel, sizeof fair->channel, "lockkit_fair__channel:%s", context->client_id);
-    fair->rooms = lk_redis_rooms_open();
-    if (fair->rooms == NULL) {
+    fair->waiters = lk_redis_waiters_open();
+    if (fair->waiters == NULL) {
         status = lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis guard");
-        goto no_rooms;
+        goto no_waiters;
     }
     status = lk_redis_sub_open(context, guard->redis, on_message, fair, &fair->sub, error);
     if (status != LK_OK)
@@ -280,8 +281,8 @@ static lk_status open_fair(const lk_context *context, void **ret_self, lk_error 
     *ret_self = fair;
     return LK_OK;
 no_sub:
-    lk_redis_rooms_close(fair->rooms);
-no_rooms:
+    lk_redis_waiters_close(fair->waiters);
+no_waiters:
     lk_redis_close(fair->releases);
 no_releases:
     lk_redis_guard_end(guard);
@@ -296,7 +297,7 @@ static void close_fair(void *self)
     if (atomic_load(&fair->joined))
         lk_redis_sub_leave(fair->sub, fair->channel);
     lk_redis_sub_close(fair->sub);
-    lk_redis_rooms_close(fair->rooms);
+    lk_redis_waiters_close(fair->waiters);
     lk_redis_close(fair->releases);
     lk_redis_guard_end(&fair->guard);
     free(fair);

@@ -96,17 +96,16 @@ static lk_status try_acquire(void *opaque, lk_attempt *attempt)
     lk_hold *hold = attempt->hold;
     lk_redlock_ballot ballot = {.call.needs_quorum = true};
     char lease[NUMBER_MAX];
-    lk_redis_wire undo;
+    lk_redis_encoded undo;
     lk_mark(&self->n_marks, hold);
     snprintf(lease, sizeof lease, "%" PRId64, hold->lease_ms);
-    if (!lk_redis_wire_make(&undo,
-                            LK_REDIS_WORDS("EVAL", release_body, "1", hold->key, hold->token)))
+    if (!lk_redis_encode(&undo, LK_REDIS_WORDS("EVAL", release_body, "1", hold->key, hold->token)))
         return LK_NO_MEMORY;
     ballot.call.undo = &undo;
     lk_status status =
         lk_redlock_ask(self->nodes, &ballot, hold->token,
                        LK_REDIS_WORDS("SET", hold->key, hold->token, "NX", "PX", lease));
-    lk_redis_wire_free(&undo);
+    lk_redis_encoded_free(&undo);
     self->context->env->point(self->context->env->ctx, LK_POINT_VOTED, hold->key);
     if (status != LK_OK || ballot.yes >= ballot.quorum)
         return status;

@@ -8,55 +8,56 @@
 #include "spin.h"
 
 /* One command under way, on its caller's stack. */
-typedef struct lk_redis_call {
+typedef struct lk_redis_request {
     lk_redis_reply *reply;
-    lk_status status; /* as lk_redis_pipe_run() returns it */
-    lk_redis_wire command;
+    lk_status status; /* as lk_redis_mux_run() returns it */
+    lk_redis_encoded command;
     int flags;
     struct lk_redis_caller *caller; /* who waits for it */
-    struct lk_redis_call *next;
-} lk_redis_call;
+    struct lk_redis_request *next;
+} lk_redis_request;
 
 /* Calls in order of arrival. */
-struct calls {
-    lk_redis_call *head, **tail;
+struct requests {
+    lk_redis_request *head, **tail;
     size_t n;
 };
 
-static inline void calls_init(struct calls *calls)
+static inline void requests_init(struct requests *requests)
 {
-    *calls = (struct calls){.tail = &calls->head};
+    *requests = (struct requests){.tail = &requests->head};
 }
 
-static inline void calls_add(struct calls *calls, lk_redis_call *call)
+static inline void requests_add(struct requests *requests, lk_redis_request *request)
 {
-    call->next = NULL;
-    *calls->tail = call;
-    calls->tail = &call->next;
-    calls->n++;
+    request->next = NULL;
+    *requests->tail = request;
+    requests->tail = &request->next;
+    requests->n++;
 }
 
-static inline lk_redis_call *calls_take(struct calls *calls)
+static inline lk_redis_request *requests_take(struct requests *requests)
 {
-    lk_redis_call *call = calls->head;
-    calls->head = call->next;
-    if (calls->head == NULL)
-        calls->tail = &calls->head;
-    calls->n--;
-    return call;
+    lk_redis_request *request = requests->head;
+    requests->head = request->next;
+    if (requests->head == NULL)
+        requests->tail = &requests->head;
+    requests->n--;
+    return request;
 }
 
-static inline void calls_append(struct calls *calls, struct calls *others)
+static inline void requests_append(struct requests *requests, struct requests *others)
 {
     if (others->n == 0)
         return;
-    *calls->tail = others->head;
-    calls->tail = others->tail;
-    calls->n += others->n;
-    calls_init(others);
+    *requests->tail = others->head;
+    requests->tail = others->tail;
+    requests->n += others->n;
+    requests_init(others);
 }
 
-/* Waits for one call or several, all on its stack, until it is to combine or all are answered. */
+/* Waits for one request or several, all on its stack, until it is to combine or all are answered.
+ */
 struct lk_redis_caller {
     uint32_t bell;
     atomic_bool combine;

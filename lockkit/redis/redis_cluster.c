@@ -60,22 +60,22 @@ static bool read_map(lk_redis_cluster *cluster, const redisReply *reply, const l
 static bool ask_map(lk_redis_cluster *cluster, const lk_redis_url *url, int64_t deadline_us)
 {
     const char *words[] = {"CLUSTER", "SLOTS"};
-    lk_redis_stream stream;
+    lk_redis_connection connection;
     redisReply *reply = NULL;
-    lk_redis_stream_init(&stream);
-    lk_status status = lk_redis_stream_open(&stream, url, deadline_us);
+    lk_redis_connection_init(&connection);
+    lk_status status = lk_redis_connection_open(&connection, url, deadline_us);
     if (status == LK_OK) {
         atomic_fetch_add_explicit(cluster->context->commands, 1, memory_order_relaxed);
-        status = lk_redis_stream_ask(&stream, 2, words, deadline_us, &reply);
+        status = lk_redis_connection_ask(&connection, 2, words, deadline_us, &reply);
     }
     if (status != LK_OK)
-        memcpy(cluster->message, stream.message, sizeof cluster->message);
+        memcpy(cluster->message, connection.message, sizeof cluster->message);
     bool known = reply != NULL && read_map(cluster, reply, url);
     if (reply != NULL && !known)
         snprintf(cluster->message, sizeof cluster->message, "%.60s:%d knows no slots: %.150s",
                  url->host, url->port, reply->str != NULL ? reply->str : "no cluster yet?");
     freeReplyObject(reply);
-    lk_redis_stream_close(&stream);
+    lk_redis_connection_close(&connection);
     return known;
 }
 
@@ -216,7 +216,7 @@ static lk_status ask_node(lk_redis_cluster *cluster, int node, int flags, lk_red
     int64_t timeout_us = cluster->context->options->command_timeout_ms * INT64_C(1000);
     int64_t began_us = lk_monotonic_us();
     _Atomic int64_t *hangs_until_us = &cluster->hangs_until_us[node];
-    if (flags & LK_REDIS_HURRIED && is_left_alone(hangs_until_us, began_us, timeout_us)) {
+    if (flags & LK_REDIS_SKIP_IF_HUNG && is_left_alone(hangs_until_us, began_us, timeout_us)) {
         const lk_redis_url *url = lk_redis_endpoint(cluster->node[node]);
         snprintf(message, LK_MESSAGE_MAX, "Redis at %s:%d has not answered in time", url->host,
                  url->port);
@@ -316,16 +316,16 @@ void lk_redis_cluster_done(lk_redis_cluster *cluster, lk_redis *const *nodes, si
     pthread_mutex_unlock(&cluster->pins);
 }
 
-lk_status lk_redis_cluster_connect(lk_redis_cluster *cluster, lk_redis_stream *stream,
+lk_status lk_redis_cluster_connect(lk_redis_cluster *cluster, lk_redis_connection *connection,
                                    int64_t deadline_us)
 {
     lk_redis *masters[LK_REDIS_NODES_MAX];
     size_t n = lk_redis_cluster_masters(cluster, masters, LK_REDIS_NODES_MAX);
     lk_status status = LK_UNAVAILABLE;
-    snprintf(stream->message, sizeof stream->message, "no node of the cluster answers");
+    snprintf(connection->message, sizeof connection->message, "no node of the cluster answers");
     for (size_t i = 0; i < n && status != LK_OK; i++)
-        status = lk_redis_stream_open(stream, lk_redis_endpoint(masters[i]),
-                                      lk_redis_half_way_us(deadline_us));
+        status = lk_redis_connection_open(connection, lk_redis_endpoint(masters[i]),
+                                          lk_redis_half_way_us(deadline_us));
     lk_redis_cluster_done(cluster, masters, n);
     return status == LK_OK ? LK_OK : LK_UNAVAILABLE;
 }

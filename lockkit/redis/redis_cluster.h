@@ -7,11 +7,12 @@
  * was not sent. A lost answer stays lost.
  *
  * A node that did not answer in time hangs: it is left alone for one command timeout, and is then
- * asked by one caller before the others. LK_REDIS_HURRIED commands, the tries and the renewals,
- * are not sent to it meanwhile: the watchdog renews one hold after the other, and those of the
- * other nodes must not wait behind each of the hung one's. Everything else is sent all the same: a
- * release, or the undoing of a try, keeps up nobody but its caller, and may find a node that was
- * only slow. What is not in a cluster knows no such pause: there are no other holds to keep.
+ * asked by one caller before the others. LK_REDIS_SKIP_IF_HUNG commands, the tries and the
+ * renewals, are not sent to it meanwhile: the watchdog renews one hold after the other, and those
+ * of the other nodes must not wait behind each of the hung one's. Everything else is sent all the
+ * same: a release, or the undoing of a try, keeps up nobody but its caller, and may find a node
+ * that was only slow. What is not in a cluster knows no such pause: there are no other holds to
+ * keep.
  *
  * Each address has an entry with one connection. Once all are taken, an entry that has no slot and
  * that no call uses is reused: a cluster that is rolled out gets new addresses each time.
@@ -49,7 +50,7 @@ size_t lk_redis_cluster_masters(lk_redis_cluster *cluster, lk_redis **ret, size_
 void lk_redis_cluster_done(lk_redis_cluster *cluster, lk_redis *const *nodes, size_t n);
 
 /* Connects to any node that answers. As lk_redis_topology_connect(). */
-lk_status lk_redis_cluster_connect(lk_redis_cluster *cluster, lk_redis_stream *stream,
+lk_status lk_redis_cluster_connect(lk_redis_cluster *cluster, lk_redis_connection *connection,
                                    int64_t deadline_us);
 
 /* Slot of a key: CRC16 of what stands in its first braces, or of all of it. */

@@ -10,7 +10,7 @@
 struct lk_redis {
     const lk_context *context;
     lk_redis_topology topology;
-    lk_redis_pipe *pipe;       /* to the one node; in a cluster it only keeps the last error */
+    lk_redis_mux *mux;         /* to the one node; in a cluster it only keeps the last error */
     lk_redis_cluster *cluster; /* all commands go there instead; NULL: no cluster */
 };
 
@@ -20,11 +20,11 @@ lk_status lk_redis_run_with(lk_redis *redis, int flags, lk_redis_reply *reply, i
                             const char **words)
 {
     if (redis->cluster == NULL)
-        return lk_redis_pipe_run(redis->pipe, flags, reply, n, words);
+        return lk_redis_mux_run(redis->mux, flags, reply, n, words);
     char message[LK_MESSAGE_MAX] = "";
     lk_status status = lk_redis_cluster_run(redis->cluster, flags, reply, n, words, message);
     if (status != LK_OK)
-        lk_redis_pipe_note(redis->pipe, message);
+        lk_redis_mux_note(redis->mux, message);
     return status;
 }
 
@@ -35,7 +35,8 @@ lk_status lk_redis_run(lk_redis *redis, lk_redis_reply *reply, int n, const char
 
 static int try_flags(const lk_redis *redis)
 {
-    return LK_REDIS_HURRIED | (redis->context->options->replicas > 0 ? LK_REDIS_COUNTED : 0);
+    return LK_REDIS_SKIP_IF_HUNG |
+           (redis->context->options->replicas > 0 ? LK_REDIS_WANT_REPLICAS : 0);
 }
 
 static void count_replicas(lk_redis *redis, lk_attempt *attempt, lk_status status,
@@ -47,7 +48,7 @@ static void count_replicas(lk_redis *redis, lk_attempt *attempt, lk_status statu
         char message[LK_MESSAGE_MAX];
         snprintf(message, sizeof message, "%d of the %d replicas asked for have it after %lld ms",
                  attempt->replicas, options->replicas, (long long)options->replicas_ms);
-        lk_redis_pipe_note(redis->pipe, message);
+        lk_redis_mux_note(redis->mux, message);
     }
 }
 
@@ -75,7 +76,7 @@ void lk_redis_run_each(lk_redis *redis, lk_redis_query *const *queries, size_t n
     for (size_t i = 0; i < n; i++)
         queries[i]->flags = queries[i]->attempt != NULL ? try_flags(redis) : 0;
     if (redis->cluster == NULL)
-        lk_redis_pipe_run_each(redis->pipe, queries, n);
+        lk_redis_mux_run_each(redis->mux, queries, n);
     for (size_t i = 0; i < n; i++) {
         lk_redis_query *query = queries[i];
         if (redis->cluster != NULL)
@@ -97,7 +98,7 @@ lk_status lk_redis_expect(lk_redis *redis, lk_redis_reply *reply, int type, lk_s
         char message[LK_MESSAGE_MAX];
         snprintf(message, sizeof message, "Redis answered: %.200s",
                  reply->root.type == REDIS_REPLY_ERROR ? reply->root.text : "a wrong type");
-        lk_redis_pipe_note(redis->pipe, message);
+        lk_redis_mux_note(redis->mux, message);
     }
     return status;
 }
@@ -114,7 +115,7 @@ lk_status lk_redis_ping(lk_redis *redis)
         status = lk_redis_expect(node[i], &reply, REDIS_REPLY_STATUS, status);
         lk_redis_last_error(node[i], message, sizeof message);
         if (status != LK_OK)
-            lk_redis_pipe_note(redis->pipe, message);
+            lk_redis_mux_note(redis->mux, message);
     }
     lk_redis_nodes_done(redis, node, n);
     return status;
@@ -122,7 +123,7 @@ lk_status lk_redis_ping(lk_redis *redis)
 
 void lk_redis_last_error(lk_redis *redis, char *ret, size_t size)
 {
-    lk_redis_pipe_last_error(redis->pipe, ret, size);
+    lk_redis_mux_last_error(redis->mux, ret, size);
 }
 
 /* -- opening and closing ---------------------------------------------------------------------- */
@@ -132,9 +133,9 @@ static lk_redis *new_redis(const lk_context *context, lk_error *error)
     lk_redis *redis = calloc(1, sizeof *redis);
     if (redis != NULL) {
         redis->context = context;
-        redis->pipe = lk_redis_pipe_open(context, &redis->topology);
+        redis->mux = lk_redis_mux_open(context, &redis->topology);
     }
-    if (redis != NULL && redis->pipe != NULL)
+    if (redis != NULL && redis->mux != NULL)
         return redis;
     free(redis);
     lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis connection");
@@ -171,7 +172,7 @@ void lk_redis_close(lk_redis *redis)
 {
     if (redis->cluster != NULL)
         lk_redis_cluster_close(redis->cluster);
-    lk_redis_pipe_close(redis->pipe);
+    lk_redis_mux_close(redis->mux);
     free(redis);
 }
 
@@ -183,13 +184,13 @@ const lk_redis_url *lk_redis_endpoint(const lk_redis *redis)
     return &redis->topology.node;
 }
 
-lk_status lk_redis_connect(lk_redis *redis, lk_redis_stream *stream, int64_t deadline_us)
+lk_status lk_redis_connect(lk_redis *redis, lk_redis_connection *connection, int64_t deadline_us)
 {
     lk_status status = redis->cluster != NULL
-                           ? lk_redis_cluster_connect(redis->cluster, stream, deadline_us)
-                           : lk_redis_topology_connect(&redis->topology, stream, deadline_us);
+                           ? lk_redis_cluster_connect(redis->cluster, connection, deadline_us)
+                           : lk_redis_topology_connect(&redis->topology, connection, deadline_us);
     if (status != LK_OK)
-        lk_redis_pipe_note(redis->pipe, stream->message);
+        lk_redis_mux_note(redis->mux, connection->message);
     return status;
 }
 
@@ -203,7 +204,7 @@ size_t lk_redis_nodes(lk_redis *redis, lk_redis **ret, size_t max)
     if (redis->cluster != NULL) {
         size_t n = lk_redis_cluster_masters(redis->cluster, ret, max);
         if (n == 0)
-            lk_redis_pipe_note(redis->pipe, "no node of the cluster answers");
+            lk_redis_mux_note(redis->mux, "no node of the cluster answers");
         return n;
     }
     assert(max > 0);

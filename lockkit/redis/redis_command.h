@@ -4,8 +4,8 @@
  *
  * Threading: every function but open and close may be called from any thread.
  */
-#ifndef LOCKKIT_REDIS_CONN_H
-#define LOCKKIT_REDIS_CONN_H
+#ifndef LOCKKIT_REDIS_COMMAND_H
+#define LOCKKIT_REDIS_COMMAND_H
 
 #include "provider.h"
 #include "redis_mux.h"
@@ -27,8 +27,8 @@ void lk_redis_close(lk_redis *redis);
 /* The node's address; only of one that lk_redis_open_node() opened. */
 const lk_redis_url *lk_redis_endpoint(const lk_redis *redis);
 /* Opens a further connection, to where a message published now would be heard. LK_OK,
- * LK_UNAVAILABLE (stream->message), LK_PROTOCOL. */
-lk_status lk_redis_connect(lk_redis *redis, lk_redis_stream *stream, int64_t deadline_us);
+ * LK_UNAVAILABLE (connection->message), LK_PROTOCOL. */
+lk_status lk_redis_connect(lk_redis *redis, lk_redis_connection *connection, int64_t deadline_us);
 bool lk_redis_is_cluster(const lk_redis *redis);
 /* For commands that concern no key, such as SCAN: every node that has some, at most max; redis
  * itself unless it is a cluster. */
@@ -52,7 +52,7 @@ lk_status lk_redis_run_with(lk_redis *redis, int flags, lk_redis_reply *reply, i
 lk_status lk_redis_run_try(lk_redis *redis, lk_attempt *attempt, lk_redis_reply *reply, int n,
                            const char **words);
 
-/* The same for each of n (1..LK_EACH_MAX) commands, at once: see lk_redis_pipe_run_each(). In
+/* The same for each of n (1..LK_EACH_MAX) commands, at once: see lk_redis_mux_run_each(). In
  * a cluster one after the other. Fills in their flags. */
 void lk_redis_run_each(lk_redis *redis, lk_redis_query *const *queries, size_t n);
 

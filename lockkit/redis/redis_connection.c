@@ -15,28 +15,28 @@
 
 enum { READ_SIZE = 16 * 1024, US_PER_MS = 1000, US_PER_S = 1000000 };
 
-void lk_redis_stream_init(lk_redis_stream *stream)
+void lk_redis_connection_init(lk_redis_connection *connection)
 {
-    *stream = (lk_redis_stream){.fd = -1};
+    *connection = (lk_redis_connection){.fd = -1};
 }
 
-void lk_redis_stream_close(lk_redis_stream *stream)
+void lk_redis_connection_close(lk_redis_connection *connection)
 {
-    if (stream->fd >= 0)
-        close(stream->fd);
-    if (stream->reader != NULL)
-        redisReaderFree(stream->reader);
-    stream->fd = -1;
-    stream->reader = NULL;
-    stream->patience_us = 0;
+    if (connection->fd >= 0)
+        close(connection->fd);
+    if (connection->reader != NULL)
+        redisReaderFree(connection->reader);
+    connection->fd = -1;
+    connection->reader = NULL;
+    connection->patience_us = 0;
 }
 
 __attribute__((format(printf, 3, 4))) static lk_status
-failed(lk_redis_stream *stream, lk_status status, const char *format, ...)
+failed(lk_redis_connection *connection, lk_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(stream->message, sizeof stream->message, format, args);
+    vsnprintf(connection->message, sizeof connection->message, format, args);
     va_end(args);
     return status;
 }
@@ -44,177 +44,181 @@ failed(lk_redis_stream *stream, lk_status status, const char *format, ...)
 /* -- opening ---------------------------------------------------------------------------------- */
 
 /* Takes over the descriptor of a connection made by hiredis. */
-static lk_status adopt(lk_redis_stream *stream, const lk_redis_url *url, redisContext *context)
+static lk_status adopt(lk_redis_connection *connection, const lk_redis_url *url,
+                       redisContext *context)
 {
     if (context == NULL)
-        return failed(stream, LK_UNAVAILABLE, "out of memory");
+        return failed(connection, LK_UNAVAILABLE, "out of memory");
     if (context->err != 0) {
         if (url->path[0] != '\0')
-            failed(stream, LK_UNAVAILABLE, "cannot connect to Redis at %s: %s", url->path,
+            failed(connection, LK_UNAVAILABLE, "cannot connect to Redis at %s: %s", url->path,
                    context->errstr);
         else
-            failed(stream, LK_UNAVAILABLE, "cannot connect to Redis at %s:%d: %s", url->host,
+            failed(connection, LK_UNAVAILABLE, "cannot connect to Redis at %s:%d: %s", url->host,
                    url->port, context->errstr);
         redisFree(context);
         return LK_UNAVAILABLE;
     }
-    stream->fd = redisFreeKeepFd(context);
-    fcntl(stream->fd, F_SETFD, FD_CLOEXEC);
+    connection->fd = redisFreeKeepFd(context);
+    fcntl(connection->fd, F_SETFD, FD_CLOEXEC);
     int on = 1;
-    setsockopt(stream->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(connection->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     return LK_OK;
 }
 
-static lk_status make_reader(lk_redis_stream *stream)
+static lk_status make_reader(lk_redis_connection *connection)
 {
-    stream->reader = redisReaderCreateWithFunctions(&lk_redis_reply_functions);
-    if (stream->reader != NULL)
+    connection->reader = redisReaderCreateWithFunctions(&lk_redis_reply_functions);
+    if (connection->reader != NULL)
         return LK_OK;
-    lk_redis_stream_close(stream);
-    return failed(stream, LK_UNAVAILABLE, "out of memory");
+    lk_redis_connection_close(connection);
+    return failed(connection, LK_UNAVAILABLE, "out of memory");
 }
 
 /* An answer that may take longer than this is waited for by recv(2) alone, without a poll(2)
  * before: one step into the kernel less. Half the time there is, so that what is left can be waited
  * for to the microsecond. */
-static void be_patient(lk_redis_stream *stream, int64_t deadline_us)
+static void be_patient(lk_redis_connection *connection, int64_t deadline_us)
 {
     int64_t us = (deadline_us - lk_monotonic_us()) / 2;
     struct timeval limit = {.tv_sec = us / US_PER_S, .tv_usec = us % US_PER_S};
     if (us >= US_PER_MS &&
-        setsockopt(stream->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0)
-        stream->patience_us = us + (stream->spin.most_us > 0 ? stream->spin.most_us : 0);
+        setsockopt(connection->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0)
+        connection->patience_us =
+            us + (connection->spin.most_us > 0 ? connection->spin.most_us : 0);
 }
 
 /* hiredis looks a name up before it begins to count, and whoever combines keeps all others waiting
  * for that. */
-static lk_status dial(lk_redis_stream *stream, const lk_redis_url *url, int64_t deadline_us)
+static lk_status dial(lk_redis_connection *connection, const lk_redis_url *url, int64_t deadline_us)
 {
     int64_t left_us = deadline_us - lk_monotonic_us();
     if (left_us < US_PER_MS)
         left_us = US_PER_MS;
     struct timeval limit = {.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
-    return adopt(stream, url,
+    return adopt(connection, url,
                  url->path[0] != '\0' ? redisConnectUnixWithTimeout(url->path, limit)
                                       : redisConnectWithTimeout(url->host, url->port, limit));
 }
 
-lk_status lk_redis_stream_begin(lk_redis_stream *stream, const lk_redis_url *url)
+lk_status lk_redis_connection_begin(lk_redis_connection *connection, const lk_redis_url *url)
 {
-    assert(stream->fd < 0);
-    lk_status status = adopt(stream, url,
+    assert(connection->fd < 0);
+    lk_status status = adopt(connection, url,
                              url->path[0] != '\0' ? redisConnectUnixNonBlock(url->path)
                                                   : redisConnectNonBlock(url->host, url->port));
-    return status == LK_OK ? make_reader(stream) : status;
+    return status == LK_OK ? make_reader(connection) : status;
 }
 
 /* One command of the greeting, answered by +OK. */
-static lk_status greet(lk_redis_stream *stream, int n, const char **words, int64_t deadline_us)
+static lk_status greet(lk_redis_connection *connection, int n, const char **words,
+                       int64_t deadline_us)
 {
-    lk_redis_wire command;
-    if (!lk_redis_wire_make(&command, n, words))
-        return failed(stream, LK_UNAVAILABLE, "out of memory");
+    lk_redis_encoded command;
+    if (!lk_redis_encode(&command, n, words))
+        return failed(connection, LK_UNAVAILABLE, "out of memory");
     struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};
     lk_redis_reply reply;
-    lk_status status = lk_redis_stream_write(stream, &iov, 1, deadline_us);
-    lk_redis_wire_free(&command);
+    lk_status status = lk_redis_connection_write(connection, &iov, 1, deadline_us);
+    lk_redis_encoded_free(&command);
     if (status == LK_OK)
-        status = lk_redis_stream_read(stream, &reply, deadline_us);
+        status = lk_redis_connection_read(connection, &reply, deadline_us);
     if (status == LK_PROTOCOL)
         return status;
     if (status != LK_OK)
         return LK_UNAVAILABLE; /* nothing but the greeting was sent */
     if (reply.root.type == REDIS_REPLY_ERROR)
-        return failed(stream, LK_UNAVAILABLE, "Redis refuses %s: %s", words[0], reply.root.text);
+        return failed(connection, LK_UNAVAILABLE, "Redis refuses %s: %s", words[0],
+                      reply.root.text);
     return LK_OK;
 }
 
-lk_status lk_redis_stream_open(lk_redis_stream *stream, const lk_redis_url *url,
-                               int64_t deadline_us)
+lk_status lk_redis_connection_open(lk_redis_connection *connection, const lk_redis_url *url,
+                                   int64_t deadline_us)
 {
-    assert(stream->fd < 0);
-    lk_status status = dial(stream, url, deadline_us);
+    assert(connection->fd < 0);
+    lk_status status = dial(connection, url, deadline_us);
     if (status != LK_OK)
         return status;
-    status = make_reader(stream);
+    status = make_reader(connection);
     if (status != LK_OK)
         return status;
-    be_patient(stream, deadline_us);
+    be_patient(connection, deadline_us);
     if (url->password[0] != '\0') {
         bool named = url->user[0] != '\0';
         const char *words[] = {"AUTH", named ? url->user : url->password, url->password};
-        status = greet(stream, named ? 3 : 2, words, deadline_us);
+        status = greet(connection, named ? 3 : 2, words, deadline_us);
         if (status != LK_OK)
             goto out;
     }
     if (url->db != 0) {
         char db[16];
         snprintf(db, sizeof db, "%d", url->db);
-        status = greet(stream, 2, (const char *[]){"SELECT", db}, deadline_us);
+        status = greet(connection, 2, (const char *[]){"SELECT", db}, deadline_us);
     }
 out:
     if (status != LK_OK)
-        lk_redis_stream_close(stream);
+        lk_redis_connection_close(connection);
     return status;
 }
 
-bool lk_redis_stream_quiet(const lk_redis_stream *stream)
+bool lk_redis_connection_quiet(const lk_redis_connection *connection)
 {
     char byte;
-    ssize_t n = recv(stream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t n = recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
 /* -- bytes ------------------------------------------------------------------------------------ */
 
 /* Waits for events until the deadline; false when it has passed. */
-static bool ready(const lk_redis_stream *stream, short events, int64_t deadline_us)
+static bool ready(const lk_redis_connection *connection, short events, int64_t deadline_us)
 {
     for (;;) {
         int64_t left_us = deadline_us - lk_monotonic_us();
         if (left_us < 0)
             left_us = 0;
         struct timespec limit = lk_timespec(left_us);
-        struct pollfd watched = {.fd = stream->fd, .events = events};
+        struct pollfd watched = {.fd = connection->fd, .events = events};
         int n = ppoll(&watched, 1, &limit, NULL);
         if (n >= 0 || errno != EINTR)
             return n > 0;
     }
 }
 
-lk_status lk_redis_stream_refused(lk_redis_stream *stream, const lk_redis_reply *reply)
+lk_status lk_redis_connection_refused(lk_redis_connection *connection, const lk_redis_reply *reply)
 {
-    return failed(stream, LK_UNAVAILABLE, "Redis answered: %.200s", reply->root.text);
+    return failed(connection, LK_UNAVAILABLE, "Redis answered: %.200s", reply->root.text);
 }
 
 /* A server that refuses a connection says why and closes it, perhaps before anything is written. */
-static void say_why_not_written(lk_redis_stream *stream, int error)
+static void say_why_not_written(lk_redis_connection *connection, int error)
 {
     lk_redis_reply last = {0};
-    bool closed = (error == EPIPE || error == ECONNRESET) && stream->reader != NULL;
-    if (closed && lk_redis_stream_read(stream, &last, LK_REDIS_NO_WAIT) == LK_OK &&
+    bool closed = (error == EPIPE || error == ECONNRESET) && connection->reader != NULL;
+    if (closed && lk_redis_connection_read(connection, &last, LK_REDIS_NO_WAIT) == LK_OK &&
         lk_redis_reply_refuses(&last))
-        lk_redis_stream_refused(stream, &last);
+        lk_redis_connection_refused(connection, &last);
     else
-        failed(stream, LK_UNAVAILABLE, "cannot write to Redis: %s", strerror(error));
+        failed(connection, LK_UNAVAILABLE, "cannot write to Redis: %s", strerror(error));
 }
 
-lk_status lk_redis_stream_write(lk_redis_stream *stream, struct iovec *iov, size_t n,
-                                int64_t deadline_us)
+lk_status lk_redis_connection_write(lk_redis_connection *connection, struct iovec *iov, size_t n,
+                                    int64_t deadline_us)
 {
     bool begun = false;
     while (n > 0) {
         struct msghdr message = {.msg_iov = iov, .msg_iovlen = n};
-        ssize_t sent = sendmsg(stream->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = sendmsg(connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            if (ready(stream, POLLOUT, deadline_us))
+            if (ready(connection, POLLOUT, deadline_us))
                 continue;
             errno = ETIMEDOUT;
         }
         if (sent < 0) {
-            say_why_not_written(stream, errno);
+            say_why_not_written(connection, errno);
             return begun ? LK_UNKNOWN : LK_UNAVAILABLE;
         }
         begun = true;
@@ -229,93 +233,94 @@ lk_status lk_redis_stream_write(lk_redis_stream *stream, struct iovec *iov, size
     return LK_OK;
 }
 
-/* Spins, then blocks; for stream->patience_us at most. */
-static ssize_t receive_patiently(lk_redis_stream *stream, char *bytes, size_t size)
+/* Spins, then blocks; for connection->patience_us at most. */
+static ssize_t receive_patiently(lk_redis_connection *connection, char *bytes, size_t size)
 {
     ssize_t n;
-    lk_spinning spinning = lk_spin_begin(&stream->spin);
+    lk_spinning spinning = lk_spin_begin(&connection->spin);
     if (!lk_spins(&spinning))
-        return recv(stream->fd, bytes, size, 0);
+        return recv(connection->fd, bytes, size, 0);
     do
-        n = recv(stream->fd, bytes, size, MSG_DONTWAIT);
+        n = recv(connection->fd, bytes, size, MSG_DONTWAIT);
     while (n < 0 && errno == EAGAIN && lk_spin_on(&spinning));
     if (n >= 0 || errno != EAGAIN) {
         lk_spin_found(&spinning);
         return n;
     }
-    return recv(stream->fd, bytes, size, 0);
+    return recv(connection->fd, bytes, size, 0);
 }
 
 /* Until the reader has made an object of what came. */
-static lk_status read_object(lk_redis_stream *stream, int64_t deadline_us, void **ret)
+static lk_status read_object(lk_redis_connection *connection, int64_t deadline_us, void **ret)
 {
-    redisReader *reader = stream->reader;
+    redisReader *reader = connection->reader;
     for (bool late = false;;) {
         *ret = NULL;
         if (redisReaderGetReply(reader, ret) != REDIS_OK)
-            return failed(stream, LK_PROTOCOL, "Redis answered nonsense: %s", reader->errstr);
+            return failed(connection, LK_PROTOCOL, "Redis answered nonsense: %s", reader->errstr);
         if (*ret != NULL)
             return LK_OK;
         if (reader->len - reader->pos > LK_REDIS_BACKLOG_MAX)
-            return failed(stream, LK_PROTOCOL, "Redis answered without an end");
+            return failed(connection, LK_PROTOCOL, "Redis answered without an end");
         /* What came while this process slept past the deadline is still taken, but only once: a
          * server that dribbles must not keep us. */
         int64_t now_us = deadline_us == LK_REDIS_NO_WAIT ? 0 : lk_monotonic_us();
-        bool block = stream->patience_us > 0 && deadline_us - now_us > stream->patience_us;
+        bool block = connection->patience_us > 0 && deadline_us - now_us > connection->patience_us;
         if (late ||
-            (!block && deadline_us != LK_REDIS_NO_WAIT && !ready(stream, POLLIN, deadline_us)))
-            return failed(stream, LK_TIMEOUT, "Redis did not answer in time");
+            (!block && deadline_us != LK_REDIS_NO_WAIT && !ready(connection, POLLIN, deadline_us)))
+            return failed(connection, LK_TIMEOUT, "Redis did not answer in time");
         late = !block && lk_monotonic_us() >= deadline_us;
         char bytes[READ_SIZE];
-        ssize_t n = block ? receive_patiently(stream, bytes, sizeof bytes)
-                          : recv(stream->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        ssize_t n = block ? receive_patiently(connection, bytes, sizeof bytes)
+                          : recv(connection->fd, bytes, sizeof bytes, MSG_DONTWAIT);
         if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
             continue;
         if (n <= 0)
-            return failed(stream, LK_UNKNOWN, "Redis hung up: %s",
+            return failed(connection, LK_UNKNOWN, "Redis hung up: %s",
                           n == 0 ? "end of stream" : strerror(errno));
         if (redisReaderFeed(reader, bytes, (size_t)n) != REDIS_OK)
-            return failed(stream, LK_PROTOCOL, "out of memory for an answer of Redis");
+            return failed(connection, LK_PROTOCOL, "out of memory for an answer of Redis");
     }
 }
 
-lk_status lk_redis_stream_read(lk_redis_stream *stream, lk_redis_reply *reply, int64_t deadline_us)
+lk_status lk_redis_connection_read(lk_redis_connection *connection, lk_redis_reply *reply,
+                                   int64_t deadline_us)
 {
-    redisReader *reader = stream->reader;
+    redisReader *reader = connection->reader;
     void *done;
     if (reader->ridx < 0) /* none begun: otherwise it goes on where LK_TIMEOUT left it */
         reply->used = 0;
     reader->privdata = reply;
-    return read_object(stream, deadline_us, &done);
+    return read_object(connection, deadline_us, &done);
 }
 
-lk_status lk_redis_stream_ask(lk_redis_stream *stream, int n, const char **words,
-                              int64_t deadline_us, redisReply **ret)
+lk_status lk_redis_connection_ask(lk_redis_connection *connection, int n, const char **words,
+                                  int64_t deadline_us, redisReply **ret)
 {
-    redisReader *reader = stream->reader;
-    lk_redis_wire command;
+    redisReader *reader = connection->reader;
+    lk_redis_encoded command;
     void *done = NULL;
-    bool made = lk_redis_wire_make(&command, n, words);
+    bool made = lk_redis_encode(&command, n, words);
     redisReader *tree = redisReaderCreate(); /* its answers are trees on the heap */
-    lk_status status = failed(stream, LK_UNAVAILABLE, "out of memory");
+    lk_status status = failed(connection, LK_UNAVAILABLE, "out of memory");
     if (made && tree != NULL) {
         struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};
-        status = lk_redis_stream_write(stream, &iov, 1, deadline_us);
-        stream->reader = tree;
+        status = lk_redis_connection_write(connection, &iov, 1, deadline_us);
+        connection->reader = tree;
         if (status == LK_OK)
-            status = read_object(stream, deadline_us, &done);
-        stream->reader = reader;
+            status = read_object(connection, deadline_us, &done);
+        connection->reader = reader;
     }
     if (tree != NULL)
         redisReaderFree(tree);
     if (made)
-        lk_redis_wire_free(&command);
+        lk_redis_encoded_free(&command);
     if (status == LK_OK)
         *ret = done;
     return status == LK_TIMEOUT || status == LK_UNKNOWN ? LK_UNAVAILABLE : status;
 }
 
-bool lk_redis_stream_leftover(const lk_redis_stream *stream)
+bool lk_redis_connection_leftover(const lk_redis_connection *connection)
 {
-    return stream->reader->pos != stream->reader->len;
+    return connection->reader->pos != connection->reader->len;
 }

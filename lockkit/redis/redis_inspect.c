@@ -200,7 +200,7 @@ static const char *type_of(const lk_redis_guard *guard)
     return strcmp(guard->kind, LK_REDIS_KIND_SEMAPHORE) == 0 ? "zset" : "hash";
 }
 
-static lk_status scan(struct listing *listing, lk_redis_stream *stream, const char *prefix)
+static lk_status scan(struct listing *listing, lk_redis_connection *connection, const char *prefix)
 {
     const lk_context *context = listing->guard->context;
     char pattern[2 * LK_KEY_MAX + 2], cursor[LK_REDIS_NUMBER_MAX] = "0";
@@ -211,8 +211,8 @@ static lk_status scan(struct listing *listing, lk_redis_stream *stream, const ch
     do {
         redisReply *page = NULL;
         atomic_fetch_add_explicit(context->commands, 1, memory_order_relaxed);
-        status = lk_redis_stream_ask(stream, sizeof words / sizeof words[0], words,
-                                     answer_by_us(context), &page);
+        status = lk_redis_connection_ask(connection, sizeof words / sizeof words[0], words,
+                                         answer_by_us(context), &page);
         if (status == LK_OK)
             status = tell_page(listing, page);
         if (status == LK_OK)
@@ -224,12 +224,12 @@ static lk_status scan(struct listing *listing, lk_redis_stream *stream, const ch
 
 static lk_status list_node(struct listing *listing, lk_redis *node, const char *prefix)
 {
-    lk_redis_stream stream;
-    lk_redis_stream_init(&stream);
-    lk_status status = lk_redis_connect(node, &stream, answer_by_us(listing->guard->context));
+    lk_redis_connection connection;
+    lk_redis_connection_init(&connection);
+    lk_status status = lk_redis_connect(node, &connection, answer_by_us(listing->guard->context));
     if (status == LK_OK)
-        status = scan(listing, &stream, prefix);
-    lk_redis_stream_close(&stream);
+        status = scan(listing, &connection, prefix);
+    lk_redis_connection_close(&connection);
     return status;
 }
 

@@ -1,13 +1,13 @@
 /*
- * Inside a pipe (redis_mux.h): what its callers (redis_mux.c) and its combiner share.
+ * Inside a mux (redis_mux.h): what its callers (redis_mux.c) and its combiner share.
  *
  * The combiner has one batch, which it writes and reads. Meanwhile a caller may write another one
  * ahead, which becomes the batch when that one is answered. If it is still being written then, the
  * role passes to its writer: nobody waits for a writer, and nobody closes a connection that is
  * being written to.
  */
-#ifndef LOCKKIT_REDIS_COMBINER_H
-#define LOCKKIT_REDIS_COMBINER_H
+#ifndef LOCKKIT_REDIS_MUX_COMBINE_H
+#define LOCKKIT_REDIS_MUX_COMBINE_H
 
 #include "redis_batch.h"
 
@@ -23,7 +23,7 @@ enum ahead {
     AHEAD_AWAITED /* being written, by who has the combiner's role after that */
 };
 
-struct lk_redis_pipe {
+struct lk_redis_mux {
     const lk_context *context;
     lk_redis_topology *topology; /* the connection goes where this says */
     int64_t timeout_us, replicas_us;
@@ -32,7 +32,7 @@ struct lk_redis_pipe {
     lk_bells bells;        /* see redis_calls.h */
     lk_spin spin;          /* of those who listen for them */
     pthread_mutex_t mutex; /* guards the next five */
-    struct calls queue;    /* not yet written */
+    struct requests queue; /* not yet written */
     uint32_t bell;         /* of the next caller who queues up */
     bool busy;             /* somebody combines */
     enum ahead ahead_is;
@@ -40,7 +40,7 @@ struct lk_redis_pipe {
 
     /* Of who writes ahead, until ahead_is says that it is written. */
     struct batch ahead;
-    lk_redis_stream ahead_stream; /* the same connection, with a message of its own */
+    lk_redis_connection ahead_connection; /* the same connection, with a message of its own */
 
     /* The combiner's, handed over with the role. */
     struct batch batch;       /* written, to be answered */
@@ -48,22 +48,22 @@ struct lk_redis_pipe {
     int64_t used_us;          /* last traffic */
     bool demoted;             /* READONLY was answered */
     bool broken;              /* the connection is of no more use */
-    lk_redis_stream stream;
+    lk_redis_connection connection;
 };
 
 /* The queue's first are the batch's. The mutex is held. */
-static inline void pipe_fill(lk_redis_pipe *pipe, struct batch *batch)
+static inline void mux_fill(lk_redis_mux *mux, struct batch *batch)
 {
-    lk_redis_batch_fill(batch, &pipe->queue);
-    pipe->bell = bell_of_next_first(pipe->bell);
+    lk_redis_batch_fill(batch, &mux->queue);
+    mux->bell = bell_of_next_first(mux->bell);
 }
 
 /* Both return true when mine has all its answers and nobody will wake it.
  *
- * Serves one batch, with a call of mine in it: one that is written, if mine is to combine, else the
- * first of the queue. */
-bool lk_redis_combine(lk_redis_pipe *pipe, struct lk_redis_caller *mine);
+ * Serves one batch, with a request of mine in it: one that is written, if mine is to combine, else
+ * the first of the queue. */
+bool lk_redis_combine(lk_redis_mux *mux, struct lk_redis_caller *mine);
 /* Writes the batch ahead. */
-bool lk_redis_write_ahead(lk_redis_pipe *pipe, const struct lk_redis_caller *mine);
+bool lk_redis_write_ahead(lk_redis_mux *mux, const struct lk_redis_caller *mine);
 
 #endif

@@ -19,27 +19,27 @@ static char *put_frame(char *to, char kind, size_t number)
     return put_ending(lk_put_digits(to, number, 10));
 }
 
-bool lk_redis_wire_make(lk_redis_wire *wire, int n, const char *const *words)
+bool lk_redis_encode(lk_redis_encoded *encoded, int n, const char *const *words)
 {
     size_t bound = FRAME_MAX;
     for (int i = 0; i < n; i++)
         bound += FRAME_MAX + strlen(words[i]) + 2;
-    wire->bytes = bound <= sizeof wire->room ? wire->room : malloc(bound);
-    if (wire->bytes == NULL)
+    encoded->bytes = bound <= sizeof encoded->room ? encoded->room : malloc(bound);
+    if (encoded->bytes == NULL)
         return false;
-    char *to = put_frame(wire->bytes, '*', (size_t)n);
+    char *to = put_frame(encoded->bytes, '*', (size_t)n);
     for (int i = 0; i < n; i++) {
         size_t length = strlen(words[i]);
         to = put_frame(to, '$', length);
         memcpy(to, words[i], length);
         to = put_ending(to + length);
     }
-    wire->length = (size_t)(to - wire->bytes);
+    encoded->length = (size_t)(to - encoded->bytes);
     return true;
 }
 
-void lk_redis_wire_free(lk_redis_wire *wire)
+void lk_redis_encoded_free(lk_redis_encoded *encoded)
 {
-    if (wire->bytes != wire->room)
-        free(wire->bytes);
+    if (encoded->bytes != encoded->room)
+        free(encoded->bytes);
 }

@@ -4,22 +4,22 @@
  * half the instructions of a lock.
  * Source: https://redis.io/docs/latest/develop/reference/protocol-spec/
  */
-#ifndef LOCKKIT_REDIS_WIRE_H
-#define LOCKKIT_REDIS_WIRE_H
+#ifndef LOCKKIT_REDIS_PROTOCOL_H
+#define LOCKKIT_REDIS_PROTOCOL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { LK_REDIS_WIRE_ROOM = 512 };
+enum { LK_REDIS_ENCODED_MAX = 512 };
 
-typedef struct lk_redis_wire {
-    char *bytes; /* in room, or on the heap: a wire may not be copied */
+typedef struct lk_redis_encoded {
+    char *bytes; /* in room, or on the heap: a encoded may not be copied */
     size_t length;
-    char room[LK_REDIS_WIRE_ROOM];
-} lk_redis_wire;
+    char room[LK_REDIS_ENCODED_MAX];
+} lk_redis_encoded;
 
 /* Of n words. False: out of memory. Free it after use. */
-bool lk_redis_wire_make(lk_redis_wire *wire, int n, const char *const *words);
-void lk_redis_wire_free(lk_redis_wire *wire);
+bool lk_redis_encode(lk_redis_encoded *encoded, int n, const char *const *words);
+void lk_redis_encoded_free(lk_redis_encoded *encoded);
 
 #endif

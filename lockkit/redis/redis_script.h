@@ -47,7 +47,7 @@ void lk_redis_script_each(lk_redis *redis, lk_redis_script *script, int type, in
                         LK_REDIS_WORDS(__VA_ARGS__))
 /* A renewal: by the one thread that renews every other hold, too. */
 #define lk_redis_eval_renew(redis, script, reply, n_keys, ...)                                     \
-    lk_redis_script_run((redis), LK_REDIS_HURRIED, (script), (reply), REDIS_REPLY_INTEGER,         \
+    lk_redis_script_run((redis), LK_REDIS_SKIP_IF_HUNG, (script), (reply), REDIS_REPLY_INTEGER,    \
                         (n_keys), LK_REDIS_WORDS(__VA_ARGS__))
 
 #endif

@@ -157,7 +157,7 @@ lk_status lk_redis_sub_open(const lk_context *context, lk_redis *redis,
     sub->timeout_us = context->options->command_timeout_ms * US_PER_MS;
     sub->ping_us = PING_MS * US_PER_MS;
     sub->kick_fd = kick_fd;
-    lk_redis_stream_init(&sub->stream);
+    lk_redis_connection_init(&sub->connection);
     pthread_cond_init(&sub->changed, NULL);
     pthread_mutex_init(&sub->mutex, NULL);
     *ret = sub;
@@ -173,7 +173,7 @@ void lk_redis_sub_close(lk_redis_sub *sub)
         kick(sub);
         pthread_join(sub->thread, NULL);
     }
-    lk_redis_stream_close(&sub->stream);
+    lk_redis_connection_close(&sub->connection);
     while (sub->channels != NULL)
         lk_redis_sub_forget(sub, sub->channels);
     close(sub->kick_fd);

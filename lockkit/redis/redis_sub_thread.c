@@ -21,12 +21,13 @@ static lk_status send_all(lk_redis_sub *sub, const char *verb, enum lk_redis_cha
          channel = channel->hh.next) {
         if (channel->state != from)
             continue;
-        lk_redis_wire command;
-        if (!lk_redis_wire_make(&command, 2, (const char *[]){verb, channel->name}))
+        lk_redis_encoded command;
+        if (!lk_redis_encode(&command, 2, (const char *[]){verb, channel->name}))
             return LK_NO_MEMORY;
         struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};
-        status = lk_redis_stream_write(&sub->stream, &iov, 1, lk_monotonic_us() + sub->timeout_us);
-        lk_redis_wire_free(&command);
+        status = lk_redis_connection_write(&sub->connection, &iov, 1,
+                                           lk_monotonic_us() + sub->timeout_us);
+        lk_redis_encoded_free(&command);
         atomic_fetch_add_explicit(sub->context->commands, 1, memory_order_relaxed);
         channel->state = to;
     }
@@ -36,7 +37,7 @@ static lk_status send_all(lk_redis_sub *sub, const char *verb, enum lk_redis_cha
 /* The connection is gone, or could not be made: what is listened to is to be subscribed anew. */
 static void lose(lk_redis_sub *sub)
 {
-    lk_redis_stream_close(&sub->stream);
+    lk_redis_connection_close(&sub->connection);
     sub->pinged = false;
     sub->due_us = 0;
     sub->silent = false;
@@ -57,7 +58,7 @@ static void connect_again(lk_redis_sub *sub)
 {
     pthread_mutex_unlock(&sub->mutex);
     lk_status status =
-        lk_redis_connect(sub->redis, &sub->stream, lk_monotonic_us() + sub->timeout_us);
+        lk_redis_connect(sub->redis, &sub->connection, lk_monotonic_us() + sub->timeout_us);
     pthread_mutex_lock(&sub->mutex);
     if (status != LK_OK)
         lose(sub);
@@ -111,21 +112,22 @@ static lk_status handle(lk_redis_sub *sub)
 static lk_status read_all(lk_redis_sub *sub)
 {
     for (;;) {
-        lk_status status = lk_redis_stream_read(&sub->stream, &sub->reply, LK_REDIS_NO_WAIT);
+        lk_status status =
+            lk_redis_connection_read(&sub->connection, &sub->reply, LK_REDIS_NO_WAIT);
         if (status != LK_OK)
             return status == LK_TIMEOUT ? LK_OK : status;
         pthread_mutex_lock(&sub->mutex);
         status = handle(sub);
         pthread_mutex_unlock(&sub->mutex);
-        if (status != LK_OK || !lk_redis_stream_leftover(&sub->stream))
+        if (status != LK_OK || !lk_redis_connection_leftover(&sub->connection))
             return status;
     }
 }
 
 static bool has_more(const lk_redis_sub *sub)
 {
-    struct pollfd stream = {.fd = sub->stream.fd, .events = POLLIN};
-    return poll(&stream, 1, 0) > 0;
+    struct pollfd connection = {.fd = sub->connection.fd, .events = POLLIN};
+    return poll(&connection, 1, 0) > 0;
 }
 
 /* Asks for a sign of life when it is time to. The answer to the last question is overdue, and not
@@ -143,14 +145,15 @@ static lk_status sound(lk_redis_sub *sub)
     sub->pinged = true;
     sub->due_us = now_us + (sub->ping_us > sub->timeout_us ? sub->ping_us : sub->timeout_us);
     atomic_fetch_add_explicit(sub->context->commands, 1, memory_order_relaxed);
-    return lk_redis_stream_write(&sub->stream, &iov, 1, lk_monotonic_us() + sub->timeout_us);
+    return lk_redis_connection_write(&sub->connection, &iov, 1,
+                                     lk_monotonic_us() + sub->timeout_us);
 }
 
 /* Until something arrives, or a kick, or for so long. */
 static lk_status listen_for(lk_redis_sub *sub, int timeout_ms)
 {
     struct pollfd watched[2] = {{.fd = sub->kick_fd, .events = POLLIN},
-                                {.fd = sub->stream.fd, .events = POLLIN}};
+                                {.fd = sub->connection.fd, .events = POLLIN}};
     int n = poll(watched, 2, timeout_ms);
     if (n < 0 && errno != EINTR) { /* the kernel has no memory: not at once again */
         nanosleep(&(struct timespec){.tv_nsec = REMAKE_MS * 1000000L}, NULL);
@@ -173,11 +176,11 @@ static bool anybody_listens(const lk_redis_sub *sub)
 /* Subscribes and unsubscribes what is due, over a new connection if need be. */
 static lk_status catch_up(lk_redis_sub *sub)
 {
-    if (sub->silent && sub->stream.fd >= 0)
+    if (sub->silent && sub->connection.fd >= 0)
         lose(sub);
-    if (sub->stream.fd < 0 && anybody_listens(sub))
+    if (sub->connection.fd < 0 && anybody_listens(sub))
         connect_again(sub);
-    if (sub->stream.fd < 0)
+    if (sub->connection.fd < 0)
         return LK_OK;
     lk_status status = send_all(sub, "UNSUBSCRIBE", CHANNEL_LEFT, CHANNEL_DROPPING);
     return status == LK_OK ? send_all(sub, "SUBSCRIBE", CHANNEL_WANTED, CHANNEL_ASKED) : status;
@@ -188,7 +191,7 @@ static int patience_ms(lk_redis_sub *sub, bool listened)
 {
     if (!listened)
         return -1;
-    if (sub->stream.fd < 0)
+    if (sub->connection.fd < 0)
         return REMAKE_MS;
     int64_t now_us = lk_monotonic_us();
     if (sub->due_us == 0)
@@ -209,7 +212,7 @@ void *lk_redis_sub_run(void *arg)
             sub->dozes = !listened;
             pthread_mutex_unlock(&sub->mutex);
             status = listen_for(sub, timeout_ms);
-            if (status == LK_OK && listened && sub->stream.fd >= 0)
+            if (status == LK_OK && listened && sub->connection.fd >= 0)
                 status = sound(sub);
             pthread_mutex_lock(&sub->mutex);
             sub->dozes = false;

@@ -33,7 +33,7 @@ struct lk_redis_sub {
     int kick_fd;     /* wakes the thread */
     pthread_t thread;
 
-    pthread_mutex_t mutex; /* guards the rest but the stream */
+    pthread_mutex_t mutex; /* guards the rest but the connection */
     pthread_cond_t changed;
     struct lk_redis_channel *channels;
     uint64_t n_failures; /* connections that could not be made, or broke */
@@ -42,9 +42,9 @@ struct lk_redis_sub {
     bool silent; /* a SUBSCRIBE was not answered in time: the connection is given up */
     bool dozes;  /* the thread sends no PING before it is kicked: nobody listens */
 
-    lk_redis_stream stream; /* the thread's */
-    bool pinged;            /* and not answered */
-    int64_t due_us;         /* of the next PING, or of its answer; 0: not set */
+    lk_redis_connection connection; /* the thread's */
+    bool pinged;                    /* and not answered */
+    int64_t due_us;                 /* of the next PING, or of its answer; 0: not set */
     lk_redis_reply reply;
 };
 

@@ -105,80 +105,84 @@ int64_t lk_redis_half_way_us(int64_t deadline_us)
     return now_us + (deadline_us - now_us) / 2;
 }
 
-__attribute__((format(printf, 2, 3))) static lk_status away(lk_redis_stream *stream,
+__attribute__((format(printf, 2, 3))) static lk_status away(lk_redis_connection *connection,
                                                             const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(stream->message, sizeof stream->message, format, args);
+    vsnprintf(connection->message, sizeof connection->message, format, args);
     va_end(args);
-    lk_redis_stream_close(stream);
+    lk_redis_connection_close(connection);
     return LK_UNAVAILABLE;
 }
 
-/* What the Sentinel says is the master's address. Closes the stream. */
+/* What the Sentinel says is the master's address. Closes the connection. */
 static lk_status ask_sentinel(const lk_redis_topology *topology, const lk_redis_url *sentinel,
-                              lk_redis_stream *stream, int64_t deadline_us, lk_redis_url *ret)
+                              lk_redis_connection *connection, int64_t deadline_us,
+                              lk_redis_url *ret)
 {
     const char *words[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", topology->master};
     redisReply *reply = NULL;
-    lk_status status = lk_redis_stream_open(stream, sentinel, deadline_us);
+    lk_status status = lk_redis_connection_open(connection, sentinel, deadline_us);
     if (status == LK_OK)
-        status = lk_redis_stream_ask(stream, 3, words, deadline_us, &reply);
+        status = lk_redis_connection_ask(connection, 3, words, deadline_us, &reply);
     if (status != LK_OK)
         goto out; /* the message is there */
     status = LK_UNAVAILABLE;
     if (reply->type == REDIS_REPLY_ERROR) {
-        away(stream, "Sentinel %s:%d answered: %.150s", sentinel->host, sentinel->port, reply->str);
+        away(connection, "Sentinel %s:%d answered: %.150s", sentinel->host, sentinel->port,
+             reply->str);
     } else if (reply->elements != 2 || reply->element[0]->type != REDIS_REPLY_STRING ||
                reply->element[0]->len > LK_REDIS_HOST_MAX ||
                reply->element[1]->type != REDIS_REPLY_STRING) {
-        away(stream, "Sentinel %s:%d knows no master named \"%s\"", sentinel->host, sentinel->port,
-             topology->master);
+        away(connection, "Sentinel %s:%d knows no master named \"%s\"", sentinel->host,
+             sentinel->port, topology->master);
     } else {
         *ret = topology->node;
         memcpy(ret->host, reply->element[0]->str, reply->element[0]->len + 1);
         const char *end = lk_digits(reply->element[1]->str, PORT_MAX, &ret->port);
         bool named = end != NULL && *end == '\0' && ret->port > 0;
-        status = named ? LK_OK : away(stream, "Sentinel named no port");
+        status = named ? LK_OK : away(connection, "Sentinel named no port");
     }
 out:
     freeReplyObject(reply);
-    lk_redis_stream_close(stream);
+    lk_redis_connection_close(connection);
     return status;
 }
 
 /* A Sentinel may be behind the times: the node has the last word. */
-static lk_status open_master(const lk_redis_url *url, lk_redis_stream *stream, int64_t deadline_us)
+static lk_status open_master(const lk_redis_url *url, lk_redis_connection *connection,
+                             int64_t deadline_us)
 {
     redisReply *reply = NULL;
-    lk_status status = lk_redis_stream_open(stream, url, deadline_us);
+    lk_status status = lk_redis_connection_open(connection, url, deadline_us);
     if (status == LK_OK)
-        status = lk_redis_stream_ask(stream, 1, (const char *[]){"ROLE"}, deadline_us, &reply);
+        status =
+            lk_redis_connection_ask(connection, 1, (const char *[]){"ROLE"}, deadline_us, &reply);
     if (status != LK_OK) {
-        lk_redis_stream_close(stream);
+        lk_redis_connection_close(connection);
     } else if (reply->type == REDIS_REPLY_ERROR) {
-        status = away(stream, "Redis refuses ROLE: %.150s", reply->str);
+        status = away(connection, "Redis refuses ROLE: %.150s", reply->str);
     } else if (reply->elements == 0 || reply->element[0]->type != REDIS_REPLY_STRING ||
                strcmp(reply->element[0]->str, "master") != 0) {
-        status = away(stream, "Redis at %s:%d is no master", url->host, url->port);
+        status = away(connection, "Redis at %s:%d is no master", url->host, url->port);
     }
     freeReplyObject(reply);
     return status;
 }
 
-lk_status lk_redis_topology_connect(lk_redis_topology *topology, lk_redis_stream *stream,
+lk_status lk_redis_topology_connect(lk_redis_topology *topology, lk_redis_connection *connection,
                                     int64_t deadline_us)
 {
     if (topology->kind == LK_REDIS_NODE)
-        return lk_redis_stream_open(stream, &topology->node, deadline_us);
+        return lk_redis_connection_open(connection, &topology->node, deadline_us);
     size_t first = atomic_load(&topology->first);
     for (size_t i = 0; i < topology->n_seeds; i++) {
         size_t which = (first + i) % topology->n_seeds;
         lk_redis_url master;
-        if (ask_sentinel(topology, &topology->seed[which], stream,
+        if (ask_sentinel(topology, &topology->seed[which], connection,
                          lk_redis_half_way_us(deadline_us), &master) == LK_OK &&
-            open_master(&master, stream, lk_redis_half_way_us(deadline_us)) == LK_OK) {
+            open_master(&master, connection, lk_redis_half_way_us(deadline_us)) == LK_OK) {
             atomic_store(&topology->first, which);
             return LK_OK;
         }

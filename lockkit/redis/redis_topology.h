@@ -36,11 +36,11 @@ typedef struct lk_redis_topology {
  */
 lk_status lk_redis_topology_parse(const char *text, lk_redis_topology *ret, lk_error *error);
 
-/* Opens a closed stream to the node, or to the master of the moment: the Sentinels are asked in
+/* Opens a closed connection to the node, or to the master of the moment: the Sentinels are asked in
  * turn, and the one they name must agree (ROLE). Not for a cluster, see redis_cluster.h. Returns
- * LK_OK, LK_UNAVAILABLE (stream->message says why), LK_PROTOCOL.
+ * LK_OK, LK_UNAVAILABLE (connection->message says why), LK_PROTOCOL.
  * After https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
-lk_status lk_redis_topology_connect(lk_redis_topology *topology, lk_redis_stream *stream,
+lk_status lk_redis_topology_connect(lk_redis_topology *topology, lk_redis_connection *connection,
                                     int64_t deadline_us);
 
 /* Half of the time that is left: whoever hangs leaves some for the next. */

@@ -11,9 +11,9 @@ struct waiting {
 };
 
 /* Those who would share a lock wait apart from those who want it alone: they wake together. */
-static const char *room_of_sharers(char buffer[LK_REDIS_ROOM_NAME_MAX], const char *channel)
+static const char *line_of_sharers(char buffer[LK_REDIS_LINE_NAME_MAX], const char *channel)
 {
-    snprintf(buffer, LK_REDIS_ROOM_NAME_MAX, "%s shared", channel);
+    snprintf(buffer, LK_REDIS_LINE_NAME_MAX, "%s shared", channel);
     return buffer;
 }
 
@@ -33,7 +33,7 @@ void lk_redis_wake_tried(lk_redis_wake *wake, lk_attempt *attempt)
 {
     struct waiting *waiting = attempt->waiter;
     if (waiting != NULL)
-        lk_redis_rooms_use(wake->rooms, waiting->waiter);
+        lk_redis_waiters_use(wake->waiters, waiting->waiter);
 }
 
 lk_status lk_redis_wake_force_release(void *self, const char *key)
@@ -48,24 +48,24 @@ lk_status lk_redis_wake_force_release(void *self, const char *key)
 
 /* -- waiting ---------------------------------------------------------------------------------- */
 
-/* Enters the room first, so that no message passes unseen, then sees to the subscription.
- * *ret_calm: the lock cannot have come free unheard since the last try, because others wait here
- * already, of whom one at least was woken. That holds for one holder at a time: one who would share
- * may be the only one left asleep; of several permits that came free, the others in the room may
- * need fewer than there are. */
+/* Enters the line first, so that no message passes unseen, then sees to the subscription.
+ * *ret_no_race_left: the lock cannot have come free unheard since the last try, because others wait
+ * here already, of whom one at least was woken. That holds for one holder at a time: one who would
+ * share may be the only one left asleep; of several permits that came free, the others in the line
+ * may need fewer than there are. */
 static lk_status begin(lk_redis_wake *wake, lk_attempt *attempt, const char *channel,
-                       int64_t left_us, bool *ret_calm)
+                       int64_t left_us, bool *ret_no_race_left)
 {
     struct waiting *waiting = attempt->waiter;
     const lk_hold *hold = attempt->hold;
     bool is_first = false, was_live = false, shares = hold->mode == LK_SHARED;
-    char room[LK_REDIS_ROOM_NAME_MAX];
+    char line[LK_REDIS_LINE_NAME_MAX];
     if (waiting == NULL) {
         waiting = calloc(1, sizeof *waiting);
         if (waiting == NULL)
             return LK_NO_MEMORY;
-        waiting->waiter = lk_redis_rooms_enter(
-            wake->rooms, shares ? room_of_sharers(room, channel) : channel, &is_first);
+        waiting->waiter = lk_redis_waiters_enter(
+            wake->waiters, shares ? line_of_sharers(line, channel) : channel, &is_first);
         if (waiting->waiter == NULL) {
             free(waiting);
             return LK_NO_MEMORY;
@@ -76,8 +76,8 @@ static lk_status begin(lk_redis_wake *wake, lk_attempt *attempt, const char *cha
     if (status != LK_OK)
         return status;
     waiting->joined = true;
-    *ret_calm = was_live && !is_first && !shares && hold->permits == 1;
-    if (*ret_calm)
+    *ret_no_race_left = was_live && !is_first && !shares && hold->permits == 1;
+    if (*ret_no_race_left)
         waiting->live = lk_redis_sub_live(wake->sub, channel);
     return LK_OK;
 }
@@ -90,9 +90,10 @@ lk_status lk_redis_wake_wait(void *self, lk_attempt *attempt, int64_t until_us)
     char channel[LK_REDIS_CHANNEL_MAX];
     lk_redis_wake_channel(wake, channel, attempt->hold->key);
     if (waiting == NULL || !waiting->joined) {
-        bool calm = false;
+        bool no_race_left = false;
         env->point(env->ctx, LK_POINT_SUBSCRIBE, attempt->hold->key);
-        lk_status status = begin(wake, attempt, channel, until_us - env->now_us(env->ctx), &calm);
+        lk_status status =
+            begin(wake, attempt, channel, until_us - env->now_us(env->ctx), &no_race_left);
         if (status != LK_OK)
             return status;
         waiting = attempt->waiter;
@@ -104,7 +105,7 @@ lk_status lk_redis_wake_wait(void *self, lk_attempt *attempt, int64_t until_us)
         waiting->live = live;
         return LK_OK;
     }
-    lk_redis_rooms_sleep(wake->rooms, waiting->waiter, until_us - env->now_us(env->ctx));
+    lk_redis_waiters_sleep(wake->waiters, waiting->waiter, until_us - env->now_us(env->ctx));
     return LK_OK;
 }
 
@@ -117,7 +118,7 @@ void lk_redis_wake_wait_end(void *self, lk_attempt *attempt)
         return;
     if (waiting->joined)
         lk_redis_sub_leave(wake->sub, lk_redis_wake_channel(wake, channel, attempt->hold->key));
-    lk_redis_rooms_leave(wake->rooms, waiting->waiter);
+    lk_redis_waiters_leave(wake->waiters, waiting->waiter);
     free(waiting);
 }
 
@@ -125,14 +126,14 @@ void lk_redis_wake_wait_end(void *self, lk_attempt *attempt)
 static void on_message(void *arg, const char *channel, const char *payload)
 {
     lk_redis_wake *wake = arg;
-    char room[LK_REDIS_ROOM_NAME_MAX];
+    char line[LK_REDIS_LINE_NAME_MAX];
     (void)payload;
     if (channel == NULL) {
-        lk_redis_rooms_post_all(wake->rooms);
+        lk_redis_waiters_wake_all(wake->waiters);
         return;
     }
-    lk_redis_rooms_post(wake->rooms, channel);
-    lk_redis_rooms_post_room(wake->rooms, room_of_sharers(room, channel));
+    lk_redis_waiters_wake_one(wake->waiters, channel);
+    lk_redis_waiters_wake_all_of(wake->waiters, line_of_sharers(line, channel));
 }
 
 /* -- opening and closing ---------------------------------------------------------------------- */
@@ -149,10 +150,10 @@ lk_status lk_redis_wake_open(const lk_context *context, const char *prefix, lk_r
         goto no_guard;
     wake->prefix = prefix;
     lk_redis_script_init(&wake->force, force_body);
-    wake->rooms = lk_redis_rooms_open();
-    if (wake->rooms == NULL) {
+    wake->waiters = lk_redis_waiters_open();
+    if (wake->waiters == NULL) {
         status = lk_fail(error, LK_NO_MEMORY, "out of memory for a Redis guard");
-        goto no_rooms;
+        goto no_waiters;
     }
     status = lk_redis_sub_open(context, guard->redis, on_message, wake, &wake->sub, error);
     if (status != LK_OK)
@@ -160,8 +161,8 @@ lk_status lk_redis_wake_open(const lk_context *context, const char *prefix, lk_r
     *ret = wake;
     return LK_OK;
 no_sub:
-    lk_redis_rooms_close(wake->rooms);
-no_rooms:
+    lk_redis_waiters_close(wake->waiters);
+no_waiters:
     lk_redis_guard_end(guard);
 no_guard:
     free(wake);
@@ -172,7 +173,7 @@ void lk_redis_wake_close(void *self)
 {
     lk_redis_wake *wake = self;
     lk_redis_sub_close(wake->sub);
-    lk_redis_rooms_close(wake->rooms);
+    lk_redis_waiters_close(wake->waiters);
     lk_redis_guard_end(&wake->guard);
     free(wake);
 }

@@ -19,7 +19,7 @@
 typedef struct lk_redis_wake {
     lk_redis_guard guard; /* first: the members of redis_guard.h take this struct too */
     const char *prefix;   /* channel of lock K: "prefix:{K}" */
-    lk_redis_rooms *rooms;
+    lk_redis_waiters *waiters;
     lk_redis_sub *sub;
     lk_redis_script force;
 } lk_redis_wake;

@@ -29,10 +29,10 @@ lk_status lk_redlock_ask(lk_redlock_nodes *nodes, lk_redlock_ballot *ballot, con
                          int n, const char **words)
 {
     lk_redlock_call *call = &ballot->call;
-    if (!lk_redis_wire_make(&call->command, n, words))
+    if (!lk_redis_encode(&call->command, n, words))
         return LK_NO_MEMORY;
     lk_redlock_run(nodes, call);
-    lk_redis_wire_free(&call->command);
+    lk_redis_encoded_free(&call->command);
     ballot->n = lk_redlock_n(nodes);
     ballot->quorum = lk_redlock_quorum(nodes);
     const char *why[LK_REDLOCK_NODES_MAX] = {NULL};

@@ -10,14 +10,14 @@ enum { IDLE_US = 1000, DOUBLINGS_MAX = 3 };
 
 static void say_why(lk_redlock_node *node, const char *why)
 {
-    snprintf(node->stream.message, sizeof node->stream.message, "%s", why);
+    snprintf(node->connection.message, sizeof node->connection.message, "%s", why);
 }
 
 /* -- joining ---------------------------------------------------------------------------------- */
 
 static void close_node(lk_redlock_node *node)
 {
-    lk_redis_stream_close(&node->stream);
+    lk_redis_connection_close(&node->connection);
     node->state = LK_REDLOCK_CLOSED;
     node->owes = NULL;
 }
@@ -42,7 +42,7 @@ void lk_redlock_dial(lk_redlock_node *node)
     node->greetings = 0;
     node->state = LK_REDLOCK_JOINING;
     say_why(node, "Redis did not answer in time"); /* unless it does */
-    if (lk_redis_stream_begin(&node->stream, &node->url) != LK_OK)
+    if (lk_redis_connection_begin(&node->connection, &node->url) != LK_OK)
         lk_redlock_fail(node);
 }
 
@@ -53,12 +53,12 @@ short lk_redlock_join_events(const lk_redlock_node *node)
 
 static lk_status say(lk_redlock_node *node, int n, const char **words)
 {
-    lk_redis_wire command;
-    if (!lk_redis_wire_make(&command, n, words))
+    lk_redis_encoded command;
+    if (!lk_redis_encode(&command, n, words))
         return LK_UNAVAILABLE;
     struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};
-    lk_status status = lk_redis_stream_write(&node->stream, &iov, 1, LK_REDIS_NO_WAIT);
-    lk_redis_wire_free(&command);
+    lk_status status = lk_redis_connection_write(&node->connection, &iov, 1, LK_REDIS_NO_WAIT);
+    lk_redis_encoded_free(&command);
     node->greetings++;
     return status;
 }
@@ -91,7 +91,7 @@ void lk_redlock_join(lk_redlock_node *node)
         return;
     }
     while (node->greetings > 0) {
-        status = lk_redis_stream_read(&node->stream, &node->greeting, LK_REDIS_NO_WAIT);
+        status = lk_redis_connection_read(&node->connection, &node->greeting, LK_REDIS_NO_WAIT);
         if (status == LK_TIMEOUT)
             return;
         if (status == LK_OK && node->greeting.root.type != REDIS_REPLY_STATUS) {
@@ -111,7 +111,8 @@ void lk_redlock_join(lk_redlock_node *node)
 
 void lk_redlock_look(lk_redlock_node *node)
 {
-    if (lk_monotonic_us() - node->used_us > IDLE_US && !lk_redis_stream_quiet(&node->stream))
+    if (lk_monotonic_us() - node->used_us > IDLE_US &&
+        !lk_redis_connection_quiet(&node->connection))
         close_node(node);
 }
 
@@ -143,7 +144,7 @@ size_t lk_redlock_send(lk_redlock_node *node, lk_redlock_call *batch, int64_t de
     }
     if (n == 0)
         return 0;
-    lk_status status = lk_redis_stream_write(&node->stream, iov, n, deadline_us);
+    lk_status status = lk_redis_connection_write(&node->connection, iov, n, deadline_us);
     mark_owed(node, node->owes, status == LK_UNAVAILABLE ? LK_UNAVAILABLE : LK_UNKNOWN);
     if (status != LK_OK)
         lk_redlock_fail(node);
@@ -155,7 +156,8 @@ void lk_redlock_receive(lk_redlock_node *node)
     size_t i = node->index;
     while (node->owes != NULL) {
         lk_redlock_call *call = node->owes;
-        lk_status status = lk_redis_stream_read(&node->stream, &call->reply[i], LK_REDIS_NO_WAIT);
+        lk_status status =
+            lk_redis_connection_read(&node->connection, &call->reply[i], LK_REDIS_NO_WAIT);
         if (status == LK_TIMEOUT)
             return;
         if (status != LK_OK) { /* the next round dials at once */
@@ -168,7 +170,7 @@ void lk_redlock_receive(lk_redlock_node *node)
     }
     node->used_us = lk_monotonic_us();
     node->failures = 0;
-    if (lk_redis_stream_leftover(&node->stream)) { /* whose would the next be? */
+    if (lk_redis_connection_leftover(&node->connection)) { /* whose would the next be? */
         say_why(node, "Redis answered more than was asked");
         close_node(node);
     }
@@ -177,7 +179,7 @@ void lk_redlock_receive(lk_redlock_node *node)
 void lk_redlock_give_up(lk_redlock_node *node)
 {
     for (lk_redlock_call *call = node->owes; call != NULL; call = sent_from(call->next))
-        if (call->undo != NULL && send(node->stream.fd, call->undo->bytes, call->undo->length,
+        if (call->undo != NULL && send(node->connection.fd, call->undo->bytes, call->undo->length,
                                        MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)call->undo->length)
             break;
     say_why(node, "Redis did not answer in time");

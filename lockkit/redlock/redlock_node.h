@@ -20,8 +20,8 @@ enum { LK_REDLOCK_NODES_MAX = 9, LK_REDLOCK_BATCH_MAX = 64, LK_REDLOCK_PAUSE_US 
 
 /* One command for all nodes, on its caller's stack. */
 typedef struct lk_redlock_call {
-    lk_redis_wire command;
-    const lk_redis_wire
+    lk_redis_encoded command;
+    const lk_redis_encoded
         *undo;         /* sent to a node that owes its answer when it is given up; or NULL */
     bool needs_quorum; /* sent to nobody unless a quorum is ready */
 
@@ -38,7 +38,7 @@ enum lk_redlock_state { LK_REDLOCK_CLOSED, LK_REDLOCK_JOINING, LK_REDLOCK_READY 
 
 typedef struct lk_redlock_node {
     lk_redis_url url;
-    lk_redis_stream stream;
+    lk_redis_connection connection;
     int64_t timeout_us;
     size_t index; /* of status[] and reply[] */
     enum lk_redlock_state state;

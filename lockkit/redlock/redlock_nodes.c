@@ -54,7 +54,7 @@ static bool poll_nodes(lk_redlock_nodes *nodes, bool (*watched)(const lk_redlock
     for (size_t i = 0; i < nodes->n; i++) {
         const lk_redlock_node *node = &nodes->node[i];
         bool joins = node->state == LK_REDLOCK_JOINING;
-        fds[i] = (struct pollfd){.fd = watched(node) ? node->stream.fd : -1,
+        fds[i] = (struct pollfd){.fd = watched(node) ? node->connection.fd : -1,
                                  .events = joins ? lk_redlock_join_events(node) : POLLIN};
     }
     int64_t left_us = deadline_us - lk_monotonic_us();
@@ -132,7 +132,8 @@ static void note_missing(const lk_redlock_nodes *nodes)
 {
     const char *why[LK_REDLOCK_NODES_MAX];
     for (size_t i = 0; i < nodes->n; i++)
-        why[i] = nodes->node[i].state == LK_REDLOCK_READY ? NULL : nodes->node[i].stream.message;
+        why[i] =
+            nodes->node[i].state == LK_REDLOCK_READY ? NULL : nodes->node[i].connection.message;
     lk_redlock_note(nodes, why);
 }
 
@@ -258,7 +259,7 @@ static lk_status add_node(lk_redlock_nodes *nodes, const char *text, size_t leng
     lk_redlock_node *node = &nodes->node[nodes->n];
     node->url = url;
     node->index = nodes->n++;
-    lk_redis_stream_init(&node->stream);
+    lk_redis_connection_init(&node->connection);
     return LK_OK;
 }
 
@@ -298,7 +299,7 @@ void lk_redlock_close(lk_redlock_nodes *nodes)
 {
     assert(!nodes->busy);
     for (size_t i = 0; i < nodes->n; i++)
-        lk_redis_stream_close(&nodes->node[i].stream);
+        lk_redis_connection_close(&nodes->node[i].connection);
     pthread_mutex_destroy(&nodes->mutex);
     free(nodes);
 }

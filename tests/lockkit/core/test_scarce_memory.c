@@ -19,40 +19,40 @@ enum {
     WAIT_MS = 20,
     FREE_MS = 10000,
     TIMEOUT_MS = 200,
-    ROOMS = 400 /* so many that the table grows */
+    LINES = 400 /* so many that the table grows */
 };
 
-static void room_without_memory_is_refused(void **state)
+static void line_without_memory_is_refused(void **state)
 {
     (void)state;
     int refused = 1, failures = 0;
     for (int n = 1; refused > 0; n++) {
-        lk_redis_waiter *waiters[ROOMS] = {NULL};
-        char name[LK_REDIS_ROOM_NAME_MAX];
+        lk_redis_waiter *waiter[LINES] = {NULL};
+        char name[LK_REDIS_LINE_NAME_MAX];
         scarce_from(n, false);
-        lk_redis_rooms *rooms = lk_redis_rooms_open();
-        for (int i = 0; i < ROOMS && rooms != NULL; i++) {
+        lk_redis_waiters *waiters = lk_redis_waiters_open();
+        for (int i = 0; i < LINES && waiters != NULL; i++) {
             bool first = false;
-            snprintf(name, sizeof name, "room %d", i);
-            waiters[i] = lk_redis_rooms_enter(rooms, name, &first);
-            assert_true(waiters[i] == NULL || first);
+            snprintf(name, sizeof name, "line %d", i);
+            waiter[i] = lk_redis_waiters_enter(waiters, name, &first);
+            assert_true(waiter[i] == NULL || first);
         }
         refused = scarce_end();
-        for (int i = 0; i < ROOMS && rooms != NULL; i++) {
-            snprintf(name, sizeof name, "room %d", i);
-            failures += waiters[i] == NULL;
-            lk_redis_rooms_give(rooms, name, &(lk_redis_gift){.fence = 7});
-            lk_redis_gift gift;
-            if (waiters[i] != NULL)
-                assert_true(lk_redis_rooms_take(rooms, waiters[i], &gift));
-            if (waiters[i] != NULL)
-                lk_redis_rooms_leave(rooms, waiters[i]);
+        for (int i = 0; i < LINES && waiters != NULL; i++) {
+            snprintf(name, sizeof name, "line %d", i);
+            failures += waiter[i] == NULL;
+            lk_redis_waiters_hand_over(waiters, name, &(lk_redis_handover){.fence = 7});
+            lk_redis_handover handover;
+            if (waiter[i] != NULL)
+                assert_true(lk_redis_waiters_take_handover(waiters, waiter[i], &handover));
+            if (waiter[i] != NULL)
+                lk_redis_waiters_leave(waiters, waiter[i]);
         }
-        if (rooms != NULL)
-            lk_redis_rooms_close(rooms);
-        assert_true(n < 10 * ROOMS);
+        if (waiters != NULL)
+            lk_redis_waiters_close(waiters);
+        assert_true(n < 10 * LINES);
     }
-    assert_true(failures > ROOMS);
+    assert_true(failures > LINES);
 }
 
 /* Has it, lets another wait for it in vain, frees it, has it again. */
@@ -129,7 +129,7 @@ static int open_postgres(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(room_without_memory_is_refused),
+        cmocka_unit_test(line_without_memory_is_refused),
         cmocka_unit_test_setup_teardown(guards_without_memory_end_nothing, open_redis, world_close),
         cmocka_unit_test_setup_teardown(guards_without_memory_end_nothing, open_redlock,
                                         world_close),

@@ -204,22 +204,23 @@ static void what_redis_answers_makes_it_worth_while_again(void **state)
     int fds[2];
     lk_redis_reply reply;
     assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
-    lk_redis_stream stream = {.fd = fds[0],
-                              .reader = redisReaderCreateWithFunctions(&lk_redis_reply_functions),
-                              .patience_us = LONG_US,
-                              .spin = {.most_us = LONG_US, .in_vain = TRY_EVERY}};
+    lk_redis_connection connection = {.fd = fds[0],
+                                      .reader =
+                                          redisReaderCreateWithFunctions(&lk_redis_reply_functions),
+                                      .patience_us = LONG_US,
+                                      .spin = {.most_us = LONG_US, .in_vain = TRY_EVERY}};
     server_fd = fds[1];
     meanwhile = answer;
-    for (int i = 0; i < MANY && atomic_load(&stream.spin.in_vain) > 0; i++) {
-        atomic_store(&stream.spin.in_vain, TRY_EVERY);
+    for (int i = 0; i < MANY && atomic_load(&connection.spin.in_vain) > 0; i++) {
+        atomic_store(&connection.spin.in_vain, TRY_EVERY);
         yields = 0;
-        assert_int_equal(
-            LK_OK, lk_redis_stream_read(&stream, &reply, lk_monotonic_us() + 2 * (int64_t)LONG_US));
+        assert_int_equal(LK_OK, lk_redis_connection_read(&connection, &reply,
+                                                         lk_monotonic_us() + 2 * (int64_t)LONG_US));
         assert_int_equal(1, yields);
     }
     meanwhile = NULL;
-    assert_int_equal(0, atomic_load(&stream.spin.in_vain));
-    lk_redis_stream_close(&stream);
+    assert_int_equal(0, atomic_load(&connection.spin.in_vain));
+    lk_redis_connection_close(&connection);
     close(server_fd);
 }
 

@@ -75,23 +75,24 @@ static int64_t model_now_us(void);
 #undef lk_doorbell_wake
 #undef lk_monotonic_us
 
-static lk_redis_waiter *model_enter(lk_redis_rooms *rooms, const char *name, bool *ret_is_first);
-static void model_sleep(lk_redis_rooms *rooms, lk_redis_waiter *waiter, int64_t wait_us);
-static void model_leave(lk_redis_rooms *rooms, lk_redis_waiter *waiter);
+static lk_redis_waiter *model_enter(lk_redis_waiters *waiters, const char *name,
+                                    bool *ret_is_first);
+static void model_sleep(lk_redis_waiters *waiters, lk_redis_waiter *waiter, int64_t wait_us);
+static void model_leave(lk_redis_waiters *waiters, lk_redis_waiter *waiter);
 static lk_status model_join(lk_redis_sub *sub, const char *channel, int64_t wait_us, bool *ret);
 static void model_unjoin(lk_redis_sub *sub, const char *channel);
 static uint64_t model_live(const lk_redis_sub *sub);
 
-#define lk_redis_rooms_enter(rooms, name, ret)     model_enter(rooms, name, ret)
-#define lk_redis_rooms_sleep(rooms, waiter, us)    model_sleep(rooms, waiter, us)
-#define lk_redis_rooms_leave(rooms, waiter)        model_leave(rooms, waiter)
-#define lk_redis_sub_join(sub, channel, wait, ret) model_join(sub, channel, wait, ret)
-#define lk_redis_sub_leave(sub, channel)           model_unjoin(sub, channel)
-#define lk_redis_sub_live(sub, channel)            model_live(sub)
+#define lk_redis_waiters_enter(waiters, name, ret)  model_enter(waiters, name, ret)
+#define lk_redis_waiters_sleep(waiters, waiter, us) model_sleep(waiters, waiter, us)
+#define lk_redis_waiters_leave(waiters, waiter)     model_leave(waiters, waiter)
+#define lk_redis_sub_join(sub, channel, wait, ret)  model_join(sub, channel, wait, ret)
+#define lk_redis_sub_leave(sub, channel)            model_unjoin(sub, channel)
+#define lk_redis_sub_live(sub, channel)             model_live(sub)
 #include "redis_wake.c"
-#undef lk_redis_rooms_enter
-#undef lk_redis_rooms_sleep
-#undef lk_redis_rooms_leave
+#undef lk_redis_waiters_enter
+#undef lk_redis_waiters_sleep
+#undef lk_redis_waiters_leave
 #undef calloc
 #undef free
 
@@ -188,23 +189,23 @@ static void model_bell_wait(void *bell)
     model.running->woken = NULL;
 }
 
-static lk_redis_waiter *model_enter(lk_redis_rooms *rooms, const char *name, bool *ret_is_first)
+static lk_redis_waiter *model_enter(lk_redis_waiters *waiters, const char *name, bool *ret_is_first)
 {
-    lk_redis_waiter *waiter = lk_redis_rooms_enter(rooms, name, ret_is_first);
+    lk_redis_waiter *waiter = lk_redis_waiters_enter(waiters, name, ret_is_first);
     model.running->is_first = *ret_is_first;
     return waiter;
 }
 
-static void model_sleep(lk_redis_rooms *rooms, lk_redis_waiter *waiter, int64_t wait_us)
+static void model_sleep(lk_redis_waiters *waiters, lk_redis_waiter *waiter, int64_t wait_us)
 {
     stop_at(AT_SLEEP);
-    lk_redis_rooms_sleep(rooms, waiter, wait_us);
+    lk_redis_waiters_sleep(waiters, waiter, wait_us);
 }
 
-static void model_leave(lk_redis_rooms *rooms, lk_redis_waiter *waiter)
+static void model_leave(lk_redis_waiters *waiters, lk_redis_waiter *waiter)
 {
     stop_at(AT_LEAVE);
-    lk_redis_rooms_leave(rooms, waiter);
+    lk_redis_waiters_leave(waiters, waiter);
 }
 
 static lk_status model_join(lk_redis_sub *sub, const char *channel, int64_t wait_us,
@@ -282,7 +283,7 @@ static void start(const struct setting *is)
         client->sub.live = 1;
         client->wake = (lk_redis_wake){.guard = {.context = &model.context},
                                        .prefix = "permits",
-                                       .rooms = lk_redis_rooms_open(),
+                                       .waiters = lk_redis_waiters_open(),
                                        .sub = &client->sub};
     }
     for (int i = 0; i < is->waiters; i++) {
@@ -392,12 +393,12 @@ static uint64_t state(void)
     uint64_t hash = mix(mix(mix(1, model.free), model.to_release), model.breaks);
     for (int i = 0; i < model.is.clients; i++) {
         const struct client *client = &model.clients[i];
-        const struct room *room = client->wake.rooms->by_name;
+        const struct line *line = client->wake.waiters->by_name;
         hash = mix(mix(hash, client->messages), client->sub.live);
         hash =
             mix(hash, client->sub.listeners * 4 + client->sub.subscribed * 2 + client->sub.broken);
-        hash = mix(mix(hash, room ? room->n_posts + 1 : 0), room ? room->n_waiters : 0);
-        for (const lk_redis_waiter *w = room ? room->asleep : NULL; w != NULL; w = w->next)
+        hash = mix(mix(hash, line ? line->n_posts + 1 : 0), line ? line->n_waiters : 0);
+        for (const lk_redis_waiter *w = line ? line->asleep : NULL; w != NULL; w = w->next)
             for (int k = 0; k < model.is.waiters; k++) {
                 const struct waiting *waiting = model.waiters[k].attempt.waiter;
                 if (waiting != NULL && waiting->waiter == w)
@@ -494,7 +495,7 @@ static void no_permit_idles_while_a_waiter_sleeps(void **state_)
         no_permit_idles(2, WAITERS_MAX, 1, 0, false, false);
 }
 
-/* The explorer finds what the rule for one permit does to two: others in the room are not proof
+/* The explorer finds what the rule for one permit does to two: others in the line are not proof
  * that no release was missed. */
 static void rule_of_a_lock_lets_a_permit_idle(void **state_)
 {

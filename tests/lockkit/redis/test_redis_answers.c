@@ -172,7 +172,7 @@ static void reason_survives_where_nothing_could_be_written(void **state)
     struct link other;
     char text[SANDBOX_TEXT_MAX + 8], ping[] = "PING\r\n";
     lk_redis_url url;
-    lk_redis_stream stream;
+    lk_redis_connection connection;
     struct iovec iov = {.iov_base = ping, .iov_len = sizeof ping - 1};
     struct sandbox_server *full =
         sandbox_redis(sandbox, (const char *const[]){"--maxclients", "1", NULL});
@@ -181,14 +181,14 @@ static void reason_survives_where_nothing_could_be_written(void **state)
     assert_true(wait_until(pings, &other, SOON_MS));
     snprintf(text, sizeof text, "unix://%s", full->socket);
     assert_int_equal(lk_redis_url_parse(text, &url, NULL), LK_OK);
-    lk_redis_stream_init(&stream);
+    lk_redis_connection_init(&connection);
     int64_t deadline_us = lk_monotonic_us() + SOON_MS * 1000;
-    assert_int_equal(lk_redis_stream_open(&stream, &url, deadline_us), LK_OK);
-    struct pollfd closed = {.fd = stream.fd, .events = POLLRDHUP};
+    assert_int_equal(lk_redis_connection_open(&connection, &url, deadline_us), LK_OK);
+    struct pollfd closed = {.fd = connection.fd, .events = POLLRDHUP};
     assert_int_equal(poll(&closed, 1, SOON_MS), 1);
-    assert_int_equal(lk_redis_stream_write(&stream, &iov, 1, deadline_us), LK_UNAVAILABLE);
-    assert_non_null(strstr(stream.message, "max number of clients"));
-    lk_redis_stream_close(&stream);
+    assert_int_equal(lk_redis_connection_write(&connection, &iov, 1, deadline_us), LK_UNAVAILABLE);
+    assert_non_null(strstr(connection.message, "max number of clients"));
+    lk_redis_connection_close(&connection);
     link_close(&other);
     sandbox_signal(full, SIGTERM);
 }

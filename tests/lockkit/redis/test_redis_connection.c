@@ -261,20 +261,20 @@ static void writing_to_a_closed_socket_raises_no_signal(void **state)
     (void)state;
     char url[SANDBOX_TEXT_MAX + 8];
     lk_redis_url parsed;
-    lk_redis_stream stream;
+    lk_redis_connection connection;
     char ping[] = "PING\r\n";
     struct iovec iov = {.iov_base = ping, .iov_len = sizeof ping - 1};
     snprintf(url, sizeof url, "unix://%s", server->socket);
     assert_int_equal(lk_redis_url_parse(url, &parsed, NULL), LK_OK);
-    lk_redis_stream_init(&stream);
+    lk_redis_connection_init(&connection);
     int64_t deadline_us = lk_monotonic_us() + LINK_TIMEOUT_MS * 1000;
-    assert_int_equal(lk_redis_stream_open(&stream, &parsed, deadline_us), LK_OK);
+    assert_int_equal(lk_redis_connection_open(&connection, &parsed, deadline_us), LK_OK);
     assert_true(WIFSIGNALED(sandbox_signal(server, SIGKILL)));
     void (*before)(int) = signal(SIGPIPE, count_broken_pipe);
-    assert_int_equal(lk_redis_stream_write(&stream, &iov, 1, deadline_us), LK_UNAVAILABLE);
+    assert_int_equal(lk_redis_connection_write(&connection, &iov, 1, deadline_us), LK_UNAVAILABLE);
     signal(SIGPIPE, before);
     assert_int_equal(broken_pipes, 0);
-    lk_redis_stream_close(&stream);
+    lk_redis_connection_close(&connection);
     assert_int_equal(sandbox_restart(server), 0);
 }
 

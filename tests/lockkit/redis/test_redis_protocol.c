@@ -1,4 +1,4 @@
-/* Commands on the wire, beside those that hiredis makes of the same words, and numbers in them,
+/* Commands on the encoded, beside those that hiredis makes of the same words, and numbers in them,
  * beside those of printf. */
 #include "digits.h"
 #include "redis_guard.h"
@@ -19,13 +19,13 @@ enum { WORDS_MAX = 120, WORD_MAX = 2000 };
 static void assert_same(int n, const char **words)
 {
     char *expected;
-    lk_redis_wire wire;
+    lk_redis_encoded encoded;
     int length = redisFormatCommandArgv(&expected, n, words, NULL);
     assert_true(length > 0);
-    assert_true(lk_redis_wire_make(&wire, n, words));
-    assert_int_equal(wire.length, length);
-    assert_memory_equal(wire.bytes, expected, wire.length);
-    lk_redis_wire_free(&wire);
+    assert_true(lk_redis_encode(&encoded, n, words));
+    assert_int_equal(encoded.length, length);
+    assert_memory_equal(encoded.bytes, expected, encoded.length);
+    lk_redis_encoded_free(&encoded);
     redisFreeCommand(expected);
 }
 
@@ -53,14 +53,14 @@ static void many_words_are_framed_as_hiredis_does(void **state)
 static void usual_commands_need_no_heap(void **state)
 {
     (void)state;
-    lk_redis_wire wire;
+    lk_redis_encoded encoded;
     static const char sha[] = "0123456789012345678901234567890123456789";
     assert_true(
-        lk_redis_wire_make(&wire, 7,
-                           (const char *[]){"EVALSHA", sha, "2", "lock:account:12345",
-                                            "{lock:account:12345}:fence", "client:1:1", "30000"}));
-    assert_ptr_equal(wire.bytes, wire.room);
-    lk_redis_wire_free(&wire);
+        lk_redis_encode(&encoded, 7,
+                        (const char *[]){"EVALSHA", sha, "2", "lock:account:12345",
+                                         "{lock:account:12345}:fence", "client:1:1", "30000"}));
+    assert_ptr_equal(encoded.bytes, encoded.room);
+    lk_redis_encoded_free(&encoded);
 }
 
 static void assert_same_digits(uint64_t number)
