@@ -24,12 +24,7 @@ struct slow_item {
 };
 
 struct close_orders {
-    const struct config *config;
-    const struct seams *seams;
-    struct guards *guards;
-    db *db;
-    struct counters *counters;
-    struct keeper *keeper;
+    struct section_base base;
     struct section section;
     struct lock_set lock; /* of the task itself */
     db_expired page[DB_EXPIRED_MAX];
@@ -49,12 +44,12 @@ static bool is_stopping(struct close_orders *task)
     return stopping;
 }
 
-/* Two instances need not do the same work: the lock of their default guard keeps them apart. Where
- * they have different ones, or one in the store, they are kept apart order by order, by the item's
- * guard; none does not, which is the lesson. */
+/* Two instances need not do the same work: the lock of their default guard keeps them apart. If
+ * their default guards differ, or are in the store, the item's guard keeps them apart order by
+ * order. Guard none does not, which is the lesson. */
 static bool enter(struct close_orders *task)
 {
-    struct guard *guard = guard_default(task->guards);
+    struct guard *guard = guard_default(task->base.guards);
     section_clear(&task->section);
     lock_set_clear(&task->lock);
     if (guard->kind == GUARD_LOCK)
@@ -62,24 +57,14 @@ static bool enter(struct close_orders *task)
     return lock_set_acquire(&task->lock, 0) == PROBLEM_NONE; /* busy: another instance is at it */
 }
 
-static void take_outcome(void *ctx, struct op *op)
-{
-    enum problem *problem = ctx;
-    *problem = op->answer.problem;
-}
-
 static enum problem close_order(struct close_orders *task, const char *id, int64_t wait_us)
 {
-    enum problem problem = PROBLEM_INTERNAL;
-    const struct guarded_host host = {
-        .counters = task->counters, .ctx = &problem, .finish = take_outcome};
     struct op op = {
-        .kind = OP_CANCEL_ORDER, .deadline_us = now_us() + wait_us, .seams = task->seams};
-    struct op *ops[] = {&op};
+        .kind = OP_CANCEL_ORDER, .deadline_us = now_us() + wait_us, .seams = task->base.seams};
     snprintf(op.id, sizeof op.id, "%s", id);
-    guarded_run(&host, &task->section, &close_operation, ops, 1);
+    attempt_one(&task->section, &close_operation, &op);
     answer_free(&op.answer);
-    return problem;
+    return op.answer.problem;
 }
 
 static const struct slow_item *find_slow(const struct close_orders *task, const char *id)
@@ -100,7 +85,7 @@ static void note_slow(struct close_orders *task, const char *id, bool away)
     slow->away = away;
 }
 
-/* A server, of locks or the store's. */
+/* Whether a lock server or the store is away. */
 static bool is_away(enum problem problem)
 {
     switch (problem) {
@@ -114,10 +99,10 @@ static bool is_away(enum problem problem)
     }
 }
 
-/* An item whose lock is held, or whose lock server is away, must not hold up the orders of others:
- * it is waited for once in a run. After that its orders get one attempt each, because it may be a
- * single order's lock that is stuck; none if the server is away. False: the store is away, or has
- * not said what became of the order. */
+/* An item whose lock is held, or whose lock server is away, must not hold up the orders of other
+ * items. So the task waits for it once in a run. After that each of its orders gets one attempt,
+ * because only one order's lock may be stuck. If the server is away, they get none. False: the
+ * store is away, or has not said what became of the order. */
 static bool take_turn(struct close_orders *task, const db_expired *order, int64_t *done)
 {
     const struct slow_item *slow = find_slow(task, order->item_id);
@@ -129,7 +114,7 @@ static bool take_turn(struct close_orders *task, const db_expired *order, int64_
     const bool away = is_away(problem);
     if (away || problem == PROBLEM_LOCK_TIMEOUT)
         note_slow(task, order->item_id, away);
-    return !task->section.undecided && (!away || db_ping(task->db) == DB_OK);
+    return !task->section.outcome_unknown && (!away || db_ping(task->base.db) == DB_OK);
 }
 
 /* Up to a page of what has expired, after the last order of the page before. */
@@ -139,7 +124,7 @@ static size_t read_page(struct close_orders *task, const db_expired *after)
     db_reader *reader = section_reader(&task->section);
     if (!reader ||
         db_read_expired(reader, wall_us(), after, task->page, DB_EXPIRED_MAX, &n) != DB_OK)
-        return 0; /* the store is away: the next run will see */
+        return 0; /* the store is away: the next run tries again */
     return n;
 }
 
@@ -157,7 +142,7 @@ static db_status write_record(db_tx *tx, void *arg)
 /* Closes what has expired by now. */
 static void run(struct close_orders *task)
 {
-    struct record record = {.instance = task->config->instance, .at_us = wall_us()};
+    struct record record = {.instance = task->base.config->instance, .at_us = wall_us()};
     if (read_page(task, NULL) == 0 || !enter(task))
         return;
     bool go_on = true;
@@ -171,12 +156,13 @@ static void run(struct close_orders *task)
         n = read_page(task, &last);
     }
     if (record.done > 0) {
-        counter_add(&task->counters->closed, (uint64_t)record.done);
-        db_run(task->db, write_record, &record, NULL); /* tells who was last; nothing hangs on it */
+        counter_add(&task->base.counters->closed, (uint64_t)record.done);
+        db_run(task->base.db, write_record, &record,
+               NULL); /* tells who was last; nothing hangs on it */
     }
-    /* Under the task's lock, too, an order is closed once. */
-    if (task->section.undecided)
-        keeper_take(task->keeper, &task->lock, &task->section.doubt);
+    /* The task's lock, too, is kept while the last order's transaction is undecided. */
+    if (task->section.outcome_unknown)
+        keeper_take(task->base.keeper, &task->lock, &task->section.unanswered);
     else
         lock_set_release(&task->lock);
 }
@@ -184,7 +170,7 @@ static void run(struct close_orders *task)
 static void *run_thread(void *arg)
 {
     struct close_orders *task = arg;
-    int64_t period_ms = task->config->close_orders_ms;
+    int64_t period_ms = task->base.config->close_orders_ms;
     struct timespec next;
     clock_gettime(CLOCK_MONOTONIC, &next);
     pthread_mutex_lock(&task->mutex);
@@ -205,27 +191,19 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-struct close_orders *close_orders_open(const struct config *config, const struct seams *seams,
-                                       struct guards *guards, db *store, struct keeper *keeper,
-                                       struct counters *counters)
+struct close_orders *close_orders_open(const struct section_base *base)
 {
     struct close_orders *task = calloc(1, sizeof *task);
     pthread_condattr_t attr;
     if (!task)
         return NULL;
-    task->config = config;
-    task->seams = seams;
-    task->guards = guards;
-    task->db = store;
-    task->keeper = keeper;
-    task->counters = counters;
+    task->base = *base;
     pthread_mutex_init(&task->mutex, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&task->changed, &attr);
     pthread_condattr_destroy(&attr);
-    if (section_init(&task->section, config, guards, store, keeper, 1) == 0 &&
-        lock_set_init(&task->lock) == 0)
+    if (section_init(&task->section, base, 1) == 0 && lock_set_init(&task->lock) == 0)
         task->started = pthread_create(&task->thread, NULL, run_thread, task) == 0;
     if (task->started)
         return task;

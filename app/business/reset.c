@@ -37,8 +37,9 @@ static struct guard *wanted_guard(struct section *section, struct op *op)
     return guard;
 }
 
-/* The guard column of the row as it is now: its lock keeps those out who run under it. Whoever
- * slips through (the row is created or reset by another at this moment) finds a new epoch. */
+/* The guard of the row as it is now. Its lock keeps out requests that run under it. A request that
+ * slips through, because another PUT creates or resets the row at this moment, finds a new epoch.
+ */
 static db_status current_guard(struct section *section, const struct op *op, char *ret_guard)
 {
     union row_value row;
@@ -50,8 +51,8 @@ static db_status current_guard(struct section *section, const struct op *op, cha
     return status;
 }
 
-/* False: op has its problem. Out of a guard whose server is away a PUT leads all the same, or else
- * nothing would: who still works under it finds the new epoch. */
+/* False: op has its problem. If the server of the row's guard is away, a PUT of another guard goes
+ * on without the lock. A request that still runs under the old guard finds the new epoch. */
 static bool acquire(struct section *section, struct op *op, const struct guard *wanted)
 {
     char name[DB_GUARD_MAX + 1], resource[DB_RESOURCE_MAX + 1];
@@ -76,9 +77,8 @@ static bool acquire(struct section *section, struct op *op, const struct guard *
     return problem == PROBLEM_NONE;
 }
 
-/* After an unknown outcome that is decided by now: the row has the epoch that the reset has given
- * it, and what was asked for. Should another PUT have written the same meanwhile, it is true as
- * well. */
+/* After an unknown outcome that is decided by now. True: the row has the epoch of this reset, and
+ * the values that were asked for. Another PUT may have written the same values; that is as good. */
 static bool is_reset(struct section *section, const struct reset *reset)
 {
     const db_item *item = reset->item;
@@ -96,7 +96,7 @@ static bool is_reset(struct section *section, const struct reset *reset)
            strcmp(now.account.guard, account->guard) == 0;
 }
 
-/* Where the outcome is unknown and stays so, the keeper takes the lock (section_give_back()). */
+/* If the outcome stays unknown, section_give_back() hands the lock to the keeper. */
 static bool commit(struct section *section, struct op *op, struct reset *reset)
 {
     db_error error = {.message = ""};
@@ -106,8 +106,8 @@ static bool commit(struct section *section, struct op *op, struct reset *reset)
         return false;
     }
     db_run_many(section->db, &job, 1);
-    section->doubt = job.doubt;
-    if (job.status == DB_UNKNOWN && section_finds_out(section) && is_reset(section, reset))
+    section->unanswered = job.doubt;
+    if (job.status == DB_UNKNOWN && section_find_out(section) && is_reset(section, reset))
         job.status = DB_OK;
     if (job.status == DB_OK) {
         op_pass(op, OP_COMMITTED);
@@ -150,11 +150,11 @@ static void put_account(struct section *section, struct op *op, struct reset *re
         answer_account(op, &account, reset->guard);
 }
 
-void admin_put(struct section *section, struct op *op)
+void reset_put(struct section *section, struct op *op)
 {
     struct reset reset = {.instance = section->config->instance};
     op_pass(op, OP_WAITING);
-    if (guarded_too_late(op))
+    if (attempt_too_late(op))
         return;
     if (!section_reader(section)) {
         op_problem(op, problem_of_store(section->error.status), "store: %s",

@@ -4,8 +4,8 @@
 
 #include "section.h"
 
-/* Answers op, which is OP_PUT_ITEM or OP_PUT_ACCOUNT. Of the section it uses reader, locks, store
- * and settings. */
-void admin_put(struct section *section, struct op *op);
+/* Answers op, an OP_PUT_ITEM or OP_PUT_ACCOUNT. Of the section it uses reader, locks, store and
+ * settings. */
+void reset_put(struct section *section, struct op *op);
 
 #endif

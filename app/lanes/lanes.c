@@ -9,7 +9,7 @@
 
 enum {
     THREAD_STACK_BYTES = 1024 * 1024,
-    COMPANIES_MAX = 2 /* while one waits for the lock server the other one writes */
+    MANY_THREADS_MAX = 2 /* while one waits for the lock server, the other one writes */
 };
 
 static void call_thread(struct lanes *lanes);
@@ -67,7 +67,7 @@ void lanes_close(struct lanes *lanes)
         free(thread->ops);
         pthread_cond_destroy(&thread->wanted);
     }
-    assert(!lanes->singles.head && !lanes->company.head && !lanes->by_name);
+    assert(!lanes->single.head && !lanes->many.head && !lanes->by_name);
     pthread_mutex_destroy(&lanes->mutex);
     free(lanes);
 }
@@ -76,8 +76,8 @@ void lanes_close(struct lanes *lanes)
 
 static void run_queue_push(struct lanes *lanes, struct lane *lane)
 {
-    bool single = !lanes->options.serve_together || lane->alone || !lane->name[0];
-    struct run_queue *queue = single ? &lanes->singles : &lanes->company;
+    bool many = lanes->options.serve_many && !lane->next_single && lane->name[0];
+    struct run_queue *queue = many ? &lanes->many : &lanes->single;
     lane->place = lanes->n_places++;
     lane->next = NULL;
     if (queue->tail)
@@ -96,14 +96,14 @@ struct lane *run_queue_pop(struct run_queue *queue)
     return lane;
 }
 
-bool lanes_have_company(const struct lanes *lanes)
+bool lanes_have_many(const struct lanes *lanes)
 {
-    return lanes->company.head && lanes->n_companies < COMPANIES_MAX;
+    return lanes->many.head && lanes->n_many < MANY_THREADS_MAX;
 }
 
 bool lanes_have_work(const struct lanes *lanes)
 {
-    return lanes->singles.head || lanes_have_company(lanes);
+    return lanes->single.head || lanes_have_many(lanes);
 }
 
 static void call_thread(struct lanes *lanes)
@@ -134,7 +134,7 @@ static void lane_push(struct lanes *lanes, struct lane *lane, struct op *op)
     lanes->waiting++;
 }
 
-/* The lane to put an operation of this name into; a new one is in the run queue already. */
+/* The lane for an operation of this name. A new lane is already in the run queue. */
 static struct lane *lane_for(struct lanes *lanes, const char *name)
 {
     struct lane *lane = NULL;
@@ -173,7 +173,7 @@ size_t lane_take(struct lanes *lanes, struct lane *lane, struct op **ret_ops)
 
 void lane_put_back(struct lanes *lanes, struct lane *lane, struct op **ops, size_t n)
 {
-    lane->alone = n > 0;
+    lane->next_single = n > 0;
     for (size_t i = n; i-- > 0;) {
         ops[i]->next = lane->head;
         lane->head = ops[i];
@@ -211,7 +211,7 @@ bool lanes_submit(struct lanes *lanes, const char *name, struct op *op)
     return lane != NULL;
 }
 
-/* A lane of its own for op. */
+/* Gives op a lane of its own. False: no memory. */
 static bool detach(struct lanes *lanes, struct op *op)
 {
     struct lane *lane = lane_for(lanes, NULL);
@@ -228,7 +228,7 @@ size_t lanes_spread(struct lanes *lanes, const char *name, struct op **ops, size
     while (spread < n && detach(lanes, ops[spread]))
         spread++;
     HASH_FIND_STR(lanes->by_name, name, lane);
-    if (lane) { /* a new one will be made for whoever comes */
+    if (lane) { /* the next operation of this name makes a new lane */
         HASH_DEL(lanes->by_name, lane);
         lane->name[0] = '\0';
     }
@@ -254,7 +254,7 @@ bool lanes_goes_on(struct lanes *lanes, const char *name)
     struct lane *lane;
     pthread_mutex_lock(&lanes->mutex);
     HASH_FIND_STR(lanes->by_name, name, lane);
-    bool goes_on = lane && lane->head && !lanes->singles.head && !lanes->company.head;
+    bool goes_on = lane && lane->head && !lanes->single.head && !lanes->many.head;
     pthread_mutex_unlock(&lanes->mutex);
     return goes_on;
 }

@@ -1,5 +1,4 @@
-/* Lanes and the threads' turns; for lanes.c and lanes_turn.c only. Everything here is used under
- * the mutex. */
+/* Between lanes.c and lanes_turn.c. Everything here is used under the mutex. */
 #ifndef LANES_PRIVATE_H
 #define LANES_PRIVATE_H
 
@@ -17,7 +16,7 @@ struct lane {
     char name[DB_RESOURCE_MAX + 1];
     struct op *head, *tail;
     size_t n;
-    bool alone;        /* its next turn is by itself */
+    bool next_single;  /* its next turn is a serve() */
     uint64_t place;    /* in the order of arrival in a run queue */
     struct lane *next; /* run queue */
     UT_hash_handle hh;
@@ -42,32 +41,33 @@ struct lanes {
     struct lanes_options options;
     pthread_mutex_t mutex;
     struct lane *by_name;
-    struct run_queue singles, company; /* by itself; may be served together */
+    struct run_queue single, many; /* for serve(); for serve_many() */
     uint64_t n_places;
-    size_t n_companies; /* served together now */
+    size_t n_many; /* threads in serve_many() */
     size_t waiting;
-    struct thread *idle; /* who came last stands first: his caches are warm */
-    bool waking;         /* a thread has been called and has not come yet */
+    struct thread *idle; /* the last one first: its caches are warm */
+    bool waking;         /* a thread was called and has not started yet */
     bool closing;
     struct thread threads[];
 };
 
-/* Of the line that may be served together, now; of any. */
-bool lanes_have_company(const struct lanes *lanes);
+/* Whether there is work for serve_many() now; for any thread. */
+bool lanes_have_many(const struct lanes *lanes);
 bool lanes_have_work(const struct lanes *lanes);
-/* Calls an idle thread if there is work. One at a time: who comes takes what he can, and calls the
- * next one if something is left. */
+/* Calls an idle thread if there is work. One at a time: a thread takes its turn, then calls the
+ * next one if there is more work. */
 void lanes_call(struct lanes *lanes);
 
 struct lane *run_queue_pop(struct run_queue *queue);
-/* As many as a batch has. */
+/* Takes up to a batch. */
 size_t lane_take(struct lanes *lanes, struct lane *lane, struct op **ret_ops);
-/* What was left of a share, n >= 0: to the front of its lane, whose next turn is by itself. */
+/* Puts n >= 0 postponed operations back to the front. If n > 0, the lane's next turn is a serve().
+ */
 void lane_put_back(struct lanes *lanes, struct lane *lane, struct op **ops, size_t n);
-/* After a turn: to the end of the line, or away. */
+/* After a turn: puts the lane at the end of the line, or frees it if it is empty. */
 void lane_return(struct lanes *lanes, struct lane *lane);
 
-/* lanes_turn.c: what a thread does; arg: its struct thread. */
+/* lanes_turn.c: the body of a thread. arg: its struct thread. */
 void *lanes_thread(void *arg);
 
 #endif

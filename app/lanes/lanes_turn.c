@@ -1,63 +1,47 @@
-/* A thread's turns: it takes what waits longest, serves it, and looks again. */
+/* A thread's turns: it takes the lane that waits longest, serves it, and looks again. */
 #include "lanes_private.h"
 
-/* A thread's turn. */
 struct turn {
-    struct lane *lanes[LANES_TOGETHER];
-    struct lanes_share shares[LANES_TOGETHER];
+    struct lane *lanes[LANES_MANY_MAX];
+    struct lanes_part parts[LANES_MANY_MAX];
     size_t n;
-    bool together;
+    bool many; /* for serve_many() */
 };
 
 /* Adds what waits in a lane to the turn. */
 static void turn_add(struct turn *turn, struct thread *thread, struct lane *lane, size_t *n_ops)
 {
-    struct lanes_share *share = &turn->shares[turn->n];
+    struct lanes_part *part = &turn->parts[turn->n];
     turn->lanes[turn->n++] = lane;
-    share->ops = thread->ops + *n_ops;
-    share->n = lane_take(thread->lanes, lane, share->ops);
-    *n_ops += share->n;
+    part->ops = thread->ops + *n_ops;
+    part->n = lane_take(thread->lanes, lane, part->ops);
+    *n_ops += part->n;
 }
 
-/* A lane, and with it others of few operations if it has few itself. The line's order counts. */
+/* The lane that waits longest; with it, if it has few operations, others that have few. */
 static void turn_take(struct turn *turn, struct thread *thread)
 {
     struct lanes *lanes = thread->lanes;
-    struct run_queue *company = &lanes->company;
-    const struct lane *single = lanes->singles.head;
+    struct run_queue *many = &lanes->many;
+    const struct lane *single = lanes->single.head;
     size_t n_ops = 0;
     turn->n = 0;
-    turn->together = lanes_have_company(lanes) && (!single || company->head->place < single->place);
-    if (!turn->together) {
-        turn_add(turn, thread, run_queue_pop(&lanes->singles), &n_ops);
+    turn->many = lanes_have_many(lanes) && (!single || many->head->place < single->place);
+    turn_add(turn, thread, run_queue_pop(turn->many ? many : &lanes->single), &n_ops);
+    if (!turn->many)
         return;
-    }
-    turn_add(turn, thread, run_queue_pop(company), &n_ops);
-    turn->together = n_ops > 0 && n_ops <= LANES_SHARE; /* 0: it was spread before its turn */
-    while (turn->together && turn->n < LANES_TOGETHER && company->head && company->head->n > 0 &&
-           company->head->n <= LANES_SHARE && company->head->n + n_ops <= lanes->options.batch)
-        turn_add(turn, thread, run_queue_pop(company), &n_ops);
-    lanes->n_companies += turn->together;
-}
-
-static void turn_serve(struct turn *turn, struct thread *thread)
-{
-    const struct lanes_options *options = &thread->lanes->options;
-    struct lanes_share *first = &turn->shares[0];
-    if (turn->together) {
-        options->serve_together(thread->state, turn->shares, turn->n);
-    } else {
-        if (first->n > 0)
-            options->serve(thread->state, first->ops, first->n);
-        first->n = 0;
-    }
+    turn->many = n_ops > 0 && n_ops <= LANES_PART_MAX; /* 0: it was spread before its turn */
+    while (turn->many && turn->n < LANES_MANY_MAX && many->head && many->head->n > 0 &&
+           many->head->n <= LANES_PART_MAX && many->head->n + n_ops <= lanes->options.batch)
+        turn_add(turn, thread, run_queue_pop(many), &n_ops);
+    lanes->n_many += turn->many;
 }
 
 static void turn_end(struct turn *turn, struct lanes *lanes)
 {
-    lanes->n_companies -= turn->together;
+    lanes->n_many -= turn->many;
     for (size_t i = 0; i < turn->n; i++) {
-        lane_put_back(lanes, turn->lanes[i], turn->shares[i].ops, turn->shares[i].n);
+        lane_put_back(lanes, turn->lanes[i], turn->parts[i].ops, turn->parts[i].n);
         lane_return(lanes, turn->lanes[i]);
     }
 }
@@ -83,11 +67,17 @@ void *lanes_thread(void *arg)
         while (!lanes_have_work(lanes) && !lanes->closing)
             be_idle(thread);
         if (!lanes_have_work(lanes))
-            break; /* what still waits is for those who serve now */
+            break; /* the threads that serve now take what still waits */
         turn_take(&turn, thread);
         lanes_call(lanes);
         pthread_mutex_unlock(&lanes->mutex);
-        turn_serve(&turn, thread);
+        if (turn.many) {
+            lanes->options.serve_many(thread->state, turn.parts, turn.n);
+        } else {
+            if (turn.parts[0].n > 0)
+                lanes->options.serve(thread->state, turn.parts[0].ops, turn.parts[0].n);
+            turn.parts[0].n = 0;
+        }
         pthread_mutex_lock(&lanes->mutex);
         turn_end(&turn, lanes);
     }

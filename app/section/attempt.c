@@ -1,87 +1,134 @@
-#include "attempt_steps.h"
+#include "attempt_private.h"
 #include "answer.h"
 #include "away_log.h"
 #include "point.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
     LATE_US = 100000,
-    SAME_TIME_US = 20000, /* deadlines so close together count as one */
-    RELOCKS_MAX = 5       /* a guard that was changed between reading it and taking it */
+    SAME_TIME_US = 20000,  /* deadlines this close count as one */
+    GUARD_CHANGES_MAX = 5, /* then the operations are refused */
 };
 
-/* -- leaving the batch ------------------------------------------------------------------------ */
+void attempt_one(struct section *section, const struct operation *operation, struct op *op)
+{
+    struct attempt attempt = {.section = section};
+    section->operation = operation;
+    if (!attempt_begin(&attempt, &op, 1))
+        return;
 
-void run_finish(struct run *run, struct op *op)
+    while (attempt_look_up(&attempt)) { /* a stored answer, or the rows that it uses */
+        if (!attempt_acquire(&attempt)) /* their locks, in the order of their keys */
+            continue;                   /* refused, or some time is left */
+        if (attempt_take_fences(&attempt)) {
+            do {
+                section_open_snapshot(section);
+                section_read(section);   /* before the transaction, or inside: by its guard */
+                section_decide(section); /* the business, such as order.c */
+                section_close_snapshot(section);
+                section_commit(section); /* locks still ours? one transaction; it tests the fence */
+            } while (attempt_again(&attempt)); /* outcome known? else find out first */
+        }
+        attempt_release(&attempt); /* or to the keeper, while the outcome is unknown */
+        attempt_answer(&attempt);
+    }
+    assert(attempt.first_answered == op);
+}
+
+/* -- answers ---------------------------------------------------------------------------------- */
+
+void attempt_finish(struct attempt *attempt, struct op *op)
 {
     if (op->answer.problem != PROBLEM_NONE)
         op_pass(op, OP_REJECTED);
-    run->host->finish(run->host->ctx, op);
+    op->next = NULL;
+    if (attempt->last_answered)
+        attempt->last_answered->next = op;
+    else
+        attempt->first_answered = op;
+    attempt->last_answered = op;
 }
 
-void run_leave_if(struct run *run, bool (*leave)(struct run *run, struct op *op))
+struct op *attempt_answered(struct attempt *attempt)
 {
-    struct section *section = run->section;
+    struct op *first = attempt->first_answered;
+    attempt->first_answered = attempt->last_answered = NULL;
+    return first;
+}
+
+void attempt_finish_if(struct attempt *attempt,
+                       bool (*answered)(struct attempt *attempt, struct op *op))
+{
+    struct section *section = attempt->section;
     size_t kept = 0;
     for (size_t i = 0; i < section->n_ops; i++) {
         struct op *op = section->ops[i];
-        if (leave(run, op))
-            run_finish(run, op);
+        if (answered(attempt, op))
+            attempt_finish(attempt, op);
         else
             section->ops[kept++] = op;
     }
     section->n_ops = kept;
 }
 
-static bool leave_now(struct run *run, struct op *op)
+static bool has_answer(struct attempt *attempt, struct op *op)
 {
-    (void)run;
+    (void)attempt;
     (void)op;
     return true;
 }
 
-void run_fail(struct run *run, enum problem problem, const char *what, const char *why)
+void attempt_fail(struct attempt *attempt, enum problem problem, const char *what, const char *why)
 {
-    struct section *section = run->section;
+    struct section *section = attempt->section;
     for (size_t i = 0; i < section->n_ops; i++)
         op_problem(section->ops[i], problem, "%s: %s; retry with the same Idempotency-Key", what,
                    why);
 }
 
-void run_fail_store(struct run *run, db_status status, const char *told)
+void attempt_fail_store(struct attempt *attempt, db_status status, const char *told)
 {
-    const char *why = run->section->error.message;
-    run_fail(run, problem_of_store(status), "store", told);
+    const char *why = attempt->section->error.message;
+    attempt_fail(attempt, problem_of_store(status), "store", told);
     away_log("store", why[0] ? why : told);
 }
 
-/* Somewhat beyond its deadline an operation may still begin: so wait_ms 0 means once. */
-bool guarded_too_late(struct op *op)
+void attempt_answer(struct attempt *attempt)
 {
-    if (now_us() < op->deadline_us + LATE_US)
-        return false;
-    op_problem(op, PROBLEM_LOCK_TIMEOUT, "its turn did not come in time; nothing was written");
-    return true;
+    struct section *section = attempt->section;
+    if (attempt->postponed)
+        return;
+    if (section->guard_changed) {
+        if (++attempt->guard_changes < GUARD_CHANGES_MAX)
+            return;
+        attempt_fail(attempt, PROBLEM_LOCK_TIMEOUT, section->rows[0].resource,
+                     "its guard keeps changing; nothing was written");
+    }
+    op_pass_all(section->ops, section->n_ops, OP_RELEASED);
+    attempt_finish_if(attempt, has_answer);
 }
 
-static bool is_late(struct run *run, struct op *op)
-{
-    (void)run;
-    return guarded_too_late(op);
-}
+/* -- before the locks ------------------------------------------------------------------------- */
 
-static bool has_waited(struct run *run, struct op *op)
+bool attempt_begin(struct attempt *attempt, struct op **ops, size_t n)
 {
-    if (now_us() + SAME_TIME_US < op->deadline_us)
-        return false;
-    op_problem(op, PROBLEM_LOCK_TIMEOUT, "%s; nothing was written", run->section->locks.message);
-    return true;
+    struct section *section = attempt->section;
+    assert(n >= 1 && n <= section->batch);
+    section->ops = ops;
+    section->n_ops = n;
+    attempt->postponed = false;
+    attempt->guard_changes = 0;
+    for (size_t i = 0; i < n; i++)
+        ops[i]->section = section;
+    op_pass_all(ops, n, OP_WAITING);
+    if (section_reader(section))
+        return true;
+    attempt_fail_store(attempt, section->error.status, section->error.message);
+    attempt_finish_if(attempt, has_answer);
+    return false;
 }
-
-/* -- stored answers --------------------------------------------------------------------------- */
 
 static void replay(struct op *op, const db_answer *stored)
 {
@@ -91,10 +138,10 @@ static void replay(struct op *op, const db_answer *stored)
         op_replay(op, stored);
 }
 
-bool run_was_answered(struct run *run, struct op *op)
+bool attempt_replay(struct attempt *attempt, struct op *op)
 {
     db_answer stored;
-    db_status status = db_read_answer(run->section->reader, op->key, &stored);
+    db_status status = db_read_answer(attempt->section->reader, op->key, &stored);
     if (status == DB_NOT_FOUND)
         return false;
     if (status == DB_OK)
@@ -105,8 +152,8 @@ bool run_was_answered(struct run *run, struct op *op)
     return true;
 }
 
-/* Asks for up to DB_KEYS_MAX keys at once, of the operations from here on; returns where it has
- * stopped. Keys that could not be asked count as found: each then learns why for itself. */
+/* Asks for up to DB_KEYS_MAX keys at once, from the ith operation on. Returns where it stopped. If
+ * the store cannot be asked, the keys count as found: attempt_replay() then tells each why. */
 static size_t find_keys(struct section *section, size_t i)
 {
     struct op *asked[DB_KEYS_MAX];
@@ -127,81 +174,64 @@ static size_t find_keys(struct section *section, size_t i)
     return i;
 }
 
-static bool leave_answered(struct run *run, struct op *op)
+static bool is_replayed(struct attempt *attempt, struct op *op)
 {
-    return op->key_found && run_was_answered(run, op);
+    return op->key_found && attempt_replay(attempt, op);
 }
 
-/* -- the whole way ---------------------------------------------------------------------------- */
-
-static bool lacks_rows(struct run *run, struct op *op)
+/* An operation may still begin shortly after its deadline, so --wait-ms 0 means one attempt. */
+bool attempt_too_late(struct op *op)
 {
-    section_clear(run->section);
-    return !run->section->operation->uses(run->section, op);
+    if (now_us() < op->deadline_us + LATE_US)
+        return false;
+    op_problem(op, PROBLEM_LOCK_TIMEOUT, "its turn did not come in time; nothing was written");
+    return true;
 }
 
-/* Nothing but its guard is to keep the operations on a resource apart. Those of a batch run one
- * after the other, which would be a guard: without one they go their own ways. */
-static void spread_unguarded(struct run *run)
+static bool is_late(struct attempt *attempt, struct op *op)
 {
-    struct section *section = run->section;
-    if (section->rows[0].guard->kind != GUARD_NONE || !run->host->spread)
-        return;
-    size_t spread = run->host->spread(run->host->ctx, section->ops, section->n_ops);
-    section->n_ops -= spread;
-    memmove(&section->ops[1], &section->ops[1 + spread],
-            (section->n_ops - 1) * sizeof section->ops[0]);
+    (void)attempt;
+    return attempt_too_late(op);
 }
 
-/* Before the locks: those who are answered or late leave, the others' rows are named. */
-static void look_up(struct run *run)
+static bool lacks_rows(struct attempt *attempt, struct op *op)
 {
-    struct section *section = run->section;
+    section_clear(attempt->section);
+    return !attempt->section->operation->uses(attempt->section, op);
+}
+
+static void look_up(struct attempt *attempt)
+{
+    struct section *section = attempt->section;
     for (size_t i = 0; i < section->n_ops;)
         i = find_keys(section, i);
-    run_leave_if(run, leave_answered);
-    run_leave_if(run, is_late);
-    if (section->n_ops > 0 && lacks_rows(run, section->ops[0]))
-        run_leave_if(run, lacks_rows); /* each learns why; all use the same rows */
+    attempt_finish_if(attempt, is_replayed);
+    attempt_finish_if(attempt, is_late);
+    if (section->n_ops > 0 && lacks_rows(attempt, section->ops[0]))
+        attempt_finish_if(attempt, lacks_rows); /* all use the same rows; each is told why */
 }
 
-void run_look_up(struct run *runs, size_t n)
+/* One snapshot for all reads. Without it (the store is away) each read fails by itself. */
+void attempt_look_up_many(struct attempt *attempts, size_t n)
 {
-    db_reader *reader = runs[0].section->reader;
+    db_reader *reader = attempts[0].section->reader;
     bool snapshot = db_reader_begin(reader) == DB_OK;
     for (size_t i = 0; i < n; i++)
-        look_up(&runs[i]);
+        look_up(&attempts[i]);
     if (snapshot)
         db_reader_end(reader);
 }
 
-/* Not with a fair lock: the next in its line may be of another instance. */
-static bool may_go_on(struct run *run)
+bool attempt_look_up(struct attempt *attempt)
 {
-    const struct section *section = run->section;
-    const struct guarded_host *host = run->host;
-    const struct guard *guard = section->rows[0].guard;
-    return run->turn < host->turns && section->n_rows == 1 && section->n_ops > 0 &&
-           guard->kind == GUARD_LOCK && !(guard->info->caps & LK_CAP_FAIR) &&
-           host->goes_on(host->ctx, section->ops[0], run->lane);
+    if (attempt->section->n_ops > 0)
+        attempt_look_up_many(attempt, 1);
+    return attempt->section->n_ops > 0;
 }
 
-/* Those who have waited long enough for the lock leave; all, if it cannot be had. In company nobody
- * does: whoever comes next waits for it. */
-static void go_without_lock(struct run *run, enum problem problem)
-{
-    run->left = run->in_company;
-    if (run->left)
-        return;
-    if (problem == PROBLEM_LOCK_TIMEOUT) {
-        run_leave_if(run, has_waited);
-        return;
-    }
-    run_fail(run, problem, run->section->locks.message, "nothing was written");
-    run_leave_if(run, leave_now);
-}
+/* -- the locks -------------------------------------------------------------------------------- */
 
-int64_t run_deadline_us(const struct section *section)
+int64_t attempt_deadline_us(const struct section *section)
 {
     int64_t first = INT64_MAX;
     for (size_t i = 0; i < section->n_ops; i++) {
@@ -211,90 +241,77 @@ int64_t run_deadline_us(const struct section *section)
     return first;
 }
 
-void run_note_acquired(struct run *run)
+static bool has_waited(struct attempt *attempt, struct op *op)
 {
-    op_pass_all(run->section->ops, run->section->n_ops, OP_ACQUIRED);
-    metric_observe(&run->host->counters->batch, (int64_t)run->section->n_ops);
+    if (now_us() + SAME_TIME_US < op->deadline_us)
+        return false;
+    op_problem(op, PROBLEM_LOCK_TIMEOUT, "%s; nothing was written",
+               attempt->section->locks.message);
+    return true;
 }
 
-void run_answer(struct run *run, bool done)
+void attempt_acquired(struct attempt *attempt)
 {
-    struct section *section = run->section;
-    if (!done && ++run->relocks < RELOCKS_MAX)
-        return;
-    if (!done)
-        run_fail(run, PROBLEM_LOCK_TIMEOUT, section->rows[0].resource,
-                 "its guard keeps changing; nothing was written");
-    op_pass_all(section->ops, section->n_ops, OP_RELEASED);
-    run_leave_if(run, leave_now);
+    struct section *section = attempt->section;
+    attempt->reruns = 0;
+    op_pass_all(section->ops, section->n_ops, OP_ACQUIRED);
+    metric_observe(&section->counters->batch, (int64_t)section->n_ops);
 }
 
-/* One try for the locks and what follows, for those who are left. */
-static void run_once(struct run *run)
+bool attempt_acquire(struct attempt *attempt)
 {
-    struct section *section = run->section;
-    run_look_up(run, 1);
-    if (section->n_ops == 0 || section->n_rows == 0)
-        return;
-    run->left = run->in_company && section->rows[0].guard->kind == GUARD_NONE;
-    if (run->left)
-        return;
-    spread_unguarded(run);
-
-    int64_t deadline_us = run->in_company ? 0 : run_deadline_us(section);
+    struct section *section = attempt->section;
+    int64_t deadline_us = attempt->must_not_wait ? 0 : attempt_deadline_us(section);
     enum problem problem = lock_set_acquire(&section->locks, deadline_us);
-    if (problem != PROBLEM_NONE) {
-        go_without_lock(run, problem);
-        return;
-    }
-    run_note_acquired(run);
-    bool done = run_locked(run);
-    run->goes_on = done && !section->undecided && may_go_on(run);
-    if (run->goes_on)
-        lock_set_keep(&section->locks);
-    else
-        section_give_back(section);
-    if (!run->left)
-        run_answer(run, done);
-}
-
-bool run_begin(struct run *run, struct op **ops, size_t n)
-{
-    struct section *section = run->section;
-    section->ops = ops;
-    section->n_ops = n;
-    run->relocks = 0;
-    run->goes_on = false;
-    run->turn++;
-    for (size_t i = 0; i < n; i++)
-        ops[i]->section = section;
-    op_pass_all(ops, n, OP_WAITING);
-    if (section_reader(section))
+    if (problem == PROBLEM_NONE) {
+        attempt_acquired(attempt);
         return true;
-    run_fail_store(run, section->error.status, section->error.message);
-    run_leave_if(run, leave_now);
+    }
+    if (attempt->must_not_wait) {
+        attempt->postponed = true;
+    } else if (problem == PROBLEM_LOCK_TIMEOUT) {
+        attempt_finish_if(attempt, has_waited);
+    } else {
+        attempt_fail(attempt, problem, section->locks.message, "nothing was written");
+        attempt_finish_if(attempt, has_answer);
+    }
     return false;
 }
 
-size_t run_turns(struct run *run, struct op **ops, size_t n)
+bool attempt_take_fences(struct attempt *attempt)
 {
-    struct section *section = run->section;
-    do {
-        if (run_begin(run, ops, n))
-            while (section->n_ops > 0 && !run->left)
-                run_once(run);
-        n = run->goes_on ? run->host->more(run->host->ctx, run->lane, ops) : 0;
-    } while (n > 0);
-    lock_set_release(&section->locks);
-    return section->n_ops;
+    db_status status = section_take_fences(attempt->section);
+    if (status != DB_OK)
+        attempt_refuse(attempt, status);
+    return status == DB_OK;
 }
 
-void guarded_run(const struct guarded_host *host, struct section *section,
-                 const struct operation *operation, struct op **ops, size_t n)
+void attempt_release(struct attempt *attempt)
 {
-    struct run run = {.host = host, .section = section};
-    assert(n >= 1 && n <= section->batch);
-    section->operation = operation;
-    run_turns(&run, ops, n);
-    assert(section->n_ops == 0);
+    section_give_back(attempt->section);
+}
+
+void attempt_keep(struct attempt *attempt)
+{
+    assert(!attempt->section->outcome_unknown);
+    lock_set_keep(&attempt->section->locks);
+}
+
+void attempt_release_many(struct attempt *const *attempts, size_t n)
+{
+    struct lock_set *sets[LOCK_SETS_MAX];
+    size_t n_sets = 0;
+    assert(n <= LOCK_SETS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        if (attempts[i]->section->outcome_unknown)
+            attempt_release(attempts[i]);
+        else
+            sets[n_sets++] = &attempts[i]->section->locks;
+    }
+    lock_sets_release(sets, n_sets);
+}
+
+void attempt_end(struct attempt *attempt)
+{
+    lock_set_release(&attempt->section->locks);
 }

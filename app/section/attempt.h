@@ -1,53 +1,102 @@
 /*
- * One operation, or a batch of them on one resource, from its key to its answer:
+ * One attempt at a change: operations on the same rows, from their keys to their answers. It takes
+ * these steps, in this order:
  *
- *     stored answer? replay it          acquire the locks, in the order of their keys
- *     read, decide, check the locks     commit all of it in one transaction
- *     release                           answer
+ *     attempt_look_up()       stored answer? Replay it. Else: which rows, under which guards?
+ *     attempt_acquire()       the rows' locks, in the order of their keys
+ *     attempt_take_fences()   a number for each lock
+ *     section_read()          the rows, from one snapshot before the transaction
+ *     section_decide()        the business (app/business/)
+ *     section_commit()        locks still ours? One transaction, which tests fence and version
+ *     attempt_again()         outcome known? Else find it out. Run again if a row has changed
+ *     attempt_release()       the locks; while the outcome is unknown, the keeper takes them
+ *     attempt_answer()
  *
- * The lock lies around the transaction: it is released only when the transaction is known to be
- * committed, or known never to commit. Where the commit was not answered, a worker finds out, for a
- * moment; then the keeper takes the lock (keeper.h), and the clients are told 503.
+ * attempt_one() takes them for one operation. Lanes take the same steps for a batch of operations,
+ * and for many lanes at once (service/serve_lanes.c).
+ *
+ * What the steps promise, and the tests that enumerate it:
+ *
+ * Fence. A fenced write lands only on the row state that its own holder read, and never after a
+ *     write of a newer holder. The fence is taken under the lock and before the read. The
+ *     statement that writes also tests fence and version.
+ *     (tests/db/test_fence_order, tests/e2e/test_late_holder, tests/app/lanes/test_lane_turns)
+ * Fences rise. Of two holds of one resource, the later one has the larger fence. A fence from the
+ *     store is drawn under the lock, and is larger than any that the row has seen.
+ *     (tests/app/section/test_fence_source)
+ * Undecided commit. A lock is given back only when its transaction is known to be committed, or
+ *     known never to commit. Only attempt_release() and attempt_end() give locks back.
+ *     (tests/app/section/test_undecided)
+ * Keeper. If the outcome is still unknown after a short time, the keeper takes the locks, and
+ *     releases them after the decision (keeper.h). The clients are told 503 at once.
+ *     (tests/app/section/test_keeper, tests/app/test_unknown_commit)
+ * One effect per key. A stored answer and its effect are one transaction, and a key has one stored
+ *     answer. Success is answered only after that transaction is durable.
+ *     (tests/app/service/test_service_keys)
+ *
+ * Threading: an attempt and its section belong to one thread.
  */
 #ifndef ATTEMPT_H
 #define ATTEMPT_H
 
-#include "lanes.h"
 #include "section.h"
-#include "counters.h"
 
-/* What the operations run in. */
-struct guarded_host {
-    struct counters *counters;
-    void *ctx;
-    /* Takes an answered operation; exactly once each. */
-    void (*finish)(void *ctx, struct op *op);
-    /* Nothing is to keep the operations on ops[0]'s resource apart: makes ops[1..n) and those that
-     * wait behind them go their own ways. Returns how many of ops went. NULL: they come singly. */
-    size_t (*spread)(void *ctx, struct op **ops, size_t n);
-    /* More operations wait that use the same one row as op, and they should go on at once: fills
-     * their lane's name. NULL: they come singly. */
-    bool (*goes_on)(void *ctx, const struct op *op, char ret_lane[DB_RESOURCE_MAX + 1]);
-    /* Takes them, at most the section's batch, into ops. */
-    size_t (*more)(void *ctx, const char *lane, struct op **ops);
-    int64_t turns; /* under one lock, at most */
+/* Textbook mode: one operation with its own locks. When it returns, op has its answer, and its
+ * locks are released or with the keeper. */
+void attempt_one(struct section *section, const struct operation *operation, struct op *op);
+
+struct attempt {
+    struct section *section;
+    bool must_not_wait; /* set by the caller: other lanes would wait with this one */
+    bool postponed;     /* it would have had to wait: its operations are not answered */
+    int reruns;         /* under the locks that it has: the rows had changed */
+    int guard_changes;  /* between the look-up and the read */
+    struct op *first_answered, *last_answered;
 };
 
-/* n >= 1 operations, at most the section's batch, for which ops has room; n > 1 only when all use
- * the same one row. While more of them wait they go on under the same lock, a bounded number of
- * turns, so that other instances get theirs. Returns when each is finished or spread. */
-void guarded_run(const struct guarded_host *host, struct section *section,
-                 const struct operation *operation, struct op **ops, size_t n);
+/* n >= 1 operations, at most the section's batch. If n > 1, all use the same one row. ops is the
+ * section's until the attempt ends: it keeps the operations without an answer, section->n_ops of
+ * them, in their order. False: the store gives no connection, and all are answered. */
+bool attempt_begin(struct attempt *attempt, struct op **ops, size_t n);
 
-/* The same for some operations of each of n resources, 1 to LANES_TOGETHER, each with a section
- * whose operation is filled in; one snapshot, one go for the locks of one guard, one commit if the
- * store has such. None waits for another: what would have to wait for its lock or to be run again
- * is left, shares[i].n of them. Fences are the locks' own. */
-void guarded_run_together(const struct guarded_host *host, struct section *sections,
-                          struct lanes_share *shares, size_t n);
+/* Answers operations that have a stored answer, are too late, or use rows that do not exist. Names
+ * the rows of the others. False: none is left. */
+bool attempt_look_up(struct attempt *attempt);
+/* The same for n attempts with one reader, from one snapshot. */
+void attempt_look_up_many(struct attempt *attempts, size_t n);
 
-/* Its client has been told by now, or soon will be, that nothing came of it: op has its problem,
- * and is not to be begun. */
-bool guarded_too_late(struct op *op);
+/* True: all locks are held. False: operations that have waited long enough are answered; or all, if
+ * the lock server is away; or the attempt is postponed. */
+bool attempt_acquire(struct attempt *attempt);
+/* After lock_sets_try() in the place of attempt_acquire(): the locks are held. */
+void attempt_acquired(struct attempt *attempt);
+
+/* False: the store gave no fence. Nothing is written, and each operation has its problem. */
+bool attempt_take_fences(struct attempt *attempt);
+
+/* After section_commit(). True: read, decide and commit once more under the same locks. False: each
+ * operation has its outcome, or the guard has changed (section->guard_changed), or the attempt is
+ * postponed. It asks about an unknown outcome, and pauses before it returns true. */
+bool attempt_again(struct attempt *attempt);
+
+/* Releases the locks. If the outcome is unknown, the keeper takes them. */
+void attempt_release(struct attempt *attempt);
+/* The same for n attempts, 1 to LOCK_SETS_MAX, with at most one lock each, all of one guard. */
+void attempt_release_many(struct attempt *const *attempts, size_t n);
+/* Instead of attempt_release(), if the outcome is known: keeps the one lock for the next batch.
+ * After the last batch attempt_end() releases it. */
+void attempt_keep(struct attempt *attempt);
+void attempt_end(struct attempt *attempt);
+
+/* Answers what is left. If the guard has changed or the attempt is postponed, it answers nothing:
+ * attempt_look_up() begins again, a bounded number of times. */
+void attempt_answer(struct attempt *attempt);
+
+/* The operations answered since the last call, in that order, linked by op->next. NULL: none. */
+struct op *attempt_answered(struct attempt *attempt);
+
+/* True: op is too late to begin, because its client has been told, or soon will be, that nothing
+ * came of it. op has its problem. */
+bool attempt_too_late(struct op *op);
 
 #endif

@@ -1,20 +1,21 @@
 /*
- * A critical section as the business sees it: rows are read, changed in memory, and written at its
- * end in one transaction. The same code serves one operation or a batch of them: what an operation
- * reads is what those before it in the batch left.
+ * A critical section as the business sees it: it reads rows, changes them in memory, and one
+ * transaction writes them at the end. The same code serves one operation or a batch of them. In a
+ * batch, an operation reads what the operations before it left.
  *
- * How a row is read and written depends on its guard, and on that alone:
+ * Only the guard of a row decides how the row is read and written:
  *
- *   none, locks   read from a snapshot before the transaction; the new value is written whatever
- *                 stands there by then. Only the lock, if there is one, makes this right.
- *   sql-version   the same, but written only over the version that was read
- *   sql-row       read for update inside the write transaction (so are the two rows of a transfer
- *                 under sql-atomic, before they are changed one after the other)
- *   sql-atomic    changed at once, by one conditional UPDATE inside the write transaction
+ *   none, locks   Read from a snapshot before the transaction. The new value is written over
+ *                 whatever is there by then. Only the lock, if there is one, makes this right.
+ *   sql-version   The same, but written only over the version that was read.
+ *   sql-row       Read for update inside the write transaction. The two rows of a transfer under
+ *                 sql-atomic are read so as well, before they are changed one after the other.
+ *   sql-atomic    Changed by one conditional UPDATE inside the write transaction.
  */
 #ifndef SECTION_H
 #define SECTION_H
 
+#include "counters.h"
 #include "keeper.h"
 #include "op.h"
 
@@ -32,13 +33,13 @@ struct section;
 
 bool section_uses_item(struct section *section, struct op *op, const char *id);
 bool section_uses_account(struct section *section, struct op *op, const char *id);
-/* An order has its item's guard. Fills *ret; its item, buyer and amount never change, the rest is
- * to be read again in the section. */
+/* An order has its item's guard. Fills *ret: item, buyer and amount never change; read the rest
+ * again in the section. */
 bool section_uses_order(struct section *section, struct op *op, const char *id, db_order *ret);
 
 /* -- for the business: read, decide, write ----------------------------------------------------- */
 
-/* The row, as the section has it by now. NULL: missing, or the store failed; op has its problem. */
+/* The row with the changes so far. NULL: missing, or the store failed; op has its problem. */
 db_item *section_item(struct section *section, struct op *op, const char *id);
 db_account *section_account(struct section *section, struct op *op, const char *id);
 db_order *section_order(struct section *section, struct op *op, const char *id);
@@ -54,27 +55,27 @@ struct change {
     int64_t before, after, version, fence;
 };
 
-/* Adds delta to a row's stock or balance; the caller has found it possible. False: refused after
- * all, which only sql-atomic does, and nothing is changed. */
+/* Adds delta to a row's stock or balance. The caller has checked that it fits. False: refused, and
+ * nothing is changed; only sql-atomic refuses. */
 bool section_change_item(struct section *section, struct op *op, db_item *item, int64_t delta,
                          struct change *ret);
 bool section_change_account(struct section *section, struct op *op, db_account *account,
                             int64_t delta, struct change *ret);
 /* reserved -> state; false as above. */
 bool section_move_order(struct section *section, db_order *order, db_order_state state);
-/* Closes an order of a sale that was reset, which moves no stock. Whoever runs under the guard that
- * the item had before may write it at the same time: it is written only over what was read. */
+/* Closes an order of a sale that was reset; it moves no stock. A request under the item's former
+ * guard may write the order at the same time, so it is written only over what was read. */
 bool section_retire_order(struct section *section, db_order *order);
-/* For an operation's second change: refused means that none of it is written and all is done again
- * from fresh reads. */
+/* For an operation's second change. If it is refused, nothing of the operation is written, and all
+ * of it runs again from fresh reads. */
 bool section_insist(struct section *section, bool done);
 void section_insert_order(struct section *section, const db_order *order);
 
-/* For answers: the guard that the item is under, and who serves. */
+/* For answers: the item's guard, and the instance that serves. */
 const char *section_guard_of(const struct section *section, const db_item *item);
 const char *section_instance(const struct section *section);
 
-/* -- for the machinery around it (attempt.c) --------------------------------------------------- */
+/* -- for the steps around it (attempt.h) ------------------------------------------------------- */
 
 enum row_kind { ROW_ITEM, ROW_ACCOUNT, ROW_ORDER };
 
@@ -90,14 +91,14 @@ struct section_row {
     char resource[DB_RESOURCE_MAX + 1];
     struct guard *guard;
     const lk_hold *hold;               /* NULL: the guard is no lock */
-    char counter[DB_RESOURCE_MAX + 1]; /* of its fences in the store; an order's is its item's */
+    char counter[DB_RESOURCE_MAX + 1]; /* of its fences in the store; an order uses its item's */
     int64_t seen_fence;                /* the newest in the row when its guard was looked up */
-    int64_t fence;                     /* of this turn under the lock; 0: none */
+    int64_t fence;                     /* of this hold; 0: none */
     bool changed;
-    bool former_sale; /* an order whose item was reset: to be written only over the version that
-                         was read, whatever its guard */
+    bool former_sale; /* an order whose item was reset: written only over the version that was read,
+                         whatever its guard */
     db_status status; /* of reading it */
-    union row_value read, now; /* as it was read; as it is by now */
+    union row_value read, now; /* as it was read; with the changes so far */
 };
 
 struct section_change {
@@ -114,11 +115,22 @@ struct operation {
     void (*decide)(struct section *section, struct op *op);
 };
 
+/* What a section works with. All of it is borrowed. */
+struct section_base {
+    const struct config *config;
+    const struct seams *seams;
+    struct guards *guards;
+    db *db;
+    struct keeper *keeper;
+    struct counters *counters;
+};
+
 struct section {
     const struct config *config;
     struct guards *guards;
     db *db;
     struct keeper *keeper;
+    struct counters *counters;
     db_reader *reader; /* opened at the first use */
     db_tx *tx;         /* inside the write transaction */
     const struct operation *operation;
@@ -128,6 +140,7 @@ struct section {
     struct section_row rows[SECTION_ROWS_MAX];
     size_t n_rows;
     struct lock_set locks;
+    bool snapshot;    /* open in reader */
     bool bought_read; /* each op's bought */
 
     /* what the transaction is to write */
@@ -136,43 +149,55 @@ struct section {
     db_order *orders; /* batch */
     size_t n_orders;
 
-    /* why it was not written */
+    /* the outcome of reading, deciding and committing; why nothing was written */
     db_status status;
     bool guard_changed;                /* the row names another guard than was taken */
     const lk_hold *lost;               /* this lock was lost before the write */
     const struct section_row *refused; /* stale fence, conflict */
-    bool undecided;                    /* its commit, after the last run and all asking */
-    db_doubt doubt;                    /* with DB_UNKNOWN */
     size_t duplicate;                  /* index of the op whose key has an answer already */
     db_error error;                    /* the store's */
+    db_doubt unanswered;               /* with DB_UNKNOWN: the transaction to ask about */
+    bool outcome_unknown;              /* the store was asked, and did not know in time */
 };
 
 /* For sections of up to batch operations. 0, or -1 without memory. */
-int section_init(struct section *section, const struct config *config, struct guards *guards,
-                 db *store, struct keeper *keeper, size_t batch);
+int section_init(struct section *section, const struct section_base *base, size_t batch);
 void section_free(struct section *section);
 
-/* Whether the outcome of a run that was DB_UNKNOWN is known by now: the stored answers tell it.
- * Else the section is undecided. */
-bool section_finds_out(struct section *section);
-/* Releases its locks; where it is undecided, the keeper takes them. */
-void section_give_back(struct section *section);
-
-/* The section's own connection. NULL: status says why. */
+/* The section's own connection. NULL: status and error say why. */
 db_reader *section_reader(struct section *section);
-
 void section_clear(struct section *section); /* no rows, no locks */
-/* The row that op is named after: of a transfer, that of the account which pays. */
+/* The row that op is named after: of a transfer, the account that pays. */
 const struct section_row *section_row_of(const struct section *section, const struct op *op);
-/* Under the locks and before anything is read: each row's fence, from where --fence-source says.
- * DB_OK, or why the store gave none; nothing was written then. *ret_from_store: how many it gave.
+
+/* Under the locks and before the read: each row's fence, from where --fence-source says. DB_OK, or
+ * why the store gave none. */
+db_status section_take_fences(struct section *section);
+
+/*
+ * Read, decide, commit: in this order, and again from the first if attempt_again() says so. Each
+ * sets status, and does nothing if status is not DB_OK. Rows under sql-row and sql-atomic are read
+ * inside the transaction; section_commit() then reads and decides there.
  */
-db_status section_take_fences(struct section *section, int *ret_from_store);
-/* Reads, from one snapshot, what is not read inside the transaction; decides, unless that has to be
- * done there; and commits all or nothing. DB_OK, or why not: see the members above. */
-db_status section_run(struct section *section);
-/* The same for each of n sections, 1 to SECTIONS_MAX, which share their reader: from one snapshot,
- * and in one commit if the store has such. Each stands for itself, and has its own outcome. */
-void section_run_many(struct section *const *sections, size_t n, db_status *ret_statuses);
+void section_open_snapshot(struct section *section);
+void section_read(struct section *section);
+void section_decide(struct section *section);
+void section_close_snapshot(struct section *section);
+/* Tests the locks, then writes all or nothing in one transaction, which tests fence and version. */
+void section_commit(struct section *section);
+
+/* Many sections, 1 to SECTIONS_MAX, with one reader: each reads from the snapshot that first has
+ * open. One commit writes them all, if the store can; each has its own outcome. */
+void section_share_snapshot(struct section *section, const struct section *first);
+void section_commit_many(struct section *const *sections, size_t n);
+
+/* Whether some row is read inside the transaction, so that the decision is made there. */
+bool section_reads_inside(const struct section *section);
+
+/* After DB_UNKNOWN: asks the store for a short time. True: the transaction is committed, and
+ * readers see it, or it never will be. False: outcome_unknown is set. */
+bool section_find_out(struct section *section);
+/* Releases the locks. If the outcome is unknown the keeper takes them instead. */
+void section_give_back(struct section *section);
 
 #endif

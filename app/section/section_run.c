@@ -1,83 +1,49 @@
-/* The machinery of a section: load, decide, commit. */
+/* How a section gets its fences, reads its rows and decides. section_write.c commits. */
 #include "point.h"
 #include "section.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static db_status load(struct section *section, bool inside);
-static void decide(struct section *section);
-static bool has_something_to_write(const struct section *section);
-static db_status write_section(db_tx *tx, void *arg);
+/* -- fences ----------------------------------------------------------------------------------- */
 
-/* Some row is read inside the transaction, and so the decision is made there. */
-static bool decides_inside(const struct section *section)
+/* Rows with one counter have one fence. */
+static db_status fence_from_store(struct section *section, struct section_row *row)
 {
-    for (size_t i = 0; i < section->n_rows; i++) {
-        if (guard_reads_in_transaction(section->rows[i].guard))
-            return true;
+    for (const struct section_row *other = section->rows; other < row; other++) {
+        if (strcmp(other->counter, row->counter) == 0 && other->fence > row->seen_fence) {
+            row->fence = other->fence;
+            return DB_OK;
+        }
     }
-    return false;
-}
-
-/* Before the transaction; snapshot: whether there is one to read from. */
-static db_status prepare(struct section *section, db_status snapshot)
-{
-    section->guard_changed = section->undecided = false;
-    section->lost = NULL;
-    section->refused = NULL;
     section->error.message[0] = '\0';
-    section->status = snapshot == DB_OK ? load(section, false) : snapshot;
-    if (section->status == DB_OK && !decides_inside(section))
-        decide(section);
-    return section->status;
+    db_status status =
+        db_next_fence(section->db, row->counter, row->seen_fence, &row->fence, &section->error);
+    if (status == DB_OK)
+        counter_add(&section->counters->fences, 1);
+    return status == DB_UNKNOWN ? DB_UNAVAILABLE : status; /* a number that nobody uses */
 }
 
-static bool wants_to_write(const struct section *section)
+db_status section_take_fences(struct section *section)
 {
-    return section->status == DB_OK && (decides_inside(section) || has_something_to_write(section));
-}
-
-void section_run_many(struct section *const *sections, size_t n, db_status *ret_statuses)
-{
-    db_job jobs[SECTIONS_MAX];
-    size_t of[SECTIONS_MAX], n_jobs = 0; /* whose job it is */
-    assert(n >= 1 && n <= SECTIONS_MAX);
-    db_reader *reader = sections[0]->reader;
-    db_status snapshot = db_reader_begin(reader);
-    for (size_t i = 0; i < n; i++)
-        ret_statuses[i] = prepare(sections[i], snapshot);
-    if (snapshot == DB_OK)
-        db_reader_end(reader);
-
-    for (size_t i = 0; i < n; i++) {
-        if (!wants_to_write(sections[i]))
+    db_status status = DB_OK;
+    for (size_t i = 0; i < section->n_rows && status == DB_OK; i++) {
+        struct section_row *row = &section->rows[i];
+        if (!row->hold)
             continue;
-        of[n_jobs] = i;
-        jobs[n_jobs++] =
-            (db_job){.work = write_section, .arg = sections[i], .error = &sections[i]->error};
+        if (!section->config->fence_database)
+            row->fence = (int64_t)row->hold->fence;
+        else if (section->config->fence)
+            status = fence_from_store(section, row);
     }
-    if (n_jobs > 0)
-        db_run_many(sections[0]->db, jobs, n_jobs);
-    for (size_t job = 0; job < n_jobs; job++) {
-        ret_statuses[of[job]] = jobs[job].status;
-        sections[of[job]]->doubt = jobs[job].doubt;
-    }
-}
-
-db_status section_run(struct section *section)
-{
-    db_status status;
-    section_run_many(&section, 1, &status);
     return status;
 }
 
 /* -- reading ---------------------------------------------------------------------------------- */
 
-/* A limit per user is a second condition, which one UPDATE of the item does not hold: two orders of
- * one user would both pass. */
+/* A limit per user is a second condition. One UPDATE of the item does not hold it: two orders of
+ * one user would both pass. So the item is locked. */
 static db_status read_item_inside(db_tx *tx, struct section_row *row, bool for_update)
 {
     db_item *item = &row->read.item;
@@ -106,8 +72,8 @@ static db_status read_value(struct section *section, struct section_row *row)
               : db_read_order(reader, row->id, &row->read.order);
 }
 
-/* An order's guard is its item's, and whoever changes that also ends the item's epoch: the store
- * then refuses the order's row. */
+/* An order has its item's guard. A PUT that changes that guard also ends the item's epoch, and the
+ * store then refuses the order's row. */
 static bool guard_changed(const struct section *section, const struct section_row *row)
 {
     if (row->kind == ROW_ORDER)
@@ -127,10 +93,9 @@ static db_status read_row(struct section *section, struct section_row *row)
     return status;
 }
 
-/* The rows that are read in the transaction, or the others. All at once, in their order: read one
- * by one as the business comes to them, two transfers that go opposite ways would lock each other
- * out.
- */
+/* Reads the rows that are read inside the transaction, or the others: all of them, in the order of
+ * their names. If the business read them one by one, two transfers in opposite directions would
+ * deadlock. */
 static db_status load(struct section *section, bool inside)
 {
     db_status status = DB_OK;
@@ -145,15 +110,46 @@ static db_status load(struct section *section, bool inside)
     return status;
 }
 
+void section_share_snapshot(struct section *section, const struct section *first)
+{
+    section->guard_changed = section->outcome_unknown = false;
+    section->lost = NULL;
+    section->refused = NULL;
+    section->error.message[0] = '\0';
+    section->status = first->status;
+}
+
+void section_open_snapshot(struct section *section)
+{
+    section->status = db_reader_begin(section->reader);
+    section->snapshot = section->status == DB_OK;
+    section_share_snapshot(section, section);
+}
+
+void section_close_snapshot(struct section *section)
+{
+    if (section->snapshot)
+        db_reader_end(section->reader);
+    section->snapshot = false;
+}
+
+void section_read(struct section *section)
+{
+    if (section->tx) { /* the store may run an undone transaction again */
+        section->status = DB_OK;
+        section->guard_changed = false;
+    }
+    if (section->status == DB_OK)
+        section->status = load(section, section->tx != NULL);
+}
+
 /* -- deciding --------------------------------------------------------------------------------- */
 
-/* The store may run an undone transaction again: each run starts from what was read. */
+/* Each run starts from what was read. */
 static void restart(struct section *section)
 {
     section->n_changes = section->n_orders = 0;
     section->bought_read = false;
-    section->status = DB_OK;
-    section->guard_changed = false;
     for (size_t i = 0; i < section->n_rows; i++) {
         struct section_row *row = &section->rows[i];
         row->changed = row->former_sale = false;
@@ -161,7 +157,7 @@ static void restart(struct section *section)
     }
 }
 
-/* For who watches the points. */
+/* For the trace: what each operation has read. */
 static void show_read(struct section *section)
 {
     for (size_t i = 0; i < section->n_ops; i++) {
@@ -175,13 +171,12 @@ static void show_read(struct section *section)
     }
 }
 
-static void decide(struct section *section)
+void section_decide(struct section *section)
 {
-    restart(section);
-    if (section->tx)
-        section->status = load(section, true);
-    if (section->status != DB_OK)
+    const bool inside = section->tx != NULL;
+    if (section->status != DB_OK || section_reads_inside(section) != inside)
         return;
+    restart(section);
     show_read(section);
     op_pass_all(section->ops, section->n_ops, OP_READ);
     for (size_t i = 0; i < section->n_ops && section->status == DB_OK; i++) {
@@ -196,157 +191,16 @@ static void decide(struct section *section)
         op_pass_all(section->ops, section->n_ops, OP_DECIDED);
 }
 
-static bool is_stored(const struct op *op)
-{
-    return op->answer.decided && op->key[0] != '\0';
-}
-
-static bool has_something_to_write(const struct section *section)
-{
-    bool something = section->n_changes > 0 || section->n_orders > 0;
-    for (size_t i = 0; i < section->n_rows && !something; i++)
-        something = section->rows[i].changed;
-    for (size_t i = 0; i < section->n_ops && !something; i++)
-        something = is_stored(section->ops[i]);
-    return something;
-}
-
-/* -- writing ---------------------------------------------------------------------------------- */
-
-/* Many times an order, so without a format. What does not fit stays without an end, which the store
- * refuses. */
-static void copy_text(char *out, size_t size, const char *text)
-{
-    memccpy(out, text, '\0', size);
-}
-
-/* First, since it can refuse everything. */
-static db_status write_answers(struct section *section, db_tx *tx, int64_t at_us)
-{
-    db_answer row = {.at_us = at_us};
-    for (size_t i = 0; i < section->n_ops; i++) {
-        const struct op *op = section->ops[i];
-        if (!is_stored(op))
-            continue;
-        row.http_status = op->answer.status;
-        copy_text(row.key, sizeof row.key, op->key);
-        copy_text(row.request, sizeof row.request, op->request);
-        copy_text(row.body, sizeof row.body, op->answer.body);
-        db_status status = db_tx_insert_answer(tx, &row);
-        if (status == DB_DUPLICATE)
-            section->duplicate = i;
-        if (status != DB_OK)
-            return status;
-    }
-    return DB_OK;
-}
-
-/* A fence and sql-version write only over what was read; every other guard writes over whatever
- * stands there. */
-static db_put how_to_put(const struct section *section, const struct section_row *row, bool fenced,
-                         int64_t version)
-{
-    const int64_t fence = fenced && section->config->fence ? row->fence : 0;
-    const bool over_read = fence > 0 || row->guard->kind == GUARD_VERSION || row->former_sale;
-    return (db_put){.fence = fence,
-                    .expected_version = over_read ? version : -1,
-                    .former_sale = row->former_sale};
-}
-
-static db_status write_row(const struct section *section, db_tx *tx, const struct section_row *row)
-{
-    const union row_value *read = &row->read;
-    db_put put;
-    switch (row->kind) {
-    case ROW_ITEM:
-        put = how_to_put(section, row, read->item.fence, read->item.version);
-        return db_tx_put_item(tx, &row->now.item, &put);
-    case ROW_ACCOUNT:
-        put = how_to_put(section, row, read->account.fence, read->account.version);
-        return db_tx_put_account(tx, &row->now.account, &put);
-    case ROW_ORDER:
-        break;
-    }
-    put = how_to_put(section, row, true, read->order.version); /* no setting of its own */
-    return db_tx_put_order(tx, &row->now.order, &put);
-}
-
-static db_status write_rows(struct section *section, db_tx *tx)
-{
-    for (size_t i = 0; i < section->n_rows; i++) {
-        const struct section_row *row = &section->rows[i];
-        db_status status = row->changed ? write_row(section, tx, row) : DB_OK;
-        if (status != DB_OK) {
-            section->refused = row;
-            return status;
-        }
-    }
-    return DB_OK;
-}
-
-static db_status write_ledger(const struct section *section, db_tx *tx, int64_t at_us)
-{
-    for (size_t i = 0; i < section->n_changes; i++) {
-        const struct section_change *change = &section->changes[i];
-        const struct section_row *row = change->row;
-        db_ledger_row ledger = {
-            .delta = change->delta,
-            .before = change->change.before,
-            .after = change->change.after,
-            .version_before = change->change.version - 1,
-            .fence = change->change.fence,
-            .epoch = row->kind == ROW_ITEM ? row->now.item.epoch : row->now.account.epoch,
-            .at_us = at_us,
-        };
-        copy_text(ledger.resource, sizeof ledger.resource, row->resource);
-        if (change->op->key[0] != '\0')
-            copy_text(ledger.txn_id, sizeof ledger.txn_id, change->op->key);
-        else /* a task's; with the tab it is none that a client can send */
-            snprintf(ledger.txn_id, sizeof ledger.txn_id, "task\t%s:%s", section->operation->name,
-                     change->op->id);
-        copy_text(ledger.guard, sizeof ledger.guard, row->guard->info->name);
-        copy_text(ledger.instance, sizeof ledger.instance, section->config->instance);
-        db_status status = db_tx_append_ledger(tx, &ledger);
-        if (status != DB_OK)
-            return status;
-    }
-    return DB_OK;
-}
-
-static db_status write_all(struct section *section, db_tx *tx)
-{
-    int64_t at_us = wall_us();
-    db_status status = write_answers(section, tx, at_us);
-    if (status == DB_OK)
-        status = write_rows(section, tx);
-    for (size_t i = 0; i < section->n_orders && status == DB_OK; i++)
-        status = db_tx_insert_order(tx, &section->orders[i]);
-    return status == DB_OK ? write_ledger(section, tx, at_us) : status;
-}
-
-static db_status write_section(db_tx *tx, void *arg)
-{
-    struct section *section = arg;
-    section->tx = tx;
-    if (decides_inside(section))
-        decide(section);
-    /* As late as this side can know: a lock lost by now means that nothing is written. */
-    section->lost = lock_set_lost(&section->locks);
-    if (section->status == DB_OK && !section->lost)
-        op_pass_all(section->ops, section->n_ops, OP_CHECKED);
-    if (section->status == DB_OK)
-        section->status = section->lost ? DB_CONFLICT : write_all(section, tx);
-    section->tx = NULL;
-    return section->status;
-}
-
 /* -- life ------------------------------------------------------------------------------------- */
 
-int section_init(struct section *section, const struct config *config, struct guards *guards,
-                 db *store, struct keeper *keeper, size_t batch)
+int section_init(struct section *section, const struct section_base *base, size_t batch)
 {
-    *section = (struct section){
-        .config = config, .guards = guards, .db = store, .keeper = keeper, .batch = batch};
+    *section = (struct section){.config = base->config,
+                                .guards = base->guards,
+                                .db = base->db,
+                                .keeper = base->keeper,
+                                .counters = base->counters,
+                                .batch = batch};
     section->changes = calloc(batch * SECTION_CHANGES_PER_OP, sizeof *section->changes);
     section->orders = calloc(batch, sizeof *section->orders);
     if (lock_set_init(&section->locks) == 0 && section->changes && section->orders)
@@ -366,20 +220,6 @@ void section_free(struct section *section)
     section->reader = NULL;
 }
 
-bool section_finds_out(struct section *section)
-{
-    section->undecided = !keeper_finds_out(section->keeper, &section->doubt);
-    return !section->undecided;
-}
-
-void section_give_back(struct section *section)
-{
-    if (section->undecided)
-        keeper_take(section->keeper, &section->locks, &section->doubt);
-    else
-        lock_set_release(&section->locks);
-}
-
 db_reader *section_reader(struct section *section)
 {
     if (!section->reader)
@@ -390,6 +230,8 @@ db_reader *section_reader(struct section *section)
 void section_clear(struct section *section)
 {
     section->n_rows = 0;
-    section->undecided = false;
+    section->guard_changed = section->outcome_unknown = false;
+    section->lost = NULL;
+    section->refused = NULL;
     lock_set_clear(&section->locks);
 }

@@ -13,13 +13,13 @@ bool service_is_business(const struct op *op)
     return op->kind < OP_PUT_ITEM;
 }
 
-/* A POST; GET /v1/transactions has a key too, but asks about it. */
+/* A POST. GET /v1/transactions has a key, too, but only asks about it. */
 static bool runs_under_key(const struct op *op)
 {
     return service_is_business(op) && op->key[0] != '\0';
 }
 
-/* -- an operation's way ------------------------------------------------------------------------ */
+/* -- one operation ---------------------------------------------------------------------------- */
 
 static void leave(struct service *service)
 {
@@ -36,9 +36,8 @@ static void count_outcome(struct service *service, const struct op *op)
     counter_add(&service->counters.outcomes[op->kind][outcome], 1);
 }
 
-void service_finish(void *ctx, struct op *op)
+void service_finish(struct service *service, struct op *op)
 {
-    struct service *service = ctx;
     if (runs_under_key(op))
         inflight_remove(service->inflight, op);
     count_outcome(service, op);
@@ -90,7 +89,7 @@ bool service_submit(struct service *service, struct op *op)
     op->seams = service->seams;
     op->answer.problem = PROBLEM_NONE;
     op->answer.replayed = op->answer.decided = false;
-    atomic_fetch_add(&service->accepted, 1); /* first: who drains waits for whoever came by */
+    atomic_fetch_add(&service->accepted, 1); /* before the test: service_drain() waits for it */
     if (atomic_load(&service->draining))
         return turn_away(service, op, PROBLEM_DRAINING, "this instance is shutting down");
     bool keyed = runs_under_key(op);

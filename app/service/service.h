@@ -1,6 +1,6 @@
 /*
- * The service behind the HTTP side: it takes operations and answers them.
- * Between the two stands nothing but this header and op.h.
+ * The service behind the HTTP side: it takes operations and answers them. The HTTP side knows only
+ * this header and op.h.
  */
 #ifndef SERVICE_H
 #define SERVICE_H

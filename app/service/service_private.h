@@ -1,4 +1,4 @@
-/* The service's own parts; for service*.c only. */
+/* Between the files of the service. */
 #ifndef SERVICE_PRIVATE_H
 #define SERVICE_PRIVATE_H
 
@@ -16,14 +16,13 @@ struct service {
     struct guards *guards;
     struct keeper *keeper;
     struct inflight *inflight;
-    struct lanes *writes; /* all that take locks */
-    struct lanes *reads;  /* these never wait behind those */
-    struct lanes *audits; /* minutes, where millions of resources are walked through */
-    struct lanes *asks;   /* what asks lock servers: guards, the lab's look at a lock */
-    struct lanes *probes; /* readiness: asked while all else is stuck */
+    struct lanes *writes; /* operations that take locks */
+    struct lanes *reads;  /* operations that take none: they never wait behind the writes */
+    struct lanes *audits; /* these take minutes for millions of resources */
+    struct lanes *asks;   /* operations that ask lock servers: guards, the lab's look at a lock */
+    struct lanes *probes; /* readiness, which must answer when everything else is stuck */
     struct close_orders *task;
     struct counters counters;
-    struct guarded_host host;
 
     atomic_bool draining, closing;
     atomic_size_t accepted; /* and not yet done */
@@ -31,16 +30,34 @@ struct service {
     pthread_cond_t idle;
 };
 
+/* A thread that writes. */
+struct writer {
+    struct service *service;
+    struct section *sections; /* the first one for single lanes and for operations without a lane */
+    size_t n_sections;
+};
+
 bool service_is_business(const struct op *op); /* changes stock or balances */
-/* The lane for what uses one resource only; NULL: none. */
+/* The lane of an operation that uses one resource only. NULL: none. */
 const char *service_lane_name(const struct service *service, const struct op *op,
                               char name[DB_RESOURCE_MAX + 1]);
 size_t service_batch_max(const struct service *service);
-/* Takes an answered operation; ctx: the service. */
-void service_finish(void *ctx, struct op *op);
+/* Counts an answered operation and hands it back to its client. */
+void service_finish(struct service *service, struct op *op);
 
-/* service_threads.c: false without memory or threads; those that were started end with their lanes.
+/* service_threads.c. False: no memory or threads. Threads that were started end with their lanes.
  */
 bool service_open_threads(struct service *service);
+
+/* serve_lanes.c: n operations of one lane, and while more of them wait, further batches under the
+ * same lock, --lane-turns in all, so that other instances get their turns. must_not_wait: it waits
+ * for no lock. Returns how many operations are postponed, at the beginning of ops; none if it may
+ * wait. */
+size_t serve_lane(struct writer *writer, const char *lane, struct op **ops, size_t n,
+                  bool must_not_wait);
+/* serve_lanes.c: the operations of n lanes, each with its section of the writer's, operation set:
+ * one snapshot, one round trip for the locks of one guard, one commit if the store can. It waits
+ * for no lock; parts tell which operations are postponed. Fences must be the locks' own. */
+void serve_lanes(struct writer *writer, struct lanes_part *parts, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* The threads that do the work, and what each needs for it. */
+/* The threads that do the work, and what each of them owns. */
 #include "reset.h"
 #include "answer.h"
 #include "business.h"
@@ -25,14 +25,8 @@ static const struct operation *operation_of(const struct service *service, enum 
 
 /* -- threads that write ------------------------------------------------------------------------ */
 
-struct writer {
-    struct service *service;
-    struct section *sections; /* the first one for those who come by themselves */
-    size_t n_sections;
-};
-
-/* Not where each order is to be watched, nor where each costs a round trip of its own. */
-static bool serves_together(const struct service *service)
+/* Not in the lab, which watches each order; nor if each order would cost its own round trip. */
+static bool serves_many(const struct service *service)
 {
     const struct config *config = service->config;
     return config->lanes && !service->seams->one_by_one && !config->fence_database &&
@@ -40,17 +34,27 @@ static bool serves_together(const struct service *service)
            guard_is_quick_with_many(guard_default(service->guards));
 }
 
+static struct section_base base_of(struct service *service)
+{
+    return (struct section_base){.config = service->config,
+                                 .seams = service->seams,
+                                 .guards = service->guards,
+                                 .db = service->db,
+                                 .keeper = service->keeper,
+                                 .counters = &service->counters};
+}
+
 static bool add_sections(struct writer *writer, size_t n)
 {
-    const struct service *service = writer->service;
+    struct service *service = writer->service;
+    const struct section_base base = base_of(service);
     struct section *sections = realloc(writer->sections, n * sizeof *sections);
     if (!sections)
         return false;
     writer->sections = sections;
     while (writer->n_sections < n) {
-        const size_t batch = writer->n_sections == 0 ? service_batch_max(service) : LANES_SHARE;
-        if (section_init(&sections[writer->n_sections], service->config, service->guards,
-                         service->db, service->keeper, batch) != 0)
+        const size_t batch = writer->n_sections == 0 ? service_batch_max(service) : LANES_PART_MAX;
+        if (section_init(&sections[writer->n_sections], &base, batch) != 0)
             return false;
         writer->n_sections++;
     }
@@ -89,55 +93,46 @@ static bool refuse_when_closing(struct service *service, struct op **ops, size_t
     return true;
 }
 
+/* Without a lane (textbook mode) each operation takes its own locks. */
 static void write_ops(void *state, struct op **ops, size_t n)
 {
     struct writer *writer = state;
     struct service *service = writer->service;
+    struct section *section = &writer->sections[0];
+    const enum op_kind kind = ops[0]->kind;
+    char lane[DB_RESOURCE_MAX + 1];
     if (refuse_when_closing(service, ops, n))
         return;
-    if (service_is_business(ops[0])) {
-        guarded_run(&service->host, &writer->sections[0], operation_of(service, ops[0]->kind), ops,
-                    n);
+    if (service_is_business(ops[0]) && service_lane_name(service, ops[0], lane)) {
+        section->operation = operation_of(service, kind);
+        serve_lane(writer, lane, ops, n, false);
         return;
     }
-    assert(n == 1);
-    admin_put(&writer->sections[0], ops[0]);
-    service_finish(service, ops[0]);
+    for (size_t i = 0; i < n; i++) {
+        if (service_is_business(ops[i]))
+            attempt_one(section, operation_of(service, kind), ops[i]);
+        else
+            reset_put(section, ops[i]);
+        service_finish(service, ops[i]);
+    }
 }
 
-/* Few threads come to serve many lanes: their sections are made then. Who finds none is left. */
-static void write_together(void *state, struct lanes_share *shares, size_t n)
+/* Few threads come to serve many lanes: they make their sections then. Without memory for them the
+ * lanes are postponed. */
+static void write_many(void *state, struct lanes_part *parts, size_t n)
 {
     struct writer *writer = state;
     struct service *service = writer->service;
+    char lane[DB_RESOURCE_MAX + 1];
     if (atomic_load(&service->closing) ||
-        (n > writer->n_sections && !add_sections(writer, LANES_TOGETHER)))
+        (n > writer->n_sections && !add_sections(writer, LANES_MANY_MAX)))
         return;
     for (size_t i = 0; i < n; i++)
-        writer->sections[i].operation = operation_of(service, shares[i].ops[0]->kind);
-    guarded_run_together(&service->host, writer->sections, shares, n);
-}
-
-static size_t spread(void *ctx, struct op **ops, size_t n)
-{
-    struct service *service = ctx;
-    char name[DB_RESOURCE_MAX + 1];
-    if (!service_lane_name(service, ops[0], name))
-        return 0;
-    return lanes_spread(service->writes, name, &ops[1], n - 1);
-}
-
-static bool goes_on(void *ctx, const struct op *op, char ret_lane[DB_RESOURCE_MAX + 1])
-{
-    struct service *service = ctx;
-    return !atomic_load(&service->closing) && service_lane_name(service, op, ret_lane) &&
-           lanes_goes_on(service->writes, ret_lane);
-}
-
-static size_t more(void *ctx, const char *lane, struct op **ops)
-{
-    struct service *service = ctx;
-    return lanes_more(service->writes, lane, ops);
+        writer->sections[i].operation = operation_of(service, parts[i].ops[0]->kind);
+    if (n > 1)
+        serve_lanes(writer, parts, n);
+    else if (service_lane_name(service, parts[0].ops[0], lane))
+        parts[0].n = serve_lane(writer, lane, parts[0].ops, parts[0].n, true);
 }
 
 /* -- threads that read ------------------------------------------------------------------------- */
@@ -204,13 +199,6 @@ static struct lanes *open_readers(struct service *service, const char *name, siz
 bool service_open_threads(struct service *service)
 {
     const struct config *config = service->config;
-    service->host = (struct guarded_host){.counters = &service->counters,
-                                          .ctx = service,
-                                          .finish = service_finish,
-                                          .spread = spread,
-                                          .goes_on = goes_on,
-                                          .more = more,
-                                          .turns = config->lane_turns};
     service->writes = lanes_open(&(struct lanes_options){
         .thread_name = "worker",
         .threads = (size_t)config->workers,
@@ -219,15 +207,15 @@ bool service_open_threads(struct service *service)
         .state_new = writer_new,
         .state_free = writer_free,
         .serve = write_ops,
-        .serve_together = serves_together(service) ? write_together : NULL,
+        .serve_many = serves_many(service) ? write_many : NULL,
         .ctx = service,
     });
     service->reads = open_readers(service, "reader", READ_THREADS);
     service->audits = open_readers(service, "auditor", 1);
     service->asks = open_readers(service, "asker", 1);
     service->probes = open_readers(service, "probe", 1);
-    service->task = close_orders_open(config, service->seams, service->guards, service->db,
-                                      service->keeper, &service->counters);
+    const struct section_base base = base_of(service);
+    service->task = close_orders_open(&base);
     return service->writes && service->reads && service->audits && service->asks &&
            service->probes && service->task;
 }

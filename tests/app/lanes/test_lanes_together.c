@@ -43,7 +43,7 @@ static void a_company_has_its_bounds(void **state)
     int n = 1;
     for (int i = 1; i < CREW_LANES; i++)
         submit(n++, i);
-    for (int i = 1; i <= LANES_SHARE; i++) /* too many for company */
+    for (int i = 1; i <= LANES_PART_MAX; i++) /* too many for company */
         submit(n++, 2);
     crew_open_gate();
     lanes_close(crew.lanes);
@@ -51,9 +51,9 @@ static void a_company_has_its_bounds(void **state)
     assert_true(crew.turns[1].together);
     assert_int_equal(crew.turns[1].n_lanes, 1);
     assert_false(crew.turns[2].together);
-    assert_int_equal(crew.turns[2].n_ops, LANES_SHARE + 1);
-    assert_int_equal(crew.turns[3].n_lanes, LANES_TOGETHER);
-    assert_int_equal(crew.turns[4].n_lanes, CREW_LANES - 3 - LANES_TOGETHER);
+    assert_int_equal(crew.turns[2].n_ops, LANES_PART_MAX + 1);
+    assert_int_equal(crew.turns[3].n_lanes, LANES_MANY_MAX);
+    assert_int_equal(crew.turns[4].n_lanes, CREW_LANES - 3 - LANES_MANY_MAX);
 }
 
 static void who_came_first_is_served_first_in_company_or_not(void **state)
@@ -82,14 +82,14 @@ static void a_company_has_no_more_operations_than_a_batch(void **state)
     submit(0, 0);
     crew_wait_at_gate(1);
     int n = 1;
-    for (int i = 1; i <= LANES_TOGETHER; i++)
-        for (int each = 0; each < LANES_SHARE - 1; each++)
+    for (int i = 1; i <= LANES_MANY_MAX; i++)
+        for (int each = 0; each < LANES_PART_MAX - 1; each++)
             submit(n++, i);
     crew_open_gate();
     lanes_close(crew.lanes);
     assert_int_equal(crew.served, n);
-    assert_int_equal(crew.turns[1].n_ops, BATCH / (LANES_SHARE - 1) * (LANES_SHARE - 1));
-    assert_int_equal(crew.turns[1].largest, LANES_SHARE - 1);
+    assert_int_equal(crew.turns[1].n_ops, BATCH / (LANES_PART_MAX - 1) * (LANES_PART_MAX - 1));
+    assert_int_equal(crew.turns[1].largest, LANES_PART_MAX - 1);
 }
 
 static void what_is_left_is_served_next_and_by_itself(void **state)
@@ -155,15 +155,15 @@ static void a_lane_that_had_many_comes_in_company_again(void **state)
     open_lanes(1);
     submit(0, CREW_NO_LANE);
     crew_wait_at_gate(1);
-    for (int i = 1; i <= LANES_SHARE; i++)
+    for (int i = 1; i <= LANES_PART_MAX; i++)
         submit(i, 1);
     crew_pass_gate_until_turn(2);
-    submit(LANES_SHARE + 1, 0);
-    submit(LANES_SHARE + 2, 1);
+    submit(LANES_PART_MAX + 1, 0);
+    submit(LANES_PART_MAX + 2, 1);
     crew_open_gate();
     lanes_close(crew.lanes);
     assert_int_equal(crew.n_turns, 3);
-    assert_int_equal(crew.turns[1].n_ops, LANES_SHARE);
+    assert_int_equal(crew.turns[1].n_ops, LANES_PART_MAX);
     assert_int_equal(crew.turns[2].n_lanes, 2);
 }
 
@@ -175,7 +175,7 @@ static void a_lane_does_not_go_on_while_a_company_waits(void **state)
     submit(0, CREW_NO_LANE);
     crew_wait_at_gate(1);
     int n = 1;
-    while (n <= LANES_SHARE + 1) /* too many for company */
+    while (n <= LANES_PART_MAX + 1) /* too many for company */
         submit(n++, 2);
     crew_pass_gate_until_turn(2);
     submit(n++, 2);

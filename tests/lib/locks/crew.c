@@ -92,7 +92,7 @@ static bool is_left(const struct op *op)
            (crew.leaves_every > 0 && crew.n_shares % (size_t)crew.leaves_every == 0);
 }
 
-static void serve_together(void *state, struct lanes_share *shares, size_t n)
+static void serve_many(void *state, struct lanes_part *shares, size_t n)
 {
     (void)state;
     for (size_t i = 0; i < n; i++)
@@ -128,7 +128,7 @@ void crew_open(bool together, size_t threads, size_t batch, size_t waiting_max)
         .state_new = state_new,
         .state_free = state_free,
         .serve = serve,
-        .serve_together = together ? serve_together : NULL,
+        .serve_many = together ? serve_many : NULL,
         .ctx = &crew,
     });
     assert_non_null(crew.lanes);
