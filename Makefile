@@ -67,6 +67,8 @@ TEST_SRC  := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
 TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 # An enumeration in one thread: nothing for ThreadSanitizer, which takes each of its fibers for a thread.
 TESTS     := $(filter-out $(if $(filter thread,$(SAN)),%/test_wake_interleavings),$(TESTS))
+# It compiles, and has nothing to sanitize.
+TESTS     := $(filter-out $(if $(SAN),%/test_recipes),$(TESTS))
 BINS      := $(B)/seckilld $(B)/loadgen $(B)/hazards $(B)/lockkit
 
 L_LOCKKIT := $(B)/liblockkit.a

@@ -1,15 +1,15 @@
-/* What each kind of operation does. One file each: order.c, account.c, payment.c, cancellation.c,
- * transfer.c. */
+/* What each kind of operation does, in a file of its own: order.c, account.c, payment.c ... */
 #ifndef BUSINESS_H
 #define BUSINESS_H
 
+#include "op.h"
 #include "section.h"
 
-extern const struct operation order_operation;        /* OP_PLACE_ORDER */
-extern const struct operation account_operation;      /* OP_CHANGE_BALANCE */
-extern const struct operation payment_operation;      /* OP_PAY_ORDER */
-extern const struct operation cancellation_operation; /* OP_CANCEL_ORDER */
-extern const struct operation close_operation;        /* cancellation.c; of the scheduled task */
-extern const struct operation transfer_operation;     /* OP_TRANSFER */
+#define OPERATION_DECLARED(kind, name, metric, event)                                              \
+    extern const struct operation name##_operation;
+OP_BUSINESS_MAP(OPERATION_DECLARED)
+#undef OPERATION_DECLARED
+
+extern const struct operation close_operation; /* cancellation.c; of the scheduled task */
 
 #endif

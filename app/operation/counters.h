@@ -5,8 +5,6 @@
 #include "metric.h"
 #include "op.h"
 
-enum { OP_KIND_COUNT = OP_READY + 1 };
-
 /* What became of an operation: its problem (PROBLEM_NONE: done), or whatever the first answer under
  * its key was. */
 enum { OUTCOME_REPLAYED = PROBLEM_COUNT, OUTCOME_COUNT };

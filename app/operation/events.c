@@ -55,9 +55,9 @@ const char *event_point_text(enum op_point point)
 const char *event_kind_text(enum op_kind kind)
 {
     static const char *const texts[] = {
-        [OP_PLACE_ORDER] = "order", [OP_CHANGE_BALANCE] = "transaction",
-        [OP_PAY_ORDER] = "payment", [OP_CANCEL_ORDER] = "cancellation",
-        [OP_TRANSFER] = "transfer",
+#define KIND_TEXT(kind, operation, metric, event) [OP_##kind] = event,
+        OP_BUSINESS_MAP(KIND_TEXT)
+#undef KIND_TEXT
     };
     return kind < OP_PUT_ITEM ? texts[kind] : "put";
 }

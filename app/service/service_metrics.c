@@ -3,23 +3,11 @@
 #include <inttypes.h>
 
 static const char *const kind_names[OP_KIND_COUNT] = {
-    [OP_PLACE_ORDER] = "place-order",
-    [OP_CHANGE_BALANCE] = "change-balance",
-    [OP_PAY_ORDER] = "pay-order",
-    [OP_CANCEL_ORDER] = "cancel-order",
-    [OP_TRANSFER] = "transfer",
-    [OP_PUT_ITEM] = "put-item",
-    [OP_PUT_ACCOUNT] = "put-account",
-    [OP_GET_ITEM] = "get-item",
-    [OP_GET_ACCOUNT] = "get-account",
-    [OP_GET_ORDER] = "get-order",
-    [OP_GET_TRANSACTION] = "get-transaction",
-    [OP_GET_LEDGER] = "get-ledger",
-    [OP_AUDIT] = "audit",
-    [OP_GUARDS] = "guards",
-    [OP_GET_LOCK] = "get-lock",
-    [OP_FREE_LOCK] = "free-lock",
-    [OP_READY] = "ready",
+#define BUSINESS_NAME(kind, operation, metric, event) [OP_##kind] = metric,
+#define OTHER_NAME(kind, metric)                      [OP_##kind] = metric,
+    OP_BUSINESS_MAP(BUSINESS_NAME) OP_OTHER_MAP(OTHER_NAME)
+#undef BUSINESS_NAME
+#undef OTHER_NAME
 };
 
 static uint64_t get(atomic_uint_fast64_t *counter)

@@ -12,9 +12,9 @@
 enum { READ_THREADS = 2 };
 
 static const struct operation *const operations[] = {
-    [OP_PLACE_ORDER] = &order_operation, [OP_CHANGE_BALANCE] = &account_operation,
-    [OP_PAY_ORDER] = &payment_operation, [OP_CANCEL_ORDER] = &cancellation_operation,
-    [OP_TRANSFER] = &transfer_operation,
+#define OPERATION(kind, name, metric, event) [OP_##kind] = &name##_operation,
+    OP_BUSINESS_MAP(OPERATION)
+#undef OPERATION
 };
 
 static const struct operation *operation_of(const struct service *service, enum op_kind kind)

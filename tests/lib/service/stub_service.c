@@ -37,7 +37,7 @@ static void answer(struct op *op)
     } else if (strcmp(op->other, "sold-out") == 0) {
         op_problem(op, PROBLEM_SOLD_OUT, "nothing left of item %s", op->id);
     } else {
-        op_answer(op, op->kind <= OP_TRANSFER ? 201 : 200,
+        op_answer(op, op->kind < OP_PUT_ITEM ? 201 : 200,
                   "{\"order_id\":\"o1\",\"id\":\"%s\",\"other\":\"%s\",\"amount\":%" PRId64
                   ",\"request\":\"%s\"}",
                   op->id, op->other, op->amount, op->request);

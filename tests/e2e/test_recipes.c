@@ -1,0 +1,57 @@
+/* The recipes of the READMEs work as pasted. See tests/README.md, Recipes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void follow(const char *readme, const char *title)
+{
+    char command[256];
+    snprintf(command, sizeof command, "tests/recipe.sh %s '%s' 2>&1", readme, title);
+    assert_int_equal(system(command), 0);
+}
+
+static void a_new_operation(void **state)
+{
+    (void)state;
+    follow("app/README.md", "a new operation");
+}
+
+/* A recipe that only seems to be followed would prove nothing. */
+static void a_recipe_that_does_not_work_is_refused(void **state)
+{
+    static const char *const wrong[] = {
+        "```c\\nx\\n```", /* goes nowhere */
+        "In `Makefile`, after the line `no such line`:\\n\\n```c\\nx\\n```",
+        "New file `Makefile`:\\n\\n```c\\nx\\n```",         /* is there */
+        "```sh\\nfalse\\ntrue\\n```",                       /* a command fails */
+        "In `a`, after the line `x`:\\n\\n```\\nx\\n```\\n" /* the fourth file */
+        "In `b`, after the line `x`:\\n\\n```\\nx\\n```\\n"
+        "In `c`, after the line `x`:\\n\\n```\\nx\\n```\\n"
+        "In `d`, after the line `x`:\\n\\n```\\nx\\n```",
+        "No block.",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char command[1024];
+        snprintf(command, sizeof command,
+                 "readme=$(mktemp) && printf '## Recipe: x\\n\\n%%b\\n' '%s' >$readme &&"
+                 " ! tests/recipe.sh $readme x 2>&1; code=$?; rm -f $readme; exit $code",
+                 wrong[i]);
+        if (system(command) != 0)
+            fail_msg("followed: %s", wrong[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_recipe_that_does_not_work_is_refused),
+        cmocka_unit_test(a_new_operation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
