@@ -54,9 +54,31 @@ static void shuffle(const struct lab_report *report, int order[LAB_RESULTS_MAX])
     }
 }
 
+/* What is being run, on a terminal that has no story to tell. */
+static bool shows_progress(const struct hazard_options *options)
+{
+    return !options->narrate && isatty(STDERR_FILENO);
+}
+
+static void clear_progress(const struct hazard_options *options)
+{
+    if (shows_progress(options))
+        fputs("\r\033[K", stderr);
+}
+
+static void show_progress(const struct hazard_options *options, const struct lab_report *report,
+                          int i, const struct lab_result *result)
+{
+    if (!shows_progress(options))
+        return;
+    clear_progress(options);
+    fprintf(stderr, "%d of %d: %.30s under %.30s", i + 1, report->n_results, result->hazard->id,
+            result->one->guard);
+    fflush(stderr);
+}
+
 static int run_case(struct world *world, const struct hazard_options *options,
-                    const struct lab_report *report, struct lab_result *result,
-                    struct hazard_run *run)
+                    struct lab_result *result, struct hazard_run *run)
 {
     FILE *narrate = options->json == NULL ? stdout : stderr;
     const struct run_how how = {
@@ -74,14 +96,17 @@ static int run_case(struct world *world, const struct hazard_options *options,
         if (failed == 0)
             failed = lab_result_add(result, run);
         if (failed != 0) {
+            clear_progress(options);
             fprintf(stderr, "hazards: %s under %s: %s\n", result->hazard->id, result->one->guard,
                     run->message);
             return -1;
         }
     }
     result->took_us = run_now_us() - start_us;
-    if (result->runs > 0)
-        lab_report_line(report, result, stderr);
+    if (!lab_result_agrees(result)) {
+        clear_progress(options);
+        lab_report_mismatch(result, stderr);
+    }
     return 0;
 }
 
@@ -94,10 +119,12 @@ static int run_all(const struct hazard_options *options, struct lab_report *repo
     if (world_open(&world, options->seckilld, options->clock_shim) != 0)
         return -1;
     shuffle(report, order);
-    lab_report_heading(report, stderr);
-    for (int i = 0; i < report->n_results && !stop; i++)
-        if (run_case(&world, options, report, &report->results[order[i]], &run) != 0)
+    for (int i = 0; i < report->n_results && !stop; i++) {
+        show_progress(options, report, i, &report->results[order[i]]);
+        if (run_case(&world, options, &report->results[order[i]], &run) != 0)
             result = -1;
+    }
+    clear_progress(options);
     world_close(&world);
     return result;
 }
@@ -151,7 +178,9 @@ static int run(const struct hazard_options *options, struct lab_report *report)
         status = EXIT_BROKEN;
     if (stop)
         status = EXIT_INTERRUPTED;
-    lab_report_end(report, stderr);
+    bool data_on_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
+    FILE *out = data_on_stdout ? stderr : stdout;
+    lab_report_to_text(report, out);
     if (options->json != NULL &&
         output_json(program, options->json, lab_report_to_json(report)) != 0)
         status = EXIT_FAILURE;
@@ -159,7 +188,7 @@ static int run(const struct hazard_options *options, struct lab_report *report)
         status = EXIT_FAILURE;
     const char *const files[] = {options->json, options->html};
     if (status != EXIT_FAILURE)
-        output_tell(stderr, files, sizeof files / sizeof *files);
+        output_tell(out, files, sizeof files / sizeof *files);
     return status;
 }
 

@@ -1,10 +1,7 @@
 #include "hazard_report.h"
-#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { NAMED_MAX = 10 }; /* cases that were not run: the files name all */
 
 static bool agrees(const struct hazard_run *run)
 {
@@ -70,8 +67,7 @@ void lab_report_free(struct lab_report *report)
         free(report->results[i].events);
 }
 
-/* -- JSON ---------------------------------------------------------------------------------------
- */
+/* -- JSON -------------------------------------------------------------------------------------- */
 
 static json_t *row_json(const struct ledger_row *row)
 {
@@ -179,8 +175,7 @@ json_t *lab_list_to_json(const struct hazard_options *wanted)
     return list;
 }
 
-/* -- Markdown -----------------------------------------------------------------------------------
- */
+/* -- Markdown ---------------------------------------------------------------------------------- */
 
 static void write_cases(const struct hazard *hazard, const struct hazard_options *wanted, bool safe,
                         FILE *out)
@@ -206,100 +201,4 @@ void lab_row_to_markdown(const struct hazard *hazard, const struct hazard_option
     write_cases(hazard, wanted, false, out);
     write_cases(hazard, wanted, true, out);
     fputc('\n', out);
-}
-
-/* -- text ---------------------------------------------------------------------------------------
- */
-
-char *lab_measure(const struct lab_result *result, char out[LAB_MEASURE_MAX])
-{
-    const struct run_outcome *o = &result->outcome;
-    char number[TEXT_MAX];
-    int64_t off = o->final - o->expected_final;
-    bool unsafe = result->observed == HAZARD_UNSAFE;
-    out[0] = '\0';
-    if (unsafe && off == 0 && o->duplicates > 0)
-        snprintf(out, LAB_MEASURE_MAX, "%s done twice", text_count(number, o->duplicates));
-    else if (unsafe && off == 0)
-        snprintf(out, LAB_MEASURE_MAX, "%s overwritten", text_count(number, o->lost_updates));
-    else if (unsafe && off > 0 && result->hazard->subject == ITEM)
-        snprintf(out, LAB_MEASURE_MAX, "%s too many", text_count(number, off));
-    else if (unsafe)
-        snprintf(out, LAB_MEASURE_MAX, "%s lost", text_count(number, off < 0 ? -off : off));
-    else if (o->failed > 0)
-        snprintf(out, LAB_MEASURE_MAX, "%s failed", text_count(number, o->failed));
-    else if (result->hazard->queue > 0)
-        snprintf(out, LAB_MEASURE_MAX, "overtaken by %s", text_count(number, o->overtakings));
-    else if (result->hazard->slow_wakes > 0)
-        snprintf(out, LAB_MEASURE_MAX, "%s woken", text_count(number, o->wakes));
-    else if (result->observed == HAZARD_SLOW || result->observed == HAZARD_STUCK)
-        snprintf(out, LAB_MEASURE_MAX, "%s", text_time_us(number, o->measure_ms * 1000));
-    return out;
-}
-
-/* "redis-token (fence on)" */
-static char *label(const struct lab_result *result, char out[LAB_LABEL_MAX])
-{
-    const char *as = result->one->as[EN];
-    snprintf(out, LAB_LABEL_MAX, "%s%s%s%s", result->one->guard, as ? " (" : "", as ? as : "",
-             as ? ")" : "");
-    return out;
-}
-
-static int hazard_width(const struct lab_report *report)
-{
-    int width = sizeof "failure" - 1;
-    for (int i = 0; i < report->n_results; i++) {
-        int length = (int)strlen(report->results[i].hazard->id);
-        width = length > width ? length : width;
-    }
-    return width;
-}
-
-/* The guard, with what it is tried with, is the longest by far: it stands last. */
-#define LINE "%-4s %-*s  %-8s  %8s  %-16s  %8s  %s\n"
-
-void lab_report_heading(const struct lab_report *report, FILE *out)
-{
-    fprintf(out, LINE, "", hazard_width(report), "failure", "outcome", "agree", "measure", "a run",
-            "guard");
-}
-
-void lab_report_line(const struct lab_report *report, const struct lab_result *result, FILE *out)
-{
-    char took[TEXT_MAX], measure[LAB_MEASURE_MAX], text[LAB_LABEL_MAX], agree[TEXT_MAX];
-    snprintf(agree, sizeof agree, "%d of %d", result->agreeing, result->runs);
-    fprintf(out, LINE, lab_result_agrees(result) ? "ok" : "BAD", hazard_width(report),
-            result->hazard->id, hazard_outcome_text(result->observed), agree,
-            lab_measure(result, measure),
-            text_time_us(took, result->took_us / (result->runs > 0 ? result->runs : 1)),
-            label(result, text));
-    if (!lab_result_agrees(result))
-        fprintf(out, "     expected %s; fault took effect in %d of %d runs%s%s\n",
-                hazard_outcome_text(result->one->expected), result->took_effect, result->runs,
-                result->message[0] ? ": " : "", result->message);
-}
-
-void lab_report_end(const struct lab_report *report, FILE *out)
-{
-    int not_run = lab_not_run(report), mismatches = lab_mismatches(report), named = 0;
-    if (not_run == 0) {
-        fprintf(out, "%d case%s, %d mismatch%s\n", report->n_results,
-                report->n_results == 1 ? "" : "s", mismatches, mismatches == 1 ? "" : "es");
-        return;
-    }
-    fprintf(out, "incomplete: %d of %d case%s run, %d mismatch%s; not run:\n",
-            report->n_results - not_run, report->n_results, report->n_results == 1 ? "" : "s",
-            mismatches, mismatches == 1 ? "" : "es");
-    for (int i = 0; i < report->n_results && named < NAMED_MAX; i++) {
-        const struct lab_result *result = &report->results[i];
-        char text[LAB_LABEL_MAX];
-        if (lab_was_run(report, result))
-            continue;
-        fprintf(out, "     %-*s  %s\n", hazard_width(report), result->hazard->id,
-                label(result, text));
-        named++;
-    }
-    if (named < not_run)
-        fprintf(out, "     and %d more\n", not_run - named);
 }

@@ -46,11 +46,10 @@ void lab_row_to_markdown(const struct hazard *hazard, const struct hazard_option
                          FILE *out);
 /* The amount that is wrong ("200 lost"), or the time that it took; "": nothing to tell. */
 char *lab_measure(const struct lab_result *result, char out[LAB_MEASURE_MAX]);
-/* A line of text per result, with the heading above them. */
-void lab_report_heading(const struct lab_report *report, FILE *out);
-void lab_report_line(const struct lab_report *report, const struct lab_result *result, FILE *out);
-/* How many agree, and, of those that were not run, which. */
-void lab_report_end(const struct lab_report *report, FILE *out);
+/* The verdict, then a line per case; 80 columns. */
+void lab_report_to_text(const struct lab_report *report, FILE *out);
+/* One line about a case that is not as expected. */
+void lab_report_mismatch(const struct lab_result *result, FILE *out);
 void lab_report_to_html(const struct lab_report *report, FILE *out);
 
 #endif

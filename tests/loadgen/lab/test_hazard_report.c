@@ -1,4 +1,5 @@
 /* What people read of the lab: lines in columns, the words of the measure, who refused a write. */
+#include "columns.h"
 #include "hazard_html.h"
 
 #include <setjmp.h>
@@ -55,14 +56,13 @@ static void measure_is_in_words(void **state)
     }
 }
 
-static void write_lines(FILE *out)
+static void write_text(FILE *out)
 {
-    lab_report_heading(&report, out);
-    for (int i = 0; i < report.n_results; i++)
-        lab_report_line(&report, &report.results[i], out);
+    lab_report_to_text(&report, out);
 }
 
-/* Whatever the lengths, outcome and guard stand under their headings. */
+/* The verdict first; whatever the lengths, outcome and guard stand under their headings, and no
+ * line is wider than a terminal. */
 static void lines_stand_under_their_heading(void **state)
 {
     (void)state;
@@ -73,19 +73,40 @@ static void lines_stand_under_their_heading(void **state)
          .as = {"3 of 5 answers lost, cleaned up where it was told yes", ""}},
     };
     static const struct hazard hazard = {.id = "a-failure-with-a-really-long-name"};
-    report = (struct lab_report){.repeat = 1, .n_results = 2};
+    report = (struct lab_report){.repeat = 2, .n_results = 2};
     for (int i = 0; i < 2; i++)
         report.results[i] =
-            (struct lab_result){.hazard = &hazard, .one = &cases[i], .runs = 1, .agreeing = 1};
-    char *text = written(write_lines), *rest = text;
+            (struct lab_result){.hazard = &hazard, .one = &cases[i], .runs = 2, .agreeing = 2};
+    char *text = written(write_text), *rest = text;
+    assert_true(columns_of(text) <= 80);
+    assert_string_equal(strsep(&rest, "\n"), "As expected: 2 cases, 0 mismatches");
+    assert_string_equal(strsep(&rest, "\n"), "");
     const char *heading = strsep(&rest, "\n");
     const char *outcome = strstr(heading, "outcome"), *guard = strstr(heading, "guard");
     assert_true(outcome != NULL && guard != NULL);
+    assert_string_equal(strsep(&rest, "\n"), hazard.id);
     for (int i = 0; i < 2; i++) {
         const char *line = strsep(&rest, "\n");
         assert_int_equal(strncmp(line + (outcome - heading), "safe ", 5), 0);
         assert_int_equal(strncmp(line + (guard - heading), cases[i].guard, 4), 0);
     }
+    free(text);
+}
+
+static void mismatch_is_the_verdict(void **state)
+{
+    (void)state;
+    static const struct hazard_case one = {.guard = "none", .expected = HAZARD_UNSAFE};
+    static const struct hazard hazard = {.id = "lost-update"};
+    report = (struct lab_report){.repeat = 1, .n_results = 1};
+    report.results[0] =
+        (struct lab_result){.hazard = &hazard, .one = &one, .runs = 1, .observed = HAZARD_SAFE};
+    char *text = written(write_text);
+    static const char expected[] =
+        "NOT AS EXPECTED: 1 case, 1 mismatch\n"
+        "MISMATCH lost-update under none: safe, expected unsafe; the fault took effect in 0 of 1 "
+        "runs\n";
+    assert_int_equal(strncmp(text, expected, strlen(expected)), 0);
     free(text);
 }
 
@@ -152,6 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measure_is_in_words),
         cmocka_unit_test(lines_stand_under_their_heading),
+        cmocka_unit_test(mismatch_is_the_verdict),
         cmocka_unit_test(columns_are_in_the_catalogue_s_order),
         cmocka_unit_test(refused_write_names_the_fence_that_refused_it),
     };
