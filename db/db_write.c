@@ -1,11 +1,9 @@
-/* The writing half of db.h: checks every argument, then hands it to the engine. */
-#include "audit.h"
+/* The writing half of db.h: checks every argument, then asks the engine. */
 #include "engine.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 db_status db_run(db *store, db_work *work, void *arg, db_error *error)
@@ -87,20 +85,22 @@ static bool put_ok(const db_put *how)
 
 db_status db_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret)
 {
-    return db_name_ok(id, DB_ID_MAX) ? tx->engine->tx_read_item(tx, id, for_update, ret)
+    return db_name_ok(id, DB_ID_MAX) ? tx->engine->tx_read_row(tx, TABLE_ITEMS, id, for_update, ret)
                                      : DB_NOT_FOUND;
 }
 
 db_status db_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret)
 {
-    return db_name_ok(id, DB_ID_MAX) ? tx->engine->tx_read_account(tx, id, for_update, ret)
-                                     : DB_NOT_FOUND;
+    return db_name_ok(id, DB_ID_MAX)
+               ? tx->engine->tx_read_row(tx, TABLE_ACCOUNTS, id, for_update, ret)
+               : DB_NOT_FOUND;
 }
 
 db_status db_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret)
 {
-    return db_name_ok(id, DB_ID_MAX) ? tx->engine->tx_read_order(tx, id, for_update, ret)
-                                     : DB_NOT_FOUND;
+    return db_name_ok(id, DB_ID_MAX)
+               ? tx->engine->tx_read_row(tx, TABLE_ORDERS, id, for_update, ret)
+               : DB_NOT_FOUND;
 }
 
 db_status db_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
@@ -115,45 +115,81 @@ db_status db_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
 
 db_status db_tx_put_item(db_tx *tx, const db_item *row, const db_put *how)
 {
-    return item_ok(row) && put_ok(how) ? tx->engine->tx_put_item(tx, row, how) : DB_INVALID;
+    const struct new_value value = {row->id, row->stock, row->version, row->epoch};
+    return item_ok(row) && put_ok(how) ? tx->engine->tx_put(tx, TABLE_ITEMS, &value, how)
+                                       : DB_INVALID;
 }
 
 db_status db_tx_put_account(db_tx *tx, const db_account *row, const db_put *how)
 {
-    return account_ok(row) && put_ok(how) ? tx->engine->tx_put_account(tx, row, how) : DB_INVALID;
+    const struct new_value value = {row->id, row->balance, row->version, row->epoch};
+    return account_ok(row) && put_ok(how) ? tx->engine->tx_put(tx, TABLE_ACCOUNTS, &value, how)
+                                          : DB_INVALID;
 }
 
 db_status db_tx_put_order(db_tx *tx, const db_order *row, const db_put *how)
 {
+    const struct new_value value = {row->id, row->state, row->version, row->item_epoch};
     if (!db_name_ok(row->id, DB_ID_MAX) || !state_ok(row->state) || !put_ok(how))
         return DB_INVALID;
-    return tx->engine->tx_put_order(tx, row, how);
+    db_status status =
+        how->former_sale ? DB_OK : tx->engine->tx_hold_epoch(tx, row->id, row->item_epoch);
+    return status == DB_OK ? tx->engine->tx_put(tx, TABLE_ORDERS, &value, how) : status;
 }
 
 /* -- conditional changes ---------------------------------------------------------------------- */
 
+/* Neither below zero nor beyond 64 bits. */
+static db_status add(db_tx *tx, enum db_table table, const char *id, int64_t epoch, int64_t delta,
+                     int64_t *ret_value, int64_t *ret_version)
+{
+    if (delta == INT64_MIN) /* no value is large enough */
+        return DB_REFUSED;
+    const struct addition what = {.id = id,
+                                  .epoch = epoch,
+                                  .delta = delta,
+                                  .least = -delta,
+                                  .most = delta > 0 ? INT64_MAX - delta : INT64_MAX};
+    return tx->engine->tx_add(tx, table, &what, ret_value, ret_version);
+}
+
 db_status db_tx_add_item(db_tx *tx, db_item *row, int64_t delta)
 {
-    return item_ok(row) ? tx->engine->tx_add_item(tx, row, delta) : DB_INVALID;
+    return item_ok(row)
+               ? add(tx, TABLE_ITEMS, row->id, row->epoch, delta, &row->stock, &row->version)
+               : DB_INVALID;
 }
 
 db_status db_tx_add_account(db_tx *tx, db_account *row, int64_t delta)
 {
-    return account_ok(row) ? tx->engine->tx_add_account(tx, row, delta) : DB_INVALID;
+    return account_ok(row)
+               ? add(tx, TABLE_ACCOUNTS, row->id, row->epoch, delta, &row->balance, &row->version)
+               : DB_INVALID;
 }
 
 db_status db_tx_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to)
 {
     if (!db_name_ok(row->id, DB_ID_MAX) || !state_ok(from) || !state_ok(to))
         return DB_INVALID;
-    return tx->engine->tx_move_order(tx, row, from, to);
+    db_status status = tx->engine->tx_hold_epoch(tx, row->id, row->item_epoch);
+    if (status == DB_OK)
+        status = tx->engine->tx_move_order(tx, row, from, to, &row->version);
+    if (status == DB_OK)
+        row->state = to;
+    return status;
 }
 
 /* -- new rows --------------------------------------------------------------------------------- */
 
+static db_status insert(db_tx *tx, enum db_table table, const void *row, db_status when_taken)
+{
+    db_status status = tx->engine->tx_insert(tx, table, row);
+    return status == DB_REFUSED ? when_taken : status;
+}
+
 db_status db_tx_insert_order(db_tx *tx, const db_order *row)
 {
-    return order_ok(row) ? tx->engine->tx_insert_order(tx, row) : DB_INVALID;
+    return order_ok(row) ? insert(tx, TABLE_ORDERS, row, DB_INVALID) : DB_INVALID;
 }
 
 db_status db_tx_append_ledger(db_tx *tx, const db_ledger_row *row)
@@ -162,7 +198,7 @@ db_status db_tx_append_ledger(db_tx *tx, const db_ledger_row *row)
         !db_text_ok(row->guard, DB_GUARD_MAX) || !db_text_ok(row->instance, DB_INSTANCE_MAX) ||
         row->fence < 0)
         return DB_INVALID;
-    return tx->engine->tx_append_ledger(tx, row);
+    return tx->engine->tx_insert(tx, TABLE_LEDGER, row);
 }
 
 db_status db_tx_insert_answer(db_tx *tx, const db_answer *row)
@@ -170,13 +206,15 @@ db_status db_tx_insert_answer(db_tx *tx, const db_answer *row)
     if (!db_name_ok(row->key, DB_KEY_MAX) || !db_text_ok(row->request, DB_REQUEST_MAX) ||
         !db_text_ok(row->body, DB_BODY_MAX))
         return DB_INVALID;
-    return tx->engine->tx_insert_answer(tx, row);
+    return insert(tx, TABLE_ANSWERS, row, DB_DUPLICATE);
 }
 
-/* A reset is a new beginning and not a change of the old value: its ledger row has delta 0, and the
- * chain of the new epoch starts from it. */
-db_status db_book_reset(db_tx *tx, const char *kind, const char *id, int64_t value, int64_t version,
-                        int64_t epoch, const char *guard, const char *instance)
+/* -- resets ----------------------------------------------------------------------------------- */
+
+/* A reset begins anew: its ledger row has delta 0, and the chain of the new epoch starts from it.
+ */
+static db_status book_reset(db_tx *tx, const char *kind, const char *id, int64_t value,
+                            int64_t version, int64_t epoch, const char *guard, const char *instance)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -188,18 +226,28 @@ db_status db_book_reset(db_tx *tx, const char *kind, const char *id, int64_t val
     snprintf(row.resource, sizeof row.resource, "%s:%s", kind, id);
     snprintf(row.guard, sizeof row.guard, "%s", guard);
     snprintf(row.instance, sizeof row.instance, "%s", instance);
-    audit_reset_txn(&row.txn_id, row.resource, epoch);
-    return tx->engine->tx_append_ledger(tx, &row);
+    db_reset_txn(&row.txn_id, row.resource, epoch);
+    return tx->engine->tx_insert(tx, TABLE_LEDGER, &row);
 }
 
-/* A reset starts at its initial value: another current value beside it is a slip of the caller. */
+/* A reset starts at its initial value: another current value beside it is the caller's mistake. */
 db_status db_tx_reset_item(db_tx *tx, db_item *row, const char *guard, const char *instance)
 {
     if (!item_ok(row) || !db_text_ok(guard, DB_GUARD_MAX) ||
         !db_text_ok(instance, DB_INSTANCE_MAX) ||
         (row->stock != 0 && row->stock != row->initial_stock))
         return DB_INVALID;
-    return tx->engine->tx_reset_item(tx, row, guard, instance);
+    db_item fresh = *row, now;
+    fresh.stock = row->initial_stock;
+    fresh.version = fresh.epoch = 1;
+    fresh.last_fence = 0;
+    db_status status = tx->engine->tx_reset(tx, TABLE_ITEMS, &fresh, &now);
+    if (status == DB_OK)
+        status = book_reset(tx, "item", now.id, now.initial_stock, now.version, now.epoch, guard,
+                            instance);
+    if (status == DB_OK)
+        *row = now;
+    return status;
 }
 
 db_status db_tx_reset_account(db_tx *tx, db_account *row, const char *guard, const char *instance)
@@ -208,8 +256,20 @@ db_status db_tx_reset_account(db_tx *tx, db_account *row, const char *guard, con
         !db_text_ok(instance, DB_INSTANCE_MAX) ||
         (row->balance != 0 && row->balance != row->initial_balance))
         return DB_INVALID;
-    return tx->engine->tx_reset_account(tx, row, guard, instance);
+    db_account fresh = *row, now;
+    fresh.balance = row->initial_balance;
+    fresh.version = fresh.epoch = 1;
+    fresh.last_fence = 0;
+    db_status status = tx->engine->tx_reset(tx, TABLE_ACCOUNTS, &fresh, &now);
+    if (status == DB_OK)
+        status = book_reset(tx, "account", now.id, now.initial_balance, now.version, now.epoch,
+                            guard, instance);
+    if (status == DB_OK)
+        *row = now;
+    return status;
 }
+
+/* -- tasks ------------------------------------------------------------------------------------ */
 
 db_status db_tx_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                          int64_t done)

@@ -1,17 +1,36 @@
 /*
- * The seam between db.h and its engines: one table of functions per engine, one per URL scheme.
+ * What an engine of the store implements: one table of functions for each URL scheme.
  *
- * db_read.c and db_write.c check every argument (text ends within its array, ids are not empty,
- * numbers are in range) and then call the engine's function of the same name; an engine relies on
- * it. The engine's structs begin with the base structs below. What each function must do stands in
- * db.h; how the audit judges ledger rows is common to all engines and stands in audit.h.
+ *   public, db.h       checked by            asks the engine for
+ *   db_open() ...      db_open.c             open, close, ping, stats, settle
+ *   db_read_*()        db_read.c             read_row and the other reads
+ *   db_run(), db_tx_*  db_write.c            run and the tx_ functions
+ *
+ * The three files check every argument first: text ends within its array, ids are not empty,
+ * numbers are in range. An engine relies on that. What a function must do stands in db.h, beside
+ * the public function it serves. Rows are read and inserted by their columns (columns.h). How the
+ * audit judges ledger rows is common to all engines (audit/audit.h).
+ *
+ * An engine's structs begin with the base structs below. README.md has the recipe for a new engine.
  */
 #ifndef DB_ENGINE_H
 #define DB_ENGINE_H
 
-#include "db.h"
+#include "columns.h"
 
 #include <stdatomic.h>
+
+/* A row's new value, absolute; for the row's id and epoch. */
+struct new_value {
+    const char *id;
+    int64_t value, version, epoch; /* an order: its state, and its item's epoch */
+};
+
+/* A conditional change: value += delta if least <= value <= most. */
+struct addition {
+    const char *id;
+    int64_t epoch, delta, least, most;
+};
 
 typedef struct db_engine {
     const char *scheme; /* of the URL, without the colon */
@@ -26,10 +45,8 @@ typedef struct db_engine {
     void (*reader_close)(db_reader *reader);
     db_status (*reader_begin)(db_reader *reader);
     void (*reader_end)(db_reader *reader);
-    db_status (*read_item)(db_reader *reader, const char *id, db_item *ret);
-    db_status (*read_account)(db_reader *reader, const char *id, db_account *ret);
-    db_status (*read_order)(db_reader *reader, const char *id, db_order *ret);
-    db_status (*read_answer)(db_reader *reader, const char *key, db_answer *ret);
+    /* The row with this key; not of the ledger. ret: the row's struct. */
+    db_status (*read_row)(db_reader *reader, enum db_table table, const char *key, void *ret);
     /* Sets those that are true. */
     db_status (*find_answers)(db_reader *reader, const char *const *keys, size_t n,
                               bool *ret_found);
@@ -48,23 +65,26 @@ typedef struct db_engine {
     void (*run)(db *db, db_job *jobs, size_t n);
     /* NULL: a commit that succeeds decides all before it. */
     db_status (*settle)(db *db, const db_doubt *doubt, int64_t wait_ms, db_error *error);
-    db_status (*tx_read_item)(db_tx *tx, const char *id, bool for_update, db_item *ret);
-    db_status (*tx_read_account)(db_tx *tx, const char *id, bool for_update, db_account *ret);
-    db_status (*tx_read_order)(db_tx *tx, const char *id, bool for_update, db_order *ret);
+    /* Items, accounts and orders. */
+    db_status (*tx_read_row)(db_tx *tx, enum db_table table, const char *id, bool for_update,
+                             void *ret);
     db_status (*tx_read_bought)(db_tx *tx, const db_item *item, const char *user_id,
                                 int64_t *ret_quantity);
-    db_status (*tx_put_item)(db_tx *tx, const db_item *row, const db_put *how);
-    db_status (*tx_put_account)(db_tx *tx, const db_account *row, const db_put *how);
-    db_status (*tx_put_order)(db_tx *tx, const db_order *row, const db_put *how);
-    db_status (*tx_add_item)(db_tx *tx, db_item *row, int64_t delta);
-    db_status (*tx_add_account)(db_tx *tx, db_account *row, int64_t delta);
-    db_status (*tx_move_order)(db_tx *tx, db_order *row, db_order_state from, db_order_state to);
-    db_status (*tx_insert_order)(db_tx *tx, const db_order *row);
-    db_status (*tx_append_ledger)(db_tx *tx, const db_ledger_row *row);
-    db_status (*tx_insert_answer)(db_tx *tx, const db_answer *row);
-    db_status (*tx_reset_item)(db_tx *tx, db_item *row, const char *guard, const char *instance);
-    db_status (*tx_reset_account)(db_tx *tx, db_account *row, const char *guard,
-                                  const char *instance);
+    /* The order's item has this epoch and keeps it until the transaction ends. Else DB_CONFLICT; no
+     * such order: DB_NOT_FOUND. */
+    db_status (*tx_hold_epoch)(db_tx *tx, const char *order_id, int64_t item_epoch);
+    /* Items, accounts and orders. */
+    db_status (*tx_put)(db_tx *tx, enum db_table table, const struct new_value *row,
+                        const db_put *how);
+    /* Items and accounts. */
+    db_status (*tx_add)(db_tx *tx, enum db_table table, const struct addition *what,
+                        int64_t *ret_value, int64_t *ret_version);
+    db_status (*tx_move_order)(db_tx *tx, const db_order *row, db_order_state from,
+                               db_order_state to, int64_t *ret_version);
+    /* Orders, answers and ledger rows. DB_REFUSED: it did not go in, as its key is taken. */
+    db_status (*tx_insert)(db_tx *tx, enum db_table table, const void *row);
+    /* Items and accounts. fresh: the row as it is if there is none yet. ret: as it is now. */
+    db_status (*tx_reset)(db_tx *tx, enum db_table table, const void *fresh, void *ret);
     db_status (*tx_put_task)(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                              int64_t done);
     db_status (*tx_next_fence)(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
@@ -72,8 +92,8 @@ typedef struct db_engine {
 
 struct db {
     const db_engine *engine;
-    atomic_uint failures; /* writes that met a full or broken disk, a standby, nobody */
-    atomic_uint proven;   /* as many of them when db_ping() has last written: it works again */
+    atomic_uint failures; /* writes that failed for the database's sake */
+    atomic_uint proven;   /* as many of them when db_ping() last wrote: it works again */
     atomic_uint room_failures, room_proven; /* those that a full or broken disk may have caused */
 };
 struct db_reader {
@@ -83,25 +103,29 @@ struct db_tx {
     const db_engine *engine;
 };
 
+/* The engines, in the rooms above. db_open() looks for the URL's scheme among them. */
 extern const db_engine db_engine_sqlite;
 extern const db_engine db_engine_postgres;
+
+/* -- for the engines -------------------------------------------------------------------------- */
 
 /* Fills *error (may be NULL) and returns status. */
 db_status db_fail(db_error *error, db_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Appends the ledger row of a reset that has given a row this version and epoch. */
-db_status db_book_reset(db_tx *tx, const char *kind, const char *id, int64_t value, int64_t version,
-                        int64_t epoch, const char *guard, const char *instance);
+/* A write found its row and changed nothing. Tells why, by the epoch and last_fence that the row
+ * has; otherwise: what it is if neither explains it. fence 0: the write had none. */
+db_status db_why_refused(int64_t row_epoch, int64_t row_last_fence, int64_t epoch, int64_t fence,
+                         db_status otherwise);
 
-/* Text that does not fit its array, empty where a name is needed: refused, never truncated. */
+/* txn_id of the ledger row that a reset writes, the first of its epoch. No client's key has a tab.
+ */
+void db_reset_txn(char (*ret)[DB_KEY_MAX + 1], const char *resource, int64_t epoch);
+
+int64_t db_now_us(void); /* monotonic */
+
+/* Text that does not fit its array, or is empty where a name is needed: refused, never cut. */
 bool db_name_ok(const char *name, size_t max);
 bool db_text_ok(const char *text, size_t max);
-
-/* Of a stored answer; 0: none that anybody can have stored through db.h. */
-static inline int32_t http_status_of(int64_t stored)
-{
-    return stored >= 100 && stored <= 599 ? (int32_t)stored : 0;
-}
 
 #endif

@@ -1,13 +1,7 @@
 #include "audit.h"
+#include "engine.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-
-void audit_reset_txn(char (*ret)[DB_KEY_MAX + 1], const char *resource, int64_t epoch)
-{
-    snprintf(*ret, sizeof *ret, "reset\t%s:%" PRId64, resource, epoch);
-}
 
 void audit_start(struct audit *audit, const struct audit_head *head)
 {
@@ -33,7 +27,7 @@ void audit_start(struct audit *audit, const struct audit_head *head)
 static bool opens_epoch(const struct audit *audit, const db_ledger_row *row)
 {
     char txn_id[DB_KEY_MAX + 1];
-    audit_reset_txn(&txn_id, audit->head.resource, audit->head.epoch);
+    db_reset_txn(&txn_id, audit->head.resource, audit->head.epoch);
     return strcmp(row->txn_id, txn_id) == 0 && row->delta == 0 &&
            row->before == audit->head.initial;
 }

@@ -5,7 +5,7 @@
 #ifndef DB_AUDIT_H
 #define DB_AUDIT_H
 
-#include "db.h"
+#include "columns.h"
 
 enum {
     /* Of a fork with more rows than this only the first ones are remembered; what follows it is
@@ -24,6 +24,20 @@ struct audit_head {
     int64_t former_paid;  /* items: minor units of paid orders of former epochs */
     int64_t stray_orders; /* items: reserved and paid orders of a later epoch; missing: all */
 };
+
+#define AUDIT_HEAD_ROW(FIRST, NEXT)                                                                \
+    FIRST(TEXT, resource)                                                                          \
+    NEXT(TEXT, guard)                                                                              \
+    NEXT(INT, initial)                                                                             \
+    NEXT(INT, current)                                                                             \
+    NEXT(INT, version)                                                                             \
+    NEXT(INT, epoch)                                                                               \
+    NEXT(FLAG, missing)                                                                            \
+    NEXT(INT, sold)                                                                                \
+    NEXT(INT, stray_orders)                                                                        \
+    NEXT(INT, over_limit)                                                                          \
+    NEXT(INT, former_paid)
+extern const struct row_type audit_head_type;
 
 /* -- one resource: audit.c ----------------------------------------------------------------------
  */
@@ -50,9 +64,6 @@ void audit_add(struct audit *audit, const db_ledger_row *row);
 /* duplicates: ledger rows of the epoch beyond the first of one txn_id. */
 void audit_finish(struct audit *audit, int64_t duplicates);
 
-/* txn_id of the row that a reset writes, the first of its epoch: no client's key has a tab. */
-void audit_reset_txn(char (*ret)[DB_KEY_MAX + 1], const char *resource, int64_t epoch);
-
 /* -- all of them: audit_run.c -------------------------------------------------------------------
  */
 
@@ -60,6 +71,11 @@ struct audit_repeats {
     char resource[DB_RESOURCE_MAX + 1];
     int64_t epoch, rows; /* beyond the first of one txn_id */
 };
+#define AUDIT_REPEATS_ROW(FIRST, NEXT)                                                             \
+    FIRST(TEXT, resource)                                                                          \
+    NEXT(INT, epoch)                                                                               \
+    NEXT(INT, rows)
+extern const struct row_type audit_repeats_type;
 
 /* An engine's three lists, of audit_sql.h: the next of each, or DB_NOT_FOUND at its end. The heads
  * are open; the other two open when the epoch of the only resource is known. */

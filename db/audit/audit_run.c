@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+#define HEAD_COLUMN(kind, name)    COLUMN(struct audit_head, kind, name)
+#define REPEATS_COLUMN(kind, name) COLUMN(struct audit_repeats, kind, name)
+static const struct column heads[] = {AUDIT_HEAD_ROW(HEAD_COLUMN, HEAD_COLUMN)};
+static const struct column repeats[] = {AUDIT_REPEATS_ROW(REPEATS_COLUMN, REPEATS_COLUMN)};
+const struct row_type audit_head_type = ROW_TYPE(struct audit_head, heads);
+const struct row_type audit_repeats_type = ROW_TYPE(struct audit_repeats, repeats);
+
 /* The next of each list, while it has one. */
 struct merge {
     const struct audit_lists *lists;

@@ -8,6 +8,8 @@
 #ifndef DB_AUDIT_SQL_H
 #define DB_AUDIT_SQL_H
 
+#include "columns.h"
+
 #define AUDIT_THOSE_ROWS "($1 = '' OR (resource = $1 AND epoch >= $2))"
 
 /* The items that live orders name, each found in the index behind the one before: there are far
@@ -20,7 +22,7 @@
 
 #define AUDIT_LIVE_ORDERS " FROM orders WHERE item_id = ordered.id AND state <= 1"
 
-/* Accounts, items, and items that are missing. Columns as in struct audit_head. */
+/* Accounts, items, and items that are missing. Columns as in AUDIT_HEAD_ROW (audit.h). */
 #define AUDIT_HEADS_SQL                                                                            \
     AUDIT_ORDERED                                                                                  \
     " SELECT 'account:' || id AS resource, guard, initial_balance, balance, version, epoch,"       \
@@ -46,20 +48,16 @@
     ") AND NOT EXISTS (SELECT 1 FROM items WHERE items.id = ordered.id)"                           \
     " ORDER BY resource"
 
-#define AUDIT_ROW_COLUMNS                                                                          \
-    "id, resource, txn_id, delta, before, after, version_before, fence, epoch, guard, instance, "  \
-    "at_us"
-
 #define AUDIT_ROWS_SQL                                                                             \
-    "SELECT " AUDIT_ROW_COLUMNS " FROM ledger WHERE " AUDIT_THOSE_ROWS                             \
+    "SELECT " LEDGER_COLUMNS " FROM ledger WHERE " AUDIT_THOSE_ROWS                                \
     " ORDER BY resource, epoch, version_before, id"
 
 /* A page of the ledger, whatever the resource: $1 after this id, $2 at most so many; and its end.
  */
-#define AUDIT_PAGE_SQL "SELECT " AUDIT_ROW_COLUMNS " FROM ledger WHERE id > $1 ORDER BY id LIMIT $2"
+#define AUDIT_PAGE_SQL "SELECT " LEDGER_COLUMNS " FROM ledger WHERE id > $1 ORDER BY id LIMIT $2"
 #define AUDIT_END_SQL  "SELECT coalesce(max(id), 0) FROM ledger"
 
-/* Rows beyond the first of one txn_id. */
+/* Rows beyond the first of one txn_id. Columns as in AUDIT_REPEATS_ROW (audit.h). */
 #define AUDIT_REPEATS_SQL                                                                          \
     "SELECT resource, epoch, CAST(sum(n - 1) AS bigint) FROM (SELECT resource, epoch,"             \
     " count(*) AS n FROM ledger WHERE " AUDIT_THOSE_ROWS                                           \

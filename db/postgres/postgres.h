@@ -12,7 +12,7 @@
  *   postgres_run.c     write transactions: commit, retries, what is known when it fails
  *   postgres_settle.c  what became of a commit that nobody answered
  *   postgres_reader.c  readers and snapshots; postgres_read.c: reading rows
- *   postgres_write.c   changing rows; postgres_insert.c: new rows and resets
+ *   postgres_write.c   changing rows, new rows and resets
  *   postgres_audit.c   feeding the audit
  *
  * A thread has a connection only while it uses one, so no more are open than threads are busy.
@@ -54,15 +54,6 @@ enum { /* of pg_type.dat */
        PG_TYPE_BIGINTS = 1016
 };
 
-/* One argument of a statement. Text is borrowed for the call. */
-struct arg {
-    const char *text; /* NULL: a number */
-    int64_t number;
-};
-#define ARG_TEXT(value)  ((struct arg){.text = (value)})
-#define ARG_INT(value)   ((struct arg){.number = (value)})
-#define ARG_COUNT(array) (sizeof(array) / sizeof *(array))
-
 /* -- postgres_bulk.c --------------------------------------------------------------------------
  */
 
@@ -80,7 +71,7 @@ struct gather {
 };
 
 /* Adds a statement's arguments. False: no memory. */
-bool gather_add(struct gather *gather, const struct arg *args, size_t n);
+bool gather_add(struct gather *gather, const struct value *args, size_t n);
 /* Its only statement's arguments, to be sent as they are. They stay in the gather. */
 void gather_one(const struct gather *gather, const char *types, const char **values, int *lengths);
 /* The arguments of all, as an array for each. They stay in the gather as well. */
@@ -107,13 +98,13 @@ struct session {
 /* Sends a prepared statement, at once or together with those of its kind that follow. Its answer is
  * read by the next session_sync() or session_ask(); changing another number of rows than one sets
  * session->missed when expects_one. */
-void session_queue(struct session *session, enum postgres_sql sql, const struct arg *args, size_t n,
-                   bool expects_one);
+void session_queue(struct session *session, enum postgres_sql sql, const struct value *args,
+                   size_t n, bool expects_one);
 /* Reads all answers: DB_OK or trouble. */
 db_status session_sync(struct session *session);
 /* Sends, reads all answers and gives this statement's: DB_OK with *ret (the caller clears it),
  * DB_NOT_FOUND for no rows, or trouble. */
-db_status session_ask(struct session *session, enum postgres_sql sql, const struct arg *args,
+db_status session_ask(struct session *session, enum postgres_sql sql, const struct value *args,
                       size_t n, PGresult **ret);
 /* The same for what is queued already: its last statement's. */
 db_status session_read(struct session *session, PGresult **ret);
@@ -133,6 +124,8 @@ void session_clear(struct session *session);
 db_status session_lose(struct session *session, const char *why);
 /* Notes an answer that no server gives which has our tables: trouble. */
 db_status session_nonsense(struct session *session, const char *what);
+/* Notes a column that holds what nothing stores: trouble. */
+db_status session_damage(struct session *session, const struct column *column);
 /* As session_lose(), when libpq says why there is no connection. */
 void session_refused(struct session *session);
 /* Notes what the server answered instead of a result. of_many: to many statements sent as one; a
@@ -142,10 +135,6 @@ void session_note_error(struct session *session, const PGresult *result, bool of
 /* A bigint column. What is none is not what was asked: 0, and trouble, which the caller of the last
  * cell_int() of a row looks at. */
 int64_t cell_int(struct session *session, const PGresult *result, int row, int at);
-/* Copies a text column; one that does not fit is a damaged database: trouble. */
-db_status cell_text(struct session *session, const PGresult *result, int row, int at, char *out,
-                    size_t size);
-
 /* -- postgres_url.c, postgres_session.c, postgres_pool.c
  * --------------------------------------------
  */
@@ -211,20 +200,19 @@ db_status pg_settle(db *db, const db_doubt *doubt, int64_t wait_ms, db_error *er
 db_status tx_session(db_tx *tx, struct session **ret);
 /* A write that must change one row (expects_one) and gives nothing back. DB_REFUSED: it has
  * changed none; only one by one, pipelined it is DB_OK at first. */
-db_status tx_write(db_tx *tx, enum postgres_sql sql, const struct arg *args, size_t n,
+db_status tx_write(db_tx *tx, enum postgres_sql sql, const struct value *args, size_t n,
                    bool expects_one);
 
 /* -- rows ---------------------------------------------------------------------------------------
  */
 
-/* postgres_read.c; with PGresult: columns as in the statement. for_update: see db_tx_read_item().
- */
-db_status session_read_item(struct session *session, const char *id, bool for_update, db_item *ret);
-db_status session_read_account(struct session *session, const char *id, bool for_update,
-                               db_account *ret);
-db_status session_read_order(struct session *session, const char *id, bool for_update,
-                             db_order *ret);
-db_status session_read_answer(struct session *session, const char *key, db_answer *ret);
+/* postgres_read.c */
+/* A row of a result, by its columns. */
+db_status session_row(struct session *session, const PGresult *result, int at,
+                      const struct row_type *type, void *ret);
+/* for_update: see db_tx_read_item(). */
+db_status session_read_row(struct session *session, enum db_table table, const char *key,
+                           bool for_update, void *ret);
 db_status session_find_answers(struct session *session, const char *const *keys, size_t n,
                                bool *ret_found);
 db_status session_read_bought(struct session *session, const db_item *item,
@@ -238,10 +226,7 @@ db_status pg_reader_open(db *db, db_reader **ret, db_error *error);
 void pg_reader_close(db_reader *reader);
 db_status pg_reader_begin(db_reader *reader);
 void pg_reader_end(db_reader *reader);
-db_status pg_read_item(db_reader *reader, const char *id, db_item *ret);
-db_status pg_read_account(db_reader *reader, const char *id, db_account *ret);
-db_status pg_read_order(db_reader *reader, const char *id, db_order *ret);
-db_status pg_read_answer(db_reader *reader, const char *key, db_answer *ret);
+db_status pg_read_row(db_reader *reader, enum db_table table, const char *key, void *ret);
 db_status pg_find_answers(db_reader *reader, const char *const *keys, size_t n, bool *ret_found);
 db_status pg_read_bought(db_reader *reader, const db_item *item, const char *const *user_ids,
                          size_t n, int64_t *ret_quantities);
@@ -253,25 +238,23 @@ db_status pg_read_ledger(db_reader *reader, int64_t after, size_t max,
                          int64_t *ret_last);
 db_status pg_audit(db_reader *reader, const char *resource,
                    int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
-db_status pg_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);
-db_status pg_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret);
-db_status pg_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret);
+db_status pg_tx_read_row(db_tx *tx, enum db_table table, const char *id, bool for_update,
+                         void *ret);
 db_status pg_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
                             int64_t *ret_quantity);
 
-/* postgres_write.c: changing rows */
-db_status pg_put_item(db_tx *tx, const db_item *row, const db_put *how);
-db_status pg_put_account(db_tx *tx, const db_account *row, const db_put *how);
-db_status pg_put_order(db_tx *tx, const db_order *row, const db_put *how);
-db_status pg_add_item(db_tx *tx, db_item *row, int64_t delta);
-db_status pg_add_account(db_tx *tx, db_account *row, int64_t delta);
-db_status pg_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to);
-/* postgres_insert.c: new rows and resets */
-db_status pg_insert_order(db_tx *tx, const db_order *row);
-db_status pg_append_ledger(db_tx *tx, const db_ledger_row *row);
-db_status pg_insert_answer(db_tx *tx, const db_answer *row);
-db_status pg_reset_item(db_tx *tx, db_item *row, const char *guard, const char *instance);
-db_status pg_reset_account(db_tx *tx, db_account *row, const char *guard, const char *instance);
+/* A read comes after the writes before it. If one of those was refused, it is pointless. */
+db_status after_writes(const struct session *session, db_status status);
+
+/* postgres_write.c */
+db_status pg_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch);
+db_status pg_put(db_tx *tx, enum db_table table, const struct new_value *row, const db_put *how);
+db_status pg_add(db_tx *tx, enum db_table table, const struct addition *what, int64_t *ret_value,
+                 int64_t *ret_version);
+db_status pg_move_order(db_tx *tx, const db_order *row, db_order_state from, db_order_state to,
+                        int64_t *ret_version);
+db_status pg_insert(db_tx *tx, enum db_table table, const void *row);
+db_status pg_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret);
 db_status pg_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                       int64_t done);
 db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
@@ -283,7 +266,5 @@ db_status session_audit(struct session *session, const char *resource,
 db_status session_read_ledger(struct session *session, int64_t after, size_t max,
                               int (*each)(void *arg, const db_ledger_row *row), void *arg,
                               int64_t *ret_last);
-
-int64_t pg_now_us(void); /* monotonic */
 
 #endif

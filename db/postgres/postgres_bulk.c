@@ -39,7 +39,7 @@ static bool add_element(struct pg_column *column, const void *bytes, size_t n)
     return true;
 }
 
-bool gather_add(struct gather *gather, const struct arg *args, size_t n)
+bool gather_add(struct gather *gather, const struct value *args, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct pg_column *column = &gather->columns[i];

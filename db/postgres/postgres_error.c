@@ -27,6 +27,14 @@ db_status session_nonsense(struct session *session, const char *what)
     return session->trouble.status;
 }
 
+db_status session_damage(struct session *session, const struct column *column)
+{
+    if (session->trouble.status == DB_OK)
+        db_fail(&session->trouble, DB_FAILED,
+                "PostgreSQL: column %.60s holds what this program never stores", column->name);
+    return session->trouble.status;
+}
+
 /* By SQLSTATE (PostgreSQL documentation, appendix A). */
 static db_status status_of(const char *code)
 {

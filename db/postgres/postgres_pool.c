@@ -99,7 +99,7 @@ db_status pool_take(struct pg_store *store, int64_t answer_ms, struct session **
     struct pool *pool = &store->pool;
     struct session *session = NULL;
     db_status status = DB_OK;
-    int64_t until_us = pg_now_us() + store->options.busy_ms * 1000;
+    int64_t until_us = db_now_us() + store->options.busy_ms * 1000;
     const struct timespec until = {.tv_sec = until_us / 1000000,
                                    .tv_nsec = until_us % 1000000 * 1000};
     pthread_mutex_lock(&pool->mutex);

@@ -79,24 +79,9 @@ static db_status give(struct pg_reader *reader, db_status status)
     db_status status = take(reader, &session, NULL);                                               \
     return give(reader, status == DB_OK ? (call) : status)
 
-db_status pg_read_item(db_reader *base, const char *id, db_item *ret)
+db_status pg_read_row(db_reader *base, enum db_table table, const char *key, void *ret)
 {
-    READ(session_read_item(session, id, false, ret));
-}
-
-db_status pg_read_account(db_reader *base, const char *id, db_account *ret)
-{
-    READ(session_read_account(session, id, false, ret));
-}
-
-db_status pg_read_order(db_reader *base, const char *id, db_order *ret)
-{
-    READ(session_read_order(session, id, false, ret));
-}
-
-db_status pg_read_answer(db_reader *base, const char *key, db_answer *ret)
-{
-    READ(session_read_answer(session, key, ret));
+    READ(session_read_row(session, table, key, false, ret));
 }
 
 db_status pg_find_answers(db_reader *base, const char *const *keys, size_t n, bool *ret_found)
@@ -149,36 +134,17 @@ db_status pg_audit(db_reader *base, const char *resource,
 
 /* -- inside a transaction --------------------------------------------------------------------- */
 
-/* A read comes after the writes before it; one of those that was refused makes it pointless. */
-static db_status after_writes(const struct session *session, db_status status)
+db_status after_writes(const struct session *session, db_status status)
 {
     return session->missed ? DB_CONFLICT : status;
 }
 
-db_status pg_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret)
+db_status pg_tx_read_row(db_tx *tx, enum db_table table, const char *id, bool for_update, void *ret)
 {
     struct session *session;
     db_status status = tx_session(tx, &session);
     if (status == DB_OK)
-        status = session_read_item(session, id, for_update, ret);
-    return after_writes(session, status);
-}
-
-db_status pg_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret)
-{
-    struct session *session;
-    db_status status = tx_session(tx, &session);
-    if (status == DB_OK)
-        status = session_read_account(session, id, for_update, ret);
-    return after_writes(session, status);
-}
-
-db_status pg_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret)
-{
-    struct session *session;
-    db_status status = tx_session(tx, &session);
-    if (status == DB_OK)
-        status = session_read_order(session, id, for_update, ret);
+        status = session_read_row(session, table, id, for_update, ret);
     return after_writes(session, status);
 }
 

@@ -31,7 +31,7 @@ db_status tx_session(db_tx *base, struct session **ret)
     return tx->session->trouble.status;
 }
 
-db_status tx_write(db_tx *base, enum postgres_sql sql, const struct arg *args, size_t n,
+db_status tx_write(db_tx *base, enum postgres_sql sql, const struct value *args, size_t n,
                    bool expects_one)
 {
     struct session *session;
@@ -59,10 +59,10 @@ static void roll_back(struct pg_store *store, struct pg_tx *tx)
 
 static db_status commit(struct pg_store *store, struct session *session)
 {
-    int64_t start_us = pg_now_us();
+    int64_t start_us = db_now_us();
     session_queue(session, SQL_COMMIT, NULL, 0, false);
     db_status status = session_sync(session);
-    count(&store->counters.commit_us_total, (uint64_t)(pg_now_us() - start_us));
+    count(&store->counters.commit_us_total, (uint64_t)(db_now_us() - start_us));
     if (status == DB_OK)
         count(&store->counters.commits, 1);
     else if (session->lost)
@@ -107,7 +107,7 @@ static void back_off(int rerun)
     int64_t most_us = rerun < 7 ? INT64_C(200) << rerun : BACK_OFF_US_MAX;
     uint32_t random = 0;
     if (getrandom(&random, sizeof random, 0) < 0)
-        random = (uint32_t)pg_now_us();
+        random = (uint32_t)db_now_us();
     const struct timespec pause = {.tv_nsec = (BACK_OFF_US_MIN + (int64_t)random % most_us) * 1000};
     nanosleep(&pause, NULL);
 }

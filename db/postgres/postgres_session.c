@@ -36,7 +36,7 @@ static void start(struct session *session, const char *uri)
 
 static void await_connection(struct session *session)
 {
-    int64_t deadline_us = pg_now_us() + PG_CONNECT_MS * 1000;
+    int64_t deadline_us = db_now_us() + PG_CONNECT_MS * 1000;
     PostgresPollingStatusType next = PGRES_POLLING_WRITING;
     if (!session->lost && PQstatus(session->handle) == CONNECTION_BAD)
         session_refused(session);

@@ -17,20 +17,20 @@ enum { PAUSE_US_MIN = 500, PAUSE_US_MAX = 50000 };
 /* DB_OK: decided. DB_BUSY: its process has been told to end. */
 static db_status ask(struct pg_store *store, int64_t transaction, db_error *error)
 {
-    const struct arg args[] = {ARG_INT(transaction)};
+    const struct value args[] = {VALUE_INT(transaction)};
     struct session *session;
     PGresult *result = NULL;
     int64_t undecided = 0;
     db_status status = pool_take(store, PG_READ_MS, &session, error);
     if (status != DB_OK)
         return status;
-    status = session_ask(session, SQL_IS_UNDECIDED, args, ARG_COUNT(args), &result);
+    status = session_ask(session, SQL_IS_UNDECIDED, args, VALUE_COUNT(args), &result);
     if (status == DB_OK)
         undecided = cell_int(session, result, 0, 0);
     PQclear(result);
     result = NULL;
     if (status == DB_OK && undecided)
-        status = session_ask(session, SQL_END_TRANSACTION, args, ARG_COUNT(args), &result);
+        status = session_ask(session, SQL_END_TRANSACTION, args, VALUE_COUNT(args), &result);
     PQclear(result);
     if (session->trouble.status != DB_OK)
         status = db_fail(error, session->trouble.status, "%s", session->trouble.message);
@@ -42,12 +42,12 @@ static db_status ask(struct pg_store *store, int64_t transaction, db_error *erro
 
 db_status pg_settle(db *base, const db_doubt *doubt, int64_t wait_ms, db_error *error)
 {
-    int64_t until_us = pg_now_us() + wait_ms * 1000, pause_us = PAUSE_US_MIN;
+    int64_t until_us = db_now_us() + wait_ms * 1000, pause_us = PAUSE_US_MIN;
     if (doubt->transaction == 0)
         return DB_OK;
     for (;;) {
         db_status status = ask((struct pg_store *)base, doubt->transaction, error);
-        int64_t left_us = until_us - pg_now_us();
+        int64_t left_us = until_us - db_now_us();
         if (status == DB_OK || left_us <= 0)
             return status;
         int64_t sleep_us = pause_us < left_us ? pause_us : left_us;

@@ -1,21 +1,29 @@
 /* Every statement of the PostgreSQL engine; each connection prepares them all when it opens.
- * X(name, types, sql); types of the arguments: t text, i bigint, T and I arrays of them. */
+ * X(name, types, sql); types of the arguments: t text, i bigint, T and I arrays of them. Lists of
+ * columns come from columns.h; where they have arguments, a plain "?" is the next one. */
 #ifndef DB_POSTGRES_SQL_H
 #define DB_POSTGRES_SQL_H
 
 #include "audit_sql.h"
 
-#define ITEM_COLUMNS                                                                               \
-    "id, guard, initial_stock, stock, price, per_user_limit, reserve_s, fence, version, "          \
-    "last_fence, epoch"
-#define ACCOUNT_COLUMNS "id, guard, initial_balance, balance, fence, version, last_fence, epoch"
-#define ORDER_COLUMNS   NEW_ORDER_COLUMNS ", last_fence"
-#define NEW_ORDER_COLUMNS                                                                          \
-    "id, item_id, user_id, quantity, amount, state, version, item_epoch, created_us, expires_us, " \
-    "counted_user"
-#define ANSWER_COLUMNS "key, request, http_status, body, at_us"
-#define LEDGER_COLUMNS                                                                             \
-    "resource, txn_id, delta, before, after, version_before, fence, epoch, guard, instance, at_us"
+/* The types of a row's columns: "ttiiti...". */
+#define LETTER_TEXT        "t"
+#define LETTER_INT         "i"
+#define LETTER_FLAG        "i"
+#define LETTER_STATE       "i"
+#define LETTER_HTTP        "i"
+#define LETTER_COUNTED     "t"
+#define LETTER(kind, name) LETTER_##kind
+#define TYPES(row)         row(LETTER, LETTER)
+/* Arrays of them. */
+#define ARRAY_TEXT        "T"
+#define ARRAY_INT         "I"
+#define ARRAY_FLAG        "I"
+#define ARRAY_STATE       "I"
+#define ARRAY_HTTP        "I"
+#define ARRAY_COUNTED     "T"
+#define ARRAY(kind, name) ARRAY_##kind
+#define ARRAYS(row)       row(ARRAY, ARRAY)
 
 /* One statement stores a value and tests epoch, fence and version, or changes nothing. It waits for
  * the row's lock and then tests the row as it stands by then: at "read committed" by itself, above
@@ -66,7 +74,7 @@
       "SELECT coalesce(sum(quantity), 0)::bigint FROM orders"                                      \
       " WHERE item_id = $1 AND item_epoch = $2 AND state <= 1")                                    \
     X(READ_EXPIRED, "iiti",                                                                        \
-      "SELECT expires_us, id, item_id FROM orders WHERE state = 0 AND expires_us <= $1"            \
+      "SELECT " EXPIRED_COLUMNS " FROM orders WHERE state = 0 AND expires_us <= $1"                \
       " AND (expires_us, id) > ($2, $3) ORDER BY expires_us, id LIMIT $4")                         \
     X(AUDIT_HEADS, "t", "DECLARE heads NO SCROLL CURSOR FOR " AUDIT_HEADS_SQL)                     \
     X(AUDIT_ROWS, "ti", "DECLARE rows NO SCROLL CURSOR FOR " AUDIT_ROWS_SQL)                       \
@@ -102,35 +110,35 @@
       " RETURNING balance, version")                                                               \
     X(MOVE_ORDER, "tii",                                                                           \
       "UPDATE orders SET state = $3, version = version + 1 WHERE id = $1 AND state = $2"           \
-      " RETURNING state, version")                                                                 \
-    X(INSERT_ORDER, "tttiiiiiiit",                                                                 \
-      "INSERT INTO orders (" NEW_ORDER_COLUMNS ")"                                                 \
-      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING")             \
-    X(INSERT_ORDERS, "TTTIIIIIIIT",                                                                \
-      "INSERT INTO orders (" NEW_ORDER_COLUMNS ")"                                                 \
-      " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")                       \
-    X(APPEND_LEDGER, "ttiiiiiitti",                                                                \
-      "INSERT INTO ledger (" LEDGER_COLUMNS ")"                                                    \
-      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")                                    \
-    X(APPEND_LEDGERS, "TTIIIIIITTI",                                                               \
-      "INSERT INTO ledger (" LEDGER_COLUMNS ")"                                                    \
-      " SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")                       \
-    X(INSERT_ANSWER, "ttiti",                                                                      \
-      "INSERT INTO idempotency (" ANSWER_COLUMNS ") VALUES ($1, $2, $3, $4, $5)"                   \
-      " ON CONFLICT DO NOTHING")                                                                   \
-    X(INSERT_ANSWERS, "TTITI",                                                                     \
-      "INSERT INTO idempotency (" ANSWER_COLUMNS ") SELECT * FROM unnest($1, $2, $3, $4, $5)")     \
-    X(RESET_ITEM, "ttiiiii",                                                                       \
-      "INSERT INTO items AS old (" ITEM_COLUMNS ")"                                                \
-      " VALUES ($1, $2, $3, $3, $4, $5, $6, $7, 1, 0, 1)"                                          \
-      " ON CONFLICT (id) DO UPDATE SET id = $1, guard = $2, initial_stock = $3, stock = $3,"       \
-      " price = $4, per_user_limit = $5, reserve_s = $6, fence = $7, version = old.version + 1,"   \
-      " last_fence = 0, epoch = old.epoch + 1 RETURNING version, epoch")                           \
-    X(RESET_ACCOUNT, "ttii",                                                                       \
-      "INSERT INTO accounts AS old (" ACCOUNT_COLUMNS ") VALUES ($1, $2, $3, $3, $4, 1, 0, 1)"     \
-      " ON CONFLICT (id) DO UPDATE SET guard = $2, initial_balance = $3, balance = $3,"            \
-      " fence = $4, version = old.version + 1, last_fence = 0, epoch = old.epoch + 1"              \
-      " RETURNING version, epoch")                                                                 \
+      " RETURNING version")                                                                        \
+    X(INSERT_ORDER, TYPES(ORDER_ROW),                                                              \
+      "INSERT INTO orders (" ORDER_COLUMNS                                                         \
+      ") VALUES (" ARGUMENTS(ORDER_ROW) ")"                                                        \
+                                        " ON CONFLICT DO NOTHING")                                 \
+    X(INSERT_ORDERS, ARRAYS(ORDER_ROW),                                                            \
+      "INSERT INTO orders (" ORDER_COLUMNS ") SELECT * FROM unnest(" ARGUMENTS(ORDER_ROW) ")")     \
+    X(APPEND_LEDGER, TYPES(NEW_LEDGER_ROW),                                                        \
+      "INSERT INTO ledger (" NEW_LEDGER_COLUMNS ") VALUES (" ARGUMENTS(NEW_LEDGER_ROW) ")")        \
+    X(APPEND_LEDGERS, ARRAYS(NEW_LEDGER_ROW),                                                      \
+      "INSERT INTO ledger (" NEW_LEDGER_COLUMNS                                                    \
+      ") SELECT * FROM unnest(" ARGUMENTS(NEW_LEDGER_ROW) ")")                                     \
+    X(INSERT_ANSWER, TYPES(ANSWER_ROW),                                                            \
+      "INSERT INTO idempotency (" ANSWER_COLUMNS                                                   \
+      ") VALUES (" ARGUMENTS(ANSWER_ROW) ")"                                                       \
+                                         " ON CONFLICT DO NOTHING")                                \
+    X(INSERT_ANSWERS, ARRAYS(ANSWER_ROW),                                                          \
+      "INSERT INTO idempotency (" ANSWER_COLUMNS                                                   \
+      ") SELECT * FROM unnest(" ARGUMENTS(ANSWER_ROW) ")")                                         \
+    X(RESET_ITEM, TYPES(ITEM_ROW),                                                                 \
+      "INSERT INTO items (" ITEM_COLUMNS ") VALUES (" ARGUMENTS(                                   \
+          ITEM_ROW) ")"                                                                            \
+                    " ON CONFLICT (id) DO UPDATE SET id = excluded.id, " RESET_SET(                \
+                        "items", ITEM_GIVEN) " RETURNING " ITEM_COLUMNS)                           \
+    X(RESET_ACCOUNT, TYPES(ACCOUNT_ROW),                                                           \
+      "INSERT INTO accounts (" ACCOUNT_COLUMNS ") VALUES (" ARGUMENTS(                             \
+          ACCOUNT_ROW) ")"                                                                         \
+                       " ON CONFLICT (id) DO UPDATE SET " RESET_SET(                               \
+                           "accounts", ACCOUNT_GIVEN) " RETURNING " ACCOUNT_COLUMNS)               \
     X(PUT_TASK, "ttii",                                                                            \
       "INSERT INTO tasks (name, instance, at_us, done) VALUES ($1, $2, $3, $4)"                    \
       " ON CONFLICT (name) DO UPDATE SET instance = $2, at_us = $3, done = $4")                    \

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BINARY = 1 };
+enum { BINARY = 1, STATEMENT_MAX = 4096 };
 
 static const struct {
     const char *name, *types, *text;
@@ -33,20 +33,13 @@ static const enum postgres_sql many_of[SQL_COUNT] = {
     [SQL_INSERT_ANSWER] = SQL_INSERT_ANSWERS,
 };
 
-int64_t pg_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-}
-
 /* -- the socket ------------------------------------------------------------------------------- */
 
 bool session_wait(struct session *session, short events, int64_t deadline_us)
 {
     struct pollfd fd = {.fd = PQsocket(session->handle), .events = events};
     for (;;) {
-        int64_t left_us = deadline_us - pg_now_us();
+        int64_t left_us = deadline_us - db_now_us();
         int n = poll(&fd, 1, left_us > 0 ? (int)((left_us + 999) / 1000) : 0);
         if (n > 0)
             return true;
@@ -116,8 +109,8 @@ static void send_gathered(struct session *session)
                    gather->expects_one ? n : 0);
 }
 
-void session_queue(struct session *session, enum postgres_sql sql, const struct arg *args, size_t n,
-                   bool expects_one)
+void session_queue(struct session *session, enum postgres_sql sql, const struct value *args,
+                   size_t n, bool expects_one)
 {
     const char *values[PG_ARGS_MAX];
     int lengths[PG_ARGS_MAX];
@@ -218,7 +211,7 @@ static db_status read_all(struct session *session, PGresult **ret_last)
         return session->trouble.status;
     if (!PQpipelineSync(session->handle))
         return session_lose(session, PQerrorMessage(session->handle));
-    int64_t deadline_us = pg_now_us() + session->answer_ms * 1000;
+    int64_t deadline_us = db_now_us() + session->answer_ms * 1000;
     read_farewells(session, deadline_us);
     for (int i = 0; i < session->queued && !session->lost; i++) {
         PQclear(last);
@@ -263,7 +256,7 @@ db_status session_read(struct session *session, PGresult **ret)
     return DB_OK;
 }
 
-db_status session_ask(struct session *session, enum postgres_sql sql, const struct arg *args,
+db_status session_ask(struct session *session, enum postgres_sql sql, const struct value *args,
                       size_t n, PGresult **ret)
 {
     session_queue(session, sql, args, n, false);
@@ -295,7 +288,7 @@ db_status session_exec(struct session *session, const char *sql, PGresult **ret)
         return session->trouble.status;
     if (!PQsendQuery(session->handle, sql))
         return session_lose(session, PQerrorMessage(session->handle));
-    last = read_answer(session, pg_now_us() + session->answer_ms * 1000, false);
+    last = read_answer(session, db_now_us() + session->answer_ms * 1000, false);
     if (session->trouble.status == DB_OK && last && ret)
         *ret = last;
     else
@@ -317,8 +310,23 @@ static Oid type_of(char letter)
     }
 }
 
+/* Numbers the plain arguments: "?, ?" becomes "$1, $2", as the server wants them. */
+static void number_arguments(const char *sql, char ret[STATEMENT_MAX])
+{
+    size_t used = 0;
+    for (int n = 0; *sql; sql++) {
+        assert(used < STATEMENT_MAX - 8);
+        if (*sql == '?')
+            used += (size_t)sprintf(ret + used, "$%d", ++n);
+        else
+            ret[used++] = *sql;
+    }
+    ret[used] = '\0';
+}
+
 db_status session_prepare(struct session *session)
 {
+    char text[STATEMENT_MAX];
     PGresult *last = NULL;
     Oid types[PG_ARGS_MAX];
     static_assert((int)SQL_COUNT <= (int)PG_QUEUE_MAX, "one round trip");
@@ -326,7 +334,8 @@ db_status session_prepare(struct session *session)
         size_t n = strlen(statements[i].types);
         for (size_t j = 0; j < n; j++)
             types[j] = type_of(statements[i].types[j]);
-        if (!PQsendPrepare(session->handle, statements[i].name, statements[i].text, (int)n, types))
+        number_arguments(statements[i].text, text);
+        if (!PQsendPrepare(session->handle, statements[i].name, text, (int)n, types))
             return session_lose(session, PQerrorMessage(session->handle));
         session->expects[session->queued++] = 0;
     }
@@ -337,12 +346,6 @@ db_status session_prepare(struct session *session)
 
 /* -- columns ---------------------------------------------------------------------------------- */
 
-static const char *name_of(const PGresult *result, int at)
-{
-    const char *name = PQfname(result, at);
-    return name ? name : "(missing)";
-}
-
 int64_t cell_int(struct session *session, const PGresult *result, int row, int at)
 {
     uint64_t number;
@@ -352,18 +355,4 @@ int64_t cell_int(struct session *session, const PGresult *result, int row, int a
     }
     memcpy(&number, PQgetvalue(result, row, at), sizeof number);
     return (int64_t)be64toh(number);
-}
-
-db_status cell_text(struct session *session, const PGresult *result, int row, int at, char *out,
-                    size_t size)
-{
-    const char *text = PQgetvalue(result, row, at);
-    size_t length = (size_t)PQgetlength(result, row, at);
-    if (!text || length >= size)
-        return db_fail(&session->trouble, DB_FAILED,
-                       "PostgreSQL: column %.60s holds %zu characters, more than %zu",
-                       name_of(result, at), length, size - 1);
-    memcpy(out, text, length);
-    out[length] = '\0';
-    return DB_OK;
 }

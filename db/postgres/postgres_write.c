@@ -1,127 +1,129 @@
-/* Changing rows: absolute values under a condition, and the conditional changes of sql-atomic. */
+/* Changing rows: absolute values under a condition, conditional additions, resets, new rows. */
 #include "postgres.h"
 
-struct value {
-    const char *id;
-    int64_t value, version, epoch; /* an order has its item's */
-};
-
-/* A statement that should have changed one row changed none: tells why. */
-static db_status why_refused(db_tx *tx, enum postgres_sql why, const struct value *row,
-                             int64_t fence, db_status otherwise)
-{
-    const struct arg args[] = {ARG_TEXT(row->id)};
-    struct session *session;
-    PGresult *result = NULL;
-    db_status status = tx_session(tx, &session);
-    if (status == DB_OK)
-        status = session_ask(session, why, args, ARG_COUNT(args), &result);
-    if (status != DB_OK)
-        return status; /* DB_NOT_FOUND, or trouble */
-    int64_t epoch = cell_int(session, result, 0, 0), last_fence = cell_int(session, result, 0, 1);
-    PQclear(result);
-    if (session->trouble.status != DB_OK)
-        return session->trouble.status;
-    if (epoch != row->epoch)
-        return DB_CONFLICT;
-    return fence != 0 && last_fence > fence ? DB_STALE_FENCE : otherwise;
-}
-
-static db_status put(db_tx *tx, enum postgres_sql sql, enum postgres_sql why,
-                     const struct value *row, const db_put *how)
-{
-    const struct arg args[] = {ARG_TEXT(row->id),     ARG_INT(row->value),
-                               ARG_INT(row->version), ARG_INT(row->epoch),
-                               ARG_INT(how->fence),   ARG_INT(how->expected_version)};
-    db_status status = tx_write(tx, sql, args, ARG_COUNT(args), true);
-    return status == DB_REFUSED ? why_refused(tx, why, row, how->fence, DB_CONFLICT) : status;
-}
-
-db_status pg_put_item(db_tx *tx, const db_item *row, const db_put *how)
-{
-    const struct value value = {row->id, row->stock, row->version, row->epoch};
-    return put(tx, SQL_PUT_ITEM, SQL_WHY_ITEM, &value, how);
-}
-
-db_status pg_put_account(db_tx *tx, const db_account *row, const db_put *how)
-{
-    const struct value value = {row->id, row->balance, row->version, row->epoch};
-    return put(tx, SQL_PUT_ACCOUNT, SQL_WHY_ACCOUNT, &value, how);
-}
-
-/* The order's item is of this epoch, and stays so until the transaction ends. */
-static db_status hold_epoch(db_tx *tx, const db_order *row)
-{
-    const struct arg args[] = {ARG_TEXT(row->id), ARG_INT(row->item_epoch)};
-    const struct value value = {.id = row->id, .epoch = row->item_epoch};
-    db_status status = tx_write(tx, SQL_HOLD_EPOCH, args, ARG_COUNT(args), true);
-    return status == DB_REFUSED ? why_refused(tx, SQL_WHY_ORDER, &value, 0, DB_CONFLICT) : status;
-}
-
-db_status pg_put_order(db_tx *tx, const db_order *row, const db_put *how)
-{
-    const struct value value = {row->id, row->state, row->version, row->item_epoch};
-    db_status status = how->former_sale ? DB_OK : hold_epoch(tx, row);
-    if (status != DB_OK)
-        return status;
-    return put(tx, SQL_PUT_ORDER, SQL_WHY_ORDER, &value, how);
-}
-
-/* Reads the two columns that RETURNING gives, or DB_NOT_FOUND when no row was changed. */
-static db_status ask_returning(db_tx *tx, enum postgres_sql sql, const struct arg *args, size_t n,
-                               int64_t *ret_first, int64_t *ret_second)
+/* Asks for numbers: the first columns of the one row that comes back. */
+static db_status ask_numbers(db_tx *tx, enum postgres_sql sql, const struct value *values, size_t n,
+                             int64_t *ret, int n_ret)
 {
     struct session *session;
     PGresult *result = NULL;
     db_status status = tx_session(tx, &session);
     if (status == DB_OK)
-        status = session_ask(session, sql, args, n, &result);
-    if (status == DB_OK) {
-        *ret_first = cell_int(session, result, 0, 0);
-        *ret_second = cell_int(session, result, 0, 1);
+        status = session_ask(session, sql, values, n, &result);
+    for (int i = 0; i < n_ret && status == DB_OK; i++) {
+        ret[i] = cell_int(session, result, 0, i);
         status = session->trouble.status;
     }
     PQclear(result);
     return status;
 }
 
-static db_status add(db_tx *tx, enum postgres_sql sql, enum postgres_sql why, const char *id,
-                     int64_t epoch, int64_t delta, int64_t *ret_value, int64_t *ret_version)
+/* A statement that should have changed one row changed none: tells why. */
+static db_status why_refused(db_tx *tx, enum db_table table, const char *id, int64_t epoch,
+                             int64_t fence, db_status otherwise)
 {
-    if (delta == INT64_MIN) /* no value is large enough */
-        return DB_REFUSED;
-    const struct arg args[] = {ARG_TEXT(id), ARG_INT(delta), ARG_INT(epoch), ARG_INT(-delta),
-                               ARG_INT(delta > 0 ? INT64_MAX - delta : INT64_MAX)};
-    const struct value row = {.id = id, .epoch = epoch};
-    db_status status = ask_returning(tx, sql, args, ARG_COUNT(args), ret_value, ret_version);
-    return status == DB_NOT_FOUND ? why_refused(tx, why, &row, 0, DB_REFUSED) : status;
+    static const enum postgres_sql why[] = {
+        [TABLE_ITEMS] = SQL_WHY_ITEM,
+        [TABLE_ACCOUNTS] = SQL_WHY_ACCOUNT,
+        [TABLE_ORDERS] = SQL_WHY_ORDER,
+    };
+    int64_t row[2]; /* epoch, last_fence */
+    db_status status = ask_numbers(tx, why[table], &VALUE_TEXT(id), 1, row, 2);
+    return status == DB_OK ? db_why_refused(row[0], row[1], epoch, fence, otherwise) : status;
 }
 
-db_status pg_add_item(db_tx *tx, db_item *row, int64_t delta)
+db_status pg_put(db_tx *tx, enum db_table table, const struct new_value *row, const db_put *how)
 {
-    return add(tx, SQL_ADD_ITEM, SQL_WHY_ITEM, row->id, row->epoch, delta, &row->stock,
-               &row->version);
+    static const enum postgres_sql puts[] = {
+        [TABLE_ITEMS] = SQL_PUT_ITEM,
+        [TABLE_ACCOUNTS] = SQL_PUT_ACCOUNT,
+        [TABLE_ORDERS] = SQL_PUT_ORDER,
+    };
+    const struct value values[] = {VALUE_TEXT(row->id),     VALUE_INT(row->value),
+                                   VALUE_INT(row->version), VALUE_INT(row->epoch),
+                                   VALUE_INT(how->fence),   VALUE_INT(how->expected_version)};
+    db_status status = tx_write(tx, puts[table], values, VALUE_COUNT(values), true);
+    return status == DB_REFUSED
+               ? why_refused(tx, table, row->id, row->epoch, how->fence, DB_CONFLICT)
+               : status;
 }
 
-db_status pg_add_account(db_tx *tx, db_account *row, int64_t delta)
+db_status pg_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch)
 {
-    return add(tx, SQL_ADD_ACCOUNT, SQL_WHY_ACCOUNT, row->id, row->epoch, delta, &row->balance,
-               &row->version);
+    const struct value values[] = {VALUE_TEXT(order_id), VALUE_INT(item_epoch)};
+    db_status status = tx_write(tx, SQL_HOLD_EPOCH, values, VALUE_COUNT(values), true);
+    return status == DB_REFUSED
+               ? why_refused(tx, TABLE_ORDERS, order_id, item_epoch, 0, DB_CONFLICT)
+               : status;
 }
 
-db_status pg_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to)
+db_status pg_add(db_tx *tx, enum db_table table, const struct addition *what, int64_t *ret_value,
+                 int64_t *ret_version)
 {
-    const struct arg args[] = {ARG_TEXT(row->id), ARG_INT(from), ARG_INT(to)};
-    int64_t state, version;
-    db_status status = hold_epoch(tx, row);
-    if (status == DB_OK)
-        status = ask_returning(tx, SQL_MOVE_ORDER, args, ARG_COUNT(args), &state, &version);
+    const struct value values[] = {VALUE_TEXT(what->id), VALUE_INT(what->delta),
+                                   VALUE_INT(what->epoch), VALUE_INT(what->least),
+                                   VALUE_INT(what->most)};
+    int64_t row[2]; /* value, version */
+    db_status status = ask_numbers(tx, table == TABLE_ITEMS ? SQL_ADD_ITEM : SQL_ADD_ACCOUNT,
+                                   values, VALUE_COUNT(values), row, 2);
     if (status == DB_NOT_FOUND)
-        return why_refused(tx, SQL_WHY_ORDER,
-                           &(struct value){.id = row->id, .epoch = row->item_epoch}, 0, DB_REFUSED);
+        return why_refused(tx, table, what->id, what->epoch, 0, DB_REFUSED);
     if (status == DB_OK) {
-        row->state = (db_order_state)state;
-        row->version = version;
+        *ret_value = row[0];
+        *ret_version = row[1];
     }
     return status;
+}
+
+db_status pg_move_order(db_tx *tx, const db_order *row, db_order_state from, db_order_state to,
+                        int64_t *ret_version)
+{
+    const struct value values[] = {VALUE_TEXT(row->id), VALUE_INT(from), VALUE_INT(to)};
+    db_status status = ask_numbers(tx, SQL_MOVE_ORDER, values, VALUE_COUNT(values), ret_version, 1);
+    return status == DB_NOT_FOUND
+               ? why_refused(tx, TABLE_ORDERS, row->id, row->item_epoch, 0, DB_REFUSED)
+               : status;
+}
+
+/* Orders and answers: ON CONFLICT DO NOTHING, so no row changed means that the key is taken. */
+db_status pg_insert(db_tx *tx, enum db_table table, const void *row)
+{
+    static const enum postgres_sql inserts[TABLES] = {
+        [TABLE_ORDERS] = SQL_INSERT_ORDER,
+        [TABLE_ANSWERS] = SQL_INSERT_ANSWER,
+        [TABLE_LEDGER] = SQL_APPEND_LEDGER,
+    };
+    const struct row_type *type = table == TABLE_LEDGER ? &new_ledger_type : &row_types[table];
+    struct value values[ROW_COLUMNS_MAX];
+    return tx_write(tx, inserts[table], values, row_values(type, row, values), true);
+}
+
+db_status pg_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret)
+{
+    const enum postgres_sql sql = table == TABLE_ITEMS ? SQL_RESET_ITEM : SQL_RESET_ACCOUNT;
+    struct value values[ROW_COLUMNS_MAX];
+    size_t n = row_values(&row_types[table], fresh, values);
+    struct session *session;
+    PGresult *result = NULL;
+    db_status status = tx_session(tx, &session);
+    if (status == DB_OK)
+        status = session_ask(session, sql, values, n, &result);
+    if (status == DB_OK)
+        status = session_row(session, result, 0, &row_types[table], ret);
+    PQclear(result);
+    return after_writes(session, status);
+}
+
+db_status pg_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
+                      int64_t done)
+{
+    const struct value values[] = {VALUE_TEXT(name), VALUE_TEXT(instance), VALUE_INT(at_us),
+                                   VALUE_INT(done)};
+    return tx_write(tx, SQL_PUT_TASK, values, VALUE_COUNT(values), false);
+}
+
+db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret)
+{
+    const struct value values[] = {VALUE_TEXT(resource), VALUE_INT(seen)};
+    return ask_numbers(tx, SQL_NEXT_FENCE, values, VALUE_COUNT(values), ret, 1);
 }

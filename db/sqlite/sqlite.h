@@ -11,8 +11,8 @@
  *   sqlite_queue.c   who writes, and for whom; sqlite_checkpoint.c: the log, into the file
  *   sqlite_writer.c  a group of runs in one transaction
  *   sqlite_reader.c  readers and snapshots; sqlite_read.c: reading rows
- *   sqlite_write.c   changing rows; sqlite_insert.c: new rows and resets
- *   sqlite_bulk_insert.c  new rows gather until the commit
+ *   sqlite_write.c   changing rows and resets
+ *   sqlite_bulk_insert.c  new rows, which gather until the commit
  *   sqlite_audit.c   feeding the audit
  *   sqlite_malloc.c  SQLite's memory, kept per thread; for programs that ask for it
  *
@@ -86,27 +86,16 @@ void conn_clear(struct conn *conn);
 /* Notes what SQLite answered as trouble and returns its status. */
 db_status conn_trouble(struct conn *conn, int sqlite_code);
 
-/* Text is bound without a copy: it must live until the statement has run. */
-void bind_text(sqlite3_stmt *statement, int at, const char *text);
-void bind_int(sqlite3_stmt *statement, int at, int64_t value);
-/* Copies a text column; one that does not fit is a damaged file: trouble. */
-db_status column_text(struct conn *conn, sqlite3_stmt *statement, int at, char *out, size_t size);
+/* A statement with these arguments. Text is bound without a copy: it must live until the statement
+ * has run. */
+sqlite3_stmt *conn_bind(struct conn *conn, enum sqlite_sql sql, const struct value *values,
+                        size_t n);
 
 /* -- sqlite_bulk_insert.c
  * ----------------------------------------------------------------------------
  */
 
-enum new_kind { NEW_ANSWERS, NEW_ORDERS, NEW_LEDGER_ROWS, NEW_KINDS };
-enum { NEW_COLUMNS_MAX = 11 };
-
-/* A value of a new row. */
-struct cell {
-    const char *text; /* NULL: a number */
-    int64_t number;
-};
-#define CELL_TEXT(value)  ((struct cell){.text = (value)})
-#define CELL_INT(value)   ((struct cell){.number = (value)})
-#define CELL_COUNT(array) (sizeof(array) / sizeof *(array))
+enum { NEW_KINDS = 3 }; /* answers, orders, ledger rows */
 
 struct kept_cell {
     int64_t number; /* or where its text begins */
@@ -122,10 +111,9 @@ struct pile {
 
 struct new_rows {
     struct pile piles[NEW_KINDS];
-    const struct pile *read; /* by the statement that runs */
-    uint64_t insertions;     /* calls of new_rows_insert() */
-    bool one_by_one;         /* each is inserted at once */
-    bool missed;             /* not all of them could be: the transaction is to be taken back */
+    uint64_t insertions; /* calls of new_rows_insert() */
+    bool one_by_one;     /* each is inserted at once */
+    bool missed;         /* not all of them could be: the transaction is to be undone */
 };
 
 struct new_rows_mark {
@@ -138,8 +126,6 @@ db_status new_rows_open(struct conn *conn); /* before statements are prepared */
 void new_rows_close(struct conn *conn);     /* after the handle */
 /* For a new transaction: none. */
 void new_rows_begin(struct conn *conn, bool one_by_one);
-/* Keeps a copy. DB_OK, or trouble: no memory. */
-db_status new_rows_add(struct conn *conn, enum new_kind kind, const struct cell *cells, size_t n);
 bool new_rows_any(const struct conn *conn);
 /* Inserts what has gathered. DB_OK, though missed may be set; or trouble, which sets it, too. */
 db_status new_rows_insert(struct conn *conn);
@@ -277,10 +263,9 @@ db_status tx_begin_write(db_tx *tx, struct conn **ret_conn);
 db_status tx_insert_new_rows(db_tx *tx);
 
 /* sqlite_read.c */
-db_status conn_read_item(struct conn *conn, const char *id, db_item *ret);
-db_status conn_read_account(struct conn *conn, const char *id, db_account *ret);
-db_status conn_read_order(struct conn *conn, const char *id, db_order *ret);
-db_status conn_read_answer(struct conn *conn, const char *key, db_answer *ret);
+/* The row that a statement stands on, by its columns. */
+db_status conn_row(struct conn *conn, sqlite3_stmt *at, const struct row_type *type, void *ret);
+db_status conn_read_row(struct conn *conn, enum db_table table, const char *key, void *ret);
 db_status conn_find_answers(struct conn *conn, const char *const *keys, size_t n, bool *ret_found);
 db_status conn_read_bought(struct conn *conn, const db_item *item, const char *user_id,
                            int64_t *ret_quantity);
@@ -288,16 +273,13 @@ db_status conn_read_sold(struct conn *conn, const db_item *item, int64_t *ret_qu
 db_status conn_read_expired(struct conn *conn, int64_t now_us, const db_expired *after,
                             db_expired *ret, size_t max, size_t *ret_n);
 
-/* sqlite_reader.c */
+/* sqlite_reader.c: a connection that only reads; the engine's reads */
 db_status conn_open_reading(struct sqlite_store *store, struct conn *conn, db_error *error);
 db_status sqlite_reader_open(db *db, db_reader **ret, db_error *error);
 void sqlite_reader_close(db_reader *reader);
 db_status sqlite_reader_begin(db_reader *reader);
 void sqlite_reader_end(db_reader *reader);
-db_status sqlite_read_item(db_reader *reader, const char *id, db_item *ret);
-db_status sqlite_read_account(db_reader *reader, const char *id, db_account *ret);
-db_status sqlite_read_order(db_reader *reader, const char *id, db_order *ret);
-db_status sqlite_read_answer(db_reader *reader, const char *key, db_answer *ret);
+db_status sqlite_read_row(db_reader *reader, enum db_table table, const char *key, void *ret);
 db_status sqlite_find_answers(db_reader *reader, const char *const *keys, size_t n,
                               bool *ret_found);
 db_status sqlite_read_bought(db_reader *reader, const db_item *item, const char *const *user_ids,
@@ -310,25 +292,21 @@ db_status sqlite_read_ledger(db_reader *reader, int64_t after, size_t max,
                              int64_t *ret_last);
 db_status sqlite_audit(db_reader *reader, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
-db_status sqlite_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret);
-db_status sqlite_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret);
-db_status sqlite_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret);
+db_status sqlite_tx_read_row(db_tx *tx, enum db_table table, const char *id, bool for_update,
+                             void *ret);
 db_status sqlite_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
                                 int64_t *ret_quantity);
 
-/* sqlite_write.c: changing rows */
-db_status sqlite_put_item(db_tx *tx, const db_item *row, const db_put *how);
-db_status sqlite_put_account(db_tx *tx, const db_account *row, const db_put *how);
-db_status sqlite_put_order(db_tx *tx, const db_order *row, const db_put *how);
-db_status sqlite_add_item(db_tx *tx, db_item *row, int64_t delta);
-db_status sqlite_add_account(db_tx *tx, db_account *row, int64_t delta);
-db_status sqlite_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to);
-/* sqlite_insert.c: new rows and resets */
-db_status sqlite_insert_order(db_tx *tx, const db_order *row);
-db_status sqlite_append_ledger(db_tx *tx, const db_ledger_row *row);
-db_status sqlite_insert_answer(db_tx *tx, const db_answer *row);
-db_status sqlite_reset_item(db_tx *tx, db_item *row, const char *guard, const char *instance);
-db_status sqlite_reset_account(db_tx *tx, db_account *row, const char *guard, const char *instance);
+/* sqlite_write.c, sqlite_bulk_insert.c: the engine's writes */
+db_status sqlite_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch);
+db_status sqlite_put(db_tx *tx, enum db_table table, const struct new_value *row,
+                     const db_put *how);
+db_status sqlite_add(db_tx *tx, enum db_table table, const struct addition *what,
+                     int64_t *ret_value, int64_t *ret_version);
+db_status sqlite_move_order(db_tx *tx, const db_order *row, db_order_state from, db_order_state to,
+                            int64_t *ret_version);
+db_status sqlite_insert(db_tx *tx, enum db_table table, const void *row);
+db_status sqlite_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret);
 db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                           int64_t done);
 db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
@@ -340,7 +318,5 @@ db_status conn_audit(struct conn *conn, const char *resource,
 db_status conn_read_ledger(struct conn *conn, int64_t after, size_t max,
                            int (*each)(void *arg, const db_ledger_row *row), void *arg,
                            int64_t *ret_last);
-
-int64_t store_now_us(void); /* monotonic */
 
 #endif

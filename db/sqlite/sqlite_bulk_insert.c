@@ -1,19 +1,31 @@
 /*
- * New rows gather over all runs of a transaction, and before it ends one statement a table inserts
- * them, which reads them through a virtual table (sqlite.org/vtab.html): starting a statement, and
- * finding the place in each of its b-trees anew, costs about as much as the rows do.
+ * New rows gather over all runs of a transaction. Before it ends, one INSERT for each table puts
+ * them in. It reads them through a virtual table (sqlite.org/vtab.html). Starting a statement, and
+ * finding the place in each b-tree anew, costs about as much as the rows do.
  *
- * OR IGNORE, OR FAIL: a statement that could be taken back alone would copy each page before it
- * changes it. A row whose key is taken is passed over; whoever counts fewer than there were takes
- * the transaction back and runs it again one row at a time, to learn whose it was.
+ * OR IGNORE, OR FAIL: a statement that could be undone alone would copy each page before it changes
+ * it. A row whose key is taken is passed over. If fewer rows went in than there were, the
+ * transaction is undone and run again one row at a time, to learn whose row it was.
  */
 #include "sqlite.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CELLS_MIN = 1024, TEXTS_MIN = 16384, NUMBER = -1 };
+
+/* The tables that take new rows. Each one's virtual table has the columns of a new row. */
+static const struct {
+    const char *module, *declaration;
+    enum db_table table;
+    enum sqlite_sql insert;
+} kinds[NEW_KINDS] = {
+    {"new_answers", "CREATE TABLE new_answers (" ANSWER_COLUMNS ")", TABLE_ANSWERS,
+     SQL_INSERT_ANSWERS},
+    {"new_orders", "CREATE TABLE new_orders (" ORDER_COLUMNS ")", TABLE_ORDERS, SQL_INSERT_ORDERS},
+    {"new_ledger", "CREATE TABLE new_ledger (" NEW_LEDGER_COLUMNS ")", TABLE_LEDGER,
+     SQL_APPEND_LEDGER},
+};
 
 /* -- gathering -------------------------------------------------------------------------------- */
 
@@ -43,23 +55,49 @@ static bool add_text(struct pile *pile, const char *text, struct kept_cell *ret)
     return true;
 }
 
-db_status new_rows_add(struct conn *conn, enum new_kind kind, const struct cell *cells, size_t n)
+/* Keeps a copy. DB_OK, or trouble: no memory. */
+static db_status add_row(struct conn *conn, struct pile *pile, const struct value *values, size_t n)
 {
-    struct new_rows *rows = conn->new_rows;
-    struct pile *pile = &rows->piles[kind];
-    assert(n <= NEW_COLUMNS_MAX);
     if (!grow((void **)&pile->cells, &pile->cells_room, pile->n_cells + n, CELLS_MIN,
               sizeof *pile->cells))
         return conn_trouble(conn, SQLITE_NOMEM);
     for (size_t i = 0; i < n; i++) {
         struct kept_cell *cell = &pile->cells[pile->n_cells + i];
-        *cell = (struct kept_cell){.number = cells[i].number, .length = NUMBER};
-        if (cells[i].text && !add_text(pile, cells[i].text, cell))
+        *cell = (struct kept_cell){.number = values[i].number, .length = NUMBER};
+        if (values[i].text && !add_text(pile, values[i].text, cell))
             return conn_trouble(conn, SQLITE_NOMEM);
     }
     pile->columns = n;
     pile->n_cells += n;
     return DB_OK;
+}
+
+static struct pile *pile_of(struct new_rows *rows, enum db_table table)
+{
+    int kind = 0;
+    while (kinds[kind].table != table)
+        kind++;
+    return &rows->piles[kind];
+}
+
+db_status sqlite_insert(db_tx *tx, enum db_table table, const void *row)
+{
+    struct conn *conn = ((struct sqlite_tx *)tx)->conn;
+    struct new_rows *rows = conn->new_rows;
+    struct value values[ROW_COLUMNS_MAX];
+    const struct row_type *type = table == TABLE_LEDGER ? &new_ledger_type : &row_types[table];
+    size_t n = row_values(type, row, values);
+    db_status status = conn->trouble.status;
+    if (status == DB_OK)
+        status = add_row(conn, pile_of(rows, table), values, n);
+    if (status != DB_OK || !rows->one_by_one)
+        return status;
+    status = tx_insert_new_rows(tx);
+    if (status == DB_OK && rows->missed) {
+        rows->missed = false;
+        status = DB_REFUSED;
+    }
+    return status;
 }
 
 bool new_rows_any(const struct conn *conn)
@@ -106,14 +144,13 @@ void new_rows_cut(struct conn *conn, const struct new_rows_mark *mark)
 
 /* -- inserting -------------------------------------------------------------------------------- */
 
-static db_status insert(struct conn *conn, enum new_kind kind, enum sqlite_sql sql)
+static db_status insert_pile(struct conn *conn, int kind)
 {
     struct new_rows *rows = conn->new_rows;
     struct pile *pile = &rows->piles[kind];
     if (pile->n_cells == 0)
         return DB_OK;
-    rows->read = pile;
-    db_status status = conn_run(conn, conn->statements[sql]);
+    db_status status = conn_run_plain(conn, kinds[kind].insert);
     rows->missed |=
         status != DB_OK || (size_t)sqlite3_changes(conn->handle) * pile->columns != pile->n_cells;
     return status;
@@ -121,14 +158,9 @@ static db_status insert(struct conn *conn, enum new_kind kind, enum sqlite_sql s
 
 db_status new_rows_insert(struct conn *conn)
 {
-    static const enum sqlite_sql statements[NEW_KINDS] = {
-        [NEW_ANSWERS] = SQL_INSERT_ANSWERS,
-        [NEW_ORDERS] = SQL_INSERT_ORDERS,
-        [NEW_LEDGER_ROWS] = SQL_APPEND_LEDGER,
-    };
     db_status status = DB_OK;
     for (int kind = 0; kind < NEW_KINDS && status == DB_OK; kind++)
-        status = insert(conn, (enum new_kind)kind, statements[kind]);
+        status = insert_pile(conn, kind);
     conn->new_rows->insertions++;
     clear(conn->new_rows);
     return status;
@@ -138,7 +170,7 @@ db_status new_rows_insert(struct conn *conn)
 
 struct table {
     sqlite3_vtab base;
-    const struct new_rows *rows;
+    const struct pile *pile;
 };
 
 struct cursor {
@@ -147,18 +179,21 @@ struct cursor {
     size_t at; /* its row's first cell */
 };
 
+/* argv[0] is the module's name. */
 static int table_connect(sqlite3 *handle, void *rows, int argc, const char *const *argv,
                          sqlite3_vtab **ret, char **ret_message)
 {
+    int kind = 0;
     (void)argc;
-    (void)argv;
     (void)ret_message;
+    while (strcmp(kinds[kind].module, argv[0]) != 0)
+        kind++;
     struct table *table = sqlite3_malloc(sizeof *table);
     if (!table)
         return SQLITE_NOMEM;
-    *table = (struct table){.rows = rows};
+    *table = (struct table){.pile = &((struct new_rows *)rows)->piles[kind]};
     *ret = &table->base;
-    return sqlite3_declare_vtab(handle, "CREATE TABLE gathered (a, b, c, d, e, f, g, h, i, j, k)");
+    return sqlite3_declare_vtab(handle, kinds[kind].declaration);
 }
 
 static int table_disconnect(sqlite3_vtab *table)
@@ -179,7 +214,7 @@ static int cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
     struct cursor *cursor = sqlite3_malloc(sizeof *cursor);
     if (!cursor)
         return SQLITE_NOMEM;
-    *cursor = (struct cursor){.pile = ((struct table *)table)->rows->read};
+    *cursor = (struct cursor){.pile = ((struct table *)table)->pile};
     *ret = &cursor->base;
     return SQLITE_OK;
 }
@@ -253,8 +288,12 @@ db_status new_rows_open(struct conn *conn)
     conn->new_rows = calloc(1, sizeof *conn->new_rows);
     if (!conn->new_rows)
         return conn_trouble(conn, SQLITE_NOMEM);
-    int code = sqlite3_create_module(conn->handle, "gathered", &module, conn->new_rows);
-    return code == SQLITE_OK ? DB_OK : conn_trouble(conn, code);
+    for (int kind = 0; kind < NEW_KINDS; kind++) {
+        int code = sqlite3_create_module(conn->handle, kinds[kind].module, &module, conn->new_rows);
+        if (code != SQLITE_OK)
+            return conn_trouble(conn, code);
+    }
+    return DB_OK;
 }
 
 void new_rows_close(struct conn *conn)

@@ -8,19 +8,12 @@
 
 enum { BUSY_SLEEP_US_MIN = 20, BUSY_RANGE_US_MIN = 40, BUSY_RANGE_US_MAX = 1000 };
 
-int64_t store_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-}
-
 /* SQLite's own waiting sleeps 1, 2, 5, 10 ... ms, but a commit of the other process takes less than
  * one. So: short random sleeps, in proportion to what was waited already. */
 static int on_busy(void *arg, int calls)
 {
     struct conn *conn = arg;
-    int64_t now_us = store_now_us();
+    int64_t now_us = db_now_us();
     if (calls == 0)
         conn->busy_since_us = now_us;
     int64_t waited_us = now_us - conn->busy_since_us;
@@ -211,23 +204,15 @@ db_status conn_query_int(struct conn *conn, const char *sql, int64_t *ret)
     return status;
 }
 
-void bind_text(sqlite3_stmt *statement, int at, const char *text)
+sqlite3_stmt *conn_bind(struct conn *conn, enum sqlite_sql sql, const struct value *values,
+                        size_t n)
 {
-    sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
-}
-
-void bind_int(sqlite3_stmt *statement, int at, int64_t value)
-{
-    sqlite3_bind_int64(statement, at, value);
-}
-
-db_status column_text(struct conn *conn, sqlite3_stmt *statement, int at, char *out, size_t size)
-{
-    const unsigned char *text = sqlite3_column_text(statement, at);
-    size_t length = (size_t)sqlite3_column_bytes(statement, at);
-    if (!text || length >= size)
-        return conn_trouble(conn, text ? SQLITE_CORRUPT : SQLITE_NOMEM);
-    memcpy(out, text, length);
-    out[length] = '\0';
-    return DB_OK;
+    sqlite3_stmt *statement = conn->statements[sql];
+    for (size_t i = 0; i < n; i++) {
+        if (values[i].text)
+            sqlite3_bind_text(statement, (int)i + 1, values[i].text, -1, SQLITE_STATIC);
+        else
+            sqlite3_bind_int64(statement, (int)i + 1, values[i].number);
+    }
+    return statement;
 }

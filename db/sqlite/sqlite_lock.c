@@ -40,7 +40,7 @@ db_status file_lock_open(struct file_lock *lock, const char *path, bool shared, 
         return db_fail(error, DB_UNAVAILABLE, "%.150s: cannot be opened: %s", name,
                        strerror(errno));
     /* A sharer that is still setting the file up holds it alone for a moment. */
-    int64_t until_us = store_now_us() + (shared ? SQLITE_SHARED_OPEN_MS * INT64_C(1000) : 0);
+    int64_t until_us = db_now_us() + (shared ? SQLITE_SHARED_OPEN_MS * INT64_C(1000) : 0);
     do {
         if (set_lock(lock, BYTE_OPEN, F_WRLCK)) {
             *ret_alone = true;
@@ -54,7 +54,7 @@ db_status file_lock_open(struct file_lock *lock, const char *path, bool shared, 
             break;
         if (shared)
             sleep_us(SETUP_POLL_US);
-    } while (store_now_us() < until_us);
+    } while (db_now_us() < until_us);
     db_status status =
         errno == EAGAIN || errno == EACCES
             ? db_fail(error, DB_UNAVAILABLE,
@@ -90,7 +90,7 @@ bool file_lock_take_turn(struct file_lock *lock)
 {
     int64_t until_us = 0;
     while (!set_lock(lock, BYTE_TURN, F_WRLCK)) {
-        int64_t now_us = store_now_us();
+        int64_t now_us = db_now_us();
         if (until_us == 0)
             until_us = now_us + SQLITE_TURN_MS * INT64_C(1000);
         if (now_us >= until_us)

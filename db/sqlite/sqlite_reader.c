@@ -76,24 +76,9 @@ void sqlite_reader_close(db_reader *base)
     free(reader);
 }
 
-db_status sqlite_read_item(db_reader *reader, const char *id, db_item *ret)
+db_status sqlite_read_row(db_reader *reader, enum db_table table, const char *key, void *ret)
 {
-    return conn_read_item(conn_of(reader), id, ret);
-}
-
-db_status sqlite_read_account(db_reader *reader, const char *id, db_account *ret)
-{
-    return conn_read_account(conn_of(reader), id, ret);
-}
-
-db_status sqlite_read_order(db_reader *reader, const char *id, db_order *ret)
-{
-    return conn_read_order(conn_of(reader), id, ret);
-}
-
-db_status sqlite_read_answer(db_reader *reader, const char *key, db_answer *ret)
-{
-    return conn_read_answer(conn_of(reader), key, ret);
+    return conn_read_row(conn_of(reader), table, key, ret);
 }
 
 db_status sqlite_find_answers(db_reader *reader, const char *const *keys, size_t n, bool *ret_found)
@@ -152,23 +137,12 @@ static struct conn *conn_of_tx(db_tx *tx)
     return ((struct sqlite_tx *)tx)->conn;
 }
 
-db_status sqlite_tx_read_item(db_tx *tx, const char *id, bool for_update, db_item *ret)
+db_status sqlite_tx_read_row(db_tx *tx, enum db_table table, const char *id, bool for_update,
+                             void *ret)
 {
     (void)for_update;
-    return conn_read_item(conn_of_tx(tx), id, ret);
-}
-
-db_status sqlite_tx_read_account(db_tx *tx, const char *id, bool for_update, db_account *ret)
-{
-    (void)for_update;
-    return conn_read_account(conn_of_tx(tx), id, ret);
-}
-
-db_status sqlite_tx_read_order(db_tx *tx, const char *id, bool for_update, db_order *ret)
-{
-    (void)for_update;
-    db_status status = tx_insert_new_rows(tx);
-    return status == DB_OK ? conn_read_order(conn_of_tx(tx), id, ret) : status;
+    db_status status = table == TABLE_ORDERS ? tx_insert_new_rows(tx) : DB_OK;
+    return status == DB_OK ? conn_read_row(conn_of_tx(tx), table, id, ret) : status;
 }
 
 db_status sqlite_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,

@@ -1,16 +1,10 @@
 /* Every statement of the SQLite engine. They are prepared when a connection opens.
- * X(use, name, sql); use: WRITE (the writer only), READ (readers only), BOTH. */
+ * X(use, name, sql); use: WRITE (the writer only), READ (readers only), BOTH. Lists of columns come
+ * from columns.h. */
 #ifndef DB_SQLITE_SQL_H
 #define DB_SQLITE_SQL_H
 
 #include "audit_sql.h"
-
-#define ITEM_COLUMNS                                                                               \
-    "id, guard, initial_stock, stock, price, per_user_limit, reserve_s, fence, version, "          \
-    "last_fence, epoch"
-#define ACCOUNT_COLUMNS "id, guard, initial_balance, balance, fence, version, last_fence, epoch"
-#define LEDGER_COLUMNS                                                                             \
-    "resource, epoch, txn_id, delta, before, after, version_before, fence, guard, instance, at_us"
 
 /* One statement stores a value and tests epoch, fence and version, or changes nothing.
  * ?1 id, ?2 value, ?3 version, ?4 epoch (orders: of the item), ?5 fence (0: none), ?6 expected
@@ -32,11 +26,8 @@
     X(READ, PING, "SELECT 1 FROM sqlite_schema LIMIT 1")                                           \
     X(BOTH, READ_ITEM, "SELECT " ITEM_COLUMNS " FROM items WHERE id = ?1")                         \
     X(BOTH, READ_ACCOUNT, "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id = ?1")                \
-    X(BOTH, READ_ORDER,                                                                            \
-      "SELECT id, item_id, user_id, quantity, amount, state, version, item_epoch, created_us, "    \
-      "expires_us, last_fence, counted_user FROM orders WHERE id = ?1")                            \
-    X(READ, READ_ANSWER,                                                                           \
-      "SELECT key, request, http_status, body, at_us FROM idempotency WHERE key = ?1")             \
+    X(BOTH, READ_ORDER, "SELECT " ORDER_COLUMNS " FROM orders WHERE id = ?1")                      \
+    X(READ, READ_ANSWER, "SELECT " ANSWER_COLUMNS " FROM idempotency WHERE key = ?1")              \
     X(BOTH, READ_BOUGHT,                                                                           \
       "SELECT coalesce(sum(quantity), 0) FROM orders"                                              \
       " WHERE item_id = ?1 AND item_epoch = ?2 AND counted_user = ?3 AND state <= 1")              \
@@ -44,7 +35,7 @@
       "SELECT coalesce(sum(quantity), 0) FROM orders"                                              \
       " WHERE item_id = ?1 AND item_epoch = ?2 AND state <= 1")                                    \
     X(READ, READ_EXPIRED,                                                                          \
-      "SELECT expires_us, id, item_id FROM orders WHERE state = 0 AND expires_us <= ?1"            \
+      "SELECT " EXPIRED_COLUMNS " FROM orders WHERE state = 0 AND expires_us <= ?1"                \
       " AND (expires_us, id) > (?2, ?3) ORDER BY expires_us, id LIMIT ?4")                         \
     X(READ, AUDIT_HEADS, AUDIT_HEADS_SQL)                                                          \
     X(READ, AUDIT_ROWS, AUDIT_ROWS_SQL)                                                            \
@@ -75,27 +66,26 @@
       " RETURNING balance, version")                                                               \
     X(WRITE, MOVE_ORDER,                                                                           \
       "UPDATE orders SET state = ?3, version = version + 1 WHERE id = ?1 AND state = ?2"           \
-      " RETURNING state, version")                                                                 \
+      " RETURNING version")                                                                        \
     X(WRITE, INSERT_ANSWERS,                                                                       \
-      "INSERT OR IGNORE INTO idempotency (key, request, http_status, body, at_us)"                 \
-      " SELECT a, b, c, d, e FROM gathered")                                                       \
+      "INSERT OR IGNORE INTO idempotency (" ANSWER_COLUMNS ")"                                     \
+      " SELECT " ANSWER_COLUMNS " FROM new_answers")                                               \
     X(WRITE, INSERT_ORDERS,                                                                        \
-      "INSERT OR IGNORE INTO orders (id, item_id, user_id, quantity, amount, state, version, "     \
-      "item_epoch, created_us, expires_us, counted_user)"                                          \
-      " SELECT a, b, c, d, e, f, g, h, i, j, k FROM gathered")                                     \
+      "INSERT OR IGNORE INTO orders (" ORDER_COLUMNS ")"                                           \
+      " SELECT " ORDER_COLUMNS " FROM new_orders")                                                 \
     X(WRITE, APPEND_LEDGER,                                                                        \
-      "INSERT OR FAIL INTO ledger (" LEDGER_COLUMNS ")"                                            \
-      " SELECT a, b, c, d, e, f, g, h, i, j, k FROM gathered")                                     \
+      "INSERT OR FAIL INTO ledger (" NEW_LEDGER_COLUMNS ")"                                        \
+      " SELECT " NEW_LEDGER_COLUMNS " FROM new_ledger")                                            \
     X(WRITE, RESET_ITEM,                                                                           \
-      "INSERT INTO items (" ITEM_COLUMNS ") VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, 1, 0, 1)"      \
-      " ON CONFLICT (id) DO UPDATE SET guard = ?2, initial_stock = ?3, stock = ?3, price = ?4,"    \
-      " per_user_limit = ?5, reserve_s = ?6, fence = ?7, version = version + 1, last_fence = 0,"   \
-      " epoch = epoch + 1 RETURNING version, epoch")                                               \
+      "INSERT INTO items (" ITEM_COLUMNS                                                           \
+      ") VALUES (" ARGUMENTS(ITEM_ROW) ")"                                                         \
+                                       " ON CONFLICT (id) DO UPDATE SET " RESET_SET(               \
+                                           "items", ITEM_GIVEN) " RETURNING " ITEM_COLUMNS)        \
     X(WRITE, RESET_ACCOUNT,                                                                        \
-      "INSERT INTO accounts (" ACCOUNT_COLUMNS ") VALUES (?1, ?2, ?3, ?3, ?4, 1, 0, 1)"            \
-      " ON CONFLICT (id) DO UPDATE SET guard = ?2, initial_balance = ?3, balance = ?3,"            \
-      " fence = ?4, version = version + 1, last_fence = 0, epoch = epoch + 1"                      \
-      " RETURNING version, epoch")                                                                 \
+      "INSERT INTO accounts (" ACCOUNT_COLUMNS ") VALUES (" ARGUMENTS(                             \
+          ACCOUNT_ROW) ")"                                                                         \
+                       " ON CONFLICT (id) DO UPDATE SET " RESET_SET(                               \
+                           "accounts", ACCOUNT_GIVEN) " RETURNING " ACCOUNT_COLUMNS)               \
     X(WRITE, PUT_TASK,                                                                             \
       "INSERT INTO tasks (name, instance, at_us, done) VALUES (?1, ?2, ?3, ?4)"                    \
       " ON CONFLICT (name) DO UPDATE SET instance = ?2, at_us = ?3, done = ?4")                    \

@@ -1,159 +1,152 @@
-/* Changing rows: absolute values under a condition, and the conditional changes of sql-atomic. */
+/* Changing rows: absolute values under a condition, conditional additions, resets, counters. */
 #include "sqlite.h"
 
-struct value {
-    const char *id;
-    int64_t value, version, epoch; /* an order has its item's */
-};
-
 /* A statement that should have changed one row changed none: tells why. */
-static db_status why_refused(struct conn *conn, enum sqlite_sql why, const struct value *row,
+static db_status why_refused(struct conn *conn, enum db_table table, const char *id, int64_t epoch,
                              int64_t fence, db_status otherwise)
 {
-    sqlite3_stmt *statement = conn->statements[why];
-    bind_text(statement, 1, row->id);
+    static const enum sqlite_sql why[] = {
+        [TABLE_ITEMS] = SQL_WHY_ITEM,
+        [TABLE_ACCOUNTS] = SQL_WHY_ACCOUNT,
+        [TABLE_ORDERS] = SQL_WHY_ORDER,
+    };
+    sqlite3_stmt *statement = conn_bind(conn, why[table], &VALUE_TEXT(id), 1);
     db_status status = conn_step(conn, statement);
     if (status != DB_OK)
         return status; /* DB_NOT_FOUND, or trouble */
-    if (sqlite3_column_int64(statement, 0) != row->epoch)
-        status = DB_CONFLICT;
-    else if (fence != 0 && sqlite3_column_int64(statement, 1) > fence)
-        status = DB_STALE_FENCE;
-    else
-        status = otherwise;
+    status = db_why_refused(sqlite3_column_int64(statement, 0), sqlite3_column_int64(statement, 1),
+                            epoch, fence, otherwise);
     conn_done(statement);
     return status;
 }
 
-static db_status put(db_tx *tx, enum sqlite_sql sql, enum sqlite_sql why, const struct value *row,
-                     const db_put *how)
+/* An order of this very transaction may not stand in its table yet. */
+static db_status begin_write(db_tx *tx, enum db_table table, struct conn **ret_conn)
 {
+    db_status status = table == TABLE_ORDERS ? tx_insert_new_rows(tx) : DB_OK;
+    return status == DB_OK ? tx_begin_write(tx, ret_conn) : status;
+}
+
+db_status sqlite_put(db_tx *tx, enum db_table table, const struct new_value *row, const db_put *how)
+{
+    static const enum sqlite_sql puts[] = {
+        [TABLE_ITEMS] = SQL_PUT_ITEM,
+        [TABLE_ACCOUNTS] = SQL_PUT_ACCOUNT,
+        [TABLE_ORDERS] = SQL_PUT_ORDER,
+    };
+    const struct value values[] = {VALUE_TEXT(row->id),     VALUE_INT(row->value),
+                                   VALUE_INT(row->version), VALUE_INT(row->epoch),
+                                   VALUE_INT(how->fence),   VALUE_INT(how->expected_version)};
     struct conn *conn;
-    db_status status = tx_begin_write(tx, &conn);
-    if (status != DB_OK)
-        return status;
-    sqlite3_stmt *statement = conn->statements[sql];
-    bind_text(statement, 1, row->id);
-    bind_int(statement, 2, row->value);
-    bind_int(statement, 3, row->version);
-    bind_int(statement, 4, row->epoch);
-    bind_int(statement, 5, how->fence);
-    bind_int(statement, 6, how->expected_version);
-    status = conn_run(conn, statement);
+    db_status status = begin_write(tx, table, &conn);
+    if (status == DB_OK)
+        status = conn_run(conn, conn_bind(conn, puts[table], values, VALUE_COUNT(values)));
     if (status != DB_OK || sqlite3_changes(conn->handle) == 1)
         return status;
-    return why_refused(conn, why, row, how->fence, DB_CONFLICT);
+    return why_refused(conn, table, row->id, row->epoch, how->fence, DB_CONFLICT);
 }
 
-db_status sqlite_put_item(db_tx *tx, const db_item *row, const db_put *how)
+/* Nobody else writes until the transaction ends, so the epoch stays as it is. */
+db_status sqlite_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch)
 {
-    struct value value = {row->id, row->stock, row->version, row->epoch};
-    return put(tx, SQL_PUT_ITEM, SQL_WHY_ITEM, &value, how);
-}
-
-db_status sqlite_put_account(db_tx *tx, const db_account *row, const db_put *how)
-{
-    struct value value = {row->id, row->balance, row->version, row->epoch};
-    return put(tx, SQL_PUT_ACCOUNT, SQL_WHY_ACCOUNT, &value, how);
-}
-
-/* The order's item is of this epoch: so it stays until the transaction ends, as nobody else writes.
- */
-static db_status hold_epoch(db_tx *tx, const db_order *row)
-{
+    const struct value values[] = {VALUE_TEXT(order_id), VALUE_INT(item_epoch)};
     struct conn *conn;
-    db_status status = tx_begin_write(tx, &conn);
+    db_status status = begin_write(tx, TABLE_ORDERS, &conn);
     if (status != DB_OK)
         return status;
-    sqlite3_stmt *statement = conn->statements[SQL_HOLD_EPOCH];
-    bind_text(statement, 1, row->id);
-    bind_int(statement, 2, row->item_epoch);
+    sqlite3_stmt *statement = conn_bind(conn, SQL_HOLD_EPOCH, values, VALUE_COUNT(values));
     status = conn_step(conn, statement);
     if (status == DB_OK)
         conn_done(statement);
-    const struct value value = {.id = row->id, .epoch = row->item_epoch};
-    return status == DB_NOT_FOUND ? why_refused(conn, SQL_WHY_ORDER, &value, 0, DB_CONFLICT)
-                                  : status;
+    return status == DB_NOT_FOUND
+               ? why_refused(conn, TABLE_ORDERS, order_id, item_epoch, 0, DB_CONFLICT)
+               : status;
 }
 
-db_status sqlite_put_order(db_tx *tx, const db_order *row, const db_put *how)
-{
-    struct value value = {row->id, row->state, row->version, row->item_epoch};
-    db_status status = tx_insert_new_rows(tx);
-    if (status == DB_OK && !how->former_sale)
-        status = hold_epoch(tx, row);
-    if (status != DB_OK)
-        return status;
-    return put(tx, SQL_PUT_ORDER, SQL_WHY_ORDER, &value, how);
-}
-
-/* Reads the two columns that RETURNING gives, or DB_NOT_FOUND when no row was changed. */
-static db_status run_returning(struct conn *conn, sqlite3_stmt *statement, int64_t *ret_first,
-                               int64_t *ret_second)
+/* Reads the numbers that RETURNING gives, or DB_NOT_FOUND when no row was changed. */
+static db_status run_returning(struct conn *conn, sqlite3_stmt *statement, int64_t *ret, int n_ret)
 {
     db_status status = conn_step(conn, statement);
+    if (status != DB_OK)
+        return status;
+    for (int i = 0; i < n_ret; i++)
+        ret[i] = sqlite3_column_int64(statement, i);
+    conn_done(statement);
+    return DB_OK;
+}
+
+db_status sqlite_add(db_tx *tx, enum db_table table, const struct addition *what,
+                     int64_t *ret_value, int64_t *ret_version)
+{
+    const enum sqlite_sql sql = table == TABLE_ITEMS ? SQL_ADD_ITEM : SQL_ADD_ACCOUNT;
+    const struct value values[] = {VALUE_TEXT(what->id), VALUE_INT(what->delta),
+                                   VALUE_INT(what->epoch), VALUE_INT(what->least),
+                                   VALUE_INT(what->most)};
+    struct conn *conn;
+    int64_t row[2]; /* value, version */
+    db_status status = tx_begin_write(tx, &conn);
+    if (status == DB_OK)
+        status = run_returning(conn, conn_bind(conn, sql, values, VALUE_COUNT(values)), row, 2);
+    if (status == DB_NOT_FOUND)
+        return why_refused(conn, table, what->id, what->epoch, 0, DB_REFUSED);
     if (status == DB_OK) {
-        *ret_first = sqlite3_column_int64(statement, 0);
-        *ret_second = sqlite3_column_int64(statement, 1);
+        *ret_value = row[0];
+        *ret_version = row[1];
+    }
+    return status;
+}
+
+db_status sqlite_move_order(db_tx *tx, const db_order *row, db_order_state from, db_order_state to,
+                            int64_t *ret_version)
+{
+    const struct value values[] = {VALUE_TEXT(row->id), VALUE_INT(from), VALUE_INT(to)};
+    struct conn *conn;
+    db_status status = begin_write(tx, TABLE_ORDERS, &conn);
+    if (status == DB_OK)
+        status = run_returning(conn, conn_bind(conn, SQL_MOVE_ORDER, values, VALUE_COUNT(values)),
+                               ret_version, 1);
+    return status == DB_NOT_FOUND
+               ? why_refused(conn, TABLE_ORDERS, row->id, row->item_epoch, 0, DB_REFUSED)
+               : status;
+}
+
+db_status sqlite_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret)
+{
+    const enum sqlite_sql sql = table == TABLE_ITEMS ? SQL_RESET_ITEM : SQL_RESET_ACCOUNT;
+    struct value values[ROW_COLUMNS_MAX];
+    size_t n = row_values(&row_types[table], fresh, values);
+    struct conn *conn;
+    db_status status = tx_begin_write(tx, &conn);
+    if (status != DB_OK)
+        return status;
+    sqlite3_stmt *statement = conn_bind(conn, sql, values, n);
+    status = conn_step(conn, statement);
+    if (status == DB_OK) {
+        status = conn_row(conn, statement, &row_types[table], ret);
         conn_done(statement);
     }
     return status;
 }
 
-static db_status add(db_tx *tx, enum sqlite_sql sql, enum sqlite_sql why, const char *id,
-                     int64_t epoch, int64_t delta, int64_t *ret_value, int64_t *ret_version)
+db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
+                          int64_t done)
 {
+    const struct value values[] = {VALUE_TEXT(name), VALUE_TEXT(instance), VALUE_INT(at_us),
+                                   VALUE_INT(done)};
     struct conn *conn;
-    if (delta == INT64_MIN) /* no value is large enough */
-        return DB_REFUSED;
     db_status status = tx_begin_write(tx, &conn);
-    if (status != DB_OK)
-        return status;
-    sqlite3_stmt *statement = conn->statements[sql];
-    bind_text(statement, 1, id);
-    bind_int(statement, 2, delta);
-    bind_int(statement, 3, epoch);
-    bind_int(statement, 4, -delta);
-    bind_int(statement, 5, delta > 0 ? INT64_MAX - delta : INT64_MAX);
-    status = run_returning(conn, statement, ret_value, ret_version);
-    const struct value row = {.id = id, .epoch = epoch};
-    return status == DB_NOT_FOUND ? why_refused(conn, why, &row, 0, DB_REFUSED) : status;
+    return status == DB_OK
+               ? conn_run(conn, conn_bind(conn, SQL_PUT_TASK, values, VALUE_COUNT(values)))
+               : status;
 }
 
-db_status sqlite_add_item(db_tx *tx, db_item *row, int64_t delta)
+db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret)
 {
-    return add(tx, SQL_ADD_ITEM, SQL_WHY_ITEM, row->id, row->epoch, delta, &row->stock,
-               &row->version);
-}
-
-db_status sqlite_add_account(db_tx *tx, db_account *row, int64_t delta)
-{
-    return add(tx, SQL_ADD_ACCOUNT, SQL_WHY_ACCOUNT, row->id, row->epoch, delta, &row->balance,
-               &row->version);
-}
-
-db_status sqlite_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to)
-{
+    const struct value values[] = {VALUE_TEXT(resource), VALUE_INT(seen)};
     struct conn *conn;
-    int64_t state, version;
-    db_status status = tx_insert_new_rows(tx);
+    db_status status = tx_begin_write(tx, &conn);
     if (status == DB_OK)
-        status = hold_epoch(tx, row);
-    if (status == DB_OK)
-        status = tx_begin_write(tx, &conn);
-    if (status != DB_OK)
-        return status;
-    sqlite3_stmt *statement = conn->statements[SQL_MOVE_ORDER];
-    bind_text(statement, 1, row->id);
-    bind_int(statement, 2, from);
-    bind_int(statement, 3, to);
-    status = run_returning(conn, statement, &state, &version);
-    if (status == DB_NOT_FOUND)
-        return why_refused(conn, SQL_WHY_ORDER,
-                           &(struct value){.id = row->id, .epoch = row->item_epoch}, 0, DB_REFUSED);
-    if (status == DB_OK) {
-        row->state = (db_order_state)state;
-        row->version = version;
-    }
+        status = run_returning(conn, conn_bind(conn, SQL_NEXT_FENCE, values, VALUE_COUNT(values)),
+                               ret, 1);
     return status;
 }

@@ -69,9 +69,9 @@ static bool certainly_undone(struct sqlite_store *store, int sqlite_code)
 static db_status commit(struct sqlite_store *store)
 {
     struct conn *conn = &store->conn;
-    int64_t start_us = store_now_us();
+    int64_t start_us = db_now_us();
     db_status status = conn_run_plain(conn, SQL_COMMIT);
-    count(&store->counters.commit_us_total, (uint64_t)(store_now_us() - start_us));
+    count(&store->counters.commit_us_total, (uint64_t)(db_now_us() - start_us));
     if (status == DB_OK) {
         count(&store->counters.commits, 1);
         return DB_OK;
