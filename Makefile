@@ -1,9 +1,10 @@
 # A part is a folder, a room a folder in it: see .layers. "make help" lists the targets.
 # Variables: B=build folder, CC=gcc|clang, SAN=address|undefined|thread[,...], V=1 to see commands,
 #            WITHOUT=zookeeper: programs and library without that client (not the tests).
-#            NDEBUG=1: lockkit without its assertions.
+#            NDEBUG=1: lockkit without its assertions. LAB=0: the service without the hazard lab.
 
 B       ?= build
+LAB     ?= 1
 SAN     ?=
 CC      ?= gcc
 PREFIX  ?= /usr/local
@@ -60,7 +61,8 @@ LOCKKIT_CMD_O := $(call obj,$(call src,lockkit/cmd)) # the command, beside the l
 NO_ZOOKEEPER := $(if $(LIB_ZOOKEEPER),,$(call obj,$(call src,lockkit/zookeeper) $(wildcard lockkit/guards/zk_*.c)))
 LOCKKIT_O := $(filter-out $(LOCKKIT_CMD_O) $(NO_ZOOKEEPER),$(call obj,$(call src,lockkit)))
 DB_O      := $(call obj,$(call src,db))
-APP_O     := $(call obj,$(filter-out $(MAINS),$(call src,app)))
+NO_LAB_O  := $(call obj,app/lab_none.c) # linked first, it keeps the lab in libapp.a out of the service
+APP_O     := $(filter-out $(NO_LAB_O),$(call obj,$(filter-out $(MAINS),$(call src,app))))
 LOADGEN_O := $(filter-out $(SANDBOX_O),$(call obj,$(filter-out $(MAINS),$(call src,loadgen))))
 TEST_O    := $(call obj,$(filter-out %/stub_service.c,$(wildcard tests/lib/*/*.c)))
 TEST_SRC  := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
@@ -87,8 +89,13 @@ all: deps-build
 bins: $(BINS) $(B)/liblockkit.so
 	@:
 
-$(B)/seckilld: $(call obj,app/seckilld.c) $(L_APP)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_APP) $(LDLIBS)
+LINK_SECKILLD = $(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(D_APP) $(LDLIBS)
+$(B)/seckilld: $(call obj,app/seckilld.c) $(if $(filter 0,$(LAB)),$(NO_LAB_O)) $(L_APP) $(B)/lab.$(LAB)
+	$(LINK_SECKILLD)
+$(B)/nolab/seckilld: $(call obj,app/seckilld.c) $(NO_LAB_O) $(L_APP)
+	$(LINK_SECKILLD)
+$(B)/lab.$(LAB): # linked anew when this changes
+	$(Q)mkdir -p $(@D) && rm -f $(B)/lab.? && touch $@
 $(B)/loadgen: $(call obj,loadgen/cli/main.c) $(L_LOADGEN)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(D_LOADGEN) $(LDLIBS)
 $(B)/libclockshim.so: loadgen/sandbox/clockshim.c # into servers that know no sanitizer
@@ -133,6 +140,7 @@ $(call of,loadgen): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN)
 $(call of,e2e): $(B)/tests/%: $(B)/obj/tests/%.o $(B)/libtest.a $(L_LOADGEN) $(BINS)
 	$(LINK_TEST)
 $(B)/tests/app/http/test_http_process $(B)/tests/app/test_promises: | $(B)/seckilld
+$(B)/tests/app/test_without_lab: | $(B)/nolab/seckilld $(B)/seckilld
 # Tests in which memory runs out: see tests/lib/tools/scarce.h.
 SCARCE_T  := $(filter %/test_scarce_memory,$(TESTS))
 $(SCARCE_T): LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc strdup poll ppoll)

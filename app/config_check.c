@@ -1,7 +1,7 @@
 /* What --check looks at beyond the form of the settings. */
 #include "config.h"
 #include "guard.h"
-#include "lab_slips.h"
+#include "lab.h"
 
 #include <libgen.h>
 #include <stdio.h>
@@ -43,9 +43,7 @@ int config_check_names(const struct config *config)
         fprintf(stderr, "seckilld: db: give sqlite:FILE or postgres://USER@HOST:PORT/DATABASE\n");
         return -1;
     }
-    bool known = guard_is_known(config->guard) &&
-                 (config->lab_slip[0] == '\0' || lab_slip_is_known(config->lab_slip));
-    return known ? 0 : -1;
+    return guard_is_known(config->guard) && lab_is_possible(config) ? 0 : -1;
 }
 
 int config_check(const struct config *config)

@@ -1,5 +1,6 @@
 /* The service's main: settings, start, drain, end. */
 #include "config.h"
+#include "demo_sale.h"
 #include "guard.h"
 #include "http.h"
 #include "lab.h"
@@ -50,7 +51,6 @@ static void drain(const struct config *config, struct http *http, struct service
     sigaction(SIGINT, &action, NULL);
     pthread_sigmask(SIG_UNBLOCK, signals, NULL);
 
-    lab_close();
     http_drain(http);
     const bool done = service_drain(service, config->wait_ms + FLUSH_MS);
     const bool sent = http_drained(http, FLUSH_MS);
@@ -78,9 +78,18 @@ int main(int argc, char **argv)
     const db_status kept = db_keep_memory();
     assert(kept == DB_OK); /* nothing has used SQLite yet */
     print_start(&config);
-    if (service_open(&config, config.lab ? lab_open(&config) : NULL, &service) != 0)
+    const struct lab *lab = config.lab ? lab_open(&config) : NULL;
+    if (service_open(&config, lab != NULL ? lab->seams : NULL, &service) != 0)
         return 1;
-    if (http_start(&config, service, NULL, &http) != 0) {
+    struct http_limits limits = http_limits_default;
+    if (lab != NULL) /* an operation may be held at a point */
+        limits.grace_ms = -1;
+    const struct http_options options = {
+        .limits = &limits,
+        .extras = {lab != NULL ? lab->routes : NULL, config.demo ? &demo_routes : NULL},
+        .events_show_keys = config.lab || config.demo,
+    };
+    if (http_start(&config, service, &options, &http) != 0) {
         service_close(service);
         return 1;
     }

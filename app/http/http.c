@@ -6,7 +6,6 @@
  * finished, let it run, end what is overdue.
  */
 #include "http_internal.h"
-#include "demo_sale.h"
 #include "json_room.h"
 #include "listen.h"
 
@@ -42,6 +41,20 @@ int64_t http_now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
+static void tick_extras(const struct http *http)
+{
+    for (int i = 0; i < EXTRAS_MAX; i++)
+        if (http->extras[i] != NULL && http->extras[i]->tick != NULL)
+            http->extras[i]->tick();
+}
+
+static void end_extras(const struct http *http)
+{
+    for (int i = 0; i < EXTRAS_MAX; i++)
+        if (http->extras[i] != NULL && http->extras[i]->end != NULL)
+            http->extras[i]->end();
+}
+
 static void begin_drain(struct http *http)
 {
     http->draining = true;
@@ -51,7 +64,7 @@ static void begin_drain(struct http *http)
     http->listen_fd = -1;
     conn_end_unused(http);
     http_events_end(http);
-    demo_stop();
+    end_extras(http);
     pthread_mutex_lock(&http->gone_mutex); /* there may be no connection to announce the end */
     pthread_cond_broadcast(&http->gone_cond);
     pthread_mutex_unlock(&http->gone_mutex);
@@ -125,9 +138,9 @@ static void *loop(void *context)
             const int64_t ran_us = http_now_us();
             take_from_us = ran_us + rest_us(http, ran_us - run_us);
         }
-        demo_reap();
+        tick_extras(http);
     }
-    demo_stop();
+    end_extras(http);
     for (int phase = PHASE_SERVICE; phase <= PHASE_AUDIT; phase++)
         while (http->phases[phase].first != NULL)
             request_give_up(http, http->phases[phase].first);
@@ -189,8 +202,9 @@ static int start_daemon(struct http *http)
 }
 
 int http_start(const struct config *config, struct service *service,
-               const struct http_limits *limits, struct http **ret)
+               const struct http_options *options, struct http **ret)
 {
+    static const struct http_options none;
     struct http *http = calloc(1, sizeof(*http));
     if (http == NULL) {
         fputs("seckilld: out of memory\n", stderr);
@@ -199,7 +213,10 @@ int http_start(const struct config *config, struct service *service,
     json_room_set_up();
     http->config = config;
     http->service = service;
-    http->limits = limits != NULL ? *limits : http_limits_default;
+    if (options == NULL)
+        options = &none;
+    http->limits = options->limits != NULL ? *options->limits : http_limits_default;
+    memcpy(http->extras, options->extras, sizeof(http->extras));
     http->listen_fd = http->done.wake_fd = -1;
     pthread_mutex_init(&http->gone_mutex, NULL);
     pthread_condattr_t monotonic;
@@ -210,7 +227,7 @@ int http_start(const struct config *config, struct service *service,
 
     if (raise_file_limit(config->connections) != 0)
         goto failed;
-    http->events = http_events_open(config->instance, config->lab || config->demo);
+    http->events = http_events_open(config->instance, options->events_show_keys);
     if (http->events == NULL || http_done_open(&http->done) != 0 ||
         getrandom(&http->id_state, sizeof(http->id_state), 0) != sizeof(http->id_state)) {
         fprintf(stderr, "seckilld: cannot prepare the HTTP side: %s\n", strerror(errno));

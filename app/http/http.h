@@ -5,6 +5,7 @@
 #ifndef HTTP_H
 #define HTTP_H
 
+#include "extra_routes.h"
 #include "service.h"
 
 #include <stdbool.h>
@@ -19,10 +20,11 @@ enum {
 
 /* How long a connection may take for what. Each is absolute: no activity extends it. */
 struct http_limits {
-    int64_t read_ms;  /* accept (or, on a kept connection, request line) to whole request: 408 */
-    int64_t idle_ms;  /* between two requests on a kept connection */
-    int64_t send_ms;  /* answer queued to answer sent */
-    int64_t grace_ms; /* beyond an operation's deadline, until we answer 503 in its place */
+    int64_t read_ms; /* accept (or, on a kept connection, request line) to whole request: 408 */
+    int64_t idle_ms; /* between two requests on a kept connection */
+    int64_t send_ms; /* answer queued to answer sent */
+    int64_t
+        grace_ms; /* beyond an operation's deadline, until we answer 503 in its place; -1: never */
     int64_t audit_ms; /* GET /v1/audit: the same */
 };
 /* 10 s, 60 s, 30 s, HTTP_GRACE_MS, 10 minutes */
@@ -30,10 +32,17 @@ extern const struct http_limits http_limits_default;
 
 struct http;
 
-/* Listens and starts the loop thread. config and service are borrowed until http_free(). limits
- * NULL: the default. Returns 0, or -1 after printing why to stderr. */
+/* What not every service has. */
+struct http_options {
+    const struct http_limits *limits;              /* copied; NULL: the default */
+    const struct extra_routes *extras[EXTRAS_MAX]; /* borrowed; NULL: none */
+    bool events_show_keys; /* GET /v1/events tells each Idempotency-Key: for lessons */
+};
+
+/* Listens and starts the loop thread. config, service and extra routes are borrowed until
+ * http_free(). options NULL: none. Returns 0, or -1 after printing why to stderr. */
 int http_start(const struct config *config, struct service *service,
-               const struct http_limits *limits, struct http **ret);
+               const struct http_options *options, struct http **ret);
 
 const char *http_url(const struct http *http); /* "http://127.0.0.1:8080" */
 

@@ -40,14 +40,14 @@ struct http_events {
     uint64_t dropped, refused;
 };
 
-struct http_events *http_events_open(const char *instance, bool lesson)
+struct http_events *http_events_open(const char *instance, bool show_keys)
 {
     struct http_events *events = calloc(1, sizeof *events);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     if (events != NULL) {
         events->instance = instance;
-        events_show_keys(lesson);
+        events_show_keys(show_keys);
         events->epoch = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
     }
     return events;

@@ -86,6 +86,7 @@ struct http {
     const struct config *config;
     struct service *service;
     struct http_limits limits;
+    const struct extra_routes *extras[EXTRAS_MAX];
     struct MHD_Daemon *daemon;
     int listen_fd; /* -1 once quiesced */
     pthread_t thread;

@@ -1,7 +1,5 @@
 /* One request, from its first line to its last byte. */
 #include "http_internal.h"
-#include "demo_sale.h"
-#include "lab.h"
 #include "parse.h"
 
 #include <assert.h>
@@ -74,10 +72,10 @@ static bool is_admin(const struct config *config, const struct http_value *autho
                        authorization->length - (sizeof(scheme) - 1), config->admin_token);
 }
 
-static void check_route(struct request *request, const char *method)
+static void check_route(const struct http *http, struct request *request, const char *method)
 {
     struct op *op = &request->call->op;
-    switch (route_find(method, request->sent, &request->match)) {
+    switch (route_find(method, request->sent, http->extras, &request->match)) {
     case ROUTE_FOUND:
         return;
     case ROUTE_UNKNOWN:
@@ -88,7 +86,7 @@ static void check_route(struct request *request, const char *method)
         return;
     case ROUTE_BAD_PARAMETER:
         op_problem(op, PROBLEM_BAD_REQUEST,
-                   request->match.route->parameter == ROUTE_KEY
+                   request->match.route == NULL || request->match.route->parameter == ROUTE_KEY
                        ? "the key in the path must be 1 to 255 printable ASCII characters"
                        : "the id in the path must be 1 to 64 of [A-Za-z0-9_-]");
         return;
@@ -100,15 +98,15 @@ static void check_head(const struct http *http, struct request *request,
                        const struct http_head *head, const char *method)
 {
     struct op *op = &request->call->op;
-    if (demo_serves(http->config, request->sent) || lab_serves(http->config, request->sent)) {
+    check_route(http, request, method);
+    if (op->answer.status != 0)
+        return;
+    if (request->match.extra != NULL) {
         /* What a page of another site sends has another type: it may start or kill nothing. */
         if (strcmp(method, "POST") == 0 && !framing_is_json(&head->content_type))
             op_problem(op, PROBLEM_MEDIA_TYPE, "send the body as Content-Type: application/json");
         return;
     }
-    check_route(request, method);
-    if (op->answer.status != 0)
-        return;
     const struct route *route = request->match.route;
     const bool takes_body = strcmp(route->method, "GET") != 0;
     if (route->admin && !is_admin(http->config, &head->authorization)) {
@@ -248,24 +246,29 @@ static enum MHD_Result hand_over(struct http *http, struct request *request)
     return MHD_YES;
 }
 
-static enum MHD_Result take_whole(struct http *http, struct request *request, const char *method)
+/* False: op is a question for the service. */
+static bool answer_extra(const struct http *http, struct request *request)
 {
-    struct call *call = request->call;
-    const char *const body = request->sent + request->target_bytes;
-    if (call->op.answer.status == 0 && lab_serves(http->config, request->sent))
-        return lab_answer(http->config, method, request->sent, body, request->body_bytes, &call->op)
-                   ? answer_send(http, request)
-                   : hand_over(http, request);
-    if (call->op.answer.status == 0 && demo_serves(http->config, request->sent)) {
-        demo_answer(http->url, method, body, request->body_bytes, &call->op);
+    const struct extra_request extra = {.url = http->url,
+                                        .parameter = request->match.parameter,
+                                        .body = request->sent + request->target_bytes,
+                                        .body_bytes = request->body_bytes};
+    return request->match.extra->answer(&extra, &request->call->op);
+}
+
+static enum MHD_Result take_whole(struct http *http, struct request *request)
+{
+    const struct op *op = &request->call->op;
+    if (op->answer.status != 0)
         return answer_send(http, request);
-    }
-    if (call->op.answer.status == 0 && request->match.route->action == ROUTE_EVENTS)
+    if (request->match.extra != NULL)
+        return answer_extra(http, request) ? answer_send(http, request) : hand_over(http, request);
+    if (request->match.route->action == ROUTE_EVENTS)
         return http_events_answer(http, request);
-    if (call->op.answer.status == 0 && request->match.route->action != ROUTE_OPERATION)
+    if (request->match.route->action != ROUTE_OPERATION)
         answer_local(http, request);
-    return call->op.answer.status == 0 && ask(http, request) ? hand_over(http, request)
-                                                             : answer_send(http, request);
+    return op->answer.status == 0 && ask(http, request) ? hand_over(http, request)
+                                                        : answer_send(http, request);
 }
 
 enum MHD_Result request_step(void *context, struct MHD_Connection *mhd, const char *url,
@@ -283,7 +286,7 @@ enum MHD_Result request_step(void *context, struct MHD_Connection *mhd, const ch
         return take_head(http, request, method, version);
     case STAGE_BODY:
         return *data_bytes > 0 ? take_body(http, request, data, data_bytes)
-                               : take_whole(http, request, method);
+                               : take_whole(http, request);
     case STAGE_ANSWER:
         return answer_send(http, request);
     case STAGE_SERVICE:

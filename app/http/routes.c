@@ -105,32 +105,61 @@ static const char *skip_authority(const char *target)
     return target + sizeof(scheme) - 1 + strcspn(target + sizeof(scheme) - 1, "/?");
 }
 
-enum route_outcome route_find(const char *method, const char *target, struct route_match *ret)
+/* A path and what is found of it. */
+struct search {
+    const char *method; /* HEAD is answered like GET */
+    const char *path;
+    size_t length;
+    const char *segment; /* what {} stands for, raw */
+    size_t segment_length;
+};
+
+/* The path is one of this pattern; whether the method is, too. */
+static bool found(struct search *search, const char *pattern, const char *method,
+                  struct route_match *ret)
+{
+    if (!matches(pattern, search->path, search->length, &search->segment, &search->segment_length))
+        return false;
+    if (strcmp(method, search->method) == 0)
+        return true;
+    add_allow(ret->allow, method);
+    return false;
+}
+
+static void search_extras(struct search *search, const struct extra_routes *extra,
+                          struct route_match *ret)
+{
+    for (size_t i = 0; i < extra->n && ret->extra == NULL; i++)
+        if (found(search, extra->list[i].path, extra->list[i].method, ret))
+            ret->extra = &extra->list[i];
+}
+
+enum route_outcome route_find(const char *method, const char *target,
+                              const struct extra_routes *const extras[EXTRAS_MAX],
+                              struct route_match *ret)
 {
     const char *path = skip_authority(target);
-    const size_t length = strcspn(path, "?");
-    const char *segment = NULL;
-    size_t segment_length = 0;
-    const bool head = strcmp(method, "HEAD") == 0;
-
+    struct search search = {.method = strcmp(method, "HEAD") == 0 ? "GET" : method,
+                            .path = path,
+                            .length = strcspn(path, "?")};
     ret->route = NULL;
+    ret->extra = NULL;
     ret->parameter[0] = ret->allow[0] = '\0';
-    ret->query = path[length] == '?' ? (size_t)(path - target) + length + 1 : 0;
-    for (size_t i = 0; i < n_routes && ret->route == NULL; i++) {
-        if (!matches(routes[i].path, path, length, &segment, &segment_length))
-            continue;
-        if (strcmp(routes[i].method, head ? "GET" : method) == 0)
+    ret->query = path[search.length] == '?' ? (size_t)(path - target) + search.length + 1 : 0;
+    for (size_t i = 0; i < n_routes && ret->route == NULL; i++)
+        if (found(&search, routes[i].path, routes[i].method, ret))
             ret->route = &routes[i];
-        else
-            add_allow(ret->allow, routes[i].method);
-    }
-    if (ret->route == NULL)
+    for (size_t i = 0; i < EXTRAS_MAX && ret->route == NULL && ret->extra == NULL; i++)
+        if (extras[i] != NULL)
+            search_extras(&search, extras[i], ret);
+    if (ret->route == NULL && ret->extra == NULL)
         return ret->allow[0] != '\0' ? ROUTE_WRONG_METHOD : ROUTE_UNKNOWN;
-    if (ret->route->parameter == ROUTE_NONE)
+    if (search.segment == NULL)
         return ROUTE_FOUND;
-    if (percent_decode(segment, segment_length, ret->parameter, sizeof(ret->parameter)) < 0)
+    if (percent_decode(search.segment, search.segment_length, ret->parameter,
+                       sizeof(ret->parameter)) < 0)
         return ROUTE_BAD_PARAMETER;
-    const bool valid = ret->route->parameter == ROUTE_ID ? is_id(ret->parameter, DB_ID_MAX)
-                                                         : is_key(ret->parameter);
-    return valid ? ROUTE_FOUND : ROUTE_BAD_PARAMETER;
+    const bool id = ret->route != NULL && ret->route->parameter == ROUTE_ID;
+    return (id ? is_id(ret->parameter, DB_ID_MAX) : is_key(ret->parameter)) ? ROUTE_FOUND
+                                                                            : ROUTE_BAD_PARAMETER;
 }

@@ -2,6 +2,7 @@
 #ifndef ROUTES_H
 #define ROUTES_H
 
+#include "extra_routes.h"
 #include "op.h"
 
 #include <stddef.h>
@@ -62,13 +63,17 @@ enum route_outcome {
 };
 
 struct route_match {
-    const struct route *route;
-    char parameter[DB_KEY_MAX + 1]; /* decoded */
-    size_t query;                   /* where it begins in the target, after '?'; 0: none */
+    const struct route *route;       /* NULL: none of these */
+    const struct extra_route *extra; /* NULL: none of those */
+    char parameter[DB_KEY_MAX + 1];  /* decoded */
+    size_t query;                    /* where it begins in the target, after '?'; 0: none */
     char allow[ROUTE_ALLOW_MAX];
 };
 
-/* Finds the route of a raw request target ("/v1/items/1?x=y" or "http://host/v1/items/1"). */
-enum route_outcome route_find(const char *method, const char *target, struct route_match *ret);
+/* Finds the route of a raw request target ("/v1/items/1?x=y" or "http://host/v1/items/1"), among
+ * all routes and those of extras, whose NULL members are skipped. */
+enum route_outcome route_find(const char *method, const char *target,
+                              const struct extra_routes *const extras[EXTRAS_MAX],
+                              struct route_match *ret);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * What the hazard lab can do to a service that was started with --lab, and only to that: hold or
- * kill it at a named point, and see which points were passed. Without --lab none of this is
- * installed: the routes below do not exist, and the points cost one load of a null pointer.
+ * What the hazard lab can do to a service that was started with --lab: hold or kill it at a named
+ * point, and see which points were passed. It reaches into the service through struct seams
+ * (seams.h) and a table of routes (extra_routes.h), which main hands over. Without --lab the
+ * service has neither. "make LAB=0" builds it without these files.
  *
  *   POST   /v1/lab/pauses       {"point":"read","match":"A-1","action":"hold","count":1}
  *                               as application/json -> 201 {"id":1}
@@ -45,24 +46,22 @@
 #define LAB_H
 
 #include "config.h"
-#include "op.h"
-
-#include <stddef.h>
+#include "extra_routes.h"
 
 struct seams;
 
-/* The seams of a service with the lab: its points, the mistake config->lab_slip, a known one (see
- * lab_slips.h), and, for the locks, a clock that is config->lab_clock_ms ahead. Once per process.
- */
-const struct seams *lab_open(const struct config *config);
-/* Nobody is held any more: before draining. */
-void lab_close(void);
+struct lab {
+    const struct seams *seams; /* for service_open() */
+    const struct extra_routes *routes;
+};
 
-/* Is this target one of the routes above? */
-bool lab_serves(const struct config *config, const char *target);
-/* Answers it, or makes op a question for the service (a lock server has to be asked): false. Any
- * thread; never blocks. */
-bool lab_answer(const struct config *config, const char *method, const char *target,
-                const char *body, size_t bytes, struct op *op);
+/* False, after printing why to stderr: the settings name an unknown mistake (--lab-slip), or this
+ * program was built without the lab. */
+bool lab_is_possible(const struct config *config);
+
+/* For a service with config->lab: the points, the mistake config->lab_slip, and for the locks a
+ * clock that is config->lab_clock_ms ahead. Once per process. config is borrowed. NULL: this
+ * program was built without the lab. */
+const struct lab *lab_open(const struct config *config);
 
 #endif

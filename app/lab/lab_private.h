@@ -3,7 +3,7 @@
 #define LAB_PRIVATE_H
 
 #include "lab.h"
-#include "lockkit.h"
+#include "seams.h"
 
 #include <jansson.h>
 
@@ -33,6 +33,12 @@ int lab_pause_add(const char *point, const char *match, enum lab_action action, 
  */
 bool lab_pause_let_go(int id, bool forget);
 json_t *lab_pause_list(void); /* array; NULL without memory */
+
+/* lab_routes.c: config is borrowed. */
+const struct extra_routes *lab_routes(const struct config *config);
+
+/* lab.c: "read" of OP_READ. */
+extern const char *const lab_point_names[OP_POINT_COUNT];
 
 /* lab_terms.c */
 struct lab_terms {

@@ -48,7 +48,7 @@ void lab_wire_show(struct op *op)
 void lab_wire_take(const char *body, size_t bytes, struct op *op)
 {
     int wished = -1, cut = -1;
-    json_t *json = json_loadb(body != NULL ? body : "", bytes, JSON_REJECT_DUPLICATES, NULL);
+    json_t *json = json_loadb(body, bytes, JSON_REJECT_DUPLICATES, NULL);
     const bool good = json_unpack_ex(json, NULL, JSON_STRICT, "{s?b, s?b}", "wished", &wished,
                                      "cut", &cut) == 0 &&
                       (wished < 0) != (cut < 0);

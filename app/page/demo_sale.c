@@ -49,13 +49,7 @@ struct args {
     size_t n;
 };
 
-bool demo_serves(const struct config *config, const char *target)
-{
-    return config->demo && strcmp(target, "/v1/demo/sales") == 0;
-}
-
-/* -- the child -----------------------------------------------------------------------------------
- */
+/* -- the child --------------------------------------------------------------------------------- */
 
 static bool loadgen_path(char ret[PATH_LONGEST])
 {
@@ -212,14 +206,16 @@ static void note_end(int status)
         start();
 }
 
-void demo_reap(void)
+/* Takes note of its end, if it has ended. */
+static void reap(void)
 {
     int status;
     if (sale.pid > 0 && waitpid(sale.pid, &status, WNOHANG) == sale.pid)
         note_end(status);
 }
 
-void demo_stop(void)
+/* Ends it, if it runs. */
+static void stop(void)
 {
     int status;
     sale.wish.n = 0; /* none follows */
@@ -263,7 +259,7 @@ static bool read_wish(const char *body, size_t bytes, struct wish *ret)
 {
     json_t *sales = NULL;
     json_int_t buyers = 2000, stock = 100, connections = 64, rate = 0;
-    json_t *json = json_loadb(body != NULL ? body : "", bytes, JSON_REJECT_DUPLICATES, NULL);
+    json_t *json = json_loadb(body, bytes, JSON_REJECT_DUPLICATES, NULL);
     bool good = json_unpack_ex(json, NULL, JSON_STRICT, "{s:o, s?I, s?I, s?I, s?I}", "sales",
                                &sales, "buyers", &buyers, "stock", &stock, "connections",
                                &connections, "rate", &rate) == 0 &&
@@ -278,26 +274,27 @@ static bool read_wish(const char *body, size_t bytes, struct wish *ret)
     return good;
 }
 
-static void answer_start(const char *url, const char *body, size_t bytes, struct op *op)
+static bool answer_start(const struct extra_request *request, struct op *op)
 {
     struct wish wish;
-    if (!read_wish(body, bytes, &wish)) {
+    reap();
+    if (!read_wish(request->body, request->body_bytes, &wish)) {
         op_problem(op, PROBLEM_BAD_REQUEST,
                    "a sale is {\"sales\":[1 to %d of {\"guard\",\"lease_ms\",\"watchdog\","
                    "\"fence\",\"lanes\"}],\"buyers\":1 to %d,\"stock\":1 to %d,"
                    "\"connections\":1 to %d,\"rate\":0 to %d}",
                    DEMO_SALES_MAX, DEMO_BUYERS_MAX, DEMO_BUYERS_MAX, DEMO_CONNECTIONS_MAX,
                    DEMO_RATE_MAX);
-        return;
+        return true;
     }
     if (sale.pid > 0) {
         op_problem(op, PROBLEM_IN_FLIGHT, "a sale is running; one at a time");
-        return;
+        return true;
     }
     sale.wish = wish;
     sale.at = 0;
     sale.message[0] = '\0';
-    snprintf(sale.url, sizeof sale.url, "%s", url);
+    snprintf(sale.url, sizeof sale.url, "%s", request->url);
     json_decref(sale.reports);
     sale.reports = json_array();
     sale.id++;
@@ -305,25 +302,26 @@ static void answer_start(const char *url, const char *body, size_t bytes, struct
         op_answer(op, 201, "{\"id\":%d}", sale.id);
     else
         op_problem(op, PROBLEM_UNAVAILABLE, "%s", sale.message);
+    return true;
 }
 
-static void answer_state(struct op *op)
+static bool answer_state(const struct extra_request *request, struct op *op)
 {
+    (void)request;
+    reap();
     const char *state = sale.id == 0              ? "idle"
                         : sale.pid > 0            ? "running"
                         : sale.message[0] != '\0' ? "failed"
                                                   : "done";
     op_answer_json(op, json_pack("{s:i, s:s, s:s, s:O?}", "id", sale.id, "state", state, "message",
                                  sale.message, "reports", sale.reports));
+    return true;
 }
 
-void demo_answer(const char *url, const char *method, const char *body, size_t bytes, struct op *op)
-{
-    demo_reap();
-    if (strcmp(method, "POST") == 0)
-        answer_start(url, body, bytes, op);
-    else if (strcmp(method, "GET") == 0)
-        answer_state(op);
-    else
-        op_problem(op, PROBLEM_NOT_FOUND, "GET and POST /v1/demo/sales");
-}
+static const struct extra_route list[] = {
+    {"POST", "/v1/demo/sales", answer_start},
+    {"GET", "/v1/demo/sales", answer_state},
+};
+
+const struct extra_routes demo_routes = {
+    .list = list, .n = sizeof list / sizeof list[0], .tick = reap, .end = stop};

@@ -16,10 +16,7 @@
 #ifndef DEMO_SALE_H
 #define DEMO_SALE_H
 
-#include "config.h"
-#include "op.h"
-
-#include <stddef.h>
+#include "extra_routes.h"
 
 enum {
     DEMO_SECONDS_MAX = 120,
@@ -30,13 +27,7 @@ enum {
     DEMO_REPORT_MAX = 1 << 20 /* bytes kept of what one writes */
 };
 
-bool demo_serves(const struct config *config, const char *target);
-/* url: of this service. */
-void demo_answer(const char *url, const char *method, const char *body, size_t bytes,
-                 struct op *op);
-/* Takes note of its end, if it has ended. Cheap. */
-void demo_reap(void);
-/* Ends it, if it runs. */
-void demo_stop(void);
+/* For a service that was started with --demo. */
+extern const struct extra_routes demo_routes;
 
 #endif

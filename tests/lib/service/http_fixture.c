@@ -20,7 +20,9 @@ void fixture_start(struct fixture *fixture)
 {
     int code = service_open(&fixture->config, NULL, &fixture->service);
     assert(code == 0);
-    code = http_start(&fixture->config, fixture->service, &fixture->limits, &fixture->http);
+    const struct http_options options = {.limits = &fixture->limits,
+                                         .extras = {NULL, fixture->extra}};
+    code = http_start(&fixture->config, fixture->service, &options, &fixture->http);
     assert(code == 0);
     fixture->port = atoi(strrchr(http_url(fixture->http), ':') + 1);
 }

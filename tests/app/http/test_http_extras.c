@@ -1,0 +1,160 @@
+/* Routes that are handed in beside those of every service, over the stub service. */
+#include "http_fixture.h"
+#include "answer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define JSON "Content-Type: application/json\r\n"
+
+static struct fixture fixture;
+static struct raw_reply reply;
+static atomic_int ticks, ends, calls;
+
+/* -- a table ----------------------------------------------------------------------------------- */
+
+static bool echo(const struct extra_request *request, struct op *op)
+{
+    atomic_fetch_add(&calls, 1);
+    op_answer(op, 201, "{\"at\":\"%s\",\"body\":\"%.*s\",\"url\":\"%s\"}", request->parameter,
+              (int)request->body_bytes, request->body, request->url);
+    return true;
+}
+
+static bool ask_service(const struct extra_request *request, struct op *op)
+{
+    atomic_fetch_add(&calls, 1);
+    op->kind = OP_GET_LOCK;
+    snprintf(op->resource, sizeof op->resource, "%s", request->parameter);
+    return false;
+}
+
+static void tick(void)
+{
+    atomic_fetch_add(&ticks, 1);
+}
+
+static void end(void)
+{
+    atomic_fetch_add(&ends, 1);
+}
+
+static const struct extra_route list[] = {
+    {"POST", "/extra", echo},
+    {"POST", "/extra/{}", echo},
+    {"GET", "/extra/{}", ask_service},
+};
+static const struct extra_routes extra = {
+    .list = list, .n = sizeof list / sizeof list[0], .tick = tick, .end = end};
+
+static int start(void **state)
+{
+    fixture_defaults(&fixture);
+    fixture.extra = &extra;
+    atomic_store(&calls, 0);
+    atomic_store(&ends, 0);
+    fixture_start(&fixture);
+    *state = &fixture;
+    return 0;
+}
+
+static int start_without(void **state)
+{
+    fixture_defaults(&fixture);
+    fixture_start(&fixture);
+    *state = &fixture;
+    return 0;
+}
+
+static int call(const char *method, const char *path, const char *headers, const char *body)
+{
+    return fixture_call(&fixture, method, path, headers, body, &reply);
+}
+
+/* -- claims ------------------------------------------------------------------------------------ */
+
+static void a_route_is_answered_in_place(void **state)
+{
+    char expected[128];
+    (void)state;
+    assert_int_equal(call("POST", "/extra/a%3Ab?x=y", JSON, "hi"), 201);
+    snprintf(expected, sizeof expected, "{\"at\":\"a:b\",\"body\":\"hi\",\"url\":\"%s\"}",
+             http_url(fixture.http));
+    assert_memory_equal(reply.body, expected, strlen(expected));
+    raw_free(&reply);
+    assert_int_equal(call("POST", "/extra", JSON, ""), 201);
+    assert_non_null(strstr(reply.body, "{\"at\":\"\",\"body\":\"\""));
+    raw_free(&reply);
+    assert_int_equal(stub_submitted(fixture.service), 0);
+    assert_true(atomic_load(&ticks) > 0);
+}
+
+static void a_question_goes_to_the_service(void **state)
+{
+    struct op op;
+    (void)state;
+    assert_int_equal(call("GET", "/extra/item:1", "", ""), 200);
+    raw_free(&reply);
+    stub_last(fixture.service, &op);
+    assert_int_equal(op.kind, OP_GET_LOCK);
+    assert_string_equal(op.resource, "item:1");
+}
+
+static void another_method_is_405_and_told_which_would_do(void **state)
+{
+    (void)state;
+    assert_int_equal(call("DELETE", "/extra/1", "", ""), 405);
+    assert_non_null(strstr(reply.head, "Allow: POST, GET, HEAD"));
+    raw_free(&reply);
+    assert_int_equal(atomic_load(&calls), 0);
+}
+
+/* A browser sends text/plain for any page, but application/json only for ours. */
+static void a_post_of_another_type_is_415(void **state)
+{
+    (void)state;
+    assert_int_equal(call("POST", "/extra", "Content-Type: text/plain\r\n", "hi"), 415);
+    raw_free(&reply);
+    assert_int_equal(call("POST", "/extra", "", ""), 415);
+    raw_free(&reply);
+    assert_int_equal(atomic_load(&calls), 0);
+}
+
+static void its_end_is_called_when_the_service_drains(void **state)
+{
+    (void)state;
+    http_drain(fixture.http);
+    assert_true(http_drained(fixture.http, 20000));
+    assert_int_equal(atomic_load(&ends), 1);
+}
+
+static void without_the_table_there_is_no_such_route(void **state)
+{
+    (void)state;
+    assert_int_equal(call("POST", "/extra", JSON, ""), 404);
+    raw_free(&reply);
+    assert_int_equal(call("GET", "/extra/1", "", ""), 404);
+    raw_free(&reply);
+}
+
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, start, fixture_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLAIM(a_route_is_answered_in_place),
+        CLAIM(a_question_goes_to_the_service),
+        CLAIM(another_method_is_405_and_told_which_would_do),
+        CLAIM(a_post_of_another_type_is_415),
+        CLAIM(its_end_is_called_when_the_service_drains),
+        cmocka_unit_test_setup_teardown(without_the_table_there_is_no_such_route, start_without,
+                                        fixture_tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

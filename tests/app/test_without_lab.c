@@ -1,0 +1,132 @@
+/* The service that make LAB=0 builds: it sells, and there is nothing of the lab in it. */
+#include "lab.h"
+#include "program.h"
+#include "shop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static struct sandbox *sandbox;
+static struct sandbox_server *service;
+static char output[SANDBOX_TEXT_MAX + 16];
+
+static int set_up(void **state)
+{
+    char store[SANDBOX_TEXT_MAX + 32];
+    (void)state;
+    if (sandbox_open(&sandbox) != 0)
+        return -1;
+    snprintf(output, sizeof output, "%s/output", sandbox_dir(sandbox));
+    snprintf(store, sizeof store, "sqlite:%s/shop.db", sandbox_dir(sandbox));
+    service = sandbox_seckilld(sandbox, shop_binary("nolab/seckilld"),
+                               (const char *const[]){"--db", store, "--guard", "mutex", NULL});
+    return service != NULL ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sandbox_close(sandbox);
+    return 0;
+}
+
+static int ask(const char *method, const char *path, const char *key, const char *body)
+{
+    static struct reply reply;
+    struct client client = {.port = service->port, .fd = -1};
+    client_call(&client, method, path, key, body, SHOP_WAIT_MS, &reply);
+    client_close(&client);
+    return reply.status;
+}
+
+/* Runs a program to its end; its output and messages go to the file. Returns its exit status. */
+static int run(const char *const *argv)
+{
+    int status;
+    assert_true(program_ends(program_start(argv, output, NULL), SHOP_WAIT_MS, &status));
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void read_output(char *ret, size_t size)
+{
+    FILE *file = fopen(output, "r");
+    assert_non_null(file);
+    ret[fread(ret, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+static void an_order_is_sold(void **state)
+{
+    (void)state;
+    assert_int_equal(ask("PUT", "/v1/items/1", NULL, "{\"stock\":5}"), 200);
+    assert_int_equal(ask("POST", "/v1/items/1/orders", "k1", "{\"user_id\":\"u1\"}"), 201);
+    assert_int_equal(client_number(service->port, "/v1/items/1", "stock"), 4);
+    assert_true(shop_audit_ok(service->port));
+}
+
+static void none_of_the_labs_routes_is_there(void **state)
+{
+    (void)state;
+    const struct config config = {.lab = true};
+    const struct extra_routes *routes = lab_open(&config)->routes;
+    assert_true(routes->n >= 10);
+    for (size_t i = 0; i < routes->n; i++) {
+        const struct extra_route *route = &routes->list[i];
+        char path[64];
+        const char *brace = strchr(route->path, '{');
+        snprintf(path, sizeof path, "%.*s%s",
+                 (int)(brace ? brace - route->path : (long)strlen(route->path)), route->path,
+                 brace ? "1" : "");
+        assert_int_equal(
+            ask(route->method, path, NULL, strcmp(route->method, "POST") ? NULL : "{}"), 404);
+    }
+}
+
+static void lab_is_a_usage_error(void **state)
+{
+    (void)state;
+    char text[4096];
+    const char *const argv[] = {shop_binary("nolab/seckilld"), "--lab", "--check", NULL};
+    assert_int_equal(run(argv), 2);
+    read_output(text, sizeof text);
+    assert_non_null(strstr(text, "built without the hazard lab"));
+}
+
+/* main() calls two functions of lab.h; these are all that a program without the lab defines. */
+static void no_function_of_the_lab_is_linked(void **state)
+{
+    (void)state;
+    char command[1024], text[65536];
+    const char *const argv[] = {"/bin/sh", "-c", command, NULL};
+    static const char *const programs[] = {"nolab/seckilld", "seckilld"};
+    for (int with = 0; with < 2; with++) {
+        snprintf(command, sizeof command, "nm %s | grep -E ' [tT] lab_'",
+                 shop_binary(programs[with]));
+        assert_int_equal(run(argv), 0);
+        read_output(text, sizeof text);
+        int n = 0;
+        for (const char *line = text; (line = strchr(line, '\n')) != NULL; line++)
+            n++;
+        if (with)
+            assert_true(n > 20); /* the lab's: what is looked for can be found */
+        else
+            assert_int_equal(n, 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_order_is_sold),
+        cmocka_unit_test(none_of_the_labs_routes_is_there),
+        cmocka_unit_test(lab_is_a_usage_error),
+        cmocka_unit_test(no_function_of_the_lab_is_linked),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
