@@ -249,7 +249,7 @@ C_FILES := $(wildcard $(addsuffix /*.[ch],$(ROOMS)) tests/*/*.[ch] tests/*/*/*.[
 format:
 	$(Q)clang-format -i $(C_FILES)
 # lockkit is for others, too, who may build it without assertions.
-NDEBUG_T := $(patsubst $(B)/%,$(B)/ndebug/%,$(filter $(addprefix %/test_,core each hold limits many mutex session \
+NDEBUG_T := $(patsubst $(B)/%,$(B)/ndebug/%,$(filter $(addprefix %/test_,acquire each hold limits many mutex session \
     conformance_redis conformance_sqlite conformance_memcached conformance_redlock),$(call of,lockkit)))
 lint: deps-lint
 	$(Q).ci/check-layers

@@ -22,7 +22,7 @@
 #ifndef LOCKKIT_LOCAL_QUEUE_H
 #define LOCKKIT_LOCAL_QUEUE_H
 
-#include "doorbell.h"
+#include "event.h"
 #include "lockkit.h"
 
 struct local_queue;

@@ -3,7 +3,7 @@
 #ifndef LOCKKIT_REDIS_CALLS_H
 #define LOCKKIT_REDIS_CALLS_H
 
-#include "bells.h"
+#include "event_set.h"
 #include "redis_mux.h"
 #include "spin.h"
 

@@ -1,5 +1,5 @@
 #include "redis_waiters.h"
-#include "doorbell.h"
+#include "event.h"
 #include "monotonic.h"
 #include "table.h"
 

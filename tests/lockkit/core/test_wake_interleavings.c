@@ -10,7 +10,7 @@
  * The claim, in each state in which nothing can happen any more: no permit is free while a waiter
  * sleeps.
  */
-#include "doorbell.h"
+#include "event.h"
 #include "monotonic.h"
 #include "redis_wake.h"
 #include "table.h"

@@ -1,6 +1,6 @@
 /* A caller of several commands, some of which are answered with one batch and some with the next,
  * each read by another thread (lockkit/redis/redis_mux.c). */
-#include "bells.h"
+#include "event_set.h"
 #include "lock_world.h"
 #include "process.h"
 #include "redis_link.h"

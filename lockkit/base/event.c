@@ -1,4 +1,4 @@
-#include "doorbell.h"
+#include "event.h"
 #include "monotonic.h"
 
 #include <assert.h>

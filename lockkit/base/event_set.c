@@ -1,4 +1,4 @@
-#include "bells.h"
+#include "event_set.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Where one thread waits until another rings. */
-#include "doorbell.h"
+#include "event.h"
 #include "process.h"
 
 #include <setjmp.h>
