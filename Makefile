@@ -147,7 +147,7 @@ $(SCARCE_T): LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc s
 # Tests that plan what becomes of a commit: see undecided_plan.h.
 $(filter %/test_undecided %/test_keeper,$(TESTS)): LDFLAGS += -Wl,--wrap=db_open
 # Where the reader of a batch is stopped before it wakes those whom it has answered.
-$(filter %/test_redis_batches,$(TESTS)): LDFLAGS += -Wl,--wrap=lk_bells_ring
+$(filter %/test_redis_batches,$(TESTS)): LDFLAGS += -Wl,--wrap=lk_event_set_signal
 # The accessibility checker, which is in no Debian package.
 $(B)/tests/e2e/page/test_page_accessible: | $(B)/axe.min.js
 $(B)/axe.min.js: Makefile

@@ -132,7 +132,7 @@ extern const lk_provider *const lk_providers[]; /* NULL-terminated */
 /* For provider files whose locks are told apart by their token: makes hold->token differ from every
  * other of this client, once per acquire call, so that two calls of one owner cannot free each
  * other's lock. Takes hold->private_.slot but its lowest bit, which is the provider's. */
-void lk_mark(_Atomic uint64_t *n_marks, lk_hold *hold);
+void lk_make_token_unique(_Atomic uint64_t *n_tokens, lk_hold *hold);
 
 /* For providers with sessions: alive() has become false for some hold. Its on_lost is then called
  * with LK_LOSS_SESSION from the watchdog's thread. Any thread, until close() has returned; does not

@@ -1,4 +1,4 @@
-/* Numbers as text without the printf family, which took a fifth of the instructions of a lock. */
+/* Numbers as text without printf(3), which took a fifth of the instructions of a lock. */
 #ifndef LOCKKIT_DIGITS_H
 #define LOCKKIT_DIGITS_H
 

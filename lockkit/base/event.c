@@ -8,49 +8,49 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { SILENT, ASLEEP, RUNG };
+enum { IDLE, ASLEEP, SIGNALLED };
 
-static bool is_rung(lk_doorbell *bell)
+static bool is_signalled(lk_event *event)
 {
-    return atomic_load(&bell->state) == RUNG;
+    return atomic_load(&event->state) == SIGNALLED;
 }
 
-static bool look_without_sleeping(lk_doorbell *bell, lk_spin *spin)
+static bool look_without_sleeping(lk_event *event, lk_spin *spin)
 {
     lk_spinning spinning = lk_spin_begin(spin);
-    while (!is_rung(bell) && lk_spin_on(&spinning))
-        ;
-    bool rung = is_rung(bell);
-    if (rung)
+    while (!is_signalled(event) && lk_spin_on(&spinning))
+        continue;
+    bool signalled = is_signalled(event);
+    if (signalled)
         lk_spin_found(&spinning);
-    return rung;
+    return signalled;
 }
 
-static void sleep_until(lk_doorbell *bell, const struct timespec *until)
+static void sleep_until(lk_event *event, const struct timespec *until)
 {
-    uint32_t silent = SILENT;
-    if (!atomic_compare_exchange_strong(&bell->state, &silent, ASLEEP))
+    uint32_t idle = IDLE;
+    if (!atomic_compare_exchange_strong(&event->state, &idle, ASLEEP))
         return;
-    long failed = syscall(SYS_futex, &bell->state, FUTEX_WAIT_BITSET_PRIVATE, ASLEEP, until, NULL,
+    long failed = syscall(SYS_futex, &event->state, FUTEX_WAIT_BITSET_PRIVATE, ASLEEP, until, NULL,
                           FUTEX_BITSET_MATCH_ANY);
     (void)failed;
     assert(failed == 0 || errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT);
 }
 
-void lk_doorbell_wait(lk_doorbell *bell, lk_spin *spin, int64_t us)
+void lk_event_wait(lk_event *event, lk_spin *spin, int64_t us)
 {
     struct timespec until = lk_monotonic_after(us);
-    if (us > 0 && !(spin && look_without_sleeping(bell, spin)))
-        sleep_until(bell, &until);
-    atomic_store(&bell->state, SILENT);
+    if (us > 0 && !(spin && look_without_sleeping(event, spin)))
+        sleep_until(event, &until);
+    atomic_store(&event->state, IDLE);
 }
 
-bool lk_doorbell_ring(lk_doorbell *bell)
+bool lk_event_signal(lk_event *event)
 {
-    return atomic_exchange(&bell->state, RUNG) == ASLEEP;
+    return atomic_exchange(&event->state, SIGNALLED) == ASLEEP;
 }
 
-void lk_doorbell_wake(const lk_doorbell *bell)
+void lk_event_wake(const lk_event *event)
 {
-    syscall(SYS_futex, &bell->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    syscall(SYS_futex, &event->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

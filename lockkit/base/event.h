@@ -1,44 +1,44 @@
 /*
- * Where one thread waits until another rings for it.
+ * One thread waits until another thread signals it.
  *
- * Ringing takes two steps. What a ring tells of stands under a lock, and so does the first step:
- * once that lock is free, the listener may have seen it all and gone, with his doorbell on his
- * stack. The second, the system call, comes after the lock: woken while it is held, the listener
- * would run into it and sleep again.
+ * A signal has two steps. The waiter's condition is protected by a lock. The first step is taken
+ * under that lock, because once the lock is free the waiter may see its condition, return, and end
+ * the life of the event on its stack. The second step is the system call. It comes after the lock
+ * is free: a waiter that is woken earlier would run into the lock and sleep again.
  *
  *     lock();                                       lock();
- *     while (!told && there_is_time) {              told = true;
- *         unlock();                                 bool sleeps = lk_doorbell_ring(&bell);
- *         lk_doorbell_wait(&bell, &spin, us);       unlock();
+ *     while (!condition && there_is_time) {         condition = true;
+ *         unlock();                                 bool sleeps = lk_event_signal(&event);
+ *         lk_event_wait(&event, &spin, us);         unlock();
  *         lock();                                   if (sleeps)
- *     }                                                 lk_doorbell_wake(&bell);
+ *     }                                                 lk_event_wake(&event);
  *     unlock();
  *
- * The wake is for an address alone: it touches nothing. Whoever sleeps there by then on something
- * else is woken for no reason, as anybody who sleeps on a futex may be, or the kernel refuses.
+ * lk_event_wake() uses the address only and reads nothing. If another futex lies there by then, its
+ * waiter is woken for no reason, which any futex waiter must expect, or the kernel refuses.
  *
- * Source: the mutexes of U. Drepper: "Futexes are tricky", 2011, whose third state tells whether
- *         anybody is to be woken.
- * Threading: one listener, any number who ring. Zeroed, it is ready; needs no clean-up.
+ * Source: the three-state mutex of U. Drepper: "Futexes are tricky", 2011.
+ * Threading: one waiter, any number of signalling threads. A zeroed event is ready and needs no
+ * clean-up.
  */
-#ifndef LOCKKIT_DOORBELL_H
-#define LOCKKIT_DOORBELL_H
+#ifndef LOCKKIT_EVENT_H
+#define LOCKKIT_EVENT_H
 
 #include "spin.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-typedef struct lk_doorbell {
+typedef struct lk_event {
     _Atomic uint32_t state;
-} lk_doorbell;
+} lk_event;
 
-/* Until it is rung, or was since the last wait; at most us; or for no reason. Looks before it
- * sleeps as spin says; NULL: sleeps at once. */
-void lk_doorbell_wait(lk_doorbell *bell, lk_spin *spin, int64_t us);
+/* Returns when the event is signalled or was signalled since the last wait, after us microseconds,
+ * or for no reason. Looks before it sleeps, as spin says. spin NULL: sleeps at once. */
+void lk_event_wait(lk_event *event, lk_spin *spin, int64_t us);
 
-/* True: the listener sleeps and is to be woken. */
-bool lk_doorbell_ring(lk_doorbell *bell);
-void lk_doorbell_wake(const lk_doorbell *bell);
+/* True: the waiter sleeps. Call lk_event_wake(). */
+bool lk_event_signal(lk_event *event);
+void lk_event_wake(const lk_event *event);
 
 #endif

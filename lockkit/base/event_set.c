@@ -8,19 +8,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-void lk_bells_wait(lk_bells *bells, uint32_t rung, uint32_t bell)
+void lk_event_set_wait(lk_event_set *set, uint32_t seen, uint32_t event)
 {
     long failed =
-        syscall(SYS_futex, &bells->rung, FUTEX_WAIT_BITSET_PRIVATE, rung, NULL, NULL, bell);
+        syscall(SYS_futex, &set->signals, FUTEX_WAIT_BITSET_PRIVATE, seen, NULL, NULL, event);
     (void)failed;
     assert(failed == 0 || errno == EAGAIN || errno == EINTR);
 }
 
-void lk_bells_ring(lk_bells *bells, uint32_t set)
+void lk_event_set_signal(lk_event_set *set, uint32_t events)
 {
-    atomic_fetch_add(&bells->rung, 1);
+    atomic_fetch_add(&set->signals, 1);
     long woken =
-        syscall(SYS_futex, &bells->rung, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, NULL, NULL, set);
+        syscall(SYS_futex, &set->signals, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, NULL, NULL, events);
     (void)woken;
     assert(woken >= 0);
 }

@@ -1,34 +1,35 @@
 /*
- * Where threads sleep until the bell that they listen for is rung. One ring may be for many bells,
- * and wakes all who listen for one of them in a single step into the kernel: woken one by one, each
- * would take the processor from whoever wakes them.
+ * Up to 32 events that can be signalled together. Each event is one bit, and a thread waits for one
+ * of them. One signal may name several events and wakes their waiters with one system call: woken
+ * one by one, each waiter would take the processor from the thread that wakes the others.
  *
- * futex(2) with FUTEX_WAIT_BITSET: a bell is a bit. What a ring tells of is to be told before it,
- * atomically; who is woken looks for himself, as a ring for others may have been the reason:
+ * The waiter's condition must be set, atomically, before the signal. A waiter checks its condition
+ * again after each wake-up, because the signal may have been for another event.
  *
- *     while (rung = lk_bells_now(&bells), !told())          tell();
- *         lk_bells_wait(&bells, rung, bell);                lk_bells_ring(&bells, bell);
+ *     while (seen = lk_event_set_count(&set), !condition)      condition = true;
+ *         lk_event_set_wait(&set, seen, event);                lk_event_set_signal(&set, event);
  *
- * Threading: any thread. Zeroed, it is ready; needs no clean-up.
+ * Threading: any thread. A zeroed set is ready and needs no clean-up. Linux: FUTEX_WAIT_BITSET.
  */
-#ifndef LOCKKIT_BELLS_H
-#define LOCKKIT_BELLS_H
+#ifndef LOCKKIT_EVENT_SET_H
+#define LOCKKIT_EVENT_SET_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-typedef struct lk_bells {
-    _Atomic uint32_t rung; /* so often */
-} lk_bells;
+typedef struct lk_event_set {
+    _Atomic uint32_t signals; /* how many there were */
+} lk_event_set;
 
-static inline uint32_t lk_bells_now(lk_bells *bells)
+static inline uint32_t lk_event_set_count(lk_event_set *set)
 {
-    return atomic_load(&bells->rung);
+    return atomic_load(&set->signals);
 }
 
-/* Until the bell (one bit) is rung, unless anything was since rung; or for no reason. */
-void lk_bells_wait(lk_bells *bells, uint32_t rung, uint32_t bell);
-/* One bit or several. */
-void lk_bells_ring(lk_bells *bells, uint32_t set);
+/* Returns when the event (one bit) is signalled, at once if any signal came after `seen`, or for no
+ * reason. */
+void lk_event_set_wait(lk_event_set *set, uint32_t seen, uint32_t event);
+/* events: one bit or several. */
+void lk_event_set_signal(lk_event_set *set, uint32_t events);
 
 #endif

@@ -1,4 +1,4 @@
-/* Which bucket of a table is a key's? FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
+/* Hash of a key, for the buckets of a table: FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/ */
 #ifndef LOCKKIT_KEY_HASH_H
 #define LOCKKIT_KEY_HASH_H
 

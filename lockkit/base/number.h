@@ -1,11 +1,11 @@
-/* Numbers that a server states. */
+/* Arithmetic with numbers that come from a server. */
 #ifndef LOCKKIT_NUMBER_H
 #define LOCKKIT_NUMBER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* a + b and a * b for times that are not negative; INT64_MAX where that does not fit. */
+/* a + b and a * b for times that are not negative; INT64_MAX if the result does not fit. */
 static inline int64_t lk_sum(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -18,8 +18,8 @@ static inline int64_t lk_product(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-/* Decimal digits from text on, of a number up to max, which is less than a tenth of INT_MAX.
- * Returns what follows them, or NULL. */
+/* Reads decimal digits at the start of text. The number is at most max, and max is less than a
+ * tenth of INT_MAX. Returns the text after the digits, or NULL. */
 static inline const char *lk_digits(const char *text, int max, int *ret)
 {
     int number = 0;

@@ -50,14 +50,14 @@ static void make_token(const lk_client *client, const char *owner, char *token)
 }
 
 /* Returns true when nothing of this attempt is left on the server. */
-static bool undo(struct pursuit *p)
+static bool undo(struct acquire_call *call)
 {
-    lk_client *client = p->client;
-    lk_hold *hold = p->attempt.hold;
+    lk_client *client = call->client;
+    lk_hold *hold = call->attempt.hold;
     core_undo_begin(client, hold);
     lk_status status = client->provider->release(client->self, hold);
     bool undone = status == LK_OK || status == LK_LOST;
-    p->may_free_late = p->may_free_late || !undone;
+    call->may_free_late = call->may_free_late || !undone;
     return undone;
 }
 
@@ -68,77 +68,77 @@ static int64_t lease_end_us(const lk_hold *hold, int64_t sent_us)
                                : sent_us + client_valid_us(hold->client, hold->lease_ms);
 }
 
-void core_try_begin(struct pursuit *p)
+void core_try_begin(struct acquire_call *call)
 {
-    lk_client *client = p->client;
-    lk_hold *hold = p->attempt.hold;
+    lk_client *client = call->client;
+    lk_hold *hold = call->attempt.hold;
     hold->attempts++;
-    p->attempt.retry_us = 0;
-    p->attempt.replicas = 0;
+    call->attempt.retry_us = 0;
+    call->attempt.replicas = 0;
     client_point(client, LK_POINT_TRY, hold->key);
     client_count(&client->stats.attempts);
-    p->attempt.since_us = client_now_us(client);
+    call->attempt.since_us = client_now_us(client);
 }
 
-lk_status core_try_end(struct pursuit *p, lk_status status)
+lk_status core_try_end(struct acquire_call *call, lk_status status)
 {
-    lk_client *client = p->client;
-    lk_hold *hold = p->attempt.hold;
+    lk_client *client = call->client;
+    lk_hold *hold = call->attempt.hold;
     if (status == LK_OK) {
-        hold_set_valid_until(hold, lease_end_us(hold, p->attempt.since_us));
+        hold_set_valid_until(hold, lease_end_us(hold, call->attempt.since_us));
         hold->acquired_us = client_now_us(client);
         bool in_time = hold->acquired_us < hold_valid_until_us(hold) && hold_alive(hold);
-        if (in_time && p->attempt.replicas >= client->options.replicas)
+        if (in_time && call->attempt.replicas >= client->options.replicas)
             return LK_OK;
         if (in_time) {
-            status = undo(p) ? LK_UNAVAILABLE : LK_UNKNOWN;
+            status = undo(call) ? LK_UNAVAILABLE : LK_UNKNOWN;
         } else {
             /* The server may not think so yet. A guard that cannot tell whose lock it frees had
              * better leave it to the lease. */
-            p->in_doubt = (client->provider->info.caps & LK_CAP_OWNER) != 0;
+            call->outcome_unknown = (client->provider->info.caps & LK_CAP_OWNER) != 0;
             status = LK_BUSY;
         }
     }
     if (status == LK_UNKNOWN || status == LK_PROTOCOL)
-        p->in_doubt = true;
+        call->outcome_unknown = true;
     if (status == LK_BUSY)
         client_count(&client->stats.refusals);
-    p->doubted = p->doubted || p->in_doubt;
+    call->was_unknown = call->was_unknown || call->outcome_unknown;
     return status;
 }
 
-static lk_status try_once(struct pursuit *p)
+static lk_status try_once(struct acquire_call *call)
 {
-    lk_client *client = p->client;
-    core_try_begin(p);
-    return core_try_end(p, client->provider->try_acquire(client->self, &p->attempt));
+    lk_client *client = call->client;
+    core_try_begin(call);
+    return core_try_end(call, client->provider->try_acquire(client->self, &call->attempt));
 }
 
 /* A random time from retry_min to the current range, which doubles up to retry_max. True: granted
  * meanwhile, by a holder of this client. */
-static bool sleep_with_jitter(struct pursuit *p, int64_t until_us)
+static bool sleep_with_jitter(struct acquire_call *call, int64_t until_us)
 {
-    const lk_env *env = &p->client->env;
-    int64_t min_us = p->client->options.retry_min_ms * 1000;
-    int64_t max_us = p->client->options.retry_max_ms * 1000;
-    p->range_us = p->range_us * 2 < max_us ? p->range_us * 2 : max_us;
-    uint64_t span_us = (uint64_t)(p->range_us - min_us) + 1;
+    const lk_env *env = &call->client->env;
+    int64_t min_us = call->client->options.retry_min_ms * 1000;
+    int64_t max_us = call->client->options.retry_max_ms * 1000;
+    call->range_us = call->range_us * 2 < max_us ? call->range_us * 2 : max_us;
+    uint64_t span_us = (uint64_t)(call->range_us - min_us) + 1;
     int64_t sleep_us = min_us + (int64_t)(env->random(env->ctx) % span_us);
     int64_t left_us = until_us - env->now_us(env->ctx);
     if (sleep_us > left_us)
         sleep_us = left_us;
-    if (p->queued)
-        return local_queue_sleep(p->client, &p->waiter, sleep_us);
+    if (call->queued)
+        return local_queue_sleep(call->client, &call->waiter, sleep_us);
     if (sleep_us > 0)
         env->sleep_us(env->ctx, sleep_us);
     return false;
 }
 
 /* Until the next turn is worth while. True: as sleep_with_jitter(). */
-static bool pause_after(struct pursuit *p, lk_status status)
+static bool pause_after(struct acquire_call *call, lk_status status)
 {
-    lk_client *client = p->client;
-    lk_attempt *attempt = &p->attempt;
+    lk_client *client = call->client;
+    lk_attempt *attempt = &call->attempt;
     int64_t until_us = attempt->deadline_us;
     if (attempt->retry_us != 0) {
         int64_t now_us = client_now_us(client), retry_us = attempt->retry_us;
@@ -146,71 +146,71 @@ static bool pause_after(struct pursuit *p, lk_status status)
             retry_us = now_us + client->options.retry_min_ms * 1000;
         until_us = retry_us < until_us ? retry_us : until_us;
     }
-    if (status == LK_BUSY && !p->in_doubt) {
+    if (status == LK_BUSY && !call->outcome_unknown) {
         client_point(client, LK_POINT_WAIT, attempt->hold->key);
         if (client->provider->wait) {
-            p->waited = true;
+            call->waited = true;
             if (client->provider->wait(client->self, attempt, until_us) == LK_OK)
                 return false;
         }
     }
-    return sleep_with_jitter(p, until_us);
+    return sleep_with_jitter(call, until_us);
 }
 
 /* Statuses that another turn may change. Away at the first attempt is away. */
-static bool worth_another_turn(const struct pursuit *p, lk_status status)
+static bool worth_another_turn(const struct acquire_call *call, lk_status status)
 {
     return status == LK_BUSY || status == LK_UNKNOWN ||
-           (status == LK_UNAVAILABLE && p->attempt.hold->attempts > 1);
+           (status == LK_UNAVAILABLE && call->attempt.hold->attempts > 1);
 }
 
 /* So that an undoing without an answer, which may come yet, meets nothing of what is tried now. The
  * provider marks the token of an owner itself, as slot is 0. */
-static void rename_attempt(struct pursuit *p)
+static void rename_attempt(struct acquire_call *call)
 {
-    lk_hold *hold = p->attempt.hold;
-    if (!p->may_free_late)
+    lk_hold *hold = call->attempt.hold;
+    if (!call->may_free_late)
         return;
-    make_token(p->client, p->request->owner, hold->token);
+    make_token(call->client, call->request->owner, hold->token);
     hold->private_.slot = 0;
-    p->may_free_late = false;
+    call->may_free_late = false;
 }
 
 /* Until it is our turn to ask the server, or time for the last try. True: granted by a holder of
  * this client. */
-static bool stand_in_line(struct pursuit *p)
+static bool stand_in_line(struct acquire_call *call)
 {
-    lk_client *client = p->client;
-    lk_hold *hold = p->attempt.hold;
-    int64_t deadline_us = p->attempt.deadline_us;
-    p->queued = hold->private_.queues && client_now_us(client) < deadline_us;
-    return p->queued && local_queue_join(client, &p->waiter, hold, deadline_us);
+    lk_client *client = call->client;
+    lk_hold *hold = call->attempt.hold;
+    int64_t deadline_us = call->attempt.deadline_us;
+    call->queued = hold->private_.queues && client_now_us(client) < deadline_us;
+    return call->queued && local_queue_join(client, &call->waiter, hold, deadline_us);
 }
 
-static lk_status pursue(struct pursuit *p)
+static lk_status acquire_loop(struct acquire_call *call)
 {
-    lk_attempt *attempt = &p->attempt;
+    lk_attempt *attempt = &call->attempt;
     lk_status status = LK_BUSY;
-    if (stand_in_line(p))
+    if (stand_in_line(call))
         return LK_OK;
     for (;;) {
-        attempt->last = client_now_us(p->client) >= attempt->deadline_us;
-        if (attempt->last && p->doubted)
+        attempt->last = client_now_us(call->client) >= attempt->deadline_us;
+        if (attempt->last && call->was_unknown)
             return status;
-        if (p->in_doubt) {
-            p->in_doubt = !undo(p);
-            if (!p->in_doubt) {
-                rename_attempt(p);
+        if (call->outcome_unknown) {
+            call->outcome_unknown = !undo(call);
+            if (!call->outcome_unknown) {
+                rename_attempt(call);
                 continue;
             }
         } else {
-            status = try_once(p);
-            if (p->queued && status != LK_OK && status != LK_BUSY)
-                local_queue_break_up(p->client, &p->waiter);
-            if (attempt->last || !worth_another_turn(p, status))
+            status = try_once(call);
+            if (call->queued && status != LK_OK && status != LK_BUSY)
+                local_queue_break_up(call->client, &call->waiter);
+            if (attempt->last || !worth_another_turn(call, status))
                 return status;
         }
-        if (pause_after(p, status))
+        if (pause_after(call, status))
             return LK_OK;
     }
 }
@@ -264,43 +264,43 @@ static void fill_hold(lk_client *client, const lk_request *request, lk_hold *hol
 }
 
 /* Nothing of a call that failed is to stay on the server. */
-static void leave_nothing(const struct pursuit *p)
+static void leave_nothing(const struct acquire_call *call)
 {
-    lk_client *client = p->client;
-    lk_hold *hold = p->attempt.hold;
-    if (p->doubted)
+    lk_client *client = call->client;
+    lk_hold *hold = call->attempt.hold;
+    if (call->was_unknown)
         core_undo_begin(client, hold);
-    janitor_take(client, hold, client->provider->release(client->self, hold));
+    janitor_add(client, hold, client->provider->release(client->self, hold));
 }
 
 /* -- the public functions ------------------------------------------------------------------------
  */
 
-static void grant(const struct pursuit *p)
+static void grant(const struct acquire_call *call)
 {
-    lk_client *client = p->client;
-    lk_hold *hold = p->attempt.hold;
-    hold->wait_us = hold->acquired_us - p->start_us;
+    lk_client *client = call->client;
+    lk_hold *hold = call->attempt.hold;
+    hold->wait_us = hold->acquired_us - call->start_us;
     hold_set_state(hold, HOLD_HELD);
     client_count(&client->stats.grants);
     if (hold->private_.watched) {
         if (client->provider->alive && client->provider->renew)
             hold->private_.give_up_us = INT64_MAX; /* signs of life keep nobody from the lock */
-        else if (watchdog_renews(client, p->request))
+        else if (watchdog_renews(client, call->request))
             hold->private_.give_up_us = watchdog_give_up_us(client, hold, hold->acquired_us);
         watchdog_add(client, hold);
     }
     client_point(client, LK_POINT_ACQUIRED, hold->key);
 }
 
-lk_status core_begin(struct pursuit *p, lk_client *client, const lk_request *request,
+lk_status core_begin(struct acquire_call *call, lk_client *client, const lk_request *request,
                      int64_t deadline_us, lk_hold *hold)
 {
-    *p = (struct pursuit){.client = client,
-                          .request = request,
-                          .attempt = {.hold = hold, .deadline_us = deadline_us},
-                          .start_us = client_now_us(client),
-                          .range_us = client->options.retry_min_ms * 1000};
+    *call = (struct acquire_call){.client = client,
+                                  .request = request,
+                                  .attempt = {.hold = hold, .deadline_us = deadline_us},
+                                  .start_us = client_now_us(client),
+                                  .range_us = client->options.retry_min_ms * 1000};
     fill_hold(client, request, hold);
     lk_status status = hold->private_.watched ? watchdog_start(client) : LK_OK;
     if (status == LK_OK)
@@ -308,34 +308,34 @@ lk_status core_begin(struct pursuit *p, lk_client *client, const lk_request *req
     return status;
 }
 
-lk_status core_end(const struct pursuit *p, lk_status status)
+lk_status core_end(const struct acquire_call *call, lk_status status)
 {
     if (status == LK_OK) {
-        grant(p);
+        grant(call);
         return status;
     }
-    atomic_fetch_sub_explicit(&p->client->n_holds, 1, memory_order_release);
+    atomic_fetch_sub_explicit(&call->client->n_holds, 1, memory_order_release);
     if (status != LK_BUSY)
         return status;
-    client_count(&p->client->stats.timeouts);
+    client_count(&call->client->stats.timeouts);
     return LK_TIMEOUT;
 }
 
 lk_status core_acquire(lk_client *client, const lk_request *request, int64_t deadline_us,
                        lk_hold *hold)
 {
-    struct pursuit p;
-    lk_status status = core_begin(&p, client, request, deadline_us, hold);
+    struct acquire_call call;
+    lk_status status = core_begin(&call, client, request, deadline_us, hold);
     if (status != LK_OK)
         return status;
-    status = pursue(&p);
-    if (p.queued)
-        local_queue_leave(client, &p.waiter, status != LK_OK);
-    if (p.waited && client->provider->wait_end)
-        client->provider->wait_end(client->self, &p.attempt);
-    if (status != LK_OK && (p.doubted || p.attempt.queued))
-        leave_nothing(&p);
-    return core_end(&p, status);
+    status = acquire_loop(&call);
+    if (call.queued)
+        local_queue_leave(client, &call.waiter, status != LK_OK);
+    if (call.waited && client->provider->wait_end)
+        client->provider->wait_end(client->self, &call.attempt);
+    if (status != LK_OK && (call.was_unknown || call.attempt.queued))
+        leave_nothing(&call);
+    return core_end(&call, status);
 }
 
 lk_status lk_acquire(lk_client *client, const lk_request *request, lk_hold *hold)

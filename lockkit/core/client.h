@@ -96,18 +96,18 @@ static inline void client_count(_Atomic uint64_t *counter)
 }
 
 /* One acquire call under way. */
-struct pursuit {
+struct acquire_call {
     lk_client *client;
     const lk_request *request;
     lk_attempt attempt;
     int64_t start_us;
     int64_t range_us; /* of the next random sleep */
     struct local_waiter waiter;
-    bool queued;        /* waiter has joined a line: leaving is due */
-    bool waited;        /* wait() was called: wait_end() is due */
-    bool in_doubt;      /* the server may hold our token without our having been granted it */
-    bool doubted;       /* ... at some time in this call */
-    bool may_free_late; /* an undoing of our token had no answer: the server may get it yet */
+    bool queued;          /* waiter has joined a line: leaving is due */
+    bool waited;          /* wait() was called: wait_end() is due */
+    bool outcome_unknown; /* the server may hold our token without our having been granted it */
+    bool was_unknown;     /* ... at some time in this call */
+    bool may_free_late;   /* an undoing of our token had no answer: the server may get it yet */
 };
 
 /* lk_acquire() in its two halves: many.c checks all requests first, then gives all one deadline. */
@@ -118,12 +118,12 @@ int64_t core_deadline_us(const lk_client *client, int64_t wait_ms);
 
 /* core_acquire() with one attempt in its steps, for each.c: begin (LK_OK, or LK_NO_MEMORY and
  * nothing more); the attempt begins, is made, and ends with the provider's status; end. If it
- * doubted and was not granted, release it after core_undo_begin(). */
-lk_status core_begin(struct pursuit *p, lk_client *client, const lk_request *request,
+ * was_unknown and was not granted, release it after core_undo_begin(). */
+lk_status core_begin(struct acquire_call *call, lk_client *client, const lk_request *request,
                      int64_t deadline_us, lk_hold *hold);
-void core_try_begin(struct pursuit *p);
-lk_status core_try_end(struct pursuit *p, lk_status status);
-lk_status core_end(const struct pursuit *p, lk_status status);
+void core_try_begin(struct acquire_call *call);
+lk_status core_try_end(struct acquire_call *call, lk_status status);
+lk_status core_end(const struct acquire_call *call, lk_status status);
 void core_undo_begin(lk_client *client, const lk_hold *hold);
 
 /* Asks the server to free each of n (0..LK_EACH_MAX), once, at once where the provider can. */

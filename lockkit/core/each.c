@@ -5,43 +5,43 @@
 #include "client.h"
 
 /* What is left of attempts in doubt. */
-static void undo_each(lk_client *client, const struct pursuit *pursuits, const lk_status *answers,
+static void undo_each(lk_client *client, const struct acquire_call *calls, const lk_status *answers,
                       size_t n)
 {
-    lk_hold *doubted[LK_EACH_MAX];
+    lk_hold *was_unknown[LK_EACH_MAX];
     lk_status undone[LK_EACH_MAX];
-    size_t n_doubted = 0;
+    size_t n_unknown = 0;
     for (size_t i = 0; i < n; i++)
-        if (answers[i] != LK_OK && pursuits[i].doubted)
-            doubted[n_doubted++] = pursuits[i].attempt.hold;
-    for (size_t i = 0; i < n_doubted; i++)
-        core_undo_begin(client, doubted[i]);
-    client_release(client, doubted, n_doubted, undone);
-    for (size_t i = 0; i < n_doubted; i++)
-        janitor_take(client, doubted[i], undone[i]);
+        if (answers[i] != LK_OK && calls[i].was_unknown)
+            was_unknown[n_unknown++] = calls[i].attempt.hold;
+    for (size_t i = 0; i < n_unknown; i++)
+        core_undo_begin(client, was_unknown[i]);
+    client_release(client, was_unknown, n_unknown, undone);
+    for (size_t i = 0; i < n_unknown; i++)
+        janitor_add(client, was_unknown[i], undone[i]);
 }
 
 /* statuses[i] is LK_OK where there is something to try. */
 static void try_at_once(lk_client *client, const lk_request *requests, size_t n,
                         lk_hold *const *holds, lk_status *statuses)
 {
-    struct pursuit pursuits[LK_EACH_MAX];
+    struct acquire_call calls[LK_EACH_MAX];
     lk_attempt *attempts[LK_EACH_MAX];
     lk_status answers[LK_EACH_MAX];
     size_t of[LK_EACH_MAX], n_tries = 0;
     int64_t deadline_us = core_deadline_us(client, 0);
     for (size_t i = 0; i < n; i++) {
-        struct pursuit *p = &pursuits[n_tries];
+        struct acquire_call *call = &calls[n_tries];
         if (statuses[i] == LK_OK)
-            statuses[i] = core_begin(p, client, &requests[i], deadline_us, holds[i]);
+            statuses[i] = core_begin(call, client, &requests[i], deadline_us, holds[i]);
         if (statuses[i] != LK_OK)
             continue;
-        p->attempt.last = true;
-        attempts[n_tries] = &p->attempt;
+        call->attempt.last = true;
+        attempts[n_tries] = &call->attempt;
         of[n_tries++] = i;
     }
     for (size_t k = 0; k < n_tries; k++)
-        core_try_begin(&pursuits[k]);
+        core_try_begin(&calls[k]);
     if (n_tries == 0)
         return;
     if (n_tries > 1)
@@ -49,10 +49,10 @@ static void try_at_once(lk_client *client, const lk_request *requests, size_t n,
     else
         answers[0] = client->provider->try_acquire(client->self, attempts[0]);
     for (size_t k = 0; k < n_tries; k++) {
-        answers[k] = core_try_end(&pursuits[k], answers[k]);
-        statuses[of[k]] = core_end(&pursuits[k], answers[k]);
+        answers[k] = core_try_end(&calls[k], answers[k]);
+        statuses[of[k]] = core_end(&calls[k], answers[k]);
     }
-    undo_each(client, pursuits, answers, n_tries);
+    undo_each(client, calls, answers, n_tries);
 }
 
 void lk_try_each(lk_client *client, const lk_request *requests, size_t n, lk_hold *const *holds,

@@ -136,7 +136,7 @@ static lk_status ending_end(lk_client *client, const struct ending *e)
     if (!e->hold)
         return LK_LOST;
     if (client->queue && !e->handed_over)
-        local_queue_knock(client, e->hold);
+        local_queue_wake(client, e->hold);
     client_count(&client->stats.releases);
     client_point(client, LK_POINT_RELEASED, e->hold->key);
     atomic_fetch_sub_explicit(&client->n_holds, 1, memory_order_release);
@@ -156,7 +156,7 @@ static void release_at_once(lk_client *client, lk_hold *const *holds, size_t n, 
     }
     release_on_server(client, asked, n_asked, statuses);
     for (size_t k = 0; k < n_asked; k++)
-        janitor_take(client, asked[k], statuses[k]);
+        janitor_add(client, asked[k], statuses[k]);
     for (size_t k = 0; k < n_asked; k++)
         of[k]->status = statuses[k];
     for (size_t i = 0; i < n; i++)

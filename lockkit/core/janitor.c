@@ -7,8 +7,8 @@
 
 enum { US_PER_MS = 1000 };
 
-struct janitor_debt {
-    struct janitor_debt *next;
+struct pending_release {
+    struct pending_release *next;
     lk_hold hold;
     int64_t since_us;
     int64_t until_us; /* the lease has ended by then, whatever the server was told */
@@ -17,22 +17,22 @@ struct janitor_debt {
 /* -- the list: the lock is held ------------------------------------------------------------------
  */
 
-static void append(struct janitor *janitor, struct janitor_debt *debt)
+static void append(struct janitor *janitor, struct pending_release *pending)
 {
-    debt->next = NULL;
-    *janitor->last = debt;
-    janitor->last = &debt->next;
+    pending->next = NULL;
+    *janitor->last = pending;
+    janitor->last = &pending->next;
 }
 
-static struct janitor_debt *take(struct janitor *janitor)
+static struct pending_release *take(struct janitor *janitor)
 {
-    struct janitor_debt *debt = janitor->first;
-    if (debt) {
-        janitor->first = debt->next;
+    struct pending_release *pending = janitor->first;
+    if (pending) {
+        janitor->first = pending->next;
         if (!janitor->first)
             janitor->last = &janitor->first;
     }
-    return debt;
+    return pending;
 }
 
 static int64_t next_due_us(const struct janitor *janitor)
@@ -40,7 +40,8 @@ static int64_t next_due_us(const struct janitor *janitor)
     return janitor->first ? janitor->due_us : INT64_MAX;
 }
 
-/* -- one debt ------------------------------------------------------------------------------------
+/* -- one pending
+ * ------------------------------------------------------------------------------------
  */
 
 static void tell(lk_client *client, const lk_hold *hold, lk_debt what, int64_t since_us)
@@ -52,32 +53,32 @@ static void tell(lk_client *client, const lk_hold *hold, lk_debt what, int64_t s
 }
 
 /* True: nothing of it is left, or nothing more is to be done. */
-static bool settle(lk_client *client, struct janitor_debt *debt)
+static bool repeat(lk_client *client, struct pending_release *pending)
 {
-    if (client_now_us(client) >= debt->until_us) {
-        tell(client, &debt->hold, LK_DEBT_LEFT, debt->since_us);
+    if (client_now_us(client) >= pending->until_us) {
+        tell(client, &pending->hold, LK_DEBT_LEFT, pending->since_us);
         return true;
     }
-    client_point(client, LK_POINT_CLEANUP, debt->hold.key);
-    lk_status status = client->provider->release(client->self, &debt->hold);
+    client_point(client, LK_POINT_CLEANUP, pending->hold.key);
+    lk_status status = client->provider->release(client->self, &pending->hold);
     if (status != LK_OK && status != LK_LOST)
         return false;
     client_count(&client->stats.settled);
-    tell(client, &debt->hold, LK_DEBT_SETTLED, debt->since_us);
+    tell(client, &pending->hold, LK_DEBT_SETTLED, pending->since_us);
     return true;
 }
 
 /* The lock is held, but not meanwhile. */
-static bool settle_unlocked(lk_client *client, struct janitor_debt *debt)
+static bool repeat_unlocked(lk_client *client, struct pending_release *pending)
 {
     struct janitor *janitor = &client->janitor;
     pthread_mutex_unlock(&janitor->lock);
-    bool settled = settle(client, debt);
-    if (settled)
-        free(debt);
+    bool done = repeat(client, pending);
+    if (done)
+        free(pending);
     pthread_mutex_lock(&janitor->lock);
-    janitor->n_debts -= settled;
-    return settled;
+    janitor->n_pending -= done;
+    return done;
 }
 
 int64_t janitor_step(lk_client *client)
@@ -85,11 +86,11 @@ int64_t janitor_step(lk_client *client)
     struct janitor *janitor = &client->janitor;
     pthread_mutex_lock(&janitor->lock);
     int64_t now_us = client_now_us(client);
-    struct janitor_debt *debt = now_us >= janitor->due_us ? take(janitor) : NULL;
-    if (debt && settle_unlocked(client, debt)) {
+    struct pending_release *pending = now_us >= janitor->due_us ? take(janitor) : NULL;
+    if (pending && repeat_unlocked(client, pending)) {
         janitor->pause_ms = 0;
-    } else if (debt) {
-        append(janitor, debt); /* others may live on a server that answers */
+    } else if (pending) {
+        append(janitor, pending); /* others may live on a server that answers */
         int64_t pause_ms = janitor->pause_ms * 2;
         pause_ms = pause_ms > JANITOR_PAUSE_MS_MIN ? pause_ms : JANITOR_PAUSE_MS_MIN;
         janitor->pause_ms = pause_ms < JANITOR_PAUSE_MS_MAX ? pause_ms : JANITOR_PAUSE_MS_MAX;
@@ -120,53 +121,53 @@ static void *run(void *arg)
 /* -- from the core -------------------------------------------------------------------------------
  */
 
-static struct janitor_debt *new_debt(const lk_client *client, const lk_hold *hold)
+static struct pending_release *new_pending(const lk_client *client, const lk_hold *hold)
 {
-    struct janitor_debt *debt = malloc(sizeof *debt);
-    if (!debt)
+    struct pending_release *pending = malloc(sizeof *pending);
+    if (!pending)
         return NULL;
-    debt->hold = *hold;
-    debt->since_us = client_now_us(client);
-    debt->until_us =
+    pending->hold = *hold;
+    pending->since_us = client_now_us(client);
+    pending->until_us =
         hold->lease_ms == 0
             ? INT64_MAX
-            : debt->since_us + (hold->lease_ms + client->options.command_timeout_ms) * US_PER_MS;
-    return debt;
+            : pending->since_us + (hold->lease_ms + client->options.command_timeout_ms) * US_PER_MS;
+    return pending;
 }
 
-static void owe(lk_client *client, const lk_hold *hold)
+static void keep(lk_client *client, const lk_hold *hold)
 {
     struct janitor *janitor = &client->janitor;
-    struct janitor_debt *debt = new_debt(client, hold);
+    struct pending_release *pending = new_pending(client, hold);
     client_count(&client->stats.owed);
     tell(client, hold, LK_DEBT_OWED, client_now_us(client));
     pthread_mutex_lock(&janitor->lock);
     if (!janitor->started)
         janitor->started = janitor->manual || lk_thread_start(&janitor->thread, run, client);
-    bool takes = debt && janitor->started && janitor->n_debts < JANITOR_DEBTS_MAX;
-    if (takes) {
-        append(janitor, debt);
-        if (janitor->n_debts++ == 0) {
+    bool added = pending && janitor->started && janitor->n_pending < JANITOR_PENDING_MAX;
+    if (added) {
+        append(janitor, pending);
+        if (janitor->n_pending++ == 0) {
             janitor->pause_ms = JANITOR_PAUSE_MS_MIN;
-            janitor->due_us = debt->since_us + janitor->pause_ms * US_PER_MS;
+            janitor->due_us = pending->since_us + janitor->pause_ms * US_PER_MS;
         }
         pthread_cond_signal(&janitor->changed);
     }
     pthread_mutex_unlock(&janitor->lock);
-    if (takes)
+    if (added)
         return;
-    free(debt);
+    free(pending);
     tell(client, hold, LK_DEBT_LEFT, client_now_us(client));
 }
 
-void janitor_take(lk_client *client, const lk_hold *hold, lk_status status)
+void janitor_add(lk_client *client, const lk_hold *hold, lk_status status)
 {
     uint32_t caps = client->provider->info.caps;
     bool stands_alone = (caps & LK_CAP_DISTRIBUTED) && !(caps & LK_CAP_SESSION);
     if (status == LK_OK || status == LK_LOST || !stands_alone)
         return;
     if (caps & LK_CAP_OWNER)
-        owe(client, hold);
+        keep(client, hold);
     else
         tell(client, hold, LK_DEBT_LEFT, client_now_us(client));
 }
@@ -192,12 +193,12 @@ void janitor_close(lk_client *client)
         pthread_join(janitor->thread, NULL);
     pthread_mutex_lock(&janitor->lock);
     bool answers = true;
-    for (struct janitor_debt *debt; (debt = take(janitor)) != NULL;) {
-        answers = answers && settle_unlocked(client, debt);
+    for (struct pending_release *pending; (pending = take(janitor)) != NULL;) {
+        answers = answers && repeat_unlocked(client, pending);
         if (answers)
             continue;
-        tell(client, &debt->hold, LK_DEBT_LEFT, debt->since_us);
-        free(debt);
+        tell(client, &pending->hold, LK_DEBT_LEFT, pending->since_us);
+        free(pending);
     }
     pthread_mutex_unlock(&janitor->lock);
 }

@@ -20,18 +20,18 @@
 #include <pthread.h>
 
 enum {
-    JANITOR_DEBTS_MAX = 4096,  /* owed at once; what is more is left to its lease */
-    JANITOR_PAUSE_MS_MIN = 10, /* after a release that failed; doubles */
+    JANITOR_PENDING_MAX = 4096, /* owed at once; what is more is left to its lease */
+    JANITOR_PAUSE_MS_MIN = 10,  /* after a release that failed; doubles */
     JANITOR_PAUSE_MS_MAX = 250
 };
 
 struct janitor {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct janitor_debt *first, **last; /* in the order in which they are tried */
-    int n_debts;                        /* the one being tried included */
-    int64_t due_us;                     /* nothing is tried before */
-    int64_t pause_ms;                   /* the last one; 0: the last try succeeded */
+    struct pending_release *first, **last; /* in the order in which they are tried */
+    int n_pending;                         /* the one being tried included */
+    int64_t due_us;                        /* nothing is tried before */
+    int64_t pause_ms;                      /* the last one; 0: the last try succeeded */
     pthread_t thread;
     bool started, stop;
     bool manual; /* tests on a virtual clock: no thread, they call janitor_step() */
@@ -45,10 +45,10 @@ void janitor_free(struct janitor *janitor);
 
 /* What a release of hold, which is copied, has left to clean up when it ended with this status. It
  * is repeated where the guard allows it, and told to on_debt in any case. */
-void janitor_take(lk_client *client, const lk_hold *hold, lk_status status);
+void janitor_add(lk_client *client, const lk_hold *hold, lk_status status);
 
-/* Tries the first debt if it is due. Returns when the next one is, INT64_MAX for none. The thread's
- * loop body; called directly only by tests that set manual. */
+/* Tries the first pending if it is due. Returns when the next one is, INT64_MAX for none. The
+ * thread's loop body; called directly only by tests that set manual. */
 int64_t janitor_step(lk_client *client);
 
 #endif

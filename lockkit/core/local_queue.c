@@ -40,7 +40,7 @@ static struct local_waiter **find_line(struct bucket *bucket, const char *key)
 /* First and told so, or alone. */
 static bool may_ask(const struct local_waiter *waiter)
 {
-    return waiter->knocked && !waiter->before;
+    return waiter->woken && !waiter->before;
 }
 
 static void append(struct bucket *bucket, struct local_waiter *waiter)
@@ -50,7 +50,7 @@ static void append(struct bucket *bucket, struct local_waiter *waiter)
     if (!first) {
         waiter->last = waiter;
         waiter->n = 1;
-        waiter->knocked = true; /* nobody asks yet */
+        waiter->woken = true; /* nobody asks yet */
         *line = waiter;
         return;
     }
@@ -84,16 +84,16 @@ static void take_out(struct bucket *bucket, struct local_waiter *waiter)
 }
 
 /* True: it is to be woken, once the lock of the bucket is free. */
-static bool knock_at(struct local_waiter *waiter)
+static bool signal_waiter(struct local_waiter *waiter)
 {
-    waiter->knocked = true;
-    return lk_doorbell_ring(&waiter->bell);
+    waiter->woken = true;
+    return lk_event_signal(&waiter->event);
 }
 
 /* Who is first from now on need not sleep any more, if the hold before its own is short. */
-static bool rouse(const struct local_queue *queue, struct local_waiter *waiter)
+static bool wake_early(const struct local_queue *queue, struct local_waiter *waiter)
 {
-    return waiter && lk_spin_pays(&queue->spin) && lk_doorbell_ring(&waiter->bell);
+    return waiter && lk_spin_pays(&queue->spin) && lk_event_signal(&waiter->event);
 }
 
 /* -- sleeping -----------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ static void sleep_at_most(lk_client *client, struct bucket *bucket, struct local
     }
     bool spins = waiter->asleep && !waiter->before;
     pthread_mutex_unlock(&bucket->lock);
-    lk_doorbell_wait(&waiter->bell, spins ? &client->queue->spin : NULL, us);
+    lk_event_wait(&waiter->event, spins ? &client->queue->spin : NULL, us);
     pthread_mutex_lock(&bucket->lock);
 }
 
@@ -124,15 +124,15 @@ static void sleep_until(lk_client *client, struct bucket *bucket, struct local_w
 }
 
 /* After a sleep. True: handed a hold. */
-static bool get_up(lk_client *client, struct bucket *bucket, struct local_waiter *waiter,
-                   int64_t until_us)
+static bool after_sleep(lk_client *client, struct bucket *bucket, struct local_waiter *waiter,
+                        int64_t until_us)
 {
-    waiter->asleep = waiter->knocked = false;
-    if (waiter->in_line && waiter->rest_us > 0) { /* else granted meanwhile, or told to hurry */
-        int64_t end_us = client_now_us(client) + waiter->rest_us;
-        waiter->rest_us = 0;
+    waiter->asleep = waiter->woken = false;
+    if (waiter->in_line && waiter->pause_us > 0) { /* else granted meanwhile, or told to hurry */
+        int64_t end_us = client_now_us(client) + waiter->pause_us;
+        waiter->pause_us = 0;
         sleep_until(client, bucket, waiter, end_us < until_us ? end_us : until_us);
-        waiter->knocked = false;
+        waiter->woken = false;
     }
     return waiter->handed;
 }
@@ -153,7 +153,7 @@ bool local_queue_join(lk_client *client, struct local_waiter *waiter, lk_hold *h
         if (!waiter->before)
             break;
     }
-    bool handed = get_up(client, bucket, waiter, until_us);
+    bool handed = after_sleep(client, bucket, waiter, until_us);
     pthread_mutex_unlock(&bucket->lock);
     return handed;
 }
@@ -165,7 +165,7 @@ bool local_queue_sleep(lk_client *client, struct local_waiter *waiter, int64_t u
     pthread_mutex_lock(&bucket->lock);
     waiter->asleep = true;
     sleep_until(client, bucket, waiter, until_us);
-    bool handed = get_up(client, bucket, waiter, until_us);
+    bool handed = after_sleep(client, bucket, waiter, until_us);
     pthread_mutex_unlock(&bucket->lock);
     return handed;
 }
@@ -173,7 +173,7 @@ bool local_queue_sleep(lk_client *client, struct local_waiter *waiter, int64_t u
 /* -- leaving ------------------------------------------------------------------------------------
  */
 
-void local_queue_leave(lk_client *client, struct local_waiter *waiter, bool knock)
+void local_queue_leave(lk_client *client, struct local_waiter *waiter, bool wake)
 {
     struct bucket *bucket = bucket_of(client->queue, waiter->hold->key);
     pthread_mutex_lock(&bucket->lock);
@@ -181,11 +181,11 @@ void local_queue_leave(lk_client *client, struct local_waiter *waiter, bool knoc
     bool sleeps = false;
     if (waiter->in_line) {
         take_out(bucket, waiter);
-        sleeps = knock && next && knock_at(next);
+        sleeps = wake && next && signal_waiter(next);
     }
     pthread_mutex_unlock(&bucket->lock);
     if (sleeps)
-        lk_doorbell_wake(&next->bell);
+        lk_event_wake(&next->event);
 }
 
 void local_queue_break_up(lk_client *client, struct local_waiter *waiter)
@@ -200,8 +200,8 @@ void local_queue_break_up(lk_client *client, struct local_waiter *waiter)
         next = one->behind;
         one->before = NULL;
         one->in_line = false;
-        if (knock_at(one)) /* with the lock held: the line is read on */
-            lk_doorbell_wake(&one->bell);
+        if (signal_waiter(one)) /* with the lock held: the line is read on */
+            lk_event_wake(&one->event);
     }
     pthread_mutex_unlock(&bucket->lock);
 }
@@ -214,7 +214,7 @@ static bool lasts_for(const lk_hold *hold, const lk_hold *next, int64_t now_us)
     return hold_valid_until_us(hold) - now_us >= next->lease_ms * 1000 / 2;
 }
 
-static void give(const lk_hold *hold, struct local_waiter *waiter, int64_t now_us)
+static void hand_to(const lk_hold *hold, struct local_waiter *waiter, int64_t now_us)
 {
     lk_hold *next = waiter->hold;
     memcpy(next->token, hold->token, sizeof next->token);
@@ -239,21 +239,21 @@ bool local_queue_hand_over(lk_client *client, const lk_hold *hold)
     struct local_waiter *second = hands ? first->behind : NULL;
     bool first_sleeps = false, second_sleeps = false;
     if (hands) {
-        give(hold, first, now_us);
+        hand_to(hold, first, now_us);
         take_out(bucket, first);
-        first_sleeps = knock_at(first);
-        second_sleeps = rouse(client->queue, second);
+        first_sleeps = signal_waiter(first);
+        second_sleeps = wake_early(client->queue, second);
         client_count(&client->stats.handovers);
     }
     pthread_mutex_unlock(&bucket->lock);
     if (first_sleeps)
-        lk_doorbell_wake(&first->bell);
+        lk_event_wake(&first->event);
     if (second_sleeps)
-        lk_doorbell_wake(&second->bell);
+        lk_event_wake(&second->event);
     return hands;
 }
 
-void local_queue_knock(lk_client *client, const lk_hold *hold)
+void local_queue_wake(lk_client *client, const lk_hold *hold)
 {
     struct bucket *bucket = bucket_of(client->queue, hold->key);
     bool had_enough = client->options.local_handovers > 0 &&
@@ -261,11 +261,11 @@ void local_queue_knock(lk_client *client, const lk_hold *hold)
     pthread_mutex_lock(&bucket->lock);
     struct local_waiter *first = *find_line(bucket, hold->key);
     if (first && had_enough) /* longer than any poller elsewhere sleeps */
-        first->rest_us = client->options.retry_max_ms * 1000;
-    bool sleeps = first && knock_at(first);
+        first->pause_us = client->options.retry_max_ms * 1000;
+    bool sleeps = first && signal_waiter(first);
     pthread_mutex_unlock(&bucket->lock);
     if (sleeps)
-        lk_doorbell_wake(&first->bell);
+        lk_event_wake(&first->event);
 }
 
 int64_t local_queue_sleepers(lk_client *client, const char *key)

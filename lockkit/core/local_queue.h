@@ -4,7 +4,7 @@
  * Only the first of a line asks the lock server; the others sleep. The holder is no part of it: who
  * is granted leaves, so that the next is first, and is kept out by the server's lock alone. A line
  * therefore excludes nobody, and when a lock fails, two are in as without it. A release knocks at
- * the first, who then asks at once; without a knock (the lease ended, the key was deleted, the
+ * the first, who then asks at once; without a wake (the lease ended, the key was deleted, the
  * holder hangs or is of another process) it asks by and by: each of n waiters looks up after n
  * times retry_max_ms, so that all together they wake as often as one poller.
  *
@@ -32,11 +32,11 @@ struct local_queue;
 struct local_waiter {
     lk_hold *hold;
     bool in_line;
-    bool knocked;    /* a hold was released: asking is worth while at once */
-    bool handed;     /* *hold was granted by its predecessor */
-    bool asleep;     /* may be handed a hold: it is not asking at the server just now */
-    int64_t rest_us; /* before asking, so that another process gets its turn */
-    lk_doorbell bell;
+    bool woken;       /* a hold was released: asking is worth while at once */
+    bool handed;      /* *hold was granted by its predecessor */
+    bool asleep;      /* may be handed a hold: it is not asking at the server just now */
+    int64_t pause_us; /* before asking, so that another process gets its turn */
+    lk_event event;
     struct local_waiter *before, *behind; /* in the line */
     /* Of the first alone: */
     struct local_waiter *last, *next_line;
@@ -51,28 +51,28 @@ void local_queue_close(struct local_queue *queue);
 /* Does this guard profit from lines, and do they change none of its claims? */
 bool local_queue_suits(const lk_provider_info *info);
 
-/* Joins the line of hold->key and sleeps until it is time to ask the server: first and knocked at,
+/* Joins the line of hold->key and sleeps until it is time to ask the server: first and woken at,
  * or looking up; the line has broken up; until_us has come. True: granted instead, by its
  * predecessor. */
 bool local_queue_join(lk_client *client, struct local_waiter *waiter, lk_hold *hold,
                       int64_t until_us);
 
-/* Sleeps at most us, until knocked at. True: granted by its predecessor. */
+/* Sleeps at most us, until woken at. True: granted by its predecessor. */
 bool local_queue_sleep(lk_client *client, struct local_waiter *waiter, int64_t us);
 
 /* The server does not answer as it should: each is to hear that for itself, and at once. */
 void local_queue_break_up(lk_client *client, struct local_waiter *waiter);
 
-/* The end of every joined call. knock: the next is to ask now, since we give up; not if we were
+/* The end of every joined call. wake: the next is to ask now, since we give up; not if we were
  * granted: whom we would wake would only be refused. */
-void local_queue_leave(lk_client *client, struct local_waiter *waiter, bool knock);
+void local_queue_leave(lk_client *client, struct local_waiter *waiter, bool wake);
 
 /* Gives a hold that is ours to the first in line as it is, same token and fence, if that one sleeps
  * and the rules of lk_options.local_handovers let it. True: hold is not ours any more. */
 bool local_queue_hand_over(lk_client *client, const lk_hold *hold);
 
 /* The hold was released: the first may ask. */
-void local_queue_knock(lk_client *client, const lk_hold *hold);
+void local_queue_wake(lk_client *client, const lk_hold *hold);
 
 /* How many sleep in line for key, the first among them unless it is asking the server. */
 int64_t local_queue_sleepers(lk_client *client, const char *key);

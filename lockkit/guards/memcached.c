@@ -27,84 +27,86 @@ enum { COMMAND_MAX = LK_KEY_MAX + LK_TOKEN_MAX + 128, MS_PER_S = 1000 };
 
 struct memcached {
     lk_memcached_pool *pool;
-    _Atomic uint64_t n_marks;
+    _Atomic uint64_t n_tokens;
 };
 
-/* One call's link, and what was answered last. */
-struct talk {
+/* One call's connection, and what was answered last. */
+struct exchange {
     lk_memcached_pool *pool;
-    lk_memcached_link *link;
+    lk_memcached_connection *connection;
     char line[LK_MEMCACHED_ANSWER_MAX];
 };
 
 /* -- talking ----------------------------------------------------------------------------------- */
 
-static lk_status begin(struct memcached *self, struct talk *talk)
+static lk_status begin(struct memcached *self, struct exchange *exchange)
 {
-    talk->pool = self->pool;
-    talk->link = lk_memcached_take(self->pool);
-    return talk->link != NULL ? LK_OK : LK_UNAVAILABLE;
+    exchange->pool = self->pool;
+    exchange->connection = lk_memcached_take(self->pool);
+    return exchange->connection != NULL ? LK_OK : LK_UNAVAILABLE;
 }
 
 /* Sends, and reads the first line of the answer. */
-__attribute__((format(printf, 2, 3))) static lk_status say(struct talk *talk, const char *format,
-                                                           ...)
+__attribute__((format(printf, 2, 3))) static lk_status ask(struct exchange *exchange,
+                                                           const char *format, ...)
 {
     char command[COMMAND_MAX];
     va_list args;
     va_start(args, format);
     int length = vsnprintf(command, sizeof command, format, args);
     va_end(args);
-    return lk_memcached_ask(talk->pool, talk->link, command, (size_t)length, talk->line);
+    return lk_memcached_ask(exchange->pool, exchange->connection, command, (size_t)length,
+                            exchange->line);
 }
 
-static lk_status end(struct talk *talk, lk_status status)
+static lk_status end(struct exchange *exchange, lk_status status)
 {
     bool whole = status == LK_OK || status == LK_BUSY || status == LK_LOST;
-    if (talk->link != NULL)
-        lk_memcached_give(talk->pool, talk->link, whole);
+    if (exchange->connection != NULL)
+        lk_memcached_give(exchange->pool, exchange->connection, whole);
     return status;
 }
 
-static lk_status nonsense(const struct talk *talk)
+static lk_status bad_answer(const struct exchange *exchange)
 {
-    return lk_memcached_note(talk->link, LK_PROTOCOL, talk->line);
+    return lk_memcached_note(exchange->connection, LK_PROTOCOL, exchange->line);
 }
 
 /* The answer is `yes`: LK_OK; another one that the protocol knows: otherwise. */
-static lk_status judge(const struct talk *talk, const char *yes, lk_status otherwise,
+static lk_status judge(const struct exchange *exchange, const char *yes, lk_status otherwise,
                        const char *no, const char *also_no)
 {
-    if (strcmp(talk->line, yes) == 0)
+    if (strcmp(exchange->line, yes) == 0)
         return LK_OK;
-    if (strcmp(talk->line, no) == 0 || strcmp(talk->line, also_no) == 0)
+    if (strcmp(exchange->line, no) == 0 || strcmp(exchange->line, also_no) == 0)
         return otherwise;
-    return nonsense(talk);
+    return bad_answer(exchange);
 }
 
 /* LK_OK: the key holds this token, *ret_cas is its number; LK_LOST: it does not. */
-static lk_status find(struct talk *talk, const char *key, const char *token, uint64_t *ret_cas)
+static lk_status find(struct exchange *exchange, const char *key, const char *token,
+                      uint64_t *ret_cas)
 {
     size_t bytes;
-    char *line = talk->line;
-    lk_status status = say(talk, "gets %s\r\n", key);
+    char *line = exchange->line;
+    lk_status status = ask(exchange, "gets %s\r\n", key);
     if (status != LK_OK)
         return status;
     if (strcmp(line, "END") == 0)
         return LK_LOST;
     if (sscanf(line, "VALUE %*s %*u %zu %" SCNu64, &bytes, ret_cas) != 2)
-        return nonsense(talk);
+        return bad_answer(exchange);
     if (bytes > LK_TOKEN_MAX) { /* not one of ours, and not worth reading */
-        lk_memcached_give(talk->pool, talk->link, false);
-        talk->link = NULL;
+        lk_memcached_give(exchange->pool, exchange->connection, false);
+        exchange->connection = NULL;
         return LK_LOST;
     }
-    status = lk_memcached_value(talk->link, bytes, line);
+    status = lk_memcached_value(exchange->connection, bytes, line);
     bool ours = status == LK_OK && bytes == strlen(token) && memcmp(line, token, bytes) == 0;
     if (status == LK_OK)
-        status = lk_memcached_line(talk->link, line);
+        status = lk_memcached_line(exchange->connection, line);
     if (status == LK_OK && strcmp(line, "END") != 0)
-        status = nonsense(talk);
+        status = bad_answer(exchange);
     if (status == LK_OK && !ours)
         status = LK_LOST;
     return status;
@@ -122,81 +124,81 @@ static lk_status try_acquire(void *opaque, lk_attempt *attempt)
 {
     struct memcached *self = opaque;
     lk_hold *hold = attempt->hold;
-    struct talk talk;
-    lk_mark(&self->n_marks, hold);
-    lk_status status = begin(self, &talk);
+    struct exchange exchange;
+    lk_make_token_unique(&self->n_tokens, hold);
+    lk_status status = begin(self, &exchange);
     if (status == LK_OK)
-        status = say(&talk, "add %s 0 %" PRId64 " %zu\r\n%s\r\n", hold->key,
+        status = ask(&exchange, "add %s 0 %" PRId64 " %zu\r\n%s\r\n", hold->key,
                      exptime_s(hold->lease_ms), strlen(hold->token), hold->token);
     if (status == LK_OK)
-        status = judge(&talk, "STORED", LK_BUSY, "NOT_STORED", "NOT_STORED");
-    return end(&talk, status);
+        status = judge(&exchange, "STORED", LK_BUSY, "NOT_STORED", "NOT_STORED");
+    return end(&exchange, status);
 }
 
 static lk_status renew(void *opaque, lk_hold *hold, int64_t lease_ms)
 {
-    struct talk talk;
+    struct exchange exchange;
     uint64_t cas;
-    lk_status status = begin(opaque, &talk);
+    lk_status status = begin(opaque, &exchange);
     if (status == LK_OK)
-        status = find(&talk, hold->key, hold->token, &cas);
+        status = find(&exchange, hold->key, hold->token, &cas);
     if (status == LK_OK)
-        status = say(&talk, "cas %s 0 %" PRId64 " %zu %" PRIu64 "\r\n%s\r\n", hold->key,
+        status = ask(&exchange, "cas %s 0 %" PRId64 " %zu %" PRIu64 "\r\n%s\r\n", hold->key,
                      exptime_s(lease_ms), strlen(hold->token), cas, hold->token);
     if (status == LK_OK)
-        status = judge(&talk, "STORED", LK_LOST, "EXISTS", "NOT_FOUND");
-    return end(&talk, status);
+        status = judge(&exchange, "STORED", LK_LOST, "EXISTS", "NOT_FOUND");
+    return end(&exchange, status);
 }
 
 static lk_status release(void *opaque, lk_hold *hold)
 {
-    struct talk talk;
+    struct exchange exchange;
     uint64_t cas;
-    lk_status status = begin(opaque, &talk);
+    lk_status status = begin(opaque, &exchange);
     if (status == LK_OK)
-        status = find(&talk, hold->key, hold->token, &cas);
+        status = find(&exchange, hold->key, hold->token, &cas);
     if (status == LK_OK)
-        status = say(&talk, "md %s C%" PRIu64 "\r\n", hold->key, cas);
+        status = ask(&exchange, "md %s C%" PRIu64 "\r\n", hold->key, cas);
     if (status == LK_OK)
-        status = judge(&talk, "HD", LK_LOST, "EX", "NF");
-    return end(&talk, status);
+        status = judge(&exchange, "HD", LK_LOST, "EX", "NF");
+    return end(&exchange, status);
 }
 
 /* -- from outside ------------------------------------------------------------------------------ */
 
 static lk_status confirm(void *opaque, const lk_hold *hold)
 {
-    struct talk talk;
+    struct exchange exchange;
     uint64_t cas;
-    lk_status status = begin(opaque, &talk);
+    lk_status status = begin(opaque, &exchange);
     if (status == LK_OK)
-        status = find(&talk, hold->key, hold->token, &cas);
-    return end(&talk, status);
+        status = find(&exchange, hold->key, hold->token, &cas);
+    return end(&exchange, status);
 }
 
 /* Meta get gives value and remaining seconds; "u": without counting as a use of the key. */
 static lk_status inspect(void *opaque, const char *key, lk_lock_info *ret)
 {
-    struct talk talk;
+    struct exchange exchange;
     size_t bytes;
     long long left_s;
-    lk_status status = begin(opaque, &talk);
+    lk_status status = begin(opaque, &exchange);
     if (status == LK_OK)
-        status = say(&talk, "mg %s t v u\r\n", key);
-    if (status != LK_OK || strcmp(talk.line, "EN") == 0)
-        return end(&talk, status);
-    if (sscanf(talk.line, "VA %zu t%lld", &bytes, &left_s) != 2)
-        return end(&talk, nonsense(&talk));
+        status = ask(&exchange, "mg %s t v u\r\n", key);
+    if (status != LK_OK || strcmp(exchange.line, "EN") == 0)
+        return end(&exchange, status);
+    if (sscanf(exchange.line, "VA %zu t%lld", &bytes, &left_s) != 2)
+        return end(&exchange, bad_answer(&exchange));
     ret->holders = 1;
     ret->left_ms = left_s < 0 ? INT64_MAX : lk_product(left_s, MS_PER_S);
     if (bytes > LK_TOKEN_MAX) { /* another program's: not read */
-        lk_memcached_give(talk.pool, talk.link, false);
+        lk_memcached_give(exchange.pool, exchange.connection, false);
         return LK_OK;
     }
-    status = lk_memcached_value(talk.link, bytes, talk.line);
+    status = lk_memcached_value(exchange.connection, bytes, exchange.line);
     if (status == LK_OK)
-        memcpy(ret->token, talk.line, bytes + 1);
-    return end(&talk, status);
+        memcpy(ret->token, exchange.line, bytes + 1);
+    return end(&exchange, status);
 }
 
 /* "key=lock%3Aitem%3A1 exp=..." */
@@ -225,46 +227,47 @@ static bool parse_key(const char *line, char key[LK_KEY_MAX + 1])
 static lk_status list(void *opaque, const char *prefix,
                       int (*each)(void *arg, const lk_lock_info *info), void *arg)
 {
-    struct talk talk;
+    struct exchange exchange;
     int stop = 0;
-    lk_status status = begin(opaque, &talk);
+    lk_status status = begin(opaque, &exchange);
     if (status == LK_OK)
-        status = say(&talk, "lru_crawler metadump all\r\n");
-    if (status == LK_OK && strncmp(talk.line, "BUSY", 4) == 0)
-        status = lk_memcached_note(talk.link, LK_UNAVAILABLE, talk.line); /* the crawler has work */
-    while (status == LK_OK && stop == 0 && strcmp(talk.line, "END") != 0) {
+        status = ask(&exchange, "lru_crawler metadump all\r\n");
+    if (status == LK_OK && strncmp(exchange.line, "BUSY", 4) == 0)
+        status = lk_memcached_note(exchange.connection, LK_UNAVAILABLE,
+                                   exchange.line); /* the crawler has work */
+    while (status == LK_OK && stop == 0 && strcmp(exchange.line, "END") != 0) {
         lk_lock_info info = {.holders = 1, .left_ms = INT64_MAX};
-        if (parse_key(talk.line, info.key) && strncmp(info.key, prefix, strlen(prefix)) == 0)
+        if (parse_key(exchange.line, info.key) && strncmp(info.key, prefix, strlen(prefix)) == 0)
             stop = each(arg, &info);
         if (stop == 0)
-            status = lk_memcached_line(talk.link, talk.line);
+            status = lk_memcached_line(exchange.connection, exchange.line);
     }
     if (stop == 0)
-        return end(&talk, status);
-    lk_memcached_give(talk.pool, talk.link, false); /* with the rest unread */
+        return end(&exchange, status);
+    lk_memcached_give(exchange.pool, exchange.connection, false); /* with the rest unread */
     return LK_OK;
 }
 
 static lk_status force_release(void *opaque, const char *key)
 {
-    struct talk talk;
-    lk_status status = begin(opaque, &talk);
+    struct exchange exchange;
+    lk_status status = begin(opaque, &exchange);
     if (status == LK_OK)
-        status = say(&talk, "delete %s\r\n", key);
+        status = ask(&exchange, "delete %s\r\n", key);
     if (status == LK_OK)
-        status = judge(&talk, "DELETED", LK_LOST, "NOT_FOUND", "NOT_FOUND");
-    return end(&talk, status);
+        status = judge(&exchange, "DELETED", LK_LOST, "NOT_FOUND", "NOT_FOUND");
+    return end(&exchange, status);
 }
 
 static lk_status ping(void *opaque)
 {
-    struct talk talk;
-    lk_status status = begin(opaque, &talk);
+    struct exchange exchange;
+    lk_status status = begin(opaque, &exchange);
     if (status == LK_OK)
-        status = say(&talk, "version\r\n");
-    if (status == LK_OK && strncmp(talk.line, "VERSION ", 8) != 0)
-        status = nonsense(&talk);
-    return end(&talk, status);
+        status = ask(&exchange, "version\r\n");
+    if (status == LK_OK && strncmp(exchange.line, "VERSION ", 8) != 0)
+        status = bad_answer(&exchange);
+    return end(&exchange, status);
 }
 
 /* -- opening and closing ----------------------------------------------------------------------- */

@@ -84,7 +84,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     char fence[LK_REDIS_KEY_MAX], entry[ENTRY_MAX], lease[LK_REDIS_NUMBER_MAX];
     if (hold->private_.slot == 0)
         hold->private_.slot =
-            atomic_fetch_add_explicit(&guard->n_marks, 1, memory_order_relaxed) + 1;
+            atomic_fetch_add_explicit(&guard->n_tokens, 1, memory_order_relaxed) + 1;
     lk_status status =
         lk_redis_eval_try(guard->redis, attempt, &guard->acquire, &reply, REDIS_REPLY_INTEGER, 2,
                           hold->key, lk_redis_key(fence, hold->key, "fence"), hold->token,

@@ -31,7 +31,7 @@ enum { DRIFT_PARTS = 100, DRIFT_MS = 2, NUMBER_MAX = 24 };
 struct redlock {
     const lk_context *context;
     lk_redlock_nodes *nodes;
-    _Atomic uint64_t n_marks;
+    _Atomic uint64_t n_tokens;
 };
 
 static const char release_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
@@ -97,7 +97,7 @@ static lk_status try_acquire(void *opaque, lk_attempt *attempt)
     lk_redlock_ballot ballot = {.call.needs_quorum = true};
     char lease[NUMBER_MAX];
     lk_redis_encoded undo;
-    lk_mark(&self->n_marks, hold);
+    lk_make_token_unique(&self->n_tokens, hold);
     snprintf(lease, sizeof lease, "%" PRId64, hold->lease_ms);
     if (!lk_redis_encode(&undo, LK_REDIS_WORDS("EVAL", release_body, "1", hold->key, hold->token)))
         return LK_NO_MEMORY;

@@ -25,7 +25,7 @@ static lk_status try_in(const lk_zk_turn *turn, lk_hold *hold)
 {
     char path[LK_ZK_PATH_MAX];
     lk_zk_answer answer;
-    lk_zk_mark(turn->zk, hold);
+    lk_zk_make_token_unique(turn->zk, hold);
     lk_zk_key_path(path, ROOT, hold->key);
     hold->fence = 0;
     lk_zk_set_node(hold, turn->epoch, LK_ZK_NO_SEQUENCE);
@@ -52,7 +52,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
         if (status == LK_OK)
             status = try_in(&turn, attempt->hold);
     }
-    return lk_zk_for_onlooker(status);
+    return lk_zk_outside_status(status);
 }
 
 /* The first call sets the watch; the try after it finds out if the node went just before; the next
@@ -154,7 +154,7 @@ static lk_status inspect(void *self, const char *key, lk_lock_info *ret)
         ret->fence = (uint64_t)answer.stat.czxid;
         snprintf(ret->token, sizeof ret->token, "%.*s", LK_TOKEN_MAX, answer.text);
     }
-    return lk_zk_for_onlooker(status);
+    return lk_zk_outside_status(status);
 }
 
 static lk_status list(void *self, const char *prefix,
@@ -173,7 +173,7 @@ static lk_status force_release(void *self, const char *key)
     if (status == LK_OK)
         status = lk_zk_delete(&turn, path, &answer);
     if (status != LK_OK)
-        return lk_zk_for_onlooker(status);
+        return lk_zk_outside_status(status);
     return answer.code == ZOK ? LK_OK : LK_LOST;
 }
 

@@ -8,7 +8,8 @@
  *
  * A host's name is looked up at each connect, and no bound of ours holds there: prefer addresses.
  *
- * Threading: the pool's functions may be called from any thread; a link belongs to its borrower.
+ * Threading: the pool's functions may be called from any thread; a connection belongs to its
+ * borrower.
  */
 #ifndef LOCKKIT_MEMCACHED_POOL_H
 #define LOCKKIT_MEMCACHED_POOL_H
@@ -16,40 +17,43 @@
 #include "provider.h"
 
 enum {
-    LK_MEMCACHED_LINKS_MAX = 16, /* more callers wait for their turn, up to the command timeout */
-    LK_MEMCACHED_PORT = 11211,   /* when the endpoint names none */
+    LK_MEMCACHED_CONNECTIONS_MAX =
+        16,                    /* more callers wait for their turn, up to the command timeout */
+    LK_MEMCACHED_PORT = 11211, /* when the endpoint names none */
     LK_MEMCACHED_HOST_MAX = 255,
     LK_MEMCACHED_ANSWER_MAX = 1024 /* bytes of a line, and of a value that may be a token */
 };
 
 typedef struct lk_memcached_pool lk_memcached_pool;
-typedef struct lk_memcached_link lk_memcached_link;
+typedef struct lk_memcached_connection lk_memcached_connection;
 
 /* Endpoint: "host[:port]", "[ipv6]:port" or "unix:///path". Connects on first use. LK_OK,
  * LK_INVALID (also for several hosts), LK_NO_MEMORY. */
 lk_status lk_memcached_open(const lk_context *context, lk_memcached_pool **ret, lk_error *error);
-/* No link may be lent out. */
+/* No connection may be lent out. */
 void lk_memcached_close(lk_memcached_pool *pool);
 
-/* A connected link for one call, of at most the command timeout from here. NULL: none was free or
- * the server could not be reached: certainly nothing was sent. */
-lk_memcached_link *lk_memcached_take(lk_memcached_pool *pool);
+/* A connected connection for one call, of at most the command timeout from here. NULL: none was
+ * free or the server could not be reached: certainly nothing was sent. */
+lk_memcached_connection *lk_memcached_take(lk_memcached_pool *pool);
 /* lk_note() of this server; returns status. */
-lk_status lk_memcached_note(const lk_memcached_link *link, lk_status status, const char *what);
+lk_status lk_memcached_note(const lk_memcached_connection *connection, lk_status status,
+                            const char *what);
 /* Gives it back; usable: its last answer was read to the end. */
-void lk_memcached_give(lk_memcached_pool *pool, lk_memcached_link *link, bool usable);
+void lk_memcached_give(lk_memcached_pool *pool, lk_memcached_connection *connection, bool usable);
 
 /*
  * Sends one command of `length` bytes, reads the first line of its answer into line, without its
  * end. LK_OK; LK_UNAVAILABLE: certainly not done (not sent, or SERVER_ERROR); LK_UNKNOWN: sent,
  * no answer; LK_PROTOCOL: ERROR, CLIENT_ERROR, or no line.
  */
-lk_status lk_memcached_ask(lk_memcached_pool *pool, lk_memcached_link *link, const char *command,
-                           size_t length, char line[LK_MEMCACHED_ANSWER_MAX]);
+lk_status lk_memcached_ask(lk_memcached_pool *pool, lk_memcached_connection *connection,
+                           const char *command, size_t length, char line[LK_MEMCACHED_ANSWER_MAX]);
 /* Reads one more line. LK_OK, LK_UNKNOWN, LK_PROTOCOL (longer than fits). */
-lk_status lk_memcached_line(lk_memcached_link *link, char line[LK_MEMCACHED_ANSWER_MAX]);
+lk_status lk_memcached_line(lk_memcached_connection *connection,
+                            char line[LK_MEMCACHED_ANSWER_MAX]);
 /* Reads a value of so many bytes, whatever they are. Returns as lk_memcached_line(). */
-lk_status lk_memcached_value(lk_memcached_link *link, size_t length,
+lk_status lk_memcached_value(lk_memcached_connection *connection, size_t length,
                              char value[LK_MEMCACHED_ANSWER_MAX]);
 
 #endif

@@ -80,12 +80,12 @@ static inline uint32_t bell_of_next_first(uint32_t bell)
 }
 
 /* True: it is to combine. Whenever others are told, it will not be long: it spins anew. */
-static inline bool caller_sleep(struct lk_redis_caller *caller, lk_bells *bells, lk_spin *spin)
+static inline bool caller_sleep(struct lk_redis_caller *caller, lk_event_set *bells, lk_spin *spin)
 {
-    uint32_t began = lk_bells_now(bells);
+    uint32_t began = lk_event_set_count(bells);
     lk_spinning spinning = lk_spin_begin(spin);
     for (;;) {
-        uint32_t rung = lk_bells_now(bells);
+        uint32_t rung = lk_event_set_count(bells);
         bool combine = atomic_load(&caller->combine);
         if (combine || atomic_load(&caller->unanswered) == 0) {
             lk_spin_found(&spinning);
@@ -95,7 +95,7 @@ static inline bool caller_sleep(struct lk_redis_caller *caller, lk_bells *bells,
             spinning = lk_spin_begin(spin);
         began = rung;
         if (!lk_spin_on(&spinning))
-            lk_bells_wait(bells, rung, caller->bell);
+            lk_event_set_wait(bells, rung, caller->bell);
     }
 }
 

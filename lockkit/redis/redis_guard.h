@@ -22,7 +22,7 @@ typedef struct lk_redis_guard lk_redis_guard;
 struct lk_redis_guard {
     const lk_context *context;
     lk_redis *redis;
-    _Atomic uint64_t n_marks;
+    _Atomic uint64_t n_tokens;
     lk_redis_script acquire; /* the provider's own; its open() sets it */
     lk_redis_script release, renew, raise_fence;
     lk_redis_script facts, confirm, force; /* see redis_inspect.h */
@@ -55,7 +55,7 @@ lk_status lk_redis_guard_renew(void *self, lk_hold *hold, int64_t lease_ms);
  * the value, as it may be somebody else's. */
 lk_status lk_redis_guard_bare_release(void *self, lk_hold *hold);
 
-/* Before each try: not granted, and lk_mark(). */
+/* Before each try: not granted, and lk_make_token_unique(). */
 void lk_redis_mark(lk_redis_guard *guard, lk_hold *hold);
 /* Notes in the hold that it was granted. */
 void lk_redis_mark_granted(lk_hold *hold);

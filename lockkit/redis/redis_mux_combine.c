@@ -148,7 +148,7 @@ static void write_on(lk_redis_mux *mux, struct requests *done)
         uint32_t bell = next->bell;
         allow_ahead(mux);
         atomic_store(&next->combine, true); /* the role is theirs from here */
-        lk_bells_ring(&mux->bells, bell);
+        lk_event_set_signal(&mux->bells, bell);
         return;
     }
 }
@@ -170,7 +170,7 @@ static bool finish(lk_redis_mux *mux, struct requests *done, const struct lk_red
             bells |= bell;
     }
     if (bells != 0)
-        lk_bells_ring(&mux->bells, bells);
+        lk_event_set_signal(&mux->bells, bells);
     return mine_done;
 }
 

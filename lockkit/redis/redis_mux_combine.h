@@ -29,7 +29,7 @@ struct lk_redis_mux {
     int64_t timeout_us, replicas_us;
     char wait_command[LK_REDIS_WAIT_COMMAND_MAX]; /* "WAIT replicas replicas_ms" */
 
-    lk_bells bells;        /* see redis_calls.h */
+    lk_event_set bells;    /* see redis_calls.h */
     lk_spin spin;          /* of those who listen for them */
     pthread_mutex_t mutex; /* guards the next five */
     struct requests queue; /* not yet written */

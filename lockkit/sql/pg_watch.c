@@ -9,37 +9,37 @@
 #include <unistd.h>
 
 enum { EVENTS_MAX = 64 };
-static const uint64_t stop_event = 0; /* no tenure */
+static const uint64_t stop_event = 0; /* no watch_id */
 
 struct place {
     lk_pg_conn *conn; /* NULL: free */
-    _Atomic uint64_t tenure;
+    _Atomic uint64_t watch_id;
     atomic_bool ended;
 };
 
 struct lk_pg_watch {
     const lk_context *context;
     pthread_mutex_t mutex; /* of all but the atomics */
-    uint64_t n_tenures;
+    uint64_t n_watch_ids;
     struct place places[LK_PG_POOL_MAX];
     int epoll, stop;
     pthread_t thread;
 };
 
-static struct place *place_of(lk_pg_watch *watch, uint64_t tenure)
+static struct place *place_of(lk_pg_watch *watch, uint64_t watch_id)
 {
-    return &watch->places[tenure % LK_PG_POOL_MAX];
+    return &watch->places[watch_id % LK_PG_POOL_MAX];
 }
 
 /* -- the thread ---------------------------------------------------------------------------------
  */
 
 /* The socket is not touched: its thread may be using it, and libpq closing it. */
-static void note_end(lk_pg_watch *watch, uint64_t tenure)
+static void note_end(lk_pg_watch *watch, uint64_t watch_id)
 {
-    struct place *place = place_of(watch, tenure);
+    struct place *place = place_of(watch, watch_id);
     pthread_mutex_lock(&watch->mutex);
-    if (atomic_load(&place->tenure) == tenure)
+    if (atomic_load(&place->watch_id) == watch_id)
         atomic_store(&place->ended, true);
     pthread_mutex_unlock(&watch->mutex);
 }
@@ -61,55 +61,57 @@ static void *run(void *arg)
     }
 }
 
-/* -- tenures ------------------------------------------------------------------------------------
+/* -- watch ids ------------------------------------------------------------------------------------
  */
 
 uint64_t lk_pg_watch_add(lk_pg_watch *watch, lk_pg_conn *conn)
 {
-    uint64_t index = 0, tenure = 0;
+    uint64_t index = 0, watch_id = 0;
     pthread_mutex_lock(&watch->mutex);
     while (watch->places[index].conn != NULL)
         index++;
     assert(index < LK_PG_POOL_MAX); /* the pool has no more connections */
     /* Told once, and only that the server hung up: it may send notices at any time. */
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT,
-                                .data.u64 = ++watch->n_tenures * LK_PG_POOL_MAX + index};
+                                .data.u64 = ++watch->n_watch_ids * LK_PG_POOL_MAX + index};
     struct place *place = &watch->places[index];
     if (epoll_ctl(watch->epoll, EPOLL_CTL_ADD, lk_pg_socket(conn), &event) == 0) {
-        tenure = event.data.u64;
+        watch_id = event.data.u64;
         place->conn = conn;
         atomic_store(&place->ended, false);
-        atomic_store(&place->tenure, tenure);
+        atomic_store(&place->watch_id, watch_id);
     }
     pthread_mutex_unlock(&watch->mutex);
-    return tenure;
+    return watch_id;
 }
 
-lk_pg_conn *lk_pg_watch_find(lk_pg_watch *watch, uint64_t tenure)
+lk_pg_conn *lk_pg_watch_find(lk_pg_watch *watch, uint64_t watch_id)
 {
-    struct place *place = place_of(watch, tenure);
+    struct place *place = place_of(watch, watch_id);
     pthread_mutex_lock(&watch->mutex);
-    lk_pg_conn *conn = tenure != 0 && atomic_load(&place->tenure) == tenure ? place->conn : NULL;
+    lk_pg_conn *conn =
+        watch_id != 0 && atomic_load(&place->watch_id) == watch_id ? place->conn : NULL;
     pthread_mutex_unlock(&watch->mutex);
     return conn;
 }
 
-void lk_pg_watch_remove(lk_pg_watch *watch, uint64_t tenure)
+void lk_pg_watch_remove(lk_pg_watch *watch, uint64_t watch_id)
 {
-    struct place *place = place_of(watch, tenure);
+    struct place *place = place_of(watch, watch_id);
     pthread_mutex_lock(&watch->mutex);
-    assert(atomic_load(&place->tenure) == tenure);
+    assert(atomic_load(&place->watch_id) == watch_id);
     if (lk_pg_socket(place->conn) >= 0) /* closed, it has left of itself */
         epoll_ctl(watch->epoll, EPOLL_CTL_DEL, lk_pg_socket(place->conn), NULL);
-    atomic_store(&place->tenure, 0);
+    atomic_store(&place->watch_id, 0);
     place->conn = NULL;
     pthread_mutex_unlock(&watch->mutex);
 }
 
-bool lk_pg_watch_alive(lk_pg_watch *watch, uint64_t tenure)
+bool lk_pg_watch_alive(lk_pg_watch *watch, uint64_t watch_id)
 {
-    struct place *place = place_of(watch, tenure);
-    return tenure != 0 && atomic_load(&place->tenure) == tenure && !atomic_load(&place->ended);
+    struct place *place = place_of(watch, watch_id);
+    return watch_id != 0 && atomic_load(&place->watch_id) == watch_id &&
+           !atomic_load(&place->ended);
 }
 
 /* -- opening ------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ lk_status lk_sql_guard_try(void *self, lk_attempt *attempt)
     lk_sql_guard *guard = self;
     lk_hold *hold = attempt->hold;
     struct answer answer;
-    lk_mark(&guard->n_marks, hold);
+    lk_make_token_unique(&guard->n_tokens, hold);
     lk_status status = ask(guard, LK_SQL_ACQUIRE, &answer, hold->key, hold->token, hold->lease_ms);
     if (status != LK_OK)
         return status;

@@ -27,7 +27,7 @@ enum lk_sql_guard_statement {
 
 typedef struct lk_sql_guard {
     lk_sql *sql;
-    _Atomic uint64_t n_marks;
+    _Atomic uint64_t n_tokens;
 } lk_sql_guard;
 
 lk_status lk_sql_guard_open(const lk_context *context, const lk_sql_set *set, void **ret_self,

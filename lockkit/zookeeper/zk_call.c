@@ -147,7 +147,8 @@ static lk_status judge(int code)
 }
 
 /* The lock is held. It queues the request and wakes the library's thread; it does not block. */
-typedef int send_fn(struct lk_zk_link *link, const struct ask *ask, struct ticket *ticket);
+typedef int send_fn(struct lk_zk_connection *connection, const struct ask *ask,
+                    struct ticket *ticket);
 
 static lk_status run(const lk_zk_turn *turn, send_fn *send_it, const struct ask *ask,
                      lk_zk_answer *ret)
@@ -163,10 +164,10 @@ static lk_status run(const lk_zk_turn *turn, send_fn *send_it, const struct ask 
     ret->n = 0;
     pthread_mutex_lock(&zk->lock);
     lk_status status = LK_UNAVAILABLE;
-    struct lk_zk_link *link = zk->link;
-    if (!link || link->ended || link->epoch != turn->epoch)
+    struct lk_zk_connection *connection = zk->connection;
+    if (!connection || connection->ended || connection->epoch != turn->epoch)
         status = LK_LOST;
-    else if (link->connected && send_it(link, ask, ticket) == ZOK)
+    else if (connection->connected && send_it(connection, ask, ticket) == ZOK)
         status = LK_OK;
     if (status == LK_OK) {
         atomic_fetch_add_explicit(zk->context->commands, 1, memory_order_relaxed);
@@ -185,31 +186,36 @@ static lk_status run(const lk_zk_turn *turn, send_fn *send_it, const struct ask 
     return status;
 }
 
-static int send_create(struct lk_zk_link *link, const struct ask *ask, struct ticket *ticket)
+static int send_create(struct lk_zk_connection *connection, const struct ask *ask,
+                       struct ticket *ticket)
 {
-    return zoo_acreate2(link->handle, ask->path, ask->data, (int)strlen(ask->data),
+    return zoo_acreate2(connection->handle, ask->path, ask->data, (int)strlen(ask->data),
                         &ZOO_OPEN_ACL_UNSAFE, ask->mode, on_created, ticket);
 }
 
-static int send_delete(struct lk_zk_link *link, const struct ask *ask, struct ticket *ticket)
+static int send_delete(struct lk_zk_connection *connection, const struct ask *ask,
+                       struct ticket *ticket)
 {
-    return zoo_adelete(link->handle, ask->path, -1, on_done, ticket);
+    return zoo_adelete(connection->handle, ask->path, -1, on_done, ticket);
 }
 
 /* Reading and not «exists»: that would leave a watch on the server for a node that is gone. */
-static int send_get(struct lk_zk_link *link, const struct ask *ask, struct ticket *ticket)
+static int send_get(struct lk_zk_connection *connection, const struct ask *ask,
+                    struct ticket *ticket)
 {
-    return zoo_aget(link->handle, ask->path, ask->watch, on_data, ticket);
+    return zoo_aget(connection->handle, ask->path, ask->watch, on_data, ticket);
 }
 
-static int send_children(struct lk_zk_link *link, const struct ask *ask, struct ticket *ticket)
+static int send_children(struct lk_zk_connection *connection, const struct ask *ask,
+                         struct ticket *ticket)
 {
-    return zoo_aget_children(link->handle, ask->path, 0, on_children, ticket);
+    return zoo_aget_children(connection->handle, ask->path, 0, on_children, ticket);
 }
 
-static int send_sync(struct lk_zk_link *link, const struct ask *ask, struct ticket *ticket)
+static int send_sync(struct lk_zk_connection *connection, const struct ask *ask,
+                     struct ticket *ticket)
 {
-    return zoo_async(link->handle, ask->path, on_text, ticket);
+    return zoo_async(connection->handle, ask->path, on_text, ticket);
 }
 
 lk_status lk_zk_create(const lk_zk_turn *turn, const char *path, const char *data, int mode,

@@ -13,58 +13,59 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct lk_zk_debt {
-    struct lk_zk_debt *next;
+struct lk_zk_cleanup {
+    struct lk_zk_cleanup *next;
     lk_zk_undo *undo;
     lk_hold hold; /* a copy: key, token and slot count */
 };
 
-static bool is_paid(lk_status status)
+static bool is_done(lk_status status)
 {
     return status == LK_OK || status == LK_LOST;
 }
 
-static void drop(lk_zk *zk, struct lk_zk_debt *debt)
+static void drop(lk_zk *zk, struct lk_zk_cleanup *cleanup)
 {
-    struct lk_zk_debt **at = &zk->debts;
-    while (*at != debt)
+    struct lk_zk_cleanup **at = &zk->cleanups;
+    while (*at != cleanup)
         at = &(*at)->next;
-    *at = debt->next;
-    free(debt);
+    *at = cleanup->next;
+    free(cleanup);
 }
 
-static void to_the_end(lk_zk *zk, struct lk_zk_debt *debt)
+static void to_the_end(lk_zk *zk, struct lk_zk_cleanup *cleanup)
 {
-    struct lk_zk_debt **at = &zk->debts;
-    while (*at != debt)
+    struct lk_zk_cleanup **at = &zk->cleanups;
+    while (*at != cleanup)
         at = &(*at)->next;
-    *at = debt->next;
+    *at = cleanup->next;
     while (*at)
         at = &(*at)->next;
-    debt->next = NULL;
-    *at = debt;
+    cleanup->next = NULL;
+    *at = cleanup;
 }
 
-/* The janitor. It alone takes debts off the list. */
-static void *pay(void *arg)
+/* The janitor. It alone takes cleanups off the list. */
+static void *run_janitor(void *arg)
 {
     lk_zk *zk = arg;
     int64_t pause_us = zk->context->options->command_timeout_ms * 1000;
     pthread_mutex_lock(&zk->lock);
     while (!zk->closing) {
-        struct lk_zk_debt *debt = zk->debts;
-        if (!debt || !zk->link || !zk->link->connected) {
+        struct lk_zk_cleanup *cleanup = zk->cleanups;
+        if (!cleanup || !zk->connection || !zk->connection->connected) {
             pthread_cond_wait(&zk->changed, &zk->lock);
             continue;
         }
         pthread_mutex_unlock(&zk->lock);
-        lk_status status = debt->undo(zk, &debt->hold); /* LK_LOST where its session has ended */
+        lk_status status =
+            cleanup->undo(zk, &cleanup->hold); /* LK_LOST where its session has ended */
         pthread_mutex_lock(&zk->lock);
-        if (is_paid(status)) {
-            drop(zk, debt);
+        if (is_done(status)) {
+            drop(zk, cleanup);
             continue;
         }
-        to_the_end(zk, debt);
+        to_the_end(zk, cleanup);
         if (!zk->closing)
             lk_wait_for(&zk->changed, &zk->lock, pause_us);
     }
@@ -76,17 +77,18 @@ static void *pay(void *arg)
 static bool note(lk_zk *zk, const lk_hold *hold, lk_zk_undo *undo)
 {
     size_t n = 0;
-    struct lk_zk_debt **at = &zk->debts;
+    struct lk_zk_cleanup **at = &zk->cleanups;
     for (; *at; at = &(*at)->next, n++)
         if (strcmp((*at)->hold.token, hold->token) == 0)
             return true;
     if (!zk->has_janitor)
-        zk->has_janitor = lk_thread_start(&zk->janitor, pay, zk);
-    struct lk_zk_debt *debt = n < LK_ZK_DEBTS_MAX && zk->has_janitor ? malloc(sizeof *debt) : NULL;
-    if (!debt)
+        zk->has_janitor = lk_thread_start(&zk->janitor, run_janitor, zk);
+    struct lk_zk_cleanup *cleanup =
+        n < LK_ZK_CLEANUPS_MAX && zk->has_janitor ? malloc(sizeof *cleanup) : NULL;
+    if (!cleanup)
         return false;
-    *debt = (struct lk_zk_debt){.undo = undo, .hold = *hold};
-    *at = debt;
+    *cleanup = (struct lk_zk_cleanup){.undo = undo, .hold = *hold};
+    *at = cleanup;
     pthread_cond_broadcast(&zk->changed);
     return true;
 }
@@ -94,7 +96,7 @@ static bool note(lk_zk *zk, const lk_hold *hold, lk_zk_undo *undo)
 lk_status lk_zk_release(lk_zk *zk, lk_hold *hold, lk_zk_undo *undo)
 {
     lk_status status = undo(zk, hold);
-    if (is_paid(status))
+    if (is_done(status))
         return status;
     pthread_mutex_lock(&zk->lock);
     bool noted = note(zk, hold, undo);
@@ -112,6 +114,6 @@ void lk_zk_stop_janitor(lk_zk *zk)
     pthread_mutex_unlock(&zk->lock);
     if (zk->has_janitor)
         pthread_join(zk->janitor, NULL);
-    while (zk->debts)
-        drop(zk, zk->debts);
+    while (zk->cleanups)
+        drop(zk, zk->cleanups);
 }

@@ -7,26 +7,26 @@
 #include <string.h>
 
 enum {
-    MARK_LENGTH = 17, /* '#' and 16 digits */
+    SUFFIX_LENGTH = 17, /* '#' and 16 digits */
     SEQUENCE_DIGITS = 10,
     CREATES_MAX = 3 /* an empty container may be removed between its creation and ours */
 };
 
-/* Without the mark of an earlier node. A name that ends like one is cut, which costs nothing but a
- * part of how it is shown. */
-static size_t unmarked_length(const char *token)
+/* Without the suffix of an earlier node. A name that ends like one is cut, which costs nothing but
+ * a part of how it is shown. */
+static size_t length_without_suffix(const char *token)
 {
     size_t length = strlen(token);
-    const char *mark = length > MARK_LENGTH ? token + length - MARK_LENGTH : token;
-    bool marked = mark[0] == '#' && strspn(mark + 1, "0123456789abcdef") == MARK_LENGTH - 1;
-    return marked ? length - MARK_LENGTH : length;
+    const char *suffix = length > SUFFIX_LENGTH ? token + length - SUFFIX_LENGTH : token;
+    bool suffixed = suffix[0] == '#' && strspn(suffix + 1, "0123456789abcdef") == SUFFIX_LENGTH - 1;
+    return suffixed ? length - SUFFIX_LENGTH : length;
 }
 
-void lk_zk_mark(lk_zk *zk, lk_hold *hold)
+void lk_zk_make_token_unique(lk_zk *zk, lk_hold *hold)
 {
-    uint64_t mark = atomic_fetch_add_explicit(&zk->n_marks, 1, memory_order_relaxed) + 1;
-    size_t length = unmarked_length(hold->token);
-    snprintf(hold->token + length, sizeof hold->token - length, "#%016" PRIx64, mark);
+    uint64_t suffix = atomic_fetch_add_explicit(&zk->n_tokens, 1, memory_order_relaxed) + 1;
+    size_t length = length_without_suffix(hold->token);
+    snprintf(hold->token + length, sizeof hold->token - length, "#%016" PRIx64, suffix);
 }
 
 /* -- names --------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ lk_status lk_zk_list(lk_zk *zk, const char *root,
     if (status == LK_OK)
         status = lk_zk_children(&turn, root, &keys);
     if (status != LK_OK)
-        return lk_zk_for_onlooker(status);
+        return lk_zk_outside_status(status);
     for (size_t i = 0; i < keys.n && status == LK_OK; i++) {
         lk_lock_info info = {.left_ms = INT64_MAX};
         if (!lk_zk_key_of(keys.names[i], info.key) ||
@@ -253,5 +253,5 @@ lk_status lk_zk_provider_ping(void *self)
     lk_status status = lk_zk_begin(self, &turn);
     if (status == LK_OK)
         status = lk_zk_get(&turn, "/", false, &answer);
-    return lk_zk_for_onlooker(status);
+    return lk_zk_outside_status(status);
 }

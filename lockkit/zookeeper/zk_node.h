@@ -44,8 +44,8 @@ static inline void lk_zk_forget_node(lk_hold *hold)
     lk_zk_set_node(hold, 0, 0);
 }
 
-/* Gives hold->token a new mark, "#" and 16 hex digits. */
-void lk_zk_mark(lk_zk *zk, lk_hold *hold);
+/* Gives hold->token a new suffix, "#" and 16 hex digits. */
+void lk_zk_make_token_unique(lk_zk *zk, lk_hold *hold);
 
 /* "ROOT/KEY", escaped. */
 void lk_zk_key_path(char path[LK_ZK_PATH_MAX], const char *root, const char *key);
@@ -84,7 +84,7 @@ void lk_zk_await(lk_zk *zk, lk_attempt *attempt, int64_t until_us);
 void lk_zk_forget_wait(lk_zk *zk, lk_attempt *attempt);
 
 /* LK_LOST of a call: a session without holds ended under an onlooker. Nothing was done for him. */
-static inline lk_status lk_zk_for_onlooker(lk_status status)
+static inline lk_status lk_zk_outside_status(lk_status status)
 {
     return status == LK_LOST ? LK_UNAVAILABLE : status;
 }

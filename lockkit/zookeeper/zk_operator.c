@@ -69,7 +69,7 @@ lk_status lk_zk_queue_inspect(void *self, const char *key, lk_lock_info *ret)
     lk_status status = lk_zk_begin(self, &turn);
     if (status == LK_OK)
         status = inspect_in(&turn, ret);
-    return lk_zk_for_onlooker(status);
+    return lk_zk_outside_status(status);
 }
 
 lk_status lk_zk_queue_list(void *self, const char *prefix,
@@ -92,7 +92,7 @@ lk_status lk_zk_queue_force_release(void *self, const char *key)
     if (status == LK_OK)
         status = lk_zk_children(&turn, parent, &names);
     if (status != LK_OK)
-        return lk_zk_for_onlooker(status);
+        return lk_zk_outside_status(status);
     int freed = 0;
     for (size_t i = 0; i < names.n && status == LK_OK; i++) {
         if (!holds(recipe, &names, names.names[i]))
@@ -103,6 +103,6 @@ lk_status lk_zk_queue_force_release(void *self, const char *key)
     }
     free(names.names);
     if (status != LK_OK)
-        return lk_zk_for_onlooker(status);
+        return lk_zk_outside_status(status);
     return freed > 0 ? LK_OK : LK_LOST;
 }

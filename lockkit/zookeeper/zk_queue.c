@@ -121,7 +121,7 @@ static lk_status enqueue(const lk_zk_turn *turn, lk_hold *hold, lk_zk_answer *an
     const lk_zk_recipe *recipe = turn->zk->recipe;
     char path[LK_ZK_PATH_MAX];
     int32_t sequence;
-    lk_zk_mark(turn->zk, hold);
+    lk_zk_make_token_unique(turn->zk, hold);
     lk_zk_contender_path(path, recipe, hold);
     lk_zk_set_node(hold, turn->epoch, LK_ZK_NO_SEQUENCE);
     lk_status status = lk_zk_create_in(turn, path, hold->token, ZOO_EPHEMERAL_SEQUENTIAL, answer);

@@ -66,36 +66,36 @@ bool lk_zk_sleep(lk_zk *zk, lk_zk_waiter *waiter, int64_t left_us)
  */
 
 /* The lock is held. lk_session_ended() is to be called without it. */
-static void end_link(struct lk_zk_link *link)
+static void end_connection(struct lk_zk_connection *connection)
 {
-    uint32_t epoch = link->epoch;
-    link->ended = true;
-    link->connected = false;
-    atomic_compare_exchange_strong(&link->zk->epoch, &epoch, 0);
-    fire(link->zk, NULL);
+    uint32_t epoch = connection->epoch;
+    connection->ended = true;
+    connection->connected = false;
+    atomic_compare_exchange_strong(&connection->zk->epoch, &epoch, 0);
+    fire(connection->zk, NULL);
 }
 
 /* Of the session, and of every watch that we set; in the library's thread. */
 static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
-    struct lk_zk_link *link = context;
-    lk_zk *zk = link->zk;
+    struct lk_zk_connection *connection = context;
+    lk_zk *zk = connection->zk;
     bool ended = false;
     pthread_mutex_lock(&zk->lock);
     if (type != ZOO_SESSION_EVENT) {
         fire(zk, path);
-    } else if (!link->ended) {
-        bool was_connected = link->connected;
-        link->connected = state == ZOO_CONNECTED_STATE;
-        if (link->connected)
-            link->session_ms = zoo_recv_timeout(handle);
+    } else if (!connection->ended) {
+        bool was_connected = connection->connected;
+        connection->connected = state == ZOO_CONNECTED_STATE;
+        if (connection->connected)
+            connection->session_ms = zoo_recv_timeout(handle);
         else if (was_connected)
-            link->away_since_us = lk_monotonic_us();
+            connection->away_since_us = lk_monotonic_us();
         ended = state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE;
         if (ended) {
             bool expired = state == ZOO_EXPIRED_SESSION_STATE;
             lk_zk_note(zk, LK_LOST, zerror(expired ? ZSESSIONEXPIRED : ZAUTHFAILED));
-            end_link(link);
+            end_connection(connection);
         }
         pthread_cond_broadcast(&zk->changed);
     }
@@ -111,80 +111,80 @@ static void ignore_log(const char *message)
 }
 
 /* Without the lock: resolves host names. NULL: no memory, or no such host. */
-static struct lk_zk_link *open_link(lk_zk *zk, uint32_t epoch)
+static struct lk_zk_connection *open_connection(lk_zk *zk, uint32_t epoch)
 {
-    struct lk_zk_link *link = calloc(1, sizeof *link);
-    if (!link)
+    struct lk_zk_connection *connection = calloc(1, sizeof *connection);
+    if (!connection)
         return NULL;
     int64_t session_ms = zk->context->options->lease_ms;
     if (session_ms < LK_ZK_SESSION_MS_MIN)
         session_ms = LK_ZK_SESSION_MS_MIN;
-    *link = (struct lk_zk_link){
+    *connection = (struct lk_zk_connection){
         .zk = zk, .epoch = epoch, .session_ms = session_ms, .away_since_us = lk_monotonic_us()};
     sigset_t all, before; /* the program's signals are for the program's threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     zhandle_t *handle = zookeeper_init2(zk->context->endpoints, on_event, (int)session_ms, NULL,
-                                        link, ZOO_NO_LOG_CLIENTENV, ignore_log);
+                                        connection, ZOO_NO_LOG_CLIENTENV, ignore_log);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!handle) {
         lk_zk_note(zk, LK_UNAVAILABLE, errno == ENOENT ? "no such host" : strerror(errno));
-        free(link);
+        free(connection);
         return NULL;
     }
     /* Names are looked up again at each reconnection, but not, as is the default, at each turn of
      * the library's loop. */
     zoo_set_servers_resolution_delay(handle, -1);
     pthread_mutex_lock(&zk->lock);
-    link->handle = handle;
+    connection->handle = handle;
     pthread_mutex_unlock(&zk->lock);
-    return link;
+    return connection;
 }
 
 /* Without the lock, nor from the library's threads: it joins them. Whoever still waits for an
  * answer of this session gets ZCLOSING. */
-static void close_link(struct lk_zk_link *link)
+static void close_connection(struct lk_zk_connection *connection)
 {
-    if (!link)
+    if (!connection)
         return;
-    zookeeper_close(link->handle);
-    free(link);
+    zookeeper_close(connection->handle);
+    free(connection);
 }
 
 /* The lock is held on entry and on return, not meanwhile. */
 static lk_status reopen(lk_zk *zk)
 {
-    struct lk_zk_link *old = zk->link;
+    struct lk_zk_connection *old = zk->connection;
     uint32_t epoch = ++zk->last_epoch;
-    zk->link = NULL;
+    zk->connection = NULL;
     zk->opening = true;
     pthread_mutex_unlock(&zk->lock);
-    close_link(old);
-    struct lk_zk_link *link = open_link(zk, epoch);
+    close_connection(old);
+    struct lk_zk_connection *connection = open_connection(zk, epoch);
     pthread_mutex_lock(&zk->lock);
     zk->opening = false;
-    zk->link = link;
-    if (link && !link->ended)
+    zk->connection = connection;
+    if (connection && !connection->ended)
         atomic_store(&zk->epoch, epoch);
     pthread_cond_broadcast(&zk->changed);
-    return link ? LK_OK : LK_UNAVAILABLE;
+    return connection ? LK_OK : LK_UNAVAILABLE;
 }
 
 void lk_zk_abandon(lk_zk *zk, uint32_t epoch)
 {
     pthread_mutex_lock(&zk->lock);
-    struct lk_zk_link *link = zk->link;
-    bool ours = link && link->epoch == epoch;
+    struct lk_zk_connection *connection = zk->connection;
+    bool ours = connection && connection->epoch == epoch;
     if (ours) {
-        zk->link = NULL;
-        end_link(link);
+        zk->connection = NULL;
+        end_connection(connection);
         pthread_cond_broadcast(&zk->changed);
     }
     pthread_mutex_unlock(&zk->lock);
     if (!ours)
         return;
     lk_session_ended(zk->context);
-    close_link(link);
+    close_connection(connection);
 }
 
 /* -- turns --------------------------------------------------------------------------------------
@@ -199,20 +199,21 @@ static int64_t timeout_us(const lk_zk *zk)
 static lk_status connect_to(lk_zk *zk, uint32_t epoch, int64_t until_us)
 {
     for (;;) {
-        struct lk_zk_link *link = zk->link;
+        struct lk_zk_connection *connection = zk->connection;
         if (epoch != 0 && atomic_load(&zk->epoch) != epoch)
             return LK_LOST;
-        if (link && link->connected)
+        if (connection && connection->connected)
             return LK_OK;
         int64_t bound_us = until_us;
-        if (!zk->opening && (!link || link->ended)) {
+        if (!zk->opening && (!connection || connection->ended)) {
             if (lk_monotonic_us() >= until_us || reopen(zk) != LK_OK)
                 return LK_UNAVAILABLE;
             continue;
         }
-        if (link && link->away_since_us + timeout_us(zk) < bound_us)
-            bound_us = link->away_since_us + timeout_us(zk);
-        if (!lk_wait_until(&zk->changed, &zk->lock, bound_us) && !(zk->link && zk->link->connected))
+        if (connection && connection->away_since_us + timeout_us(zk) < bound_us)
+            bound_us = connection->away_since_us + timeout_us(zk);
+        if (!lk_wait_until(&zk->changed, &zk->lock, bound_us) &&
+            !(zk->connection && zk->connection->connected))
             return lk_zk_note(zk, LK_UNAVAILABLE, "none of these answers in time");
     }
 }
@@ -223,8 +224,8 @@ static lk_status take_turn(lk_zk *zk, uint32_t epoch, lk_zk_turn *ret)
     lk_status status = connect_to(zk, epoch, lk_monotonic_us() + timeout_us(zk));
     if (status == LK_OK)
         *ret = (lk_zk_turn){.zk = zk,
-                            .epoch = zk->link->epoch,
-                            .session_ms = zk->link->session_ms,
+                            .epoch = zk->connection->epoch,
+                            .session_ms = zk->connection->session_ms,
                             .until_us = lk_monotonic_us() + timeout_us(zk)};
     pthread_mutex_unlock(&zk->lock);
     return status;
@@ -281,7 +282,7 @@ lk_status lk_zk_open(const lk_context *context, lk_zk **ret, lk_error *error)
 void lk_zk_close(lk_zk *zk)
 {
     lk_zk_stop_janitor(zk);
-    close_link(zk->link);
+    close_connection(zk->connection);
     pthread_cond_destroy(&zk->changed);
     pthread_mutex_destroy(&zk->lock);
     free(zk);

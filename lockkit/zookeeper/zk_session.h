@@ -24,12 +24,12 @@
 
 enum {
     LK_ZK_SESSION_MS_MIN = 200, /* asked for at least: the C library does not hold shorter ones */
-    LK_ZK_DEBTS_MAX = 1024,     /* nodes to be removed that could not be; more end the session */
+    LK_ZK_CLEANUPS_MAX = 1024,  /* nodes to be removed that could not be; more end the session */
     LK_ZK_PATH_MAX = 1280       /* bytes of a path: escaped key and token, with the NUL */
 };
 
-struct lk_zk_link;
-struct lk_zk_debt;
+struct lk_zk_connection;
+struct lk_zk_cleanup;
 
 /* One who waits for something to happen to a node. */
 typedef struct lk_zk_waiter {
@@ -42,17 +42,17 @@ typedef struct lk_zk_waiter {
 
 typedef struct lk_zk {
     const lk_context *context;
-    const void *recipe;       /* the provider's own */
-    _Atomic uint64_t n_marks; /* tokens made */
-    _Atomic uint32_t epoch;   /* of the session that lives; 0: none */
+    const void *recipe;        /* the provider's own */
+    _Atomic uint64_t n_tokens; /* tokens made */
+    _Atomic uint32_t epoch;    /* of the session that lives; 0: none */
 
-    pthread_mutex_t lock;    /* of all that follows */
-    pthread_cond_t changed;  /* connection, session, debts, closing */
-    struct lk_zk_link *link; /* the present session; NULL: none yet, or being opened */
+    pthread_mutex_t lock;                /* of all that follows */
+    pthread_cond_t changed;              /* connection, session, cleanups, closing */
+    struct lk_zk_connection *connection; /* the present session; NULL: none yet, or being opened */
     uint32_t last_epoch;
     bool opening, closing;
     lk_zk_waiter *waiters;
-    struct lk_zk_debt *debts;
+    struct lk_zk_cleanup *cleanups;
     bool has_janitor;
     pthread_t janitor;
 } lk_zk;
@@ -126,7 +126,7 @@ void lk_zk_stop_janitor(lk_zk *zk); /* for lk_zk_close() */
 void lk_zk_abandon(lk_zk *zk, uint32_t epoch);
 
 /* zk_session.c's and zk_call.c's; under zk->lock. */
-struct lk_zk_link {
+struct lk_zk_connection {
     lk_zk *zk;
     zhandle_t *handle;
     uint32_t epoch;

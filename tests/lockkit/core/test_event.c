@@ -15,7 +15,7 @@
 
 enum { FAR_US = 60000000, SHORT_US = 20000, ROUNDS = 10000, MANY = 10000, PATIENCE_MS = 20000 };
 
-static lk_doorbell bell;
+static lk_event event;
 static void (*meanwhile)(void); /* what others do when a thread gives way */
 
 /* The library's call comes here. */
@@ -29,41 +29,41 @@ int sched_yield(void)
 static int silent(void **state)
 {
     (void)state;
-    bell = (lk_doorbell){0};
+    event = (lk_event){0};
     return 0;
 }
 
-static void what_was_rung_before_is_heard_at_once_and_once(void **state)
+static void what_was_signalled_before_is_seen_at_once_and_once(void **state)
 {
     (void)state;
-    assert_false(lk_doorbell_ring(&bell));
-    assert_false(lk_doorbell_ring(&bell));
-    lk_doorbell_wait(&bell, NULL, FAR_US);
+    assert_false(lk_event_signal(&event));
+    assert_false(lk_event_signal(&event));
+    lk_event_wait(&event, NULL, FAR_US);
     int64_t start_ms = test_now_ms();
-    lk_doorbell_wait(&bell, NULL, SHORT_US);
+    lk_event_wait(&event, NULL, SHORT_US);
     assert_true(test_now_ms() - start_ms >= SHORT_US / 1000 - 1); /* two roundings */
-    assert_false(lk_doorbell_ring(&bell));
+    assert_false(lk_event_signal(&event));
 }
 
 static void without_time_nobody_waits(void **state)
 {
     (void)state;
     lk_spin spin = {.most_us = FAR_US};
-    lk_doorbell_wait(&bell, &spin, 0);
-    lk_doorbell_wait(&bell, NULL, -FAR_US);
+    lk_event_wait(&event, &spin, 0);
+    lk_event_wait(&event, NULL, -FAR_US);
 }
 
 static void *wait_long(void *arg)
 {
-    lk_doorbell_wait(&bell, arg, FAR_US);
+    lk_event_wait(&event, arg, FAR_US);
     return NULL;
 }
 
 static bool rings_a_sleeper(void *arg)
 {
     (void)arg;
-    uint32_t before = atomic_load(&bell.state);
-    return before != 0 && lk_doorbell_ring(&bell);
+    uint32_t before = atomic_load(&event.state);
+    return before != 0 && lk_event_signal(&event);
 }
 
 static void a_sleeper_has_to_be_woken(void **state)
@@ -72,16 +72,16 @@ static void a_sleeper_has_to_be_woken(void **state)
     pthread_t thread;
     assert_int_equal(0, pthread_create(&thread, NULL, wait_long, NULL));
     assert_true(wait_until(rings_a_sleeper, NULL, PATIENCE_MS));
-    assert_false(lk_doorbell_ring(&bell)); /* that was told */
-    lk_doorbell_wake(&bell);
+    assert_false(lk_event_signal(&event)); /* that was told */
+    lk_event_wake(&event);
     pthread_join(thread, NULL);
 }
 
 static bool slept;
 
-static void ring(void)
+static void signal_it(void)
 {
-    slept = slept || lk_doorbell_ring(&bell);
+    slept = slept || lk_event_signal(&event);
 }
 
 /* On a busy machine it may take several tries, where somebody else had run. */
@@ -90,10 +90,10 @@ static void who_looks_before_sleeping_need_not_be_woken(void **state)
     (void)state;
     lk_spin spin = {.most_us = FAR_US, .in_vain = 1};
     slept = false;
-    meanwhile = ring;
+    meanwhile = signal_it;
     for (int i = 0; i < MANY && atomic_load(&spin.in_vain) > 0; i++) {
-        bell = (lk_doorbell){0};
-        lk_doorbell_wait(&bell, &spin, FAR_US);
+        event = (lk_event){0};
+        lk_event_wait(&event, &spin, FAR_US);
     }
     meanwhile = NULL;
     assert_false(slept);
@@ -107,7 +107,7 @@ static void who_looked_in_vain_sleeps(void **state)
     pthread_t thread;
     assert_int_equal(0, pthread_create(&thread, NULL, wait_long, &spin));
     assert_true(wait_until(rings_a_sleeper, NULL, PATIENCE_MS));
-    lk_doorbell_wake(&bell);
+    lk_event_wake(&event);
     pthread_join(thread, NULL);
 }
 
@@ -118,7 +118,7 @@ static void a_wake_may_come_when_the_listener_is_gone(void **state)
     void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(page != MAP_FAILED);
     assert_int_equal(0, munmap(page, size));
-    lk_doorbell_wake(page);
+    lk_event_wake(page);
 }
 
 static void *lock_and_unlock(void *arg)
@@ -146,7 +146,7 @@ static void a_wake_may_come_when_the_memory_has_become_a_lock_with_inheritance(v
     pthread_mutex_lock(&mutex);
     assert_int_equal(0, pthread_create(&thread, NULL, lock_and_unlock, &mutex));
     assert_true(wait_until(is_contended, &mutex, PATIENCE_MS));
-    lk_doorbell_wake((lk_doorbell *)&mutex);
+    lk_event_wake((lk_event *)&mutex);
     pthread_mutex_unlock(&mutex);
     pthread_join(thread, NULL);
     pthread_mutex_destroy(&mutex);
@@ -165,7 +165,7 @@ static void a_signal_may_end_a_wait_and_nothing_else(void **state)
     pthread_t thread;
     sigaction(SIGUSR1, &action, &before);
     assert_int_equal(0, pthread_create(&thread, NULL, wait_long, NULL));
-    while (atomic_load(&bell.state) == 0)
+    while (atomic_load(&event.state) == 0)
         usleep(1000);
     usleep(SHORT_US);
     assert_int_equal(0, pthread_kill(thread, SIGUSR1));
@@ -173,10 +173,10 @@ static void a_signal_may_end_a_wait_and_nothing_else(void **state)
     sigaction(SIGUSR1, &before, NULL);
 }
 
-/* The way that doorbell.h shows, to and fro: told and turns are kept by the mutex alone. */
+/* The way that event.h shows, to and fro: told and turns are kept by the mutex alone. */
 struct end {
     pthread_mutex_t *mutex;
-    lk_doorbell bell;
+    lk_event event;
     bool told;
     struct end *other;
     int turns;
@@ -189,16 +189,16 @@ static void *to_and_fro(void *arg)
         pthread_mutex_lock(end->mutex);
         while (!end->told) {
             pthread_mutex_unlock(end->mutex);
-            lk_doorbell_wait(&end->bell, NULL, FAR_US);
+            lk_event_wait(&end->event, NULL, FAR_US);
             pthread_mutex_lock(end->mutex);
         }
         end->told = false;
         end->turns++;
         end->other->told = true;
-        bool sleeps = lk_doorbell_ring(&end->other->bell);
+        bool sleeps = lk_event_signal(&end->other->event);
         pthread_mutex_unlock(end->mutex);
         if (sleeps)
-            lk_doorbell_wake(&end->other->bell);
+            lk_event_wake(&end->other->event);
     }
     return NULL;
 }
@@ -221,7 +221,7 @@ static void no_ring_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_was_rung_before_is_heard_at_once_and_once, silent),
+        cmocka_unit_test_setup(what_was_signalled_before_is_seen_at_once_and_once, silent),
         cmocka_unit_test_setup(without_time_nobody_waits, silent),
         cmocka_unit_test_setup(a_sleeper_has_to_be_woken, silent),
         cmocka_unit_test_setup(who_looks_before_sleeping_need_not_be_woken, silent),

@@ -269,13 +269,13 @@ static void marks_tell_the_holds_of_one_owner_apart(void **state)
     (void)state;
     enum { HOLDS = 40 };
     static lk_hold holds[HOLDS];
-    _Atomic uint64_t n_marks = 0;
+    _Atomic uint64_t n_tokens = 0;
     for (int i = 0; i < HOLDS; i++) {
         holds[i] = (lk_hold){.token = "client:owner", .private_.slot = i % 2};
-        lk_mark(&n_marks, &holds[i]);
-        lk_mark(&n_marks, &holds[i]); /* it has one */
+        lk_make_token_unique(&n_tokens, &holds[i]);
+        lk_make_token_unique(&n_tokens, &holds[i]); /* it has one */
         assert_int_equal(holds[i].private_.slot % 2, i % 2);
-        assert_int_equal(atomic_load(&n_marks), i + 1);
+        assert_int_equal(atomic_load(&n_tokens), i + 1);
         for (int j = 0; j < i; j++)
             assert_string_not_equal(holds[i].token, holds[j].token);
     }

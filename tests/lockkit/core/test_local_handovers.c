@@ -20,7 +20,7 @@ enum {
     LOOK_US = 1000
 };
 
-/* Nobody asks the server but when knocked at. */
+/* Nobody asks the server but when woken at. */
 static const lk_options generous = {
     .local_handovers = 1000, .retry_min_ms = LINE_FAR_MS, .retry_max_ms = LINE_FAR_MS};
 

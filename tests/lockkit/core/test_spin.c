@@ -180,7 +180,7 @@ static void what_a_combiner_brings_makes_it_worth_while_again(void **state)
 {
     (void)state;
     lk_spin spin = {.most_us = LONG_US, .in_vain = TRY_EVERY};
-    lk_bells bells = {0};
+    lk_event_set bells = {0};
     meanwhile = tell;
     for (int i = 0; i < MANY && atomic_load(&spin.in_vain) > 0; i++) {
         waiting = (struct lk_redis_caller){.bell = BELL_FIRST, .unanswered = 1};

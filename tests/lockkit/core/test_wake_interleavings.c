@@ -65,14 +65,14 @@ static int64_t model_now_us(void);
 #define free(memory)    arena_free(memory)
 #undef uthash_malloc
 #undef uthash_free
-#define uthash_malloc(size)                arena_calloc(1, size)
-#define uthash_free(memory, size)          arena_free(memory)
-#define lk_doorbell_wait(bell, gate, wait) model_bell_wait(bell)
-#define lk_doorbell_wake(bell)             ((void)(bell))
-#define lk_monotonic_us()                  model_now_us()
+#define uthash_malloc(size)             arena_calloc(1, size)
+#define uthash_free(memory, size)       arena_free(memory)
+#define lk_event_wait(bell, gate, wait) model_bell_wait(bell)
+#define lk_event_wake(bell)             ((void)(bell))
+#define lk_monotonic_us()               model_now_us()
 #include "redis_waiters.c"
-#undef lk_doorbell_wait
-#undef lk_doorbell_wake
+#undef lk_event_wait
+#undef lk_event_wake
 #undef lk_monotonic_us
 
 static lk_redis_waiter *model_enter(lk_redis_waiters *waiters, const char *name,

@@ -65,10 +65,10 @@ static void each_node_of_the_longest_owner_has_a_mark_of_its_own(void **state)
     char first[LK_TOKEN_MAX + 1];
     lk_hold hold = {.attempts = 1};
     memset(hold.token, 'o', 32 + 1 + LK_OWNER_MAX);
-    lk_zk_mark(&zk, &hold);
+    lk_zk_make_token_unique(&zk, &hold);
     memcpy(first, hold.token, sizeof first);
     for (hold.attempts = 1; hold.attempts < 4; hold.attempts++) {
-        lk_zk_mark(&zk, &hold);
+        lk_zk_make_token_unique(&zk, &hold);
         assert_int_equal(strlen(hold.token), strlen(first));
         assert_string_not_equal(hold.token, first);
         assert_memory_equal(hold.token, first, 32 + 1 + LK_OWNER_MAX);
