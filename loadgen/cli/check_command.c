@@ -10,24 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "BROKEN: 14 requests, ...": what is said of the whole. */
-static const char *headline(enum check_verdict verdict)
-{
-    static const char *const texts[] = {[CHECK_HOLDS] = "Holds",
-                                        [CHECK_BROKEN] = "BROKEN",
-                                        [CHECK_UNDECIDED] = "NOT DECIDED",
-                                        [CHECK_NOTHING] = "NOTHING TO CHECK"};
-    return texts[verdict];
-}
-
-static const char *verdict_of(const struct check_result *result)
-{
-    static const char *const texts[] = {[CHECK_HOLDS] = "holds",
-                                        [CHECK_BROKEN] = "BROKEN",
-                                        [CHECK_UNDECIDED] = "undecided",
-                                        [CHECK_NOTHING] = "-"};
-    return texts[check_verdict(result, 1)];
-}
+/* What is said of the whole, and of one checker. */
+static const struct {
+    const char *headline, *word;
+} verdict_texts[] = {[CHECK_HOLDS] = {"Holds", "holds"},
+                     [CHECK_BROKEN] = {"BROKEN", "BROKEN"},
+                     [CHECK_UNDECIDED] = {"NOT DECIDED", "undecided"},
+                     [CHECK_NOTHING] = {"NOTHING TO CHECK", "-"}};
 
 static void print_text(const struct history *history, const struct check_result *results)
 {
@@ -39,7 +28,7 @@ static void print_text(const struct history *history, const struct check_result 
         else
             states[history->ops[i].state]++;
     printf("%s: %s requests, %s accepted, %s refused, %s unknown",
-           headline(check_verdict(results, n_checkers)),
+           verdict_texts[check_verdict(results, n_checkers)].headline,
            text_count(n, (int64_t)(history->n_ops - reads)),
            text_count(accepted, (int64_t)states[HISTORY_ACCEPTED]),
            text_count(refused, (int64_t)states[HISTORY_REFUSED]),
@@ -50,7 +39,8 @@ static void print_text(const struct history *history, const struct check_result 
                history->torn_line);
     printf("\n  %-12s %-9s %10s   %s\n", "checker", "verdict", "breaches", "of");
     for (size_t i = 0; i < n_checkers; i++)
-        printf("  %-12s %-9s %10s   %s %s\n", checkers[i].name, verdict_of(&results[i]),
+        printf("  %-12s %-9s %10s   %s %s\n", checkers[i].name,
+               verdict_texts[check_verdict(&results[i], 1)].word,
                text_count(count, (int64_t)results[i].breaches),
                text_count(n, (int64_t)results[i].checked), checkers[i].what);
     for (size_t i = 0; i < n_checkers; i++)

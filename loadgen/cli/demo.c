@@ -1,4 +1,5 @@
 #include "demo.h"
+#include "beside.h"
 #include "judged_command.h"
 #include "progress.h"
 #include "sandbox.h"
@@ -31,22 +32,6 @@ struct demo {
 
 static const char *const demo_guards[] = {
     "none", "mutex", "redis-set", "redis-token", "redis-reentrant", "redis-fair", "sql-atomic"};
-
-const char *demo_seckilld(const struct options *options, char *buffer, size_t size)
-{
-    if (options->seckilld != NULL) {
-        snprintf(buffer, size, "%s", options->seckilld);
-    } else {
-        ssize_t length = readlink("/proc/self/exe", buffer, size - sizeof "seckilld");
-        buffer[length < 0 ? 0 : length] = '\0';
-        char *slash = strrchr(buffer, '/');
-        strcpy(slash == NULL ? buffer : slash + 1, "seckilld");
-    }
-    if (access(buffer, X_OK) == 0)
-        return buffer;
-    fprintf(stderr, "loadgen: no service at %s; build it, or name it with --seckilld\n", buffer);
-    return NULL;
-}
 
 /* The comparison is of guards, not of disks: a store in memory keeps it short. True: it is. */
 static bool prefer_memory(void)
@@ -174,7 +159,8 @@ int demo_run(const struct options *given)
 {
     char path[4096];
     struct demo *demo = calloc(1, sizeof *demo);
-    const char *binary = demo_seckilld(given, path, sizeof path);
+    const char *binary =
+        beside("loadgen", "seckilld", "--seckilld", given->seckilld, X_OK, path, sizeof path);
     int status = EXIT_FAILURE;
     if (demo == NULL || binary == NULL)
         goto out;

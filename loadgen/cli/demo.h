@@ -7,7 +7,4 @@
 /* Returns the program's exit status. */
 int demo_run(const struct options *options);
 
-/* The service's binary: --seckilld, else the one beside this program. NULL with a message. */
-const char *demo_seckilld(const struct options *options, char *buffer, size_t size);
-
 #endif

@@ -1,8 +1,10 @@
 /* hazards: makes each lock fail, on purpose, with real servers, and says what was lost. */
+#include "beside.h"
 #include "exit_status.h"
 #include "hazard_options.h"
 #include "hazard_report.h"
 #include "output.h"
+#include "steady.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -88,7 +90,7 @@ static int run_case(struct world *world, const struct hazard_options *options,
         .patience_ms = options->patience_ms,
         .stop = &stop,
     };
-    int64_t start_us = run_now_us();
+    int64_t start_us = steady_us();
     for (int i = 0; i < options->repeat && !stop; i++) {
         int failed = hazard_run_once(world, result->hazard, result->one, &how, run);
         if (stop) /* into which the signal came: it proves nothing */
@@ -102,7 +104,7 @@ static int run_case(struct world *world, const struct hazard_options *options,
             return -1;
         }
     }
-    result->took_us = run_now_us() - start_us;
+    result->took_us = steady_us() - start_us;
     if (!lab_result_agrees(result)) {
         clear_progress(options);
         lab_report_mismatch(result, stderr);
@@ -213,24 +215,6 @@ static int list_or_run(const struct hazard_options *options, bool lists)
 /* -- start --------------------------------------------------------------------------------------
  */
 
-/* A file beside this program, unless it is given. NULL: not there. */
-static const char *find_beside(const char *name, const char *given, char *buffer, size_t size)
-{
-    if (given != NULL) {
-        snprintf(buffer, size, "%s", given);
-    } else {
-        ssize_t length = readlink("/proc/self/exe", buffer, size - 32);
-        buffer[length < 0 ? 0 : length] = '\0';
-        char *slash = strrchr(buffer, '/');
-        strcpy(slash == NULL ? buffer : slash + 1, name);
-    }
-    if (access(buffer, R_OK) == 0)
-        return buffer;
-    fprintf(stderr, "hazards: there is no %s; build it%s\n", buffer,
-            given != NULL ? "" : " with make");
-    return NULL;
-}
-
 int main(int argc, char **argv)
 {
     struct hazard_options options;
@@ -257,8 +241,9 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     if (lists)
         return list_or_run(&options, true);
-    options.seckilld = find_beside("seckilld", options.seckilld, path, sizeof path);
-    options.clock_shim = find_beside("libclockshim.so", NULL, shim, sizeof shim);
+    options.seckilld =
+        beside(program, "seckilld", "--seckilld", options.seckilld, X_OK, path, sizeof path);
+    options.clock_shim = beside(program, "libclockshim.so", NULL, NULL, R_OK, shim, sizeof shim);
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

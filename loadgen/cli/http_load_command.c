@@ -119,25 +119,12 @@ int http_load_command(const struct options *options)
         .abort_after_ms = options->abort_after_ms,
     };
     bool bounded = options->requests > 0 || options->duration_ms > 0;
-    struct load_options load = {.n_targets = options->n_targets,
-                                .mode = options->mode_given ? options->mode : LOAD_CLOSED,
-                                .arrivals = options->arrivals,
-                                .rate = options->rate,
-                                .ramp_from = options->ramp_from,
-                                .warmup_ms = options->warmup_ms,
-                                .connections = options->connections,
-                                .threads = options->threads,
-                                .pipeline = options->pipeline,
-                                .requests = options->requests,
-                                .duration_ms = bounded ? options->duration_ms : DURATION_MS,
-                                .timeout_ms = options->timeout_ms,
-                                .allow_dropped = options->allow_dropped,
-                                .abandon_pct = options->abandon_pct,
-                                .seed = options->seed,
-                                .stop = options->stop};
+    struct load_options load =
+        options_load(options, options->mode_given ? options->mode : LOAD_CLOSED);
+    if (!bounded)
+        load.duration_ms = DURATION_MS;
     struct load_result result;
     bool data_on_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
-    memcpy(load.targets, options->targets, sizeof load.targets);
     int status = http_load_main(&request, &load,
                                 options->quiet   ? NULL
                                 : data_on_stdout ? stderr
@@ -149,5 +136,5 @@ int http_load_command(const struct options *options)
                     http_load_to_json(&request, &load, options->command, &result)) != 0)
         status = EXIT_FAILURE;
     load_result_free(&result);
-    return atomic_load(options->stop) ? EXIT_INTERRUPTED : status;
+    return options_stopped(options) ? EXIT_INTERRUPTED : status;
 }

@@ -34,7 +34,7 @@ int judged_add(struct report *report, const struct options *options,
 {
     int n = options->n_guards == 0 ? 1 : options->n_guards;
     for (int i = 0; i < n * options->repeat; i++) {
-        if (options->stop != NULL && atomic_load(options->stop))
+        if (options_stopped(options))
             return 0;
         const char *guard =
             options->n_guards == 0 ? service->default_guard : options->guards[i % n];
@@ -68,7 +68,7 @@ int judged_check_expectations(const struct options *options, const char *default
 int judged_exit_status(const struct report *report)
 {
     const struct options *options = report->options;
-    if (options->stop != NULL && atomic_load(options->stop))
+    if (options_stopped(options))
         return EXIT_INTERRUPTED;
     for (int i = 0; i < report->n_runs; i++)
         if (!report->runs[i].judged)

@@ -1,7 +1,8 @@
 #include "serve.h"
-#include "demo.h"
+#include "beside.h"
 #include "remote.h"
 #include "sandbox_process.h"
+#include "steady.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,23 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <unistd.h>
 
 enum { LOOK_EVERY_MS = 200, SAMPLE_STOCK = 100, SAMPLE_BALANCE = 1000000 };
-
-static bool is_ready(struct sandbox_server *server)
-{
-    static const char question[] =
-        "GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
-    return sandbox_answers(NULL, server->port, question, "HTTP/1.1 200 ", 1000);
-}
 
 /* The service at an address of the user's choice: sandbox_seckilld() would take any free port. */
 static struct sandbox_server *start_service(struct sandbox *sandbox, const struct options *options,
                                             const char *binary, const struct sandbox_server *redis)
 {
     const struct load_target *target = &options->targets[0];
-    struct sandbox_server *server = sandbox_add(sandbox, "seckilld", is_ready);
+    struct sandbox_server *server = sandbox_add(sandbox, "seckilld", sandbox_seckilld_answers);
     if (server == NULL)
         return NULL;
     server->port = target->port;
@@ -114,7 +108,7 @@ static int wait_for_end(const struct options *options, struct sandbox_server *se
                 return EXIT_FAILURE;
         }
         keep_wire(options, wire);
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_MS * 1000000L}, NULL);
+        steady_sleep_ms(LOOK_EVERY_MS);
     }
     printf("\nstopping\n");
     return EXIT_SUCCESS;
@@ -149,7 +143,8 @@ int serve_run(const struct options *given)
     struct sandbox_server *server;
     struct wire wire = {.cut = false};
     int status = EXIT_FAILURE;
-    const char *binary = demo_seckilld(given, path, sizeof path);
+    const char *binary =
+        beside("loadgen", "seckilld", "--seckilld", given->seckilld, X_OK, path, sizeof path);
     if (binary == NULL || prepare(&options) != 0 || sandbox_open(&sandbox) != 0)
         return EXIT_FAILURE;
     wire.redis = sandbox_redis(sandbox, NULL);

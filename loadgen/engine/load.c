@@ -1,6 +1,7 @@
 /* load_run: checks the options, starts the threads, reports progress, sums up. */
 #include "load_thread.h"
 #include "text.h"
+#include "steady.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -155,7 +156,7 @@ static void add_copies(struct load *load, struct load_progress *ret)
 static void report(struct load *load)
 {
     const struct load_options *options = load->options;
-    int64_t now_us = load_clock_us(), end_us = atomic_load(&load->schedule.end_us);
+    int64_t now_us = steady_us(), end_us = atomic_load(&load->schedule.end_us);
     struct load_progress now = {.elapsed_us =
                                     (now_us < end_us ? now_us : end_us) - load->schedule.start_us};
     pthread_mutex_lock(&load->gate.mutex);
@@ -195,7 +196,7 @@ static void await(struct load *load, const int *counter, bool reporting)
 static void open_gate(struct load *load, int state)
 {
     pthread_mutex_lock(&load->gate.mutex);
-    schedule_begin(&load->schedule, load_clock_us(), load->options->duration_ms);
+    schedule_begin(&load->schedule, steady_us(), load->options->duration_ms);
     load->gate.state = state;
     pthread_cond_broadcast(&load->gate.changed);
     pthread_mutex_unlock(&load->gate.mutex);
@@ -256,7 +257,7 @@ static void sum_up(struct load *load, struct load_result *into)
     if (into->measured_us < 0)
         into->measured_us = 0;
     uint64_t begun = into->sent - into->retries;
-    uint64_t due = schedule_due(&load->schedule, load_clock_us(), begun);
+    uint64_t due = schedule_due(&load->schedule, steady_us(), begun);
     into->dropped = due > begun ? due - begun : 0;
     into->dropped_errors = load->options->allow_dropped ? 0 : into->dropped;
 }

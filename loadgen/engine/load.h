@@ -108,6 +108,7 @@ struct load_progress {
  * load_result.dropped_errors counts comes on top. */
 uint64_t load_errors(const uint64_t ends[LOAD_END_COUNT], uint64_t failed);
 
+/* Instants are those of steady_us(). */
 struct load_options {
     struct load_target targets[LOAD_TARGETS_MAX];
     int n_targets; /* connections are spread over them in turn */
@@ -160,8 +161,6 @@ struct load_result {
     struct hist no_connection, own_lag;
     struct series series; /* from the start, warm-up included */
 };
-
-int64_t load_clock_us(void); /* monotonic: the clock of all instants in here */
 
 /* Opens the connections, starts the clock, runs to the end. Returns 0, or -1 with a message (option
  * out of range, no memory, too few file descriptors). *ret is to be freed with load_result_free().

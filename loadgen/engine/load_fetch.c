@@ -1,6 +1,7 @@
 /* One request on a connection of its own, with a deadline over all of it. */
 #include "http_parse.h"
 #include "load_thread.h"
+#include "steady.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -41,7 +42,7 @@ static void heed_stop(struct fetch *fetch)
 {
     if (fetch->stop == NULL || !atomic_load(fetch->stop))
         return;
-    int64_t latest_us = load_clock_us() + LOAD_STOPPED_MS * 1000;
+    int64_t latest_us = steady_us() + LOAD_STOPPED_MS * 1000;
     if (fetch->deadline_us > latest_us)
         fetch->deadline_us = latest_us;
     fetch->stop = NULL;
@@ -52,7 +53,7 @@ static bool await(struct fetch *fetch, short events, const char *what)
     struct pollfd poller = {.fd = fetch->fd, .events = events};
     for (;;) {
         heed_stop(fetch);
-        int64_t left_us = fetch->deadline_us - load_clock_us();
+        int64_t left_us = fetch->deadline_us - steady_us();
         if (left_us <= 0)
             return fail(fetch, "no time left while %s", what);
         int64_t wait_ms = (left_us + 999) / 1000;
@@ -196,8 +197,7 @@ int load_fetch_until(const atomic_bool *stop, const struct load_target *target, 
                      const char *path, const char *headers, const char *body, int64_t timeout_ms,
                      char **ret_body)
 {
-    struct fetch fetch = {
-        .fd = -1, .deadline_us = load_clock_us() + timeout_ms * 1000, .stop = stop};
+    struct fetch fetch = {.fd = -1, .deadline_us = steady_us() + timeout_ms * 1000, .stop = stop};
     char *text = compose(target, method, path, headers, body);
     char *buffer = malloc(READ_SIZE);
     int status = -1;

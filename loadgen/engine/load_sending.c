@@ -1,5 +1,6 @@
 #include "load_thread.h"
 #include "splitmix.h"
+#include "steady.h"
 
 #include <assert.h>
 #include <string.h>
@@ -301,7 +302,7 @@ static void start(struct load_thread *thread, struct connection *connection,
         thread->open--;
         return;
     }
-    thread->now_us = load_clock_us(); /* a row of sendings takes its time */
+    thread->now_us = steady_us(); /* a row of sendings takes its time */
     note_lag(thread, sending);
     result->sent++;
     series_now(thread)->sent++;

@@ -1,11 +1,11 @@
 #include "load_thread.h"
+#include "steady.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -14,13 +14,6 @@ enum {
                                  backlog of 128 must not overflow, which would cost a second */
     STOP_POLL_US = 100 * 1000 /* how long a waiting thread may overlook *stop */
 };
-
-int64_t load_clock_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 static int64_t min_us(int64_t a, int64_t b)
 {
@@ -50,7 +43,7 @@ void load_thread_await(struct load_thread *thread, struct connection *connection
 /* Waits for events until until_us, to the nanosecond timer's precision. */
 static int wait_events(struct load_thread *thread, struct epoll_event *events, int64_t until_us)
 {
-    int64_t wait_us = until_us - load_clock_us();
+    int64_t wait_us = until_us - steady_us();
     if (wait_us < 0)
         wait_us = 0;
     if (wait_us > STOP_POLL_US)
@@ -63,7 +56,7 @@ static int wait_events(struct load_thread *thread, struct epoll_event *events, i
 static void take_event(struct load_thread *thread, const struct epoll_event *event)
 {
     struct connection *connection = event->data.ptr;
-    thread->now_us = load_clock_us();
+    thread->now_us = steady_us();
     if (connection->state == CONNECTION_CONNECTING)
         connection->sending.sent_us = thread->now_us; /* if it has a request, that goes out now */
     load_sending_event(thread, connection,
@@ -136,9 +129,9 @@ static void open_connections(struct load_thread *thread)
     int wanted = thread->n_connections;
     if (options->requests > 0 && share < (uint64_t)wanted)
         wanted = (int)share;
-    int64_t deadline_us = load_clock_us() + options->timeout_ms * 1000;
+    int64_t deadline_us = steady_us() + options->timeout_ms * 1000;
     for (int next = 0, opening = 0; next < wanted || opening > 0; opening = count(&thread->busy)) {
-        thread->now_us = load_clock_us();
+        thread->now_us = steady_us();
         if (thread->now_us >= deadline_us || must_stop(thread))
             wanted = next;
         for (; next < wanted && opening < OPENING_MAX; opening++) {
@@ -210,7 +203,7 @@ static void loop(struct load_thread *thread)
     struct epoll_event events[EVENTS_MAX];
     struct schedule *schedule = thread->cursor.schedule;
     for (;;) {
-        thread->now_us = load_clock_us();
+        thread->now_us = steady_us();
         if (must_stop(thread))
             stop_soon(thread);
         copy_if_wanted(thread);

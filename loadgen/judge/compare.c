@@ -1,4 +1,5 @@
 #include "compare.h"
+#include "json_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,17 +27,11 @@ int compare_metric_find(const char *flag)
 
 /* -- the figures ------------------------------------------------------------------------------- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 struct spread spread_of(double *samples, size_t n)
 {
     if (n == 0)
         return (struct spread){0};
-    qsort(samples, n, sizeof *samples, compare_doubles);
+    qsort(samples, n, sizeof *samples, ranks_by_value);
     double median = n % 2 == 1 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
     return (struct spread){.median = median, .min = samples[0], .max = samples[n - 1], .n = n};
 }
@@ -57,16 +52,10 @@ enum compare_finding compare_test(const struct compare_group *a, const struct co
     return more == compare_metrics[metric].more_is_better ? COMPARE_BETTER : COMPARE_WORSE;
 }
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text == NULL ? "" : text;
-}
-
 static bool is_of(const json_t *run, const struct compare_group *group)
 {
-    return strcmp(text_of(run, "workload"), group->workload) == 0 &&
-           strcmp(text_of(run, "guard"), group->guard) == 0;
+    return strcmp(json_text_of(run, "workload"), group->workload) == 0 &&
+           strcmp(json_text_of(run, "guard"), group->guard) == 0;
 }
 
 /* Runs that do not tell the figure (null) have none. */
@@ -115,8 +104,8 @@ int compare_groups(const json_t *report, struct compare_group groups[COMPARE_GRO
             continue;
         struct compare_group *group = &groups[n++];
         *group = (struct compare_group){.load = json_object_get(run, "asked")};
-        snprintf(group->workload, sizeof group->workload, "%s", text_of(run, "workload"));
-        snprintf(group->guard, sizeof group->guard, "%s", text_of(run, "guard"));
+        snprintf(group->workload, sizeof group->workload, "%s", json_text_of(run, "workload"));
+        snprintf(group->guard, sizeof group->guard, "%s", json_text_of(run, "guard"));
         for (int metric = 0; metric < COMPARE_METRICS && whole; metric++)
             whole = measure(runs, group, metric);
     }

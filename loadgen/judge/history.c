@@ -1,5 +1,6 @@
 /* Writing a history. The reader is history_read.c. */
 #include "history.h"
+#include "steady.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -88,8 +89,7 @@ void history_invoke(struct history_writer *writer, const char *key, const char *
     if (writer != NULL)
         fprintf(writer->file,
                 "{\"event\":\"invoke\",\"at_us\":%" PRId64 ",\"key\":\"%s\",\"path\":\"%s\"%s%s}\n",
-                load_clock_us(), key, path,
-                body == NULL ? "" : ",\"body\":", body == NULL ? "" : body);
+                steady_us(), key, path, body == NULL ? "" : ",\"body\":", body == NULL ? "" : body);
 }
 
 /* An answer's body as it came when it is JSON on one line, else as a JSON string. NULL: none. */
@@ -108,7 +108,7 @@ void history_complete(struct history_writer *writer, const char *key,
 {
     if (writer == NULL)
         return;
-    int64_t now_us = load_clock_us();
+    int64_t now_us = steady_us();
     if (answer->end != LOAD_ANSWERED) {
         fprintf(writer->file,
                 "{\"event\":\"complete\",\"at_us\":%" PRId64 ",\"key\":\"%s\",\"end\":\"%s\"}\n",

@@ -46,7 +46,7 @@ int history_describe(struct reader *reader, struct history_op *op, const json_t 
 {
     const json_t *body = json_object_get(line, "body");
     char id[HISTORY_ID_MAX];
-    const struct route *route = route_of(history_text_of(line, "path"), id);
+    const struct route *route = route_of(json_text_of(line, "path"), id);
     op->resource = op->other = op->user = op->of_order = op->problem = op->order_id = "";
     if (route == NULL)
         return 0;
@@ -54,11 +54,11 @@ int history_describe(struct reader *reader, struct history_op *op, const json_t 
     if (route->resource[0] == '\0')
         return history_keep(reader, "", id, &op->of_order);
     bool transfer = strchr(route->path, '*') == NULL;
-    if (history_keep(reader, route->resource, transfer ? history_text_of(body, "from") : id,
+    if (history_keep(reader, route->resource, transfer ? json_text_of(body, "from") : id,
                      &op->resource) != 0 ||
         (transfer &&
-         history_keep(reader, route->resource, history_text_of(body, "to"), &op->other) != 0) ||
-        history_keep(reader, "", history_text_of(body, "user_id"), &op->user) != 0)
+         history_keep(reader, route->resource, json_text_of(body, "to"), &op->other) != 0) ||
+        history_keep(reader, "", json_text_of(body, "user_id"), &op->user) != 0)
         return -1;
     op->delta = history_number_of(body, route->amount);
     if (route->sign < 0 && op->delta == INT64_MIN)
@@ -73,7 +73,7 @@ int history_note_answer(struct reader *reader, struct history_op *op, enum histo
 {
     const json_t *body = json_object_get(line, "body");
     bool item = strncmp(op->resource, "item:", 5) == 0;
-    struct history_text *order = history_intern(reader, history_text_of(body, "order_id"));
+    struct history_text *order = history_intern(reader, json_text_of(body, "order_id"));
     if (order == NULL || history_keep(reader, "", problem, &op->problem) != 0)
         return history_fail(reader, "out of memory");
     op->state = state;

@@ -31,7 +31,7 @@ static void *grow(void *items, size_t n, size_t *room, size_t size)
 static int read_resource(struct reader *reader, const json_t *line)
 {
     struct history *history = &reader->history;
-    struct history_text *name = history_intern(reader, history_text_of(line, "resource"));
+    struct history_text *name = history_intern(reader, json_text_of(line, "resource"));
     struct history_resource *grown =
         grow(history->resources, history->n_resources, &reader->room_resources, sizeof *grown);
     if (grown != NULL) /* the old room is gone, whatever comes next */
@@ -84,7 +84,7 @@ static int read_answer(struct reader *reader, struct history_text *key, struct h
 {
     const json_t *body = json_object_get(line, "body");
     int64_t status = history_number_of(line, "status");
-    const char *type = history_text_of(body, "type"), *slash = strrchr(type, '/');
+    const char *type = json_text_of(body, "type"), *slash = strrchr(type, '/');
     const char *problem = slash != NULL ? slash + 1 : type; /* "/problems/sold-out" */
     char *text = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
     if (text == NULL)
@@ -113,7 +113,7 @@ static int read_complete(struct reader *reader, struct history_text *key, const 
     if (key->op == 0)
         return history_fail(reader, "a completion without its invocation");
     struct history_op *op = &reader->history.ops[key->op - 1];
-    const char *end = history_text_of(line, "end");
+    const char *end = json_text_of(line, "end");
     op->open -= op->open > 0;
     if (strcmp(end, "answered") == 0)
         return read_answer(reader, key, op, line);
@@ -124,7 +124,7 @@ static int read_complete(struct reader *reader, struct history_text *key, const 
 
 static int read_line(struct reader *reader, const json_t *line)
 {
-    const char *event = history_text_of(line, "event"), *key = history_text_of(line, "key");
+    const char *event = json_text_of(line, "event"), *key = json_text_of(line, "key");
     if (strcmp(event, "run") == 0)
         return history_number_of(line, "format") == 1
                    ? 0

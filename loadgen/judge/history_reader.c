@@ -39,12 +39,6 @@ int history_keep(struct reader *reader, const char *before, const char *id, cons
     return 0;
 }
 
-const char *history_text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text == NULL ? "" : text;
-}
-
 int64_t history_number_of(const json_t *object, const char *name)
 {
     return json_integer_value(json_object_get(object, name));

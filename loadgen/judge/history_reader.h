@@ -9,6 +9,7 @@
 
 #include "history.h"
 #include "hash_table.h"
+#include "json_text.h"
 
 #include <jansson.h>
 
@@ -38,8 +39,7 @@ struct history_text *history_intern(struct reader *reader, const char *text);
 /* Of both parts together. 0, or -1 with the message. */
 int history_keep(struct reader *reader, const char *before, const char *id, const char **ret);
 
-/* Members of a JSON object. "" and 0 (or HISTORY_NO_NUMBER) where there is none of that kind. */
-const char *history_text_of(const json_t *object, const char *name);
+/* Numbers of a JSON object. 0 (or HISTORY_NO_NUMBER) where there is none of that kind. */
 int64_t history_number_of(const json_t *object, const char *name);
 int64_t history_number_or_none(const json_t *object, const char *name);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_doubles(const void *a, const void *b)
+int ranks_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -38,7 +38,7 @@ static bool ranking_of(const double *a, size_t n_a, const double *b, size_t n_b,
     }
     memcpy(ranking.sorted, a, n_a * sizeof *a);
     memcpy(ranking.sorted + n_a, b, n_b * sizeof *b);
-    qsort(ranking.sorted, ranking.n, sizeof *ranking.sorted, compare_doubles);
+    qsort(ranking.sorted, ranking.n, sizeof *ranking.sorted, ranks_by_value);
     for (size_t i = 0, end; i < ranking.n; i = end) {
         for (end = i + 1; end < ranking.n && ranking.sorted[end] == ranking.sorted[i]; end++)
             continue;
@@ -56,7 +56,7 @@ static size_t rank_sum(const struct ranking *ranking, const double *values, size
     size_t sum = 0;
     for (size_t i = 0; i < n; i++) {
         const double *found = bsearch(&values[i], ranking->sorted, ranking->n,
-                                      sizeof *ranking->sorted, compare_doubles);
+                                      sizeof *ranking->sorted, ranks_by_value);
         sum += ranking->ranks[found - ranking->sorted];
     }
     return sum;
@@ -202,7 +202,7 @@ bool ranks_ratio(const double *a, size_t n_a, const double *b, size_t n_b, doubl
                 logs[i * n_b + j] = log(b[j]) - log(a[i]);
         }
     if (good) {
-        qsort(logs, pairs, sizeof *logs, compare_doubles);
+        qsort(logs, pairs, sizeof *logs, ranks_by_value);
         double middle = (logs[(pairs - 1) / 2] + logs[pairs / 2]) / 2;
         *ret = (struct ranks_ratio){.ratio = exp(middle), .low = 0, .high = HUGE_VAL};
         if (c > 0) {

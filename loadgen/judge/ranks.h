@@ -18,6 +18,9 @@
  * beyond, it is taken for normal, with corrections for ties and continuity. */
 enum { RANKS_EXACT_MAX = 50 };
 
+/* Of two doubles, for qsort(3). */
+int ranks_by_value(const void *a, const void *b);
+
 /* The two-sided p of the Mann-Whitney test: the chance of samples so far apart, or further, where
  * there is no difference. NAN: no memory. 1 when one is empty. */
 double ranks_p(const double *a, size_t n_a, const double *b, size_t n_b);

@@ -192,3 +192,11 @@ int audit_row_parse(const json_t *object, struct audit_row *ret)
     *ret = row;
     return 0;
 }
+
+json_t *ledger_row_to_json(const struct ledger_row *row)
+{
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:I}", "resource", row->resource, "txn_id",
+                     row->txn_id, "before", (json_int_t)row->before, "after",
+                     (json_int_t)row->after, "version_before", (json_int_t)row->version_before,
+                     "instance", row->instance, "at_us", (json_int_t)row->at_us);
+}

@@ -49,6 +49,8 @@ struct ledger_row {
     int64_t delta, before, after, version_before, at_us;
 };
 
+json_t *ledger_row_to_json(const struct ledger_row *row); /* NULL without memory */
+
 /* One resource as an audit reports it: the service's, or rows_audit(). */
 struct audit_row {
     char resource[80];

@@ -1,6 +1,7 @@
 /* An actor's request: sent in a thread of its own, held where a pause waits for it, answered. */
 #include "hazard_run.h"
 #include "answer_problem.h"
+#include "steady.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static void *ask(void *arg)
     actor->answer = actor_answer_of(actor->status, actor->problem);
     if (actor->status == 201 && run->hazard->subject == ITEM)
         take_order(actor, answer);
-    actor->took_us = run_now_us() - actor->sent_us;
+    actor->took_us = steady_us() - actor->sent_us;
     free(answer);
     atomic_store(&actor->answered, true);
     return NULL;
@@ -138,7 +139,7 @@ int actor_send(struct actor *actor, const struct hazard_step *steps, bool new_ke
         return -1;
     atomic_store(&actor->answered, false);
     run_note(run, who_name(actor->who), "sends");
-    actor->sent_us = run_now_us();
+    actor->sent_us = steady_us();
     actor->started = pthread_create(&actor->thread, NULL, ask, actor) == 0;
     if (!actor->started)
         snprintf(run->message, LAB_MESSAGE_MAX, "no thread for %s", who_name(actor->who));

@@ -1,5 +1,6 @@
 #include "hazard_faults.h"
 #include "sandbox_process.h"
+#include "steady.h"
 
 #include <hiredis/hiredis.h>
 #include <signal.h>
@@ -32,7 +33,7 @@ static bool is_outlived(void *arg)
 {
     const struct hazard_run *run = arg;
     return is_gone(arg) || (run->with.watchdog == ON &&
-                            run_now_us() - run->lease_from_us > run->with.lease_ms * 1500);
+                            steady_us() - run->lease_from_us > run->with.lease_ms * 1500);
 }
 
 int fault_outlive(struct hazard_run *run, const struct hazard_step *step)

@@ -1,5 +1,6 @@
 #include "hazard_lab.h"
 #include "answer_problem.h"
+#include "json_text.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -121,8 +122,7 @@ int lab_look(const struct load_target *target, int id, struct lab_pause_state *r
 
 static void copy_text(const json_t *object, const char *name, char *out, size_t size)
 {
-    const char *text = json_string_value(json_object_get(object, name));
-    snprintf(out, size, "%s", text == NULL ? "" : text);
+    snprintf(out, size, "%s", json_text_of(object, name));
 }
 
 int lab_trace(const struct load_target *target, struct lab_event *ret, int max, int *ret_n,

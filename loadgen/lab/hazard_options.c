@@ -1,10 +1,8 @@
 #include "hazard_options.h"
 #include "exit_status.h"
+#include "options_value.h"
 
 #include <argp.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -45,16 +43,6 @@ static const struct argp_option run_options[] = {
     {0},
 };
 
-static void take_number(struct argp_state *state, const char *name, const char *text, long min,
-                        long max, long *ret)
-{
-    char *end;
-    errno = 0;
-    *ret = strtol(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || *ret < min || *ret > max)
-        argp_error(state, "--%s: '%s' is not a number from %ld to %ld", name, text, min, max);
-}
-
 static error_t take_choice(int key, char *arg, struct argp_state *state)
 {
     struct hazard_options *options = state->input;
@@ -87,25 +75,21 @@ static error_t take_choice(int key, char *arg, struct argp_state *state)
 static error_t take_option(int key, char *arg, struct argp_state *state)
 {
     struct hazard_options *options = state->input;
-    long number;
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = options;
         return 0;
     case KEY_REPEAT:
-        take_number(state, "repeat", arg, 1, HAZARD_REPEAT_MAX, &number);
-        options->repeat = (int)number;
+        options->repeat = (int)options_integer(state, "--repeat", arg, 1, HAZARD_REPEAT_MAX);
         return 0;
     case KEY_PATIENCE:
-        take_number(state, "patience-ms", arg, 100, 600000, &number);
-        options->patience_ms = number;
+        options->patience_ms = options_integer(state, "--patience-ms", arg, 100, 600000);
         return 0;
     case KEY_MARKDOWN:
         options->markdown = true;
         return 0;
     case KEY_SEED:
-        take_number(state, "seed", arg, 0, LONG_MAX, &number);
-        options->seed = (uint64_t)number;
+        options->seed = (uint64_t)options_integer(state, "--seed", arg, 0, INT64_MAX);
         return 0;
     case KEY_HTML:
         options->html = arg;

@@ -69,14 +69,6 @@ void lab_report_free(struct lab_report *report)
 
 /* -- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *row_json(const struct ledger_row *row)
-{
-    return json_pack("{s:s, s:I, s:I, s:I, s:s, s:I}", "txn_id", row->txn_id, "before",
-                     (json_int_t)row->before, "after", (json_int_t)row->after, "version_before",
-                     (json_int_t)row->version_before, "instance", row->instance, "at_us",
-                     (json_int_t)row->at_us);
-}
-
 static json_t *outcome_json(const struct lab_result *result)
 {
     const struct run_outcome *o = &result->outcome;
@@ -96,8 +88,9 @@ static json_t *outcome_json(const struct lab_result *result)
     if (result->hazard->slow_wakes > 0)
         json_object_set_new(json, "wake_ups_per_release", json_integer((json_int_t)o->wakes));
     if (o->has_fork)
-        json_object_set_new(json, "counterexample",
-                            json_pack("[o, o]", row_json(&o->fork[0]), row_json(&o->fork[1])));
+        json_object_set_new(
+            json, "counterexample",
+            json_pack("[o, o]", ledger_row_to_json(&o->fork[0]), ledger_row_to_json(&o->fork[1])));
     return json;
 }
 

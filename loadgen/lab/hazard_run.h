@@ -191,6 +191,5 @@ const char *who_name(enum hazard_who who); /* "A", ..., "locks", "crowd" */
 
 /* Looks until it is true: 0; -1 after run->how.patience_ms. */
 int run_until(const struct hazard_run *run, bool (*seen)(void *arg), void *arg);
-int64_t run_now_us(void);
 
 #endif

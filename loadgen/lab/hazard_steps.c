@@ -5,10 +5,10 @@
 #include "hazard_readers.h"
 #include "hazard_run.h"
 #include "hazard_tasks.h"
+#include "steady.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 typedef int do_step(struct hazard_run *run, const struct hazard_step *step);
 
@@ -46,7 +46,7 @@ static int do_until(struct hazard_run *run, const struct hazard_step *step)
     if (step->who == CROWD)
         return crowd_until_waiting(run);
     int result = actor_until(actor_of(run, step), step->what);
-    run->lease_from_us = run_now_us();
+    run->lease_from_us = steady_us();
     return result;
 }
 
@@ -114,11 +114,11 @@ static bool is_away(const struct actor *actor)
 static int do_insist(struct hazard_run *run, const struct hazard_step *step)
 {
     struct actor *actor = actor_of(run, step);
-    int64_t deadline_us = run_now_us() + run->how.patience_ms * 1000;
+    int64_t deadline_us = steady_us() + run->how.patience_ms * 1000;
     int result = actor_send(actor, step, true);
     if (result == 0)
         result = actor_as_far_as(actor, step->what);
-    while (result == 0 && is_away(actor) && run_now_us() < deadline_us) {
+    while (result == 0 && is_away(actor) && steady_us() < deadline_us) {
         result = actor_forget(actor);
         if (result == 0)
             result = actor_send(actor, step, false);
@@ -221,20 +221,13 @@ int step_do(struct hazard_run *run, const struct hazard_step *step)
     return verbs[step->verb](run, step);
 }
 
-int64_t run_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 int run_until(const struct hazard_run *run, bool (*seen)(void *arg), void *arg)
 {
-    int64_t deadline_us = run_now_us() + run->how.patience_ms * 1000;
+    int64_t deadline_us = steady_us() + run->how.patience_ms * 1000;
     while (!seen(arg)) {
-        if (run_now_us() > deadline_us)
+        if (steady_us() > deadline_us)
             return -1;
-        nanosleep(&(struct timespec){.tv_nsec = RUN_LOOK_MS * 1000000L}, NULL);
+        steady_sleep_ms(RUN_LOOK_MS);
     }
     return 0;
 }

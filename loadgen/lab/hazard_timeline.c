@@ -1,5 +1,6 @@
 /* The timeline of a run: what the instances traced, and what the lab itself did. */
 #include "hazard_run.h"
+#include "steady.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ void run_note(struct hazard_run *run, const char *actor, const char *format, ...
     va_list args;
     if (event == NULL)
         return;
-    *event = (struct run_event){.t_us = run_now_us()};
+    *event = (struct run_event){.t_us = steady_us()};
     snprintf(event->actor, sizeof event->actor, "%s", actor);
     va_start(args, format);
     vsnprintf(event->point, sizeof event->point, format, args);

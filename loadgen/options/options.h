@@ -99,6 +99,11 @@ void options_parse(const struct command *command, int argc, char **argv, struct 
 /* Adds one URL to state->input's targets; for options_split(). */
 void options_add_url(struct argp_state *state, const char *part, size_t length);
 
+/* What the load engine is asked to do. */
+struct load_options options_load(const struct options *options, enum load_mode mode);
+/* Has Ctrl-C been pressed? */
+bool options_stopped(const struct options *options);
+
 /* "burst", "rate", "ramp", "closed" */
 const char *options_mode_text(enum load_mode mode);
 /* "even", "poisson" */

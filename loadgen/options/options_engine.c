@@ -75,6 +75,33 @@ void options_add_url(struct argp_state *state, const char *part, size_t length)
     options->n_targets++;
 }
 
+struct load_options options_load(const struct options *options, enum load_mode mode)
+{
+    struct load_options load = {.n_targets = options->n_targets,
+                                .mode = mode,
+                                .arrivals = options->arrivals,
+                                .rate = options->rate,
+                                .ramp_from = options->ramp_from,
+                                .warmup_ms = options->warmup_ms,
+                                .connections = options->connections,
+                                .threads = options->threads,
+                                .pipeline = options->pipeline,
+                                .requests = options->requests,
+                                .duration_ms = options->duration_ms,
+                                .timeout_ms = options->timeout_ms,
+                                .allow_dropped = options->allow_dropped,
+                                .abandon_pct = options->abandon_pct,
+                                .seed = options->seed,
+                                .stop = options->stop};
+    memcpy(load.targets, options->targets, sizeof load.targets);
+    return load;
+}
+
+bool options_stopped(const struct options *options)
+{
+    return options->stop != NULL && atomic_load(options->stop);
+}
+
 static void add_threshold(struct argp_state *state, const char *text)
 {
     struct options *options = state->input;

@@ -6,14 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_stopped(const struct report *report)
-{
-    return report->options->stop != NULL && atomic_load(report->options->stop);
-}
-
 bool report_as_claimed(const struct report *report)
 {
-    bool all = report->n_runs > 0 && !is_stopped(report);
+    bool all = report->n_runs > 0 && !options_stopped(report->options);
     for (int i = 0; i < report->n_runs; i++)
         all = all && run_as_claimed(&report->runs[i]);
     return all;
@@ -125,7 +120,7 @@ static const char *heading_of(const struct report *report)
         judged = judged && report->runs[i].judged;
     if (!judged)
         return "NOT JUDGED: the audit could not be had:";
-    if (is_stopped(report))
+    if (options_stopped(report->options))
         return "INTERRUPTED: not everything was tried;";
     return only_dropped(report) ? "OVERLOADED:" : "NOT AS CLAIMED:";
 }

@@ -26,19 +26,6 @@ static json_t *judged_json(const struct run *run, int64_t value)
     return run->judged ? json_integer(value) : json_null();
 }
 
-static json_t *row_json(const struct ledger_row *row)
-{
-    json_t *object = json_object();
-    json_object_set_new(object, "resource", json_string(row->resource));
-    json_object_set_new(object, "txn_id", json_string(row->txn_id));
-    set_integer(object, "before", row->before);
-    set_integer(object, "after", row->after);
-    set_integer(object, "version_before", row->version_before);
-    json_object_set_new(object, "instance", json_string(row->instance));
-    set_integer(object, "at_us", row->at_us);
-    return object;
-}
-
 /* The first ones; verdict.disagreements counts all. */
 static json_t *disagreements_json(const struct run *run)
 {
@@ -57,7 +44,7 @@ static json_t *counterexample_json(const struct run *run)
 {
     json_t *array = json_array();
     for (int i = 0; i < 2 && run->has_counterexample; i++)
-        json_array_append_new(array, row_json(&run->counterexample[i]));
+        json_array_append_new(array, ledger_row_to_json(&run->counterexample[i]));
     return array;
 }
 

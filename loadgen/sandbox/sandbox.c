@@ -1,5 +1,6 @@
 /* The sandbox: its folder, its servers, and waiting until they answer. */
 #include "sandbox_process.h"
+#include "steady.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LOOK_AGAIN_MS = 2 };
@@ -152,7 +152,7 @@ bool sandbox_alive(struct sandbox_server *server)
 
 static int await_ready(struct sandbox_server *server)
 {
-    int64_t deadline_ms = sandbox_now_ms() + server->ready_ms;
+    int64_t deadline_ms = steady_ms() + server->ready_ms;
     while (!server->ready(server)) {
         int status = 0;
         if (!look(server, &status)) {
@@ -161,13 +161,13 @@ static int await_ready(struct sandbox_server *server)
                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
             return -1;
         }
-        if (sandbox_now_ms() > deadline_ms) {
+        if (steady_ms() > deadline_ms) {
             fprintf(stderr, "sandbox: %s does not answer within %d ms\n", server->name,
                     server->ready_ms);
             sandbox_signal(server, SIGKILL);
             return -1;
         }
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_AGAIN_MS * 1000000L}, NULL);
+        steady_sleep_ms(LOOK_AGAIN_MS);
     }
     return 0;
 }

@@ -1,10 +1,10 @@
 /* A Redis Cluster of three masters, each with a replica if asked for. */
 #include "sandbox_process.h"
+#include "steady.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { NODES_MAX = 2 * SANDBOX_CLUSTER_MASTERS, LOOK_MS = 10, SLOTS = 16384, ID_LENGTH = 40 };
 
@@ -61,18 +61,18 @@ static bool says(const struct sandbox_server *node, const char *command, const c
 static int await_all(struct sandbox_server *const *node, int n, const char *command,
                      const char *text)
 {
-    int64_t deadline_ms = sandbox_now_ms() + SANDBOX_READY_MS;
+    int64_t deadline_ms = steady_ms() + SANDBOX_READY_MS;
     for (int i = 0; i < n;) {
         if (says(node[i], command, text)) {
             i++;
             continue;
         }
-        if (sandbox_now_ms() > deadline_ms) {
+        if (steady_ms() > deadline_ms) {
             fprintf(stderr, "sandbox: %s does not say \"%s\" to %s within %d ms\n", node[i]->name,
                     text, command, SANDBOX_READY_MS);
             return -1;
         }
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+        steady_sleep_ms(LOOK_MS);
     }
     return 0;
 }

@@ -3,6 +3,7 @@
  * threads, therefore nothing here allocates, prints or takes a lock: system calls only.
  */
 #include "sandbox_process.h"
+#include "steady.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 struct child {
@@ -72,13 +72,6 @@ static void reset_signals(void)
         sigaction(number, &by_default, NULL); /* fails for KILL, STOP and libc's own: fine */
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static struct child *find(pid_t pid)
 {
     for (int i = 0; i < SANDBOX_SERVERS_MAX; i++)
@@ -100,9 +93,9 @@ static int reap(struct child *child)
 /* False after wait_ms, or when the program ends meanwhile: nobody is left to wait for. */
 static bool ended_within(const struct child *child, int64_t wait_ms)
 {
-    int64_t deadline_ms = now_ms() + wait_ms;
+    int64_t deadline_ms = steady_ms() + wait_ms;
     for (;;) {
-        int64_t left_ms = deadline_ms - now_ms();
+        int64_t left_ms = deadline_ms - steady_ms();
         struct pollfd fds[] = {{.fd = child->pidfd, .events = POLLIN},
                                {.fd = FD_PROGRAM, .events = POLLIN}};
         int n = poll(fds, 2, left_ms > 0 ? (int)left_ms : 0);
@@ -237,14 +230,14 @@ static void serve(void)
 
 static void end_all(int64_t grace_ms)
 {
-    int64_t deadline_ms = now_ms() + grace_ms;
+    int64_t deadline_ms = steady_ms() + grace_ms;
     for (int i = 0; i < SANDBOX_SERVERS_MAX && grace_ms > 0; i++)
         if (children[i].pid != 0)
             terminate(&children[i]);
     for (int i = 0; i < SANDBOX_SERVERS_MAX; i++) {
         if (children[i].pid == 0)
             continue;
-        if (!ended_within(&children[i], deadline_ms - now_ms()))
+        if (!ended_within(&children[i], deadline_ms - steady_ms()))
             kill(children[i].pid, SIGKILL);
         reap(&children[i]);
     }

@@ -1,5 +1,6 @@
 /* Ports, and one bounded question to a server. */
 #include "sandbox_process.h"
+#include "steady.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -10,19 +11,11 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Below Linux's range for outgoing connections (32768 and up): while a server is down, no client's
  * own port can be its port, so a restart finds it free and a client can not connect to itself. */
 enum { PORT_FIRST = 20000, PORT_COUNT = 12000, PORT_LOOKS_MAX = 1000 };
-
-int64_t sandbox_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static struct sockaddr_in loopback(int port)
 {
@@ -112,10 +105,10 @@ static size_t converse(const char *path, int port, const void *question, size_t 
     int fd = connect_to(path, port);
     if (fd < 0)
         return 0;
-    int64_t deadline_ms = sandbox_now_ms() + wait_ms;
+    int64_t deadline_ms = steady_ms() + wait_ms;
     ssize_t n = send(fd, question, length, MSG_NOSIGNAL);
     while (n > 0 && got < need) {
-        int64_t left_ms = deadline_ms - sandbox_now_ms();
+        int64_t left_ms = deadline_ms - steady_ms();
         struct pollfd readable = {.fd = fd, .events = POLLIN};
         if (left_ms <= 0)
             break;

@@ -115,6 +115,8 @@ bool sandbox_answers_bytes(const char *path, int port, const void *question, siz
 /* The whole answer of a server on a loopback port that closes after it; what came within wait_ms,
  * at most size - 1 bytes; "" for none. */
 void sandbox_ask(int port, const char *question, char *ret, size_t size, int64_t wait_ms);
-int64_t sandbox_now_ms(void); /* monotonic */
+
+/* As sandbox_server.ready: the service at the server's port says that it is ready. */
+bool sandbox_seckilld_answers(struct sandbox_server *server);
 
 #endif

@@ -1,5 +1,6 @@
 #include "sandbox_proxy.h"
 #include "sandbox_process.h"
+#include "steady.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -109,8 +110,8 @@ static bool forward(struct proxy *proxy, struct pair *pair, enum proxy_way way, 
     if (!hold && delay_ms == 0)
         return send_all(way == PROXY_TO_SERVER ? pair->server : pair->client, bytes, n);
     struct parked *parked = &pair->parked[way];
-    *parked = (struct parked){
-        .bytes = malloc(n), .n = n, .due_ms = sandbox_now_ms() + delay_ms, .held = hold};
+    *parked =
+        (struct parked){.bytes = malloc(n), .n = n, .due_ms = steady_ms() + delay_ms, .held = hold};
     if (parked->bytes == NULL)
         return false;
     memcpy(parked->bytes, bytes, n);
@@ -122,7 +123,7 @@ static bool send_due(struct pair *pair, bool let_go)
 {
     for (enum proxy_way way = PROXY_TO_SERVER; way <= PROXY_TO_CLIENT; way++) {
         struct parked *parked = &pair->parked[way];
-        bool due = parked->held ? let_go : sandbox_now_ms() >= parked->due_ms;
+        bool due = parked->held ? let_go : steady_ms() >= parked->due_ms;
         if (parked->bytes == NULL || !due)
             continue;
         bool sent = send_all(way == PROXY_TO_SERVER ? pair->server : pair->client, parked->bytes,

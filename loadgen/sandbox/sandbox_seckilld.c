@@ -27,12 +27,16 @@ static bool is_listening(const struct sandbox_server *server)
     return found;
 }
 
-static bool seckilld_ready(struct sandbox_server *server)
+bool sandbox_seckilld_answers(struct sandbox_server *server)
 {
     static const char question[] =
         "GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
-    return is_listening(server) &&
-           sandbox_answers(NULL, server->port, question, "HTTP/1.1 200 ", ANSWER_MS);
+    return sandbox_answers(NULL, server->port, question, "HTTP/1.1 200 ", ANSWER_MS);
+}
+
+static bool seckilld_ready(struct sandbox_server *server)
+{
+    return is_listening(server) && sandbox_seckilld_answers(server);
 }
 
 static void seckilld_fill(struct sandbox_server *server, const void *arg)

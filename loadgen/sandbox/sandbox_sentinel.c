@@ -1,12 +1,12 @@
 /* A Redis master, a replica, and three Sentinels that watch them: agreed before anybody uses them.
  */
 #include "sandbox_process.h"
+#include "steady.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ANSWER_MS = 500, LOOK_MS = 10 };
 
@@ -133,17 +133,17 @@ int sandbox_sentinel(struct sandbox *sandbox, struct sandbox_sentinel *ret)
     snprintf(set.url, sizeof set.url,
              "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/" SANDBOX_MASTER_NAME,
              set.sentinel[0]->port, set.sentinel[1]->port, set.sentinel[2]->port);
-    int64_t deadline_ms = sandbox_now_ms() + SANDBOX_READY_MS;
+    int64_t deadline_ms = steady_ms() + SANDBOX_READY_MS;
     for (int i = 0; i < SANDBOX_SENTINELS;) {
         if (agrees(set.sentinel[i])) {
             i++;
             continue;
         }
-        if (sandbox_now_ms() > deadline_ms) {
+        if (steady_ms() > deadline_ms) {
             fprintf(stderr, "sandbox: the Sentinels do not agree within %d ms\n", SANDBOX_READY_MS);
             return -1;
         }
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+        steady_sleep_ms(LOOK_MS);
     }
     *ret = set;
     return 0;

@@ -1,12 +1,12 @@
 /* ZooKeeper, alone or as an ensemble of three, on loopback ports, in JVMs that are kept small. */
 #include "sandbox_process.h"
+#include "steady.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 enum {
     ANSWER_MS = 500, /* while it starts, a server may take a question and never answer it */
@@ -190,19 +190,19 @@ int sandbox_zookeeper_leader(const struct sandbox_zookeeper *set)
 int sandbox_zookeeper_agree(const struct sandbox_zookeeper *set)
 {
     char mode[16];
-    int64_t deadline_ms = sandbox_now_ms() + AGREE_MS;
+    int64_t deadline_ms = steady_ms() + AGREE_MS;
     for (int i = 0; i < set->n;) {
         mode_of(set->server[i], mode);
         if (set->server[i]->pid == 0 || mode[0] != '\0') {
             i++;
             continue;
         }
-        if (!sandbox_alive(set->server[i]) || sandbox_now_ms() > deadline_ms) {
+        if (!sandbox_alive(set->server[i]) || steady_ms() > deadline_ms) {
             fprintf(stderr, "sandbox: %s does not serve; see %s\n", set->server[i]->name,
                     set->server[i]->log);
             return -1;
         }
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+        steady_sleep_ms(LOOK_MS);
     }
     return 0;
 }

@@ -1,10 +1,10 @@
 /* What was to be seen meanwhile: one thread reads the run's resources in turn for its history. */
 #include "history_reads.h"
+#include "steady.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { PAUSE_MS = 2 };
 
@@ -36,7 +36,7 @@ static void *work(void *arg)
     struct history_reads *reads = arg;
     for (uint64_t n = 0; !atomic_load(&reads->stop); n++) {
         read_one(reads, n);
-        nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
+        steady_sleep_ms(PAUSE_MS);
     }
     return NULL;
 }

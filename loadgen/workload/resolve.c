@@ -5,18 +5,11 @@
  */
 #include "progress.h"
 #include "run.h"
+#include "steady.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum { RESOLVE_PAUSE_MS = 20 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* True when it is decided. *ret_heard: the service answered at all. */
 static bool try_once(struct run *run, uint64_t origin, uint64_t attempt, bool *ret_heard)
@@ -36,7 +29,7 @@ static bool try_once(struct run *run, uint64_t origin, uint64_t attempt, bool *r
                      &(struct load_answer){.end = status > 0 ? LOAD_ANSWERED : LOAD_BROKEN,
                                            .status = status,
                                            .body = answer == NULL ? "" : answer,
-                                           .answered_us = load_clock_us()});
+                                           .answered_us = steady_us()});
     bool decided = status > 0 && tally_decide(&run->tally, origin, status, answer);
     free(answer);
     return decided;
@@ -47,9 +40,9 @@ static bool resolve_one(struct run *run, uint64_t origin, int64_t deadline_ms)
 {
     bool heard;
     for (uint64_t attempt = 0; !try_once(run, origin, attempt, &heard); attempt++) {
-        if (run_stopped(run) || now_ms() > deadline_ms)
+        if (run_stopped(run) || steady_ms() > deadline_ms)
             return heard;
-        nanosleep(&(struct timespec){.tv_nsec = RESOLVE_PAUSE_MS * 1000000L}, NULL);
+        steady_sleep_ms(RESOLVE_PAUSE_MS);
     }
     return true;
 }
@@ -58,7 +51,7 @@ void resolve_unknown(struct run *run)
 {
     struct tally *tally = &run->tally;
     uint64_t left = tally_count(tally, TALLY_UNKNOWN);
-    int64_t deadline_ms = now_ms() + run->options->patience_ms;
+    int64_t deadline_ms = steady_ms() + run->options->patience_ms;
     bool heard = true;
     for (uint64_t seq = 0; seq < tally_end(tally) && left > 0 && heard && !run_stopped(run); seq++)
         if (tally->entries[seq].state == TALLY_UNKNOWN && tally_origin(tally, seq) == seq) {

@@ -30,7 +30,7 @@ int64_t run_origin(const void *ctx, const char *key)
 
 bool run_stopped(const struct run *run)
 {
-    return run->options->stop != NULL && atomic_load(run->options->stop);
+    return options_stopped(run->options);
 }
 
 void run_add_verdict(struct run *run, struct verdict *into, const struct verdict *verdict,
@@ -198,24 +198,8 @@ static bool watch_load(void *ctx, const struct load_progress *now)
 
 struct load_options run_load_options(const struct run *run)
 {
-    const struct options *options = run->options;
-    struct load_options load = {.n_targets = options->n_targets,
-                                .mode = run->mode,
-                                .arrivals = options->arrivals,
-                                .rate = options->rate,
-                                .ramp_from = options->ramp_from,
-                                .warmup_ms = options->warmup_ms,
-                                .connections = options->connections,
-                                .threads = options->threads,
-                                .pipeline = options->pipeline,
-                                .requests = run->tally.n,
-                                .duration_ms = options->duration_ms,
-                                .timeout_ms = options->timeout_ms,
-                                .allow_dropped = options->allow_dropped,
-                                .abandon_pct = options->abandon_pct,
-                                .seed = options->seed,
-                                .stop = options->stop};
-    memcpy(load.targets, options->targets, sizeof load.targets);
+    struct load_options load = options_load(run->options, run->mode);
+    load.requests = run->tally.n;
     return load;
 }
 

@@ -1,10 +1,10 @@
 #include "witness.h"
 #include "hash_table.h"
+#include "steady.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     ONE_BY_ONE_MAX = 16, /* resources: each question for an audit may read the whole ledger */
@@ -302,11 +302,6 @@ static int hear(struct hearing *hearing)
     return 0;
 }
 
-static void pause_ms(int64_t ms)
-{
-    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
-}
-
 static void conclude(struct hearing *hearing, struct verdict *into)
 {
     struct run *run = hearing->run;
@@ -337,7 +332,7 @@ int witness_judge(struct run *run, const struct witness *witness, struct verdict
         close_hearing(&hearing);
         if (!again)
             return result;
-        pause_ms(HEARING_PAUSE_MS);
+        steady_sleep_ms(HEARING_PAUSE_MS);
     }
 }
 

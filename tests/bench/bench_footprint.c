@@ -13,6 +13,7 @@
 #include "bench_orders.h"
 #include "peers/allocs.h"
 #include "load.h"
+#include "steady.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -44,14 +45,14 @@ static pid_t start(const char *prefix, const char *store, const char *flags, cha
              "2>>%s/log",
              prefix, bench_build(), redis->url, sandbox_dir(sandbox), store, flags,
              sandbox_dir(sandbox));
-    int64_t start_us = load_clock_us();
+    int64_t start_us = steady_us();
     pid_t pid =
         bench_start_peer((const char *const[]){"sh", "-c", command, NULL}, line, sizeof line);
     if (pid < 0 || strncmp(line, listening, sizeof listening - 1) != 0)
         bench_die("the service does not start");
     snprintf(ret_url, SANDBOX_TEXT_MAX, "%s", line + sizeof listening - 1);
     free(bench_get(ret_url, "/readyz"));
-    *ret_ms = (double)(load_clock_us() - start_us) / 1e3;
+    *ret_ms = (double)(steady_us() - start_us) / 1e3;
     return pid;
 }
 

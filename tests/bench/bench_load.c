@@ -9,6 +9,7 @@
 #include "http_load_run.h"
 #include "splitmix.h"
 #include "bench.h"
+#include "steady.h"
 
 #include <jansson.h>
 #include <sched.h>
@@ -282,10 +283,10 @@ static void measure_recording(int repeat, json_t *all)
     for (int i = 0; i < VALUES; i++)
         values[i] = (int64_t)((dice = splitmix(dice)) % 1000000);
     for (int run = 0; run < repeat; run++) {
-        int64_t start_us = load_clock_us();
+        int64_t start_us = steady_us();
         for (int i = 0; i < ROUNDS * VALUES; i++)
             hist_record(&hist, values[i % VALUES]);
-        ns[run] = (double)(load_clock_us() - start_us) * 1e3 / (ROUNDS * VALUES);
+        ns[run] = (double)(steady_us() - start_us) * 1e3 / (ROUNDS * VALUES);
     }
     hist_free(&hist);
     double median = bench_median(ns, repeat);

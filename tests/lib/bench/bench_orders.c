@@ -1,6 +1,7 @@
 #include "bench_orders.h"
 #include "bench.h"
 #include "http_load_run.h"
+#include "steady.h"
 
 #include <jansson.h>
 #include <signal.h>
@@ -229,9 +230,9 @@ static void read_ticks(long long *ret_idle, long long *ret_all)
 void bench_wait_until_quiet(const char *url, long connections)
 {
     long long idle[2], all[2];
-    int64_t start_us = load_clock_us();
+    int64_t start_us = steady_us();
     do {
-        if (load_clock_us() - start_us > WAITERS_PATIENCE_MS * 1000LL)
+        if (steady_us() - start_us > WAITERS_PATIENCE_MS * 1000LL)
             bench_die("the machine does not come to rest");
         read_ticks(&idle[0], &all[0]);
         usleep(100000);
@@ -242,9 +243,9 @@ void bench_wait_until_quiet(const char *url, long connections)
 
 void bench_wait_for_waiters(const char *url, long n)
 {
-    int64_t start_us = load_clock_us();
+    int64_t start_us = steady_us();
     while (bench_metric(url, "seckill_http_in_flight") < (double)n) {
-        if (load_clock_us() - start_us > WAITERS_PATIENCE_MS * 1000LL)
+        if (steady_us() - start_us > WAITERS_PATIENCE_MS * 1000LL)
             bench_die("so many requests never waited at once");
         usleep(1000);
     }
