@@ -21,6 +21,12 @@ static void a_new_operation(void **state)
     follow("app/README.md", "a new operation");
 }
 
+static void a_new_guard(void **state)
+{
+    (void)state;
+    follow("lockkit/README.md", "a new guard");
+}
+
 /* A recipe that only seems to be followed would prove nothing. */
 static void a_recipe_that_does_not_work_is_refused(void **state)
 {
@@ -52,6 +58,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recipe_that_does_not_work_is_refused),
         cmocka_unit_test(a_new_operation),
+        cmocka_unit_test(a_new_guard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
