@@ -1,4 +1,5 @@
 /* The service's main: settings, start, drain, end. */
+#include "business.h"
 #include "config.h"
 #include "demo_sale.h"
 #include "guard.h"
@@ -79,7 +80,7 @@ int main(int argc, char **argv)
     assert(kept == DB_OK); /* nothing has used SQLite yet */
     print_start(&config);
     const struct lab *lab = config.lab ? lab_open(&config) : NULL;
-    if (service_open(&config, lab != NULL ? lab->seams : NULL, &service) != 0)
+    if (service_open(&config, &business, lab != NULL ? lab->seams : NULL, &service) != 0)
         return 1;
     struct http_limits limits = http_limits_default;
     if (lab != NULL) /* an operation may be held at a point */

@@ -1,4 +1,5 @@
-/* What each kind of operation does, in a file of its own: order.c, account.c, payment.c ... */
+/* What the service does. Each kind of operation has its own file: order.c, account.c, payment.c ...
+ * The table of them is handed to service_open(). */
 #ifndef BUSINESS_H
 #define BUSINESS_H
 
@@ -9,6 +10,8 @@
     extern const struct operation name##_operation;
 OP_BUSINESS_MAP(OPERATION_DECLARED)
 #undef OPERATION_DECLARED
+
+extern const struct business business;
 
 extern const struct operation close_operation; /* cancellation.c; of the scheduled task */
 

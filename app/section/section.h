@@ -125,6 +125,15 @@ struct section_base {
     struct counters *counters;
 };
 
+/* What a service does: a table that its caller hands in. */
+struct business {
+    const struct operation *changes[OP_PUT_ITEM];        /* by kind */
+    void (*put)(struct section *section, struct op *op); /* answers an OP_PUT_* */
+    /* Starts the scheduled task; NULL: no memory or threads. Ends it; task may be NULL. */
+    struct close_orders *(*task_open)(const struct section_base *base);
+    void (*task_close)(struct close_orders *task);
+};
+
 struct section {
     const struct config *config;
     struct guards *guards;

@@ -120,7 +120,8 @@ static bool open_store(struct service *service)
     return false;
 }
 
-int service_open(const struct config *config, const struct seams *seams, struct service **ret)
+int service_open(const struct config *config, const struct business *business,
+                 const struct seams *seams, struct service **ret)
 {
     struct service *service = calloc(1, sizeof *service);
     pthread_condattr_t attr;
@@ -129,6 +130,7 @@ int service_open(const struct config *config, const struct seams *seams, struct 
         return -1;
     }
     service->config = config;
+    service->business = business;
     service->seams = seams ? seams : &seams_none;
     counters_init(&service->counters);
     pthread_mutex_init(&service->mutex, NULL);
@@ -181,7 +183,7 @@ void service_close(struct service *service)
     atomic_store(&service->closing, true);
     if (service->keeper)
         keeper_waits_no_more(service->keeper);
-    close_orders_close(service->task);
+    service->business->task_close(service->task);
     lanes_close(service->writes);
     lanes_close(service->reads);
     lanes_close(service->audits);

@@ -12,11 +12,13 @@
 
 struct service;
 
-/* Opens store and guards, starts workers, readers and the scheduled task. config and seams are
- * borrowed until service_close(); seams NULL: none, as in every service but a lesson's. Returns 0,
- * or -1 after printing why to stderr. */
+/* Opens store and guards; starts workers, readers and the scheduled task. business is what the
+ * operations do. seams is NULL except in the lab and in tests. All three are borrowed until
+ * service_close(). Returns 0, or -1 after printing why to stderr. */
+struct business;
 struct seams;
-int service_open(const struct config *config, const struct seams *seams, struct service **ret);
+int service_open(const struct config *config, const struct business *business,
+                 const struct seams *seams, struct service **ret);
 
 /* Queues op. True: op->done(op) will be called once, from another thread. False: not taken;
  * op->answer holds the problem (overloaded, in-flight, draining) and done() is not called.

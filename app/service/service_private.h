@@ -2,7 +2,6 @@
 #ifndef SERVICE_PRIVATE_H
 #define SERVICE_PRIVATE_H
 
-#include "close_orders.h"
 #include "attempt.h"
 #include "inflight.h"
 #include "lanes.h"
@@ -11,6 +10,7 @@
 
 struct service {
     const struct config *config;
+    const struct business *business;
     const struct seams *seams;
     db *db;
     struct guards *guards;

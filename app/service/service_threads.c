@@ -1,7 +1,5 @@
 /* The threads that do the work, and what each of them owns. */
-#include "reset.h"
 #include "answer.h"
-#include "business.h"
 #include "point.h"
 #include "queries.h"
 #include "service_private.h"
@@ -11,16 +9,10 @@
 
 enum { READ_THREADS = 2 };
 
-static const struct operation *const operations[] = {
-#define OPERATION(kind, name, metric, event) [OP_##kind] = &name##_operation,
-    OP_BUSINESS_MAP(OPERATION)
-#undef OPERATION
-};
-
 static const struct operation *operation_of(const struct service *service, enum op_kind kind)
 {
     const struct operation *other = service->seams->operations[kind];
-    return other ? other : operations[kind];
+    return other ? other : service->business->changes[kind];
 }
 
 /* -- threads that write ------------------------------------------------------------------------ */
@@ -112,7 +104,7 @@ static void write_ops(void *state, struct op **ops, size_t n)
         if (service_is_business(ops[i]))
             attempt_one(section, operation_of(service, kind), ops[i]);
         else
-            reset_put(section, ops[i]);
+            service->business->put(section, ops[i]);
         service_finish(service, ops[i]);
     }
 }
@@ -215,7 +207,7 @@ bool service_open_threads(struct service *service)
     service->asks = open_readers(service, "asker", 1);
     service->probes = open_readers(service, "probe", 1);
     const struct section_base base = base_of(service);
-    service->task = close_orders_open(&base);
+    service->task = service->business->task_open(&base);
     return service->writes && service->reads && service->audits && service->asks &&
            service->probes && service->task;
 }

@@ -7,6 +7,7 @@
  *
  * UNKNOWN_ROUNDS: rounds of each account, lanes on and off (default 1).
  */
+#include "business.h"
 #include "keeper.h"
 #include "service_private.h"
 #include "sandbox_proxy.h"
@@ -111,7 +112,7 @@ static void open_instance(int i, bool lanes)
     snprintf(config->db, sizeof config->db,
              "postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable&pool=20",
              i == 0 ? proxy_port(proxy) : servers.postgres->port);
-    assert_int_equal(service_open(config, &rig.seams, &services[i]), 0);
+    assert_int_equal(service_open(config, &business, &rig.seams, &services[i]), 0);
 }
 
 static void add_account(const lk_provider_info *guard, bool fenced, bool lanes)

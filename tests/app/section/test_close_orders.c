@@ -1,4 +1,5 @@
 /* The scheduled task: unpaid orders are closed and their stock returned, once, on one instance. */
+#include "business.h"
 #include "redis.h"
 #include "service_rig.h"
 #include "service_private.h"
@@ -238,7 +239,7 @@ static void two_instances_close_each_order_once(void **state)
     snprintf(config.instance, sizeof config.instance, "other");
     put_item(1);
     order(ORDERS, ids);
-    assert_int_equal(service_open(&config, &rig.seams, &other), 0);
+    assert_int_equal(service_open(&config, &business, &rig.seams, &other), 0);
     wait_until_closed(ORDERS, ids);
     service_close(other);
     assert_int_equal(rig_stock(), 100);

@@ -1,4 +1,5 @@
 /* Idempotency keys: one effect per key, and one answer. */
+#include "business.h"
 #include "service_rig.h"
 
 #include <setjmp.h>
@@ -151,7 +152,7 @@ static void key_that_two_instances_run_has_one_effect_and_one_answer(void **stat
     rig.config.db_shared = config.db_shared = true;
     snprintf(config.instance, sizeof config.instance, "other");
     assert_int_equal(rig_start(), 0);
-    assert_int_equal(service_open(&config, &rig.seams, &other), 0);
+    assert_int_equal(service_open(&config, &business, &rig.seams, &other), 0);
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "sql-row")), 200);
 
     gate_set(0, OP_ACQUIRED, "request-1");

@@ -1,4 +1,5 @@
 /* Queue, drain and close: every accepted operation is answered, and nothing waits unboundedly. */
+#include "business.h"
 #include "service_rig.h"
 #include "service_private.h"
 
@@ -131,9 +132,9 @@ static void service_does_not_open_on_a_bad_store(void **state)
     (void)state;
     struct service *service = NULL;
     snprintf(rig.config.db, sizeof rig.config.db, "sqlite:/nonexistent/folder/x.db");
-    assert_int_equal(service_open(&rig.config, &rig.seams, &service), -1);
+    assert_int_equal(service_open(&rig.config, &business, &rig.seams, &service), -1);
     snprintf(rig.config.db, sizeof rig.config.db, "oracle:x");
-    assert_int_equal(service_open(&rig.config, &rig.seams, &service), -1);
+    assert_int_equal(service_open(&rig.config, &business, &rig.seams, &service), -1);
     assert_null(service);
 }
 

@@ -1,3 +1,4 @@
+#include "business.h"
 #include "http_fixture.h"
 
 #include <assert.h>
@@ -18,7 +19,7 @@ void fixture_defaults(struct fixture *fixture)
 
 void fixture_start(struct fixture *fixture)
 {
-    int code = service_open(&fixture->config, NULL, &fixture->service);
+    int code = service_open(&fixture->config, &business, NULL, &fixture->service);
     assert(code == 0);
     const struct http_options options = {.limits = &fixture->limits,
                                          .extras = {NULL, fixture->extra}};

@@ -1,3 +1,4 @@
+#include "business.h"
 #include "service_rig.h"
 
 #include <jansson.h>
@@ -68,7 +69,7 @@ void rig_reset(const char *guard)
 
 int rig_start(void)
 {
-    return service_open(&rig.config, &rig.seams, &rig.service);
+    return service_open(&rig.config, &business, &rig.seams, &rig.service);
 }
 
 void rig_stop(void)

@@ -71,9 +71,11 @@ static void *run(void *context)
     return NULL;
 }
 
-int service_open(const struct config *config, const struct seams *seams, struct service **ret)
+int service_open(const struct config *config, const struct business *table,
+                 const struct seams *seams, struct service **ret)
 {
     (void)config;
+    (void)table;
     (void)seams;
     struct service *s = calloc(1, sizeof(*s));
     assert(s != NULL);
