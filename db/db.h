@@ -247,9 +247,12 @@ typedef db_status db_work(db_tx *tx, void *arg);
  * write of its was refused already. */
 db_status db_run(db *db, db_work *work, void *arg, db_error *error);
 
-/* A transaction whose commit nobody answered. */
+/* A transaction whose commit nobody answered. PostgreSQL: its number, and the server's process that
+ * ran it. A crash that loses the end of the server's log lets a number be given again. SQLite: 0.
+ */
 typedef struct db_doubt {
-    int64_t transaction; /* the server's number for it; SQLite: 0 */
+    int64_t transaction;
+    int64_t backend, backend_start_us; /* process id; when it began, by the server's clock */
 } db_doubt;
 
 /* One of several works that are handed over together. */
@@ -267,14 +270,20 @@ typedef struct db_job {
  * take a few where more than group_max wait; a commit that fails fails all that share it.
  * PostgreSQL: one after the other. */
 void db_run_many(db *db, db_job *jobs, size_t n);
-/* Asks about a DB_UNKNOWN until wait_ms are over, at least once. DB_OK: decided; readers see it by
- * now, or never will: the answer under the work's idempotency key tells which. Else not decided, or
- * nobody can be asked, and error (may be NULL) says why: ask again.
- * PostgreSQL: on another connection; a transaction that still runs is ended there, and is decided
- * once the server has done so. One that waits for a synchronous standby is committed then, though
- * no standby may have it. A server that does not know the transaction (a standby that took over
- * without it, a restored backup) will not commit it. One call may also wait for a connection and
- * for an answer, see db_options.busy_ms.
+/* Finds out about a DB_UNKNOWN. Asks until wait_ms are over, at least once. DB_OK: decided. Readers
+ * see the work by now, or never will: the answer under its idempotency key tells which. Any other
+ * status: not decided, or nobody can be asked. Ask again; error (may be NULL) says why.
+ *
+ * PostgreSQL asks on another connection. A transaction that still runs is ended there; it is
+ * decided once the server has done so.
+ *   - A transaction that waits for a synchronous standby is committed then, though no standby may
+ *     have it.
+ *   - A server that does not know the transaction will not commit it: a standby that took over
+ *     without it, a restored backup, a server that lost the end of its log in a crash.
+ *   - After such a loss the number may belong to another transaction. That one is left alone: only
+ *     the process that ran the work is ended, known by its id and the time when it began.
+ * One call may also wait for a connection and for an answer, see db_options.busy_ms.
+ *
  * SQLite: by a small write. The next commit that succeeds is written over the one in doubt. */
 db_status db_settle(db *db, const db_doubt *doubt, int64_t wait_ms, db_error *error);
 /* Whether db_run_many() is more than n times db_run(). */

@@ -83,14 +83,15 @@ void gather_free(struct gather *gather);
 
 struct session {
     PGconn *handle;
-    int64_t answer_ms;         /* wait for an answer at most */
-    struct gather gather;      /* statements that are not sent yet */
-    int queued;                /* statements whose answers are not read yet, ... */
-    int expects[PG_QUEUE_MAX]; /* ... how many rows each must change (0: any number), ... */
-    bool missed;               /* ... and whether one did not */
-    int farewells;             /* synchronisation points sent with session_part(), not read yet */
-    bool lost;                 /* of no more use */
-    bool again;                /* trouble is a serialization failure or a deadlock */
+    int64_t backend, backend_start_us; /* the server's process, see db_doubt */
+    int64_t answer_ms;                 /* wait for an answer at most */
+    struct gather gather;              /* statements that are not sent yet */
+    int queued;                        /* statements whose answers are not read yet, ... */
+    int expects[PG_QUEUE_MAX];         /* ... how many rows each must change (0: any number), ... */
+    bool missed;                       /* ... and whether one did not */
+    int farewells; /* synchronisation points sent with session_part(), not read yet */
+    bool lost;     /* of no more use */
+    bool again;    /* trouble is a serialization failure or a deadlock */
     /* The first database error since session_clear(); sticky, so that no work can overlook it. */
     db_error trouble;
 };

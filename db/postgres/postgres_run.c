@@ -70,12 +70,15 @@ static db_status commit(struct pg_store *store, struct session *session)
     return status;
 }
 
-/* Reads all answers, and the transaction's number; 0: it has written nothing. */
-static void sync_with_number(struct session *session, int64_t *ret_number)
+/* Reads all answers, and what db_settle() needs to find the transaction again. Its number is 0 if
+ * it has written nothing. */
+static void sync_with_number(struct session *session, db_doubt *ret)
 {
     PGresult *result = NULL;
+    ret->backend = session->backend;
+    ret->backend_start_us = session->backend_start_us;
     if (session_ask(session, SQL_TRANSACTION, NULL, 0, &result) == DB_OK)
-        *ret_number = cell_int(session, result, 0, 0);
+        ret->transaction = cell_int(session, result, 0, 0);
     PQclear(result);
 }
 
@@ -90,7 +93,7 @@ static db_status run_once(struct pg_store *store, struct session *session, db_jo
     if (!tx.begun)
         return status;
     if (status == DB_OK)
-        sync_with_number(session, &job->doubt.transaction);
+        sync_with_number(session, &job->doubt);
     *ret_missed = session->missed &&
                   (session->trouble.status == DB_OK || session->trouble.status == DB_CONFLICT);
     if (session->trouble.status != DB_OK)

@@ -119,6 +119,22 @@ static db_status setup_schema(struct session *session, db_error *error)
     return status == DB_OK ? session_exec(session, "COMMIT", NULL) : status;
 }
 
+/* Which of the server's processes this connection has. */
+static db_status learn_backend(struct session *session)
+{
+    PGresult *result = NULL;
+    db_status status = session_ask(session, SQL_BACKEND, NULL, 0, &result);
+    if (status == DB_NOT_FOUND)
+        status = session_nonsense(session, "no entry of pg_stat_activity for this connection");
+    if (status == DB_OK) {
+        session->backend = cell_int(session, result, 0, 0);
+        session->backend_start_us = cell_int(session, result, 0, 1);
+        status = session->trouble.status;
+    }
+    PQclear(result);
+    return status;
+}
+
 db_status session_open(const struct pg_store *store, bool with_schema, struct session **ret,
                        db_error *error)
 {
@@ -140,6 +156,8 @@ db_status session_open(const struct pg_store *store, bool with_schema, struct se
         status = setup_schema(session, error);
     if (status == DB_OK && PQenterPipelineMode(session->handle))
         status = session_prepare(session);
+    if (status == DB_OK)
+        status = learn_backend(session);
     if (status == DB_OK && session->trouble.status == DB_OK) {
         *ret = session;
         return DB_OK;

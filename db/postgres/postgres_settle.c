@@ -2,11 +2,16 @@
  * What became of a commit that nobody answered: another connection asks by the transaction's
  * number, and ends the transaction if it still runs.
  *
- * A transaction is "in progress" until the server shows its rows to others, or has taken them back;
- * so also while it waits for the disk, or for a synchronous standby. pg_terminate_backend() ends
+ * A transaction is "in progress" until the server shows its rows to others, or has undone them.
+ * That includes the wait for the disk and for a synchronous standby. pg_terminate_backend() ends
  * the second wait ("the transaction has already committed locally") and a COMMIT that has not been
- * read yet; it cannot end the first. The number, not the process id, says whose process it is: ids
- * are given again.
+ * read yet. It cannot end the first.
+ *
+ * The number alone does not say whose the transaction is. A crash that loses the end of the
+ * server's log lets numbers be given again, and process ids are given again as well. So the process
+ * is ended only if its id and the time when it began are those of the connection that ran the work.
+ * If the number belongs to another process, the work's own transaction was lost with the log: it is
+ * decided.
  */
 #include "postgres.h"
 
@@ -14,27 +19,38 @@
 
 enum { PAUSE_US_MIN = 500, PAUSE_US_MAX = 50000 };
 
-/* DB_OK: decided. DB_BUSY: its process has been told to end. */
-static db_status ask(struct pg_store *store, int64_t transaction, db_error *error)
+/* Ends the transaction. *ret_decided: its number is another one's by now. */
+static db_status end(struct session *session, const db_doubt *doubt, bool *ret_decided)
 {
-    const struct value args[] = {VALUE_INT(transaction)};
+    const struct value values[] = {VALUE_INT(doubt->transaction), VALUE_INT(doubt->backend),
+                                   VALUE_INT(doubt->backend_start_us)};
+    PGresult *result = NULL;
+    db_status status =
+        session_ask(session, SQL_END_TRANSACTION, values, VALUE_COUNT(values), &result);
+    if (status == DB_OK)
+        *ret_decided = cell_int(session, result, 0, 0) > 0;
+    PQclear(result);
+    return status;
+}
+
+/* DB_OK: decided. DB_BUSY: its process has been told to end. */
+static db_status ask(struct pg_store *store, const db_doubt *doubt, db_error *error)
+{
     struct session *session;
     PGresult *result = NULL;
-    int64_t undecided = 0;
+    bool decided = false;
     db_status status = pool_take(store, PG_READ_MS, &session, error);
     if (status != DB_OK)
         return status;
-    status = session_ask(session, SQL_IS_UNDECIDED, args, VALUE_COUNT(args), &result);
+    status = session_ask(session, SQL_IS_UNDECIDED, &VALUE_INT(doubt->transaction), 1, &result);
     if (status == DB_OK)
-        undecided = cell_int(session, result, 0, 0);
+        decided = cell_int(session, result, 0, 0) == 0;
     PQclear(result);
-    result = NULL;
-    if (status == DB_OK && undecided)
-        status = session_ask(session, SQL_END_TRANSACTION, args, VALUE_COUNT(args), &result);
-    PQclear(result);
+    if (status == DB_OK && !decided)
+        status = end(session, doubt, &decided);
     if (session->trouble.status != DB_OK)
         status = db_fail(error, session->trouble.status, "%s", session->trouble.message);
-    else if (undecided)
+    else if (!decided)
         status = db_fail(error, DB_BUSY, "PostgreSQL: the transaction does not end");
     pool_give(store, session);
     return status == DB_INVALID ? DB_OK : status; /* of the future: never seen by this server */
@@ -46,7 +62,7 @@ db_status pg_settle(db *base, const db_doubt *doubt, int64_t wait_ms, db_error *
     if (doubt->transaction == 0)
         return DB_OK;
     for (;;) {
-        db_status status = ask((struct pg_store *)base, doubt->transaction, error);
+        db_status status = ask((struct pg_store *)base, doubt, error);
         int64_t left_us = until_us - db_now_us();
         if (status == DB_OK || left_us <= 0)
             return status;

@@ -36,7 +36,8 @@
  * Locks): the key lock (HOLD_EPOCH) excludes a reset only. RESET_ITEM names id among its columns,
  * and so locks the row as for a new key; LOCK_ITEM and the UPDATEs of a sale do not, so no sale and
  * no payment of one item wait for each other. */
-#define INT64_LARGEST "9223372036854775807"
+#define INT64_LARGEST    "9223372036854775807"
+#define BACKEND_START_US "(extract(epoch FROM backend_start) * 1000000)::bigint"
 
 #define POSTGRES_SQL_MAP(X)                                                                        \
     X(BEGIN_WRITE, "", "BEGIN READ WRITE")                                                         \
@@ -48,9 +49,14 @@
     X(TRANSACTION, "", "SELECT coalesce(pg_current_xact_id_if_assigned()::text::bigint, 0)")       \
     X(IS_UNDECIDED, "i", /* 0: committed, aborted, or so old that it must be one of them */        \
       "SELECT coalesce(pg_xact_status($1::text::xid8) = 'in progress', false)::int::bigint")       \
-    X(END_TRANSACTION, "i",                                                                        \
-      "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity"             \
-      " WHERE backend_xid = $1::text::xid8::xid AND pid <> pg_backend_pid()")                      \
+    X(BACKEND, "",                                                                                 \
+      "SELECT pid::bigint, " BACKEND_START_US                                                      \
+      " FROM pg_stat_activity WHERE pid = pg_backend_pid()")                                       \
+    X(END_TRANSACTION, "iii", /* how many with this number were another process's, and ours */     \
+      "SELECT count(*) FILTER (WHERE NOT ours),"                                                   \
+      " count(*) FILTER (WHERE ours AND pg_terminate_backend(pid)) FROM"                           \
+      " (SELECT pid, pid = $2 AND " BACKEND_START_US " = $3 AS ours FROM pg_stat_activity"         \
+      " WHERE backend_xid = $1::text::xid8::xid AND pid <> pg_backend_pid()) AS running")          \
     X(PING, "", "SELECT 1 FROM seckill_schema")                                                    \
     X(READ_ITEM, "t", "SELECT " ITEM_COLUMNS " FROM items WHERE id = $1")                          \
     X(LOCK_ITEM, "t", "SELECT " ITEM_COLUMNS " FROM items WHERE id = $1 FOR NO KEY UPDATE")        \

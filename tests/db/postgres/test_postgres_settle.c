@@ -193,6 +193,58 @@ static void a_transaction_that_the_server_does_not_know_will_not_commit(void **s
     assert_int_equal(DB_OK, settle(rig, 0));
 }
 
+/* A transaction past the store, and how the store would know it. */
+static PGconn *begin_another(struct rig *rig, db_doubt *ret)
+{
+    PGconn *handle = pg_connect(rig->fixture.url);
+    PQclear(PQexec(handle, "BEGIN"));
+    PGresult *result = PQexec(handle, "SELECT pg_current_xact_id()::text, pid,"
+                                      " (extract(epoch FROM backend_start) * 1000000)::bigint"
+                                      " FROM pg_stat_activity WHERE pid = pg_backend_pid()");
+    assert_int_equal(1, PQntuples(result));
+    *ret = (db_doubt){.transaction = strtoll(PQgetvalue(result, 0, 0), NULL, 10),
+                      .backend = strtoll(PQgetvalue(result, 0, 1), NULL, 10),
+                      .backend_start_us = strtoll(PQgetvalue(result, 0, 2), NULL, 10)};
+    PQclear(result);
+    return handle;
+}
+
+static bool commits(PGconn *handle)
+{
+    PGresult *result = PQexec(handle, "COMMIT");
+    bool ok = PQresultStatus(result) == PGRES_COMMAND_OK;
+    PQclear(result);
+    PQfinish(handle);
+    return ok;
+}
+
+/* A crash that lost the end of the log: the number, even the process id, is another one's by now.
+ */
+static void a_number_that_was_given_again_ends_nobody(void **state)
+{
+    struct rig *rig = *state;
+    static const struct {
+        int backend, start_us; /* added to the innocent one's */
+    } others[] = {{1, 0}, {0, -1}, {1, -1}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        db_doubt doubt;
+        PGconn *innocent = begin_another(rig, &doubt);
+        doubt.backend += others[i].backend;
+        doubt.backend_start_us += others[i].start_us;
+        assert_int_equal(DB_OK, db_settle(rig->fixture.store, &doubt, 0, NULL));
+        assert_true(commits(innocent));
+    }
+}
+
+static void a_transaction_of_that_very_process_is_ended(void **state)
+{
+    struct rig *rig = *state;
+    db_doubt doubt;
+    PGconn *handle = begin_another(rig, &doubt);
+    assert_int_equal(DB_OK, db_settle(rig->fixture.store, &doubt, SETTLE_MS, NULL));
+    assert_false(commits(handle));
+}
+
 /* The store answers reads; only a write shows what a commit without an answer has shown. */
 static void after_an_unknown_outcome_a_ping_writes(void **state)
 {
@@ -221,6 +273,8 @@ int main(void)
         TEST(a_transaction_that_does_not_end_stays_undecided),
         TEST(a_server_that_does_not_answer_is_no_decision),
         TEST(a_transaction_that_the_server_does_not_know_will_not_commit),
+        TEST(a_number_that_was_given_again_ends_nobody),
+        TEST(a_transaction_of_that_very_process_is_ended),
         TEST(after_an_unknown_outcome_a_ping_writes),
     };
     return RUN_ON_POSTGRES(tests);
