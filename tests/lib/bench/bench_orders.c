@@ -73,14 +73,9 @@ void bench_orders(const struct order_run *run, struct order_figures *ret)
     aim(&options.targets[0], run->url, path);
     if (run->second)
         aim(&options.targets[1], run->second, path);
-<<<<<<< HEAD
-    if (http_load_main(&request, &options, NULL, &result) != 0)
-        bench_die("the run failed");
-=======
-    plain_main(&request, &options, NULL, &result); /* not 0: some were not sent, see `dropped` */
+    http_load_main(&request, &options, NULL, &result); /* not 0: some were not sent: `dropped` */
     if (result.sent == 0)
         bench_die("no order was sent: the message above says why");
->>>>>>> c794232 (bench: an open run that could not send every order still has figures)
     /* Of whole intervals of the duration: a straggler is seen in the latency, not twice. */
     uint64_t accepted = result.status[201], in_time = 0;
     size_t first = (size_t)(run->warmup_ms * 1000 / result.series.interval_us),
