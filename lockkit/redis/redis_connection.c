@@ -1,7 +1,6 @@
 #include "redis_connection.h"
 
 #include "provider.h"
-#include "redis_protocol.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { READ_SIZE = 16 * 1024, US_PER_MS = 1000, US_PER_S = 1000000 };
+enum { READ_SIZE = 16 * 1024, US_PER_MS = 1000, US_PER_S = 1000000, IDLE_US = 1000 };
 
 void lk_redis_connection_init(lk_redis_connection *connection)
 {
@@ -29,6 +28,7 @@ void lk_redis_connection_close(lk_redis_connection *connection)
     connection->fd = -1;
     connection->reader = NULL;
     connection->patience_us = 0;
+    connection->n_greetings = 0;
 }
 
 __attribute__((format(printf, 3, 4))) static lk_status
@@ -43,7 +43,7 @@ failed(lk_redis_connection *connection, lk_status status, const char *format, ..
 
 /* -- opening ---------------------------------------------------------------------------------- */
 
-/* Takes over the descriptor of a connection made by hiredis. */
+/* Takes the descriptor of a connection that hiredis has made. */
 static lk_status adopt(lk_redis_connection *connection, const lk_redis_url *url,
                        redisContext *context)
 {
@@ -75,9 +75,8 @@ static lk_status make_reader(lk_redis_connection *connection)
     return failed(connection, LK_UNAVAILABLE, "out of memory");
 }
 
-/* An answer that may take longer than this is waited for by recv(2) alone, without a poll(2)
- * before: one step into the kernel less. Half the time there is, so that what is left can be waited
- * for to the microsecond. */
+/* While more time is left than this, recv(2) alone waits for an answer: one system call less than
+ * with poll(2). It is half of the time there is. The rest is waited for exactly, with poll(2). */
 static void be_patient(lk_redis_connection *connection, int64_t deadline_us)
 {
     int64_t us = (deadline_us - lk_monotonic_us()) / 2;
@@ -88,8 +87,8 @@ static void be_patient(lk_redis_connection *connection, int64_t deadline_us)
             us + (connection->spin.most_us > 0 ? connection->spin.most_us : 0);
 }
 
-/* hiredis looks a name up before it begins to count, and whoever combines keeps all others waiting
- * for that. */
+/* hiredis looks up a name before its timeout begins. All callers of a shared connection wait for
+ * that. */
 static lk_status dial(lk_redis_connection *connection, const lk_redis_url *url, int64_t deadline_us)
 {
     int64_t left_us = deadline_us - lk_monotonic_us();
@@ -110,63 +109,107 @@ lk_status lk_redis_connection_begin(lk_redis_connection *connection, const lk_re
     return status == LK_OK ? make_reader(connection) : status;
 }
 
-/* One command of the greeting, answered by +OK. */
-static lk_status greet(lk_redis_connection *connection, int n, const char **words,
-                       int64_t deadline_us)
+struct greeting {
+    int n;
+    const char *words[3];
+};
+
+/* Fills what the URL wants. Returns how many. */
+static int greetings_of(const lk_redis_url *url, bool ping, char db[16],
+                        struct greeting ret[LK_REDIS_GREETINGS_MAX])
 {
-    lk_redis_encoded command;
-    if (!lk_redis_encode(&command, n, words))
-        return failed(connection, LK_UNAVAILABLE, "out of memory");
-    struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};
-    lk_redis_reply reply;
-    lk_status status = lk_redis_connection_write(connection, &iov, 1, deadline_us);
-    lk_redis_encoded_free(&command);
-    if (status == LK_OK)
-        status = lk_redis_connection_read(connection, &reply, deadline_us);
-    if (status == LK_PROTOCOL)
-        return status;
-    if (status != LK_OK)
-        return LK_UNAVAILABLE; /* nothing but the greeting was sent */
-    if (reply.root.type == REDIS_REPLY_ERROR)
-        return failed(connection, LK_UNAVAILABLE, "Redis refuses %s: %s", words[0],
-                      reply.root.text);
+    int n = 0;
+    snprintf(db, 16, "%d", url->db);
+    if (url->user[0] != '\0')
+        ret[n++] = (struct greeting){3, {"AUTH", url->user, url->password}};
+    else if (url->password[0] != '\0')
+        ret[n++] = (struct greeting){2, {"AUTH", url->password}};
+    if (url->db != 0)
+        ret[n++] = (struct greeting){2, {"SELECT", db}};
+    if (ping)
+        ret[n++] = (struct greeting){1, {"PING"}};
+    return n;
+}
+
+lk_status lk_redis_connection_greet(lk_redis_connection *connection, const lk_redis_url *url,
+                                    bool ping, int64_t deadline_us)
+{
+    char db[16];
+    struct greeting greetings[LK_REDIS_GREETINGS_MAX];
+    lk_redis_encoded commands[LK_REDIS_GREETINGS_MAX];
+    struct iovec iov[LK_REDIS_GREETINGS_MAX];
+    lk_status status = LK_OK;
+    int n = greetings_of(url, ping, db, greetings), made = 0;
+    for (; made < n; made++) {
+        if (!lk_redis_encode(&commands[made], greetings[made].n, greetings[made].words))
+            break;
+        connection->greeting[made] = greetings[made].words[0];
+        iov[made] =
+            (struct iovec){.iov_base = commands[made].bytes, .iov_len = commands[made].length};
+    }
+    connection->n_greetings = n;
+    if (made < n)
+        status = failed(connection, LK_UNAVAILABLE, "out of memory");
+    else if (n > 0)
+        status = lk_redis_connection_write(connection, iov, (size_t)n, deadline_us);
+    while (made > 0)
+        lk_redis_encoded_free(&commands[--made]);
+    return status;
+}
+
+lk_status lk_redis_connection_greeted(lk_redis_connection *connection, lk_redis_reply *reply,
+                                      int64_t deadline_us)
+{
+    while (connection->n_greetings > 0) {
+        lk_status status = lk_redis_connection_read(connection, reply, deadline_us);
+        if (status != LK_OK)
+            return status;
+        if (reply->root.type == REDIS_REPLY_ERROR)
+            return failed(connection, LK_UNAVAILABLE, "Redis refuses %s: %s",
+                          connection->greeting[0], reply->root.text);
+        if (reply->root.type != REDIS_REPLY_STATUS)
+            return failed(connection, LK_PROTOCOL, "Redis answered %s with nonsense",
+                          connection->greeting[0]);
+        connection->n_greetings--;
+        memmove(connection->greeting, connection->greeting + 1,
+                sizeof connection->greeting - sizeof connection->greeting[0]);
+    }
     return LK_OK;
 }
 
 lk_status lk_redis_connection_open(lk_redis_connection *connection, const lk_redis_url *url,
                                    int64_t deadline_us)
 {
+    lk_redis_reply reply;
     assert(connection->fd < 0);
     lk_status status = dial(connection, url, deadline_us);
-    if (status != LK_OK)
-        return status;
-    status = make_reader(connection);
+    if (status == LK_OK)
+        status = make_reader(connection);
     if (status != LK_OK)
         return status;
     be_patient(connection, deadline_us);
-    if (url->password[0] != '\0') {
-        bool named = url->user[0] != '\0';
-        const char *words[] = {"AUTH", named ? url->user : url->password, url->password};
-        status = greet(connection, named ? 3 : 2, words, deadline_us);
-        if (status != LK_OK)
-            goto out;
-    }
-    if (url->db != 0) {
-        char db[16];
-        snprintf(db, sizeof db, "%d", url->db);
-        status = greet(connection, 2, (const char *[]){"SELECT", db}, deadline_us);
-    }
-out:
-    if (status != LK_OK)
-        lk_redis_connection_close(connection);
-    return status;
+    status = lk_redis_connection_greet(connection, url, false, deadline_us);
+    if (status == LK_OK)
+        status = lk_redis_connection_greeted(connection, &reply, deadline_us);
+    if (status == LK_OK)
+        return LK_OK;
+    lk_redis_connection_close(connection);
+    /* Only the greeting was sent: no outcome is unknown. */
+    return status == LK_PROTOCOL ? LK_PROTOCOL : LK_UNAVAILABLE;
 }
 
-bool lk_redis_connection_quiet(const lk_redis_connection *connection)
+static bool is_quiet(const lk_redis_connection *connection)
 {
     char byte;
     ssize_t n = recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+}
+
+void lk_redis_connection_look(lk_redis_connection *connection)
+{
+    if (connection->fd >= 0 && lk_monotonic_us() - connection->used_us > IDLE_US &&
+        !is_quiet(connection))
+        lk_redis_connection_close(connection);
 }
 
 /* -- bytes ------------------------------------------------------------------------------------ */
@@ -262,8 +305,8 @@ static lk_status read_object(lk_redis_connection *connection, int64_t deadline_u
             return LK_OK;
         if (reader->len - reader->pos > LK_REDIS_BACKLOG_MAX)
             return failed(connection, LK_PROTOCOL, "Redis answered without an end");
-        /* What came while this process slept past the deadline is still taken, but only once: a
-         * server that dribbles must not keep us. */
+        /* This process may have slept past the deadline. What came meanwhile is taken once, and
+         * not again: a server that sends byte by byte must not keep us. */
         int64_t now_us = deadline_us == LK_REDIS_NO_WAIT ? 0 : lk_monotonic_us();
         bool block = connection->patience_us > 0 && deadline_us - now_us > connection->patience_us;
         if (late ||
@@ -301,7 +344,7 @@ lk_status lk_redis_connection_ask(lk_redis_connection *connection, int n, const 
     lk_redis_encoded command;
     void *done = NULL;
     bool made = lk_redis_encode(&command, n, words);
-    redisReader *tree = redisReaderCreate(); /* its answers are trees on the heap */
+    redisReader *tree = redisReaderCreate(); /* makes its answers on the heap */
     lk_status status = failed(connection, LK_UNAVAILABLE, "out of memory");
     if (made && tree != NULL) {
         struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};

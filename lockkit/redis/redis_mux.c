@@ -10,11 +10,11 @@ enum { US_PER_MS = 1000 };
 
 /* -- a caller --------------------------------------------------------------------------------- */
 
-/* What falls to who has queued up. */
-enum task { TASK_NONE, TASK_COMBINE, TASK_WRITE_AHEAD };
+/* What a caller has to do once its requests are queued. */
+enum task { TASK_SLEEP, TASK_COMBINE, TASK_WRITE_AHEAD };
 
-/* As many wait as are under way: in the long run half of the callers each, so that Redis works for
- * the one half while the other half wakes up and asks anew. */
+/* As many requests are queued as are under way. In the long run each batch has half of the callers:
+ * Redis works for one half while the other half wakes up and asks again. */
 static bool is_time_to_write_ahead(const lk_redis_mux *mux)
 {
     size_t under_way = atomic_load(&mux->under_way);
@@ -24,10 +24,10 @@ static bool is_time_to_write_ahead(const lk_redis_mux *mux)
 static enum task enqueue(lk_redis_mux *mux, lk_redis_request *requests, size_t n,
                          struct lk_redis_caller *caller)
 {
-    enum task task = TASK_NONE;
+    enum task task = TASK_SLEEP;
     pthread_mutex_lock(&mux->mutex);
-    caller->bell = mux->bell;
-    mux->bell = bell_of_others(mux->bell);
+    caller->event = mux->event;
+    mux->event = event_of_others(mux->event);
     for (size_t i = 0; i < n; i++) {
         requests[i].reply->replicas = 0;
         requests_add(&mux->queue, &requests[i]);
@@ -37,14 +37,33 @@ static enum task enqueue(lk_redis_mux *mux, lk_redis_request *requests, size_t n
         task = TASK_COMBINE;
     } else if (is_time_to_write_ahead(mux)) {
         mux->ahead_is = AHEAD_WRITING;
-        mux_fill(mux, &mux->ahead);
+        lk_redis_mux_fill(mux, &mux->ahead);
         task = TASK_WRITE_AHEAD;
     }
     pthread_mutex_unlock(&mux->mutex);
     return task;
 }
 
-/* Until all are answered. They may stand in two batches, so that their caller combines twice. */
+bool lk_redis_caller_sleep(lk_redis_mux *mux, struct lk_redis_caller *caller)
+{
+    uint32_t began = lk_event_set_count(&mux->event_set);
+    lk_spinning spinning = lk_spin_begin(&mux->spin);
+    for (;;) {
+        uint32_t signals = lk_event_set_count(&mux->event_set);
+        bool combine = atomic_load(&caller->combine);
+        if (combine || atomic_load(&caller->unanswered) == 0) {
+            lk_spin_found(&spinning);
+            return combine;
+        }
+        if (signals != began)
+            spinning = lk_spin_begin(&mux->spin);
+        began = signals;
+        if (!lk_spin_on(&spinning))
+            lk_event_set_wait(&mux->event_set, signals, caller->event);
+    }
+}
+
+/* Returns when all are answered. They may stand in two batches. */
 static void run(lk_redis_mux *mux, lk_redis_request *requests, size_t n)
 {
     struct lk_redis_caller caller = {.unanswered = n};
@@ -54,7 +73,7 @@ static void run(lk_redis_mux *mux, lk_redis_request *requests, size_t n)
     bool done = (task == TASK_COMBINE && lk_redis_combine(mux, &caller)) ||
                 (task == TASK_WRITE_AHEAD && lk_redis_write_ahead(mux, &caller));
     while (!done)
-        done = !caller_sleep(&caller, &mux->bells, &mux->spin) || lk_redis_combine(mux, &caller);
+        done = !lk_redis_caller_sleep(mux, &caller) || lk_redis_combine(mux, &caller);
 }
 
 lk_status lk_redis_mux_run(lk_redis_mux *mux, int flags, lk_redis_reply *reply, int n,
@@ -103,7 +122,7 @@ lk_redis_mux *lk_redis_mux_open(const lk_context *context, lk_redis_topology *to
     mux->replicas_us = options->replicas_ms * US_PER_MS;
     snprintf(mux->wait_command, sizeof mux->wait_command, "WAIT %" PRId32 " %" PRId64 "\r\n",
              options->replicas, options->replicas_ms);
-    mux->bell = BELL_FIRST;
+    mux->event = EVENT_FIRST;
     pthread_mutex_init(&mux->mutex, NULL);
     requests_init(&mux->queue);
     requests_init(&mux->batch.requests);

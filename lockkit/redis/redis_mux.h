@@ -2,24 +2,26 @@
  * One connection to one Redis node, shared by all threads of a client.
  *
  * Flat combining (Hendler, Incze, Shavit, Tzafrir: "Flat combining and the synchronization-
- * parallelism tradeoff", SPAA 2010): the caller who finds the connection idle becomes the combiner.
- * It writes everything queued in one system call and reads all the replies; before it hands them
- * out it writes what has queued up meanwhile, and makes the first caller of that batch the next
- * combiner. So Redis has work while the answered threads wake up, nobody serves others for more
- * than one batch, and no thread of its own stands between a caller and the socket. When as many
- * have queued up as are under way, the last of them writes the queue without waiting for the
- * combiner: one batch at most is written ahead so, and Redis need not wait for those whom it has
- * answered.
+ * parallelism tradeoff", SPAA 2010). The caller that finds the connection idle becomes the
+ * combiner:
+ *     1. it writes the whole queue in one system call: a batch;
+ *     2. it reads the replies of the batch;
+ *     3. it writes what has queued up meanwhile, and makes the first caller of that batch the next
+ *        combiner;
+ *     4. it hands out the replies of its own batch.
+ * So Redis has work while the answered threads wake up, no thread serves more than one batch, and
+ * no extra thread stands between a caller and the socket.
  *
- * A batch that is not answered within the command timeout takes the connection with it: a late
- * reply can never answer another command. The next call connects anew: to the master of that
- * moment, if Sentinels name it. A connection on which Redis says READONLY is then given up, too.
+ * Writing ahead: when as many requests are queued as are under way, the last caller writes the
+ * queue itself and does not wait for the combiner. At most one batch is ahead. Redis then need not
+ * wait until the answered threads ask again. tests/bench/bench_ahead.c measures what this brings.
  *
- * A caller may have several commands: they stand in the queue one behind the other, go out in one
- * write unless that is full, and the caller sleeps once for all.
+ * Timeouts: a batch that is not answered within the command timeout ends the connection, so a late
+ * reply never answers another command. The next call connects again, with Sentinels to the master
+ * of that moment. READONLY ends the connection too.
  *
- * Where a command of the batch is LK_REDIS_WANT_REPLICAS, one WAIT stands at its end: on the same
- * connection, so it cannot pass by knowing of no write, and once, so that it holds everybody up for
+ * Replicas: if a command of the batch has LK_REDIS_WANT_REPLICAS, one WAIT ends the batch. It is on
+ * the same connection, so it counts these writes. There is one, so that it delays everybody by
  * lk_options.replicas_ms at most.
  *
  * Threading: every function but open and close may be called from any thread.
@@ -29,7 +31,6 @@
 
 #include "provider.h"
 #include "redis_topology.h"
-#include "redis_protocol.h"
 
 enum {
     LK_REDIS_BATCH_MAX = 128, /* commands of one write */
@@ -40,7 +41,7 @@ enum {
 enum {
     LK_REDIS_ASKING = 1,        /* ASKING goes before it */
     LK_REDIS_WANT_REPLICAS = 2, /* reply->replicas is wanted */
-    LK_REDIS_SKIP_IF_HUNG = 4 /* of a cluster: not sent to a node that hangs. See redis_cluster.h */
+    LK_REDIS_SKIP_IF_HUNG = 4   /* in a cluster: not sent to a node that hangs, redis_cluster.h */
 };
 
 typedef struct lk_redis_mux lk_redis_mux;
@@ -51,7 +52,7 @@ typedef struct lk_redis_query {
     int n;
     const char *words[LK_REDIS_WORDS_MAX];
     lk_redis_reply *reply;
-    lk_attempt *attempt; /* that it may grant, for redis_command.h; NULL: none */
+    lk_attempt *attempt; /* the attempt that it may grant, for redis_command.h; NULL: none */
     lk_status status;    /* out: as lk_redis_mux_run() returns it */
 } lk_redis_query;
 
@@ -64,11 +65,11 @@ void lk_redis_mux_close(lk_redis_mux *mux);
 /* Sends one command of n words and waits for its reply. As lk_redis_run() of redis_command.h. */
 lk_status lk_redis_mux_run(lk_redis_mux *mux, int flags, lk_redis_reply *reply, int n,
                            const char **words);
-/* The same for each of n (1..LK_EACH_MAX) commands, sent in this order; returns when all are
- * answered or given up: in the time of one, two where they did not fit into one write. */
+/* The same for each of n (1..LK_EACH_MAX) commands, in this order. They stand in one batch, or in
+ * two neighbouring ones. Returns when all are answered or given up. */
 void lk_redis_mux_run_each(lk_redis_mux *mux, lk_redis_query *const *queries, size_t n);
 
-/* What went wrong last: noted by lk_redis_mux_run(), or here. */
+/* The last error: noted by lk_redis_mux_run(), or here. */
 void lk_redis_mux_note(lk_redis_mux *mux, const char *message);
 void lk_redis_mux_last_error(lk_redis_mux *mux, char *ret, size_t size);
 

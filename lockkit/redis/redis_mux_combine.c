@@ -1,36 +1,144 @@
 #include "redis_mux_combine.h"
 
+#include <assert.h>
 #include <string.h>
 
-/* After this long without traffic the connection is looked at before it is written to, so that a
- * server that has gone away meanwhile costs a reconnect and not an unknown outcome. */
-enum { IDLE_US = 1000 };
+/* -- one batch: written, then read --------------------------------------------------------------
+ */
 
+void lk_redis_mux_fill(lk_redis_mux *mux, struct batch *batch)
+{
+    struct requests *queue = &mux->queue;
+    assert(batch->requests.n == 0);
+    batch->counting = false;
+    while (queue->n > 0 && batch->requests.n < LK_REDIS_BATCH_MAX) {
+        lk_redis_request *request = requests_take(queue);
+        batch->counting |= (request->flags & LK_REDIS_WANT_REPLICAS) != 0;
+        requests_add(&batch->requests, request);
+    }
+    mux->event = event_of_next_first(mux->event);
+}
+
+/* One system call for the whole batch. Fills batch->written. */
+static lk_status write_to(lk_redis_mux *mux, lk_redis_connection *connection, struct batch *batch)
+{
+    static char asking[] = "*1\r\n$6\r\nASKING\r\n";
+    struct iovec iov[2 * LK_REDIS_BATCH_MAX + 1];
+    size_t n = 0;
+    for (lk_redis_request *r = batch->requests.head; r != NULL; r = r->next) {
+        if (r->flags & LK_REDIS_ASKING)
+            iov[n++] = (struct iovec){.iov_base = asking, .iov_len = sizeof asking - 1};
+        iov[n++] = (struct iovec){.iov_base = r->command.bytes, .iov_len = r->command.length};
+    }
+    if (batch->counting)
+        iov[n++] =
+            (struct iovec){.iov_base = mux->wait_command, .iov_len = strlen(mux->wait_command)};
+    atomic_fetch_add_explicit(mux->context->commands, n, memory_order_relaxed);
+    batch->written = lk_redis_connection_write(connection, iov, n, batch->deadline_us);
+    return batch->written;
+}
+
+/* Connects first if need be. */
 static lk_status write_batch(lk_redis_mux *mux)
 {
     lk_redis_connection *connection = &mux->connection;
     struct batch *batch = &mux->batch;
-    if (connection->fd >= 0 && lk_monotonic_us() - mux->used_us > IDLE_US &&
-        !lk_redis_connection_quiet(connection))
-        lk_redis_connection_close(connection);
-    mux->used_us = lk_monotonic_us();
-    batch->deadline_us = mux->used_us + mux->timeout_us + (batch->counting ? mux->replicas_us : 0);
+    lk_redis_connection_look(connection);
+    connection->used_us = lk_monotonic_us();
+    batch->deadline_us =
+        connection->used_us + mux->timeout_us + (batch->counting ? mux->replicas_us : 0);
     if (connection->fd < 0) {
         mux->demoted = false;
-        lk_status status = lk_redis_topology_connect(mux->topology, connection, batch->deadline_us);
-        if (status != LK_OK)
-            return LK_UNAVAILABLE; /* a greeting went wrong, no command was sent */
+        if (lk_redis_topology_connect(mux->topology, connection, batch->deadline_us) != LK_OK)
+            return LK_UNAVAILABLE; /* whatever went wrong, no command was sent */
     }
-    return lk_redis_batch_write(batch, connection, mux->wait_command, mux->context->commands);
+    return write_to(mux, connection, batch);
 }
 
-/* Sentinels are to be asked for the master anew. */
+/* LK_UNAVAILABLE: the server refuses the connection. */
+static lk_status read_reply(lk_redis_mux *mux, lk_redis_request *request)
+{
+    lk_redis_connection *connection = &mux->connection;
+    lk_redis_reply *reply = request->reply;
+    int64_t deadline_us = mux->batch.deadline_us;
+    lk_status status = LK_OK;
+    if (request->flags & LK_REDIS_ASKING)
+        status = lk_redis_connection_read(connection, reply, deadline_us);
+    if (status == LK_OK)
+        status = lk_redis_connection_read(connection, reply, deadline_us);
+    if (status == LK_OK && lk_redis_reply_refuses(reply))
+        status = lk_redis_connection_refused(connection, reply);
+    if (status == LK_OK && reply->root.type == REDIS_REPLY_ERROR &&
+        strncmp(reply->root.text, "READONLY", 8) == 0)
+        mux->demoted = true;
+    return status;
+}
+
+/* The answer to WAIT, for all that the batch has written. */
+static lk_status read_replicas(lk_redis_mux *mux, const struct requests *done)
+{
+    lk_redis_reply count;
+    lk_status status = lk_redis_connection_read(&mux->connection, &count, mux->batch.deadline_us);
+    if (status == LK_OK && count.root.type == REDIS_REPLY_INTEGER)
+        for (lk_redis_request *r = done->head; r != NULL; r = r->next)
+            r->reply->replicas =
+                count.root.integer > INT32_MAX ? INT32_MAX : (int32_t)count.root.integer;
+    return status;
+}
+
+/* Answered requests move to done. */
+static lk_status read_batch(lk_redis_mux *mux, struct requests *done)
+{
+    struct batch *batch = &mux->batch;
+    lk_status status = LK_OK;
+    while (batch->requests.n > 0 && status == LK_OK) {
+        status = read_reply(mux, batch->requests.head);
+        if (status == LK_OK) {
+            batch->requests.head->status = LK_OK;
+            requests_add(done, requests_take(&batch->requests));
+        }
+    }
+    if (status == LK_OK && batch->counting)
+        status = read_replicas(mux, done);
+    mux->connection.used_us = lk_monotonic_us();
+    return status;
+}
+
+/* All of them move to done without an answer. */
+static void fail(struct requests *requests, lk_status status, struct requests *done)
+{
+    while (requests->n > 0) {
+        lk_redis_request *request = requests_take(requests);
+        request->status = status;
+        requests_add(done, request);
+    }
+}
+
+/* The batch ends with status. If the server does not answer or cannot be reached, the queue ends
+ * too, so that a thousand callers do not each wait for a timeout of their own. */
+static void fail_batch(lk_redis_mux *mux, lk_status status, struct requests *done)
+{
+    bool away = status == LK_TIMEOUT || status == LK_UNAVAILABLE;
+    mux->broken = true;
+    atomic_store(&mux->under_way, 0);
+    fail(&mux->batch.requests, status == LK_TIMEOUT ? LK_UNKNOWN : status, done);
+    pthread_mutex_lock(&mux->mutex);
+    memcpy(mux->last_error, mux->connection.message, sizeof mux->last_error);
+    if (away)
+        fail(&mux->queue, LK_UNAVAILABLE, done);
+    pthread_mutex_unlock(&mux->mutex);
+}
+
+/* -- writing ahead ------------------------------------------------------------------------------
+ */
+
+/* True: the Sentinels are to be asked for the master anew. */
 static bool has_moved(const lk_redis_mux *mux)
 {
     return mux->demoted && mux->topology->kind == LK_REDIS_SENTINEL;
 }
 
-/* The batch is written, and about to be read. Nothing is written ahead that should go to another
+/* The batch is written and about to be read. Nothing is written ahead that belongs to another
  * master, or that a WAIT may hold up. */
 static void allow_ahead(lk_redis_mux *mux)
 {
@@ -38,36 +146,20 @@ static void allow_ahead(lk_redis_mux *mux)
         atomic_store(&mux->under_way, mux->batch.requests.n);
 }
 
-static lk_status read_batch(lk_redis_mux *mux, struct requests *done)
+/* Nothing more is written ahead. AHEAD_AWAITED: the thread that is writing is the combiner from
+ * here. AHEAD_WRITTEN: the batch ahead is ours. */
+static enum ahead end_ahead(lk_redis_mux *mux)
 {
-    struct batch *batch = &mux->batch;
-    lk_status status = lk_redis_requests_read(&batch->requests, &mux->connection,
-                                              batch->deadline_us, done, &mux->demoted);
-    if (status == LK_OK && batch->counting)
-        status = lk_redis_batch_read_count(batch, &mux->connection, done);
-    mux->used_us = lk_monotonic_us();
-    return status;
-}
-
-/* What was written ends with status; when the server does not answer or cannot be reached, whatever
- * is queued ends too, so that a thousand callers do not each wait a timeout of their own. */
-static void fail_batch(lk_redis_mux *mux, lk_status status, struct requests *done)
-{
-    bool away = status == LK_TIMEOUT || status == LK_UNAVAILABLE;
-    if (status == LK_TIMEOUT)
-        status = LK_UNKNOWN;
-    mux->broken = true;
-    atomic_store(&mux->under_way, 0);
-    lk_redis_requests_fail(&mux->batch.requests, status, done);
     pthread_mutex_lock(&mux->mutex);
-    memcpy(mux->last_error, mux->connection.message, sizeof mux->last_error);
-    if (away)
-        lk_redis_requests_fail(&mux->queue, LK_UNAVAILABLE, done);
+    atomic_store(&mux->under_way, 0);
+    enum ahead is = mux->ahead_is == AHEAD_WRITING ? AHEAD_AWAITED : mux->ahead_is;
+    mux->ahead_is = is == AHEAD_WRITTEN ? AHEAD_NONE : is;
     pthread_mutex_unlock(&mux->mutex);
+    return is;
 }
 
-/* What was written ahead is the batch now. On a connection that broke meanwhile it stays unknown.
- */
+/* What was written ahead becomes the batch. If the connection broke meanwhile, its outcome is
+ * unknown. */
 static lk_status take_ahead(lk_redis_mux *mux)
 {
     struct batch *ahead = &mux->ahead;
@@ -80,26 +172,17 @@ static lk_status take_ahead(lk_redis_mux *mux)
     return mux->broken && ahead->written == LK_OK ? LK_UNKNOWN : ahead->written;
 }
 
-/* No more is written ahead. AHEAD_AWAITED: whoever is writing has the role from now on.
- * AHEAD_WRITTEN: it is ours. */
-static enum ahead end_ahead(lk_redis_mux *mux)
-{
-    pthread_mutex_lock(&mux->mutex);
-    atomic_store(&mux->under_way, 0);
-    enum ahead is = mux->ahead_is == AHEAD_WRITING ? AHEAD_AWAITED : mux->ahead_is;
-    mux->ahead_is = is == AHEAD_WRITTEN ? AHEAD_NONE : is;
-    pthread_mutex_unlock(&mux->mutex);
-    return is;
-}
+/* -- the role of the combiner -------------------------------------------------------------------
+ */
 
-/* Before the next batch is taken: closes a connection that should not be written to again. */
-static void tidy(lk_redis_mux *mux)
+/* Before the next batch is taken: closes a connection that must not be written to again. */
+static void close_if_broken(lk_redis_mux *mux)
 {
     lk_redis_connection *connection = &mux->connection;
     if (connection->fd < 0)
         return;
     if (!mux->broken && lk_redis_connection_leftover(connection)) {
-        lk_redis_mux_note(mux, "Redis sent more answers than it was asked");
+        lk_redis_mux_note(mux, "Redis sent more answers than it was asked for");
         mux->broken = true;
     }
     if (mux->broken || has_moved(mux))
@@ -111,14 +194,14 @@ static void tidy(lk_redis_mux *mux)
 static bool take_batch(lk_redis_mux *mux)
 {
     pthread_mutex_lock(&mux->mutex);
-    mux_fill(mux, &mux->batch);
+    lk_redis_mux_fill(mux, &mux->batch);
     bool any = mux->busy = mux->batch.requests.n > 0;
     pthread_mutex_unlock(&mux->mutex);
     return any;
 }
 
-/* The next batch, written, or why it could not be. False: there is none, or whoever is writing it
- * ahead has the role now. */
+/* The next batch is written, or *ret says why it is not. False: there is none, or the thread that
+ * writes it ahead is the combiner now. */
 static bool next_batch(lk_redis_mux *mux, lk_status *ret)
 {
     enum ahead ahead = end_ahead(mux);
@@ -128,15 +211,16 @@ static bool next_batch(lk_redis_mux *mux, lk_status *ret)
         *ret = take_ahead(mux);
         return true;
     }
-    tidy(mux);
+    close_if_broken(mux);
     if (!take_batch(mux))
         return false;
     *ret = write_batch(mux);
     return true;
 }
 
-/* Sees to it that the next batch is written, and gives the role to its first caller, or up. */
-static void write_on(lk_redis_mux *mux, struct requests *done)
+/* Writes the next batch and makes its first caller the combiner. Without a next batch there is no
+ * combiner any more. */
+static void pass_on(lk_redis_mux *mux, struct requests *done)
 {
     lk_status status;
     while (next_batch(mux, &status)) {
@@ -145,43 +229,44 @@ static void write_on(lk_redis_mux *mux, struct requests *done)
             fail_batch(mux, status, done);
             continue;
         }
-        uint32_t bell = next->bell;
+        uint32_t event = next->event;
         allow_ahead(mux);
-        atomic_store(&next->combine, true); /* the role is theirs from here */
-        lk_event_set_signal(&mux->bells, bell);
+        atomic_store(&next->combine, true); /* from here the next combiner may run */
+        lk_event_set_signal(&mux->event_set, event);
         return;
     }
 }
 
-/* Tells everybody whose last answer this was, but mine: true. */
-static bool finish(lk_redis_mux *mux, struct requests *done, const struct lk_redis_caller *mine)
+/* Wakes each caller that has its last answer. True: mine is one of them, and is not woken. */
+static bool hand_out(lk_redis_mux *mux, struct requests *done, const struct lk_redis_caller *mine)
 {
     bool mine_done = false;
-    uint32_t bells = 0;
+    uint32_t events = 0;
     while (done->n > 0) {
         lk_redis_request *request = requests_take(done);
         struct lk_redis_caller *caller = request->caller;
-        uint32_t bell = caller->bell; /* it may be gone with its last request */
+        uint32_t event = caller->event; /* read before its last answer: then it may be gone */
         if (atomic_fetch_sub(&caller->unanswered, 1) > 1)
             continue;
         if (caller == mine)
             mine_done = true;
         else
-            bells |= bell;
+            events |= event;
     }
-    if (bells != 0)
-        lk_event_set_signal(&mux->bells, bells);
+    if (events != 0)
+        lk_event_set_signal(&mux->event_set, events);
     return mine_done;
 }
 
-/* The batch ended with status. Hands out what is done, and the role. */
+/* The batch ended with status. Redis gets the next one before the answers are handed out, so that
+ * it has work while the answered threads wake up. */
 static bool end_batch(lk_redis_mux *mux, lk_status status, struct requests *done,
                       const struct lk_redis_caller *mine)
 {
     if (status != LK_OK)
         fail_batch(mux, status, done);
-    write_on(mux, done);
-    return finish(mux, done, mine);
+    pass_on(mux, done);
+    return hand_out(mux, done, mine);
 }
 
 bool lk_redis_combine(lk_redis_mux *mux, struct lk_redis_caller *mine)
@@ -189,13 +274,13 @@ bool lk_redis_combine(lk_redis_mux *mux, struct lk_redis_caller *mine)
     struct requests done;
     lk_status status = LK_OK;
     requests_init(&done);
-    if (!mine->combine) { /* nobody else is there */
+    if (!mine->combine) { /* the connection was idle: nothing is written yet */
         take_batch(mux);
         status = write_batch(mux);
         if (status == LK_OK)
             allow_ahead(mux);
     }
-    mine->combine = false; /* what wakes it next may be its last answer */
+    mine->combine = false; /* the next wake-up may bring the last answer, and no role */
     if (status == LK_OK)
         status = read_batch(mux, &done);
     return end_batch(mux, status, &done, mine);
@@ -207,11 +292,10 @@ bool lk_redis_write_ahead(lk_redis_mux *mux, const struct lk_redis_caller *mine)
     requests_init(&done);
     mux->ahead.deadline_us = lk_monotonic_us() + mux->timeout_us;
     mux->ahead_connection.fd = mux->connection.fd;
-    lk_redis_batch_write(&mux->ahead, &mux->ahead_connection, mux->wait_command,
-                         mux->context->commands);
+    write_to(mux, &mux->ahead_connection, &mux->ahead);
     pthread_mutex_lock(&mux->mutex);
-    bool is_mine = mux->ahead_is == AHEAD_AWAITED;
+    bool is_combiner = mux->ahead_is == AHEAD_AWAITED;
     mux->ahead_is = AHEAD_WRITTEN;
     pthread_mutex_unlock(&mux->mutex);
-    return is_mine && end_batch(mux, LK_OK, &done, mine);
+    return is_combiner && end_batch(mux, LK_OK, &done, mine);
 }

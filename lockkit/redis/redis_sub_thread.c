@@ -1,7 +1,6 @@
 /* The connection, and the thread that makes it, remakes it, subscribes and reads. The mutex is held
  * throughout, but not while it connects, waits, reads or calls on_message. */
 #include "redis_sub_thread.h"
-#include "redis_protocol.h"
 
 #include <assert.h>
 #include <errno.h>

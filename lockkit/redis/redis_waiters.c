@@ -21,7 +21,7 @@ struct line {
 struct lk_redis_waiter {
     struct line *line;
     bool woken; /* and not yet used */
-    lk_event bell;
+    lk_event event;
     lk_redis_waiter *prev, *next; /* of those asleep */
 };
 
@@ -37,7 +37,7 @@ static lk_redis_waiter *post(struct line *line)
     if (waiter != NULL) {
         DL_DELETE(line->asleep, waiter);
         waiter->woken = true;
-        return lk_event_signal(&waiter->bell) ? waiter : NULL;
+        return lk_event_signal(&waiter->event) ? waiter : NULL;
     }
     if (line->n_posts < line->n_waiters)
         line->n_posts++;
@@ -47,7 +47,7 @@ static lk_redis_waiter *post(struct line *line)
 static void wake(const lk_redis_waiter *waiter)
 {
     if (waiter != NULL)
-        lk_event_wake(&waiter->bell);
+        lk_event_wake(&waiter->event);
 }
 
 void lk_redis_waiters_wake_one(lk_redis_waiters *waiters, const char *name)
@@ -158,7 +158,7 @@ void lk_redis_waiters_sleep(lk_redis_waiters *waiters, lk_redis_waiter *waiter, 
         DL_APPEND(line->asleep, waiter);
     while (!waiter->woken && wait_us > 0) {
         pthread_mutex_unlock(&waiters->mutex);
-        lk_event_wait(&waiter->bell, NULL, wait_us);
+        lk_event_wait(&waiter->event, NULL, wait_us);
         wait_us = until_us - lk_monotonic_us();
         pthread_mutex_lock(&waiters->mutex);
     }

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-/* After this long without traffic a connection is looked at before it is written to. */
-enum { IDLE_US = 1000, DOUBLINGS_MAX = 3 };
+enum { DOUBLINGS_MAX = 3 /* of the pause */ };
 
 static void say_why(lk_redlock_node *node, const char *why)
 {
@@ -39,80 +38,49 @@ void lk_redlock_dial(lk_redlock_node *node)
 {
     assert(node->state == LK_REDLOCK_CLOSED);
     node->began_us = lk_monotonic_us();
-    node->greetings = 0;
     node->state = LK_REDLOCK_JOINING;
-    say_why(node, "Redis did not answer in time"); /* unless it does */
+    say_why(node, "Redis did not answer in time"); /* until it does */
     if (lk_redis_connection_begin(&node->connection, &node->url) != LK_OK)
         lk_redlock_fail(node);
 }
 
+/* True while the connection is being made, and nothing has been written. */
+static bool is_connecting(const lk_redlock_node *node)
+{
+    return node->connection.n_greetings == 0;
+}
+
 short lk_redlock_join_events(const lk_redlock_node *node)
 {
-    return node->greetings == 0 ? POLLOUT : POLLIN;
-}
-
-static lk_status say(lk_redlock_node *node, int n, const char **words)
-{
-    lk_redis_encoded command;
-    if (!lk_redis_encode(&command, n, words))
-        return LK_UNAVAILABLE;
-    struct iovec iov = {.iov_base = command.bytes, .iov_len = command.length};
-    lk_status status = lk_redis_connection_write(&node->connection, &iov, 1, LK_REDIS_NO_WAIT);
-    lk_redis_encoded_free(&command);
-    node->greetings++;
-    return status;
-}
-
-static lk_status greet(lk_redlock_node *node)
-{
-    const lk_redis_url *url = &node->url;
-    lk_status status = LK_OK;
-    if (url->password[0] != '\0') {
-        bool named = url->user[0] != '\0';
-        const char *words[] = {"AUTH", named ? url->user : url->password, url->password};
-        status = say(node, named ? 3 : 2, words);
-    }
-    if (status == LK_OK && url->db != 0) {
-        char db[16];
-        snprintf(db, sizeof db, "%d", url->db);
-        status = say(node, 2, (const char *[]){"SELECT", db});
-    }
-    return status == LK_OK ? say(node, 1, (const char *[]){"PING"}) : status;
+    return is_connecting(node) ? POLLOUT : POLLIN;
 }
 
 void lk_redlock_join(lk_redlock_node *node)
 {
+    lk_redis_connection *connection = &node->connection;
     lk_status status;
-    if (node->greetings == 0) {
-        status = greet(node);
+    if (is_connecting(node)) {
+        status = lk_redis_connection_greet(connection, &node->url, true, LK_REDIS_NO_WAIT);
         node->began_us = lk_monotonic_us();
         if (status != LK_OK)
             lk_redlock_fail(node);
         return;
     }
-    while (node->greetings > 0) {
-        status = lk_redis_connection_read(&node->connection, &node->greeting, LK_REDIS_NO_WAIT);
-        if (status == LK_TIMEOUT)
-            return;
-        if (status == LK_OK && node->greeting.root.type != REDIS_REPLY_STATUS) {
-            bool refused = node->greeting.root.type == REDIS_REPLY_ERROR;
-            say_why(node, refused ? node->greeting.root.text : "Redis answered nonsense");
-            status = LK_UNAVAILABLE;
-        }
-        if (status != LK_OK) {
-            lk_redlock_fail(node);
-            return;
-        }
-        node->greetings--;
+    status = lk_redis_connection_greeted(connection, &node->greeting, LK_REDIS_NO_WAIT);
+    if (status == LK_TIMEOUT)
+        return;
+    if (status != LK_OK) {
+        lk_redlock_fail(node);
+        return;
     }
     node->state = LK_REDLOCK_READY;
-    node->used_us = lk_monotonic_us();
+    connection->used_us = lk_monotonic_us();
 }
 
 void lk_redlock_look(lk_redlock_node *node)
 {
-    if (lk_monotonic_us() - node->used_us > IDLE_US &&
-        !lk_redis_connection_quiet(&node->connection))
+    lk_redis_connection_look(&node->connection);
+    if (node->connection.fd < 0)
         close_node(node);
 }
 
@@ -168,7 +136,7 @@ void lk_redlock_receive(lk_redlock_node *node)
         call->status[i] = LK_OK;
         node->owes = sent_from(call->next);
     }
-    node->used_us = lk_monotonic_us();
+    node->connection.used_us = lk_monotonic_us();
     node->failures = 0;
     if (lk_redis_connection_leftover(&node->connection)) { /* whose would the next be? */
         say_why(node, "Redis answered more than was asked");

@@ -12,7 +12,6 @@
 #define LOCKKIT_REDLOCK_NODE_H
 
 #include "redis_connection.h"
-#include "redis_protocol.h"
 
 #include <semaphore.h>
 
@@ -42,11 +41,9 @@ typedef struct lk_redlock_node {
     int64_t timeout_us;
     size_t index; /* of status[] and reply[] */
     enum lk_redlock_state state;
-    int greetings;         /* answers owed to the greeting; 0 while connecting */
     int failures;          /* in a row */
     int64_t began_us;      /* the present step of joining */
     int64_t retry_us;      /* not dialled before */
-    int64_t used_us;       /* last answer */
     lk_redlock_call *owes; /* the first call of the batch that it has not answered; or NULL */
     lk_redis_reply greeting;
 } lk_redlock_node;

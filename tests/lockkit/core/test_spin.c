@@ -1,5 +1,5 @@
 /* Waiting without sleeping: how long, and when it is given up. */
-#include "redis_calls.h"
+#include "redis_mux_combine.h"
 #include "lock_world.h"
 
 #include <setjmp.h>
@@ -179,16 +179,16 @@ static void tell(void)
 static void what_a_combiner_brings_makes_it_worth_while_again(void **state)
 {
     (void)state;
-    lk_spin spin = {.most_us = LONG_US, .in_vain = TRY_EVERY};
-    lk_event_set bells = {0};
+    lk_redis_mux mux = {.spin = {.most_us = LONG_US, .in_vain = TRY_EVERY}};
+    lk_spin *spin = &mux.spin;
     meanwhile = tell;
-    for (int i = 0; i < MANY && atomic_load(&spin.in_vain) > 0; i++) {
-        waiting = (struct lk_redis_caller){.bell = BELL_FIRST, .unanswered = 1};
-        atomic_store(&spin.in_vain, TRY_EVERY);
-        assert_false(caller_sleep(&waiting, &bells, &spin));
+    for (int i = 0; i < MANY && atomic_load(&spin->in_vain) > 0; i++) {
+        waiting = (struct lk_redis_caller){.event = EVENT_FIRST, .unanswered = 1};
+        atomic_store(&spin->in_vain, TRY_EVERY);
+        assert_false(lk_redis_caller_sleep(&mux, &waiting));
     }
     meanwhile = NULL;
-    assert_int_equal(0, atomic_load(&spin.in_vain));
+    assert_int_equal(0, atomic_load(&spin->in_vain));
 }
 
 static int server_fd;

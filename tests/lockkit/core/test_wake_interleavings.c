@@ -183,7 +183,7 @@ static void stop_at(enum at at)
 
 static void model_bell_wait(void *bell)
 {
-    const char *waiter = (const char *)bell - offsetof(lk_redis_waiter, bell);
+    const char *waiter = (const char *)bell - offsetof(lk_redis_waiter, event);
     model.running->woken = &((const lk_redis_waiter *)waiter)->woken;
     stop_at(AT_BELL);
     model.running->woken = NULL;

@@ -41,12 +41,12 @@ static _Thread_local bool stands_at_gate;
 static atomic_bool gate_is_used;
 static sem_t gate;
 
-void __real_lk_event_set_signal(lk_event_set *bells, uint32_t set);
-void __wrap_lk_event_set_signal(lk_event_set *bells, uint32_t set);
+void __real_lk_event_set_signal(lk_event_set *set, uint32_t events);
+void __wrap_lk_event_set_signal(lk_event_set *set, uint32_t events);
 
-void __wrap_lk_event_set_signal(lk_event_set *bells, uint32_t set)
+void __wrap_lk_event_set_signal(lk_event_set *set, uint32_t events)
 {
-    __real_lk_event_set_signal(bells, set);
+    __real_lk_event_set_signal(set, events);
     if (!stands_at_gate)
         return;
     stands_at_gate = false;

@@ -59,7 +59,7 @@ static void usual_commands_need_no_heap(void **state)
         lk_redis_encode(&encoded, 7,
                         (const char *[]){"EVALSHA", sha, "2", "lock:account:12345",
                                          "{lock:account:12345}:fence", "client:1:1", "30000"}));
-    assert_ptr_equal(encoded.bytes, encoded.room);
+    assert_ptr_equal(encoded.bytes, encoded.own);
     lk_redis_encoded_free(&encoded);
 }
 
