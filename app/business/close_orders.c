@@ -170,21 +170,17 @@ static void run(struct close_orders *task)
 static void *run_thread(void *arg)
 {
     struct close_orders *task = arg;
-    int64_t period_ms = task->base.config->close_orders_ms;
-    struct timespec next;
-    clock_gettime(CLOCK_MONOTONIC, &next);
+    int64_t period_us = task->base.config->close_orders_ms * 1000;
+    int64_t next_us = now_us() + period_us;
     pthread_mutex_lock(&task->mutex);
     while (!task->stopping) {
-        int64_t ns = next.tv_nsec + period_ms % 1000 * 1000000;
-        next.tv_sec += period_ms / 1000 + ns / 1000000000;
-        next.tv_nsec = ns % 1000000000;
-        while (!task->stopping && pthread_cond_timedwait(&task->changed, &task->mutex, &next) == 0)
+        while (!task->stopping && cond_wait_until(&task->changed, &task->mutex, next_us))
             continue;
         if (task->stopping)
             break;
         pthread_mutex_unlock(&task->mutex);
         run(task);
-        clock_gettime(CLOCK_MONOTONIC, &next); /* a period of rest after each run */
+        next_us = now_us() + period_us; /* a period of rest after each run */
         pthread_mutex_lock(&task->mutex);
     }
     pthread_mutex_unlock(&task->mutex);
@@ -194,15 +190,11 @@ static void *run_thread(void *arg)
 struct close_orders *close_orders_open(const struct section_base *base)
 {
     struct close_orders *task = calloc(1, sizeof *task);
-    pthread_condattr_t attr;
     if (!task)
         return NULL;
     task->base = *base;
     pthread_mutex_init(&task->mutex, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&task->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&task->changed, NULL);
     if (section_init(&task->section, base, 1) == 0 && lock_set_init(&task->lock) == 0)
         task->started = pthread_create(&task->thread, NULL, run_thread, task) == 0;
     if (task->started)

@@ -8,6 +8,7 @@
 #include "http_internal.h"
 #include "json_room.h"
 #include "listen.h"
+#include "point.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -36,9 +37,7 @@ const struct http_limits http_limits_default = {.read_ms = 10000,
 
 int64_t http_now_us(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return now_us();
 }
 
 static void tick_extras(const struct http *http)
@@ -219,11 +218,7 @@ int http_start(const struct config *config, struct service *service,
     memcpy(http->extras, options->extras, sizeof(http->extras));
     http->listen_fd = http->done.wake_fd = -1;
     pthread_mutex_init(&http->gone_mutex, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&http->gone_cond, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&http->gone_cond, NULL);
 
     if (raise_file_limit(config->connections) != 0)
         goto failed;
@@ -266,12 +261,10 @@ void http_drain(struct http *http)
 bool http_drained(struct http *http, int64_t wait_ms)
 {
     const int64_t until_us = http_now_us() + wait_ms * 1000;
-    const struct timespec until = {.tv_sec = until_us / 1000000,
-                                   .tv_nsec = until_us % 1000000 * 1000};
     pthread_mutex_lock(&http->gone_mutex);
-    int code = 0;
-    while (atomic_load(&http->open_conns) > 0 && code != ETIMEDOUT)
-        code = pthread_cond_timedwait(&http->gone_cond, &http->gone_mutex, &until);
+    while (atomic_load(&http->open_conns) > 0 &&
+           cond_wait_until(&http->gone_cond, &http->gone_mutex, until_us))
+        continue;
     pthread_mutex_unlock(&http->gone_mutex);
     return atomic_load(&http->open_conns) == 0;
 }

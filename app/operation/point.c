@@ -2,6 +2,7 @@
 #include "events.h"
 #include "seams.h"
 
+#include <errno.h>
 #include <time.h>
 
 const struct seams seams_none;
@@ -21,6 +22,12 @@ int64_t now_us(void)
 int64_t wall_us(void)
 {
     return clock_us(CLOCK_REALTIME);
+}
+
+bool cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t until_us)
+{
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    return pthread_cond_clockwait(cond, mutex, CLOCK_MONOTONIC, &until) != ETIMEDOUT;
 }
 
 void op_pass(struct op *op, enum op_point point)

@@ -4,10 +4,16 @@
 
 #include "op.h"
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 int64_t now_us(void);  /* monotonic: deadlines, durations */
 int64_t wall_us(void); /* Unix time: what is stored and shown */
+
+/* Waits on cond with the mutex held. False once now_us() is until_us; true when it was signalled,
+ * or for no reason. */
+bool cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t until_us);
 
 /* op passes a point: its time is kept, listeners to events hear of it, and the at_point() of its
  * seams, if any, is called. */

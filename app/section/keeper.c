@@ -89,16 +89,6 @@ static bool is_over(struct keeper *keeper, struct kept *kept, bool *askable)
 
 /* -- the thread ------------------------------------------------------------------------------- */
 
-static void wait_us(struct keeper *keeper, int64_t us)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + us % 1000000 * 1000;
-    until.tv_sec += us / 1000000 + ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
-    pthread_cond_timedwait(&keeper->changed, &keeper->mutex, &until);
-}
-
 /* With the mutex. */
 static void put_away(struct keeper *keeper, size_t i)
 {
@@ -146,7 +136,7 @@ static void *run(void *arg)
                    : 2 * pause_us < PAUSE_US_MAX ? 2 * pause_us
                                                  : PAUSE_US_MAX;
         if (keeper->n_used > 0)
-            wait_us(keeper, pause_us);
+            cond_wait_until(&keeper->changed, &keeper->mutex, now_us() + pause_us);
     }
     pthread_mutex_unlock(&keeper->mutex);
     return NULL;
@@ -201,17 +191,13 @@ static bool make_places(struct keeper *keeper)
 struct keeper *keeper_open(db *store, const struct seams *seams, struct counters *counters)
 {
     struct keeper *keeper = calloc(1, sizeof *keeper);
-    pthread_condattr_t attr;
     if (!keeper)
         return NULL;
     keeper->store = store;
     keeper->seams = seams;
     keeper->counters = counters;
     pthread_mutex_init(&keeper->mutex, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&keeper->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&keeper->changed, NULL);
     if (make_places(keeper))
         keeper->started = pthread_create(&keeper->thread, NULL, run, keeper) == 0;
     if (keeper->started)

@@ -124,7 +124,6 @@ int service_open(const struct config *config, const struct business *business,
                  const struct seams *seams, struct service **ret)
 {
     struct service *service = calloc(1, sizeof *service);
-    pthread_condattr_t attr;
     if (!service) {
         fprintf(stderr, "seckilld: no memory\n");
         return -1;
@@ -134,10 +133,7 @@ int service_open(const struct config *config, const struct business *business,
     service->seams = seams ? seams : &seams_none;
     counters_init(&service->counters);
     pthread_mutex_init(&service->mutex, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&service->idle, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&service->idle, NULL);
 
     bool ready = open_store(service) && guards_open(config, service->seams, &service->guards) == 0;
     if (ready) {
@@ -157,19 +153,12 @@ int service_open(const struct config *config, const struct business *business,
 
 bool service_drain(struct service *service, int64_t timeout_ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += timeout_ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    int waited = 0;
+    int64_t until_us = now_us() + timeout_ms * 1000;
     pthread_mutex_lock(&service->mutex);
     atomic_store(&service->draining, true);
-    while (atomic_load(&service->accepted) > 0 && waited == 0)
-        waited = pthread_cond_timedwait(&service->idle, &service->mutex, &until);
+    while (atomic_load(&service->accepted) > 0 &&
+           cond_wait_until(&service->idle, &service->mutex, until_us))
+        continue;
     bool drained = atomic_load(&service->accepted) == 0;
     pthread_mutex_unlock(&service->mutex);
     return drained;

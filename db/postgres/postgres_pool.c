@@ -12,12 +12,8 @@
 
 void pool_open(struct pool *pool)
 {
-    pthread_condattr_t attr;
     pthread_mutex_init(&pool->mutex, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&pool->freed, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&pool->freed, NULL);
 }
 
 static void close_idle(struct pool *pool)
@@ -85,10 +81,12 @@ static db_status connect_one(struct pg_store *store, struct session **ret, db_er
 }
 
 /* With the mutex. False: none was given back in time. */
-static bool await_freed(struct pg_store *store, const struct timespec *until)
+static bool await_freed(struct pg_store *store, int64_t until_us)
 {
     atomic_fetch_add(&store->counters.waiting, 1);
-    int code = pthread_cond_timedwait(&store->pool.freed, &store->pool.mutex, until);
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    int code =
+        pthread_cond_clockwait(&store->pool.freed, &store->pool.mutex, CLOCK_MONOTONIC, &until);
     atomic_fetch_sub(&store->counters.waiting, 1);
     return code != ETIMEDOUT;
 }
@@ -100,15 +98,13 @@ db_status pool_take(struct pg_store *store, int64_t answer_ms, struct session **
     struct session *session = NULL;
     db_status status = DB_OK;
     int64_t until_us = db_now_us() + store->options.busy_ms * 1000;
-    const struct timespec until = {.tv_sec = until_us / 1000000,
-                                   .tv_nsec = until_us % 1000000 * 1000};
     pthread_mutex_lock(&pool->mutex);
     while (status == DB_OK && !(session = take_idle(pool))) {
         if (pool->n_open < store->target.pool_max) {
             status = connect_one(store, &session, error);
             break;
         }
-        if (!await_freed(store, &until))
+        if (!await_freed(store, until_us))
             status = db_fail(error, DB_BUSY,
                              "PostgreSQL: all %d connections stayed in use; raise pool=N in the "
                              "URL, or lower the number of workers",

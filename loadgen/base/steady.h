@@ -2,6 +2,9 @@
 #ifndef STEADY_H
 #define STEADY_H
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -21,6 +24,14 @@ static inline int64_t steady_ms(void)
 static inline void steady_sleep_ms(int64_t ms)
 {
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+/* Waits on cond with the mutex held. False once steady_us() is until_us; true when it was
+ * signalled, or for no reason. */
+static inline bool steady_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t until_us)
+{
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    return pthread_cond_clockwait(cond, mutex, CLOCK_MONOTONIC, &until) != ETIMEDOUT;
 }
 
 #endif

@@ -178,14 +178,10 @@ static void await(struct load *load, const int *counter, bool reporting)
             pthread_cond_wait(&gate->changed, &gate->mutex);
             continue;
         }
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += PROGRESS_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        int error = 0;
-        while (*counter < load->n_running && error == 0)
-            error = pthread_cond_timedwait(&gate->changed, &gate->mutex, &until);
+        int64_t until_us = steady_us() + PROGRESS_MS * 1000;
+        while (*counter < load->n_running &&
+               steady_wait_until(&gate->changed, &gate->mutex, until_us))
+            continue;
         pthread_mutex_unlock(&gate->mutex);
         report(load);
         pthread_mutex_lock(&gate->mutex);
@@ -264,12 +260,8 @@ static void sum_up(struct load *load, struct load_result *into)
 
 static void gate_init(struct load_gate *gate)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&gate->mutex, NULL);
-    pthread_cond_init(&gate->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&gate->changed, NULL);
 }
 
 int load_run(const struct load_options *options, const struct load_workload *workload,
