@@ -127,17 +127,9 @@ static int compare(const struct options *options, const struct workload *workloa
     return status;
 }
 
-int judged_sale(const struct options *options)
-{
-    return compare(options, &workload_sale);
-}
-
-int judged_accounts(const struct options *options)
-{
-    return compare(options, &workload_accounts);
-}
-
-int judged_transfers(const struct options *options)
-{
-    return compare(options, &workload_transfers);
-}
+#define JUDGED_DEFINE(name)                                                                        \
+    int judged_##name(const struct options *options)                                               \
+    {                                                                                              \
+        return compare(options, &workload_##name);                                                 \
+    }
+WORKLOAD_MAP(JUDGED_DEFINE)

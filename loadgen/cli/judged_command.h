@@ -1,14 +1,15 @@
-/* The commands sale, accounts and transfers, and the parts that demo puts together itself. */
+/* The commands that run a workload under one guard after the other and judge it: sale, accounts,
+ * transfers. And the parts that demo puts together itself. */
 #ifndef JUDGED_COMMAND_H
 #define JUDGED_COMMAND_H
 
 #include "exit_status.h"
 #include "report.h"
 
-/* Each returns the program's exit status. */
-int judged_sale(const struct options *options);
-int judged_accounts(const struct options *options);
-int judged_transfers(const struct options *options);
+/* judged_sale(), ...: each returns the program's exit status. */
+#define JUDGED_DECLARE(name) int judged_##name(const struct options *options);
+WORKLOAD_MAP(JUDGED_DECLARE)
+#undef JUDGED_DECLARE
 
 /* Runs the workload options->repeat times under each guard of options, in turn, and adds the runs
  * to the report. Returns 0, also when interrupted, or -1 after a message on stderr. */

@@ -57,7 +57,8 @@
     X(off_by_one)                                                                                  \
     X(unfair)                                                                                      \
     X(double_task)                                                                                 \
-    X(late_payment)
+    X(late_payment)                                                                                \
+    /* a new row stands above this line */
 
 #define HAZARD_DECLARE(name) extern const struct hazard hazard_##name;
 HAZARD_MAP(HAZARD_DECLARE)

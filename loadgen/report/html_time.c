@@ -150,7 +150,7 @@ static void draw_over_time(const struct report *report, const struct workload *w
 void html_time(const struct report *report, const struct run *first, FILE *out)
 {
     const struct workload *workload = first->workload;
-    if (workload == &workload_sale)
+    if (workload->sells)
         draw_over_time(report, workload,
                        "Orders accepted since the start; above the line, pieces that do not exist",
                        false, add_accepted, first->initial, out);

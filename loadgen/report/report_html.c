@@ -118,7 +118,7 @@ static void draw_row(const struct run *run, FILE *out)
     cell(out, NULL, "%s", run->claims_safe ? "safe" : "nothing");
     judged_cell(run, run->expected, out);
     judged_cell(run, run->actual, out);
-    if (run->workload == &workload_sale)
+    if (run->workload->sells)
         judged_cell(run, v->undersold, out);
     else if (run->textbook.pairs > 0)
         cell(out, NULL, "%s", text_count(a, run->textbook.final));
@@ -133,7 +133,7 @@ static void draw_row(const struct run *run, FILE *out)
 
 static void draw_table(const struct report *report, const struct workload *workload, FILE *out)
 {
-    bool is_sale = workload == &workload_sale;
+    bool is_sale = workload->sells;
     fprintf(out,
             "<div class='card'><table><tr><th>guard</th><th>verdict</th><th>claims</th>"
             "<th>%s</th><th>%s</th><th>%s</th><th>lost updates</th><th>lost amount</th>"
@@ -205,8 +205,8 @@ static void draw_workload(const struct report *report, const struct workload *wo
     char a[TEXT_MAX], b[TEXT_MAX];
     if (run == NULL)
         return;
-    if (workload == &workload_sale) {
-        fprintf(out, "<h2>The sale: %s piece%s, %s requests</h2>\n",
+    if (workload->sells) {
+        fprintf(out, "<h2>%s: %s piece%s, %s requests</h2>\n", workload->heading,
                 text_count(a, run->options->stock), run->options->stock == 1 ? "" : "s",
                 text_count(b, (int64_t)run->load.completed));
         draw_chart(report, workload, "Pieces sold; what is beyond the line does not exist",
@@ -215,8 +215,7 @@ static void draw_workload(const struct report *report, const struct workload *wo
                    "Requests per second, refusals included, and p99 from the moment due",
                    fill_speed, 0, out);
     } else {
-        fprintf(out, "<h2>%s: %s %s on %s accounts</h2>\n",
-                workload == &workload_accounts ? "Balances" : "Transfers",
+        fprintf(out, "<h2>%s: %s %s on %s accounts</h2>\n", workload->heading,
                 text_count(a, (int64_t)run->load.completed), workload->unit,
                 text_count(b, run->options->accounts));
         draw_chart(report, workload, "Changes that were acknowledged and then overwritten",
@@ -283,8 +282,6 @@ static void draw_setting(const struct report *report, FILE *out)
 
 void report_to_html(const struct report *report, FILE *out)
 {
-    static const struct workload *const order[] = {&workload_sale, &workload_accounts,
-                                                   &workload_transfers};
     char headline[SENTENCE_MAX];
     bool good = report_as_claimed(report) && report_keeps_thresholds(report);
     report_headline(report, headline, sizeof headline);
@@ -296,10 +293,10 @@ void report_to_html(const struct report *report, FILE *out)
             html_style, good ? "" : " bad", good ? "✓" : "✗");
     html_text(out, headline);
     fprintf(out, "</p>\n");
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        draw_workload(report, order[i], out);
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        draw_example(report_example(report, order[i]), out);
+    for (size_t i = 0; workloads[i] != NULL; i++)
+        draw_workload(report, workloads[i], out);
+    for (size_t i = 0; workloads[i] != NULL; i++)
+        draw_example(report_example(report, workloads[i]), out);
     draw_setting(report, out);
     fprintf(out, "</main></body></html>\n");
 }

@@ -159,7 +159,7 @@ static void print_setting(const struct table *table, const struct run *run)
 {
     const struct options *options = run->options;
     char a[TEXT_MAX], b[TEXT_MAX], line[400];
-    if (run->workload == &workload_sale)
+    if (run->workload->sells)
         snprintf(line, sizeof line, "sale: %s piece%s, %s %s", text_count(a, options->stock),
                  options->stock == 1 ? "" : "s", text_count(b, (int64_t)run->load.completed),
                  run->workload->unit);
@@ -217,7 +217,7 @@ static void print_medians(const struct report *report, const struct workload *wo
 static void print_workload(const struct report *report, const struct workload *workload,
                            struct table *table)
 {
-    bool is_sale = workload == &workload_sale;
+    bool is_sale = workload->sells;
     const struct run *first = NULL;
     memset(table->cells, 0, sizeof table->cells);
     add_headings(table, is_sale ? sale_headings : money_headings, HEADINGS);
@@ -252,7 +252,7 @@ static void print_legend(const struct report *report, const struct table *table)
         const struct run *run = &report->runs[i];
         closed = closed || run->mode == LOAD_CLOSED;
         all_told = all_told && p50_of(run) >= 0 && p99_of(run) >= 0;
-        money = money || run->workload != &workload_sale;
+        money = money || !run->workload->sells;
         pairs += run->textbook.pairs;
     }
     fputc('\n', paper->out);
@@ -276,8 +276,6 @@ static bool wants_color(const struct report *report, FILE *out)
 
 void report_text(const struct report *report, FILE *out)
 {
-    static const struct workload *const order[] = {&workload_sale, &workload_accounts,
-                                                   &workload_transfers};
     struct table *table = calloc(1, sizeof *table);
     char headline[SENTENCE_MAX];
     report_headline(report, headline, sizeof headline);
@@ -289,14 +287,14 @@ void report_text(const struct report *report, FILE *out)
     table->paper.color = wants_color(report, out);
     bool good = report_as_claimed(report) && report_keeps_thresholds(report);
     report_say(&table->paper, good ? COLOR_GREEN : COLOR_RED, "%s", headline);
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        print_workload(report, order[i], table);
+    for (size_t i = 0; workloads[i] != NULL; i++)
+        print_workload(report, workloads[i], table);
     print_legend(report, table);
     if (report->store[0] != '\0')
         fprintf(out, "  store: %s\n", report->store);
     report_text_remarks(&table->paper, report);
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (report_example(report, order[i]) != NULL)
-            report_text_example(&table->paper, report_example(report, order[i]));
+    for (size_t i = 0; workloads[i] != NULL; i++)
+        if (report_example(report, workloads[i]) != NULL)
+            report_text_example(&table->paper, report_example(report, workloads[i]));
     free(table);
 }

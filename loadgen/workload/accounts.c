@@ -55,6 +55,7 @@ static int accounts_judge(struct run *run)
 const struct workload workload_accounts = {
     .name = "accounts",
     .unit = "changes",
+    .heading = "Balances",
     .mode = LOAD_CLOSED,
     .requests = accounts_requests,
     .prepare = accounts_prepare,

@@ -10,6 +10,13 @@
 #include <string.h>
 #include <sys/random.h>
 
+const struct workload *const workloads[] = {
+#define WORKLOAD_ENTRY(name) &workload_##name,
+    WORKLOAD_MAP(WORKLOAD_ENTRY)
+#undef WORKLOAD_ENTRY
+        NULL,
+};
+
 void run_key(const struct run *run, uint64_t origin, char ret[RUN_KEY_MAX])
 {
     snprintf(ret, RUN_KEY_MAX, "%s-%s-%llu", run->workload->name, run->id,

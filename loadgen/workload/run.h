@@ -37,8 +37,10 @@ struct run;
 
 /* What a workload asks and how it is judged. */
 struct workload {
-    const char *name, *unit;                             /* "accounts", "changes" */
-    enum load_mode mode;                                 /* unless --mode says otherwise */
+    const char *name, *unit; /* "accounts", "changes" */
+    const char *heading;     /* of the HTML report: "Balances" */
+    bool sells;              /* pieces of one item; else it changes the balances of accounts */
+    enum load_mode mode;     /* unless --mode says otherwise */
     uint64_t (*requests)(const struct options *options); /* unless --requests or --duration do */
     /* Creates the resources. 0, or -1 with run->message. */
     int (*prepare)(struct run *run);
@@ -53,7 +55,16 @@ struct workload {
     int (*judge)(struct run *run);
 };
 
-extern const struct workload workload_sale, workload_accounts, workload_transfers;
+/* All workloads, in the order of the reports. */
+#define WORKLOAD_MAP(X)                                                                            \
+    X(sale)                                                                                        \
+    X(accounts)                                                                                    \
+    X(transfers)
+
+#define WORKLOAD_DECLARE(name) extern const struct workload workload_##name;
+WORKLOAD_MAP(WORKLOAD_DECLARE)
+#undef WORKLOAD_DECLARE
+extern const struct workload *const workloads[]; /* NULL-terminated */
 
 struct run {
     const struct workload *workload;

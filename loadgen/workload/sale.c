@@ -100,6 +100,8 @@ static int sale_judge(struct run *run)
 const struct workload workload_sale = {
     .name = "sale",
     .unit = "requests",
+    .heading = "The sale",
+    .sells = true,
     .mode = LOAD_BURST,
     .requests = sale_requests,
     .prepare = sale_prepare,

@@ -59,6 +59,7 @@ static int transfers_judge(struct run *run)
 const struct workload workload_transfers = {
     .name = "transfers",
     .unit = "transfers",
+    .heading = "Transfers",
     .mode = LOAD_CLOSED,
     .requests = transfers_requests,
     .prepare = transfers_prepare,
