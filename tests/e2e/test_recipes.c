@@ -27,6 +27,18 @@ static void a_new_guard(void **state)
     follow("lockkit/README.md", "a new guard");
 }
 
+static void a_new_hazard_row(void **state)
+{
+    (void)state;
+    follow("loadgen/README.md", "a new hazard row");
+}
+
+static void a_new_workload(void **state)
+{
+    (void)state;
+    follow("loadgen/README.md", "a new workload");
+}
+
 /* A recipe that only seems to be followed would prove nothing. */
 static void a_recipe_that_does_not_work_is_refused(void **state)
 {
