@@ -1,4 +1,4 @@
-/* Giving a reservation back: on the buyer's wish, or by the scheduled task once its time is over.
+/* Giving a reservation back: the buyer cancels it, or the scheduled task closes it when it expires.
  */
 #include "answer.h"
 #include "business.h"

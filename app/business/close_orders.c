@@ -11,13 +11,13 @@
 #include <time.h>
 
 enum {
-    ORDER_WAIT_US = 1000000, /* for the locks of one order at most: the next run comes soon */
-    SLOW_ITEMS_MAX = 128     /* remembered in a run; once so many are slow, nobody is waited for */
+    ORDER_WAIT_US = 1000000, /* at most, for the locks of one order */
+    SLOW_ITEMS_MAX = 128     /* of a run; with so many it waits for none */
 };
 
 static const char task_name[] = "close-orders";
 
-/* An item whose locks could not be had in this run. */
+/* An item whose lock was not granted in this run. */
 struct slow_item {
     char id[DB_ID_MAX + 1];
     bool away; /* the lock server did not answer */
@@ -117,7 +117,7 @@ static bool take_turn(struct close_orders *task, const db_expired *order, int64_
     return !task->section.outcome_unknown && (!away || db_ping(task->base.db) == DB_OK);
 }
 
-/* Up to a page of what has expired, after the last order of the page before. */
+/* Reads up to a page of expired orders, after the last order of the page before. */
 static size_t read_page(struct close_orders *task, const db_expired *after)
 {
     size_t n = 0;
@@ -139,7 +139,7 @@ static db_status write_record(db_tx *tx, void *arg)
     return db_tx_put_task(tx, task_name, record->instance, record->at_us, record->done);
 }
 
-/* Closes what has expired by now. */
+/* Closes the orders that have expired. */
 static void run(struct close_orders *task)
 {
     struct record record = {.instance = task->base.config->instance, .at_us = wall_us()};
@@ -147,7 +147,8 @@ static void run(struct close_orders *task)
         return;
     bool go_on = true;
     task->n_slow = 0;
-    size_t n = read_page(task, NULL); /* again: what was there before the lock may be done */
+    size_t n =
+        read_page(task, NULL); /* again under the lock: another instance may have closed them */
     while (n > 0 && go_on) {
         for (size_t i = 0; i < n && go_on; i++)
             go_on = take_turn(task, &task->page[i], &record.done) && !is_stopping(task) &&
@@ -157,8 +158,7 @@ static void run(struct close_orders *task)
     }
     if (record.done > 0) {
         counter_add(&task->base.counters->closed, (uint64_t)record.done);
-        db_run(task->base.db, write_record, &record,
-               NULL); /* tells who was last; nothing hangs on it */
+        db_run(task->base.db, write_record, &record, NULL); /* for information only */
     }
     /* The task's lock, too, is kept while the last order's transaction is undecided. */
     if (task->section.outcome_unknown)

@@ -47,7 +47,7 @@ static void decide(struct section *section, struct op *op)
     if (item->per_user_limit > 0 && !section_bought(section, op, item, &bought))
         return;
     if (__builtin_sub_overflow(item->per_user_limit, bought, &left))
-        left = INT64_MAX; /* no order of ours takes less than nothing */
+        left = INT64_MAX; /* a row of another program may hold a negative sum */
     if (item->per_user_limit > 0 && op->amount > left) {
         op_problem(op, PROBLEM_USER_LIMIT,
                    "user %s has %" PRId64 " of item %s, %" PRId64 " allowed", op->other, bought,

@@ -1,5 +1,4 @@
-/* Paying an order: the buyer's account, whose id is the user's, is debited, and the reservation
- * becomes final. */
+/* Paying an order: the account of its buyer is debited, and the reservation becomes final. */
 #include "answer.h"
 #include "business.h"
 #include "point.h"
@@ -13,8 +12,8 @@ static bool uses(struct section *section, struct op *op)
            section_uses_account(section, op, order.user_id);
 }
 
-/* A reservation ends with its time, also when the task has not come by yet: the stock may be given
- * to another at any moment. */
+/* A reservation ends at its time, even if the task has not closed it yet: its stock may go to
+ * another buyer at any moment. */
 static bool is_open(struct section *section, struct op *op, const db_order *order)
 {
     int64_t epoch;

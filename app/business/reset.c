@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is written: one of the two rows. */
+/* The row to write: one of the two. */
 struct reset {
     const char *guard, *instance;
     db_item *item;
@@ -22,7 +22,7 @@ static db_status write_reset(db_tx *tx, void *arg)
                        : db_tx_reset_account(tx, reset->account, reset->guard, reset->instance);
 }
 
-/* The guard that is asked for. NULL: op has its problem. */
+/* The guard that the request names. NULL: op has its problem. */
 static struct guard *wanted_guard(struct section *section, struct op *op)
 {
     lk_error error;

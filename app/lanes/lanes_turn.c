@@ -8,7 +8,7 @@ struct turn {
     bool many; /* for serve_many() */
 };
 
-/* Adds what waits in a lane to the turn. */
+/* Adds the operations of a lane to the turn. */
 static void turn_add(struct turn *turn, struct thread *thread, struct lane *lane, size_t *n_ops)
 {
     struct lanes_part *part = &turn->parts[turn->n];

@@ -5,8 +5,9 @@
 #include "metric.h"
 #include "op.h"
 
-/* What became of an operation: its problem (PROBLEM_NONE: done), or whatever the first answer under
- * its key was. */
+/* The outcome of an operation: its problem (PROBLEM_NONE: done), or that a stored answer was
+ * replayed.
+ */
 enum { OUTCOME_REPLAYED = PROBLEM_COUNT, OUTCOME_COUNT };
 
 struct counters {
@@ -19,13 +20,14 @@ struct counters {
     atomic_uint_fast64_t kept;         /* sets of locks that the keeper has now */
     atomic_uint_fast64_t kept_lost;    /* of which a lock ended before the decision */
     struct metric_histogram batch;     /* operations per section */
-    /* Of what was written without a problem: from the point before it to each point. */
+    /* Time from the point before to each point, of operations that were written without a problem.
+     */
     atomic_uint_fast64_t step_us[OP_POINT_COUNT], stepped[OP_POINT_COUNT];
 };
 
 void counters_init(struct counters *counters);
 void counter_add(atomic_uint_fast64_t *counter, uint64_t n);
-/* Where the time of an operation went that is done. */
+/* Adds the times of an operation that is done. */
 void counters_step(struct counters *counters, const struct op *op);
 
 #endif

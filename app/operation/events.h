@@ -1,13 +1,12 @@
 /*
- * What happens inside, for those who watch: the workers' side of GET /v1/events.
+ * The workers' side of GET /v1/events.
  *
- * While somebody listens, each point that an operation passes is noted, and what became of the
- * operations is counted per resource. While nobody does, a point costs one load and a comparison.
- * Everything is bounded: operations are noted whole or not at all, as many per second as a page can
- * show; the counts are of all of them.
+ * While a client listens, each point that an operation passes is noted, and the outcomes are
+ * counted per resource. While no client listens, a point costs one load and a comparison.
+ * Everything is bounded: an operation is noted whole or not at all, and only as many per second as
+ * a page can show. The counts are of all operations.
  *
- * One per process, as op_pass() is. Workers call events_pass(), one thread (the HTTP side's) all
- * the rest.
+ * One per process, like op_pass(). Workers call events_pass(); the HTTP thread calls the rest.
  */
 #ifndef EVENTS_H
 #define EVENTS_H
@@ -22,8 +21,8 @@ enum {
     EVENTS_OPS_BURST = EVENTS_OPS_PER_S / 2, /* of these at once */
     EVENTS_SENT_PER_S = 6400, /* to all listeners together: beyond 10 of them fewer are noted */
     EVENTS_PENDING_MAX = 8192,
-    EVENTS_RESOURCES_MAX = 32,   /* counted at a time; the longest untouched makes room */
-    EVENTS_LINGER_US = 15000000, /* goes on without listeners, for one that reconnects */
+    EVENTS_RESOURCES_MAX = 32,   /* counted at a time; the one untouched for longest makes room */
+    EVENTS_LINGER_US = 15000000, /* it goes on without listeners: a client may reconnect */
     EVENTS_KEY_MAX = 63          /* bytes of a name, see events_show_keys() */
 };
 
@@ -39,7 +38,7 @@ struct event {
     char key[EVENTS_KEY_MAX + 1], request_id[65]; /* key: which operation */
 };
 
-/* Of one resource, since it was first seen while somebody listened, or since it was PUT then. */
+/* Of one resource, since it was first seen or PUT while a client listened. */
 struct event_counts {
     char resource[DB_RESOURCE_MAX + 1];
     int64_t initial; /* as PUT; -1: not seen */
@@ -50,11 +49,11 @@ struct event_counts {
     int64_t p50_us, p99_us, max_us; /* submitted to released; bucket's upper bound, 0: none yet */
 };
 
-extern _Atomic int64_t events_until_us; /* events.c's own: wanted up to this time */
+extern _Atomic int64_t events_until_us; /* private to events.c: events are wanted until then */
 
-/* An operation is named by its idempotency key. Not unless this is told, before the first listener:
- * who knows a key can ask for what was answered under it, and use it up before its owner's retry.
- * Otherwise it is named "#N", the Nth of this process that was noted, which says nothing else. */
+/* How an operation is named: by its idempotency key, or by "#N", the Nth noted in this process.
+ * Keys are shown only if this is set, before the first listener: a stranger with a key can read the
+ * answer of that key, or use the key up before its owner retries. */
 void events_show_keys(bool shown);
 
 /* All of them pass a point at this time. */
@@ -65,11 +64,11 @@ static inline bool events_wanted(int64_t at_us)
     return at_us < atomic_load_explicit(&events_until_us, memory_order_relaxed);
 }
 
-/* So many listen from now on. */
+/* The number of listeners from now on. */
 void events_listen(int listeners, int64_t now_us);
 
-/* What has happened since the last call, in order: *ret lives until the next one. *ret_lost: events
- * that found no room; *ret_unnoted: operations beyond the ration; both since the start. */
+/* The events since the last call, in order; *ret is valid until the next call. *ret_lost: events
+ * that found no room. *ret_unnoted: operations beyond the ration. Both count from the start. */
 size_t events_take(const struct event **ret, uint64_t *ret_lost, uint64_t *ret_unnoted);
 
 /* The resources whose counts have changed since the last call; ret has EVENTS_RESOURCES_MAX. */

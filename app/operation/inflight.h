@@ -1,6 +1,6 @@
-/* The idempotency keys of requests that run in this process now. Across instances the unique key
- * of the idempotency table decides; this table only spares the second request the work, and tells
- * it why. */
+/* The idempotency keys of requests that run in this process now. The unique key of the idempotency
+ * table decides, for all instances. This table saves the second request the work, and tells it why.
+ */
 #ifndef INFLIGHT_H
 #define INFLIGHT_H
 

@@ -1,4 +1,4 @@
-/* Histograms that many threads feed without a lock, in Prometheus text format.
+/* Histograms in Prometheus text format. Threads feed them without a lock.
  * https://prometheus.io/docs/instrumenting/exposition_formats/ */
 #ifndef METRIC_H
 #define METRIC_H
@@ -10,8 +10,8 @@
 
 enum { METRIC_BOUNDS_MAX = 20 };
 
-/* The buckets of a histogram: upper bounds in ascending order, and how many of its values make up
- * one of the unit that is shown. */
+/* The buckets of a histogram: upper bounds in ascending order. per_unit: so many of the values are
+ * one of the unit shown. */
 struct metric_scale {
     double per_unit;
     size_t n;

@@ -1,6 +1,6 @@
 /*
- * One request on its way: what was asked, what is to be answered, and when it passed each point.
- * The HTTP side fills the question and owns the memory; the service fills the answer.
+ * One request on its way: the question, the answer, and when it passed each point. The HTTP side
+ * fills the question and owns the memory. The service fills the answer.
  */
 #ifndef OP_H
 #define OP_H
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What changes stock or balances: its kind, what does it (business.h), and what metrics and events
- * call it. The first two may be served in lanes. */
+/* Operations that change stock or balances: kind, name in business.h, names in metrics and events.
+ * The first two may be served in lanes. */
 #define OP_BUSINESS_MAP(X)                                                                         \
     X(PLACE_ORDER, order, "place-order", "order")                                                  \
     X(CHANGE_BALANCE, account, "change-balance", "transaction")                                    \
@@ -67,9 +67,9 @@ struct answer {
     enum problem problem; /* PROBLEM_NONE for a success */
     bool replayed;        /* Idempotent-Replayed: true */
     bool decided;         /* goes into the idempotency table with the effect */
-    /* JSON, or what the route says. malloc()ed, and grown by what answers (answer.h); an operation
-     * that waits needs none. Whoever owns the operation frees it, or keeps it for the next. NULL or
-     * "": nothing yet, or no memory for it. */
+    /* JSON, or what the route says. malloc()ed; answer.h grows it. An operation that waits needs
+     * none. The owner of the operation frees it, or keeps it for the next operation. NULL or "":
+     * nothing yet, or no memory for it. */
     char *body;
     size_t body_room;
 };
@@ -99,10 +99,10 @@ struct op {
     /* the answer, written by the service before done() */
     struct answer answer;
 
-    int64_t deadline_us;              /* monotonic: no waiting for lock or queue beyond it */
+    int64_t deadline_us;              /* monotonic: it waits for queue and lock until then */
     int64_t point_us[OP_POINT_COUNT]; /* monotonic; 0: not passed */
-    /* For who watches the points: the value of the row that it is named after, as it was read or is
-     * to be written (an order's has none), and the fence of its lock. */
+    /* For the trace: the value of the row that it is named after, as it was read or will be written
+     * (an order has none), and the fence of its lock. */
     int64_t shown_value, shown_fence;
     bool key_found;            /* its key had an answer in the store when its turn began */
     int64_t bought;            /* by its buyer, as the store had it when the batch was decided */
@@ -111,7 +111,7 @@ struct op {
     const struct seams *seams; /* the service's; NULL: none */
 
     void (*done)(struct op *op); /* called exactly once, from a worker, if submit succeeded */
-    void *http;                  /* the HTTP side's own */
+    void *http;                  /* private to the HTTP side */
 };
 
 #endif

@@ -52,12 +52,12 @@ struct problem_info {
 /* Static. */
 const struct problem_info *problem_info(enum problem problem);
 
-/* What is wrong with the store: by itself if it can say so, else PROBLEM_UNAVAILABLE. */
+/* The problem of a failed store: a special one if the status tells, else PROBLEM_UNAVAILABLE. */
 enum problem problem_of_store(db_status status);
 
 /* Makes op's answer this problem. The detail is printf-style: what happened, to what, what to do.
  * The document carries op->request_id. Without memory there is no document, and nothing to store
- * under a key. */
+ * for the key. */
 struct op;
 void op_problem(struct op *op, enum problem problem, const char *detail, ...)
     __attribute__((format(printf, 3, 4)));

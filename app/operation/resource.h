@@ -1,4 +1,4 @@
-/* Names of resources, "item:1" or "account:12345", and of what a request names. */
+/* Names of resources: "item:1", "account:12345". Checks of the names in a request. */
 #ifndef RESOURCE_H
 #define RESOURCE_H
 

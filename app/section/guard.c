@@ -30,7 +30,7 @@ static const lk_provider_info none_info = {
               "1995, P4",
 };
 
-/* No two changes of one value overlap, whoever makes them. */
+/* No two changes of one value overlap, in any instance. */
 enum { IN_STORE_CAPS = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED };
 
 static const struct {
@@ -78,7 +78,7 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* PostgreSQL has room for the locks beside the store's tables; a SQLite store wants its file for
+/* PostgreSQL keeps the locks beside the tables of the store. A SQLite store has its file for
  * itself. */
 static void choose_lock_db(const struct config *config, char *ret, size_t size)
 {
@@ -89,7 +89,7 @@ static void choose_lock_db(const struct config *config, char *ret, size_t size)
         snprintf(ret, size, "%s%s", config->db, file ? LOCK_FILE_SUFFIX : "");
 }
 
-/* redlock takes all of --redis, the guards that live on one Redis its first URL. */
+/* redlock uses all of --redis. Guards on one Redis use its first URL. */
 static const char *endpoints_of(const struct guards *guards, const lk_provider_info *info)
 {
     const struct config *config = guards->config;
@@ -172,7 +172,7 @@ void guards_close(struct guards *guards)
         if (!atomic_load(&guard->abandoned))
             lk_close(guard->client);
     }
-    if (abandoned) /* its client still tells the guard of what is lost */
+    if (abandoned) /* an open client still reports lost locks to its guard */
         return;
     pthread_mutex_destroy(&guards->opening);
     free(guards);
@@ -226,7 +226,7 @@ lk_client *guard_client(struct guard *guard, lk_error *error)
         .watchdog_off = !config->watchdog,
         .max_hold_ms = config->max_hold_ms,
         .command_timeout_ms = GUARD_COMMAND_TIMEOUT_MS,
-        .spin_us = -1, /* there are other requests to work for */
+        .spin_us = -1, /* the processor has other requests to serve */
         .replicas = begins(guard->info->name, "redis-") ? (int32_t)config->redis_replicas : 0,
         .local_queue = config->lock_queue && !guard_seams(guard)->one_by_one,
         .on_debt = away_log_debt,

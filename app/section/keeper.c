@@ -7,18 +7,18 @@
 #include <time.h>
 
 enum {
-    FIND_OUT_MS = 300,     /* a worker asks so long */
-    PAUSE_US_MIN = 20000,  /* between two rounds of the keeper's */
-    PAUSE_US_MAX = 250000, /* doubling */
+    FIND_OUT_MS = 300,    /* how long a worker asks */
+    PAUSE_US_MIN = 20000, /* between two rounds of the thread; it doubles */
+    PAUSE_US_MAX = 250000,
     CLOSE_US = 3000000
 };
 
-/* One set of locks, and what it waits for. */
+/* One set of locks and the transaction that it waits for. */
 struct kept {
     struct lock_set set;
-    db_doubt doubt;
+    db_doubt unanswered;
     int64_t since_us;
-    bool lost; /* and told */
+    bool lost; /* and logged */
 };
 
 struct keeper {
@@ -36,11 +36,11 @@ struct keeper {
     int64_t end_us;
 };
 
-bool keeper_finds_out(struct keeper *keeper, const db_doubt *doubt)
+bool keeper_find_out(struct keeper *keeper, const db_doubt *unanswered)
 {
     counter_add(&keeper->counters->undecided, 1);
     return !keeper->seams->forgets_undecided &&
-           db_settle(keeper->store, doubt, FIND_OUT_MS, NULL) == DB_OK;
+           db_settle(keeper->store, unanswered, FIND_OUT_MS, NULL) == DB_OK;
 }
 
 /* -- one set ---------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static void tell(const struct kept *kept, enum away_kept what)
     away_log_kept(what, kept->set.keys[0], (now_us() - kept->since_us) / 1000);
 }
 
-/* What still keeps others out. */
+/* Whether the set still keeps other requests out. */
 static bool holds_any(const struct lock_set *set)
 {
     for (size_t i = 0; i < set->n; i++)
@@ -68,14 +68,14 @@ static void note_lost(struct keeper *keeper, struct kept *kept)
     tell(kept, AWAY_KEPT_LOST);
 }
 
-/* True: there is nothing more to keep. Nobody is asked where *askable is false; it becomes so when
- * nobody answers. */
+/* True: there is nothing more to keep. If *askable is false, the store is not asked. It becomes
+ * false when the store does not answer. */
 static bool is_over(struct keeper *keeper, struct kept *kept, bool *askable)
 {
     db_error error = {.message = ""};
     note_lost(keeper, kept);
     db_status status =
-        *askable ? db_settle(keeper->store, &kept->doubt, 0, &error) : DB_UNAVAILABLE;
+        *askable ? db_settle(keeper->store, &kept->unanswered, 0, &error) : DB_UNAVAILABLE;
     if (status == DB_OK) {
         tell(kept, AWAY_KEPT_DECIDED);
         return true;
@@ -99,8 +99,8 @@ static void put_away(struct keeper *keeper, size_t i)
     pthread_cond_broadcast(&keeper->changed);
 }
 
-/* With the mutex. Asks for each; returns whether any is over. Once nobody answers, the others are
- * looked at without asking: their locks may have ended. */
+/* With the mutex. Asks about each set; returns whether any is over. When the store does not answer,
+ * the rest is only looked at: their locks may have ended. */
 static bool look_at_all(struct keeper *keeper)
 {
     bool any = false, askable = true;
@@ -144,7 +144,7 @@ static void *run(void *arg)
 
 /* -- taking ----------------------------------------------------------------------------------- */
 
-/* With the mutex. NULL: there is none, and nobody waits any more. */
+/* With the mutex. NULL: none is free, and nobody waits any more. */
 static struct kept *wait_for_place(struct keeper *keeper)
 {
     while (keeper->n_unused == 0 && !keeper->waits_no_more)
@@ -152,7 +152,7 @@ static struct kept *wait_for_place(struct keeper *keeper)
     return keeper->n_unused > 0 ? keeper->unused[--keeper->n_unused] : NULL;
 }
 
-void keeper_take(struct keeper *keeper, struct lock_set *set, const db_doubt *doubt)
+void keeper_take(struct keeper *keeper, struct lock_set *set, const db_doubt *unanswered)
 {
     if (keeper->seams->forgets_undecided || !set->held || set->n == 0) {
         lock_set_release(set);
@@ -161,7 +161,7 @@ void keeper_take(struct keeper *keeper, struct lock_set *set, const db_doubt *do
     pthread_mutex_lock(&keeper->mutex);
     struct kept *kept = wait_for_place(keeper);
     if (kept) {
-        kept->doubt = *doubt;
+        kept->unanswered = *unanswered;
         kept->since_us = now_us();
         kept->lost = false;
         lock_set_move(set, &kept->set);
@@ -206,7 +206,7 @@ struct keeper *keeper_open(db *store, const struct seams *seams, struct counters
     return NULL;
 }
 
-void keeper_waits_no_more(struct keeper *keeper)
+void keeper_stop_waiting(struct keeper *keeper)
 {
     pthread_mutex_lock(&keeper->mutex);
     keeper->waits_no_more = true;

@@ -1,14 +1,14 @@
 /*
- * Locks whose transaction is undecided.
+ * The keeper of locks whose transaction is undecided.
  *
- * No lock is given back before its transaction is known to be committed or known never to commit.
- * A worker that meets an unknown outcome asks the store for a little while; then it hands its locks
- * to the keeper, answers its clients, and goes on. The keeper's thread asks until the transaction
- * is decided, and releases the locks then. Meanwhile each lock is held as any other is: renewed by
- * the watchdog up to --max-hold-ms, or until its lease ends. A lock that has ended before the
- * decision is counted and logged: from then on only a fence stands.
+ * A lock is given back only when its transaction is known to be committed, or known never to
+ * commit. A worker that meets an unknown outcome asks the store for a short time. Then it hands its
+ * locks to the keeper, answers its clients, and goes on. The keeper's thread asks until the
+ * transaction is decided, then releases the locks. Until then each lock is held like any other: the
+ * watchdog renews it up to --max-hold-ms, or its lease ends. If a lock ends before the decision, it
+ * is counted and logged. From then on only a fence protects the row.
  *
- * Bounded: while all its places are taken, those who bring more wait.
+ * Bounded: while all places are taken, keeper_take() waits.
  * Threading: any thread.
  */
 #ifndef KEEPER_H
@@ -21,18 +21,21 @@ enum { KEEPER_LOCK_SETS_MAX = 128 };
 
 struct keeper;
 
-/* Starts its thread. NULL without memory or threads. All is borrowed; of seams, forgets_undecided
- * counts. */
+/* Starts the thread. NULL: no memory or threads. All is borrowed. Of seams it uses
+ * forgets_undecided. */
 struct keeper *keeper_open(db *store, const struct seams *seams, struct counters *counters);
-/* From now on those who would wait for a place leave their locks as keeper_close() does. */
-void keeper_waits_no_more(struct keeper *keeper);
-/* Asks for a few more seconds at most. A lock that is still undecided then is not released: it ends
- * with its lease, or with the process. Nobody may bring any more. */
+/* From now on keeper_take() does not wait for a place: it abandons the locks, as keeper_close()
+ * does.
+ */
+void keeper_stop_waiting(struct keeper *keeper);
+/* Asks for at most a few more seconds. A lock that is undecided even then is not released: it ends
+ * with its lease, or with the process. Call keeper_take() no more. */
 void keeper_close(struct keeper *keeper);
 
-/* Of a DB_UNKNOWN. True: it is decided, and readers see it or never will. */
-bool keeper_finds_out(struct keeper *keeper, const db_doubt *doubt);
-/* In place of lock_set_release(): the set is empty then. */
-void keeper_take(struct keeper *keeper, struct lock_set *set, const db_doubt *doubt);
+/* After DB_UNKNOWN, for a short time. True: the transaction is decided; readers see it, or it never
+ * will be committed. */
+bool keeper_find_out(struct keeper *keeper, const db_doubt *unanswered);
+/* Instead of lock_set_release(). Takes the locks out of the set. */
+void keeper_take(struct keeper *keeper, struct lock_set *set, const db_doubt *unanswered);
 
 #endif

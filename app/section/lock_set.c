@@ -11,7 +11,7 @@
 static void count_lost(void *arg, const lk_hold *hold, lk_loss cause)
 {
     struct guard *guard = arg;
-    (void)hold; /* whoever uses it asks lk_check() before the write */
+    (void)hold; /* the transaction asks lk_check() before it writes */
     assert((unsigned)cause < (unsigned)GUARD_LOSSES);
     atomic_fetch_add_explicit(&guard->lost[cause], 1, memory_order_relaxed);
 }
@@ -77,7 +77,7 @@ static bool is_kept(const struct lock_set *set)
            lk_check(&set->holds[0], &left_ms) == LK_OK && left_ms >= set->holds[0].lease_ms / 2;
 }
 
-/* NULL: PROBLEM_UNAVAILABLE, with a message. */
+/* NULL: the guard cannot be opened; message says why. */
 static lk_client *client_of(struct lock_set *set, struct guard *guard)
 {
     lk_error error;
@@ -104,7 +104,7 @@ static lk_request request_for(const struct lock_set *set, size_t i, lk_client *c
     };
 }
 
-/* NULL: there are several, and which of them failed is not told. */
+/* NULL: there are several guards. */
 static struct guard *guard_of_all(const struct lock_set *set)
 {
     for (size_t i = 1; i < set->n; i++)
@@ -232,8 +232,8 @@ static void note_released(struct guard *guard, const lk_hold *hold)
 
 static void release(struct guard *guard, lk_hold *hold)
 {
-    /* The status changes nothing any more: what was to be written is written or refused, and the
-     * client repeats a release that the lock server did not confirm (away_log_debt()). */
+    /* The status does not matter: the write is done or refused. If the lock server did not confirm
+     * the release, the client repeats it (away_log_debt()). */
     lk_release(hold);
     note_released(guard, hold);
 }

@@ -12,7 +12,6 @@ static const char *const kind_names[] = {
 
 /* -- which rows ------------------------------------------------------------------------------- */
 
-/* The rows of a section are few. */
 static struct section_row *find_row(struct section *section, enum row_kind kind, const char *id)
 {
     for (size_t i = 0; i < section->n_rows; i++) {
@@ -22,7 +21,7 @@ static struct section_row *find_row(struct section *section, enum row_kind kind,
     return NULL;
 }
 
-/* A row that was not read: op learns why. */
+/* Tells op why a row was not read. */
 static bool not_read(struct section *section, struct op *op, enum row_kind kind, const char *id,
                      db_status status)
 {
@@ -36,8 +35,8 @@ static bool not_read(struct section *section, struct op *op, enum row_kind kind,
     return false;
 }
 
-/* Rows stand in the order of their names. Wherever the database locks rows, it does so in this
- * order, and no two sections wait for each other in a circle. */
+/* Makes room for a row, in the order of the names. The database locks rows in this order, so no two
+ * sections wait for each other in a circle. */
 static struct section_row *make_room(struct section *section, const char *resource)
 {
     size_t i = section->n_rows++;
@@ -100,19 +99,19 @@ bool section_uses_order(struct section *section, struct op *op, const char *id, 
     if (status != DB_OK)
         return not_read(section, op, ROW_ITEM, ret->item_id, status);
     struct section_row *row = add_row(section, op, ROW_ORDER, id, item.guard, ret->last_fence);
-    if (row) /* no counter for each order, of which there are many */
+    if (row) /* orders are many: none has its own counter */
         resource_name(row->counter, kind_names[ROW_ITEM], ret->item_id);
     return row != NULL;
 }
 
 /* -- read ------------------------------------------------------------------------------------- */
 
-/* Every row that was named has been read by now. */
+/* A row that was named and read. NULL: op has its problem, or the section begins again. */
 static struct section_row *use_row(struct section *section, struct op *op, enum row_kind kind,
                                    const char *id)
 {
     struct section_row *row = find_row(section, kind, id);
-    if (!row) { /* somebody has moved the order to it: it is to be looked up again */
+    if (!row) { /* the order is now of another item: look it up again */
         section->guard_changed = true;
         section->status = DB_CONFLICT;
         return NULL;
@@ -152,7 +151,7 @@ bool section_epoch(struct section *section, struct op *op, const char *item_id, 
     return true;
 }
 
-/* What the store says of each buyer in the batch, all at once when the first one is asked about. */
+/* Reads what each buyer of the batch has bought, in one query, when the first is asked about. */
 static db_status read_bought(struct section *section, const db_item *item)
 {
     db_status status = DB_OK;
@@ -181,7 +180,8 @@ bool section_bought(struct section *section, struct op *op, const db_item *item,
     if (status != DB_OK)
         return not_read(section, op, ROW_ITEM, item->id, status);
     int64_t bought = op->bought;
-    for (size_t i = 0; i < section->n_orders; i++) { /* of this batch, not yet in the store */
+    for (size_t i = 0; i < section->n_orders;
+         i++) { /* orders of this batch, which the store does not have yet */
         if (strcmp(section->orders[i].user_id, op->other) == 0 &&
             __builtin_add_overflow(bought, section->orders[i].quantity, &bought))
             bought = INT64_MAX;
@@ -192,7 +192,7 @@ bool section_bought(struct section *section, struct op *op, const db_item *item,
 
 /* -- write ------------------------------------------------------------------------------------ */
 
-/* Which row a value handed out belongs to. */
+/* The row of a value that section_item() and the like returned. */
 static struct section_row *row_of(struct section *section, const void *value)
 {
     for (size_t i = 0; i < section->n_rows; i++) {
@@ -234,8 +234,8 @@ static void note_change(struct section *section, struct op *op, struct section_r
         op->shown_value = after;
 }
 
-/* What an operation decides fits, where only this service has written. Somebody else may have left
- * any value in the store: then nothing is written. */
+/* A decision of this service always fits. Another program may have left any value in the store:
+ * then nothing is written. */
 static bool add(struct section *section, const struct section_row *row, int64_t *value,
                 int64_t delta, int64_t *version)
 {

@@ -198,7 +198,7 @@ static db_status write_section(db_tx *tx, void *arg)
 
 bool section_find_out(struct section *section)
 {
-    section->outcome_unknown = !keeper_finds_out(section->keeper, &section->unanswered);
+    section->outcome_unknown = !keeper_find_out(section->keeper, &section->unanswered);
     return !section->outcome_unknown;
 }
 

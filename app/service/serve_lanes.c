@@ -108,8 +108,8 @@ size_t serve_lane(struct writer *writer, const char *lane, struct op **ops, size
 /* The attempts that go together: one snapshot, one round trip for the locks, one commit. */
 struct together {
     struct attempt *attempts[LANES_MANY_MAX];
-    struct section *sections[LANES_MANY_MAX]; /* of the same */
-    struct lock_set *locks[LANES_MANY_MAX];   /* of the same */
+    struct section *sections[LANES_MANY_MAX]; /* of the attempts */
+    struct lock_set *locks[LANES_MANY_MAX];   /* of the attempts */
     size_t n;
 };
 
@@ -200,7 +200,7 @@ void serve_lanes(struct writer *writer, struct lanes_part *parts, size_t n)
         sections[i].reader = sections[0].reader;
         if (!attempt_begin(&attempts[i], parts[i].ops, parts[i].n)) {
             finish_answered(writer, &attempts[0]);
-            parts->n = 0; /* there is no reader: the first lane is told, the others are postponed */
+            parts->n = 0; /* no reader: the first lane is answered, the others are postponed */
             return;
         }
     }

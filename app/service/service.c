@@ -171,7 +171,7 @@ void service_close(struct service *service)
     atomic_store(&service->draining, true);
     atomic_store(&service->closing, true);
     if (service->keeper)
-        keeper_waits_no_more(service->keeper);
+        keeper_stop_waiting(service->keeper);
     service->business->task_close(service->task);
     lanes_close(service->writes);
     lanes_close(service->reads);

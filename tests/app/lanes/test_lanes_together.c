@@ -1,4 +1,4 @@
-/* Lanes that are served together, and those that are left to be served by themselves. */
+/* Many lanes served at once, and lanes that are postponed to a turn of their own. */
 #include "crew.h"
 
 #include <setjmp.h>
@@ -17,7 +17,7 @@ static void submit(int number, int lane)
     assert_true(crew_submit(number, lane));
 }
 
-static void what_gathers_in_many_lanes_is_served_together(void **state)
+static void operations_that_gather_in_many_lanes_are_served_together(void **state)
 {
     (void)state;
     open_lanes(1);
@@ -34,7 +34,7 @@ static void what_gathers_in_many_lanes_is_served_together(void **state)
     assert_int_equal(crew.turns[1].n_ops, 10);
 }
 
-static void a_company_has_its_bounds(void **state)
+static void many_lanes_have_their_bounds(void **state)
 {
     (void)state;
     open_lanes(1);
@@ -43,7 +43,7 @@ static void a_company_has_its_bounds(void **state)
     int n = 1;
     for (int i = 1; i < CREW_LANES; i++)
         submit(n++, i);
-    for (int i = 1; i <= LANES_PART_MAX; i++) /* too many for company */
+    for (int i = 1; i <= LANES_PART_MAX; i++) /* too many for a part */
         submit(n++, 2);
     crew_open_gate();
     lanes_close(crew.lanes);
@@ -56,7 +56,7 @@ static void a_company_has_its_bounds(void **state)
     assert_int_equal(crew.turns[4].n_lanes, CREW_LANES - 3 - LANES_MANY_MAX);
 }
 
-static void who_came_first_is_served_first_in_company_or_not(void **state)
+static void lanes_are_served_in_order_of_arrival_single_or_many(void **state)
 {
     (void)state;
     open_lanes(1);
@@ -75,7 +75,7 @@ static void who_came_first_is_served_first_in_company_or_not(void **state)
     assert_int_equal(crew.turns[2].n_lanes, 2);
 }
 
-static void a_company_has_no_more_operations_than_a_batch(void **state)
+static void many_lanes_have_no_more_operations_than_a_batch(void **state)
 {
     (void)state;
     open_lanes(1);
@@ -92,11 +92,11 @@ static void a_company_has_no_more_operations_than_a_batch(void **state)
     assert_int_equal(crew.turns[1].largest, LANES_PART_MAX - 1);
 }
 
-static void what_is_left_is_served_next_and_by_itself(void **state)
+static void a_postponed_lane_has_its_own_turn_next(void **state)
 {
     (void)state;
     open_lanes(1);
-    crew.leaves = "l2";
+    crew.postpones = "l2";
     submit(0, 0);
     crew_wait_at_gate(1);
     for (int i = 1; i <= 3; i++)
@@ -112,14 +112,14 @@ static void what_is_left_is_served_next_and_by_itself(void **state)
     assert_int_equal(crew.turns[2].n_ops, 2); /* both of lane 2 */
 }
 
-static void a_lane_that_was_left_once_comes_in_company_again(void **state)
+static void a_lane_postponed_once_is_served_with_others_again(void **state)
 {
     (void)state;
     open_lanes(1);
-    crew.leaves = "l2";
+    crew.postpones = "l2";
     submit(0, 2);
     crew_pass_gate_until_turn(2);
-    submit(1, 2); /* while the first is served by itself */
+    submit(1, 2); /* during the turn of the first */
     crew_open_gate();
     lanes_close(crew.lanes);
     assert_int_equal(crew.n_turns, 4);
@@ -127,29 +127,30 @@ static void a_lane_that_was_left_once_comes_in_company_again(void **state)
         assert_int_equal(crew.turns[i].together, i % 2 == 0);
 }
 
-static void who_comes_behind_what_is_left_stays_behind_it(void **state)
+static void later_operations_stay_behind_a_postponed_one(void **state)
 {
     (void)state;
     open_lanes(1);
-    crew.leaves = "l2";
+    crew.postpones = "l2";
     submit(0, 2);
     crew_wait_at_gate(1);
     submit(1, CREW_NO_LANE);
     crew_pass_gate_until_turn(2);
-    submit(2, 2); /* while the first waits for its turn by itself */
+    submit(2, 2); /* while the first waits for its own turn */
     crew_pass_gate_until_turn(3);
     submit(3, 3);
     submit(4, 2);
     crew_open_gate();
     lanes_close(crew.lanes);
     assert_int_equal(crew.turns[2].n_ops, 2);
-    assert_int_equal(crew.turns[3].n_lanes, 2); /* its lane has one, and was left long ago */
+    assert_int_equal(crew.turns[3].n_lanes,
+                     2); /* lane 2 has one operation, and its own turn is over */
     assert_int_equal(crew.n_turns, 5);
     assert_int_equal(crew.served, 5);
     assert_false(crew.disorder);
 }
 
-static void a_lane_that_had_many_comes_in_company_again(void **state)
+static void a_lane_that_had_many_operations_is_served_with_others_again(void **state)
 {
     (void)state;
     open_lanes(1);
@@ -167,7 +168,7 @@ static void a_lane_that_had_many_comes_in_company_again(void **state)
     assert_int_equal(crew.turns[2].n_lanes, 2);
 }
 
-static void a_lane_does_not_go_on_while_a_company_waits(void **state)
+static void a_lane_does_not_go_on_while_many_lanes_wait(void **state)
 {
     (void)state;
     open_lanes(1);
@@ -175,7 +176,7 @@ static void a_lane_does_not_go_on_while_a_company_waits(void **state)
     submit(0, CREW_NO_LANE);
     crew_wait_at_gate(1);
     int n = 1;
-    while (n <= LANES_PART_MAX + 1) /* too many for company */
+    while (n <= LANES_PART_MAX + 1) /* too many for a part */
         submit(n++, 2);
     crew_pass_gate_until_turn(2);
     submit(n++, 2);
@@ -188,21 +189,22 @@ static void a_lane_does_not_go_on_while_a_company_waits(void **state)
     assert_int_equal(crew.turns[2].n_lanes, 2);
 }
 
-/* By one of its name that runs beside it: nothing of it is left when its turn comes. */
+/* An operation of the same name, in a lane of its own, spreads the lane. At its turn it is empty.
+ */
 static void a_lane_that_is_spread_while_it_waits_has_no_turn(void **state)
 {
     (void)state;
     open_lanes(1);
-    crew.leaves = "l2";
+    crew.postpones = "l2";
     crew.spreads = true;
     submit(0, CREW_NO_LANE);
     crew_wait_at_gate(1);
     submit(1, 2);
     submit(2, 2);
-    crew_pass_gate_until_turn(3); /* left, then by itself: now 2 is a lane of its own */
+    crew_pass_gate_until_turn(3); /* postponed, then its own turn: operation 2 has its own lane */
     submit(3, 3);
     submit(4, 2);
-    crew_pass_gate_until_turn(4); /* of 2, which spreads what waits in lane 2 */
+    crew_pass_gate_until_turn(4); /* the turn of operation 2, which spreads lane 2 */
     crew_open_gate();
     lanes_close(crew.lanes);
     static const bool together[] = {false, true, false, false, true, false};
@@ -214,9 +216,9 @@ static void a_lane_that_is_spread_while_it_waits_has_no_turn(void **state)
     }
 }
 
-/* Those who are served together may not fill all threads: what comes meanwhile gathers, and who
- * comes by itself is served. */
-static void companies_leave_threads_to_others(void **state)
+/* At most two threads serve many lanes. Operations that arrive meanwhile gather, and single lanes
+ * find a thread. */
+static void many_lanes_leave_threads_to_single_ones(void **state)
 {
     (void)state;
     open_lanes(4);
@@ -243,13 +245,13 @@ static void companies_leave_threads_to_others(void **state)
     assert_int_equal(crew.turns[4].n_lanes, 10);
 }
 
-static void each_lane_keeps_its_order_whatever_is_left(void **state)
+static void each_lane_keeps_its_order_whatever_is_postponed(void **state)
 {
     (void)state;
     unsigned random = 1;
     open_lanes(8);
     crew_open_gate();
-    crew.leaves_every = 3;
+    crew.postpones_every = 3;
     for (int i = 0; i < MANY; i++) {
         random = random * 1103515245u + 12345u;
         int lane = (int)(random >> 16) % (CREW_LANES + CREW_LANES / 4);
@@ -264,18 +266,18 @@ static void each_lane_keeps_its_order_whatever_is_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_gathers_in_many_lanes_is_served_together),
-        cmocka_unit_test(a_company_has_its_bounds),
-        cmocka_unit_test(who_came_first_is_served_first_in_company_or_not),
-        cmocka_unit_test(a_company_has_no_more_operations_than_a_batch),
-        cmocka_unit_test(what_is_left_is_served_next_and_by_itself),
-        cmocka_unit_test(a_lane_that_was_left_once_comes_in_company_again),
-        cmocka_unit_test(who_comes_behind_what_is_left_stays_behind_it),
-        cmocka_unit_test(a_lane_that_had_many_comes_in_company_again),
-        cmocka_unit_test(a_lane_does_not_go_on_while_a_company_waits),
+        cmocka_unit_test(operations_that_gather_in_many_lanes_are_served_together),
+        cmocka_unit_test(many_lanes_have_their_bounds),
+        cmocka_unit_test(lanes_are_served_in_order_of_arrival_single_or_many),
+        cmocka_unit_test(many_lanes_have_no_more_operations_than_a_batch),
+        cmocka_unit_test(a_postponed_lane_has_its_own_turn_next),
+        cmocka_unit_test(a_lane_postponed_once_is_served_with_others_again),
+        cmocka_unit_test(later_operations_stay_behind_a_postponed_one),
+        cmocka_unit_test(a_lane_that_had_many_operations_is_served_with_others_again),
+        cmocka_unit_test(a_lane_does_not_go_on_while_many_lanes_wait),
         cmocka_unit_test(a_lane_that_is_spread_while_it_waits_has_no_turn),
-        cmocka_unit_test(companies_leave_threads_to_others),
-        cmocka_unit_test(each_lane_keeps_its_order_whatever_is_left),
+        cmocka_unit_test(many_lanes_leave_threads_to_single_ones),
+        cmocka_unit_test(each_lane_keeps_its_order_whatever_is_postponed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

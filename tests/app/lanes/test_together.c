@@ -1,5 +1,5 @@
-/* Orders for many items at once, with lanes on: one go for the locks and one commit, but what
- * becomes of an order is its own. */
+/* Orders for many items at once, with lanes on: one round trip for the locks and one commit. Each
+ * order has its own outcome. */
 #include "process.h"
 #include "redis.h"
 #include "service_rig.h"
@@ -65,8 +65,8 @@ static void start_locked(void)
     start((const char *const[]){""}, 1);
 }
 
-/* Orders of the first items hold all who serve together; those in ops, of the others, gather behind
- * them and are served in one go. */
+/* Orders of the first items hold the threads that serve many lanes. The orders in ops, of other
+ * items, gather behind them and are served at once. */
 static void gather(void)
 {
     static int number = ORDERS;
@@ -114,10 +114,10 @@ static int64_t sold(void)
     return sum;
 }
 
-/* -- one go ----------------------------------------------------------------------------------- */
+/* -- one commit ------------------------------------------------------------------------------- */
 
-/* Where Redis does not answer in time they are served one by one: so it may take a few rounds on a
- * machine that has no time. */
+/* If Redis does not answer in time, the orders are served one by one. So a loaded machine may need
+ * a few rounds. */
 static void orders_of_many_items_share_one_commit(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ static void guards_of_all_kinds_may_come_together(void **state)
 
 /* -- each by itself --------------------------------------------------------------------------- */
 
-static void who_must_wait_for_a_lock_keeps_nobody_else_waiting(void **state)
+static void an_order_that_waits_for_a_lock_keeps_no_other_waiting(void **state)
 {
     (void)state;
     start_locked();
@@ -187,14 +187,14 @@ static void who_must_wait_for_a_lock_keeps_nobody_else_waiting(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-static void those_who_wait_for_their_locks_keep_no_thread_from_others(void **state)
+static void orders_that_wait_for_locks_take_no_thread_from_others(void **state)
 {
     (void)state;
     enum { HELD = 4 };
     start_locked();
     for (int i = 0; i < HELD; i++)
         redis_do(rig.redis, "SET lock:item:%d other PX %d", FIRST + i, PATIENCE_MS);
-    for (int i = 0; i < HELD; i++) { /* one after the other: none is in company */
+    for (int i = 0; i < HELD; i++) { /* one after the other: none is served with others */
         uint64_t before = attempts();
         ops_submit(rig.service, &ops[i], 1);
         while (attempts() == before)
@@ -210,7 +210,7 @@ static void those_who_wait_for_their_locks_keep_no_thread_from_others(void **sta
 }
 
 /* The second order is done while the first one has read and not yet written. */
-static void what_has_no_guard_races_in_company_too(void **state)
+static void orders_without_a_guard_race_beside_others_too(void **state)
 {
     (void)state;
     enum { LATE = N - 2, QUICK = N - 1 };
@@ -235,8 +235,8 @@ static uint64_t reruns(void)
     return atomic_load(&rig.service->counters.reruns);
 }
 
-/* The first order stands at point, in company, when change() is done: it is begun again, and keeps
- * nobody else waiting. */
+/* The first order stands at point, beside the others, while change() runs. It begins again, and
+ * keeps no other order waiting. */
 static void see_one_begin_again(enum op_point point, void (*change)(void))
 {
     order(&ops[0], FIRST, WATCHED);
@@ -265,7 +265,7 @@ static void cancel(void)
     assert_int_equal(op_run(rig.service, &op), 201);
 }
 
-static void who_finds_his_item_changed_begins_again(void **state)
+static void an_order_whose_item_has_changed_begins_again(void **state)
 {
     (void)state;
     struct op op;
@@ -282,7 +282,7 @@ static db_status write_reset(db_tx *tx, void *arg)
     return db_tx_reset_item(tx, arg, "admin", "another");
 }
 
-/* As another instance does that came by before the row had a lock. */
+/* A reset by another instance, which began before the row had a lock. */
 static void reset(void)
 {
     db_item item = {.id = "2", .guard = "redis-token", .stock = STOCK, .fence = true};
@@ -290,7 +290,7 @@ static void reset(void)
     assert_int_equal(db_run(rig.service->db, write_reset, &item, NULL), DB_OK);
 }
 
-static void who_finds_his_item_reset_has_left_his_lock(void **state)
+static void an_order_whose_item_was_reset_has_released_its_lock(void **state)
 {
     (void)state;
     start_locked();
@@ -306,7 +306,7 @@ static void change_guard(void)
     assert_int_equal(op_run(rig.service, op_put_item(&op, "2", STOCK, "redis-set")), 200);
 }
 
-static void who_finds_another_guard_begins_again_under_it(void **state)
+static void an_order_whose_guard_has_changed_begins_again_under_the_new_one(void **state)
 {
     (void)state;
     char guard[32];
@@ -318,8 +318,8 @@ static void who_finds_another_guard_begins_again_under_it(void **state)
     assert_int_equal(sold(), ITEMS);
 }
 
-/* A lane keeps its lock for the next order if that comes at once. */
-static bool locks_are_left(void *arg)
+/* A lane keeps its lock for the next order if that arrives at once. */
+static bool locks_are_free(void *arg)
 {
     (void)arg;
     return redis_do(rig.redis, "EXISTS lock:item:2 lock:item:3") == 0;
@@ -333,7 +333,7 @@ static void a_stale_fence_refuses_its_own_order_only(void **state)
     start_locked();
     for (int i = 0; i < BEFORE; i++)
         assert_int_equal(op_run(rig.service, order(&op, FIRST + i % 2, N + i)), 201);
-    assert_true(wait_until(locks_are_left, NULL, PATIENCE_MS));
+    assert_true(wait_until(locks_are_free, NULL, PATIENCE_MS));
     for (int i = 0; i < FIRST; i++)
         redis_do(rig.redis, "SET {lock:item:%d}:fence 1", FIRST + i);
     run_together();
@@ -372,7 +372,7 @@ struct other {
     uint64_t held;
 };
 
-/* Another instance, as far as locks are concerned. */
+/* Takes locks as another instance does. */
 static void *hold_now_and_then(void *arg)
 {
     struct other *other = arg;
@@ -389,7 +389,7 @@ static void *hold_now_and_then(void *arg)
     return NULL;
 }
 
-static void nothing_is_lost_beside_others_who_take_the_same_locks(void **state)
+static void nothing_is_lost_beside_another_instance_with_the_same_locks(void **state)
 {
     (void)state;
     struct other other = {.held = 0};
@@ -421,15 +421,15 @@ int main(void)
         TEST(orders_of_many_items_share_one_commit),
         TEST(repeated_orders_are_replayed),
         TEST(guards_of_all_kinds_may_come_together),
-        TEST(who_must_wait_for_a_lock_keeps_nobody_else_waiting),
-        TEST(those_who_wait_for_their_locks_keep_no_thread_from_others),
-        TEST(what_has_no_guard_races_in_company_too),
-        TEST(who_finds_his_item_changed_begins_again),
-        TEST(who_finds_his_item_reset_has_left_his_lock),
-        TEST(who_finds_another_guard_begins_again_under_it),
+        TEST(an_order_that_waits_for_a_lock_keeps_no_other_waiting),
+        TEST(orders_that_wait_for_locks_take_no_thread_from_others),
+        TEST(orders_without_a_guard_race_beside_others_too),
+        TEST(an_order_whose_item_has_changed_begins_again),
+        TEST(an_order_whose_item_was_reset_has_released_its_lock),
+        TEST(an_order_whose_guard_has_changed_begins_again_under_the_new_one),
         TEST(a_stale_fence_refuses_its_own_order_only),
         TEST(a_lock_server_that_stands_still_costs_no_order),
-        TEST(nothing_is_lost_beside_others_who_take_the_same_locks),
+        TEST(nothing_is_lost_beside_another_instance_with_the_same_locks),
     };
     return cmocka_run_group_tests(tests, rig_open, rig_close);
 }

@@ -1,8 +1,8 @@
 /*
- * No lock is given back before its transaction is known to be committed or known never to commit:
- * every way in which an unknown outcome can go on, by every way of serving, with one lock and with
- * several, under every kind of guard. The store is a real one whose commits are answered, settled
- * and carried out as the plan says; each release of a lock is seen before it is sent.
+ * A lock is given back only when its transaction is known to be committed, or known never to
+ * commit. All outcomes of a commit that was not answered, in all ways of serving, with one lock and
+ * with several, under every kind of guard. The store is a real one. The plan says how its commits
+ * are answered, settled and carried out. Each release of a lock is seen before it is sent.
  */
 #include "undecided_plan.h"
 
@@ -152,7 +152,7 @@ static bool meet_unknown(const struct variant *variant, struct op *ops, size_t n
     return atomic_load(&plan.jobs) == n;
 }
 
-/* False: its guard's operations are never served together. */
+/* False: operations under this guard are never served together. */
 static bool try_variant(const struct variant *variant)
 {
     struct op ops[ACCOUNTS_MAX], op, behind = {.kind = OP_READY};

@@ -85,29 +85,29 @@ static void serve(void *state, struct op **taken, size_t n)
     run(first, -1);
 }
 
-static bool is_left(const struct op *op)
+static bool is_postponed(const struct op *op)
 {
-    crew.n_shares++;
-    return (crew.leaves && strcmp(op->id, crew.leaves) == 0) ||
-           (crew.leaves_every > 0 && crew.n_shares % (size_t)crew.leaves_every == 0);
+    crew.n_parts++;
+    return (crew.postpones && strcmp(op->id, crew.postpones) == 0) ||
+           (crew.postpones_every > 0 && crew.n_parts % (size_t)crew.postpones_every == 0);
 }
 
-static void serve_many(void *state, struct lanes_part *shares, size_t n)
+static void serve_many(void *state, struct lanes_part *parts, size_t n)
 {
     (void)state;
     for (size_t i = 0; i < n; i++)
-        run(shares[i].ops[0], 1);
+        run(parts[i].ops[0], 1);
     pthread_mutex_lock(&crew.mutex);
     struct crew_turn *turn = begin_turn(true, n);
     for (size_t i = 0; i < n; i++) {
-        if (is_left(shares[i].ops[0]))
+        if (is_postponed(parts[i].ops[0]))
             continue;
-        note(turn, shares[i].ops, shares[i].n);
-        shares[i].n = 0;
+        note(turn, parts[i].ops, parts[i].n);
+        parts[i].n = 0;
     }
     pthread_mutex_unlock(&crew.mutex);
     for (size_t i = 0; i < n; i++)
-        run(shares[i].ops[0], -1);
+        run(parts[i].ops[0], -1);
 }
 
 /* -- the test's side ----------------------------------------------------------------------------

@@ -17,7 +17,7 @@ enum {
 struct crew_turn {
     bool together;
     size_t n_lanes, n_ops;
-    size_t n_batches, largest; /* its own and those it went on with; shares of a company */
+    size_t n_batches, largest; /* its own and those that it went on with; or parts of many lanes */
 };
 
 struct crew {
@@ -28,13 +28,13 @@ struct crew {
     int at_gate;
 
     /* What the test wants. */
-    bool spreads;       /* a turn keeps only its first operation */
-    bool goes_on;       /* a lane takes further batches while it may */
-    int leaves_every;   /* of the shares in company one in so many is left; 0: none */
-    const char *leaves; /* this lane's share is */
+    bool spreads;          /* a turn keeps only its first operation */
+    bool goes_on;          /* a lane takes further batches while it may */
+    int postpones_every;   /* one in so many parts of many lanes is postponed; 0: none */
+    const char *postpones; /* the part of this lane is postponed */
 
     /* What was seen. */
-    size_t n_shares, n_turns, served;
+    size_t n_parts, n_turns, served;
     struct crew_turn turns[CREW_TURNS_MAX];
     int64_t order[CREW_OPS_MAX];    /* numbers, as served */
     int64_t last[CREW_LANES];       /* number served of each lane */
