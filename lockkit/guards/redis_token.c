@@ -57,7 +57,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     struct question question;
     const char *words[N_WORDS];
     ask(guard, attempt->hold, &question, words);
-    lk_status status = lk_redis_script_try(guard->redis, attempt, &guard->acquire, &reply,
+    lk_status status = lk_redis_script_run(guard->redis, attempt, 0, &guard->acquire, &reply,
                                            REDIS_REPLY_INTEGER, N_KEYS, N_WORDS, words);
     return status == LK_OK ? lk_redis_granted(guard, attempt, reply.root.integer) : status;
 }

@@ -18,31 +18,19 @@
  *            "How to do distributed locking", 2016; S. Sanfilippo, "Is Redlock safe?", 2016
  */
 #include "providers.h"
-#include "redis_command.h"
+#include "redis_guard.h"
 #include "redlock_ballot.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRIFT_PARTS = 100, DRIFT_MS = 2, NUMBER_MAX = 24 };
+enum { DRIFT_PARTS = 100, DRIFT_MS = 2 };
 
 struct redlock {
     const lk_context *context;
     lk_redlock_nodes *nodes;
     _Atomic uint64_t n_tokens;
 };
-
-static const char release_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
-                                   "  return redis.call('del', KEYS[1]) "
-                                   "end "
-                                   "return 0";
-
-static const char extend_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
-                                  "  return redis.call('pexpire', KEYS[1], ARGV[2]) "
-                                  "end "
-                                  "return 0";
 
 static const char look_body[] = "return {redis.call('get', KEYS[1]), redis.call('pttl', KEYS[1])}";
 
@@ -73,7 +61,7 @@ static lk_status ask_release(const struct redlock *self, lk_redlock_ballot *ball
                              const char *token)
 {
     return lk_redlock_ask(self->nodes, ballot, token,
-                          LK_REDIS_WORDS("EVAL", release_body, "1", key, token));
+                          LK_REDIS_WORDS("EVAL", lk_redis_delete_if_mine, "1", key, token));
 }
 
 /* Undoes a try without a majority. Returns on how many nodes something may be left of it. */
@@ -95,11 +83,12 @@ static lk_status try_acquire(void *opaque, lk_attempt *attempt)
     struct redlock *self = opaque;
     lk_hold *hold = attempt->hold;
     lk_redlock_ballot ballot = {.call.needs_quorum = true};
-    char lease[NUMBER_MAX];
+    char lease[LK_REDIS_NUMBER_MAX];
     lk_redis_encoded undo;
     lk_make_token_unique(&self->n_tokens, hold);
-    snprintf(lease, sizeof lease, "%" PRId64, hold->lease_ms);
-    if (!lk_redis_encode(&undo, LK_REDIS_WORDS("EVAL", release_body, "1", hold->key, hold->token)))
+    lk_redis_number(lease, hold->lease_ms);
+    if (!lk_redis_encode(
+            &undo, LK_REDIS_WORDS("EVAL", lk_redis_delete_if_mine, "1", hold->key, hold->token)))
         return LK_NO_MEMORY;
     ballot.call.undo = &undo;
     lk_status status =
@@ -137,11 +126,11 @@ static lk_status renew(void *opaque, lk_hold *hold, int64_t lease_ms)
 {
     const struct redlock *self = opaque;
     lk_redlock_ballot ballot = {.n = 0};
-    char lease[NUMBER_MAX];
-    snprintf(lease, sizeof lease, "%" PRId64, lease_ms);
-    lk_status status =
-        lk_redlock_ask(self->nodes, &ballot, hold->token,
-                       LK_REDIS_WORDS("EVAL", extend_body, "1", hold->key, hold->token, lease));
+    char lease[LK_REDIS_NUMBER_MAX];
+    lk_redis_number(lease, lease_ms);
+    lk_status status = lk_redlock_ask(
+        self->nodes, &ballot, hold->token,
+        LK_REDIS_WORDS("EVAL", lk_redis_expire_if_mine, "1", hold->key, hold->token, lease));
     if (status == LK_OK)
         status = held(&ballot);
     if (status == LK_LOST)

@@ -222,7 +222,7 @@ static lk_status ask_node(lk_redis_cluster *cluster, int node, int flags, lk_red
                  url->port);
         return LK_UNAVAILABLE;
     }
-    lk_status status = lk_redis_run_with(cluster->node[node], flags, reply, n, words);
+    lk_status status = lk_redis_run(cluster->node[node], flags, reply, n, words);
     int64_t now_us = lk_monotonic_us();
     if (status != LK_OK)
         lk_redis_last_error(cluster->node[node], message, LK_MESSAGE_MAX);

@@ -39,7 +39,7 @@ lk_status lk_redis_cluster_open(const lk_context *context, const lk_redis_topolo
                                 lk_redis_cluster **ret, lk_error *error);
 void lk_redis_cluster_close(lk_redis_cluster *cluster);
 
-/* As lk_redis_run_with(): to the master of the command's key; one without a key to any. message:
+/* As lk_redis_run(): to the master of the command's key; one without a key to any. message:
  * LK_MESSAGE_MAX bytes, written unless LK_OK. Returns within three times the command timeout. */
 lk_status lk_redis_cluster_run(lk_redis_cluster *cluster, int flags, lk_redis_reply *reply, int n,
                                const char **words, char *message);

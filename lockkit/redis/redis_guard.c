@@ -8,16 +8,15 @@
 
 enum { SLOT_GRANTED = 1, US_PER_MS = 1000 };
 
-/* Compare-and-delete: https://redis.io/docs/latest/commands/set/ (Patterns). */
-static const char release_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
-                                   "  return redis.call('del', KEYS[1]) "
-                                   "end "
-                                   "return 0";
+const char lk_redis_delete_if_mine[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
+                                       "  return redis.call('del', KEYS[1]) "
+                                       "end "
+                                       "return 0";
 
-static const char renew_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
-                                 "  return redis.call('pexpire', KEYS[1], ARGV[2]) "
-                                 "end "
-                                 "return 0";
+const char lk_redis_expire_if_mine[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
+                                       "  return redis.call('pexpire', KEYS[1], ARGV[2]) "
+                                       "end "
+                                       "return 0";
 
 static const char raise_fence_body[] =
     LK_REDIS_KEEP_FENCE "local now_us = clock_us() "
@@ -32,8 +31,8 @@ static const char raise_fence_body[] =
 lk_status lk_redis_guard_init(lk_redis_guard *guard, const lk_context *context, lk_error *error)
 {
     *guard = (lk_redis_guard){.context = context};
-    lk_redis_script_init(&guard->release, release_body);
-    lk_redis_script_init(&guard->renew, renew_body);
+    lk_redis_script_init(&guard->release, lk_redis_delete_if_mine);
+    lk_redis_script_init(&guard->renew, lk_redis_expire_if_mine);
     lk_redis_script_init(&guard->raise_fence, raise_fence_body);
     lk_redis_inspect_init(guard);
     return lk_redis_open(context, &guard->redis, error);

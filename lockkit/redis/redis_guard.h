@@ -11,7 +11,7 @@
 #define LOCKKIT_REDIS_GUARD_H
 
 #include "redis_fence.h"
-#include "redis_script.h"
+#include "redis_command.h"
 
 enum {
     LK_REDIS_KEY_MAX = LK_KEY_MAX + 64, /* of a key derived from the lock's */
@@ -30,6 +30,11 @@ struct lk_redis_guard {
     /* Optional: what the guard alone can read out of its value. */
     void (*refine)(const lk_redis_guard *guard, lk_lock_info *info);
 };
+
+/* The two scripts of a lock whose value is its holder's token. KEYS: lock. ARGV: token, lease (of
+ * the second). They answer 1, or 0: not mine. Source: https://redis.io/docs/latest/commands/set/
+ * (Patterns). */
+extern const char lk_redis_delete_if_mine[], lk_redis_expire_if_mine[];
 
 lk_status lk_redis_guard_init(lk_redis_guard *guard, const lk_context *context, lk_error *error);
 void lk_redis_guard_end(lk_redis_guard *guard);

@@ -58,18 +58,18 @@ static void arena_free(void *memory)
     (void)memory;
 }
 
-static void model_bell_wait(void *bell);
+static void model_event_wait(void *event);
 static int64_t model_now_us(void);
 
 #define calloc(n, size) arena_calloc(n, size)
 #define free(memory)    arena_free(memory)
 #undef uthash_malloc
 #undef uthash_free
-#define uthash_malloc(size)             arena_calloc(1, size)
-#define uthash_free(memory, size)       arena_free(memory)
-#define lk_event_wait(bell, gate, wait) model_bell_wait(bell)
-#define lk_event_wake(bell)             ((void)(bell))
-#define lk_monotonic_us()               model_now_us()
+#define uthash_malloc(size)              arena_calloc(1, size)
+#define uthash_free(memory, size)        arena_free(memory)
+#define lk_event_wait(event, gate, wait) model_event_wait(event)
+#define lk_event_wake(event)             ((void)(event))
+#define lk_monotonic_us()                model_now_us()
 #include "redis_waiters.c"
 #undef lk_event_wait
 #undef lk_event_wake
@@ -181,9 +181,9 @@ static void stop_at(enum at at)
     model.running = self;
 }
 
-static void model_bell_wait(void *bell)
+static void model_event_wait(void *event)
 {
-    const char *waiter = (const char *)bell - offsetof(lk_redis_waiter, event);
+    const char *waiter = (const char *)event - offsetof(lk_redis_waiter, event);
     model.running->woken = &((const lk_redis_waiter *)waiter)->woken;
     stop_at(AT_BELL);
     model.running->woken = NULL;

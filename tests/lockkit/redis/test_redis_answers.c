@@ -1,5 +1,5 @@
 /* Answers of Redis and what they mean; logging in; scripts by their hash. */
-#include "redis_script.h"
+#include "redis_command.h"
 #include "sandbox.h"
 #include "sandbox_proxy.h"
 #include "process.h"
