@@ -37,6 +37,7 @@ CFLAGS += -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -pthread \
           $(call pkg,--cflags,$(LIBS_LOCKKIT) $(LIBS_DB) $(LIBS_APP))
 LDLIBS := -pthread -lm
 LIB_ZOOKEEPER := -lzookeeper_mt # which has no pkg-config file
+LK_VERSION    := $(shell sed -n 's/^.define LK_VERSION "\(.*\)"/\1/p' lockkit/lockkit.h)
 ifneq ($(filter zookeeper,$(WITHOUT)),)
 PKGS_BUILD := $(filter-out libzookeeper-mt-dev,$(PKGS_BUILD))
 LIB_ZOOKEEPER :=
@@ -272,7 +273,7 @@ install: all
 	$(Q)install -m 755 $(B)/liblockkit.so $(DESTDIR)$(PREFIX)/lib/liblockkit.so.0
 	$(Q)ln -sf liblockkit.so.0 $(DESTDIR)$(PREFIX)/lib/liblockkit.so
 	$(Q)install -m 644 lockkit/lockkit.h $(DESTDIR)$(PREFIX)/include
-	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig && sed 's|@PREFIX@|$(PREFIX)|; s|@REQUIRES@|$(LIBS_LOCKKIT)|; s|@LIBS@|$(LIB_ZOOKEEPER)|' \
+	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig && sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(LK_VERSION)|; s|@REQUIRES@|$(LIBS_LOCKKIT)|; s|@LIBS@|$(LIB_ZOOKEEPER)|' \
 	    lockkit/lockkit.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/lockkit.pc
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 loadgen/loadgen.1 loadgen/hazards.1 lockkit/lockkit.1
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 app/seckilld.8

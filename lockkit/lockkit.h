@@ -30,6 +30,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+#define LK_VERSION "1.0.0"
+
 enum {
     LK_KEY_MAX = 200,           /* bytes of a key, without the final NUL */
     LK_OWNER_MAX = 96,          /* bytes of an owner name */

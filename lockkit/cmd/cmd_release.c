@@ -56,8 +56,7 @@ int cmd_release(int argc, char **argv)
     struct plan plan = {.keys.max = CMD_KEYS_MAX};
     cmd_parse(&release_argp, argc, argv, &plan);
     if (!plan.force) {
-        fprintf(stderr, "%s: the holder is not asked: say --force if that is what you want\n",
-                argv[0]);
+        fprintf(stderr, "%s: not freed: give --force, because the holder is not asked\n", argv[0]);
         return CMD_USAGE;
     }
     lk_client *client = cmd_open(&plan.target, NULL);

@@ -25,7 +25,8 @@ static void usage(FILE *out)
     fprintf(out, "Usage: lockkit COMMAND [OPTION...]\nLocks on the command line.\n\n");
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    fprintf(out, "\n'lockkit COMMAND --help' tells more and shows examples.\n");
+    fprintf(out,
+            "\n'lockkit COMMAND --help' shows its options and examples; 'lockkit --version'.\n");
 }
 
 /* So that no connection takes the place of a standard stream that is closed. */
@@ -60,14 +61,18 @@ int main(int argc, char **argv)
         usage(stdout);
         return CMD_OK;
     }
+    if (argc >= 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
+        printf("lockkit %s\n", LK_VERSION);
+        return CMD_OK;
+    }
     for (int i = 0; argc >= 2 && i < COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0) {
             snprintf(name, sizeof name, "lockkit %s", commands[i].name);
             argv[1] = name;
             return commands[i].run(argc - 1, argv + 1);
         }
-    if (argc >= 2)
-        fprintf(stderr, "lockkit: unknown command '%s'\n", argv[1]);
+    fprintf(stderr, argc >= 2 ? "lockkit: unknown command '%s'\n" : "lockkit: no command\n",
+            argc >= 2 ? argv[1] : "");
     usage(stderr);
     return CMD_USAGE;
 }
@@ -77,12 +82,22 @@ int main(int argc, char **argv)
 
 int cmd_fail_with(const char *message, lk_status status)
 {
-    static const int statuses[] = {
-        [LK_TIMEOUT] = CMD_TIMEOUT,   [LK_LOST] = CMD_LOST,       [LK_UNKNOWN] = CMD_AWAY,
-        [LK_UNAVAILABLE] = CMD_AWAY,  [LK_PROTOCOL] = CMD_BROKEN, [LK_INVALID] = CMD_USAGE,
-        [LK_UNSUPPORTED] = CMD_USAGE, [LK_NO_MEMORY] = CMD_BROKEN};
+    static const struct {
+        int exit_status;
+        const char *advice;
+    } of[] = {
+        [LK_TIMEOUT] = {CMD_TIMEOUT, "'lockkit status KEY' shows who holds it"},
+        [LK_LOST] = {CMD_LOST, "another process may have held it at the same time: check the work"},
+        [LK_UNKNOWN] = {CMD_AWAY, "try again; the lease ends what may be left"},
+        [LK_UNAVAILABLE] = {CMD_AWAY, "start the server, or name another with -e"},
+        [LK_PROTOCOL] = {CMD_BROKEN, "check that -e names a server of this guard"},
+        [LK_INVALID] = {CMD_USAGE, NULL},
+        [LK_UNSUPPORTED] = {CMD_USAGE, "'lockkit guards' shows what each guard offers"},
+        [LK_NO_MEMORY] = {CMD_BROKEN, NULL}};
     fprintf(stderr, "lockkit: %s\n", message);
-    return statuses[status];
+    if (of[status].advice)
+        fprintf(stderr, "lockkit: %s\n", of[status].advice);
+    return of[status].exit_status;
 }
 
 int cmd_fail(const char *what, lk_status status)
@@ -112,8 +127,7 @@ lk_client *cmd_open(const struct cmd_target *target, const lk_options *options)
         lk_close(client);
         status = LK_UNSUPPORTED;
         snprintf(error.message, sizeof error.message,
-                 "guard %s keeps out no other process; 'lockkit guards' shows which do "
-                 "(distributed)",
+                 "guard %s does not exclude other processes: use one that claims 'distributed'",
                  target->guard);
     }
     if (status != LK_OK)

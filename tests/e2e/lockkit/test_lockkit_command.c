@@ -198,6 +198,7 @@ static void mistakes_and_absent_servers_have_their_statuses(void **state)
         assert_int_equal(RUN(&tool, names[i], "--help"), 0);
     assert_int_equal(RUN(&tool, "status", "-e", nowhere), AWAY);
     assert_non_null(strstr(tool_complained(&tool), "127.0.0.1:1: Connection refused"));
+    assert_non_null(strstr(tool_complained(&tool), "name another with -e"));
     assert_int_equal(RUN(&tool, "status", "-e", nowhere, "lock:a"), AWAY);
     assert_int_equal(RUN(&tool, "release", "-e", nowhere, "--force", "lock:a"), AWAY);
     assert_int_equal(RUN(&tool, "bench", "-e", nowhere), AWAY);
@@ -207,7 +208,7 @@ static void mistakes_and_absent_servers_have_their_statuses(void **state)
     assert_int_equal(RUN(&tool, "status", "a key"), USAGE);
     assert_int_equal(RUN(&tool, "status", "-g", "no-such"), USAGE);
     assert_int_equal(RUN(&tool, "acquire", "-g", "mutex", "a", "--", "true"), USAGE);
-    assert_non_null(strstr(tool_complained(&tool), "mutex keeps out no other process"));
+    assert_non_null(strstr(tool_complained(&tool), "mutex does not exclude other processes"));
     assert_int_equal(RUN(&tool, "release", "--force"), USAGE);
     assert_int_equal(RUN(&tool, "bench", "--threads", "0"), USAGE);
     assert_int_equal(RUN(&tool, "bench", "--keys", "some"), USAGE);

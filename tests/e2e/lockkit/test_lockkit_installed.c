@@ -1,5 +1,6 @@
 /* The program of lockkit/README.md compiles against an installed lockkit, as pkg-config says, and
  * holds a lock. */
+#include "lockkit.h"
 #include "redis.h"
 #include "tool.h"
 
@@ -72,11 +73,24 @@ static void program_says_which_server_is_away(void **state)
     assert_non_null(strstr(said, "lock:item:1: the lock server is away"));
 }
 
+/* The command, the library, pkg-config and the service's API have one version. */
+static void there_is_one_version(void **state)
+{
+    (void)state;
+    char said[OUTPUT_MAX];
+    run("$DIR/installed/bin/lockkit --version;"
+        "PKG_CONFIG_PATH=$DIR/installed/lib/pkgconfig pkg-config --modversion lockkit;"
+        "sed -n 's/^  \"version\": \"\\(.*\\)\",$/\\1/p' app/openapi.json",
+        said);
+    assert_string_equal(said, "lockkit " LK_VERSION "\n" LK_VERSION "\n" LK_VERSION "\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(program_of_the_page_holds_a_lock),
         cmocka_unit_test(program_says_which_server_is_away),
+        cmocka_unit_test(there_is_one_version),
     };
     return cmocka_run_group_tests(tests, install, tool_close);
 }
