@@ -27,7 +27,10 @@ static void check_stdout(void)
 
 void output_check_at_exit(const char *program)
 {
+    static char buffer[1 << 16]; /* so that what fails is the last write, whose errno is known */
     checked = program;
+    if (!isatty(STDOUT_FILENO))
+        setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     atexit(check_stdout);
 }
 

@@ -3,40 +3,12 @@
 #include "output.h"
 #include "http_load_run.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DURATION_MS = 10000 };
-enum {
-    KEY_METHOD = OPTIONS_KEYS_HTTP,
-    KEY_BODY,
-    KEY_BODY_FILE,
-    KEY_HEADER,
-    KEY_JSON,
-    KEY_QUIET,
-    KEY_SEED
-};
-
-/* The whole file as text, for the rest of the program's life. */
-static char *read_body(struct argp_state *state, const char *path)
-{
-    FILE *file = fopen(path, "re");
-    char *body = calloc(1, LOAD_REQUEST_MAX + 1);
-    if (file == NULL || body == NULL) {
-        argp_error(state, "--body-file: cannot read %s: %s", path, strerror(errno));
-        return NULL;
-    }
-    size_t length = fread(body, 1, LOAD_REQUEST_MAX + 1, file);
-    if (ferror(file))
-        argp_error(state, "--body-file: cannot read %s: %s", path, strerror(errno));
-    fclose(file);
-    if (length >= LOAD_REQUEST_MAX || memchr(body, '\0', length) != NULL)
-        argp_error(state, "--body-file: %s is no text of up to %d bytes", path,
-                   LOAD_REQUEST_MAX - 1);
-    return body;
-}
+enum { KEY_METHOD = OPTIONS_KEYS_HTTP, KEY_BODY, KEY_HEADER, KEY_JSON, KEY_QUIET, KEY_SEED };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -66,9 +38,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_BODY:
         options->body = arg;
         return 0;
-    case KEY_BODY_FILE:
-        options->body = read_body(state, arg);
-        return 0;
     case KEY_HEADER: {
         int n = 0;
         while (options->headers[n] != NULL)
@@ -95,13 +64,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_option own_options[] = {
     {NULL, 0, NULL, 0, "The request:", 3},
     {"method", KEY_METHOD, "M", 0, "Default GET, or POST when there is a body", 3},
-    {"body", KEY_BODY, "TEXT", 0, "Sent with each request", 3},
-    {"body-file", KEY_BODY_FILE, "FILE", 0, "The file's text is sent with each request", 3},
+    {"body", KEY_BODY, "TEXT", 0, "Sent with each request; a file: --body \"$(cat FILE)\"", 3},
     {"header", KEY_HEADER, "NAME: VALUE", 0, "A further header (repeatable)", 3},
     {"seed", KEY_SEED, "S", 0, "Replays the same random placeholders (default 1)", 3},
     {NULL, 0, NULL, 0, "Reports:", 4},
-    {"json", KEY_JSON, "FILE|-", 0, "Writes the results as JSON, for 'loadgen compare', too", 4},
-    {"quiet", KEY_QUIET, NULL, 0, "Only the exit status and the JSON asked for", 4},
+    {"json", KEY_JSON, "FILE|-", 0, "Writes the results as JSON; 'loadgen compare' reads it", 4},
+    {"quiet", KEY_QUIET, NULL, 0, "Prints nothing: exit status and JSON only", 4},
     {0}};
 static const struct argp_child children[] = {{&options_engine_argp, 0, NULL, 0}, {0}};
 

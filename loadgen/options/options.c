@@ -289,49 +289,49 @@ static error_t parse_compare(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option report_options[] = {
     {NULL, 0, NULL, 0, "Guards and what they claim:", 3},
-    {"guards", KEY_GUARDS, "G[,G...]", 0, "Compare these guards: same seed, one run each", 3},
+    {"guards", KEY_GUARDS, "G[,G...]", 0, "Runs under each of these guards, with the same seed", 3},
     {"expect", KEY_EXPECT, "GUARD=safe|unsafe", 0,
-     "Overrides what the guard claims by itself (repeatable)", 3},
+     "What to expect of the guard instead of its claim (repeatable)", 3},
     {NULL, 0, NULL, 0, "Reports:", 4},
     {"json", KEY_JSON, "FILE|-", 0, "Writes the results as JSON", 4},
-    {"html", KEY_HTML, "FILE", 0, "Writes a page that needs nothing else", 4},
-    {"csv", KEY_CSV, "FILE", 0, "Writes one line per run", 4},
-    {"quiet", KEY_QUIET, NULL, 0, "Only the exit status and the reports asked for", 4},
-    {"no-color", KEY_NO_COLOR, NULL, 0, "Plain text, also on a terminal", 4},
-    {"seed", KEY_SEED, "S", 0, "Replays the same requests (default 1)", 4},
+    {"html", KEY_HTML, "FILE", 0, "Writes one HTML file with charts", 4},
+    {"csv", KEY_CSV, "FILE", 0, "Writes a CSV line per run", 4},
+    {"quiet", KEY_QUIET, NULL, 0, "Prints nothing: exit status and report files only", 4},
+    {"no-color", KEY_NO_COLOR, NULL, 0, "No colours on a terminal", 4},
+    {"seed", KEY_SEED, "S", 0, "The same seed sends the same requests (default 1)", 4},
     {0}};
 
 /* The groups' headings come with options_engine_argp. */
 static const struct argp_option workload_options[] = {
-    {"admin-token-file", KEY_TOKEN_FILE, "FILE", 0, "For creating the item and the accounts", 1},
+    {"admin-token-file", KEY_TOKEN_FILE, "FILE", 0, "Token that may create items and accounts", 1},
     {"stock", KEY_STOCK, "N", 0, "sale: pieces on offer (default 100)", 2},
-    {"buyers", KEY_BUYERS, "N", 0, "sale: different buyers (default 2000)", 2},
-    {"accounts", KEY_ACCOUNTS, "N", 0, "accounts, transfers: how many (default 4)", 2},
+    {"buyers", KEY_BUYERS, "N", 0, "sale: number of buyers (default 2000)", 2},
+    {"accounts", KEY_ACCOUNTS, "N", 0, "accounts, transfers: number of accounts (default 4)", 2},
     {"pairs", KEY_PAIRS, "N", 0,
-     "accounts: textbook pairs (1,000 - 200 - 300) tried at most until one loses (default 0)", 2},
-    {"duplicates", KEY_DUPLICATES, "PCT", 0, "This share sends an earlier request again", 2},
-    {"repeat", KEY_REPEAT, "N", 0, "Runs all guards N times, in turn, for 'loadgen compare'", 3},
+     "accounts: tries 1,000 - 200 - 300 so often, until an update is lost (default 0)", 2},
+    {"duplicates", KEY_DUPLICATES, "PCT", 0, "Per cent of requests that repeat an earlier one", 2},
+    {"repeat", KEY_REPEAT, "N", 0, "Runs all guards N times, in turn: A B A B", 3},
     {"history", KEY_HISTORY, "FILE", 0,
-     "Keeps each invocation and completion as a JSON line, for 'loadgen check'", 4},
+     "Writes each request and each answer as a JSON line; 'loadgen check' reads it", 4},
     {0}};
 
 static const struct argp_option terms_options[] = {
-    {"fence", KEY_FENCE, "on|off", 0, "sale: writes with a stale fence are refused", 3},
-    {"lease-ms", KEY_LEASE, "N", 0, "sale, service with --lab: the lock's lease", 3},
+    {"fence", KEY_FENCE, "on|off", 0, "sale: on refuses writes with a stale fence", 3},
+    {"lease-ms", KEY_LEASE, "N", 0, "sale, service with --lab: lease of the lock", 3},
     {"watchdog", KEY_WATCHDOG, "on|off", 0,
-     "sale, service with --lab: renews that lease (default off)", 3},
-    {"lanes", KEY_LANES, "on|off", 0, "sale, service with --lab: one lock per batch of orders", 3},
+     "sale, service with --lab: on renews that lease (default off)", 3},
+    {"lanes", KEY_LANES, "on|off", 0, "sale, service with --lab: on takes one lock per batch", 3},
     {0}};
 
 static const struct argp_option server_options[] = {
     {NULL, 0, NULL, 0, "Servers:", 1},
-    {"seckilld", KEY_SECKILLD, "FILE", 0, "The service's binary (default: beside loadgen)", 1},
+    {"seckilld", KEY_SECKILLD, "FILE", 0, "The service's program (default: beside loadgen)", 1},
     {0}};
 
 static const struct argp_option serve_options[] = {
-    {"seckilld", KEY_SECKILLD, "FILE", 0, "The service's binary (default: beside loadgen)", 1},
-    {"dir", KEY_DIR, "DIR", 0, "Keeps the store here (default: a temporary folder)", 1},
-    {"listen", KEY_LISTEN, "HOST:PORT", 0, "Default 127.0.0.1:8080", 1},
+    {"seckilld", KEY_SECKILLD, "FILE", 0, "The service's program (default: beside loadgen)", 1},
+    {"dir", KEY_DIR, "DIR", 0, "Folder for the store (default: a temporary one)", 1},
+    {"listen", KEY_LISTEN, "HOST:PORT", 0, "Address of the service (default 127.0.0.1:8080)", 1},
     {0}};
 
 static const struct argp_option compare_options[] = {
@@ -343,9 +343,9 @@ static const struct argp_option compare_options[] = {
     {0}};
 
 static const struct argp_option check_options[] = {
-    {"audit", KEY_AUDIT, "FILE", 0, "What GET /v1/audit answered after the run", 1},
+    {"audit", KEY_AUDIT, "FILE", 0, "Answer of GET /v1/audit after the run", 1},
     {"json", KEY_JSON, "FILE|-", 0, "Writes the results as JSON", 1},
-    {"quiet", KEY_QUIET, NULL, 0, "Only the exit status and the JSON asked for", 1},
+    {"quiet", KEY_QUIET, NULL, 0, "Prints nothing: exit status and JSON only", 1},
     {0}};
 
 static const struct argp report_argp = {.options = report_options, .parser = parse_report};
