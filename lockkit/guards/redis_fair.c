@@ -1,36 +1,34 @@
 /*
- * redis-fair: first come, first served; the lock is handed from holder to waiter.
+ * redis-fair: first come, first served. The holder's release hands the lock to the next waiter.
  *
- * Algorithm: the value of the key is the holder's token, as in redis-token. A refused waiter stands
- *            in a list with its token ({key}:queue) and gives a sign of life when it comes and
- *            every REFRESH_MS: in the hash {key}:seen, the server's time, the lease it wants, and
- *            its own clock as a stamp. The release script takes the first waiter off the list
- *            whose sign of life is younger than DEAD_MS, makes the lock that waiter's with a new
- *            fence and that lease, and publishes "token fence stamp" on
- *            lockkit_fair__channel:CLIENT_ID, where only that waiter's client listens. The waiter
- *            has the lock then, without another command: the stamp is that of its last try, which
- *            was sent before the hand-over, so it counts its lease from there. A try whose answer
- *            was lost is undone, and no message for it counts any more.
- *            Claims: where nobody heard the message (PUBLISH answers with the number of listeners)
- *            the lease is CLAIM_MS, until the waiter finds at its next refresh that it has the
- *            lock, and sets its full lease. It claims so in any case when its lease is shorter
- *            than CLAIM_MS, when its stamp is older than half its lease, in a cluster (where
- *            PUBLISH counts the listeners of one node only) and when replicas are to be waited for.
- *            Releases have a connection of their own: the next holder's would else wait for the
- *            answer to the last one's next try.
- *            Whoever finds the lock free while others queue hands it to the first of them; whoever
- *            gives up leaves the queue, and passes on what it was handed meanwhile: that is its
- *            release. While Redis does not confirm it, the client's janitor repeats it.
- * Guarantee: that of redis-token, and grants in order of arrival at the server. A waiter that died
- *            holds the others up for DEAD_MS, or CLAIM_MS if the lock was handed to it, at most,
- *            as its death closes the connection on which it listens.
- * Weakness:  one node, as redis-token; a waiter that stands still, or whose machine was cut off,
- *            and is handed the lock within DEAD_MS of its last sign of life, keeps it for its
- *            lease, as a holder would; later it goes to the end of the queue. All waiters look
- *            again every REFRESH_MS.
- * Source:    the idea of the queue with timeouts: RedissonFairLock.java of Redisson 3, which wakes
- *            the next waiter to try again instead of handing over; J. Mellor-Crummey, M. Scott:
- *            "Algorithms for Scalable Synchronization", 1991 (direct hand-over)
+ * Algorithm: the value of the key is the holder's token, as in redis-token.
+ *   Queue:   a waiter stands in a list with its token ({key}:queue). When it comes, and then every
+ *            REFRESH_MS, it writes a sign of life into the hash {key}:seen: the server's time, the
+ *            lease it wants, and its own clock as a stamp.
+ *   Release: the script takes the first waiter off the list whose sign of life is younger than
+ *            DEAD_MS. It makes the lock that waiter's, with a new fence and the lease it wants, and
+ *            publishes "token fence stamp" on lockkit_fair__channel:CLIENT_ID. Only the waiter's
+ *            client listens there.
+ *   Grant:   the message is the grant; no further command is needed. The stamp is that of the
+ *            waiter's last try, sent before the hand-over, so the waiter counts its lease from
+ * there. A try whose answer was lost is undone, and no message for it counts any more. Claim:   if
+ * nobody heard the message (PUBLISH answers with the number of listeners), the lease is CLAIM_MS.
+ * The waiter finds the lock at its next refresh and sets its full lease. It also claims if its
+ * lease is shorter than CLAIM_MS, if its stamp is older than half its lease, in a cluster (PUBLISH
+ * counts the listeners of one node only), and with replicas. Releases have a connection of their
+ * own. On a shared one, the hand-over would wait for the answer to the releasing client's next try.
+ *   Leaving: a caller that finds the lock free while others queue hands it to the first of them. A
+ *            waiter that gives up leaves the queue and passes on what it was handed meanwhile: that
+ *            is its release. Until Redis confirms it, the client's janitor repeats it.
+ * Guarantee: that of redis-token, and grants in order of arrival at the server. A dead waiter
+ * delays the others by DEAD_MS, or by CLAIM_MS if it was handed the lock: its death closes the
+ *            connection on which it listens.
+ * Weakness:  one node, as redis-token. A waiter that is stopped or cut off, and is handed the lock
+ *            within DEAD_MS of its last sign of life, keeps it for its lease, as a holder would. If
+ * it comes back later, it goes to the end of the queue. All waiters look every REFRESH_MS. Source:
+ * RedissonFairLock.java of Redisson 3: the queue with timeouts, where the next waiter is woken to
+ * try again; J. Mellor-Crummey, M. Scott: "Algorithms for Scalable Synchronization", 1991: direct
+ * hand-over
  */
 #include "providers.h"
 #include "redis_fair_scripts.h"
@@ -47,15 +45,15 @@ enum { US_PER_MS = 1000 };
 
 struct fair {
     lk_redis_guard guard;
-    lk_redis *releases;        /* their own connection: a hand-over waits for no answer to a try */
-    lk_redis_waiters *waiters; /* one per waiting token */
+    lk_redis *releases;        /* a connection of their own: no hand-over waits behind a try */
+    lk_redis_waiters *waiters; /* one line per waiting token */
     lk_redis_sub *sub;
     char channel[LK_REDIS_CHANNEL_MAX];
-    atomic_bool joined; /* listening to the channel, until the end */
-    bool one_node;      /* whose word suffices for a grant */
+    atomic_bool joined; /* the client listens to the channel, until close */
+    bool one_node;      /* its message alone is a grant */
 };
 
-/* One lk_acquire() that may wait, from a try to the next that is not refused. */
+/* One lk_acquire() that may wait: from its first try to the first that is not refused. */
 struct waiting {
     lk_redis_waiter *waiter;
     uint64_t live;    /* of the channel, at the last try */
@@ -81,7 +79,7 @@ static void forget(struct fair *fair, lk_attempt *attempt)
     attempt->waiter = NULL;
 }
 
-/* Before the token is put into the queue: its message may come at any time after. */
+/* Called before the token is put into the queue. Its message may come at any time after that. */
 static struct waiting *prepare(struct fair *fair, lk_attempt *attempt)
 {
     uint64_t live = atomic_load(&fair->joined) ? lk_redis_sub_live(fair->sub, fair->channel) : 0;
@@ -100,14 +98,14 @@ static struct waiting *prepare(struct fair *fair, lk_attempt *attempt)
     return waiting;
 }
 
-/* A hand-over may give this hold its lease, and needs no claim. */
+/* True: a hand-over gives this hold its full lease, and no claim is needed. */
 static bool can_be_handed(const struct fair *fair, const lk_hold *hold)
 {
     return fair->one_node && hold->lease_ms >= LK_FAIR_CLAIM_MS;
 }
 
-/* Was it handed the lock? Only in answer to its last try: of an older one, the lease may be over.
- */
+/* True: it was handed the lock in answer to its last try. A lease in answer to an older try may be
+ * over. */
 static bool was_handed(struct fair *fair, lk_attempt *attempt)
 {
     struct waiting *waiting = attempt->waiter;
@@ -122,7 +120,7 @@ static bool was_handed(struct fair *fair, lk_attempt *attempt)
     return true;
 }
 
-/* The script's try, which claims what was handed over already. */
+/* Runs the script, which also claims what was handed over already. */
 static lk_status ask(struct fair *fair, lk_attempt *attempt, struct waiting *waiting)
 {
     lk_redis_guard *guard = &fair->guard;
@@ -153,7 +151,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     if (waiting != NULL && status == LK_BUSY) {
         attempt->queued = true;
         lk_redis_waiters_use(fair->waiters, waiting->waiter);
-    } else if (waiting != NULL) { /* no message counts for a try that is over, or will be undone */
+    } else if (waiting != NULL) { /* the try is over or will be undone: no message for it counts */
         forget(fair, attempt);
     }
     return status;
@@ -171,7 +169,7 @@ static lk_status release_token(struct fair *fair, const char *key, const char *t
     return lk_redis_done(status, &reply);
 }
 
-/* Also leaves the queue when the hold was never granted. */
+/* A hold that was never granted leaves the queue. */
 static lk_status release(void *self, lk_hold *hold)
 {
     return release_token(self, hold->key, hold->token, lk_redis_is_granted(hold) ? "0" : "1");
@@ -193,14 +191,14 @@ static void last_error(void *self, char *ret, size_t size)
 
 /* -- waiting ---------------------------------------------------------------------------------- */
 
-/* Until the channel is live: for the first time, or again. */
+/* Waits until the channel is live, for the first time or again. */
 static lk_status join(struct fair *fair, int64_t left_us)
 {
     if (atomic_load(&fair->joined) && lk_redis_sub_live(fair->sub, fair->channel) != 0)
         return LK_OK;
     lk_status status = lk_redis_sub_join(fair->sub, fair->channel, left_us, NULL);
     if (status == LK_OK && atomic_exchange(&fair->joined, true))
-        lk_redis_sub_leave(fair->sub, fair->channel); /* one listener will do */
+        lk_redis_sub_leave(fair->sub, fair->channel); /* one listener is enough */
     return status;
 }
 
@@ -217,7 +215,7 @@ static lk_status wait_for(void *self, lk_attempt *attempt, int64_t until_us)
     uint64_t live = lk_redis_sub_live(fair->sub, fair->channel);
     if (live == 0)
         return LK_UNAVAILABLE;
-    if (live != waiting->live) { /* it was broken: our message may be lost */
+    if (live != waiting->live) { /* the connection broke: our message may be lost */
         waiting->live = live;
         return LK_OK;
     }
@@ -244,7 +242,7 @@ static void on_message(void *arg, const char *channel, const char *payload)
     }
     size_t length = strcspn(payload, " ");
     if (length >= sizeof token)
-        return; /* none of ours */
+        return; /* not ours */
     memcpy(token, payload, length);
     token[length] = '\0';
     lk_redis_handover handover = {.fence = strtoull(payload + length, &end, 10)};

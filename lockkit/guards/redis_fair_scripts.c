@@ -3,8 +3,8 @@
 /* clang-format off */
 
 /* KEYS: lock, queue, seen, fence. Takes the first live waiter off the queue; makes it the holder.
- * Numbers in the message by format(): Lua itself rounds from fifteen digits on. A holder that claims
- * late finds its counter gone: a new one begins higher. */
+ * Numbers in the message go through format(): Lua rounds from fifteen digits on. If a holder claims
+ * so late that its counter is gone, a new counter begins higher. */
 #define HAND_OVER                                                                                  \
     LK_REDIS_NEXT_FENCE                                                                            \
     "local DEAD_MS, CLAIM_MS = " LK_TEXT(LK_FAIR_DEAD_MS) "," LK_TEXT(LK_FAIR_CLAIM_MS) " "          \

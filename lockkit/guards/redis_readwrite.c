@@ -1,21 +1,21 @@
 /*
- * redis-readwrite: many readers or one writer; the read-write lock of Redisson, RReadWriteLock, on
+ * redis-readwrite: many readers or one writer. The read-write lock of Redisson (RReadWriteLock), on
  * the same keys.
  *
- * Algorithm: a hash at the key: mode = "read" or "write"; a field per holder, its token for a
- *            reader and "token:write" for the writer, value 1. Each reader has a key of its own,
- *            {key}:token:rwlock_timeout:1, that ends with its lease; the hash ends with the
- *            longest. A reader that leaves shortens the hash's lease to the longest that remains;
- *            the last holder deletes it and publishes on redisson_rwlock:{key}: "1" after a writer,
- *            at which all threads of a Redisson client try, "0" after readers, at which one does.
- *            Every grant raises the fence counter, a reader's too.
- * Guarantee: a writer is alone, until its lease ends; readers share; a dead holder's part frees
+ * Algorithm: a hash at the key: mode = "read" or "write", and a field per holder with value 1: its
+ *            token for a reader, "token:write" for the writer. Each reader has a key of its own,
+ *            {key}:token:rwlock_timeout:1, that ends with its lease. The hash ends with the longest
+ *            lease. A reader that leaves shortens the hash's lease to the longest that remains. The
+ *            last holder deletes the hash and publishes on redisson_rwlock:{key}: "1" after a
+ * writer (all threads of a Redisson client try), "0" after readers (one does). Every grant raises
+ *            the fence counter, a reader's too.
+ * Guarantee: a writer is alone until its lease ends; readers share; the part of a dead holder frees
  *            itself with its lease; each frees only its own; fences rise. By Redisson's source:
  *            excludes and is excluded by its RReadWriteLock on the same key.
- * Weakness:  a stream of readers starves a writer: a reader enters while others read, whoever
- *            waits, as in Redisson. Not re-entrant, no upgrade and no downgrade: who asks again
- *            waits for himself, where Redisson's same thread may. One node, as redis-token.
- * Source:    RedissonReadLock.java, RedissonWriteLock.java of Redisson 3
+ * Weakness:  a stream of readers starves a writer: as in Redisson, a reader enters while others
+ * read, even if a writer waits. Not re-entrant, no upgrade, no downgrade: a holder that asks again
+ * waits for itself, where Redisson lets the same thread in. One node, as redis-token. Source:
+ * RedissonReadLock.java, RedissonWriteLock.java of Redisson 3
  */
 #include "providers.h"
 #include "redis_inspect.h"
@@ -25,17 +25,17 @@
 
 enum { FIELD_MAX = LK_TOKEN_MAX + 16, TIMEOUT_MAX = LK_REDIS_KEY_MAX + LK_TOKEN_MAX };
 
-/* Whom the scripts are about. */
+/* One holder, as the scripts name it. */
 struct part {
     const char *mode; /* "read", "write" */
     char field[FIELD_MAX];
-    char timeout[TIMEOUT_MAX]; /* of a writer: none stands there */
+    char timeout[TIMEOUT_MAX]; /* a writer has no such key */
 };
 
 /* clang-format off */
 
-/* KEYS: lock, fence, timeout. ARGV: field, lease, mode. A lock of another kind that is in the way,
- * of whose release no message comes, is WRONGTYPE. */
+/* KEYS: lock, fence, timeout. ARGV: field, lease, mode. A lock of another kind is WRONGTYPE: its
+ * release sends no message here. */
 static const char acquire_body[] =
     LK_REDIS_NEXT_FENCE
     "if redis.call('exists', KEYS[1]) == 1 then "
@@ -56,12 +56,12 @@ static const char acquire_body[] =
     "end "
     "return next_fence(KEYS[2])";
 
-/* Of a field's value. A reader of Redisson has a key for each of its entries; bounded, because other
- * kinds of locks have numbers of any size in their hashes. */
+/* The number in a field. A reader of Redisson has a key for each of its entries. There is a bound,
+ * because other kinds of locks have numbers of any size in their hashes. */
 #define ENTRIES                                                                                    \
     "local function entries(value) return math.min(tonumber(value) or 0, 1000) end "
 
-/* What is left of the longest of the readers' leases; less than 0: none reads. */
+/* What is left of the longest lease of the readers. Less than 0: none reads. */
 #define LONGEST                                                                                    \
     ENTRIES                                                                                        \
     "local function longest() "                                                                    \

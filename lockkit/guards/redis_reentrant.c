@@ -1,20 +1,19 @@
 /*
  * redis-reentrant: the lock of Redisson (RedissonLock), on the same keys.
  *
- * Algorithm: a hash at the key: field = token, value = how often its owner holds it; PEXPIRE. The
- *            first entry raises the fence counter and keeps its number in the hash; an inner entry
- *            gets the same one. Each entry also has a field of its own (token#n), so that undoing
- *            an attempt of unknown outcome, or releasing twice, takes away that entry and no other.
- *            The last release deletes the key and publishes "0" on
- *            redisson_lock__channel:{key}. A waiter subscribes, tries once more, then sleeps until
- *            a message, at most to the end of the holder's lease: expiry publishes nothing. One
- *            message wakes one waiter of each client.
- * Guarantee: one owner at a time across processes, until its lease ends; frees itself with the
- *            lease; only the owner can free it; the server counts re-entries; fences rise.
- *            By Redisson's source: excludes and is excluded by its RLock on the same key.
- * Weakness:  one node, as redis-token; the watchdog sleeps when the process does (fence!); a
- *            hung owner is renewed up to the maximum hold time; waiters are served in no order; a
- *            lost message costs the wait up to the lease's end.
+ * Algorithm: a hash at the key, with PEXPIRE: field = token, value = how often its owner holds it.
+ *            The first entry raises the fence counter and keeps its number in the hash; an inner
+ *            entry gets the same number. Each entry also has a field of its own (token#n). So
+ * undoing an attempt of unknown outcome, or releasing twice, removes that entry and no other. The
+ *            last release deletes the key and publishes "0" on redisson_lock__channel:{key}. A
+ *            waiter subscribes, tries once more, then sleeps until a message, at most to the end of
+ *            the holder's lease: expiry publishes nothing. One message wakes one waiter per client.
+ * Guarantee: one owner at a time across processes, until its lease ends; the lock frees itself with
+ *            the lease; only the owner can free it; the server counts re-entries; fences rise. By
+ *            Redisson's source: excludes and is excluded by its RLock on the same key.
+ * Weakness:  one node, as redis-token. The watchdog sleeps when the process does: use the fence. A
+ *            hung owner is renewed up to the maximum hold time. Waiters are served in no order. A
+ *            lost message costs a wait up to the end of the lease.
  * Source:    RedissonLock.java, LockPubSub.java of Redisson 3 (lock, unlock, channel)
  */
 #include "digits.h"
@@ -26,8 +25,8 @@
 
 enum { ENTRY_MAX = LK_TOKEN_MAX + 1 + LK_DIGITS_MAX + 1 };
 
-/* KEYS: lock, fence. ARGV: token, entry, lease. The lease is never cut short by an inner entry. A
- * read-write lock, of whose release no message comes, is WRONGTYPE. */
+/* KEYS: lock, fence. ARGV: token, entry, lease. An inner entry never shortens the lease. A
+ * read-write lock is WRONGTYPE: its release sends no message here. */
 static const char acquire_body[] =
     LK_REDIS_NEXT_FENCE "if redis.call('exists', KEYS[1]) == 0 then "
                         "  local fence = next_fence(KEYS[2]) "
@@ -59,7 +58,7 @@ static const char release_body[] = "if redis.call('hdel', KEYS[1], ARGV[2]) == 0
                                    "end "
                                    "return 1";
 
-/* KEYS: lock. ARGV: token, entry, lease. Shortens the lease only for the sole entry. */
+/* KEYS: lock. ARGV: token, entry, lease. Only a single entry may shorten the lease. */
 static const char renew_body[] = "if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then "
                                  "  return 0 "
                                  "end "

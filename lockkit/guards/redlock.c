@@ -1,19 +1,18 @@
 /*
  * redlock: a majority of N independent Redis nodes.
  *
- * Algorithm: SET key token NX PX lease on all nodes; held when N/2+1 of the nodes configured have
- *            said yes and the lease, counted from before the first was asked, less the drift of
- *            their clocks (1/100 of it and 2 ms), is not over. Otherwise, and on release,
- *            compare-and-delete on all nodes, whatever they answered. Extended where the token
- *            still stands, by majority; a node that has lost the key does not get it back before
- *            the next grant, as it may have served another in between.
- * Guarantee: one holder at a time while no majority of nodes loses its keys or its time; works on
- *            while a majority answers. An even N needs one more: 4 nodes stand 1 loss, as 3 do.
- * Weakness:  no fence: a holder that is late writes unseen; a node that restarts empty, or whose
- *            clock leaps, may vote for a second holder while the first one holds; a vote that could
- *            not be taken back (its asker died, its node could not be reached) stands for a lease,
- *            and such votes of several askers, each of a minority, add up to refuse everybody; a
- *            slow node slows every grant, up to the node timeout (redlock_nodes.h).
+ * Algorithm: SET key token NX PX lease on all nodes. The lock is held when N/2+1 of the configured
+ *            nodes have said yes, and the lease is not over: counted from before the first node was
+ *            asked, less the drift of the nodes' clocks (1/100 of it and 2 ms). Otherwise, and on
+ *            release: compare-and-delete on all nodes, whatever they answered. A renewal extends
+ * the lease where the token still stands, by majority. A node that lost the key does not get it
+ * back before the next grant: it may have served another holder in between. Guarantee: one holder
+ * at a time while no majority of nodes loses its keys or its time; works while a majority answers.
+ * An even N needs one node more: 4 nodes survive 1 loss, as 3 do. Weakness:  no fence: a late
+ * holder writes unseen. A node that restarts empty, or whose clock leaps, may vote for a second
+ * holder while the first one holds. A vote that could not be taken back (its client died, its node
+ * could not be reached) stands for a lease; such votes of several clients, each of a minority, add
+ * up and refuse everybody. A slow node slows every grant, up to the node timeout (redlock_nodes.h).
  * Source:    https://redis.io/docs/latest/develop/use/patterns/distributed-locks/; M. Kleppmann,
  *            "How to do distributed locking", 2016; S. Sanfilippo, "Is Redlock safe?", 2016
  */
@@ -34,7 +33,7 @@ struct redlock {
 
 static const char look_body[] = "return {redis.call('get', KEYS[1]), redis.call('pttl', KEYS[1])}";
 
-/* Held by a majority, surely not, or neither is known. */
+/* LK_OK: a majority holds it. LK_LOST: no majority can. Else it is not known. */
 static lk_status held(const lk_redlock_ballot *ballot)
 {
     if (ballot->yes >= ballot->quorum)
@@ -42,7 +41,8 @@ static lk_status held(const lk_redlock_ballot *ballot)
     return lk_redlock_surely_lost(ballot) ? LK_LOST : lk_redlock_undecided(ballot);
 }
 
-/* It was ours, or whoever's, until now; no; or too few have answered for it to be free. */
+/* LK_OK: a majority has answered, so it is free. LK_LOST: it was not there. Else too few answered.
+ */
 static lk_status freed(const lk_redlock_ballot *ballot)
 {
     if (lk_redlock_surely_lost(ballot))
@@ -64,7 +64,8 @@ static lk_status ask_release(const struct redlock *self, lk_redlock_ballot *ball
                           LK_REDIS_WORDS("EVAL", lk_redis_delete_if_mine, "1", key, token));
 }
 
-/* Undoes a try without a majority. Returns on how many nodes something may be left of it. */
+/* Undoes a try without a majority. Returns the number of nodes on which its token may still stand.
+ */
 static int take_back(const struct redlock *self, const lk_redlock_ballot *tried,
                      const lk_hold *hold)
 {
@@ -99,7 +100,7 @@ static lk_status try_acquire(void *opaque, lk_attempt *attempt)
     if (status != LK_OK || ballot.yes >= ballot.quorum)
         return status;
     int left = take_back(self, &ballot, hold);
-    /* What is left on a minority refuses nobody. */
+    /* A token on a minority refuses nobody. */
     if (ballot.yes + ballot.no >= ballot.quorum && left <= ballot.n - ballot.quorum)
         return LK_BUSY;
     if (ballot.nonsense)
@@ -134,7 +135,7 @@ static lk_status renew(void *opaque, lk_hold *hold, int64_t lease_ms)
     if (status == LK_OK)
         status = held(&ballot);
     if (status == LK_LOST)
-        release(opaque, hold); /* nobody will ask for what stands on a minority any more */
+        release(opaque, hold); /* remove what stands on a minority */
     return status;
 }
 
@@ -155,7 +156,7 @@ static int by_length(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
-/* Nodes that have this token; *ret_left_ms is how long a majority of them will. */
+/* The number of nodes that have this token. *ret_left_ms: how long a majority will have it. */
 static int standing(const lk_redlock_ballot *ballot, const char *token, int64_t *ret_left_ms)
 {
     int64_t left_ms[LK_REDLOCK_NODES_MAX];
@@ -173,7 +174,7 @@ static int standing(const lk_redlock_ballot *ballot, const char *token, int64_t 
     return n;
 }
 
-/* A key is held by the token that stands on a majority, and free when there can be none. */
+/* The token that stands on a majority holds the key. Without such a token the key is free. */
 static lk_status inspect(void *opaque, const char *key, lk_lock_info *ret)
 {
     const struct redlock *self = opaque;

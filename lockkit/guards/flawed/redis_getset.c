@@ -1,16 +1,17 @@
 /*
- * redis-getset: a lease kept in the value and judged by every client's own clock.
+ * redis-getset: the lease stands in the value, and each client's own clock judges it.
+ *
+ * What is wrong: 1. A client whose clock is ahead takes a live lock.
+ *                2. A loser's GETSET overwrites the winner's stamp: the others see a longer lease.
+ *                3. The DEL compares nothing, and two stamps of one microsecond look alike.
  *
  * Algorithm: SETNX key stamp, where stamp = the client's wall clock + lease, in microseconds. If
- *            the key exists: GET it; a stamp in the past has expired, and whoever replaces it
- *            (GETSET gives back the very stamp seen) has the lock. Release: DEL key, unless the own
- *            stamp has passed.
+ * the key exists, GET it. A stamp in the past has expired: GETSET replaces it, and the client that
+ * gets back the stamp it had seen has the lock. Release: DEL key, unless the own stamp has passed.
  * Guarantee: one holder at a time across processes, until its lease ends, while all clocks agree;
- *            a dead holder's lock can be taken over after the lease.
- * Weakness:  a client whose clock is ahead takes a live lock; a loser's GETSET moves the stamp of
- *            the winner, whose lease the others now see end later; the bare DEL frees a
- *            successor's lock; two clients that stamp the same microsecond look alike. When the
- *            answer to GETSET is lost the key is left to its stamp: it may be the winner's.
+ *            the lock of a dead holder can be taken over after the lease.
+ * Weakness:  the three above. If the answer to GETSET is lost, the key is left to its stamp: it may
+ *            be the winner's.
  * Source:    https://redis.io/docs/latest/commands/setnx/ ("Handling deadlocks")
  */
 #include "providers.h"
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { US_PER_MS = 1000, IN_GETSET = 2 }; /* of private_.slot, beside the grant's bit */
+enum { US_PER_MS = 1000, IN_GETSET = 2 }; /* a bit of private_.slot, beside the grant's */
 
 static int64_t wall_us(const lk_redis_guard *guard)
 {
@@ -29,7 +30,7 @@ static int64_t wall_us(const lk_redis_guard *guard)
     return env->wall_us(env->ctx);
 }
 
-/* False for a value that is no stamp: another guard's. */
+/* False: the value is no stamp. Another guard has written it. */
 static bool parse_stamp(const lk_redis_item *item, int64_t *ret_us)
 {
     char *end;
@@ -41,7 +42,7 @@ static bool parse_stamp(const lk_redis_item *item, int64_t *ret_us)
     return true;
 }
 
-/* The stamp seen has expired: replace it, and see whether it was still the same. */
+/* The stamp that was seen has expired. Replaces it, and looks whether it was still the same. */
 static lk_status take_over(lk_redis_guard *guard, lk_attempt *attempt, const char *seen)
 {
     lk_hold *hold = attempt->hold;
@@ -54,11 +55,11 @@ static lk_status take_over(lk_redis_guard *guard, lk_attempt *attempt, const cha
     status = lk_redis_expect(guard->redis, &reply, 0, status);
     if (status != LK_OK)
         return status;
-    bool vanished = reply.root.type == REDIS_REPLY_NIL; /* so the key is our own making */
+    bool vanished = reply.root.type == REDIS_REPLY_NIL; /* so GETSET has made the key */
     if (!vanished && reply.root.type != REDIS_REPLY_STRING)
         return LK_PROTOCOL;
     if (!vanished && strcmp(reply.root.text, seen) != 0)
-        return LK_BUSY; /* and the winner's stamp is moved now */
+        return LK_BUSY; /* and the winner's stamp is overwritten */
     lk_redis_mark_granted(hold);
     return LK_OK;
 }
@@ -83,11 +84,11 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     status = lk_redis_command(guard->redis, &reply, "GET", hold->key);
     status = lk_redis_expect(guard->redis, &reply, 0, status);
     if (status == LK_UNKNOWN)
-        return LK_UNAVAILABLE; /* a read leaves nothing in doubt */
+        return LK_UNAVAILABLE; /* a read changes nothing */
     if (status != LK_OK)
         return status;
     if (reply.root.type == REDIS_REPLY_NIL)
-        return LK_BUSY; /* freed a moment ago */
+        return LK_BUSY; /* it was freed meanwhile */
     if (reply.root.type != REDIS_REPLY_STRING)
         return LK_PROTOCOL;
     if (!parse_stamp(&reply.root, &stamp_us))
@@ -103,13 +104,13 @@ static lk_status release(void *self, lk_hold *hold)
 {
     lk_redis_guard *guard = self;
     if (!lk_redis_is_granted(hold) && hold->private_.slot == IN_GETSET)
-        return LK_LOST; /* our stamp may stand in the winner's lock: not ours to delete */
+        return LK_LOST; /* our stamp may stand in the winner's lock: do not delete it */
     if (lk_redis_is_granted(hold) && wall_us(guard) > strtoll(hold->token, NULL, 10))
         return LK_LOST;
     return lk_redis_guard_bare_release(self, hold);
 }
 
-/* There is no lease on the server: the stamp tells, and this client's clock. */
+/* The server knows no lease. The stamp and this client's clock tell what is left. */
 static void refine(const lk_redis_guard *guard, lk_lock_info *info)
 {
     lk_redis_item value = {.text = info->token};

@@ -1,12 +1,16 @@
 /*
- * redis-set: lock and lease in one command, released by whoever comes.
+ * redis-set: lock and lease in one command, released without looking.
+ *
+ * What is wrong: 1. The DEL compares nothing: A's lease ends, B holds, A's DEL frees B's lock, C
+ *                   enters.
+ *                2. There is no fence. A holder that outlived its lease still writes.
+ *                3. A DEL without an answer cannot be sent again. If it was lost, the lease ends
+ * it.
  *
  * Algorithm: SET key token NX PX lease; release by DEL key, whatever the value is by then.
- * Guarantee: one holder at a time across processes, until its lease ends; a dead holder's lock
+ * Guarantee: one holder at a time across processes, until its lease ends; the lock of a dead holder
  *            frees itself with the lease, at every moment.
- * Weakness:  wrong delete: A's lease ends, B holds, A's DEL frees B's lock, C enters. No fence: a
- *            holder that outlived its lease still writes. A DEL that got no answer is not sent
- *            again: if it did not arrive, the lock stands until its lease ends.
+ * Weakness:  the three above.
  * Source:    https://redis.io/docs/latest/commands/set/ (Patterns), without its advice on release
  */
 #include "providers.h"

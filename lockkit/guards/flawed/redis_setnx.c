@@ -1,13 +1,15 @@
 /*
  * redis-setnx: the first lock everybody writes.
  *
- * Algorithm: SETNX key token; release by DEL key.
+ * What is wrong: 1. There is no lease. A holder that dies keeps the lock for ever.
+ *                2. The DEL compares nothing. It frees the lock of whoever has the key by then.
+ *                3. So a DEL without an answer cannot be sent again. If it was lost, so is the
+ * lock.
+ *
+ * Algorithm: SETNX key token; release by DEL key. An attempt without an answer is undone once, by
+ *            comparing the value. If that is not confirmed either, its lock stays for ever.
  * Guarantee: one holder at a time, across processes, as long as nobody dies.
- * Weakness:  no lease: a holder that dies keeps the lock for ever. When somebody then deletes the
- *            key by hand, a holder that was only slow frees its successor's lock with its bare DEL.
- *            So a DEL that got no answer cannot be sent again: if it did not arrive, the lock is
- *            stuck for ever though nobody has died. An attempt that got no answer is undone once,
- *            by comparing the value; if that is not confirmed either, its lock is stuck likewise.
+ * Weakness:  the three above. The second shows when somebody deletes the key by hand.
  * Source:    https://redis.io/docs/latest/commands/setnx/ ("Design pattern: Locking with SETNX")
  */
 #include "providers.h"

@@ -1,13 +1,15 @@
 /*
- * redis-setnx-expire: SETNX with the lease as an afterthought.
+ * redis-setnx-expire: SETNX, with the lease as a second command.
  *
- * Algorithm: SETNX key token, then EXPIRE key seconds as a second command; release by DEL key.
- *            EXPIRE counts whole seconds: a lease is rounded up to the next one.
+ * What is wrong: 1. A process that dies between the two commands leaves a lock without a lease.
+ *                2. So does an EXPIRE that is lost, unless undoing the attempt is confirmed.
+ *                3. The DEL compares nothing: after its lease a holder frees its successor's lock.
+ *
+ * Algorithm: SETNX key token, then EXPIRE key seconds; release by DEL key. EXPIRE counts whole
+ *            seconds, so a lease is rounded up. LK_POINT_EXPIRE is between the two commands.
  * Guarantee: one holder at a time across processes, until its lease ends; a holder that dies after
- *            the second command frees it with the lease.
- * Weakness:  killed between the two commands (LK_POINT_EXPIRE), it leaves a lock without a lease,
- *            for ever; so does an EXPIRE that did not arrive, unless its undoing, tried once, is
- *            confirmed; the bare DEL of a holder whose lease has ended frees its successor's lock.
+ *            the second command frees the lock with its lease.
+ * Weakness:  the three above. Undoing is tried once.
  * Source:    countless tutorials before SET had NX and EX (Redis 2.6.12);
  *            https://redis.io/docs/latest/commands/setnx/
  */
@@ -37,9 +39,9 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     status = lk_redis_try(guard->redis, attempt, &reply, "EXPIRE", hold->key, seconds);
     status = lk_redis_expect(guard->redis, &reply, REDIS_REPLY_INTEGER, status);
     if (status != LK_OK)
-        return LK_UNKNOWN; /* the lock stands, without a lease: it must be undone */
+        return LK_UNKNOWN; /* the lock stands without a lease and must be undone */
     if (reply.root.integer == 0)
-        return LK_BUSY; /* deleted between the two */
+        return LK_BUSY; /* deleted between the two commands */
     lk_redis_mark_granted(hold);
     return LK_OK;
 }
