@@ -30,25 +30,6 @@ void core_undo_begin(lk_client *client, const lk_hold *hold)
     client_count(&client->stats.cleanups);
 }
 
-/* "client_id:owner", or "client_id:random". */
-static void make_token(const lk_client *client, const char *owner, char *token)
-{
-    static const char digits[] = "0123456789abcdef";
-    size_t n = strlen(client->context.client_id);
-    memcpy(token, client->context.client_id, n);
-    token[n++] = ':';
-    if (owner) {
-        memcpy(token + n, owner, strlen(owner) + 1);
-        return;
-    }
-    for (int word = 0; word < 2; word++) {
-        uint64_t bits = client->env.random(client->env.ctx);
-        for (int i = 0; i < 16; i++, bits >>= 4)
-            token[n++] = digits[bits & 15];
-    }
-    token[n] = '\0';
-}
-
 /* Returns true when nothing of this attempt is left on the server. */
 static bool undo(struct acquire_call *call)
 {
@@ -56,7 +37,7 @@ static bool undo(struct acquire_call *call)
     lk_hold *hold = call->attempt.hold;
     core_undo_begin(client, hold);
     lk_status status = client->provider->release(client->self, hold);
-    bool undone = status == LK_OK || status == LK_LOST;
+    bool undone = client_is_freed(status);
     call->may_free_late = call->may_free_late || !undone;
     return undone;
 }
@@ -171,7 +152,7 @@ static void rename_attempt(struct acquire_call *call)
     lk_hold *hold = call->attempt.hold;
     if (!call->may_free_late)
         return;
-    make_token(call->client, call->request->owner, hold->token);
+    client_make_token(call->client, call->request->owner, hold->token);
     hold->private_.slot = 0;
     call->may_free_late = false;
 }
@@ -218,19 +199,10 @@ static lk_status acquire_loop(struct acquire_call *call)
 /* -- checking the request ------------------------------------------------------------------------
  */
 
-static bool owner_valid(const char *owner)
-{
-    size_t n = 0;
-    for (; owner[n]; n++)
-        if (n == LK_OWNER_MAX || owner[n] <= ' ' || owner[n] > '~')
-            return false;
-    return n > 0;
-}
-
 lk_status core_check(const lk_client *client, const lk_request *request)
 {
     if (!client || !lk_key_valid(request->key) || request->wait_ms < 0 ||
-        (request->owner && !owner_valid(request->owner)))
+        (request->owner && !client_owner_valid(request->owner)))
         return LK_INVALID;
     if (request->lease_ms != 0 &&
         (request->lease_ms < LK_LEASE_MS_MIN || request->lease_ms > LK_LEASE_MS_MAX))
@@ -253,7 +225,7 @@ static void fill_hold(lk_client *client, const lk_request *request, lk_hold *hol
                       .mode = request->mode,
                       .permits = request->permits ? request->permits : 1};
     memcpy(hold->key, request->key, strlen(request->key) + 1);
-    make_token(client, request->owner, hold->token);
+    client_make_token(client, request->owner, hold->token);
     if (client->provider->info.caps & LK_CAP_LEASE)
         hold->lease_ms = request->lease_ms ? request->lease_ms : client->options.lease_ms;
     hold->private_.on_lost = request->on_lost;
@@ -270,7 +242,8 @@ static void leave_nothing(const struct acquire_call *call)
     lk_hold *hold = call->attempt.hold;
     if (call->was_unknown)
         core_undo_begin(client, hold);
-    janitor_add(client, hold, client->provider->release(client->self, hold));
+    if (!client_is_freed(client->provider->release(client->self, hold)))
+        janitor_add(client, hold);
 }
 
 /* -- the public functions ------------------------------------------------------------------------

@@ -150,17 +150,6 @@ void lk_close(lk_client *client)
     free_client(client);
 }
 
-bool lk_key_valid(const char *key)
-{
-    size_t n = 0;
-    if (!key)
-        return false;
-    for (; key[n]; n++)
-        if (n == LK_KEY_MAX || key[n] <= ' ' || key[n] > '~' || key[n] == '{' || key[n] == '}')
-            return false;
-    return n > 0;
-}
-
 lk_status lk_raise_fence(lk_client *client, const char *key, uint64_t seen)
 {
     if (!lk_key_valid(key))

@@ -95,6 +95,17 @@ static inline void client_count(_Atomic uint64_t *counter)
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
+/* After a release: nothing of the hold is left on the server. */
+static inline bool client_is_freed(lk_status status)
+{
+    return status == LK_OK || status == LK_LOST;
+}
+
+/* 1 to LK_OWNER_MAX printable bytes. */
+bool client_owner_valid(const char *owner);
+/* "client_id:owner"; owner NULL: "client_id:random". */
+void client_make_token(const lk_client *client, const char *owner, char *token);
+
 /* One acquire call under way. */
 struct acquire_call {
     lk_client *client;

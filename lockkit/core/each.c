@@ -18,7 +18,8 @@ static void undo_each(lk_client *client, const struct acquire_call *calls, const
         core_undo_begin(client, was_unknown[i]);
     client_release(client, was_unknown, n_unknown, undone);
     for (size_t i = 0; i < n_unknown; i++)
-        janitor_add(client, was_unknown[i], undone[i]);
+        if (!client_is_freed(undone[i]))
+            janitor_add(client, was_unknown[i]);
 }
 
 /* statuses[i] is LK_OK where there is something to try. */

@@ -156,7 +156,8 @@ static void release_at_once(lk_client *client, lk_hold *const *holds, size_t n, 
     }
     release_on_server(client, asked, n_asked, statuses);
     for (size_t k = 0; k < n_asked; k++)
-        janitor_add(client, asked[k], statuses[k]);
+        if (!client_is_freed(statuses[k]))
+            janitor_add(client, asked[k]);
     for (size_t k = 0; k < n_asked; k++)
         of[k]->status = statuses[k];
     for (size_t i = 0; i < n; i++)

@@ -61,7 +61,7 @@ static bool repeat(lk_client *client, struct pending_release *pending)
     }
     client_point(client, LK_POINT_CLEANUP, pending->hold.key);
     lk_status status = client->provider->release(client->self, &pending->hold);
-    if (status != LK_OK && status != LK_LOST)
+    if (!client_is_freed(status))
         return false;
     client_count(&client->stats.settled);
     tell(client, &pending->hold, LK_DEBT_SETTLED, pending->since_us);
@@ -160,11 +160,11 @@ static void keep(lk_client *client, const lk_hold *hold)
     tell(client, hold, LK_DEBT_LEFT, client_now_us(client));
 }
 
-void janitor_add(lk_client *client, const lk_hold *hold, lk_status status)
+void janitor_add(lk_client *client, const lk_hold *hold)
 {
     uint32_t caps = client->provider->info.caps;
     bool stands_alone = (caps & LK_CAP_DISTRIBUTED) && !(caps & LK_CAP_SESSION);
-    if (status == LK_OK || status == LK_LOST || !stands_alone)
+    if (!stands_alone)
         return;
     if (caps & LK_CAP_OWNER)
         keep(client, hold);

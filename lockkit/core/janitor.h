@@ -43,9 +43,9 @@ void janitor_open(struct janitor *janitor);
 void janitor_close(lk_client *client);
 void janitor_free(struct janitor *janitor);
 
-/* What a release of hold, which is copied, has left to clean up when it ended with this status. It
- * is repeated where the guard allows it, and told to on_debt in any case. */
-void janitor_add(lk_client *client, const lk_hold *hold, lk_status status);
+/* The server has not confirmed a release of hold, which is copied. It is repeated if the guard
+ * allows that, and told to on_debt in any case. */
+void janitor_add(lk_client *client, const lk_hold *hold);
 
 /* Tries the first pending if it is due. Returns when the next one is, INT64_MAX for none. The
  * thread's loop body; called directly only by tests that set manual. */
