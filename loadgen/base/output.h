@@ -11,7 +11,7 @@ void output_check_at_exit(const char *program);
 /* Before the work: can each of n files be written? None is changed or left behind; NULL: not
  * wanted. Returns 0, or -1 after a message about the first that cannot. */
 int output_check_files(const char *program, const char *const *files, size_t n);
-/* program: who says on stderr what went wrong. NULL: it cannot be written. */
+/* program: the name in the message on stderr. Returns NULL when it cannot be written. */
 FILE *output_open(const char *program, const char *path);
 /* Returns 0, or -1 when not all of it was written. stdout is left to the
  * above. */

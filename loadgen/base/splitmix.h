@@ -1,4 +1,4 @@
-/* Numbers that look random and are the same for the same seed, whoever asks first. */
+/* Pseudo-random numbers that depend on seed and position only, not on the order of calls. */
 #ifndef SPLITMIX_H
 #define SPLITMIX_H
 

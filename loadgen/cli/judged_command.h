@@ -16,8 +16,8 @@ WORKLOAD_MAP(JUDGED_DECLARE)
 int judged_add(struct report *report, const struct options *options,
                const struct workload *workload, const struct remote_service *service);
 
-/* Is each guard that --expect names run? Else -1 after a message on stderr: a claim that nobody
- * looks at holds always. */
+/* Is each guard of --expect run? Returns 0, or -1 after a message on stderr. An expectation that is
+ * not tested would always hold. */
 int judged_check_expectations(const struct options *options, const char *default_guard);
 
 /* 0 as claimed, 130 interrupted, 1 when a run is not judged, 99 when a guard is not as it claims or

@@ -1,8 +1,8 @@
 /*
- * The hazard lab's catalogue: each hazard is one experiment, written down as data. Who asks for
- * what, where he is held, what is done to the servers meanwhile, and what comes of it under which
- * guard. Reading a row in the folder rows from top to bottom tells its story; hazard_steps.c
- * says what each verb does and how its success is observed.
+ * The hazard lab's catalogue. A hazard is one experiment, written as data: the requests, the points
+ * at which they are held, the faults of the servers, and the expected outcome under each guard. The
+ * rows stand in the folder rows. hazard_steps.c performs each verb and observes that it took
+ * effect.
  */
 #ifndef HAZARD_H
 #define HAZARD_H
@@ -24,9 +24,14 @@ enum hazard_language { EN, ZH };
 /* A text in both languages. */
 typedef const char *hazard_text[HAZARD_LANGUAGES];
 
-/* Who acts in a step. A's requests go to the first instance of the service, B's and C's to the
- * second, if there are two. TASKS are the instances' scheduled tasks, which close A's order once
- * its time is over. The QUEUE are those who come one after another while the lock is held. */
+/* Who acts in a step.
+ *   A         sends to the first instance of the service
+ *   B, C      send to the second one, if there are two
+ *   LOCKS     the lock server
+ *   CROWD     many buyers at once (hazard_crowd.h)
+ *   TASKS     the instances' scheduled tasks; they close A's order when its time is over
+ *   QUEUE     requests that arrive one after another while the lock is held (hazard_queue.h)
+ *   READERS   two readers of the lab itself (hazard_readers.h) */
 enum hazard_who {
     A,
     B,
@@ -41,15 +46,15 @@ enum hazard_who {
 };
 
 #define HAZARD_VERB_MAP(X)                                                                         \
-    X(SEND)        /* sends its request; its later UNTIL steps hold it */                          \
+    X(SEND)        /* sends a request; later UNTIL steps hold it */                                \
     X(UNTIL)       /* waits until it is held at the point */                                       \
     X(AS_FAR_AS)   /* ... or waits for the lock, or has its answer: whichever comes first */       \
     X(PASSED)      /* waits until it was seen to pass the point */                                 \
-    X(RELEASE)     /* lets it go on from the point where it is held */                             \
+    X(RELEASE)     /* the request continues from the point at which it is held */                  \
     X(ANSWER)      /* waits for its answer */                                                      \
     X(RUN)         /* SEND and ANSWER */                                                           \
-    X(PAY)         /* pays for the order that it placed; else as SEND */                           \
-    X(RETRY)       /* refused or not answered: sends the same request with the same key again */   \
+    X(PAY)         /* pays for its own order; otherwise as SEND */                                 \
+    X(RETRY)       /* after a refusal or no answer: the same request with the same key */          \
     X(SEND_AGAIN)  /* the same request with another key, as a client without keys does */          \
     X(REPEAT)      /* the same request with the same key, whatever the answer was */               \
     X(INSIST)      /* sends, again while the lock server is away, and goes AS_FAR_AS the point */  \
@@ -57,31 +62,32 @@ enum hazard_who {
     X(RESTART)     /* starts its instance again */                                                 \
     X(STOP)        /* SIGSTOP of its instance */                                                   \
     X(CONTINUE)    /* SIGCONT */                                                                   \
-    X(OUTLIVE)     /* LOCKS: a lease passes: the key is gone or, by a watchdog, was renewed */     \
+    X(OUTLIVE)     /* LOCKS: waits out a lease: the key is gone, or a watchdog renewed it */       \
     X(GONE)        /* LOCKS: the key must be gone */                                               \
     X(STILL_THERE) /* LOCKS: the key must be there */                                              \
-    X(DELETE)      /* LOCKS: somebody deletes the key */                                           \
-    X(EVICT)       /* LOCKS: memory runs out for a moment; the key must be "gone", or "stays" */   \
-    X(REBOOT)      /* LOCKS: kill -9 of the lock server and a new start; the key as above */       \
+    X(DELETE)      /* LOCKS: the lab deletes the key */                                            \
+    X(EVICT)       /* LOCKS: memory runs out briefly; then the key is "gone" or "stays" */         \
+    X(REBOOT)      /* LOCKS: kill -9 of the lock server, and a restart; the key as above */        \
     X(DOWN)        /* LOCKS: kill -9 of these nodes ("45") */                                      \
     X(UP)          /* LOCKS: these nodes start again, and do not have the key */                   \
     X(LEAP)        /* LOCKS: the clock of this node leaps beyond the lease */                      \
-    X(CUT_REPLICA) /* LOCKS: the master's replica hears of nothing any more */                     \
+    X(CUT_REPLICA) /* LOCKS: replication from the master stops */                                  \
     X(FAIL_OVER)   /* LOCKS: kill -9 of the master; the replica is promoted */                     \
     X(DEPOSE)      /* LOCKS: kill -9 of the ensemble's leader; another is elected */               \
     X(NEED_COPY)   /* LOCKS: the master writes only while a replica follows */                     \
-    X(SPLIT)       /* LOCKS: only who is connected reaches the master; the replica is promoted */  \
-    X(LOSE)        /* the answer to its next command on the lock (from nodes N) will be lost */    \
-    X(LOST)        /* waits until it is (they are) */                                              \
-    X(LOSE_LEAVE)  /* its leaving of the lock's queue will not arrive */                           \
-    X(SILENCE)     /* it listens for the lock; from now on nothing arrives of what it hears so */  \
-    X(UNHEARD)     /* waits until a message did not arrive */                                      \
-    X(LOSE_ASKING) /* its next command on the lock will not arrive */                              \
+    X(SPLIT) /* LOCKS: the master keeps its connections, gets no new ones; the replica is promoted \
+              */                                                                                   \
+    X(LOSE)  /* the answer to its next lock command (from nodes N) will be lost */                 \
+    X(LOST)  /* waits until that answer is lost */                                                 \
+    X(LOSE_LEAVE)  /* its command to leave the lock's queue will not arrive */                     \
+    X(SILENCE)     /* its subscription to the lock goes silent; the connection stays open */       \
+    X(UNHEARD)     /* waits until a message was swallowed */                                       \
+    X(LOSE_ASKING) /* its next lock command will not arrive */                                     \
     X(ASKING_LOST) /* waits until it is lost */                                                    \
     X(CUT)         /* its connections to the lock server are cut */                                \
-    X(HOLD_COMMIT) /* its next COMMIT will be kept on its way to the database */                   \
-    X(COMMIT_HELD) /* waits until it is, and its connection breaks */                              \
-    X(LAND_COMMIT) /* what was kept arrives; waits until no transaction is under way */
+    X(HOLD_COMMIT) /* its next COMMIT will be held on the way to the database */                   \
+    X(COMMIT_HELD) /* waits until it is held; then the connection breaks */                        \
+    X(LAND_COMMIT) /* the held COMMIT arrives; waits until no transaction is open */
 
 enum hazard_verb {
 #define HAZARD_VERB_ENUM(name) name,
@@ -97,7 +103,7 @@ struct hazard_step {
 };
 
 #define HAZARD_OUTCOME_MAP(X)                                                                      \
-    X(SAFE, "safe")       /* nothing lost, everybody served in the end, as the row has it */       \
+    X(SAFE, "safe")       /* nothing lost, every request served in the end */                      \
     X(UNSAFE, "unsafe")   /* the ledger shows a loss, or more was done than asked for */           \
     X(STUCK, "stuck")     /* a waiter never gets the lock */                                       \
     X(REFUSED, "refused") /* the guard says no, and nothing is written */                          \
@@ -113,11 +119,11 @@ enum hazard_outcome {
 /* What became of an actor's request. */
 enum hazard_answer {
     ANSWER_SERVED,   /* 201 */
-    ANSWER_SOLD_OUT, /* there was nothing left, as the ledger says too */
+    ANSWER_SOLD_OUT, /* the stock was 0; the ledger agrees */
     ANSWER_REFUSED,  /* the guard or the order's state said no: nothing is written */
     ANSWER_STUCK,    /* the lock was not had in time */
     ANSWER_NONE,     /* its instance was killed under it */
-    ANSWER_FAILED    /* anything else: no row has a use for it */
+    ANSWER_FAILED    /* any other answer: no row expects one */
 };
 
 /* How the service and its servers are set up. In a case 0 means: as the hazard says; in a hazard:
@@ -155,7 +161,7 @@ struct hazard_case {
     const struct hazard_step *steps; /* NULL: the hazard's */
 };
 
-/* What they fight over. */
+/* What the requests change. */
 enum hazard_subject {
     ACCOUNT,
     ITEM,
@@ -165,7 +171,7 @@ enum hazard_subject {
 struct hazard {
     const char *id;
     hazard_text title, story;
-    hazard_text warning; /* which well-known text warns of it, in our words */
+    hazard_text warning; /* a well-known text that warns of it, in our words */
     hazard_text fix;
     enum hazard_subject subject;
     int64_t initial;               /* balance or stock; 0: 1000 */
@@ -173,12 +179,11 @@ struct hazard {
     int64_t crowd;                 /* buyers of the crowd */
     int64_t queue;                 /* those of the QUEUE, HAZARD_QUEUE_MAX at most */
     int64_t reserve_s; /* items: until an order that is not paid is closed; seckilld's own */
-    bool gives_up;     /* the holder is well: who does not get the lock in time is refused,
-                          not stuck */
+    bool gives_up;     /* the holder is healthy: a waiter that times out is refused, not stuck */
     enum hazard_answer last[HAZARD_ACTORS]; /* answers, where the guard holds; all are served */
     int64_t slow_ms;                        /* B's wait beyond this is slow; 0: not asked */
     int64_t slow_wakes;       /* and more wake-ups per release, of a crowd that waits */
-    int64_t slow_overtakings; /* and more who came later and were served before one of the QUEUE */
+    int64_t slow_overtakings; /* more requests than this overtook one of the QUEUE: slow */
     struct hazard_setting with;
     const struct hazard_step *steps; /* ends with {0, 0, NULL} after the first: see HAZARD_END */
     const struct hazard_case *cases; /* ends with guard NULL */

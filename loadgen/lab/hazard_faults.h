@@ -1,5 +1,5 @@
-/* What is done to the lock server and on the way to it: see HAZARD_VERB_MAP. 0, or -1 with
- * run->message when it was not seen to take effect. */
+/* Faults of the lock server and of the connections to it: see HAZARD_VERB_MAP. Each returns 0, or
+ * -1 with run->message when the fault was not observed to take effect. */
 #ifndef HAZARD_FAULTS_H
 #define HAZARD_FAULTS_H
 

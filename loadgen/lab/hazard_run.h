@@ -1,7 +1,7 @@
 /*
- * One run of one experiment: the steps in order, each seen to have happened, then the judgement
- * from the service's audit and the answers. A step that does not come about within its bound fails
- * the run: its fault did not take effect.
+ * One run of one experiment. The steps run in order; each is observed to have happened before the
+ * next. Then the run is judged by the service's audit and the answers. A step that does not happen
+ * within its bound fails the run: the fault did not take effect.
  */
 #ifndef HAZARD_RUN_H
 #define HAZARD_RUN_H
@@ -27,7 +27,7 @@ struct actor_pause {
     char point[LAB_POINT_MAX];
 };
 
-/* Somebody who sends one request at a time. */
+/* A client that sends one request at a time. */
 struct actor {
     struct hazard_run *run;
     enum hazard_who who;
@@ -48,10 +48,10 @@ struct actor {
     enum hazard_answer answer; /* the same in one word */
 };
 
-/* What is watched of the crowd: hazard_crowd.c. */
+/* Pauses that observe the crowd: hazard_crowd.c. */
 enum crowd_watch { CROWD_DECIDED, CROWD_WAITS, CROWD_WOKEN, CROWD_WATCHES };
 
-/* Many who send one request each. */
+/* Many clients that send one request each. */
 struct crowd {
     pthread_t thread;
     bool started;
@@ -62,7 +62,7 @@ struct crowd {
     char message[LAB_MESSAGE_MAX]; /* why it could not be sent */
 };
 
-/* Those who queue for the lock, the nth as key "ID-uN". */
+/* Waiters for the lock; the nth has the key "ID-uN". */
 struct queue {
     struct waiter {
         struct hazard_run *run;
@@ -83,13 +83,13 @@ struct tasks {
     bool closed;                        /* the order was seen to be */
 };
 
-/* Two who read in a relay: hazard_readers.h. */
+/* Two readers that take turns: hazard_readers.h. */
 struct readers {
     struct hazard_run *run;
     lk_client *client;
     pthread_t thread;
     bool started;
-    atomic_bool stop, waits;       /* one waits for who writes; none is inside */
+    atomic_bool stop, waits;       /* one waits for a writer; none is inside */
     atomic_long together, torn;    /* times both were inside; a value changed under one */
     long wanted;                   /* of together */
     char message[LAB_MESSAGE_MAX]; /* why they gave up; read when the thread has ended */
@@ -109,19 +109,19 @@ struct run_outcome {
     int64_t failed;       /* of the crowd: neither accepted nor turned away */
     int64_t measure_ms;   /* B's wait for its answer; without B, A's */
     int64_t wakes;        /* per release */
-    int64_t overtakings;  /* the most that anybody of the queue has suffered */
-    int64_t mean_wait_ms; /* of the queue, whose longest is measure_ms */
+    int64_t overtakings;  /* of the waiter that was overtaken most often */
+    int64_t mean_wait_ms; /* of the queue; measure_ms is the longest */
     bool has_fork;
     struct ledger_row fork[2];
 };
 
-/* What the user wants to see of it. */
+/* What the user wants to see. */
 struct run_how {
     FILE *narrate; /* NULL: silent */
     enum hazard_language language;
     bool step;                         /* waits for Enter after each step */
     int64_t patience_ms;               /* a step has happened within this, or the run has failed */
-    const volatile sig_atomic_t *stop; /* not 0: the story is told no further */
+    const volatile sig_atomic_t *stop; /* not 0: stop */
 };
 
 struct hazard_run {
@@ -149,17 +149,17 @@ struct hazard_run {
     char message[LAB_MESSAGE_MAX]; /* why a step did not come about */
 };
 
-/* Fills *ret. Returns 0; -1 when it could not be run at all: message says why. */
+/* Fills *ret. Returns 0, or -1 with ret->message when it could not be run. */
 int hazard_run_once(struct world *world, const struct hazard *hazard, const struct hazard_case *one,
                     const struct run_how *how, struct hazard_run *ret);
 
-/* hazard_actor.c: requests, and where they are. 0, or -1 with run->message. */
+/* hazard_actor.c: the actors' requests. 0, or -1 with run->message. */
 int actor_send(struct actor *actor, const struct hazard_step *steps, bool new_key);
 int actor_until(struct actor *actor, const char *point);
 int actor_as_far_as(struct actor *actor, const char *point);
 int actor_passed(struct actor *actor, const char *point);
 int actor_release(struct actor *actor);
-/* Its request is over: the pauses that it did not meet are taken away. */
+/* The request is over: removes the pauses that it did not reach. */
 int actor_forget(struct actor *actor);
 /* -1 also when its answer is ANSWER_FAILED. */
 int actor_answer(struct actor *actor);
@@ -178,7 +178,7 @@ enum hazard_outcome run_classify(const struct hazard_run *run, const struct audi
 /* hazard_timeline.c */
 void run_note(struct hazard_run *run, const char *actor, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* What this instance has seen by now; before it is killed, and at the end. */
+/* Copies the instance's trace into the events: before it is killed, and at the end. */
 void run_take_trace(struct hazard_run *run, const struct world_instance *instance);
 void run_sort_events(struct hazard_run *run);
 
@@ -189,7 +189,7 @@ void narrate_end(struct hazard_run *run);
 
 const char *who_name(enum hazard_who who); /* "A", ..., "locks", "crowd" */
 
-/* Looks until it is true: 0; -1 after run->how.patience_ms. */
+/* Polls seen(arg). Returns 0 when it is true, -1 after run->how.patience_ms. */
 int run_until(const struct hazard_run *run, bool (*seen)(void *arg), void *arg);
 
 #endif

@@ -1,16 +1,17 @@
-/* The scheduled tasks of the instances, which find A's order when its time is over: they come by
- * themselves, and are held as requests are. 0, or -1 with run->message. */
+/* The scheduled tasks of the instances. They close A's order when its time is over, without being
+ * asked, and are held at points as requests are. Each function returns 0, or -1 with
+ * run->message. */
 #ifndef HAZARD_TASKS_H
 #define HAZARD_TASKS_H
 
 #include "hazard_run.h"
 
-/* From now on they are held where the first of these steps says. */
+/* From now on they are held at the point of the first of these steps. */
 int tasks_send(struct hazard_run *run, const struct hazard_step *steps);
-/* Each is held there, waits for the order's lock, or was turned away at the task's own. */
+/* Waits until each is held there, waits for the order's lock, or was refused the task's lock. */
 int tasks_as_far_as(struct hazard_run *run, const char *point);
 int tasks_release(struct hazard_run *run);
-/* Those that were not turned away have done with the order. */
+/* Waits until those that were not refused are done with the order. */
 int tasks_answer(struct hazard_run *run);
 
 #endif

@@ -52,11 +52,11 @@ struct world {
     struct world_instance instances[HAZARD_INSTANCES];
 };
 
-/* Starts what every experiment needs. Returns 0, or -1 with a message on stderr. */
+/* Starts what all experiments need. Returns 0, or -1 with a message on stderr. */
 int world_open(struct world *world, const char *seckilld, const char *clock_shim);
 void world_close(struct world *world);
 
-/* Makes the instances run, all alive, with this guard as default and this setting. 0 or -1. */
+/* Runs all instances with this guard as default and this setting. 0 or -1. */
 int world_prepare(struct world *world, const char *guard, const struct hazard_setting *with);
 
 /* The instance that serves an actor. */
@@ -67,14 +67,13 @@ struct world_instance *world_instance_of(struct world *world, const struct hazar
 int world_choose_locks(struct world *world, const char *guard, const struct hazard_setting *with);
 /* What the lock servers say of a key: 1 held, 0 free, -1 no answer. */
 int world_is_held(struct world *world, const char *guard, const char *key);
-/* A guard with a queue has so many in it; the others have none to look at, which is true as well.
- */
+/* Does the guard's queue have n entries? True for a guard without a queue. */
 bool world_queues(struct world *world, const char *guard, const char *key, int n);
 void world_close_inspector(struct world *world);
 
-/* Somebody waits for a lock of the database. */
-/* Transactions that have written, and are not over yet; -1: not known. */
+/* Transactions that have written and are not over; -1: not known. */
 int world_store_writes(struct world *world);
+/* Does a session wait for a lock of the database? */
 bool world_store_waits(struct world *world);
 
 /* kill -9, start again, SIGSTOP, SIGCONT; observed. 0 or -1. */

@@ -103,7 +103,7 @@ struct redisReply *sandbox_redis_ask(const struct sandbox_server *server, const 
 
 /* The server's port is this one now, and held; 0: none. */
 void sandbox_take_port(struct sandbox_server *server, int port);
-/* True when somebody listens on this loopback port. */
+/* Is this loopback port in use? */
 bool sandbox_port_taken(int port);
 /* Sends question to the unix socket (or, path NULL, to the loopback port) and waits up to wait_ms
  * for an answer that begins with `wanted`. */

@@ -7,7 +7,7 @@
 
 enum { REMOTE_PATH_MAX = 400, REMOTE_MESSAGE_MAX = 512 };
 
-/* What GET /v1/guards of all instances told. */
+/* From GET /v1/guards of all instances. */
 struct remote_service {
     int instances; /* different ones behind the addresses */
     bool lanes;    /* any of them serves hot resources in batches */
@@ -31,7 +31,7 @@ int remote_put_item(const struct options *options, const char *id, const char *g
 int remote_set_terms(const struct options *options, const char *resource, char *message);
 int remote_put_account(const struct options *options, const char *id, const char *guard,
                        int64_t balance, int64_t *ret_version, char *message);
-/* Does anybody answer at all, within a few seconds? An audit of much may then take its time. */
+/* Does the service answer within a few seconds? Asked before an audit, which may take long. */
 int remote_is_there(const struct options *options, char *message);
 /* resource: "item:ID", "account:ID" */
 int remote_audit(const struct options *options, const char *resource, struct audit_row *ret,
@@ -48,8 +48,8 @@ int remote_get(const struct options *options, const char *path, json_t **ret, ch
  * *ret_body's place; to be freed either way. */
 int remote_post(const struct options *options, uint64_t n, const char *path, const char *key,
                 const char *body, char **ret_body);
-/* The keeper of the wire to Redis tells the first instance, which runs with --lab, whether it is
- * cut, and learns whether it is to be. Within a second. */
+/* For `loadgen serve`, whose service runs with --lab: tells it whether the connection to Redis is
+ * cut, and asks whether the page wants it cut. Within a second. */
 int remote_keep_wire(const struct options *options, bool cut, bool *ret_wished);
 /* What became of a key: the stored status and answer, 404 when nothing happened, or -1. */
 int remote_outcome(const struct options *options, uint64_t n, const char *key, char **ret_body);

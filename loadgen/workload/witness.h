@@ -1,8 +1,7 @@
 /*
- * The verdict has two witnesses: the service's audit, and the ledger rows and values that the judge
- * fetches and adds up himself, each accepted answer against its row. Where they disagree, the worse
- * of the two counts and the disagreement is a breach of its own: one of them does not tell the
- * truth.
+ * A run is judged twice: by the service's audit, and by the ledger rows and values, which are
+ * fetched and added up here, each accepted answer against its row. The worse result counts. A
+ * difference between the two is a breach by itself: one of them is wrong.
  */
 #ifndef WITNESS_H
 #define WITNESS_H
@@ -10,7 +9,7 @@
 #include "balances.h"
 #include "rows.h"
 
-/* What there is to be judged: n resources of one kind, and the requests that changed them. */
+/* What is judged: n resources of one kind, and the requests that changed them. */
 struct witness {
     uint64_t n;
     int64_t initial; /* of each, as the run created it */
@@ -19,7 +18,7 @@ struct witness {
     const struct tally *tally;
     /* The i-th resource's name: "item:1". */
     void (*name)(const void *ctx, uint64_t i, char ret[100]);
-    /* Which request bears this key; ROWS_FOREIGN: none of the run's. */
+    /* The request with this key; ROWS_FOREIGN: none of the run's. */
     int64_t (*origin)(const void *ctx, const char *key);
     /* What a request changes: which resources (their numbers) by how much. */
     void (*effect)(const void *ctx, uint64_t origin,
@@ -30,12 +29,12 @@ struct witness {
     void *ctx;
 };
 
-/* Adds to *verdict what both witnesses say, and to run its counter-example and disagreements.
- * Returns 0, or -1 with run->message: a witness could not be heard. */
+/* Adds the result to *verdict, and counter-example and disagreements to run. Returns 0, or -1 with
+ * run->message when the audit or the ledger cannot be read. */
 int witness_judge(struct run *run, const struct witness *witness, struct verdict *verdict);
 
-/* Notes the end of the ledger before the run's first change: what is read of it begins there, or
- * with its first row when the service does not say. */
+/* Notes the end of the ledger before the run's first change. Reading begins there, or at its first
+ * row when the service does not tell the end. */
 void witness_begin(struct run *run);
 
 #endif
