@@ -262,6 +262,8 @@ lint: deps-lint
 	    --inline-suppr --suppressions-list=.cppcheck --library=posix $(addprefix -I,$(ROOMS)) app lockkit db loadgen
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) CC=clang B=$(B)/clang bins \
 	    $(patsubst $(B)/%,$(B)/clang/%,$(TESTS) $(BENCHES_BY_THEMSELVES))
+	$(Q)$(MAKE) --no-print-directory CC=clang B=$(B)/clang install DESTDIR=$(abspath $(B))/installed PREFIX=/usr
+	$(Q)CC=clang .ci/check-installed $(B)/clang $(B)/installed
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) NDEBUG=1 B=$(B)/ndebug $(NDEBUG_T)
 	$(Q)BUILD=$(B)/ndebug TEST_JOBS=$(JOBS) tests/run.sh $(NDEBUG_T)
 
@@ -273,6 +275,7 @@ install: all
 	$(Q)install -m 755 $(B)/liblockkit.so $(DESTDIR)$(PREFIX)/lib/liblockkit.so.0
 	$(Q)ln -sf liblockkit.so.0 $(DESTDIR)$(PREFIX)/lib/liblockkit.so
 	$(Q)install -m 644 lockkit/lockkit.h $(DESTDIR)$(PREFIX)/include
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/lockkit lockkit/provider.h
 	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig && sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(LK_VERSION)|; s|@REQUIRES@|$(LIBS_LOCKKIT)|; s|@LIBS@|$(LIB_ZOOKEEPER)|' \
 	    lockkit/lockkit.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/lockkit.pc
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 loadgen/loadgen.1 loadgen/hazards.1 lockkit/lockkit.1
@@ -281,9 +284,9 @@ install: all
 	$(Q)sed -i 's|/usr/local/bin|$(PREFIX)/bin|' $(DESTDIR)$(PREFIX)/share/doc/seckilld/seckilld.service
 uninstall:
 	$(Q)cd $(DESTDIR)$(PREFIX) && rm -f $(BINS:$(B)/%=bin/%) lib/liblockkit.a lib/liblockkit.so \
-	    lib/liblockkit.so.0 lib/pkgconfig/lockkit.pc include/lockkit.h \
+	    lib/liblockkit.so.0 lib/pkgconfig/lockkit.pc include/lockkit.h include/lockkit/provider.h \
 	    share/man/man1/loadgen.1 share/man/man1/hazards.1 share/man/man1/lockkit.1 \
-	    share/man/man8/seckilld.8 share/doc/seckilld/* && rmdir share/doc/seckilld 2>/dev/null || :
+	    share/man/man8/seckilld.8 share/doc/seckilld/* && rmdir share/doc/seckilld include/lockkit 2>/dev/null || :
 clean:
 	$(Q)rm -rf $(B)
 

@@ -431,6 +431,11 @@ typedef struct lk_stats {
 } lk_stats;
 void lk_client_stats(const lk_client *client, lk_stats *ret);
 
+/* Bytes of the first URL of a comma-separated list of Redis URLs. A comma ends an URL only where
+ * another one ("scheme://") follows: the hosts of one redis+sentinel:// or redis+cluster:// stay
+ * together. redlock takes such a list, the other guards one URL. */
+size_t lk_redis_url_span(const char *list);
+
 const char *lk_status_text(lk_status status); /* static */
 const char *lk_loss_text(lk_loss loss);       /* static */
 const char *lk_debt_text(lk_debt what);       /* static */

@@ -1,5 +1,6 @@
 /*
- * The provider interface: what one has to write to add a lock to lockkit.
+ * The provider interface: what one has to write to add a lock to lockkit. Installed as
+ * <lockkit/provider.h>; it changes more often than lockkit.h.
  *
  * A provider is leaves only: one attempt, one renewal, one release. It never loops for the lock,
  * never sleeps between attempts, keeps no deadline, makes no token. The core (core.c) owns the
@@ -14,6 +15,11 @@
 #include "lockkit.h"
 
 #include <stdatomic.h>
+
+#ifdef __cplusplus
+#error "provider.h is C: it uses _Atomic"
+#endif
+#pragma GCC visibility push(default)
 
 /* What a provider is given at open(). Lives as long as the client. */
 typedef struct lk_context {
@@ -126,12 +132,16 @@ typedef struct lk_provider {
 lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
                            const lk_options *options, lk_client **ret, lk_error *error);
 
-/* registry.c: the one list of providers. */
-extern const lk_provider *const lk_providers[]; /* NULL-terminated */
+/* A provider that is built in, by its name; NULL: there is none. A provider of one's own may call
+ * its members, with the self that its open() has made: tests and lessons change one member of a
+ * copy. Besides hold->private_.slot such a wrapper may read these: hold->acquired_us is 0 until an
+ * attempt of the call was granted, hold->fence until the server has given one. */
+const lk_provider *lk_provider_builtin(const char *name);
 
 /* For provider files whose locks are told apart by their token: makes hold->token differ from every
  * other of this client, once per acquire call, so that two calls of one owner cannot free each
- * other's lock. Takes hold->private_.slot but its lowest bit, which is the provider's. */
+ * other's lock. Takes hold->private_.slot but its lowest bit, which is the provider's; does nothing
+ * when another bit of it is set. */
 void lk_make_token_unique(_Atomic uint64_t *n_tokens, lk_hold *hold);
 
 /* For providers with sessions: alive() has become false for some hold. Its on_lost is then called
@@ -148,4 +158,5 @@ lk_status lk_note(const lk_context *context, lk_status status, const char *forma
 lk_status lk_fail(lk_error *error, lk_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+#pragma GCC visibility pop
 #endif

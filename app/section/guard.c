@@ -1,7 +1,6 @@
 #include "guard.h"
 #include "away_log.h"
 #include "provider.h"
-#include "redis_url.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -34,4 +34,6 @@
 LK_PROVIDER_MAP(LK_PROVIDER_DECLARE)
 #undef LK_PROVIDER_DECLARE
 
+extern const lk_provider *const lk_providers[]; /* NULL-terminated */
+
 #endif

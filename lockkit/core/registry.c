@@ -11,7 +11,7 @@ const lk_provider *const lk_providers[] = {
         NULL,
 };
 
-static const lk_provider *find(const char *name)
+const lk_provider *lk_provider_builtin(const char *name)
 {
     for (size_t i = 0; name && lk_providers[i]; i++)
         if (strcmp(lk_providers[i]->info.name, name) == 0)
@@ -22,7 +22,7 @@ static const lk_provider *find(const char *name)
 lk_status lk_open(const char *provider, const char *endpoints, const lk_options *options,
                   lk_client **ret, lk_error *error)
 {
-    const lk_provider *found = find(provider);
+    const lk_provider *found = lk_provider_builtin(provider);
     if (found)
         return lk_open_provider(found, endpoints, options, ret, error);
     char known[LK_MESSAGE_MAX] = "";
@@ -44,7 +44,7 @@ const lk_provider_info *lk_provider_at(size_t i)
 
 const lk_provider_info *lk_provider_find(const char *name)
 {
-    const lk_provider *found = find(name);
+    const lk_provider *found = lk_provider_builtin(name);
     return found ? &found->info : NULL;
 }
 

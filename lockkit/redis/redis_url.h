@@ -22,8 +22,4 @@ typedef struct lk_redis_url {
  */
 lk_status lk_redis_url_parse(const char *text, lk_redis_url *ret, lk_error *error);
 
-/* Bytes of the first URL of a comma-separated list. A comma ends an URL only where another one
- * ("scheme://") follows: the hosts of one redis+sentinel:// or redis+cluster:// stay together. */
-size_t lk_redis_url_span(const char *list);
-
 #endif

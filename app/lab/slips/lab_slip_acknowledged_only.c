@@ -1,15 +1,17 @@
-/* Redlock as it is often written: one node after the other, and what is released is what was
- * counted. A node that has set the key and could not say so keeps it until the lease ends. */
+/* Redlock as it is often written: one node after the other, and only the nodes that were counted
+ * are released. A node that has set the key, but whose answer was lost, keeps it until the lease
+ * ends. */
+#include "lab_redis.h"
 #include "lab_slips.h"
-#include "providers.h"
-#include "redlock_ballot.h"
+#include "provider.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { URL_MAX = 256, NUMBER_MAX = 24 };
+enum { NODES_MAX = 9, URL_MAX = 256, NUMBER_MAX = 24 };
 
 static const char release_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] then "
                                    "  return redis.call('del', KEYS[1]) "
@@ -17,32 +19,47 @@ static const char release_body[] = "if redis.call('get', KEYS[1]) == ARGV[1] the
                                    "return 0";
 
 struct apart {
+    int64_t timeout_ms;
     int n;
-    char url[LK_REDLOCK_NODES_MAX][URL_MAX];
-    lk_context context[LK_REDLOCK_NODES_MAX];
-    lk_redlock_nodes *node[LK_REDLOCK_NODES_MAX]; /* each a set of one */
+    char url[NODES_MAX][URL_MAX];
+    pthread_mutex_t mutex; /* for the connections */
+    redisContext *node[NODES_MAX];
 };
 
-static bool ask(const struct apart *self, int i, const char *token, int n, const char **words)
+/* True: the node has answered OK or 1. */
+static bool ask(struct apart *self, int i, int n, const char **words)
 {
-    lk_redlock_ballot ballot = {.n = 0};
-    return lk_redlock_ask(self->node[i], &ballot, token, n, words) == LK_OK && ballot.yes == 1;
+    redisReply *reply = NULL;
+    pthread_mutex_lock(&self->mutex);
+    if (self->node[i] == NULL)
+        self->node[i] = lab_redis_connect(self->url[i], self->timeout_ms);
+    if (self->node[i] != NULL)
+        reply = redisCommandArgv(self->node[i], n, words, NULL);
+    if (reply == NULL && self->node[i] != NULL) {
+        redisFree(self->node[i]);
+        self->node[i] = NULL;
+    }
+    pthread_mutex_unlock(&self->mutex);
+    const bool yes = reply != NULL && (reply->type == REDIS_REPLY_STATUS ||
+                                       (reply->type == REDIS_REPLY_INTEGER && reply->integer == 1));
+    freeReplyObject(reply);
+    return yes;
 }
 
 /* hold->private_.slot: a bit for each node that has said yes. */
 static lk_status release(void *opaque, lk_hold *hold)
 {
-    const struct apart *self = opaque;
+    struct apart *self = opaque;
     const char *words[] = {"EVAL", release_body, "1", hold->key, hold->token};
     for (int i = 0; i < self->n; i++)
         if (hold->private_.slot >> i & 1)
-            ask(self, i, hold->token, 5, words);
+            ask(self, i, 5, words);
     return LK_OK;
 }
 
 static lk_status try_acquire(void *opaque, lk_attempt *attempt)
 {
-    const struct apart *self = opaque;
+    struct apart *self = opaque;
     lk_hold *hold = attempt->hold;
     char lease[NUMBER_MAX];
     const char *words[] = {"SET", hold->key, hold->token, "NX", "PX", lease};
@@ -50,7 +67,7 @@ static lk_status try_acquire(void *opaque, lk_attempt *attempt)
     snprintf(lease, sizeof lease, "%" PRId64, hold->lease_ms);
     hold->private_.slot = 0;
     for (int i = 0; i < self->n; i++)
-        if (ask(self, i, hold->token, 6, words)) {
+        if (ask(self, i, 6, words)) {
             hold->private_.slot |= UINT64_C(1) << i;
             yes++;
         }
@@ -60,46 +77,41 @@ static lk_status try_acquire(void *opaque, lk_attempt *attempt)
     return LK_BUSY;
 }
 
-static void close_apart(void *opaque)
-{
-    struct apart *self = opaque;
-    for (int i = 0; i < self->n; i++)
-        lk_redlock_close(self->node[i]);
-    free(self);
-}
-
 static lk_status open_apart(const lk_context *context, void **ret_self, lk_error *error)
 {
     const char *text = context->endpoints;
     struct apart *self = calloc(1, sizeof *self);
     if (self == NULL)
         return lk_fail(error, LK_NO_MEMORY, "out of memory for redlock");
-    while (*text != '\0' && self->n < LK_REDLOCK_NODES_MAX) {
-        size_t length = strcspn(text, ",");
-        char *url = self->url[self->n];
-        snprintf(url, URL_MAX, "%.*s", (int)length, text);
-        self->context[self->n] = *context;
-        self->context[self->n].endpoints = url;
-        lk_status status = lk_redlock_open(&self->context[self->n], &self->node[self->n], error);
-        if (status != LK_OK) {
-            close_apart(self);
-            return status;
-        }
-        self->n++;
+    self->timeout_ms = context->options->command_timeout_ms;
+    pthread_mutex_init(&self->mutex, NULL);
+    for (; *text != '\0' && self->n < NODES_MAX; self->n++) {
+        const size_t length = lk_redis_url_span(text);
+        snprintf(self->url[self->n], URL_MAX, "%.*s", (int)length, text);
         text += length + (text[length] == ',');
     }
     *ret_self = self;
     return LK_OK;
 }
 
+static void close_apart(void *opaque)
+{
+    struct apart *self = opaque;
+    for (int i = 0; i < self->n; i++)
+        redisFree(self->node[i]);
+    pthread_mutex_destroy(&self->mutex);
+    free(self);
+}
+
 void lab_slip_acknowledged_only(struct seams *seams)
 {
     static lk_provider wrong;
-    wrong = (lk_provider){.info = lk_redlock.info,
+    const lk_provider *right = lk_provider_builtin("redlock");
+    wrong = (lk_provider){.info = right->info,
                           .open = open_apart,
                           .close = close_apart,
                           .try_acquire = try_acquire,
-                          .valid_ms = lk_redlock.valid_ms,
+                          .valid_ms = right->valid_ms,
                           .release = release};
     wrong.info.caps &= ~(uint32_t)LK_CAP_RENEW;
     lab_slip_provider(seams, &wrong);

@@ -1,18 +1,20 @@
-/* A waiter that gives up says so to the queue, and takes it for heard. */
+/* A waiter that gives up tells the queue so, and does not look whether it was heard. */
 #include "lab_slips.h"
-#include "providers.h"
-#include "redis_guard.h"
+#include "provider.h"
+
+static const lk_provider *right;
 
 static lk_status release(void *self, lk_hold *hold)
 {
-    lk_status status = lk_redis_fair.release(self, hold);
-    return lk_redis_is_granted(hold) ? status : LK_OK;
+    const lk_status status = right->release(self, hold);
+    return hold->acquired_us > 0 ? status : LK_OK;
 }
 
 void lab_slip_leave_unchecked(struct seams *seams)
 {
     static lk_provider wrong;
-    wrong = lk_redis_fair;
+    right = lk_provider_builtin("redis-fair");
+    wrong = *right;
     wrong.release = release;
     lab_slip_provider(seams, &wrong);
 }

@@ -1,11 +1,14 @@
-/* Re-entry is counted in the client: who has it already has it again, whatever the server says. */
+/* Re-entry is counted in the client: a thread that has the lock has it again, whatever the server
+ * says. */
 #include "lab_slips.h"
-#include "providers.h"
+#include "provider.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What this thread holds, it believes. */
+static const lk_provider *right;
+
+/* What this thread believes to hold. */
 static _Thread_local struct {
     char key[LK_KEY_MAX + 1];
     uint64_t fence;
@@ -20,7 +23,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
         hold->fence = mine.fence;
         return LK_OK;
     }
-    lk_status status = lk_redis_reentrant.try_acquire(self, attempt);
+    lk_status status = right->try_acquire(self, attempt);
     if (status == LK_OK) {
         snprintf(mine.key, sizeof mine.key, "%s", hold->key);
         mine.fence = hold->fence;
@@ -33,13 +36,14 @@ static lk_status release(void *self, lk_hold *hold)
 {
     if (mine.count > 0 && --mine.count > 0)
         return LK_OK;
-    return lk_redis_reentrant.release(self, hold);
+    return right->release(self, hold);
 }
 
 void lab_slip_local_count(struct seams *seams)
 {
     static lk_provider wrong;
-    wrong = lk_redis_reentrant;
+    right = lk_provider_builtin("redis-reentrant");
+    wrong = *right;
     wrong.try_acquire = try_acquire;
     wrong.release = release;
     lab_slip_provider(seams, &wrong);

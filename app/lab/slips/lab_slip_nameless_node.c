@@ -1,27 +1,26 @@
-/* Contenders are told apart by their numbers alone. Whoever never heard which number his node was
- * given cannot find it among the others, and takes it for not made: it stays as long as the
- * session, which lives, and nobody behind it ever gets the lock. */
+/* Contenders are told apart by their numbers alone. A client that never learned the number of its
+ * node cannot find it among the others, and takes it for not made. The node stays as long as the
+ * session, which lives; nobody behind it ever gets the lock. */
 #include "lab_slips.h"
-#include "providers.h"
+#include "provider.h"
 
-#ifndef LK_WITHOUT_ZOOKEEPER
-#include "zk_queue.h"
+static const lk_provider *right;
 
 static lk_status release(void *self, lk_hold *hold)
 {
-    if (lk_zk_sequence_of(hold) != LK_ZK_NO_SEQUENCE)
-        return lk_zk_queue_release(self, hold);
-    lk_zk_forget_node(hold);
+    if (hold->fence != 0) /* it comes with the node's number */
+        return right->release(self, hold);
+    hold->private_.slot = 0; /* as before the first try */
     return LK_OK;
 }
-#endif
 
 void lab_slip_nameless_node(struct seams *seams)
 {
-#ifndef LK_WITHOUT_ZOOKEEPER
     static lk_provider wrong;
-    wrong = lk_zk_sequential;
+    right = lk_provider_builtin("zk-sequential");
+    if (right == NULL) /* make WITHOUT=zookeeper */
+        return;
+    wrong = *right;
     wrong.release = release;
     lab_slip_provider(seams, &wrong);
-#endif
 }

@@ -1,23 +1,95 @@
-/* Trusts its subscription for as long as the kernel does: it never asks for a sign of life. */
+/* Trusts its subscription for as long as the kernel does: it never asks for a sign of life. A
+ * waiter subscribes, and then sleeps until a message comes or the lease of the holder ends. */
+#include "lab_redis.h"
 #include "lab_slips.h"
-#include "providers.h"
-#include "redis_sub_thread.h"
-#include "redis_wake.h"
+#include "provider.h"
 
-enum { A_DAY_S = 86400 };
+#include <poll.h>
+#include <stdlib.h>
 
-static lk_status open_line(const lk_context *context, void **ret_self, lk_error *error)
+static const lk_provider *right;
+static const lk_context *of_client; /* the lab's service has one for this guard */
+
+static lk_status open_noting(const lk_context *context, void **ret_self, lk_error *error)
 {
-    lk_status status = lk_redis_reentrant.open(context, ret_self, error);
-    if (status == LK_OK) /* before its thread is started */
-        ((lk_redis_wake *)*ret_self)->sub->ping_us = A_DAY_S * INT64_C(1000000);
+    of_client = context;
+    return right->open(context, ret_self, error);
+}
+
+/* The right guard has waiters of its own, which it would look for here. */
+static lk_status try_acquire(void *self, lk_attempt *attempt)
+{
+    void *line = attempt->waiter;
+    attempt->waiter = NULL;
+    const lk_status status = right->try_acquire(self, attempt);
+    attempt->waiter = line;
     return status;
+}
+
+/* The next answer or message, whenever it comes. False: not until then, or the connection ended. */
+static bool hear(redisContext *line, int64_t until_us)
+{
+    const lk_env *env = of_client->env;
+    struct pollfd readable = {.fd = line->fd, .events = POLLIN};
+    void *reply = NULL;
+    while (redisGetReplyFromReader(line, &reply) == REDIS_OK && reply == NULL) {
+        const int64_t left_us = until_us - env->now_us(env->ctx);
+        if (left_us <= 0 || poll(&readable, 1, (int)(left_us / 1000) + 1) < 0 ||
+            (readable.revents != 0 && redisBufferRead(line) != REDIS_OK))
+            return false;
+    }
+    const bool heard = reply != NULL;
+    freeReplyObject(reply);
+    return heard;
+}
+
+/* A connection with a SUBSCRIBE on its way; NULL: none can be had. */
+static redisContext *subscribe(const char *key)
+{
+    int done = 0;
+    redisContext *line =
+        lab_redis_connect(of_client->endpoints, of_client->options->command_timeout_ms);
+    if (line != NULL &&
+        redisAppendCommand(line, "SUBSCRIBE redisson_lock__channel:{%s}", key) == REDIS_OK)
+        while (!done && redisBufferWrite(line, &done) == REDIS_OK)
+            continue;
+    if (done)
+        return line;
+    redisFree(line);
+    return NULL;
+}
+
+/* attempt->waiter: its connection. */
+static lk_status wait(void *self, lk_attempt *attempt, int64_t until_us)
+{
+    const lk_env *env = of_client->env;
+    (void)self;
+    if (attempt->waiter == NULL) {
+        env->point(env->ctx, LK_POINT_SUBSCRIBE, attempt->hold->key);
+        attempt->waiter = subscribe(attempt->hold->key);
+    }
+    redisContext *line = attempt->waiter;
+    if (line == NULL)
+        return LK_UNAVAILABLE;
+    hear(line, until_us); /* at first, that it is subscribed: then the core tries again */
+    return line->err == 0 ? LK_OK : LK_UNAVAILABLE;
+}
+
+static void wait_end(void *self, lk_attempt *attempt)
+{
+    (void)self;
+    redisFree(attempt->waiter);
+    attempt->waiter = NULL;
 }
 
 void lab_slip_unproved_line(struct seams *seams)
 {
     static lk_provider wrong;
-    wrong = lk_redis_reentrant;
-    wrong.open = open_line;
+    right = lk_provider_builtin("redis-reentrant");
+    wrong = *right;
+    wrong.open = open_noting;
+    wrong.try_acquire = try_acquire;
+    wrong.wait = wait;
+    wrong.wait_end = wait_end;
     lab_slip_provider(seams, &wrong);
 }

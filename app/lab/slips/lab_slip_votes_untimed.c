@@ -1,10 +1,10 @@
-/* A majority is a majority: how long it took to come by is not taken off the lease. */
+/* A majority is a majority: the time that it took is not subtracted from the lease. */
 #include "lab_slips.h"
-#include "providers.h"
+#include "provider.h"
 
 enum { FOR_EVER_MS = 3600000 };
 
-/* As if the lease began whenever one looks. */
+/* As if the lease began whenever somebody looks. */
 static int64_t valid_ms(int64_t lease_ms)
 {
     return lease_ms + FOR_EVER_MS;
@@ -13,7 +13,7 @@ static int64_t valid_ms(int64_t lease_ms)
 void lab_slip_votes_untimed(struct seams *seams)
 {
     static lk_provider wrong;
-    wrong = lk_redlock;
+    wrong = *lk_provider_builtin("redlock");
     wrong.valid_ms = valid_ms;
     lab_slip_provider(seams, &wrong);
 }

@@ -51,6 +51,7 @@ static void claims_and_functions_agree(void **state)
     (void)state;
     for (size_t i = 0; lk_providers[i]; i++) {
         const lk_provider *provider = lk_providers[i];
+        assert_ptr_equal(lk_provider_builtin(provider->info.name), provider);
         uint32_t caps = provider->info.caps;
         assert_true(caps < 1u << LK_CAP_COUNT);
         assert_non_null(provider->open);
@@ -68,6 +69,8 @@ static void claims_and_functions_agree(void **state)
         for (size_t j = 0; j < i; j++)
             assert_string_not_equal(provider->info.name, lk_providers[j]->info.name);
     }
+    assert_null(lk_provider_builtin("none"));
+    assert_null(lk_provider_builtin(NULL));
 }
 
 static void each_capability_has_its_own_bit_and_name(void **state)
