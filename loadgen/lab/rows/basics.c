@@ -69,7 +69,7 @@ static const struct hazard_case two_processes_cases[] = {
 
 const struct hazard hazard_two_processes = {
     .id = "two-processes",
-    .title = {"A lock of one process, and two processes", "进程内的锁遇上两个进程"},
+    .title = {"A lock inside one process, and two processes", "进程内的锁遇上两个进程"},
     .story =
         {"The service was scaled out: A's request goes to one instance, B's to the other. Each "
          "takes the lock in its own memory, which the other cannot see.",

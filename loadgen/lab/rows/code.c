@@ -62,7 +62,7 @@ static const struct hazard_step reads_before_it_locks[] = {
 
 const struct hazard hazard_snapshot_before_lock = {
     .id = "snapshot-before-lock",
-    .title = {"The value was read before the lock was had", "先读了值，才拿到锁"},
+    .title = {"The value was read before the lock was acquired", "先读了值，才拿到锁"},
     .story = {"B's transaction took its snapshot, and then waited for the lock. A commits "
               "meanwhile. B has the lock now, and a value from before A.",
               "B 的事务先拍了快照，再去等锁。A 趁此提交了。B 拿到了锁，手里却是 A 之前的值。"},
@@ -94,7 +94,7 @@ static const struct hazard_case result_ignored_cases[] = {
 
 const struct hazard hazard_result_ignored = {
     .id = "result-ignored",
-    .title = {"tryLock() said no, and nobody looked", "tryLock() 说不行，没人看"},
+    .title = {"tryLock() failed, and the result was ignored", "tryLock() 说不行，没人看"},
     .story = {"B waits for the lock, gets false when its time is over, and goes on as if it had "
               "it. A is still inside.",
               "B 等锁等到时限，得到 false，却当作拿到了继续走。A 还在里面。"},
@@ -142,7 +142,7 @@ static const struct hazard_case duplicate_request_cases[] = {
 
 const struct hazard hazard_duplicate_request = {
     .id = "duplicate-request",
-    .title = {"The client asks twice for one thing", "客户端为一件事请求了两次"},
+    .title = {"The client sends one request twice", "客户端为一件事请求了两次"},
     .story = {"A was charged, but its client never saw the answer and asks again. For the service "
               "that is another wish, unless the client says that it is the same one.",
               "A 的钱扣了，客户端却没看到回答，又请求一次。除非客户端说明是同一件事，"

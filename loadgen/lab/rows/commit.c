@@ -19,7 +19,7 @@ static const struct hazard_step commit_is_on_its_way[] = {
 
 #define GIVEN_BACK                                                                                 \
     {                                                                                              \
-        "the lock is given back at once", "锁马上放掉"                                        \
+        "the lock is released at once", "锁马上放掉"                                          \
     }
 #define FOUND_OUT                                                                                  \
     {                                                                                              \
@@ -36,14 +36,14 @@ static const struct hazard_case commit_unknown_cases[] = {
     {"redis-token",
      HAZARD_SAFE,
      {.slip = "given-back"},
-     {"given back at once, fence on", "马上放掉，有栅栏令牌"},
+     {"released at once, fence on", "马上放掉，有栅栏令牌"},
      NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 
 const struct hazard hazard_commit_unknown = {
     .id = "commit-unknown",
-    .title = {"Nobody answers the COMMIT", "COMMIT 没有人回答"},
+    .title = {"The COMMIT is not answered", "COMMIT 没有人回答"},
     .story = {"A has sent COMMIT, and its connection to the database breaks. A does not know "
               "whether it is committed, and gives its lock back. B gets the lock and reads the old "
               "balance, because A's COMMIT is still on its way. Then it arrives, and B writes over "

@@ -17,7 +17,7 @@ static const struct hazard_case holder_crash_cases[] = {
 
 const struct hazard hazard_holder_crash_no_expiry = {
     .id = "holder-crash-no-expiry",
-    .title = {"The holder dies, and its lock has no end", "持有者死了，锁却永不过期"},
+    .title = {"The holder dies, and its lock never expires", "持有者死了，锁却永不过期"},
     .story = {"A takes the lock and its process is killed inside the section. Nobody is left to "
               "delete the key. B waits as long as it may, and in vain.",
               "A 拿到锁，进程在临界区里被杀。再没有人会删掉这个 key。B 等到时限，白等。"},
@@ -112,7 +112,7 @@ static const struct hazard_case restart_empty_cases[] = {
 
 const struct hazard hazard_restart_empty = {
     .id = "restart-empty",
-    .title = {"The lock server restarts and has forgotten", "锁服务器重启，什么都忘了"},
+    .title = {"The lock server restarts empty", "锁服务器重启，什么都忘了"},
     .story =
         {"A holds the lock. Redis is killed and started again; it kept nothing on disk, so "
          "there is no lock any more. B takes it beside A.",

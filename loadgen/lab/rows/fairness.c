@@ -15,7 +15,7 @@ static const struct hazard_case unfair_cases[] = {
 
 const struct hazard hazard_unfair = {
     .id = "unfair",
-    .title = {"Who comes first is served some time", "先来的不一定先办"},
+    .title = {"Later waiters overtake earlier ones", "先来的不一定先办"},
     .story =
         {"Twenty wait for A's lock, one after another, each seen to wait before the next comes. "
          "When it is free, whoever happens to ask next gets it. Who has waited longest asks least "

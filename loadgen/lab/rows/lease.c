@@ -68,7 +68,7 @@ static const struct hazard_case paused_holder_cases[] = {
 
 const struct hazard hazard_paused_holder = {
     .id = "paused-holder",
-    .title = {"The whole process stands still past its lease", "整个进程停顿，租约先到期"},
+    .title = {"The whole process is paused past its lease", "整个进程停顿，租约先到期"},
     .story =
         {"A's process is stopped, as by a long garbage collection or a frozen virtual machine. "
          "The watchdog lives in the same process and sleeps too, so the lease ends. B works "
@@ -146,7 +146,7 @@ static const struct hazard_case wrong_delete_cases[] = {
 
 const struct hazard hazard_wrong_delete = {
     .id = "wrong-delete",
-    .title = {"A late DEL frees somebody else's lock", "迟到的 DEL 放掉了别人的锁"},
+    .title = {"A late DEL frees another holder's lock", "迟到的 DEL 放掉了别人的锁"},
     .story = {"A's lease ended and B holds the lock now. A comes to its end and deletes the key, "
               "without looking whose it is. C finds no lock and enters beside B.",
               "A 的租约到期，锁已经是 B 的。A 收尾时直接删掉 key，看都不看是谁的。"

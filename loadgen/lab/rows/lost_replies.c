@@ -22,7 +22,8 @@ static const struct hazard_case acquire_lost_cases[] = {
     {"redlock",
      HAZARD_SLOW,
      {.by_proxy = true, .slip = "acknowledged-only"},
-     {"3 of 5 answers lost, cleaned up where it was told yes", "五个回答丢三个，只清理答应过的"},
+     {"3 of 5 answers lost, cleaned up only where the answer was yes",
+      "五个回答丢三个，只清理答应过的"},
      answers_of_the_majority_are_lost},
     {"redis-setnx", HAZARD_SAFE, {0}, {"cleaned up by its token", "靠令牌清理"}, NULL},
     {"redis-setnx",
@@ -132,7 +133,7 @@ static const struct hazard_step message_vanishes_on_the_way[] = {
 };
 
 static const struct hazard_case silent_subscription_cases[] = {
-    {"redis-reentrant", HAZARD_SAFE, {0}, {"asks for a sign of life", "会探活"}, NULL},
+    {"redis-reentrant", HAZARD_SAFE, {0}, {"PINGs the subscription", "会探活"}, NULL},
     {"redis-reentrant",
      HAZARD_SLOW,
      {.slip = "unproved-line"},
@@ -143,7 +144,7 @@ static const struct hazard_case silent_subscription_cases[] = {
 
 const struct hazard hazard_silent_subscription = {
     .id = "silent-subscription",
-    .title = {"The subscription falls silent, and nobody is told", "订阅没了声音，谁也不知道"},
+    .title = {"The subscription goes silent without an error", "订阅没了声音，谁也不知道"},
     .story =
         {"B waits for a message on its subscription. A device on the way forgets the connection: "
          "its packets vanish without a word. A releases and publishes; B hears nothing, and to "
@@ -174,7 +175,7 @@ static const struct hazard_case grant_to_the_dead_cases[] = {
     {"redis-fair",
      HAZARD_STUCK,
      {.slip = "leave-unchecked"},
-     {"its answer is not looked at", "不看回答"},
+     {"its reply is ignored", "不看回答"},
      NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };

@@ -73,7 +73,7 @@ static const struct hazard_case shared_token_cases[] = {
 
 const struct hazard hazard_shared_token = {
     .id = "shared-token",
-    .title = {"Everybody writes the same value into the lock", "大家在锁里写同样的值"},
+    .title = {"All holders write the same value into the lock", "大家在锁里写同样的值"},
     .story =
         {"The release compares the value, but the value is the same for all, so the comparison "
          "always agrees. A's late release frees B's lock.",
@@ -154,7 +154,7 @@ static const struct hazard_step worker_hangs[] = {
 };
 
 static const struct hazard_case hung_worker_cases[] = {
-    {"redis-reentrant", HAZARD_STUCK, {0}, {"no maximum in sight", "没有上限"}, NULL},
+    {"redis-reentrant", HAZARD_STUCK, {0}, {"no maximum hold time", "没有上限"}, NULL},
     {"redis-reentrant",
      HAZARD_SAFE,
      {.max_hold_ms = 500},

@@ -125,7 +125,7 @@ static const struct hazard_case zk_herd_cases[] = {
 
 const struct hazard hazard_zk_herd = {
     .id = "zk-herd",
-    .title = {"Fifty wait, and each release wakes them all", "五十人在等，放一次锁全被吵醒"},
+    .title = {"Each release wakes all fifty waiters", "五十人在等，放一次锁全被吵醒"},
     .story = {"A holds the lock, and fifty buyers wait for it. All of them watch the same node. A "
               "releases: all fifty are woken, all ask for the lock at once, one gets it, and "
               "forty-nine have asked for nothing and set their watch anew. The next release does "

@@ -16,7 +16,7 @@ static const struct hazard_case double_task_cases[] = {
 
 const struct hazard hazard_double_task = {
     .id = "double-task",
-    .title = {"The same task wakes up on two instances", "同一个定时任务在两个实例上醒来"},
+    .title = {"The same task runs on two instances", "同一个定时任务在两个实例上醒来"},
     .story =
         {"A reserves a piece and does not pay. When its time is over the task of each instance "
          "finds the order, each reads it as reserved, and each closes it and gives the piece "
@@ -81,7 +81,7 @@ static const struct hazard_case late_payment_cases[] = {
 
 const struct hazard hazard_late_payment = {
     .id = "late-payment",
-    .title = {"The payment arrives when the piece is back on the shelf",
+    .title = {"The payment arrives after the piece was returned to stock",
               "货已经还回货架，付款才到"},
     .story = {"A's payment has seen its order open. Before it is written, the order's time is over "
               "and the task gives the piece back. The payment is written all the same: A has paid "

@@ -51,14 +51,14 @@ static const struct hazard_case orphan_cases[] = {
     {"redlock",
      HAZARD_SLOW,
      {.slip = "acknowledged-only"},
-     {"released where it was told yes", "只在答应过的节点上释放"},
+     {"released only where the answer was yes", "只在答应过的节点上释放"},
      NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 
 const struct hazard hazard_redlock_orphan = {
     .id = "redlock-orphan",
-    .title = {"A node has set the key, and its yes was lost", "节点设了 key，那声“是”却丢了"},
+    .title = {"A node set the key, and its reply was lost", "节点设了 key，那声“是”却丢了"},
     .story = {"All five nodes set A's key; the answers of 4 and 5 are lost. Three are a majority, "
               "A works and releases. If it releases only where it was told yes, 4 and 5 keep the "
               "key of a holder that is long gone. Then node 1 dies: three nodes would still do, "

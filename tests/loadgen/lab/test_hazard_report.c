@@ -70,7 +70,7 @@ static void lines_stand_under_their_heading(void **state)
         {.guard = "none", .expected = HAZARD_SAFE},
         {.guard = "redlock",
          .expected = HAZARD_SAFE,
-         .as = {"3 of 5 answers lost, cleaned up where it was told yes", ""}},
+         .as = {"3 of 5 answers lost, cleaned up only where the answer was yes", ""}},
     };
     static const struct hazard hazard = {.id = "a-failure-with-a-really-long-name"};
     report = (struct lab_report){.repeat = 2, .n_results = 2};
