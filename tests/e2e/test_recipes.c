@@ -71,6 +71,8 @@ int main(void)
         cmocka_unit_test(a_recipe_that_does_not_work_is_refused),
         cmocka_unit_test(a_new_operation),
         cmocka_unit_test(a_new_guard),
+        cmocka_unit_test(a_new_hazard_row),
+        cmocka_unit_test(a_new_workload),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
