@@ -1,0 +1,96 @@
+/* The flags of the commands that read what others have written: check, compare. */
+#include "options.h"
+#include "options_value.h"
+#include "compare.h"
+
+#include <stdio.h>
+
+enum { KEY_AUDIT = OPTIONS_KEYS_OWN, KEY_JSON, KEY_QUIET, KEY_FAIL_IF };
+
+static error_t parse_check(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case KEY_AUDIT:
+        options->audit = arg;
+        return 0;
+    case KEY_JSON:
+        options->json = arg;
+        return 0;
+    case KEY_QUIET:
+        options->quiet = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->history != NULL)
+            argp_error(state, "one HISTORY at a time");
+        options->history = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (options->history == NULL)
+            argp_error(state, "a HISTORY is needed: a file that --history has written");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void add_fail_if(struct argp_state *state, const char *part, size_t length)
+{
+    struct options *options = state->input;
+    char flag[32];
+    snprintf(flag, sizeof flag, "%.*s", (int)length, part);
+    int metric = compare_metric_find(flag);
+    if (metric < 0)
+        argp_error(state,
+                   "--fail-if: '%s' is none of rate, accepted, p50, p90, p99, p99.9, max, "
+                   "service-p99",
+                   flag);
+    for (int i = 0; i < options->n_fail_if; i++)
+        if (options->fail_if[i] == metric)
+            return;
+    options->fail_if[options->n_fail_if++] = metric; /* there are no more metrics than room */
+}
+
+static error_t parse_compare(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case KEY_FAIL_IF:
+        options_split(state, arg, add_fail_if);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->n_reports == OPTIONS_REPORTS_MAX)
+            argp_error(state, "at most %d reports", OPTIONS_REPORTS_MAX);
+        options->reports[options->n_reports++] = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (options->n_reports == 0 || options->n_reports % 2 != 0)
+            argp_error(state,
+                       "reports come in pairs, A.json B.json: files that --json has written");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* -- help -------------------------------------------------------------------------------------- */
+
+static const struct argp_option compare_options[] = {
+    {"fail-if", KEY_FAIL_IF, "METRIC[,METRIC...]", 0,
+     "Exit status 99 when B is worse in it: rate, accepted, p50, p90, p99, p99.9, max, "
+     "service-p99; "
+     "only these are tested",
+     1},
+    {0}};
+
+static const struct argp_option check_options[] = {
+    {"audit", KEY_AUDIT, "FILE", 0, "Answer of GET /v1/audit after the run", 1},
+    {"json", KEY_JSON, "FILE|-", 0, "Writes the results as JSON", 1},
+    {"quiet", KEY_QUIET, NULL, 0, "Prints nothing: exit status and JSON only", 1},
+    {0}};
+
+const struct argp options_check_argp = {
+    .options = check_options, .parser = parse_check, .args_doc = "HISTORY"};
+const struct argp options_compare_argp = {.options = compare_options,
+                                          .parser = parse_compare,
+                                          .args_doc = "A.json B.json [A2.json B2.json...]"};
