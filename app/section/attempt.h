@@ -25,7 +25,9 @@
  *     store is drawn under the lock, and is larger than any that the row has seen.
  *     (tests/app/section/test_fence_source)
  * Undecided commit. A lock is given back only when its transaction is known to be committed, or
- *     known never to commit. Only attempt_release() and attempt_end() give locks back.
+ *     known never to commit. attempt_release() gives a lock back. A lock that attempt_keep() kept
+ * is given back by attempt_end(), or by attempt_acquire() if it is not the one wanted; its
+ *     transaction is known.
  *     (tests/app/section/test_undecided)
  * Keeper. If the outcome is still unknown after a short time, the keeper takes the locks, and
  *     releases them after the decision (keeper.h). The clients are told 503 at once.
@@ -83,8 +85,8 @@ bool attempt_again(struct attempt *attempt);
 void attempt_release(struct attempt *attempt);
 /* The same for n attempts, 1 to LOCK_SETS_MAX, with at most one lock each, all of one guard. */
 void attempt_release_many(struct attempt *const *attempts, size_t n);
-/* Instead of attempt_release(), if the outcome is known: keeps the one lock for the next batch.
- * After the last batch attempt_end() releases it. */
+/* Instead of attempt_release(), only if the outcome is known: keeps the one lock for the next
+ * batch. After the last batch attempt_end() releases it. */
 void attempt_keep(struct attempt *attempt);
 void attempt_end(struct attempt *attempt);
 

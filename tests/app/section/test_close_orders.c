@@ -139,19 +139,21 @@ static void orders_of_a_stuck_item_do_not_starve_younger_ones(void **state)
     enum { STUCK = DB_EXPIRED_MAX + 10 };
     static struct op ops[STUCK];
     char id[1][DB_ID_MAX + 1];
-    rig_reset(*state);
-    rig.config.close_orders_ms = 100;
+    rig_reset(*state); /* the task does not run yet */
     assert_int_equal(rig_start(), 0);
     struct op op;
     op_put_item(&op, "stuck", STUCK, "");
-    op.reserve_s = 2;
+    op.reserve_s = 1;
     assert_int_equal(op_run(rig.service, &op), 200);
     for (int i = 0; i < STUCK; i++)
         op_make(&ops[i], OP_PLACE_ORDER, "stuck", "u1", 1, i);
     ops_run(rig.service, ops, STUCK);
     assert_int_equal(ops_count(ops, STUCK, 201), STUCK);
+    rig_stop();
     assert_int_equal(redis_do(rig.redis, "SET lock:item:stuck another NX PX 600000"), 1);
-    order_one("younger", 3, "sql-row", id[0]);
+    rig.config.close_orders_ms = 100;
+    assert_int_equal(rig_start(), 0);
+    order_one("younger", 1, "sql-row", id[0]);
     int64_t begin_us = now_us();
     wait_until_closed(1, id);
     assert_true(now_us() - begin_us < 60000000); /* and not after a second for each of them */
