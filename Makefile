@@ -225,6 +225,11 @@ BENCHES_BY_THEMSELVES := $(filter-out %/bench_peers %/bench_locks,$(BENCHES))
 PEER_FILES := $(patsubst tests/%,$(B)/%,$(wildcard tests/bench/peers/*.py tests/bench/peers/node/*))
 $(B)/bench/bench_peers $(B)/bench/bench_locks: | $(PEER_FILES) $(B)/bench/peers/node/installed
 $(B)/bench/bench_locks: | $(B)/bench/peers/bare_redis $(B)/lockkit
+# The service without a part, whose stand-in comes before the libraries.
+WITHOUT_PARTS := $(patsubst tests/%.c,$(B)/%,$(wildcard tests/bench/without/*.c))
+$(B)/bench/bench_parts: | $(WITHOUT_PARTS) $(B)/seckilld
+$(WITHOUT_PARTS): $(B)/bench/without/%: $(call obj,app/seckilld.c) $(B)/obj/tests/bench/without/%.o $(L_APP)
+	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -o $@ $^ $(D_APP) $(LDLIBS)
 $(B)/bench/bench_footprint: | $(B)/bench/peers/liballocs.so
 $(B)/bench/peers/liballocs.so: tests/bench/peers/allocs.c tests/bench/peers/allocs.h
 	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -shared -o $@ $<

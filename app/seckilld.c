@@ -76,8 +76,6 @@ int main(int argc, char **argv)
 
     struct service *service;
     struct http *http;
-    const db_status kept = db_keep_memory();
-    assert(kept == DB_OK); /* nothing has used SQLite yet */
     print_start(&config);
     const struct lab *lab = config.lab ? lab_open(&config) : NULL;
     if (service_open(&config, &business, lab != NULL ? lab->seams : NULL, &service) != 0)

@@ -102,13 +102,6 @@ typedef struct db_options {
     int32_t log_pages; /* SQLite: new pages in its log call for a checkpoint; default 1000 */
 } db_options;
 
-/* For a program that serves: SQLite's statements then reuse their thread's memory instead of asking
- * malloc() for each cursor and each record, and sqlite3_memory_used() stays 0. In the whole
- * process, whoever uses SQLite; so nothing does it unasked. Before SQLite's first use, and so
- * before db_open(), from one thread. DB_OK, or DB_INVALID: too late, or no memory; nothing has
- * changed then. */
-db_status db_keep_memory(void);
-
 /* Opens, creating file and schema when missing. Returns DB_OK, DB_INVALID (unknown scheme, a schema
  * of another version), or as db_run() for the database's sake; error (may be NULL) says why. */
 db_status db_open(const db_options *options, db **ret, db_error *error);

@@ -14,7 +14,6 @@
  *   sqlite_write.c   changing rows and resets
  *   sqlite_bulk_insert.c  new rows, which gather until the commit
  *   sqlite_audit.c   feeding the audit
- *   sqlite_malloc.c  SQLite's memory, kept per thread; for programs that ask for it
  *
  * WAL (default): SQLite before 3.51.3 can corrupt a WAL database when two connections write or
  * checkpoint at the same instant. So exactly one connection does both, for one thread at a time;

@@ -38,7 +38,7 @@ static db_status create_schema(struct sqlite_store *store, db_error *error)
     if (conn_exec(conn,
                   "BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d;"
                   " COMMIT",
-                  schema_sql, SCHEMA_APPLICATION_ID, SCHEMA_VERSION) != DB_OK)
+                  sqlite_schema_sql, SCHEMA_APPLICATION_ID, SCHEMA_VERSION) != DB_OK)
         return refuse(store, error);
     return DB_OK;
 }

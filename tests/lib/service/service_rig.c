@@ -29,7 +29,6 @@ struct service_rig rig = {.seams = {.at_point = at_point}};
 int rig_open(void **state)
 {
     (void)state;
-    (void)db_keep_memory(); /* as seckilld does; the second time it is done already */
     if (sandbox_open(&rig.sandbox) != 0)
         return -1;
     rig.redis = sandbox_redis(rig.sandbox, NULL);
