@@ -20,6 +20,9 @@
 
 #include "db.h"
 
+/* Of the tables, in both engines: a store of another version is refused. Stands in SQL text. */
+#define SCHEMA_VERSION 2
+
 /* What a PUT gives, then what the store counts. */
 #define ITEM_GIVEN(NEXT)                                                                           \
     NEXT(TEXT, guard)                                                                              \

@@ -3,7 +3,6 @@
  *
  *   postgres.c         open, close: the engine's table
  *   postgres_url.c     the address, and the parameters in it that are ours
- *   postgres_schema.c  the tables
  *   postgres_session.c    one connection: connecting, settings, schema, prepared statements
  *   postgres_wire.c    statements out, answers in: pipelining, deadlines, errors
  *   postgres_error.c   what is wrong
@@ -44,8 +43,6 @@ enum {
     PG_AUDIT_ANSWER_MS = 60000, /* one statement of an audit */
     PG_RERUNS_MAX = 20          /* of one db_run() after serialization failures and deadlocks */
 };
-
-#define PG_SCHEMA_VERSION 2 /* stands in SQL text */
 
 enum { /* of pg_type.dat */
        PG_TYPE_BIGINT = 20,
@@ -174,8 +171,6 @@ struct pg_store {
 db_status session_open(const struct pg_store *store, bool with_schema, struct session **ret,
                        db_error *error);
 void session_close(struct session *session);
-
-extern const char pg_schema_sql[];
 
 void pool_open(struct pool *pool);
 void pool_close(struct pg_store *store); /* waits until all have been given back */

@@ -1,5 +1,6 @@
 /* One connection: connecting, its settings, the schema, the prepared statements. */
 #include "postgres.h"
+#include "schema.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -87,11 +88,11 @@ static db_status judge_schema(struct session *session, const PGresult *found, bo
     if (status != DB_OK)
         return status;
     const char *number = PQntuples(version) == 1 ? PQgetvalue(version, 0, 0) : "?";
-    if (strcmp(number, STRING(PG_SCHEMA_VERSION)) != 0)
+    if (strcmp(number, STRING(SCHEMA_VERSION)) != 0)
         status = db_fail(error, DB_INVALID,
                          "PostgreSQL: schema version %.20s, but this program needs %s; use the "
                          "program that made it, or another database",
-                         number, STRING(PG_SCHEMA_VERSION));
+                         number, STRING(SCHEMA_VERSION));
     PQclear(version);
     return status;
 }
@@ -113,9 +114,10 @@ static db_status setup_schema(struct session *session, db_error *error)
     if (status == DB_OK)
         status = judge_schema(session, found, &empty, error);
     PQclear(found);
-    if (status == DB_OK && empty && (status = session_exec(session, pg_schema_sql, NULL)) == DB_OK)
+    if (status == DB_OK && empty &&
+        (status = session_exec(session, postgres_schema_sql, NULL)) == DB_OK)
         status = session_exec(
-            session, "INSERT INTO seckill_schema VALUES (" STRING(PG_SCHEMA_VERSION) ")", NULL);
+            session, "INSERT INTO seckill_schema VALUES (" STRING(SCHEMA_VERSION) ")", NULL);
     return status == DB_OK ? session_exec(session, "COMMIT", NULL) : status;
 }
 

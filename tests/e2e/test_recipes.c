@@ -39,6 +39,18 @@ static void a_new_workload(void **state)
     follow("loadgen/README.md", "a new workload");
 }
 
+static void a_new_column(void **state)
+{
+    (void)state;
+    follow("db/README.md", "a new column");
+}
+
+static void a_new_engine_of_the_store(void **state)
+{
+    (void)state;
+    follow("db/README.md", "a new engine of the store");
+}
+
 /* A recipe that only seems to be followed would prove nothing. */
 static void a_recipe_that_does_not_work_is_refused(void **state)
 {
@@ -73,6 +85,8 @@ int main(void)
         cmocka_unit_test(a_new_guard),
         cmocka_unit_test(a_new_hazard_row),
         cmocka_unit_test(a_new_workload),
+        cmocka_unit_test(a_new_column),
+        cmocka_unit_test(a_new_engine_of_the_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,7 +115,7 @@ static const struct books {
      .rows = {"INSERT INTO orders VALUES (:number, 'u1', 1)",
               "INSERT INTO keys VALUES (:key, :number)"}},
     {.name = "books",
-     .tables = schema_sql,
+     .tables = sqlite_schema_sql,
      .item = "INSERT INTO items VALUES ('1', 'redis-token', 1, 1000000000, 1, 0, 0, 1, 1, 1, 1)",
      .rows = {"INSERT INTO idempotency VALUES (:key, 'order 1 u1 1', 201, :answer, :at)",
               "INSERT INTO orders VALUES (:id, '1', :id, 1, 1, 0, 1, 1, 1, :at, :at, '')",
