@@ -6,29 +6,32 @@
  *            REFRESH_MS, it writes a sign of life into the hash {key}:seen: the server's time, the
  *            lease it wants, and its own clock as a stamp.
  *   Release: the script takes the first waiter off the list whose sign of life is younger than
- *            DEAD_MS. It makes the lock that waiter's, with a new fence and the lease it wants, and
- *            publishes "token fence stamp" on lockkit_fair__channel:CLIENT_ID. Only the waiter's
- *            client listens there.
+ *            DEAD_MS. It makes the lock that waiter's, with a new fence and the lease it wants,
+ *            and publishes "token fence stamp" on lockkit_fair__channel:CLIENT_ID. Only the
+ *            waiter's client listens there.
  *   Grant:   the message is the grant; no further command is needed. The stamp is that of the
  *            waiter's last try, sent before the hand-over, so the waiter counts its lease from
- * there. A try whose answer was lost is undone, and no message for it counts any more. Claim:   if
- * nobody heard the message (PUBLISH answers with the number of listeners), the lease is CLAIM_MS.
- * The waiter finds the lock at its next refresh and sets its full lease. It also claims if its
- * lease is shorter than CLAIM_MS, if its stamp is older than half its lease, in a cluster (PUBLISH
- * counts the listeners of one node only), and with replicas. Releases have a connection of their
- * own. On a shared one, the hand-over would wait for the answer to the releasing client's next try.
+ *            there. A try whose answer was lost is undone, and no message for it counts any more.
+ *   Claim:   if nobody heard the message (PUBLISH answers with the number of listeners), the lease
+ *            is CLAIM_MS. The waiter finds the lock at its next refresh and sets its full lease.
+ *            It also claims if its lease is shorter than CLAIM_MS, if its stamp is older than half
+ *            its lease, in a cluster (PUBLISH counts the listeners of one node only), and with
+ *            replicas.
+ *   Releases have a connection of their own. On a shared one, the hand-over would wait for the
+ *            answer to the releasing client's next try.
  *   Leaving: a caller that finds the lock free while others queue hands it to the first of them. A
- *            waiter that gives up leaves the queue and passes on what it was handed meanwhile: that
- *            is its release. Until Redis confirms it, the client's janitor repeats it.
+ *            waiter that gives up leaves the queue and passes on what it was handed meanwhile:
+ *            that is its release. Until Redis confirms it, the client's janitor repeats it.
  * Guarantee: that of redis-token, and grants in order of arrival at the server. A dead waiter
- * delays the others by DEAD_MS, or by CLAIM_MS if it was handed the lock: its death closes the
- *            connection on which it listens.
+ *            delays the others by DEAD_MS, or by CLAIM_MS if it was handed the lock: its death
+ *            closes the connection on which it listens.
  * Weakness:  one node, as redis-token. A waiter that is stopped or cut off, and is handed the lock
- *            within DEAD_MS of its last sign of life, keeps it for its lease, as a holder would. If
- * it comes back later, it goes to the end of the queue. All waiters look every REFRESH_MS. Source:
- * RedissonFairLock.java of Redisson 3: the queue with timeouts, where the next waiter is woken to
- * try again; J. Mellor-Crummey, M. Scott: "Algorithms for Scalable Synchronization", 1991: direct
- * hand-over
+ *            within DEAD_MS of its last sign of life, keeps it for its lease, as a holder would.
+ *            If it comes back later, it goes to the end of the queue. All waiters look every
+ *            REFRESH_MS.
+ * Source:    RedissonFairLock.java of Redisson 3: the queue with timeouts, where the next waiter
+ *            is woken to try again; J. Mellor-Crummey, M. Scott: "Algorithms for Scalable
+ *            Synchronization", 1991: direct hand-over
  */
 #include "providers.h"
 #include "redis_fair_scripts.h"

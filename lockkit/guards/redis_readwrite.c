@@ -1,21 +1,22 @@
 /*
- * redis-readwrite: many readers or one writer. The read-write lock of Redisson (RReadWriteLock), on
- * the same keys.
+ * redis-readwrite: many readers or one writer. The read-write lock of Redisson (RReadWriteLock),
+ * on the same keys.
  *
  * Algorithm: a hash at the key: mode = "read" or "write", and a field per holder with value 1: its
  *            token for a reader, "token:write" for the writer. Each reader has a key of its own,
- *            {key}:token:rwlock_timeout:1, that ends with its lease. The hash ends with the longest
- *            lease. A reader that leaves shortens the hash's lease to the longest that remains. The
- *            last holder deletes the hash and publishes on redisson_rwlock:{key}: "1" after a
- * writer (all threads of a Redisson client try), "0" after readers (one does). Every grant raises
- *            the fence counter, a reader's too.
- * Guarantee: a writer is alone until its lease ends; readers share; the part of a dead holder frees
- *            itself with its lease; each frees only its own; fences rise. By Redisson's source:
- *            excludes and is excluded by its RReadWriteLock on the same key.
+ *            {key}:token:rwlock_timeout:1, that ends with its lease. The hash ends with the
+ *            longest lease. A reader that leaves shortens the hash's lease to the longest that
+ *            remains. The last holder deletes the hash and publishes on redisson_rwlock:{key}: "1"
+ *            after a writer (all threads of a Redisson client try), "0" after readers (one does).
+ *            Every grant raises the fence counter, a reader's too.
+ * Guarantee: a writer is alone until its lease ends; readers share; the part of a dead holder
+ *            frees itself with its lease; each frees only its own; fences rise. By Redisson's
+ *            source: excludes and is excluded by its RReadWriteLock on the same key.
  * Weakness:  a stream of readers starves a writer: as in Redisson, a reader enters while others
- * read, even if a writer waits. Not re-entrant, no upgrade, no downgrade: a holder that asks again
- * waits for itself, where Redisson lets the same thread in. One node, as redis-token. Source:
- * RedissonReadLock.java, RedissonWriteLock.java of Redisson 3
+ *            read, even if a writer waits. Not re-entrant, no upgrade, no downgrade: a holder that
+ *            asks again waits for itself, where Redisson lets the same thread in. One node, as
+ *            redis-token.
+ * Source:    RedissonReadLock.java, RedissonWriteLock.java of Redisson 3
  */
 #include "providers.h"
 #include "redis_inspect.h"

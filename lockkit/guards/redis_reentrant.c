@@ -4,13 +4,14 @@
  * Algorithm: a hash at the key, with PEXPIRE: field = token, value = how often its owner holds it.
  *            The first entry raises the fence counter and keeps its number in the hash; an inner
  *            entry gets the same number. Each entry also has a field of its own (token#n). So
- * undoing an attempt of unknown outcome, or releasing twice, removes that entry and no other. The
- *            last release deletes the key and publishes "0" on redisson_lock__channel:{key}. A
- *            waiter subscribes, tries once more, then sleeps until a message, at most to the end of
- *            the holder's lease: expiry publishes nothing. One message wakes one waiter per client.
- * Guarantee: one owner at a time across processes, until its lease ends; the lock frees itself with
- *            the lease; only the owner can free it; the server counts re-entries; fences rise. By
- *            Redisson's source: excludes and is excluded by its RLock on the same key.
+ *            undoing an attempt of unknown outcome, or releasing twice, removes that entry and no
+ *            other. The last release deletes the key and publishes "0" on
+ *            redisson_lock__channel:{key}. A waiter subscribes, tries once more, then sleeps until
+ *            a message, at most to the end of the holder's lease: expiry publishes nothing. One
+ *            message wakes one waiter per client.
+ * Guarantee: one owner at a time across processes, until its lease ends; the lock frees itself
+ *            with the lease; only the owner can free it; the server counts re-entries; fences
+ *            rise. By Redisson's source: excludes and is excluded by its RLock on the same key.
  * Weakness:  one node, as redis-token. The watchdog sleeps when the process does: use the fence. A
  *            hung owner is renewed up to the maximum hold time. Waiters are served in no order. A
  *            lost message costs a wait up to the end of the lease.

@@ -3,18 +3,21 @@
  * permit (the default) makes it a lock.
  *
  * Algorithm: a sorted set at the key: member = token, score = the instant at which its lease ends,
- * in milliseconds of the server's clock. An attempt first removes expired members, and is granted
- * when fewer than `permits` remain. The set itself ends with the longest lease. A release publishes
- * on lockkit_semaphore__channel:{key}, which wakes one waiter of each client. The others look again
- * when the next lease ends. Every grant raises the fence. Guarantee: at most `permits` holders
- * across processes, as long as all name the same number; the permit of a dead holder frees itself
- * with its lease; each frees only its own; fences rise. Weakness:  one node, as redis-token. The
- * number of permits is stored nowhere: a caller that names a larger one gets in. Waiters are served
- * in no order. With several permits a fence tells which holder came later, not that it is alone: a
- * store that refuses older fences refuses the other holders. Source:
- * RedissonPermitExpirableSemaphore.java of Redisson 3 (a sorted set of permits by the end of their
- * leases). Different here: the server's clock instead of the clients', and no counter that somebody
- * must initialise. So the keys are not the same.
+ *            in milliseconds of the server's clock. An attempt first removes expired members, and
+ *            is granted when fewer than `permits` remain. The set itself ends with the longest
+ *            lease. A release publishes on lockkit_semaphore__channel:{key}, which wakes one
+ *            waiter of each client. The others look again when the next lease ends. Every grant
+ *            raises the fence.
+ * Guarantee: at most `permits` holders across processes, as long as all name the same number; the
+ *            permit of a dead holder frees itself with its lease; each frees only its own; fences
+ *            rise.
+ * Weakness:  one node, as redis-token. The number of permits is stored nowhere: a caller that
+ *            names a larger one gets in. Waiters are served in no order. With several permits a
+ *            fence tells which holder came later, not that it is alone: a store that refuses older
+ *            fences refuses the other holders.
+ * Source:    RedissonPermitExpirableSemaphore.java of Redisson 3 (a sorted set of permits by the
+ *            end of their leases). Different here: the server's clock instead of the clients', and
+ *            no counter that somebody must initialise. So the keys are not the same.
  */
 #include "providers.h"
 #include "redis_inspect.h"

@@ -2,15 +2,16 @@
  * redis-token: the lock of the Redis documentation for one node, plus a fence.
  *
  * Algorithm: one script does SET key token NX PX lease and raises the fence (redis_fence.h).
- * Release and renewal are one script each, and compare the value with the own token first. The
- *            value of the key is the token, so every other client of this protocol excludes this
- * one and is excluded by it. Guarantee: one holder at a time across processes, until its lease
- * ends; the lock frees itself with the lease; only the holder can free it; fences rise with every
- * grant of the key. Weakness:  one node: a failover or a restart without persistence forgets locks.
- * Leases follow the server's wall clock: if it leaps an hour ahead and back, a lock that was
- * granted meanwhile and not released stands for an hour. Waiters poll, in no order. Source:
- * https://redis.io/docs/latest/commands/set/ (Patterns); M. Kleppmann, "How to do distributed
- * locking", 2016 (fencing)
+ *            Release and renewal are one script each, and compare the value with the own token
+ *            first. The value of the key is the token, so every other client of this protocol
+ *            excludes this one and is excluded by it.
+ * Guarantee: one holder at a time across processes, until its lease ends; the lock frees itself
+ *            with the lease; only the holder can free it; fences rise with every grant of the key.
+ * Weakness:  one node: a failover or a restart without persistence forgets locks. Leases follow
+ *            the server's wall clock: if it leaps an hour ahead and back, a lock that was granted
+ *            meanwhile and not released stands for an hour. Waiters poll, in no order.
+ * Source:    https://redis.io/docs/latest/commands/set/ (Patterns); M. Kleppmann, "How to do
+ *            distributed locking", 2016 (fencing)
  */
 #include "providers.h"
 #include "redis_guard.h"

@@ -2,17 +2,20 @@
  * redlock: a majority of N independent Redis nodes.
  *
  * Algorithm: SET key token NX PX lease on all nodes. The lock is held when N/2+1 of the configured
- *            nodes have said yes, and the lease is not over: counted from before the first node was
- *            asked, less the drift of the nodes' clocks (1/100 of it and 2 ms). Otherwise, and on
- *            release: compare-and-delete on all nodes, whatever they answered. A renewal extends
- * the lease where the token still stands, by majority. A node that lost the key does not get it
- * back before the next grant: it may have served another holder in between. Guarantee: one holder
- * at a time while no majority of nodes loses its keys or its time; works while a majority answers.
- * An even N needs one node more: 4 nodes survive 1 loss, as 3 do. Weakness:  no fence: a late
- * holder writes unseen. A node that restarts empty, or whose clock leaps, may vote for a second
- * holder while the first one holds. A vote that could not be taken back (its client died, its node
- * could not be reached) stands for a lease; such votes of several clients, each of a minority, add
- * up and refuse everybody. A slow node slows every grant, up to the node timeout (redlock_nodes.h).
+ *            nodes have said yes, and the lease is not over: counted from before the first node
+ *            was asked, less the drift of the nodes' clocks (1/100 of it and 2 ms). Otherwise, and
+ *            on release: compare-and-delete on all nodes, whatever they answered. A renewal
+ *            extends the lease where the token still stands, by majority. A node that lost the key
+ *            does not get it back before the next grant: it may have served another holder in
+ *            between.
+ * Guarantee: one holder at a time while no majority of nodes loses its keys or its time; works
+ *            while a majority answers. An even N needs one node more: 4 nodes survive 1 loss, as 3
+ *            do.
+ * Weakness:  no fence: a late holder writes unseen. A node that restarts empty, or whose clock
+ *            leaps, may vote for a second holder while the first one holds. A vote that could not
+ *            be taken back (its client died, its node could not be reached) stands for a lease;
+ *            such votes of several clients, each of a minority, add up and refuse everybody. A
+ *            slow node slows every grant, up to the node timeout (redlock_nodes.h).
  * Source:    https://redis.io/docs/latest/develop/use/patterns/distributed-locks/; M. Kleppmann,
  *            "How to do distributed locking", 2016; S. Sanfilippo, "Is Redlock safe?", 2016
  */

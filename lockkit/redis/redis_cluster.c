@@ -11,13 +11,13 @@ enum { ASKS_MAX = 8, PORT_MAX = 65535 };
 
 /* -- the map of slots ------------------------------------------------------------------------- */
 
-/* A map that is being read; the nodes in it are pinned until it counts. */
+/* A map that is being read. Its nodes are pinned until the map is in use. */
 struct map {
     int16_t node_of[LK_REDIS_SLOTS];
     bool has[LK_REDIS_NODES_MAX];
 };
 
-/* One entry: first slot, last slot, [host, port, ...] of the master, replicas. False: nonsense. */
+/* One range: first slot, last slot, [host, port, ...] of the master, replicas. False: malformed. */
 static bool read_range(lk_redis_cluster *cluster, const redisReply *range,
                        const lk_redis_url *asked, struct map *map)
 {
@@ -29,14 +29,15 @@ static bool read_range(lk_redis_cluster *cluster, const redisReply *range,
     if (from < 0 || to >= LK_REDIS_SLOTS || port->type != REDIS_REPLY_INTEGER ||
         port->integer <= 0 || port->integer > PORT_MAX)
         return false;
-    bool named = host->type == REDIS_REPLY_STRING && host->len > 0; /* else: who was asked */
+    bool named =
+        host->type == REDIS_REPLY_STRING && host->len > 0; /* no name: the node that was asked */
     int node =
         named ? lk_redis_cluster_add(cluster, host->str, host->len, (int)port->integer)
               : lk_redis_cluster_add(cluster, asked->host, strlen(asked->host), (int)port->integer);
     for (long long slot = from; slot <= to; slot++)
         map->node_of[slot] = (int16_t)node;
     if (node != NO_NODE && map->has[node])
-        lk_redis_cluster_unpin(cluster, node); /* once is enough */
+        lk_redis_cluster_unpin(cluster, node); /* one pin is enough */
     else if (node != NO_NODE)
         map->has[node] = true;
     return true;
@@ -79,8 +80,8 @@ static bool ask_map(lk_redis_cluster *cluster, const lk_redis_url *url, int64_t 
     return known;
 }
 
-/* Asks for the map unless somebody has since `seen` was read: first whoever knew last time, then
- * the other nodes, then those of the endpoint. */
+/* Asks for the map, unless another thread has done so since `seen` was read. Asks the node that
+ * answered last, then the other nodes, then those of the endpoint. */
 static void refresh(lk_redis_cluster *cluster, uint64_t seen)
 {
     const lk_redis_topology *topology = cluster->topology;
@@ -92,7 +93,7 @@ static void refresh(lk_redis_cluster *cluster, uint64_t seen)
     bool known = cluster->n_refreshes != seen;
     for (int i = 0; i < asks && !known; i++) {
         int which = (first + i) % n_nodes;
-        /* A copy: the entry itself may get another address while its answer is read. */
+        /* A copy: the entry may get another address while the answer is read. */
         const lk_redis_url url = *lk_redis_endpoint(cluster->node[which]);
         known = ask_map(cluster, &url, lk_redis_half_way_us(deadline_us));
         cluster->answered = known ? which : (which + 1) % n_nodes;
@@ -110,7 +111,7 @@ static void refresh(lk_redis_cluster *cluster, uint64_t seen)
     pthread_mutex_unlock(&cluster->mutex);
 }
 
-/* The node is away: its slots are to be asked for before they are used again. */
+/* The node is away: the map is asked for before its slots are used again. */
 static void forget(lk_redis_cluster *cluster, int node)
 {
     for (int slot = 0; slot < LK_REDIS_SLOTS; slot++) {
@@ -148,7 +149,7 @@ int lk_redis_slot(const char *key)
     return (int)(crc % LK_REDIS_SLOTS);
 }
 
-/* Slot of a command's first key; all keys of a lock are in one. NO_NODE: it has none. */
+/* The slot of a command's first key. All keys of a lock are in one slot. NO_NODE: no key. */
 static int slot_of(int n, const char **words)
 {
     static const char *const keyless[] = {"PING", "SCRIPT", "ECHO"};
@@ -160,8 +161,9 @@ static int slot_of(int n, const char **words)
     return n > 1 ? lk_redis_slot(words[1]) : NO_NODE;
 }
 
-/* "MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381"; no host: that of who answers. The node
- * to go to, pinned, or NO_NODE if the reply is no redirection. MOVED is noted in the map. */
+/* "MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381"; without a host: the host of the node that
+ * answers. Returns the node to go to, pinned. NO_NODE: the reply is no redirection. MOVED changes
+ * the map. */
 static int redirection(lk_redis_cluster *cluster, int node, const lk_redis_reply *reply,
                        bool *ret_ask)
 {
@@ -191,7 +193,7 @@ static int redirection(lk_redis_cluster *cluster, int node, const lk_redis_reply
     return target;
 }
 
-static lk_status nobody(lk_redis_cluster *cluster, char *message)
+static lk_status no_node(lk_redis_cluster *cluster, char *message)
 {
     pthread_mutex_lock(&cluster->mutex);
     snprintf(message, LK_MESSAGE_MAX, "no node of the cluster has the slot: %.200s",
@@ -200,8 +202,9 @@ static lk_status nobody(lk_redis_cluster *cluster, char *message)
     return LK_UNAVAILABLE;
 }
 
-/* True to all but one, who finds out; should that one tell nothing, to the next. */
-static bool is_left_alone(_Atomic int64_t *hangs_until_us, int64_t now_us, int64_t timeout_us)
+/* True for all callers but one, which finds out whether the node still hangs. If that caller does
+ * not tell, the next one finds out. */
+static bool is_skipped(_Atomic int64_t *hangs_until_us, int64_t now_us, int64_t timeout_us)
 {
     int64_t until_us = atomic_load(hangs_until_us);
     if (until_us == 0)
@@ -216,7 +219,7 @@ static lk_status ask_node(lk_redis_cluster *cluster, int node, int flags, lk_red
     int64_t timeout_us = cluster->context->options->command_timeout_ms * INT64_C(1000);
     int64_t began_us = lk_monotonic_us();
     _Atomic int64_t *hangs_until_us = &cluster->hangs_until_us[node];
-    if (flags & LK_REDIS_SKIP_IF_HUNG && is_left_alone(hangs_until_us, began_us, timeout_us)) {
+    if (flags & LK_REDIS_SKIP_IF_HUNG && is_skipped(hangs_until_us, began_us, timeout_us)) {
         const lk_redis_url *url = lk_redis_endpoint(cluster->node[node]);
         snprintf(message, LK_MESSAGE_MAX, "Redis at %s:%d has not answered in time", url->host,
                  url->port);
@@ -228,44 +231,45 @@ static lk_status ask_node(lk_redis_cluster *cluster, int node, int flags, lk_red
         lk_redis_last_error(cluster->node[node], message, LK_MESSAGE_MAX);
     if (status == LK_OK && atomic_load(hangs_until_us) != 0)
         atomic_store(hangs_until_us, 0);
-    else if (status != LK_OK && now_us - began_us >= timeout_us / 2) /* not refused at once */
+    else if (status != LK_OK && now_us - began_us >= timeout_us / 2) /* it was waited for */
         atomic_store(hangs_until_us, now_us + timeout_us);
     return status;
 }
 
 /* One command on its way through the cluster. */
-struct errand {
+struct journey {
     int slot;
-    int failed, target; /* pinned; NO_NODE: none has failed; the slot's node is to be asked */
+    int failed, target; /* pinned. NO_NODE: none has failed; the map says where to go */
     bool ask;
 };
 
-/* Sends it once. *ret_done: its status stands, or nobody has taken the place of who failed. */
-static lk_status send_once(lk_redis_cluster *cluster, struct errand *errand, int flags,
+/* Sends it once. *ret_done: the status is final, or no other node has the slot of the failed one.
+ */
+static lk_status send_once(lk_redis_cluster *cluster, struct journey *journey, int flags,
                            lk_redis_reply *reply, int n, const char **words, char *message,
                            bool *ret_done)
 {
-    int node = errand->target;
+    int node = journey->target;
     if (node == NO_NODE)
-        node = find_node(cluster, errand->slot, errand->failed);
-    errand->target = NO_NODE;
-    *ret_done = node == NO_NODE || node == errand->failed;
+        node = find_node(cluster, journey->slot, journey->failed);
+    journey->target = NO_NODE;
+    *ret_done = node == NO_NODE || node == journey->failed;
     if (*ret_done) {
         lk_redis_cluster_unpin(cluster, node);
-        return errand->failed == NO_NODE ? nobody(cluster, message) : LK_UNAVAILABLE;
+        return journey->failed == NO_NODE ? no_node(cluster, message) : LK_UNAVAILABLE;
     }
-    lk_status status = ask_node(cluster, node, flags | (errand->ask ? LK_REDIS_ASKING : 0), reply,
+    lk_status status = ask_node(cluster, node, flags | (journey->ask ? LK_REDIS_ASKING : 0), reply,
                                 n, words, message);
     if (status == LK_OK) {
-        errand->target = redirection(cluster, node, reply, &errand->ask);
-        *ret_done = errand->target == NO_NODE;
+        journey->target = redirection(cluster, node, reply, &journey->ask);
+        *ret_done = journey->target == NO_NODE;
         lk_redis_cluster_unpin(cluster, node);
     } else {
         *ret_done = status != LK_UNAVAILABLE;
         forget(cluster, node);
-        lk_redis_cluster_unpin(cluster, errand->failed);
-        errand->failed = node;
-        errand->ask = false;
+        lk_redis_cluster_unpin(cluster, journey->failed);
+        journey->failed = node;
+        journey->ask = false;
     }
     return status;
 }
@@ -273,17 +277,17 @@ static lk_status send_once(lk_redis_cluster *cluster, struct errand *errand, int
 lk_status lk_redis_cluster_run(lk_redis_cluster *cluster, int flags, lk_redis_reply *reply, int n,
                                const char **words, char *message)
 {
-    struct errand errand = {.slot = slot_of(n, words), .failed = NO_NODE, .target = NO_NODE};
+    struct journey journey = {.slot = slot_of(n, words), .failed = NO_NODE, .target = NO_NODE};
     int64_t late_us =
         lk_monotonic_us() + cluster->context->options->command_timeout_ms * INT64_C(1000);
     lk_status status = LK_UNAVAILABLE;
     bool done = false;
     for (int sends = 0; sends < LK_REDIS_SENDS_MAX && !done; sends++) {
-        status = send_once(cluster, &errand, flags, reply, n, words, message, &done);
+        status = send_once(cluster, &journey, flags, reply, n, words, message, &done);
         done = done || lk_monotonic_us() >= late_us;
     }
-    lk_redis_cluster_unpin(cluster, errand.target);
-    lk_redis_cluster_unpin(cluster, errand.failed);
+    lk_redis_cluster_unpin(cluster, journey.target);
+    lk_redis_cluster_unpin(cluster, journey.failed);
     return status;
 }
 

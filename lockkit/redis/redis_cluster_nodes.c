@@ -20,7 +20,7 @@ void lk_redis_cluster_unpin(lk_redis_cluster *cluster, int node)
     pthread_mutex_unlock(&cluster->pins);
 }
 
-/* Pins it, in place of whatever stood there; the mutex is held. */
+/* Puts a connection into the entry, closes the old one, and pins it. The mutex is held. */
 static int put(lk_redis_cluster *cluster, int node, lk_redis *redis)
 {
     pthread_mutex_lock(&cluster->pins);
@@ -34,7 +34,7 @@ static int put(lk_redis_cluster *cluster, int node, lk_redis *redis)
     return node;
 }
 
-/* An entry without a slot that nobody uses, pinned; NO_NODE: there is none. */
+/* An entry without a slot and without a call, pinned. NO_NODE: there is none. */
 static int take_idle(lk_redis_cluster *cluster)
 {
     bool has_slot[LK_REDIS_NODES_MAX] = {false};
@@ -69,19 +69,19 @@ int lk_redis_cluster_add(lk_redis_cluster *cluster, const char *host, size_t n_h
             return i;
         }
     }
-    int room = n < LK_REDIS_NODES_MAX ? n : take_idle(cluster);
-    if (room == NO_NODE || lk_redis_open_node(cluster->context, &url, &redis, NULL) != LK_OK) {
-        lk_redis_cluster_unpin(cluster, n < LK_REDIS_NODES_MAX ? NO_NODE : room);
+    int entry = n < LK_REDIS_NODES_MAX ? n : take_idle(cluster);
+    if (entry == NO_NODE || lk_redis_open_node(cluster->context, &url, &redis, NULL) != LK_OK) {
+        lk_redis_cluster_unpin(cluster, n < LK_REDIS_NODES_MAX ? NO_NODE : entry);
         snprintf(cluster->message, sizeof cluster->message,
-                 "no room for one more node of the cluster than %d", n);
+                 "all %d entries for nodes of the cluster are in use", n);
         return NO_NODE;
     }
-    put(cluster, room, redis);
+    put(cluster, entry, redis);
     if (n < LK_REDIS_NODES_MAX)
         atomic_store(&cluster->n_nodes, n + 1);
     else
-        lk_redis_cluster_unpin(cluster, room); /* of take_idle() */
-    return room;
+        lk_redis_cluster_unpin(cluster, entry); /* the pin of take_idle() */
+    return entry;
 }
 
 int lk_redis_cluster_look_up(lk_redis_cluster *cluster, int slot, int failed)

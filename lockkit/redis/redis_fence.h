@@ -1,19 +1,19 @@
 /*
  * The fence counter of a lock K in Redis: {K}:fence, shared by all fenced guards.
  *
- * Rule: each grant raises the counter by one. A counter that is not there begins at the server's
- * clock, in microseconds since 1970. It ends LK_REDIS_FENCE_KEEP_MS after its last grant; where its
- * number is ahead of the clock, as much after the clock has passed the number. So a lock that
- * nobody asks for any more leaves nothing behind.
+ * Rule: each grant raises the counter by one. A missing counter begins at the server's clock, in
+ * microseconds since 1970. A counter ends LK_REDIS_FENCE_KEEP_MS after its last grant, or after the
+ * clock has passed its number, whichever is later. So a lock that is not used leaves nothing
+ * behind.
  *
- * Why fences rise all the same: when a counter ends, the server's clock is past each number that it
- * has given, by LK_REDIS_FENCE_KEEP_MS; and the next counter begins at that clock. A counter that
- * is lost with its server, evicted or deleted is followed by a higher one as well, because a
- * counter follows the clock: a server grants one key less often than once per microsecond.
+ * Why fences rise all the same: when a counter ends, the server's clock is past each number that
+ * the counter has given, by LK_REDIS_FENCE_KEEP_MS. The next counter begins at that clock. A
+ * counter that is lost with its server, evicted or deleted is followed by a higher one too, because
+ * a counter follows the clock: a server grants one key less often than once per microsecond.
  *
- * What it rests on: while a counter is gone the clock is not set back by more than
- * LK_REDIS_FENCE_KEEP_MS; and it is not behind the last number of a counter that was lost. If it
- * is, a fence may be lower than an earlier one. A store that compares fences then refuses the
+ * Assumptions: while a counter is gone, the clock is not set back by more than
+ * LK_REDIS_FENCE_KEEP_MS; and the clock is not behind the last number of a counter that was lost.
+ * Otherwise a fence may be lower than an earlier one. A store that compares fences then refuses the
  * holder's write, and lk_raise_fence() with the store's number lifts the counter above it.
  *
  * The clock and the counter as one number: after S. Kulkarni and others, "Logical physical clocks",
@@ -29,13 +29,13 @@
 
 #define LK_REDIS_FENCE_KEEP_MS 60000
 
-/* Lua counts in doubles, exact up to 2^53 (the clock gets there in the year 2255): whatever is
- * seen, so many grants are left. */
+/* Lua counts in doubles, which are exact up to 2^53. The clock gets there in the year 2255. After
+ * any number that lk_raise_fence() accepts, so many grants are left. */
 #define LK_REDIS_FENCES_LEFT ((uint64_t)1 << 32)
 #define LK_REDIS_FENCE_MAX   (((uint64_t)1 << 53) - LK_REDIS_FENCES_LEFT)
 
-/* Lua: clock_us(), a number; keep(key of the counter, its number, that clock). Numbers are passed
- * on by format(): Lua itself rounds from fifteen digits on. */
+/* Lua: clock_us(), a number; keep(key of the counter, its number, that clock). Numbers are
+ * written by format(): Lua itself rounds from fifteen digits on. */
 #define LK_REDIS_KEEP_FENCE                                                                        \
     "local function clock_us() "                                                                   \
     "  local t = redis.call('time') "                                                              \

@@ -146,7 +146,7 @@ lk_status lk_redis_done(lk_status status, const lk_redis_reply *reply)
     return status;
 }
 
-/* -- small things -------------------------------------------------------------------------------
+/* -- tokens, numbers, keys, answers -------------------------------------------------------------
  */
 
 void lk_redis_mark(lk_redis_guard *guard, lk_hold *hold)
@@ -186,7 +186,7 @@ const char *lk_redis_key(char buffer[LK_REDIS_KEY_MAX], const char *key, const c
 int64_t lk_redis_gone_at_us(const lk_redis_guard *guard, int64_t pttl_ms)
 {
     const lk_env *env = guard->context->env;
-    /* A key lives until after its last millisecond. */
+    /* A key lives through its last millisecond. */
     return pttl_ms < 0 ? 0
                        : lk_sum(env->now_us(env->ctx), lk_product(lk_sum(pttl_ms, 1), US_PER_MS));
 }

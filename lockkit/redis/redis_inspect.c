@@ -10,9 +10,9 @@ enum { KIND_MAX = 16, US_PER_MS = 1000 };
 
 /* clang-format off */
 
-/* KEYS: lock, fence, queue. "kind holders waiters mode left fence token"; the token comes last, as a
- * foreign one may be anything. A reader whose time is over has not been tidied away yet; the owner
- * of a reentrant lock is its shortest field, the others being that name with a suffix. */
+/* KEYS: lock, fence, queue. Answers "kind holders waiters mode left fence token". The token is last,
+ * because the token of another program may contain anything. An expired reader may still have a field.
+ * The owner of a reentrant lock is its shortest field; the other fields are that name with a suffix. */
 static const char facts_body[] =
     "local TOKEN_MAX = 160 "
     "local kind, left = redis.call('type', KEYS[1]).ok, redis.call('pttl', KEYS[1]) "
@@ -138,7 +138,7 @@ struct listing {
     bool stopped;
 };
 
-/* Fence counters and the like have braces in their names, which no lock has. */
+/* Fence counters and other derived keys have braces in their names. Locks have none. */
 static bool may_be_lock(const redisReply *name)
 {
     return name->type == REDIS_REPLY_STRING && name->len > 0 && name->len <= LK_KEY_MAX &&

@@ -2,11 +2,11 @@
  * Looking at Redis locks from outside: the operators' members of lk_provider, for every guard whose
  * self begins with an lk_redis_guard.
  *
- * Any key that stands at a lock's name keeps the others out, whichever guard put it there; so one
- * script tells what is known of a key by the type it finds, and inspecting by one guard shows the
- * lock of another too. A list shows one guard's kind only: strings, hashes of one owner, hashes
- * with a mode, sorted sets. A string says nothing about who wrote it, so every string with the
- * prefix is taken for a lock: give one that only locks have.
+ * Any key with a lock's name keeps others out, whichever guard has written it. So one script tells
+ * what is known of a key by its type, and inspecting by one guard shows the lock of another guard
+ * too. A list shows one guard's kind only: strings, hashes of one owner, hashes with a mode, sorted
+ * sets. A string does not say who wrote it, so every string with the prefix counts as a lock: use a
+ * prefix that only locks have.
  */
 #ifndef LOCKKIT_REDIS_INSPECT_H
 #define LOCKKIT_REDIS_INSPECT_H
@@ -18,18 +18,18 @@
 #define LK_REDIS_KIND_READWRITE "readwrite"
 #define LK_REDIS_KIND_SEMAPHORE "semaphore"
 
-/* waiters are those of redis-fair's queue: others poll, or listen without telling what for. */
+/* Waiters are counted for redis-fair only. Waiters of other guards leave nothing in Redis. */
 lk_status lk_redis_guard_inspect(void *self, const char *key, lk_lock_info *ret);
 
-/* SCAN on a connection of its own: a long list has no business where renewals travel. One further
- * command per lock. What is held all the time is told at least once, or twice if Redis resizes its
- * table meanwhile (as SCAN does). Wants Redis 6. */
+/* SCAN on a connection of its own, so that a long list delays no renewal, and one more command per
+ * lock. A lock that is held all the time is told at least once, and twice if Redis resizes its
+ * table meanwhile. Needs Redis 6. */
 lk_status lk_redis_guard_list(void *self, const char *prefix,
                               int (*each)(void *arg, const lk_lock_info *info), void *arg);
 
-/* Is the value the hold's token? */
+/* LK_OK: the value is the hold's token. */
 lk_status lk_redis_guard_confirm(void *self, const lk_hold *hold);
-/* DEL: polling waiters find out by themselves. */
+/* DEL. Polling waiters need no message. */
 lk_status lk_redis_guard_force_release(void *self, const char *key);
 
 /* For lk_redis_guard_init(): a guard of strings. */

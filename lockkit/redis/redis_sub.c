@@ -11,7 +11,7 @@
 
 enum { US_PER_MS = 1000, PING_MS = 1000 };
 
-/* -- who listens to what -------------------------------------------------------------------------
+/* -- channels and their listeners ---------------------------------------------------------------
  */
 
 static void kick(lk_redis_sub *sub)
@@ -65,14 +65,14 @@ static void stop_listening(lk_redis_sub *sub, struct lk_redis_channel *channel)
     if (sub->n_idle <= LK_REDIS_IDLE_MAX)
         return;
     for (struct lk_redis_channel *other = sub->channels; other != NULL; other = other->hh.next)
-        if (other->listeners == 0 && other->state == CHANNEL_LIVE) { /* the oldest stands first */
+        if (other->listeners == 0 && other->state == CHANNEL_LIVE) { /* the oldest is first */
             other->state = CHANNEL_LEFT;
             kick(sub);
             return;
         }
 }
 
-/* Until the channel is live, or cannot be. */
+/* Waits until the channel is subscribed, or cannot be. */
 static lk_status await_live(lk_redis_sub *sub, struct lk_redis_channel *channel, int64_t wait_us)
 {
     bool whole = wait_us >= sub->timeout_us;
@@ -106,12 +106,12 @@ lk_status lk_redis_sub_join(lk_redis_sub *sub, const char *name, int64_t wait_us
     if (channel->listeners++ == 0)
         sub->n_idle--;
     if (channel->state == CHANNEL_LEFT)
-        channel->state = CHANNEL_LIVE; /* UNSUBSCRIBE was not sent yet */
+        channel->state = CHANNEL_LIVE; /* UNSUBSCRIBE is not sent yet */
     bool was_live = channel->state == CHANNEL_LIVE;
     if (!was_live)
         status = await_live(sub, channel, wait_us > 0 ? wait_us : 0);
     else if (sub->dozes)
-        kick(sub); /* from now on silence matters */
+        kick(sub); /* from now on the connection is proved */
     if (status != LK_OK)
         stop_listening(sub, channel);
     pthread_mutex_unlock(&sub->mutex);

@@ -1,5 +1,5 @@
-/* The connection, and the thread that makes it, remakes it, subscribes and reads. The mutex is held
- * throughout, but not while it connects, waits, reads or calls on_message. */
+/* The subscriber's thread: makes the connection, makes it again, subscribes, reads. The mutex is
+ * held, except while the thread connects, waits, reads or calls on_message. */
 #include "redis_sub_thread.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 
 enum { REMAKE_MS = 100, US_PER_MS = 1000 };
 
-/* SUBSCRIBE and UNSUBSCRIBE for all channels in state from. */
+/* Sends SUBSCRIBE or UNSUBSCRIBE for each channel in state from, which then is in state to. */
 static lk_status send_all(lk_redis_sub *sub, const char *verb, enum lk_redis_channel_state from,
                           enum lk_redis_channel_state to)
 {
@@ -33,7 +33,8 @@ static lk_status send_all(lk_redis_sub *sub, const char *verb, enum lk_redis_cha
     return status;
 }
 
-/* The connection is gone, or could not be made: what is listened to is to be subscribed anew. */
+/* The connection is gone or could not be made. All channels with listeners must be subscribed
+ * again. */
 static void lose(lk_redis_sub *sub)
 {
     lk_redis_connection_close(&sub->connection);
@@ -63,7 +64,7 @@ static void connect_again(lk_redis_sub *sub)
         lose(sub);
 }
 
-/* The answer to PING: one shape while subscribed, another when not. */
+/* The answer to PING has one shape while a channel is subscribed, and another otherwise. */
 static bool is_pong(const lk_redis_reply *reply)
 {
     const lk_redis_item *item = reply->root.type == REDIS_REPLY_ARRAY && reply->root.integer == 2
@@ -100,14 +101,14 @@ static lk_status handle(lk_redis_sub *sub)
         if (channel != NULL && channel->listeners == 0)
             lk_redis_sub_forget(sub, channel);
         else if (channel != NULL)
-            channel->state = CHANNEL_WANTED; /* somebody came meanwhile */
+            channel->state = CHANNEL_WANTED; /* a listener came meanwhile */
     } else {
         return LK_PROTOCOL;
     }
     return LK_OK;
 }
 
-/* Everything that has arrived, as far as one look tells: poll(2) tells of the rest. */
+/* Reads what has arrived. poll(2) tells of later bytes. */
 static lk_status read_all(lk_redis_sub *sub)
 {
     for (;;) {
@@ -129,10 +130,10 @@ static bool has_more(const lk_redis_sub *sub)
     return poll(&connection, 1, 0) > 0;
 }
 
-/* Asks for a sign of life when it is time to. The answer to the last question is overdue, and not
- * even waiting to be read: the server is gone without a word. Messages prove nothing: they may come
- * while what this side says is lost. */
-static lk_status sound(lk_redis_sub *sub)
+/* Sends PING when it is due. LK_UNKNOWN: the answer to the last one is overdue, and no byte waits
+ * to be read, so the server is gone without a word. Messages prove nothing: they may arrive while
+ * everything that this side sends is lost. */
+static lk_status prove_connection(lk_redis_sub *sub)
 {
     static char ping[] = "*1\r\n$4\r\nPING\r\n";
     struct iovec iov = {.iov_base = ping, .iov_len = sizeof ping - 1};
@@ -148,13 +149,13 @@ static lk_status sound(lk_redis_sub *sub)
                                      lk_monotonic_us() + sub->timeout_us);
 }
 
-/* Until something arrives, or a kick, or for so long. */
+/* Waits until bytes arrive, a kick comes, or the time is over. */
 static lk_status listen_for(lk_redis_sub *sub, int timeout_ms)
 {
     struct pollfd watched[2] = {{.fd = sub->kick_fd, .events = POLLIN},
                                 {.fd = sub->connection.fd, .events = POLLIN}};
     int n = poll(watched, 2, timeout_ms);
-    if (n < 0 && errno != EINTR) { /* the kernel has no memory: not at once again */
+    if (n < 0 && errno != EINTR) { /* the kernel has no memory: wait before the next try */
         nanosleep(&(struct timespec){.tv_nsec = REMAKE_MS * 1000000L}, NULL);
         return LK_UNAVAILABLE;
     }
@@ -172,7 +173,7 @@ static bool anybody_listens(const lk_redis_sub *sub)
     return HASH_COUNT(sub->channels) > sub->n_idle;
 }
 
-/* Subscribes and unsubscribes what is due, over a new connection if need be. */
+/* Subscribes and unsubscribes what is due, and connects first if need be. */
 static lk_status catch_up(lk_redis_sub *sub)
 {
     if (sub->silent && sub->connection.fd >= 0)
@@ -185,8 +186,8 @@ static lk_status catch_up(lk_redis_sub *sub)
     return status == LK_OK ? send_all(sub, "SUBSCRIBE", CHANNEL_WANTED, CHANNEL_ASKED) : status;
 }
 
-/* How long to listen, in ms for poll(2). While somebody listens the line is proved. */
-static int patience_ms(lk_redis_sub *sub, bool listened)
+/* How long to listen, in ms for poll(2). */
+static int listen_ms(lk_redis_sub *sub, bool listened)
 {
     if (!listened)
         return -1;
@@ -207,12 +208,12 @@ void *lk_redis_sub_run(void *arg)
         lk_status status = catch_up(sub);
         if (status == LK_OK) {
             bool listened = anybody_listens(sub);
-            int timeout_ms = patience_ms(sub, listened);
+            int timeout_ms = listen_ms(sub, listened);
             sub->dozes = !listened;
             pthread_mutex_unlock(&sub->mutex);
             status = listen_for(sub, timeout_ms);
             if (status == LK_OK && listened && sub->connection.fd >= 0)
-                status = sound(sub);
+                status = prove_connection(sub);
             pthread_mutex_lock(&sub->mutex);
             sub->dozes = false;
         }

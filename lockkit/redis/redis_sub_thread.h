@@ -1,5 +1,5 @@
-/* What the listeners of a subscriber (redis_sub.c) and its thread (redis_sub_thread.c) share: the
- * listeners say which channels are wanted, the thread has them subscribed. */
+/* Inside the subscriber: the listeners (redis_sub.c) say which channels are wanted, and its thread
+ * (redis_sub_thread.c) subscribes them. */
 #ifndef LOCKKIT_REDIS_SUB_THREAD_H
 #define LOCKKIT_REDIS_SUB_THREAD_H
 
@@ -29,7 +29,7 @@ struct lk_redis_sub {
     lk_redis_on_message *on_message;
     void *arg;
     int64_t timeout_us;
-    int64_t ping_us; /* while somebody listens; its answer is due within this or the timeout */
+    int64_t ping_us; /* while there are listeners; the answer is due within this or the timeout */
     int kick_fd;     /* wakes the thread */
     pthread_t thread;
 
@@ -39,21 +39,21 @@ struct lk_redis_sub {
     uint64_t n_failures; /* connections that could not be made, or broke */
     size_t n_idle;
     bool started, stop;
-    bool silent; /* a SUBSCRIBE was not answered in time: the connection is given up */
-    bool dozes;  /* the thread sends no PING before it is kicked: nobody listens */
+    bool silent; /* a SUBSCRIBE was not answered in time: the connection ends */
+    bool dozes;  /* there are no listeners: the thread sends no PING until it is kicked */
 
     lk_redis_connection connection; /* the thread's */
     bool pinged;                    /* and not answered */
-    int64_t due_us;                 /* of the next PING, or of its answer; 0: not set */
+    int64_t due_us;                 /* when the next PING or its answer is due; 0: not set */
     lk_redis_reply reply;
 };
 
-/* The thread, until sub->stop; arg is the lk_redis_sub. Woken through kick_fd. */
+/* The thread's function; arg is the lk_redis_sub. Runs until sub->stop. kick_fd wakes it. */
 void *lk_redis_sub_run(void *arg);
 
-/* With the mutex held. NULL: nobody has listened to it for long. */
+/* The mutex is held. NULL: there is no such channel. */
 struct lk_redis_channel *lk_redis_sub_find(lk_redis_sub *sub, const char *name);
-/* A channel without listeners. */
+/* Removes a channel without listeners. */
 void lk_redis_sub_forget(lk_redis_sub *sub, struct lk_redis_channel *channel);
 
 #endif

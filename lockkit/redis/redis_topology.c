@@ -11,7 +11,7 @@ enum { PIECE_MAX = 1024, PORT_MAX = 65535 };
 
 static const char sentinel_scheme[] = "redis+sentinel://", cluster_scheme[] = "redis+cluster://";
 
-/* "redis://" + login + host + "/db": what the parser of one node's URL knows. */
+/* Builds "redis://" + login + host + "/db" for the parser of one node's URL. */
 static lk_status parse_piece(const char *login, size_t n_login, const char *host, size_t n_host,
                              const char *db, lk_redis_url *ret, lk_error *error)
 {
@@ -46,7 +46,7 @@ static lk_status parse_seeds(const char *text, size_t length, int default_port,
     return LK_OK;
 }
 
-/* Takes "login@" off the front of the hosts and parses it, with the database, on its own. */
+/* Takes "login@" off the front of the hosts and parses it together with the database. */
 static lk_status parse_login(const char **text, size_t *length, const char *db,
                              lk_redis_topology *ret, lk_error *error)
 {
@@ -116,7 +116,7 @@ __attribute__((format(printf, 2, 3))) static lk_status away(lk_redis_connection 
     return LK_UNAVAILABLE;
 }
 
-/* What the Sentinel says is the master's address. Closes the connection. */
+/* Asks one Sentinel for the master's address. Closes the connection. */
 static lk_status ask_sentinel(const lk_redis_topology *topology, const lk_redis_url *sentinel,
                               lk_redis_connection *connection, int64_t deadline_us,
                               lk_redis_url *ret)
@@ -142,7 +142,9 @@ static lk_status ask_sentinel(const lk_redis_topology *topology, const lk_redis_
         memcpy(ret->host, reply->element[0]->str, reply->element[0]->len + 1);
         const char *end = lk_digits(reply->element[1]->str, PORT_MAX, &ret->port);
         bool named = end != NULL && *end == '\0' && ret->port > 0;
-        status = named ? LK_OK : away(connection, "Sentinel named no port");
+        status = named ? LK_OK
+                       : away(connection, "Sentinel %s:%d named no port", sentinel->host,
+                              sentinel->port);
     }
 out:
     freeReplyObject(reply);
@@ -150,7 +152,7 @@ out:
     return status;
 }
 
-/* A Sentinel may be behind the times: the node has the last word. */
+/* A Sentinel may be out of date, so the node is asked for its role. */
 static lk_status open_master(const lk_redis_url *url, lk_redis_connection *connection,
                              int64_t deadline_us)
 {
@@ -187,5 +189,5 @@ lk_status lk_redis_topology_connect(lk_redis_topology *topology, lk_redis_connec
             return LK_OK;
         }
     }
-    return LK_UNAVAILABLE; /* the last one's message stands */
+    return LK_UNAVAILABLE; /* the message of the last one stands */
 }

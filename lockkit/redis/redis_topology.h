@@ -23,7 +23,7 @@ typedef struct lk_redis_topology {
     lk_redis_url node; /* the node; else login and database for every node */
     size_t n_seeds;    /* Sentinels, or nodes of the cluster to begin with */
     lk_redis_url seed[LK_REDIS_SEEDS_MAX];
-    char master[LK_REDIS_MASTER_MAX + 1]; /* name that the Sentinels know it by */
+    char master[LK_REDIS_MASTER_MAX + 1]; /* its name at the Sentinels */
     _Atomic size_t first;                 /* the seed that answered last is asked first */
 } lk_redis_topology;
 
@@ -31,19 +31,20 @@ typedef struct lk_redis_topology {
  * Parses what lk_redis_url_parse() does, and
  *     redis+sentinel://[[user]:password@]host[:port],host[:port].../MASTER[/db]   port 26379
  *     redis+cluster://[[user]:password@]host[:port],host[:port]...                port 6379
- * The login is that of the Redis nodes; Sentinels are asked without one.
+ * The login is for the Redis nodes. Sentinels are asked without a login.
  * Returns LK_OK, or LK_INVALID with a message that never contains the password.
  */
 lk_status lk_redis_topology_parse(const char *text, lk_redis_topology *ret, lk_error *error);
 
-/* Opens a closed connection to the node, or to the master of the moment: the Sentinels are asked in
- * turn, and the one they name must agree (ROLE). Not for a cluster, see redis_cluster.h. Returns
+/* Opens a closed connection to the node, or to the present master: the Sentinels are asked in turn,
+ * and the node that they name must agree (ROLE). Not for a cluster, see redis_cluster.h. Returns
  * LK_OK, LK_UNAVAILABLE (connection->message says why), LK_PROTOCOL.
  * After https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
 lk_status lk_redis_topology_connect(lk_redis_topology *topology, lk_redis_connection *connection,
                                     int64_t deadline_us);
 
-/* Half of the time that is left: whoever hangs leaves some for the next. */
+/* The instant at half of the time that is left: a server that hangs leaves time for the next one.
+ */
 int64_t lk_redis_half_way_us(int64_t deadline_us);
 
 #endif

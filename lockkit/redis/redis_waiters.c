@@ -12,8 +12,8 @@
 struct line {
     char name[LK_REDIS_LINE_NAME_MAX];
     lk_redis_waiter *asleep;    /* in order of arrival */
-    int64_t n_waiters;          /* asleep or not */
-    int64_t n_posts;            /* messages that found none asleep; at most n_waiters */
+    int64_t n_waiters;          /* asleep or awake */
+    int64_t n_kept;             /* wake-ups that found none asleep; at most n_waiters */
     lk_redis_handover handover; /* not yet taken; fence 0: none */
     UT_hash_handle hh;
 };
@@ -30,8 +30,8 @@ struct lk_redis_waiters {
     struct line *by_name;
 };
 
-/* Returns who is to be woken, once the mutex is free, or NULL. */
-static lk_redis_waiter *post(struct line *line)
+/* Gives one wake-up to the line. Returns the waiter to be woken once the mutex is free, or NULL. */
+static lk_redis_waiter *wake_one(struct line *line)
 {
     lk_redis_waiter *waiter = line->asleep;
     if (waiter != NULL) {
@@ -39,8 +39,8 @@ static lk_redis_waiter *post(struct line *line)
         waiter->woken = true;
         return lk_event_signal(&waiter->event) ? waiter : NULL;
     }
-    if (line->n_posts < line->n_waiters)
-        line->n_posts++;
+    if (line->n_kept < line->n_waiters)
+        line->n_kept++;
     return NULL;
 }
 
@@ -55,7 +55,7 @@ void lk_redis_waiters_wake_one(lk_redis_waiters *waiters, const char *name)
     struct line *line;
     pthread_mutex_lock(&waiters->mutex);
     HASH_FIND_STR(waiters->by_name, name, line);
-    const lk_redis_waiter *sleeper = line != NULL ? post(line) : NULL;
+    const lk_redis_waiter *sleeper = line != NULL ? wake_one(line) : NULL;
     pthread_mutex_unlock(&waiters->mutex);
     wake(sleeper);
 }
@@ -69,7 +69,7 @@ void lk_redis_waiters_hand_over(lk_redis_waiters *waiters, const char *name,
     HASH_FIND_STR(waiters->by_name, name, line);
     if (line != NULL) {
         line->handover = *handover;
-        sleeper = post(line);
+        sleeper = wake_one(line);
     }
     pthread_mutex_unlock(&waiters->mutex);
     wake(sleeper);
@@ -88,7 +88,7 @@ bool lk_redis_waiters_take_handover(lk_redis_waiters *waiters, lk_redis_waiter *
 static void wake_each(struct line *line)
 {
     for (int64_t i = 0; i < line->n_waiters; i++)
-        wake(post(line)); /* with the mutex held: there are more */
+        wake(wake_one(line)); /* with the mutex held, as there may be more */
 }
 
 void lk_redis_waiters_wake_all_of(lk_redis_waiters *waiters, const char *name)
@@ -150,8 +150,8 @@ void lk_redis_waiters_sleep(lk_redis_waiters *waiters, lk_redis_waiter *waiter, 
     struct line *line = waiter->line;
     int64_t until_us = lk_monotonic_us() + wait_us;
     pthread_mutex_lock(&waiters->mutex);
-    if (!waiter->woken && line->n_posts > 0) {
-        line->n_posts--;
+    if (!waiter->woken && line->n_kept > 0) {
+        line->n_kept--;
         waiter->woken = true;
     }
     if (!waiter->woken)
@@ -179,15 +179,15 @@ void lk_redis_waiters_leave(lk_redis_waiters *waiters, lk_redis_waiter *waiter)
     struct line *line = waiter->line;
     pthread_mutex_lock(&waiters->mutex);
     line->n_waiters--;
-    const lk_redis_waiter *heir = waiter->woken ? post(line) : NULL;
+    const lk_redis_waiter *next = waiter->woken ? wake_one(line) : NULL;
     if (line->n_waiters == 0) {
         HASH_DEL(waiters->by_name, line);
         free(line);
-    } else if (line->n_posts > line->n_waiters) {
-        line->n_posts = line->n_waiters;
+    } else if (line->n_kept > line->n_waiters) {
+        line->n_kept = line->n_waiters;
     }
     pthread_mutex_unlock(&waiters->mutex);
-    wake(heir);
+    wake(next);
     free(waiter);
 }
 

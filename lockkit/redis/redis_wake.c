@@ -10,7 +10,8 @@ struct waiting {
     uint64_t live; /* of the channel, at the last try */
 };
 
-/* Those who would share a lock wait apart from those who want it alone: they wake together. */
+/* Waiters that would share a lock stand in a line of their own, because all of them wake at once.
+ */
 static const char *line_of_sharers(char buffer[LK_REDIS_LINE_NAME_MAX], const char *channel)
 {
     snprintf(buffer, LK_REDIS_LINE_NAME_MAX, "%s shared", channel);
@@ -48,11 +49,11 @@ lk_status lk_redis_wake_force_release(void *self, const char *key)
 
 /* -- waiting ---------------------------------------------------------------------------------- */
 
-/* Enters the line first, so that no message passes unseen, then sees to the subscription.
- * *ret_no_race_left: the lock cannot have come free unheard since the last try, because others wait
- * here already, of whom one at least was woken. That holds for one holder at a time: one who would
- * share may be the only one left asleep; of several permits that came free, the others in the line
- * may need fewer than there are. */
+/* Enters the line first, so that no message is missed, then subscribes.
+ * *ret_no_race_left: the lock cannot have come free unheard since the last try. The channel was
+ * live, and other waiters stood in the line, of which at least one was woken. This holds for one
+ * exclusive holder at a time. A waiter that would share may be the only one left asleep; and of
+ * several permits that came free, the others in the line may need fewer than there are. */
 static lk_status begin(lk_redis_wake *wake, lk_attempt *attempt, const char *channel,
                        int64_t left_us, bool *ret_no_race_left)
 {
@@ -101,7 +102,8 @@ lk_status lk_redis_wake_wait(void *self, lk_attempt *attempt, int64_t until_us)
     uint64_t live = lk_redis_sub_live(wake->sub, channel);
     if (live == 0)
         return LK_UNAVAILABLE;
-    if (live != waiting->live) { /* subscribed since the last try: a release may have been missed */
+    if (live !=
+        waiting->live) { /* not subscribed at the last try: a release may have been missed */
         waiting->live = live;
         return LK_OK;
     }
@@ -122,7 +124,8 @@ void lk_redis_wake_wait_end(void *self, lk_attempt *attempt)
     free(waiting);
 }
 
-/* Whatever it says: Redisson's payload tells one waiter or all, which we know better. */
+/* The payload does not matter: Redisson's says whether to wake one waiter or all, which the lines
+ * know. */
 static void on_message(void *arg, const char *channel, const char *payload)
 {
     lk_redis_wake *wake = arg;

@@ -1,10 +1,10 @@
 /*
- * What the Redis guards have in common whose release publishes on a channel of the lock: their
- * waiters sleep until a message instead of polling.
+ * What the Redis guards have in common whose release publishes on a channel of the lock. Their
+ * waiters sleep until a message comes, instead of polling.
  *
- * A waiter subscribes, tries once more, then sleeps until a message, at most until the moment at
- * which the lock frees itself: expiry publishes nothing. A message wakes, in each client, one of
- * those who want the lock for themselves and all who would share it.
+ * A waiter subscribes, tries once more, then sleeps until a message, at most until the instant at
+ * which the lock frees itself: expiry publishes nothing. In each client a message wakes one waiter
+ * that wants the lock for itself, and all that would share it.
  *
  * After LockPubSub.java of Redisson 3.
  */
@@ -28,7 +28,7 @@ typedef struct lk_redis_wake {
 lk_status lk_redis_wake_open(const lk_context *context, const char *prefix, lk_redis_wake **ret,
                              lk_error *error);
 
-/* To be called after each try that was answered: the wake-up that led to it is used up. */
+/* To be called after each try that was answered: the wake-up that led to it is used. */
 void lk_redis_wake_tried(lk_redis_wake *wake, lk_attempt *attempt);
 
 /* Fills buffer and returns it. */

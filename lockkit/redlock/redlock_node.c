@@ -25,7 +25,7 @@ void lk_redlock_fail(lk_redlock_node *node)
 {
     int64_t now_us = lk_monotonic_us(), pause_us = now_us - node->began_us;
     int doublings = node->failures < DOUBLINGS_MAX ? node->failures : DOUBLINGS_MAX;
-    if (pause_us > node->timeout_us) /* it was looked at late */
+    if (pause_us > node->timeout_us) /* this thread came late */
         pause_us = node->timeout_us;
     if (pause_us < LK_REDLOCK_PAUSE_US)
         pause_us = LK_REDLOCK_PAUSE_US;
@@ -86,7 +86,7 @@ void lk_redlock_look(lk_redlock_node *node)
 
 /* -- a batch ---------------------------------------------------------------------------------- */
 
-/* The first from call on that was sent. */
+/* The first call that was sent, beginning with this one. */
 static lk_redlock_call *sent_from(lk_redlock_call *call)
 {
     while (call != NULL && call->held_back)
@@ -94,7 +94,7 @@ static lk_redlock_call *sent_from(lk_redlock_call *call)
     return call;
 }
 
-static void mark_owed(const lk_redlock_node *node, lk_redlock_call *call, lk_status status)
+static void set_unanswered(const lk_redlock_node *node, lk_redlock_call *call, lk_status status)
 {
     for (call = sent_from(call); call != NULL; call = sent_from(call->next))
         call->status[node->index] = status;
@@ -113,7 +113,7 @@ size_t lk_redlock_send(lk_redlock_node *node, lk_redlock_call *batch, int64_t de
     if (n == 0)
         return 0;
     lk_status status = lk_redis_connection_write(&node->connection, iov, n, deadline_us);
-    mark_owed(node, node->owes, status == LK_UNAVAILABLE ? LK_UNAVAILABLE : LK_UNKNOWN);
+    set_unanswered(node, node->owes, status == LK_UNAVAILABLE ? LK_UNAVAILABLE : LK_UNKNOWN);
     if (status != LK_OK)
         lk_redlock_fail(node);
     return n;
@@ -128,8 +128,8 @@ void lk_redlock_receive(lk_redlock_node *node)
             lk_redis_connection_read(&node->connection, &call->reply[i], LK_REDIS_NO_WAIT);
         if (status == LK_TIMEOUT)
             return;
-        if (status != LK_OK) { /* the next round dials at once */
-            mark_owed(node, call, status);
+        if (status != LK_OK) { /* the next round connects at once */
+            set_unanswered(node, call, status);
             close_node(node);
             return;
         }
@@ -138,7 +138,8 @@ void lk_redlock_receive(lk_redlock_node *node)
     }
     node->connection.used_us = lk_monotonic_us();
     node->failures = 0;
-    if (lk_redis_connection_leftover(&node->connection)) { /* whose would the next be? */
+    if (lk_redis_connection_leftover(
+            &node->connection)) { /* the next answer could not be told apart */
         say_why(node, "Redis answered more than was asked");
         close_node(node);
     }

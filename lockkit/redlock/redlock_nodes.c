@@ -43,10 +43,11 @@ void lk_redlock_note(const lk_redlock_nodes *nodes, const char *const why[LK_RED
     lk_note(nodes->context, LK_UNAVAILABLE, "%s", text);
 }
 
-/* -- a round: only its leader is here --------------------------------------------------------- */
+/* -- a round: only the leader's thread ----------------------------------------------------------
+ */
 
-/* Calls ready(node) for each node of that state which poll(2) finds ready, waiting for one until
- * the deadline at most. False: none was. */
+/* Waits until poll(2) reports a watched node, at most to the deadline. Calls ready(node) for each
+ * node that is reported. False: none was. */
 static bool poll_nodes(lk_redlock_nodes *nodes, bool (*watched)(const lk_redlock_node *node),
                        void (*ready)(lk_redlock_node *node), int64_t deadline_us)
 {
@@ -86,7 +87,8 @@ static size_t count_ready(const lk_redlock_nodes *nodes)
     return n;
 }
 
-/* Is there one to wait for? Those that failed last time are, only if it does not go without. */
+/* True: a joining node must be waited for. A node that failed last time counts only while there is
+ * no quorum without it. */
 static bool must_wait(const lk_redlock_nodes *nodes, bool *ret_any)
 {
     bool must = false, enough = count_ready(nodes) > nodes->n / 2;
@@ -99,7 +101,7 @@ static bool must_wait(const lk_redlock_nodes *nodes, bool *ret_any)
     return must;
 }
 
-/* Lets nodes join that are closed. Returns how many are ready. */
+/* Connects closed nodes. Returns the number of ready ones. */
 static size_t settle(lk_redlock_nodes *nodes)
 {
     int64_t start_us = lk_monotonic_us();
@@ -137,7 +139,7 @@ static void note_missing(const lk_redlock_nodes *nodes)
     lk_redlock_note(nodes, why);
 }
 
-/* Write to all, then read from all. */
+/* Writes to all nodes, then reads from all. */
 static void serve(lk_redlock_nodes *nodes, lk_redlock_call *batch)
 {
     bool enough = settle(nodes) > nodes->n / 2;
@@ -169,7 +171,7 @@ static void serve(lk_redlock_nodes *nodes, lk_redlock_call *batch)
 
 /* -- callers ---------------------------------------------------------------------------------- */
 
-/* What is queued, as much as one round takes. */
+/* Takes the first of the queue, as many as one round takes. */
 static lk_redlock_call *take_batch(lk_redlock_nodes *nodes)
 {
     lk_redlock_call *batch, **end = &nodes->queue;
@@ -186,7 +188,7 @@ static lk_redlock_call *take_batch(lk_redlock_nodes *nodes)
     return batch;
 }
 
-/* One round with the own call in it; then the next leader is called, then the others. */
+/* One round, with the leader's call in it. Wakes the next leader, then the other callers. */
 static void lead(lk_redlock_nodes *nodes, const lk_redlock_call *mine)
 {
     lk_redlock_call *call = take_batch(nodes), *next;
@@ -202,7 +204,7 @@ static void lead(lk_redlock_nodes *nodes, const lk_redlock_call *mine)
     for (; call != NULL; call = next) {
         next = call->next;
         if (call != mine)
-            sem_post(&call->wake); /* it may be gone from here */
+            sem_post(&call->wake); /* from here its caller may be gone */
     }
 }
 

@@ -1,17 +1,17 @@
 /*
- * N independent Redis nodes, each asked the same, by all threads of a client together.
+ * N independent Redis nodes. All threads of a client together ask each node the same.
  *
- * Flat combining as in redis_mux.h, but over all nodes at once: the caller who finds nobody asking
- * leads a round. It takes what is queued, writes it to every node, then reads from every node, so
- * that N nodes cost little more than one; then it makes the first of those who queued up meanwhile
- * the next leader, and hands the answers out.
+ * Flat combining as in redis_mux.h, over all nodes at once. The caller that finds no round under
+ * way leads one: it takes the queue, writes it to every node, then reads from every node, so N
+ * nodes cost little more than one. Then it makes the first caller of the new queue the next leader,
+ * and hands out the answers.
  *
- * A node that hangs costs one node timeout, once: it is then tried in the background
- * (redlock_node.h) and waited for only while a quorum is not ready without it. Node timeout: half
- * the command timeout, and a tenth of the client's lease at most, so that asking does not use the
- * lease up. A round takes two of them at most (one for joining, one for answers).
+ * A node that hangs costs one node timeout, once. Afterwards it is tried in the background
+ * (redlock_node.h), and waited for only while there is no quorum without it. The node timeout is
+ * half the command timeout, and at most a tenth of the client's lease, so that asking does not use
+ * up the lease. A round takes two node timeouts at most: one for joining, one for answers.
  *
- * A host's name is looked up by the leader, and no bound of ours holds there: prefer addresses.
+ * The leader looks up the hosts' names, and no bound of ours holds there: prefer addresses.
  *
  * Threading: every function may be called from any thread.
  */
@@ -32,11 +32,11 @@ void lk_redlock_close(lk_redlock_nodes *nodes);
 int lk_redlock_n(const lk_redlock_nodes *nodes);
 int lk_redlock_quorum(const lk_redlock_nodes *nodes); /* n / 2 + 1, of the nodes configured */
 
-/* lk_note() of the nodes whose why[] is not NULL. Any thread. */
+/* Notes the reasons why[] of those nodes that have one (lk_note()). Any thread. */
 void lk_redlock_note(const lk_redlock_nodes *nodes, const char *const why[LK_REDLOCK_NODES_MAX]);
 
-/* Asks every node that is ready, and fills status[] and reply[] of the call, whose other fields are
- * the caller's. Returns within two rounds. */
+/* Asks every ready node. Fills status[] and reply[] of the call; the caller fills its other fields.
+ * Returns within two rounds. */
 void lk_redlock_run(lk_redlock_nodes *nodes, lk_redlock_call *call);
 
 #endif

@@ -6,12 +6,13 @@
  *                3. The DEL compares nothing, and two stamps of one microsecond look alike.
  *
  * Algorithm: SETNX key stamp, where stamp = the client's wall clock + lease, in microseconds. If
- * the key exists, GET it. A stamp in the past has expired: GETSET replaces it, and the client that
- * gets back the stamp it had seen has the lock. Release: DEL key, unless the own stamp has passed.
+ *            the key exists, GET it. A stamp in the past has expired: GETSET replaces it, and the
+ *            client that gets back the stamp it had seen has the lock. Release: DEL key, unless
+ *            the own stamp has passed.
  * Guarantee: one holder at a time across processes, until its lease ends, while all clocks agree;
  *            the lock of a dead holder can be taken over after the lease.
- * Weakness:  the three above. If the answer to GETSET is lost, the key is left to its stamp: it may
- *            be the winner's.
+ * Weakness:  the three above. If the answer to GETSET is lost, the key is left to its stamp: it
+ *            may be the winner's.
  * Source:    https://redis.io/docs/latest/commands/setnx/ ("Handling deadlocks")
  */
 #include "providers.h"

@@ -4,12 +4,11 @@
  * What is wrong: 1. The DEL compares nothing: A's lease ends, B holds, A's DEL frees B's lock, C
  *                   enters.
  *                2. There is no fence. A holder that outlived its lease still writes.
- *                3. A DEL without an answer cannot be sent again. If it was lost, the lease ends
- * it.
+ *                3. A DEL without an answer is not repeated. If it is lost, the lease ends it.
  *
  * Algorithm: SET key token NX PX lease; release by DEL key, whatever the value is by then.
- * Guarantee: one holder at a time across processes, until its lease ends; the lock of a dead holder
- *            frees itself with the lease, at every moment.
+ * Guarantee: one holder at a time across processes, until its lease ends; the lock of a dead
+ *            holder frees itself with the lease, at every moment.
  * Weakness:  the three above.
  * Source:    https://redis.io/docs/latest/commands/set/ (Patterns), without its advice on release
  */

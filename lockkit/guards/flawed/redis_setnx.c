@@ -3,8 +3,7 @@
  *
  * What is wrong: 1. There is no lease. A holder that dies keeps the lock for ever.
  *                2. The DEL compares nothing. It frees the lock of whoever has the key by then.
- *                3. So a DEL without an answer cannot be sent again. If it was lost, so is the
- * lock.
+ *                3. So a DEL without an answer is not repeated. If it is lost, so is the lock.
  *
  * Algorithm: SETNX key token; release by DEL key. An attempt without an answer is undone once, by
  *            comparing the value. If that is not confirmed either, its lock stays for ever.
