@@ -39,17 +39,17 @@ enum load_mode {
     LOAD_BURST, /* all requests are due at once, at the start */
     LOAD_RATE,  /* open model: request i is due at start + i / rate, or see LOAD_POISSON */
     LOAD_RAMP,  /* open model: the rate changes evenly from ramp_from to rate over the duration */
-    LOAD_CLOSED /* each connection sends its next request when it has its answer, the final one */
+    LOAD_CLOSED /* each connection sends its next request after the final answer to the last one */
 };
 
 /* Of LOAD_RATE and LOAD_RAMP: how requests are spread in time. */
 enum load_arrivals {
     LOAD_EVEN,   /* at equal distances */
-    LOAD_POISSON /* at random, each whatever the others do, as many callers are: some bunch up. The
-                    same seed gives the same instants, whatever the number of threads */
+    LOAD_POISSON /* at random and independent, as many callers are: some bunch up. The same seed
+                    gives the same instants with any number of threads */
 };
 
-/* What is to be said of its latencies. */
+/* What a report says about the latencies of a closed load. */
 #define LOAD_CLOSED_NOTE(between)                                                                  \
     "closed load: each connection waits for its answer, so a stall hides requests." between        \
     "--mode rate counts them."

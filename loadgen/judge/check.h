@@ -1,14 +1,14 @@
 /*
  * Small separate checkers of a history. Each is a pure function that looks for one kind of breach
- * and keeps the first example it met. What is unknown is allowed both ways: never a breach.
+ * and keeps the first example. An unknown outcome is never a breach: it may have happened or not.
  *
- *   order        the answers fit an order in which one request took effect after the other, none
- *                before it was asked for and none after it was answered: linearizability
- *                (linear.h), of each item, each account and each user's limit by itself. Reads
- *                count, refusals too, and so does what an audit found at the end
- *   set          each acknowledged change is one of its own: no order id and no version of a
- *                resource was given to two of them (two of one version: one overwrote the other),
- *                and no order was paid and cancelled
+ *   order        linearizability (linear.h): there is an order of all requests that explains their
+ *                answers, in which each takes effect between its invocation and its completion.
+ *                Checked per item, per account and per user's limit. Reads, refusals and the final
+ *                audit count
+ *   set          no two acknowledged changes have the same order id or the same version of a
+ *                resource (one version twice: one change overwrote the other), and no order was
+ *                paid and cancelled
  *   stock        pieces acknowledged never exceed the initial stock; nothing fell below zero; with
  *                an audit: what is stored is what was acknowledged
  *   bank         each answer's sum is right, no balance fell below zero; with an audit: each
@@ -16,11 +16,11 @@
  *                sum, also those whose answer was lost
  *   fence        no accepted change has an older fence than one of a lower version
  *   idempotence  all answers to one key are the same
- *   audit        the service's audit, when there is one, knows each resource as the history does,
- *                adds up, and complains of nothing
+ *   audit        the service's audit, when there is one, agrees with the history on each resource,
+ *                adds up, and reports no breach
  *
- * A transfer is judged at each of its accounts, and by the sum of all. That the orders of several
- * accounts fit each other is not judged: two transfers that each saw the other's effect on one
+ * A transfer is judged at each of its accounts, and by the sum of all accounts. The orders found
+ * for different accounts are not compared: two transfers that each saw the other's effect on one
  * account only would pass.
  *
  * After Jepsen's checkers (https://github.com/jepsen-io/jepsen): linearizable, set, counter, bank.
@@ -33,7 +33,7 @@
 
 enum { CHECK_EXAMPLE_MAX = 1200 };
 
-/* What GET /v1/audit said of the resources. */
+/* The answer of GET /v1/audit. */
 struct check_audit {
     struct audit_row *rows;
     size_t n_rows;
@@ -42,7 +42,7 @@ struct check_audit {
 /* From a file with its answer. 0, or -1 with a message. To be freed with check_audit_free(). */
 int check_audit_read(const char *path, struct check_audit *ret, char *message, size_t size);
 void check_audit_free(struct check_audit *audit);
-/* NULL: there is no audit, or it does not know the resource. */
+/* NULL: no audit, or the resource is not in it. */
 const struct audit_row *check_audit_row(const struct check_audit *audit, const char *resource);
 
 struct check_result {
