@@ -105,21 +105,21 @@ typedef enum lk_loss {
 #undef LK_LOSS_ENUM
 } lk_loss;
 
-/* What becomes of a release that the lock server has not confirmed: see lk_options.on_debt. */
-#define LK_DEBT_MAP(X)                                                                             \
+/* What becomes of a release that the lock server has not confirmed: see lk_options.on_pending. */
+#define LK_PENDING_MAP(X)                                                                          \
     X(OWED, "owed")       /* it will be repeated in the background until the server answers */     \
     X(SETTLED, "settled") /* the server has answered: nothing of the hold is left */               \
     X(LEFT, "left")       /* not repeated (any more): what is left ends with its lease, if any */
 
-typedef enum lk_debt {
-#define LK_DEBT_ENUM(name, text) LK_DEBT_##name,
-    LK_DEBT_MAP(LK_DEBT_ENUM)
-#undef LK_DEBT_ENUM
-} lk_debt;
+typedef enum lk_pending {
+#define LK_PENDING_ENUM(name, text) LK_PENDING_##name,
+    LK_PENDING_MAP(LK_PENDING_ENUM)
+#undef LK_PENDING_ENUM
+} lk_pending;
 
 /* Called from the thread that releases, and from the client's own. Must not block and must not call
  * lockkit on this client. owed_ms: how long it has been owed. */
-typedef void lk_on_debt(void *arg, const char *key, lk_debt what, int64_t owed_ms);
+typedef void lk_on_pending(void *arg, const char *key, lk_pending what, int64_t owed_ms);
 
 typedef enum lk_mode { LK_EXCLUSIVE, LK_SHARED } lk_mode;
 
@@ -199,8 +199,8 @@ typedef struct lk_options {
                                    wanted or not: where holds are short, this rest is most of the
                                    time if the number is small. A write after one's release is then
                                    not stopped by the fence. 0 */
-    lk_on_debt *on_debt;        /* told of releases that the server did not confirm; may be NULL */
-    void *on_debt_arg;
+    lk_on_pending *on_pending;  /* told of releases that the server did not confirm; may be NULL */
+    void *on_pending_arg;
     const lk_env *env; /* borrowed until lk_close(); NULL: lk_env_system() */
 } lk_options;
 
@@ -290,13 +290,12 @@ void lk_close(lk_client *client);
  * Acquires request->key, waiting at most wait_ms. On LK_OK *hold is filled and must be released.
  * On any other status nothing is held: an attempt of unknown outcome has been cleaned up. If the
  * server did not confirm that, the client repeats it in the background until the server answers
- * (lk_options.on_debt), or until the lease has ended. That holds for guards with LK_CAP_OWNER that
- * other processes see; without LK_CAP_OWNER what is left ends with its lease. Where there is no
- * lease either (redis-setnx), it stands until lk_force_release().
- * Returns LK_OK, LK_TIMEOUT, LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL, LK_INVALID, LK_UNSUPPORTED,
- * LK_NO_MEMORY (the watchdog's thread could not be started).
- * A server that is away is retried until wait_ms ends only if it went away during the wait; the
- * first attempt's LK_UNAVAILABLE is answered at once.
+ * (lk_options.on_pending), or until the lease has ended. That holds for guards with LK_CAP_OWNER
+ * that other processes see; without LK_CAP_OWNER what is left ends with its lease. Where there is
+ * no lease either (redis-setnx), it stands until lk_force_release(). Returns LK_OK, LK_TIMEOUT,
+ * LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL, LK_INVALID, LK_UNSUPPORTED, LK_NO_MEMORY (the watchdog's
+ * thread could not be started). A server that is away is retried until wait_ms ends only if it went
+ * away during the wait; the first attempt's LK_UNAVAILABLE is answered at once.
  */
 lk_status lk_acquire(lk_client *client, const lk_request *request, lk_hold *hold);
 
@@ -438,7 +437,7 @@ size_t lk_redis_url_span(const char *list);
 
 const char *lk_status_text(lk_status status); /* static */
 const char *lk_loss_text(lk_loss loss);       /* static */
-const char *lk_debt_text(lk_debt what);       /* static */
+const char *lk_pending_text(lk_pending what); /* static */
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

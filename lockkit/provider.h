@@ -21,89 +21,88 @@
 #endif
 #pragma GCC visibility push(default)
 
-/* What a provider is given at open(). Lives as long as the client. */
+/* Given to open(). Lives as long as the client. */
 typedef struct lk_context {
     lk_client *client;
     const lk_env *env;
     const lk_options *options;  /* defaults filled in */
     const char *endpoints;      /* may be NULL */
-    char client_id[33];         /* random, 32 hex digits: tells this client from all others */
+    char client_id[33];         /* random, 32 hex digits, unique to this client */
     _Atomic uint64_t *commands; /* add 1 for each command sent */
 } lk_context;
 
-/* One acquire call, from its first attempt to its end. hold->key, token, mode, permits and lease_ms
- * are set by the core; with LK_CAP_SESSION lease_ms is try_acquire()'s to fill: for how long a sign
- * of life of the session can be trusted, 0: until alive() says otherwise. The token is
- * "client_id:owner" for a request with an owner, else "client_id:random". try_acquire() may keep a
- * note for itself in hold->private_.slot. */
+/* One acquire call, from its first attempt to its end. The core sets hold->key, token, mode,
+ * permits and lease_ms. With LK_CAP_SESSION try_acquire() sets lease_ms: how long a sign of life of
+ * the session can be trusted; 0: until alive() returns false. The token is "client_id:owner" for a
+ * request with an owner, else "client_id:random". try_acquire() may use hold->private_.slot. */
 typedef struct lk_attempt {
     lk_hold *hold;
     int64_t deadline_us; /* of the whole call */
-    int64_t retry_us;    /* out of try_acquire() on LK_BUSY: no sooner retry is worth while unless
+    int64_t retry_us;    /* set by try_acquire() on LK_BUSY: an earlier retry is useless unless
                             woken; 0: not known */
-    int64_t since_us;    /* when this try was sent. Out of try_acquire() on LK_OK: the lease may run
-                            since then; earlier where a former try led to the grant */
-    void *waiter;        /* whatever prepare/wait keep for this call; NULL at first */
+    int64_t since_us;    /* when this try was sent. Set by try_acquire() on LK_OK: the lease may
+                            run since then; earlier if an earlier try led to the grant */
+    void *waiter;        /* for wait() and wait_end() of this call; NULL at first */
     bool last;           /* no further attempt will follow this one */
-    bool queued;         /* out of try_acquire(), true until changed: the server has this call in a
-                            queue, from which it may be granted the lock. If the call fails the core
-                            calls release(), which takes it out or passes on the grant */
-    int32_t replicas;    /* out of try_acquire() where provider->replicates: copies of the grant */
+    bool queued;         /* set by try_acquire(), stays until changed: the server has this call in
+                            a queue and may grant it the lock. If the call fails, the core calls
+                            release(), which leaves the queue or passes on the grant */
+    int32_t replicas;    /* set by try_acquire() if provider->replicates: copies of the grant */
 } lk_attempt;
 
 typedef struct lk_provider {
     lk_provider_info info;
-    bool replicates; /* it knows lk_options.replicas; the core undoes a grant with too few */
+    bool replicates; /* supports lk_options.replicas; the core undoes a grant with too few */
 
     /* Opens. Does not require the server to answer. The message goes to *error. */
     lk_status (*open)(const lk_context *context, void **ret_self, lk_error *error);
     void (*close)(void *self);
 
-    /* One attempt; never sleeps. LK_OK fills hold->fence: with LK_CAP_FENCE higher than that of any
-     * earlier grant of the key. A counter may end when its key is not asked for any more, if the
-     * one that follows it begins higher; redis_fence.h shows how. LK_BUSY: another holds it.
-     * LK_UNAVAILABLE: certainly nothing sent. LK_UNKNOWN: sent, no answer: the core calls
-     * release() to undo it. LK_PROTOCOL: undone likewise. */
+    /* One attempt; does not sleep. LK_OK: sets hold->fence, with LK_CAP_FENCE above that of every
+     * earlier grant of the key. A fence counter may expire if the next one begins higher
+     * (redis_fence.h). LK_BUSY: another holder. LK_UNAVAILABLE: certainly nothing was sent.
+     * LK_UNKNOWN: sent, no answer; the core undoes it with release(). LK_PROTOCOL: undone as well.
+     */
     lk_status (*try_acquire)(void *self, lk_attempt *attempt);
 
-    /* Optional: try_acquire() for each of n (2..LK_EACH_MAX) attempts, each the last of its call,
-     * in the time of one. NULL: the core tries one after the other. */
+    /* Optional: try_acquire() for n (2..LK_EACH_MAX) attempts in the time of one. Each is the last
+     * of its call. NULL: the core tries one after the other. */
     void (*try_each)(void *self, lk_attempt *const *attempts, size_t n, lk_status *statuses);
 
-    /* Optional, called after LK_BUSY: blocks until a retry is worth while, at most until until_us
-     * (never after the deadline). NULL: the core sleeps with jitter. The core's loop tries once
-     * more after the first wait() of a call returns, so wait() may return at once after it has
-     * subscribed: subscribe, second try, bounded block. */
+    /* Optional, called after LK_BUSY: blocks until a retry makes sense, at most until until_us,
+     * which is not after the deadline. NULL: the core sleeps with jitter. The first wait() of a
+     * call may return as soon as it has subscribed, because the core then tries again: subscribe,
+     * second try, bounded wait. */
     lk_status (*wait)(void *self, lk_attempt *attempt, int64_t until_us);
 
-    /* Optional, called once at the end of every lk_acquire() that called wait(), whatever its
-     * outcome: unsubscribe. */
+    /* Optional: unsubscribe. Called once at the end of each lk_acquire() that called wait(),
+     * whatever its outcome. */
     void (*wait_end)(void *self, lk_attempt *attempt);
 
-    /* Optional (LK_CAP_RENEW): sets the lease to lease_ms from now if it is still ours. LK_OK or
-     * LK_LOST when the server said so. With LK_CAP_SESSION a sign of life, asked for every third of
-     * hold->lease_ms whatever the options say: LK_OK when the server has answered that the hold
-     * stands, which is trusted for lease_ms from before the question. */
+    /* Optional (LK_CAP_RENEW): sets the lease to lease_ms from now if the lock is still ours. LK_OK
+     * and LK_LOST are answers of the server. With LK_CAP_SESSION: a sign of life, asked for every
+     * third of hold->lease_ms whatever the options say. LK_OK: the server answered that the hold
+     * stands; that is trusted for lease_ms from before the question. */
     lk_status (*renew)(void *self, lk_hold *hold, int64_t lease_ms);
 
-    /* Optional: how much of a lease its holder may count on, from before the command was sent; for
-     * locks that stand on several clocks. NULL: all of it. */
+    /* Optional: the part of a lease that its holder may count on, from before the command was sent,
+     * for locks that depend on several clocks. NULL: all of it. */
     int64_t (*valid_ms)(int64_t lease_ms);
 
-    /* Required with LK_CAP_SESSION, otherwise NULL: false as soon as this process knows that the
-     * session on which the hold stands has ended, and false for ever after. Asked from any thread,
-     * with locks of the core held, even while release() of the same hold runs: it must look at
-     * numbers and atomics that outlive the hold, take no lock and call nothing of lockkit. */
+    /* Required with LK_CAP_SESSION, otherwise NULL: false once this process knows that the hold's
+     * session has ended, and false for ever after. Called from any thread, with locks of the core
+     * held, even during release() of the same hold. So it must read only numbers and atomics that
+     * outlive the hold, take no lock and call nothing of lockkit. */
     bool (*alive)(void *self, const lk_hold *hold);
 
     /* Frees the lock if it is ours; idempotent. Also called after an attempt of unknown outcome.
-     * LK_LOST when the server says it was not ours. After another status than LK_OK and LK_LOST the
-     * core repeats it later, from another thread, with a copy of the hold: where the guard has
-     * LK_CAP_OWNER and LK_CAP_DISTRIBUTED, and no LK_CAP_SESSION (see janitor.h). It must then free
-     * this hold and no other, whenever it comes. */
+     * LK_LOST: the server says that it was not ours. After any status but LK_OK and LK_LOST the
+     * core repeats it later, from another thread, with a copy of the hold, if the guard has
+     * LK_CAP_OWNER and LK_CAP_DISTRIBUTED and no LK_CAP_SESSION (janitor.h). However late, it must
+     * free this hold and no other. */
     lk_status (*release)(void *self, lk_hold *hold);
 
-    /* Optional: release() of each of n (2..LK_EACH_MAX) holds, in the time of one. */
+    /* Optional: release() of n (2..LK_EACH_MAX) holds in the time of one. */
     void (*release_each)(void *self, lk_hold *const *holds, size_t n, lk_status *statuses);
 
     /* Optional (LK_CAP_FENCE): the counter of key becomes at least seen. */
@@ -112,14 +111,13 @@ typedef struct lk_provider {
     /* Optional: one round trip to the server. */
     lk_status (*ping)(void *self);
 
-    /* For providers that keep a note of their own: see lk_last_error(). ret is "" already. NULL:
-     * what lk_note() was told last. */
+    /* For providers that store their own message: see lk_last_error(). ret is "" already. NULL: the
+     * last message of lk_note(). */
     void (*last_error)(void *self, char *ret, size_t size);
 
     /* Optional, for tools: see lk_confirm(), lk_inspect(), lk_list(), lk_force_release(). The core
-     * has checked the arguments; *ret has its key filled in and the rest zero but left_ms, which is
-     * INT64_MAX. list() may fill what it knows without asking once more per key, and must give
-     * key and holders. */
+     * has checked the arguments. *ret has its key, left_ms INT64_MAX, and zeros. list() must set
+     * key and holders; it sets the rest if that takes no further question per key. */
     lk_status (*confirm)(void *self, const lk_hold *hold);
     lk_status (*inspect)(void *self, const char *key, lk_lock_info *ret);
     lk_status (*list)(void *self, const char *prefix,
@@ -127,8 +125,7 @@ typedef struct lk_provider {
     lk_status (*force_release)(void *self, const char *key);
 } lk_provider;
 
-/* lk_open() with a provider that is not in the list: one's own, or a test's. It must outlive the
- * client. */
+/* lk_open() with a provider that is not in the list. It must outlive the client. */
 lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
                            const lk_options *options, lk_client **ret, lk_error *error);
 
@@ -144,13 +141,13 @@ const lk_provider *lk_provider_builtin(const char *name);
  * when another bit of it is set. */
 void lk_make_token_unique(_Atomic uint64_t *n_tokens, lk_hold *hold);
 
-/* For providers with sessions: alive() has become false for some hold. Its on_lost is then called
- * with LK_LOSS_SESSION from the watchdog's thread. Any thread, until close() has returned; does not
- * block. lk_check() needs no telling: it asks alive() itself. */
+/* For providers with sessions, when alive() has become false for a hold. The watchdog's thread then
+ * calls on_lost with LK_LOSS_SESSION. Any thread, until close() has returned; does not block.
+ * lk_check() calls alive() itself. */
 void lk_session_ended(const lk_context *context);
 
-/* For providers whose last_error is NULL: why a call got no good answer, in words for an operator,
- * with the host and without a password. Returns status. Any thread, until close() has returned. */
+/* For providers whose last_error is NULL: stores why a call failed, in words for an operator, with
+ * the host and without a password. Returns status. Any thread, until close() has returned. */
 lk_status lk_note(const lk_context *context, lk_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

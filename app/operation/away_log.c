@@ -42,9 +42,9 @@ void away_log(const char *what, const char *why)
             what, escaped, suppressed);
 }
 
-void away_log_debt(void *arg, const char *key, lk_debt what, int64_t owed_ms)
+void away_log_pending(void *arg, const char *key, lk_pending what, int64_t owed_ms)
 {
-    static struct kind kinds[LK_DEBT_LEFT + 1];
+    static struct kind kinds[LK_PENDING_LEFT + 1];
     static const char *const levels[] = {"warning", "info", "error"};
     uint64_t suppressed;
     const char *guard = arg;
@@ -52,7 +52,7 @@ void away_log_debt(void *arg, const char *key, lk_debt what, int64_t owed_ms)
         fprintf(stderr,
                 "level=%s event=release-%s guard=\"%s\" key=\"%s\" owed_ms=%" PRId64
                 " suppressed=%" PRIu64 "\n",
-                levels[what], lk_debt_text(what), guard, key, owed_ms, suppressed);
+                levels[what], lk_pending_text(what), guard, key, owed_ms, suppressed);
 }
 
 void away_log_kept(enum away_kept what, const char *key, int64_t ms)

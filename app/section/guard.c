@@ -228,8 +228,8 @@ lk_client *guard_client(struct guard *guard, lk_error *error)
         .spin_us = -1, /* the processor has other requests to serve */
         .replicas = begins(guard->info->name, "redis-") ? (int32_t)config->redis_replicas : 0,
         .local_queue = config->lock_queue && !guard_seams(guard)->one_by_one,
-        .on_debt = away_log_debt,
-        .on_debt_arg = (void *)(uintptr_t)guard->info->name,
+        .on_pending = away_log_pending,
+        .on_pending_arg = (void *)(uintptr_t)guard->info->name,
         .env = guard_seams(guard)->env,
     };
     pthread_mutex_lock(&guard->guards->opening);

@@ -233,7 +233,7 @@ static void note_released(struct guard *guard, const lk_hold *hold)
 static void release(struct guard *guard, lk_hold *hold)
 {
     /* The status does not matter: the write is done or refused. If the lock server did not confirm
-     * the release, the client repeats it (away_log_debt()). */
+     * the release, the client repeats it (away_log_pending()). */
     lk_release(hold);
     note_released(guard, hold);
 }

@@ -3,20 +3,20 @@
  *
  * Each turn of the loop sends one command: a try, or the undoing of a try whose outcome is unknown.
  * The rules:
- *   - no turn begins after the deadline but one last try, and that only if nothing is in doubt, so
- *     that a call ends by wait_ms plus one command and one clean-up
- *   - while an attempt is in doubt nothing else is tried: our own orphan would refuse us
- *   - what is tried after an undoing without an answer bears another token: that undoing, however
- *     late the server gets it, does not free the lock that is granted since
- *   - a call that fails after a doubt, or while it stands in the server's queue, ends with a
- *     clean-up, so that a request which reached the server late leaves no orphan either
- *   - a clean-up that the server does not confirm goes to the janitor, which repeats it
- *   - a grant that arrives after its own lease or session has ended was never had; nor was one that
- *     too few replicas have
+ *   - After the deadline there is one last try, and only if no outcome was unknown. So a call ends
+ *     by wait_ms plus one command and one clean-up.
+ *   - While an outcome is unknown, nothing else is tried: our own orphan would refuse us.
+ *   - If an undoing got no answer, the next try has another token. Then that undoing, however late
+ *     it arrives, does not free a lock that was granted since.
+ *   - A call that fails after an unknown outcome, or while the server has it in a queue, ends with
+ * a clean-up. So a request that arrives late leaves no orphan.
+ *   - A clean-up that the server does not confirm goes to the janitor.
+ *   - A grant that arrives after the end of its own lease or session does not count, nor does one
+ *     that too few replicas have.
  *
- * With lk_options.local_queue a call that may wait stands in line first: see local_queue.h.
+ * With lk_options.local_queue a call that may wait joins a line first: see local_queue.h.
  *
- * Random waits between tries after «Exponential Backoff And Jitter» (AWS Architecture Blog, 2015).
+ * Source: random waits after "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
  */
 #include "client.h"
 
@@ -30,7 +30,7 @@ void core_undo_begin(lk_client *client, const lk_hold *hold)
     client_count(&client->stats.cleanups);
 }
 
-/* Returns true when nothing of this attempt is left on the server. */
+/* True: the server confirmed that nothing of this attempt is left. */
 static bool undo(struct acquire_call *call)
 {
     lk_client *client = call->client;
@@ -42,7 +42,7 @@ static bool undo(struct acquire_call *call)
     return undone;
 }
 
-/* Counted from before the request was sent: the server's own count began later, never earlier. */
+/* Counted from before the request was sent: the server begins to count later, never earlier. */
 static int64_t lease_end_us(const lk_hold *hold, int64_t sent_us)
 {
     return hold->lease_ms == 0 ? INT64_MAX
@@ -74,8 +74,8 @@ lk_status core_try_end(struct acquire_call *call, lk_status status)
         if (in_time) {
             status = undo(call) ? LK_UNAVAILABLE : LK_UNKNOWN;
         } else {
-            /* The server may not think so yet. A guard that cannot tell whose lock it frees had
-             * better leave it to the lease. */
+            /* The server may still hold it for us. A guard without LK_CAP_OWNER could free another
+             * holder's lock, so its lease ends this one. */
             call->outcome_unknown = (client->provider->info.caps & LK_CAP_OWNER) != 0;
             status = LK_BUSY;
         }
@@ -95,8 +95,8 @@ static lk_status try_once(struct acquire_call *call)
     return core_try_end(call, client->provider->try_acquire(client->self, &call->attempt));
 }
 
-/* A random time from retry_min to the current range, which doubles up to retry_max. True: granted
- * meanwhile, by a holder of this client. */
+/* Sleeps a random time between retry_min and the current range, which doubles up to retry_max.
+ * True: a holder of this client handed its hold over in the meantime. */
 static bool sleep_with_jitter(struct acquire_call *call, int64_t until_us)
 {
     const lk_env *env = &call->client->env;
@@ -115,7 +115,7 @@ static bool sleep_with_jitter(struct acquire_call *call, int64_t until_us)
     return false;
 }
 
-/* Until the next turn is worth while. True: as sleep_with_jitter(). */
+/* Waits before the next turn. Returns as sleep_with_jitter(). */
 static bool pause_after(struct acquire_call *call, lk_status status)
 {
     lk_client *client = call->client;
@@ -123,7 +123,7 @@ static bool pause_after(struct acquire_call *call, lk_status status)
     int64_t until_us = attempt->deadline_us;
     if (attempt->retry_us != 0) {
         int64_t now_us = client_now_us(client), retry_us = attempt->retry_us;
-        if (retry_us <= now_us) /* should be free, and is not: no reason to wait to the deadline */
+        if (retry_us <= now_us) /* should be free and is not: do not wait until the deadline */
             retry_us = now_us + client->options.retry_min_ms * 1000;
         until_us = retry_us < until_us ? retry_us : until_us;
     }
@@ -138,15 +138,16 @@ static bool pause_after(struct acquire_call *call, lk_status status)
     return sleep_with_jitter(call, until_us);
 }
 
-/* Statuses that another turn may change. Away at the first attempt is away. */
+/* True if another turn may change the status. A server that is away at the first try ends the call.
+ */
 static bool worth_another_turn(const struct acquire_call *call, lk_status status)
 {
     return status == LK_BUSY || status == LK_UNKNOWN ||
            (status == LK_UNAVAILABLE && call->attempt.hold->attempts > 1);
 }
 
-/* So that an undoing without an answer, which may come yet, meets nothing of what is tried now. The
- * provider marks the token of an owner itself, as slot is 0. */
+/* An undoing without an answer may still arrive, so the next try gets another token. For a token of
+ * an owner the provider does that, because slot is 0. */
 static void rename_attempt(struct acquire_call *call)
 {
     lk_hold *hold = call->attempt.hold;
@@ -157,8 +158,8 @@ static void rename_attempt(struct acquire_call *call)
     call->may_free_late = false;
 }
 
-/* Until it is our turn to ask the server, or time for the last try. True: granted by a holder of
- * this client. */
+/* Waits in the line until this call should ask the server, or until the deadline. True: a holder of
+ * this client handed its hold over. */
 static bool stand_in_line(struct acquire_call *call)
 {
     lk_client *client = call->client;
@@ -235,7 +236,7 @@ static void fill_hold(lk_client *client, const lk_request *request, lk_hold *hol
         client->queue && !request->owner && request->mode == LK_EXCLUSIVE && hold->permits == 1;
 }
 
-/* Nothing of a call that failed is to stay on the server. */
+/* Cleans up after a call that failed. */
 static void leave_nothing(const struct acquire_call *call)
 {
     lk_client *client = call->client;

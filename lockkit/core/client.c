@@ -1,4 +1,4 @@
-/* A client: its options, opening, closing, and what can be asked of it besides locks. */
+/* Opening and closing a client, its options, and questions that are not about one lock. */
 #include "client.h"
 
 #include <assert.h>
@@ -144,9 +144,9 @@ void lk_close(lk_client *client)
 {
     if (!client)
         return;
-    assert(atomic_load(&client->n_holds) == 0); /* release, and let nobody ask, before closing */
+    assert(atomic_load(&client->n_holds) == 0); /* release first, and make no call */
     janitor_close(client);
-    client->provider->close(client->self); /* until then it may call lk_session_ended() */
+    client->provider->close(client->self); /* may call lk_session_ended() until it returns */
     free_client(client);
 }
 

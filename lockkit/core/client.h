@@ -1,5 +1,4 @@
-/* Inside a client: what core.c, each.c, many.c, hold.c, watchdog.c and client.c share. Not for
- * providers. */
+/* The inside of a client, shared by the files of this folder. Not for providers. */
 #ifndef LOCKKIT_CLIENT_H
 #define LOCKKIT_CLIENT_H
 
@@ -47,7 +46,7 @@ enum hold_state {
     HOLD_GONE    /* lost: the server said that it is not ours */
 };
 
-/* lk_check() reads these two from any thread. */
+/* Atomic, because lk_check() reads state and valid_until_us from any thread. */
 static inline enum hold_state hold_state(const lk_hold *hold)
 {
     return (enum hold_state)__atomic_load_n(&hold->private_.state, __ATOMIC_ACQUIRE);
@@ -68,7 +67,7 @@ static inline void hold_set_valid_until(lk_hold *hold, int64_t until_us)
     __atomic_store_n(&hold->private_.valid_until_us, until_us, __ATOMIC_RELEASE);
 }
 
-/* Its session is not known to have ended. Any thread. */
+/* False: this process knows that the hold's session has ended. Any thread. */
 static inline bool hold_alive(const lk_hold *hold)
 {
     const lk_client *client = hold->client;
@@ -106,7 +105,7 @@ bool client_owner_valid(const char *owner);
 /* "client_id:owner"; owner NULL: "client_id:random". */
 void client_make_token(const lk_client *client, const char *owner, char *token);
 
-/* One acquire call under way. */
+/* One acquire call. */
 struct acquire_call {
     lk_client *client;
     const lk_request *request;
@@ -114,22 +113,22 @@ struct acquire_call {
     int64_t start_us;
     int64_t range_us; /* of the next random sleep */
     struct local_waiter waiter;
-    bool queued;          /* waiter has joined a line: leaving is due */
-    bool waited;          /* wait() was called: wait_end() is due */
-    bool outcome_unknown; /* the server may hold our token without our having been granted it */
-    bool was_unknown;     /* ... at some time in this call */
-    bool may_free_late;   /* an undoing of our token had no answer: the server may get it yet */
+    bool queued;          /* waiter is in a line and must leave it */
+    bool waited;          /* wait() was called, so wait_end() must be */
+    bool outcome_unknown; /* the server may hold our token although we have no grant */
+    bool was_unknown;     /* ... at some time during this call */
+    bool may_free_late;   /* an undoing of our token got no answer and may still arrive */
 };
 
-/* lk_acquire() in its two halves: many.c checks all requests first, then gives all one deadline. */
+/* The two halves of lk_acquire(). many.c checks all requests first, then gives all one deadline. */
 lk_status core_check(const lk_client *client, const lk_request *request);
 lk_status core_acquire(lk_client *client, const lk_request *request, int64_t deadline_us,
                        lk_hold *hold);
 int64_t core_deadline_us(const lk_client *client, int64_t wait_ms);
 
-/* core_acquire() with one attempt in its steps, for each.c: begin (LK_OK, or LK_NO_MEMORY and
- * nothing more); the attempt begins, is made, and ends with the provider's status; end. If it
- * was_unknown and was not granted, release it after core_undo_begin(). */
+/* core_acquire() with one attempt, in steps, for each.c: core_begin() (LK_NO_MEMORY: stop there),
+ * core_try_begin(), the provider's attempt, core_try_end() with its status, core_end(). If
+ * was_unknown is set and the lock was not granted, call core_undo_begin() and release it. */
 lk_status core_begin(struct acquire_call *call, lk_client *client, const lk_request *request,
                      int64_t deadline_us, lk_hold *hold);
 void core_try_begin(struct acquire_call *call);
@@ -137,7 +136,7 @@ lk_status core_try_end(struct acquire_call *call, lk_status status);
 lk_status core_end(const struct acquire_call *call, lk_status status);
 void core_undo_begin(lk_client *client, const lk_hold *hold);
 
-/* Asks the server to free each of n (0..LK_EACH_MAX), once, at once where the provider can. */
+/* Asks the server once to free each of n (0..LK_EACH_MAX) holds: in one go if the provider can. */
 void client_release(lk_client *client, lk_hold *const *holds, size_t n, lk_status *statuses);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Several locks of one client at once, each on its own. What happens to one of them is what happens
- * to the single attempt of lk_acquire() without wait: core.c's steps, but the commands go together.
+ * Several locks of one client at once, each on its own. Each is treated as lk_acquire() treats its
+ * single attempt when it does not wait. The commands go together.
  */
 #include "client.h"
 
-/* What is left of attempts in doubt. */
+/* Cleans up attempts whose outcome is unknown. */
 static void undo_each(lk_client *client, const struct acquire_call *calls, const lk_status *answers,
                       size_t n)
 {
@@ -22,7 +22,7 @@ static void undo_each(lk_client *client, const struct acquire_call *calls, const
             janitor_add(client, was_unknown[i]);
 }
 
-/* statuses[i] is LK_OK where there is something to try. */
+/* Tries those whose statuses[i] is LK_OK. */
 static void try_at_once(lk_client *client, const lk_request *requests, size_t n,
                         lk_hold *const *holds, lk_status *statuses)
 {

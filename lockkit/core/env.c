@@ -1,4 +1,4 @@
-/* The world as it really is: see lk_env. */
+/* The real clock, sleep and random numbers: see lk_env. */
 #include "lockkit.h"
 #include "monotonic.h"
 
@@ -28,14 +28,14 @@ static void system_sleep_us(void *ctx, int64_t us)
     (void)ctx;
     struct timespec t = lk_timespec(us);
     if (us > 0)
-        nanosleep(&t, NULL); /* a signal may cut it short: the core looks at the clock anyway */
+        nanosleep(&t, NULL); /* a signal may end it early: the core looks at the clock */
 }
 
-/* A call of getrandom(2) costs as much as the rest of an acquire, so each thread draws a buffer at
- * a time. A forked child throws its copy away: it would hand out its parent's next tokens. */
+/* getrandom(2) costs as much as the rest of an acquire, so each thread fills a buffer. A forked
+ * child discards its copy, which would give it the next tokens of its parent. */
 static struct {
     pthread_once_t once;
-    bool unwatched; /* no memory for that: a buffer is used once only */
+    bool unwatched; /* no memory for the handler: each buffer gives one number */
     _Atomic unsigned n_forks;
 } forks = {.once = PTHREAD_ONCE_INIT};
 
@@ -66,7 +66,7 @@ static uint64_t system_random(void *ctx)
             got = getrandom(drawn.words, sizeof drawn.words, 0);
         while (got < 0 && errno == EINTR);
         if (got != (ssize_t)sizeof drawn.words)
-            abort(); /* no kernel does that; and two locks must not have one token */
+            abort(); /* does not happen; two locks must not have one token */
         drawn.n = forks.unwatched ? 1 : WORDS;
         drawn.n_forks = n_forks;
     }

@@ -26,15 +26,15 @@ const char *lk_loss_text(lk_loss loss)
     return i < sizeof texts / sizeof texts[0] ? texts[i] : "no such cause";
 }
 
-const char *lk_debt_text(lk_debt what)
+const char *lk_pending_text(lk_pending what)
 {
     static const char *const texts[] = {
-#define DEBT_TEXT(name, text) [LK_DEBT_##name] = text,
-        LK_DEBT_MAP(DEBT_TEXT)
-#undef DEBT_TEXT
+#define PENDING_TEXT(name, text) [LK_PENDING_##name] = text,
+        LK_PENDING_MAP(PENDING_TEXT)
+#undef PENDING_TEXT
     };
     size_t i = (size_t)what;
-    return i < sizeof texts / sizeof texts[0] ? texts[i] : "no such debt";
+    return i < sizeof texts / sizeof texts[0] ? texts[i] : "no such state";
 }
 
 lk_status lk_fail(lk_error *error, lk_status status, const char *format, ...)

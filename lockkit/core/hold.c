@@ -1,4 +1,4 @@
-/* What can be done with a hold: looked at, extended, released. */
+/* Checking, extending and releasing a hold. */
 #include "client.h"
 
 #include <assert.h>
@@ -29,12 +29,12 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms)
     if (!(client->provider->info.caps & LK_CAP_RENEW))
         return LK_UNSUPPORTED;
     if (hold->private_.watched)
-        watchdog_remove(client, hold); /* one renewal at a time, and the length is now another */
+        watchdog_remove(client, hold); /* one renewal at a time, and the length changes */
     if (hold_state(hold) != HOLD_HELD)
         return LK_LOST;
     int64_t sent_us = client_now_us(client), was_until_us = hold_valid_until_us(hold);
     int64_t until_us = sent_us + client_valid_us(client, lease_ms);
-    /* It may shorten the lease, and the answer may be lost: trust the shorter one from now on. */
+    /* The new lease may be shorter, and its answer may get lost: trust the shorter one. */
     if (until_us < was_until_us)
         hold_set_valid_until(hold, until_us);
     lk_status status = client->provider->renew(client->self, hold, lease_ms);
@@ -48,7 +48,7 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms)
         client_count(&client->stats.renewals);
         hold->lease_ms = lease_ms;
         hold_set_valid_until(hold, until_us);
-        if (hold->private_.give_up_us != 0) { /* whoever extends does not hang */
+        if (hold->private_.give_up_us != 0) { /* a holder that extends does not hang */
             int64_t give_up_us = watchdog_give_up_us(client, hold, sent_us);
             hold->private_.give_up_us = give_up_us > until_us ? give_up_us : until_us;
         }
@@ -76,9 +76,9 @@ static bool worth_repeating(const lk_client *client, lk_status status)
            (status == LK_UNKNOWN && (client->provider->info.caps & LK_CAP_OWNER));
 }
 
-/* Once more if the first command certainly did nothing; or, where a release can free none but our
- * own lock, if its answer was lost though the server does not hang (it restarted, the connection
- * was cut while idle): better than leaving the lock to its lease. */
+/* Sends a second release if the first certainly did nothing. Also if its answer was lost although
+ * the server does not hang (it restarted, or the connection was cut while idle), where a release
+ * can free only our own lock. */
 static void release_on_server(lk_client *client, lk_hold *const *holds, size_t n,
                               lk_status *statuses)
 {
@@ -95,8 +95,8 @@ static void release_on_server(lk_client *client, lk_hold *const *holds, size_t n
         }
     }
     client_release(client, again, n_again, second);
-    /* After an unknown one only success is sure: LOST may be its doing, and away says nothing of
-     * it. */
+    /* After an unknown first release only LK_OK is sure: LK_LOST may be its effect, and
+     * LK_UNAVAILABLE says nothing about it. */
     for (size_t k = 0; k < n_again; k++)
         if (second[k] == LK_OK || statuses[of[k]] != LK_UNKNOWN)
             statuses[of[k]] = second[k];
@@ -124,7 +124,7 @@ static bool ending_begin(lk_client *client, struct ending *e, lk_hold *hold)
     hold_set_state(hold, HOLD_NONE);
     client_point(client, LK_POINT_RELEASE, hold->key);
     e->handed_over = e->was == HOLD_HELD && client->queue && local_queue_hand_over(client, hold);
-    /* Gone: asking again might take the lock from a later hold of the same owner. */
+    /* Lost on the server: a release might free a later hold of the same owner. */
     if (e->was == HOLD_GONE)
         return false;
     e->status = LK_OK;

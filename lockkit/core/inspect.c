@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Anybody may have written it: it must neither move a terminal's cursor nor break a JSON text. */
+/* Any program may have written the token. It must not move a terminal's cursor or break JSON. */
 static void make_printable(char *token)
 {
     for (; *token != '\0'; token++)
@@ -47,7 +47,7 @@ static int tell(void *arg, const lk_lock_info *info)
 {
     const struct listing *listing = arg;
     lk_lock_info shown = *info;
-    if (!lk_key_valid(info->key)) /* another program's: no lock of ours is named so */
+    if (!lk_key_valid(info->key)) /* not a key of lockkit */
         return 0;
     make_printable(shown.token);
     return listing->each(listing->arg, &shown);

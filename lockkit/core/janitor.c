@@ -40,23 +40,22 @@ static int64_t next_due_us(const struct janitor *janitor)
     return janitor->first ? janitor->due_us : INT64_MAX;
 }
 
-/* -- one pending
- * ------------------------------------------------------------------------------------
+/* -- one pending release ------------------------------------------------------------------------
  */
 
-static void tell(lk_client *client, const lk_hold *hold, lk_debt what, int64_t since_us)
+static void tell(lk_client *client, const lk_hold *hold, lk_pending what, int64_t since_us)
 {
     const lk_options *options = &client->options;
-    if (options->on_debt)
-        options->on_debt(options->on_debt_arg, hold->key, what,
-                         (client_now_us(client) - since_us) / US_PER_MS);
+    if (options->on_pending)
+        options->on_pending(options->on_pending_arg, hold->key, what,
+                            (client_now_us(client) - since_us) / US_PER_MS);
 }
 
-/* True: nothing of it is left, or nothing more is to be done. */
+/* True: the server has confirmed it, or its lease has ended. */
 static bool repeat(lk_client *client, struct pending_release *pending)
 {
     if (client_now_us(client) >= pending->until_us) {
-        tell(client, &pending->hold, LK_DEBT_LEFT, pending->since_us);
+        tell(client, &pending->hold, LK_PENDING_LEFT, pending->since_us);
         return true;
     }
     client_point(client, LK_POINT_CLEANUP, pending->hold.key);
@@ -64,7 +63,7 @@ static bool repeat(lk_client *client, struct pending_release *pending)
     if (!client_is_freed(status))
         return false;
     client_count(&client->stats.settled);
-    tell(client, &pending->hold, LK_DEBT_SETTLED, pending->since_us);
+    tell(client, &pending->hold, LK_PENDING_SETTLED, pending->since_us);
     return true;
 }
 
@@ -140,7 +139,7 @@ static void keep(lk_client *client, const lk_hold *hold)
     struct janitor *janitor = &client->janitor;
     struct pending_release *pending = new_pending(client, hold);
     client_count(&client->stats.owed);
-    tell(client, hold, LK_DEBT_OWED, client_now_us(client));
+    tell(client, hold, LK_PENDING_OWED, client_now_us(client));
     pthread_mutex_lock(&janitor->lock);
     if (!janitor->started)
         janitor->started = janitor->manual || lk_thread_start(&janitor->thread, run, client);
@@ -157,7 +156,7 @@ static void keep(lk_client *client, const lk_hold *hold)
     if (added)
         return;
     free(pending);
-    tell(client, hold, LK_DEBT_LEFT, client_now_us(client));
+    tell(client, hold, LK_PENDING_LEFT, client_now_us(client));
 }
 
 void janitor_add(lk_client *client, const lk_hold *hold)
@@ -169,7 +168,7 @@ void janitor_add(lk_client *client, const lk_hold *hold)
     if (caps & LK_CAP_OWNER)
         keep(client, hold);
     else
-        tell(client, hold, LK_DEBT_LEFT, client_now_us(client));
+        tell(client, hold, LK_PENDING_LEFT, client_now_us(client));
 }
 
 /* -- opening and closing -------------------------------------------------------------------------
@@ -197,7 +196,7 @@ void janitor_close(lk_client *client)
         answers = answers && repeat_unlocked(client, pending);
         if (answers)
             continue;
-        tell(client, &pending->hold, LK_DEBT_LEFT, pending->since_us);
+        tell(client, &pending->hold, LK_PENDING_LEFT, pending->since_us);
         free(pending);
     }
     pthread_mutex_unlock(&janitor->lock);

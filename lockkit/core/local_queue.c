@@ -9,7 +9,7 @@
 
 enum { BUCKETS = 256, SIMULATED_LOOK_US = 1000 };
 
-/* Lines of keys with the same hash. */
+/* The lines of all keys with this hash. */
 struct bucket {
     pthread_mutex_t lock;
     struct local_waiter *lines; /* the first of each */
@@ -28,7 +28,7 @@ static struct bucket *bucket_of(struct local_queue *queue, const char *key)
 /* -- the lines: the bucket's lock is held -------------------------------------------------------
  */
 
-/* Where the line of key hangs; its end if there is none. */
+/* Where the line of key is linked; the end of the list if there is none. */
 static struct local_waiter **find_line(struct bucket *bucket, const char *key)
 {
     struct local_waiter **at = &bucket->lines;
@@ -37,7 +37,7 @@ static struct local_waiter **find_line(struct bucket *bucket, const char *key)
     return at;
 }
 
-/* First and told so, or alone. */
+/* First and woken, or alone. */
 static bool may_ask(const struct local_waiter *waiter)
 {
     return waiter->woken && !waiter->before;
@@ -83,14 +83,14 @@ static void take_out(struct bucket *bucket, struct local_waiter *waiter)
     waiter->in_line = false;
 }
 
-/* True: it is to be woken, once the lock of the bucket is free. */
+/* True: the waiter sleeps. Call lk_event_wake() once the lock of the bucket is free. */
 static bool signal_waiter(struct local_waiter *waiter)
 {
     waiter->woken = true;
     return lk_event_signal(&waiter->event);
 }
 
-/* Who is first from now on need not sleep any more, if the hold before its own is short. */
+/* The new first waiter spins instead of sleeping, if holds are short. */
 static bool wake_early(const struct local_queue *queue, struct local_waiter *waiter)
 {
     return waiter && lk_spin_pays(&queue->spin) && lk_event_signal(&waiter->event);
@@ -99,11 +99,11 @@ static bool wake_early(const struct local_queue *queue, struct local_waiter *wai
 /* -- sleeping -----------------------------------------------------------------------------------
  */
 
-/* The injected clock may be a test's: only the length of the wait is taken from it. */
+/* The injected clock may be a test's. It gives only the length of the wait. */
 static void sleep_at_most(lk_client *client, struct bucket *bucket, struct local_waiter *waiter,
                           int64_t us)
 {
-    if (client->watchdog.manual) { /* simulated: whoever could wake us runs on this same thread */
+    if (client->watchdog.manual) { /* simulated: the thread that could wake us is this thread */
         pthread_mutex_unlock(&bucket->lock);
         client->env.sleep_us(client->env.ctx, us < SIMULATED_LOOK_US ? us : SIMULATED_LOOK_US);
         pthread_mutex_lock(&bucket->lock);
@@ -128,7 +128,8 @@ static bool after_sleep(lk_client *client, struct bucket *bucket, struct local_w
                         int64_t until_us)
 {
     waiter->asleep = waiter->woken = false;
-    if (waiter->in_line && waiter->pause_us > 0) { /* else granted meanwhile, or told to hurry */
+    if (waiter->in_line &&
+        waiter->pause_us > 0) { /* else it was handed a hold, or the line broke up */
         int64_t end_us = client_now_us(client) + waiter->pause_us;
         waiter->pause_us = 0;
         sleep_until(client, bucket, waiter, end_us < until_us ? end_us : until_us);
@@ -200,7 +201,7 @@ void local_queue_break_up(lk_client *client, struct local_waiter *waiter)
         next = one->behind;
         one->before = NULL;
         one->in_line = false;
-        if (signal_waiter(one)) /* with the lock held: the line is read on */
+        if (signal_waiter(one)) /* with the lock held: the loop reads on */
             lk_event_wake(&one->event);
     }
     pthread_mutex_unlock(&bucket->lock);
@@ -260,7 +261,7 @@ void local_queue_wake(lk_client *client, const lk_hold *hold)
                       hold->private_.handovers >= client->options.local_handovers;
     pthread_mutex_lock(&bucket->lock);
     struct local_waiter *first = *find_line(bucket, hold->key);
-    if (first && had_enough) /* longer than any poller elsewhere sleeps */
+    if (first && had_enough) /* longer than a poller of another process sleeps */
         first->pause_us = client->options.retry_max_ms * 1000;
     bool sleeps = first && signal_waiter(first);
     pthread_mutex_unlock(&bucket->lock);

@@ -1,23 +1,23 @@
 /*
- * The waiters of one client, in a line per key: lk_options.local_queue and local_handovers.
+ * The waiters of one client, one line per key: lk_options.local_queue and local_handovers.
  *
- * Only the first of a line asks the lock server; the others sleep. The holder is no part of it: who
- * is granted leaves, so that the next is first, and is kept out by the server's lock alone. A line
- * therefore excludes nobody, and when a lock fails, two are in as without it. A release knocks at
- * the first, who then asks at once; without a wake (the lease ended, the key was deleted, the
- * holder hangs or is of another process) it asks by and by: each of n waiters looks up after n
- * times retry_max_ms, so that all together they wake as often as one poller.
+ * Only the first waiter of a line asks the lock server. The others sleep. The holder is not in the
+ * line: a waiter that is granted the lock leaves, and the next becomes first. Exclusion comes from
+ * the server's lock alone. If that lock fails, two callers hold it, as they would without a line.
  *
- * Who becomes first is roused before it is handed anything, if holds are short enough that it need
- * not sleep again: waking a thread takes longer than many a hold, and this way two wakings overlap.
+ * A release wakes the first waiter, which asks at once. Some locks come free without a release by
+ * this client: the lease ended, the key was deleted, the holder is in another process. So each of n
+ * waiters also looks up after n times retry_max_ms. Together they wake as often as one poller.
  *
- * Queueing in arrival order and waking one as in the queue locks of Mellor-Crummey and Scott, ACM
- * TOCS 9/1, 1991; that only the first spins, as in the qspinlock of Linux; passing a lock on within
- * a node for a bounded number of times before others get it: cohort locks, Dice, Marathe, Shavit,
- * PPoPP 2012.
+ * If holds are short, a waiter that becomes first is woken early, before anything is handed to it:
+ * waking a thread takes longer than such a hold, and two wake-ups then overlap.
  *
- * Lines are threaded through the waiters' stacks: nothing is allocated. Every function: any thread,
- * blocks on nothing but a short mutex unless it says so.
+ * Sources: order of arrival and one wake-up, the queue locks of Mellor-Crummey and Scott, ACM TOCS
+ * 9/1, 1991. Only the first spins: the qspinlock of Linux. A bounded number of hand-overs within a
+ * node: cohort locks, Dice, Marathe, Shavit, PPoPP 2012.
+ *
+ * Lines are threaded through the waiters' stacks, so nothing is allocated. Threading: any thread.
+ * Functions block on a short mutex only, unless they say so.
  */
 #ifndef LOCKKIT_LOCAL_QUEUE_H
 #define LOCKKIT_LOCAL_QUEUE_H
@@ -27,15 +27,15 @@
 
 struct local_queue;
 
-/* One acquire call that stands in line, on its caller's stack. All but hold and the waiting at the
- * bell under the lock of its bucket. */
+/* One acquire call in a line, on its caller's stack. The lock of its bucket protects all members
+ * but hold and the waiting for the event. */
 struct local_waiter {
     lk_hold *hold;
     bool in_line;
-    bool woken;       /* a hold was released: asking is worth while at once */
+    bool woken;       /* a hold was released: ask at once */
     bool handed;      /* *hold was granted by its predecessor */
-    bool asleep;      /* may be handed a hold: it is not asking at the server just now */
-    int64_t pause_us; /* before asking, so that another process gets its turn */
+    bool asleep;      /* may be handed a hold: it is not asking the server now */
+    int64_t pause_us; /* before it asks, so that another process gets its turn */
     lk_event event;
     struct local_waiter *before, *behind; /* in the line */
     /* Of the first alone: */
@@ -45,36 +45,36 @@ struct local_waiter {
 
 /* spin_us: how long the first looks before it sleeps. NULL: out of memory. */
 struct local_queue *local_queue_open(int64_t spin_us);
-/* Nobody may stand in line: asserted. NULL is allowed. */
+/* No waiter may be in a line: asserted. NULL is allowed. */
 void local_queue_close(struct local_queue *queue);
 
-/* Does this guard profit from lines, and do they change none of its claims? */
+/* True if lines help this guard and change none of its claims. */
 bool local_queue_suits(const lk_provider_info *info);
 
-/* Joins the line of hold->key and sleeps until it is time to ask the server: first and woken at,
- * or looking up; the line has broken up; until_us has come. True: granted instead, by its
- * predecessor. */
+/* Joins the line of hold->key. Sleeps until the waiter should ask the server: it is first and was
+ * woken, it looks up, the line has broken up, or until_us has come. True: its predecessor handed it
+ * the hold instead. */
 bool local_queue_join(lk_client *client, struct local_waiter *waiter, lk_hold *hold,
                       int64_t until_us);
 
-/* Sleeps at most us, until woken at. True: granted by its predecessor. */
+/* Sleeps until woken, at most us. True: its predecessor handed it the hold. */
 bool local_queue_sleep(lk_client *client, struct local_waiter *waiter, int64_t us);
 
-/* The server does not answer as it should: each is to hear that for itself, and at once. */
+/* The server fails: wakes all waiters of the line, so that each sees it for itself. */
 void local_queue_break_up(lk_client *client, struct local_waiter *waiter);
 
-/* The end of every joined call. wake: the next is to ask now, since we give up; not if we were
- * granted: whom we would wake would only be refused. */
+/* The end of every call that joined. wake: the next waiter should ask now, because this one gave
+ * up. Not after a grant: the next would only be refused. */
 void local_queue_leave(lk_client *client, struct local_waiter *waiter, bool wake);
 
-/* Gives a hold that is ours to the first in line as it is, same token and fence, if that one sleeps
- * and the rules of lk_options.local_handovers let it. True: hold is not ours any more. */
+/* Hands a hold to the first waiter as it is, with the same token and fence, if that waiter sleeps
+ * and the rules of lk_options.local_handovers allow it. True: the hold has a new holder. */
 bool local_queue_hand_over(lk_client *client, const lk_hold *hold);
 
-/* The hold was released: the first may ask. */
+/* The hold was released: wakes the first waiter. */
 void local_queue_wake(lk_client *client, const lk_hold *hold);
 
-/* How many sleep in line for key, the first among them unless it is asking the server. */
+/* How many waiters sleep in the line of key. The first counts unless it is asking the server. */
 int64_t local_queue_sleepers(lk_client *client, const char *key);
 
 #endif

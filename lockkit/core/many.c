@@ -42,7 +42,7 @@ static lk_status check_all(lk_client *client, const lk_request *requests, size_t
     return sort_by_key(requests, n, order) ? LK_OK : LK_INVALID;
 }
 
-/* While we waited for the later ones, the leases of the first ran. */
+/* The leases of the first locks ran during the wait for the later ones. */
 static bool all_held(const lk_hold *holds, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -1,5 +1,5 @@
-/* The one list of the providers built in, in the order in which people are shown them; each stands
- * in the file of its name. */
+/* The list of built-in providers, in the order in which they are shown. Each is in the file of its
+ * name in lockkit/guards. */
 #ifndef LOCKKIT_PROVIDERS_H
 #define LOCKKIT_PROVIDERS_H
 

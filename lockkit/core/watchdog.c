@@ -26,8 +26,9 @@ static int64_t min_i64(int64_t a, int64_t b)
 /* -- the list: caller holds the lock --------------------------------------------------------------
  */
 
-/* From the back: all holds of one lease are due in the order in which they come. Whose session has
- * ended is due at once: asked here, under the lock, so that none slips past lk_session_ended(). */
+/* Searches from the back: holds with one lease length are due in the order of their arrival. A hold
+ * whose session has ended is due at once. That is tested under the lock, so that no hold slips past
+ * lk_session_ended(). */
 static void insert(struct watchdog *watchdog, lk_hold *hold)
 {
     if (!hold_alive(hold))
@@ -68,7 +69,7 @@ static void lose(lk_client *client, lk_hold *hold, lk_loss cause)
         hold->private_.on_lost(hold->private_.on_lost_arg, hold, cause);
 }
 
-/* Sets when the hold is due next; its lease's end and its maximum time are due times too. */
+/* Sets when the hold is due next: renewal, end of the lease, or maximum hold time. */
 static void schedule(lk_hold *hold, int64_t renew_at_us)
 {
     int64_t due_us = hold_valid_until_us(hold);
@@ -100,7 +101,7 @@ static bool attend(lk_client *client, lk_hold *hold)
     int64_t again_us = 0;
     if (renewed) {
         lk_status status = client->provider->renew(client->self, hold, hold->lease_ms);
-        if (status == LK_LOST) { /* its session may have ended while it was asked */
+        if (status == LK_LOST) { /* its session may have ended during the question */
             lose(client, hold, hold_alive(hold) ? LK_LOSS_DELETED : LK_LOSS_SESSION);
             return false;
         }
@@ -202,7 +203,7 @@ bool watchdog_wants(const lk_client *client, const lk_request *request)
            (watchdog_renews(client, request) || request->on_lost);
 }
 
-/* Most holds come and go between two wakings: the thread then never hears of them. */
+/* Most holds end before the thread wakes. It never sees them. */
 static void wake_for_first(struct watchdog *watchdog)
 {
     if (!watchdog->first || watchdog->first->private_.renew_at_us >= watchdog->wake_at_us)
@@ -228,7 +229,7 @@ void lk_session_ended(const lk_context *context)
     pthread_mutex_lock(&watchdog->lock);
     for (lk_hold *hold = watchdog->first, *next; hold; hold = next) {
         next = hold->private_.next;
-        if (hold->private_.renew_at_us == 0 || hold_alive(hold)) /* moved before, or no reason to */
+        if (hold->private_.renew_at_us == 0 || hold_alive(hold)) /* moved already, or still alive */
             continue;
         unlink_hold(watchdog, hold);
         insert(watchdog, hold);
@@ -246,7 +247,7 @@ void watchdog_remove(lk_client *client, lk_hold *hold)
     while (watchdog->busy == hold) {
         if (!watchdog->manual) {
             pthread_cond_wait(&watchdog->idle, &watchdog->lock);
-        } else { /* the step that is busy with it runs on this same thread */
+        } else { /* the step that is busy with it runs on this thread */
             pthread_mutex_unlock(&watchdog->lock);
             client->env.sleep_us(client->env.ctx, IDLE_POLL_US);
             pthread_mutex_lock(&watchdog->lock);

@@ -110,7 +110,7 @@ lk_status lk_zk_children(const lk_zk_turn *turn, const char *path, lk_zk_answer 
  * answer was lost with another server's connection. */
 lk_status lk_zk_sync(const lk_zk_turn *turn, const char *path, lk_zk_answer *ret);
 
-/* -- zk_debt.c: what could not be removed
+/* -- zk_cleanup.c: what could not be removed
  * ----------------------------------------------------------
  */
 

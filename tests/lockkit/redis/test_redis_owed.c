@@ -23,11 +23,11 @@ enum { GUARDS = sizeof guards / sizeof guards[0] };
 
 /* What a client told of its debts. */
 struct told {
-    _Atomic int n[3]; /* by lk_debt */
+    _Atomic int n[3]; /* by lk_pending */
 };
 static struct told told;
 
-static void note_debt(void *arg, const char *key, lk_debt what, int64_t owed_ms)
+static void note_pending(void *arg, const char *key, lk_pending what, int64_t owed_ms)
 {
     (void)arg;
     if (strcmp(key, KEY) == 0 && owed_ms >= 0)
@@ -37,20 +37,20 @@ static void note_debt(void *arg, const char *key, lk_debt what, int64_t owed_ms)
 static bool is_settled(void *arg)
 {
     (void)arg;
-    return atomic_load(&told.n[LK_DEBT_SETTLED]) == 1;
+    return atomic_load(&told.n[LK_PENDING_SETTLED]) == 1;
 }
 
 /* It has said once that it owes, once that it has settled, and nothing else. */
 static void assert_settled(const lk_client *client)
 {
     assert_true(wait_until(is_settled, NULL, SOON_MS));
-    assert_int_equal(told.n[LK_DEBT_OWED], 1);
-    assert_int_equal(told.n[LK_DEBT_LEFT], 0);
+    assert_int_equal(told.n[LK_PENDING_OWED], 1);
+    assert_int_equal(told.n[LK_PENDING_LEFT], 0);
     assert_true(world_stats(client).settled == world_stats(client).owed);
     told = (struct told){0};
 }
 
-static const lk_options quick = {.command_timeout_ms = COMMAND_MS, .on_debt = note_debt};
+static const lk_options quick = {.command_timeout_ms = COMMAND_MS, .on_pending = note_pending};
 
 static bool is_served(void *client)
 {
@@ -127,8 +127,8 @@ static void bare_release_that_did_not_arrive_is_left(void **state)
         lk_close(client);
         proxy_close(proxy);
         assert_int_equal(status, LK_UNKNOWN);
-        assert_int_equal(heard.n[LK_DEBT_LEFT], 1);
-        assert_int_equal(heard.n[LK_DEBT_OWED], 0);
+        assert_int_equal(heard.n[LK_PENDING_LEFT], 1);
+        assert_int_equal(heard.n[LK_PENDING_OWED], 0);
         assert_int_equal(info.holders, 1);
         if (bare[i].forever)
             assert_int_equal(left_ms, -1); /* no lease */
