@@ -397,7 +397,7 @@ static uint64_t state(void)
         hash = mix(mix(hash, client->messages), client->sub.live);
         hash =
             mix(hash, client->sub.listeners * 4 + client->sub.subscribed * 2 + client->sub.broken);
-        hash = mix(mix(hash, line ? line->n_posts + 1 : 0), line ? line->n_waiters : 0);
+        hash = mix(mix(hash, line ? line->n_kept + 1 : 0), line ? line->n_waiters : 0);
         for (const lk_redis_waiter *w = line ? line->asleep : NULL; w != NULL; w = w->next)
             for (int k = 0; k < model.is.waiters; k++) {
                 const struct waiting *waiting = model.waiters[k].attempt.waiter;
