@@ -68,10 +68,10 @@ LOADGEN_O := $(filter-out $(SANDBOX_O),$(call obj,$(filter-out $(MAINS),$(call s
 TEST_O    := $(call obj,$(filter-out %/stub_service.c,$(wildcard tests/lib/*/*.c)))
 TEST_SRC  := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
 TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
-# An enumeration in one thread: nothing for ThreadSanitizer, which takes each of its fibers for a thread.
-TESTS     := $(filter-out $(if $(filter thread,$(SAN)),%/test_wake_interleavings),$(TESTS))
 # It compiles, and has nothing to sanitize.
 TESTS     := $(filter-out $(if $(SAN),%/test_recipes),$(TESTS))
+# In one thread: nothing for ThreadSanitizer, which takes each of their fibers for a thread.
+TESTS     := $(filter-out $(if $(filter thread,$(SAN)),%/test_wake_interleavings %/test_sim),$(TESTS))
 BINS      := $(B)/seckilld $(B)/loadgen $(B)/hazards $(B)/lockkit
 
 L_LOCKKIT := $(B)/liblockkit.a
@@ -82,7 +82,7 @@ D_APP     := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_DB) $(LIBS_APP))
 D_LOADGEN := $(D_LOCKKIT) $(call pkg,--libs,$(LIBS_LOADGEN))
 D_LOCKKIT_CMD := $(D_LOCKKIT) $(call pkg,--libs,jansson)
 
-.PHONY: help all demo serve lab test conformance bench fuzz lint format check-asan check-ubsan check-tsan \
+.PHONY: help all demo serve lab test sim conformance bench fuzz lint format check-asan check-ubsan check-tsan \
         install uninstall clean deps-build deps-test deps-lint deps-bench
 all: deps-build
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) bins
@@ -149,6 +149,18 @@ $(SCARCE_T): LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc s
 $(filter %/test_undecided %/test_keeper,$(TESTS)): LDFLAGS += -Wl,--wrap=db_open
 # Where the reader of a batch is stopped before it wakes those whom it has answered.
 $(filter %/test_redis_batches,$(TESTS)): LDFLAGS += -Wl,--wrap=lk_event_set_signal
+# The service on fibers: these calls of our objects go to tests/sim/sim_wrap.c and sim_files.c.
+SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(addprefix mutex_,init destroy lock trylock \
+                 unlock) $(addprefix cond_,init destroy wait timedwait signal broadcast)) \
+             sem_init sem_destroy sem_wait sem_post syscall sched_yield prctl clock_gettime time nanosleep getrandom \
+             open64 fcntl64 pread64 pwrite64 close
+SIM_T     := $(filter %/test_sim,$(TESTS))
+$(SIM_T): LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,$(SIM_CALLS))
+$(SIM_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(wildcard tests/sim/sim_*.c)) $(L_APP)
+	$(LINK_TEST)
+sim: deps-build deps-test
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(SIM_T)
+	$(Q)SIM_SEEDS=$(or $(SEEDS),2000) SIM_SECONDS=86400 SIM_JSON=$(B)/sim.json $(SIM_T)
 # The accessibility checker, which is in no Debian package.
 $(B)/tests/e2e/page/test_page_accessible: | $(B)/axe.min.js
 $(B)/axe.min.js: Makefile
@@ -193,6 +205,7 @@ make demo            one sale under seven guards, with a verdict
 make serve           the live page, until Ctrl-C; LISTEN=127.0.0.1:8080
 make lab             each lock made to fail: $(B)/lab/matrix.html
 make test            the whole suite on real servers; TEST_FULL=1: the long sizes
+make sim             the service on a virtual clock, many seeds; SEEDS=2000; TEST_SEED=N replays one
 make conformance     each guard against each claim
 make lint format     layout, layers, cppcheck, clang
 make check-asan      the suite with address and undefined behaviour checks (check-ubsan, check-tsan)

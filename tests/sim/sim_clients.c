@@ -1,0 +1,263 @@
+/*
+ * Clients: each wants some things once, under a key each, and asks any instance until it is
+ * decided. What they are told goes into books of their own, which the judge compares with the
+ * database.
+ */
+#include "sim_threads.h"
+#include "sim_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ANSWER_AT_ONCE_US = 100000, PATIENCE_US = 60000000, HEALED_US = 120000000 };
+
+/* One sending of a deal. Its memory stays: the instance may still have it. */
+struct attempt {
+    struct op op;
+    struct sim_instance *instance;
+    bool done;
+};
+
+static void on_done(struct op *op)
+{
+    struct attempt *attempt = op->http;
+    attempt->done = true;
+    sim_wake(attempt, INT32_MAX);
+}
+
+/* The HTTP side: a thread of the instance. */
+static void *submit(void *arg)
+{
+    struct attempt *attempt = arg;
+    if (!service_submit(attempt->instance->service, &attempt->op))
+        on_done(&attempt->op);
+    return NULL;
+}
+
+/* NULL: no answer, and what became of it is not known. */
+static struct attempt *ask(struct sim_instance *instance, const struct op *question,
+                           int64_t patience_us)
+{
+    struct attempt *attempt = calloc(1, sizeof *attempt);
+    if (!attempt)
+        abort();
+    attempt->op = *question;
+    attempt->op.http = attempt;
+    attempt->op.done = on_done;
+    attempt->op.fence = -1;
+    attempt->op.deadline_us = sim_now_us() + sim_world.is.wait_ms * INT64_C(1000);
+    attempt->instance = instance;
+    uint32_t life = instance->life;
+    int64_t until_us = sim_now_us() + patience_us;
+    sim_spawn(instance->group, "http", submit, attempt);
+    while (!attempt->done && instance->life == life && sim_now_us() < until_us)
+        sim_wait(attempt, sim_now_us() + ANSWER_AT_ONCE_US);
+    return attempt->done ? attempt : NULL;
+}
+
+/* -- an operator ------------------------------------------------------------------------------ */
+
+void sim_put(enum op_kind kind, const char *id, int64_t amount, const char *guard)
+{
+    struct op op = {.kind = kind,
+                    .amount = amount,
+                    .price = 50,
+                    .per_user_limit = sim_world.is.per_user_limit,
+                    .reserve_s = sim_world.is.reserve_s};
+    snprintf(op.id, sizeof op.id, "%s", id);
+    snprintf(op.guard, sizeof op.guard, "%s", guard);
+    for (;;) {
+        struct sim_instance *instance = sim_instance_any();
+        struct attempt *told = instance ? ask(instance, &op, PATIENCE_US) : NULL;
+        bool done = told && told->op.answer.status >= 200 && told->op.answer.status < 300;
+        free(told);
+        if (done)
+            return;
+        sim_sleep_us(ANSWER_AT_ONCE_US);
+    }
+}
+
+/* -- the books -------------------------------------------------------------------------------- */
+
+static bool is_decided(const struct answer *answer)
+{
+    return answer->problem == PROBLEM_NONE || problem_info(answer->problem)->decided;
+}
+
+static void count_answer(const struct op *op)
+{
+    static const struct {
+        enum problem problem;
+        enum sim_event event;
+    } counted[] = {
+        {PROBLEM_SOLD_OUT, SIM_SOLD_OUT},         {PROBLEM_FUNDS, SIM_FUNDS},
+        {PROBLEM_LOCK_TIMEOUT, SIM_LOCK_TIMEOUT}, {PROBLEM_UNAVAILABLE, SIM_UNAVAILABLE},
+        {PROBLEM_IN_FLIGHT, SIM_IN_FLIGHT},       {PROBLEM_STORAGE_FULL, SIM_STORAGE_FULL}};
+    if (op->answer.replayed)
+        sim_count(SIM_REPLAYED);
+    if (op->answer.body && strstr(op->answer.body, "outcome of the commit unknown"))
+        sim_count(SIM_UNKNOWN_COMMIT);
+    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
+        if (op->answer.problem == counted[i].problem)
+            sim_count(counted[i].event);
+    if (op->answer.problem != PROBLEM_NONE)
+        return;
+    if (op->kind == OP_PAY_ORDER || op->kind == OP_CANCEL_ORDER || op->kind == OP_TRANSFER)
+        sim_count(op->kind == OP_PAY_ORDER      ? SIM_PAID
+                  : op->kind == OP_CANCEL_ORDER ? SIM_CANCELLED
+                                                : SIM_TRANSFERRED);
+}
+
+static void enter(struct sim_deal *deal, const struct op *op)
+{
+    const struct answer *answer = &op->answer;
+    const char *body = answer->body ? answer->body : "";
+    count_answer(op);
+    if (answer->problem == PROBLEM_NOT_FOUND || answer->problem == PROBLEM_KEY_REUSED ||
+        answer->problem == PROBLEM_INTERNAL || answer->problem == PROBLEM_BAD_REQUEST)
+        sim_broken("%s was answered %d: %.200s", deal->key, answer->status, body);
+    if (!is_decided(answer))
+        return;
+    if (deal->decided && (deal->status != answer->status || strcmp(deal->body, body) != 0))
+        sim_broken("%s was answered twice: %d %.120s and %d %.120s", deal->key, deal->status,
+                   deal->body, answer->status, body);
+    if (!deal->decided)
+        sim_world.n_open--;
+    deal->decided = true;
+    deal->status = answer->status;
+    deal->problem = answer->problem;
+    snprintf(deal->body, sizeof deal->body, "%s", body);
+}
+
+/* -- clients ---------------------------------------------------------------------------------- */
+
+/* A client waits for its answer longer than the service takes, or not at all so long. */
+static int64_t draw_patience_us(void)
+{
+    if (!sim_world.is.faults[SIM_GAVE_UP] || sim_world.healed || !sim_one_in(4))
+        return PATIENCE_US;
+    return INT64_C(1000) << sim_below(10);
+}
+
+static void ask_once(struct sim_deal *deal)
+{
+    struct sim_instance *instance = sim_instance_any();
+    if (!instance) {
+        sim_sleep_us(ANSWER_AT_ONCE_US);
+        return;
+    }
+    struct op op = {.kind = deal->kind, .amount = deal->amount};
+    snprintf(op.key, sizeof op.key, "%s", deal->key);
+    snprintf(op.id, sizeof op.id, "%s", deal->id);
+    snprintf(op.other, sizeof op.other, "%s", deal->other);
+    snprintf(op.request, sizeof op.request, "%d %s %s %lld", (int)deal->kind, deal->id, deal->other,
+             (long long)deal->amount);
+    if (deal->asking++ > 0)
+        sim_count(SIM_TWICE);
+    struct attempt *told = ask(instance, &op, draw_patience_us());
+    deal->asking--;
+    if (!told) {
+        sim_count(SIM_GAVE_UP);
+        return;
+    }
+    sim_tell("%s: %d %s from i%d", deal->key, told->op.answer.status,
+             told->op.answer.problem ? problem_info(told->op.answer.problem)->id : "ok",
+             instance->number);
+    enter(deal, &told->op);
+    free(told->op.answer.body);
+    free(told);
+}
+
+static void see_through(struct sim_deal *deal)
+{
+    int64_t pause_us = 1000;
+    while (!deal->decided && sim_world.result->broken[0] == '\0') {
+        ask_once(deal);
+        if (deal->decided)
+            break;
+        sim_sleep_us(pause_us / 2 + sim_below((uint32_t)pause_us));
+        if (pause_us < 500000)
+            pause_us *= 2;
+        if (sim_world.healed && sim_now_us() > sim_world.healed_us + HEALED_US)
+            sim_broken("%s has no answer %d s after all was healed", deal->key,
+                       HEALED_US / 1000000);
+    }
+}
+
+/* The text at "name":"...". */
+static bool find_text(const char *body, const char *name, char *ret, size_t size)
+{
+    char label[32];
+    snprintf(label, sizeof label, "\"%s\":\"", name);
+    const char *at = strstr(body, label);
+    if (!at)
+        return false;
+    at += strlen(label);
+    snprintf(ret, size, "%.*s", (int)strcspn(at, "\""), at);
+    return true;
+}
+
+static struct sim_deal *new_deal(enum op_kind kind, const char *id, const char *other,
+                                 int64_t amount)
+{
+    struct sim_deal *deal = &sim_world.deals[sim_world.n_deals];
+    *deal = (struct sim_deal){.kind = kind, .amount = amount};
+    snprintf(deal->key, sizeof deal->key, "deal-%u", sim_world.n_deals++);
+    snprintf(deal->id, sizeof deal->id, "%s", id);
+    snprintf(deal->other, sizeof deal->other, "%s", other);
+    sim_world.n_open++;
+    return deal;
+}
+
+static void name(char *ret, size_t size, const char *prefix, uint32_t n)
+{
+    snprintf(ret, size, "%s%u", prefix, n);
+}
+
+/* An order, and often what becomes of it. */
+static void buy(const char *user)
+{
+    char item[16], order[DB_ID_MAX + 1];
+    name(item, sizeof item, "", sim_below(sim_world.is.items));
+    struct sim_deal *deal = new_deal(OP_PLACE_ORDER, item, user, 1 + sim_below(2));
+    see_through(deal);
+    if (deal->status != 201 || sim_one_in(3) || sim_world.n_deals >= SIM_DEALS_MAX ||
+        !find_text(deal->body, "order_id", order, sizeof order))
+        return;
+    see_through(new_deal(sim_one_in(2) ? OP_PAY_ORDER : OP_CANCEL_ORDER, order, "", 0));
+}
+
+static void *client(void *arg)
+{
+    const struct sim_settings *is = &sim_world.is;
+    char user[16], other[16];
+    uint32_t number = (uint32_t)(uintptr_t)arg;
+    name(user, sizeof user, "u", number % is->accounts);
+    for (uint32_t i = 0; i < is->deals && sim_world.n_deals + 1 < SIM_DEALS_MAX; i++) {
+        uint32_t what = sim_below(8);
+        if (is->think_ms > 0)
+            sim_sleep_us(sim_below(is->think_ms * 1000));
+        if (what < 4) {
+            buy(user);
+        } else if (what < 5) {
+            see_through(new_deal(OP_CHANGE_BALANCE, user, "", (int64_t)sim_below(120) - 40));
+        } else if (what < 7) {
+            name(other, sizeof other, "u",
+                 (number + 1 + sim_below(is->accounts - 1)) % is->accounts);
+            if (strcmp(user, other) != 0)
+                see_through(new_deal(OP_TRANSFER, user, other, 1 + sim_below(60)));
+        } else if (sim_world.n_deals > 0) { /* another's key, perhaps while it runs */
+            ask_once(&sim_world.deals[sim_below(sim_world.n_deals)]);
+        }
+    }
+    sim_world.clients_left--;
+    sim_wake(&sim_world.clients_left, INT32_MAX);
+    return NULL;
+}
+
+void sim_clients_start(void)
+{
+    sim_world.clients_left = sim_world.is.clients;
+    for (uint32_t i = 0; i < sim_world.is.clients; i++)
+        sim_spawn(SIM_WORLD, "client", client, (void *)(uintptr_t)i);
+}

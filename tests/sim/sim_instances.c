@@ -1,0 +1,152 @@
+/* Instances of the service: their lives, each in a group of fibers of its own. */
+#include "business.h"
+#include "sim_disk.h"
+#include "sim_files.h"
+#include "sim_threads.h"
+#include "sim_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ARGS_MAX = 64, DRAIN_MS = 20000, RETRY_US = 200000 };
+
+/* Through seckilld's own flags: they are a contract, struct config is not. */
+static void configure(struct sim_instance *instance)
+{
+    const struct sim_settings *is = &sim_world.is;
+    static char texts[ARGS_MAX][64];
+    char *args[ARGS_MAX];
+    int n = 0;
+#define ADD(...)                                                                                   \
+    do {                                                                                           \
+        snprintf(texts[n], sizeof texts[n], __VA_ARGS__);                                          \
+        args[n] = texts[n];                                                                        \
+        n++;                                                                                       \
+    } while (0)
+#define ON(yes) ((yes) ? "on" : "off")
+    ADD("seckilld");
+    ADD("--db=sqlite:%s", sim_store);
+    ADD("--lock-db=sqlite:%s", sim_lock_store);
+    if (is->instances > 1)
+        ADD("--db-shared");
+    ADD("--sync=%s", is->sync_normal ? "normal" : "full");
+    ADD("--guard=%s", is->guard);
+    ADD("--lease-ms=%u", is->lease_ms);
+    ADD("--wait-ms=%u", is->wait_ms);
+    ADD("--watchdog=%s", ON(is->watchdog));
+    ADD("--fence=%s", ON(is->fence));
+    ADD("--fence-source=%s", is->fence_database ? "database" : "lock");
+    ADD("--lock-queue=%s", ON(is->lock_queue));
+    ADD("--lanes=%s", ON(is->lanes));
+    ADD("--batch=%u", is->batch);
+    ADD("--lane-turns=%u", is->turns);
+    ADD("--workers=%u", is->workers);
+    ADD("--close-orders-ms=%u", is->close_ms);
+    ADD("--instance=i%d", instance->number);
+    args[n] = NULL;
+    if (config_load(n, args, &instance->config) != -1)
+        abort();
+}
+
+/* The process's main(): opens, serves until it is told to stop, drains, closes. */
+static void *live(void *arg)
+{
+    struct sim_instance *instance = arg;
+    if (service_open(&instance->config, &business, NULL, &instance->service) != 0) {
+        instance->state = SIM_DOWN;
+        sim_wake(instance, INT32_MAX);
+        return instance; /* as a failed exit */
+    }
+    instance->state = SIM_UP;
+    sim_tell("i%d is up", instance->number);
+    while (!instance->stop)
+        sim_wait(&instance->stop, SIM_FOREVER);
+    instance->state = SIM_STOPPING;
+    service_drain(instance->service, DRAIN_MS);
+    service_close(instance->service);
+    instance->state = SIM_DOWN;
+    sim_wake(instance, INT32_MAX);
+    return NULL;
+}
+
+static void end_process(struct sim_instance *instance)
+{
+    int group = instance->group;
+    instance->life++;
+    instance->supervised = false;
+    instance->state = SIM_DOWN;
+    instance->service = NULL;
+    sim_disk_kill(group);
+    sim_files_kill(group);
+    sim_wake(instance, INT32_MAX);
+    sim_kill(group);
+}
+
+/* Keeps one instance alive: what a supervisor does. */
+static void *supervise(void *arg)
+{
+    struct sim_instance *instance = arg;
+    for (;;) {
+        void *failed = NULL;
+        if (sim_world.last_group + 1 == SIM_GROUPS_MAX)
+            abort();
+        instance->group = ++sim_world.last_group;
+        instance->life++;
+        instance->stop = false;
+        instance->kill_in = 0;
+        instance->state = SIM_STARTING;
+        uint32_t life = instance->life;
+        struct sim_fiber *process = sim_spawn(instance->group, "main", live, instance);
+        while (instance->life == life && !sim_ended(process, &failed))
+            sim_wait(instance, sim_now_us() + RETRY_US);
+        if (instance->life != life) /* killed, and to be started by who did it */
+            return NULL;
+        end_process(instance);
+        if (!failed)
+            return NULL;
+        instance->supervised = true;
+        sim_count(SIM_START_FAILED);
+        sim_tell("i%d cannot start", instance->number);
+        sim_sleep_us(RETRY_US);
+    }
+}
+
+void sim_instance_start(struct sim_instance *instance)
+{
+    if (instance->supervised)
+        return;
+    instance->supervised = true;
+    if (instance->config.instance[0] == '\0')
+        configure(instance);
+    instance->state = SIM_STARTING;
+    sim_spawn(SIM_WORLD, "supervisor", supervise, instance);
+}
+
+void sim_instance_kill(struct sim_instance *instance)
+{
+    sim_tell("i%d is killed", instance->number);
+    end_process(instance);
+}
+
+void sim_instance_stop(struct sim_instance *instance)
+{
+    uint32_t life = instance->life;
+    if (instance->state != SIM_UP)
+        return;
+    sim_tell("i%d is to stop", instance->number);
+    instance->stop = true;
+    sim_wake(&instance->stop, 1);
+    while (instance->life == life)
+        sim_wait(instance, sim_now_us() + RETRY_US);
+    sim_tell("i%d has stopped", instance->number);
+}
+
+struct sim_instance *sim_instance_any(void)
+{
+    struct sim_instance *chosen = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sim_world.is.instances; i++)
+        if (sim_world.instances[i].state == SIM_UP && sim_below(++n) == 0)
+            chosen = &sim_world.instances[i];
+    return chosen;
+}

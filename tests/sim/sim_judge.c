@@ -1,0 +1,145 @@
+/*
+ * The judge: reads the database's rows, and compares them with each other and with the clients'
+ * books. It asks nothing of the service.
+ */
+#include "sim_disk.h"
+#include "sim_threads.h"
+#include "sim_world.h"
+
+#include <sqlite3.h>
+#include <string.h>
+
+/* Each finds rows that must not be there; the first column tells which. */
+static const struct {
+    const char *what, *sql;
+    bool about_updates; /* only of guards that claim to keep updates apart */
+} rules[] = {
+    {"the database is damaged",
+     "SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'", false},
+    {"two changes were made from one reading",
+     "SELECT resource || ' version ' || version_before || ' by ' || group_concat(txn_id) FROM "
+     "ledger "
+     "GROUP BY resource, epoch, version_before HAVING count(*) > 1",
+     true},
+    {"one key changed one thing twice",
+     "SELECT resource || ' ' || txn_id FROM ledger GROUP BY resource, txn_id HAVING count(*) > 1",
+     false},
+    {"the chain of a resource has a gap",
+     "SELECT resource || ' version ' || version_before FROM (SELECT *, lag(version_before) OVER w "
+     "AS v,"
+     " lag(after) OVER w AS a FROM ledger WINDOW w AS (PARTITION BY resource, epoch ORDER BY id))"
+     " WHERE v IS NOT NULL AND (v + 1 <> version_before OR a <> before)",
+     true},
+    {"a row does not add up",
+     "SELECT resource || ' ' || id FROM ledger WHERE before + delta <> after", false},
+    {"a fence fell",
+     "SELECT resource || ' fence ' || fence || ' after ' || f FROM (SELECT *, lag(fence) OVER"
+     " (PARTITION BY resource, epoch, guard ORDER BY id) AS f FROM ledger WHERE fence > 0)"
+     " WHERE f > fence",
+     true},
+    {"stock and ledger differ",
+     "SELECT id || ': ' || stock || ', should be ' || s FROM (SELECT i.id, i.stock, "
+     "i.initial_stock +"
+     " coalesce((SELECT sum(delta) FROM ledger l WHERE l.resource = 'item:' || i.id AND"
+     " l.epoch = i.epoch), 0) AS s FROM items i) WHERE s <> stock",
+     true},
+    {"stock and orders differ",
+     "SELECT id || ': ' || stock || ' left of ' || initial_stock || ', sold ' || s FROM (SELECT "
+     "i.*,"
+     " coalesce((SELECT sum(quantity) FROM orders o WHERE o.item_id = i.id AND o.item_epoch = "
+     "i.epoch"
+     " AND o.state <= 1), 0) AS s FROM items i) WHERE initial_stock - s <> stock OR stock < 0",
+     true},
+    {"balance and ledger differ",
+     "SELECT id || ': ' || balance || ', should be ' || s FROM (SELECT a.id, a.balance,"
+     " a.initial_balance + coalesce((SELECT sum(delta) FROM ledger l WHERE"
+     " l.resource = 'account:' || a.id AND l.epoch = a.epoch), 0) AS s FROM accounts a)"
+     " WHERE s <> balance OR balance < 0",
+     true},
+    {"a transfer made or lost money",
+     "SELECT key FROM idempotency WHERE request LIKE '4 %' AND http_status < 300 AND 0 <> (SELECT"
+     " sum(delta) FROM ledger WHERE txn_id = key)",
+     false},
+    {"orders and answers differ in number",
+     "SELECT o || ' orders, ' || a || ' answers' FROM (SELECT (SELECT count(*) FROM orders) AS o,"
+     " (SELECT count(*) FROM idempotency WHERE request LIKE '0 %' AND http_status = 201) AS a)"
+     " WHERE o <> a",
+     false},
+    {"a refusal had an effect",
+     "SELECT key || ': ' || http_status FROM idempotency WHERE http_status >= 300 AND EXISTS "
+     "(SELECT 1"
+     " FROM ledger WHERE txn_id = key)",
+     false},
+    {"more than the limit was sold",
+     "SELECT user_id || ' has ' || n FROM (SELECT o.user_id, sum(o.quantity) AS n, i.per_user_limit"
+     " FROM orders o JOIN items i ON o.item_id = i.id AND o.item_epoch = i.epoch WHERE o.state <= 1"
+     " AND i.per_user_limit > 0 GROUP BY o.item_id, o.user_id) WHERE n > per_user_limit",
+     true},
+};
+
+static sqlite3_stmt *prepare(sqlite3 *store, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(store, sql, -1, &statement, NULL) != SQLITE_OK)
+        sim_broken("the judge cannot read: %s", sqlite3_errmsg(store));
+    return statement;
+}
+
+/* True: there is such a row. */
+static bool is_broken(sqlite3 *store, size_t rule)
+{
+    sqlite3_stmt *statement = prepare(store, rules[rule].sql);
+    int code = sqlite3_step(statement);
+    const bool found = code == SQLITE_ROW;
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        sim_broken("the judge cannot read: %s", sqlite3_errmsg(store));
+    if (found && (sim_world.is.claims_safe || !rules[rule].about_updates))
+        sim_broken("%s: %s", rules[rule].what, (const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    return found;
+}
+
+/* What a client was told stands in the store, to the byte, and what nobody was told may. */
+static void compare_books(sqlite3 *store)
+{
+    sqlite3_stmt *statement =
+        prepare(store, "SELECT http_status, body FROM idempotency WHERE key = ?");
+    for (uint32_t i = 0; statement && i < sim_world.n_deals; i++) {
+        const struct sim_deal *deal = &sim_world.deals[i];
+        if (!deal->decided)
+            continue;
+        sqlite3_bind_text(statement, 1, deal->key, -1, SQLITE_STATIC);
+        if (sqlite3_step(statement) != SQLITE_ROW)
+            sim_broken("%s was answered %d, and the store has no answer", deal->key, deal->status);
+        else if (sqlite3_column_int(statement, 0) != deal->status ||
+                 strcmp((const char *)sqlite3_column_text(statement, 1), deal->body) != 0)
+            sim_broken("%s was answered %d %.100s, the store has %d %.100s", deal->key,
+                       deal->status, deal->body, sqlite3_column_int(statement, 0),
+                       (const char *)sqlite3_column_text(statement, 1));
+        sqlite3_reset(statement);
+    }
+    sqlite3_finalize(statement);
+}
+
+static void count_closed(sqlite3 *store)
+{
+    sqlite3_stmt *statement = prepare(store, "SELECT count(*) FROM orders WHERE state = 3");
+    if (sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0) > 0)
+        sim_count(SIM_CLOSED);
+    sqlite3_finalize(statement);
+}
+
+void sim_judge(void)
+{
+    sqlite3 *store;
+    if (sqlite3_open_v2(sim_store, &store, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) {
+        sim_broken("the judge cannot open the store: %s", sqlite3_errmsg(store));
+        return;
+    }
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (is_broken(store, i) && rules[i].about_updates && !sim_world.is.claims_safe)
+            sim_count(SIM_FORK);
+    compare_books(store);
+    count_closed(store);
+    sqlite3_close(store);
+}

@@ -1,0 +1,199 @@
+/* What goes wrong, drawn from the kinds that exist in this run; then all is healed. */
+#include "sim_disk.h"
+#include "sim_threads.h"
+#include "sim_world.h"
+
+#include <stdio.h>
+
+enum { RESTART_US = 100000, AS_LONG_AS_US = 400000 };
+
+static void restart(struct sim_instance *instance)
+{
+    sim_sleep_us(sim_below(RESTART_US));
+    sim_instance_start(instance);
+}
+
+static struct sim_instance *any_instance(void)
+{
+    return &sim_world.instances[sim_below(sim_world.is.instances)];
+}
+
+/* -- at any step of an instance ---------------------------------------------------------------- */
+
+static void at_step(int group)
+{
+    for (uint32_t i = 0; i < sim_world.is.instances; i++) {
+        struct sim_instance *instance = &sim_world.instances[i];
+        if (instance->group == group && instance->kill_in > 0 && --instance->kill_in == 0)
+            sim_instance_kill(instance);
+    }
+}
+
+static void kill_soon(void)
+{
+    struct sim_instance *instance = any_instance();
+    uint32_t life = instance->life;
+    if (instance->state == SIM_DOWN)
+        return;
+    instance->kill_in = INT64_C(1) << sim_below(12);
+    int64_t until_us = sim_now_us() + AS_LONG_AS_US;
+    while (instance->life == life && sim_now_us() < until_us)
+        sim_sleep_us(1000);
+    instance->kill_in = 0;
+    if (instance->life == life)
+        sim_instance_kill(instance);
+    sim_count(SIM_KILL);
+    restart(instance);
+}
+
+static void stop(void)
+{
+    struct sim_instance *instance = any_instance();
+    if (instance->state != SIM_UP)
+        return;
+    sim_instance_stop(instance);
+    sim_count(SIM_STOP);
+    restart(instance);
+}
+
+static void pause_one(void)
+{
+    struct sim_instance *instance = any_instance();
+    int64_t us = INT64_C(1000) << sim_below(14);
+    sim_tell("i%d is paused for %lld ms", instance->number, (long long)us / 1000);
+    sim_pause(instance->group, sim_now_us() + us);
+    sim_count(SIM_PAUSE);
+}
+
+static void cut_power(void)
+{
+    sim_tell("the power fails");
+    for (uint32_t i = 0; i < sim_world.is.instances; i++)
+        if (sim_world.instances[i].state != SIM_DOWN)
+            sim_instance_kill(&sim_world.instances[i]);
+    sim_disk_power_cut(sim_store);
+    sim_disk_power_cut(sim_lock_store);
+    sim_count(SIM_POWER);
+    for (uint32_t i = 0; i < sim_world.is.instances; i++)
+        restart(&sim_world.instances[i]);
+}
+
+static void spoil_disk(enum sim_event kind)
+{
+    struct sim_disk_faults faults = {.slow = 20};
+    uint32_t one_in = 2u << sim_below(6);
+    if (kind == SIM_WRITE_FAILED)
+        faults.write_fails = one_in;
+    else if (kind == SIM_FLUSH_FAILED)
+        faults.flush_fails = one_in;
+    else
+        faults.full = one_in;
+    sim_tell("of the disk's calls, one in %u meets: %s", one_in, sim_event_texts[kind]);
+    sim_disk_faults(&faults);
+    struct sim_instance *instance = any_instance();
+    if (sim_one_in(3) && sim_world.is.faults[SIM_KILL] && instance->state == SIM_UP) {
+        sim_instance_kill(instance); /* it has to start while the disk is like that */
+        sim_count(SIM_KILL);
+        sim_instance_start(instance);
+    }
+    sim_sleep_us(1000 + sim_below(AS_LONG_AS_US));
+    sim_disk_faults(&(struct sim_disk_faults){.slow = 0});
+    sim_tell("the disk is well");
+}
+
+static void leap(void)
+{
+    struct sim_instance *instance = any_instance();
+    int64_t us = (INT64_C(1000000) << sim_below(13)) * (sim_one_in(2) ? 1 : -1);
+    sim_tell("the clock of i%d leaps by %lld s", instance->number, (long long)us / 1000000);
+    sim_wall_ahead_us[instance->group] += us;
+    sim_count(SIM_CLOCK);
+}
+
+static void *change_guard(void *arg)
+{
+    const struct sim_settings *is = &sim_world.is;
+    const bool item = sim_one_in(2);
+    char id[16];
+    (void)arg;
+    snprintf(id, sizeof id, item ? "%u" : "u%u", sim_below(item ? is->items : is->accounts));
+    sim_put(item ? OP_PUT_ITEM : OP_PUT_ACCOUNT, id, item ? is->stock : is->balance,
+            sim_one_in(3) ? "" : is->other_guard);
+    sim_tell("%s %s begins anew, with another guard", item ? "item" : "account", id);
+    sim_count(SIM_GUARD_CHANGED);
+    return NULL;
+}
+
+static void do_one(enum sim_event kind)
+{
+    switch (kind) {
+    case SIM_KILL:
+        kill_soon();
+        return;
+    case SIM_STOP:
+        stop();
+        return;
+    case SIM_PAUSE:
+        pause_one();
+        return;
+    case SIM_POWER:
+        cut_power();
+        return;
+    case SIM_CLOCK:
+        leap();
+        return;
+    case SIM_WRITE_FAILED:
+    case SIM_FLUSH_FAILED:
+    case SIM_DISK_FULL:
+        spoil_disk(kind);
+        return;
+    case SIM_GUARD_CHANGED:
+        sim_spawn(SIM_WORLD, "operator", change_guard, NULL);
+        return;
+    default:
+        return;
+    }
+}
+
+/* After a flush that failed the store takes no more writes until it is started again, as it says.
+ */
+static void restart_where_flushes_failed(void)
+{
+    if (sim_disk_counts()->flush_failures == 0)
+        return;
+    for (uint32_t i = 0; i < sim_world.is.instances; i++) {
+        sim_instance_stop(&sim_world.instances[i]);
+        sim_instance_start(&sim_world.instances[i]);
+    }
+}
+
+static void heal(void)
+{
+    sim_disk_faults(&(struct sim_disk_faults){.slow = 0});
+    for (uint32_t i = 0; i < sim_world.is.instances; i++) {
+        struct sim_instance *instance = &sim_world.instances[i];
+        sim_pause(instance->group, 0);
+        instance->kill_in = 0;
+        if (instance->state == SIM_DOWN)
+            sim_instance_start(instance);
+    }
+    restart_where_flushes_failed();
+    sim_world.healed = true;
+    sim_world.healed_us = sim_now_us();
+    sim_tell("all is healed");
+}
+
+void sim_nemesis(void)
+{
+    enum sim_event kinds[SIM_EVENTS];
+    uint32_t n = 0;
+    for (int i = 0; i < SIM_EVENTS; i++)
+        if (sim_world.is.faults[i] && i != SIM_GAVE_UP)
+            kinds[n++] = (enum sim_event)i;
+    sim_at_step = at_step;
+    for (uint32_t i = 0; n > 0 && i < sim_world.is.n_faults && sim_world.clients_left > 0; i++) {
+        sim_sleep_us(1 + sim_below(1u << (10 + sim_below(10))));
+        do_one(kinds[sim_below(n)]);
+    }
+    heal();
+}

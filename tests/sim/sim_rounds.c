@@ -1,0 +1,184 @@
+/* Many seeds, each in a process of its own, and twice. */
+#include "sim_rounds.h"
+#include "sim_threads.h"
+#include "sim_world.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { JOBS_MAX = 64, SECONDS_MAX = 120, CANARY_EVERY = 50 };
+
+static struct sim_sum sum;
+
+/* Of a pair of runs of one seed. */
+struct job {
+    uint64_t seed;
+    pid_t pid;
+    struct sim_result result[2];
+};
+
+static bool is_canary(uint64_t seed)
+{
+    return seed % CANARY_EVERY == 0;
+}
+
+static void run_seed(uint64_t seed, struct sim_result *ret, FILE *timeline)
+{
+    struct sim_settings settings;
+    sim_begin(seed, 0);
+    if (is_canary(seed))
+        sim_settings_canary(&settings, seed);
+    else
+        sim_settings_draw(&settings, seed);
+    sim_begin(seed, settings.steps_per_switch);
+    if (timeline)
+        sim_settings_print(&settings, timeline);
+    sim_world_run(&settings, ret, timeline);
+}
+
+static void in_child(uint64_t seed, struct sim_result *ret)
+{
+    alarm(SECONDS_MAX);
+    snprintf(ret->broken, sizeof ret->broken, "the process ended");
+    if (!freopen("/dev/null", "w", stderr))
+        _exit(1);
+    struct sim_result result;
+    run_seed(seed, &result, NULL);
+    *ret = result;
+    _exit(0);
+}
+
+static void start(struct job *job, uint64_t seed)
+{
+    job->seed = seed;
+    pid_t middle = fork();
+    if (middle != 0) { /* the job is in shared memory: only the parent writes it */
+        job->pid = middle;
+        return;
+    }
+    for (int i = 0; i < (2); i++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            in_child(seed, &job->result[i]);
+        int status;
+        waitpid(pid, &status, 0);
+        if (WIFSIGNALED(status))
+            snprintf(job->result[i].broken, sizeof job->result[i].broken, "ended by signal %d (%s)",
+                     WTERMSIG(status), strsignal(WTERMSIG(status)));
+    }
+    _exit(0);
+}
+
+static void fail(const struct job *job, const char *what)
+{
+    printf("seed %" PRIu64 ": %s\n  TEST_SEED=%" PRIu64 " runs it again and prints its timeline\n",
+           job->seed, what, job->seed);
+    fflush(stdout);
+}
+
+static void finish(struct job *job)
+{
+    const struct sim_result *first = &job->result[0], *second = &job->result[1];
+    sum.seeds++;
+    sum.deals += first->deals;
+    sum.virtual_s += (double)first->virtual_us / 1e6;
+    for (int i = 0; i < SIM_EVENTS; i++)
+        sum.events[i] += first->events[i];
+    if (is_canary(job->seed)) {
+        sum.canaries++;
+        sum.canaries_caught += first->events[SIM_FORK] > 0;
+    }
+    if (first->broken[0] != '\0') {
+        sum.broken++;
+        fail(job, first->broken);
+    } else if (first->hash != second->hash) {
+        sum.differing++;
+        fail(job, "two runs differ");
+    }
+    job->pid = 0;
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+
+static double now_s(void)
+{
+    struct timespec now;
+    __real_clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void run_all(struct job *jobs, int n_jobs, uint64_t next, uint64_t end, double until_s)
+{
+    int running = 0;
+    while (next < end || running > 0) {
+        if (now_s() >= until_s)
+            end = next;
+        for (int i = 0; i < n_jobs && next < end; i++)
+            if (jobs[i].pid == 0) {
+                memset(&jobs[i], 0, sizeof jobs[i]);
+                start(&jobs[i], next++);
+                running++;
+            }
+        pid_t pid = wait(NULL);
+        if (pid < 0)
+            abort();
+        for (int i = 0; i < n_jobs; i++)
+            if (jobs[i].pid == pid && pid > 0) {
+                finish(&jobs[i]);
+                running--;
+            }
+    }
+}
+
+void sim_sum_print(const struct sim_sum *is, FILE *out)
+{
+    fprintf(out,
+            "{\n  \"seeds\": %" PRIu64 ", \"seconds\": %.1f, \"deals\": %" PRIu64
+            ", \"virtual_seconds\": %.0f,\n  \"broken\": %" PRIu64 ", \"differing\": %" PRIu64
+            ", \"canaries\": %" PRIu64 ", \"canaries_caught\": %" PRIu64 ",\n  \"events\": {",
+            is->seeds, is->seconds, is->deals, is->virtual_s, is->broken, is->differing,
+            is->canaries, is->canaries_caught);
+    for (int i = 0; i < SIM_EVENTS; i++)
+        fprintf(out, "%s\n    \"%s\": %" PRIu64, i ? "," : "", sim_event_texts[i], is->events[i]);
+    fprintf(out, "\n  }\n}\n");
+}
+
+void sim_rounds(uint64_t from, uint64_t seeds, int n_jobs, double most_s, struct sim_sum *ret)
+{
+    struct job *jobs = mmap(NULL, JOBS_MAX * sizeof *jobs, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (jobs == MAP_FAILED || n_jobs < 1 || n_jobs > JOBS_MAX)
+        abort();
+    memset(&sum, 0, sizeof sum);
+    double begin_s = now_s();
+    run_all(jobs, n_jobs, from, from + seeds, begin_s + most_s);
+    sum.seconds = now_s() - begin_s;
+    munmap(jobs, JOBS_MAX * sizeof *jobs);
+    *ret = sum;
+}
+
+int sim_replay(uint64_t seed)
+{
+    struct sim_result result;
+    run_seed(seed, &result, stdout);
+    printf("%s, hash %016" PRIx64 "\n", result.broken[0] ? result.broken : "nothing broken",
+           result.hash);
+    fflush(stdout);
+    return result.broken[0] != '\0';
+}
+
+/* Equal addresses in each process, so that nothing of a run hangs on them. */
+void sim_without_random_addresses(char **argv)
+{
+    int now = personality(0xffffffff);
+    if (now != -1 && !(now & ADDR_NO_RANDOMIZE) &&
+        personality((unsigned)now | ADDR_NO_RANDOMIZE) != -1)
+        execv("/proc/self/exe", argv);
+}

@@ -1,0 +1,24 @@
+/* Runs of many seeds, and their sum. */
+#ifndef SIM_ROUNDS_H
+#define SIM_ROUNDS_H
+
+#include "sim_settings.h"
+
+struct sim_sum {
+    uint64_t seeds, deals, broken,
+        differing;                      /* runs that broke a promise; that a replay differed of */
+    uint64_t canaries, canaries_caught; /* runs under no guard, and those that lost an update */
+    uint64_t events[SIM_EVENTS];
+    double seconds, virtual_s;
+};
+
+/* First in main(): starts the program again, at addresses that do not change from run to run. */
+void sim_without_random_addresses(char **argv);
+/* Each seed runs twice, in processes of its own, n_jobs seeds at a time. After most_s seconds none
+ * is begun any more. Names on stdout each seed that broke something. */
+void sim_rounds(uint64_t from, uint64_t seeds, int n_jobs, double most_s, struct sim_sum *ret);
+/* One seed, in this process, which is to end after it: prints the timeline. Returns 1 if broken. */
+int sim_replay(uint64_t seed);
+void sim_sum_print(const struct sim_sum *sum, FILE *out); /* JSON */
+
+#endif

@@ -1,0 +1,146 @@
+#include "sim_settings.h"
+#include "sim_threads.h"
+
+#include <string.h>
+
+const char *const sim_event_texts[SIM_EVENTS] = {
+#define SIM_EVENT_TEXT(name, text) text,
+    SIM_EVENT_MAP(SIM_EVENT_TEXT)
+#undef SIM_EVENT_TEXT
+};
+
+static uint32_t one_of(const uint32_t *list, uint32_t n)
+{
+    return list[sim_below(n)];
+}
+#define ONE_OF(...)                                                                                \
+    one_of((const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / 4)
+
+static bool in_store(const char *guard)
+{
+    return strncmp(guard, "sql-", 4) == 0 && strcmp(guard, "sql-unique") != 0;
+}
+
+/* The kinds that exist in this run: each with one chance in two, and in one run of eight none. */
+static void draw_faults(struct sim_settings *ret)
+{
+    static const enum sim_event kinds[] = {
+        SIM_KILL,         SIM_STOP,      SIM_PAUSE, SIM_POWER,   SIM_WRITE_FAILED,
+        SIM_FLUSH_FAILED, SIM_DISK_FULL, SIM_CLOCK, SIM_GAVE_UP, SIM_GUARD_CHANGED};
+    bool none = sim_one_in(8);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        ret->faults[kinds[i]] = !none && sim_one_in(2);
+    ret->n_faults = none ? 0 : ONE_OF(2, 5, 12);
+}
+
+static void draw_service(struct sim_settings *ret)
+{
+    static const char *const guards[] = {"mutex",       "sql-row",    "sql-atomic",
+                                         "sql-version", "sql-unique", "sql-unique"};
+    ret->guard = guards[sim_below(sizeof guards / sizeof guards[0])];
+    bool local = strcmp(ret->guard, "mutex") == 0;
+    ret->instances = local ? 1 : ONE_OF(1, 1, 2, 3);
+    ret->workers = 1 + sim_below(4);
+    ret->lanes = sim_one_in(2);
+    ret->batch = ONE_OF(1, 2, 8, 128);
+    ret->turns = ONE_OF(1, 2, 8);
+    ret->lock_queue = sim_one_in(2);
+    ret->fence = !sim_one_in(4);
+    ret->fence_database = sim_one_in(3);
+    ret->watchdog = sim_one_in(2);
+    ret->lease_ms = ONE_OF(50, 500, 30000);
+    ret->wait_ms = ONE_OF(500, 3000, 10000);
+    ret->close_ms = ONE_OF(100, 1000, 5000);
+    ret->reserve_s = ONE_OF(1, 5, 900);
+    ret->sync_normal = sim_one_in(4);
+}
+
+static void draw_clients(struct sim_settings *ret)
+{
+    ret->items = 1 + sim_below(3);
+    ret->stock = ONE_OF(3, 10, 1000);
+    ret->per_user_limit = ONE_OF(0, 0, 2);
+    ret->accounts = 2 + sim_below(3);
+    ret->balance = ONE_OF(150, 1000, 100000);
+    ret->clients = 2 + sim_below(6);
+    ret->deals = 2 + sim_below(8);
+    ret->think_ms = ONE_OF(0, 0, 20, 500);
+    ret->steps_per_switch = ONE_OF(1, 4, 16, 100);
+}
+
+static void draw_other_guard(struct sim_settings *ret)
+{
+    static const char *const stores[] = {"sql-row", "sql-atomic", "sql-version"};
+    if (!ret->faults[SIM_GUARD_CHANGED])
+        return;
+    ret->other_guard = stores[sim_below(3)];
+    if (ret->instances == 1 && sim_one_in(3))
+        ret->other_guard = "mutex";
+}
+
+/* What the guards claim, under what is done to them here. */
+static bool claims_safe(const struct sim_settings *is)
+{
+    if (in_store(is->guard) || strcmp(is->guard, "mutex") == 0)
+        return true;
+    bool holds_leases = is->lease_ms >= 30000 && !is->faults[SIM_PAUSE] && !is->faults[SIM_CLOCK];
+    return is->fence || holds_leases;
+}
+
+void sim_settings_draw(struct sim_settings *ret, uint64_t seed)
+{
+    memset(ret, 0, sizeof *ret);
+    ret->seed = seed;
+    draw_service(ret);
+    draw_clients(ret);
+    draw_faults(ret);
+    draw_other_guard(ret);
+    if (ret->sync_normal) /* which promises nothing about power */
+        ret->faults[SIM_POWER] = false;
+    ret->claims_safe = claims_safe(ret);
+}
+
+void sim_settings_canary(struct sim_settings *ret, uint64_t seed)
+{
+    memset(ret, 0, sizeof *ret);
+    *ret = (struct sim_settings){.seed = seed,
+                                 .guard = "none",
+                                 .instances = 1,
+                                 .workers = 4,
+                                 .batch = 8,
+                                 .turns = 1,
+                                 .lease_ms = 30000,
+                                 .wait_ms = 10000,
+                                 .close_ms = 5000,
+                                 .reserve_s = 900,
+                                 .lanes = sim_one_in(2),
+                                 .fence = true,
+                                 .watchdog = true,
+                                 .items = 1,
+                                 .stock = 1000,
+                                 .accounts = 2,
+                                 .balance = 1000,
+                                 .clients = 6,
+                                 .deals = 8,
+                                 .steps_per_switch = 4};
+}
+
+void sim_settings_print(const struct sim_settings *is, FILE *out)
+{
+    fprintf(
+        out,
+        "seed %llu: guard %s, %u instance%s, %u workers, lanes %s, batch %u, turns %u, queue "
+        "%s, fence %s from %s, watchdog %s, lease %u ms, wait %u ms, sync %s\n"
+        "  %u items of %u pieces, limit %u, %u accounts, %u clients, %u deals each, a switch in "
+        "%u steps, %u faults of:",
+        (unsigned long long)is->seed, is->guard, is->instances, is->instances > 1 ? "s" : "",
+        is->workers, is->lanes ? "on" : "off", is->batch, is->turns, is->lock_queue ? "on" : "off",
+        is->fence ? "on" : "off", is->fence_database ? "the store" : "the lock",
+        is->watchdog ? "on" : "off", is->lease_ms, is->wait_ms, is->sync_normal ? "normal" : "full",
+        is->items, is->stock, is->per_user_limit, is->accounts, is->clients, is->deals,
+        is->steps_per_switch, is->n_faults);
+    for (int i = 0; i < SIM_EVENTS; i++)
+        if (is->faults[i])
+            fprintf(out, " %s;", sim_event_texts[i]);
+    fprintf(out, " claims %s\n", is->claims_safe ? "no lost update" : "nothing");
+}

@@ -1,0 +1,68 @@
+/*
+ * What one seed draws: how the service is set up, what its clients want, and which kinds of fault
+ * exist at all (swarm testing: Groce and others, ISSTA 2012).
+ */
+#ifndef SIM_SETTINGS_H
+#define SIM_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Kinds of fault, and rare states that a run of many seeds has to reach: each is counted, and one
+ * that never happened fails the run. */
+#define SIM_EVENT_MAP(X)                                                                           \
+    X(KILL, "instance killed")                                                                     \
+    X(STOP, "instance stopped and started")                                                        \
+    X(PAUSE, "instance paused")                                                                    \
+    X(POWER, "power cut")                                                                          \
+    X(WRITE_FAILED, "write of the disk failed")                                                    \
+    X(FLUSH_FAILED, "flush of the disk failed")                                                    \
+    X(DISK_FULL, "disk full")                                                                      \
+    X(START_FAILED, "instance could not start")                                                    \
+    X(CLOCK, "wall clock of an instance leapt")                                                    \
+    X(GUARD_CHANGED, "guard changed in flight")                                                    \
+    X(GAVE_UP, "client gave up and asked again")                                                   \
+    X(TWICE, "one key at two instances at once")                                                   \
+    X(REPLAYED, "answer replayed")                                                                 \
+    X(IN_FLIGHT, "key refused as still running")                                                   \
+    X(SOLD_OUT, "sold out")                                                                        \
+    X(FUNDS, "insufficient funds")                                                                 \
+    X(LOCK_TIMEOUT, "lock not had in time")                                                        \
+    X(UNAVAILABLE, "store or lock server away")                                                    \
+    X(STORAGE_FULL, "storage full told")                                                           \
+    X(PAID, "order paid")                                                                          \
+    X(CANCELLED, "order cancelled")                                                                \
+    X(CLOSED, "order closed by the task")                                                          \
+    X(TRANSFERRED, "transfer done")                                                                \
+    X(UNKNOWN_COMMIT, "commit of unknown outcome")                                                 \
+    X(FORK, "update lost by a guard that claims nothing")
+
+enum sim_event {
+#define SIM_EVENT_ENUM(name, text) SIM_##name,
+    SIM_EVENT_MAP(SIM_EVENT_ENUM)
+#undef SIM_EVENT_ENUM
+        SIM_EVENTS
+};
+
+extern const char *const sim_event_texts[SIM_EVENTS];
+
+struct sim_settings {
+    uint64_t seed;
+    const char *guard, *other_guard; /* the second one: of PUTs that change it; NULL: none */
+    uint32_t instances, workers, batch, turns, lease_ms, wait_ms, close_ms, reserve_s;
+    bool lanes, lock_queue, fence, fence_database, watchdog, sync_normal;
+    uint32_t steps_per_switch;
+    uint32_t items, stock, per_user_limit, accounts, balance, clients;
+    uint32_t deals, think_ms; /* of each client; before each deal at most */
+    bool faults[SIM_EVENTS];  /* of the kinds that can be drawn */
+    uint32_t n_faults;        /* at most, before all is healed */
+    bool claims_safe;         /* no update may be lost */
+};
+
+void sim_settings_draw(struct sim_settings *ret, uint64_t seed);
+/* Guard none, and whatever else makes it lose soon. */
+void sim_settings_canary(struct sim_settings *ret, uint64_t seed);
+void sim_settings_print(const struct sim_settings *settings, FILE *out);
+
+#endif

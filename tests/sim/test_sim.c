@@ -1,0 +1,100 @@
+/*
+ * The whole service on a virtual clock, under settings, interleavings and faults that a seed draws.
+ * See tests/sim/README.md. Variables: TEST_SEED=N runs one seed and prints its timeline; SIM_SEEDS
+ * and SIM_FROM: how many, and the first; SIM_JSON: a file for the sum.
+ */
+#include "sim_rounds.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define SIM_SLOW
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define SIM_SLOW
+#endif
+
+enum {
+#ifdef SIM_SLOW
+    SEEDS = 200,
+#else
+    SEEDS = 1000,
+#endif
+    SEEDS_FULL = 20000,
+    SECONDS_MAX = 120,    /* a late machine runs fewer seeds */
+    ALL_HAPPENS_IN = 1000 /* seeds */
+};
+
+static struct sim_sum sum;
+
+static uint64_t number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static int run_seeds(void **state)
+{
+    (void)state;
+    const char *json = getenv("SIM_JSON");
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    sim_rounds(number("SIM_FROM", 1), number("SIM_SEEDS", getenv("TEST_FULL") ? SEEDS_FULL : SEEDS),
+               cores > 1 ? 2 : 1, (double)number("SIM_SECONDS", SECONDS_MAX), &sum);
+    sim_sum_print(&sum, stdout);
+    FILE *file = json && *json ? fopen(json, "w") : NULL;
+    if (file) {
+        sim_sum_print(&sum, file);
+        fclose(file);
+    }
+    return 0;
+}
+
+static void no_promise_is_broken(void **state)
+{
+    (void)state;
+    assert_int_equal(sum.broken, 0);
+}
+
+static void equal_seeds_leave_equal_hashes(void **state)
+{
+    (void)state;
+    assert_int_equal(sum.differing, 0);
+}
+
+static void without_a_guard_updates_are_lost(void **state)
+{
+    (void)state;
+    assert_int_equal(sum.canaries_caught, sum.canaries);
+}
+
+static void each_fault_and_each_rare_state_happened(void **state)
+{
+    (void)state;
+    if (sum.seeds < ALL_HAPPENS_IN) /* too few to say so */
+        return;
+    for (int i = 0; i < SIM_EVENTS; i++)
+        if (sum.events[i] == 0)
+            fail_msg("never happened: %s", sim_event_texts[i]);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    const char *seed = getenv("TEST_SEED");
+    sim_without_random_addresses(argv);
+    if (seed && *seed)
+        _exit(sim_replay(strtoull(seed, NULL, 10)));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_promise_is_broken),
+        cmocka_unit_test(equal_seeds_leave_equal_hashes),
+        cmocka_unit_test(without_a_guard_updates_are_lost),
+        cmocka_unit_test(each_fault_and_each_rare_state_happened),
+    };
+    return cmocka_run_group_tests(tests, run_seeds, NULL);
+}
