@@ -151,7 +151,7 @@ $(filter %/test_undecided %/test_keeper,$(TESTS)): LDFLAGS += -Wl,--wrap=db_open
 $(filter %/test_redis_batches,$(TESTS)): LDFLAGS += -Wl,--wrap=lk_event_set_signal
 # The service on fibers: these calls of our objects go to tests/sim/sim_wrap.c and sim_files.c.
 SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(addprefix mutex_,init destroy lock trylock \
-                 unlock) $(addprefix cond_,init destroy wait timedwait signal broadcast)) \
+                 unlock) $(addprefix cond_,init destroy wait timedwait clockwait signal broadcast)) \
              sem_init sem_destroy sem_wait sem_post syscall sched_yield prctl clock_gettime time nanosleep getrandom \
              open64 fcntl64 pread64 pwrite64 close
 SIM_T     := $(filter %/test_sim,$(TESTS))

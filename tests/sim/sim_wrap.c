@@ -9,6 +9,7 @@
 #include "sim_threads.h"
 #include "sim_files.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -142,6 +143,8 @@ int __wrap_pthread_cond_destroy(pthread_cond_t *cond);
 int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
                                   const struct timespec *until);
+int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+                                  const struct timespec *until);
 int __wrap_pthread_cond_signal(pthread_cond_t *cond);
 int __wrap_pthread_cond_broadcast(pthread_cond_t *cond);
 
@@ -182,6 +185,13 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
                                   const struct timespec *until)
 {
+    return wait_on(cond, mutex, in_us(until));
+}
+
+int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+                                  const struct timespec *until)
+{
+    assert(clock == CLOCK_MONOTONIC);
     return wait_on(cond, mutex, in_us(until));
 }
 
