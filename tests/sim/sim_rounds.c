@@ -116,9 +116,10 @@ static double now_s(void)
 
 static void run_all(struct job *jobs, int n_jobs, uint64_t next, uint64_t end, double until_s)
 {
+    const bool until_broken = getenv("SIM_UNTIL_BROKEN") != NULL;
     int running = 0;
     while (next < end || running > 0) {
-        if (now_s() >= until_s)
+        if (now_s() >= until_s || (until_broken && sum.broken > 0))
             end = next;
         for (int i = 0; i < n_jobs && next < end; i++)
             if (jobs[i].pid == 0) {

@@ -1,0 +1,51 @@
+#!/bin/sh
+# Makes old mistakes again, one at a time, in a copy of the tree, and counts the seeds until the
+# simulation finds each. Usage: tests/sim/planted.sh [NAME...]   (SEEDS=2000 at most, CC=gcc)
+# A line of the table: name | file | what it becomes (a substitution of perl) | in words
+set -eu
+cd "$(dirname "$0")/../.."
+copy=${B:-build}/planted
+mkdir -p "$copy"
+table() {
+    cat <<'END'
+fence-equal|db/sqlite/sqlite_sql.h|s/last_fence <= \?5\)"/last_fence < ?5)"/|a fence refuses its own holder's second write
+version-not-tested|app/section/section_write.c|s/fence > 0 \|\| row->guard->kind == GUARD_VERSION/fence > 0/|sql-version writes over whatever is there
+key-not-stored|app/section/section_write.c|s/return op->answer.decided &&/return op->answer.decided \&\& op->answer.status < 300 \&\&/|a refusal is not stored under its key
+log-not-flushed|db/sqlite/sqlite_setup.c|s/\? "FULL" : "NORMAL"/? "OFF" : "OFF"/|an answer is told before it is on the disk
+undone-not-known|db/sqlite/sqlite_writer.c|s/return conn_exec\(&store->conn, "PRAGMA user_version = %d", SCHEMA_VERSION\) == DB_OK;/return true;/|a commit that failed counts as undone
+work-not-undone|db/sqlite/sqlite_writer.c|s/conn_run_plain\(tx->conn, SQL_UNDO\);/(void)tx->conn;/|a refused work of a group leaves half of it
+row-read-outside|app/section/section_write.c|s/if \(guard_reads_in_transaction\(section->rows\[i\].guard\)\)/if (guard_reads_in_transaction(section->rows[i].guard) \&\& section->n_rows > 1)/|sql-row and sql-atomic read before the transaction
+mutex-not-kept|lockkit/guards/mutex.c|s/owner_of\(bucket, hold->key\) == hold \? LK_OK : LK_BUSY/LK_OK/|two threads have one mutex
+lease-not-tested|lockkit/guards/sql_unique.c|s/#define FREE\(NOW\) "\(token IS NULL/#define FREE(NOW) "(1 OR token IS NULL/|a lock is taken from its holder
+lead-not-given|db/sqlite/sqlite_queue.c|s/first->leads = true;\n\s*sem_post\(&first->woken\);/first->leads = true;/|the next writer is not woken
+lane-not-called|app/lanes/lanes.c|s/pthread_cond_signal\(&thread->wanted\);/(void)thread;/|a thread is not woken for its lane
+reflush-left-out|db/sqlite/sqlite_reflush.c|s/if \(!is_ours\(conn\)\)/if (conn)/|what a killed process left unflushed is told of
+sharer-not-marked|db/sqlite/sqlite_shared_vfs.c|s/if \(code == SQLITE_OK && level == SQLITE_LOCK_EXCLUSIVE\)/if (code == SQLITE_OK \&\& level > SQLITE_LOCK_EXCLUSIVE)/|a killed sharer leaves no mark
+limit-in-batch|app/section/section.c|s/op->bought = /op->bought = 0 * /|pieces bought before do not count to the limit
+END
+}
+if [ ! -d "$copy/build" ] && [ -d build/obj ]; then # what is built already
+    mkdir -p "$copy/build"
+    cp -a build/obj build/*.a "$copy/build/"
+fi
+for name in ${*:-$(table | cut -d'|' -f1)}; do
+    line=$(table | grep "^$name|") || { echo "$name: not in the table" >&2; exit 2; }
+    file=$(printf '%s' "$line" | awk -F'|' '{ print $2 }')
+    words=${line##*|}
+    change=${line#*|*|}
+    change=${change%|*}
+    for part in app db lockkit tests Makefile .layers; do cp -a -u "$part" "$copy/"; done
+    cp -a "$file" "$copy/$file"
+    perl -0pi -e "$change" "$copy/$file"
+    if cmp -s "$file" "$copy/$file"; then
+        echo "$name: does not apply to $file"
+        continue
+    fi
+    touch "$copy/$file"
+    make -s -C "$copy" CC="${CC:-gcc}" build/tests/sim/test_sim || { echo "$name: does not build"; continue; }
+    found=$(SIM_SEEDS=${SEEDS:-2000} SIM_SECONDS=${SECONDS_MAX:-600} SIM_UNTIL_BROKEN=1 \
+        "$copy/build/tests/sim/test_sim" 2>/dev/null | sed -n 's/^\(seed [0-9]*: .*\)/\1/p; s/.*"seeds": \([0-9]*\),.*/of \1 seeds/p' | tr '\n' ' ')
+    echo "| $name | $words | $found |"
+    cp -a "$file" "$copy/$file"
+    touch "$copy/$file"
+done
