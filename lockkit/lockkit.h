@@ -172,8 +172,8 @@ typedef struct lk_options {
     int64_t retry_min_ms;       /* polling guards wait a random time in this range; default 1 */
     int64_t retry_max_ms;       /* default 16; the range doubles from min towards max */
     int64_t command_timeout_ms; /* one command to a lock server; default 1000 */
-    int64_t spin_us;            /* who waits for Redis' answer, or is first in line (local_queue),
-                                   looks so long before it sleeps, while nobody else wants its
+    int64_t spin_us;            /* a caller that waits for Redis, or is first in line (local_queue),
+                                   looks so long before it sleeps, while no other thread wants its
                                    processor and as long as that pays; default 50, at most
                                    LK_SPIN_US_MAX, -1: not at all */
     int32_t replicas;           /* a grant counts only once so many replicas of the Redis node have
@@ -233,7 +233,7 @@ typedef struct lk_request {
 struct lk_hold {
     lk_client *client;
     char key[LK_KEY_MAX + 1];
-    char token[LK_TOKEN_MAX + 1]; /* what the server stores as the holder's mark */
+    char token[LK_TOKEN_MAX + 1]; /* what the server stores to identify the holder */
     lk_mode mode;
     uint32_t permits;    /* at least 1 */
     uint64_t fence;      /* rises with every grant of the key (not with a local hand-over); 0: this
@@ -244,7 +244,7 @@ struct lk_hold {
     uint32_t attempts;   /* tries on the server; 0: it was handed over within the client */
     struct lk_hold_private {
         int64_t valid_until_us; /* counted from before the request was sent; atomic access */
-        int32_t state;          /* enum hold_state of core.c; atomic access */
+        int32_t state;          /* enum hold_state of core/client.h; atomic access */
         bool watched;
         bool queues;       /* may stand in line */
         int32_t handovers; /* in a row since the server's grant */
@@ -263,7 +263,7 @@ struct lk_hold {
  * endpoints, ignored by in-process guards (NULL allowed):
  *   - redis-*: "redis://[[user]:password@]host[:port][/db]", "unix:///path/to/socket[?db=N]";
  *     "redis+sentinel://[[user]:password@]host[:port],host[:port].../NAME[/db]": the master that
- *     these Sentinels know as NAME, and whoever follows it;
+ *     these Sentinels know as NAME, and its successors;
  *     "redis+cluster://[[user]:password@]host[:port],host[:port]...": the cluster that these nodes
  *     belong to. The login is that of the Redis nodes; reserved characters are percent-encoded.
  *   - redlock: up to 9 of the first two forms, comma-separated, each an independent node.
@@ -387,8 +387,8 @@ lk_status lk_inspect(lk_client *client, const char *key, lk_lock_info *ret);
 lk_status lk_list(lk_client *client, const char *prefix,
                   int (*each)(void *arg, const lk_lock_info *info), void *arg);
 
-/* Frees the key whoever holds it, all its holders: for operators. The holder is not asked; it finds
- * out at its next renewal (LK_LOSS_DELETED), and its writes are stopped by the fence alone. Returns
+/* For operators: frees the key for all its holders. A holder is not asked. It finds out at its next
+ * renewal (LK_LOSS_DELETED). Only a fence stops its writes. Returns
  * LK_OK, LK_LOST (nobody held it), else as lk_inspect(). */
 lk_status lk_force_release(lk_client *client, const char *key);
 

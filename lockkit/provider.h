@@ -1,13 +1,13 @@
 /*
- * The provider interface: what one has to write to add a lock to lockkit. Installed as
- * <lockkit/provider.h>; it changes more often than lockkit.h.
+ * The provider interface: the functions that a new lock has to offer. Installed as
+ * <lockkit/provider.h>. It changes more often than lockkit.h. README.md has a recipe.
  *
- * A provider is leaves only: one attempt, one renewal, one release. It never loops for the lock,
- * never sleeps between attempts, keeps no deadline, makes no token. The core (core.c) owns the
- * acquire loop, tokens, back-off, clean-up and the watchdog.
+ * A provider is leaves only: one attempt, one renewal, one release. It does not loop for the lock,
+ * sleep between attempts, keep a deadline or make a token. The core (core/acquire.c) does that, and
+ * back-off, clean-up and the watchdog.
  *
- * Every provider file begins with: algorithm, guarantee, known weakness, source; and the same four
- * facts stand in its lk_provider_info, from which GET /v1/guards and the README table are made.
+ * Each provider file begins with algorithm, guarantee, known weakness and source. lk_provider_info
+ * has the same four facts. GET /v1/guards and `lockkit guards` show them.
  */
 #ifndef LOCKKIT_PROVIDER_H
 #define LOCKKIT_PROVIDER_H

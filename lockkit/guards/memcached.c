@@ -1,10 +1,10 @@
 /*
- * memcached: a key that only the first can add.
+ * memcached: only the first caller can add a key.
  *
- * Algorithm: add key token exptime; release: gets, compare the value with the own token, meta
- *            delete with the compare-and-swap number of what was read; renewal: the same with
- *            cas. memcached counts whole seconds and may take one off: it is asked for the lease
- *            rounded up and one second more, while the holder counts on the lease alone.
+ * Algorithm: add key token exptime. Release: gets, compare the value with our token, meta delete
+ *            with the compare-and-swap number that was read. Renewal: the same with cas. memcached
+ *            counts whole seconds and may take one off, so the expiry is the lease rounded up and
+ *            one second more. The holder counts on the lease alone.
  * Guarantee: one holder at a time until its lease ends, while the server keeps the key; only the
  *            holder frees it.
  * Weakness:  a cache may forget: eviction under memory pressure, a restart, flush_all, all while

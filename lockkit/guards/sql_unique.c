@@ -11,17 +11,17 @@
  *            what is decided is decided on the newest version of the row, with the row locked.
  * Weakness:  leases follow the database server's wall clock, as in redis_token.c; waiters poll, in
  *            no order; a grant costs a durable commit. A failover to an asynchronous replica
- *            forgets locks and counters. SQLite: one machine only, and one writer at a time
- * whatever the key. Source:    https://www.sqlite.org/lang_upsert.html;
+ *            forgets locks and counters. SQLite: one machine only, and one writer at a time.
+ * Source:    https://www.sqlite.org/lang_upsert.html;
  *            https://www.postgresql.org/docs/15/sql-select.html (FOR UPDATE SKIP LOCKED);
  *            M. Kleppmann, "How to do distributed locking", 2016 (fencing)
  *
- * A row with the own token is an attempt of this same call that came late: it is taken over.
+ * A row with our own token is a late attempt of the same call. It is taken over.
  *
- * PostgreSQL has statements of its own, because there many come at once. In the upsert each would
- * queue for the row to find out that it is not free, and the holder's release behind them all: so a
- * row is taken only if nobody is at it (SKIP LOCKED), and a row that is held is only read. A
- * release waits for whoever is at the row: it may be the attempt that is to be undone, not yet
+ * PostgreSQL has its own statements, because many run at once. In an upsert each try would queue
+ * for the row only to find it held, and the holder's release would queue behind them. So a try
+ * takes a row only if no other transaction has it (SKIP LOCKED), and only reads a row that is held.
+ * A release waits for the transaction that has the row: it may be the attempt to be undone, not yet
  * committed.
  */
 #include "providers.h"

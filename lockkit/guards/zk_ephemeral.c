@@ -1,5 +1,5 @@
 /*
- * zk-ephemeral: one ephemeral node per key, whoever creates it holds.
+ * zk-ephemeral: one ephemeral node per key. Its creator holds the lock.
  *
  * Algorithm: create /lockkit/ephemeral/KEY with the token as its data; if it is there, watch it and
  *            try again when it has gone. Release deletes the node if its creation zxid is ours.
@@ -46,7 +46,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
 {
     lk_zk_turn turn;
     lk_status status = LK_LOST;
-    /* A session that ends meanwhile takes its node along: once more in a new one. */
+    /* If the session ends during the try, so does its node: try again in a new session. */
     for (int i = 0; i < 2 && status == LK_LOST; i++) {
         status = lk_zk_begin(self, &turn);
         if (status == LK_OK)
@@ -103,7 +103,7 @@ static lk_status undo(lk_zk *zk, lk_hold *hold)
     lk_zk_answer answer;
     lk_zk_key_path(path, ROOT, hold->key);
     lk_status status = lk_zk_resume(zk, lk_zk_epoch_of(hold), &turn);
-    if (status == LK_OK && hold->fence == 0) /* created perhaps: all of ours is to be seen */
+    if (status == LK_OK && hold->fence == 0) /* perhaps created: catch up first */
         status = lk_zk_sync(&turn, path, &answer);
     if (status == LK_OK)
         status = look(&turn, path, hold);

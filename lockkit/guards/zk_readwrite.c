@@ -7,9 +7,9 @@
  * Guarantee: readers share, a writer is alone, while their sessions live. Nobody overtakes: a
  *            writer waits for the readers that came before it, and readers that come later wait for
  *            the writer, so neither starves. The fences of writers rise.
- * Weakness:  that of zk-sequential, kazoo's locks too; readers wake together when a writer goes; no
- * upgrade of a read lock. Source:    ZooKeeper Recipes and Solutions: Shared Locks; Curator,
- * InterProcessReadWriteLock
+ * Weakness:  that of zk-sequential, kazoo's locks included; readers wake together when a writer
+ *            leaves; a read lock cannot be upgraded.
+ * Source:    ZooKeeper Recipes and Solutions: Shared Locks; Curator, InterProcessReadWriteLock
  */
 #include "providers.h"
 #include "zk_queue.h"
@@ -17,8 +17,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* What stands right before the number says it: Curator's readers, and kazoo's. Whatever else stands
- * there excludes. An owner may be called anything. */
+/* The label right before the number tells a reader: Curator's or kazoo's. Any other label excludes.
+ */
 static bool is_reader(const char *name)
 {
     size_t length = strlen(name);

@@ -2,14 +2,14 @@
  * zk-sequential: a queue of ephemeral sequential nodes; each waits for the one before it.
  *
  * Algorithm: create /lockkit/sequential/KEY/_c_TOKEN-lock-, to which ZooKeeper appends the next
- *            number; who has the lowest number holds; everybody else watches the node just
- *            before his own, and looks again when it has gone. Release and giving up delete the
- *            node. After a create without answer the node is found by its token.
+ *            number. The lowest number holds the lock. Each other contender watches the node just
+ *            before its own, and looks again when that is gone. Release and giving up delete the
+ *            node. After a create without an answer the node is found by its token.
  * Guarantee: one holder per key while its session lives, in order of arrival; a dead holder's
  *            node goes with its session; one waiter wakes per release; the fence (zxid) rises.
- * Weakness:  a holder that was paused beyond its session believes in it until it looks; the
- *            holder that hangs in a living process is never dismissed; each grant is two writes
- *            of the ensemble. kazoo's locks are kept out only if they are given our names.
+ * Weakness:  a holder that was paused beyond its session believes in it until it looks; a holder
+ *            that hangs in a living process keeps the lock; each grant is two writes of the
+ *            ensemble. kazoo's locks are excluded only if they are given our names.
  * Source:    ZooKeeper Recipes and Solutions: Locks; Curator, LockInternals and
  *            StandardLockInternalsDriver; P. Hunt et al.: ZooKeeper, USENIX ATC 2010, 2.4
  */

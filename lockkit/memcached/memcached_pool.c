@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* After this long without traffic a connection is looked at before it is written to. */
+/* After this time without traffic a connection is tested before it is used. */
 enum { IDLE_US = 1000, US_PER_MS = 1000 };
 
 struct lk_memcached_connection {
@@ -95,7 +95,7 @@ static int connect_address(lk_memcached_connection *connection, const struct soc
     return failure;
 }
 
-/* Whatever the name stands for, until one can be reached. */
+/* Tries the addresses of the name until one answers. */
 static lk_status connect_host(const lk_memcached_pool *pool, lk_memcached_connection *connection)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
@@ -118,7 +118,7 @@ static lk_status connect_to(const lk_memcached_pool *pool, lk_memcached_connecti
     return failure == 0 ? LK_OK : lk_memcached_note(connection, LK_UNAVAILABLE, strerror(failure));
 }
 
-/* Nobody has said anything unasked, nor hung up. */
+/* The server has sent nothing unasked and has not closed the connection. */
 static bool is_quiet(const lk_memcached_connection *connection)
 {
     char byte;
@@ -146,9 +146,9 @@ static lk_status write_all(lk_memcached_connection *connection, const char *byte
     return LK_OK;
 }
 
-/* Waits for bytes and takes them. *late: the deadline had passed before the last ones came. What
- * came while this process slept past the deadline is still taken, but only once: a server that
- * dribbles must not keep us. */
+/* Waits for bytes and takes them. *late: the deadline had passed before the last ones came. Bytes
+ * that came while this process slept past the deadline are still taken, but only once: a server
+ * that dribbles must not hold the caller. */
 static lk_status receive(lk_memcached_connection *connection, bool *late)
 {
     memmove(connection->received, connection->received + connection->begin,
@@ -165,7 +165,8 @@ static lk_status receive(lk_memcached_connection *connection, bool *late)
     if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
         return LK_OK;
     if (n <= 0)
-        return lk_memcached_note(connection, LK_UNKNOWN, n == 0 ? "it hung up" : strerror(errno));
+        return lk_memcached_note(connection, LK_UNKNOWN,
+                                 n == 0 ? "it closed the connection" : strerror(errno));
     connection->end += (size_t)n;
     return LK_OK;
 }

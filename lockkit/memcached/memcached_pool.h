@@ -1,15 +1,15 @@
 /*
- * Connections to one memcached, lent out to the threads of a client: the text protocol, one
- * question and its answer at a time.
+ * Connections to one memcached, lent to the threads of a client. Text protocol: one question and
+ * its answer at a time.
  *
- * A connection whose question was not answered in full is closed, so that a late answer can never
- * be taken for another's. One that has been idle is looked at before it is used, so that a server
- * that has gone away meanwhile costs a reconnect and not an unknown outcome.
+ * A connection whose question was not answered in full is closed, so that a late answer is never
+ * taken for another question's. An idle connection is tested before it is used, so that a server
+ * that has gone away costs a reconnect and not an unknown outcome.
  *
- * A host's name is looked up at each connect, and no bound of ours holds there: prefer addresses.
+ * Each connect looks the host's name up, and no timeout of the library bounds that: prefer
+ * addresses.
  *
- * Threading: the pool's functions may be called from any thread; a connection belongs to its
- * borrower.
+ * Threading: any thread may call the pool's functions. A connection belongs to its borrower.
  */
 #ifndef LOCKKIT_MEMCACHED_POOL_H
 #define LOCKKIT_MEMCACHED_POOL_H
@@ -17,9 +17,8 @@
 #include "provider.h"
 
 enum {
-    LK_MEMCACHED_CONNECTIONS_MAX =
-        16,                    /* more callers wait for their turn, up to the command timeout */
-    LK_MEMCACHED_PORT = 11211, /* when the endpoint names none */
+    LK_MEMCACHED_CONNECTIONS_MAX = 16, /* other callers wait, up to the command timeout */
+    LK_MEMCACHED_PORT = 11211,         /* if the endpoint names none */
     LK_MEMCACHED_HOST_MAX = 255,
     LK_MEMCACHED_ANSWER_MAX = 1024 /* bytes of a line, and of a value that may be a token */
 };

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 enum { EVENTS_MAX = 64 };
-static const uint64_t stop_event = 0; /* no watch_id */
+static const uint64_t stop_event = 0; /* no watch id */
 
 struct place {
     lk_pg_conn *conn; /* NULL: free */

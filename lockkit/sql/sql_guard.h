@@ -1,6 +1,6 @@
 /*
- * A lock that is a row: what the guards over SQL tables have in common. What such a guard is stands
- * in its statements; these are the members of lk_provider around them.
+ * A lock that is a row: the common part of the guards over SQL tables. The guard's statements
+ * define the guard. Here are the members of lk_provider that run them.
  */
 #ifndef LOCKKIT_SQL_GUARD_H
 #define LOCKKIT_SQL_GUARD_H

@@ -95,7 +95,7 @@ static int give_row(sqlite3_stmt *statement, lk_sql_each *each, void *arg)
     return each(arg, &row);
 }
 
-/* To the end, wanted or not: that is where the commit is. */
+/* Steps to the end, because the commit is there. */
 static int step(struct lite *lite, int at, const lk_sql_arg *args, lk_sql_each *each, void *arg)
 {
     sqlite3_stmt *statement = lite->statements[at];
@@ -109,8 +109,8 @@ static int step(struct lite *lite, int at, const lk_sql_arg *args, lk_sql_each *
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* SQLite's own waiting sleeps 1, 2, 5, 10 ... ms, but another process is done in less than one. So:
- * short random sleeps, in proportion to what was waited already. */
+/* SQLite's own handler sleeps 1, 2, 5, 10 ... ms, but another process needs less than one. So these
+ * sleeps are short, random, and grow with the time waited. */
 static int on_busy(void *arg, int calls)
 {
     struct lite *lite = arg;
@@ -199,7 +199,7 @@ static int set_up(struct lite *lite, lk_error *error)
 /* -- the client's threads -----------------------------------------------------------------------
  */
 
-/* With the mutex, behind those who came before. */
+/* With the mutex, in order of arrival. */
 static bool await_turn(struct lite *lite, int64_t until_us)
 {
     struct turn turn = {.come = PTHREAD_COND_INITIALIZER}, **at = &lite->turns;
@@ -272,8 +272,10 @@ static lk_status run(void *self, int statement, const lk_sql_arg *args, lk_sql_e
 {
     struct lite *lite = self;
     if (!enter(lite))
-        return lk_note(lite->context, LK_UNAVAILABLE, "%.200s: this client's others took too long",
-                       lite->path);
+        return lk_note(
+            lite->context, LK_UNAVAILABLE,
+            "%.200s: other threads of this client took too long; raise command_timeout_ms",
+            lite->path);
     int code = run_inside(lite, statement, args, each, arg);
     leave(lite);
     return status_of(code);

@@ -1,14 +1,14 @@
 /*
- * One request to ZooKeeper and its answer. The answer may come after its asker has gone: a ticket
- * stands between the two, freed by the answer, which the library delivers in any case: from the
- * server, as a loss of the connection, or when the session is closed.
+ * One request to ZooKeeper and its answer. The answer may come after its caller has left, so a
+ * ticket connects the two. The answer frees the ticket. The library delivers each answer: from the
+ * server, as a lost connection, or when the session is closed.
  */
 #include "zk_session.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* On the asker's stack. */
+/* On the caller's stack. */
 struct pending {
     lk_zk_answer *answer;
     bool done;
@@ -17,7 +17,7 @@ struct pending {
 
 struct ticket {
     lk_zk *zk;
-    struct pending *pending; /* NULL: nobody waits any more; under zk->lock */
+    struct pending *pending; /* NULL: the caller has left; under zk->lock */
 };
 
 struct ask {
@@ -139,7 +139,7 @@ static lk_status judge(int code)
     case ZCLOSING:
     case ZSESSIONMOVED:
     case ZINVALIDSTATE:
-    case ZSYSTEMERROR: /* of ours: an answer was there, but no memory for it */
+    case ZSYSTEMERROR: /* set by us: an answer came, and there was no memory for it */
         return LK_UNKNOWN;
     default:
         return LK_PROTOCOL;
@@ -199,7 +199,7 @@ static int send_delete(struct lk_zk_connection *connection, const struct ask *as
     return zoo_adelete(connection->handle, ask->path, -1, on_done, ticket);
 }
 
-/* Reading and not «exists»: that would leave a watch on the server for a node that is gone. */
+/* Reads, because "exists" would leave a watch on the server for a node that is gone. */
 static int send_get(struct lk_zk_connection *connection, const struct ask *ask,
                     struct ticket *ticket)
 {

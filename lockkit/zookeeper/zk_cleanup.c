@@ -1,10 +1,10 @@
 /*
- * Nodes that could not be removed when they should have been.
+ * Nodes whose removal failed.
  *
- * A lock with a lease would free itself; an ephemeral node stays as long as its session, and the
- * session of a living client stays for ever. So each failed removal is noted, and a thread, started
- * with the first, repeats it when the ensemble is there again. Names are made once (zk_node.h), so
- * a removal that comes late meets nobody else's node. After Curator's guaranteed deletes.
+ * A lease would end by itself. An ephemeral node stays as long as its session, and the session of a
+ * living client does not end. So each failed removal is kept, and a thread, started with the first,
+ * repeats it when the ensemble is back. Names are made once (zk_node.h), so a late removal hits no
+ * other node. Source: Curator's guaranteed deletes.
  */
 #include "zk_session.h"
 #include "thread.h"
@@ -45,7 +45,7 @@ static void to_the_end(lk_zk *zk, struct lk_zk_cleanup *cleanup)
     *at = cleanup;
 }
 
-/* The janitor. It alone takes cleanups off the list. */
+/* The janitor. No other thread takes clean-ups off the list. */
 static void *run_janitor(void *arg)
 {
     lk_zk *zk = arg;
@@ -73,7 +73,7 @@ static void *run_janitor(void *arg)
     return NULL;
 }
 
-/* The lock is held. False: no room for it. */
+/* The lock is held. False: too many, or no memory. */
 static bool note(lk_zk *zk, const lk_hold *hold, lk_zk_undo *undo)
 {
     size_t n = 0;
@@ -101,7 +101,7 @@ lk_status lk_zk_release(lk_zk *zk, lk_hold *hold, lk_zk_undo *undo)
     pthread_mutex_lock(&zk->lock);
     bool noted = note(zk, hold, undo);
     pthread_mutex_unlock(&zk->lock);
-    if (!noted) /* better without all locks than with one that nobody will free */
+    if (!noted) /* losing all locks is better than keeping one that is never freed */
         lk_zk_abandon(zk, lk_zk_epoch_of(hold));
     return status;
 }

@@ -1,18 +1,18 @@
 /*
- * The names of lock nodes, and what a hold remembers of its own.
+ * The names of lock nodes, and what a hold stores about its node.
  *
  *     /lockkit/GUARD/KEY                           persistent roots; KEY: ephemeral, or a container
  *     /lockkit/GUARD/KEY/_c_TOKEN-lock-0000000042  a contender; its data is the token too
  *
  * '/' and '%' of keys and tokens are written %2F and %25, the keys "." and ".." %2E and %2E%2E.
- * Order is that of the sequence numbers alone, whatever stands before them. So ours wait for the
- * contenders of Curator ("_c_GUID-lock-0000000042") and kazoo ("GUID__lock__0000000042") under the
- * same parent. Curator waits for ours in turn. kazoo does so only if it is given our names
- * (extra_lock_patterns): it counts numbers that follow "__lock__", Curator compares what follows
- * "lock-", and no name has its number right behind both.
+ * Only the sequence numbers decide the order. So our contenders wait for those of Curator
+ * ("_c_GUID-lock-0000000042") and kazoo ("GUID__lock__0000000042") under the same parent. Curator
+ * waits for ours in turn. kazoo does so only if it is given our names (extra_lock_patterns): it
+ * counts numbers that follow "__lock__", Curator compares what follows "lock-", and no name has its
+ * number right behind both.
  *
- * The token is made anew for each node that is created. Who has lost the answer to a create finds
- * his node by it, and whatever is removed late is his.
+ * Each node that is created has a new token. After a create without an answer the client finds its
+ * node by the token, and a late removal removes that node only.
  */
 #ifndef LOCKKIT_ZK_NODE_H
 #define LOCKKIT_ZK_NODE_H
@@ -21,7 +21,7 @@
 
 /* hold->private_.slot: the epoch of the session, and the sequence number of the node. 0: no node.
  */
-enum { LK_ZK_NO_SEQUENCE = -1 }; /* perhaps created: its answer is not known */
+enum { LK_ZK_NO_SEQUENCE = -1 }; /* perhaps created: the answer was lost */
 
 static inline uint32_t lk_zk_epoch_of(const lk_hold *hold)
 {
@@ -51,7 +51,7 @@ void lk_zk_make_token_unique(lk_zk *zk, lk_hold *hold);
 void lk_zk_key_path(char path[LK_ZK_PATH_MAX], const char *root, const char *key);
 /* "PARENT/NAME". False: another client's name is too long. */
 bool lk_zk_child_path(char path[LK_ZK_PATH_MAX], const char *parent, const char *name);
-/* The key of a node's name. False: no key of ours is written so. */
+/* The key of a node's name. False: the name is no key of lockkit. */
 bool lk_zk_key_of(const char *name, char key[LK_KEY_MAX + 1]);
 /* "_c_TOKEN-", escaped: how the name of this hold's node begins. */
 void lk_zk_name_prefix(char prefix[LK_ZK_PATH_MAX], const lk_hold *hold);
@@ -73,17 +73,17 @@ static inline bool lk_zk_is_before(int32_t a, int32_t b)
 lk_status lk_zk_create_in(const lk_zk_turn *turn, const char *path, const char *data, int mode,
                           lk_zk_answer *ret);
 
-/* Of one lk_acquire() that is refused: attempt->waiter, a lk_zk_waiter. Begins to wait for what is
- * at path, with no watch yet. False: no memory. */
+/* For a refused attempt: makes attempt->waiter, a lk_zk_waiter for the node at path, without a
+ * watch. False: no memory. */
 bool lk_zk_wait_for(lk_zk *zk, lk_attempt *attempt, const char *path);
 /* Sets the watch; the try after it finds out if the node went just before. */
 lk_status lk_zk_watch(const lk_zk_turn *turn, lk_attempt *attempt);
 /* Then blocks until it fires, at most until until_us. */
 void lk_zk_await(lk_zk *zk, lk_attempt *attempt, int64_t until_us);
-/* Waits no more, if he did. */
+/* Ends the wait, if there is one. */
 void lk_zk_forget_wait(lk_zk *zk, lk_attempt *attempt);
 
-/* LK_LOST of a call: a session without holds ended under an onlooker. Nothing was done for him. */
+/* For calls without a hold: their session ended, so nothing was done. */
 static inline lk_status lk_zk_outside_status(lk_status status)
 {
     return status == LK_LOST ? LK_UNAVAILABLE : status;

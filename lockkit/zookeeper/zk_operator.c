@@ -1,4 +1,4 @@
-/* The queues of ZooKeeper guards seen from outside: who holds, who waits, and freeing by hand. */
+/* For operators: holders and waiters of a queue in ZooKeeper, and freeing a lock by hand. */
 #include "zk_queue.h"
 
 #include <stdio.h>
@@ -53,7 +53,7 @@ static lk_status inspect_in(const lk_zk_turn *turn, lk_lock_info *ret)
         ret->mode = mode_of(recipe, holder);
         status = lk_zk_child_path(path, parent, holder) ? lk_zk_get(turn, path, false, &node)
                                                         : LK_PROTOCOL;
-        if (status == LK_OK && node.code == ZOK) { /* else it has gone just now */
+        if (status == LK_OK && node.code == ZOK) { /* else it is gone by now */
             snprintf(ret->token, sizeof ret->token, "%.*s", LK_TOKEN_MAX, node.text);
             ret->fence = (uint64_t)node.stat.czxid;
         }

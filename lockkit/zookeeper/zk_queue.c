@@ -112,7 +112,7 @@ void lk_zk_queue_wait_end(void *self, lk_attempt *attempt)
     lk_zk_queue_release(self, attempt->hold);
 }
 
-/* -- an attempt: stand in the queue, and look who is before us
+/* -- an attempt: join the queue, find the blocker
  * --------------------------------------
  */
 
@@ -187,7 +187,7 @@ static lk_status try_in(const lk_zk_turn *turn, lk_attempt *attempt)
     }
     lk_status status = look(turn, attempt, &answer);
     bool blind = status == LK_UNKNOWN || status == LK_UNAVAILABLE;
-    if (blind && lk_zk_epoch_of(hold) != 0) /* who waits keeps his place; else it is to be undone */
+    if (blind && lk_zk_epoch_of(hold) != 0) /* a waiter keeps its place; else undo */
         status = attempt->waiter ? LK_UNAVAILABLE : LK_UNKNOWN;
     return status;
 }

@@ -1,7 +1,7 @@
 /*
- * The queue of a key: «create a node» and «who blocks me?», after the internals of Curator's locks.
- * A recipe says what its nodes are called and which others stand in the way of which; the rest,
- * waiting for the blocker alone, leaving, cleaning up, is the same for all.
+ * The queue of a key: create a node, find the node that blocks it, wait for that node alone. After
+ * the internals of Curator's locks. A recipe names the nodes and says which block which. Waiting,
+ * leaving and cleaning up are the same for all recipes.
  *
  * Fences: the creation zxid of the contender's node. zxids rise over all changes of an ensemble,
  * and nodes that block each other are granted in the order in which they were created, so the fence

@@ -104,7 +104,7 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
         lk_session_ended(zk->context);
 }
 
-/* Its messages would go to stderr; what matters comes back as a status. */
+/* The library's messages would go to stderr. Errors arrive as a status. */
 static void ignore_log(const char *message)
 {
     (void)message;
@@ -141,8 +141,8 @@ static struct lk_zk_connection *open_connection(lk_zk *zk, uint32_t epoch)
     return connection;
 }
 
-/* Without the lock, nor from the library's threads: it joins them. Whoever still waits for an
- * answer of this session gets ZCLOSING. */
+/* Without the lock, and not from the library's threads, because it joins them. Requests of this
+ * session that still wait get ZCLOSING. */
 static void close_connection(struct lk_zk_connection *connection)
 {
     if (!connection)

@@ -1,17 +1,18 @@
 /*
  * One session with a ZooKeeper ensemble, shared by all threads of a client, over libzookeeper_mt.
  *
- * The library has a thread that talks to the servers and one that delivers answers and events. What
- * is called from there (watchers, completions) only notes and signals; whoever asked waits on a
- * condition variable, with a bound. A session is numbered by its epoch: when ZooKeeper says that it
- * has expired, all nodes that it owned are gone, the epoch is over for good, and the next turn
- * opens a new session. While the connection alone is lost the library keeps trying every server in
- * turn, and the session may well survive.
+ * That library has a thread that talks to the servers and a thread that delivers answers and
+ * events. Our callbacks in these threads only note and signal. A caller waits on a condition
+ * variable, with a bound.
+ *
+ * A session is numbered by its epoch. When ZooKeeper says that the session has expired, all nodes
+ * that it owned are gone, the epoch is over for good, and the next turn opens a new session. If
+ * only the connection is lost, the library tries every server in turn, and the session may survive.
  *
  * How long a holder may trust its session: ZooKeeper ends a session no sooner than its timeout
- * after the last request that reached a server, so an answered request proves it alive until its
- * timeout after the request was sent. The library's own pings are not shown to us; the watchdog
- * therefore asks after each hold every third of the timeout.
+ * after the last request that reached a server. So an answered request proves the session alive
+ * until one timeout after the request was sent. The library does not show its own pings, so the
+ * watchdog asks for each hold every third of the timeout.
  */
 #ifndef LOCKKIT_ZK_SESSION_H
 #define LOCKKIT_ZK_SESSION_H
@@ -23,18 +24,18 @@
 #include <zookeeper/zookeeper.h>
 
 enum {
-    LK_ZK_SESSION_MS_MIN = 200, /* asked for at least: the C library does not hold shorter ones */
-    LK_ZK_CLEANUPS_MAX = 1024,  /* nodes to be removed that could not be; more end the session */
+    LK_ZK_SESSION_MS_MIN = 200, /* shortest asked for: the C library does not keep shorter ones */
+    LK_ZK_CLEANUPS_MAX = 1024,  /* nodes whose removal failed; one more ends the session */
     LK_ZK_PATH_MAX = 1280       /* bytes of a path: escaped key and token, with the NUL */
 };
 
 struct lk_zk_connection;
 struct lk_zk_cleanup;
 
-/* One who waits for something to happen to a node. */
+/* A call that waits for a change of a node. */
 typedef struct lk_zk_waiter {
     char path[LK_ZK_PATH_MAX];
-    bool watching; /* his own: the watch is set, or has fired */
+    bool watching; /* the waiter's own: the watch is set, or has fired */
     bool fired;
     pthread_cond_t woken;
     struct lk_zk_waiter *prev, *next;
@@ -42,7 +43,7 @@ typedef struct lk_zk_waiter {
 
 typedef struct lk_zk {
     const lk_context *context;
-    const void *recipe;        /* the provider's own */
+    const void *recipe;        /* of the guard */
     _Atomic uint64_t n_tokens; /* tokens made */
     _Atomic uint32_t epoch;    /* of the session that lives; 0: none */
 
@@ -57,7 +58,7 @@ typedef struct lk_zk {
     pthread_t janitor;
 } lk_zk;
 
-/* A turn in one session: its calls may take command_timeout_ms together. */
+/* A series of requests in one session. Together they may take command_timeout_ms. */
 typedef struct lk_zk_turn {
     lk_zk *zk;
     uint32_t epoch;
@@ -71,18 +72,18 @@ lk_status lk_zk_open(const lk_context *context, lk_zk **ret, lk_error *error);
 /* Ends the session, so that all its nodes go; bounded (some seconds when the server hangs). */
 void lk_zk_close(lk_zk *zk);
 
-/* Connected, in the present session or a new one. LK_UNAVAILABLE: not within command_timeout_ms of
- * the call, or of the moment at which the connection was lost, so that callers do not queue up
- * before a dead ensemble. */
+/* Connects in the present session or a new one. LK_UNAVAILABLE: not within command_timeout_ms of
+ * the call, or of the loss of the connection, so that callers do not pile up before a dead
+ * ensemble. */
 lk_status lk_zk_begin(lk_zk *zk, lk_zk_turn *ret);
-/* Connected in the session of this epoch. LK_LOST: it has ended; LK_UNAVAILABLE. */
+/* Connects in the session of this epoch. LK_LOST: it has ended; LK_UNAVAILABLE. */
 lk_status lk_zk_resume(lk_zk *zk, uint32_t epoch, lk_zk_turn *ret);
 
-/* A watch fires the waiters of its path; the end of the session fires all. Enter before the watch
- * is set, so that nothing is missed. */
+/* A watch fires the waiters of its path. The end of the session fires all. Enter before the watch
+ * is set, so that no event is missed. */
 void lk_zk_enter(lk_zk *zk, lk_zk_waiter *waiter, const char *path);
 void lk_zk_leave(lk_zk *zk, lk_zk_waiter *waiter);
-/* Until fired, at most left_us; true, and no longer fired, if it was. */
+/* Waits until fired, at most left_us. True: it was, and the mark is cleared. */
 bool lk_zk_sleep(lk_zk *zk, lk_zk_waiter *waiter, int64_t left_us);
 
 /* lk_note() of this ensemble; returns status. */
@@ -106,7 +107,7 @@ lk_status lk_zk_create(const lk_zk_turn *turn, const char *path, const char *dat
 lk_status lk_zk_delete(const lk_zk_turn *turn, const char *path, lk_zk_answer *ret);
 lk_status lk_zk_get(const lk_zk_turn *turn, const char *path, bool watch, lk_zk_answer *ret);
 lk_status lk_zk_children(const lk_zk_turn *turn, const char *path, lk_zk_answer *ret);
-/* The server asked has caught up with all that was done before: also with a request of ours whose
+/* LK_OK: the server has caught up with all earlier changes, including a request of ours whose
  * answer was lost with another server's connection. */
 lk_status lk_zk_sync(const lk_zk_turn *turn, const char *path, lk_zk_answer *ret);
 
@@ -114,15 +115,16 @@ lk_status lk_zk_sync(const lk_zk_turn *turn, const char *path, lk_zk_answer *ret
  * ----------------------------------------------------------
  */
 
-/* Removes what a hold or a doubtful attempt has left on the server, as lk_provider.release(). */
+/* Removes what a hold, or an attempt of unknown outcome, left on the server: lk_provider.release().
+ */
 typedef lk_status lk_zk_undo(lk_zk *zk, lk_hold *hold);
-/* undo(); if it fails, a thread repeats it whenever the ensemble can be reached, until the node is
- * gone or the session: a session that lives on would keep its orphans for ever. Returns undo()'s
- * first status. */
+/* Calls undo(). If it fails, a thread repeats it while the ensemble can be reached, until the node
+ * or the session is gone: a session that lives on would keep its orphans for ever. Returns the
+ * status of the first undo(). */
 lk_status lk_zk_release(lk_zk *zk, lk_hold *hold, lk_zk_undo *undo);
 void lk_zk_stop_janitor(lk_zk *zk); /* for lk_zk_close() */
 
-/* Ends the session by our own decision. */
+/* Ends the session. */
 void lk_zk_abandon(lk_zk *zk, uint32_t epoch);
 
 /* zk_session.c's and zk_call.c's; under zk->lock. */

@@ -1,15 +1,15 @@
 /*
  * sql-unique-forever: the textbook's lock table, without a lease.
  *
- * Algorithm: INSERT of a row whose key is unique; who cannot is refused. Release deletes the row
- *            with the own token.
+ * Algorithm: INSERT of a row whose key is unique; if the row exists, the lock is refused. Release
+ *            deletes the row that has our token.
  * Guarantee: one holder at a time across processes; only the holder can free it.
  * Weakness:  no lease: the row of a dead holder stays, and locks everybody out, until somebody
  *            deletes it by hand. What got no answer is taken back by its token, in the background
  *            if need be, and on PostgreSQL only once the session that it was sent on has ended: so
- *            nothing is left, if its client is not closed before. No fence: the row, and any
- * counter in it, goes with the release. Source:    the "lock table" of many articles;
- * https://www.sqlite.org/lang_conflict.html
+ *            nothing is left, if its client is not closed before. No fence: the release deletes
+ *            the row and any counter in it.
+ * Source:    the "lock table" of many articles; https://www.sqlite.org/lang_conflict.html
  */
 #include "providers.h"
 #include "sql_guard.h"
