@@ -68,8 +68,8 @@ LOADGEN_O := $(filter-out $(SANDBOX_O),$(call obj,$(filter-out $(MAINS),$(call s
 TEST_O    := $(call obj,$(filter-out %/stub_service.c,$(wildcard tests/lib/*/*.c)))
 TEST_SRC  := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
 TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
-# It compiles, and has nothing to sanitize.
-TESTS     := $(filter-out $(if $(SAN),%/test_recipes),$(TESTS))
+# They compile, and have nothing to sanitize.
+TESTS     := $(filter-out $(if $(SAN),%/test_recipes %/test_recipes_loadgen),$(TESTS))
 # In one thread: nothing for ThreadSanitizer, which takes each of their fibers for a thread.
 TESTS     := $(filter-out $(if $(filter thread,$(SAN)),%/test_wake_interleavings %/test_sim),$(TESTS))
 BINS      := $(B)/seckilld $(B)/loadgen $(B)/hazards $(B)/lockkit

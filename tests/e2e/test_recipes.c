@@ -1,19 +1,5 @@
-/* The recipes of the READMEs work as pasted. See tests/README.md, Recipes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-static void follow(const char *readme, const char *title)
-{
-    char command[256];
-    snprintf(command, sizeof command, "tests/recipe.sh %s '%s' 2>&1", readme, title);
-    assert_int_equal(system(command), 0);
-}
+/* The recipes of app/, db/ and lockkit/ work as pasted. See tests/README.md, Recipes. */
+#include "recipe.h"
 
 static void a_new_operation(void **state)
 {
@@ -25,18 +11,6 @@ static void a_new_guard(void **state)
 {
     (void)state;
     follow("lockkit/README.md", "a new guard");
-}
-
-static void a_new_hazard_row(void **state)
-{
-    (void)state;
-    follow("loadgen/README.md", "a new hazard row");
-}
-
-static void a_new_workload(void **state)
-{
-    (void)state;
-    follow("loadgen/README.md", "a new workload");
 }
 
 static void a_new_column(void **state)
@@ -83,8 +57,6 @@ int main(void)
         cmocka_unit_test(a_recipe_that_does_not_work_is_refused),
         cmocka_unit_test(a_new_operation),
         cmocka_unit_test(a_new_guard),
-        cmocka_unit_test(a_new_hazard_row),
-        cmocka_unit_test(a_new_workload),
         cmocka_unit_test(a_new_column),
         cmocka_unit_test(a_new_engine_of_the_store),
     };

@@ -1,0 +1,22 @@
+/* Follows a recipe of a README to the letter: see tests/README.md, Recipes. */
+#ifndef RECIPE_H
+#define RECIPE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* Fails the test unless the recipe works as pasted. */
+static inline void follow(const char *readme, const char *title)
+{
+    char command[256];
+    snprintf(command, sizeof command, "tests/recipe.sh %s '%s' 2>&1", readme, title);
+    assert_int_equal(system(command), 0);
+}
+
+#endif
