@@ -5,8 +5,10 @@
 #include "guard.h"
 #include "http.h"
 #include "lab.h"
+#include "lockkit.h"
 #include "service.h"
 
+#include <argp.h>
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -16,6 +18,8 @@
 
 static_assert(3 * GUARD_COMMAND_TIMEOUT_MS < HTTP_GRACE_MS && HTTP_GRACE_MS < 1000,
               "who waited in vain for a lock is told so by the service itself, and in time");
+
+const char *argp_program_version = "seckilld " LK_VERSION; /* for --version */
 
 enum { FLUSH_MS = 5000, SIGNAL_BASE = 128 };
 

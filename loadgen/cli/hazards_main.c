@@ -3,9 +3,11 @@
 #include "exit_status.h"
 #include "hazard_options.h"
 #include "hazard_report.h"
+#include "lockkit.h"
 #include "output.h"
 #include "steady.h"
 
+#include <argp.h>
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 static const char program[] = "hazards";
+const char *argp_program_version = "hazards " LK_VERSION;
 static volatile sig_atomic_t stop;
 
 static void on_signal(int signal)
@@ -220,6 +223,10 @@ int main(int argc, char **argv)
     struct hazard_options options;
     char path[4096], shim[4096], name[32], json_to_stdout[] = "--json=-";
     output_check_at_exit(program);
+    if (argc >= 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
+        puts(argp_program_version);
+        return EXIT_SUCCESS;
+    }
     bool lists = argc >= 2 && strcmp(argv[1], "list") == 0;
     if (argc < 2 || (!lists && strcmp(argv[1], "run") != 0)) {
         bool help = argc >= 2 && strcmp(argv[1], "--help") == 0;

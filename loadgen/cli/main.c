@@ -4,9 +4,11 @@
 #include "demo.h"
 #include "output.h"
 #include "http_load_command.h"
+#include "lockkit.h"
 #include "compare_command.h"
 #include "serve.h"
 
+#include <argp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +89,8 @@ static const struct command commands[] = {
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
+const char *argp_program_version = "loadgen " LK_VERSION;
+
 static atomic_bool stop;
 
 /* The first Ctrl-C ends the load and shows what is known; a second one ends the program. */
@@ -119,6 +123,10 @@ int main(int argc, char **argv)
     output_check_at_exit("loadgen");
     if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0)) {
         usage(stdout);
+        return EXIT_SUCCESS;
+    }
+    if (argc >= 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
+        puts(argp_program_version);
         return EXIT_SUCCESS;
     }
     for (int i = 0; argc >= 2 && i < COMMANDS; i++)
