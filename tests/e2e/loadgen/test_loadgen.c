@@ -1,5 +1,5 @@
 /* The load generator's commands against the real service: verdicts, exit statuses, JSON. */
-#include "columns.h"
+#include "text_width.h"
 #include "json_schema.h"
 #include "loadgen_rig.h"
 

@@ -1,6 +1,6 @@
 /* The plain workload: what is sent, and what is said of it. */
 #include "http_load_run.h"
-#include "columns.h"
+#include "text_width.h"
 #include "load_asserts.h"
 
 #include <stdlib.h>

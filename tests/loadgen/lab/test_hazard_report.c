@@ -1,5 +1,5 @@
 /* What people read of the lab: lines in columns, the words of the measure, who refused a write. */
-#include "columns.h"
+#include "text_width.h"
 #include "hazard_html.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* What comes out: the JSON that others rely on, and the table. */
 #include "judged_command.h"
-#include "columns.h"
+#include "text_width.h"
 #include "report_rig.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* The live view: what it shows, and that it fits. */
-#include "columns.h"
+#include "text_width.h"
 #include "live.h"
 
 #include <stdarg.h>

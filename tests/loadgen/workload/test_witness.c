@@ -16,10 +16,10 @@ static struct run run_of_liar(const struct workload *workload, const char *lie)
 static void whoever_tells_the_truth_is_believed(void **state)
 {
     (void)state;
-    static const struct workload *const workloads[] = {&workload_sale, &workload_accounts,
-                                                       &workload_transfers};
+    static const struct workload *const judged[] = {&workload_sale, &workload_accounts,
+                                                    &workload_transfers};
     for (size_t i = 0; i < 3; i++) {
-        struct run run = run_of_liar(workloads[i], "nothing.at-all");
+        struct run run = run_of_liar(judged[i], "nothing.at-all");
         assert_true(verdict_is_safe(&run.verdict));
         assert_true(run_as_claimed(&run));
         assert_int_equal(run.n_disagreements, 0);

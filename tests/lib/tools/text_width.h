@@ -1,6 +1,6 @@
 /* How wide a text is on a terminal. */
-#ifndef COLUMNS_H
-#define COLUMNS_H
+#ifndef TEXT_WIDTH_H
+#define TEXT_WIDTH_H
 
 #include <stddef.h>
 #include <string.h>
