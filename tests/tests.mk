@@ -1,0 +1,76 @@
+# Programs of the tests: tests/<part>/.../test_<name>.c is build/tests/<part>/.../test_<name>. Benchmarks.
+
+TEST_SRC := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
+# SUITE=asan, tsan or plain: what tests/suites wants in that run of CI. Without it: all.
+TESTS    := $(patsubst tests/%.c,$(B)/tests/%,$(if $(SUITE),$(shell tests/suite.sh $(SUITE) $(TEST_SRC)),$(TEST_SRC)))
+CONFORMANCE := $(filter $(B)/tests/lockkit/conformance/test_conformance_%,$(TESTS))
+$(B)/libtest.a: $(call obj,$(filter-out %/stub_service.c,$(wildcard tests/lib/*/*.c)))
+
+# What the programs of a part are linked with.
+links/app     := test sandbox app lockkit db
+links/lockkit := test sandbox lockkit
+links/db      := test sandbox db
+links/loadgen := test loadgen sandbox lockkit
+links/e2e     := test loadgen sandbox lockkit
+of = $(filter $(B)/tests/$(1)/%,$(TESTS))
+HTTP_T := $(filter $(B)/tests/app/http/test_http_%,$(TESTS)) # a stub stands in for the service
+$(HTTP_T): $(call obj,tests/lib/service/stub_service.c)
+define test_programs
+$(call of,$(1)): $(B)/tests/%: $(B)/obj/tests/%.o $(call lib,$(links/$(1)))
+	$$(LINK) -lcmocka
+endef
+$(foreach part,app lockkit db loadgen e2e,$(eval $(call test_programs,$(part))))
+
+# -- what single programs need besides --------------------------------------------------------------
+$(call of,e2e): $(BINS)
+$(B)/tests/app/http/test_http_process $(B)/tests/app/test_promises: | $(B)/seckilld
+$(B)/tests/app/test_without_lab: | $(B)/nolab/seckilld $(B)/seckilld
+$(addprefix $(B)/tests/lockkit/redis/,test_redis_clock test_redis_fence): | $(B)/libclockshim.so
+$(filter %/test_scarce_memory,$(TESTS)): LDFLAGS += $(call wrap,malloc calloc realloc strdup poll ppoll) # scarce.h
+$(filter %/test_undecided %/test_keeper,$(TESTS)): LDFLAGS += $(call wrap,db_open) # undecided_plan.h
+# Where the reader of a batch is stopped before it wakes those whom it has answered.
+$(filter %/test_redis_batches,$(TESTS)): LDFLAGS += $(call wrap,lk_event_set_signal)
+# The accessibility checker and Node's lock clients, which are in no Debian package.
+$(B)/tests/e2e/page/test_page_accessible: | $(B)/axe.min.js
+$(B)/axe.min.js: .ci/install-axe
+	$(Q).ci/install-axe $@
+$(B)/tests/lockkit/conformance/test_contest_redis: | $(B)/peers/installed
+$(B)/peers/installed: $(wildcard tests/lockkit/peers/*.json tests/lockkit/peers/*.mjs)
+	$(Q).ci/install-node-peers $(@D) $^
+
+# -- the service on fibers: these calls of our objects go to tests/sim/sim_wrap.c and sim_files.c -------
+SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(addprefix mutex_,init destroy lock trylock \
+                 unlock) $(addprefix cond_,init destroy wait timedwait clockwait signal broadcast)) \
+             sem_init sem_destroy sem_wait sem_post syscall sched_yield prctl clock_gettime time nanosleep getrandom \
+             open64 fcntl64 pread64 pwrite64 close
+SIM_T := $(filter %/test_sim,$(TESTS))
+$(SIM_T): LDFLAGS += $(call wrap,$(SIM_CALLS))
+$(SIM_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(wildcard tests/sim/sim_*.c)) $(L_APP)
+	$(LINK) -lcmocka
+
+# -- benchmarks: medians of interleaved runs; JSON to build/bench, tables on the terminal -----------------
+BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
+BENCHES_BY_THEMSELVES := $(filter-out %/bench_peers %/bench_locks,$(BENCHES))
+$(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libtest.a $(L_LOADGEN) $(B)/libdb.a
+	$(LINK)
+$(B)/bench/bench_locks: $(B)/obj/lockkit/cmd/cmd_measure.o | $(B)/bench/peers/bare_redis $(B)/lockkit
+$(B)/bench/bench_limit: | $(B)/bench/peers/bare_limit
+$(B)/bench/bench_footprint: | $(B)/bench/peers/liballocs.so
+$(B)/bench/peers/liballocs.so: tests/bench/peers/allocs.c tests/bench/peers/allocs.h
+	$(PRELOADED)
+# Peers in other languages run from the build folder. Without node 20 and npm their benchmarks fail.
+PEER_FILES := $(patsubst tests/%,$(B)/%,$(wildcard tests/bench/peers/*.py))
+$(B)/bench/bench_peers $(B)/bench/bench_locks: | $(PEER_FILES) $(B)/bench/peers/node/installed
+$(B)/bench/peers/node/installed: $(wildcard tests/bench/peers/node/*)
+	-$(Q).ci/install-node-peers $(@D) $^
+$(PEER_FILES): $(B)/bench/peers/%: tests/bench/peers/%
+	$(Q)mkdir -p $(@D) && cp $< $@
+# The service without a part, whose stand-in comes before the libraries.
+WITHOUT_PARTS := $(patsubst tests/%.c,$(B)/%,$(wildcard tests/bench/without/*.c))
+$(B)/bench/bench_parts: | $(WITHOUT_PARTS) $(B)/seckilld
+$(WITHOUT_PARTS): $(B)/bench/without/%: $(call obj,app/seckilld.c) $(B)/obj/tests/bench/without/%.o $(L_APP)
+	$(LINK)
+
+# lockkit is for others, too, who may build it without assertions.
+NDEBUG_T := $(patsubst $(B)/%,$(B)/ndebug/%,$(filter $(addprefix %/test_,acquire each hold limits many mutex session \
+    conformance_redis conformance_sqlite conformance_memcached conformance_redlock),$(call of,lockkit)))
