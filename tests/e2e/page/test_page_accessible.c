@@ -147,8 +147,10 @@ static void a_schedule_found_is_told_accessibly(void **state)
 {
     (void)state;
     page_click("#find");
-    assert_true(browser_await(browser, "document.getElementById('found').dataset.state === 'bad'",
-                              PAGE_WAIT_MS));
+    assert_true(browser_await(browser,
+                              "document.getElementById('found').dataset.state === 'bad' && "
+                              "[...document.querySelectorAll('.move')].every((b) => b.textContent)",
+                              PAGE_WAIT_MS)); /* the requests on the board have been looked at */
     assert_int_equal(findings_in_all_looks("steps, schedule found"), 0);
 }
 
