@@ -3,6 +3,7 @@
 #include "guard.h"
 #include "lab.h"
 
+#include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,16 +18,20 @@ static int check_file(const char *file)
     if (stat(file, &status) == 0) {
         if (S_ISREG(status.st_mode) && access(file, R_OK | W_OK) == 0)
             return 0;
-        fprintf(stderr, "seckilld: db: %s is not a file that can be written\n", file);
+        fprintf(stderr, "seckilld: db: cannot write %s: %s\n", file,
+                S_ISREG(status.st_mode) ? strerror(errno) : "it is not a regular file");
         return -1;
     }
     snprintf(path, sizeof path, "%s", file);
     const char *folder = dirname(path);
-    if (file[0] != '\0' && access(folder, W_OK | X_OK) == 0 && stat(folder, &status) == 0 &&
-        S_ISDIR(status.st_mode))
+    if (file[0] == '\0') {
+        fprintf(stderr, "seckilld: db: sqlite: names no file; give sqlite:FILE\n");
+        return -1;
+    }
+    if (access(folder, W_OK | X_OK) == 0 && stat(folder, &status) == 0 && S_ISDIR(status.st_mode))
         return 0;
-    fprintf(stderr, "seckilld: db: %s cannot be made: %s is no folder that can be written\n", file,
-            folder);
+    fprintf(stderr, "seckilld: db: cannot make %s in the folder %s: %s\n", file, folder,
+            strerror(errno));
     return -1;
 }
 

@@ -92,6 +92,23 @@ static int port_of(int fd)
     return ntohs(((struct sockaddr_in *)&bound)->sin_port);
 }
 
+/* What to do about a socket that could not be bound. */
+static const char *advice_on(int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return "; another program has this port: give another one, --listen=127.0.0.1:8081 "
+               "(make serve LISTEN=127.0.0.1:8081), or 0 for any free one";
+    case EACCES:
+        return "; ports below 1024 are for root: give another one, --listen=127.0.0.1:8081 "
+               "(make serve LISTEN=127.0.0.1:8081)";
+    case EADDRNOTAVAIL:
+        return "; no network interface of this machine has this address";
+    default:
+        return "";
+    }
+}
+
 int listen_open(const struct listen_address *address, int *ret_port, char *message, size_t size)
 {
     struct addrinfo *list;
@@ -105,8 +122,8 @@ int listen_open(const struct listen_address *address, int *ret_port, char *messa
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
         bind(fd, list->ai_addr, list->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||
         (*ret_port = port_of(fd)) < 0) {
-        snprintf(message, size, "cannot listen on %s:%d: %s", address->host, address->port,
-                 strerror(errno));
+        snprintf(message, size, "cannot listen on %s:%d: %s%s", address->host, address->port,
+                 strerror(errno), advice_on(errno));
         if (fd >= 0)
             close(fd);
         fd = -1;

@@ -157,8 +157,8 @@ enum MHD_Result answer_send(struct http *http, struct request *request)
     const char *text = request->text;
     size_t bytes = request->text_bytes;
     if (text == NULL) {
+        bytes = answer_end_line(&op->answer);
         text = op->answer.body != NULL ? op->answer.body : "";
-        bytes = strlen(text);
     }
     /* the text lives as long as the request, which outlives the response */
     union {
@@ -198,13 +198,14 @@ void answer_too_late(struct http *http, struct conn *conn)
         answer_request_id(http, op, NULL);
     op_problem(op, PROBLEM_REQUEST_TIMEOUT, "the request was not complete after %" PRId64 " ms",
                http->limits.read_ms);
+    const size_t bytes = answer_end_line(&op->answer);
     const char *const body = op->answer.body != NULL ? op->answer.body : "";
-    char text[DB_BODY_MAX + 1 + 512];
+    char text[DB_BODY_MAX + 2 + 512];
     int n = snprintf(text, sizeof(text),
                      "HTTP/1.1 408 Request Timeout\r\nContent-Type: %s\r\n"
                      "Cache-Control: no-store\r\nX-Request-Id: %s\r\nConnection: close\r\n"
                      "Content-Length: %zu\r\n\r\n%s",
-                     problem_type, op->request_id, strlen(body), body);
+                     problem_type, op->request_id, bytes, body);
     if (n > 0 && (size_t)n < sizeof(text)) {
         ssize_t sent = send(conn->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
         (void)sent; /* a courtesy: the connection ends either way */

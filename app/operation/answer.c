@@ -92,6 +92,18 @@ void answer_take(struct answer *answer, char *body)
     answer->body_room = strlen(body) + 1;
 }
 
+size_t answer_end_line(struct answer *answer)
+{
+    size_t length = answer->body != NULL ? strlen(answer->body) : 0;
+    if (length == 0 || answer->body[length - 1] == '\n')
+        return length;
+    if (length + 1 < answer->body_room || grow(answer, length + 2)) {
+        answer->body[length++] = '\n';
+        answer->body[length] = '\0';
+    }
+    return length;
+}
+
 void answer_free(struct answer *answer)
 {
     free(answer->body);

@@ -32,6 +32,9 @@ bool answer_print(struct answer *answer, const char *format, ...)
 bool answer_vprint(struct answer *answer, const char *format, va_list args);
 /* Takes over a malloc()ed body. */
 void answer_take(struct answer *answer, char *body);
+/* Ends the body, if there is one, with a newline: a terminal's prompt then begins a line. Not
+ * before the body is stored. Returns its length. Without memory it stays as it is. */
+size_t answer_end_line(struct answer *answer);
 void answer_free(struct answer *answer); /* the body */
 
 /* For tests: the function that grows a body. It returns NULL without memory. */

@@ -21,7 +21,7 @@ static struct fixture fixture;
 static int start(void **state)
 {
     fixture_defaults(&fixture);
-    fixture.config.demo = *state != NULL;
+    fixture.events_show_keys = *state != NULL;
     fixture_start(&fixture);
     *state = &fixture;
     return 0;
@@ -377,7 +377,7 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, fixture_tear_down)
 #define LESSON(name)                                                                               \
-    cmocka_unit_test_prestate_setup_teardown(name, start, fixture_tear_down, "with --demo")
+    cmocka_unit_test_prestate_setup_teardown(name, start, fixture_tear_down, "with keys")
     const struct CMUnitTest tests[] = {
         CASE(without_listeners_nothing_is_noted),
         LESSON(points_come_in_the_order_in_which_they_were_passed),

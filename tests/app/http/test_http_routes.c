@@ -101,7 +101,7 @@ static void head_answers_like_get_without_a_body(void **state)
         raw_free(&reply);
         fixture_send(fd, "GET", "/livez", NULL); /* nothing but this answer follows */
         assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 200);
-        assert_string_equal(reply.body, "{\"status\":\"ok\"}");
+        assert_string_equal(reply.body, "{\"status\":\"ok\"}\n");
         raw_free(&reply);
         close(fd);
     }
@@ -207,7 +207,7 @@ static void long_answers_arrive_whole(void **state)
     (void)state;
     struct raw_reply reply;
     assert_int_equal(fixture_call(&fixture, "GET", "/v1/guards", "", "", &reply), 200);
-    assert_int_equal(reply.body_bytes, STUB_LONG_BYTES);
+    assert_int_equal(reply.body_bytes, STUB_LONG_BYTES + 1); /* and a newline */
     assert_int_equal(reply.body[STUB_LONG_BYTES - 1], ']');
     raw_free(&reply);
 }

@@ -258,13 +258,13 @@ static void only_a_wire_that_somebody_holds_can_be_wished_cut(void **state)
     (void)state;
     static const char wire[] = "/v1/lab/wire";
     assert_int_equal(ask(lab->port, "GET", wire, NULL, NULL), 200);
-    assert_string_equal(reply.body, "{\"wished\":false,\"cut\":null}");
+    assert_string_equal(reply.body, "{\"wished\":false,\"cut\":null}\n");
     assert_int_equal(ask(lab->port, "POST", wire, NULL, "{\"wished\":true}"), 503);
     assert_int_equal(ask(lab->port, "POST", wire, NULL, "{\"cut\":false}"), 201);
-    assert_string_equal(reply.body, "{\"wished\":false,\"cut\":false}");
+    assert_string_equal(reply.body, "{\"wished\":false,\"cut\":false}\n");
     assert_int_equal(ask(lab->port, "POST", wire, NULL, "{\"wished\":true}"), 201);
     assert_int_equal(ask(lab->port, "POST", wire, NULL, "{\"cut\":true}"), 201);
-    assert_string_equal(reply.body, "{\"wished\":true,\"cut\":true}");
+    assert_string_equal(reply.body, "{\"wished\":true,\"cut\":true}\n");
     static const char *const bad[] = {"{}", "{\"cut\":1}", "{\"cut\":true,\"wished\":true}", "["};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(ask(lab->port, "POST", wire, NULL, bad[i]), 400);

@@ -237,10 +237,10 @@ static void a_lock_is_shown_and_made_free_under_its_holder(void **state)
     assert_int_equal(client_number(port, path, "holders"), 1);
     assert_true(client_number(port, path, "left_ms") > 0);
     assert_int_equal(ask("DELETE", path, NULL), 200);
-    assert_string_equal(reply.body, "{\"was_held\":true}");
+    assert_string_equal(reply.body, "{\"was_held\":true}\n");
     assert_true(lock_is_free((void *)path));
     assert_int_equal(ask("DELETE", path, NULL), 200);
-    assert_string_equal(reply.body, "{\"was_held\":false}");
+    assert_string_equal(reply.body, "{\"was_held\":false}\n");
     step(id);
     assert_int_equal(answer_of(&a), 201);
     forget_all();
@@ -277,7 +277,7 @@ static void malformed_wishes_are_refused(void **state)
     assert_int_equal(ask("DELETE", "/v1/lab/locks/item:nobody", NULL), 404);
     assert_int_equal(ask("GET", "/v1/lab/locks/order:1", NULL), 400);
     assert_int_equal(ask("GET", "/v1/lab/locks/", NULL), 400);
-    assert_int_equal(ask("POST", "/v1/lab/locks/item:1", "{}"), 404);
+    assert_int_equal(ask("POST", "/v1/lab/locks/item:1", "{}"), 405);
 }
 
 /* Last: it is another service then. */

@@ -22,7 +22,8 @@ void fixture_start(struct fixture *fixture)
     int code = service_open(&fixture->config, &business, NULL, &fixture->service);
     assert(code == 0);
     const struct http_options options = {.limits = &fixture->limits,
-                                         .extras = {NULL, fixture->extra}};
+                                         .extras = {NULL, fixture->extra},
+                                         .events_show_keys = fixture->events_show_keys};
     code = http_start(&fixture->config, fixture->service, &options, &fixture->http);
     assert(code == 0);
     fixture->port = atoi(strrchr(http_url(fixture->http), ':') + 1);

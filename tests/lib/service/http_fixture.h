@@ -10,6 +10,7 @@ struct fixture {
     struct config config; /* fill what matters before fixture_start() */
     struct http_limits limits;
     const struct extra_routes *extra; /* NULL: none */
+    bool events_show_keys;
     struct service *service;
     struct http *http;
     int port;
