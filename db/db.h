@@ -9,7 +9,7 @@
  *              function does through it is committed whole or not at all.
  *
  * Nothing in here hides a race: db_tx_put_item() stores the absolute value it is given, whatever
- * stands there by then. Only the fence, the epoch and (sql-version) the version can refuse it.
+ * the row has by then. Only the fence, the epoch and (sql-version) the version can refuse it.
  *
  * Fence: a fenced write lands only on the row state that its own holder read, and never after a
  * write of a newer holder. One UPDATE tests that the row has the version that was read and that its
@@ -257,11 +257,10 @@ typedef struct db_job {
     db_doubt doubt;   /* out, with DB_UNKNOWN: for db_settle() */
 } db_job;
 
-/* db_run() of each of 1 to DB_JOBS_MAX works, in their order, by one caller, who waits until all
- * are decided. Each stands for itself: one that is undone undoes no other.
- * SQLite: they are queued at once, so they share one commit, also with those of other callers, or
- * take a few where more than group_max wait; a commit that fails fails all that share it.
- * PostgreSQL: one after the other. */
+/* db_run() of each of 1 to DB_JOBS_MAX works, in their order. Returns when all are decided. One
+ * that is undone undoes no other. SQLite: they are queued at once. So they share one commit, also
+ * with works of other callers; if more than group_max wait, they take a few. A commit that fails
+ * fails all that share it. PostgreSQL: one after the other. */
 void db_run_many(db *db, db_job *jobs, size_t n);
 /* Finds out about a DB_UNKNOWN. Asks until wait_ms are over, at least once. DB_OK: decided. Readers
  * see the work by now, or never will: the answer under its idempotency key tells which. Any other

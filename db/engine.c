@@ -48,3 +48,14 @@ int64_t db_now_us(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
 }
+
+void db_sleep_us(int64_t us)
+{
+    nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}, NULL);
+}
+
+/* Counters are read one by one, for metrics. */
+void db_count(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}

@@ -123,6 +123,8 @@ db_status db_why_refused(int64_t row_epoch, int64_t row_last_fence, int64_t epoc
 void db_reset_txn(char (*ret)[DB_KEY_MAX + 1], const char *resource, int64_t epoch);
 
 int64_t db_now_us(void); /* monotonic */
+void db_sleep_us(int64_t us);
+void db_count(_Atomic uint64_t *counter, uint64_t n);
 
 /* Text that does not fit its array, or is empty where a name is needed: refused, never cut. */
 bool db_name_ok(const char *name, size_t max);

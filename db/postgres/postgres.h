@@ -86,9 +86,9 @@ struct session {
     int queued;                        /* statements whose answers are not read yet, ... */
     int expects[PG_QUEUE_MAX];         /* ... how many rows each must change (0: any number), ... */
     bool missed;                       /* ... and whether one did not */
-    int farewells; /* synchronisation points sent with session_part(), not read yet */
-    bool lost;     /* of no more use */
-    bool again;    /* trouble is a serialization failure or a deadlock */
+    int unread_ends; /* sent with session_send_end(), their answers not read yet */
+    bool lost;       /* of no more use */
+    bool again;      /* trouble is a serialization failure or a deadlock */
     /* The first database error since session_clear(); sticky, so that no work can overlook it. */
     db_error trouble;
 };
@@ -106,8 +106,8 @@ db_status session_ask(struct session *session, enum postgres_sql sql, const stru
                       size_t n, PGresult **ret);
 /* The same for what is queued already: its last statement's. */
 db_status session_read(struct session *session, PGresult **ret);
-/* COMMIT or ROLLBACK whose answer nobody waits for: the connection's next use reads past it. */
-void session_part(struct session *session, enum postgres_sql sql);
+/* Sends COMMIT or ROLLBACK and does not wait: the connection's next use reads past the answer. */
+void session_send_end(struct session *session, enum postgres_sql sql);
 /* SQL text, before the connection is in pipeline mode; *ret may be NULL. Last result counts. */
 db_status session_exec(struct session *session, const char *sql, PGresult **ret);
 /* Prepares everything, in one round trip. */
@@ -120,8 +120,8 @@ bool session_wait(struct session *session, short events, int64_t deadline_us);
 void session_clear(struct session *session);
 /* Notes what libpq says of a connection that is of no more use. */
 db_status session_lose(struct session *session, const char *why);
-/* Notes an answer that no server gives which has our tables: trouble. */
-db_status session_nonsense(struct session *session, const char *what);
+/* Notes an answer that a server with our tables never gives: trouble. */
+db_status session_bad_answer(struct session *session, const char *what);
 /* Notes a column that holds what nothing stores: trouble. */
 db_status session_damage(struct session *session, const struct column *column);
 /* As session_lose(), when libpq says why there is no connection. */

@@ -20,7 +20,7 @@ db_status session_lose(struct session *session, const char *why)
     return session->trouble.status;
 }
 
-db_status session_nonsense(struct session *session, const char *what)
+db_status session_bad_answer(struct session *session, const char *what)
 {
     if (session->trouble.status == DB_OK)
         db_fail(&session->trouble, DB_FAILED, "PostgreSQL: the server gave %s", what);

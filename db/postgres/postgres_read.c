@@ -59,7 +59,7 @@ db_status session_find_answers(struct session *session, const char *const *keys,
         if (at >= 1 && at <= (int64_t)n)
             ret_found[at - 1] = true;
         else
-            status = session_nonsense(session, "an answer to a key that was not asked for");
+            status = session_bad_answer(session, "an answer to a key that was not asked for");
     }
     PQclear(result);
     return status;
@@ -76,7 +76,7 @@ db_status session_read_bought(struct session *session, const db_item *item,
     }
     db_status status = session_read(session, &result);
     if (status == DB_OK && (size_t)PQntuples(result) != n)
-        status = session_nonsense(session, "not one row for each buyer");
+        status = session_bad_answer(session, "not one row for each buyer");
     for (size_t i = 0; i < n && status == DB_OK; i++) {
         ret_quantities[i] = cell_int(session, result, (int)i, 0);
         status = session->trouble.status;
@@ -110,7 +110,7 @@ db_status session_read_expired(struct session *session, int64_t now_us, const db
         status = DB_OK; /* an empty list */
     size_t n = (size_t)PQntuples(result);
     if (n > max)
-        status = session_nonsense(session, "more rows than were asked for");
+        status = session_bad_answer(session, "more rows than were asked for");
     for (size_t i = 0; i < n && status == DB_OK; i++)
         status = session_row(session, result, (int)i, &expired_type, &ret[i]);
     if (status == DB_OK)

@@ -38,7 +38,7 @@ void pg_reader_end(db_reader *base)
     reader->in_snapshot = false;
     if (!reader->session)
         return;
-    session_part(reader->session, SQL_END_READ);
+    session_send_end(reader->session, SQL_END_READ);
     pool_give(reader->store, reader->session);
     reader->session = NULL;
 }

@@ -10,14 +10,8 @@
 #include "postgres.h"
 
 #include <sys/random.h>
-#include <time.h>
 
 enum { BACK_OFF_US_MIN = 200, BACK_OFF_US_MAX = 20000 };
-
-static void count(_Atomic uint64_t *counter, uint64_t n)
-{
-    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
-}
 
 /* -- inside ----------------------------------------------------------------------------------- */
 
@@ -53,8 +47,8 @@ db_status tx_write(db_tx *base, enum postgres_sql sql, const struct value *args,
 
 static void roll_back(struct pg_store *store, struct pg_tx *tx)
 {
-    count(&store->counters.rollbacks, 1);
-    session_part(tx->session, SQL_ROLLBACK);
+    db_count(&store->counters.rollbacks, 1);
+    session_send_end(tx->session, SQL_ROLLBACK);
 }
 
 static db_status commit(struct pg_store *store, struct session *session)
@@ -62,9 +56,9 @@ static db_status commit(struct pg_store *store, struct session *session)
     int64_t start_us = db_now_us();
     session_queue(session, SQL_COMMIT, NULL, 0, false);
     db_status status = session_sync(session);
-    count(&store->counters.commit_us_total, (uint64_t)(db_now_us() - start_us));
+    db_count(&store->counters.commit_us_total, (uint64_t)(db_now_us() - start_us));
     if (status == DB_OK)
-        count(&store->counters.commits, 1);
+        db_count(&store->counters.commits, 1);
     else if (session->lost)
         status = session->trouble.status = DB_UNKNOWN;
     return status;
@@ -104,15 +98,14 @@ static db_status run_once(struct pg_store *store, struct session *session, db_jo
     return status;
 }
 
-/* A random pause that doubles, so that those who collided do not collide again. */
+/* A random pause that doubles, so that works that collided do not collide again. */
 static void back_off(int rerun)
 {
     int64_t most_us = rerun < 7 ? INT64_C(200) << rerun : BACK_OFF_US_MAX;
     uint32_t random = 0;
     if (getrandom(&random, sizeof random, 0) < 0)
         random = (uint32_t)db_now_us();
-    const struct timespec pause = {.tv_nsec = (BACK_OFF_US_MIN + (int64_t)random % most_us) * 1000};
-    nanosleep(&pause, NULL);
+    db_sleep_us(BACK_OFF_US_MIN + (int64_t)random % most_us);
 }
 
 static db_status run_job(struct pg_store *store, db_job *job)
@@ -128,13 +121,13 @@ static db_status run_job(struct pg_store *store, db_job *job)
         if (missed) {
             one_by_one = true;
         } else if (session->again && !session->lost && reruns < PG_RERUNS_MAX) {
-            count(&store->counters.reruns, 1);
+            db_count(&store->counters.reruns, 1);
             back_off(reruns++);
         } else {
             break;
         }
     }
-    count(&store->counters.runs, 1);
+    db_count(&store->counters.runs, 1);
     if (status != DB_OK)
         db_fail(job->error, status, "%s",
                 session->trouble.status != DB_OK ? session->trouble.message

@@ -68,7 +68,7 @@ static db_status judge_schema(struct session *session, const PGresult *found, bo
                               db_error *error)
 {
     if (PQntuples(found) != 1 || PQnfields(found) != 3)
-        return session_nonsense(session, "no description of its schema");
+        return session_bad_answer(session, "no description of its schema");
     const char *schema = PQgetvalue(found, 0, 0);
     bool ours = strcmp(PQgetvalue(found, 0, 1), "1") == 0;
     bool empty = strcmp(PQgetvalue(found, 0, 2), "0") == 0;
@@ -127,7 +127,7 @@ static db_status learn_backend(struct session *session)
     PGresult *result = NULL;
     db_status status = session_ask(session, SQL_BACKEND, NULL, 0, &result);
     if (status == DB_NOT_FOUND)
-        status = session_nonsense(session, "no entry of pg_stat_activity for this connection");
+        status = session_bad_answer(session, "no entry of pg_stat_activity for this connection");
     if (status == DB_OK) {
         session->backend = cell_int(session, result, 0, 0);
         session->backend_start_us = cell_int(session, result, 0, 1);

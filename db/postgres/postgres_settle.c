@@ -15,8 +15,6 @@
  */
 #include "postgres.h"
 
-#include <time.h>
-
 enum { PAUSE_US_MIN = 500, PAUSE_US_MAX = 50000 };
 
 /* Ends the transaction. *ret_decided: its number is another one's by now. */
@@ -67,7 +65,7 @@ db_status pg_settle(db *base, const db_doubt *doubt, int64_t wait_ms, db_error *
         if (status == DB_OK || left_us <= 0)
             return status;
         int64_t sleep_us = pause_us < left_us ? pause_us : left_us;
-        nanosleep(&(struct timespec){.tv_nsec = sleep_us * 1000}, NULL);
+        db_sleep_us(sleep_us);
         pause_us = 2 * pause_us < PAUSE_US_MAX ? 2 * pause_us : PAUSE_US_MAX;
     }
 }

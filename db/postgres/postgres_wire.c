@@ -148,21 +148,22 @@ static bool is_rows(const PGresult *result)
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/* Reads past what session_part() has left: results, and the end of each, up to the last point. */
-static void read_farewells(struct session *session, int64_t deadline_us)
+/* Reads past what session_send_end() has left: results, and the end of each, up to the last point.
+ */
+static void read_unread_ends(struct session *session, int64_t deadline_us)
 {
     bool at_end = false;
-    while (session->farewells > 0 && !session->lost) {
+    while (session->unread_ends > 0 && !session->lost) {
         PGresult *result = next_result(session, deadline_us);
         ExecStatusType status = PQresultStatus(result);
-        bool end = !result, nonsense = end && at_end;
+        bool end = !result, bad = end && at_end;
         if (status == PGRES_PIPELINE_SYNC)
-            session->farewells--;
+            session->unread_ends--;
         else if (!end)
-            nonsense =
+            bad =
                 !is_rows(result) && status != PGRES_FATAL_ERROR && status != PGRES_PIPELINE_ABORTED;
         PQclear(result);
-        if (nonsense)
+        if (bad)
             session_lose(session, no_answer);
         at_end = end;
     }
@@ -212,7 +213,7 @@ static db_status read_all(struct session *session, PGresult **ret_last)
     if (!PQpipelineSync(session->handle))
         return session_lose(session, PQerrorMessage(session->handle));
     int64_t deadline_us = db_now_us() + session->answer_ms * 1000;
-    read_farewells(session, deadline_us);
+    read_unread_ends(session, deadline_us);
     for (int i = 0; i < session->queued && !session->lost; i++) {
         PQclear(last);
         int expects = session->expects[i];
@@ -263,19 +264,19 @@ db_status session_ask(struct session *session, enum postgres_sql sql, const stru
     return session->trouble.status == DB_OK ? session_read(session, ret) : session->trouble.status;
 }
 
-/* A synchronisation point first: an error in what is queued must not skip the farewell. */
-void session_part(struct session *session, enum postgres_sql sql)
+/* A synchronisation point first: an error in what is queued must not skip the end. */
+void session_send_end(struct session *session, enum postgres_sql sql)
 {
     PGconn *handle = session->handle;
     if (session->lost)
         return;
     if (session->queued > 0) {
         session->queued = 0;
-        session->farewells++;
+        session->unread_ends++;
         if (!PQpipelineSync(handle))
             session->lost = true;
     }
-    session->farewells++;
+    session->unread_ends++;
     if (!PQsendQueryPrepared(handle, statements[sql].name, 0, NULL, NULL, NULL, BINARY) ||
         !PQpipelineSync(handle) || PQflush(handle) != 0)
         session->lost = true; /* the server takes back what was not committed */
@@ -350,7 +351,7 @@ int64_t cell_int(struct session *session, const PGresult *result, int row, int a
 {
     uint64_t number;
     if (PQgetlength(result, row, at) != (int)sizeof number) {
-        session_nonsense(session, "no bigint where one belongs");
+        session_bad_answer(session, "no bigint where one belongs");
         return 0;
     }
     memcpy(&number, PQgetvalue(result, row, at), sizeof number);

@@ -18,7 +18,7 @@ static db_status open_connections(struct sqlite_store *store, const char *path, 
              sqlite3_db_filename(store->conn.handle, "main"));
     if ((status = file_lock_open(&store->lock, store->path, shared, &alone, error)) != DB_OK)
         goto close_writer;
-    if ((alone && (status = settle_file(&store->conn, store->path, error)) != DB_OK) ||
+    if ((alone && (status = reflush_file(&store->conn, store->path, error)) != DB_OK) ||
         (status = setup_file(store, alone, error)) != DB_OK ||
         (status = conn_prepare(&store->conn, CONN_WRITER, error)) != DB_OK ||
         (status = conn_open_reading(store, &store->ping, error)) != DB_OK)

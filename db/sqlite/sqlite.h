@@ -3,12 +3,12 @@
  *
  *   sqlite.c         open, close: the engine's table
  *   sqlite_setup.c   journal mode, schema and its version
- *   sqlite_reflush.c  what a former process left unflushed, flushed
+ *   sqlite_reflush.c  flushes what a former process left unflushed
  *   sqlite_conn.c    one connection: settings, prepared statements, errors, waiting when busy
  *   sqlite_wal_vfs.c     the log's writes, gathered
- *   sqlite_shared_vfs.c    commits on a shared file that a killed process left unflushed
- *   sqlite_lock.c    FILE-lock: who may open the file, and whose turn it is to write
- *   sqlite_queue.c   who writes, and for whom; sqlite_checkpoint.c: the log, into the file
+ *   sqlite_shared_vfs.c  the same beside other processes, on a shared file
+ *   sqlite_lock.c    FILE-lock: which process may open the file, and which one writes next
+ *   sqlite_queue.c   one caller writes for all; sqlite_checkpoint.c: from the log into the file
  *   sqlite_writer.c  a group of runs in one transaction
  *   sqlite_reader.c  readers and snapshots; sqlite_read.c: reading rows
  *   sqlite_write.c   changing rows and resets
@@ -169,12 +169,12 @@ void file_lock_give_turn(struct file_lock *lock);
 
 /* One db_run_many() call, on the stack of its thread. */
 struct caller {
-    size_t undecided; /* of its runs; whoever leads counts down */
-    bool leads;       /* woken to write for all who wait; else because all is decided */
+    size_t undecided; /* of its runs; the leader counts down */
+    bool leads;       /* woken to lead; else because all its runs are decided */
     sem_t woken;
 };
 
-/* One work of a caller, in the queue; gone once he has been woken as one who does not lead. */
+/* One work of a caller, in the queue. Gone once the caller is woken and does not lead. */
 struct run {
     struct run *next;
     struct caller *caller;
@@ -196,7 +196,7 @@ struct sqlite_store {
     pthread_mutex_t ping_mutex;
     struct conn ping;
 
-    /* whoever leads uses these */
+    /* the leader uses these */
     struct conn conn;
     _Atomic int wal_frames; /* the checkpointer looks at it without the lead, too */
     int checkpoint_at;
@@ -229,11 +229,12 @@ struct sqlite_tx {
     bool savepoint;    /* ... so a savepoint was set before our first write */
 };
 
-/* sqlite_reflush.c: makes durable what a former process left in log and journal: before SQLite
- * reads them, by the only process that has the file. Of somebody else's file it touches neither. */
-db_status settle_file(struct conn *conn, const char *path, db_error *error);
-/* The same of the journal, by whoever has the reserved lock. path: SQLite's. */
-db_status settle_journal(const char *path, db_error *error);
+/* sqlite_reflush.c: makes durable what a former process left in log and journal. Called before
+ * SQLite reads them, by the only process that has the file. Another program's file is not touched.
+ */
+db_status reflush_file(struct conn *conn, const char *path, db_error *error);
+/* The same of the journal, by the holder of the reserved lock. path: SQLite's. */
+db_status reflush_journal(const char *path, db_error *error);
 
 /* sqlite_setup.c: journal mode, and the schema if the file is new. */
 db_status setup_file(struct sqlite_store *store, bool alone, db_error *error);
@@ -242,7 +243,7 @@ db_status setup_file(struct sqlite_store *store, bool alone, db_error *error);
 db_status writer_start(struct sqlite_store *store, db_error *error);
 void writer_stop(struct sqlite_store *store); /* after everything queued is done */
 void writer_run(db *db, db_job *jobs, size_t n);
-/* Within the mutex, by whoever leads: the lead goes to the first who waits, or to nobody. */
+/* With the mutex, by the leader: the first caller in the queue leads next, if there is one. */
 void queue_give_lead(struct sqlite_store *store);
 
 /* sqlite_checkpoint.c */
@@ -250,7 +251,7 @@ void queue_give_lead(struct sqlite_store *store);
 bool flush_has_failed(const struct sqlite_store *store, db_error *error);
 db_status checkpointer_start(struct sqlite_store *store, db_error *error);
 void checkpointer_stop(struct sqlite_store *store); /* after everything queued is done */
-/* Within the mutex, by whoever leads: gives the lead to the checkpointer if one is due. */
+/* With the mutex, by the leader: the checkpointer leads next if a checkpoint is due. */
 bool checkpoint_call(struct sqlite_store *store);
 
 /* sqlite_writer.c: runs a group in one transaction; each has its status then. */

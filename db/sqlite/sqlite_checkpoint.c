@@ -1,15 +1,15 @@
 /*
- * Checkpoints: what the log has is copied into the file. A thread has the lead meanwhile, so that
- * nobody writes, and those whose commit called for it have their answers already.
+ * Checkpoints copy the log into the file. A thread of their own leads meanwhile, so that no caller
+ * writes. The callers whose commit called for the checkpoint have their answers already.
  *
  * SQLite flushes the file once all of the log has been copied, since the next commit may then start
  * the log over (https://sqlite.org/wal.html#checkpointing). A flush of pages that lie all over the
- * file takes longer than the copying, and all who write would wait for it. Therefore most
- * checkpoints copy a part: a connection that only reads stays in a snapshot as old as the last one,
- * the mark, and SQLite copies no further than that. It neither flushes after a part nor lets the
- * log start over: the file is flushed here while others commit. When the log has become long, the
- * mark is given up right after such a flush, and a whole checkpoint copies and flushes the little
- * that is left.
+ * file takes longer than the copying, and all writers would wait for it. Therefore most checkpoints
+ * copy a part. A connection that only reads, the mark, stays in a snapshot as old as the last
+ * checkpoint, and SQLite copies no further than that. After a part SQLite neither flushes nor lets
+ * the log start over: this thread flushes the file while others commit. When the log has become
+ * long, the mark is given up right after such a flush. A whole checkpoint then copies and flushes
+ * the little that is left.
  *
  * After a flush that failed the kernel takes the pages for clean that it could not write
  * (https://wiki.postgresql.org/wiki/Fsync_Errors), and SQLite does not copy a part again. What is
@@ -72,8 +72,8 @@ static bool has_pages(const struct sqlite_store *store, int factor)
     return atomic_load(&store->wal_frames) / factor >= store->options.log_pages;
 }
 
-/* A long reading keeps the log from starting over: it grows and is tried again later; when it is
- * large, all who write wait a moment for its chance. */
+/* A long read keeps the log from starting over. The log grows, and this is tried again later. When
+ * the log is large, all writers wait a moment for the read to end. */
 static void copy_whole(struct sqlite_store *store)
 {
     bool large = has_pages(store, SQLITE_RESTART_FACTOR);

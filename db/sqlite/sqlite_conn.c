@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { BUSY_SLEEP_US_MIN = 20, BUSY_RANGE_US_MIN = 40, BUSY_RANGE_US_MAX = 1000 };
 
@@ -26,8 +25,8 @@ static int on_busy(void *arg, int calls)
         range_us = BUSY_RANGE_US_MAX;
     conn->random = conn->random * 6364136223846793005u + 1442695040888963407u; /* Knuth, MMIX */
     int64_t sleep_us = BUSY_SLEEP_US_MIN + (int64_t)(conn->random >> 33) % range_us;
-    nanosleep(&(struct timespec){.tv_nsec = sleep_us * 1000}, NULL);
-    atomic_fetch_add_explicit(conn->busy_retries, 1, memory_order_relaxed);
+    db_sleep_us(sleep_us);
+    db_count(conn->busy_retries, 1);
     return 1;
 }
 

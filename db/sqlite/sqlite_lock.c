@@ -1,6 +1,6 @@
 /*
- * FILE-lock, beside the database: byte 0 says who may open it, byte 1 whose turn it is to write.
- * Its content is another matter: see sqlite_shared_vfs.c.
+ * FILE-lock, beside the database. A lock on byte 0 says which process may open the database, a lock
+ * on byte 1 which one writes next. For its content see sqlite_shared_vfs.c.
  *
  * Open file description locks (fcntl(2), F_OFD_SETLK): they end with the process whatever kills it,
  * two opens in one process exclude each other too, and a write lock becomes a read lock in one
@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BYTE_OPEN = 0, BYTE_TURN = 1, SETUP_POLL_US = 1000, TURN_POLL_US = 30 };
@@ -23,11 +22,6 @@ static bool set_lock(const struct file_lock *lock, int byte, short type)
 {
     struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
     return fcntl(lock->fd, F_OFD_SETLK, &range) == 0;
-}
-
-static void sleep_us(int64_t us)
-{
-    nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
 }
 
 db_status file_lock_open(struct file_lock *lock, const char *path, bool shared, bool *ret_alone,
@@ -53,7 +47,7 @@ db_status file_lock_open(struct file_lock *lock, const char *path, bool shared, 
         if (errno != EAGAIN && errno != EACCES)
             break;
         if (shared)
-            sleep_us(SETUP_POLL_US);
+            db_sleep_us(SETUP_POLL_US);
     } while (db_now_us() < until_us);
     db_status status =
         errno == EAGAIN || errno == EACCES
@@ -95,7 +89,7 @@ bool file_lock_take_turn(struct file_lock *lock)
             until_us = now_us + SQLITE_TURN_MS * INT64_C(1000);
         if (now_us >= until_us)
             return false;
-        sleep_us(TURN_POLL_US);
+        db_sleep_us(TURN_POLL_US);
     }
     return true;
 }

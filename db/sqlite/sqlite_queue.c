@@ -1,14 +1,14 @@
 /*
- * Who writes: one caller of db_run_many() at a time, through the only connection that writes and
- * checkpoints.
+ * The queue of writers. One connection writes and checkpoints; one caller of db_run_many() at a
+ * time, the leader, uses it.
  *
- * Group commit (as in DeWitt et al., "Implementation Techniques for Main Memory Database Systems",
- * 1984): whatever has queued up during one commit shares the next one and its disk flush. It needs
- * no thread of its own (flat combining, Hendler et al., SPAA 2010): a caller who finds nobody at it
- * leads, that is, he writes for all who wait; then the first of those who came meanwhile leads. So
- * a lone caller, who holds a lock meanwhile, waits for no other thread to wake.
+ * Group commit (DeWitt et al., "Implementation Techniques for Main Memory Database Systems", 1984):
+ * what queues up during one commit shares the next one and its disk flush. It needs no thread of
+ * its own (flat combining, Hendler et al., SPAA 2010). A caller that finds no leader leads: it
+ * writes for all callers in the queue. Then the first caller that came meanwhile leads. So a lone
+ * caller, which holds a lock meanwhile, waits for no other thread to wake.
  *
- * Checkpoints have a thread, which takes the lead for each (sqlite_checkpoint.c).
+ * Checkpoints have a thread, which leads during each of them (sqlite_checkpoint.c).
  */
 #include "sqlite.h"
 
@@ -18,7 +18,7 @@
 
 /* -- the lead --------------------------------------------------------------------------------- */
 
-/* Within the mutex: to the first who waits, or to nobody. */
+/* With the mutex: the first caller in the queue leads, if there is one. */
 void queue_give_lead(struct sqlite_store *store)
 {
     if (store->queue_head) {
@@ -57,8 +57,8 @@ static void note_group(struct counters *counters, uint64_t n)
         atomic_store(&counters->group_largest, n);
 }
 
-/* The others are answered before the lead goes on: what they ask next shares the next commit. Once
- * it has gone on, nothing of the store is touched: db_close() may follow. */
+/* The others are woken before the lead is passed on: what they ask next shares the next commit.
+ * Once it is passed on, this function touches nothing of the store: db_close() may follow. */
 static void lead(struct sqlite_store *store, struct caller *own)
 {
     uint64_t n;
@@ -73,7 +73,7 @@ static void lead(struct sqlite_store *store, struct caller *own)
 
     for (struct run *run = group, *next; run; run = next) {
         struct caller *caller = run->caller;
-        next = run->next; /* gone once its caller has been woken */
+        next = run->next; /* the run is gone once its caller is woken */
         if (--caller->undecided == 0 && caller != own)
             sem_post(&caller->woken);
     }
@@ -83,7 +83,8 @@ static void lead(struct sqlite_store *store, struct caller *own)
     pthread_mutex_unlock(&store->queue_mutex);
 }
 
-/* Returns whether it is to lead. Once it has led, what it has left stands first in the queue. */
+/* Returns whether the caller is to lead. After it has led, its remaining runs stand first in the
+ * queue. */
 static bool sleep_until_woken(struct caller *caller)
 {
     while (sem_wait(&caller->woken) != 0)

@@ -1,8 +1,8 @@
 /*
- * What a former process left in the log or the journal, put on the disk before SQLite reads it.
+ * Puts on the disk what a former process left in the log or the journal, before SQLite reads it.
  *
- * SQLite takes both as it finds them, and they come from the kernel's cache. The disk may have less
- * after an abnormal end:
+ * SQLite takes both as it finds them, and they come from the kernel's cache. After an abnormal end
+ * the disk may have less:
  *
  *   - The process was killed between the write of a commit and its flush. The next one would tell
  *     of that commit although a power cut can still undo it.
@@ -48,7 +48,7 @@ static const char *write_over(sqlite3_file *file, char *chunk)
 }
 
 /* Opened to be created, which it never is here: SQLite then flushes the folder with the file. */
-static db_status settle_one(const char *path, const char *suffix, int type, db_error *error)
+static db_status reflush_one(const char *path, const char *suffix, int type, db_error *error)
 {
     sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
     char name[PATH_MAX + 16];
@@ -76,7 +76,7 @@ static db_status settle_one(const char *path, const char *suffix, int type, db_e
     return failed ? fail(path, suffix, failed, error) : status;
 }
 
-/* By the file itself, without its log: a log of somebody else's is not touched. The schema is made
+/* By the file itself, without its log: another program's log is not touched. The schema is made
  * before there is a log, so each file of ours says so (setup_file()). */
 static bool is_ours(struct conn *conn)
 {
@@ -89,15 +89,15 @@ static bool is_ours(struct conn *conn)
            SCHEMA_APPLICATION_ID;
 }
 
-db_status settle_journal(const char *path, db_error *error)
+db_status reflush_journal(const char *path, db_error *error)
 {
-    return settle_one(path, "-journal", SQLITE_OPEN_MAIN_JOURNAL, error);
+    return reflush_one(path, "-journal", SQLITE_OPEN_MAIN_JOURNAL, error);
 }
 
-db_status settle_file(struct conn *conn, const char *path, db_error *error)
+db_status reflush_file(struct conn *conn, const char *path, db_error *error)
 {
     if (!is_ours(conn))
         return DB_OK;
-    db_status status = settle_one(path, "-wal", SQLITE_OPEN_WAL, error);
-    return status == DB_OK ? settle_journal(path, error) : status;
+    db_status status = reflush_one(path, "-wal", SQLITE_OPEN_WAL, error);
+    return status == DB_OK ? reflush_journal(path, error) : status;
 }

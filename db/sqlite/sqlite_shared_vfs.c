@@ -1,21 +1,21 @@
 /*
- * What a process that was killed within a commit left of a shared file's journal, flushed by the
- * others before they read (sqlite_reflush.c does so at a start).
+ * A shared file: if a process is killed within a commit, the others flush the journal that it left
+ * before they read. At a start sqlite_reflush.c does the same.
  *
- * Byte 0 of FILE-lock's content is the mark. It is set by whoever has got the exclusive lock,
- * before the first flush of a commit, and cleared when SQLite says that all of the commit has been
- * flushed (SQLITE_FCNTL_COMMIT_PHASETWO), while the lock is still held. The kernel gives back the
- * locks of a process that ends, but not its mark. So the invariant is: whoever holds a shared lock
- * and finds the mark knows that nobody is within a commit, and that the last one who was did not
- * end it.
+ * Byte 0 of FILE-lock's content is the mark. The holder of the exclusive lock sets it before the
+ * first flush of a commit. It clears the mark when SQLite says that all of the commit is flushed
+ * (SQLITE_FCNTL_COMMIT_PHASETWO), while it still holds the lock. The kernel drops the locks of a
+ * process that ends, but not its mark. Invariant: if the holder of a shared lock finds the mark, no
+ * process is within a commit, and the last commit was not finished.
  *
- * He then settles the journal before SQLite looks at it. He takes the reserved lock for that:
- * nobody writes a journal meanwhile. He gives it back before he clears the mark: SQLite takes a
- * journal for one in use, not for one to roll back, while anybody has the reserved lock. Nobody can
- * set the mark between the two, as a shared lock keeps the exclusive one out.
+ * That holder then flushes the journal before SQLite looks at it:
+ *   - It takes the reserved lock, so that no process writes a journal meanwhile.
+ *   - It drops that lock before it clears the mark. While a process has the reserved lock, SQLite
+ *     takes a journal for one in use, not for one to roll back.
+ *   - No process can set the mark between the two: the shared lock keeps the exclusive one out.
  *
- * A rollback leaves the mark, and the next one settles for nothing. The mark need not outlive a
- * power cut: the first process after it settles at its start.
+ * A rollback leaves the mark, and the next process flushes for nothing. The mark need not outlive a
+ * power cut: the first process after it flushes at its start.
  *
  * A VFS over the default one, for database files only; see https://sqlite.org/vfs.html.
  */
@@ -58,14 +58,14 @@ static int get_mark(const struct marked_file *file, bool *ret)
 }
 
 /* With a shared lock, and the mark found. */
-static int settle(struct marked_file *file)
+static int reflush(struct marked_file *file)
 {
     int code = ON_FILE(&file->base, xLock, SQLITE_LOCK_RESERVED);
-    if (code != SQLITE_OK) /* busy: another one does */
+    if (code != SQLITE_OK) /* busy: another process does this */
         return code;
-    const bool settled = settle_journal(file->path, NULL) == DB_OK;
+    const bool flushed = reflush_journal(file->path, NULL) == DB_OK;
     code = ON_FILE(&file->base, xUnlock, SQLITE_LOCK_SHARED);
-    if (!settled)
+    if (!flushed)
         return SQLITE_IOERR_FSYNC;
     return code == SQLITE_OK ? put_mark(file, 0) : code;
 }
@@ -78,7 +78,7 @@ static int lock_shared(struct marked_file *file)
         return code;
     code = get_mark(file, &marked);
     if (code == SQLITE_OK && marked)
-        code = settle(file);
+        code = reflush(file);
     if (code != SQLITE_OK)
         ON_FILE(&file->base, xUnlock, SQLITE_LOCK_NONE);
     return code;
@@ -114,7 +114,7 @@ static int mark_control(sqlite3_file *file, int op, void *arg)
 {
     struct marked_file *marked = (struct marked_file *)file;
     if (op == SQLITE_FCNTL_COMMIT_PHASETWO && marked->level == SQLITE_LOCK_EXCLUSIVE)
-        put_mark(marked, 0); /* or else the next one settles for nothing */
+        put_mark(marked, 0); /* if it stays, the next process flushes for nothing */
     return ON_FILE(file, xFileControl, op, arg);
 }
 

@@ -1,16 +1,11 @@
 /*
- * A group of runs in one transaction. Each can be undone alone: by a savepoint, set before its
- * first write if an earlier run of the same transaction has written, or else by ending the
- * transaction, which then holds nothing else. New rows gather meanwhile; those that do not stand in
- * the database yet need no undoing.
+ * A group of runs in one transaction. Each can be undone alone. If an earlier run of the
+ * transaction has written, a savepoint is set before the run's first write. Else the transaction is
+ * ended, as it holds nothing else. New rows gather meanwhile. Those that are not in the database
+ * yet need no undoing.
  */
 #include "schema.h"
 #include "sqlite.h"
-
-static void count(_Atomic uint64_t *counter, uint64_t n)
-{
-    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
-}
 
 /* -- deciding --------------------------------------------------------------------------------- */
 
@@ -24,7 +19,7 @@ static void decide(struct run *run, db_status status, const char *message)
 static void fail_group(struct run *group, const db_error *why)
 {
     for (struct run *run = group; run; run = run->next) {
-        /* Of what was to be undone anyway, the outcome is known. */
+        /* The outcome of a run that was to be undone anyway is known. */
         bool known = why->status == DB_UNKNOWN && run->job->status != DB_OK;
         decide(run, known ? DB_FAILED : why->status, why->message);
     }
@@ -71,9 +66,9 @@ static db_status commit(struct sqlite_store *store)
     struct conn *conn = &store->conn;
     int64_t start_us = db_now_us();
     db_status status = conn_run_plain(conn, SQL_COMMIT);
-    count(&store->counters.commit_us_total, (uint64_t)(db_now_us() - start_us));
+    db_count(&store->counters.commit_us_total, (uint64_t)(db_now_us() - start_us));
     if (status == DB_OK) {
-        count(&store->counters.commits, 1);
+        db_count(&store->counters.commits, 1);
         return DB_OK;
     }
     int code = sqlite3_extended_errcode(conn->handle);
@@ -107,10 +102,10 @@ db_status tx_insert_new_rows(db_tx *base)
     return status == DB_OK ? new_rows_insert(conn) : status;
 }
 
-/* Takes back what one run has written. */
+/* Undoes what one run has written. */
 static void undo(struct sqlite_store *store, struct sqlite_tx *tx)
 {
-    count(&store->counters.rollbacks, 1);
+    db_count(&store->counters.rollbacks, 1);
     if (tx->savepoint) {
         conn_run_plain(tx->conn, SQL_UNDO);
     } else {
@@ -190,7 +185,7 @@ static struct run *run_group(struct sqlite_store *store, struct run *group, bool
     }
     struct run *failed = run_works(store, group);
     if (conn->new_rows->missed && !one_by_one) {
-        count(&store->counters.rollbacks, 1);
+        db_count(&store->counters.rollbacks, 1);
         rollback(store);
         return run_group(store, group, true);
     }
@@ -201,8 +196,8 @@ static struct run *run_group(struct sqlite_store *store, struct run *group, bool
     return failed;
 }
 
-/* A database error in one work ends the transaction of all, and what the others have seen in it.
- * The one is told; each of the others runs again, alone. */
+/* A database error in one work ends the transaction of all. That work gets the error; each of the
+ * others runs again, alone. */
 void writer_commit(struct sqlite_store *store, struct run *group)
 {
     struct run *failed = run_group(store, group, false);
