@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 enum { PAGE_MAX = 1 << 20, ROW_MAX = 512, LINES_MAX = 220, WORDS_MAX = 2300 };
+enum { GLOSSARY_MAX = 40, LOCKKIT_WORDS_MAX = 3100 };
 
 /* Tests run at the top of the checkout. */
 static char *read_page(const char *name)
@@ -115,12 +116,29 @@ static void readme_is_short(void **state)
     assert_in_range(words, 1000, WORDS_MAX);
 }
 
+static void lockkits_page_and_its_glossary_are_short(void **state)
+{
+    (void)state;
+    char *page = read_page("lockkit/README.md");
+    const char *glossary = strstr(page, "\n## Glossary\n");
+    assert_non_null(glossary);
+    int words = 0, entries = -1; /* without the head of the table */
+    for (const char *at = glossary; (at = strstr(at, "\n| ")) != NULL; at += 3)
+        entries++;
+    for (const char *at = page; *at; at++)
+        words += !isspace((unsigned char)*at) && (at[1] == '\0' || isspace((unsigned char)at[1]));
+    free(page);
+    assert_in_range(entries, 20, GLOSSARY_MAX);
+    assert_in_range(words, 1000, LOCKKIT_WORDS_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readme_shows_each_guards_claims_by_letter),
         cmocka_unit_test(lockkits_page_names_each_guards_claims),
         cmocka_unit_test(readme_is_short),
+        cmocka_unit_test(lockkits_page_and_its_glossary_are_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
