@@ -121,12 +121,12 @@ conformance: deps-build deps-test ## each guard against each claim, and one tabl
 	$(Q)$(SUB) $(CONFORMANCE)
 	$(call run_tests,$(CONFORMANCE)) && tests/conformance_table.sh $(CONFORMANCE)
 check-asan: deps-lint ## the suite with address and undefined behaviour checks
-	$(Q)$(SUB) test SAN=address,undefined B=$(B)/asan CC=clang SUITE=asan
+	$(Q)$(MAKE) --no-print-directory test SAN=address,undefined B=$(B)/asan CC=clang SUITE=asan
 check-ubsan: deps-lint ## the suite with undefined behaviour checks alone
-	$(Q)$(SUB) test SAN=undefined B=$(B)/ubsan CC=clang SUITE=asan
+	$(Q)$(MAKE) --no-print-directory test SAN=undefined B=$(B)/ubsan CC=clang SUITE=asan
 check-tsan: ## the suite with data race checks
 	$(Q)TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=.tsan" \
-	    $(SUB) test SAN=thread B=$(B)/tsan SUITE=tsan
+	    $(MAKE) --no-print-directory test SAN=thread B=$(B)/tsan SUITE=tsan
 sim: deps-build deps-test ## the service on a virtual clock, many seeds; SEEDS=2000; TEST_SEED=N replays one
 	$(Q)$(SUB) $(SIM_T)
 	$(Q)SIM_SEEDS=$(or $(SEEDS),2000) SIM_SECONDS=86400 SIM_JSON=$(B)/sim.json $(SIM_T)
@@ -140,7 +140,7 @@ fuzz: deps-lint ## the HTTP parser of the load generator; FUZZ_S=60
 lint: deps-lint ## layout, layers, cppcheck, clang; lockkit without assertions
 	$(Q)CFLAGS='$(CFLAGS)' ROOMS='$(ROOMS)' .ci/lint
 	$(Q)$(SUB) CC=clang OPT=-O1 B=$(B)/clang bins $(patsubst $(B)/%,$(B)/clang/%,$(TESTS) $(BENCHES_BY_THEMSELVES))
-	$(Q)$(SUB) CC=clang B=$(B)/clang install DESTDIR=$(abspath $(B))/installed PREFIX=/usr
+	$(Q)$(MAKE) --no-print-directory CC=clang B=$(B)/clang install DESTDIR=$(abspath $(B))/installed PREFIX=/usr
 	$(Q)CC=clang .ci/check-installed $(B)/clang $(B)/installed
 	$(Q)$(SUB) NDEBUG=1 B=$(B)/ndebug $(NDEBUG_T)
 	$(Q)BUILD=$(B)/ndebug TEST_JOBS=$(JOBS) tests/run.sh $(NDEBUG_T)
