@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes old mistakes again, one at a time, in a copy of the tree, and counts the seeds until the
-# simulation finds each. Usage: tests/sim/planted.sh [NAME...]   (SEEDS=2000 at most, CC=gcc)
+# simulation finds each. Usage: tests/sim/planted.sh [NAME...]. At most SEEDS seeds and SECONDS_MAX
+# seconds for each.
 # A line of the table: name | file | what it becomes (a substitution of perl) | in words
 set -eu
 cd "$(dirname "$0")/../.."
@@ -8,7 +9,8 @@ copy=${B:-build}/planted
 mkdir -p "$copy"
 table() {
     cat <<'END'
-fence-equal|db/sqlite/sqlite_sql.h|s/last_fence <= \?5\)"/last_fence < ?5)"/|a fence refuses its own holder's second write
+fence-alone|db/sqlite/sqlite_sql.h|s/\(\?6 = -1 OR version = \?6\)/(?6 = -1 OR ?5 > 0 OR version = ?6)/|a fenced write does not test the version that was read
+lock-given-early|app/section/attempt.c|s/(\s+)section_commit\(section\);/$1lock_set_release(&section->locks);$1section_commit(section);/|the lock is released before the commit
 version-not-tested|app/section/section_write.c|s/fence > 0 \|\| row->guard->kind == GUARD_VERSION/fence > 0/|sql-version writes over whatever is there
 key-not-stored|app/section/section_write.c|s/return op->answer.decided &&/return op->answer.decided \&\& op->answer.status < 300 \&\&/|a refusal is not stored under its key
 log-not-flushed|db/sqlite/sqlite_setup.c|s/\? "FULL" : "NORMAL"/? "OFF" : "OFF"/|an answer is told before it is on the disk
@@ -43,9 +45,11 @@ for name in ${*:-$(table | cut -d'|' -f1)}; do
     fi
     touch "$copy/$file"
     make -s -C "$copy" CC="${CC:-gcc}" build/tests/sim/test_sim || { echo "$name: does not build"; continue; }
-    found=$(SIM_SEEDS=${SEEDS:-2000} SIM_SECONDS=${SECONDS_MAX:-600} SIM_UNTIL_BROKEN=1 \
-        "$copy/build/tests/sim/test_sim" 2>/dev/null | sed -n 's/^\(seed [0-9]*: .*\)/\1/p; s/.*"seeds": \([0-9]*\),.*/of \1 seeds/p' | tr '\n' ' ')
-    echo "| $name | $words | $found |"
+    SIM_SEEDS=${SEEDS:-2000} SIM_SECONDS=${SECONDS_MAX:-600} SIM_UNTIL_BROKEN=1 \
+        "$copy/build/tests/sim/test_sim" >"$copy/log" 2>/dev/null || :
+    seeds=$(sed -n 's/.*"seeds": \([0-9]*\),.*/\1/p' "$copy/log")
+    what=$(sed -n 's/^seed \([0-9]*\): \([^:]*\).*/seed \1: \2/p' "$copy/log" | head -n 1)
+    echo "| $words | $seeds | ${what:-not found} |"
     cp -a "$file" "$copy/$file"
     touch "$copy/$file"
 done

@@ -4,14 +4,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { PATHS_MAX = 16 };
+enum { FD_FIRST = 1000000, FDS_MAX = 256, LOCK_BYTES = 2, PATHS_MAX = 16 };
 
-static struct sim_fd fds[SIM_FDS_MAX];
+struct sim_fd {
+    bool open;
+    int group;
+    char path[192];
+    short locks[LOCK_BYTES]; /* F_UNLCK, F_RDLCK, F_WRLCK */
+};
+
+static struct sim_fd fds[FDS_MAX];
 static struct {
     char path[192];
     char mark;
@@ -23,30 +31,32 @@ void sim_files_begin(void)
     memset(contents, 0, sizeof contents);
 }
 
-int sim_fd_new(enum sim_fd_kind kind)
+static int new_fd(const char *path)
 {
-    for (int i = 0; i < SIM_FDS_MAX; i++)
-        if (fds[i].kind == SIM_FD_FREE) {
-            fds[i] = (struct sim_fd){.kind = kind, .group = sim_group()};
-            for (int byte = 0; byte < SIM_LOCK_BYTES; byte++)
+    for (int i = 0; i < FDS_MAX; i++)
+        if (!fds[i].open) {
+            fds[i] = (struct sim_fd){.open = true, .group = sim_group()};
+            snprintf(fds[i].path, sizeof fds[i].path, "%s", path);
+            for (int byte = 0; byte < LOCK_BYTES; byte++)
                 fds[i].locks[byte] = F_UNLCK;
-            return SIM_FD_FIRST + i;
+            return FD_FIRST + i;
         }
     errno = EMFILE;
     return -1;
 }
 
-struct sim_fd *sim_fd_find(int fd)
+/* NULL: not ours. */
+static struct sim_fd *find(int fd)
 {
-    int i = fd - SIM_FD_FIRST;
-    return i >= 0 && i < SIM_FDS_MAX && fds[i].kind != SIM_FD_FREE ? &fds[i] : NULL;
+    int i = fd - FD_FIRST;
+    return i >= 0 && i < FDS_MAX && fds[i].open ? &fds[i] : NULL;
 }
 
 void sim_files_kill(int group)
 {
-    for (int i = 0; i < SIM_FDS_MAX; i++)
-        if (fds[i].group == group && fds[i].kind == SIM_FD_LOCK_FILE)
-            fds[i].kind = SIM_FD_FREE;
+    for (int i = 0; i < FDS_MAX; i++)
+        if (fds[i].group == group)
+            fds[i].open = false;
 }
 
 /* -- lock files ------------------------------------------------------------------------------- */
@@ -80,18 +90,15 @@ int __wrap_open64(const char *path, int flags, ...)
     va_end(args);
     if (!is_lock_file(path))
         return __real_open64(path, flags, mode);
-    int fd = sim_fd_new(SIM_FD_LOCK_FILE);
-    if (fd >= 0)
-        snprintf(fds[fd - SIM_FD_FIRST].path, sizeof fds[0].path, "%s", path);
-    return fd;
+    return new_fd(path);
 }
 
 static bool conflicts(const struct sim_fd *mine, int byte, short type)
 {
-    for (int i = 0; i < SIM_FDS_MAX; i++) {
+    for (int i = 0; i < FDS_MAX; i++) {
         const struct sim_fd *other = &fds[i];
-        if (other == mine || other->kind != SIM_FD_LOCK_FILE ||
-            strcmp(other->path, mine->path) != 0 || other->locks[byte] == F_UNLCK)
+        if (other == mine || !other->open || strcmp(other->path, mine->path) != 0 ||
+            other->locks[byte] == F_UNLCK)
             continue;
         if (type == F_WRLCK || other->locks[byte] == F_WRLCK)
             return true;
@@ -116,7 +123,7 @@ int __wrap_fcntl64(int fd, int command, ...)
     va_start(args, command);
     void *arg = va_arg(args, void *);
     va_end(args);
-    struct sim_fd *file = sim_fd_find(fd);
+    struct sim_fd *file = find(fd);
     if (!file)
         return __real_fcntl64(fd, command, arg);
     sim_step();
@@ -136,17 +143,17 @@ static char *mark_of(const char *path)
 
 int __wrap_close(int fd)
 {
-    struct sim_fd *file = sim_fd_find(fd);
+    struct sim_fd *file = find(fd);
     if (!file)
         return __real_close(fd);
-    file->kind = SIM_FD_FREE;
+    file->open = false;
     sim_step();
     return 0;
 }
 
 ssize_t __wrap_pread64(int fd, void *ret, size_t n, off_t at)
 {
-    const struct sim_fd *file = sim_fd_find(fd);
+    const struct sim_fd *file = find(fd);
     if (!file)
         return __real_pread64(fd, ret, n, at);
     *(char *)ret = *mark_of(file->path);
@@ -155,7 +162,7 @@ ssize_t __wrap_pread64(int fd, void *ret, size_t n, off_t at)
 
 ssize_t __wrap_pwrite64(int fd, const void *data, size_t n, off_t at)
 {
-    const struct sim_fd *file = sim_fd_find(fd);
+    const struct sim_fd *file = find(fd);
     if (!file)
         return __real_pwrite64(fd, data, n, at);
     *mark_of(file->path) = *(const char *)data;

@@ -37,7 +37,7 @@ struct sim_deal {
 };
 
 struct sim_result {
-    uint64_t hash, events[SIM_EVENTS], deals, switches;
+    uint64_t hash, events[SIM_EVENTS], deals;
     int64_t virtual_us;
     char broken[SIM_BROKEN_MAX]; /* "": nothing */
 };

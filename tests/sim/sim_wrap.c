@@ -7,7 +7,6 @@
  * keeps its owner in its first word, a semaphore its count.
  */
 #include "sim_threads.h"
-#include "sim_files.h"
 
 #include <assert.h>
 #include <errno.h>
