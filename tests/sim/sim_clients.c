@@ -66,7 +66,8 @@ void sim_put(enum op_kind kind, const char *id, int64_t amount, const char *guar
                     .reserve_s = sim_world.is.reserve_s};
     snprintf(op.id, sizeof op.id, "%s", id);
     snprintf(op.guard, sizeof op.guard, "%s", guard);
-    for (;;) {
+    const int64_t begin_us = sim_now_us();
+    while (sim_world.result->broken[0] == '\0') {
         struct sim_instance *instance = sim_instance_any();
         struct attempt *told = instance ? ask(instance, &op, PATIENCE_US) : NULL;
         bool done = told && told->op.answer.status >= 200 && told->op.answer.status < 300;
@@ -74,6 +75,9 @@ void sim_put(enum op_kind kind, const char *id, int64_t amount, const char *guar
         if (done)
             return;
         sim_sleep_us(ANSWER_AT_ONCE_US);
+        const int64_t since_us = begin_us > sim_world.healed_us ? begin_us : sim_world.healed_us;
+        if (sim_now_us() > since_us + 2 * HEALED_US)
+            sim_broken("PUT of %s is not done after %d s", id, 2 * HEALED_US / 1000000);
     }
 }
 

@@ -95,6 +95,8 @@ static void script(void *arg)
     for (uint32_t i = 0; i < sim_world.is.instances; i++)
         sim_instance_start(&sim_world.instances[i]);
     open_shop();
+    if (sim_world.result->broken[0] != '\0')
+        return;
     sim_tell("the shop is open");
     sim_clients_start();
     sim_spawn(SIM_WORLD, "nemesis", nemesis, NULL);
