@@ -22,7 +22,7 @@
 
 enum {
 #ifdef SIM_SLOW
-    SEEDS = 200,
+    SEEDS = 40,
 #else
     SEEDS = 1000,
 #endif
