@@ -36,8 +36,9 @@ stacks() {
 }
 
 # In a session of its own, so that all that it starts can be ended with it. Prints the status last.
+# A shell's background processes ignore SIGINT; a program must not inherit that.
 start() {
-    setsid "$1" >"$1.log" 2>&1 </dev/null &
+    env --default-signal=INT,QUIT setsid "$1" >"$1.log" 2>&1 </dev/null &
     echo $!
     wait $!
     echo $?
