@@ -129,29 +129,30 @@ struct row {
     int id, key, number, stock, at, answer; /* where they are bound; 0: nowhere */
 };
 
-static sqlite3 *db;
+static sqlite3 *store;
 static sqlite3_stmt *begin, *commit, *read_stock, *write_stock;
 static struct row rows[ROWS_MAX];
 static redisContext *redis;
 
 static void sql(const char *text)
 {
-    if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
-        die(sqlite3_errmsg(db));
+    if (sqlite3_exec(store, text, NULL, NULL, NULL) != SQLITE_OK)
+        die(sqlite3_errmsg(store));
 }
 
 static sqlite3_stmt *prepare(const char *text)
 {
     sqlite3_stmt *statement;
-    if (sqlite3_prepare_v3(db, text, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) != SQLITE_OK)
-        die(sqlite3_errmsg(db));
+    if (sqlite3_prepare_v3(store, text, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) !=
+        SQLITE_OK)
+        die(sqlite3_errmsg(store));
     return statement;
 }
 
 static void run(sqlite3_stmt *statement)
 {
     if (sqlite3_step(statement) != SQLITE_DONE)
-        die(sqlite3_errmsg(db));
+        die(sqlite3_errmsg(store));
     sqlite3_reset(statement);
 }
 
@@ -171,7 +172,7 @@ static void open_store(const char *path, const char *synchronous, const struct b
 {
     char pragma[64];
     snprintf(pragma, sizeof pragma, "PRAGMA synchronous=%s", synchronous);
-    if (sqlite3_open(path, &db) != SQLITE_OK)
+    if (sqlite3_open(path, &store) != SQLITE_OK)
         die(path);
     sql("PRAGMA journal_mode=WAL");
     sql(pragma);
