@@ -22,7 +22,7 @@
  *
  * Undecided: DB_UNKNOWN says that a work may be committed already, may be committed later, or
  * never. A caller that keeps others away from the rows by a lock keeps the lock until db_settle()
- * says DB_OK: no lock is given back before its transaction is known to be committed or known never
+ * says DB_OK: no lock is released before its transaction is known to be committed or known never
  * to commit. Every other status is such knowledge.
  *
  * Values are signed 64-bit integers in minor units or pieces. Times are Unix microseconds.
@@ -63,7 +63,7 @@ enum {
     X(INVALID, "invalid argument")                                                                 \
     X(BUSY, "database locked for too long")        /* certainly nothing was written */             \
     X(UNAVAILABLE, "database away")                /* certainly nothing was written */             \
-    X(FULL, "no room on the disk of the database") /* rolled back, as the next three */            \
+    X(FULL, "no room on the disk of the database") /* rolled back, as the next two */              \
     X(READ_ONLY, "database takes no writes")       /* a standby, a read-only file */               \
     X(CROWDED, "database takes no further connection")                                             \
     X(UNKNOWN, "outcome of the commit unknown")                                                    \
@@ -103,13 +103,15 @@ typedef struct db_options {
 } db_options;
 
 /* Opens, creating file and schema when missing. Returns DB_OK, DB_INVALID (unknown scheme, a schema
- * of another version), or as db_run() for the database's sake; error (may be NULL) says why. */
+ * of another version), or what db_run() returns when the database fails; error (may be NULL) says
+ * why. */
 db_status db_open(const db_options *options, db **ret, db_error *error);
 /* Ends: waits for running db_run() calls; all readers must be closed. NULL is allowed. */
 void db_close(db *db);
-/* Answers now? One cheap read. Once a write has failed for the database's sake, also a write, until
- * that succeeds: a small one where a server was away, else (full, read-only, broken) one of 4 MB,
- * as much as the largest commit needs. */
+/* Whether the store answers now. One cheap read. After the database has failed a write, db_ping()
+ * writes, too, until that succeeds:
+ *   - a small row, if a server was away;
+ *   - else (full, read-only, broken) 4 MB, as much as the largest commit needs. */
 db_status db_ping(db *db);
 
 /* -- rows ------------------------------------------------------------------------------------- */
@@ -221,8 +223,8 @@ db_status db_read_ledger(db_reader *reader, int64_t after, size_t max,
 /* -- writing ---------------------------------------------------------------------------------- */
 
 /* Every db_tx_ function that takes a row returns DB_INVALID for text that does not end within its
- * array, for an empty id or key, and for a negative fence; never is anything cut. Once the database
- * itself has failed in a work, the work is undone whatever it returns. */
+ * array, for an empty id or key, and for a negative fence. Nothing is ever cut. If the database
+ * itself fails in a work, the work is undone whatever it returns. */
 
 /* Runs in a write transaction. DB_OK keeps what was done; anything else undoes all of it and is
  * what db_run() returns. It must not block on anything but the database. It may be run again after
@@ -235,14 +237,14 @@ typedef db_status db_work(db_tx *tx, void *arg);
  * SQLite: calls from many threads are committed as one group, each in a savepoint of its own, in
  * order of arrival. PostgreSQL: each is a transaction of its own on the caller's thread; after a
  * serialization failure or a deadlock work is run again, a bounded number of times, then DB_BUSY.
- * A new row whose key is taken, and on PostgreSQL any write that is refused (no row changed), may
- * first be told DB_OK: work is then undone and run again, and told which one it was, unless another
- * write of its was refused already. */
+ * A db_tx_ function may return DB_OK too early: for a new row whose key is taken, and on PostgreSQL
+ * for any write that changes no row. The work is then undone and run again. In that run the same
+ * function returns the refusal, unless an earlier one of the work is refused first. */
 db_status db_run(db *db, db_work *work, void *arg, db_error *error);
 
-/* A transaction whose commit nobody answered. PostgreSQL: its number, and the server's process that
- * ran it. A crash that loses the end of the server's log lets a number be given again. SQLite: 0.
- */
+/* A transaction whose commit was not answered: what db_settle() asks about. PostgreSQL: its number,
+ * and the server's process that ran it. A crash that loses the end of the server's log lets a
+ * number be given again. SQLite: 0. */
 typedef struct db_doubt {
     int64_t transaction;
     int64_t backend, backend_start_us; /* process id; when it began, by the server's clock */
@@ -276,9 +278,10 @@ void db_run_many(db *db, db_job *jobs, size_t n);
  *     the process that ran the work is ended, known by its id and the time when it began.
  * One call may also wait for a connection and for an answer, see db_options.busy_ms.
  *
- * SQLite: by a small write. The next commit that succeeds is written over the one in doubt. */
+ * SQLite writes a small row. A commit that succeeds is written over the unanswered one, which is
+ * then void. */
 db_status db_settle(db *db, const db_doubt *doubt, int64_t wait_ms, db_error *error);
-/* Whether db_run_many() is more than n times db_run(). */
+/* True: the works of one db_run_many() share a commit. False: each has its own. */
 bool db_commits_in_groups(const db *db);
 
 /* Reads inside the transaction. for_update: lock the row until the end (sql-row); on SQLite the
@@ -335,14 +338,14 @@ db_status db_tx_insert_answer(db_tx *tx, const db_answer *row);
 db_status db_tx_reset_item(db_tx *tx, db_item *row, const char *guard, const char *instance);
 db_status db_tx_reset_account(db_tx *tx, db_account *row, const char *guard, const char *instance);
 
-/* The scheduled task's record, in the same transaction as nothing else. */
+/* The scheduled task's record, in a transaction of its own. */
 db_status db_tx_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                          int64_t done);
 
 /* A fence for `resource` from its counter in the store: above every one given before and above
- * `seen`, whatever was lost elsewhere. To be taken after the lock is held and before the row is
- * read; durable when it is told. A transaction of its own: nothing takes it back, a reset neither.
- * Returns as db_run(); DB_INVALID for a name that does not fit. */
+ * `seen`, even if the lock server has lost its count. Take it after the lock is held and before the
+ * row is read. It has a transaction of its own and is durable when this returns. Nothing takes it
+ * back, not even a reset. Returns as db_run(); DB_INVALID for a name that does not fit. */
 db_status db_next_fence(db *db, const char *resource, int64_t seen, int64_t *ret, db_error *error);
 
 /* -- audit ------------------------------------------------------------------------------------ */

@@ -81,7 +81,7 @@ typedef struct db_engine {
                         int64_t *ret_value, int64_t *ret_version);
     db_status (*tx_move_order)(db_tx *tx, const db_order *row, db_order_state from,
                                db_order_state to, int64_t *ret_version);
-    /* Orders, answers and ledger rows. DB_REFUSED: it did not go in, as its key is taken. */
+    /* Orders, answers and ledger rows. DB_REFUSED: not inserted, because its key is taken. */
     db_status (*tx_insert)(db_tx *tx, enum db_table table, const void *row);
     /* Items and accounts. fresh: the row as it is if there is none yet. ret: as it is now. */
     db_status (*tx_reset)(db_tx *tx, enum db_table table, const void *fresh, void *ret);
@@ -92,8 +92,8 @@ typedef struct db_engine {
 
 struct db {
     const db_engine *engine;
-    atomic_uint failures; /* writes that failed for the database's sake */
-    atomic_uint proven;   /* as many of them when db_ping() last wrote: it works again */
+    atomic_uint failures; /* writes that the database failed */
+    atomic_uint proven;   /* failures when db_ping() last wrote with success; equal: it works */
     atomic_uint room_failures, room_proven; /* those that a full or broken disk may have caused */
 };
 struct db_reader {
@@ -103,7 +103,7 @@ struct db_tx {
     const db_engine *engine;
 };
 
-/* The engines, in the rooms above. db_open() looks for the URL's scheme among them. */
+/* The engines, in sqlite/ and postgres/. db_open() looks for the URL's scheme among them. */
 extern const db_engine db_engine_sqlite;
 extern const db_engine db_engine_postgres;
 
