@@ -21,7 +21,7 @@ void attempt_one(struct section *section, const struct operation *operation, str
 
     while (attempt_look_up(&attempt)) { /* a stored answer, or the rows that it uses */
         if (!attempt_acquire(&attempt)) /* their locks, in the order of their keys */
-            continue;                   /* refused, or some time is left */
+            continue;                   /* answered, or there is time to try again */
         if (attempt_take_fences(&attempt)) {
             do {
                 section_open_snapshot(section);
@@ -31,7 +31,7 @@ void attempt_one(struct section *section, const struct operation *operation, str
                 section_commit(section); /* locks still ours? one transaction; it tests the fence */
             } while (attempt_again(&attempt)); /* outcome known? else find out first */
         }
-        attempt_release(&attempt); /* or to the keeper, while the outcome is unknown */
+        attempt_release(&attempt); /* if the outcome is unknown: to the keeper */
         attempt_answer(&attempt);
     }
     assert(attempt.first_answered == op);
@@ -73,7 +73,8 @@ void attempt_finish_if(struct attempt *attempt,
     section->n_ops = kept;
 }
 
-static bool has_answer(struct attempt *attempt, struct op *op)
+/* For attempt_finish_if(): all operations have their answer. */
+static bool every_one(struct attempt *attempt, struct op *op)
 {
     (void)attempt;
     (void)op;
@@ -107,7 +108,7 @@ void attempt_answer(struct attempt *attempt)
                      "its guard keeps changing; nothing was written");
     }
     op_pass_all(section->ops, section->n_ops, OP_RELEASED);
-    attempt_finish_if(attempt, has_answer);
+    attempt_finish_if(attempt, every_one);
 }
 
 /* -- before the locks ------------------------------------------------------------------------- */
@@ -126,7 +127,7 @@ bool attempt_begin(struct attempt *attempt, struct op **ops, size_t n)
     if (section_reader(section))
         return true;
     attempt_fail_store(attempt, section->error.status, section->error.message);
-    attempt_finish_if(attempt, has_answer);
+    attempt_finish_if(attempt, every_one);
     return false;
 }
 
@@ -194,6 +195,7 @@ static bool is_late(struct attempt *attempt, struct op *op)
     return attempt_too_late(op);
 }
 
+/* Names the rows that op uses. True: op has its problem instead. */
 static bool lacks_rows(struct attempt *attempt, struct op *op)
 {
     section_clear(attempt->section);
@@ -241,6 +243,7 @@ int64_t attempt_deadline_us(const struct section *section)
     return first;
 }
 
+/* True: op has waited long enough for the locks, and has its problem. */
 static bool has_waited(struct attempt *attempt, struct op *op)
 {
     if (now_us() + SAME_TIME_US < op->deadline_us)
@@ -273,7 +276,7 @@ bool attempt_acquire(struct attempt *attempt)
         attempt_finish_if(attempt, has_waited);
     } else {
         attempt_fail(attempt, problem, section->locks.message, "nothing was written");
-        attempt_finish_if(attempt, has_answer);
+        attempt_finish_if(attempt, every_one);
     }
     return false;
 }

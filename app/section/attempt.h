@@ -5,7 +5,8 @@
  *     attempt_look_up()       stored answer? Replay it. Else: which rows, under which guards?
  *     attempt_acquire()       the rows' locks, in the order of their keys
  *     attempt_take_fences()   a number for each lock
- *     section_read()          the rows, from one snapshot before the transaction
+ *     section_read()          the rows, from one snapshot before the transaction; under sql-row and
+ *                             sql-atomic section_commit() reads them and decides
  *     section_decide()        the business (app/business/)
  *     section_commit()        locks still ours? One transaction, which tests fence and version
  *     attempt_again()         outcome known? Else find it out. Run again if a row has changed
@@ -24,13 +25,14 @@
  * Fences rise. Of two holds of one resource, the later one has the larger fence. A fence from the
  *     store is drawn under the lock, and is larger than any that the row has seen.
  *     (tests/app/section/test_fence_source)
- * Undecided commit. A lock is given back only when its transaction is known to be committed, or
- *     known never to commit. attempt_release() gives a lock back. A lock that attempt_keep() kept
- * is given back by attempt_end(), or by attempt_acquire() if it is not the one wanted; its
- *     transaction is known.
+ * Undecided commit. A lock is released only when its transaction is known to be committed, or known
+ *     never to commit. While that is unknown (DB_UNKNOWN), attempt_release() hands the lock to the
+ *     keeper instead. attempt_keep() has nothing to do with the keeper: if the outcome is known, it
+ *     keeps a lock for the next batch. attempt_end() releases such a lock, or attempt_acquire() if
+ *     the next batch needs another one.
  *     (tests/app/section/test_undecided)
  * Keeper. If the outcome is still unknown after a short time, the keeper takes the locks, and
- *     releases them after the decision (keeper.h). The clients are told 503 at once.
+ *     releases them when the outcome is known (keeper.h). The clients get 503 at once.
  *     (tests/app/section/test_keeper, tests/app/test_unknown_commit)
  * One effect per key. A stored answer and its effect are one transaction, and a key has one stored
  *     answer. Success is answered only after that transaction is durable.
@@ -50,7 +52,7 @@ void attempt_one(struct section *section, const struct operation *operation, str
 struct attempt {
     struct section *section;
     bool must_not_wait; /* set by the caller: other lanes would wait with this one */
-    bool postponed;     /* it would have had to wait: its operations are not answered */
+    bool postponed;     /* it would have to wait: its operations are not answered */
     int reruns;         /* under the locks that it has: the rows had changed */
     int guard_changes;  /* between the look-up and the read */
     struct op *first_answered, *last_answered;
@@ -90,8 +92,8 @@ void attempt_release_many(struct attempt *const *attempts, size_t n);
 void attempt_keep(struct attempt *attempt);
 void attempt_end(struct attempt *attempt);
 
-/* Answers what is left. If the guard has changed or the attempt is postponed, it answers nothing:
- * attempt_look_up() begins again, a bounded number of times. */
+/* Answers the remaining operations. If the guard has changed or the attempt is postponed, it
+ * answers nothing: attempt_look_up() begins again, a bounded number of times. */
 void attempt_answer(struct attempt *attempt);
 
 /* The operations answered since the last call, in that order, linked by op->next. NULL: none. */

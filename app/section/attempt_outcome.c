@@ -44,7 +44,8 @@ bool attempt_again(struct attempt *attempt)
     return true;
 }
 
-/* The unanswered transaction is in the store like any other. */
+/* True: op has its answer. The transaction that was not answered has stored it, or reading the
+ * store failed. */
 static bool was_committed(struct attempt *attempt, struct op *op)
 {
     if (op->key[0] == '\0' || !attempt_replay(attempt, op))
@@ -85,7 +86,7 @@ static void answer_duplicate(struct attempt *attempt)
             (section->n_ops - section->duplicate) * sizeof section->ops[0]);
 }
 
-/* A random pause that doubles, so that two which collided do not collide again. */
+/* A random pause whose limit doubles, so that two holders that collided do not collide again. */
 static void back_off(int reruns)
 {
     int64_t most_us = reruns < 7 ? INT64_C(64) << reruns : BACK_OFF_US_MAX;

@@ -9,7 +9,8 @@ int64_t attempt_deadline_us(const struct section *section);
 
 /* Adds op, which has its answer, to those answered. The caller takes it out of the section. */
 void attempt_finish(struct attempt *attempt, struct op *op);
-/* Finishes the operations for which answered() returns true. The others stay, in their order. */
+/* answered() tests an operation, and may give it its answer. If it returns true, the operation is
+ * finished. The others stay, in their order. */
 void attempt_finish_if(struct attempt *attempt,
                        bool (*answered)(struct attempt *attempt, struct op *op));
 /* The stored answer of op's key, or why it cannot be read, becomes op's answer. False: it has none.
@@ -20,7 +21,7 @@ bool attempt_replay(struct attempt *attempt, struct op *op);
 void attempt_fail(struct attempt *attempt, enum problem problem, const char *what, const char *why);
 /* The same for a failure of the store. The log gets the store's own words, if it has any. */
 void attempt_fail_store(struct attempt *attempt, db_status status, const char *told);
-/* The same for what section->status says. */
+/* The same for section->lost, if a lock was lost, else for status. */
 void attempt_refuse(struct attempt *attempt, db_status status);
 
 #endif

@@ -13,7 +13,7 @@ enum {
     CLOSE_US = 3000000
 };
 
-/* One set of locks and the transaction that it waits for. */
+/* One set of locks and its undecided transaction. */
 struct kept {
     struct lock_set set;
     db_doubt unanswered;

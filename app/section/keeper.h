@@ -1,12 +1,13 @@
 /*
  * The keeper of locks whose transaction is undecided.
  *
- * A lock is given back only when its transaction is known to be committed, or known never to
- * commit. A worker that meets an unknown outcome asks the store for a short time. Then it hands its
- * locks to the keeper, answers its clients, and goes on. The keeper's thread asks until the
- * transaction is decided, then releases the locks. Until then each lock is held like any other: the
- * watchdog renews it up to --max-hold-ms, or its lease ends. If a lock ends before the decision, it
- * is counted and logged. From then on only a fence protects the row.
+ * Undecided: the store has not told whether the transaction is committed or never will be (db.h).
+ * Until then its locks are not released. A worker that meets an unknown outcome asks the store for
+ * a short time. Then it hands its locks to the keeper, answers its clients, and goes on. The
+ * keeper's thread asks until the transaction is decided, then releases the locks. Until then each
+ * lock is held like any other: the watchdog renews it up to --max-hold-ms, or its lease ends. If a
+ * lock ends before the decision, it is counted and logged. From then on only a fence protects the
+ * row.
  *
  * Bounded: while all places are taken, keeper_take() waits.
  * Threading: any thread.

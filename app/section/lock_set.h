@@ -2,8 +2,8 @@
  * The locks of one operation. They are taken together in the order of their keys, so that no two
  * operations wait for each other in a circle. They are released together.
  *
- * A lock is given back only when its transaction is known to be committed, or known never to
- * commit. While the outcome is unknown, keeper_take() takes the place of the release (keeper.h).
+ * A lock is released only when its transaction is known to be committed, or known never to commit.
+ * While the outcome is unknown, keeper_take() takes the place of the release (keeper.h).
  */
 #ifndef LOCK_SET_H
 #define LOCK_SET_H
@@ -16,7 +16,7 @@ enum { LOCK_SET_MAX = 4, LOCK_SETS_MAX = LK_EACH_MAX, LOCK_SET_MESSAGE_MAX = LK_
 struct lock_set {
     size_t n;
     bool held;
-    struct guard *kept; /* of holds[0], which was kept after the last batch; NULL: none */
+    struct guard *kept;                 /* of holds[0], which lock_set_keep() kept; NULL: none */
     struct guard *guards[LOCK_SET_MAX]; /* each a GUARD_LOCK */
     char keys[LOCK_SET_MAX][LK_KEY_MAX + 1];
     lk_hold *holds;                     /* LOCK_SET_MAX; a hold must not move */
@@ -44,7 +44,8 @@ void lock_sets_try(struct lock_set *const *sets, size_t n, enum problem *ret_pro
 void lock_sets_release(struct lock_set *const *sets, size_t n);
 /* A hold that is lost. NULL: all are held, as far as this process can know. Any thread. */
 const lk_hold *lock_set_lost(const struct lock_set *set);
-/* Instead of a release, with one lock only: keeps it for the next lock_set_acquire(). */
+/* Instead of a release, with one lock only: keeps it for the next lock_set_acquire(). Its
+ * transaction is known; the keeper has no part in this. */
 void lock_set_keep(struct lock_set *set);
 /* Moves what `from` holds to `to`, which is empty before. `from` is empty after. */
 void lock_set_move(struct lock_set *from, struct lock_set *to);

@@ -203,6 +203,7 @@ static struct section_row *row_of(struct section *section, const void *value)
     return NULL;
 }
 
+/* Returns false. DB_REFUSED is the decision of sql-atomic. Any other status ends the section. */
 static bool refused(struct section *section, db_status status)
 {
     if (status != DB_REFUSED)

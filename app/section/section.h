@@ -66,8 +66,9 @@ bool section_move_order(struct section *section, db_order *order, db_order_state
 /* Closes an order of a sale that was reset; it moves no stock. A request under the item's former
  * guard may write the order at the same time, so it is written only over what was read. */
 bool section_retire_order(struct section *section, db_order *order);
-/* For an operation's second change. If it is refused, nothing of the operation is written, and all
- * of it runs again from fresh reads. */
+/* For a change that cannot be a decision of the business: an operation's second change, or one that
+ * the decision has allowed. If it is refused, nothing is written, and all runs again from fresh
+ * reads. Returns done. */
 bool section_insist(struct section *section, bool done);
 void section_insert_order(struct section *section, const db_order *order);
 
@@ -166,7 +167,7 @@ struct section {
     size_t duplicate;                  /* index of the op whose key has an answer already */
     db_error error;                    /* the store's */
     db_doubt unanswered;               /* with DB_UNKNOWN: the transaction to ask about */
-    bool outcome_unknown;              /* the store was asked, and did not know in time */
+    bool outcome_unknown;              /* the store was asked, and did not tell in time */
 };
 
 /* For sections of up to batch operations. 0, or -1 without memory. */

@@ -22,7 +22,8 @@ static db_status fence_from_store(struct section *section, struct section_row *r
         db_next_fence(section->db, row->counter, row->seen_fence, &row->fence, &section->error);
     if (status == DB_OK)
         counter_add(&section->counters->fences, 1);
-    return status == DB_UNKNOWN ? DB_UNAVAILABLE : status; /* a number that nobody uses */
+    /* After an unknown outcome the counter may have risen. Nobody uses that number. */
+    return status == DB_UNKNOWN ? DB_UNAVAILABLE : status;
 }
 
 db_status section_take_fences(struct section *section)
