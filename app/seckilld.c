@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 static_assert(3 * GUARD_COMMAND_TIMEOUT_MS < HTTP_GRACE_MS && HTTP_GRACE_MS < 1000,
-              "who waited in vain for a lock is told so by the service itself, and in time");
+              "the service answers a request that gets no lock, before the HTTP side answers 503");
 
 const char *argp_program_version = "seckilld " LK_VERSION; /* for --version */
 

@@ -1,12 +1,14 @@
 /*
- * Queues and the threads that serve them.
+ * Queues and the threads that serve them. Every operation goes through them, whatever --lanes says:
+ * with --lanes off each operation is submitted without a name.
  *
- * Operations submitted under one name wait in one lane. At most one thread at a time serves a lane:
- * it takes up to `batch` of its operations, in order of arrival. If more wait, the lane goes to the
- * end of the line. So a lane with ten thousand waiting operations holds no thread while it waits,
- * and the next lane's turn comes after one batch. An operation without a name has its own lane.
+ * Operations submitted under one name wait in one lane. An operation without a name has a lane of
+ * its own. At most one thread at a time serves a lane: it takes up to `batch` of its operations, in
+ * order of arrival. If more wait, the lane goes to the end of the run queue. So a lane with ten
+ * thousand waiting operations holds no thread while it waits, and the next lane's turn comes after
+ * one batch.
  *
- * With serve_many(), a thread takes all lanes that wait with few operations each. At most two
+ * With serve_many(), a thread takes all waiting lanes that have few operations each. At most two
  * threads do so at a time, so that the operations that arrive meanwhile gather for the next one.
  * A lane that would keep the others waiting is postponed: its next turn is a serve() of its own.
  */
@@ -41,7 +43,7 @@ struct lanes_options {
     void (*serve)(void *state, struct op **ops, size_t n);
     /* NULL, or serves n >= 1 lanes with names. At most two threads at a time call it, so it must
      * not wait for a lock. */
-    void (*serve_many)(void *state, struct lanes_part *shares, size_t n);
+    void (*serve_many)(void *state, struct lanes_part *parts, size_t n);
     void *ctx;
 };
 

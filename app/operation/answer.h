@@ -22,7 +22,7 @@ void answer_item(struct op *op, const db_item *item, int64_t sold, const char *g
 void answer_account(struct op *op, const db_account *account, const char *guard);
 void answer_order(struct op *op, const db_order *order);
 
-/* Makes op's answer the stored answer of its key, byte for byte. */
+/* problem.c: makes op's answer the stored answer of its key, byte for byte. */
 void op_replay(struct op *op, const db_answer *stored);
 
 /* Writes the body, printf-style, at most DB_BODY_MAX bytes. Its room grows if needed, and stays.

@@ -18,7 +18,7 @@ struct counters {
     atomic_uint_fast64_t closed;       /* orders closed by the scheduled task */
     atomic_uint_fast64_t undecided;    /* commits whose outcome was unknown */
     atomic_uint_fast64_t kept;         /* sets of locks that the keeper has now */
-    atomic_uint_fast64_t kept_lost;    /* of which a lock ended before the decision */
+    atomic_uint_fast64_t kept_lost;    /* sets of which a lock ended before the decision */
     struct metric_histogram batch;     /* operations per section */
     /* Time from the point before to each point, of operations that were written without a problem.
      */

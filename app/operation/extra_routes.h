@@ -23,7 +23,7 @@ struct extra_request {
 
 struct extra_route {
     const char *method, *path; /* "GET", "/v1/lab/pauses/{}" */
-    /* True: op->answer is filled. False: op is a question, and goes to the service. */
+    /* True: op->answer is filled. False: op has a question for the service. */
     bool (*answer)(const struct extra_request *request, struct op *op);
 };
 

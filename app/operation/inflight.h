@@ -11,8 +11,8 @@ struct inflight;
 struct inflight *inflight_open(void); /* NULL without memory */
 void inflight_close(struct inflight *table);
 
-/* False when op's key runs already. op stays in the table, and in place, until inflight_remove().
- */
+/* False: an operation with op's key runs already. True: op is in the table until inflight_remove(),
+ * and must not move. */
 bool inflight_add(struct inflight *table, struct op *op);
 void inflight_remove(struct inflight *table, struct op *op);
 bool inflight_has(struct inflight *table, const char *key);

@@ -42,7 +42,7 @@ enum op_kind {
         OP_KIND_COUNT
 };
 
-/* The named points of an operation, in order. */
+/* The named points of an operation, in order. "lost" may come earlier. */
 #define OP_POINT_MAP(X)                                                                            \
     X(SUBMITTED, "submitted")                                                                      \
     X(WAITING, "waiting") /* a worker has it and asks for the lock */                              \
@@ -51,9 +51,9 @@ enum op_kind {
     X(DECIDED, "decided")                                                                          \
     X(CHECKED, "checked") /* the locks are still held, as far as we know; the write is next */     \
     X(COMMITTED, "committed")                                                                      \
-    X(RELEASED, "released")                                                                        \
-    X(LOST, "lost")                                                                                \
-    X(REJECTED, "rejected")
+    X(RELEASED, "released") /* or the keeper has the locks */                                      \
+    X(LOST, "lost")         /* the lock was lost, or its fence refused */                          \
+    X(REJECTED, "rejected") /* the last point, if the answer is a problem */
 
 enum op_point {
 #define OP_POINT_ENUM(name, text) OP_##name,
@@ -66,7 +66,7 @@ struct answer {
     int status;           /* HTTP */
     enum problem problem; /* PROBLEM_NONE for a success */
     bool replayed;        /* Idempotent-Replayed: true */
-    bool decided;         /* goes into the idempotency table with the effect */
+    bool decided;         /* it is stored under the key, in the transaction of its effect */
     /* JSON, or what the route says. malloc()ed; answer.h grows it. An operation that waits needs
      * none. The owner of the operation frees it, or keeps it for the next operation. NULL or "":
      * nothing yet, or no memory for it. */
@@ -104,10 +104,10 @@ struct op {
     /* For the trace: the value of the row that it is named after, as it was read or will be written
      * (an order has none), and the fence of its lock. */
     int64_t shown_value, shown_fence;
-    bool key_found;            /* its key had an answer in the store when its turn began */
-    int64_t bought;            /* by its buyer, as the store had it when the batch was decided */
-    uint64_t noted;            /* its points are, as this one of all noted; 0: not. See events.h */
-    struct section *section;   /* that runs it; NULL: none yet */
+    bool key_found;            /* its key had an answer in the store at the look-up */
+    int64_t bought;            /* pieces that its buyer had when the batch was decided */
+    uint64_t noted;            /* its number among the operations noted (events.h); 0: not noted */
+    struct section *section;   /* runs it; NULL: none yet */
     const struct seams *seams; /* the service's; NULL: none */
 
     void (*done)(struct op *op); /* called exactly once, from a worker, if submit succeeded */

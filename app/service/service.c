@@ -13,7 +13,7 @@ bool service_is_business(const struct op *op)
     return op->kind < OP_PUT_ITEM;
 }
 
-/* A POST. GET /v1/transactions has a key, too, but only asks about it. */
+/* True for a POST. GET /v1/transactions has a key, too, but only reads its answer. */
 static bool runs_under_key(const struct op *op)
 {
     return service_is_business(op) && op->key[0] != '\0';
@@ -21,7 +21,8 @@ static bool runs_under_key(const struct op *op)
 
 /* -- one operation ---------------------------------------------------------------------------- */
 
-static void leave(struct service *service)
+/* One accepted operation less. The last one wakes service_drain(). */
+static void drop_accepted(struct service *service)
 {
     if (atomic_fetch_sub(&service->accepted, 1) > 1 || !atomic_load(&service->draining))
         return;
@@ -45,15 +46,14 @@ void service_finish(struct service *service, struct op *op)
         op->answer.problem == PROBLEM_NONE)
         counters_step(&service->counters, op);
     op->done(op);
-    leave(service);
+    drop_accepted(service);
 }
 
-static bool turn_away(struct service *service, struct op *op, enum problem problem,
-                      const char *detail)
+static bool refuse(struct service *service, struct op *op, enum problem problem, const char *detail)
 {
     op_problem(op, problem, "%s", detail);
     count_outcome(service, op);
-    leave(service);
+    drop_accepted(service);
     return false;
 }
 
@@ -91,16 +91,16 @@ bool service_submit(struct service *service, struct op *op)
     op->answer.replayed = op->answer.decided = false;
     atomic_fetch_add(&service->accepted, 1); /* before the test: service_drain() waits for it */
     if (atomic_load(&service->draining))
-        return turn_away(service, op, PROBLEM_DRAINING, "this instance is shutting down");
+        return refuse(service, op, PROBLEM_DRAINING, "this instance is shutting down");
     bool keyed = runs_under_key(op);
     if (keyed && !inflight_add(service->inflight, op))
-        return turn_away(service, op, PROBLEM_IN_FLIGHT, "ask again when it is done");
+        return refuse(service, op, PROBLEM_IN_FLIGHT, "ask again when it is done");
     op_pass(op, OP_SUBMITTED);
     if (lanes_submit(lanes_for(service, op->kind), service_lane_name(service, op, name), op))
         return true;
     if (keyed)
         inflight_remove(service->inflight, op);
-    return turn_away(service, op, PROBLEM_OVERLOADED, "too many requests are waiting; try later");
+    return refuse(service, op, PROBLEM_OVERLOADED, "too many requests are waiting; try later");
 }
 
 /* -- life ------------------------------------------------------------------------------------- */

@@ -38,7 +38,7 @@ struct writer {
 };
 
 bool service_is_business(const struct op *op); /* changes stock or balances */
-/* The lane of an operation that uses one resource only. NULL: none. */
+/* The name of op's lane: its resource. NULL: lanes are off for it, or not for its kind (op.h). */
 const char *service_lane_name(const struct service *service, const struct op *op,
                               char name[DB_RESOURCE_MAX + 1]);
 size_t service_batch_max(const struct service *service);

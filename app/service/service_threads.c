@@ -85,7 +85,7 @@ static bool refuse_when_closing(struct service *service, struct op **ops, size_t
     return true;
 }
 
-/* Without a lane (textbook mode) each operation takes its own locks. */
+/* Operations of a named lane share a lock. Without one (textbook mode) each takes its own locks. */
 static void write_ops(void *state, struct op **ops, size_t n)
 {
     struct writer *writer = state;
@@ -109,8 +109,8 @@ static void write_ops(void *state, struct op **ops, size_t n)
     }
 }
 
-/* Few threads come to serve many lanes: they make their sections then. Without memory for them the
- * lanes are postponed. */
+/* A thread makes the sections for many lanes at its first such turn: few threads have one. Without
+ * memory for them the lanes are postponed. */
 static void write_many(void *state, struct lanes_part *parts, size_t n)
 {
     struct writer *writer = state;
