@@ -21,8 +21,8 @@ struct config {
     char lock_db[CONFIG_TEXT_MAX]; /* like db; "": beside the store, see guard.c */
     int64_t lease_ms, wait_ms;
     bool watchdog, fence, lanes;
-    bool lock_queue;       /* lk_options.local_queue; not with lab: there each tries for itself */
-    bool fence_database;   /* --fence-source lock|database: a lock's fence is the store's */
+    bool lock_queue;       /* lk_options.local_queue; off with lab: there each request polls */
+    bool fence_database;   /* --fence-source lock|database: the store gives the fence of a lock */
     int64_t batch;         /* operations per batch of a lane at most */
     int64_t lane_turns;    /* batches of a lane, one after the other, under one lock at most */
     int64_t workers;       /* threads that run operations */
@@ -42,11 +42,11 @@ struct config {
  * error). */
 int config_load(int argc, char **argv, struct config *ret);
 
-/* config_check.c: is there such a kind of store, such a guard, such a slip? 0, or -1 after printing
- * why not to stderr. */
+/* config_check.c: whether kind of store, guard and slip exist. 0, or -1 after printing to stderr
+ * which does not. */
 int config_check_names(const struct config *config);
-/* config_check.c: could a service start with these names? The store's folder, the default guard and
- * its endpoints; no server is asked. 0, or -1 after printing why to stderr. */
+/* config_check.c: whether a service could start: checks the store's folder, the default guard and
+ * its endpoints. No server is asked. 0, or -1 after printing why not to stderr. */
 int config_check(const struct config *config);
 /* config_mask.c: a setting as it may be shown: passwords of URLs as "***". Cut to size. */
 void config_mask(const char *value, char *ret, size_t size);

@@ -81,10 +81,10 @@ static bool take_done(struct http *http)
     return any;
 }
 
-/* To resume any connection, libmicrohttpd walks through all that are suspended. With thousands of
- * them the answers of a moment are collected after each such run, so that the walks take a third of
- * the thread's time at most. While others wait in peace, a run is little more than its walk; a run
- * that has much else to do is no reason to rest for longer than walks take. */
+/* How long no answers are taken after a run that resumed a connection. For such a run libmicrohttpd
+ * walks through all suspended connections. If they are thousands, answers gather for twice the time
+ * of the walk, so that walks take at most a third of the thread's time. A run that was longer than
+ * its walk did other work: that part does not count. */
 static int64_t rest_us(const struct http *http, int64_t ran_us)
 {
     enum { REST_FROM = 256, WALKED_PER_US = 4 };
@@ -103,7 +103,7 @@ static void wait_for_events(struct http *http, struct pollfd *waits, nfds_t n, i
         (MHD_get_timeout(http->daemon, &mhd_ms) == MHD_YES && mhd_ms == 0))
         us = 0;
     const struct timespec timeout = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-    ppoll(waits, n, &timeout, NULL); /* an error is looked at like an event: with what there is */
+    ppoll(waits, n, &timeout, NULL); /* an error ends the wait like an event */
 }
 
 static void *loop(void *context)
@@ -148,7 +148,7 @@ static void *loop(void *context)
     return NULL;
 }
 
-/* Enough descriptors for the connections asked for, or a message. */
+/* Enough descriptors for config->connections: 0, or -1 after printing why not. */
 static int raise_file_limit(int64_t connections)
 {
     struct rlimit limit;

@@ -15,28 +15,28 @@ enum {
     HTTP_BODY_MAX = 16384, /* bytes of a request body; beyond: 413 */
     HTTP_HEAD_MAX = 8192,  /* bytes of request line and headers; beyond: 431 */
     HTTP_URL_MAX = 300,
-    HTTP_GRACE_MS = 850 /* no answer comes later than wait_ms and a second */
+    HTTP_GRACE_MS = 850 /* seckilld.8 promises an answer within wait_ms and a second */
 };
 
-/* How long a connection may take for what. Each is absolute: no activity extends it. */
+/* How long each phase of a connection may take. Each is absolute: no activity extends it. */
 struct http_limits {
     int64_t read_ms; /* accept (or, on a kept connection, request line) to whole request: 408 */
     int64_t idle_ms; /* between two requests on a kept connection */
     int64_t send_ms; /* answer queued to answer sent */
-    int64_t
-        grace_ms; /* beyond an operation's deadline, until we answer 503 in its place; -1: never */
-    int64_t audit_ms; /* GET /v1/audit: the same */
+    /* Beyond an operation's deadline. Then the HTTP side answers 503 in its place. -1: never. */
+    int64_t grace_ms;
+    int64_t audit_ms; /* the same for GET /v1/audit */
 };
 /* 10 s, 60 s, 30 s, HTTP_GRACE_MS, 10 minutes */
 extern const struct http_limits http_limits_default;
 
 struct http;
 
-/* What not every service has. */
+/* What only some services have. */
 struct http_options {
     const struct http_limits *limits;              /* copied; NULL: the default */
     const struct extra_routes *extras[EXTRAS_MAX]; /* borrowed; NULL: none */
-    bool events_show_keys; /* GET /v1/events tells each Idempotency-Key: for lessons */
+    bool events_show_keys; /* GET /v1/events shows Idempotency-Keys: for lessons */
 };
 
 /* Listens and starts the loop thread. config, service and extra routes are borrowed until

@@ -1,5 +1,5 @@
-/* What the files http_*.c share. Everything here belongs to the loop thread, except what is said
- * to be shared. */
+/* What the files http_*.c share. Everything here belongs to the loop thread, except the members
+ * below "shared". */
 #ifndef HTTP_INTERNAL_H
 #define HTTP_INTERNAL_H
 
@@ -19,7 +19,7 @@ enum phase {
     PHASE_IDLE,    /* the next request */
     PHASE_READING, /* the rest of a request */
     PHASE_SERVICE, /* the service's answer; the connection is suspended */
-    PHASE_AUDIT,   /* the same, of what walks through the whole ledger */
+    PHASE_AUDIT,   /* the same for GET /v1/audit, which reads the whole ledger */
     PHASE_SENDING, /* the client taking our answer */
     PHASE_STREAM,  /* events; no allowance: see http_events.h */
     PHASE_ENDING,  /* shut down; libmicrohttpd is about to close it */
@@ -39,8 +39,8 @@ struct conn_list {
     struct conn *first, *last;
 };
 
-/* An operation and who waits for it. Given up: the service still has it, the request has another
- * call by now. */
+/* An operation and the request that waits for it. After request_give_up() the service still has the
+ * operation, and the request has another call with the 503. */
 struct call {
     struct op op;            /* op.http: the struct http, for done() */
     struct request *request; /* NULL: given up */
@@ -58,7 +58,7 @@ enum stage {
 struct request {
     struct request *next; /* free list */
     struct conn *conn;
-    struct call *call; /* the service's in STAGE_SERVICE, else ours */
+    struct call *call; /* in STAGE_SERVICE the service has it */
     struct route_match match;
     enum stage stage;
     bool close;       /* the connection ends with this answer */
@@ -68,12 +68,12 @@ struct request {
     int64_t begun_us;  /* request line read */
     const char *raw;   /* request line in libmicrohttpd's buffer, the target's first byte */
     size_t raw_length; /* of the target, up to its first NUL */
-    /* What was sent: the target, NUL-terminated, and from target_bytes on the body. Its room
-     * becomes the answer's when the service gets the operation: NULL from then on. Kept for the
-     * next. */
+    /* What the client sent: the target, NUL-terminated, and from target_bytes on the body. When the
+     * service gets the operation, this memory becomes that of the answer's body, and sent is NULL.
+     */
     char *sent;
     size_t sent_room, target_bytes;
-    size_t body_bytes; /* arrived, kept or not */
+    size_t body_bytes; /* that have arrived, also those not kept */
 };
 
 struct http_log_ration {
@@ -97,9 +97,10 @@ struct http {
     struct request *free_requests;
     struct op *free_calls; /* linked by op.next */
     bool draining;
-    bool runs_next; /* libmicrohttpd has to run before the next wait: a connection was resumed, or
-                       has gone and made room for another, which no descriptor tells */
-    long in_flight; /* operations with the service */
+    /* libmicrohttpd has to run before the next wait: a connection was resumed, or a closed one has
+     * made place for another. No descriptor tells of either. */
+    bool runs_next;
+    long in_flight;    /* operations with the service */
     uint64_t id_state; /* of the made request ids */
     struct http_metrics metrics;
     struct http_events *events;
@@ -147,8 +148,8 @@ void answer_local(struct http *http, struct request *request); /* /livez, /metri
 void answer_request_id(struct http *http, struct op *op, const struct http_value *sent);
 
 /* -- http_pool.c: calls, requests, connections, kept for reuse; NULL without memory -- */
-bool request_room(struct request *request, size_t bytes); /* in sent; false: no memory */
-void request_give_room(struct request *request);          /* that of sent to the answer */
+bool request_room(struct request *request, size_t bytes); /* for sent; false: no memory */
+void request_give_room(struct request *request);          /* sent becomes the answer's memory */
 struct call *call_get(struct http *http);
 void call_put(struct http *http, struct call *call);
 struct request *request_get(struct http *http);

@@ -37,7 +37,8 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *mh
     return request;
 }
 
-/* What framing_read() cannot know: libmicrohttpd has cut up the target since request_begin(). */
+/* Returns what is wrong, or NULL. framing_read() cannot check this: libmicrohttpd has changed the
+ * target since request_begin(). */
 static const char *check_request_line(const struct request *request, const char *method,
                                       const char *version)
 {
@@ -50,7 +51,7 @@ static const char *check_request_line(const struct request *request, const char 
     return NULL;
 }
 
-/* Takes the same time wherever the two differ. */
+/* Takes the same time wherever the two differ, so that timing tells nothing of the secret. */
 static bool same_secret(const char *a, size_t length, const char *secret)
 {
     const size_t secret_length = strlen(secret);
@@ -158,8 +159,8 @@ static enum MHD_Result take_head(struct http *http, struct request *request, con
 
     check_head(http, request, &head, method);
     request->stage = STAGE_BODY;
-    const bool hopeless = head.expect.count > 0 || head.body_bytes > DRAIN_MAX;
-    if (op->answer.status != 0 && head.body_bytes != 0 && hopeless) {
+    const bool answers_at_once = head.expect.count > 0 || head.body_bytes > DRAIN_MAX;
+    if (op->answer.status != 0 && head.body_bytes != 0 && answers_at_once) {
         request->close = true;
         return answer_send(http, request);
     }
@@ -203,8 +204,8 @@ static void op_done(struct op *op)
     http_done_push(&http->done, op);
 }
 
-/* Fills the question. False: op->answer has the problem. */
-static bool ask(const struct http *http, struct request *request)
+/* Fills the operation from path, query and body. False: op->answer has the problem. */
+static bool fill_question(const struct http *http, struct request *request)
 {
     const struct route *route = request->match.route;
     struct op *op = &request->call->op;
@@ -226,7 +227,7 @@ static bool ask(const struct http *http, struct request *request)
     return parse_body(route, request->sent + request->target_bytes, request->body_bytes, op);
 }
 
-/* The question goes to the service, and the connection waits for the answer. */
+/* The operation goes to the service, and the connection waits for the answer. */
 static enum MHD_Result hand_over(struct http *http, struct request *request)
 {
     struct call *call = request->call;
@@ -234,7 +235,7 @@ static enum MHD_Result hand_over(struct http *http, struct request *request)
     call->op.deadline_us = now_us + http->config->wait_ms * 1000;
     call->op.done = op_done;
     call->request = request;
-    request_give_room(request); /* the question is in the operation by now */
+    request_give_room(request); /* the operation has all of the question */
     if (!service_submit(http->service, &call->op))
         return answer_send(http, request);
     request->stage = STAGE_SERVICE;
@@ -267,8 +268,8 @@ static enum MHD_Result take_whole(struct http *http, struct request *request)
         return http_events_answer(http, request);
     if (request->match.route->action != ROUTE_OPERATION)
         answer_local(http, request);
-    return op->answer.status == 0 && ask(http, request) ? hand_over(http, request)
-                                                        : answer_send(http, request);
+    return op->answer.status == 0 && fill_question(http, request) ? hand_over(http, request)
+                                                                  : answer_send(http, request);
 }
 
 enum MHD_Result request_step(void *context, struct MHD_Connection *mhd, const char *url,

@@ -63,8 +63,8 @@ enum route_outcome {
 };
 
 struct route_match {
-    const struct route *route;       /* NULL: none of these */
-    const struct extra_route *extra; /* NULL: none of those */
+    const struct route *route;       /* of routes[]; NULL: none */
+    const struct extra_route *extra; /* of the extra routes; NULL: none */
     char parameter[DB_KEY_MAX + 1];  /* decoded */
     size_t query;                    /* where it begins in the target, after '?'; 0: none */
     char allow[ROUTE_ALLOW_MAX];

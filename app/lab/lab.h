@@ -6,13 +6,14 @@
  *
  *   POST   /v1/lab/pauses       {"point":"read","match":"A-1","action":"hold","count":1}
  *                               as application/json -> 201 {"id":1}
- *                               Whoever passes the point from now on and matches is held there
- *                               ("hold", the first `count` of them), or takes the process with him
+ *                               A request that matches and passes the point from now on is held
+ *                               there ("hold", the first `count` of them), or ends the process
  *                               ("kill": SIGKILL), or is counted ("note")
  *   GET    /v1/lab/pauses       {"pauses":[{"id","point","match","action","passed","n_held",
- *                               "held":["A-1"],"value","fence"}]}, the last two of who passed last
- *   POST   /v1/lab/pauses/{id}  lets go of those held; who comes next is held again
- *   DELETE /v1/lab/pauses/{id}  lets go of those held and forgets the pause; without id: all
+ *                               "held":["A-1"],"value","fence"}]}: value and fence of the request
+ *                               that passed last
+ *   POST   /v1/lab/pauses/{id}  lets the held requests go on; the next one is held again
+ *   DELETE /v1/lab/pauses/{id}  the same, and forgets the pause; without id: all pauses
  *   POST   /v1/lab/terms        {"match":"A-1","lease_ms":3000,"watchdog":false,"wait_ms":600000,
  *                               "lanes":true} -> 201: the locks of requests with this
  *                               Idempotency-Key or X-Request-Id, or on this resource ("item:1"),
