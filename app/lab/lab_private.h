@@ -16,7 +16,7 @@ enum {
     LAB_KEY_MAX = 63 /* bytes kept of a key, for showing */
 };
 
-/* Somebody at a point. */
+/* A request, or a lock, at a point. */
 struct lab_passage {
     const char *point, *key, *request_id, *user; /* "" where there is none */
     const char *lock;                            /* "" at an operation's points */
@@ -29,8 +29,8 @@ void lab_pause_pass(const struct lab_passage *passage);
 /* The pause's id, or 0 when there are too many. action: one of lab_actions. */
 enum lab_action { LAB_HOLD, LAB_KILL, LAB_NOTE };
 int lab_pause_add(const char *point, const char *match, enum lab_action action, int64_t count);
-/* Those held there go on; forget: and the pause is gone. id 0: all. False: there is no such pause.
- */
+/* The requests held there go on. forget: the pause ends. id 0: all pauses. False: there is no such
+ * pause. */
 bool lab_pause_let_go(int id, bool forget);
 json_t *lab_pause_list(void); /* array; NULL without memory */
 

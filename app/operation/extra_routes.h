@@ -30,8 +30,8 @@ struct extra_route {
 struct extra_routes {
     const struct extra_route *list;
     size_t n;
-    void (*tick)(void); /* in each round of the thread's loop; NULL: nothing to do. Cheap */
-    void (*end)(void);  /* when the HTTP side drains, and again when it ends; NULL: nothing to do */
+    void (*tick)(void); /* in each round of the thread's loop; must be cheap. NULL: none */
+    void (*end)(void);  /* when the HTTP side drains, and again when it ends. NULL: none */
 };
 
 #endif
