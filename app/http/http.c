@@ -279,7 +279,7 @@ void http_stop(struct http *http)
 
 void http_free(struct http *http)
 {
-    take_done(http); /* finished after the loop's end: nobody waits for them */
+    take_done(http); /* finished after the loop's end: no request waits for them */
     pool_free(http);
     http_events_free(http->events);
     http_done_close(&http->done);

@@ -26,9 +26,9 @@
 
 enum {
     HTTP_EVENTS_LISTENERS_MAX = 256, /* beyond: 503 */
-    HTTP_EVENTS_KEPT = 8192,         /* for who reconnects, and for slow readers */
+    HTTP_EVENTS_KEPT = 8192,         /* for clients that reconnect, and slow readers */
     HTTP_EVENTS_TICK_US = 100000,
-    HTTP_EVENTS_HEARTBEAT_US = 5000000 /* a comment, so that who has gone is noticed */
+    HTTP_EVENTS_HEARTBEAT_US = 5000000 /* a comment: it fails if the client has gone */
 };
 
 struct http;

@@ -55,7 +55,7 @@ static int add_resource(void *arg, const db_audit_row *row)
     return result;
 }
 
-/* Damage, or no room: whoever runs the service has to hear of it, too. */
+/* The log tells the operator, too, of damage or a full disk. */
 static void fail(struct op *op, db_status status, const char *resource, const char *what,
                  const char *why)
 {
