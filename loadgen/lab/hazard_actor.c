@@ -9,8 +9,7 @@
 
 static const char wait_point[] = "lock.wait";
 
-/* -- sending ------------------------------------------------------------------------------------
- */
+/* -- sending ---------------------------------------------------------------------------------- */
 
 static void take_order(struct actor *actor, const char *answer)
 {
@@ -146,8 +145,7 @@ int actor_send(struct actor *actor, const struct hazard_step *steps, bool new_ke
     return actor->started ? 0 : -1;
 }
 
-/* -- looking ------------------------------------------------------------------------------------
- */
+/* -- looking ---------------------------------------------------------------------------------- */
 
 struct look {
     struct actor *actor;

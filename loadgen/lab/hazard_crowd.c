@@ -90,8 +90,7 @@ int crowd_send(struct hazard_run *run)
     return crowd->started ? 0 : -1;
 }
 
-/* -- looking ------------------------------------------------------------------------------------
- */
+/* -- looking ---------------------------------------------------------------------------------- */
 
 /* Over all instances. False: they did not say. */
 static bool look(struct hazard_run *run, enum crowd_watch watch, struct lab_pause_state *ret)

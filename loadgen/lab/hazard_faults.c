@@ -194,8 +194,7 @@ int fault_depose(struct hazard_run *run, const struct hazard_step *step)
     return 0;
 }
 
-/* -- on the way ---------------------------------------------------------------------------------
- */
+/* -- on the way ------------------------------------------------------------------------------- */
 
 /* The nth of the ways from this actor's instance to the servers that a step names ("45": redlock's
  * nodes 4 and 5; NULL: the one server). NULL: past the last. */

@@ -73,8 +73,7 @@ int fault_fail_over(struct hazard_run *run, const struct hazard_step *step)
     return 0;
 }
 
-/* -- a partition --------------------------------------------------------------------------------
- */
+/* -- a partition ------------------------------------------------------------------------------ */
 
 /*
  * A partition of a master from its Sentinels and its replica, without a network that can be cut:

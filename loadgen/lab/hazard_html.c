@@ -61,8 +61,7 @@ static const char *const meanings[HAZARD_OUTCOMES] = {
     [HAZARD_REFUSED] = "the guard says no, and nothing is written",
     [HAZARD_SLOW] = "right, but late"};
 
-/* -- the matrix ---------------------------------------------------------------------------------
- */
+/* -- the matrix ------------------------------------------------------------------------------- */
 
 /* One that was begun and not finished shows what came of it, and says so. */
 static void chip(const struct lab_report *report, int index, FILE *out)
@@ -162,8 +161,7 @@ static void write_matrix(const struct lab_report *report, FILE *out)
     fputs("</tbody></table></div>\n", out);
 }
 
-/* -- one run ------------------------------------------------------------------------------------
- */
+/* -- one run ---------------------------------------------------------------------------------- */
 
 static void paragraph(const char *label, const char *const *text, FILE *out)
 {
@@ -225,8 +223,7 @@ static void write_run(const struct lab_result *result, int index, FILE *out)
     fputs("</section>\n", out);
 }
 
-/* -- the page -----------------------------------------------------------------------------------
- */
+/* -- the page --------------------------------------------------------------------------------- */
 
 static void write_legend(FILE *out)
 {

@@ -7,8 +7,7 @@ struct visit {
     int64_t value; /* as it was read on entering */
 };
 
-/* -- the relay, in a thread of its own ----------------------------------------------------------
- */
+/* -- the relay, in a thread of its own -------------------------------------------------------- */
 
 static bool fail(struct readers *readers, const char *what)
 {
@@ -80,8 +79,7 @@ static void *relay(void *arg)
     return NULL;
 }
 
-/* -- steps --------------------------------------------------------------------------------------
- */
+/* -- steps ------------------------------------------------------------------------------------ */
 
 static bool were_together(void *arg)
 {

@@ -22,8 +22,7 @@ static struct world_instance *instance_of(struct hazard_run *run, const struct h
     return world_instance_of(run->world, &run->with, step->who);
 }
 
-/* -- requests -----------------------------------------------------------------------------------
- */
+/* -- requests --------------------------------------------------------------------------------- */
 
 static int do_send(struct hazard_run *run, const struct hazard_step *step)
 {
@@ -140,8 +139,7 @@ static int do_repeat(struct hazard_run *run, const struct hazard_step *step)
     return actor_send(actor, step + 1, false) == 0 ? actor_answer(actor) : -1;
 }
 
-/* -- instances ----------------------------------------------------------------------------------
- */
+/* -- instances -------------------------------------------------------------------------------- */
 
 static int do_kill(struct hazard_run *run, const struct hazard_step *step)
 {
@@ -169,8 +167,7 @@ static int do_continue(struct hazard_run *run, const struct hazard_step *step)
     return world_continue(instance_of(run, step));
 }
 
-/* -- the table ----------------------------------------------------------------------------------
- */
+/* -- the table -------------------------------------------------------------------------------- */
 
 static do_step *const verbs[HAZARD_VERBS] = {
     [SEND] = do_send,

@@ -37,8 +37,7 @@ void world_close(struct world *world)
     *world = (struct world){0};
 }
 
-/* -- an instance's command line -----------------------------------------------------------------
- */
+/* -- an instance's command line --------------------------------------------------------------- */
 
 struct command_line {
     char text[WORLD_ARGS_TEXT_MAX]; /* NUL-separated */
@@ -173,8 +172,7 @@ static bool same(const struct world_instance *instance, const struct command_lin
            memcmp(instance->args, line->text, sizeof instance->args) == 0;
 }
 
-/* -- instances ----------------------------------------------------------------------------------
- */
+/* -- instances -------------------------------------------------------------------------------- */
 
 static int start(struct world *world, struct world_instance *instance,
                  const struct command_line *line)
@@ -278,8 +276,7 @@ int world_store_writes(struct world *world)
     return ask_store(world, "SELECT count(*) FROM pg_stat_activity WHERE backend_xid IS NOT NULL");
 }
 
-/* -- faults -------------------------------------------------------------------------------------
- */
+/* -- faults ----------------------------------------------------------------------------------- */
 
 int world_kill(struct world_instance *instance)
 {

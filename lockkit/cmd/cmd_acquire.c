@@ -24,8 +24,7 @@ struct plan {
     char **command;
 };
 
-/* -- the locks ----------------------------------------------------------------------------------
- */
+/* -- the locks -------------------------------------------------------------------------------- */
 
 /* Of several locks each variable is a list, in the order of the keys given. */
 static bool export(const lk_hold *holds, size_t n)
@@ -86,8 +85,7 @@ static int acquire_and_run(const struct plan *plan)
     return result;
 }
 
-/* -- the command line ---------------------------------------------------------------------------
- */
+/* -- the command line ------------------------------------------------------------------------- */
 
 static void check_first_time(struct argp_state *state, const struct cmd_keys *keys, const char *key)
 {

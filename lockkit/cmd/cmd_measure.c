@@ -138,8 +138,7 @@ static void *lock_and_unlock(void *arg)
     return NULL;
 }
 
-/* -- summing up ---------------------------------------------------------------------------------
- */
+/* -- summing up ------------------------------------------------------------------------------- */
 
 static int compare_i64(const void *a, const void *b)
 {
@@ -186,8 +185,7 @@ static void sum_up(const struct worker *workers, int n, double seconds, const lk
     ret->commands_per_pair = sum > 0 ? (double)stats->commands / sum : 0;
 }
 
-/* -- running ------------------------------------------------------------------------------------
- */
+/* -- running ---------------------------------------------------------------------------------- */
 
 /* Returns how many could be started. */
 static int start(const struct measure_plan *plan, lk_client *client, struct key *keys,

@@ -12,8 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* -- what happens meanwhile: signals, and the watchdog's word, as bytes in a pipe -----------------
- */
+/* -- what happens meanwhile: signals, and the watchdog's word, as bytes in a pipe ------------- */
 
 enum { EVENT_LOST = 0 }; /* any other: the number of a signal */
 
@@ -69,8 +68,7 @@ bool cmd_run_prepare(void)
     return true;
 }
 
-/* -- the command --------------------------------------------------------------------------------
- */
+/* -- the command ------------------------------------------------------------------------------ */
 
 static _Noreturn void become(char **command, bool has_terminal, pid_t parent, int failure)
 {

@@ -58,8 +58,7 @@ static void sort_and_unite(struct locks *locks)
     locks->n = kept;
 }
 
-/* -- showing ------------------------------------------------------------------------------------
- */
+/* -- showing ---------------------------------------------------------------------------------- */
 
 static const char *mode_of(const struct locks *locks, const lk_lock_info *info)
 {
@@ -117,8 +116,7 @@ static void print_json(const struct plan *plan, const struct locks *locks)
     json_decref(all);
 }
 
-/* -- asking -------------------------------------------------------------------------------------
- */
+/* -- asking ----------------------------------------------------------------------------------- */
 
 static lk_status look(lk_client *client, const struct plan *plan, struct locks *locks,
                       const char **ret_what)

@@ -77,8 +77,7 @@ int main(int argc, char **argv)
     return CMD_USAGE;
 }
 
-/* -- what the subcommands share -----------------------------------------------------------------
- */
+/* -- what the subcommands share --------------------------------------------------------------- */
 
 int cmd_fail_with(const char *message, lk_status status)
 {

@@ -197,8 +197,7 @@ static lk_status acquire_loop(struct acquire_call *call)
     }
 }
 
-/* -- checking the request ------------------------------------------------------------------------
- */
+/* -- checking the request --------------------------------------------------------------------- */
 
 lk_status core_check(const lk_client *client, const lk_request *request)
 {
@@ -247,8 +246,7 @@ static void leave_nothing(const struct acquire_call *call)
         janitor_add(client, hold);
 }
 
-/* -- the public functions ------------------------------------------------------------------------
- */
+/* -- the public functions --------------------------------------------------------------------- */
 
 static void grant(const struct acquire_call *call)
 {

@@ -14,8 +14,7 @@ struct pending_release {
     int64_t until_us; /* the lease has ended by then, whatever the server was told */
 };
 
-/* -- the list: the lock is held ------------------------------------------------------------------
- */
+/* -- the list: the lock is held --------------------------------------------------------------- */
 
 static void append(struct janitor *janitor, struct pending_release *pending)
 {
@@ -40,8 +39,7 @@ static int64_t next_due_us(const struct janitor *janitor)
     return janitor->first ? janitor->due_us : INT64_MAX;
 }
 
-/* -- one pending release ------------------------------------------------------------------------
- */
+/* -- one pending release ---------------------------------------------------------------------- */
 
 static void tell(lk_client *client, const lk_hold *hold, lk_pending what, int64_t since_us)
 {
@@ -117,8 +115,7 @@ static void *run(void *arg)
     }
 }
 
-/* -- from the core -------------------------------------------------------------------------------
- */
+/* -- from the core ---------------------------------------------------------------------------- */
 
 static struct pending_release *new_pending(const lk_client *client, const lk_hold *hold)
 {
@@ -171,8 +168,7 @@ void janitor_add(lk_client *client, const lk_hold *hold)
         tell(client, hold, LK_PENDING_LEFT, client_now_us(client));
 }
 
-/* -- opening and closing -------------------------------------------------------------------------
- */
+/* -- opening and closing ---------------------------------------------------------------------- */
 
 void janitor_open(struct janitor *janitor)
 {

@@ -25,8 +25,7 @@ static struct bucket *bucket_of(struct local_queue *queue, const char *key)
     return &queue->buckets[lk_key_hash(key) % BUCKETS];
 }
 
-/* -- the lines: the bucket's lock is held -------------------------------------------------------
- */
+/* -- the lines: the bucket's lock is held ----------------------------------------------------- */
 
 /* Where the line of key is linked; the end of the list if there is none. */
 static struct local_waiter **find_line(struct bucket *bucket, const char *key)
@@ -96,8 +95,7 @@ static bool wake_early(const struct local_queue *queue, struct local_waiter *wai
     return waiter && lk_spin_pays(&queue->spin) && lk_event_signal(&waiter->event);
 }
 
-/* -- sleeping -----------------------------------------------------------------------------------
- */
+/* -- sleeping --------------------------------------------------------------------------------- */
 
 /* The injected clock may be a test's. It gives only the length of the wait. */
 static void sleep_at_most(lk_client *client, struct bucket *bucket, struct local_waiter *waiter,
@@ -171,8 +169,7 @@ bool local_queue_sleep(lk_client *client, struct local_waiter *waiter, int64_t u
     return handed;
 }
 
-/* -- leaving ------------------------------------------------------------------------------------
- */
+/* -- leaving ---------------------------------------------------------------------------------- */
 
 void local_queue_leave(lk_client *client, struct local_waiter *waiter, bool wake)
 {
@@ -207,8 +204,7 @@ void local_queue_break_up(lk_client *client, struct local_waiter *waiter)
     pthread_mutex_unlock(&bucket->lock);
 }
 
-/* -- releasing ----------------------------------------------------------------------------------
- */
+/* -- releasing -------------------------------------------------------------------------------- */
 
 static bool lasts_for(const lk_hold *hold, const lk_hold *next, int64_t now_us)
 {
@@ -280,8 +276,7 @@ int64_t local_queue_sleepers(lk_client *client, const char *key)
     return n;
 }
 
-/* -- opening and closing ------------------------------------------------------------------------
- */
+/* -- opening and closing ---------------------------------------------------------------------- */
 
 bool local_queue_suits(const lk_provider_info *info)
 {

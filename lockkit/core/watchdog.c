@@ -23,8 +23,7 @@ static int64_t min_i64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* -- the list: caller holds the lock --------------------------------------------------------------
- */
+/* -- the list: caller holds the lock ---------------------------------------------------------- */
 
 /* Searches from the back: holds with one lease length are due in the order of their arrival. A hold
  * whose session has ended is due at once. That is tested under the lock, so that no hold slips past
@@ -56,9 +55,7 @@ static bool is_listed(const struct watchdog *watchdog, const lk_hold *hold)
     return hold->private_.prev || watchdog->first == hold;
 }
 
-/* -- one hold: the lock is not held, the hold is busy
- * ----------------------------------------------
- */
+/* -- one hold: the lock is not held, the hold is busy ----------------------------------------- */
 
 static void lose(lk_client *client, lk_hold *hold, lk_loss cause)
 {
@@ -147,8 +144,7 @@ int64_t watchdog_step(lk_client *client)
     return due_us;
 }
 
-/* -- the thread ---------------------------------------------------------------------------------
- */
+/* -- the thread ------------------------------------------------------------------------------- */
 
 static void *run(void *arg)
 {
@@ -177,8 +173,7 @@ lk_status watchdog_start(lk_client *client)
     return atomic_load(&watchdog->started) ? LK_OK : LK_NO_MEMORY;
 }
 
-/* -- called by the core --------------------------------------------------------------------------
- */
+/* -- called by the core ----------------------------------------------------------------------- */
 
 bool watchdog_renews(const lk_client *client, const lk_request *request)
 {

@@ -129,8 +129,7 @@ static lk_status mutex_release(void *self, lk_hold *hold)
     return ours ? LK_OK : LK_LOST;
 }
 
-/* -- for tools ----------------------------------------------------------------------------------
- */
+/* -- for tools -------------------------------------------------------------------------------- */
 
 static lk_status mutex_confirm(void *self, const lk_hold *hold)
 {

@@ -18,8 +18,7 @@
 
 #define ROOT "/lockkit/ephemeral"
 
-/* -- an attempt ---------------------------------------------------------------------------------
- */
+/* -- an attempt ------------------------------------------------------------------------------- */
 
 static lk_status try_in(const lk_zk_turn *turn, lk_hold *hold)
 {
@@ -79,8 +78,7 @@ static void wait_end(void *self, lk_attempt *attempt)
     lk_zk_forget_wait(self, attempt);
 }
 
-/* -- the end ------------------------------------------------------------------------------------
- */
+/* -- the end ---------------------------------------------------------------------------------- */
 
 /* LK_OK if the node that stands there is this hold's, LK_LOST if not. */
 static lk_status look(const lk_zk_turn *turn, const char *path, const lk_hold *hold)
@@ -121,8 +119,7 @@ static lk_status release(void *self, lk_hold *hold)
     return lk_zk_release(self, hold, undo);
 }
 
-/* -- looking from outside -----------------------------------------------------------------------
- */
+/* -- looking from outside --------------------------------------------------------------------- */
 
 static lk_status confirm(void *self, const lk_hold *hold)
 {

@@ -89,8 +89,7 @@ lk_status lk_redis_guard_raise_fence(void *self, const char *key, uint64_t seen)
     return status == LK_BUSY ? LK_PROTOCOL : status;
 }
 
-/* -- a lock whose value is the token ------------------------------------------------------------
- */
+/* -- a lock whose value is the token ---------------------------------------------------------- */
 
 lk_status lk_redis_guard_release(void *self, lk_hold *hold)
 {
@@ -146,8 +145,7 @@ lk_status lk_redis_done(lk_status status, const lk_redis_reply *reply)
     return status;
 }
 
-/* -- tokens, numbers, keys, answers -------------------------------------------------------------
- */
+/* -- tokens, numbers, keys, answers ----------------------------------------------------------- */
 
 void lk_redis_mark(lk_redis_guard *guard, lk_hold *hold)
 {

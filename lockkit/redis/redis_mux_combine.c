@@ -3,8 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* -- one batch: written, then read --------------------------------------------------------------
- */
+/* -- one batch: written, then read ------------------------------------------------------------ */
 
 void lk_redis_mux_fill(lk_redis_mux *mux, struct batch *batch)
 {
@@ -129,8 +128,7 @@ static void fail_batch(lk_redis_mux *mux, lk_status status, struct requests *don
     pthread_mutex_unlock(&mux->mutex);
 }
 
-/* -- writing ahead ------------------------------------------------------------------------------
- */
+/* -- writing ahead ---------------------------------------------------------------------------- */
 
 /* True: the Sentinels are to be asked for the master anew. */
 static bool has_moved(const lk_redis_mux *mux)
@@ -172,8 +170,7 @@ static lk_status take_ahead(lk_redis_mux *mux)
     return mux->broken && ahead->written == LK_OK ? LK_UNKNOWN : ahead->written;
 }
 
-/* -- the role of the combiner -------------------------------------------------------------------
- */
+/* -- the role of the combiner ----------------------------------------------------------------- */
 
 /* Before the next batch is taken: closes a connection that must not be written to again. */
 static void close_if_broken(lk_redis_mux *mux)

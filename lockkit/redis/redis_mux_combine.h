@@ -76,8 +76,7 @@ static inline void requests_append(struct requests *requests, struct requests *o
     requests_init(others);
 }
 
-/* -- whom a wake-up is for ----------------------------------------------------------------------
- */
+/* -- whom a wake-up is for -------------------------------------------------------------------- */
 
 /* The first caller of a batch is woken alone, to combine. The others are woken when they are
  * answered. The bits of sixteen batches are told apart. */
@@ -94,8 +93,7 @@ static inline uint32_t event_of_next_first(uint32_t event)
     return next != 0 ? next : EVENT_FIRST;
 }
 
-/* -- the shared connection ----------------------------------------------------------------------
- */
+/* -- the shared connection -------------------------------------------------------------------- */
 
 /* Commands that are written together and answered in the same order. */
 struct batch {

@@ -11,8 +11,7 @@
 
 enum { US_PER_MS = 1000, PING_MS = 1000 };
 
-/* -- channels and their listeners ---------------------------------------------------------------
- */
+/* -- channels and their listeners ------------------------------------------------------------- */
 
 static void kick(lk_redis_sub *sub)
 {

@@ -43,8 +43,7 @@ void lk_redlock_note(const lk_redlock_nodes *nodes, const char *const why[LK_RED
     lk_note(nodes->context, LK_UNAVAILABLE, "%s", text);
 }
 
-/* -- a round: only the leader's thread ----------------------------------------------------------
- */
+/* -- a round: only the leader's thread -------------------------------------------------------- */
 
 /* Waits until poll(2) reports a watched node, at most to the deadline. Calls ready(node) for each
  * node that is reported. False: none was. */

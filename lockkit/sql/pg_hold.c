@@ -17,8 +17,7 @@ struct pg_hold {
     lk_pg_pool numbers; /* one connection, for fences that must not wait for a COMMIT */
 };
 
-/* -- statements ---------------------------------------------------------------------------------
- */
+/* -- statements ------------------------------------------------------------------------------- */
 
 static int take_number(void *arg, const lk_sql_row *row)
 {
@@ -47,8 +46,7 @@ static lk_status ask_any(struct pg_hold *self, int statement, const lk_sql_arg *
     return lk_pg_pool_run(&self->pool, statement, args, each, arg);
 }
 
-/* -- acquiring ----------------------------------------------------------------------------------
- */
+/* -- acquiring -------------------------------------------------------------------------------- */
 
 /* The connection holds no lock for certain, or is given up. */
 static void leave(struct pg_hold *self, lk_pg_conn *conn)
@@ -141,8 +139,7 @@ lk_status lk_pg_hold_try(void *arg, lk_attempt *attempt)
     return status;
 }
 
-/* -- waiting ------------------------------------------------------------------------------------
- */
+/* -- waiting ---------------------------------------------------------------------------------- */
 
 /* As long as the whole call may take: the place in the queue outlives this wait(). */
 static lk_status enlist(struct pg_hold *self, lk_attempt *attempt)
@@ -190,8 +187,7 @@ void lk_pg_hold_wait_end(void *arg, lk_attempt *attempt)
     attempt->waiter = NULL;
 }
 
-/* -- holding ------------------------------------------------------------------------------------
- */
+/* -- holding ---------------------------------------------------------------------------------- */
 
 bool lk_pg_hold_alive(void *arg, const lk_hold *hold)
 {
@@ -234,8 +230,7 @@ lk_status lk_pg_hold_confirm(void *arg, const lk_hold *hold)
     return status == LK_OK && held == 0 ? LK_LOST : status;
 }
 
-/* -- from outside -------------------------------------------------------------------------------
- */
+/* -- from outside ----------------------------------------------------------------------------- */
 
 lk_status lk_pg_hold_raise_fence(void *self, const char *key, uint64_t seen)
 {
@@ -274,8 +269,7 @@ lk_status lk_pg_hold_force_release(void *self, const char *key)
     return answer == 0 ? LK_LOST : LK_UNKNOWN;
 }
 
-/* -- opening ------------------------------------------------------------------------------------
- */
+/* -- opening ---------------------------------------------------------------------------------- */
 
 lk_status lk_pg_hold_open(const lk_context *context, const lk_sql_set *set, void **ret_self,
                           lk_error *error)

@@ -31,8 +31,7 @@ static struct place *place_of(lk_pg_watch *watch, uint64_t watch_id)
     return &watch->places[watch_id % LK_PG_POOL_MAX];
 }
 
-/* -- the thread ---------------------------------------------------------------------------------
- */
+/* -- the thread ------------------------------------------------------------------------------- */
 
 /* The socket is not touched: its thread may be using it, and libpq closing it. */
 static void note_end(lk_pg_watch *watch, uint64_t watch_id)
@@ -61,8 +60,7 @@ static void *run(void *arg)
     }
 }
 
-/* -- watch ids ------------------------------------------------------------------------------------
- */
+/* -- watch ids -------------------------------------------------------------------------------- */
 
 uint64_t lk_pg_watch_add(lk_pg_watch *watch, lk_pg_conn *conn)
 {
@@ -114,8 +112,7 @@ bool lk_pg_watch_alive(lk_pg_watch *watch, uint64_t watch_id)
            !atomic_load(&place->ended);
 }
 
-/* -- opening ------------------------------------------------------------------------------------
- */
+/* -- opening ---------------------------------------------------------------------------------- */
 
 static void free_watch(lk_pg_watch *watch)
 {

@@ -104,8 +104,7 @@ lk_status lk_sql_settle(lk_sql *sql, int statement);
     "SELECT pg_terminate_backend(pid, $3)::int FROM pg_stat_activity"                              \
     " WHERE pid = $1 AND application_name = $2"
 
-/* -- the engines: sql_sqlite.c, sql_postgres.c ---------------------------------------------------
- */
+/* -- the engines: sql_sqlite.c, sql_postgres.c ------------------------------------------------ */
 
 struct lk_sql_backend {
     const char *const *schemes; /* "sqlite:"; NULL-terminated */

@@ -33,8 +33,7 @@ static lk_status ask_own(lk_sql_guard *guard, int statement, const lk_hold *hold
     return status == LK_OK && !answer.found ? LK_LOST : status;
 }
 
-/* -- acquiring ----------------------------------------------------------------------------------
- */
+/* -- acquiring -------------------------------------------------------------------------------- */
 
 lk_status lk_sql_guard_try(void *self, lk_attempt *attempt)
 {
@@ -78,8 +77,7 @@ lk_status lk_sql_guard_raise_fence(void *self, const char *key, uint64_t seen)
                       (lk_sql_arg[]){{.text = key}, {.number = (int64_t)seen}}, NULL, NULL);
 }
 
-/* -- from outside -------------------------------------------------------------------------------
- */
+/* -- from outside ----------------------------------------------------------------------------- */
 
 lk_status lk_sql_guard_confirm(void *self, const lk_hold *hold)
 {
@@ -142,8 +140,7 @@ lk_status lk_sql_guard_ping(void *self)
     return lk_sql_run(guard->sql, LK_SQL_PING, NULL, NULL, NULL);
 }
 
-/* -- opening ------------------------------------------------------------------------------------
- */
+/* -- opening ---------------------------------------------------------------------------------- */
 
 lk_status lk_sql_guard_open(const lk_context *context, const lk_sql_set *set, void **ret_self,
                             lk_error *error)

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- the pool -----------------------------------------------------------------------------------
- */
+/* -- the pool --------------------------------------------------------------------------------- */
 
 static int64_t deadline_us(const lk_pg_pool *pool)
 {
@@ -86,8 +85,7 @@ void lk_pg_drop(lk_pg_pool *pool, lk_pg_conn *conn)
     pthread_mutex_unlock(&pool->mutex);
 }
 
-/* -- statements that may still be done ----------------------------------------------------------
- */
+/* -- statements that may still be done -------------------------------------------------------- */
 
 /* False: no room to note another one. */
 static bool may_become_unknown(lk_pg_pool *pool)
@@ -191,8 +189,7 @@ void lk_pg_pool_close(lk_pg_pool *pool)
     pthread_mutex_destroy(&pool->mutex);
 }
 
-/* -- rows ---------------------------------------------------------------------------------------
- */
+/* -- rows ------------------------------------------------------------------------------------- */
 
 static lk_status open_pool(const lk_context *context, const char *address, const lk_sql_set *set,
                            void **ret_self, lk_error *error)

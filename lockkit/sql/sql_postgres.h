@@ -36,8 +36,7 @@ enum {
     LK_PG_SILENCE_S = 11
 };
 
-/* -- one connection: sql_postgres_conn.c ----------------------------------------------------------
- */
+/* -- one connection: sql_postgres_conn.c ------------------------------------------------------ */
 
 /* Used by one thread at a time. */
 typedef struct lk_pg_conn lk_pg_conn;
@@ -77,8 +76,7 @@ lk_status lk_pg_receive(lk_pg_conn *conn, int64_t until_us, lk_sql_each *each, v
 lk_status lk_pg_run(lk_pg_conn *conn, int statement, const lk_sql_arg *args, lk_sql_each *each,
                     void *arg);
 
-/* -- a client's connections: sql_postgres.c -------------------------------------------------------
- */
+/* -- a client's connections: sql_postgres.c --------------------------------------------------- */
 
 typedef struct lk_pg_pool {
     lk_pg_target target;

@@ -32,8 +32,7 @@ static int64_t timeout_us(const lk_pg_conn *conn)
     return conn->target->context->options->command_timeout_ms * 1000;
 }
 
-/* -- the socket ---------------------------------------------------------------------------------
- */
+/* -- the socket ------------------------------------------------------------------------------- */
 
 int lk_pg_socket(const lk_pg_conn *conn)
 {
@@ -93,8 +92,7 @@ static lk_status noted(const lk_pg_conn *conn, lk_status status)
     return status;
 }
 
-/* -- answers ------------------------------------------------------------------------------------
- */
+/* -- answers ---------------------------------------------------------------------------------- */
 
 /* What the server answered instead of a result, by SQLSTATE (PostgreSQL documentation, appendix A).
  * The statement has done nothing, unless the server is hanging up: then it may have been done just
@@ -194,8 +192,7 @@ static lk_status finish(lk_pg_conn *conn, int sent, int64_t until_us, lk_sql_eac
     return status == LK_TIMEOUT ? too_late(conn, LK_UNKNOWN) : status;
 }
 
-/* -- statements ---------------------------------------------------------------------------------
- */
+/* -- statements ------------------------------------------------------------------------------- */
 
 static const char *name_of(int statement, char name[NUMBER_MAX])
 {
@@ -228,8 +225,7 @@ lk_status lk_pg_run(lk_pg_conn *conn, int statement, const lk_sql_arg *args, lk_
     return noted(conn, finish(conn, sent, until_us, each, arg));
 }
 
-/* -- connecting ---------------------------------------------------------------------------------
- */
+/* -- connecting ------------------------------------------------------------------------------- */
 
 /* The server's notices go nowhere: what matters comes as an error. */
 static void ignore_notice(void *arg, const PGresult *result)

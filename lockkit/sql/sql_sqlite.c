@@ -45,8 +45,7 @@ static int64_t now_us(const struct lite *lite)
     return lite->context->env->now_us(lite->context->env->ctx);
 }
 
-/* -- one statement --------------------------------------------------------------------------------
- */
+/* -- one statement ---------------------------------------------------------------------------- */
 
 /* What a failed statement leaves: SQLite has rolled it back, unless the disk failed in the moment
  * of the commit. */
@@ -128,8 +127,7 @@ static int on_busy(void *arg, int calls)
     return 1;
 }
 
-/* -- the file -----------------------------------------------------------------------------------
- */
+/* -- the file --------------------------------------------------------------------------------- */
 
 static void shut(struct lite *lite)
 {
@@ -196,8 +194,7 @@ static int set_up(struct lite *lite, lk_error *error)
     return code;
 }
 
-/* -- the client's threads -----------------------------------------------------------------------
- */
+/* -- the client's threads --------------------------------------------------------------------- */
 
 /* With the mutex, in order of arrival. */
 static bool await_turn(struct lite *lite, int64_t until_us)

@@ -26,8 +26,7 @@ struct ask {
     bool watch;
 };
 
-/* -- answers: in the library's thread -------------------------------------------------------------
- */
+/* -- answers: in the library's thread --------------------------------------------------------- */
 
 /* Takes the lock; the answer to be filled, or NULL. */
 static lk_zk_answer *arrive(const void *data)
@@ -120,8 +119,7 @@ static void on_done(int code, const void *data)
     depart(data, code);
 }
 
-/* -- asking -------------------------------------------------------------------------------------
- */
+/* -- asking ----------------------------------------------------------------------------------- */
 
 static lk_status judge(int code)
 {

@@ -29,8 +29,7 @@ void lk_zk_make_token_unique(lk_zk *zk, lk_hold *hold)
     snprintf(hold->token + length, sizeof hold->token - length, "#%016" PRIx64, suffix);
 }
 
-/* -- names --------------------------------------------------------------------------------------
- */
+/* -- names ------------------------------------------------------------------------------------ */
 
 /* Returns where it ends. Escaped it is three times as long at most, which LK_ZK_PATH_MAX allows. */
 static char *append_escaped(char *to, const char *text)
@@ -124,8 +123,7 @@ bool lk_zk_parse_sequence(const char *name, int32_t *ret)
     return true;
 }
 
-/* -- creating -----------------------------------------------------------------------------------
- */
+/* -- creating --------------------------------------------------------------------------------- */
 
 static lk_status make_parents(const lk_zk_turn *turn, const char *path, lk_zk_answer *answer)
 {
@@ -161,8 +159,7 @@ lk_status lk_zk_create_in(const lk_zk_turn *turn, const char *path, const char *
     }
 }
 
-/* -- waiting for a node -------------------------------------------------------------------------
- */
+/* -- waiting for a node ----------------------------------------------------------------------- */
 
 bool lk_zk_wait_for(lk_zk *zk, lk_attempt *attempt, const char *path)
 {
@@ -203,8 +200,7 @@ void lk_zk_forget_wait(lk_zk *zk, lk_attempt *attempt)
     attempt->waiter = NULL;
 }
 
-/* -- looking from outside -----------------------------------------------------------------------
- */
+/* -- looking from outside --------------------------------------------------------------------- */
 
 lk_status lk_zk_list(lk_zk *zk, const char *root,
                      lk_status (*inspect)(void *self, const char *key, lk_lock_info *ret),
@@ -231,8 +227,7 @@ lk_status lk_zk_list(lk_zk *zk, const char *root,
     return status;
 }
 
-/* -- members of all guards ----------------------------------------------------------------------
- */
+/* -- members of all guards -------------------------------------------------------------------- */
 
 void lk_zk_provider_close(void *self)
 {

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- names --------------------------------------------------------------------------------------
- */
+/* -- names ------------------------------------------------------------------------------------ */
 
 void lk_zk_contender_path(char path[LK_ZK_PATH_MAX], const lk_zk_recipe *recipe,
                           const lk_hold *hold)
@@ -24,8 +23,7 @@ void lk_zk_own_path(char path[LK_ZK_PATH_MAX], const lk_zk_recipe *recipe, const
     snprintf(path + length, LK_ZK_PATH_MAX - length, "%010d", (int)lk_zk_sequence_of(hold));
 }
 
-/* -- who blocks me? ------------------------------------------------------------------------------
- */
+/* -- who blocks me? --------------------------------------------------------------------------- */
 
 const char *lk_zk_blocker(const lk_zk_recipe *recipe, const lk_zk_answer *names, lk_mode mode,
                           int32_t sequence)
@@ -54,8 +52,7 @@ static bool is_among(const lk_zk_answer *names, const char *name)
     return false;
 }
 
-/* -- leaving ------------------------------------------------------------------------------------
- */
+/* -- leaving ---------------------------------------------------------------------------------- */
 
 /* After a create without answer: the name of our node, if it was created. */
 static lk_status find_own(const lk_zk_turn *turn, const char *parent, const lk_hold *hold,
@@ -112,9 +109,7 @@ void lk_zk_queue_wait_end(void *self, lk_attempt *attempt)
     lk_zk_queue_release(self, attempt->hold);
 }
 
-/* -- an attempt: join the queue, find the blocker
- * --------------------------------------
- */
+/* -- an attempt: join the queue, find the blocker --------------------------------------------- */
 
 static lk_status enqueue(const lk_zk_turn *turn, lk_hold *hold, lk_zk_answer *answer)
 {

@@ -30,8 +30,7 @@ void lk_zk_queue_wait_end(void *self, lk_attempt *attempt);
 lk_status lk_zk_queue_renew(void *self, lk_hold *hold, int64_t lease_ms);
 lk_status lk_zk_queue_release(void *self, lk_hold *hold);
 
-/* -- zk_operator.c ------------------------------------------------------------------------------
- */
+/* -- zk_operator.c ---------------------------------------------------------------------------- */
 lk_status lk_zk_queue_confirm(void *self, const lk_hold *hold);
 lk_status lk_zk_queue_inspect(void *self, const char *key, lk_lock_info *ret);
 lk_status lk_zk_queue_list(void *self, const char *prefix,

@@ -12,8 +12,7 @@ lk_status lk_zk_note(const lk_zk *zk, lk_status status, const char *what)
                    what);
 }
 
-/* -- waiters: the lock is held --------------------------------------------------------------------
- */
+/* -- waiters: the lock is held ---------------------------------------------------------------- */
 
 /* path NULL: all. */
 static void fire(lk_zk *zk, const char *path)
@@ -62,8 +61,7 @@ bool lk_zk_sleep(lk_zk *zk, lk_zk_waiter *waiter, int64_t left_us)
     return fired;
 }
 
-/* -- one session --------------------------------------------------------------------------------
- */
+/* -- one session ------------------------------------------------------------------------------ */
 
 /* The lock is held. lk_session_ended() is to be called without it. */
 static void end_connection(struct lk_zk_connection *connection)
@@ -187,8 +185,7 @@ void lk_zk_abandon(lk_zk *zk, uint32_t epoch)
     close_connection(connection);
 }
 
-/* -- turns --------------------------------------------------------------------------------------
- */
+/* -- turns ------------------------------------------------------------------------------------ */
 
 static int64_t timeout_us(const lk_zk *zk)
 {
@@ -241,8 +238,7 @@ lk_status lk_zk_resume(lk_zk *zk, uint32_t epoch, lk_zk_turn *ret)
     return epoch == 0 ? LK_LOST : take_turn(zk, epoch, ret);
 }
 
-/* -- opening and closing --------------------------------------------------------------------------
- */
+/* -- opening and closing ---------------------------------------------------------------------- */
 
 /* "host:port[,host:port...][/folder]": one colon and a port in each, no blanks. */
 static bool hosts_valid(const char *hosts)

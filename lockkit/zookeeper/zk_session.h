@@ -89,8 +89,7 @@ bool lk_zk_sleep(lk_zk *zk, lk_zk_waiter *waiter, int64_t left_us);
 /* lk_note() of this ensemble; returns status. */
 lk_status lk_zk_note(const lk_zk *zk, lk_status status, const char *what);
 
-/* -- zk_call.c: one request, one answer ----------------------------------------------------------
- */
+/* -- zk_call.c: one request, one answer ------------------------------------------------------- */
 
 typedef struct lk_zk_answer {
     int code; /* ZOK, ZNONODE, ZNODEEXISTS or ZNOTEMPTY */
@@ -111,9 +110,7 @@ lk_status lk_zk_children(const lk_zk_turn *turn, const char *path, lk_zk_answer 
  * answer was lost with another server's connection. */
 lk_status lk_zk_sync(const lk_zk_turn *turn, const char *path, lk_zk_answer *ret);
 
-/* -- zk_cleanup.c: what could not be removed
- * ----------------------------------------------------------
- */
+/* -- zk_cleanup.c: what could not be removed -------------------------------------------------- */
 
 /* Removes what a hold, or an attempt of unknown outcome, left on the server: lk_provider.release().
  */
