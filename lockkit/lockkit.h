@@ -147,7 +147,7 @@ typedef struct lk_env {
 #define LK_POINT_TRY       "lock.try"          /* before each attempt */
 #define LK_POINT_WAIT      "lock.wait"         /* refused, before waiting */
 #define LK_POINT_ACQUIRED  "lock.acquired"     /* granted, before the caller learns it */
-#define LK_POINT_RENEW     "lock.renew"        /* before a renewal */
+#define LK_POINT_RENEW     "lock.renew"        /* renewal due; not sent if the lease has ended */
 #define LK_POINT_RELEASE   "lock.release"      /* before the release is sent */
 #define LK_POINT_RELEASED  "lock.released"     /* after it */
 #define LK_POINT_CLEANUP   "lock.cleanup"      /* undoing an attempt of unknown outcome */
@@ -165,47 +165,48 @@ typedef struct lk_options {
     int64_t lease_ms;           /* lease when a request names none; default 30000. Where locks live
                                    with a session (LK_CAP_SESSION): its timeout */
     bool watchdog_off;          /* default: renewable locks without an explicit lease are renewed */
-    int64_t max_hold_ms;        /* a hold that the watchdog renews is lost so long after its grant
-                                   or last lk_extend(), though not before the lease that this set
-                                   has ended; 0: ten leases, of the client or the hold, whichever
-                                   is longer. A session (LK_CAP_SESSION) does not end so */
+    int64_t max_hold_ms;        /* so long after the grant or the last lk_extend() the watchdog
+                                   stops renewing and reports LK_LOSS_MAX_HOLD, but not before a
+                                   lease that lk_extend() has set is over. 0: ten leases, of the
+                                   client or of the hold, whichever is longer. Not for
+                                   LK_CAP_SESSION */
     int64_t retry_min_ms;       /* polling guards wait a random time in this range; default 1 */
     int64_t retry_max_ms;       /* default 16; the range doubles from min towards max */
     int64_t command_timeout_ms; /* one command to a lock server; default 1000 */
-    int64_t spin_us;            /* a caller that waits for Redis, or is first in line (local_queue),
-                                   looks so long before it sleeps, while no other thread wants its
-                                   processor and as long as that pays; default 50, at most
-                                   LK_SPIN_US_MAX, -1: not at all */
+    int64_t spin_us;            /* so long a caller looks before it sleeps: one that waits for
+                                   Redis, or the first of a local_queue. It sleeps sooner if
+                                   another thread wants its processor, or if looking has not paid.
+                                   Default 50, at most LK_SPIN_US_MAX, -1: not at all */
     int32_t replicas;           /* a grant counts only once so many replicas of the Redis node have
                                    it; else it is undone and LK_UNAVAILABLE. 0: not asked. Narrows
                                    the window in which a failover forgets a lock; does not close it:
                                    a replica without it may still be promoted, and renewals are not
                                    waited for */
     int64_t replicas_ms;        /* how long to wait for them; default 100 */
-    bool local_queue;           /* the waiters of this client stand in line, per key, and only the
-                                   first asks the lock server; a release wakes it at once. The
-                                   server's lock alone excludes, as ever. Only for requests without
-                                   owner, shared mode and permits, that may wait; ignored for guards
-                                   with LK_CAP_FAIR, whose line is the server's, and without
-                                   LK_CAP_OWNER, whose weakness it would hide. A lock that came free
-                                   without lk_release() by this client is noticed within
-                                   retry_max_ms per waiter in line */
+    bool local_queue;           /* the waiters of this client queue per key. Only the first asks the
+                                   lock server; a release wakes it at once. Exclusion comes from
+                                   the server's lock alone. For requests that may wait, without
+                                   owner, shared mode and permits. Ignored for guards with
+                                   LK_CAP_FAIR (their queue is on the server) and without
+                                   LK_CAP_OWNER (it would hide their weakness). If a lock comes
+                                   free without lk_release() by this client, that is noticed within
+                                   retry_max_ms per waiter of the queue */
     int32_t local_handovers;    /* with local_queue and LK_CAP_LEASE: lk_release() may give the hold
-                                   to the first in line without telling the server: same token, same
-                                   fence, and what is left of its lease: at least half of what that
-                                   request asks for, and perhaps more than all of it. At most so
-                                   many times in a row; then it is released, and the first in line
-                                   keeps still for retry_max_ms, so that others get their turn,
-                                   wanted or not: where holds are short, this rest is most of the
-                                   time if the number is small. A write after one's release is then
-                                   not stopped by the fence. 0 */
+                                   to the first waiter without telling the server. Token and fence
+                                   stay the same. So does the lease: what is left of it is at least
+                                   half of what the waiter asked for, and may be more than all of
+                                   it. At most so many times in a row. Then the lock is released,
+                                   and the first waiter pauses for retry_max_ms, so that other
+                                   processes get their turn. If holds are short and this number is
+                                   small, the pauses take most of the time. The fence does not stop
+                                   a write of a caller that has already released. Default 0 */
     lk_on_pending *on_pending;  /* told of releases that the server did not confirm; may be NULL */
     void *on_pending_arg;
     const lk_env *env; /* borrowed until lk_close(); NULL: lk_env_system() */
 } lk_options;
 
-/* Called once per lost hold, from the watchdog's thread, before any later lk_check() of the hold
- * returns LK_OK. Must not block and must not call lockkit on this hold except lk_check(). */
+/* Called from the watchdog's thread, at most once per hold. lk_check() of the hold then returns
+ * LK_LOST already. Must not block, and must not call lockkit on this hold except lk_check(). */
 typedef void lk_on_lost(void *arg, const lk_hold *hold, lk_loss cause);
 
 /* 1 to LK_KEY_MAX printable ASCII bytes, without spaces or braces. NULL is none. */
@@ -326,9 +327,10 @@ void lk_try_each(lk_client *client, const lk_request *requests, size_t n, lk_hol
  * asked. */
 bool lk_tries_at_once(const lk_client *client);
 
-/* LK_OK: still ours as far as this process can know, *ret_left_ms (may be NULL) is what remains of
- * the lease on the monotonic clock counted from before the request was sent (INT64_MAX without
- * lease). LK_LOST: it ended, or the watchdog found it gone. No server is asked. */
+/* LK_OK: still ours as far as this process can know. LK_LOST: the lease has ended, or the watchdog
+ * found the lock gone. No server is asked. *ret_left_ms (may be NULL): what is left of the lease on
+ * the monotonic clock, counted from before the request was sent; INT64_MAX without a lease. The
+ * lease may end between this call and a write: only hold->fence protects that write. */
 lk_status lk_check(const lk_hold *hold, int64_t *ret_left_ms);
 
 /* Sets the lease to lease_ms from now on the server; a watched hold is renewed at this length from

@@ -9,7 +9,7 @@
  *   - If an undoing got no answer, the next try has another token. Then that undoing, however late
  *     it arrives, does not free a lock that was granted since.
  *   - A call that fails after an unknown outcome, or while the server has it in a queue, ends with
- * a clean-up. So a request that arrives late leaves no orphan.
+ *     a clean-up. So a request that arrives late leaves no orphan.
  *   - A clean-up that the server does not confirm goes to the janitor.
  *   - A grant that arrives after the end of its own lease or session does not count, nor does one
  *     that too few replicas have.

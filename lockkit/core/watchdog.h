@@ -5,16 +5,20 @@
  * the time at which each is due next. The thread talks to a server, and calls on_lost, with the
  * list unlocked and for one hold at a time (`busy`).
  *
- *   due             what happens
- *   lease/3         renewal; after a failure again every lease/10, until the lease ends by our
- *                   clock: LK_LOSS_EXPIRED
- *   server: not     LK_LOSS_DELETED at once
- *   ours
- *   max_hold_ms     after the grant or the last lk_extend(): no more renewals, LK_LOSS_MAX_HOLD.
- * The lease then ends on the server. Freeing the lock at once would admit the next holder while a
- * hung worker still writes session ended   LK_LOSS_SESSION at once (lk_session_ended()), also when
- * the last sign of life is older than the session's timeout not renewed     explicit lease or no
- * LK_CAP_RENEW: with on_lost, the end is reported
+ *   event                       what the watchdog does
+ *   lease/3 is over             renews; after a failure again every lease/10
+ *   server says: not ours       LK_LOSS_DELETED at once
+ *   lease over by our clock     LK_LOSS_EXPIRED; sends no renewal. After a pause of the process the
+ *                               watchdog finds this first: it was paused, too
+ *   max_hold_ms is over         LK_LOSS_MAX_HOLD; no more renewals, so the lease ends on the
+ *                               server. The lock is not freed at once: a hung worker may still
+ *                               write, and the next holder would be let in beside it
+ *   session has ended           LK_LOSS_SESSION at once (lk_session_ended()); also if the last sign
+ *                               of life is older than the session's timeout
+ *
+ * max_hold_ms counts from the grant or the last lk_extend(). A hold that is not renewed (explicit
+ * lease, watchdog_off, or a provider without renew) is watched only if it has on_lost. That is told
+ * when the lease ends.
  *
  * Source: the watchdog of Redisson (RedissonBaseLock.renewExpiration), which has no maximum.
  */
