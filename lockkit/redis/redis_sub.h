@@ -6,11 +6,11 @@
  * A channel without listeners stays subscribed until its next message, or until too many channels
  * are idle. On a contended lock the next listener comes soon, and saves a round trip.
  *
- * While there are listeners, a PING once a second proves the connection, in every topology. Packets
- * may vanish without a word, and the kernel would notice after hours. If the answer does not come
- * within a second, or the command timeout if that is longer, the connection ends. A broken
- * connection is made again while there are listeners. Messages may be lost meanwhile: every
- * listener is told to look.
+ * While there are listeners, a PING once a second proves the connection. Without it, a connection
+ * whose packets vanish would look open for hours. If the answer does not come within a second (or
+ * within the command timeout if that is longer), the connection ends. A connection that has ended
+ * is made again while there are listeners. Messages may be lost meanwhile, so on_message(NULL)
+ * wakes all waiters, and each tries again.
  *
  * Threading: every function may be called from any thread.
  */

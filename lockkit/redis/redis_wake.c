@@ -50,10 +50,12 @@ lk_status lk_redis_wake_force_release(void *self, const char *key)
 /* -- waiting ---------------------------------------------------------------------------------- */
 
 /* Enters the line first, so that no message is missed, then subscribes.
- * *ret_no_race_left: the lock cannot have come free unheard since the last try. The channel was
- * live, and other waiters stood in the line, of which at least one was woken. This holds for one
- * exclusive holder at a time. A waiter that would share may be the only one left asleep; and of
- * several permits that came free, the others in the line may need fewer than there are. */
+ *
+ * *ret_no_race_left: the waiter may sleep without a second try. If a release freed the lock since
+ * the last try, the channel was live, so a message came and woke another waiter of the line. That
+ * waiter tries, so the lock does not stay free unnoticed. True only for an exclusive lock. A waiter
+ * that would share may be the only one left asleep. Of several free permits, the other waiters may
+ * need fewer than there are. */
 static lk_status begin(lk_redis_wake *wake, lk_attempt *attempt, const char *channel,
                        int64_t left_us, bool *ret_no_race_left)
 {
@@ -102,8 +104,7 @@ lk_status lk_redis_wake_wait(void *self, lk_attempt *attempt, int64_t until_us)
     uint64_t live = lk_redis_sub_live(wake->sub, channel);
     if (live == 0)
         return LK_UNAVAILABLE;
-    if (live !=
-        waiting->live) { /* not subscribed at the last try: a release may have been missed */
+    if (live != waiting->live) { /* not subscribed at the last try: a release may be missed */
         waiting->live = live;
         return LK_OK;
     }

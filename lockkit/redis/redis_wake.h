@@ -2,9 +2,11 @@
  * What the Redis guards have in common whose release publishes on a channel of the lock. Their
  * waiters sleep until a message comes, instead of polling.
  *
- * A waiter subscribes, tries once more, then sleeps until a message, at most until the instant at
- * which the lock frees itself: expiry publishes nothing. In each client a message wakes one waiter
- * that wants the lock for itself, and all that would share it.
+ * A waiter subscribes, tries once more, then sleeps until a message, at most until the end of the
+ * holder's lease: expiry publishes nothing. In each client a message wakes one waiter that wants
+ * the lock for itself, and all that would share it. While the channel is not subscribed, wait()
+ * returns LK_UNAVAILABLE, and the core tries again after a random pause. README.md, Waiting for a
+ * message.
  *
  * After LockPubSub.java of Redisson 3.
  */
