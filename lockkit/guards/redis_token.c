@@ -35,28 +35,29 @@ static lk_status open_token(const lk_context *context, void **ret_self, lk_error
     return LK_OK;
 }
 
-/* Keys and arguments of the script for one hold. */
+/* Keys and arguments of the script for one hold, where they are not texts of the hold. */
 enum { N_KEYS = 2, N_WORDS = 4 };
-struct question {
+struct arguments {
     char fence[LK_REDIS_KEY_MAX], lease[LK_REDIS_NUMBER_MAX];
 };
 
-static void ask(lk_redis_guard *guard, lk_hold *hold, struct question *q, const char **words)
+static void fill_words(lk_redis_guard *guard, lk_hold *hold, struct arguments *arguments,
+                       const char **words)
 {
     lk_redis_mark(guard, hold);
     words[0] = hold->key;
-    words[1] = lk_redis_key(q->fence, hold->key, "fence");
+    words[1] = lk_redis_key(arguments->fence, hold->key, "fence");
     words[2] = hold->token;
-    words[3] = lk_redis_number(q->lease, hold->lease_ms);
+    words[3] = lk_redis_number(arguments->lease, hold->lease_ms);
 }
 
 static lk_status try_acquire(void *self, lk_attempt *attempt)
 {
     lk_redis_guard *guard = self;
     lk_redis_reply reply;
-    struct question question;
+    struct arguments arguments;
     const char *words[N_WORDS];
-    ask(guard, attempt->hold, &question, words);
+    fill_words(guard, attempt->hold, &arguments, words);
     lk_status status = lk_redis_script_run(guard->redis, attempt, 0, &guard->acquire, &reply,
                                            REDIS_REPLY_INTEGER, N_KEYS, N_WORDS, words);
     return status == LK_OK ? lk_redis_granted(guard, attempt, reply.root.integer) : status;
@@ -66,12 +67,13 @@ static void try_each(void *self, lk_attempt *const *attempts, size_t n, lk_statu
 {
     lk_redis_guard *guard = self;
     lk_redis_reply replies[LK_EACH_MAX];
-    struct question questions[LK_EACH_MAX];
+    struct arguments arguments[LK_EACH_MAX];
     lk_redis_query queries[LK_EACH_MAX];
     for (size_t i = 0; i < n; i++) {
         queries[i] = (lk_redis_query){
             .n = LK_REDIS_SCRIPT_HEAD + N_WORDS, .reply = &replies[i], .attempt = attempts[i]};
-        ask(guard, attempts[i]->hold, &questions[i], queries[i].words + LK_REDIS_SCRIPT_HEAD);
+        fill_words(guard, attempts[i]->hold, &arguments[i],
+                   queries[i].words + LK_REDIS_SCRIPT_HEAD);
     }
     lk_redis_script_each(guard->redis, &guard->acquire, REDIS_REPLY_INTEGER, N_KEYS, queries, n);
     for (size_t i = 0; i < n; i++)
