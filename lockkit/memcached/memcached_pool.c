@@ -39,8 +39,7 @@ struct lk_memcached_pool {
     lk_memcached_connection connections[LK_MEMCACHED_CONNECTIONS_MAX];
 };
 
-/* -- one connection
- * ---------------------------------------------------------------------------------- */
+/* -- one connection ---------------------------------------------------------------------------- */
 
 static bool ready(const lk_memcached_connection *connection, short events)
 {
