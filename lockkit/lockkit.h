@@ -37,7 +37,7 @@ enum {
     LK_OWNER_MAX = 96,          /* bytes of an owner name */
     LK_TOKEN_MAX = 160,         /* bytes of a token */
     LK_MANY_MAX = 16,           /* requests of one lk_acquire_many() */
-    LK_EACH_MAX = 32,           /* of one lk_try_each(), holds of one lk_release_each() */
+    LK_EACH_MAX = 32,           /* requests of one lk_try_each(), holds of one lk_release_each() */
     LK_MESSAGE_MAX = 512,       /* bytes of an error message with its NUL */
     LK_LEASE_MS_MIN = 10,       /* shortest lease accepted */
     LK_LEASE_MS_MAX = 86400000, /* longest lease accepted: a day */
@@ -247,7 +247,7 @@ struct lk_hold {
         int64_t valid_until_us; /* counted from before the request was sent; atomic access */
         int32_t state;          /* enum hold_state of core/client.h; atomic access */
         bool watched;
-        bool queues;       /* may stand in line */
+        bool queues;       /* may wait in the local queue */
         int32_t handovers; /* in a row since the server's grant */
         int64_t renew_at_us;
         int64_t give_up_us; /* maximum hold time ends */

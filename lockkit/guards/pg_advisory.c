@@ -2,19 +2,21 @@
  * pg-advisory: PostgreSQL's advisory lock at session level.
  *
  * Algorithm: pg_try_advisory_lock(hashtextextended(key, 0)); a refused caller blocks in the server
- * in pg_advisory_lock(), up to lock_timeout. pg_advisory_unlock() frees it. The fence comes from a
- * sequence, once the lock is held. Guarantee: one holder at a time across processes for as long as
- * its connection lives; freed with the connection, so at once when its process dies; waiters are
- * granted in the order in which they began to wait, and nobody goes before them; fences rise with
- * every grant of the key and survive rollback, crash and restart. Weakness:  a connection per hold
- * and per waiter; no lease: a holder that hangs keeps it. A holder cut off from the network learns
- * of it when the connection's time-out ends, and the server when its own does: in between another
- * may have the lock, and only the fence stands. A failover forgets all locks. Used by hand on a
- * connection that a pool hands on, it stays: ROLLBACK does not free it, and the next user of the
- * connection has it. Source:
- * https://www.postgresql.org/docs/15/explicit-locking.html#ADVISORY-LOCKS; the order: PostgreSQL,
- * src/backend/storage/lmgr: a new request, also one that would not wait, is in conflict with those
- * who wait already; a release wakes the first of them as owner
+ *            in pg_advisory_lock(), up to lock_timeout. pg_advisory_unlock() frees it. The fence
+ *            comes from a sequence, once the lock is held.
+ * Guarantee: one holder at a time across processes for as long as its connection lives; freed with
+ *            the connection, so at once when its process dies; waiters are granted in the order in
+ *            which they began to wait, and nobody goes before them; fences rise with every grant of
+ *            the key and survive rollback, crash and restart.
+ * Weakness:  a connection per hold and per waiter; no lease: a holder that hangs keeps it. If a
+ *            holder is cut off from the network, the server frees the lock when its own timeout
+ *            ends, and the holder learns of it when the connection's timeout ends. In between
+ *            another may have the lock, and only the fence protects the row. A failover forgets all
+ *            locks. With a connection pool, a lock that is not unlocked stays: ROLLBACK does not
+ *            free it, and the next user of the connection has it.
+ * Source:    https://www.postgresql.org/docs/15/explicit-locking.html#ADVISORY-LOCKS. The order:
+ *            PostgreSQL, src/backend/storage/lmgr: a new request is in conflict with all that wait
+ *            already, also a request that would not wait; a release wakes the first waiter as owner
  */
 #include "pg_hold.h"
 #include "providers.h"

@@ -49,9 +49,12 @@ void lk_redis_last_error(lk_redis *redis, char *ret, size_t size);
 
 /*
  * Sends one command of n words and waits for its reply; in a cluster, to the node of its key.
- * flags: of redis_mux.h. Returns within twice the command timeout, in a cluster three times: LK_OK
- * *reply is filled, perhaps with an error: see lk_redis_expect() LK_UNAVAILABLE  certainly not
- * executed LK_UNKNOWN      sent, no answer LK_PROTOCOL     the answer was none of the protocol's
+ * flags: of redis_mux.h. Returns within twice the command timeout, in a cluster three times:
+ *
+ *   LK_OK           *reply is filled, perhaps with an error: see lk_redis_expect()
+ *   LK_UNAVAILABLE  certainly not executed
+ *   LK_UNKNOWN      sent, no answer
+ *   LK_PROTOCOL     the answer was none of the protocol's
  */
 lk_status lk_redis_run(lk_redis *redis, int flags, lk_redis_reply *reply, int n,
                        const char **words);

@@ -43,8 +43,8 @@ void lk_redis_sub_close(lk_redis_sub *sub);
 lk_status lk_redis_sub_join(lk_redis_sub *sub, const char *channel, int64_t wait_us,
                             bool *ret_was_live);
 void lk_redis_sub_leave(lk_redis_sub *sub, const char *channel);
-/* 0 while the channel is not subscribed. Else a number, which is another one if the subscription
- * was interrupted since the last look. */
+/* 0 while the channel is not subscribed. Else a number, which changes if the subscription is
+ * interrupted: a message may then have been missed. */
 uint64_t lk_redis_sub_live(lk_redis_sub *sub, const char *channel);
 
 #endif

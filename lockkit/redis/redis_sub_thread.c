@@ -33,8 +33,8 @@ static lk_status send_all(lk_redis_sub *sub, const char *verb, enum lk_redis_cha
     return status;
 }
 
-/* The connection is gone or could not be made. All channels with listeners must be subscribed
- * again. */
+/* The connection has ended or could not be made. Marks all channels with listeners to be subscribed
+ * again, and tells on_message, which wakes all waiters. */
 static void lose(lk_redis_sub *sub)
 {
     lk_redis_connection_close(&sub->connection);
@@ -130,9 +130,9 @@ static bool has_more(const lk_redis_sub *sub)
     return poll(&connection, 1, 0) > 0;
 }
 
-/* Sends PING when it is due. LK_UNKNOWN: the answer to the last one is overdue, and no byte waits
- * to be read, so the server is gone without a word. Messages prove nothing: they may arrive while
- * everything that this side sends is lost. */
+/* Sends PING when it is due. LK_UNKNOWN: the answer to the last PING is overdue, and no byte waits
+ * to be read, so the connection is silent. Only the answer to PING proves the connection. A message
+ * does not: it may arrive although all that this side sends is lost. */
 static lk_status prove_connection(lk_redis_sub *sub)
 {
     static char ping[] = "*1\r\n$4\r\nPING\r\n";

@@ -39,7 +39,7 @@ struct lk_redis_sub {
     uint64_t n_failures; /* connections that could not be made, or broke */
     size_t n_idle;
     bool started, stop;
-    bool silent; /* a SUBSCRIBE was not answered in time: the connection ends */
+    bool silent; /* a SUBSCRIBE was not answered in time: the thread ends the connection */
     bool dozes;  /* there are no listeners: the thread sends no PING until it is kicked */
 
     lk_redis_connection connection; /* the thread's */
