@@ -50,7 +50,7 @@ enum hazard_who {
     X(UNTIL)       /* waits until it is held at the point */                                       \
     X(AS_FAR_AS)   /* ... or waits for the lock, or has its answer: whichever comes first */       \
     X(PASSED)      /* waits until it was seen to pass the point */                                 \
-    X(RELEASE)     /* the request continues from the point at which it is held */                  \
+    X(RELEASE)     /* the request goes on from its point; no lock is freed by this */              \
     X(ANSWER)      /* waits for its answer */                                                      \
     X(RUN)         /* SEND and ANSWER */                                                           \
     X(PAY)         /* pays for its own order; otherwise as SEND */                                 \
@@ -63,8 +63,8 @@ enum hazard_who {
     X(STOP)        /* SIGSTOP of its instance */                                                   \
     X(CONTINUE)    /* SIGCONT */                                                                   \
     X(OUTLIVE)     /* LOCKS: waits out a lease: the key is gone, or a watchdog renewed it */       \
-    X(GONE)        /* LOCKS: the key must be gone */                                               \
-    X(STILL_THERE) /* LOCKS: the key must be there */                                              \
+    X(GONE)        /* LOCKS: waits until the key is gone */                                        \
+    X(STILL_THERE) /* LOCKS: the key must be there now */                                          \
     X(DELETE)      /* LOCKS: the lab deletes the key */                                            \
     X(EVICT)       /* LOCKS: memory runs out briefly; then the key is "gone" or "stays" */         \
     X(REBOOT)      /* LOCKS: kill -9 of the lock server, and a restart; the key as above */        \
@@ -99,7 +99,8 @@ enum hazard_verb {
 struct hazard_step {
     enum hazard_who who;
     enum hazard_verb verb;
-    const char *what; /* point or text; NULL where none is needed */
+    const char *what; /* a point (OP_POINT_MAP of app/operation/op.h, LK_POINT_* of lockkit.h), or
+                         a text; NULL where none is needed */
 };
 
 #define HAZARD_OUTCOME_MAP(X)                                                                      \
@@ -126,10 +127,11 @@ enum hazard_answer {
     ANSWER_FAILED    /* any other answer: no row expects one */
 };
 
-/* How the service and its servers are set up. In a case 0 means: as the hazard says; in a hazard:
- * the first of the values named. */
+/* How the service and its servers are set up. 0 in a case: the hazard's value. 0 in a hazard: the
+ * default, which is the first value that the member's comment names. */
 enum hazard_switch { AS_IS, ON, OFF };
-/* AOF always; a cache, which may evict; a master, a replica, three Sentinels */
+/* PLAIN: no persistence. DURABLE: AOF always. SMALL: a cache, which may evict. SENTINEL: a master,
+ * a replica, three Sentinels. */
 enum hazard_redis { REDIS_PLAIN, REDIS_DURABLE, REDIS_SMALL, REDIS_SENTINEL };
 
 struct hazard_setting {
@@ -137,10 +139,11 @@ struct hazard_setting {
     int64_t lease_ms, wait_ms;          /* HAZARD_LEASE_MS, HAZARD_WAIT_MS */
     enum hazard_switch watchdog, fence; /* ON */
     const char *fence_source;           /* lock, database */
-    bool by_proxy;                      /* redlock's nodes, as single servers are anyway */
-    bool store_by_proxy;                /* A's way to the database */
+    bool by_proxy;                      /* redlock's nodes are reached through proxies. A single
+                                           lock server always is */
+    bool store_by_proxy;                /* A's instance reaches the database through a proxy */
     int64_t workers;                    /* threads per instance that may wait; 16 */
-    int64_t lane_turns;                 /* lanes that keep a lock so long; 0: no lanes */
+    int64_t lane_turns;                 /* batches of a lane under one lock; 0: no lanes */
     const char *slip;                   /* mistake made on purpose (--lab-slip); none */
     int64_t clock_ms;                   /* the clock of A's instance is ahead by this; 0 */
     int64_t max_hold_ms;                /* of the watchdog; ten leases */
@@ -180,12 +183,13 @@ struct hazard {
     int64_t queue;                 /* those of the QUEUE, HAZARD_QUEUE_MAX at most */
     int64_t reserve_s; /* items: until an order that is not paid is closed; seckilld's own */
     bool gives_up;     /* the holder is healthy: a waiter that times out is refused, not stuck */
-    enum hazard_answer last[HAZARD_ACTORS]; /* answers, where the guard holds; all are served */
-    int64_t slow_ms;                        /* B's wait beyond this is slow; 0: not asked */
-    int64_t slow_wakes;       /* and more wake-ups per release, of a crowd that waits */
-    int64_t slow_overtakings; /* more requests than this overtook one of the QUEUE: slow */
+    enum hazard_answer last[HAZARD_ACTORS]; /* last answers, if the guard holds; 0: served */
+    /* A safe run is slow if it is above one of these; 0: not tested. */
+    int64_t slow_ms;          /* time until B's answer; without B, A's */
+    int64_t slow_wakes;       /* wake-ups of the CROWD per release */
+    int64_t slow_overtakings; /* requests that overtook one of the QUEUE */
     struct hazard_setting with;
-    const struct hazard_step *steps; /* ends with {0, 0, NULL} after the first: see HAZARD_END */
+    const struct hazard_step *steps; /* ends with HAZARD_END */
     const struct hazard_case *cases; /* ends with guard NULL */
 };
 

@@ -97,7 +97,7 @@ static int arm(struct actor *actor, const char *point, const char *action, int *
                      actor->run->message);
 }
 
-/* What the steps up to its next request will look for. */
+/* Sets a pause for each point that the steps up to the actor's next request name. */
 static int arm_all(struct actor *actor, const struct hazard_step *steps)
 {
     actor->n_pauses = 0;
@@ -150,8 +150,8 @@ int actor_send(struct actor *actor, const struct hazard_step *steps, bool new_ke
 struct look {
     struct actor *actor;
     int index;      /* of the pause; -1: none */
-    bool or_blocks; /* waiting for a lock or being answered will do */
-    bool or_passed; /* having passed it will do */
+    bool or_blocks; /* true also if it waits for a lock or has its answer */
+    bool or_passed; /* true also if it has passed the point */
 };
 
 static bool has_come(void *arg)
@@ -214,7 +214,8 @@ int actor_passed(struct actor *actor, const char *point)
     return come(actor, point, false, true);
 }
 
-/* Held, or still to come to its pauses: the next one lets it pass. */
+/* Lets it go from the pause at which it is held, and removes that pause and those before it. If it
+ * is not held, removes all its pauses. */
 int actor_release(struct actor *actor)
 {
     struct hazard_run *run = actor->run;

@@ -27,8 +27,8 @@ static bool is_there(void *arg)
     return world_is_held(run->world, run->one->guard, run->lock) == 1;
 }
 
-/* The lease that was running when the lock was seen to be held is over; without a watchdog nobody
- * can have renewed it. */
+/* The lease that ran when the lock was seen to be held is over. Without a watchdog the key must be
+ * gone. With one, the time since then is one and a half leases: the holder was renewed. */
 static bool is_outlived(void *arg)
 {
     const struct hazard_run *run = arg;
@@ -45,7 +45,7 @@ int fault_outlive(struct hazard_run *run, const struct hazard_step *step)
         run_note(run, "locks", "key gone");
         return 0;
     }
-    /* Nobody else was let in meanwhile: it is the same holder's, whose lease was renewed. */
+    /* No other request has asked meanwhile, so the same holder has it: its lease was renewed. */
     run_note(run, "locks", "key still there");
     return is_there(run) ? 0 : fail(run, "neither there nor gone");
 }
@@ -66,13 +66,13 @@ int fault_still_there(struct hazard_run *run, const struct hazard_step *step)
     return is_there(run) ? 0 : fail(run, "the key is gone");
 }
 
-/* A server that has just started may not answer yet. */
+/* The server answers, whatever it says. One that has just started may not answer yet. */
 static bool is_told(void *arg)
 {
     return is_there(arg) || is_gone(arg);
 }
 
-/* The key is as the step wants it, "gone" or "stays", now: it would go by itself later. */
+/* Tests once whether the key is as the step says, "gone" or "stays". Later its lease would end. */
 static int expect_key(struct hazard_run *run, const struct hazard_step *step)
 {
     bool stays = strcmp(step->what, "stays") == 0;
@@ -105,8 +105,8 @@ int fault_delete(struct hazard_run *run, const struct hazard_step *step)
     return deleted ? 0 : fail(run, "nothing to delete");
 }
 
-/* The limit is lower than what is in use: the server evicts what its policy allows at once, has not
- * enough even so, and says so to whoever writes. */
+/* The memory limit is set below what is in use. The server evicts what its policy allows. That is
+ * not enough, so it answers a write with OOM. */
 int fault_evict(struct hazard_run *run, const struct hazard_step *step)
 {
     bool short_of_memory =
@@ -196,8 +196,8 @@ int fault_depose(struct hazard_run *run, const struct hazard_step *step)
 
 /* -- on the way ------------------------------------------------------------------------------- */
 
-/* The nth of the ways from this actor's instance to the servers that a step names ("45": redlock's
- * nodes 4 and 5; NULL: the one server). NULL: past the last. */
+/* The proxy between this actor's instance and the nth of the lock servers that the step names
+ * ("45": redlock's nodes 4 and 5; NULL: the one server). NULL: past the last. */
 static struct proxy *nth_proxy(struct hazard_run *run, const struct hazard_step *step, size_t n)
 {
     const char *which = step->what != NULL ? step->what : "1";
@@ -232,7 +232,8 @@ int fault_lose_asking(struct hazard_run *run, const struct hazard_step *step)
     return 0;
 }
 
-/* The last argument of redis-fair's release: it may stand in the queue. */
+/* The text is the last argument of redis-fair's release, "1": the hold was never granted, so its
+ * token leaves the queue. */
 int fault_lose_leave(struct hazard_run *run, const struct hazard_step *step)
 {
     run->lost_wanted = count_lost(run, step) + 1;
@@ -240,7 +241,7 @@ int fault_lose_leave(struct hazard_run *run, const struct hazard_step *step)
     return 0;
 }
 
-/* Somebody listens on a channel of the lock. */
+/* A client has subscribed a channel of the lock. */
 static bool is_heard(void *arg)
 {
     const struct hazard_run *run = arg;
@@ -258,7 +259,9 @@ int fault_silence(struct hazard_run *run, const struct hazard_step *step)
         return fail(run, "nobody listens for it");
     struct proxy *proxy = nth_proxy(run, step, 0);
     run->lost_wanted = proxy_muted(proxy) + 1;
-    proxy_mute(proxy, "no such command", true); /* those marked by world_prepare() */
+    /* Only connections that are marked since their SUBSCRIBE (hazard_world.c): no client sends this
+     * text, so no other is marked. */
+    proxy_mute(proxy, "no such command", true);
     run_note(run, "locks", "its subscription falls silent");
     return 0;
 }

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An answer that never came may stand for a change that was made. */
+/* A change may have been made although its answer was lost or was an error. Then the store's answer
+ * for the key decides. */
 static int was_accepted(struct hazard_run *run, const struct actor *actor, bool *ret)
 {
     *ret = actor->status == 201 || actor->order[0] != '\0';
@@ -30,7 +31,8 @@ static int expect(struct hazard_run *run, int64_t *ret)
     return 0;
 }
 
-/* Items are counted in pieces sold: no more than there are, and none that was given back. */
+/* For items the value is the number of pieces sold: accepted orders less those that were closed, at
+ * most the stock. */
 static void expect_sold(struct hazard_run *run)
 {
     int64_t accepted = run->outcome.initial - run->outcome.expected_final;
@@ -49,12 +51,13 @@ static bool is_stuck(const struct hazard_run *run)
 {
     for (int i = 0; i < HAZARD_ACTORS; i++)
         if (run->actors[i].times > 0 && run->actors[i].answer == ANSWER_STUCK &&
-            run->hazard->last[i] != ANSWER_STUCK) /* who is meant to give up */
+            run->hazard->last[i] != ANSWER_STUCK) /* the row wants this actor to give up */
             return true;
     return false;
 }
 
-/* Of the crowd as many as there are pieces; and an order whose time is over is paid or closed. */
+/* Each actor has the answer that the row wants. The crowd has bought all pieces, or one each. An
+ * order whose time is over is paid or closed. */
 static bool all_are_served(const struct hazard_run *run)
 {
     const struct hazard *hazard = run->hazard;

@@ -137,16 +137,16 @@ struct hazard_run {
     struct tasks tasks;
     struct queue queue;
     struct readers readers;
-    int64_t lease_from_us; /* when the last holder was seen */
-    int lost_wanted;       /* answers that the proxies will have lost */
+    int64_t lease_from_us; /* when a request was last seen at its point; OUTLIVE counts from it */
+    int lost_wanted;       /* what the proxies must have lost for the fault to have happened */
 
     /* the result */
-    bool took_effect; /* every step came about */
+    bool took_effect; /* every step was seen to happen */
     enum hazard_outcome observed;
     struct run_outcome outcome;
     struct run_event events[RUN_EVENTS_MAX];
     int n_events;
-    char message[LAB_MESSAGE_MAX]; /* why a step did not come about */
+    char message[LAB_MESSAGE_MAX]; /* why a step was not seen to happen */
 };
 
 /* Fills *ret. Returns 0, or -1 with ret->message when it could not be run. */

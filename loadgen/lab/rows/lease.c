@@ -1,7 +1,8 @@
-/* What a lease brings with it: the lock ends, and the work does not know. */
+/* Leases and sessions that end while their holder works: expired-lease, paused-holder,
+ * zk-session-lost, wrong-delete. */
 #include "hazard_rows.h"
 
-/* The pause lies between the last look at the lock and the write: no look can help there. */
+/* A is held at "checked": after lk_check(), before the write. No check protects that write. */
 static const struct hazard_step writes_after_the_lease[] = {
     {A, SEND, NULL},
     {A, UNTIL, "checked"},
@@ -49,6 +50,9 @@ const struct hazard hazard_expired_lease = {
     .cases = expired_lease_cases,
 };
 
+/* The whole process of A is stopped, so its watchdog does not renew. GONE waits until the lease has
+ * ended. After CONTINUE the watchdog finds the loss, but A is past its check and writes. With the
+ * fence on, the store refuses that write: 503 lock-lost, and RETRY is served. */
 static const struct hazard_step stopped_past_the_lease[] = {
     {A, SEND, NULL},     {A, UNTIL, "checked"}, {A, STOP, NULL},
     {LOCKS, GONE, NULL}, {B, RUN, NULL},        {A, CONTINUE, NULL},

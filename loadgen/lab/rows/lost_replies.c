@@ -1,4 +1,5 @@
-/* Something was done, and nobody was told: lost answers and lost wake-ups. */
+/* Lost answers and lost messages: reply-of-acquire-lost, reply-of-release-lost, lost-wake-up,
+ * silent-subscription, grant-to-the-dead. */
 #include "hazard_rows.h"
 
 static const struct hazard_step answer_to_the_acquire_is_lost[] = {
@@ -126,6 +127,7 @@ const struct hazard hazard_lost_wake_up = {
     .cases = lost_wake_up_cases,
 };
 
+/* B has subscribed and sleeps. UNHEARD waits until the message of A's release is swallowed. */
 static const struct hazard_step message_vanishes_on_the_way[] = {
     {A, SEND, NULL},    {A, UNTIL, "decided"}, {B, SEND, NULL},    {B, UNTIL, "lock.subscribe"},
     {B, RELEASE, NULL}, {B, SILENCE, NULL},    {A, RELEASE, NULL}, {A, ANSWER, NULL},
