@@ -92,7 +92,7 @@ int crowd_send(struct hazard_run *run)
 
 /* -- looking ---------------------------------------------------------------------------------- */
 
-/* Over all instances. False: they did not say. */
+/* The sums over all instances. False: one did not answer. */
 static bool look(struct hazard_run *run, enum crowd_watch watch, struct lab_pause_state *ret)
 {
     struct lab_pause_state state;
@@ -127,8 +127,8 @@ static bool all_wait(void *arg)
     return look(run, CROWD_WAITS, &waits) && waits.passed >= 2 * run->hazard->crowd;
 }
 
-/* One has the lock; who else was woken for it has passed lock.wait twice again. More often only
- * when the server was slow to answer: such a one polls for a while. */
+/* One has the lock. Every other waiter that was woken has passed lock.wait twice again. If the
+ * server was slow, a waiter polls for a while and passes it more often. */
 static bool have_woken(void *arg)
 {
     struct hazard_run *run = arg;

@@ -16,7 +16,7 @@ static int fail(struct hazard_run *run, const char *what)
     return -1;
 }
 
-/* Does the answer to a question of one word or more contain this text? */
+/* Does the server's answer to the command contain this text? */
 static bool says(struct sandbox_server *server, const char *question, const char *text)
 {
     redisReply *reply = sandbox_redis_ask(server, question);
@@ -34,7 +34,7 @@ static bool has_no_replica(void *arg)
     return says(run->world->failover.master, "INFO replication", "connected_slaves:0");
 }
 
-/* The replica may not connect again: it knows a wrong user. */
+/* Gives the replica a wrong user, so that the master refuses it from then on. */
 int fault_cut_replica(struct hazard_run *run, const struct hazard_step *step)
 {
     struct sandbox_sentinel *set = &run->world->failover;
@@ -76,10 +76,10 @@ int fault_fail_over(struct hazard_run *run, const struct hazard_step *step)
 /* -- a partition ------------------------------------------------------------------------------ */
 
 /*
- * A partition of a master from its Sentinels and its replica, without a network that can be cut:
- * the master asks everybody for a password from now on but those who are connected, and the
- * connections of the others are ended. They may come back as often as they like, and are not heard:
- * to a Sentinel, a server that does not answer its PING with PONG is down.
+ * A partition of a master from its Sentinels and its replica, without cutting a network. The master
+ * requires a password of new connections, and the connections of Sentinels and replica are ended.
+ * They connect again and are refused. To a Sentinel, a server that does not answer PING with PONG
+ * is down.
  */
 
 static bool tell(redisContext *master, const char *command)

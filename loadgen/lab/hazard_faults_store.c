@@ -1,4 +1,4 @@
-/* What is done on the way to the database. */
+/* Faults between an instance and the database. */
 #include "hazard_faults.h"
 
 #include <stdio.h>

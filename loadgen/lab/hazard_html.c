@@ -63,7 +63,7 @@ static const char *const meanings[HAZARD_OUTCOMES] = {
 
 /* -- the matrix ------------------------------------------------------------------------------- */
 
-/* One that was begun and not finished shows what came of it, and says so. */
+/* One case in a cell. A case with fewer runs than wanted shows how many it had. */
 static void chip(const struct lab_report *report, int index, FILE *out)
 {
     char text[LAB_MEASURE_MAX];
@@ -106,7 +106,7 @@ static bool is_used(const struct lab_report *report, const char *guard)
     return false;
 }
 
-/* In the order in which the catalogue names them first. */
+/* The guards, in the order in which the catalogue first names them. */
 static void find_columns(const struct lab_report *report, struct columns *ret)
 {
     for (size_t i = 0; hazard_list[i] != NULL; i++)

@@ -27,7 +27,7 @@ struct picture {
     int n_lanes;
 };
 
-/* Points that tell nothing new beside their neighbours. */
+/* False for points that add nothing to the points beside them. */
 static bool is_shown(const char *point)
 {
     static const char *const quiet[] = {"submitted",    "waiting",       "acquired",
@@ -76,8 +76,8 @@ static bool is_change_of(const struct run_event *event)
     return strcmp(event->point, "committed") == 0;
 }
 
-/* The fence that refused this write: it had passed its own last look at the lock ("checked"), and a
- * greater number was committed meanwhile. 0: no fence did. */
+/* The newer fence for which the store refused this write. The write had passed "checked", and
+ * another actor committed under a larger fence meanwhile. 0: it was not refused by a fence. */
 static int64_t refusing_fence(const struct lab_result *result, const struct run_event *rejected)
 {
     const char *before = "";
@@ -85,7 +85,7 @@ static int64_t refusing_fence(const struct lab_result *result, const struct run_
     for (const struct run_event *event = result->events; event < rejected; event++) {
         bool own = strcmp(event->actor, rejected->actor) == 0;
         if (own && strcmp(event->point, "lost") == 0 && strcmp(before, "checked") != 0)
-            return 0; /* it saw for itself that its lease was over */
+            return 0; /* its own check said that the lease was over */
         if (own && event->fence != 0)
             before = event->point;
         if (!own && is_change_of(event) && event->fence > newest)

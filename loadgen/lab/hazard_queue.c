@@ -32,7 +32,7 @@ static void *ask(void *arg)
     return NULL;
 }
 
-/* It was refused, and where the server keeps a queue it stands in it. */
+/* Its try was refused. If the server keeps a queue, the waiter is in it. */
 static bool waits(void *arg)
 {
     struct waiter *waiter = arg;
@@ -69,8 +69,9 @@ int queue_send(struct hazard_run *run)
     return 0;
 }
 
-/* When each came and had the lock, as its instance saw it. A try that was undone, because the lock
- * server did not answer in time, has given up its place: that one came then. */
+/* When each waiter came, and when it was granted the lock, by its instance's trace. If the lock
+ * server did not answer in time, the try was undone and its place was lost: the waiter came at that
+ * time. */
 static int take_moments(struct hazard_run *run)
 {
     static struct lab_event events[TRACE_MAX];

@@ -54,7 +54,8 @@ static bool one_is_at_it(void *arg)
     return any;
 }
 
-/* In the lock's own time: who tries the task's lock while another is at work does not get it. */
+/* Each instance's task works on the order, or was refused the task's lock while another one has it.
+ * Or one waits for a lock of the database. */
 static bool all_are_accounted_for(void *arg)
 {
     struct hazard_run *run = arg;

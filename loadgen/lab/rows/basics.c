@@ -1,4 +1,4 @@
-/* Why there is a lock at all. */
+/* Why a lock is needed. Rows: lost-update, two-processes, oversell. */
 #include "hazard_rows.h"
 
 static const struct hazard_step both_read_then_both_write[] = {

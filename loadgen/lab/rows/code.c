@@ -1,4 +1,6 @@
-/* The lock is right, and the code around it is not. */
+/* The lock is right, and the code around it is wrong. Rows: unlock-before-commit,
+ * snapshot-before-lock, result-ignored, duplicate-request, key-outside-transaction,
+ * crash-before-reply, off-by-one, opposite-order. */
 #include "hazard_rows.h"
 
 static const struct hazard_step second_comes_before_the_commit[] = {

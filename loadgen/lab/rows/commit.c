@@ -1,4 +1,4 @@
-/* A commit of which nobody hears. */
+/* A COMMIT that is not answered. Rows: commit-unknown. */
 #include "hazard_rows.h"
 
 static const struct hazard_step commit_is_on_its_way[] = {

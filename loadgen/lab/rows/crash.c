@@ -1,4 +1,6 @@
-/* The holder, or its lock server, dies. */
+/* The holder or its lock server dies or loses the key. Rows: holder-crash-no-expiry,
+ * crash-before-expire, row-crash, restart-empty, memcached-restart, unique-row-crash,
+ * zk-holder-crash, eviction, renewal-lost. */
 #include "hazard_rows.h"
 
 static const struct hazard_step holder_is_killed[] = {

@@ -1,4 +1,4 @@
-/* The lock server has a copy, and the copy is late. */
+/* The lock server fails over to a replica that lacks the lock. Rows: failover. */
 #include "hazard_rows.h"
 
 static const struct hazard_step promoted_without_the_lock[] = {

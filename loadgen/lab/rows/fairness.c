@@ -1,4 +1,4 @@
-/* Everybody is served in the end, but when? */
+/* Order and delay of waiters. Rows: unfair. */
 #include "hazard_rows.h"
 
 static const struct hazard_step twenty_wait_in_a_known_order[] = {

@@ -1,4 +1,4 @@
-/* What a fence must compare. */
+/* What a fenced write must compare. Rows: late-second-turn. */
 #include "hazard_rows.h"
 
 /* B and C come to one instance: C goes on under the lock that B took, as the next turn of the lane.

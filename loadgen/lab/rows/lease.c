@@ -1,4 +1,4 @@
-/* Leases and sessions that end while their holder works: expired-lease, paused-holder,
+/* A lease or session ends while its holder works. Rows: expired-lease, paused-holder,
  * zk-session-lost, wrong-delete. */
 #include "hazard_rows.h"
 
@@ -113,7 +113,7 @@ const struct hazard hazard_zk_session_lost = {
     .cases = zk_session_cases,
 };
 
-/* A is refused here (it looks at its lease before it writes), but its release does the damage. */
+/* A is held before its check, so it is refused and writes nothing. Its release does the damage. */
 static const struct hazard_step deletes_the_successors[] = {
     {A, SEND, NULL},
     {A, UNTIL, "decided"},

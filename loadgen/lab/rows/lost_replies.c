@@ -1,5 +1,5 @@
-/* Lost answers and lost messages: reply-of-acquire-lost, reply-of-release-lost, lost-wake-up,
- * silent-subscription, grant-to-the-dead. */
+/* Lost answers and lost messages. Rows: reply-of-acquire-lost, reply-of-release-lost,
+ * lost-wake-up, silent-subscription, grant-to-the-dead. */
 #include "hazard_rows.h"
 
 static const struct hazard_step answer_to_the_acquire_is_lost[] = {

@@ -1,4 +1,5 @@
-/* Five independent nodes, and what a majority of them is worth. */
+/* Five independent nodes that vote. Rows: redlock-minority-down, redlock-restart,
+ * redlock-clock-jump. */
 #include "hazard_rows.h"
 
 static const struct hazard_step two_nodes_are_dead[] = {

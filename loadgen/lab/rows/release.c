@@ -1,4 +1,6 @@
-/* Releasing, renewing and counting, done wrong. */
+/* Releases, renewals and entry counts with a mistake. Rows: two-step-release, shared-token,
+ * clock-skew-getset, stamp-overwritten, hung-worker, explicit-lease, self-deadlock,
+ * local-reentry-count. */
 #include "hazard_rows.h"
 
 static const struct hazard_step lease_ends_between_get_and_del[] = {
@@ -12,7 +14,7 @@ static const struct hazard_step lease_ends_between_get_and_del[] = {
     {C, RETRY, NULL},          HAZARD_END,
 };
 
-/* With the release in one step there is nothing between: the nearest to it is before. */
+/* A release in one step has no point between compare and delete. A is held before it instead. */
 static const struct hazard_step lease_ends_before_the_release[] = {
     {A, SEND, NULL},           {A, UNTIL, "lock.release"}, {LOCKS, GONE, NULL}, {B, SEND, NULL},
     {B, UNTIL, "decided"},     {A, RELEASE, NULL},         {A, ANSWER, NULL},   {C, SEND, NULL},

@@ -1,4 +1,5 @@
-/* Locks that stand as long as a session does: ZooKeeper's and PostgreSQL's. */
+/* Locks that last as long as a session: ZooKeeper, PostgreSQL. Rows: advisory-pool,
+ * zk-lost-create, zk-herd, zk-readers. */
 #include "hazard_rows.h"
 
 static const struct hazard_step connection_goes_back_with_the_lock[] = {

@@ -1,4 +1,4 @@
-/* Two sides, each with a master. */
+/* A network partition with a master on each side. Rows: sentinel-split. */
 #include "hazard_rows.h"
 
 /* B's instance is a new one, on the side of the Sentinels; A's keeps its connection. */

@@ -1,4 +1,4 @@
-/* Reservations end with their time, and somebody has to see to it: once. */
+/* Scheduled tasks: orders whose time is over. Rows: double-task, late-payment. */
 #include "hazard_rows.h"
 
 static const struct hazard_step both_tasks_find_it[] = {

@@ -1,4 +1,4 @@
-/* Votes that come late, and votes that nobody hears. */
+/* Redlock: votes that come late or whose answer is lost. Rows: redlock-slow, redlock-orphan. */
 #include "hazard_rows.h"
 
 /* A's process stands still between the last answer and the counting, as in a long garbage
@@ -39,8 +39,8 @@ const struct hazard hazard_redlock_slow = {
     .cases = slow_cases,
 };
 
-/* A has 1, 2 and 3 for sure, and 4 and 5 without knowing it. With node 1 dead, whoever comes next
- * needs one of these two. */
+/* A knows of its votes from nodes 1, 2 and 3. It also has those of 4 and 5, whose answers were
+ * lost. Node 1 is dead, so the next caller needs node 4 or 5. */
 static const struct hazard_step two_nodes_keep_what_nobody_counted[] = {
     {A, LOSE, "45"},    {A, SEND, NULL}, {A, LOST, "45"},  {A, ANSWER, NULL},
     {LOCKS, DOWN, "1"}, {B, RUN, NULL},  {LOCKS, UP, "1"}, HAZARD_END,
