@@ -1,7 +1,15 @@
-# A part is a folder, a room a folder in it: see .layers. "make help" lists the targets.
-# Variables: B=build folder, CC=gcc|clang, SAN=address|undefined|thread[,...], V=1 to see commands,
-#            WITHOUT=zookeeper: programs and library without that client (not the tests).
-#            NDEBUG=1: lockkit without its assertions. LAB=0: the service without the hazard lab.
+# "make help" lists the targets. A part is a top folder: app, db, lockkit, loadgen, tests. A room is a
+# folder with sources in a part. .layers lists the rooms, and tests/README.md says how a test joins.
+# Variables:
+#   B=build            folder of everything that is built      V=1    shows the commands
+#   CC=gcc|clang       SAN=address|undefined|thread[,...]: with these checks
+#   WITHOUT=zookeeper  programs and library without that client (not the tests)
+#   LAB=0              the service without the hazard lab
+#   NDEBUG=1           lockkit without its assertions
+#   JOBS, TEST_JOBS    compilers and test programs at a time, by default one for each core
+#   TEST_FULL=1        long sizes of the tests                 TEST_TIMEOUT_S=300    for each program
+#   SUITE=asan|tsan|plain  of the tests only those that CI runs so (tests/suites)
+#   PREFIX=/usr/local, DESTDIR  of install and uninstall
 
 B       ?= build
 LAB     ?= 1
@@ -13,7 +21,7 @@ TEST_TIMEOUT_S ?= $(if $(TEST_FULL),3600,300)
 TEST_JOBS ?= $(JOBS)
 VERSION := $(shell sed -n 's/^.define LK_VERSION "\(.*\)"/\1/p' lockkit/lockkit.h)
 
-# -- packages (the one list): installed when missing, through sudo when not root ---------------------
+# -- packages: this is the only list; what is missing is installed, through sudo if not root --------
 PKGS_build := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
               libzookeeper-mt-dev libjansson-dev uthash-dev libjs-d3 redis-server redis-tools
 PKGS_test  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jdk-headless elfutils \
@@ -57,7 +65,7 @@ MAINS := app/seckilld.c app/lab_none.c loadgen/cli/main.c loadgen/cli/hazards_ma
 LOCKKIT_CMD_O := $(call obj,$(call src,lockkit/cmd)) # the command, beside the library
 NO_ZOOKEEPER := $(if $(LIB_ZOOKEEPER),,$(call obj,$(call src,lockkit/zookeeper) $(wildcard lockkit/guards/zk_*.c)))
 LOCKKIT_O := $(filter-out $(LOCKKIT_CMD_O) $(NO_ZOOKEEPER),$(call obj,$(call src,lockkit)))
-NO_LAB_O  := $(call obj,app/lab_none.c) # linked first, it keeps the lab in libapp.a out of the service
+NO_LAB_O  := $(call obj,app/lab_none.c) # stands before libapp.a, so no lab is linked
 $(B)/liblockkit.a: $(LOCKKIT_O)
 $(B)/libdb.a:      $(call obj,$(call src,db))
 $(B)/libapp.a:     $(call obj,$(call src,app))
@@ -67,7 +75,7 @@ L_APP     := $(call lib,app lockkit db)
 L_LOADGEN := $(call lib,loadgen sandbox lockkit)
 BINS      := $(addprefix $(B)/,seckilld loadgen hazards lockkit)
 
-all: deps-build ## the programs and the lock library, in build/
+all: deps-build ## builds the programs and the lock library, in build/
 	$(Q)$(SUB) bins
 bins: $(BINS) $(B)/liblockkit.so
 	@:
@@ -76,7 +84,7 @@ $(B)/seckilld: $(call obj,app/seckilld.c) $(if $(filter 0,$(LAB)),$(NO_LAB_O)) $
 	$(LINK)
 $(B)/nolab/seckilld: $(call obj,app/seckilld.c) $(NO_LAB_O) $(L_APP)
 	$(LINK)
-$(B)/lab.$(LAB): # linked anew when this changes
+$(B)/lab.$(LAB): # a new one, when LAB changes, links the service again
 	$(Q)mkdir -p $(@D) && rm -f $(B)/lab.? && touch $@
 $(B)/loadgen: $(call obj,loadgen/cli/main.c) $(L_LOADGEN)
 	$(LINK)
@@ -84,11 +92,11 @@ $(B)/hazards: $(call obj,loadgen/cli/hazards_main.c) $(L_LOADGEN) | $(B)/libcloc
 	$(LINK)
 $(B)/lockkit: $(LOCKKIT_CMD_O) $(call lib,lockkit)
 	$(LINK)
-$(LOCKKIT_O): CFLAGS += -fvisibility=hidden $(if $(NDEBUG),-DNDEBUG) # lockkit.h says what is public
+$(LOCKKIT_O): CFLAGS += -fvisibility=hidden $(if $(NDEBUG),-DNDEBUG) # lockkit.h, provider.h: what is public
 $(B)/liblockkit.so: $(LOCKKIT_O)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,liblockkit.so.1 -o $@ $^ $(LDLIBS)
 PRELOADED = $(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -fPIC -shared -o $@ $<
-$(B)/libclockshim.so: loadgen/sandbox/clockshim.c # into servers that know no sanitizer
+$(B)/libclockshim.so: loadgen/sandbox/clockshim.c # without SAN: servers without a sanitizer load it
 	$(PRELOADED)
 $(B)/%.a:
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -105,52 +113,52 @@ $(B)/obj/app/page/page.o: $(filter-out %.png,$(wildcard app/page/web/*)) $(wildc
 # -- running --------------------------------------------------------------------------------------
 demo: all ## one sale under seven guards, with a verdict
 	$(Q)$(B)/loadgen demo --seckilld $(B)/seckilld --json $(B)/demo/report.json --html $(B)/demo/report.html
-serve: all ## the live page, until Ctrl-C; LISTEN=127.0.0.1:8080
+serve: all ## the live page, until Ctrl-C; LISTEN=HOST:PORT
 	$(Q)$(B)/loadgen serve --seckilld $(B)/seckilld --dir $(B)/serve $(addprefix --listen=,$(LISTEN))
-lab: all deps-test ## each lock made to fail: build/lab/matrix.html
+lab: all deps-test ## makes each lock fail: build/lab/matrix.html; LAB_REPEAT=1
 	$(Q)$(B)/hazards run --seckilld $(B)/seckilld --repeat $(or $(LAB_REPEAT),1) \
 	    --json $(B)/lab/matrix.json --html $(B)/lab/matrix.html
 
 # -- testing --------------------------------------------------------------------------------------
 include tests/tests.mk
 run_tests = $(Q)BUILD=$(B) TEST_TIMEOUT_S=$(TEST_TIMEOUT_S) TEST_JOBS=$(TEST_JOBS) tests/run.sh $(1)
-test: deps-build deps-test ## the whole suite on real servers; TEST_FULL=1: the long sizes
+test: deps-build deps-test ## all tests on real servers; TEST_FULL=1: the long sizes
 	$(Q)$(SUB) $(BINS) $(TESTS)
 	$(call run_tests,$(TESTS))
-conformance: deps-build deps-test ## each guard against each claim, and one table of what was seen
+conformance: deps-build deps-test ## tests each guard against each claim, and prints a table
 	$(Q)$(SUB) $(CONFORMANCE)
 	$(call run_tests,$(CONFORMANCE)) && tests/conformance_table.sh $(CONFORMANCE)
-check-asan: deps-lint ## the suite with address and undefined behaviour checks
+check-asan: deps-lint ## the tests with address and undefined behaviour checks, as CI runs them
 	$(Q)$(MAKE) --no-print-directory test SAN=address,undefined B=$(B)/asan CC=clang SUITE=asan
-check-ubsan: deps-lint ## the suite with undefined behaviour checks alone
+check-ubsan: deps-lint ## the same tests with undefined behaviour checks alone
 	$(Q)$(MAKE) --no-print-directory test SAN=undefined B=$(B)/ubsan CC=clang SUITE=asan
-check-tsan: ## the suite with data race checks
+check-tsan: ## the tests with data race checks, as CI runs them
 	$(Q)TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=.tsan" \
 	    $(MAKE) --no-print-directory test SAN=thread B=$(B)/tsan SUITE=tsan
-sim: deps-build deps-test ## the service on a virtual clock, many seeds; SEEDS=2000; TEST_SEED=N replays one
+sim: deps-build deps-test ## simulates the service on a virtual clock; SEEDS=2000; TEST_SEED=N replays one
 	$(Q)$(SUB) $(SIM_T)
 	$(Q)SIM_SEEDS=$(or $(SEEDS),2000) SIM_SECONDS=86400 SIM_JSON=$(B)/sim.json $(SIM_T)
-bench: all deps-bench ## what a lock, an order and a guard cost: build/bench/
+bench: all deps-bench ## measures what a lock, an order and a guard cost: build/bench/
 	$(Q)$(SUB) $(BENCHES)
 	$(Q)BUILD=$(B) tests/bench.sh $(BENCHES)
-fuzz: deps-lint ## the HTTP parser of the load generator; FUZZ_S=60
+fuzz: deps-lint ## fuzzes the HTTP parser of the load generator; FUZZ_S=60
 	$(Q)mkdir -p $(B)/fuzz && clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
 	    -Iloadgen/engine -Iloadgen/base tests/fuzz/fuzz_http_parse.c loadgen/engine/http_parse.c -o $(B)/fuzz/http_parse
 	$(Q)$(B)/fuzz/http_parse -max_total_time=$(or $(FUZZ_S),60)
-lint: deps-lint ## layout, layers, cppcheck, clang; lockkit without assertions
+lint: deps-lint ## checks layers, headers, layout, cppcheck; builds with clang and without assertions
 	$(Q)CFLAGS='$(CFLAGS)' ROOMS='$(ROOMS)' .ci/lint
 	$(Q)$(SUB) CC=clang OPT=-O1 B=$(B)/clang bins $(patsubst $(B)/%,$(B)/clang/%,$(TESTS) $(BENCHES_BY_THEMSELVES))
 	$(Q)$(MAKE) --no-print-directory CC=clang B=$(B)/clang install DESTDIR=$(abspath $(B))/installed PREFIX=/usr
 	$(Q)CC=clang .ci/check-installed $(B)/clang $(B)/installed
 	$(Q)$(SUB) NDEBUG=1 B=$(B)/ndebug $(NDEBUG_T)
 	$(Q)BUILD=$(B)/ndebug TEST_JOBS=$(JOBS) tests/run.sh $(NDEBUG_T)
-format: ## lays the code out
+format: ## lays all C code out (clang-format)
 	$(Q)git ls-files '*.[ch]' | xargs clang-format -i
 
 # -- installing and the rest ------------------------------------------------------------------------
-install: all ## programs, library, header, man pages; PREFIX=/usr/local
+install: all ## installs programs, library, headers, man pages; PREFIX=/usr/local, DESTDIR
 	$(Q)B=$(B) VERSION=$(VERSION) REQUIRES='$(LIBS_LOCKKIT)' LIBS='$(LIB_ZOOKEEPER)' .ci/install '$(DESTDIR)' '$(PREFIX)'
-uninstall: ## takes them away
+uninstall: ## removes what install has installed
 	$(Q).ci/uninstall '$(DESTDIR)$(PREFIX)'
 clean: ## removes build/
 	$(Q)rm -rf $(B)
