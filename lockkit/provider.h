@@ -2,9 +2,25 @@
  * The provider interface: the functions that a new lock has to offer. Installed as
  * <lockkit/provider.h>. It changes more often than lockkit.h. README.md has a recipe.
  *
- * A provider is leaves only: one attempt, one renewal, one release. It does not loop for the lock,
- * sleep between attempts, keep a deadline or make a token. The core (core/acquire.c) does that, and
+ * A provider makes one attempt, one renewal, one release. It does not loop for the lock, sleep
+ * between attempts, keep a deadline or make a token. The core (core/acquire.c) does that, and
  * back-off, clean-up and the watchdog.
+ *
+ * Required: open, close, try_acquire and release. Each other function may be NULL unless a claim
+ * (LK_CAP_*) needs it: renew with LK_CAP_RENEW, wait with LK_CAP_WAKES, alive with LK_CAP_SESSION.
+ *
+ * Threads: the core calls the functions from several threads at the same time, also for one key.
+ * renew() and release() of one hold never run at the same time; confirm() may run beside renew().
+ * No function is called before open() or after close(), and close() runs alone. If open() fails,
+ * close() is not called.
+ *
+ * Memory: a hold belongs to its caller, and an attempt lasts as long as its call. Unless the guard
+ * is within one process or has LK_CAP_SESSION, the core may pass a copy of the hold to release(),
+ * or hand the lock over to another hold of this client. So find the lock by hold->key, token and
+ * private_.slot, not by the address of the hold.
+ *
+ * Time: each connect and each command ends within lk_options.command_timeout_ms. Only wait() waits
+ * for other holders.
  *
  * Each provider file begins with algorithm, guarantee, known weakness and source. lk_provider_info
  * has the same four facts. GET /v1/guards and `lockkit guards` show them.
@@ -34,7 +50,8 @@ typedef struct lk_context {
 /* One acquire call, from its first attempt to its end. The core sets hold->key, token, mode,
  * permits and lease_ms. With LK_CAP_SESSION try_acquire() sets lease_ms: how long a sign of life of
  * the session can be trusted; 0: until alive() returns false. The token is "client_id:owner" for a
- * request with an owner, else "client_id:random". try_acquire() may use hold->private_.slot. */
+ * request with an owner, else "client_id:random". try_acquire() may use hold->private_.slot: it is
+ * 0 at the first attempt of a call, and again after the core has changed the token. */
 typedef struct lk_attempt {
     lk_hold *hold;
     int64_t deadline_us; /* of the whole call */
@@ -43,7 +60,7 @@ typedef struct lk_attempt {
     int64_t since_us;    /* when this try was sent. Set by try_acquire() on LK_OK: the lease may
                             run since then; earlier if an earlier try led to the grant */
     void *waiter;        /* for wait() and wait_end() of this call; NULL at first */
-    bool last;           /* no further attempt will follow this one */
+    bool last;           /* no further attempt follows this one */
     bool queued;         /* set by try_acquire(), stays until changed: the server has this call in
                             a queue and may grant it the lock. If the call fails, the core calls
                             release(), which leaves the queue or passes on the grant */
@@ -54,15 +71,17 @@ typedef struct lk_provider {
     lk_provider_info info;
     bool replicates; /* supports lk_options.replicas; the core undoes a grant with too few */
 
-    /* Opens. Does not require the server to answer. The message goes to *error. */
+    /* Makes *ret_self, which all other functions get. The server need not answer yet. After a
+     * failure the message is in *error (may be NULL): lk_fail(). */
     lk_status (*open)(const lk_context *context, void **ret_self, lk_error *error);
     void (*close)(void *self);
 
     /* One attempt; does not sleep. LK_OK: sets hold->fence, with LK_CAP_FENCE above that of every
      * earlier grant of the key. A fence counter may expire if the next one begins higher
-     * (redis_fence.h). LK_BUSY: another holder. LK_UNAVAILABLE: certainly nothing was sent.
-     * LK_UNKNOWN: sent, no answer; the core undoes it with release(). LK_PROTOCOL: undone as well.
-     */
+     * (redis_fence.h). LK_BUSY: another holder. LK_UNAVAILABLE: certainly nothing was done.
+     * LK_UNKNOWN: sent, no answer. LK_PROTOCOL: the answer makes no sense. After these two the core
+     * calls release() before it tries again or returns. It also does so after a grant that came too
+     * late. LK_NO_MEMORY or any other status ends the call. */
     lk_status (*try_acquire)(void *self, lk_attempt *attempt);
 
     /* Optional: try_acquire() for n (2..LK_EACH_MAX) attempts in the time of one. Each is the last
@@ -72,11 +91,12 @@ typedef struct lk_provider {
     /* Optional, called after LK_BUSY: blocks until a retry makes sense, at most until until_us,
      * which is not after the deadline. NULL: the core sleeps with jitter. The first wait() of a
      * call may return as soon as it has subscribed, because the core then tries again: subscribe,
-     * second try, bounded wait. */
+     * second try, bounded wait. LK_OK: the core tries at once. Any other status: it sleeps with
+     * jitter first. */
     lk_status (*wait)(void *self, lk_attempt *attempt, int64_t until_us);
 
-    /* Optional: unsubscribe. Called once at the end of each lk_acquire() that called wait(),
-     * whatever its outcome. */
+    /* Optional: unsubscribes, and frees attempt->waiter. Called once at the end of each
+     * lk_acquire() that called wait(), whatever its outcome. */
     void (*wait_end)(void *self, lk_attempt *attempt);
 
     /* Optional (LK_CAP_RENEW): sets the lease to lease_ms from now if the lock is still ours. LK_OK
@@ -129,8 +149,8 @@ typedef struct lk_provider {
 lk_status lk_open_provider(const lk_provider *provider, const char *endpoints,
                            const lk_options *options, lk_client **ret, lk_error *error);
 
-/* A provider that is built in, by its name; NULL: there is none. A provider of one's own may call
- * its members, with the self that its open() has made: tests and lessons change one member of a
+/* A provider that is built in, by its name; NULL: there is none. Another provider may call its
+ * members, with the self that its open() has made: tests and the hazard lab change one member of a
  * copy. Besides hold->private_.slot such a wrapper may read these: hold->acquired_us is 0 until an
  * attempt of the call was granted, hold->fence until the server has given one. */
 const lk_provider *lk_provider_builtin(const char *name);
