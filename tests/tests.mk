@@ -1,4 +1,4 @@
-# Programs of the tests: tests/<part>/.../test_<name>.c is build/tests/<part>/.../test_<name>. Benchmarks.
+# Tests and benchmarks. tests/PART/.../test_NAME.c becomes the program build/tests/PART/.../test_NAME.
 
 TEST_SRC := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
 # SUITE=asan, tsan or plain: what tests/suites wants in that run of CI. Without it: all.
@@ -28,7 +28,7 @@ $(B)/tests/app/test_without_lab: | $(B)/nolab/seckilld $(B)/seckilld
 $(addprefix $(B)/tests/lockkit/redis/,test_redis_clock test_redis_fence): | $(B)/libclockshim.so
 $(filter %/test_scarce_memory,$(TESTS)): LDFLAGS += $(call wrap,malloc calloc realloc strdup poll ppoll) # scarce.h
 $(filter %/test_undecided %/test_keeper,$(TESTS)): LDFLAGS += $(call wrap,db_open) # undecided_plan.h
-# Where the reader of a batch is stopped before it wakes those whom it has answered.
+# Stops the thread that reads the answers of a batch before it wakes the threads that asked.
 $(filter %/test_redis_batches,$(TESTS)): LDFLAGS += $(call wrap,lk_event_set_signal)
 # The accessibility checker and Node's lock clients, which are in no Debian package.
 $(B)/tests/e2e/page/test_page_accessible: | $(B)/axe.min.js
@@ -65,12 +65,12 @@ $(B)/bench/peers/node/installed: $(wildcard tests/bench/peers/node/*)
 	-$(Q).ci/install-node-peers $(@D) $^
 $(PEER_FILES): $(B)/bench/peers/%: tests/bench/peers/%
 	$(Q)mkdir -p $(@D) && cp $< $@
-# The service without a part, whose stand-in comes before the libraries.
+# The service without one part: a stub is linked before the libraries.
 WITHOUT_PARTS := $(patsubst tests/%.c,$(B)/%,$(wildcard tests/bench/without/*.c))
 $(B)/bench/bench_parts: | $(WITHOUT_PARTS) $(B)/seckilld
 $(WITHOUT_PARTS): $(B)/bench/without/%: $(call obj,app/seckilld.c) $(B)/obj/tests/bench/without/%.o $(L_APP)
 	$(LINK)
 
-# lockkit is for others, too, who may build it without assertions.
+# Other projects may build lockkit without assertions.
 NDEBUG_T := $(patsubst $(B)/%,$(B)/ndebug/%,$(filter $(addprefix %/test_,acquire each hold limits many mutex session \
     conformance_redis conformance_sqlite conformance_memcached conformance_redlock),$(call of,lockkit)))

@@ -1,4 +1,5 @@
-/* The claims of lockkit's capability bits, each as an experiment on a real Redis. */
+/* The claims of lockkit's capability bits, each as an experiment on the servers of a
+ * family (lock_world.h). */
 #ifndef TEST_LOCK_CLAIMS_H
 #define TEST_LOCK_CLAIMS_H
 
