@@ -6,8 +6,7 @@
  * answers) and has to pass the audit. Then: the latency of a cold item while the hot one has so
  * many waiters. Plots: build/bench/growth.html.
  *
- *     BUILD=build build/bench/bench_growth [REPEAT] [RUN_MS] [DIMENSION=SIZE,SIZE...]... >
- * growth.json
+ *     BUILD=build build/bench/bench_growth [REPEAT] [RUN_MS] [DIMENSION=SIZE,...]... > growth.json
  *
  * `make bench` takes small sizes. The whole range, some 15 min and 8 GB under $TMPDIR:
  *

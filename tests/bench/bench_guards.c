@@ -4,8 +4,7 @@
  * textbook: a lock, a read and a commit per order) and on. The guards without a lock stand beside
  * them, so the table answers: do you need the lock? Medians of REPEAT interleaved runs.
  *
- *     BUILD=build build/bench/bench_guards [REPEAT] [RUN_MS] [CONNECTIONS] >
- * build/bench/guards.json
+ *     BUILD=build build/bench/bench_guards [REPEAT] [RUN_MS] [CONNECTIONS] > guards.json
  */
 #include "bench.h"
 #include "bench_orders.h"

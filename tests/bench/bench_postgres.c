@@ -5,8 +5,7 @@
  * item with lanes on: nothing may get lost. Medians of REPEAT interleaved runs; a ratio is the
  * median of the ratios to lanes in the same round.
  *
- *     BUILD=build build/bench/bench_postgres [REPEAT] [RUN_MS] [CONNECTIONS] >
- * build/bench/postgres.json
+ *     BUILD=build build/bench/bench_postgres [REPEAT] [RUN_MS] [CONNECTIONS] > postgres.json
  */
 #include "bench.h"
 #include "bench_orders.h"
