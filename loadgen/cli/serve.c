@@ -50,7 +50,8 @@ static int make_samples(const struct options *options)
     return -1;
 }
 
-static void greet(const struct options *options, const struct sandbox_server *server)
+static void greet(const struct options *options, const struct sandbox_server *server,
+                  const struct sandbox_server *redis)
 {
     printf("Open %s/ in a browser: the live page (the service's log: %s)\n\n"
            "Step through a lost update: %s/web/steps.html\n"
@@ -62,10 +63,12 @@ static void greet(const struct options *options, const struct sandbox_server *se
            "    -H 'Idempotency-Key: my-first-payment' -d '{\"amount\":-200,"
            "\"reason\":\"payment\"}'\n"
            "Sell it out, with and without a lock:\n"
-           "  %s sale --url %s --guards none,redis-token\n\n"
+           "  %s sale --url %s --guards none,redis-token\n"
+           "Watch the locks come and go:\n"
+           "  redis-cli -u %s monitor\n\n"
            "Ctrl-C stops everything%s%s.\n",
            server->url, server->log, server->url, server->url, server->url, program_invocation_name,
-           server->url, options->dir != NULL ? "; the store stays in " : "",
+           server->url, redis->url, options->dir != NULL ? "; the store stays in " : "",
            options->dir != NULL ? options->dir : "");
     fflush(stdout);
 }
@@ -128,7 +131,9 @@ static int prepare(struct options *options)
     }
     options->n_targets = 1;
     if (sandbox_port_taken(options->targets[0].port)) {
-        fprintf(stderr, "loadgen: port %d is taken; choose another one with --listen HOST:PORT\n",
+        fprintf(stderr,
+                "loadgen: port %d is taken; choose another one with --listen HOST:PORT, or "
+                "make serve LISTEN=HOST:PORT\n",
                 options->targets[0].port);
         return -1;
     }
@@ -150,7 +155,7 @@ int serve_run(const struct options *given)
     wire.redis = sandbox_redis(sandbox, NULL);
     server = wire.redis == NULL ? NULL : start_service(sandbox, &options, binary, wire.redis);
     if (server != NULL && make_samples(&options) == 0) {
-        greet(&options, server);
+        greet(&options, server, wire.redis);
         status = wait_for_end(&options, server, &wire);
     }
     sandbox_close(sandbox);

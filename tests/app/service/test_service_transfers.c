@@ -86,6 +86,9 @@ static void refused_transfer_changes_neither_account(void **state)
     assert_int_equal(op.answer.problem, PROBLEM_FUNDS);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_TRANSFER, "a", "nobody", 1, 1)), 404);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_TRANSFER, "a", "a", 1, 2)), 400);
+    char detail[64];
+    assert_true(answer_text(&op, "detail", detail, sizeof detail));
+    assert_string_equal(detail, "from and to are the same account");
     assert_int_equal(balance_of("a"), START);
     assert_int_equal(balance_of("b"), START);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_TRANSFER, "a", "b", START, 3)), 201);
