@@ -1,7 +1,7 @@
 /*
- * Edge-triggered (epoll(7)): one epoll_ctl() per connection, none per request. A TCP socket reports
- * "writable" only after a write that found no room, so that interest can stay; a unix socket
- * reports it whenever the server reads, so there it is added when needed.
+ * Edge-triggered (epoll(7)): one epoll_ctl() per connection, none per request. A TCP socket
+ * reports "writable" only after a write that found no room, so EPOLLOUT can stay set. A unix
+ * socket reports it whenever the server reads, so EPOLLOUT is added when needed.
  */
 #include "connection.h"
 
@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 enum {
-    READS_MAX = 4,      /* of one connection before the others get their turn */
+    READS_MAX = 4,      /* of one connection before others get their turn */
     BODY_SIZE_MIN = 256 /* first allocation for a body in pieces */
 };
 
 static const uint32_t closed_events = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
-/* EPOLL_CTL_MOD also re-arms: readiness that is already there is reported anew. */
+/* EPOLL_CTL_MOD also re-arms: readiness that exists already is reported again. */
 static bool watch(struct connection *connection, struct connection_io *io, int op, uint32_t also)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET | also,
@@ -33,7 +33,7 @@ static enum connection_event end(struct connection *connection, enum connection_
     return how;
 }
 
-/* What its loss means depends on whether a byte of a request may have reached the server. */
+/* The event for a lost connection: BROKEN if a byte of a request may have reached the server. */
 static enum connection_event lose(struct connection *connection)
 {
     if (connection->state == CONNECTION_AWAITING || connection->text_done > 0 ||
@@ -164,7 +164,7 @@ static bool keep(struct connection *connection, struct connection_io *io, struct
     return true;
 }
 
-/* The rest of the answer comes later: io is needed for other connections. */
+/* Moves the start of a body out of io, which other connections need. False without memory. */
 static bool set_aside(struct connection *connection, struct connection_io *io)
 {
     if (connection->body != NULL || connection->body_length == 0)
@@ -194,8 +194,8 @@ static enum connection_event parse(struct connection *connection, struct connect
         case HTTP_BAD:
             return end(connection, CONNECTION_BAD_ANSWER);
         case HTTP_DONE:
-            /* What follows the last answer unasked, or comes before its request was whole, puts the
-             * connection out of step. */
+            /* Close after the last answer if bytes follow it, if the server closes, or if it came
+             * before its request was wholly sent. */
             if (last && (length > 0 || closed || connection->state != CONNECTION_AWAITING))
                 connection->parser.keep_alive = false;
             io->rest = data;
@@ -224,8 +224,8 @@ static enum connection_event receive(struct connection *connection, struct conne
         enum connection_event event = parse(connection, io, io->data, (size_t)n, closed || n == 0);
         if (event != CONNECTION_NOTHING)
             return event;
-        /* A short read emptied the socket; what comes later is a new edge. The server's close that
-         * was reported with this one is not: read on to it. */
+        /* A short read emptied the socket: later data is a new edge. A close reported with this
+         * event is not: read on until it. */
         if ((size_t)n < sizeof io->data && !closed)
             return set_aside(connection, io) ? CONNECTION_NOTHING : lose(connection);
     }
@@ -253,7 +253,7 @@ enum connection_event connection_ready(struct connection *connection, struct con
     case CONNECTION_IDLE:
         return readable ? lose(connection) : CONNECTION_NOTHING;
     case CONNECTION_SENDING:
-        if (readable) { /* first: a server may refuse a request that it has not wholly read */
+        if (readable) { /* first: a server may refuse a request before it has read all of it */
             enum connection_event event = receive(connection, io, events);
             if (event != CONNECTION_NOTHING)
                 return event;

@@ -1,6 +1,6 @@
 /*
- * Index of a value: its top 11 bits say where in its power of two it lies, their shift which power.
- * The first 2048 values have a bucket each; from there on each power of two has 1024.
+ * Index of a value: its top 11 bits give the place within its power of two, their shift gives the
+ * power. The first 2048 values have a bucket each. From there on each power of two has 1024.
  * Source: Gil Tene, HdrHistogram (hdrhistogram.org), "counts array layout".
  */
 #include "hist.h"
@@ -12,8 +12,7 @@
 #include <string.h>
 
 enum { HALF_BITS = HIST_SUB_BITS - 1 };
-static const double MISS_MAX =
-    0.05; /* chance that all values lie below a percentile that is told */
+static const double MISS_MAX = 0.05; /* accepted chance that all values lie below the percentile */
 
 static uint32_t index_of(int64_t value)
 {
@@ -59,8 +58,8 @@ int64_t hist_percentile(const struct hist *hist, double percentile)
 {
     if (hist->count == 0)
         return 0;
-    /* 99.9 is not a binary number: without the allowance, ceil() would make rank 1000 of the
-     * 99.9 % of 1000 values. */
+    /* 99.9 has no exact binary form: without the allowance, ceil() would give rank 1000 for 99.9 %
+     * of 1000 values. */
     double rank = ceil(percentile / 100.0 * (double)hist->count * (1.0 - 4.0 * DBL_EPSILON));
     uint64_t wanted = rank < 1.0 ? 1 : (uint64_t)rank;
     uint64_t seen = 0;
@@ -71,7 +70,7 @@ int64_t hist_percentile(const struct hist *hist, double percentile)
             return highest < hist->max ? highest : hist->max;
         }
     }
-    return hist->max; /* the last bucket also holds what was clipped */
+    return hist->max; /* the last bucket also holds clipped values */
 }
 
 bool hist_tells(const struct hist *hist, double percentile)

@@ -1,8 +1,8 @@
 /*
- * A log-linear latency histogram: one flat array, no allocation after hist_init(), every value
- * from 0 to HIST_VALUE_MAX kept within 0.1 % (values below 2048 exactly). Larger values are counted
+ * A log-linear latency histogram: one flat array, no allocation after hist_init(). Values from 0
+ * to HIST_VALUE_MAX are kept within 0.1 % (values below 2048 exactly). Larger values are counted
  * in the last bucket and as `clipped`; max stays exact. After HdrHistogram by Gil Tene.
- * Threading: one writer per histogram; add private ones with hist_add() after joining.
+ * Threading: one writer per histogram. Add private ones with hist_add() after joining.
  */
 #ifndef HIST_H
 #define HIST_H
@@ -32,10 +32,10 @@ void hist_add(struct hist *into, const struct hist *from);
 /* The smallest recorded value v (to bucket precision: the highest value of v's bucket, at most max)
  * such that at least `percentile` percent (0..100) of all are <= v. 0 when empty. */
 int64_t hist_percentile(const struct hist *hist, double percentile);
-/* Are there values enough to tell this percentile? The largest of n values lies above the true
- * percentile p of what they are drawn from with probability 1 - p^n; 95 % is asked for: 299 values
- * for p99, 2,995 for p99.9. Source: W. J. Conover, Practical Nonparametric Statistics (3rd ed.,
- * 1999), confidence intervals of quantiles from order statistics. */
+/* Are there enough values for this percentile? The largest of n values lies above the true
+ * percentile p with probability 1 - p^n. Required are 95 %: 299 values for p99, 2,995 for p99.9.
+ * Source: W. J. Conover, Practical Nonparametric Statistics (3rd ed., 1999), confidence intervals
+ * of quantiles from order statistics. */
 bool hist_tells(const struct hist *hist, double percentile);
 double hist_mean(const struct hist *hist);
 

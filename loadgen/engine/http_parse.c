@@ -24,11 +24,11 @@ enum {
     RETRY_AFTER_MAX_S = 1000000000
 };
 
-/* The kept start of a line without its line end. */
+/* The start of a line, without its line end. */
 struct line {
     const char *text;
     size_t length;
-    bool truncated; /* the line went on */
+    bool truncated; /* the line is longer */
 };
 
 static enum http_event bad(struct http_parser *parser, const char *why)
@@ -40,7 +40,7 @@ static enum http_event bad(struct http_parser *parser, const char *why)
 
 void http_parse_start(struct http_parser *parser, bool is_head)
 {
-    /* Not the line buffer: it is never read beyond line_length. */
+    /* The line buffer stays as it is: it is never read beyond line_length. */
     memset(parser, 0, offsetof(struct http_parser, line));
     parser->is_head = is_head;
     parser->retry_after_ms = -1;
@@ -83,7 +83,7 @@ static bool equals(struct http_span span, const char *word)
     return span.length == strlen(word) && strncasecmp(span.bytes, word, span.length) == 0;
 }
 
-/* True with the number, or false if span is not all digits. */
+/* False unless span has 1 to LENGTH_DIGITS_MAX digits and nothing else. */
 static bool decimal(struct http_span span, uint64_t *ret)
 {
     uint64_t number = 0;
@@ -112,7 +112,8 @@ static bool next_element(struct http_span *list, struct http_span *ret)
     return true;
 }
 
-/* Uses up one line or the part of it that is here. HTTP_MORE: not whole yet. HTTP_DONE: *ret. */
+/* Takes one line or the part of it that has arrived. HTTP_DONE: *ret is the line. HTTP_MORE: it is
+ * not whole yet. */
 static enum http_event take_line(struct http_parser *parser, const char **data, size_t *length,
                                  struct line *ret)
 {
@@ -178,7 +179,7 @@ static enum http_event content_length(struct http_parser *parser, struct http_sp
     return HTTP_MORE;
 }
 
-/* Only the last coding matters for the framing: chunked, or anything else up to the close. */
+/* Only the last coding matters: chunked, or else the body ends when the connection closes. */
 static void transfer_encoding(struct http_parser *parser, struct http_span value)
 {
     struct http_span coding;
@@ -213,7 +214,7 @@ static enum http_event known_header(struct http_parser *parser, struct http_span
         parser->replayed = equals(value, "true");
     else if (!equals(name, "Retry-After"))
         *ret_known = false;
-    else if (decimal(value, &seconds)) /* its other form, a date, is of no use here */
+    else if (decimal(value, &seconds)) /* the other form, a date, is ignored */
         parser->retry_after_ms =
             (int64_t)(seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S) * 1000;
     return HTTP_MORE;
@@ -246,7 +247,7 @@ static enum http_event head_done(struct http_parser *parser)
 {
     if (parser->status == 101)
         return bad(parser, "switching protocols unasked");
-    if (parser->status < 200) { /* interim: the real answer follows, on the same budget */
+    if (parser->status < 200) { /* interim: the final answer follows and shares HTTP_HEAD_MAX */
         uint32_t head_bytes = parser->head_bytes;
         http_parse_start(parser, parser->is_head);
         parser->head_bytes = head_bytes;

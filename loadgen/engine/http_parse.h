@@ -52,11 +52,11 @@ struct http_parser {
     char line[HTTP_LINE_KEPT];
 };
 
-/* Before each answer; is_head: to a HEAD request, so without a body whatever the header says. */
+/* Call before each answer. is_head: it answers a HEAD request, so it has no body. */
 void http_parse_start(struct http_parser *parser, bool is_head);
 enum http_event http_parse(struct http_parser *parser, const char **data, size_t *length,
                            struct http_span *ret_span);
-/* The server closed the connection. True: that was the answer's proper end. */
+/* The server closed the connection. True: that is the proper end of the answer. */
 bool http_parse_end(struct http_parser *parser);
 
 #endif

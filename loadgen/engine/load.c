@@ -12,7 +12,7 @@
 
 enum {
     PROGRESS_MS = 200,
-    FILES_SPARE = 64 /* descriptors beside the connections */
+    FILES_SPARE = 64 /* descriptors for other use */
 };
 
 struct load {
@@ -152,7 +152,7 @@ static void add_copies(struct load *load, struct load_progress *ret)
     ret->latency = &load->latency;
 }
 
-/* Tells what the threads copied when they were last asked, and asks them anew. */
+/* Reports the threads' last copies and asks for new ones. */
 static void report(struct load *load)
 {
     const struct load_options *options = load->options;
@@ -168,7 +168,8 @@ static void report(struct load *load)
         schedule_stop(&load->schedule, now_us);
 }
 
-/* Waits until `threads` of *counter are reached; reports meanwhile if asked to. */
+/* Waits until *counter reaches the number of running threads. If `reporting`, calls report()
+ * meanwhile. */
 static void await(struct load *load, const int *counter, bool reporting)
 {
     struct load_gate *gate = &load->gate;

@@ -1,8 +1,7 @@
 /*
- * The load engine: sends a workload's requests to one or more targets from a few threads, each with
- * an epoll of its own, and keeps the time from the INTENDED start of each request (no coordinated
- * omission). It knows HTTP, not the business: what to send and what an answer means is the
- * workload's.
+ * The load engine sends a workload's requests to one or more targets from a few threads, each with
+ * its own epoll. It measures from the INTENDED start of each request (no coordinated omission). It
+ * knows HTTP only: the workload decides what to send and what an answer means.
  */
 #ifndef LOAD_H
 #define LOAD_H
@@ -22,7 +21,7 @@ enum {
     LOAD_THREADS_MAX = 64,
     LOAD_PIPELINE_MAX = 64,
     LOAD_CONNECTIONS_MAX = 65536,
-    LOAD_STOPPED_MS = 5000 /* what a blocking call may still take when all is to end */
+    LOAD_STOPPED_MS = 5000 /* longest a blocking call may still take after a stop */
 };
 
 struct load_target {
@@ -42,14 +41,14 @@ enum load_mode {
     LOAD_CLOSED /* each connection sends its next request after the final answer to the last one */
 };
 
-/* Of LOAD_RATE and LOAD_RAMP: how requests are spread in time. */
+/* How LOAD_RATE and LOAD_RAMP spread requests in time. */
 enum load_arrivals {
     LOAD_EVEN,   /* at equal distances */
-    LOAD_POISSON /* at random and independent, as many callers are: some bunch up. The same seed
-                    gives the same instants with any number of threads */
+    LOAD_POISSON /* at random and independent, like many callers; some come close together. The same
+                    seed gives the same instants with any number of threads */
 };
 
-/* What a report says about the latencies of a closed load. */
+/* The note of a report on the latencies of a closed load. */
 #define LOAD_CLOSED_NOTE(between)                                                                  \
     "closed load: each connection waits for its answer, so a stall hides requests." between        \
     "--mode rate counts them."
@@ -76,36 +75,35 @@ struct load_answer {
     int target;
 };
 
-/* A workload. Both functions are called from any load thread, but for one sequence number by one
- * thread at a time; what they share they keep in arrays indexed by it. */
+/* A workload. Any load thread calls its functions, but only one thread at a time for one sequence
+ * number. Shared data goes into arrays indexed by it. */
 struct load_workload {
-    /* Writes request number seq (0, 1, 2, ...) into out (a whole HTTP/1.1 request, with Host of
-     * the target); returns its length, or 0 for "nothing more to send". Called once per sending,
+    /* Writes request number seq (0, 1, 2, ...) into out: a whole HTTP/1.1 request, with Host of
+     * the target. Returns its length, or 0 for "nothing more to send". Called once per sending,
      * before its outcome; size is LOAD_REQUEST_MAX. */
     size_t (*request)(void *ctx, uint64_t seq, const struct load_target *target, char *out,
                       size_t size);
-    /* Takes the outcome. Returns a delay in ms after which the same seq is to be sent again (a
-     * client's retry: same key, latency goes on from the intended start), or -1: finished. Must
-     * not block: it holds up its thread's other connections. */
+    /* Takes the outcome. Returns -1 (finished), or the delay in ms after which the same seq is
+     * sent again: a client's retry with the same key, whose latency still counts from the intended
+     * start. Must not block: it holds up its thread's other connections. */
     int64_t (*outcome)(void *ctx, uint64_t seq, const struct load_answer *answer);
-    /* Is told of requests that are about to be sent, before request() is asked for the first of
-     * them: time to write them down. Some may turn out not to be (request() returns 0). NULL: need
-     * not be told. Where it is given, a thread sends once per turn of its loop, so that one call
-     * tells of many. */
+    /* Called with the requests about to be sent, before request() is called for the first of them,
+     * so that they can be recorded. request() may still return 0 for some. NULL: not called. With
+     * it, a thread sends once per turn of its loop, so that one call announces many. */
     void (*announce)(void *ctx, const uint64_t *seqs, size_t n);
     void *ctx;
 };
 
 struct load_progress {
-    int64_t elapsed_us; /* of the duration: it does not go on while stragglers are waited for */
+    int64_t elapsed_us; /* of the duration; stops at its end, though answers are awaited longer */
     uint64_t due, sent, completed, retries;
     uint64_t measured, answered, failed; /* as in load_result */
     uint64_t ends[LOAD_END_COUNT];
     uint64_t accepted;          /* answered with 2xx */
     const struct hist *latency; /* of the measured ones; valid for the call */
 };
-/* Sendings neither answered nor abandoned on purpose, and requests that failed. At the end, what
- * load_result.dropped_errors counts comes on top. */
+/* Sendings neither answered nor abandoned on purpose, plus requests that failed. At the end of a
+ * run, load_result.dropped_errors comes on top. */
 uint64_t load_errors(const uint64_t ends[LOAD_END_COUNT], uint64_t failed);
 
 /* Instants are those of steady_us(). */
@@ -116,20 +114,20 @@ struct load_options {
     enum load_arrivals arrivals;
     double rate;       /* per second, LOAD_RATE and LOAD_RAMP */
     double ramp_from;  /* per second, LOAD_RAMP: at the start */
-    int64_t warmup_ms; /* what is due before this is done and judged, but not measured */
+    int64_t warmup_ms; /* requests due before this are sent and judged, but not measured */
     int connections, threads;
-    int pipeline;        /* requests under way on one connection at most; 0 or 1: no pipelining */
+    int pipeline;        /* most requests under way on one connection; 0 or 1: no pipelining */
     uint64_t requests;   /* stop after this many; 0: no bound */
     int64_t duration_ms; /* stop starting new ones after this; 0: no bound */
     int64_t timeout_ms;  /* per sending, connecting included; also how long after the end of the
                             duration retries may still begin */
-    bool allow_dropped;  /* work that is due and never sent is no error */
+    bool allow_dropped;  /* requests due but never sent are no errors */
     double abandon_pct;  /* this share of first sendings is abandoned, chosen by seed and seq */
     uint64_t seed;
-    atomic_bool *stop; /* set by a signal handler: the duration ends, and answers are waited for
-                          LOAD_STOPPED_MS at most; may be NULL */
-    /* called about 5 times a second from the calling thread, with what was so a moment ago; false:
-     * nothing further is to be begun, as with *stop; may be NULL */
+    atomic_bool *stop; /* a signal handler sets it: the duration ends, and answers are awaited for
+                          at most LOAD_STOPPED_MS; may be NULL */
+    /* Called about 5 times a second from the calling thread, with recent figures. False ends the
+     * duration. May be NULL. */
     bool (*progress)(void *ctx, const struct load_progress *now);
     void *progress_ctx;
 };
@@ -141,54 +139,56 @@ struct load_result {
     uint64_t dropped_errors; /* the same, or 0 with allow_dropped */
     uint64_t unfinished;     /* sent, but the run ended before the retry that outcome() asked for */
     uint64_t retries;
-    uint64_t measured;   /* of the completed: due after the warm-up */
+    uint64_t measured;   /* completed requests due after the warm-up */
     uint64_t answered;   /* final answers within measured_us, whatever they say */
-    uint64_t failed;     /* requests whose last answer was an error (5xx, 4xx but 409, which is a
-                            decided no), or asked for a retry that the end has cut off */
-    int64_t measured_us; /* end of the warm-up to the end of the duration, or to the last outcome
-                            if that came before: one straggler does not stretch it */
+    uint64_t failed;     /* requests whose last answer was an error (5xx, 4xx except 409, which is a
+                            decision), or whose retry after an answer the end cut off */
+    int64_t measured_us; /* from the end of the warm-up to the end of the duration or the last
+                            outcome, whichever came first */
     uint64_t ends[LOAD_END_COUNT];
     uint64_t status[600]; /* answered sendings by HTTP status */
     uint64_t bytes_in, bytes_out, connects;
     int64_t started_us, duration_us; /* first due to last outcome */
-    /* us from intended start to final answer; a request given up after a timeout counts with the
-     * time it was waited for, other failures only in `ends` */
+    /* us from the intended start to the final answer. A timed-out request counts with the time
+     * until its timeout. Other failures count only in `ends`. */
     struct hist latency;
     struct hist service; /* us from each send to its answer */
-    /* us from the intended start of a request to its first sending, but in closed mode, in two
-     * parts: until a connection was free, and from then on or from the intended start, whichever
-     * was later. The second is the generator's own fault. */
+    /* us from the intended start of a request to its first sending, in two parts: waiting for a
+     * free connection, then the generator's own delay. Empty in closed mode. */
     struct hist no_connection, own_lag;
     struct series series; /* from the start, warm-up included */
 };
 
-/* Opens the connections, starts the clock, runs to the end. Returns 0, or -1 with a message (option
- * out of range, no memory, too few file descriptors). *ret is to be freed with load_result_free().
- * A server that cannot be reached is no error: its requests end as LOAD_NOT_SENT. */
+/* Opens the connections, starts the clock, runs to the end. Returns 0, or -1 with a message
+ * (option out of range, no memory, too few file descriptors). Free *ret with load_result_free(). A
+ * server that cannot be reached is no error: its requests end as LOAD_NOT_SENT. */
 int load_run(const struct load_options *options, const struct load_workload *workload,
              struct load_result *ret, char *message, size_t size);
-/* A percentile of `latency` in us, or LOAD_NOT_TOLD. Requests that were dropped (dropped_errors)
- * count as slower than every answer. Not told: the percentile falls among them, or there are too
- * few answers for it (hist_tells()). */
+/* A percentile of `latency` in us. Dropped requests (dropped_errors) count as slower than every
+ * answer. LOAD_NOT_TOLD: the percentile falls among them, or there are too few answers
+ * (hist_tells()). */
 #define LOAD_FEW_NOTE " (p50 needs 5, p90 29, p99 299, p99.9 2,995)"
 enum { LOAD_NOT_TOLD = -1 };
 int64_t load_percentile(const struct load_result *result, double percentile);
-/* "180,000 of 200,000 requests (90 %) were due and never sent; percentiles ...". False, and nothing
- * is written: no drop counts as an error. */
+/* "180,000 of 200,000 requests (90 %) were due and never sent; they count as errors". False, and
+ * nothing is written, if no drop counts as an error. */
 enum { LOAD_OVERLOAD_MAX = 200 };
 bool load_overload(const struct load_result *result, char *out, size_t size);
-/* Final answers per second: what was refused, lost or never sent is no work done. */
+/* Final answers per second of measured_us. Lost and unsent requests do not count. */
 double load_rate(const struct load_result *result);
 void load_result_free(struct load_result *result);
 
-/* One request, one answer, blocking: for set-up, audit and resolving outcomes. body may be NULL.
- * Returns the HTTP status, or -1 with a message in *ret_body's place. *ret_body is malloc()ed and
- * NUL-terminated, to be freed (NULL only without memory); headers: further header lines, each
- * ending in \r\n, may be "". A body is application/json unless they say otherwise. Any thread. */
+/* One request and its answer, blocking: for set-up, audit and resolving outcomes. Any thread.
+ * - body: may be NULL; application/json unless headers say otherwise
+ * - headers: further header lines, each ending in \r\n; may be ""
+ * - *ret_body: the answer's body, malloc()ed, NUL-terminated; the caller frees it; NULL without
+ *   memory
+ *
+ * Returns the HTTP status, or -1 with a message in *ret_body. */
 int load_fetch(const struct load_target *target, const char *method, const char *path,
                const char *headers, const char *body, int64_t timeout_ms, char **ret_body);
-/* The same, but with LOAD_STOPPED_MS left at most once *stop is set, before or meanwhile; stop may
- * be NULL. */
+/* The same. Once *stop is set, before or during the call, it takes at most LOAD_STOPPED_MS more.
+ * stop may be NULL. */
 int load_fetch_until(const atomic_bool *stop, const struct load_target *target, const char *method,
                      const char *path, const char *headers, const char *body, int64_t timeout_ms,
                      char **ret_body);

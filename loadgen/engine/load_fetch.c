@@ -1,4 +1,4 @@
-/* One request on a connection of its own, with a deadline over all of it. */
+/* One request on its own connection, with one deadline for all steps. */
 #include "http_parse.h"
 #include "load_thread.h"
 #include "steady.h"
@@ -15,14 +15,14 @@
 enum {
     READ_SIZE = 65536,
     MESSAGE_MAX = 512,
-    STOP_POLL_MS = 100 /* how long a waiting call may overlook *stop */
+    STOP_POLL_MS = 100 /* longest time until a waiting call sees *stop */
 };
-static const size_t fetch_body_max = (size_t)1 << 30; /* bytes of an answer taken at most */
+static const size_t fetch_body_max = (size_t)1 << 30; /* largest answer, in bytes */
 
 struct fetch {
     int fd;
     int64_t deadline_us;
-    const atomic_bool *stop; /* NULL: none, or it has been heeded */
+    const atomic_bool *stop; /* NULL: none, or already applied */
     struct http_parser parser;
     char *body;
     size_t length, size;
@@ -97,7 +97,7 @@ static bool send_all(struct fetch *fetch, const char *text, size_t length)
             if (!await(fetch, POLLOUT, "sending"))
                 return false;
         } else if (errno == EPIPE || errno == ECONNRESET) {
-            return true; /* it may have answered before it closed */
+            return true; /* the server may have answered before it closed */
         } else if (errno != EINTR) {
             return fail(fetch, "sending: %s", strerror(errno));
         }

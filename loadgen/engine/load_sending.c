@@ -6,13 +6,13 @@
 #include <string.h>
 
 enum {
-    STARTS_MAX = 64,            /* sendings begun in a row before events get their turn */
-    ABANDON_WAIT_MAX_US = 5000, /* the longest that an abandoning client waits for its answer */
+    STARTS_MAX = 64,            /* sendings started before events are handled */
+    ABANDON_WAIT_MAX_US = 5000, /* longest wait of an abandoning client for its answer */
     KNOCK_AGAIN_US = 1000       /* pause after a full backlog */
 };
 
-/* Is this first sending to be abandoned, and how long after it was sent? Half of them at once. The
- * same seed gives the same answers. */
+/* Is this first sending abandoned, and how long after it was sent? Half of them at once. The same
+ * seed gives the same choice. */
 static bool is_abandoned(const struct load_options *options, const struct sending *sending,
                          int64_t *ret_wait_us)
 {
@@ -44,7 +44,7 @@ static bool is_in_time(const struct load_thread *thread)
                atomic_load_explicit(&thread->cursor.schedule->end_us, memory_order_relaxed);
 }
 
-/* The point of the curve over time that now belongs to. */
+/* The series point of now_us. */
 static struct series_point *series_now(struct load_thread *thread)
 {
     return series_at(&thread->result.series, thread->now_us - thread->cursor.schedule->start_us);
@@ -56,7 +56,7 @@ static bool is_error(int status)
     return status >= 400 && status != 409;
 }
 
-/* Tells the workload, and does what it wants next with this request. */
+/* Reports the outcome to the workload, then finishes the request or schedules its retry. */
 static void conclude(struct load_thread *thread, struct connection *connection, enum load_end how)
 {
     struct load_result *result = &thread->result;
@@ -146,7 +146,7 @@ int64_t load_sending_deadline_us(const struct load_thread *thread, int64_t sent_
     return deadline_us < thread->latest_us ? deadline_us : thread->latest_us;
 }
 
-/* The next of the pipelined requests becomes the oldest; false: there is none. */
+/* The next pipelined request becomes the oldest. False: there is none. */
 static bool advance(struct load_thread *thread, struct connection *connection)
 {
     if (connection->n_behind == 0)
@@ -158,7 +158,7 @@ static bool advance(struct load_thread *thread, struct connection *connection)
     return true;
 }
 
-/* The connection is closed: so ends all that was under way on it. */
+/* The connection is closed: all requests under way on it end. */
 static void ended(struct load_thread *thread, struct connection *connection, enum load_end how)
 {
     do
@@ -175,7 +175,7 @@ static void answered(struct load_thread *thread, struct connection *connection)
         connection_release(connection);
         if (!advance(thread, connection))
             break;
-        if (connection->state == CONNECTION_CLOSED) { /* the server wanted no more of them */
+        if (connection->state == CONNECTION_CLOSED) { /* the server closes after this answer */
             ended(thread, connection, LOAD_BROKEN);
             return;
         }
@@ -238,8 +238,8 @@ void load_sending_expire(struct load_thread *thread, struct connection *connecti
 
 void load_sending_wake(struct load_thread *thread, struct connection *connection)
 {
-    /* A timer may be left over from before its connection's deadline: then there is nothing to
-     * do, or what is to be done comes a little early. */
+    /* A timer may be stale if its connection's deadline came first. Then it does nothing, or acts
+     * a little early. */
     if (connection->state == CONNECTION_LEAVING)
         leave(thread, connection);
     else if (connection->state == CONNECTION_TURNED_AWAY)
@@ -254,7 +254,7 @@ bool load_sending_may_begin(const struct load_thread *thread)
                               thread->open < (uint64_t)thread->n_connections * (uint64_t)depth);
 }
 
-/* What to send next: a retry whose time has come, else what the schedule has due. */
+/* What to send next: a due retry, else what the schedule has due. */
 static bool take_due(struct load_thread *thread, struct sending *ret)
 {
     struct timer retry;
@@ -270,7 +270,8 @@ static bool take_due(struct load_thread *thread, struct sending *ret)
     return true;
 }
 
-/* Who has let the request wait. Of a closed load none waits. */
+/* Records how long the request waited for a connection and for the generator. In closed mode no
+ * request waits. */
 static void note_lag(struct load_thread *thread, const struct sending *sending)
 {
     if (thread->options->mode == LOAD_CLOSED || sending->attempt > 0 ||
@@ -302,7 +303,7 @@ static void start(struct load_thread *thread, struct connection *connection,
         thread->open--;
         return;
     }
-    thread->now_us = steady_us(); /* a row of sendings takes its time */
+    thread->now_us = steady_us(); /* earlier sendings took time */
     note_lag(thread, sending);
     result->sent++;
     series_now(thread)->sent++;
@@ -334,7 +335,7 @@ struct connection *load_sending_free(const struct load_thread *thread)
     return NULL;
 }
 
-/* The connection that is free after that one. Pipelined requests go out one by one. */
+/* The free connection after this one. NULL for a busy one: pipelined requests start one by one. */
 static struct connection *next_free(struct load_thread *thread, struct connection *connection)
 {
     struct connection *next = TAILQ_NEXT(connection, link);

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 enum {
-    EVENTS_MAX = 256,         /* of one epoll_wait */
-    OPENING_MAX = 64,         /* connections a thread opens at once before the run: a listen
-                                 backlog of 128 must not overflow, which would cost a second */
-    STOP_POLL_US = 100 * 1000 /* how long a waiting thread may overlook *stop */
+    EVENTS_MAX = 256, /* of one epoll_wait */
+    OPENING_MAX = 64, /* connections that a thread opens at once before the run: a full listen
+                         backlog of 128 would cost a second */
+    STOP_POLL_US = 100 * 1000 /* longest time until a waiting thread sees *stop */
 };
 
 static int64_t min_us(int64_t a, int64_t b)
@@ -40,7 +40,7 @@ void load_thread_await(struct load_thread *thread, struct connection *connection
         TAILQ_INSERT_HEAD(&thread->busy, connection, link);
 }
 
-/* Waits for events until until_us, to the nanosecond timer's precision. */
+/* Waits for events until until_us, at most STOP_POLL_US. */
 static int wait_events(struct load_thread *thread, struct epoll_event *events, int64_t until_us)
 {
     int64_t wait_us = until_us - steady_us();
@@ -58,12 +58,12 @@ static void take_event(struct load_thread *thread, const struct epoll_event *eve
     struct connection *connection = event->data.ptr;
     thread->now_us = steady_us();
     if (connection->state == CONNECTION_CONNECTING)
-        connection->sending.sent_us = thread->now_us; /* if it has a request, that goes out now */
+        connection->sending.sent_us = thread->now_us; /* a waiting request goes out now */
     load_sending_event(thread, connection,
                        connection_ready(connection, &thread->io, event->events));
 }
 
-/* Idle connections first: one that the server has closed must not be given a request. */
+/* Idle connections first, so that no request goes to one that the server has closed. */
 static void take_events(struct load_thread *thread, struct epoll_event *events, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -77,7 +77,7 @@ static void take_events(struct load_thread *thread, struct epoll_event *events, 
         if (events[i].data.ptr == NULL)
             continue;
         take_event(thread, &events[i]);
-        if (thread->workload->announce == NULL) /* else all at once, when the loop comes round */
+        if (thread->workload->announce == NULL) /* else the loop starts all of them together */
             load_sending_start_due(thread);
     }
 }
@@ -99,7 +99,7 @@ static bool must_stop(const struct load_thread *thread)
            atomic_load_explicit(thread->options->stop, memory_order_relaxed);
 }
 
-/* Who stops a load does not want to wait out a server that hangs. */
+/* After *stop, a hanging server delays the end by at most LOAD_STOPPED_MS. */
 static void stop_soon(struct load_thread *thread)
 {
     schedule_stop(thread->cursor.schedule, thread->now_us);
@@ -118,8 +118,8 @@ static int count(const struct connection_list *list)
     return n;
 }
 
-/* Opens the thread's connections, a few at a time. One that fails is left to its first request,
- * which will report it. */
+/* Opens the thread's connections, a few at a time. If one fails, its first request opens it again
+ * and reports the error. */
 static void open_connections(struct load_thread *thread)
 {
     struct epoll_event events[EVENTS_MAX];
@@ -149,7 +149,7 @@ static void open_connections(struct load_thread *thread)
     }
 }
 
-/* Have all requests that were begun come to their end? */
+/* Are all requests finished, so that the thread can end? */
 static bool is_finished(const struct load_thread *thread, int64_t grace_end_us)
 {
     if (!thread->ended && schedule_next_us(&thread->cursor) != SCHEDULE_NEVER_US)
@@ -173,7 +173,7 @@ static int64_t next_deadline_us(const struct load_thread *thread, int64_t end_us
     return thread->ended ? next : min_us(next, end_us);
 }
 
-/* Leaves the main thread what the progress report needs. */
+/* Copies what the main thread's progress report needs. */
 static void copy_result(struct load_thread *thread)
 {
     struct load_result *copy = &thread->copy;
@@ -221,7 +221,7 @@ static void loop(struct load_thread *thread)
     }
 }
 
-/* True when the run begins, false when it is called off. */
+/* True: the run begins. False: it is cancelled. */
 static bool wait_for_start(struct load_gate *gate)
 {
     pthread_mutex_lock(&gate->mutex);

@@ -1,7 +1,7 @@
 /*
- * Poisson arrivals whose rate changes are made from a process of rate 1 by a change of time: its
- * i-th point falls due when as many requests were to be expected. Source: E. Cinlar, Introduction
- * to Stochastic Processes (1975), section 4.7.
+ * Poisson arrivals with a changing rate come from a process of rate 1 by a change of time: a point
+ * at x is due when x requests are expected to be due. Source: E. Cinlar, Introduction to
+ * Stochastic Processes (1975), section 4.7.
  */
 #include "schedule.h"
 #include "splitmix.h"
@@ -46,8 +46,8 @@ static void advance(const struct schedule *schedule, struct schedule_point *poin
     point->seq = to;
 }
 
-/* When n requests were to be expected. After t seconds of a ramp, from * t + slope * t^2 / 2 have
- * fallen due: solved for t in the form that stays exact when the slope is small. */
+/* When n requests are expected to be due. After t seconds of a ramp, from * t + slope * t^2 / 2
+ * are due. This is solved for t in the form that stays exact for a small slope. */
 static int64_t due_us(const struct schedule *schedule, double n)
 {
     double from = schedule->from;
@@ -56,7 +56,7 @@ static int64_t due_us(const struct schedule *schedule, double n)
     if (n == 0)
         return schedule->start_us;
     double square = from * from + 2 * schedule->slope * n;
-    if (square < 0) /* the rate has fallen to 0 before */
+    if (square < 0) /* the rate falls to 0 before */
         return SCHEDULE_NEVER_US;
     return schedule->start_us + (int64_t)(2e6 * n / (from + sqrt(square)));
 }
@@ -151,8 +151,8 @@ void schedule_exhausted(struct schedule *schedule, uint64_t seq)
     }
 }
 
-/* Random instants are counted one by one, on from where the last count ended unless time has gone
- * back: schedule_stop() may set the end before it. */
+/* Counts random instants one by one, from where the last count ended. It starts again if time has
+ * gone back: schedule_stop() may set an earlier end. */
 static uint64_t count_points(struct schedule *schedule, int64_t now_us, uint64_t requests)
 {
     if (schedule->counted_us >= now_us) {
@@ -182,7 +182,7 @@ uint64_t schedule_due(struct schedule *schedule, int64_t now_us, uint64_t taken)
         return 0;
     if (schedule->arrivals == LOAD_POISSON)
         return count_points(schedule, now_us, requests);
-    /* Counted by due_us() itself: the formula alone disagrees with it by one. */
+    /* The formula can be off by one: due_us() decides. */
     uint64_t due = (uint64_t)about_due(schedule, now_us - schedule->start_us);
     while (due > 0 && due_us(schedule, (double)(due - 1)) >= now_us)
         due--;

@@ -6,7 +6,7 @@
 
 enum { SUB_BITS = 2 }; /* bins per power of two, as a power of two */
 
-/* Up to 2^SUB_BITS a bin of its own for each value; then by the top bits, as in hist.c. */
+/* Values below 2^SUB_BITS have a bin each. Larger ones go by their top bits, as in hist.c. */
 static size_t bin_of(int64_t us)
 {
     uint64_t value = us < 0 ? 0 : (uint64_t)us;
@@ -52,7 +52,7 @@ static void add_point(struct series_point *into, const struct series_point *from
         into->latency[i] += from->latency[i];
 }
 
-/* Each two neighbours become one. */
+/* Merges each two neighbours. */
 static void coarsen(struct series *series)
 {
     for (size_t i = 0; i < series->n; i++) {

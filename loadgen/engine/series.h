@@ -1,8 +1,8 @@
 /*
- * What happened over time: counts and latencies in intervals of equal length, from the start of a
- * run. Bounded: when more than SERIES_POINTS_MAX intervals would be needed, each two neighbours
- * become one, so that a run of any length has a curve, of 120 to 240 points once it is long enough.
- * Threading: one writer per series; add private ones with series_add() after joining.
+ * Counts and latencies over time, in intervals of equal length from the start of a run. When more
+ * than SERIES_POINTS_MAX intervals are needed, each two neighbours are merged. A long run has 120
+ * to 240 points.
+ * Threading: one writer per series. Add private ones with series_add() after joining.
  */
 #ifndef SERIES_H
 #define SERIES_H
@@ -12,7 +12,7 @@
 
 enum {
     SERIES_POINTS_MAX = 240,
-    SERIES_INTERVAL_US = 50000, /* at the beginning; doubles */
+    SERIES_INTERVAL_US = 50000, /* at the beginning; doubles at each merge */
     SERIES_BINS = 128           /* four per power of two of microseconds */
 };
 
@@ -26,20 +26,20 @@ struct series_point {
 
 struct series {
     int64_t interval_us;
-    size_t n;                    /* points in use: up to the last one in which something happened */
+    size_t n;                    /* points in use, up to the last one touched */
     struct series_point *points; /* SERIES_POINTS_MAX of them */
 };
 
 int series_init(struct series *series); /* 0, or -1 without memory */
 void series_free(struct series *series);
 
-/* The point of an instant, counted from the start of the run; valid until the next call. */
+/* The point of an instant, in us from the start of the run; valid until the next call. */
 struct series_point *series_at(struct series *series, int64_t us);
 void series_latency(struct series_point *point, int64_t latency_us);
-void series_add(struct series *into, struct series *from); /* from may be made coarser */
+void series_add(struct series *into, struct series *from); /* may merge intervals of from */
 
-/* An upper bound, by at most a quarter, of that share of the point's latencies; 0 when it has none.
- */
+/* An upper bound of this percentile of the point's latencies, at most a quarter too high. 0
+ * without latencies. */
 int64_t series_percentile(const struct series_point *point, double percentile);
 
 #endif

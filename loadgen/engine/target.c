@@ -1,6 +1,6 @@
 /*
- * "http://host[:port][/path]" or "http+unix:///socket[:/path]". The name is resolved here, once, so
- * that a run never waits for a name server.
+ * "http://host[:port][/path]" or "http+unix:///socket[:/path]". The name is resolved once, here,
+ * so that a run never waits for a name server.
  */
 #include "target.h"
 
@@ -41,8 +41,7 @@ static bool copy_path(struct load_target *target, const char *path)
     return true;
 }
 
-/* Takes the first address, IPv4 before IPv6: "localhost" means both, servers listen on the first.
- */
+/* Takes the first IPv4 address, else the first address: "localhost" has both kinds. */
 static int resolve(struct load_target *target, const char *name, int port)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
@@ -110,7 +109,7 @@ static bool split_authority(const char *text, size_t length, char *ret_name, siz
     return true;
 }
 
-/* A space may stand in a placeholder only: {{random 1 10}} (template.h). */
+/* A space is allowed only in a placeholder: {{random 1 10}} (template.h). */
 static bool is_url_text(const char *url)
 {
     bool placeholder = false;
@@ -171,7 +170,7 @@ void target_address(const struct load_target *target, struct target_address *ret
     struct addrinfo *found;
     snprintf(port, sizeof port, "%d", target->port);
     if (getaddrinfo(target->address, port, &hints, &found) != 0)
-        return; /* without a family: the interface that it names is gone, for instance */
+        return; /* no family: for instance, the named interface is gone */
     memcpy(&ret->storage, found->ai_addr, found->ai_addrlen);
     ret->length = found->ai_addrlen;
     freeaddrinfo(found);
@@ -184,6 +183,6 @@ int target_socket(const struct target_address *address)
     int on = 1;
     if (fd >= 0 && family != AF_UNIX)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
-                         sizeof on); /* slower without, no more */
+                         sizeof on); /* failure costs only speed */
     return fd;
 }

@@ -1,4 +1,4 @@
-/* Where a target's server listens, as the socket calls want it. Parsing: load_target_parse(). */
+/* The socket address of a target's server. Parsing: load_target_parse(). */
 #ifndef TARGET_H
 #define TARGET_H
 
@@ -11,7 +11,7 @@ struct target_address {
     socklen_t length;
 };
 
-/* target comes from load_target_parse(). Where its address can no longer be used, target_socket()
+/* target comes from load_target_parse(). If its address cannot be used any more, target_socket()
  * fails. */
 void target_address(const struct load_target *target, struct target_address *ret);
 /* A non-blocking TCP or unix socket for it, or -1 with errno. */

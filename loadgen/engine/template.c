@@ -15,7 +15,7 @@ static bool is_word(const char *text, size_t length, const char *word)
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-/* What stands between {{ and }}. */
+/* Parses the text between {{ and }}. */
 static bool parse_placeholder(const char *text, size_t length, struct template_part *ret)
 {
     char copy[NUMBER_MAX * 2], after;
@@ -36,7 +36,8 @@ static bool parse_placeholder(const char *text, size_t length, struct template_p
            ret->min <= ret->max;
 }
 
-/* As much of what begins at open as is to be shown: to its end, or that of its line. */
+/* How many bytes at open a message shows: to the placeholder's end or the end of the line, at most
+ * SHOWN_MAX. */
 static int shown_length(const char *open, const char *close)
 {
     size_t length = strcspn(open, "\r\n");

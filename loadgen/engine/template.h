@@ -4,10 +4,10 @@
  *   {{seq}}           the request's number, from 0
  *   {{uuid}}          a random UUID (RFC 9562, version 4)
  *   {{random}}        a whole number from 0 to 2147483647
- *   {{random A B}}    one from A to B
+ *   {{random A B}}    a whole number from A to B
  *
- * Random ones depend on seed, request and place only: the same seed asks for the same, whatever the
- * order of sending; a request that is sent again is the same again.
+ * Random values depend only on seed, request and place. The same seed gives the same values in any
+ * order of sending. A request that is sent again has the same values again.
  */
 #ifndef TEMPLATE_H
 #define TEMPLATE_H
@@ -31,11 +31,11 @@ struct template
     struct template_part parts[TEMPLATE_PARTS_MAX];
 };
 
-/* text is borrowed as long as the template is used. 0, or -1 with a message. */
+/* text must live as long as the template. Returns 0, or -1 with a message. */
 int template_compile(const char *text, struct template *ret, char *message, size_t size);
 bool template_is_plain(const struct template *template); /* has no placeholders */
-/* The text of one request; `place` tells several templates of a request apart. Returns its length,
- * or -1 when it does not fit. No NUL is added. */
+/* Writes the text of one request, without a NUL. `place` distinguishes the templates of one
+ * request. Returns the length, or -1 if it does not fit. */
 long template_expand(const struct template *template, uint64_t seed, uint64_t seq, unsigned place,
                      char *out, size_t size);
 

@@ -1,5 +1,5 @@
-/* What is to be done at a time of its own: retries, and connections to be looked at again. A binary
- * heap, earliest first; J. W. J. Williams, "Algorithm 232: Heapsort" (1964). */
+/* Timers: retries, and connections to look at again. A binary heap, earliest first; J. W. J.
+ * Williams, "Algorithm 232: Heapsort" (1964). */
 #ifndef TIMERS_H
 #define TIMERS_H
 
@@ -8,7 +8,7 @@
 struct timer {
     int64_t due_us;
     struct sending sending;        /* of a retry */
-    struct connection *connection; /* to be looked at; NULL for a retry */
+    struct connection *connection; /* to look at; NULL: a retry */
 };
 
 struct timers {
@@ -17,7 +17,7 @@ struct timers {
 };
 
 bool timers_add(struct timers *timers, const struct timer *timer); /* false: out of memory */
-/* When the first is due; INT64_MAX when there is none. */
+/* When the first is due; INT64_MAX: there is none. */
 int64_t timers_next_us(const struct timers *timers);
 /* Takes the first if it is due. */
 bool timers_take(struct timers *timers, int64_t now_us, struct timer *ret);
