@@ -86,8 +86,8 @@ static bool closes_order(const struct history_op *op)
     return op->of_order[0] != '\0';
 }
 
-/* The accepted ones that concern a checker; to be freed. Without memory there are none, and the
- * result says so. */
+/* The accepted operations that concern a checker; the caller frees them. Without memory there are
+ * none, and the result is undecided. */
 static const struct history_op **accepted(const struct history *history,
                                           bool (*concerns)(const struct history_op *),
                                           int (*order)(const void *, const void *), size_t *ret_n,
@@ -137,7 +137,7 @@ static void check_set(const struct history *history, const struct check_audit *a
     free(ops);
 }
 
-/* A change without a fence between two that have one says nothing of theirs. */
+/* Changes without a fence are skipped. */
 static void check_fence(const struct history *history, const struct check_audit *audit,
                         struct check_result *ret)
 {

@@ -33,27 +33,29 @@
 
 enum { CHECK_EXAMPLE_MAX = 1200 };
 
-/* The answer of GET /v1/audit. */
+/* The parsed answer of GET /v1/audit. */
 struct check_audit {
     struct audit_row *rows;
     size_t n_rows;
 };
 
-/* From a file with its answer. 0, or -1 with a message. To be freed with check_audit_free(). */
+/* Reads a file that holds the answer. Returns 0, or -1 with a message. Free it with
+ * check_audit_free(). */
 int check_audit_read(const char *path, struct check_audit *ret, char *message, size_t size);
 void check_audit_free(struct check_audit *audit);
 /* NULL: no audit, or the resource is not in it. */
 const struct audit_row *check_audit_row(const struct check_audit *audit, const char *resource);
 
 struct check_result {
-    uint64_t checked; /* of what the checker counts; 0: it does not apply */
+    uint64_t checked; /* things checked, in the checker's unit; 0: it does not apply */
     uint64_t breaches;
-    uint64_t undecided; /* of what the checker counts: neither right nor wrong was found */
-    char example[CHECK_EXAMPLE_MAX]; /* the first breach, with its values; else what is undecided */
+    uint64_t undecided;              /* neither right nor wrong, in the same unit */
+    char example[CHECK_EXAMPLE_MAX]; /* the first breach with its values, else the first undecided
+                                        case */
 };
 
 struct checker {
-    const char *name, *what; /* what: of its unit, in the plural */
+    const char *name, *what; /* what: its unit, in the plural */
     /* audit may be NULL. */
     void (*check)(const struct history *history, const struct check_audit *audit,
                   struct check_result *ret);
@@ -81,8 +83,8 @@ void check_bank(const struct history *history, const struct check_audit *audit,
 enum check_verdict {
     CHECK_HOLDS,
     CHECK_BROKEN,
-    CHECK_UNDECIDED, /* no breach, but some of it was too much to decide */
-    CHECK_NOTHING    /* no breach, and nothing that could have been one */
+    CHECK_UNDECIDED, /* no breach, but something could not be decided */
+    CHECK_NOTHING    /* there was nothing to check */
 };
 /* Of one checker, or (n = n_checkers) of all together. */
 enum check_verdict check_verdict(const struct check_result *results, size_t n);

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A few seconds and 400 MB at most for one object, which an ordinary history comes nowhere near. */
+/* At most a few seconds and 400 MB for one object. Ordinary histories need far less. */
 static const struct linear_bound bound = {.steps = 300 * 1000 * 1000, .bytes = 400u << 20};
 
-/* What one operation is to one object. */
+/* The role of one operation for one object. */
 struct part {
     const char *resource, *user; /* texts of the history; user "": the resource itself */
     struct object_op op;
@@ -40,8 +40,8 @@ static int by_object(const void *a, const void *b)
 /* -- what an operation is to an object ------------------------------------------------------------
  */
 
-/* False: it says nothing, as it was never sent or refused for another reason. told: the answer
- * tells what was read and written. */
+/* False: the operation says nothing: not sent, or refused for another reason. told: the answer has
+ * the values read and written. */
 static bool event_of(const struct history_op *op, const char *refused_as, bool told,
                      enum object_event *ret)
 {
@@ -89,7 +89,7 @@ static void take_apart(const struct history *history, const struct history_op *o
         event_of(op, item ? "sold-out" : "insufficient-funds", op->kind == HISTORY_CHANGE, &event))
         add_part(parts, op, op->resource, "", event, op->delta,
                  op->kind == HISTORY_CHANGE || op->kind == HISTORY_READ ? op->version : none);
-    /* Its refusal says nothing of the account that would have been paid. */
+    /* A refused transfer says nothing about the receiving account. */
     if (other != NULL && event_of(op, "", false, &event) && op->delta != INT64_MIN)
         add_part(parts, op, op->other, "", event, -op->delta, op->other_version);
     if (resource != NULL && item && resource->limit > 0 && op->kind != HISTORY_READ &&
@@ -97,7 +97,7 @@ static void take_apart(const struct history *history, const struct history_op *o
         add_part(parts, op, op->resource, op->user, event, op->delta, none);
 }
 
-/* The audit is a read after all that was answered. */
+/* The audit counts as a read after all answers. */
 static void add_audit(const struct history *history, const struct check_audit *audit,
                       struct history_op *reads, struct parts *parts)
 {
@@ -155,14 +155,14 @@ static void judge_parts(const struct history *history, const struct part *parts,
         whole = object_add(&object, &parts[i].op) == 0;
         answered = answered || parts[i].op.event != OBJECT_MAYBE;
     }
-    if (whole && answered) /* what is only unknown fits everything: it is no proof */
+    if (whole && answered) /* unknown outcomes alone fit any order: they prove nothing */
         judge(&object, ret);
     else if (!whole)
         check_undecided(ret, "out of memory");
     object_free(&object);
 }
 
-/* Who does not know how a number began cannot judge what became of it. */
+/* A resource whose initial value is not known cannot be judged. */
 static void find_undeclared(const struct history *history, struct check_result *ret)
 {
     for (size_t i = 0; i < history->n_ops; i++) {

@@ -1,16 +1,15 @@
-/* Sums: what the acknowledged changes of each resource come to, against its limits and the audit.
- */
+/* Checks the sum of the acknowledged changes of each resource against its limits and the audit. */
 #include "check.h"
 #include "wide.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* What the history says of one resource. */
+/* The sums of one resource's changes. */
 struct sums {
     wide accepted;     /* of the changes */
-    wide unknown_up;   /* by so much it may be more, ... */
-    wide unknown_down; /* ... or less */
+    wide unknown_up;   /* it may be higher by this ... */
+    wide unknown_down; /* ... or lower by this */
     uint64_t changes;
 };
 
@@ -25,7 +24,8 @@ static void add_effect(struct sums *sums, enum history_state state, wide delta)
     sums->changes += state == HISTORY_ACCEPTED;
 }
 
-/* Of each resource, in their order; to be freed. NULL without memory, and the result says so. */
+/* The sums of each resource, in order; the caller frees them. Without memory: NULL, and an
+ * undecided result. */
 static struct sums *sum_up(const struct history *history, struct check_result *ret)
 {
     struct sums *sums = calloc(history->n_resources + 1, sizeof *sums);
@@ -45,7 +45,7 @@ static struct sums *sum_up(const struct history *history, struct check_result *r
     return sums;
 }
 
-/* No answer may tell of less than nothing, nor add up wrongly. */
+/* The value in an accepted answer must be at least 0 and must add up. */
 static void check_answers(const struct history *history, bool (*concerns)(const char *resource),
                           struct check_result *ret)
 {
@@ -88,7 +88,7 @@ void check_stock(const struct history *history, const struct check_audit *audit,
     free(sums);
 }
 
-/* A transfer between known accounts leaves their sum as it is, whatever became of it. */
+/* A transfer between known accounts does not change their sum, whatever its outcome. */
 static void check_total(const struct history *history, wide initial, wide current,
                         struct check_result *ret)
 {
@@ -100,7 +100,7 @@ static void check_total(const struct history *history, wide initial, wide curren
         if (op->other[0] == '\0' && here)
             add_effect(&sums, op->state, op->delta);
         else if (op->other[0] != '\0' && here != (history_resource_of(history, op->other) != NULL))
-            return; /* to or from elsewhere */
+            return; /* one of its accounts is not known */
     }
     wide expected = initial + sums.accepted;
     if (current < expected - sums.unknown_down || current > expected + sums.unknown_up)

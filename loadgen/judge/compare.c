@@ -58,7 +58,7 @@ static bool is_of(const json_t *run, const struct compare_group *group)
            strcmp(json_text_of(run, "guard"), group->guard) == 0;
 }
 
-/* Runs that do not tell the figure (null) have none. */
+/* Collects the figure from the group's runs. Runs without it (null) are skipped. */
 static bool measure(const json_t *runs, struct compare_group *group, int which)
 {
     const struct compare_metric *metric = &compare_metrics[which];
@@ -135,7 +135,7 @@ static void note(struct difference *difference, const char *name, const json_t *
     free(is);
 }
 
-/* Notes what differs, of the members of either. */
+/* Notes each member that differs between a and b. */
 static bool same_members(const json_t *a, const json_t *b, char *out)
 {
     struct difference difference = {.out = out};
@@ -154,7 +154,7 @@ static bool same_members(const json_t *a, const json_t *b, char *out)
     return difference.used == 0;
 }
 
-/* All runs of the group like the first one of the other? */
+/* Do all runs of the group have the load `first`? */
 static bool all_same(const struct compare_group *of, const json_t *runs, const json_t *first,
                      char *out)
 {

@@ -92,7 +92,7 @@ void history_invoke(struct history_writer *writer, const char *key, const char *
                 steady_us(), key, path, body == NULL ? "" : ",\"body\":", body == NULL ? "" : body);
 }
 
-/* An answer's body as it came when it is JSON on one line, else as a JSON string. NULL: none. */
+/* An answer's body as JSON on one line; a JSON string if it is not JSON. NULL: no memory. */
 static char *body_json(const char *body)
 {
     json_t *json = json_loads(body, 0, NULL);
@@ -124,8 +124,8 @@ void history_complete(struct history_writer *writer, const char *key,
     free(body);
 }
 
-/* fflush() is one write(2), of what all threads have written since the last. It need not reach the
- * disk: the process may be killed, not the machine. */
+/* fflush() writes what all threads have buffered. It need not reach the disk: only the process may
+ * be killed, not the machine. */
 void history_hand_over(struct history_writer *writer)
 {
     int none = 0;

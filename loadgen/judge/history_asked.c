@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a path asks for. A transfer counts on the account that pays; a payment and a cancellation on
- * what their order says, once all is read. */
+/* What a path asks for. A transfer belongs to the paying account. What a payment or cancellation
+ * changes is taken from its order, once all is read. */
 static const struct route {
     const char *path; /* "*": the id */
     enum history_kind kind;
-    const char *resource; /* what it changes; "": its order says */
+    const char *resource; /* what it changes; "": see its order */
     const char *amount;   /* in the body; "": none */
     int sign;
 } routes[] = {

@@ -1,4 +1,4 @@
-/* Reading a history: one line after the other, gathered by key. */
+/* Reads a history line by line and collects the lines of each key. */
 #include "history_reader.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static int read_resource(struct reader *reader, const json_t *line)
     struct history_text *name = history_intern(reader, json_text_of(line, "resource"));
     struct history_resource *grown =
         grow(history->resources, history->n_resources, &reader->room_resources, sizeof *grown);
-    if (grown != NULL) /* the old room is gone, whatever comes next */
+    if (grown != NULL) /* realloc() has freed the old array */
         history->resources = grown;
     if (name == NULL || grown == NULL)
         return history_fail(reader, "out of memory");
@@ -69,7 +69,7 @@ static int read_invoke(struct reader *reader, struct history_text *key, const js
     return history_describe(reader, op, line);
 }
 
-/* 5xx, 429, 408 and a first request that still runs decide nothing: see tally_decide(). */
+/* 5xx, 429, 408 and a 409 "in-flight" decide nothing: see tally_decide(). */
 static enum history_state state_of(int64_t status, const char *problem)
 {
     if (status >= 200 && status < 300)
@@ -142,7 +142,7 @@ static int read_line(struct reader *reader, const json_t *line)
     return invoke ? read_invoke(reader, text, line) : read_complete(reader, text, line);
 }
 
-/* A request without completion was sent for all one knows: the run may have been killed. */
+/* A request without a completion counts as sent: the run may have been killed. */
 static int settle(struct reader *reader)
 {
     struct history *history = &reader->history;
@@ -163,7 +163,7 @@ static int settle(struct reader *reader)
     return result;
 }
 
-/* One line of the file; the last may end in the middle, where its writer was killed. */
+/* Reads one line. A killed writer may leave the last line cut. */
 static int read_text(struct reader *reader, const char *text, size_t length)
 {
     json_t *line = json_loads(text, 0, NULL);

@@ -1,8 +1,9 @@
 /*
- * How a history is read, for its parts alone:
- *   history_read.c     the file: lines, events, keys
- *   history_asked.c    what a request asks for, and what its answer says of it
- *   history_reader.c   texts, and members of JSON objects
+ * Private to the reader of histories:
+ *
+ * - history_read.c     the file: lines, events, keys
+ * - history_asked.c    what a request asks for, and what its answer says
+ * - history_reader.c   texts, and members of JSON objects
  */
 #ifndef HISTORY_READER_H
 #define HISTORY_READER_H
@@ -15,12 +16,12 @@
 
 enum { HISTORY_ID_MAX = 400 }; /* bytes of an id in a path, with its NUL */
 
-/* Text that was met, each once: keys and resources repeat. op: the key's operation. */
+/* A text of the file, stored once: keys and resources repeat. op: the key's operation. */
 struct history_text {
     UT_hash_handle hh;
     size_t op;       /* index + 1; 0: not a key */
-    size_t resource; /* index + 1; 0: none is called so */
-    size_t order;    /* index + 1 of the operation that was given this order id; 0: not one */
+    size_t resource; /* index + 1; 0: not a resource */
+    size_t order;    /* index + 1 of the operation with this order id; 0: not an order id */
     char *answer;    /* of a key: its first decided answer, as text */
     char text[];
 };
@@ -32,23 +33,23 @@ struct reader {
     size_t size;
 };
 
-/* Fills in the message, with the line. Returns -1. */
+/* Writes the message with the line number. Returns -1. */
 int history_fail(struct reader *reader, const char *what);
-/* The one text of these letters. NULL without memory. */
+/* The stored copy of this text. NULL without memory. */
 struct history_text *history_intern(struct reader *reader, const char *text);
-/* Of both parts together. 0, or -1 with the message. */
+/* Stores `before` and `id` as one text. Returns 0, or -1 with the message. */
 int history_keep(struct reader *reader, const char *before, const char *id, const char **ret);
 
-/* Numbers of a JSON object. 0 (or HISTORY_NO_NUMBER) where there is none of that kind. */
+/* A number of a JSON object; 0 or HISTORY_NO_NUMBER if it has none of this name. */
 int64_t history_number_of(const json_t *object, const char *name);
 int64_t history_number_or_none(const json_t *object, const char *name);
 
 /* What a request asks for, from its first invocation. 0, or -1 with the message. */
 int history_describe(struct reader *reader, struct history_op *op, const json_t *line);
-/* What the first answer that decides says. 0, or -1 with the message. */
+/* Records the first deciding answer. Returns 0, or -1 with the message. */
 int history_note_answer(struct reader *reader, struct history_op *op, enum history_state state,
                         const char *problem, const json_t *line);
-/* What a payment or a cancellation changes: its order says so, once all is read. 0, or -1. */
+/* Once all is read: takes what a payment or cancellation changes from its order. 0, or -1. */
 int history_follow_order(struct reader *reader, struct history_op *op);
 
 #endif

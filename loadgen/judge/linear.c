@@ -1,16 +1,16 @@
-/* The search. What it remembers is in linear_memo.c, how operations wait in linear_queue.c. */
+/* The search. Its memory is in linear_memo.c, its outstanding operations in linear_queue.c. */
 #include "linear.h"
 #include "linear_memo.h"
 #include "linear_queue.h"
 
 #include <stdlib.h>
 
-/* One operation done, and what undoing it takes. */
+/* One applied operation, with what is needed to undo it. */
 struct frame {
     uint32_t op;
     uint32_t group; /* of a MAYBE */
     enum linear_kind kind;
-    bool alone; /* no other operation could stand in its place */
+    bool alone; /* there is no alternative to it */
     struct linear_state before;
 };
 
@@ -46,7 +46,7 @@ static void push(struct search *search, size_t op, uint32_t group, bool alone)
         linear_queue_take(&search->queue, op);
 }
 
-/* Takes the last operation back. */
+/* Undoes the last operation. */
 static struct frame pop(struct search *search)
 {
     struct frame frame = search->frames[--search->depth];
@@ -58,7 +58,7 @@ static struct frame pop(struct search *search)
     return frame;
 }
 
-/* Everything that changes nothing and fits now. */
+/* Applies all LOOKs that fit now. */
 static void look(struct search *search)
 {
     struct linear_queue *queue = &search->queue;
@@ -73,7 +73,7 @@ static void look(struct search *search)
     }
 }
 
-/* Does op if it fits and leads to a pair that was not there before. */
+/* Applies op if it fits and leads to a new pair. */
 static bool advance(struct search *search, size_t op, uint32_t group)
 {
     struct linear_state next;
@@ -90,7 +90,7 @@ static bool advance(struct search *search, size_t op, uint32_t group)
     return false;
 }
 
-/* Does the one change that can come next. */
+/* Applies the only change that can come next. */
 static bool advance_only(struct search *search, size_t op)
 {
     struct linear_state next;
@@ -103,7 +103,7 @@ static bool advance_only(struct search *search, size_t op)
     return true;
 }
 
-/* The next change that fits, after the one that was taken back (NULL: from the first). */
+/* Applies the next change that fits, after the undone one (NULL: from the first). */
 static bool change(struct search *search, const struct frame *after)
 {
     struct linear_queue *queue = &search->queue;

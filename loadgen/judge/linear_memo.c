@@ -66,8 +66,12 @@ static bool grow_table(struct linear_memo *memo)
     return true;
 }
 
-/* Its words: length, state, which MAYBEs are used, the first word of ranks that are not all taken,
- * the words from there to the last that has one. The same pair has the same words. */
+/* Writes the words of a pair. Equal pairs have equal words:
+ * - length
+ * - state
+ * - which MAYBEs are used
+ * - index of the first word of ranks that are not all taken
+ * - the words from there to the last that is not 0 */
 static size_t write_pair(uint64_t *out, const struct linear_queue *queue,
                          const struct linear_state *state)
 {

@@ -1,5 +1,5 @@
-/* The pairs of operations done and state reached that a search has entered. Exact: the whole pair
- * is kept and compared, a hash only finds it. */
+/* The pairs of operations done and state reached that a search has entered. Whole pairs are
+ * compared: the hash only finds them. */
 #ifndef LINEAR_MEMO_H
 #define LINEAR_MEMO_H
 
@@ -7,9 +7,9 @@
 
 struct linear_memo {
     size_t bytes_max;
-    uint64_t *words; /* the pairs, each behind its length */
+    uint64_t *words; /* the pairs, each with its length first */
     size_t n_words, room;
-    size_t *table; /* places in words, plus 1; 0: free */
+    size_t *table; /* indices into words, plus 1; 0: free */
     size_t n_pairs, table_size;
 };
 

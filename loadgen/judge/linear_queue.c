@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Behind the operations: where each list begins and ends. */
+/* The list heads, stored behind the operations. */
 enum { END_CHANGES, END_LOOKS, ENDS };
 
 struct sorted {
@@ -45,7 +45,7 @@ static void relink_op(struct linear_link *links, uint32_t op)
     links[links[op].next].previous = op;
 }
 
-/* Those that happened, in both orders. */
+/* Sorts the CHANGEs and LOOKs by invocation and by answer. */
 static void line_up(struct linear_queue *queue, struct sorted *sorted)
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
 /*
- * What a search for a linearization still has to do. Taking and putting back are O(1); they undo
- * each other in the reverse order only (Knuth: Dancing links, 2000).
+ * The outstanding operations of a search. Taking and putting back are O(1). Operations are put
+ * back in the reverse order only (Knuth: Dancing links, 2000).
  */
 #ifndef LINEAR_QUEUE_H
 #define LINEAR_QUEUE_H
@@ -18,13 +18,13 @@ struct linear_group {
 struct linear_queue {
     const struct linear_op *ops;
     size_t n;
-    struct linear_link *by_kind;   /* CHANGEs and LOOKs apart, in the order of invocations */
-    struct linear_link *by_answer; /* both, in the order of answers */
-    uint32_t *rank;                /* of an operation in the order of invocations */
+    struct linear_link *by_kind;   /* CHANGEs and LOOKs in separate lists, in order of invocation */
+    struct linear_link *by_answer; /* both, in order of answer */
+    uint32_t *rank;                /* of an operation, in order of invocation */
     uint64_t *taken;               /* one bit per rank */
-    uint32_t highest;              /* no rank beyond it is taken */
-    uint32_t *maybes;              /* alike ones together, in the order of invocations */
-    struct linear_group *groups;   /* of alike ones */
+    uint32_t highest;              /* no higher rank is taken */
+    uint32_t *maybes;              /* like ones together, in order of invocation */
+    struct linear_group *groups;   /* of like ones */
     uint32_t n_groups;
 };
 
@@ -32,11 +32,11 @@ struct linear_queue {
 int linear_queue_init(struct linear_queue *queue, const struct linear_op *ops, size_t n);
 void linear_queue_free(struct linear_queue *queue);
 
-/* The answer that comes first among the outstanding ones: what is asked later has to wait.
+/* The earliest answer of the outstanding operations. Operations invoked later must wait.
  * INT64_MAX: none is outstanding. */
 int64_t linear_queue_limit_us(const struct linear_queue *queue);
 bool linear_queue_is_empty(const struct linear_queue *queue);
-/* The outstanding ones of a kind, CHANGE or LOOK; LINEAR_NONE at the end. */
+/* Iterates over the outstanding operations of a kind, CHANGE or LOOK; LINEAR_NONE at the end. */
 size_t linear_queue_first(const struct linear_queue *queue, enum linear_kind kind);
 size_t linear_queue_next(const struct linear_queue *queue, size_t op);
 bool linear_queue_is_outstanding(const struct linear_queue *queue, size_t op);
@@ -48,7 +48,7 @@ void linear_queue_put_back(struct linear_queue *queue, size_t op);
 void linear_queue_use(struct linear_queue *queue, uint32_t group);
 void linear_queue_unuse(struct linear_queue *queue, uint32_t group);
 
-/* The first 64 ranks of which not all are taken. */
+/* The index of the first word of `taken` that has an operation still outstanding. */
 uint32_t linear_queue_first_word(const struct linear_queue *queue);
 
 #endif

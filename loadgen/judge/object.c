@@ -28,7 +28,7 @@ int object_add(struct object *object, const struct object_op *op)
 /* -- the model ----------------------------------------------------------------------------------
  */
 
-/* A version that an answer names, and what the change to it had read. */
+/* A version that an answer names, and the value that its change had read. */
 struct claim {
     int64_t version, before;
     size_t op;
@@ -37,7 +37,7 @@ struct claim {
 struct judged {
     struct linear_op *linear;
     const struct object_op **ops; /* of linear */
-    bool *maybe;                  /* of linear: its answer does not count */
+    bool *maybe;                  /* of linear: the answer does not count */
     size_t n;
     struct claim *claims; /* by version */
     size_t n_claims;
@@ -63,8 +63,8 @@ static bool add(int64_t value, int64_t delta, int64_t *ret)
     return !__builtin_add_overflow(value, delta, ret) && *ret >= 0;
 }
 
-/* A change whose answer names no version. Where another's answer names the next one, only() has
- * said so before. */
+/* A change whose answer names no version. If an answer names the next version, only() has chosen
+ * that change already. */
 static bool step_unnamed(const struct judged *judged, int64_t delta,
                          const struct linear_state *state, struct linear_state *ret)
 {
@@ -115,7 +115,7 @@ static bool step(const void *model, const struct linear_state *state, size_t i,
     return same_version && state->words[VALUE] == op->after;
 }
 
-/* An answer that names the next version leaves no room for another change. */
+/* If an answer names the next version, no other change can come next. */
 static size_t only(const void *model, const struct linear_state *state)
 {
     const struct judged *judged = model;

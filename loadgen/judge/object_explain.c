@@ -1,5 +1,5 @@
-/* Which answers contradict each other? First the shortest beginning of the history that is broken,
- * then, of its answers, a smallest set. */
+/* Finds answers that contradict each other: first the shortest broken beginning of the history,
+ * then a smallest set of its answers. */
 #include "object.h"
 
 #include <inttypes.h>
@@ -9,18 +9,17 @@
 
 enum { SHOWN_MAX = 6 /* operations */ };
 
-/* Steps of all searches together, some tenths of a second, and of one: where many answers are left
- * out, and so much may have happened, a search may be long. One that meets its bound found no
- * contradiction. */
+/* Bounds on the steps of all searches together (some tenths of a second) and of one. A search is
+ * long when many answers do not count. At its bound a search has found no contradiction. */
 static const uint64_t STEPS_MIN = 5 * 1000 * 1000, STEPS_PER_OP = 1000,
                       STEPS_OF_ONE_MIN = 500 * 1000, STEPS_OF_ONE_PER_OP = 40;
 static const size_t BYTES_MAX = 32u << 20;
 
 struct explanation {
     const struct object *object;
-    uint32_t *order; /* operations whose answers can count, by the time of the answer */
+    uint32_t *order; /* operations whose answers can count, in order of answer */
     size_t n;
-    bool *facts; /* those that count */
+    bool *facts; /* the answers that count */
     int64_t asked_until_us;
     uint64_t steps_left;
 };
@@ -68,7 +67,8 @@ static int line_up(struct explanation *explanation)
     return whole ? 0 : -1;
 }
 
-/* The first n answers count, and only what was asked until the last of them. */
+/* Is the history broken if only the first n answers count, and only operations invoked before the
+ * last of them? */
 static bool beginning_is_broken(struct explanation *explanation, size_t n)
 {
     for (size_t i = 0; i < explanation->n; i++)
@@ -78,7 +78,7 @@ static bool beginning_is_broken(struct explanation *explanation, size_t n)
     return is_broken(explanation);
 }
 
-/* The fewest first answers that contradict each other. */
+/* The smallest n for which the first n answers contradict each other. */
 static size_t shortest_beginning(struct explanation *explanation)
 {
     size_t holds = 0, broken = explanation->n;
@@ -98,8 +98,8 @@ static void set_facts(struct explanation *explanation, size_t from, size_t to, b
         explanation->facts[explanation->order[i]] = count;
 }
 
-/* Of order[from..to), none of which counts now: makes those count that are needed for a
- * contradiction with what counts already. added: something was added since it was last looked. */
+/* No answer of order[from..to) counts at the start. Makes those count that are needed to
+ * contradict the answers that count already. added: answers were added since the last check. */
 static void need(struct explanation *explanation, size_t from, size_t to, bool added)
 {
     if (added && is_broken(explanation))
@@ -158,7 +158,7 @@ static void print(const struct explanation *explanation, int64_t zero_us, char r
     const struct object *object = explanation->object;
     const struct object_op *shown[SHOWN_MAX] = {NULL};
     size_t n = 0, facts = 0;
-    /* The last ones answered: the contradiction shows there. */
+    /* Show the latest answers: they show the contradiction. */
     for (size_t i = explanation->n; i-- > 0;) {
         uint32_t op = explanation->order[i];
         facts += explanation->facts[op];

@@ -12,7 +12,8 @@ int ranks_by_value(const void *a, const void *b)
 
 /* -- ranks ------------------------------------------------------------------------------------- */
 
-/* The pooled values' ranks, doubled so that those of ties, the mean of their places, are whole. */
+/* The ranks of all values, doubled: ties share the mean of their places, which may be a half
+ * number. */
 struct ranking {
     size_t n; /* of both samples */
     double *sorted;
@@ -62,7 +63,7 @@ static size_t rank_sum(const struct ranking *ranking, const double *values, size
     return sum;
 }
 
-/* Of all ways to choose n of the ranks, how many have each sum: ways[0..largest]. malloc()ed; NULL:
+/* The number of ways to choose n of the ranks with each sum: ways[0..largest]. malloc()ed; NULL:
  * no memory. */
 static double *count_ways(const size_t *ranks, size_t n_all, size_t n, size_t *ret_largest)
 {
@@ -103,7 +104,7 @@ static double exact_p(const struct ranking *ranking, size_t n_a, size_t sum)
     return fmin(1, 2 * fmin(below, above) / all);
 }
 
-/* Of U when nothing is tied. */
+/* The standard deviation of U. */
 static double sigma_of(double n_a, double n_b, double ties)
 {
     double n = n_a + n_b;
@@ -151,7 +152,7 @@ size_t ranks_needed(double p)
 
 /* -- the ratio --------------------------------------------------------------------------------- */
 
-/* z with the chance p of a normal value beyond it. */
+/* The value that a normal variable exceeds with probability p. */
 static double normal_quantile(double p)
 {
     double low = 0, high = 40;
@@ -165,7 +166,7 @@ static double normal_quantile(double p)
     return low;
 }
 
-/* The largest c for which U is below c with a chance of tail at most; 0: none. -1: no memory. */
+/* The largest c with P(U < c) at most tail; 0: none. -1: no memory. */
 static long critical_value(size_t n_a, size_t n_b, double tail)
 {
     size_t n = n_a + n_b, largest, ranks[RANKS_EXACT_MAX];

@@ -113,7 +113,7 @@ static struct ledger_row ledger_row_of(const char *resource, const struct rows_r
     return ret;
 }
 
-/* Keeps the first fork whose two changes began from one value, else the first of all. */
+/* Keeps the first fork whose two changes began from the same value, else the first fork. */
 static void keep_fork(struct audit_row *audit, const struct rows_row *first,
                       const struct rows_row *row)
 {
@@ -125,7 +125,7 @@ static void keep_fork(struct audit_row *audit, const struct rows_row *first,
     audit->fork[1] = ledger_row_of(audit->resource, row);
 }
 
-/* from, to: the rows of the version before this one's. */
+/* from..to: the rows of the previous version. */
 static bool continues(const struct rows_row *row, const struct rows_row *from,
                       const struct rows_row *to)
 {
@@ -166,8 +166,8 @@ static wide walk(const struct rows *rows, const struct rows_resource *resource,
     return sum;
 }
 
-/* The resource's version is one more than the newest row's; after a fork a late writer may have set
- * it back, but never ahead. */
+/* The resource's version is one more than the newest row's. After a fork a late writer may have
+ * set it lower, but never higher. */
 static bool version_fits(const struct rows *rows, int64_t version, bool forked)
 {
     wide newest = rows->n == 0 ? 0 : (wide)rows->rows[rows->n - 1].version_before + 1;

@@ -10,7 +10,7 @@
 enum {
     RETRY_MIN_MS = 20, /* without Retry-After: a random time in this range */
     RETRY_MAX_MS = 120,
-    RETRY_SPREAD_MS = 250 /* added to Retry-After, so that retries do not come in one wave */
+    RETRY_SPREAD_MS = 250 /* at most; added to Retry-After, so that retries do not come together */
 };
 
 enum use { USE_IS_DUPLICATE = 0x100, USE_WHICH, USE_RETRY };
@@ -103,8 +103,7 @@ bool tally_decide(struct tally *tally, uint64_t seq, int status, const char *bod
     raise_end(tally, seq + 1);
     answer_problem_name(body, problem, sizeof problem);
     bool running = status == 409 && strcmp(problem, "in-flight") == 0;
-    /* 5xx: perhaps done, perhaps not; only the stored answer of the key can tell. 429 and 408:
-     * not yet. */
+    /* 5xx: perhaps done; only the stored answer of the key decides. 429 and 408: not done yet. */
     if (running || status < 200)
         return false;
     if (status >= 500 || status == 429 || status == 408) {
@@ -150,13 +149,13 @@ int64_t tally_outcome(struct tally *tally, uint64_t seq, const struct load_answe
         if (tally_decide(tally, seq, answer->status, answer->body))
             return -1;
     } else if (answer->end != LOAD_NOT_SENT) {
-        return -1; /* unknown: found out after the load, through the key */
+        return -1; /* unknown: resolved after the load by its key */
     }
     bool stopped = tally->stop != NULL && atomic_load(tally->stop);
     int64_t left_us = tally->patience_ms * 1000 - (answer->sent_us - entry->first_us);
     if (stopped || left_us < 0)
         return -1;
-    /* A server may say "Retry-After: 3600": not longer than patience, then one last time. */
+    /* A server may say "Retry-After: 3600". Wait only for the patience, then try once more. */
     int64_t delay_ms = retry_delay_ms(tally, seq, answer);
     return delay_ms <= left_us / 1000 ? delay_ms : left_us / 1000 + 1;
 }

@@ -1,10 +1,10 @@
 /*
- * The client's own record of a run: of each request whether it was sent, and how it ended.
- * The verdict compares it with the service's ledger.
+ * The client's own record of a run: whether each request was sent, and how it ended. The verdict
+ * compares it with the service's ledger.
  *
  * Requests are numbered from 0. A share of them are duplicates: request 17 may be request 5 sent
- * again, with 5's key and content; 5 is then its origin. What happened to a key stands at its
- * origin once tally_settle() has run.
+ * again, with 5's key and content. Then 5 is its origin. After tally_settle() the origin has the
+ * outcome of its key.
  */
 #ifndef TALLY_H
 #define TALLY_H
@@ -17,10 +17,10 @@ enum { TALLY_PROBLEMS_MAX = 32, TALLY_PROBLEM_TEXT_MAX = 40, TALLY_ANSWER_TEXT_M
 
 enum tally_state {
     TALLY_UNSENT,  /* nothing happened */
-    TALLY_UNKNOWN, /* sent, outcome not known (yet) */
+    TALLY_UNKNOWN, /* sent, outcome not known yet */
     TALLY_ACCEPTED,
     TALLY_REFUSED, /* a decision: sold out, insufficient funds, ... */
-    TALLY_FAILED   /* an answer that no retry will change: a mistake in what was asked */
+    TALLY_FAILED   /* a final error: the request was wrong */
 };
 
 struct tally_entry {
@@ -47,7 +47,7 @@ struct tally {
     struct tally_problem problems[TALLY_PROBLEMS_MAX];
     size_t n_problems;
     char failure[TALLY_ANSWER_TEXT_MAX]; /* the first answer that counted as failed */
-    char put_off[TALLY_ANSWER_TEXT_MAX]; /* the first that said: not now */
+    char put_off[TALLY_ANSWER_TEXT_MAX]; /* the first answer that decided nothing: 5xx, 429, 408 */
 };
 
 /* 0, or -1 without memory. */
@@ -55,22 +55,22 @@ int tally_init(struct tally *tally, uint64_t n, uint64_t seed, double duplicates
                int64_t patience_ms);
 void tally_free(struct tally *tally);
 
-/* The request whose key and content seq carries: itself, or an earlier one. */
+/* The request whose key and content seq has: itself, or an earlier one. */
 uint64_t tally_origin(const struct tally *tally, uint64_t seq);
 /* The same 64 random bits for the same seed, seq and use, whatever the order of calls. */
 uint64_t tally_random(const struct tally *tally, uint64_t seq, unsigned use);
 
-/* The load engine's outcome: as load_workload.outcome. */
+/* For load_workload.outcome. */
 int64_t tally_outcome(struct tally *tally, uint64_t seq, const struct load_answer *answer);
-/* A final status found out afterwards. True if it decided the request. */
+/* Records an answer. True if it decides the request. */
 bool tally_decide(struct tally *tally, uint64_t seq, int status, const char *body);
 void tally_count_problem(struct tally *tally, const char *name);
 
-/* After the load: an origin takes the state of a duplicate that knows more. */
+/* Call after the load: an origin takes the state of a duplicate that knows more. */
 void tally_settle(struct tally *tally);
 uint64_t tally_end(const struct tally *tally);
 uint64_t tally_count(const struct tally *tally, enum tally_state state); /* of origins */
-/* Answers that differ from the answer of the same key. */
+/* How many answers differ from another answer to the same key. */
 uint64_t tally_differing(const struct tally *tally);
 
 #endif

@@ -97,7 +97,7 @@ static const char *skip_blanks(const char *text)
     return text;
 }
 
-/* Each returns what follows, or NULL with a message. */
+/* Each parser returns the text after its part, or NULL with a message. */
 
 static const char *parse_metric(const char *text, struct threshold *ret, char *message, size_t size)
 {

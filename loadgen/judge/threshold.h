@@ -39,15 +39,15 @@ struct threshold {
     bool is_share;
 };
 
-/* What there is to judge by. */
+/* The figures of a run that thresholds are compared with. */
 struct threshold_figures {
     const struct hist *latency;
-    double seconds;    /* that were measured */
+    double seconds;    /* measured seconds */
     uint64_t answered; /* final answers in them */
     uint64_t sent, errors, dropped, timeouts, retries;
     uint64_t never_sent; /* known at the end: dropped and counted as errors, so infinitely slow */
-    bool at_end;         /* else on the way: what is not known yet is no breach */
-    const struct verdict *verdict; /* at the end of a run that has one; else NULL */
+    bool at_end;         /* false during the run: an unknown figure is no breach */
+    const struct verdict *verdict; /* NULL: none, or during the run */
 };
 
 struct threshold_figures threshold_figures_now(const struct load_progress *now, int64_t warmup_ms);
@@ -55,20 +55,20 @@ struct threshold_figures threshold_figures_now(const struct load_progress *now, 
 struct threshold_figures threshold_figures_at_end(const struct load_result *result,
                                                   const struct verdict *verdict);
 
-/* 0, or -1 with a message that says what was expected where. */
+/* Returns 0, or -1 with a message that says what was expected where. */
 int threshold_parse(const char *text, struct threshold *ret, char *message, size_t size);
 
-/* Does it speak of the verdict, which plain load has none of? */
+/* Does it need a verdict? Plain load has none. */
 bool threshold_wants_verdict(const struct threshold *threshold);
 
-/* Kept? *ret_value is the metric's value, in the unit of the limit. At the end the latency of no
- * request at all is a breach: nothing was shown. */
+/* Is it kept? *ret_value is the metric's value, in the unit of the limit. At the end of a run
+ * without any request, a latency threshold is broken. */
 bool threshold_kept(const struct threshold *threshold, const struct threshold_figures *figures,
                     double *ret_value);
 /* NULL: all are kept. */
 const struct threshold *threshold_first_broken(const struct threshold *thresholds, int n,
                                                const struct threshold_figures *figures);
-/* "61.4 ms", "0.3 %", "3,812", "never": a value as people read it. */
+/* "61.4 ms", "0.3 %", "3,812", "never": the value for people. */
 char *threshold_value_text(const struct threshold *threshold, double value, char *out, size_t size);
 
 #endif

@@ -144,8 +144,8 @@ static int parse_ledger_row(const json_t *object, struct ledger_row *ret)
            take_integer(object, "at_us", &ret->at_us);
 }
 
-/* The first fork whose two changes began from one value, which shows the loss most plainly; after
- * a fork of a fork the values differ. */
+/* Takes the first fork whose two changes began from the same value: it shows the loss best. In a
+ * fork of a fork the values differ. Without such a fork it takes the first. */
 static int take_fork(const json_t *forks, struct audit_row *row)
 {
     size_t i;
@@ -182,7 +182,7 @@ int audit_row_parse(const json_t *object, struct audit_row *ret)
         take_integer(object, "lost_amount", &row.lost_amount) |
         take_integer(object, "duplicates", &row.duplicates))
         return -1;
-    /* These are younger than the contract's list; a service without them has no more to say. */
+    /* Optional fields: not every service reports them. */
     take_integer(object, "over_limit", &row.over_limit);
     take_integer(object, "negative", &row.negative);
     take_integer(object, "broken", &row.broken);

@@ -1,7 +1,7 @@
 /*
- * The verdict: what went wrong in units and money, and whether that is what the guard claims.
- * An audit is compared with the client's own count of what it was answered; the audit is the
- * service's or the judge's own (rows.h). Pure functions: no network, no clock.
+ * The verdict: what went wrong in units and money, and whether the guard keeps its claim. It
+ * compares an audit with the answers that the client counted. The audit is the service's or the
+ * judge's own (rows.h). Pure functions: no network, no clock.
  */
 #ifndef VERDICT_H
 #define VERDICT_H
@@ -32,15 +32,15 @@ struct verdict {
 #undef VERDICT_FIELD
 };
 
-/* Safe: nothing went wrong and nothing is unknown. Broken: something certainly went wrong. */
+/* Safe: nothing is wrong or unknown. Broken: something is certainly wrong. */
 bool verdict_is_safe(const struct verdict *verdict);
 bool verdict_is_broken(const struct verdict *verdict);
-/* Keeps its claim? A guard that claims to be safe must be safe; one that does not must show it. */
+/* Does it match the claim? A guard that claims to be safe must be safe, any other broken. */
 bool verdict_as_claimed(const struct verdict *verdict, bool claims_safe);
-/* Of each figure the larger one. */
+/* Takes the larger value of each figure. */
 void verdict_worse(struct verdict *into, const struct verdict *other);
 void verdict_add(struct verdict *into, const struct verdict *from);
-/* "OK", "OVERSOLD 73", "LOST 4,300", ...: the worst of it, short. */
+/* "OK", "OVERSOLD 73", "LOST 4,300", ...: the worst figure, in short. */
 char *verdict_text(const struct verdict *verdict, char *out, size_t size);
 
 /* One row of the ledger. */
@@ -60,13 +60,13 @@ struct audit_row {
     struct ledger_row fork[2]; /* two changes made from the same reading */
 };
 
-/* Reads one member of "resources". Returns 0, or -1 when a field that is needed is missing. */
+/* Reads one member of "resources". Returns 0, or -1 if a required field is missing. */
 int audit_row_parse(const json_t *object, struct audit_row *ret);
 
-/* What the client knows of one resource. */
+/* What the client knows about one resource. */
 struct client_count {
     int64_t accepted; /* items: pieces in answers 201; accounts: sum of the acknowledged changes */
-    int64_t demand;   /* items: pieces asked for by requests that were sent, whatever the answer */
+    int64_t demand;   /* items: pieces in requests that were sent, whatever the answer */
     int64_t unknown;  /* requests on it whose outcome is unknown */
     int64_t unknown_amount; /* items: their pieces; accounts: sum of their absolute amounts */
 };
