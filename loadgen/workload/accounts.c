@@ -1,9 +1,9 @@
-/* Many changes to few balances: first the textbook's pair, then the crowd. */
+/* Many changes to few balances: first the textbook's pairs, then the load. */
 #include "balances.h"
 
 #include <stdio.h>
 
-/* Only withdrawals: where additions were among them, two losses could cancel each other. */
+/* Withdrawals only: losses of deposits and withdrawals could cancel each other. */
 enum { AMOUNT_MAX = 500, CHANGES_PER_CONNECTION = 50 };
 
 enum use { USE_ACCOUNT, USE_AMOUNT };
@@ -13,7 +13,7 @@ static uint64_t accounts_requests(const struct options *options)
     return (uint64_t)options->connections * CHANGES_PER_CONNECTION;
 }
 
-/* Enough that none is ever refused for lack of money. */
+/* So high that no withdrawal is refused for lack of money. */
 static int64_t balance_of(const struct run *run)
 {
     return (int64_t)run->tally.n * AMOUNT_MAX;

@@ -12,7 +12,7 @@ int balances_create(struct run *run, int64_t balance)
     char id[80];
     int64_t version;
     for (int64_t i = 0; i < run->options->accounts; i++) {
-        if (run_stopped(run)) { /* without all its accounts there is nothing to judge */
+        if (run_stopped(run)) { /* without all accounts there is nothing to judge */
             snprintf(run->message, sizeof run->message, "stopped before its load began");
             return -1;
         }

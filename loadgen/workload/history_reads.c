@@ -1,4 +1,4 @@
-/* What was to be seen meanwhile: one thread reads the run's resources in turn for its history. */
+/* One thread reads the run's resources in turn for its history. */
 #include "history_reads.h"
 #include "steady.h"
 

@@ -9,9 +9,9 @@
 
 /* The request to one target: path and Host differ. */
 struct message {
-    char head_text[LOAD_REQUEST_MAX]; /* up to the empty line, but for the length of the body */
+    char head_text[LOAD_REQUEST_MAX]; /* up to the empty line, without Content-Length */
     struct template head, body;
-    size_t fixed; /* bytes of fixed_text, when no request differs from another; else 0 */
+    size_t fixed; /* bytes of fixed_text if all requests are equal; else 0 */
     char fixed_text[LOAD_REQUEST_MAX];
 };
 

@@ -12,20 +12,20 @@ struct http_load_request {
     const char *const *headers; /* "Name: value" without line ends, NULL-terminated; may be NULL */
     const struct threshold *thresholds;
     int n_thresholds;
-    int64_t abort_after_ms; /* 0: a broken threshold ends nothing early */
+    int64_t abort_after_ms; /* 0: a broken threshold does not end the load early */
 };
 
-/* The method, or what stands for it. */
+/* The method, given or default. */
 const char *http_load_method(const struct http_load_request *request);
 
 struct http_load;
 
-/* Builds the request for each of options->targets (borrowed until http_load_close()) at its path.
- * Returns 0; or with a message EXIT_USAGE (malformed header, method or placeholder, too long)
- * or EXIT_FAILURE (no memory). */
+/* Builds the request for each of options->targets, at its path. options must live until
+ * http_load_close(). Returns 0, or with a message EXIT_USAGE (malformed header, method or
+ * placeholder, too long) or EXIT_FAILURE (no memory). */
 int http_load_open(const struct http_load_request *request, const struct load_options *options,
                    struct http_load **ret, char *message, size_t size);
-/* The workload to give to load_run(); each request is sent once, whatever becomes of it. */
+/* The workload for load_run(). Each request is sent once, whatever its outcome. */
 struct load_workload http_load_workload(struct http_load *load);
 void http_load_close(struct http_load *load); /* NULL is allowed */
 

@@ -15,7 +15,7 @@ enum {
     ASK_TIMEOUT_MS = 200,
     WIDTH_MIN = 20,
     BAR_COLUMNS = 40,
-    RATE_COLUMNS = 25 /* before the curve of the rates */
+    RATE_COLUMNS = 25 /* in front of the curve of rates */
 };
 
 /* -- composing --------------------------------------------------------------------------------- */
@@ -26,7 +26,7 @@ struct page {
     int width, lines;
 };
 
-/* Appends a line, cut to the width in characters: bytes that go on a UTF-8 character count none. */
+/* Appends a line, cut to the width in characters. Continuation bytes of UTF-8 do not count. */
 static void line(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void line(struct page *page, const char *format, ...)
 {
@@ -52,7 +52,7 @@ static void line(struct page *page, const char *format, ...)
     page->lines++;
 }
 
-/* "▁▂▅█": the newest rates, as many as fit into the columns, against the highest of them all. */
+/* "▁▂▅█": the newest rates that fit into the columns, relative to the highest of all. */
 static void sparkline(const struct live_facts *facts, int columns, char *out, size_t size)
 {
     static const char *const steps[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -171,7 +171,7 @@ static void ask_stock(struct live *live, const struct run *run, int64_t now_us)
     json_t *item = status == 200 ? json_loads(body, 0, NULL) : NULL;
     free(body);
     if (item == NULL)
-        return; /* too busy to say: the figures stay */
+        return; /* no answer: keep the figures */
     facts->has_stock = true;
     facts->initial = json_integer_value(json_object_get(item, "initial_stock"));
     facts->stock = json_integer_value(json_object_get(item, "stock"));

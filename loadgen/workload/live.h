@@ -1,7 +1,6 @@
 /*
- * The view of a running load, on a terminal only: a few lines on stderr, drawn over again five
- * times a second, cut to the window's width as it is at that moment. Composing is pure; drawing is
- * not.
+ * The view of a running load, on a terminal only: a few lines on stderr, drawn again five times a
+ * second and cut to the current width of the window. live_compose() is a pure function.
  */
 #ifndef LIVE_H
 #define LIVE_H
@@ -19,7 +18,7 @@ struct live_facts {
     uint64_t completed, planned;     /* planned 0: not bounded */
     double rates[LIVE_RATES_MAX];    /* requests per second, oldest first */
     int n_rates;
-    int64_t p50_us, p99_us, p999_us; /* -1: not told yet */
+    int64_t p50_us, p99_us, p999_us; /* -1: too few answers yet */
     uint64_t accepted, errors, retries, dropped;
     bool has_stock;
     int64_t initial, stock, sold; /* of a sale's item, as the service says */
@@ -35,7 +34,7 @@ struct live {
     struct live_facts facts;
 };
 
-/* Draws what is so now; asks the service for the stock now and then. */
+/* Draws the current figures. Asks the service for the stock twice a second at most. */
 void live_draw(struct live *live, const struct run *run, const struct load_progress *now);
 /* Removes it. */
 void live_clear(struct live *live);

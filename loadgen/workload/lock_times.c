@@ -7,9 +7,9 @@
 #include <string.h>
 
 enum { NAME_MAX_BYTES = 64 };
-static const double VALUE_END = 0x1p53; /* above, a double is no count */
+static const double VALUE_END = 0x1p53; /* from here on a double is not an exact count */
 
-/* The index of a bound, which is added when it is new; -1: no room. */
+/* The index of a bound, added if it is new; -1: no room. */
 static int bound_index(struct lock_times *times, double us)
 {
     for (int i = 0; i < times->n_bounds; i++)
@@ -76,7 +76,7 @@ int lock_times_read(const struct options *options, const char *guard, struct loc
     return 0;
 }
 
-/* Unless one has started anew, and counts from 0. */
+/* Does nothing if an instance has started again and counts from 0. */
 static void subtract(struct lock_times_histogram *now, const struct lock_times_histogram *before)
 {
     bool anew = now->count < before->count || now->sum_us < before->sum_us;

@@ -18,15 +18,15 @@ struct lock_times {
     struct lock_times_histogram wait, hold;
 };
 
-/* Adds up over all instances. 0, or -1 when one does not tell. */
+/* Adds up all instances. Returns 0, or -1 if one does not answer. */
 int lock_times_read(const struct options *options, const char *guard, struct lock_times *ret);
-/* Adds what a page of metrics says of this guard. For lock_times_read(), and tests. */
+/* Adds this guard's figures from a page of metrics. For lock_times_read() and tests. */
 void lock_times_add(struct lock_times *times, const char *metrics, const char *guard);
-/* What came since `before`; all of it when an instance has started anew meanwhile. */
+/* Subtracts `before`, unless an instance has started again since. */
 void lock_times_since(struct lock_times *now, const struct lock_times *before);
 
 double lock_times_mean_us(const struct lock_times_histogram *histogram);
-/* The bound below which that share lies; HUGE_VAL beyond the last one, 0 without values. */
+/* The bucket bound of this percentile. HUGE_VAL: beyond the last bound. 0: no values. */
 double lock_times_percentile_us(const struct lock_times *times,
                                 const struct lock_times_histogram *histogram, double percentile);
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Set-up and audit wait longer than a request under load: a busy service answers them last. */
+/* Set-up and audit wait longer than a request under load: a busy service answers them late. */
 enum {
     CALL_TIMEOUT_MS = 30000,
-    AUDIT_TIMEOUT_MS = 600000, /* as the service allows it */
+    AUDIT_TIMEOUT_MS = 600000, /* as long as the service allows */
     LIVE_TIMEOUT_MS = 5000,
     WIRE_TIMEOUT_MS = 1000
 };
@@ -83,7 +83,7 @@ int remote_describe(const struct options *options, struct remote_service *ret, c
         const char *instance = json_string_value(json_object_get(answer, "instance"));
         const char *guard = json_string_value(json_object_get(answer, "default"));
         snprintf(names[i], sizeof names[i], "%s", instance == NULL ? "" : instance);
-        if (instance == NULL) /* an older service does not say: each address is one */
+        if (instance == NULL) /* not reported: count each address as an instance */
             snprintf(names[i], sizeof names[i], "address %d", i);
         service.lanes |= json_is_true(json_object_get(answer, "lanes"));
         if (i == 0) {
@@ -182,7 +182,7 @@ int remote_put_account(const struct options *options, const char *id, const char
     return put(options, "accounts", id, guard, fields, ret_version, message);
 }
 
-/* Ascending by name. */
+/* Binary search: the audit is sorted by name. */
 static const json_t *find_resource(const json_t *audit, const char *resource)
 {
     const json_t *rows = json_object_get(audit, "resources");
@@ -289,7 +289,7 @@ int remote_outcome(const struct options *options, uint64_t n, const char *key, c
                          path, "", NULL, options->timeout_ms, ret_body);
     if (status != 200)
         return status;
-    /* The stored answer is a success or a refusal that was decided. */
+    /* The stored answer is a success or a refusal. */
     answer_problem_name(*ret_body, problem, sizeof problem);
     return problem[0] == '\0' ? 201 : 409;
 }

@@ -1,7 +1,7 @@
 /*
- * A client that lost an answer knows neither yes nor no. The idempotency key decides: first by
- * looking it up, then, where nothing happened, by sending the same request again under it; however
- * often it is sent, its effect happens once.
+ * A client that lost an answer does not know the outcome. The idempotency key decides. First the
+ * key is looked up. If nothing happened, the same request is sent again under it. However often it
+ * is sent, its effect happens once.
  */
 #include "progress.h"
 #include "run.h"
@@ -11,7 +11,7 @@
 
 enum { RESOLVE_PAUSE_MS = 20 };
 
-/* True when it is decided. *ret_heard: the service answered at all. */
+/* True: it is decided. *ret_heard: the service answered. */
 static bool try_once(struct run *run, uint64_t origin, uint64_t attempt, bool *ret_heard)
 {
     char key[RUN_KEY_MAX], path[REMOTE_PATH_MAX], body[RUN_BODY_MAX], *answer;
@@ -35,7 +35,8 @@ static bool try_once(struct run *run, uint64_t origin, uint64_t attempt, bool *r
     return decided;
 }
 
-/* Each is tried once even when patience has ended; false: and nobody answers any more. */
+/* Tries each request at least once, even after patience has ended. False: the service does not
+ * answer. */
 static bool resolve_one(struct run *run, uint64_t origin, int64_t deadline_ms)
 {
     bool heard;

@@ -50,7 +50,7 @@ void run_add_verdict(struct run *run, struct verdict *into, const struct verdict
     }
 }
 
-/* Of the load and the textbook's pairs. */
+/* The verdict of the load and the textbook's pairs together. */
 static struct verdict whole_verdict(const struct run *run)
 {
     struct verdict whole = run->verdict;
@@ -85,7 +85,7 @@ char *run_verdict_text(const struct run *run, char *out, size_t size)
         snprintf(out, size, "FAILED %s", text_count(count, (int64_t)run->failed));
     else if (run_dropped(run) > 0 && run_is_safe(run))
         snprintf(out, size, "DROPPED %s", text_count(count, (int64_t)run_dropped(run)));
-    else /* what was lost is what the columns beside it show */
+    else /* the columns beside it show the losses of the load */
         verdict_text(load_is_safe ? &run->textbook.verdict : &run->verdict, out, size);
     return out;
 }
@@ -148,7 +148,7 @@ static size_t write_request(void *ctx, uint64_t seq, const struct load_target *t
     return length > 0 && (size_t)length < size ? (size_t)length : 0;
 }
 
-/* Into the history before the first of them is sent: whatever becomes of this process. */
+/* Writes the requests into the history before the first is sent, in case this process dies. */
 static void announce(void *ctx, const uint64_t *seqs, size_t n)
 {
     const struct run *run = ctx;
@@ -175,13 +175,13 @@ static int64_t take_outcome(void *ctx, uint64_t seq, const struct load_answer *a
     return tally_outcome(&run->tally, seq, answer);
 }
 
-/* How many requests a run may have: each one is remembered until the verdict. */
+/* How many requests a run may have. Each is kept in memory until the verdict. */
 static uint64_t planned_requests(const struct run *run)
 {
     const struct options *options = run->options;
     if (options->requests > 0)
         return options->requests;
-    /* A burst is due at once: what its duration cuts off is not without bound. */
+    /* A burst is due at once: its number is bounded, even with a duration. */
     if (options->duration_ms == 0 || run->mode == LOAD_BURST)
         return run->workload->requests(options);
     const struct load_options load = run_load_options(run);
@@ -246,7 +246,7 @@ static bool expected_safe(const struct options *options, const char *guard, bool
     return claimed;
 }
 
-/* What the load showed is worth showing even when nobody is left to ask for the audit. */
+/* Without an audit the run keeps the figures of the load and is not judged. */
 static void judge(struct run *run)
 {
     progress_step(run->options, "%s under %s: audit", run->workload->name, run->guard);
@@ -254,7 +254,7 @@ static void judge(struct run *run)
         remote_is_there(run->options, run->message) == 0 && run->workload->judge(run) == 0;
     if (run->judged) {
         run->verdict.replay_mismatch += (int64_t)tally_differing(&run->tally);
-    } else { /* perhaps some of it was judged */
+    } else { /* discard partial results */
         run->verdict = (struct verdict){0};
         run->n_disagreements = 0;
         run->initial = run->expected = run->actual = 0;
@@ -288,7 +288,7 @@ static int perform(struct run *run)
     resolve_unknown(run);
     run->accepted = tally_count(&run->tally, TALLY_ACCEPTED);
     run->refused = tally_count(&run->tally, TALLY_REFUSED);
-    run->failed += tally_count(&run->tally, TALLY_FAILED); /* prepare() counted some before */
+    run->failed += tally_count(&run->tally, TALLY_FAILED); /* prepare() may have counted some */
     run->interrupted = run_stopped(run);
     judge(run);
     return 0;

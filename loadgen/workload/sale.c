@@ -13,7 +13,7 @@ static void item_id(const struct run *run, char ret[80])
     snprintf(ret, 80, "sale-%s", run->id);
 }
 
-/* The limit is checked where it never turns a buyer away: each orders once. */
+/* With at most one order per buyer, the limit is set: it never refuses an order. */
 static bool limits_users(const struct run *run)
 {
     return run->tally.n <= (uint64_t)run->options->buyers;

@@ -1,7 +1,7 @@
 /*
- * The lost update as every textbook tells it: an account of 1,000; A takes 200 and B takes 300 at
- * the same time; both read 1,000; the account ends at 700 or 800 instead of 500. Two requests
- * overlap only by luck, so fresh accounts are tried until a pair loses, up to a bound.
+ * The lost update of the textbooks: an account has 1,000. A takes 200 and B takes 300 at the same
+ * time. Both read 1,000, and the account ends at 700 or 800 instead of 500. Two requests overlap
+ * only by chance. So fresh accounts are tried until a pair loses, up to a bound.
  */
 #include "progress.h"
 #include "witness.h"
@@ -66,7 +66,7 @@ static void pair_name(const void *ctx, uint64_t i, char ret[100])
     snprintf(ret, 100, "account:%s", id);
 }
 
-/* A batch is small. */
+/* A linear search: a batch is small. */
 static int64_t pair_origin(const void *ctx, const char *key)
 {
     const struct pairs *pairs = ctx;
@@ -123,7 +123,7 @@ static int try_batch(struct pairs *pairs)
     struct load_result result;
     struct load_workload workload = {
         .request = write_request, .outcome = take_outcome, .ctx = pairs};
-    /* Two connections, one per instance where there are two: they take a pair each time. */
+    /* Two connections, one per instance if there are two. Together they send one pair at a time. */
     struct load_options load = {.n_targets = options->n_targets < 2 ? 1 : 2,
                                 .mode = LOAD_CLOSED,
                                 .connections = 2,

@@ -1,10 +1,10 @@
-/* Money moving between accounts, in both directions at once: the sum must stay. */
+/* Moves money between accounts, in both directions at once. The sum must not change. */
 #include "balances.h"
 
 #include <stdio.h>
 
 enum {
-    INITIAL = 5000, /* little enough that some transfers are refused for lack of money */
+    INITIAL = 5000, /* so low that some transfers are refused for lack of money */
     AMOUNT_MAX = 500,
     TRANSFERS_PER_CONNECTION = 50
 };

@@ -7,9 +7,9 @@
 #include <string.h>
 
 enum {
-    ONE_BY_ONE_MAX = 16, /* resources: each question for an audit may read the whole ledger */
+    ONE_BY_ONE_MAX = 16, /* resources: each audit of one may read the whole ledger */
     PAGE = 1000,         /* rows */
-    HEARINGS_MAX = 3, /* the witnesses are not heard at one moment: what disagrees is asked anew */
+    HEARINGS_MAX = 3,    /* audit and rows are read at different moments: repeat if they disagree */
     HEARING_PAUSE_MS = 50
 };
 
@@ -18,7 +18,7 @@ struct subject {
     uint64_t number;
     struct rows rows;
     struct client_count client;
-    struct audit_row shown; /* the audit with the counter-example, of the two */
+    struct audit_row shown; /* of the two audits, the one with a counter-example */
     struct audit_row own;
     struct verdict verdict;
     UT_hash_handle hh;
@@ -29,9 +29,9 @@ struct hearing {
     const struct witness *witness;
     struct subject *subjects; /* witness->n of them */
     struct subject *by_name;
-    uint8_t *seen;        /* per request: which of its changes have their row */
-    json_t *audits;       /* of all resources; NULL: each is asked for */
-    int64_t without;      /* answers without their rows, and rows without an answer */
+    uint8_t *seen;        /* per request: the changes that have a row */
+    json_t *audits;       /* of all resources; NULL: each is audited alone */
+    int64_t without;      /* answers without rows, and rows without an answer */
     const char *resource; /* whose figures are compared */
     struct disagreement disagreements[RUN_DISAGREEMENTS_MAX];
     int n_disagreements;
@@ -79,7 +79,7 @@ static int fail_row(struct run *run, const char *missing)
     return -1;
 }
 
-/* Keeps the row if it is of one of the run's resources. */
+/* Keeps the row if it belongs to a resource of the run. */
 static int take_row(struct hearing *hearing, const json_t *row)
 {
     const struct witness *witness = hearing->witness;
@@ -133,8 +133,8 @@ static int take_rows(struct hearing *hearing)
     return result;
 }
 
-/* Each row must be the effect of a request that was accepted or whose outcome is unknown, and each
- * accepted one must have its rows: counts what has no counterpart. */
+/* Counts the rows that are not the effect of an accepted or unknown request, or are its second
+ * row. */
 static int64_t rows_without_answer(struct hearing *hearing, const struct subject *subject)
 {
     const struct witness *witness = hearing->witness;
@@ -192,7 +192,7 @@ static int take_integer(struct run *run, const json_t *shown, const char *path, 
     return -1;
 }
 
-/* Its value as everybody is shown it. */
+/* Reads its value, version and sold pieces, as GET shows them. */
 static int look_at(struct hearing *hearing, struct rows_resource *resource)
 {
     struct run *run = hearing->run;
@@ -313,7 +313,7 @@ static void conclude(struct hearing *hearing, struct verdict *into)
         if (witness->judged != NULL)
             witness->judged(witness->ctx, i, &subject->own, &subject->verdict, &subject->client);
     }
-    if (verdict.mismatch < hearing->without) /* the sums may agree where single ones do not */
+    if (verdict.mismatch < hearing->without) /* sums may agree although single rows do not */
         verdict.mismatch = hearing->without;
     verdict_add(into, &verdict);
     for (int i = 0; i < hearing->n_disagreements; i++)
