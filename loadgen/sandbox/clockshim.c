@@ -1,8 +1,7 @@
 /*
- * libclockshim.so: a wall clock that is ahead, for one process. To be preloaded; CLOCKSHIM_FILE
- * names a file of 8 bytes, the microseconds to add. It is mapped, so that a change of the file is a
- * leap of the clock at once. The monotonic clock stays as it is. (libfaketime aborts with Debian's
- * Redis.)
+ * libclockshim.so: sets the wall clock of one process ahead. To be preloaded. CLOCKSHIM_FILE names
+ * a file of 8 bytes: the microseconds to add. The file is mapped, so a change of it moves the
+ * clock at once. The monotonic clock stays real. (libfaketime aborts with Debian's Redis.)
  */
 #include <fcntl.h>
 #include <stdint.h>

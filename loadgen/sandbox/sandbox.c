@@ -111,7 +111,7 @@ void sandbox_arg(struct sandbox_server *server, const char *format, ...)
     server->n_args++;
 }
 
-/* What a person needs to see why a server did not come up. */
+/* Prints the end of the log, which says why a server did not start. */
 static void show_log(const struct sandbox_server *server)
 {
     char tail[SANDBOX_TAIL_MAX + 1];
@@ -177,7 +177,7 @@ int sandbox_start(struct sandbox_server *server)
     struct guardian_request request = {.verb = GUARDIAN_START, .n_args = server->n_args};
     struct guardian_reply reply;
     FILE *log = fopen(server->log, "a");
-    if (log != NULL) { /* what stands there already is from an earlier life */
+    if (log != NULL) { /* earlier text is from an earlier process */
         server->log_start = ftell(log);
         fclose(log);
     }

@@ -8,8 +8,9 @@
 
 enum { NODES_MAX = 2 * SANDBOX_CLUSTER_MASTERS, LOOK_MS = 10, SLOTS = 16384, ID_LENGTH = 40 };
 
-/* How long a node may be silent before it counts as dead. A master with a replica is to be replaced
- * soon; without one nothing is gained, and a busy machine must not be taken for a dead node. */
+/* How long a node may be silent before it counts as dead. A master with a replica should be
+ * replaced soon. Without replicas the time is long, so that a busy machine is not taken for a dead
+ * node. */
 #define NODE_TIMEOUT_MS    "500"
 #define PATIENT_TIMEOUT_MS "10000"
 
@@ -20,13 +21,13 @@ static struct sandbox_server *try_node(struct sandbox *sandbox, int bus_port)
     const char *const extra[] = {
         "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout",
         NODE_TIMEOUT_MS,
-        /* The other masters go on while one is being replaced. */
+        /* The other masters serve while one is being replaced. */
         "--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no",
         "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0", NULL};
     return sandbox_redis(sandbox, extra);
 }
 
-/* sandbox_redis() sees to it when its port has been taken meanwhile; the bus has one, too. */
+/* sandbox_redis() retries if its port is taken. This retries if the bus port is taken. */
 static struct sandbox_server *start_node(struct sandbox *sandbox, int *ret_bus_port)
 {
     struct sandbox_server *node = NULL;
@@ -48,7 +49,7 @@ static bool told(const struct sandbox_server *node, const char *command)
     return ok;
 }
 
-/* Its answer to command holds text. */
+/* Does its answer to the command contain text? */
 static bool says(const struct sandbox_server *node, const char *command, const char *text)
 {
     redisReply *reply = sandbox_redis_ask(node, command);
@@ -57,7 +58,7 @@ static bool says(const struct sandbox_server *node, const char *command, const c
     return so;
 }
 
-/* Every node of the first n says so of itself. */
+/* Waits until the answers of all n nodes contain text. */
 static int await_all(struct sandbox_server *const *node, int n, const char *command,
                      const char *text)
 {
@@ -77,8 +78,7 @@ static int await_all(struct sandbox_server *const *node, int n, const char *comm
     return 0;
 }
 
-/* Slots and rising epochs are given before the nodes know of each other: nothing to quarrel about.
- */
+/* Gives slots and rising epochs before the nodes know each other, so that they do not conflict. */
 static int give_slots(struct sandbox_server *const *master)
 {
     for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++) {
@@ -132,7 +132,7 @@ int sandbox_cluster(struct sandbox *sandbox, bool replicas, struct sandbox_clust
         await_all(node, n, "CLUSTER INFO", "cluster_slots_ok:16384") != 0 ||
         await_all(node, n, "CLUSTER INFO", "cluster_state:ok") != 0)
         return -1;
-    for (int i = 0; i < n && !replicas; i++) /* only now: a cluster that begins waits for it, too */
+    for (int i = 0; i < n && !replicas; i++) /* only now: a new cluster waits for this time, too */
         if (!told(node[i], "CONFIG SET cluster-node-timeout " PATIENT_TIMEOUT_MS))
             return -1;
     *ret = (struct sandbox_cluster){.n_replicas = n - SANDBOX_CLUSTER_MASTERS};

@@ -1,6 +1,6 @@
 /*
- * The guardian: parent of a sandbox's servers. Forked without exec from a program that may have
- * threads, therefore nothing here allocates, prints or takes a lock: system calls only.
+ * The guardian: parent of a sandbox's servers. It is forked without exec from a program that may
+ * have threads. So nothing here allocates, prints or takes a lock: system calls only.
  */
 #include "sandbox_process.h"
 #include "steady.h"
@@ -22,7 +22,7 @@ struct child {
     int pidfd; /* readable once it has ended */
 };
 
-/* Where the guardian's two descriptors are put, so that all others can be closed. */
+/* The numbers of the guardian's two descriptors, so that all others can be closed. */
 enum { FD_SOCKET = 3, FD_PROGRAM = 4, FD_FIRST_OTHER = 5, FD_HIGH = 100 };
 
 static struct child children[SANDBOX_SERVERS_MAX];
@@ -45,9 +45,9 @@ _Noreturn void guardian_main(int socket, int program_pidfd, const char *dir)
     _exit(1);
 }
 
-/* A session of its own: Ctrl-C and a closed terminal reach the program, not its servers. All
- * signals stay blocked (by the forking program), so only SIGKILL ends the guardian early, and then
- * the servers' death signal ends them. */
+/* Its own session: Ctrl-C and a closed terminal reach the program, not its servers. All signals
+ * stay blocked (by the forking program), so only SIGKILL ends the guardian early. Then the
+ * servers' death signal ends them. */
 static void settle(int socket, int program_pidfd)
 {
     setsid();
@@ -69,7 +69,7 @@ static void reset_signals(void)
 {
     struct sigaction by_default = {.sa_handler = SIG_DFL};
     for (int number = 1; number < NSIG; number++)
-        sigaction(number, &by_default, NULL); /* fails for KILL, STOP and libc's own: fine */
+        sigaction(number, &by_default, NULL); /* may fail for KILL, STOP and libc's own signals */
 }
 
 static struct child *find(pid_t pid)
@@ -90,7 +90,7 @@ static int reap(struct child *child)
     return status;
 }
 
-/* False after wait_ms, or when the program ends meanwhile: nobody is left to wait for. */
+/* False after wait_ms, or if the program ends before. */
 static bool ended_within(const struct child *child, int64_t wait_ms)
 {
     int64_t deadline_ms = steady_ms() + wait_ms;
@@ -132,7 +132,7 @@ static struct guardian_reply start(const struct guardian_request *request)
 {
     struct guardian_reply reply = {0};
     struct child *child = find(0);
-    int failure[2]; /* closes at exec: what is read is why exec did not come about */
+    int failure[2]; /* closes at exec; else it carries the errno of the failure */
     if (child == NULL || pipe2(failure, O_CLOEXEC) != 0) {
         reply.error = child == NULL ? ENOSPC : errno;
         return reply;
@@ -159,7 +159,7 @@ static struct guardian_reply start(const struct guardian_request *request)
     return reply;
 }
 
-/* A stopped process takes SIGTERM only when it goes on. */
+/* A stopped process handles SIGTERM only after SIGCONT. */
 static void terminate(const struct child *child)
 {
     kill(child->pid, SIGTERM);
@@ -177,7 +177,7 @@ static struct guardian_reply signal_child(struct child *child, int signal)
         reply.error = errno;
         return reply;
     }
-    if (signal == SIGSTOP) { /* returns when it stands still, all its threads */
+    if (signal == SIGSTOP) { /* wait until all its threads are stopped */
         siginfo_t info;
         while (waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0 &&
                errno == EINTR)
@@ -205,10 +205,10 @@ static struct guardian_reply answer(const struct guardian_request *request)
     return reply;
 }
 
-/* Returns when the program closes the sandbox or ends, however it ends. */
+/* Returns when the program closes the sandbox or ends in any way. */
 static void serve(void)
 {
-    static struct guardian_request request; /* too big for comfort on an unknown stack */
+    static struct guardian_request request; /* too big for a stack of unknown size */
     for (;;) {
         struct pollfd fds[] = {{.fd = FD_SOCKET, .events = POLLIN},
                                {.fd = FD_PROGRAM, .events = POLLIN}};

@@ -6,7 +6,7 @@
 
 enum { ANSWER_MS = 500 };
 
-/* Its pid in STAT pid tells it from another program that took the port. */
+/* "STAT pid" shows its pid: another program on the port would show another. */
 static bool memcached_ready(struct sandbox_server *server)
 {
     char pid[64];
@@ -17,7 +17,7 @@ static bool memcached_ready(struct sandbox_server *server)
 static void memcached_fill(struct sandbox_server *server, const void *extra)
 {
     sandbox_arg(server, "memcached");
-    if (geteuid() == 0) { /* refuses to run as root unless told to */
+    if (geteuid() == 0) { /* it refuses to run as root without this */
         sandbox_arg(server, "-u");
         sandbox_arg(server, "root");
     }
@@ -25,7 +25,7 @@ static void memcached_fill(struct sandbox_server *server, const void *extra)
     sandbox_arg(server, "127.0.0.1");
     sandbox_arg(server, "-p");
     sandbox_arg(server, "%d", server->port);
-    sandbox_arg(server, "-t"); /* of its own threads */
+    sandbox_arg(server, "-t"); /* worker threads */
     sandbox_arg(server, "2");
     for (const char *const *arg = extra; arg != NULL && *arg != NULL; arg++)
         sandbox_arg(server, "%s", *arg);

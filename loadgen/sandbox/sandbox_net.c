@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Below Linux's range for outgoing connections (32768 and up): while a server is down, no client's
- * own port can be its port, so a restart finds it free and a client can not connect to itself. */
+/* Below Linux's range for outgoing connections (32768 and up). While a server is down, no client's
+ * own port can be its port. So a restart finds it free, and a client cannot connect to itself. */
 enum { PORT_FIRST = 20000, PORT_COUNT = 12000, PORT_LOOKS_MAX = 1000 };
 
 static struct sockaddr_in loopback(int port)
@@ -29,7 +29,7 @@ bool sandbox_port_taken(int port)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return false;
-    int on = 1; /* as servers do: connections that linger after their end are no obstacle */
+    int on = 1; /* as servers do: ignores connections in TIME_WAIT */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     struct sockaddr_in address = loopback(port);
     bool taken = bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 1) != 0;
@@ -44,7 +44,7 @@ int sandbox_free_port(void)
         if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
             continue;
         int port = PORT_FIRST + (int)(random % PORT_COUNT);
-        int held = sandbox_hold_port(port); /* first: looking disturbs who wants to have it back */
+        int held = sandbox_hold_port(port); /* first: the test below disturbs a port's owner */
         if (held < 0)
             continue;
         bool taken = sandbox_port_taken(port);
@@ -55,7 +55,7 @@ int sandbox_free_port(void)
     return -1;
 }
 
-/* A name in Linux' abstract namespace of sockets: it ends with its process, and leaves no file. */
+/* A name in Linux's abstract namespace of sockets: it ends with its process and leaves no file. */
 int sandbox_hold_port(int port)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -96,8 +96,8 @@ bool sandbox_answers(const char *path, int port, const char *question, const cha
     return sandbox_answers_bytes(path, port, question, strlen(question), wanted, wait_ms);
 }
 
-/* Asks, and reads until `need` bytes have come, the other side has closed, or the time is over.
- * Returns how many came. */
+/* Sends the question and reads until `need` bytes have come, the other side has closed, or the
+ * time is over. Returns how many came. */
 static size_t converse(const char *path, int port, const void *question, size_t length,
                        char *answer, size_t need, int64_t wait_ms)
 {

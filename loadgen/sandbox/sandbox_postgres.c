@@ -1,4 +1,4 @@
-/* PostgreSQL with a cluster of its own, on a loopback port and a unix socket. It refuses to run as
+/* PostgreSQL with its own cluster, on a loopback port and a unix socket. It refuses to run as
  * root, so root starts it as the user postgres. */
 #include "sandbox_process.h"
 
@@ -11,10 +11,10 @@
 
 enum { ANSWER_MS = 500 };
 
-/* Makes the cluster at the first start. The processes of a postmaster that was killed outlive it by
- * some milliseconds, and while one is attached to its shared memory (line 7 of postmaster.pid: key,
- * id) the next one refuses to start. Debian keeps the servers out of PATH, one folder per version.
- * Arguments: folder, then the server's own. */
+/* Creates the cluster at the first start. The processes of a killed postmaster outlive it by some
+ * milliseconds. While one is attached to its shared memory (line 7 of postmaster.pid: key, id),
+ * the next postmaster refuses to start: wait for it. Debian keeps the servers out of PATH, in one
+ * folder per version. Arguments: the folder, then the server's own. */
 static const char script[] =
     "bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)\n"
     "PATH=$bin:$PATH dir=$1\n"
@@ -27,8 +27,8 @@ static const char script[] =
     "do sleep 0.01; done\n"
     "exec postgres -D \"$dir\"/data -k \"$dir\" \"$@\"\n";
 
-/* A start-up packet (protocol 3.0) is answered 'R' once connections are taken. Asked over the unix
- * socket in our own folder: whoever answers there is ours. */
+/* A ready server answers a start-up packet (protocol 3.0) with 'R'. The question goes over the
+ * unix socket in our own folder, so the answer is from our server. */
 static bool postgres_ready(struct sandbox_server *server)
 {
     static const char start_up[] = "\0\0\0\27\0\3\0\0user\0postgres\0";
@@ -40,7 +40,7 @@ static void postgres_fill(struct sandbox_server *server, const void *extra)
     const char *dir = sandbox_dir(server->sandbox);
     static const char *const as_postgres[] = {"setpriv", "--reuid=postgres", "--regid=postgres",
                                               "--clear-groups", "--pdeathsig=KILL"};
-    if (geteuid() == 0) /* changing the user forgets the death signal: it is set again */
+    if (geteuid() == 0) /* changing the user clears the death signal: set it again */
         for (size_t i = 0; i < sizeof as_postgres / sizeof as_postgres[0]; i++)
             sandbox_arg(server, "%s", as_postgres[i]);
     sandbox_arg(server, "sh");
@@ -65,7 +65,7 @@ static void postgres_fill(struct sandbox_server *server, const void *extra)
              server->port);
 }
 
-/* Folder of the server, the unprivileged user's when root starts it. */
+/* Creates the server's folder. Started by root, it belongs to the user postgres. */
 static int make_folder(const struct sandbox_server *server)
 {
     char dir[SANDBOX_TEXT_MAX + sizeof server->name];

@@ -1,4 +1,4 @@
-/* The program's side of the guardian: starting it, asking it, and waiting for its end. */
+/* The program's side of the guardian: starts it, sends requests, waits for its end. */
 #include "sandbox_process.h"
 
 #include <errno.h>
@@ -26,14 +26,14 @@ int guardian_open(struct guardian *guardian, const char *dir)
 {
     int error = 0;
     int sockets[2] = {-1, -1};
-    /* Watched by the guardian besides the socket: a forked child of the program may hold a copy of
-     * the socket and outlive it. */
+    /* The guardian watches this pidfd as well as the socket: a forked child of the program may
+     * hold a copy of the socket and outlive it. */
     int self = pidfd_open(getpid(), 0);
     if (self < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
         error = errno;
         goto out;
     }
-    sigset_t all, before; /* blocked, so that no handler of the program ever runs in the guardian */
+    sigset_t all, before; /* blocked: no handler of the program may run in the guardian */
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     pid_t pid = fork();
@@ -71,13 +71,13 @@ int guardian_ask(const struct guardian *guardian, const struct guardian_request 
 int guardian_close(struct guardian *guardian)
 {
     static const struct guardian_request end = {.verb = GUARDIAN_CLOSE};
-    (void)!send(guardian->socket, &end, sizeof end, MSG_NOSIGNAL); /* fails if it is gone: fine */
+    (void)!send(guardian->socket, &end, sizeof end, MSG_NOSIGNAL); /* may fail: it is gone */
     int status = 0;
     pid_t reaped;
     do
         reaped = waitpid(guardian->pid, &status, 0);
     while (reaped < 0 && errno == EINTR);
     close(guardian->socket);
-    /* ECHILD: the program ignores SIGCHLD or reaps everything itself; the guardian has ended. */
+    /* ECHILD: the program ignores SIGCHLD or reaps all children itself. The guardian has ended. */
     return reaped < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0) ? 0 : -1;
 }

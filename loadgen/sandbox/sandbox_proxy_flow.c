@@ -1,4 +1,4 @@
-/* What a proxy does with the bytes that pass. */
+/* The proxy's thread: passes bytes and makes the faults. */
 #include "sandbox_proxy_flow.h"
 #include "steady.h"
 
@@ -46,7 +46,7 @@ static bool send_all(int fd, const char *bytes, size_t n)
     return true;
 }
 
-/* Sends it, now or when its time has come. False: the connection is over. */
+/* Sends the piece now, or parks it. False: the connection is over. */
 static bool forward(struct proxy *proxy, struct pair *pair, enum proxy_way way, const char *bytes,
                     size_t n, bool hold)
 {
@@ -64,7 +64,7 @@ static bool forward(struct proxy *proxy, struct pair *pair, enum proxy_way way, 
     return true;
 }
 
-/* Sends what was parked and is due. False: the connection is over. */
+/* Sends parked pieces that are due. False: the connection is over. */
 static bool send_due(struct pair *pair, bool let_go)
 {
     for (enum proxy_way way = PROXY_TO_SERVER; way <= PROXY_TO_CLIENT; way++) {
@@ -82,7 +82,7 @@ static bool send_due(struct pair *pair, bool let_go)
     return true;
 }
 
-/* A client's piece: marked before it is passed on, so that its answer finds the mark. */
+/* Handles a client's piece. It is marked before it is sent, so that its answer finds the mark. */
 static bool ask(struct proxy *proxy, struct pair *pair, const char *bytes, size_t n)
 {
     pthread_mutex_lock(&proxy->mutex);
@@ -124,12 +124,12 @@ static bool answer(struct proxy *proxy, struct pair *pair, const char *bytes, si
     return muted || drop || pair->silent || forward(proxy, pair, PROXY_TO_CLIENT, bytes, n, false);
 }
 
-/* Passes on what is there in one direction; false: the connection is over. */
+/* Passes on available data in one direction. False: the connection is over. */
 static bool pass(struct proxy *proxy, struct pair *pair, bool from_client)
 {
     static _Thread_local char bytes[PIECE_MAX];
     if (pair->parked[from_client ? PROXY_TO_SERVER : PROXY_TO_CLIENT].bytes != NULL) {
-        pair->client_gone = from_client; /* it has hung up; what is on its way still arrives */
+        pair->client_gone = from_client; /* it has hung up; parked data still arrives */
         return from_client;
     }
     ssize_t n = recv(from_client ? pair->client : pair->server, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -156,7 +156,7 @@ static void take_connection(struct proxy *proxy)
         close(server);
 }
 
-/* False: to stop. */
+/* False: stop. */
 static bool take_orders(struct proxy *proxy)
 {
     pthread_mutex_lock(&proxy->mutex);
@@ -187,7 +187,7 @@ static bool take_orders(struct proxy *proxy)
     return !stop;
 }
 
-/* What to wait for at one end: no more than its hanging up while what it sent last is parked. */
+/* The events to wait for at one end: only its hang-up while its last piece is parked. */
 static struct pollfd look_at(const struct pair *pair, enum proxy_way way)
 {
     bool parked = pair->parked[way].bytes != NULL;
@@ -201,7 +201,7 @@ void *proxy_flow(void *arg)
     struct proxy *proxy = arg;
     while (take_orders(proxy)) {
         struct pollfd fds[1 + 2 * PROXY_PAIRS_MAX] = {{.fd = proxy->listener, .events = POLLIN}};
-        for (int i = 0; i < PROXY_PAIRS_MAX; i++) { /* poll(2) passes over negative descriptors */
+        for (int i = 0; i < PROXY_PAIRS_MAX; i++) { /* poll(2) ignores negative descriptors */
             fds[1 + 2 * i] = look_at(&proxy->pairs[i], PROXY_TO_SERVER);
             fds[2 + 2 * i] = look_at(&proxy->pairs[i], PROXY_TO_CLIENT);
         }

@@ -1,7 +1,8 @@
 /*
- * Inside of the fault proxy, for its two files:
- *   sandbox_proxy.c        what a test asks for, under the mutex
- *   sandbox_proxy_flow.c   the thread: it passes bytes and does what was asked for
+ * Private to the two files of the fault proxy:
+ *
+ * - sandbox_proxy.c        sets what a test asks for, under the mutex
+ * - sandbox_proxy_flow.c   the thread: passes bytes and makes the faults
  */
 #ifndef SANDBOX_PROXY_FLOW_H
 #define SANDBOX_PROXY_FLOW_H
@@ -13,7 +14,7 @@
 
 enum { PROXY_PAIRS_MAX = 64, PROXY_TEXT_MAX = 64 };
 
-/* A piece on its way. As long as there is one, nothing more is read from its sender. */
+/* A piece on its way. Until it is sent, nothing more is read from its sender. */
 struct parked {
     char *bytes; /* malloc()ed; NULL: none */
     size_t n;
@@ -24,10 +25,10 @@ struct parked {
 /* Both ends of one connection. */
 struct pair {
     struct parked parked[2]; /* by enum proxy_way */
-    bool client_gone;        /* the client has hung up; what is parked still goes to the server */
+    bool client_gone;        /* the client has hung up; parked data still goes to the server */
     int client, server;      /* -1: none */
     bool loses_answer;       /* the next answer is lost */
-    bool silent;             /* and so are all after it */
+    bool silent;             /* an answer was lost, and all later ones are */
     bool may_be_muted;       /* has sent the text of proxy_mute() */
 };
 
@@ -40,9 +41,9 @@ struct proxy {
     pthread_cond_t has_cut;
     char lose_text[PROXY_TEXT_MAX], mute_text[PROXY_TEXT_MAX];
     int lose_in;       /* matching pieces until one is lost; 0: none */
-    bool lose_request; /* it, not its answer */
+    bool lose_request; /* the piece itself, not its answer */
     char hold_text[PROXY_TEXT_MAX];
-    int hold_in; /* likewise, until one is held */
+    int hold_in; /* the same, until one is held */
     enum proxy_then then;
     int64_t delay_ms;
     int lost, muted, held, dropped;

@@ -11,8 +11,8 @@
 
 enum { ANSWER_MS = 500 };
 
-/* Asked over the unix socket in our own folder: whoever answers there is ours, which a port that
- * another program took would not tell. */
+/* Asks over the unix socket in our own folder, so the answer is from our server. On the TCP port
+ * it could be from another program. */
 static bool redis_ready(struct sandbox_server *server)
 {
     return sandbox_answers(server->socket, 0, "PING\r\n", "+PONG", ANSWER_MS);
@@ -20,7 +20,7 @@ static bool redis_ready(struct sandbox_server *server)
 
 struct start {
     const char *const *extra; /* NULL: none */
-    const char *shim;         /* of the clock; NULL: the real one */
+    const char *shim;         /* path of the clock shim; NULL: the real clock */
     char offset[SANDBOX_TEXT_MAX + 64];
 };
 
@@ -57,7 +57,7 @@ static void redis_fill(struct sandbox_server *server, const void *arg)
     snprintf(server->url, sizeof server->url, "redis://127.0.0.1:%d", server->port);
 }
 
-/* In one write, and in place: the server has the file mapped. */
+/* One write, in place: the server has the file mapped. */
 static int write_offset(const char *path, int64_t ahead_us)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

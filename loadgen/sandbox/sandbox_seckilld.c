@@ -11,7 +11,7 @@ struct start {
     const char *const *args;
 };
 
-/* The line in its log proves that it is our process that has the port. */
+/* The line in its log proves that our process has the port. */
 static bool is_listening(const struct sandbox_server *server)
 {
     char line[SANDBOX_TEXT_MAX], wanted[SANDBOX_TEXT_MAX + 16];

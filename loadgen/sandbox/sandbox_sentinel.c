@@ -1,5 +1,4 @@
-/* A Redis master, a replica, and three Sentinels that watch them: agreed before anybody uses them.
- */
+/* A Redis master, a replica and three Sentinels, ready once all Sentinels agree. */
 #include "sandbox_process.h"
 #include "steady.h"
 
@@ -11,10 +10,10 @@
 enum { ANSWER_MS = 500, LOOK_MS = 10 };
 
 /*
- * All equal, they often begin a failover at the same moment, split the votes, and wait for twice
- * the failover timeout. So the first finds out first, and alone; the others vote for it, and take
- * its place if it is gone. Down-after is long enough that a busy machine is not taken for a dead
- * master, the timeout that the promoted replica is heard of: once a second.
+ * Equal Sentinels often start a failover at the same moment, split the votes, and wait for twice
+ * the failover timeout. So the first one notices first and alone. The others vote for it, and
+ * replace it if it is gone. down_after_ms is long enough that a busy machine is not taken for a
+ * dead master. The failover timeout is long enough to hear of the promoted replica: once a second.
  */
 enum { FAILOVER_TIMEOUT_MS = 2000 };
 static const struct {
@@ -23,7 +22,7 @@ static const struct {
 
 struct to_watch {
     const struct sandbox_server *master;
-    int which; /* of the Sentinels */
+    int which; /* index of the Sentinel */
 };
 
 static bool sentinel_ready(struct sandbox_server *server)
@@ -31,7 +30,7 @@ static bool sentinel_ready(struct sandbox_server *server)
     return sandbox_answers(server->socket, 0, "PING\r\n", "+PONG", ANSWER_MS);
 }
 
-/* Sentinel keeps its state in its configuration file, so it is no list of arguments. */
+/* Sentinel keeps its state in its configuration file: its settings cannot be arguments. */
 static void sentinel_fill(struct sandbox_server *server, const void *arg)
 {
     const struct to_watch *to_watch = arg;
@@ -51,7 +50,7 @@ static void sentinel_fill(struct sandbox_server *server, const void *arg)
         fclose(file);
     }
     sandbox_arg(server, "redis-server");
-    sandbox_arg(server, "%s", path); /* none could be written: it says so in its log, and ends */
+    sandbox_arg(server, "%s", path); /* if it could not be written, the server logs that and ends */
     sandbox_arg(server, "--sentinel");
 }
 
@@ -82,7 +81,7 @@ static const char *field(const redisReply *list, const char *name)
     return "";
 }
 
-/* It knows the other two, and the replica as one that it could promote. */
+/* Does it know the other two, and the replica as one that can be promoted? */
 static bool agrees(const struct sandbox_server *sentinel)
 {
     redisReply *master = sandbox_redis_ask(sentinel, "SENTINEL MASTER " SANDBOX_MASTER_NAME);
@@ -100,9 +99,9 @@ static bool agrees(const struct sandbox_server *sentinel)
 
 static int hurry(const struct sandbox_server *sentinel)
 {
-    /* ping: a replica counts as alive if it was heard of within five periods, and while its master
-     * is away it is asked once a second. tilt: a timer that was late, as on a busy machine, is no
-     * reason to stand still for 30 s. */
+    /* ping-period: a replica counts as alive if it was heard from within five periods. While its
+     * master is away it is asked once a second. tilt-trigger: a late timer, as on a busy machine,
+     * must not stop Sentinel for 30 s. */
     redisReply *reply =
         sandbox_redis_ask(sentinel, "SENTINEL DEBUG info-period 400 ping-period 300 ask-period 50"
                                     " publish-period 200 tilt-trigger 60000");

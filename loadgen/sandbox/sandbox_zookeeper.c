@@ -1,4 +1,4 @@
-/* ZooKeeper, alone or as an ensemble of three, on loopback ports, in JVMs that are kept small. */
+/* ZooKeeper, one server or an ensemble of three, on loopback ports, in small JVMs. */
 #include "sandbox_process.h"
 #include "steady.h"
 
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 enum {
-    ANSWER_MS = 500, /* while it starts, a server may take a question and never answer it */
+    ANSWER_MS = 500, /* a starting server may accept a question and never answer it */
     ANSWER_MAX = 16 * 1024,
     FOLDER_MAX = 512,
     READY_MS = 30000, /* a JVM on a busy machine */
@@ -22,7 +22,7 @@ enum {
     "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-log4j12.jar:/usr/share/java/"             \
     "log4j-1.2.jar"
 
-/* Between the servers of a set: known to all before the first starts. */
+/* The ports of a server. All servers know them before the first starts. */
 struct ports {
     int client, follow, elect;
 };
@@ -32,8 +32,8 @@ static void folder_of(const struct sandbox_server *server, char ret[FOLDER_MAX])
     snprintf(ret, FOLDER_MAX, "%s/%s", sandbox_dir(server->sandbox), server->name);
 }
 
-/* It runs; it need not serve yet, for which it may want the others. Its own folder stands in its
- * class path: another program that took the port does not say that. */
+/* Does it run? It may not serve yet, because it needs the others. Its answer has its own folder in
+ * its class path: another program on the port does not say that. */
 static bool is_up(struct sandbox_server *server)
 {
     char answer[ANSWER_MAX], folder[FOLDER_MAX];
@@ -86,7 +86,7 @@ static bool configure(const struct sandbox_server *server, int which, const stru
 
 static void fill_args(struct sandbox_server *server)
 {
-    /* Containers that have become empty go after a second, not a minute. */
+    /* Empty containers are removed after a second, not a minute. */
     static const char *const fixed[] = {"java",
                                         "-Xms32m",
                                         "-Xmx96m",
@@ -143,7 +143,7 @@ int sandbox_zookeeper(struct sandbox *sandbox, int n, struct sandbox_zookeeper *
     for (int i = 0; i < n; i++)
         if ((set.server[i] = add(sandbox)) == NULL)
             return -1;
-    /* A port of the set may be taken by others before its server gets to it. */
+    /* Another program may take a port of the set before its server binds it. */
     for (int attempt = 1; start_all(&set) != 0; attempt++) {
         for (int i = 0; i < n; i++)
             if (set.server[i]->pid != 0)
