@@ -17,7 +17,7 @@
 
 enum { CONNECTION_READ_SIZE = 65536 };
 
-/* What the connections of one thread share. */
+/* Shared by the connections of one thread. */
 struct connection_io {
     int epoll_fd;
     const struct target_address *addresses; /* of the targets */
@@ -39,7 +39,7 @@ enum connection_state {
     CONNECTION_LEAVING      /* abandoned by the caller: data is ignored */
 };
 
-/* What happened; the caller acts on it. */
+/* An event of a connection; the caller acts on it. */
 enum connection_event {
     CONNECTION_NOTHING,
     CONNECTION_OPENED, /* is idle now */
@@ -86,8 +86,8 @@ enum connection_event connection_open(struct connection *connection, struct conn
  * - Idle: writes at once. Closed: opens the connection first.
  * - Awaiting an answer (pipelining): the caller has raised n_behind; the method is the same.
  *
- * If a used connection turns out to be closed before the first byte, it is opened anew. After the
- * first byte it never is: the outcome is unknown. */
+ * If a used connection turns out to be closed before the first byte, it is opened again. After
+ * the first byte it never is: the outcome is unknown. */
 enum connection_event connection_send(struct connection *connection, struct connection_io *io,
                                       const char *text, size_t length);
 /* Handles events from epoll. Returns any event. */

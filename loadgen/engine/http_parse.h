@@ -1,6 +1,7 @@
 /*
- * Incremental parser of HTTP/1.x answers: bytes in, in pieces of any size; what the answer says
- * out. It allocates nothing and copies only a header line that arrives in pieces. Source: RFC 9112.
+ * Incremental parser of HTTP/1.x answers: it takes bytes in pieces of any size and returns the
+ * content of the answer. It allocates nothing and copies only a header line that arrives in pieces.
+ * Source: RFC 9112.
  *
  *     http_parse_start(&parser, is_head);
  *     for (;;)

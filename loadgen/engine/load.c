@@ -168,8 +168,8 @@ static void report(struct load *load)
         schedule_stop(&load->schedule, now_us);
 }
 
-/* Waits until *counter reaches the number of running threads. If `reporting`, calls report()
- * meanwhile. */
+/* Waits until *counter reaches the number of running threads. If `reporting`, it calls report()
+ * five times a second. */
 static void await(struct load *load, const int *counter, bool reporting)
 {
     struct load_gate *gate = &load->gate;

@@ -38,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct fetch *fetch, cons
     return false;
 }
 
-static void heed_stop(struct fetch *fetch)
+static void apply_stop(struct fetch *fetch)
 {
     if (fetch->stop == NULL || !atomic_load(fetch->stop))
         return;
@@ -52,7 +52,7 @@ static bool await(struct fetch *fetch, short events, const char *what)
 {
     struct pollfd poller = {.fd = fetch->fd, .events = events};
     for (;;) {
-        heed_stop(fetch);
+        apply_stop(fetch);
         int64_t left_us = fetch->deadline_us - steady_us();
         if (left_us <= 0)
             return fail(fetch, "no time left while %s", what);

@@ -254,7 +254,7 @@ bool load_sending_may_begin(const struct load_thread *thread)
                               thread->open < (uint64_t)thread->n_connections * (uint64_t)depth);
 }
 
-/* What to send next: a due retry, else what the schedule has due. */
+/* Takes the next sending: a due retry, else a due request of the schedule. */
 static bool take_due(struct load_thread *thread, struct sending *ret)
 {
     struct timer retry;

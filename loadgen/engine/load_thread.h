@@ -74,7 +74,7 @@ struct connection *load_sending_free(const struct load_thread *thread);
 bool load_sending_may_begin(const struct load_thread *thread);
 /* Starts due requests while a connection is free. True: more can start after handling events. */
 bool load_sending_start_due(struct load_thread *thread);
-/* Acts on what happened to a connection. */
+/* Handles an event of a connection. */
 void load_sending_event(struct load_thread *thread, struct connection *connection,
                         enum connection_event event);
 /* The connection's deadline has passed. */
