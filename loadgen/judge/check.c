@@ -177,8 +177,7 @@ static void check_idempotence(const struct history *history, const struct check_
     }
 }
 
-/* -- what the service says of itself ------------------------------------------------------------
- */
+/* -- the service's audit ----------------------------------------------------------------------- */
 
 static void check_figures(const struct audit_row *row, struct check_result *ret)
 {

@@ -37,8 +37,7 @@ static int by_object(const void *a, const void *b)
                             (x->op.source->invoked_us < y->op.source->invoked_us);
 }
 
-/* -- what an operation is to an object ------------------------------------------------------------
- */
+/* -- the parts of an operation ----------------------------------------------------------------- */
 
 /* False: the operation says nothing: not sent, or refused for another reason. told: the answer has
  * the values read and written. */

@@ -1,11 +1,11 @@
-/* What a request asks for, and what its answer says. */
+/* The meaning of a request, and of its answer. */
 #include "history_reader.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What a path asks for. A transfer belongs to the paying account. What a payment or cancellation
- * changes is taken from its order, once all is read. */
+/* The meaning of a path. A transfer belongs to the paying account. The change of a payment or
+ * cancellation is taken from its order, once all is read. */
 static const struct route {
     const char *path; /* "*": the id */
     enum history_kind kind;

@@ -2,7 +2,7 @@
  * Private to the reader of histories:
  *
  * - history_read.c     the file: lines, events, keys
- * - history_asked.c    what a request asks for, and what its answer says
+ * - history_asked.c    the meaning of a request, and of its answer
  * - history_reader.c   texts, and members of JSON objects
  */
 #ifndef HISTORY_READER_H
@@ -44,12 +44,13 @@ int history_keep(struct reader *reader, const char *before, const char *id, cons
 int64_t history_number_of(const json_t *object, const char *name);
 int64_t history_number_or_none(const json_t *object, const char *name);
 
-/* What a request asks for, from its first invocation. 0, or -1 with the message. */
+/* Fills in op from the first invocation. Returns 0, or -1 with the message. */
 int history_describe(struct reader *reader, struct history_op *op, const json_t *line);
 /* Records the first deciding answer. Returns 0, or -1 with the message. */
 int history_note_answer(struct reader *reader, struct history_op *op, enum history_state state,
                         const char *problem, const json_t *line);
-/* Once all is read: takes what a payment or cancellation changes from its order. 0, or -1. */
+/* Call it once all is read: takes the change of a payment or cancellation from its order. Returns
+ * 0, or -1 with the message. */
 int history_follow_order(struct reader *reader, struct history_op *op);
 
 #endif

@@ -58,7 +58,7 @@ struct linear_model {
 
 enum { LINEAR_STEPS_PER_CHANGE = 10 };
 
-/* What a search may cost. */
+/* The bound of a search. */
 struct linear_bound {
     uint64_t steps; /* calls of the model's step(); a change counts LINEAR_STEPS_PER_CHANGE */
     size_t bytes;   /* of the pairs remembered */

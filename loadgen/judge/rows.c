@@ -74,7 +74,7 @@ void rows_free(struct rows *rows)
     *rows = (struct rows){0};
 }
 
-/* -- what they say ----------------------------------------------------------------------------- */
+/* -- judging ----------------------------------------------------------------------------------- */
 
 static int by_origin(const void *a, const void *b)
 {
@@ -196,7 +196,7 @@ void rows_audit(struct rows *rows, const struct rows_resource *resource, struct 
     *ret = audit;
 }
 
-/* -- two witnesses ----------------------------------------------------------------------------- */
+/* -- comparing two audits ---------------------------------------------------------------------- */
 
 static bool any(int64_t count)
 {

@@ -21,7 +21,7 @@ struct rows {
     size_t n, room;
 };
 
-/* What is known about the resource without the ledger. */
+/* Facts about the resource from outside the ledger. */
 struct rows_resource {
     const char *name;         /* "item:1" */
     int64_t initial;          /* as the run created it */

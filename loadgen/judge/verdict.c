@@ -145,7 +145,7 @@ static int parse_ledger_row(const json_t *object, struct ledger_row *ret)
 }
 
 /* Takes the first fork whose two changes began from the same value: it shows the loss best. In a
- * fork of a fork the values differ. Without such a fork it takes the first. */
+ * fork of a fork the values differ. Without such a fork, takes the first. */
 static int take_fork(const json_t *forks, struct audit_row *row)
 {
     size_t i;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* name, and what it counts. All zero: safe. Order and names are those of the JSON. */
+/* Name and meaning. All zero: safe. Order and names are those of the JSON. */
 #define VERDICT_MAP(X)                                                                             \
     X(oversold, "pieces sold beyond the stock")                                                    \
     X(over_limit, "pieces sold to users beyond their limit")                                       \
@@ -63,7 +63,7 @@ struct audit_row {
 /* Reads one member of "resources". Returns 0, or -1 if a required field is missing. */
 int audit_row_parse(const json_t *object, struct audit_row *ret);
 
-/* What the client knows about one resource. */
+/* The client's counts of one resource. */
 struct client_count {
     int64_t accepted; /* items: pieces in answers 201; accounts: sum of the acknowledged changes */
     int64_t demand;   /* items: pieces in requests that were sent, whatever the answer */
