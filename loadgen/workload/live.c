@@ -179,7 +179,7 @@ static void ask_stock(struct live *live, const struct run *run, int64_t now_us)
     json_decref(item);
 }
 
-static int64_t told(const struct hist *hist, double percentile)
+static int64_t percentile_if_known(const struct hist *hist, double percentile)
 {
     return hist_tells(hist, percentile) ? hist_percentile(hist, percentile) : LOAD_NOT_TOLD;
 }
@@ -196,9 +196,9 @@ void live_draw(struct live *live, const struct run *run, const struct load_progr
     facts->duration_us = run->options->duration_ms * 1000;
     facts->completed = now->completed;
     facts->planned = bounded ? run->tally.n : 0;
-    facts->p50_us = told(now->latency, 50);
-    facts->p99_us = told(now->latency, 99);
-    facts->p999_us = told(now->latency, 99.9);
+    facts->p50_us = percentile_if_known(now->latency, 50);
+    facts->p99_us = percentile_if_known(now->latency, 99);
+    facts->p999_us = percentile_if_known(now->latency, 99.9);
     facts->accepted = now->accepted;
     facts->errors = load_errors(now->ends, now->failed);
     facts->retries = now->retries;

@@ -11,7 +11,7 @@ struct run;
 
 enum { LIVE_RATES_MAX = 60, LIVE_TEXT_MAX = 4096, LIVE_WIDTH_MAX = 160 };
 
-/* What is drawn. */
+/* The figures to draw. */
 struct live_facts {
     const char *workload, *guard;
     int64_t elapsed_us, duration_us; /* duration 0: until the requests are done */

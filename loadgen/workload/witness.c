@@ -32,12 +32,12 @@ struct hearing {
     uint8_t *seen;        /* per request: the changes that have a row */
     json_t *audits;       /* of all resources; NULL: each is audited alone */
     int64_t without;      /* answers without rows, and rows without an answer */
-    const char *resource; /* whose figures are compared */
+    const char *resource; /* the resource whose figures are compared */
     struct disagreement disagreements[RUN_DISAGREEMENTS_MAX];
     int n_disagreements;
 };
 
-/* -- what the client was told ------------------------------------------------------------------ */
+/* -- the client's answers ---------------------------------------------------------------------- */
 
 static enum tally_state state_of(const struct witness *witness, uint64_t origin)
 {
@@ -45,7 +45,7 @@ static enum tally_state state_of(const struct witness *witness, uint64_t origin)
                                               : TALLY_UNSENT;
 }
 
-/* Adds up, per resource, what was acknowledged, asked for and left unknown. */
+/* Adds up, per resource, acknowledged, requested and unknown amounts. */
 static void count_answers(struct hearing *hearing)
 {
     const struct witness *witness = hearing->witness;

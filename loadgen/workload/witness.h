@@ -9,7 +9,7 @@
 #include "balances.h"
 #include "rows.h"
 
-/* What is judged: n resources of one kind, and the requests that changed them. */
+/* The subject: n resources of one kind, and the requests that changed them. */
 struct witness {
     uint64_t n;
     int64_t initial; /* of each, as the run created it */
