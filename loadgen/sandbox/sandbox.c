@@ -130,7 +130,7 @@ static void show_log(const struct sandbox_server *server)
                 tail[length - 1] == '\n' ? "" : "\n");
 }
 
-static bool look(struct sandbox_server *server, int *ret_status)
+static bool is_running(struct sandbox_server *server, int *ret_status)
 {
     struct guardian_request request = {.verb = GUARDIAN_LOOK, .pid = server->pid};
     struct guardian_reply reply;
@@ -147,7 +147,7 @@ static bool look(struct sandbox_server *server, int *ret_status)
 bool sandbox_alive(struct sandbox_server *server)
 {
     int status;
-    return look(server, &status);
+    return is_running(server, &status);
 }
 
 static int await_ready(struct sandbox_server *server)
@@ -155,7 +155,7 @@ static int await_ready(struct sandbox_server *server)
     int64_t deadline_ms = steady_ms() + server->ready_ms;
     while (!server->ready(server)) {
         int status = 0;
-        if (!look(server, &status)) {
+        if (!is_running(server, &status)) {
             fprintf(stderr, "sandbox: %s ended at once (%s %d)\n", server->name,
                     WIFSIGNALED(status) ? "signal" : "exit status",
                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));

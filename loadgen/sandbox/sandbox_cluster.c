@@ -38,7 +38,7 @@ static struct sandbox_server *start_node(struct sandbox *sandbox, int *ret_bus_p
     return node;
 }
 
-static bool told(const struct sandbox_server *node, const char *command)
+static bool run_command(const struct sandbox_server *node, const char *command)
 {
     redisReply *reply = sandbox_redis_ask(node, command);
     bool ok = reply != NULL && reply->type == REDIS_REPLY_STATUS;
@@ -50,7 +50,8 @@ static bool told(const struct sandbox_server *node, const char *command)
 }
 
 /* Does its answer to the command contain text? */
-static bool says(const struct sandbox_server *node, const char *command, const char *text)
+static bool answer_contains(const struct sandbox_server *node, const char *command,
+                            const char *text)
 {
     redisReply *reply = sandbox_redis_ask(node, command);
     bool so = reply != NULL && reply->str != NULL && strstr(reply->str, text) != NULL;
@@ -64,7 +65,7 @@ static int await_all(struct sandbox_server *const *node, int n, const char *comm
 {
     int64_t deadline_ms = steady_ms() + SANDBOX_READY_MS;
     for (int i = 0; i < n;) {
-        if (says(node[i], command, text)) {
+        if (answer_contains(node[i], command, text)) {
             i++;
             continue;
         }
@@ -87,7 +88,7 @@ static int give_slots(struct sandbox_server *const *master)
                  i * SLOTS / SANDBOX_CLUSTER_MASTERS,
                  (i + 1) * SLOTS / SANDBOX_CLUSTER_MASTERS - 1);
         snprintf(epoch, sizeof epoch, "CLUSTER SET-CONFIG-EPOCH %d", i + 1);
-        if (!told(master[i], slots) || !told(master[i], epoch))
+        if (!run_command(master[i], slots) || !run_command(master[i], epoch))
             return -1;
     }
     return 0;
@@ -102,7 +103,7 @@ static int replicate(struct sandbox_server *const *node)
         if (id != NULL && id->type == REDIS_REPLY_STRING)
             snprintf(command, sizeof command, "CLUSTER REPLICATE %.*s", ID_LENGTH, id->str);
         freeReplyObject(id);
-        if (!told(node[i + SANDBOX_CLUSTER_MASTERS], command))
+        if (!run_command(node[i + SANDBOX_CLUSTER_MASTERS], command))
             return -1;
     }
     return await_all(node + SANDBOX_CLUSTER_MASTERS, SANDBOX_CLUSTER_MASTERS, "INFO replication",
@@ -123,7 +124,7 @@ int sandbox_cluster(struct sandbox *sandbox, bool replicas, struct sandbox_clust
     for (int i = 1; i < n; i++) {
         char meet[64];
         snprintf(meet, sizeof meet, "CLUSTER MEET 127.0.0.1 %d %d", node[i]->port, bus_port[i]);
-        if (!told(node[0], meet))
+        if (!run_command(node[0], meet))
             return -1;
     }
     char known[32];
@@ -133,7 +134,7 @@ int sandbox_cluster(struct sandbox *sandbox, bool replicas, struct sandbox_clust
         await_all(node, n, "CLUSTER INFO", "cluster_state:ok") != 0)
         return -1;
     for (int i = 0; i < n && !replicas; i++) /* only now: a new cluster waits for this time, too */
-        if (!told(node[i], "CONFIG SET cluster-node-timeout " PATIENT_TIMEOUT_MS))
+        if (!run_command(node[i], "CONFIG SET cluster-node-timeout " PATIENT_TIMEOUT_MS))
             return -1;
     *ret = (struct sandbox_cluster){.n_replicas = n - SANDBOX_CLUSTER_MASTERS};
     for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++) {

@@ -70,7 +70,7 @@ static struct sandbox_server *start_sentinel(struct sandbox *sandbox,
     return sandbox_start_on_free_port(server, sentinel_fill, to_watch) == 0 ? server : NULL;
 }
 
-/* -- until they agree -------------------------------------------------------------------------- */
+/* -- waiting until they agree ------------------------------------------------------------------ */
 
 /* The value of a field in a flat list of names and values; "" if there is none. */
 static const char *field(const redisReply *list, const char *name)

@@ -160,8 +160,7 @@ int sandbox_zookeeper(struct sandbox *sandbox, int n, struct sandbox_zookeeper *
     return 0;
 }
 
-/* -- who serves, who leads ----------------------------------------------------------------------
- */
+/* -- the state of the servers ------------------------------------------------------------------ */
 
 /* "standalone", "leader", "follower"; "" while it does not serve. */
 static void mode_of(const struct sandbox_server *server, char ret[16])
