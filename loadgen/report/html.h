@@ -5,7 +5,7 @@
 #include "report.h"
 #include "text.h"
 
-extern const char html_style[]; /* CSS; light and dark, colours that the colour-blind can tell */
+extern const char html_style[]; /* CSS; light and dark, colours for the colour-blind */
 
 /* html_chart.c: horizontal bars as inline SVG. */
 enum { HTML_BARS_MAX = REPORT_RUNS_MAX };
@@ -15,7 +15,7 @@ struct html_bar {
     bool is_bad;              /* its label is marked */
 };
 struct html_chart {
-    const char *title, *description; /* description: for those who cannot see it */
+    const char *title, *description; /* description: for screen readers */
     struct html_bar bars[HTML_BARS_MAX];
     int n_bars;
     double mark; /* a line across all bars; 0: none */

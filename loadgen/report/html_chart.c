@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-/* In units of the view box, which the browser scales to the page's width. */
+/* In units of the view box. The browser scales it to the page's width. */
 enum { WIDTH = 900, LABEL_WIDTH = 190, BARS_WIDTH = 520, ROW = 30, BAR = 18, TOP = 26 };
-enum { TEXT_GAP = 8, BAD_WIDTH_MIN = 5, BYTE_WIDTH = 8 /* of bold digits, the widest there are */ };
+enum { TEXT_GAP = 8, BAD_WIDTH_MIN = 5, BYTE_WIDTH = 8 /* of bold digits, the widest */ };
 
-/* View box units per unit of the chart, so that each bar leaves room for the text behind it. */
+/* View box units per unit of the chart. Each bar leaves room for the text after it. */
 static double scale_of(const struct html_chart *chart)
 {
     double scale = chart->mark > 0 ? BARS_WIDTH / chart->mark : BARS_WIDTH;
@@ -32,7 +32,7 @@ static void draw_bar(const struct html_bar *bar, int y, double scale, FILE *out)
     if (good > 0)
         fprintf(out, "<rect class='good' x='%d' y='%d' width='%.1f' height='%d' rx='2'/>",
                 LABEL_WIDTH, y, good, BAR);
-    /* What is wrong is set apart by a gap as well as by its colour. */
+    /* The bad part is marked by a gap as well as by its colour. */
     double gap = good > 0 ? 2 : 0;
     if (bad > 0)
         fprintf(out, "<rect class='bad' x='%.1f' y='%d' width='%.1f' height='%d' rx='2'/>",

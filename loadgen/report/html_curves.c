@@ -1,6 +1,6 @@
 /*
  * Line charts as inline SVG: time or percentile to the right, a linear or logarithmic value
- * upwards. Curves differ by colour and by dashes, and are named in a legend below.
+ * upwards. Curves differ by colour and dashes. A legend below names them.
  */
 #include "html.h"
 
@@ -22,7 +22,7 @@ enum {
 
 struct frame {
     const struct html_curves *curves;
-    double x_max, y_min, y_max; /* logarithms where the axis is logarithmic */
+    double x_max, y_min, y_max; /* logarithms if the axis is logarithmic */
     FILE *out;
 };
 

@@ -1,7 +1,7 @@
 /*
- * The two contradicting writes. The ledger records that both were made from the same version and
- * when each was committed; when each was read is not recorded, only that it was before the first
- * write, and so it is drawn.
+ * The two contradicting writes. The ledger records that both came from the same version, and when
+ * each was committed. It does not record when each was read, only that both reads came before the
+ * first write. The picture shows that order.
  */
 #include "html.h"
 #include "text.h"
@@ -60,7 +60,7 @@ static void draw_arrow(FILE *out, int x, int from, int to)
             x, y1, y2, x, y2 + step * 7, -step * 8);
 }
 
-/* A long key is told from others by its end. */
+/* Keeps the end of a long key: the end distinguishes keys. */
 static char *shorten(const char *txn_id, char ret[40])
 {
     enum { SHOWN_MAX = 24 };
@@ -94,7 +94,7 @@ void html_lanes(const struct run *run, FILE *out)
     draw_lane(out, LANE_STORE, "stored value", version);
     draw_client(out, a, LANE_A, X_READ_A, X_WRITE_A, "box");
     draw_client(out, b, LANE_B, X_READ_B, X_WRITE_B, "boxbad");
-    /* The value stands in the store from the start until the first write. */
+    /* The store has this value until the first write. */
     snprintf(text, sizeof text, "%s", text_count(number, a->before));
     draw_wide_box(out, "box", X_READ_A - BOX_WIDTH / 2, X_READ_B + BOX_WIDTH / 2, LANE_STORE, text);
     snprintf(text, sizeof text, "%s", text_count(number, a->after));

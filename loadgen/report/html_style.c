@@ -1,7 +1,7 @@
 #include "html.h"
 
-/* Blue and vermillion of Okabe and Ito's palette (Color Universal Design, 2008); what they mean is
- * always said in words or by a sign, too. */
+/* Blue and vermillion of Okabe and Ito's palette (Color Universal Design, 2008). Words or signs
+ * always repeat their meaning. */
 const char html_style[] =
     ":root{color-scheme:light dark;--paper:#fbfbfa;--card:#fff;--ink:#1b1f24;--soft:#57606a;"
     "--line:#d8dcdf;--good:#0072b2;--bad:#d55e00;--bad-ink:#a64500;--good-ink:#005d91;"

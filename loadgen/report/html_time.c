@@ -1,12 +1,12 @@
-/* The charts over time and over percentiles, from the runs of one workload. */
+/* The charts over time and over percentiles of one workload. */
 #include "html.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The runs that are drawn: of repeated ones the first of each guard, so that the picture stays
- * readable. Calls add for each; returns the chart without its texts, or NULL without memory. */
+/* Collects the runs to draw: the first of each guard, so that the chart stays readable. Calls add
+ * for each. Returns the chart without its texts, or NULL without memory. */
 static struct html_curves *collect(const struct report *report, const struct workload *workload,
                                    void (*add)(const struct run *run, struct html_curve *curve))
 {
@@ -88,7 +88,7 @@ static void add_p99(const struct run *run, struct html_curve *curve)
 
 /* -- over percentiles -------------------------------------------------------------------------- */
 
-/* 90 is at 1, 99 at 2, 99.9 at 3: each nine is worth the same. */
+/* 90 is at 1, 99 at 2, 99.9 at 3: each nine has the same width. */
 static double nines(double percentile)
 {
     return -log10(1 - percentile / 100);
@@ -156,7 +156,7 @@ void html_time(const struct report *report, const struct run *first, FILE *out)
                        false, add_accepted, first->initial, out);
     draw_over_time(report, workload, "Answers per second, refusals included", false, add_throughput,
                    0, out);
-    /* Of a burst, all is due at the start: that curve would only be a straight line. */
+    /* In a burst all is due at the start: this curve would be a straight line. */
     if (first->mode != LOAD_BURST)
         draw_over_time(
             report, workload,

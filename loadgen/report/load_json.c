@@ -15,13 +15,13 @@ static const struct {
 } percentiles[] = {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p99_9", 99.9}, {"p99_99", 99.99}};
 enum { PERCENTILES = sizeof percentiles / sizeof *percentiles };
 
-/* null: not told. */
+/* null: not available. */
 static void set_told(json_t *object, const char *name, int64_t us)
 {
     json_object_set_new(object, name, us < 0 ? json_null() : json_integer(us));
 }
 
-/* Of the requests: what was dropped was slower than any answer. */
+/* Latencies of the requests. Dropped ones count as slower than any answer. */
 static json_t *latency_json(const struct load_result *load)
 {
     json_t *object = json_object();
@@ -31,7 +31,7 @@ static json_t *latency_json(const struct load_result *load)
     return object;
 }
 
-/* Of the values that were measured. */
+/* Percentiles of the measured values. */
 static json_t *hist_json(const struct hist *hist)
 {
     json_t *object = json_object();
@@ -76,7 +76,7 @@ static json_t *counts_json(const struct load_result *load, const struct load_opt
     return object;
 }
 
-/* What happened over time; percentiles of an interval are upper bounds, within a quarter. */
+/* The run over time. Percentiles of an interval are upper bounds, at most a quarter too high. */
 static json_t *series_json(const struct series *series, int64_t warmup_ms)
 {
     json_t *object = json_object(), *points = json_array();
@@ -110,8 +110,8 @@ static json_t *status_json(const struct load_result *load)
     return object;
 }
 
-/* What makes one load another: only runs that agree in it can be compared. Neither the seed nor
- * where it goes does. */
+/* The options that define a load. Only runs with the same options can be compared. The seed and
+ * the targets do not count. */
 static json_t *asked_json(const struct load_options *options)
 {
     json_t *object = json_object();

@@ -1,4 +1,4 @@
-/* What every report has of a load, as JSON: the one that is judged, and the plain one. */
+/* The part of a JSON report about its load, shared by judged and plain load. */
 #ifndef LOAD_JSON_H
 #define LOAD_JSON_H
 
@@ -11,9 +11,9 @@
 void load_to_json(const struct load_result *load, const struct load_options *options,
                   json_t *object);
 
-/* null unless finite: a percentile that falls among requests without an answer is infinite. */
+/* A number, or null if not finite: a percentile that falls among requests without an answer. */
 json_t *load_number_json(double value);
-/* Two digits after the point are enough for a rate. */
+/* A rate with two decimals. */
 json_t *load_rate_json(double per_s);
 
 #endif

@@ -15,7 +15,7 @@ static const struct {
 } columns[] = {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p99.9", 99.9}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-/* dropped: requests that count as slower than all of these. False: a percentile is not told. */
+/* dropped: requests that count as slower than all of these. False: a percentile is missing. */
 static bool print_latency(FILE *out, const char *name, const struct hist *hist, uint64_t dropped)
 {
     const struct load_result of = {.latency = *hist, .dropped_errors = dropped};
@@ -31,7 +31,7 @@ static bool print_latency(FILE *out, const char *name, const struct hist *hist, 
     return all_told;
 }
 
-/* An open load shows why requests went out late. */
+/* Prints the table. For an open load it also shows why requests were sent late. */
 static void print_latencies(FILE *out, const struct load_result *load,
                             const struct load_options *options)
 {

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* The first line says whether the load was stopped or was too much. Nothing when it was neither. */
+/* The first line, if the load was stopped or overloaded. Otherwise nothing. */
 void load_text_headline(const struct load_result *load, const struct load_options *options,
                         FILE *out);
 void load_text(const struct load_result *load, const struct load_options *options, FILE *out);

@@ -55,7 +55,8 @@ static void say(struct sentence *sentence, const char *format, ...)
     va_end(args);
 }
 
-/* Lists the guards with this claim, each once; returns how many. Quoted: one is called none. */
+/* Lists the guards with this claim, each once, in quotes because one is called none. Returns how
+ * many. */
 static int say_guards(struct sentence *sentence, const struct report *report, bool claims_safe)
 {
     int n = 0;
@@ -101,7 +102,7 @@ static void say_broken_claim(struct sentence *sentence, const struct run *run)
             run->claims_safe ? "but it claims to be safe" : "but it was expected to lose");
 }
 
-/* Is all that stands against a claim that the load was too much to be sent? */
+/* Are all runs as claimed, except for requests that were due and never sent? */
 static bool only_dropped(const struct report *report)
 {
     bool only = true;
@@ -125,7 +126,7 @@ static const char *heading_of(const struct report *report)
     return only_dropped(report) ? "OVERLOADED:" : "NOT AS CLAIMED:";
 }
 
-/* Verdict first, also where it is about speed. */
+/* Broken thresholds are part of the verdict, so they come first. */
 static void say_broken_thresholds(struct sentence *sentence, const struct report *report)
 {
     int n = 0;

@@ -1,4 +1,4 @@
-/* One line per run, for spreadsheets: RFC 4180, the names of the JSON report. */
+/* One line per run, for spreadsheets (RFC 4180), with the names of the JSON report. */
 #include "report.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static void print_judged(const struct run *run, int64_t value, FILE *out)
         fprintf(out, "%" PRId64, value);
 }
 
-/* Empty: not told. */
+/* Empty: not available. */
 static void print_told(int64_t us, FILE *out)
 {
     fputc(',', out);

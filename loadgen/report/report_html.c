@@ -1,4 +1,4 @@
-/* A page that needs nothing but itself: no script, no font, no picture from elsewhere. */
+/* A self-contained page: no script, font or picture from elsewhere. */
 #include "html.h"
 #include "text.h"
 #include "wide.h"
@@ -32,7 +32,7 @@ static void cell(FILE *out, const char *class, const char *format, ...)
 
 /* -- charts ------------------------------------------------------------------------------------ */
 
-/* What one chart shows of one run. */
+/* Fills the bar of one run. */
 typedef void fill_bar(const struct run *run, struct html_bar *bar);
 
 static void fill_sold(const struct run *run, struct html_bar *bar)
@@ -146,7 +146,7 @@ static void draw_table(const struct report *report, const struct workload *workl
     fprintf(out, "</table></div>\n");
 }
 
-/* A bucket's bound in words. */
+/* A bucket's bound as text. */
 static void bound_cell(FILE *out, double us)
 {
     char text[TEXT_MAX];

@@ -1,4 +1,4 @@
-/* The JSON of contract.md, "loadgen"; more fields than stand there may be added, none renamed. */
+/* The JSON of contract.md, "loadgen". Fields may be added, but none renamed. */
 #include "load_json.h"
 #include "report.h"
 
@@ -26,7 +26,7 @@ static json_t *judged_json(const struct run *run, int64_t value)
     return run->judged ? json_integer(value) : json_null();
 }
 
-/* The first ones; verdict.disagreements counts all. */
+/* Only the first ones. verdict.disagreements counts all. */
 static json_t *disagreements_json(const struct run *run)
 {
     json_t *array = json_array();
@@ -123,7 +123,7 @@ static json_t *textbook_json(const struct textbook *textbook)
     return object;
 }
 
-/* What was asked for beside the guard; null: as the service is configured. */
+/* An option, or null: as the service is configured. */
 static json_t *choice_json(enum options_choice choice)
 {
     return choice == CHOICE_NONE ? json_null() : json_boolean(choice == CHOICE_ON);
@@ -166,7 +166,7 @@ static json_t *run_json(const struct run *run)
     json_object_set_new(object, "actual", judged_json(run, run->actual));
     if (run->textbook.pairs > 0)
         json_object_set_new(object, "textbook", textbook_json(&run->textbook));
-    add_load(object, run); /* zeros when it was stopped before */
+    add_load(object, run); /* zeros if it was stopped before the load */
     return object;
 }
 

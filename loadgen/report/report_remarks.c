@@ -1,4 +1,4 @@
-/* Below the tables on the terminal: what happened beside the verdict, and the proof of a loss. */
+/* Below the tables on the terminal: remarks besides the verdict, and the proof of a loss. */
 #include "report_text.h"
 #include "schedule.h"
 #include "text.h"
@@ -7,7 +7,7 @@
 
 enum { SENTENCE_MAX = 2048 };
 
-/* Only what happened: an undisturbed run needs no line. */
+/* Prints only counts above 0. */
 static void print_remarks(const struct report_paper *paper, const struct run *run)
 {
     const struct verdict *verdict = &run->verdict;
@@ -43,7 +43,7 @@ static void print_remarks(const struct report_paper *paper, const struct run *ru
                        firsts[i].what, firsts[i].answer);
 }
 
-/* Whose fault it was that requests went out late, where each has a time of its own. */
+/* Why requests were sent late, if each has its own time. */
 static void print_lag(const struct report_paper *paper, const struct run *run)
 {
     const struct hist *own = &run->load.own_lag, *waited = &run->load.no_connection;
@@ -58,7 +58,7 @@ static void print_lag(const struct report_paper *paper, const struct run *run)
                text_time_us(d, waited->max));
 }
 
-/* Which witness says what. */
+/* The figures on which audit and ledger disagree. */
 static void print_disagreements(const struct report_paper *paper, const struct run *run)
 {
     char service[TEXT_MAX], own[TEXT_MAX];

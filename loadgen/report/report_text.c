@@ -40,7 +40,7 @@ void report_say(const struct report_paper *paper, const char *color, const char 
     fputc('\n', paper->out);
 }
 
-/* Texts (guard, verdict) to the left, figures to the right. */
+/* Texts (guard, verdict) are left-aligned, figures right-aligned. */
 static void print_table(const struct table *table)
 {
     int widths[COLUMNS_MAX] = {0};
@@ -154,7 +154,7 @@ static void add_money(struct table *table, const struct run *run)
     table->n_rows++;
 }
 
-/* What was done, above the table. */
+/* The setting of the runs, above the table. */
 static void print_setting(const struct table *table, const struct run *run)
 {
     const struct options *options = run->options;
@@ -175,7 +175,7 @@ static void print_setting(const struct table *table, const struct run *run)
                (unsigned long long)options->seed);
 }
 
-/* Of a figure over the runs like this one in which it was told. */
+/* The spread of a figure over the runs of the same workload and guard that have it. */
 static struct spread over_repeats(const struct report *report, const struct run *like,
                                   double (*figure)(const struct run *run))
 {
@@ -190,7 +190,7 @@ static struct spread over_repeats(const struct report *report, const struct run 
     return n > 0 ? spread_of(samples, n) : (struct spread){.median = LOAD_NOT_TOLD};
 }
 
-/* Below the single runs, where each guard was run several times. */
+/* Medians below the single runs, if each guard was run several times. */
 static void print_medians(const struct report *report, const struct workload *workload,
                           const struct table *table)
 {
@@ -242,7 +242,7 @@ static void print_workload(const struct report *report, const struct workload *w
 
 /* -- the whole --------------------------------------------------------------------------------- */
 
-/* What the tables' figures mean. */
+/* The meaning of the tables' figures. */
 static void print_legend(const struct report *report, const struct table *table)
 {
     const struct report_paper *paper = &table->paper;
@@ -265,7 +265,7 @@ static void print_legend(const struct report *report, const struct table *table)
     if (!all_told)
         report_say(paper, COLOR_DIM,
                    "  -: too few answers" LOAD_FEW_NOTE ", or among the requests never sent");
-    if (closed) /* where nothing is due before it is sent */
+    if (closed) /* a closed load sends a request only when a connection is free */
         report_say(paper, COLOR_DIM, "  " LOAD_CLOSED_NOTE(" "));
 }
 

@@ -1,4 +1,4 @@
-/* What the files of the terminal's report share. */
+/* Shared by the files of the terminal's report. */
 #ifndef REPORT_TEXT_H
 #define REPORT_TEXT_H
 
@@ -16,12 +16,11 @@ struct report_paper {
 };
 
 void report_paint(const struct report_paper *paper, const char *color, const char *text);
-/* One line, broken between words where it is wider than a terminal of 80 columns. color: NULL: as
- * other text. */
+/* Writes one line, wrapped at a terminal's 80 columns. color NULL: plain. */
 void report_say(const struct report_paper *paper, const char *color, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* report_remarks.c: only what happened; and how the run lost an update. */
+/* report_remarks.c: remarks on what happened, and how the run lost an update. */
 void report_text_remarks(const struct report_paper *paper, const struct report *report);
 void report_text_example(const struct report_paper *paper, const struct run *run);
 
