@@ -1,4 +1,4 @@
-/* loadgen check HISTORY [--audit FILE]: the checkers on a file, whenever and wherever. */
+/* loadgen check HISTORY [--audit FILE]: runs the checkers on a file. */
 #include "check_command.h"
 #include "check.h"
 #include "exit_status.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is said of the whole, and of one checker. */
+/* The words for the whole and for one checker. */
 static const struct {
     const char *headline, *word;
 } verdict_texts[] = {[CHECK_HOLDS] = {"Holds", "holds"},

@@ -1,4 +1,4 @@
-/* The command check: the checkers on a history, with or without the audit of its run. */
+/* The command check: runs the checkers on a history, with or without the audit of its run. */
 #ifndef CHECK_COMMAND_H
 #define CHECK_COMMAND_H
 

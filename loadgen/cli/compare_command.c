@@ -1,9 +1,9 @@
 /*
  * loadgen compare A.json B.json [A2.json B2.json...]: ratios with their intervals, and which of
- * them are more than noise. All comparisons of one call share a false alarm rate of 5 %, evenly
- * (Bonferroni's correction; O. J. Dunn, Multiple comparisons among means, JASA 56, 1961). So an
+ * them are more than noise. All comparisons of one call share a false alarm rate of 5 % evenly
+ * (Bonferroni's correction; O. J. Dunn, Multiple comparisons among means, JASA 56, 1961). An
  * interval excludes 1 exactly when a difference counts. With --fail-if only the named metrics are
- * tested, each at a larger part of the 5 %.
+ * tested, each with a larger part of the 5 %.
  */
 #include "compare_command.h"
 #include "compare.h"
@@ -36,8 +36,8 @@ struct comparison {
     int n_pairs;
     int n_tests;
     double error;                /* of each test */
-    int found[COMPARE_FINDINGS]; /* comparisons by what they found */
-    int missing;                 /* tested, and not in both reports */
+    int found[COMPARE_FINDINGS]; /* number of comparisons by finding */
+    int missing;                 /* tested, but not in both reports */
 };
 
 static bool is_tested(const struct options *options, int metric)
@@ -55,7 +55,7 @@ static bool has_both(const struct pair *pair, int metric)
     return pair->a->metrics[metric].n > 0 && pair->b->metrics[metric].n > 0;
 }
 
-/* Counts what each comparison finds, before anything is printed. */
+/* Counts the findings of all comparisons, before anything is printed. */
 static void find(struct comparison *comparison)
 {
     for (int i = 0; i < comparison->n_pairs; i++)
@@ -110,7 +110,7 @@ static char *value_text(const struct compare_metric *metric, double value, char 
                                            : text_rate(out, value);
 }
 
-/* The median, and how far the runs lie from it at most. */
+/* The median, and the largest distance of a run from it. */
 static void print_spread(const struct compare_metric *metric, const struct spread *spread)
 {
     char median[TEXT_MAX], around[TEXT_MAX] = "     ";
@@ -169,10 +169,9 @@ static void print_pair(const struct comparison *comparison, const struct pair *p
     }
 }
 
-/* -- what is compared -------------------------------------------------------------------------- */
+/* -- the sides --------------------------------------------------------------------------------- */
 
-/* Alike ones belong together; where each report has one group only, these do, whatever their
- * guards. */
+/* Pairs groups of the same workload and guard. A single group on each side is a pair, too. */
 static void find_pairs(struct comparison *comparison)
 {
     struct side *a = &comparison->sides[0], *b = &comparison->sides[1];
@@ -235,7 +234,7 @@ static bool add_report(const char *path, json_t *runs)
     return added;
 }
 
-/* Side 0 is A: every second report from the first on. */
+/* Side 0 is A (reports 0, 2, ...), side 1 is B (1, 3, ...). */
 static bool load_side(struct comparison *comparison, int which)
 {
     const struct options *options = comparison->options;
@@ -256,7 +255,7 @@ static void print_side(const struct options *options, int side)
     putchar('\n');
 }
 
-/* What --fail-if asks for. */
+/* The exit status that --fail-if asks for. */
 static int exit_status(const struct comparison *comparison)
 {
     int unsaid = comparison->found[COMPARE_TOO_FEW] + comparison->missing;

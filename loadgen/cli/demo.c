@@ -12,14 +12,14 @@
 
 enum {
     DEMO_INSTANCES = 2,
-    DEMO_BUYERS = 3000, /* as long a sale as lets two instances meet often enough: a weak lock
-                           oversells by dozens on any machine, by 750 at most */
+    DEMO_BUYERS = 3000, /* long enough for two instances to overlap often: a weak lock oversells by
+                           dozens on any machine, by 750 at most */
     DEMO_STOCK = 2250,
     DEMO_CONNECTIONS = 64,
     DEMO_ACCOUNTS = 4,
     DEMO_PAIRS = 100,
     DEMO_TIMEOUT_MS = 30000,
-    DEMO_SPACE_BYTES = 48 * 1024 * 1024 /* several times what it needs */
+    DEMO_SPACE_BYTES = 48 * 1024 * 1024 /* several times the need */
 };
 
 struct demo {
@@ -33,7 +33,7 @@ struct demo {
 static const char *const demo_guards[] = {
     "none", "mutex", "redis-set", "redis-token", "redis-reentrant", "redis-fair", "sql-atomic"};
 
-/* The comparison is of guards, not of disks: a store in memory keeps it short. True: it is. */
+/* Compares guards, not disks: a store in memory keeps the demo short. True: it is in memory. */
 static bool prefer_memory(void)
 {
     static const char memory[] = "/dev/shm";
@@ -44,7 +44,8 @@ static bool prefer_memory(void)
     return false;
 }
 
-/* Instances on one SQLite file; lanes off: each request takes its own lock, as in textbooks. */
+/* Starts instances on one SQLite file. Lanes are off: each request takes its own lock, as in
+ * textbooks. */
 static int start_services(struct demo *demo, const char *binary, const char *redis_url)
 {
     char db[SANDBOX_TEXT_MAX + 64], instance[16], message[256];
@@ -66,7 +67,7 @@ static int start_services(struct demo *demo, const char *binary, const char *red
     return 0;
 }
 
-/* The demo is a comparison with everything decided, but for the guards if they were given. */
+/* Sets all options of the demo. Only guards that were given are kept. */
 static void decide(const struct options *given, struct options *ret)
 {
     *ret = *given;
@@ -96,7 +97,7 @@ static int compare(struct demo *demo, const struct options *options,
     return result;
 }
 
-/* The counter-proof to the in-process lock's failure: the same lock, everybody at one instance. */
+/* The counter-proof to the failure of the in-process lock: the same lock with one instance only. */
 static int judge_single_instance(struct demo *demo)
 {
     struct options *single = &demo->single;
@@ -109,7 +110,7 @@ static int judge_single_instance(struct demo *demo)
     return single->n_guards == 0 ? 0 : compare(demo, single, &workload_sale);
 }
 
-/* A service that died takes its log with it when the sandbox closes: said before. */
+/* Reports services that died, before the sandbox closes and removes their logs. */
 static void tell_deaths(struct demo *demo)
 {
     for (int i = 0; i < DEMO_INSTANCES; i++)
@@ -146,7 +147,7 @@ static int run_to_report(struct demo *demo, const char *binary)
              "one SQLite file shared by %d instances, in %s; synchronous=NORMAL", DEMO_INSTANCES,
              demo->in_memory ? "memory (/dev/shm)" : "a temporary folder");
     int result = perform(demo, binary);
-    /* Stopped before the report, so that a Ctrl-C while reading leaves nothing behind. */
+    /* Closed before the report, so that a Ctrl-C while reading leaves nothing behind. */
     sandbox_close(demo->sandbox);
     demo->sandbox = NULL;
     if (report->n_runs > 0 && report_write(report) != 0)

@@ -1,4 +1,4 @@
-/* What `make demo` runs: private Redis, two instances of the service on one store, every guard. */
+/* Runs `make demo`: a private Redis, two instances of the service on one store, a set of guards. */
 #ifndef DEMO_H
 #define DEMO_H
 

@@ -1,4 +1,4 @@
-/* hazards: makes each lock fail, on purpose, with real servers, and says what was lost. */
+/* hazards: makes each lock fail on purpose, with real servers, and reports what was lost. */
 #include "beside.h"
 #include "exit_status.h"
 #include "hazard_options.h"
@@ -25,8 +25,7 @@ static void on_signal(int signal)
     stop = 1;
 }
 
-/* -- what is to be run --------------------------------------------------------------------------
- */
+/* -- choosing and running ---------------------------------------------------------------------- */
 
 static void choose(const struct hazard_options *options, struct lab_report *report)
 {
@@ -42,9 +41,9 @@ static void choose(const struct hazard_options *options, struct lab_report *repo
     }
 }
 
-/* In which order the results, which stay in the catalogue's, are run. Fisher and Yates; the
- * generator is Knuth's MMIX one. A seed other than 0 shows that no run leans on the one before it.
- */
+/* The order of the runs. The results stay in the catalogue's order. Shuffled after Fisher and
+ * Yates, with Knuth's MMIX generator. A seed other than 0 tests that no run depends on the one
+ * before it. */
 static void shuffle(const struct lab_report *report, int order[LAB_RESULTS_MAX])
 {
     uint64_t state = report->seed;
@@ -59,7 +58,7 @@ static void shuffle(const struct lab_report *report, int order[LAB_RESULTS_MAX])
     }
 }
 
-/* What is being run, on a terminal that has no story to tell. */
+/* Progress is shown on a terminal, unless the runs are narrated. */
 static bool shows_progress(const struct hazard_options *options)
 {
     return !options->narrate && isatty(STDERR_FILENO);
@@ -96,7 +95,7 @@ static int run_case(struct world *world, const struct hazard_options *options,
     int64_t start_us = steady_us();
     for (int i = 0; i < options->repeat && !stop; i++) {
         int failed = hazard_run_once(world, result->hazard, result->one, &how, run);
-        if (stop) /* into which the signal came: it proves nothing */
+        if (stop) /* a run that was interrupted proves nothing */
             break;
         if (failed == 0)
             failed = lab_result_add(result, run);
@@ -115,7 +114,7 @@ static int run_case(struct world *world, const struct hazard_options *options,
     return 0;
 }
 
-/* A case that cannot be run does not keep the others from it. */
+/* If one case fails to run, the others still run. */
 static int run_all(const struct hazard_options *options, struct lab_report *report)
 {
     static struct hazard_run run;
@@ -134,8 +133,7 @@ static int run_all(const struct hazard_options *options, struct lab_report *repo
     return result;
 }
 
-/* -- what comes out -----------------------------------------------------------------------------
- */
+/* -- output ------------------------------------------------------------------------------------ */
 
 static int write_html(const struct lab_report *report, const char *path)
 {
@@ -162,7 +160,7 @@ static int list(const struct hazard_options *options, const struct lab_report *w
     if (options->json != NULL)
         return output_json(program, options->json, lab_list_to_json(options)) == 0 ? EXIT_SUCCESS
                                                                                    : EXIT_FAILURE;
-    const struct hazard *last = NULL; /* the cases of a hazard stand together */
+    const struct hazard *last = NULL; /* the cases of a hazard are adjacent */
     for (int i = 0; i < wanted->n_results; i++) {
         const struct hazard *hazard = wanted->results[i].hazard;
         if (hazard == last)

@@ -1,4 +1,4 @@
-/* One workload under one guard after the other: same seed, one run each, one table. */
+/* Runs one workload under each guard in turn: same seed, one run each, one table. */
 #include "judged_command.h"
 #include "progress.h"
 
@@ -28,7 +28,7 @@ static int add_run(struct report *report, const struct options *options,
     return run->judged ? 0 : -1;
 }
 
-/* All guards once, then all again: what slows the machine for a while slows each of them. */
+/* All guards once, then all again: a slow phase of the machine affects all guards. */
 int judged_add(struct report *report, const struct options *options,
                const struct workload *workload, const struct remote_service *service)
 {
@@ -115,7 +115,7 @@ static int compare(const struct options *options, const struct workload *workloa
         fprintf(stderr, "loadgen: cannot write %s: %s\n", options->history, strerror(errno));
         result = -1;
     }
-    /* What is known is shown, also when a later guard could not be run. */
+    /* The finished runs are reported even if a later guard could not be run. */
     if (report->n_runs > 0 && report_write(report) != 0)
         result = -1;
     int status = judged_exit_status(report);

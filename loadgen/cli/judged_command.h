@@ -1,5 +1,5 @@
-/* The commands that run a workload under one guard after the other and judge it: sale, accounts,
- * transfers. And the parts that demo puts together itself. */
+/* The commands that run a workload under each guard in turn and judge it: sale, accounts,
+ * transfers. The demo uses their parts. */
 #ifndef JUDGED_COMMAND_H
 #define JUDGED_COMMAND_H
 
@@ -16,13 +16,16 @@ WORKLOAD_MAP(JUDGED_DECLARE)
 int judged_add(struct report *report, const struct options *options,
                const struct workload *workload, const struct remote_service *service);
 
-/* Is each guard of --expect run? Returns 0, or -1 after a message on stderr. An expectation that is
- * not tested would always hold. */
+/* Is each guard of --expect run? An expectation without a run would always hold. Returns 0, or -1
+ * after a message on stderr. */
 int judged_check_expectations(const struct options *options, const char *default_guard);
 
-/* 0 as claimed, 130 interrupted, 1 when a run is not judged, 99 when a guard is not as it claims or
- * a threshold is broken, 1 when requests failed or were dropped and no claim is certainly broken.
- */
+/* The exit status; the first that applies:
+ * - 130: interrupted
+ * - 1: a run is not judged
+ * - 99: a guard certainly broke its claim, or a threshold is broken
+ * - 1: requests failed or were dropped
+ * - 0: as claimed; else 99 */
 int judged_exit_status(const struct report *report);
 
 #endif

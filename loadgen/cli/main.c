@@ -1,4 +1,4 @@
-/* loadgen: drives the service from outside and says what was lost, in units and money. */
+/* loadgen: drives the service from outside and reports what was lost, in units and money. */
 #include "check_command.h"
 #include "judged_command.h"
 #include "demo.h"
@@ -93,7 +93,7 @@ const char *argp_program_version = "loadgen " LK_VERSION;
 
 static atomic_bool stop;
 
-/* The first Ctrl-C ends the load and shows what is known; a second one ends the program. */
+/* The first Ctrl-C ends the load and shows the results. A second one ends the program. */
 static void on_signal(int signal)
 {
     (void)signal;

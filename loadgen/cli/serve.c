@@ -14,7 +14,7 @@
 
 enum { LOOK_EVERY_MS = 200, SAMPLE_STOCK = 100, SAMPLE_BALANCE = 1000000 };
 
-/* The service at an address of the user's choice: sandbox_seckilld() would take any free port. */
+/* Starts the service at the user's address. sandbox_seckilld() would take any free port. */
 static struct sandbox_server *start_service(struct sandbox *sandbox, const struct options *options,
                                             const char *binary, const struct sandbox_server *redis)
 {
@@ -34,7 +34,7 @@ static struct sandbox_server *start_service(struct sandbox *sandbox, const struc
     sandbox_arg(server, "%s", redis->url);
     sandbox_arg(server, "--demo");
     sandbox_arg(server, "--lab");       /* requests can be stepped through */
-    sandbox_arg(server, "--lanes=off"); /* each request with a lock of its own, for all to see */
+    sandbox_arg(server, "--lanes=off"); /* each request has its own lock, which the page shows */
     return sandbox_start(server) == 0 ? server : NULL;
 }
 
@@ -73,39 +73,39 @@ static void greet(const struct options *options, const struct sandbox_server *se
     fflush(stdout);
 }
 
-/* Between the service and Redis. */
+/* The connection between the service and Redis. */
 struct wire {
     struct sandbox_server *redis;
     bool cut;
 };
 
-/* Cut: no answer comes any more, and nobody is told. Redis itself stands still, so that an uncut
- * wire costs nothing; leases end by the clock all the same. Unlike with a pulled cable, what was
- * sent meanwhile is done afterwards: a lock may be granted to somebody who has given up. */
+/* Cut: no answer comes, and the service is not told. Redis itself is paused, so an uncut wire
+ * costs nothing. Leases still end by the clock. Unlike with a pulled cable, commands sent while it
+ * is cut are done afterwards: a lock may be granted to a client that has given up. */
 static void set_wire(struct wire *wire, bool cut)
 {
     if (sandbox_signal(wire->redis, cut ? SIGSTOP : SIGCONT) == 0)
         wire->cut = cut;
 }
 
-/* As the page wishes it. */
+/* Cuts or restores the wire as the page wants. */
 static void keep_wire(const struct options *options, struct wire *wire)
 {
     bool wished;
     if (remote_keep_wire(options, wire->cut, &wished) != 0 || wished == wire->cut)
         return;
     set_wire(wire, wished);
-    remote_keep_wire(options, wire->cut, &wished); /* done: the page waits for it */
+    remote_keep_wire(options, wire->cut, &wished); /* report it: the page waits for it */
 }
 
 static int wait_for_end(const struct options *options, struct sandbox_server *server,
                         struct wire *wire)
 {
     while (!atomic_load(options->stop)) {
-        /* A lesson may have killed it. */
+        /* A lesson may have killed the service. */
         if (!sandbox_alive(server)) {
             fprintf(stderr, "loadgen: the service has ended, and is started again\n");
-            if (wire->cut) /* it would not be ready */
+            if (wire->cut) /* with a cut wire it would not become ready */
                 set_wire(wire, false);
             if (sandbox_restart(server) != 0)
                 return EXIT_FAILURE;

@@ -1,11 +1,11 @@
-/* What `make serve` runs: private Redis and one instance of the service to play with. Redis is
- * stopped while the page wishes the wire between them cut (app/lab/lab.h, /v1/lab/wire). */
+/* Runs `make serve`: a private Redis and one instance of the service to play with. While the page
+ * wants the wire between them cut (app/lab/lab.h, /v1/lab/wire), Redis is paused (SIGSTOP). */
 #ifndef SERVE_H
 #define SERVE_H
 
 #include "options.h"
 
-/* Returns the program's exit status once it was stopped. */
+/* Returns the program's exit status once it is stopped. */
 int serve_run(const struct options *options);
 
 #endif
