@@ -42,10 +42,10 @@ enum connection_state {
 /* An event of a connection; the caller acts on it. */
 enum connection_event {
     CONNECTION_NOTHING,
-    CONNECTION_OPENED, /* is idle now */
-    CONNECTION_GONE,   /* closed while idle, or connection_open() failed: is closed now */
-    CONNECTION_SENT,   /* the whole request is written */
-    CONNECTION_ANSWER, /* parser and connection_body() hold the answer until connection_release() */
+    CONNECTION_OPENED,    /* is idle now */
+    CONNECTION_GONE,      /* closed while idle, or connection_open() failed: is closed now */
+    CONNECTION_SENT,      /* the whole request is written */
+    CONNECTION_ANSWER,    /* parser and connection_body() hold it until connection_release() */
     CONNECTION_NOT_SENT,  /* not connected, or lost before the first byte: is closed now */
     CONNECTION_BROKEN,    /* lost after the first byte: is closed now */
     CONNECTION_BAD_ANSWER /* parser.error says why: is closed now */

@@ -8,7 +8,7 @@
  *                audit count
  *   set          no two acknowledged changes have the same order id or the same version of a
  *                resource (one version twice: one change overwrote the other), and no order was
- *                paid and cancelled
+ *                closed twice (paid or cancelled)
  *   stock        pieces acknowledged never exceed the initial stock; nothing fell below zero; with
  *                an audit: what is stored is what was acknowledged
  *   bank         each answer's sum is right, no balance fell below zero; with an audit: each
