@@ -166,10 +166,11 @@ static void find_undeclared(const struct history *history, struct check_result *
 {
     for (size_t i = 0; i < history->n_ops; i++) {
         const struct history_op *op = &history->ops[i];
-        bool known = history_resource_of(history, op->resource) != NULL;
-        if (op->state == HISTORY_ACCEPTED && op->resource[0] != '\0' && !known)
-            check_undecided(ret, "%s: not decided: the history does not say how it began",
-                            op->resource);
+        const char *const changed[] = {op->resource, op->other};
+        for (int k = 0; k < 2 && op->state == HISTORY_ACCEPTED; k++)
+            if (changed[k][0] != '\0' && history_resource_of(history, changed[k]) == NULL)
+                check_undecided(ret, "%s: not decided: the history does not say how it began",
+                                changed[k]);
     }
 }
 

@@ -31,7 +31,8 @@ struct history_text *history_intern(struct reader *reader, const char *text)
 int history_keep(struct reader *reader, const char *before, const char *id, const char **ret)
 {
     char name[2 * HISTORY_ID_MAX];
-    snprintf(name, sizeof name, "%s%.300s", before, id);
+    if (snprintf(name, sizeof name, "%s%s", before, id) >= (int)sizeof name)
+        return history_fail(reader, "an id is longer than the service allows");
     const struct history_text *text = history_intern(reader, name);
     if (text == NULL)
         return history_fail(reader, "out of memory");

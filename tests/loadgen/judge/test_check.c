@@ -105,6 +105,43 @@ static void same_answer_to_a_key_again_holds(void **state)
     holds(ITEM "1-5 k1 buy 1 a: lost\n6-9 k1 buy 1 a: 10>9 v2", NULL);
 }
 
+static int read_users(const char *one, const char *two, struct history *ret, char message[512])
+{
+    static const char *const line = "{\"event\":\"invoke\",\"at_us\":5,\"key\":\"%s\",\"path\":"
+                                    "\"/v1/items/a/orders\",\"body\":{\"user_id\":\"%s\"}}\n";
+    char path[] = "/tmp/test-check-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    dprintf(fd, RUN ITEM_LINE);
+    dprintf(fd, line, "k1", one);
+    dprintf(fd, line, "k2", two);
+    close(fd);
+    int failed = history_read(path, ret, message, 512);
+    unlink(path);
+    return failed;
+}
+
+/* A name is never cut: two users would become one, with one limit. */
+static void long_names_are_told_apart(void **state)
+{
+    (void)state;
+    char one[1001], two[1001], message[512];
+    struct history history;
+    memset(one, 'u', sizeof one);
+    memset(two, 'u', sizeof two);
+    one[350] = two[350] = '\0';
+    two[349] = 'v';
+    assert_int_equal(read_users(one, two, &history, message), 0);
+    assert_string_equal(history.ops[0].user, one);
+    assert_string_equal(history.ops[1].user, two);
+    history_free(&history);
+    two[350] = 'u';
+    two[1000] = '\0';
+    assert_int_equal(read_users(one, two, &history, message), -1);
+    assert_non_null(strstr(message, "line 4"));
+    assert_non_null(strstr(message, "an id is longer than the service allows"));
+}
+
 static void nonsense_is_refused_with_its_line(void **state)
 {
     (void)state;
@@ -175,6 +212,7 @@ int main(void)
         cmocka_unit_test(right_histories_hold),
         cmocka_unit_test(unknown_outcome_is_allowed_both_ways),
         cmocka_unit_test(same_answer_to_a_key_again_holds),
+        cmocka_unit_test(long_names_are_told_apart),
         cmocka_unit_test(nonsense_is_refused_with_its_line),
         cmocka_unit_test(torn_last_line_is_left_out_and_told),
     };

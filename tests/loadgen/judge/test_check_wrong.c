@@ -117,6 +117,11 @@ static void number_whose_beginning_is_not_told_is_not_decided(void **state)
     assert_int_equal(history_text_check("item b 10 v1\n1-5 k1 buy 1 a: 10>9 v2", NULL, results),
                      CHECK_UNDECIDED);
     assert_non_null(strstr(results[0].example, "does not say how it began"));
+    /* Of a transfer, both accounts. */
+    assert_int_equal(
+        history_text_check("account x 1000 v1\n1-5 k1 move 300 x y: 1000>700 v2", NULL, results),
+        CHECK_UNDECIDED);
+    assert_non_null(strstr(results[0].example, "account:y: not decided"));
 }
 
 int main(void)
