@@ -13,7 +13,7 @@ static db_status open_connections(struct sqlite_store *store, const char *path, 
                                  store->options.busy_ms, &store->counters.busy_retries, error);
     if (status != DB_OK)
         return status;
-    /* SQLite has made the path absolute: the name is the same from any working directory. */
+    /* SQLite has made the path absolute: it stays valid if the working directory changes. */
     snprintf(store->path, sizeof store->path, "%s",
              sqlite3_db_filename(store->conn.handle, "main"));
     if ((status = file_lock_open(&store->lock, store->path, shared, &alone, error)) != DB_OK)
@@ -28,7 +28,7 @@ static db_status open_connections(struct sqlite_store *store, const char *path, 
     return DB_OK;
 close_ping:
     conn_close(&store->ping);
-unlock: /* closed first: no other process may open while this connection ends */
+unlock: /* the connection ends before another process may open the file */
     conn_close(&store->conn);
     file_lock_close(&store->lock);
 close_writer:
@@ -41,7 +41,7 @@ static void close_connections(struct sqlite_store *store)
     conn_close(&store->ping);
     if (atomic_load(&store->flush_failed))
         sqlite3_db_config(store->conn.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    conn_close(&store->conn); /* the last one: checkpoints, removes the log */
+    conn_close(&store->conn); /* the last connection: SQLite checkpoints and removes the log */
     file_lock_close(&store->lock);
 }
 

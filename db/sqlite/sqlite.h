@@ -1,19 +1,21 @@
 /*
  * The SQLite engine.
  *
- *   sqlite.c         open, close: the engine's table
- *   sqlite_setup.c   journal mode, schema and its version
- *   sqlite_reflush.c  flushes what a former process left unflushed
- *   sqlite_conn.c    one connection: settings, prepared statements, errors, waiting when busy
- *   sqlite_wal_vfs.c     the log's writes, gathered
- *   sqlite_shared_vfs.c  the same beside other processes, on a shared file
- *   sqlite_lock.c    FILE-lock: which process may open the file, and which one writes next
- *   sqlite_queue.c   one caller writes for all; sqlite_checkpoint.c: from the log into the file
- *   sqlite_writer.c  a group of runs in one transaction
- *   sqlite_reader.c  readers and snapshots; sqlite_read.c: reading rows
- *   sqlite_write.c   changing rows and resets
+ *   sqlite.c              open, close, the engine's table of functions
+ *   sqlite_setup.c        journal mode, schema and its version
+ *   sqlite_reflush.c      flushes what an earlier process left unflushed
+ *   sqlite_conn.c         one connection: settings, prepared statements, errors, waiting when busy
+ *   sqlite_wal_vfs.c      gathers the writes of the log
+ *   sqlite_shared_vfs.c   shared file: flushes the journal of a killed process
+ *   sqlite_lock.c         FILE-lock: which process may open the file, which one writes next
+ *   sqlite_queue.c        one caller writes for all
+ *   sqlite_checkpoint.c   copies the log into the file
+ *   sqlite_writer.c       a group of runs in one transaction
+ *   sqlite_reader.c       readers and snapshots
+ *   sqlite_read.c         reading rows
+ *   sqlite_write.c        changing rows, resets
  *   sqlite_bulk_insert.c  new rows, which gather until the commit
- *   sqlite_audit.c   feeding the audit
+ *   sqlite_audit.c        the rows that the audit reads
  *
  * WAL (default): SQLite before 3.51.3 can corrupt a WAL database when two connections write or
  * checkpoint at the same instant. So exactly one connection does both, for one thread at a time;
@@ -36,15 +38,14 @@ enum {
     SQLITE_WRITER_CACHE_KB = 8192,
     SQLITE_READER_CACHE_KB = 256,     /* there are as many readers as workers */
     SQLITE_WAL_KEPT_BYTES = 64 << 20, /* a larger log file is cut when it starts over */
-    SQLITE_LONG_FACTOR = 12,    /* times log_pages in the log: a whole checkpoint, it starts over */
-    SQLITE_RESTART_FACTOR = 32, /* times log_pages: wait for readers to let it start over, ... */
-    SQLITE_RESTART_MS = 50,     /* ... at most this long */
-    SQLITE_TURN_MS = 20,        /* wait for one's turn to write, see sqlite_lock.c */
-    SQLITE_SHARED_OPEN_MS = 1000 /* wait for another process that is opening the file */
+    SQLITE_LONG_FACTOR = 12,          /* a log of this times log_pages: a whole checkpoint */
+    SQLITE_RESTART_FACTOR = 32,       /* a log of this times log_pages: it waits for readers, ... */
+    SQLITE_RESTART_MS = 50,           /* ... at most this long */
+    SQLITE_TURN_MS = 20,              /* longest wait for the turn to write, see sqlite_lock.c */
+    SQLITE_SHARED_OPEN_MS = 1000      /* wait for another process that is opening the file */
 };
 
-/* -- sqlite_conn.c ------------------------------------------------------------------------------
- */
+/* -- sqlite_conn.c ---------------------------------------------------------------------------- */
 
 struct conn {
     sqlite3 *handle;
@@ -52,16 +53,16 @@ struct conn {
     int64_t busy_ms, busy_since_us; /* how long to wait for a lock; start of the present wait */
     uint64_t random;                /* for the sleeps of that wait */
     _Atomic uint64_t *busy_retries; /* counter of the store */
-    struct new_rows *new_rows;      /* the writer's */
+    struct new_rows *new_rows;      /* of the writer; NULL in readers */
     /* The first database error since conn_clear(); sticky, so that no work can overlook it. */
     db_error trouble;
-    bool flush_failed; /* a flush did, at any time */
+    bool flush_failed; /* set by a failed flush, never cleared */
 };
 
 enum conn_kind { CONN_WRITER, CONN_READER };
 
-/* Opens the file and applies the settings that a connection has for itself. vfs: NULL for SQLite's
- * own. conn_prepare() comes after the schema exists. */
+/* Opens the file and sets up the connection. vfs: NULL for SQLite's own. Call conn_prepare() once
+ * the schema exists. */
 db_status conn_open(struct conn *conn, const char *path, int flags, const char *vfs,
                     int64_t busy_ms, _Atomic uint64_t *busy_retries, db_error *error);
 db_status conn_prepare(struct conn *conn, enum conn_kind kind, db_error *error);
@@ -70,7 +71,7 @@ void conn_close(struct conn *conn);
 /* Runs SQL text without parameters. Errors go to conn->trouble. */
 db_status conn_exec(struct conn *conn, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* One integer answered by SQL text. */
+/* Runs SQL text that answers with one integer. */
 db_status conn_query_int(struct conn *conn, const char *sql, int64_t *ret);
 
 /* Steps a bound statement: DB_OK with a row to read columns from (then conn_done()), DB_NOT_FOUND
@@ -82,17 +83,15 @@ db_status conn_run(struct conn *conn, sqlite3_stmt *statement);
 db_status conn_run_plain(struct conn *conn, enum sqlite_sql sql);
 
 void conn_clear(struct conn *conn);
-/* Notes what SQLite answered as trouble and returns its status. */
+/* Records an error of SQLite as conn->trouble. Returns its status. */
 db_status conn_trouble(struct conn *conn, int sqlite_code);
 
-/* A statement with these arguments. Text is bound without a copy: it must live until the statement
- * has run. */
+/* Binds the arguments of a statement. Text is not copied: it must live until the statement has
+ * run. */
 sqlite3_stmt *conn_bind(struct conn *conn, enum sqlite_sql sql, const struct value *values,
                         size_t n);
 
-/* -- sqlite_bulk_insert.c
- * ----------------------------------------------------------------------------
- */
+/* -- sqlite_bulk_insert.c --------------------------------------------------------------------- */
 
 enum { NEW_KINDS = 3 }; /* answers, orders, ledger rows */
 
@@ -101,7 +100,7 @@ struct kept_cell {
     int length;     /* of the text; -1: a number */
 };
 
-/* One table's. */
+/* The new rows of one table. */
 struct pile {
     struct kept_cell *cells; /* row after row */
     char *texts;
@@ -112,7 +111,7 @@ struct new_rows {
     struct pile piles[NEW_KINDS];
     uint64_t insertions; /* calls of new_rows_insert() */
     bool one_by_one;     /* each is inserted at once */
-    bool missed;         /* not all of them could be: the transaction is to be undone */
+    bool missed;         /* a row was not inserted: the transaction must be undone */
 };
 
 struct new_rows_mark {
@@ -123,58 +122,54 @@ struct new_rows_mark {
 
 db_status new_rows_open(struct conn *conn); /* before statements are prepared */
 void new_rows_close(struct conn *conn);     /* after the handle */
-/* For a new transaction: none. */
+/* Starts a transaction, without new rows. */
 void new_rows_begin(struct conn *conn, bool one_by_one);
 bool new_rows_any(const struct conn *conn);
-/* Inserts what has gathered. DB_OK, though missed may be set; or trouble, which sets it, too. */
+/* Inserts the gathered rows. Sets missed if a row was not inserted. Returns DB_OK or trouble. */
 db_status new_rows_insert(struct conn *conn);
-/* What came after the mark is forgotten, once what was inserted since has been taken back. */
+/* new_rows_cut() drops the rows that came after the mark. Call it once the database has undone
+ * what was inserted since. */
 struct new_rows_mark new_rows_mark(const struct conn *conn);
 void new_rows_cut(struct conn *conn, const struct new_rows_mark *mark);
 
-/* -- sqlite_wal_vfs.c
- * -------------------------------------------------------------------------------
- */
+/* -- sqlite_wal_vfs.c ------------------------------------------------------------------------- */
 
-/* The name of a VFS for the connection that writes, in WAL mode. NULL (no memory): SQLite's own
- * does as well, slower. Any thread. */
+/* Returns the name of a VFS for the writing connection in WAL mode. NULL: no memory; SQLite's own
+ * VFS works, too, but is slower. Any thread. */
 const char *log_gathering_vfs(void);
 
-/* -- sqlite_shared_vfs.c
- * ------------------------------------------------------------------------------
- */
+/* -- sqlite_shared_vfs.c ---------------------------------------------------------------------- */
 
-/* The name of a VFS for all connections of a shared file. Any thread. */
+/* Returns the name of a VFS for all connections of a shared file. Any thread. */
 const char *commit_marking_vfs(void);
 
-/* -- sqlite_lock.c ------------------------------------------------------------------------------
- */
+/* -- sqlite_lock.c ---------------------------------------------------------------------------- */
 
 struct file_lock {
     int fd;
 };
 
-/* Takes the file for this process alone; when it is to be shared and another sharer has it, takes a
- * share (*ret_alone false: that one has set the file up). DB_UNAVAILABLE: somebody else's. */
+/* Locks the file for this process alone. If it is shared and another process has it, joins that
+ * one: *ret_alone is false, and the other one has set up the file. DB_UNAVAILABLE: another process
+ * has it alone, or FILE-lock cannot be used. */
 db_status file_lock_open(struct file_lock *lock, const char *path, bool shared, bool *ret_alone,
                          db_error *error);
-db_status file_lock_share(struct file_lock *lock, db_error *error); /* alone -> one of several */
+db_status file_lock_share(struct file_lock *lock, db_error *error); /* lets other sharers in */
 void file_lock_close(struct file_lock *lock);
-/* Queueing for the right to write to a shared file. Best effort: false after SQLITE_TURN_MS. */
+/* Waits for the turn to write to a shared file. False after SQLITE_TURN_MS: write without it. */
 bool file_lock_take_turn(struct file_lock *lock);
 void file_lock_give_turn(struct file_lock *lock);
 
-/* -- the store ----------------------------------------------------------------------------------
- */
+/* -- the store -------------------------------------------------------------------------------- */
 
 /* One db_run_many() call, on the stack of its thread. */
 struct caller {
-    size_t undecided; /* of its runs; the leader counts down */
-    bool leads;       /* woken to lead; else because all its runs are decided */
+    size_t undecided; /* runs without a status; the leader counts down */
+    bool leads;       /* when woken: true: it leads; false: all its runs are decided */
     sem_t woken;
 };
 
-/* One work of a caller, in the queue. Gone once the caller is woken and does not lead. */
+/* One work of a caller, on its stack. Invalid once the caller is woken without the lead. */
 struct run {
     struct run *next;
     struct caller *caller;
@@ -198,19 +193,19 @@ struct sqlite_store {
 
     /* the leader uses these */
     struct conn conn;
-    _Atomic int wal_frames; /* the checkpointer looks at it without the lead, too */
+    _Atomic int wal_frames; /* the checkpointer also reads it without the lead */
     int checkpoint_at;
 
     pthread_t checkpointer;
-    struct conn mark;            /* the checkpointer's, as is the next */
-    bool marked;                 /* it is in a snapshot */
-    pthread_mutex_t queue_mutex; /* for all that follow */
+    struct conn mark;            /* used by the checkpointer only, as is marked */
+    bool marked;                 /* mark is in a snapshot */
+    pthread_mutex_t queue_mutex; /* protects all members below */
     struct run *queue_head, **queue_tail;
-    bool led;                 /* somebody leads; the queue is empty otherwise */
+    bool led;                 /* there is a leader; otherwise the queue is empty */
     bool checkpoint_due;      /* the checkpointer leads */
-    bool whole_due;           /* after the next commit, and of all of the log */
-    bool flushing;            /* the checkpointer is busy, without the lead */
-    atomic_bool flush_failed; /* the disk may have lost pages: nothing is written any more */
+    bool whole_due;           /* a whole checkpoint follows the next commit */
+    bool flushing;            /* the checkpointer flushes the file, without the lead */
+    atomic_bool flush_failed; /* the disk may have lost pages: no more writes */
     bool stopping;
     pthread_cond_t checkpointer_called;
 };
@@ -225,15 +220,15 @@ struct sqlite_reader {
 struct sqlite_tx {
     db_tx base;
     struct conn *conn;
-    bool others_wrote; /* earlier runs of the same transaction must survive our undoing, ... */
-    bool savepoint;    /* ... so a savepoint was set before our first write */
+    bool others_wrote; /* earlier runs must survive an undo of this one: */
+    bool savepoint;    /* one was set before the first write of this run */
 };
 
-/* sqlite_reflush.c: makes durable what a former process left in log and journal. Called before
+/* sqlite_reflush.c: makes durable what an earlier process left in log and journal. Called before
  * SQLite reads them, by the only process that has the file. Another program's file is not touched.
  */
 db_status reflush_file(struct conn *conn, const char *path, db_error *error);
-/* The same of the journal, by the holder of the reserved lock. path: SQLite's. */
+/* Does so for the journal only. The caller holds the reserved lock, or has the file alone. */
 db_status reflush_journal(const char *path, db_error *error);
 
 /* sqlite_setup.c: journal mode, and the schema if the file is new. */
@@ -243,27 +238,27 @@ db_status setup_file(struct sqlite_store *store, bool alone, db_error *error);
 db_status writer_start(struct sqlite_store *store, db_error *error);
 void writer_stop(struct sqlite_store *store); /* after everything queued is done */
 void writer_run(db *db, db_job *jobs, size_t n);
-/* With the mutex, by the leader: the first caller in the queue leads next, if there is one. */
+/* The leader calls it with the mutex. The first caller in the queue leads next, if there is one. */
 void queue_give_lead(struct sqlite_store *store);
 
 /* sqlite_checkpoint.c */
-/* A flush failed after which nothing may be written any more. Any thread. */
+/* True after a failed flush: nothing may be written. error (may be NULL) says why. Any thread. */
 bool flush_has_failed(const struct sqlite_store *store, db_error *error);
 db_status checkpointer_start(struct sqlite_store *store, db_error *error);
 void checkpointer_stop(struct sqlite_store *store); /* after everything queued is done */
-/* With the mutex, by the leader: the checkpointer leads next if a checkpoint is due. */
+/* The leader calls it with the mutex. True: the checkpointer leads next, a checkpoint is due. */
 bool checkpoint_call(struct sqlite_store *store);
 
-/* sqlite_writer.c: runs a group in one transaction; each has its status then. */
+/* sqlite_writer.c: runs a group in one transaction. Gives each run its status. */
 void writer_commit(struct sqlite_store *store, struct run *group);
-/* To be called before each write: gives the connection, after a savepoint if one is needed. */
+/* Call before each write. Sets a savepoint if one is needed. Gives the connection. */
 db_status tx_begin_write(db_tx *tx, struct conn **ret_conn);
 
-/* Before anything that looks at rows which may be new. */
+/* Call before reading or changing rows that this transaction may have added. */
 db_status tx_insert_new_rows(db_tx *tx);
 
 /* sqlite_read.c */
-/* The row that a statement stands on, by its columns. */
+/* Reads the current row of a statement. */
 db_status conn_row(struct conn *conn, sqlite3_stmt *at, const struct row_type *type, void *ret);
 db_status conn_read_row(struct conn *conn, enum db_table table, const char *key, void *ret);
 db_status conn_find_answers(struct conn *conn, const char *const *keys, size_t n, bool *ret_found);
@@ -311,7 +306,7 @@ db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int
                           int64_t done);
 db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 
-/* sqlite_audit.c: from the snapshot that the connection is in. */
+/* sqlite_audit.c: reads in the connection's snapshot. */
 db_status conn_audit(struct conn *conn, const char *resource,
                      int (*each)(void *arg, const db_audit_row *row), void *arg);
 

@@ -1,4 +1,4 @@
-/* The audit's lists. The ledger has no index: two of them sort it. */
+/* The audit's lists. The ledger has no index, so two of the lists sort it. */
 #include "audit.h"
 #include "sqlite.h"
 
@@ -59,7 +59,7 @@ db_status conn_read_ledger(struct conn *conn, int64_t after, size_t max,
     return status == DB_NOT_FOUND ? DB_OK : status;
 }
 
-/* What only reads writes nothing but what it sorts. */
+/* A read writes only temporary files for sorting, so these found no room. */
 static void explain_full(struct conn *conn)
 {
     const db_error why = conn->trouble;
@@ -71,7 +71,7 @@ db_status conn_audit(struct conn *conn, const char *resource,
                      int (*each)(void *arg, const db_audit_row *row), void *arg)
 {
     static const struct audit_lists lists = {next_head, open_ledger, next_row, next_repeats};
-    if (sqlite3_get_autocommit(conn->handle)) /* the disk failed in an earlier read of it */
+    if (sqlite3_get_autocommit(conn->handle)) /* an earlier read in this snapshot failed */
         return db_fail(&conn->trouble, DB_FAILED, "the snapshot was ended by an error");
     struct feed feed = {conn, resource ? resource : ""};
     conn_bind(conn, SQL_AUDIT_HEADS, &VALUE_TEXT(feed.resource), 1);

@@ -1,11 +1,11 @@
 /*
- * New rows gather over all runs of a transaction. Before it ends, one INSERT for each table puts
- * them in. It reads them through a virtual table (sqlite.org/vtab.html). Starting a statement, and
- * finding the place in each b-tree anew, costs about as much as the rows do.
+ * New rows gather over all runs of a transaction. Before it ends, one INSERT for each table inserts
+ * them. It reads them through a virtual table (sqlite.org/vtab.html). One statement for each row,
+ * with a search in each b-tree, would cost about twice as much.
  *
- * OR IGNORE, OR FAIL: a statement that could be undone alone would copy each page before it changes
- * it. A row whose key is taken is passed over. If fewer rows went in than there were, the
- * transaction is undone and run again one row at a time, to learn whose row it was.
+ * OR IGNORE, OR FAIL: a statement that can be undone alone copies each page before it changes it;
+ * these do not. A row whose key is taken is skipped. If fewer rows were inserted than gathered, the
+ * transaction is undone and run again row by row, to find the run that added the row.
  */
 #include "sqlite.h"
 
@@ -29,7 +29,7 @@ static const struct {
 
 /* -- gathering -------------------------------------------------------------------------------- */
 
-/* Makes room for as many as are needed, of item bytes each. False: no memory. */
+/* Makes room for `needed` elements of `item` bytes. False: no memory. */
 static bool grow(void **array, size_t *room, size_t needed, size_t least, size_t item)
 {
     if (needed <= *room)
@@ -46,7 +46,7 @@ static bool grow(void **array, size_t *room, size_t needed, size_t least, size_t
 static bool add_text(struct pile *pile, const char *text, struct kept_cell *ret)
 {
     size_t length = strlen(text);
-    size_t needed = pile->texts_used + length + 1; /* never none: SQLite takes NULL for no text */
+    size_t needed = pile->texts_used + length + 1; /* + 1: a NULL pointer would be SQL's NULL */
     if (!grow((void **)&pile->texts, &pile->texts_room, needed, TEXTS_MIN, 1))
         return false;
     memcpy(pile->texts + pile->texts_used, text, length);
@@ -55,7 +55,7 @@ static bool add_text(struct pile *pile, const char *text, struct kept_cell *ret)
     return true;
 }
 
-/* Keeps a copy. DB_OK, or trouble: no memory. */
+/* Copies a row. Returns DB_OK, or trouble if there is no memory. */
 static db_status add_row(struct conn *conn, struct pile *pile, const struct value *values, size_t n)
 {
     if (!grow((void **)&pile->cells, &pile->cells_room, pile->n_cells + n, CELLS_MIN,
@@ -134,7 +134,7 @@ void new_rows_cut(struct conn *conn, const struct new_rows_mark *mark)
 {
     struct new_rows *rows = conn->new_rows;
     if (rows->insertions != mark->insertions) {
-        rows->missed |= mark->any; /* what was there at the mark was inserted since, and undone */
+        rows->missed |= mark->any; /* older rows were inserted after the mark, and undone */
         clear(rows);
         return;
     }
@@ -176,7 +176,7 @@ struct table {
 struct cursor {
     sqlite3_vtab_cursor base;
     const struct pile *pile;
-    size_t at; /* its row's first cell */
+    size_t at; /* the first cell of the current row */
 };
 
 /* argv[0] is the module's name. */
@@ -205,7 +205,7 @@ static int table_disconnect(sqlite3_vtab *table)
 static int table_plan(sqlite3_vtab *table, sqlite3_index_info *info)
 {
     (void)table;
-    (void)info; /* from the first to the last */
+    (void)info; /* always all rows */
     return SQLITE_OK;
 }
 
@@ -267,7 +267,7 @@ static int cursor_row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
     return SQLITE_OK;
 }
 
-/* Without xCreate: it is there under the module's name, and no schema has it. */
+/* No xCreate: the table is always there, by the name of the module, and in no schema. */
 static const sqlite3_module module = {
     .xConnect = table_connect,
     .xBestIndex = table_plan,

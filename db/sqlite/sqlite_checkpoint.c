@@ -1,21 +1,22 @@
 /*
- * Checkpoints copy the log into the file. A thread of their own leads meanwhile, so that no caller
- * writes. The callers whose commit called for the checkpoint have their answers already.
+ * A checkpoint copies the log into the file. The checkpointer thread leads meanwhile, so no caller
+ * writes. The callers whose commit made it due already have their answers.
  *
- * SQLite flushes the file once all of the log has been copied, since the next commit may then start
- * the log over (https://sqlite.org/wal.html#checkpointing). A flush of pages that lie all over the
- * file takes longer than the copying, and all writers would wait for it. Therefore most checkpoints
- * copy a part. A connection that only reads, the mark, stays in a snapshot as old as the last
+ * SQLite flushes the file once all of the log is copied, because the next commit may then start the
+ * log over (https://sqlite.org/wal.html#checkpointing). The flush takes longer than the copying, as
+ * the pages lie all over the file, and all writers would wait for it. So most checkpoints copy a
+ * part. A connection that only reads, the mark, stays in a snapshot as old as the last
  * checkpoint, and SQLite copies no further than that. After a part SQLite neither flushes nor lets
  * the log start over: this thread flushes the file while others commit. When the log has become
- * long, the mark is given up right after such a flush. A whole checkpoint then copies and flushes
- * the little that is left.
+ * long, the mark's snapshot ends right after such a flush. A whole checkpoint then has little to
+ * copy and to flush.
  *
- * After a flush that failed the kernel takes the pages for clean that it could not write
- * (https://wiki.postgresql.org/wiki/Fsync_Errors), and SQLite does not copy a part again. What is
- * still to be had then is the log, from its beginning: it is kept, also when the store is closed;
- * nothing is written any more, as pages that are read again may be old ones; and the next start
- * recovers the log and copies all of it.
+ * After a failed flush the kernel marks pages clean that it could not write
+ * (https://wiki.postgresql.org/wiki/Fsync_Errors), and SQLite does not copy a part again. Only the
+ * log still has these pages:
+ *   - The log is kept, also when the store is closed.
+ *   - Nothing more is written, because pages that are read again may be old ones.
+ *   - The next start recovers the log and copies all of it.
  */
 #include "sqlite.h"
 
@@ -26,7 +27,7 @@ static int on_wal_commit(void *arg, sqlite3 *handle, const char *name, int frame
     struct sqlite_store *store = arg;
     (void)handle;
     (void)name;
-    if (frames < atomic_load(&store->wal_frames)) /* it has started over */
+    if (frames < atomic_load(&store->wal_frames)) /* the log has started over */
         store->checkpoint_at = store->options.log_pages;
     atomic_store(&store->wal_frames, frames);
     return SQLITE_OK;
@@ -54,7 +55,7 @@ static void set_mark(struct sqlite_store *store)
 
 /* -- copying ---------------------------------------------------------------------------------- */
 
-/* An error of another kind is tried again with the next checkpoint. */
+/* After any other error the next checkpoint tries again. */
 static void copy(struct sqlite_store *store, int mode)
 {
     struct conn *conn = &store->conn;
@@ -72,8 +73,8 @@ static bool has_pages(const struct sqlite_store *store, int factor)
     return atomic_load(&store->wal_frames) / factor >= store->options.log_pages;
 }
 
-/* A long read keeps the log from starting over. The log grows, and this is tried again later. When
- * the log is large, all writers wait a moment for the read to end. */
+/* A long read keeps the log from starting over: the log grows, and a later checkpoint tries again.
+ * If the log is large, all writers wait up to SQLITE_RESTART_MS for the read to end. */
 static void copy_whole(struct sqlite_store *store)
 {
     bool large = has_pages(store, SQLITE_RESTART_FACTOR);
@@ -81,7 +82,7 @@ static void copy_whole(struct sqlite_store *store)
     copy(store, large ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE);
 }
 
-/* Up to the mark, if there is one; what has come since is for the next time. */
+/* Copies up to the mark, if there is one, and sets a new mark. Returns whether it copied. */
 static bool copy_part(struct sqlite_store *store)
 {
     bool marked = store->marked;
@@ -91,7 +92,7 @@ static bool copy_part(struct sqlite_store *store)
     return marked;
 }
 
-/* Without the lead, hence through the mark's connection. */
+/* Called without the lead, so it uses the mark's connection. */
 static bool flush_file(struct sqlite_store *store)
 {
     sqlite3_file *file;
@@ -124,7 +125,7 @@ bool checkpoint_call(struct sqlite_store *store)
     return store->checkpoint_due;
 }
 
-/* Leads. Returns whether the file is to be flushed. */
+/* The caller leads. Returns whether the file must be flushed. */
 static bool checkpoint(struct sqlite_store *store, bool whole)
 {
     bool copied_part = false;
@@ -168,7 +169,7 @@ static void *checkpointer_main(void *arg)
 
 /* -- life ------------------------------------------------------------------------------------- */
 
-/* A shared file has no log: its thread waits for the end. */
+/* A shared file has no log: its thread only waits for the stop. */
 db_status checkpointer_start(struct sqlite_store *store, db_error *error)
 {
     db_status status = conn_open_reading(store, &store->mark, error);
@@ -194,7 +195,7 @@ void checkpointer_stop(struct sqlite_store *store)
     store->stopping = true;
     pthread_cond_signal(&store->checkpointer_called);
     pthread_mutex_unlock(&store->queue_mutex);
-    pthread_join(store->checkpointer, NULL); /* it stays until nobody leads */
+    pthread_join(store->checkpointer, NULL); /* it ends once there is no leader */
     pthread_cond_destroy(&store->checkpointer_called);
     give_up_mark(store);
     conn_close(&store->mark);

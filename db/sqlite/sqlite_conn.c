@@ -7,8 +7,8 @@
 
 enum { BUSY_SLEEP_US_MIN = 20, BUSY_RANGE_US_MIN = 40, BUSY_RANGE_US_MAX = 1000 };
 
-/* SQLite's own waiting sleeps 1, 2, 5, 10 ... ms, but a commit of the other process takes less than
- * one. So: short random sleeps, in proportion to what was waited already. */
+/* SQLite's own handler sleeps 1, 2, 5, 10 ... ms, but another process commits in less than 1 ms.
+ * This one sleeps for short random times, which grow with the time that it has waited. */
 static int on_busy(void *arg, int calls)
 {
     struct conn *conn = arg;
@@ -32,7 +32,7 @@ static int on_busy(void *arg, int calls)
 
 /* -- errors ----------------------------------------------------------------------------------- */
 
-/* system: what the system call said that failed. */
+/* system: errno of the system call that failed. */
 static db_status status_of(int sqlite_code, int system)
 {
     switch (sqlite_code & 0xff) {
@@ -47,7 +47,7 @@ static db_status status_of(int sqlite_code, int system)
         return DB_FULL;
     case SQLITE_READONLY:
         return DB_READ_ONLY;
-    case SQLITE_IOERR: /* of the index of the log, of a flush, ... */
+    case SQLITE_IOERR: /* of a flush, of the log's index, ... */
         return system == ENOSPC || system == EDQUOT ? DB_FULL : DB_FAILED;
     default:
         return DB_FAILED;
@@ -76,7 +76,7 @@ void conn_clear(struct conn *conn)
     conn->trouble.status = DB_OK;
 }
 
-/* Trouble at opening: its message belongs to the caller. */
+/* Copies the connection's trouble to the caller that opens it. */
 static db_status give_error(const struct conn *conn, db_error *error)
 {
     return db_fail(error, conn->trouble.status, "%s", conn->trouble.message);

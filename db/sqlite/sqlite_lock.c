@@ -33,7 +33,7 @@ db_status file_lock_open(struct file_lock *lock, const char *path, bool shared, 
     if (lock->fd < 0)
         return db_fail(error, DB_UNAVAILABLE, "%.150s: cannot be opened: %s", name,
                        strerror(errno));
-    /* A sharer that is still setting the file up holds it alone for a moment. */
+    /* A sharer holds the file alone while it sets it up. */
     int64_t until_us = db_now_us() + (shared ? SQLITE_SHARED_OPEN_MS * INT64_C(1000) : 0);
     do {
         if (set_lock(lock, BYTE_OPEN, F_WRLCK)) {
@@ -76,9 +76,9 @@ void file_lock_close(struct file_lock *lock)
 
 /*
  * SQLite's write lock has no queue: whoever has just released it takes it again before a sleeping
- * waiter looks. So a writer holds the turn while it waits for the write lock; the one that comes
- * back for more stands behind it. A stopped process must not stop the others: after SQLITE_TURN_MS
- * one goes without.
+ * waiter looks. So a writer holds the turn while it waits for the write lock. A writer that has
+ * just released the lock waits behind it. A stopped process must not stop the others: after
+ * SQLITE_TURN_MS a writer goes on without the turn.
  */
 bool file_lock_take_turn(struct file_lock *lock)
 {

@@ -3,12 +3,12 @@
  * time, the leader, uses it.
  *
  * Group commit (DeWitt et al., "Implementation Techniques for Main Memory Database Systems", 1984):
- * what queues up during one commit shares the next one and its disk flush. It needs no thread of
- * its own (flat combining, Hendler et al., SPAA 2010). A caller that finds no leader leads: it
- * writes for all callers in the queue. Then the first caller that came meanwhile leads. So a lone
- * caller, which holds a lock meanwhile, waits for no other thread to wake.
+ * the works that queue up during one commit share the next one and its disk flush. This needs no
+ * extra thread (flat combining, Hendler et al., SPAA 2010). A caller that finds no leader leads: it
+ * writes for all callers in the queue. Then the first caller that came meanwhile leads. A caller
+ * holds a lock meanwhile. If it is alone, it waits for no other thread to wake.
  *
- * Checkpoints have a thread, which leads during each of them (sqlite_checkpoint.c).
+ * During a checkpoint the checkpointer thread leads (sqlite_checkpoint.c).
  */
 #include "sqlite.h"
 
@@ -18,7 +18,6 @@
 
 /* -- the lead --------------------------------------------------------------------------------- */
 
-/* With the mutex: the first caller in the queue leads, if there is one. */
 void queue_give_lead(struct sqlite_store *store)
 {
     if (store->queue_head) {
@@ -32,7 +31,7 @@ void queue_give_lead(struct sqlite_store *store)
         pthread_cond_signal(&store->checkpointer_called);
 }
 
-/* The first at most group_max runs of the queue, which begins with the leader's own. */
+/* Takes up to group_max runs from the head of the queue. The first is the leader's own. */
 static struct run *take_group(struct sqlite_store *store, uint64_t *ret_n)
 {
     pthread_mutex_lock(&store->queue_mutex);
@@ -57,19 +56,20 @@ static void note_group(struct counters *counters, uint64_t n)
         atomic_store(&counters->group_largest, n);
 }
 
-/* The others are woken before the lead is passed on: what they ask next shares the next commit.
- * Once it is passed on, this function touches nothing of the store: db_close() may follow. */
+/* Wakes the other callers before it passes the lead on: their next works share the next commit.
+ * Once the lead is passed on, it does not touch the store: db_close() may follow. */
 static void lead(struct sqlite_store *store, struct caller *own)
 {
     uint64_t n;
     struct run *group = take_group(store, &n);
     assert(group->caller == own);
     note_group(&store->counters, n);
-    if (store->options.shared_file) /* the waits for another process are shorter than 50 us */
+    if (store->options.shared_file) /* sleeps for another process are shorter than the default slack
+                                       of 50 us */
         prctl(PR_SET_TIMERSLACK, 1000);
     writer_commit(store, group);
     if (store->options.shared_file)
-        prctl(PR_SET_TIMERSLACK, 0); /* the thread's own */
+        prctl(PR_SET_TIMERSLACK, 0); /* back to the thread's default */
 
     for (struct run *run = group, *next; run; run = next) {
         struct caller *caller = run->caller;
@@ -83,8 +83,7 @@ static void lead(struct sqlite_store *store, struct caller *own)
     pthread_mutex_unlock(&store->queue_mutex);
 }
 
-/* Returns whether the caller is to lead. After it has led, its remaining runs stand first in the
- * queue. */
+/* Returns whether the caller leads now. Its undecided runs are then first in the queue. */
 static bool sleep_until_woken(struct caller *caller)
 {
     while (sem_wait(&caller->woken) != 0)

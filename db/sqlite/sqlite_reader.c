@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 /* In WAL mode a reader must not be able to write or checkpoint. On a shared file it may have to
- * roll back what a killed process left half done, so only its statements are forbidden to write. */
+ * roll back the commit of a killed process. So it can write there, but its statements cannot. */
 db_status conn_open_reading(struct sqlite_store *store, struct conn *conn, db_error *error)
 {
     bool shared = store->options.shared_file;
@@ -40,7 +40,7 @@ db_status sqlite_reader_open(db *base, db_reader **ret, db_error *error)
     return DB_OK;
 }
 
-/* The connection of a reader, ready for its next question. */
+/* Returns the reader's connection, its last error cleared. */
 static struct conn *conn_of(db_reader *base)
 {
     struct conn *conn = &((struct sqlite_reader *)base)->conn;
@@ -129,8 +129,7 @@ db_status sqlite_audit(db_reader *base, const char *resource,
     return status;
 }
 
-/* -- inside a transaction: it holds the only write lock, so for_update adds nothing -------------
- */
+/* -- inside a transaction: it has the only write lock, so for_update adds nothing ------------- */
 
 static struct conn *conn_of_tx(db_tx *tx)
 {

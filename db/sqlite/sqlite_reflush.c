@@ -1,20 +1,20 @@
 /*
- * Puts on the disk what a former process left in the log or the journal, before SQLite reads it.
+ * Puts on the disk what an earlier process left in the log or the journal, before SQLite reads it.
  *
- * SQLite takes both as it finds them, and they come from the kernel's cache. After an abnormal end
- * the disk may have less:
+ * SQLite trusts both files as it reads them, which may be from the kernel's cache. After an
+ * abnormal end the disk may have less:
  *
- *   - The process was killed between the write of a commit and its flush. The next one would tell
- *     of that commit although a power cut can still undo it.
- *   - A flush failed, and the kernel took the pages for clean that it could not write
- *     (https://wiki.postgresql.org/wiki/Fsync_Errors). They are never written again, and a flush
- *     finds nothing to do. The next process would append behind them, and after a power cut a
- *     recovery ends at the hole: whatever was answered since is lost. A journal with such a hole
- *     would undo a commit that has been told, or half of it.
+ *   - The process was killed between the write of a commit and its flush. The next process would
+ *     report that commit although a power cut can still undo it.
+ *   - A flush failed, and the kernel marked pages clean that it could not write
+ *     (https://wiki.postgresql.org/wiki/Fsync_Errors). They are never written again, and a later
+ *     flush finds nothing to do. The next process would append behind them. After a power cut
+ *     recovery ends at the gap, and all later commits are lost. A journal with such a gap would
+ *     undo all or half of a commit that was already answered.
  *
- * So each is read, written over itself, and flushed: then the disk has what the cache has. It takes
- * the file's lock, held alone: nobody writes meanwhile. Beside other sharers, see
- * sqlite_shared_vfs.c.
+ * So each file is read, written over itself and flushed. Then the disk has what the cache has. The
+ * process holds FILE-lock alone, so no other one writes meanwhile. For a file that other processes
+ * use at the same time see sqlite_shared_vfs.c.
  */
 #include "schema.h"
 #include "sqlite.h"
@@ -31,7 +31,7 @@ static db_status fail(const char *path, const char *suffix, const char *what, db
                    what);
 }
 
-/* Writes a file over itself. Returns what could not be done; NULL: done. */
+/* Writes a file over itself. Returns the step that failed ("cannot be ..."), or NULL. */
 static const char *write_over(sqlite3_file *file, char *chunk)
 {
     sqlite3_int64 size;
@@ -47,7 +47,7 @@ static const char *write_over(sqlite3_file *file, char *chunk)
     return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK ? NULL : "flushed";
 }
 
-/* Opened to be created, which it never is here: SQLite then flushes the folder with the file. */
+/* The file exists. SQLITE_OPEN_CREATE makes SQLite flush its folder with it. */
 static db_status reflush_one(const char *path, const char *suffix, int type, db_error *error)
 {
     sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
@@ -56,7 +56,7 @@ static db_status reflush_one(const char *path, const char *suffix, int type, db_
     sqlite3_snprintf(sizeof name, name, "%s%s", path, suffix);
     if (vfs->xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &there) != SQLITE_OK)
         return fail(path, suffix, "looked for", error);
-    if (!there) /* or empty */
+    if (!there) /* missing or empty */
         return DB_OK;
     sqlite3_file *file = calloc(1, (size_t)vfs->szOsFile);
     char *chunk = malloc(CHUNK);
@@ -76,8 +76,8 @@ static db_status reflush_one(const char *path, const char *suffix, int type, db_
     return failed ? fail(path, suffix, failed, error) : status;
 }
 
-/* By the file itself, without its log: another program's log is not touched. The schema is made
- * before there is a log, so each file of ours says so (setup_file()). */
+/* Reads the application id from the file itself, not from its log: another program's log is not
+ * touched. A file of ours has it, as setup_file() creates the schema before there is a log. */
 static bool is_ours(struct conn *conn)
 {
     unsigned char id[4];

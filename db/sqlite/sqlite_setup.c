@@ -10,7 +10,7 @@ static db_status refuse(const struct sqlite_store *store, db_error *error)
     return db_fail(error, foreign ? DB_INVALID : trouble->status, "%s", trouble->message);
 }
 
-/* SQLite answers with the mode that it ended up in. */
+/* SQLite answers with the resulting mode. */
 static db_status set_journal_mode(struct sqlite_store *store, const char *mode, db_error *error)
 {
     struct conn *conn = &store->conn;
@@ -43,7 +43,7 @@ static db_status create_schema(struct sqlite_store *store, db_error *error)
     return DB_OK;
 }
 
-/* Ours, of this version, or still empty: a file that is somebody else's is not touched. */
+/* Accepts an empty file, or one of ours and of this version. Other files are not touched. */
 static db_status check_schema(struct sqlite_store *store, bool *ret_empty, db_error *error)
 {
     struct conn *conn = &store->conn;
@@ -77,10 +77,10 @@ db_status setup_file(struct sqlite_store *store, bool alone, db_error *error)
         return db_fail(error, DB_UNAVAILABLE, "%.150s: not writable", store->path);
     if (empty && !alone)
         return db_fail(error, DB_UNAVAILABLE, "%.150s: its tables vanished", store->path);
-    /* Before there is a log: then the file itself says whose it is, see sqlite_reflush.c. */
+    /* Before there is a log, so that the file itself has our id, see sqlite_reflush.c. */
     if (empty && (status = create_schema(store, error)) != DB_OK)
         return status;
-    /* Leaving WAL needs the file alone; the first sharer has done so before it lets others in. */
+    /* Leaving WAL mode needs the file alone. The first sharer does it before it lets others in. */
     status = set_journal_mode(store, shared ? "persist" : "wal", error);
     if (status == DB_OK &&
         conn_exec(conn,

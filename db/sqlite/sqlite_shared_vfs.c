@@ -1,6 +1,6 @@
 /*
- * A shared file: if a process is killed within a commit, the others flush the journal that it left
- * before they read. At a start sqlite_reflush.c does the same.
+ * A shared file. If a process is killed within a commit, the others flush its journal before they
+ * read. At a start sqlite_reflush.c does the same.
  *
  * Byte 0 of FILE-lock's content is the mark. The holder of the exclusive lock sets it before the
  * first flush of a commit. It clears the mark when SQLite says that all of the commit is flushed
@@ -14,8 +14,8 @@
  *     takes a journal for one in use, not for one to roll back.
  *   - No process can set the mark between the two: the shared lock keeps the exclusive one out.
  *
- * A rollback leaves the mark, and the next process flushes for nothing. The mark need not outlive a
- * power cut: the first process after it flushes at its start.
+ * A rollback leaves the mark: the next process flushes once more than needed. The mark need not
+ * survive a power cut: the first process after it flushes at its start.
  *
  * A VFS over the default one, for database files only; see https://sqlite.org/vfs.html.
  */
@@ -27,10 +27,10 @@
 
 struct marked_file {
     sqlite3_file base;
-    const char *path;                    /* SQLite's */
+    const char *path;                    /* the database, as SQLite passed it */
     int fd;                              /* of FILE-lock */
-    int level;                           /* of its lock */
-    _Alignas(sqlite3_int64) char real[]; /* as SQLite aligns what it gives a VFS */
+    int level;                           /* SQLITE_LOCK_*, as SQLite knows it */
+    _Alignas(sqlite3_int64) char real[]; /* aligned as SQLite aligns a VFS's file */
 };
 
 static sqlite3_file *real_file(sqlite3_file *file)
@@ -38,7 +38,7 @@ static sqlite3_file *real_file(sqlite3_file *file)
     return (sqlite3_file *)(void *)((struct marked_file *)file)->real;
 }
 
-/* Passed on as it is. */
+/* Calls the real file's method. */
 #define ON_FILE(file, method, ...) real_file(file)->pMethods->method(real_file(file), __VA_ARGS__)
 
 /* -- the mark --------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static int get_mark(const struct marked_file *file, bool *ret)
     return SQLITE_OK;
 }
 
-/* With a shared lock, and the mark found. */
+/* The caller has a shared lock and has found the mark. */
 static int reflush(struct marked_file *file)
 {
     int code = ON_FILE(&file->base, xLock, SQLITE_LOCK_RESERVED);
@@ -84,7 +84,8 @@ static int lock_shared(struct marked_file *file)
     return code;
 }
 
-/* Where the mark cannot be set, SQLite is told that it has no lock, and unlocks it all the same. */
+/* If the mark cannot be set, SQLite gets an error instead of the lock. It still unlocks the file.
+ */
 static int mark_lock(sqlite3_file *base, int level)
 {
     struct marked_file *file = (struct marked_file *)base;
@@ -114,7 +115,7 @@ static int mark_control(sqlite3_file *file, int op, void *arg)
 {
     struct marked_file *marked = (struct marked_file *)file;
     if (op == SQLITE_FCNTL_COMMIT_PHASETWO && marked->level == SQLITE_LOCK_EXCLUSIVE)
-        put_mark(marked, 0); /* if it stays, the next process flushes for nothing */
+        put_mark(marked, 0); /* if this fails, the next process flushes once more */
     return ON_FILE(file, xFileControl, op, arg);
 }
 
@@ -203,7 +204,7 @@ static int open_database(sqlite3_vfs *real, const char *path, struct marked_file
         .xFileControl = mark_control,
         .xSectorSize = mark_sector,
         .xDeviceCharacteristics = mark_device,
-        .xShmMap = mark_map, /* of a file that leaves WAL mode */
+        .xShmMap = mark_map, /* for a file that leaves WAL mode */
         .xShmLock = mark_map_lock,
         .xShmBarrier = mark_barrier,
         .xShmUnmap = mark_unmap,
@@ -215,7 +216,7 @@ static int open_database(sqlite3_vfs *real, const char *path, struct marked_file
     marked->level = SQLITE_LOCK_NONE;
     int code = real->xOpen(real, path, file, flags, ret_flags);
     if (code != SQLITE_OK)
-        return code; /* SQLite's own close what they could not open */
+        return code; /* SQLite's own VFS closes a file that it could not open */
     snprintf(name, sizeof name, "%s-lock", path);
     marked->fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (marked->fd < 0) {
@@ -239,12 +240,12 @@ static sqlite3_vfs marking;
 static void install(void)
 {
     sqlite3_vfs *real = sqlite3_vfs_find(NULL);
-    marking = *real; /* everything but opening is the real one's */
+    marking = *real; /* only xOpen differs */
     marking.zName = "marked-commits";
     marking.szOsFile = (int)sizeof(struct marked_file) + real->szOsFile;
     marking.pAppData = real;
     marking.xOpen = open_any;
-    sqlite3_vfs_register(&marking, 0); /* or else opening fails */
+    sqlite3_vfs_register(&marking, 0); /* if this fails, sqlite3_open_v2() fails */
 }
 
 const char *commit_marking_vfs(void)

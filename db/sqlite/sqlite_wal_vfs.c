@@ -1,16 +1,17 @@
 /*
- * The log's writes, gathered. SQLite writes each frame of the log with two calls, its header and
- * its page; the commit of one order is some nineteen of them. Here what follows on without a gap is
- * kept and written with one call: with the last frame of a commit, which its header tells
+ * Gathers the writes of the log. SQLite writes each frame of the log with two calls, its header and
+ * its page. The commit of one order takes about nineteen calls. Here consecutive writes are kept
+ * and written with one call: at the last frame of a commit, which its header marks
  * (https://sqlite.org/fileformat2.html#the_write_ahead_log), or before the log is flushed, read,
  * measured or cut.
  *
- * Nobody may miss what is not written yet. The writing connection asks this file, which writes
- * first. Every other connection looks only at frames below the mark in shared memory, and SQLite
- * moves that mark after the last frame (sqlite3WalFrames: frames, flush if any, walIndexWriteHdr).
- * Nothing may stay kept beyond its transaction, to be written over another's later: with
- * cache_spill=OFF only a commit writes frames (sqlite_setup.c). What a crash leaves is a log
- * without the frames of a commit that was not flushed, as ever.
+ * Kept frames do no harm:
+ *   - The writing connection uses this file, which writes them before it reads.
+ *   - Other connections read only frames below the mark in shared memory. SQLite moves that mark
+ *     after the last frame (sqlite3WalFrames: frames, flush if any, walIndexWriteHdr).
+ *   - No frame is kept after its transaction, so none is written over another's. Only a commit
+ *     writes frames, because of cache_spill=OFF (sqlite_setup.c).
+ *   - After a crash the log has no frames of an unflushed commit, as is possible without this VFS.
  *
  * A VFS over the default one, for log files only; see https://sqlite.org/vfs.html.
  */
@@ -19,8 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 31 frames of 4096 + 24 bytes; a larger commit takes a few writes. SQLite's unix VFS takes 128 KiB
- * less one byte at a time: it masks the length of what it is given. */
+/* 31 frames of 4096 + 24 bytes; a larger commit takes a few writes. SQLite's unix VFS writes less
+ * than 128 KiB in one call: it masks the length. */
 enum { ROOM = 31 * 4120, FRAME_HEADER = 24 };
 
 struct log_file {
@@ -28,8 +29,8 @@ struct log_file {
     char *kept; /* ROOM bytes */
     int n_kept;
     sqlite3_int64 at;                    /* of kept, in the file */
-    bool ends;                           /* its last header was that of a commit's last frame */
-    _Alignas(sqlite3_int64) char real[]; /* as SQLite aligns what it gives a VFS */
+    bool ends;                           /* the last header is that of a commit's last frame */
+    _Alignas(sqlite3_int64) char real[]; /* aligned as SQLite aligns a VFS's file */
 };
 
 static sqlite3_file *real_file(sqlite3_file *file)
@@ -37,7 +38,7 @@ static sqlite3_file *real_file(sqlite3_file *file)
     return (sqlite3_file *)(void *)((struct log_file *)file)->real;
 }
 
-/* An error loses what was kept: SQLite undoes the transaction that it belongs to. */
+/* An error loses the kept frames: SQLite undoes their transaction. */
 static int write_kept(struct log_file *log)
 {
     const int n = log->n_kept;
@@ -46,8 +47,8 @@ static int write_kept(struct log_file *log)
     return n == 0 ? SQLITE_OK : real->pMethods->xWrite(real, log->kept, n, log->at);
 }
 
-/* Of the last frame of a commit: it tells the size of the database, in pages from byte 4 on; in the
- * others that is 0. */
+/* The header of a commit's last frame has the size of the database, in pages, in bytes 4 to 7.
+ * Other headers have 0 there. */
 static bool is_last_header(const void *data, int n)
 {
     static const char none[4];
@@ -57,7 +58,7 @@ static bool is_last_header(const void *data, int n)
 static int log_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
 {
     struct log_file *log = (struct log_file *)file;
-    const bool ends = log->ends; /* with this page */
+    const bool ends = log->ends; /* this page ends the commit */
     log->ends = is_last_header(data, n);
     if (at != log->at + log->n_kept || n > ROOM - log->n_kept) {
         int code = write_kept(log);
@@ -72,7 +73,7 @@ static int log_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 
     return ends ? write_kept(log) : SQLITE_OK;
 }
 
-/* Writes what is kept, then goes on to the file itself. */
+/* Writes the kept frames, then calls the real file's method. */
 #define AFTER_WRITING(file, method, ...)                                                           \
     int code = write_kept((struct log_file *)(file));                                              \
     return code != SQLITE_OK ? code                                                                \
@@ -111,7 +112,7 @@ static int log_close(sqlite3_file *file)
     return written != SQLITE_OK ? written : closed;
 }
 
-/* A log has no locks of its own: they are the database file's. */
+/* SQLite locks the database file, not the log. */
 static int log_lock(sqlite3_file *file, int level)
 {
     return real_file(file)->pMethods->xLock(real_file(file), level);
@@ -132,7 +133,7 @@ static int log_sector(sqlite3_file *file)
     return real_file(file)->pMethods->xSectorSize(real_file(file));
 }
 
-/* Without this property, which is the default on Unix, SQLite writes padding after the flush. */
+/* The default on Unix. Without this property SQLite writes padding after the flush. */
 static int log_device(sqlite3_file *file)
 {
     return real_file(file)->pMethods->xDeviceCharacteristics(real_file(file)) |
@@ -187,7 +188,7 @@ static int registered;
 static void install(void)
 {
     sqlite3_vfs *real = sqlite3_vfs_find(NULL);
-    gathering = *real; /* everything but opening is the real one's */
+    gathering = *real; /* only xOpen differs */
     gathering.zName = "gathered-log";
     gathering.szOsFile = (int)sizeof(struct log_file) + real->szOsFile;
     gathering.pAppData = real;

@@ -1,7 +1,7 @@
 /* Changing rows: absolute values under a condition, conditional additions, resets, counters. */
 #include "sqlite.h"
 
-/* A statement that should have changed one row changed none: tells why. */
+/* Tells why a statement changed no row. */
 static db_status why_refused(struct conn *conn, enum db_table table, const char *id, int64_t epoch,
                              int64_t fence, db_status otherwise)
 {
@@ -20,7 +20,7 @@ static db_status why_refused(struct conn *conn, enum db_table table, const char 
     return status;
 }
 
-/* An order of this very transaction may not stand in its table yet. */
+/* An order that this transaction added may not be in its table yet. */
 static db_status begin_write(db_tx *tx, enum db_table table, struct conn **ret_conn)
 {
     db_status status = table == TABLE_ORDERS ? tx_insert_new_rows(tx) : DB_OK;
@@ -46,7 +46,7 @@ db_status sqlite_put(db_tx *tx, enum db_table table, const struct new_value *row
     return why_refused(conn, table, row->id, row->epoch, how->fence, DB_CONFLICT);
 }
 
-/* Nobody else writes until the transaction ends, so the epoch stays as it is. */
+/* No other connection writes until the transaction ends, so the epoch stays. */
 db_status sqlite_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch)
 {
     const struct value values[] = {VALUE_TEXT(order_id), VALUE_INT(item_epoch)};

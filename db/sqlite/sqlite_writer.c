@@ -1,8 +1,8 @@
 /*
  * A group of runs in one transaction. Each can be undone alone. If an earlier run of the
- * transaction has written, a savepoint is set before the run's first write. Else the transaction is
- * ended, as it holds nothing else. New rows gather meanwhile. Those that are not in the database
- * yet need no undoing.
+ * transaction has written, a savepoint is set before the run's first write. Otherwise an undo ends
+ * the transaction, which has nothing else. New rows gather meanwhile. Rows that are not inserted
+ * yet need no undo.
  */
 #include "schema.h"
 #include "sqlite.h"
@@ -19,7 +19,7 @@ static void decide(struct run *run, db_status status, const char *message)
 static void fail_group(struct run *group, const db_error *why)
 {
     for (struct run *run = group; run; run = run->next) {
-        /* The outcome of a run that was to be undone anyway is known. */
+        /* A run that failed by itself is certainly undone. */
         bool known = why->status == DB_UNKNOWN && run->job->status != DB_OK;
         decide(run, known ? DB_FAILED : why->status, why->message);
     }
@@ -44,12 +44,15 @@ static void rollback(struct sqlite_store *store)
 }
 
 /*
- * COMMIT failed. WAL: its frames may stand in the log whole, last one included (a flush failed, or
- * there was no memory for the index of the log, which grows after they are written); the running
- * process does not look at them, but recovery after a crash would. Another commit is written over
- * the first of them, and as each frame's checksum covers those before it, none of them counts any
- * longer. Only when that fails too is the outcome unknown. Rollback journal: a flush may have
- * failed before or after the journal was finished.
+ * After a failed COMMIT.
+ *
+ * WAL: the log may have all of its frames, the last one included. A flush failed, or there was no
+ * memory for the log's index, which grows after the frames are written. The running process ignores
+ * these frames, but recovery after a crash would not. Another commit is written over the first of
+ * them. Each frame's checksum covers the frames before it, so none of them is valid then. If that
+ * commit fails, too, the outcome is unknown.
+ *
+ * Rollback journal: a flush may have failed before or after the journal was finished.
  */
 static bool certainly_undone(struct sqlite_store *store, int sqlite_code)
 {
@@ -138,14 +141,14 @@ static bool run_work(struct sqlite_store *store, struct run *run, bool others_wr
     return true;
 }
 
-/* Runs all works in the open transaction. Returns the one that met a database error. */
+/* Runs all works in the open transaction. Returns the run that met a database error, or NULL. */
 static struct run *run_works(struct sqlite_store *store, struct run *group)
 {
     struct conn *conn = &store->conn;
     int64_t changes_at_begin = sqlite3_total_changes64(conn->handle);
     for (struct run *run = group; run; run = run->next) {
-        /* Undoing one by ending the transaction would let another process in, between what those
-         * before it have read and what of theirs is still to be inserted. */
+        /* On a shared file an undo must not end the transaction. Another process could write
+         * between the reads of earlier runs and their inserts, which may still gather. */
         bool others_wrote = sqlite3_total_changes64(conn->handle) != changes_at_begin ||
                             (store->options.shared_file && run != group);
         if (!run_work(store, run, others_wrote))
@@ -156,17 +159,16 @@ static struct run *run_works(struct sqlite_store *store, struct run *group)
     return NULL;
 }
 
-/* SQLite undoes a transaction by reading its journal. After a flush that failed some kernels give
- * what the disk has, not what was written: the pages in this connection's cache may be wrong then.
- */
+/* SQLite undoes a transaction by reading its journal. After a failed flush some kernels return what
+ * the disk has, not what was written. Then this connection's cached pages may be wrong. */
 static void note_flush(struct sqlite_store *store)
 {
     if (store->options.shared_file && store->conn.flush_failed)
         atomic_store(&store->flush_failed, true);
 }
 
-/* Returns the run that met a database error, after rolling everything back; NULL when the group is
- * decided. */
+/* Returns the run that met a database error, once all is rolled back. NULL: the group is decided.
+ */
 static struct run *run_group(struct sqlite_store *store, struct run *group, bool one_by_one)
 {
     struct conn *conn = &store->conn;
@@ -196,7 +198,7 @@ static struct run *run_group(struct sqlite_store *store, struct run *group, bool
     return failed;
 }
 
-/* A database error in one work ends the transaction of all. That work gets the error; each of the
+/* A database error in one work ends the transaction of all. That work gets the error. Each of the
  * others runs again, alone. */
 void writer_commit(struct sqlite_store *store, struct run *group)
 {
