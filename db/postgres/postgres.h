@@ -1,24 +1,26 @@
 /*
  * The PostgreSQL engine: any number of instances of the service on one database.
  *
- *   postgres.c         open, close: the engine's table
- *   postgres_url.c     the address, and the parameters in it that are ours
- *   postgres_session.c    one connection: connecting, settings, schema, prepared statements
- *   postgres_wire.c    statements out, answers in: pipelining, deadlines, errors
- *   postgres_error.c   what is wrong
- *   postgres_bulk.c  statements of one kind in a row become one
- *   postgres_pool.c    the connections, handed out for the length of one use
- *   postgres_run.c     write transactions: commit, retries, what is known when it fails
- *   postgres_settle.c  what became of a commit that nobody answered
- *   postgres_reader.c  readers and snapshots; postgres_read.c: reading rows
- *   postgres_write.c   changing rows, new rows and resets
- *   postgres_audit.c   feeding the audit
+ *   postgres.c          open, close, the engine's table of functions
+ *   postgres_url.c      the address, and our own parameters in it
+ *   postgres_session.c  one connection: connecting, settings, schema, prepared statements
+ *   postgres_wire.c     sends statements, reads answers: pipelining, deadlines
+ *   postgres_error.c    records errors of a connection
+ *   postgres_bulk.c     sends consecutive statements of one kind as one
+ *   postgres_pool.c     the connections, each handed out for one use
+ *   postgres_run.c      write transactions: commit, retries, what is known after a failure
+ *   postgres_settle.c   the outcome of a COMMIT without an answer
+ *   postgres_reader.c   readers and snapshots
+ *   postgres_read.c     reading rows
+ *   postgres_write.c    changing rows, new rows, resets
+ *   postgres_audit.c    the rows that the audit reads
  *
  * A thread has a connection only while it uses one, so no more are open than threads are busy.
- * Writes are pipelined: they are sent without waiting for their answers, which are read together at
- * the next read or before COMMIT; new rows of one table that follow each other are sent as one
- * statement. When one of them then turns out to have been refused, the work is undone and run again
- * one statement at a time, so that it learns which one and why.
+ *
+ * Writes are pipelined. They are sent without waiting for their answers. The answers are read
+ * together, at the next read or before COMMIT. Consecutive new rows of one table are sent as one
+ * statement. If a write was refused, the work is undone and run again one statement at a time, to
+ * learn which one and why.
  */
 #ifndef DB_POSTGRES_H
 #define DB_POSTGRES_H
@@ -39,9 +41,9 @@ enum {
     PG_GATHER_MAX = 128,        /* statements that are sent as one */
     PG_CONNECT_MS = 2000,       /* until a new connection is ready for use */
     PG_READ_MS = 3000,          /* an answer that waits for no lock */
-    PG_ANSWER_SLACK_MS = 1000,  /* beyond the server's own time limits: then it is taken for dead */
+    PG_ANSWER_SLACK_MS = 1000,  /* waited beyond the server's own limits; then it counts as dead */
     PG_AUDIT_ANSWER_MS = 60000, /* one statement of an audit */
-    PG_RERUNS_MAX = 20          /* of one db_run() after serialization failures and deadlocks */
+    PG_RERUNS_MAX = 20          /* of one work, after serialization failures and deadlocks */
 };
 
 enum { /* of pg_type.dat */
@@ -51,10 +53,9 @@ enum { /* of pg_type.dat */
        PG_TYPE_BIGINTS = 1016
 };
 
-/* -- postgres_bulk.c --------------------------------------------------------------------------
- */
+/* -- postgres_bulk.c -------------------------------------------------------------------------- */
 
-/* The values of one argument, as they will be sent. */
+/* The values of one argument, as they are sent. */
 struct pg_column {
     char *bytes;
     size_t used, room;
@@ -69,48 +70,47 @@ struct gather {
 
 /* Adds a statement's arguments. False: no memory. */
 bool gather_add(struct gather *gather, const struct value *args, size_t n);
-/* Its only statement's arguments, to be sent as they are. They stay in the gather. */
+/* The arguments of its only statement. The values point into the gather. */
 void gather_one(const struct gather *gather, const char *types, const char **values, int *lengths);
-/* The arguments of all, as an array for each. They stay in the gather as well. */
+/* The arguments of all its statements, each as an array. The values point into the gather. */
 void gather_arrays(struct gather *gather, const char *types, const char **values, int *lengths);
 void gather_free(struct gather *gather);
 
-/* -- postgres_wire.c ----------------------------------------------------------------------------
- */
+/* -- postgres_wire.c -------------------------------------------------------------------------- */
 
 struct session {
     PGconn *handle;
     int64_t backend, backend_start_us; /* the server's process, see db_doubt */
     int64_t answer_ms;                 /* wait for an answer at most */
     struct gather gather;              /* statements that are not sent yet */
-    int queued;                        /* statements whose answers are not read yet, ... */
-    int expects[PG_QUEUE_MAX];         /* ... how many rows each must change (0: any number), ... */
-    bool missed;                       /* ... and whether one did not */
-    int unread_ends; /* sent with session_send_end(), their answers not read yet */
-    bool lost;       /* of no more use */
+    int queued;                        /* statements sent, their answers not read yet */
+    int expects[PG_QUEUE_MAX];         /* rows that each must change (0: any number) */
+    bool missed;                       /* one changed another number of rows */
+    int unread_ends; /* synchronisation points of session_send_end() not read yet */
+    bool lost;       /* unusable */
     bool again;      /* trouble is a serialization failure or a deadlock */
     /* The first database error since session_clear(); sticky, so that no work can overlook it. */
     db_error trouble;
 };
 
-/* Sends a prepared statement, at once or together with those of its kind that follow. Its answer is
- * read by the next session_sync() or session_ask(); changing another number of rows than one sets
- * session->missed when expects_one. */
+/* Sends a prepared statement, at once or together with the next ones of its kind. The next
+ * session_sync(), session_read() or session_ask() reads its answer. expects_one: if it does not
+ * change exactly one row, session->missed is set. */
 void session_queue(struct session *session, enum postgres_sql sql, const struct value *args,
                    size_t n, bool expects_one);
 /* Reads all answers: DB_OK or trouble. */
 db_status session_sync(struct session *session);
-/* Sends, reads all answers and gives this statement's: DB_OK with *ret (the caller clears it),
- * DB_NOT_FOUND for no rows, or trouble. */
+/* Sends a statement, reads all answers and gives the answer of this one: DB_OK with *ret (the
+ * caller clears it), DB_NOT_FOUND for no rows, or trouble. */
 db_status session_ask(struct session *session, enum postgres_sql sql, const struct value *args,
                       size_t n, PGresult **ret);
-/* The same for what is queued already: its last statement's. */
+/* The same without a new statement: gives the answer of the last queued one. */
 db_status session_read(struct session *session, PGresult **ret);
-/* Sends COMMIT or ROLLBACK and does not wait: the connection's next use reads past the answer. */
+/* Sends COMMIT or ROLLBACK and does not wait. The connection's next use skips the answer. */
 void session_send_end(struct session *session, enum postgres_sql sql);
-/* SQL text, before the connection is in pipeline mode; *ret may be NULL. Last result counts. */
+/* Runs SQL text and gives the last result. Only before pipeline mode. ret may be NULL. */
 db_status session_exec(struct session *session, const char *sql, PGresult **ret);
-/* Prepares everything, in one round trip. */
+/* Prepares all statements in one round trip. */
 db_status session_prepare(struct session *session);
 
 /* Waits for the socket; false at the deadline. */
@@ -118,24 +118,23 @@ bool session_wait(struct session *session, short events, int64_t deadline_us);
 
 /* postgres_error.c */
 void session_clear(struct session *session);
-/* Notes what libpq says of a connection that is of no more use. */
+/* Records why a connection is unusable. */
 db_status session_lose(struct session *session, const char *why);
-/* Notes an answer that a server with our tables never gives: trouble. */
+/* Records an answer that no server with our tables gives. */
 db_status session_bad_answer(struct session *session, const char *what);
-/* Notes a column that holds what nothing stores: trouble. */
+/* Records a column with a value that this program never stores. */
 db_status session_damage(struct session *session, const struct column *column);
-/* As session_lose(), when libpq says why there is no connection. */
+/* Like session_lose(), with libpq's reason why it could not connect. */
 void session_refused(struct session *session);
-/* Notes what the server answered instead of a result. of_many: to many statements sent as one; a
- * key that is taken is then a write that was refused, and nobody knows which one. */
+/* Records the server's error. of_many: in many statements sent as one. There a key that is taken
+ * means that one of these writes is refused, but not which one: it sets session->missed. */
 void session_note_error(struct session *session, const PGresult *result, bool of_many);
 
-/* A bigint column. What is none is not what was asked: 0, and trouble, which the caller of the last
- * cell_int() of a row looks at. */
+/* Reads a bigint column. Anything else gives 0 and trouble: check session->trouble after the last
+ * cell of a row. */
+
 int64_t cell_int(struct session *session, const PGresult *result, int row, int at);
-/* -- postgres_url.c, postgres_session.c, postgres_pool.c
- * --------------------------------------------
- */
+/* -- postgres_url.c, postgres_session.c, postgres_pool.c -------------------------------------- */
 
 struct pg_target {
     char uri[PG_URI_MAX];  /* for libpq */
@@ -173,14 +172,13 @@ db_status session_open(const struct pg_store *store, bool with_schema, struct se
 void session_close(struct session *session);
 
 void pool_open(struct pool *pool);
-void pool_close(struct pg_store *store); /* waits until all have been given back */
-/* A connection without trouble, for reading or for writing; DB_BUSY when all stay in use. */
+void pool_close(struct pg_store *store); /* waits until all connections are given back */
+/* Gives a connection without trouble. DB_BUSY: all stayed in use for busy_ms. */
 db_status pool_take(struct pg_store *store, int64_t answer_ms, struct session **ret,
                     db_error *error);
 void pool_give(struct pg_store *store, struct session *session);
 
-/* -- postgres_run.c -----------------------------------------------------------------------------
- */
+/* -- postgres_run.c --------------------------------------------------------------------------- */
 
 struct pg_tx {
     db_tx base;
@@ -192,18 +190,17 @@ struct pg_tx {
 void pg_run(db *db, db_job *jobs, size_t n);
 /* postgres_settle.c */
 db_status pg_settle(db *db, const db_doubt *doubt, int64_t wait_ms, db_error *error);
-/* The transaction's connection, BEGIN sent; or its trouble. */
+/* Gives the transaction's connection, BEGIN queued. Returns its trouble. */
 db_status tx_session(db_tx *tx, struct session **ret);
-/* A write that must change one row (expects_one) and gives nothing back. DB_REFUSED: it has
- * changed none; only one by one, pipelined it is DB_OK at first. */
+/* Runs a write without results. expects_one: it must change one row. DB_REFUSED: it did not. A
+ * pipelined write returns DB_OK at first. */
 db_status tx_write(db_tx *tx, enum postgres_sql sql, const struct value *args, size_t n,
                    bool expects_one);
 
-/* -- rows ---------------------------------------------------------------------------------------
- */
+/* -- rows ------------------------------------------------------------------------------------- */
 
 /* postgres_read.c */
-/* A row of a result, by its columns. */
+/* Reads one row of a result. */
 db_status session_row(struct session *session, const PGresult *result, int at,
                       const struct row_type *type, void *ret);
 /* for_update: see db_tx_read_item(). */
@@ -239,7 +236,7 @@ db_status pg_tx_read_row(db_tx *tx, enum db_table table, const char *id, bool fo
 db_status pg_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
                             int64_t *ret_quantity);
 
-/* A read comes after the writes before it. If one of those was refused, it is pointless. */
+/* The status of a read. DB_CONFLICT: a write before it was refused, so the read is useless. */
 db_status after_writes(const struct session *session, db_status status);
 
 /* postgres_write.c */
@@ -255,7 +252,7 @@ db_status pg_put_task(db_tx *tx, const char *name, const char *instance, int64_t
                       int64_t done);
 db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 
-/* postgres_audit.c: from the snapshot that the connection is in. */
+/* postgres_audit.c: reads in the connection's snapshot. */
 db_status session_audit(struct session *session, const char *resource,
                         int (*each)(void *arg, const db_audit_row *row), void *arg);
 

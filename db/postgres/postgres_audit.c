@@ -54,7 +54,7 @@ static db_status next_repeats(void *arg, struct audit_repeats *ret)
     return next(feed->session, &feed->repeats, &audit_repeats_type, ret);
 }
 
-/* A statement may read a whole ledger. */
+/* One statement may read the whole ledger, so the time limits are longer. */
 db_status session_audit(struct session *session, const char *resource,
                         int (*each)(void *arg, const db_audit_row *row), void *arg)
 {
@@ -78,7 +78,7 @@ db_status session_audit(struct session *session, const char *resource,
     return status;
 }
 
-/* The end is asked for first, in the same snapshot. */
+/* Reads the end first. The caller has begun a snapshot. */
 db_status session_read_ledger(struct session *session, int64_t after, size_t max,
                               int (*each)(void *arg, const db_ledger_row *row), void *arg,
                               int64_t *ret_last)

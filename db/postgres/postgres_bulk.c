@@ -1,6 +1,6 @@
 /*
- * Statements of one kind that follow each other gather and are sent as one, which takes an array
- * for each argument: PostgreSQL then starts one statement instead of many.
+ * Consecutive statements of one kind gather and are sent as one statement, with an array for each
+ * argument. PostgreSQL then starts one statement instead of many.
  *
  * An array on the wire (src/backend/utils/adt/arrayfuncs.c, array_recv): number of dimensions,
  * whether it has NULLs, type of the elements, number of the elements, index of the first; then for

@@ -1,4 +1,4 @@
-/* What is wrong with a connection, or with what was asked. */
+/* Records errors of a connection and of its statements. */
 #include "postgres.h"
 
 #include <string.h>
@@ -75,7 +75,7 @@ void session_note_error(struct session *session, const PGresult *result, bool of
     const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-    if (!code || !severity) { /* libpq's own: the connection broke */
+    if (!code || !severity) { /* an error of libpq itself: the connection broke */
         session_lose(session, PQerrorMessage(session->handle));
         return;
     }
@@ -86,6 +86,6 @@ void session_note_error(struct session *session, const PGresult *result, bool of
         session->missed |= taken;
         session->again = strcmp(code, "40001") == 0 || strcmp(code, "40P01") == 0;
     }
-    if (strcmp(severity, "ERROR") != 0) /* FATAL, PANIC: it hangs up */
+    if (strcmp(severity, "ERROR") != 0) /* FATAL, PANIC: the server ends the connection */
         session->lost = true;
 }

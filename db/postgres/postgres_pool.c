@@ -1,9 +1,9 @@
 /*
- * The connections of a store, handed out for the length of one use: a read, a snapshot, a
- * transaction. The one used last is handed out first, so that few are kept busy.
+ * The connections of a store. Each is handed out for one use: a read, a snapshot, a transaction.
+ * The one used last is handed out first, so that few are in use.
  *
- * While the server is away one caller at a time tries to connect; the others learn at once why it
- * failed last, so that a server that does not even refuse holds up one thread and not all.
+ * While the server is away, one caller at a time tries to connect. The others get the last error at
+ * once. So a server that does not answer blocks one thread, not all.
  */
 #include "postgres.h"
 
@@ -36,7 +36,7 @@ void pool_close(struct pg_store *store)
     pthread_mutex_destroy(&pool->mutex);
 }
 
-/* The server has hung up meanwhile: with it, or after a restart. */
+/* True if the server has ended the connection, for example by a restart. */
 static bool has_ended(const struct session *session)
 {
     struct pollfd fd = {.fd = PQsocket(session->handle), .events = POLLRDHUP};
@@ -55,7 +55,7 @@ static struct session *take_idle(struct pool *pool)
     return NULL;
 }
 
-/* With the mutex, which is let go while connecting. */
+/* Called with the mutex, which it releases while it connects. */
 static db_status connect_one(struct pg_store *store, struct session **ret, db_error *error)
 {
     struct pool *pool = &store->pool;
@@ -80,7 +80,7 @@ static db_status connect_one(struct pg_store *store, struct session **ret, db_er
     return db_fail(error, why.status, "%s", why.message);
 }
 
-/* With the mutex. False: none was given back in time. */
+/* Called with the mutex. False: no connection was given back in time. */
 static bool await_freed(struct pg_store *store, int64_t until_us)
 {
     atomic_fetch_add(&store->counters.waiting, 1);
@@ -119,7 +119,7 @@ db_status pool_take(struct pg_store *store, int64_t answer_ms, struct session **
     return DB_OK;
 }
 
-/* Where one connection broke, those that lie idle have likely broken too. */
+/* If a connection is lost, the idle ones are probably lost, too: it closes them. */
 void pool_give(struct pg_store *store, struct session *session)
 {
     struct pool *pool = &store->pool;

@@ -1,4 +1,4 @@
-/* Readers: a connection for each read, or one for the length of a snapshot. */
+/* Readers: one connection for each read, or one for a whole snapshot. */
 #include "postgres.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@ db_status pg_reader_open(db *base, db_reader **ret, db_error *error)
     return DB_OK;
 }
 
-/* BEGIN travels with the first read. */
+/* BEGIN is sent with the first read. */
 db_status pg_reader_begin(db_reader *base)
 {
     struct pg_reader *reader = (struct pg_reader *)base;
@@ -50,7 +50,7 @@ void pg_reader_close(db_reader *base)
     free(base);
 }
 
-/* The connection for one read. */
+/* Gives the connection for a read: the snapshot's, or one from the pool. */
 static db_status take(struct pg_reader *reader, struct session **ret, db_error *error)
 {
     db_status status = DB_OK;
@@ -63,7 +63,8 @@ static db_status take(struct pg_reader *reader, struct session **ret, db_error *
     return status;
 }
 
-/* A snapshot that has met trouble keeps it: its later reads must not come from another one. */
+/* A snapshot keeps its connection, also after trouble: later reads must not see another snapshot.
+ */
 static db_status give(struct pg_reader *reader, db_status status)
 {
     if (reader->in_snapshot || !reader->session)

@@ -1,11 +1,13 @@
 /*
  * Write transactions, on the caller's thread.
  *
- * What is known when one fails: before COMMIT was sent, a broken connection means that the server
- * takes everything back. After it, an error from a server that goes on means the same; a connection
- * that broke, or an error with which the server ends it, leaves the outcome unknown. The server's
- * number for the transaction is read before, with the last answers of the work, so that another
- * connection can ask what became of it (postgres_settle.c).
+ * What is known when a transaction fails:
+ *   - Before COMMIT is sent: the server rolls it back, also when the connection breaks.
+ *   - After COMMIT is sent, an error on a connection that goes on: the server has rolled it back.
+ *   - After COMMIT is sent, a broken connection, or an error that ends it: the outcome is unknown.
+ *
+ * The server's number of the transaction is read before COMMIT, with the last answers of the work.
+ * With it another connection can ask for the outcome (postgres_settle.c).
  */
 #include "postgres.h"
 
@@ -64,8 +66,8 @@ static db_status commit(struct pg_store *store, struct session *session)
     return status;
 }
 
-/* Reads all answers, and what db_settle() needs to find the transaction again. Its number is 0 if
- * it has written nothing. */
+/* Reads all answers, and what db_settle() needs. The transaction's number is 0 if it has written
+ * nothing. */
 static void sync_with_number(struct session *session, db_doubt *ret)
 {
     PGresult *result = NULL;
@@ -76,7 +78,7 @@ static void sync_with_number(struct session *session, db_doubt *ret)
     PQclear(result);
 }
 
-/* One run of the work. *ret_missed: it has to be run again one by one. */
+/* Runs the work once. *ret_missed: a write was refused; run the work again one by one. */
 static db_status run_once(struct pg_store *store, struct session *session, db_job *job,
                           bool one_by_one, bool *ret_missed)
 {
@@ -98,7 +100,7 @@ static db_status run_once(struct pg_store *store, struct session *session, db_jo
     return status;
 }
 
-/* A random pause that doubles, so that works that collided do not collide again. */
+/* A random pause whose range doubles, so that two works do not collide again. */
 static void back_off(int rerun)
 {
     int64_t most_us = rerun < 7 ? INT64_C(200) << rerun : BACK_OFF_US_MAX;

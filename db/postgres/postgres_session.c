@@ -12,16 +12,16 @@ enum { SETTINGS_MAX = 512 };
 #define STRING(x)  STRING_(x)
 #define STRING_(x) #x
 #define SCHEMA_LOCK                                                                                \
-    "1589735741" /* pg_advisory_xact_lock: one instance at a time looks and creates */
+    "1589735741" /* pg_advisory_xact_lock: one instance at a time checks and creates */
 
-/* The server's notices go nowhere: what matters comes as an error. */
+/* Drops the server's notices: problems come as errors. */
 static void ignore_notice(void *arg, const PGresult *result)
 {
     (void)arg;
     (void)result;
 }
 
-/* What the URL says overrides all of these. */
+/* The URL overrides all of these. */
 static void start(struct session *session, const char *uri)
 {
     static const char *const keywords[] = {
@@ -31,7 +31,7 @@ static void start(struct session *session, const char *uri)
     session->handle = PQconnectStartParams(keywords, values, 1);
     if (!session->handle)
         session_lose(session, "out of memory");
-    else /* a refusal then has its SQLSTATE */
+    else /* a refused connection then has its SQLSTATE */
         PQsetErrorVerbosity(session->handle, PQERRORS_VERBOSE);
 }
 
@@ -49,7 +49,7 @@ static void await_connection(struct session *session)
     }
 }
 
-/* A transaction that its process does not go on with must not keep rows locked for ever. */
+/* The transaction of a stopped process must not keep rows locked for ever. */
 static void set_limits(struct session *session, const struct pg_store *store)
 {
     char sql[SETTINGS_MAX];
@@ -63,7 +63,7 @@ static void set_limits(struct session *session, const struct pg_store *store)
     session_exec(session, sql, NULL);
 }
 
-/* Ours, of this version, or still empty: what is somebody else's is not touched. */
+/* Accepts an empty schema, or ours of this version. Other schemas are not touched. */
 static db_status judge_schema(struct session *session, const PGresult *found, bool *ret_empty,
                               db_error *error)
 {
@@ -97,8 +97,8 @@ static db_status judge_schema(struct session *session, const PGresult *found, bo
     return status;
 }
 
-/* At "read committed": above it, all that the transaction sees is older than its lock, and an
- * instance that has waited for another one would not see the tables that are there by then. */
+/* At "read committed". Above it the transaction's snapshot is older than its lock: an instance that
+ * has waited for another one would not see the tables which that one has created. */
 static db_status setup_schema(struct session *session, db_error *error)
 {
     PGresult *found = NULL;
@@ -121,7 +121,7 @@ static db_status setup_schema(struct session *session, db_error *error)
     return status == DB_OK ? session_exec(session, "COMMIT", NULL) : status;
 }
 
-/* Which of the server's processes this connection has. */
+/* Reads the id and the start time of this connection's server process. */
 static db_status learn_backend(struct session *session)
 {
     PGresult *result = NULL;

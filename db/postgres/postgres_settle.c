@@ -1,23 +1,22 @@
 /*
- * What became of a commit that nobody answered: another connection asks by the transaction's
+ * Finds the outcome of a COMMIT without an answer. Another connection asks by the transaction's
  * number, and ends the transaction if it still runs.
  *
  * A transaction is "in progress" until the server shows its rows to others, or has undone them.
- * That includes the wait for the disk and for a synchronous standby. pg_terminate_backend() ends
- * the second wait ("the transaction has already committed locally") and a COMMIT that has not been
- * read yet. It cannot end the first.
+ * This includes the wait for the disk and the wait for a synchronous standby.
+ * pg_terminate_backend() ends the wait for a standby ("the transaction has already committed
+ * locally"), and a COMMIT that the server has not read yet. It cannot end the wait for the disk.
  *
- * The number alone does not say whose the transaction is. A crash that loses the end of the
- * server's log lets numbers be given again, and process ids are given again as well. So the process
- * is ended only if its id and the time when it began are those of the connection that ran the work.
- * If the number belongs to another process, the work's own transaction was lost with the log: it is
- * decided.
+ * The number alone does not identify the transaction. If a crash loses the end of the server's log,
+ * the server gives the same numbers again. Process ids are given again, too. So a process is ended
+ * only if its id and start time are those of the connection that ran the work. If another process
+ * has the number, the transaction of the work was lost with the log: it is decided.
  */
 #include "postgres.h"
 
 enum { PAUSE_US_MIN = 500, PAUSE_US_MAX = 50000 };
 
-/* Ends the transaction. *ret_decided: its number is another one's by now. */
+/* Ends the transaction. *ret_decided: another process has its number. */
 static db_status end(struct session *session, const db_doubt *doubt, bool *ret_decided)
 {
     const struct value values[] = {VALUE_INT(doubt->transaction), VALUE_INT(doubt->backend),
@@ -31,7 +30,7 @@ static db_status end(struct session *session, const db_doubt *doubt, bool *ret_d
     return status;
 }
 
-/* DB_OK: decided. DB_BUSY: its process has been told to end. */
+/* DB_OK: decided. DB_BUSY: not yet; its process, if there is one, has been told to end. */
 static db_status ask(struct pg_store *store, const db_doubt *doubt, db_error *error)
 {
     struct session *session;
@@ -51,7 +50,7 @@ static db_status ask(struct pg_store *store, const db_doubt *doubt, db_error *er
     else if (!decided)
         status = db_fail(error, DB_BUSY, "PostgreSQL: the transaction does not end");
     pool_give(store, session);
-    return status == DB_INVALID ? DB_OK : status; /* of the future: never seen by this server */
+    return status == DB_INVALID ? DB_OK : status; /* a number that the server has not given yet */
 }
 
 db_status pg_settle(db *base, const db_doubt *doubt, int64_t wait_ms, db_error *error)

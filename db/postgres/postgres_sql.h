@@ -1,6 +1,6 @@
 /* Every statement of the PostgreSQL engine; each connection prepares them all when it opens.
  * X(name, types, sql); types of the arguments: t text, i bigint, T and I arrays of them. Lists of
- * columns come from columns.h; where they have arguments, a plain "?" is the next one. */
+ * columns come from columns.h. In their arguments each "?" is the next one. */
 #ifndef DB_POSTGRES_SQL_H
 #define DB_POSTGRES_SQL_H
 
@@ -26,16 +26,17 @@
 #define ARRAYS(row)       row(ARRAY, ARRAY)
 
 /* One statement stores a value and tests epoch, fence and version, or changes nothing. It waits for
- * the row's lock and then tests the row as it stands by then: at "read committed" by itself, above
- * it by failing (40001) and being run again.
+ * the row's lock and then tests the newest row. Above "read committed" it fails instead (40001),
+ * and the work is run again.
+ *
  * $1 id, $2 value, $3 version, $4 epoch (orders: of the item), $5 fence (0: none), $6 expected
  * version (-1: any) */
 #define PUT_HOLDS "($6 = -1 OR version = $6) AND ($5 = 0 OR last_fence <= $5)"
 #define PUT_WHERE " WHERE id = $1 AND epoch = $4 AND " PUT_HOLDS
-/* The epoch of an order's item is held from here to the end of the transaction (13.3.2 Row-Level
- * Locks): the key lock (HOLD_EPOCH) excludes a reset only. RESET_ITEM names id among its columns,
- * and so locks the row as for a new key; LOCK_ITEM and the UPDATEs of a sale do not, so no sale and
- * no payment of one item wait for each other. */
+/* HOLD_EPOCH keeps the epoch of an order's item until the transaction ends. Its key lock (13.3.2
+ * Row-Level Locks) excludes only a reset: RESET_ITEM sets id, and so locks the row as for a new
+ * key. LOCK_ITEM and the UPDATEs of a sale do not, so sales and payments of one item do not wait
+ * for each other. */
 #define INT64_LARGEST    "9223372036854775807"
 #define BACKEND_START_US "(extract(epoch FROM backend_start) * 1000000)::bigint"
 
@@ -52,7 +53,7 @@
     X(BACKEND, "",                                                                                 \
       "SELECT pid::bigint, " BACKEND_START_US                                                      \
       " FROM pg_stat_activity WHERE pid = pg_backend_pid()")                                       \
-    X(END_TRANSACTION, "iii", /* how many with this number were another process's, and ours */     \
+    X(END_TRANSACTION, "iii", /* processes with this number: others; ours, told to end */          \
       "SELECT count(*) FILTER (WHERE NOT ours),"                                                   \
       " count(*) FILTER (WHERE ours AND pg_terminate_backend(pid)) FROM"                           \
       " (SELECT pid, pid = $2 AND " BACKEND_START_US " = $3 AS ours FROM pg_stat_activity"         \
@@ -66,7 +67,7 @@
     X(LOCK_ORDER, "t", "SELECT " ORDER_COLUMNS " FROM orders WHERE id = $1 FOR UPDATE")            \
     X(READ_ANSWER, "t", "SELECT " ANSWER_COLUMNS " FROM idempotency WHERE key = $1")               \
     X(FIND_ANSWER, "t", "SELECT 1::bigint FROM idempotency WHERE key = $1")                        \
-    X(FIND_ANSWERS, "T", /* no join: its plan would depend on how full the table was at first */   \
+    X(FIND_ANSWERS, "T", /* no join: its plan would depend on the size of the table at first */    \
       "SELECT n FROM unnest($1) WITH ORDINALITY AS asked (k, n)"                                   \
       " WHERE (SELECT true FROM idempotency WHERE key = k)")                                       \
     X(READ_BOUGHT, "tit",                                                                          \

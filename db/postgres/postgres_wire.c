@@ -1,9 +1,9 @@
 /*
- * Statements out, answers in, over a connection in pipeline mode (PostgreSQL documentation, "libpq:
- * Pipeline Mode"): what stands between two synchronisation points is sent without waiting; an error
- * makes the server skip the rest up to the next point. The socket never blocks: each wait has a
- * deadline, after which the connection is given up, because a late answer would be taken for the
- * next statement's.
+ * Sends statements and reads answers, over a connection in pipeline mode (PostgreSQL documentation,
+ * "libpq: Pipeline Mode"). Statements between two synchronisation points are sent without waiting.
+ * After an error the server skips the rest up to the next point. The socket never blocks. Each wait
+ * has a deadline. After it the connection is given up, because a late answer would be taken for the
+ * answer of the next statement.
  */
 #include "postgres.h"
 
@@ -26,7 +26,7 @@ static const struct {
 #undef STATEMENT
 };
 
-/* Those that gather, and what many of them are sent as; 0: they do not. */
+/* The statement that many of this one are sent as; 0: this one does not gather. */
 static const enum postgres_sql many_of[SQL_COUNT] = {
     [SQL_FIND_ANSWER] = SQL_FIND_ANSWERS,     [SQL_READ_BOUGHT] = SQL_READ_BOUGHT_OF_MANY,
     [SQL_INSERT_ORDER] = SQL_INSERT_ORDERS,   [SQL_APPEND_LEDGER] = SQL_APPEND_LEDGERS,
@@ -48,7 +48,7 @@ bool session_wait(struct session *session, short events, int64_t deadline_us)
     }
 }
 
-/* The next thing that the server has to say; NULL: the end of one statement's answer, or lost. */
+/* The server's next result. NULL: the end of one statement's answer, or a lost connection. */
 static PGresult *next_result(struct session *session, int64_t deadline_us)
 {
     PGconn *handle = session->handle;
@@ -57,7 +57,7 @@ static PGresult *next_result(struct session *session, int64_t deadline_us)
         if (unsent >= 0 && !PQisBusy(handle))
             return PQgetResult(handle);
         if (unsent < 0) {
-            /* What the server said before it hung up explains more than that it did. */
+            /* The server's last message explains more than the broken connection does. */
             PQconsumeInput(handle);
             session_lose(session, PQerrorMessage(handle));
         } else if (!session_wait(session, (short)(unsent ? POLLIN | POLLOUT : POLLIN),
@@ -148,8 +148,7 @@ static bool is_rows(const PGresult *result)
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/* Reads past what session_send_end() has left: results, and the end of each, up to the last point.
- */
+/* Skips the answers that session_send_end() left unread, up to the last point. */
 static void read_unread_ends(struct session *session, int64_t deadline_us)
 {
     bool at_end = false;
@@ -169,7 +168,7 @@ static void read_unread_ends(struct session *session, int64_t deadline_us)
     }
 }
 
-/* The answer of one statement: its result, or NULL with trouble noted or already known. */
+/* The answer of one statement: its result, or NULL with trouble recorded. */
 static PGresult *read_answer(struct session *session, int64_t deadline_us, bool of_many)
 {
     PGresult *answer = NULL, *result;
@@ -190,8 +189,8 @@ static PGresult *read_answer(struct session *session, int64_t deadline_us, bool 
     return answer;
 }
 
-/* The server may hang up in an orderly way at any time (a restart, pg_terminate_backend()): the
- * error with which it does so then stands in the point's place. */
+/* The server may end the connection at any time (a restart, pg_terminate_backend()). Its error then
+ * comes instead of the point. */
 static void read_point(struct session *session, int64_t deadline_us)
 {
     PGresult *point = next_result(session, deadline_us);
@@ -203,7 +202,7 @@ static void read_point(struct session *session, int64_t deadline_us)
     PQclear(point);
 }
 
-/* Reads all answers; the last one is the caller's. */
+/* Reads all answers and gives the last one. */
 static db_status read_all(struct session *session, PGresult **ret_last)
 {
     PGresult *last = NULL;
@@ -264,7 +263,7 @@ db_status session_ask(struct session *session, enum postgres_sql sql, const stru
     return session->trouble.status == DB_OK ? session_read(session, ret) : session->trouble.status;
 }
 
-/* A synchronisation point first: an error in what is queued must not skip the end. */
+/* A synchronisation point comes first: an error in a queued statement must not skip the end. */
 void session_send_end(struct session *session, enum postgres_sql sql)
 {
     PGconn *handle = session->handle;
@@ -279,7 +278,7 @@ void session_send_end(struct session *session, enum postgres_sql sql)
     session->unread_ends++;
     if (!PQsendQueryPrepared(handle, statements[sql].name, 0, NULL, NULL, NULL, BINARY) ||
         !PQpipelineSync(handle) || PQflush(handle) != 0)
-        session->lost = true; /* the server takes back what was not committed */
+        session->lost = true; /* the server rolls back what is not committed */
 }
 
 db_status session_exec(struct session *session, const char *sql, PGresult **ret)

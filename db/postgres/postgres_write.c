@@ -1,7 +1,7 @@
 /* Changing rows: absolute values under a condition, conditional additions, resets, new rows. */
 #include "postgres.h"
 
-/* Asks for numbers: the first columns of the one row that comes back. */
+/* Reads the first n_ret columns, numbers, of the single row that a statement returns. */
 static db_status ask_numbers(db_tx *tx, enum postgres_sql sql, const struct value *values, size_t n,
                              int64_t *ret, int n_ret)
 {
@@ -18,7 +18,7 @@ static db_status ask_numbers(db_tx *tx, enum postgres_sql sql, const struct valu
     return status;
 }
 
-/* A statement that should have changed one row changed none: tells why. */
+/* Tells why a statement changed no row. */
 static db_status why_refused(db_tx *tx, enum db_table table, const char *id, int64_t epoch,
                              int64_t fence, db_status otherwise)
 {
