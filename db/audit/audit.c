@@ -23,7 +23,8 @@ void audit_start(struct audit *audit, const struct audit_head *head)
     row->broken = head->stray_orders;
 }
 
-/* The first row of an epoch is the reset's own: without it, rows before it may be missing too. */
+/* True for the reset's own row, the first of an epoch. Without it, other rows may be missing, too.
+ */
 static bool opens_epoch(const struct audit *audit, const db_ledger_row *row)
 {
     char txn_id[DB_KEY_MAX + 1];
@@ -32,7 +33,8 @@ static bool opens_epoch(const struct audit *audit, const db_ledger_row *row)
            row->before == audit->head.initial;
 }
 
-/* Does some row that made this version leave the value that `row` began from? */
+/* True if a row of the step before ends with the value that `row` begins with. Steps with too many
+ * rows are not checked. */
 static bool continues_chain(const struct audit *audit, const db_ledger_row *row)
 {
     const struct audit_step *previous = &audit->previous;
@@ -80,7 +82,7 @@ static void add_link(struct audit *audit, const db_ledger_row *row)
     audit->any = true;
 }
 
-/* Older epochs are history; of a later one than the resource's own there cannot be any. */
+/* Skips rows of older epochs. A row of a later epoch than the resource's own is broken. */
 void audit_add(struct audit *audit, const db_ledger_row *row)
 {
     if (row->epoch < audit->head.epoch)
@@ -101,8 +103,8 @@ static int64_t clamp(__int128 value)
     return value < INT64_MIN ? INT64_MIN : (int64_t)value;
 }
 
-/* The row's version is one more than the newest in the ledger; after a fork a late writer may have
- * set it back, but never ahead. */
+/* The resource's version is one more than the newest version_before in the ledger. After a fork a
+ * late writer may have set it back, but never ahead. */
 static bool version_fits(const struct audit *audit)
 {
     __int128 newest = audit->any ? (__int128)audit->step.version_before + 1 : 0;
@@ -122,7 +124,7 @@ void audit_finish(struct audit *audit, int64_t duplicates)
     if (strncmp(row->resource, "item:", 5) == 0) {
         __int128 over = (__int128)row->sold - row->initial;
         row->oversold = over > 0 ? clamp(over) : 0;
-        if (audit->ledger_sum + row->sold != 0) /* orders and ledger tell different stories */
+        if (audit->ledger_sum + row->sold != 0) /* orders and ledger differ */
             row->broken++;
     }
     row->ok = row->missing == 0 && row->oversold == 0 && row->over_limit == 0 &&

@@ -1,6 +1,6 @@
 /*
  * The audit, common to all engines. audit.c judges one resource by its ledger rows since its last
- * reset; audit_run.c finds the rows of each resource among all of them. Constant memory.
+ * reset. audit_run.c finds the rows of each resource. Memory is constant.
  */
 #ifndef DB_AUDIT_H
 #define DB_AUDIT_H
@@ -8,16 +8,16 @@
 #include "columns.h"
 
 enum {
-    /* Of a fork with more rows than this only the first ones are remembered; what follows it is
-     * then not held against it. No honest workload has as many writers in one gap. */
+    /* Rows of one fork that are remembered. The row after a larger fork is accepted unchecked. No
+     * real workload has so many writers in one gap. */
     AUDIT_FORK_WIDTH_MAX = 64
 };
 
-/* What there is of a resource beside the ledger. */
+/* A resource without its ledger rows. */
 struct audit_head {
     char resource[DB_RESOURCE_MAX + 1];
     char guard[DB_GUARD_MAX + 1];
-    int64_t initial, current, version, epoch; /* all 0 for one that is missing */
+    int64_t initial, current, version, epoch; /* all 0 if missing */
     bool missing; /* no row in items or accounts: only orders or the ledger name it */
     int64_t sold; /* items: pieces in reserved and paid orders of the epoch; missing: of all */
     int64_t over_limit;   /* items: pieces of the epoch beyond the limit per user */
@@ -39,10 +39,9 @@ struct audit_head {
     NEXT(INT, former_paid)
 extern const struct row_type audit_head_type;
 
-/* -- one resource: audit.c ----------------------------------------------------------------------
- */
+/* -- one resource: audit.c -------------------------------------------------------------------- */
 
-/* All rows with one version_before: one when unharmed, more in a fork. */
+/* All rows with one version_before: normally one, more in a fork. */
 struct audit_step {
     int64_t version_before, rows;
     int64_t after[AUDIT_FORK_WIDTH_MAX];
@@ -53,19 +52,18 @@ struct audit {
     struct audit_head head;
     __int128 ledger_sum;
     bool any;
-    struct audit_step previous, step; /* of the chain: the last finished one and the present one */
+    struct audit_step previous, step; /* of the chain: the last complete one, the current one */
     bool has_previous;
-    db_ledger_row first; /* of the present step */
+    db_ledger_row first; /* of the current step */
 };
 
 void audit_start(struct audit *audit, const struct audit_head *head);
-/* Each of its ledger rows, in the order (epoch, version_before, id). */
+/* Adds a ledger row. Call it for each, in the order (epoch, version_before, id). */
 void audit_add(struct audit *audit, const db_ledger_row *row);
 /* duplicates: ledger rows of the epoch beyond the first of one txn_id. */
 void audit_finish(struct audit *audit, int64_t duplicates);
 
-/* -- all of them: audit_run.c -------------------------------------------------------------------
- */
+/* -- all of them: audit_run.c ----------------------------------------------------------------- */
 
 struct audit_repeats {
     char resource[DB_RESOURCE_MAX + 1];
@@ -77,8 +75,8 @@ struct audit_repeats {
     NEXT(INT, rows)
 extern const struct row_type audit_repeats_type;
 
-/* An engine's three lists, of audit_sql.h: the next of each, or DB_NOT_FOUND at its end. The heads
- * are open; the other two open when the epoch of the only resource is known. */
+/* An engine's three lists, see audit_sql.h. Each function gives the next entry, or DB_NOT_FOUND at
+ * the end. The list of heads is open. open_ledger() opens the other two, from this epoch on. */
 struct audit_lists {
     db_status (*next_head)(void *engine, struct audit_head *ret);
     void (*open_ledger)(void *engine, int64_t epoch);
@@ -86,7 +84,7 @@ struct audit_lists {
     db_status (*next_repeats)(void *engine, struct audit_repeats *ret);
 };
 
-/* db_audit() of what the lists hold. DB_NOT_FOUND: they are empty. */
+/* Runs db_audit() on the lists. DB_NOT_FOUND: they are empty. */
 db_status audit_run(const struct audit_lists *lists, void *engine,
                     int (*each)(void *arg, const db_audit_row *row), void *arg);
 

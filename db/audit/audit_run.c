@@ -1,5 +1,5 @@
-/* Merges an engine's lists, which all ascend by resource. What the ledger names and no head does
- * gets a head of its own, a missing one: nothing in the ledger goes unseen. */
+/* Merges an engine's lists, which are all sorted by resource. A resource that has ledger rows but
+ * no head gets a head marked missing, so that no ledger row is skipped. */
 #include "audit.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static const struct column repeats[] = {AUDIT_REPEATS_ROW(REPEATS_COLUMN, REPEAT
 const struct row_type audit_head_type = ROW_TYPE(struct audit_head, heads);
 const struct row_type audit_repeats_type = ROW_TYPE(struct audit_repeats, repeats);
 
-/* The next of each list, while it has one. */
+/* The next entry of each list. */
 struct merge {
     const struct audit_lists *lists;
     void *engine;
@@ -22,7 +22,7 @@ struct merge {
     db_status trouble;
 };
 
-/* Whether the list gave one; after trouble none is asked again. */
+/* True if the list gave an entry. After trouble no list is read again. */
 static bool is_there(struct merge *merge, db_status status)
 {
     if (status != DB_OK && status != DB_NOT_FOUND)

@@ -1,9 +1,9 @@
 /*
- * What the audit asks, in words that both engines understand; every number is 64 bits wide. What
- * they answer is sorted by resource, byte by byte, so that it can be merged (audit.h).
+ * The queries of the audit, in SQL that both engines understand. Every number has 64 bits. The
+ * answers are sorted by resource, byte by byte, so that they can be merged (audit.h).
  *
- * $1: the resource, '' for all; $2: its epoch: older rows of it are not asked for. Of all resources
- * the history is read, too, and passed over.
+ * $1: the resource, '' for all. $2: its epoch; older rows are not read. With '' the rows of older
+ * epochs are read, too, and skipped.
  */
 #ifndef DB_AUDIT_SQL_H
 #define DB_AUDIT_SQL_H
@@ -12,8 +12,8 @@
 
 #define AUDIT_THOSE_ROWS "($1 = '' OR (resource = $1 AND epoch >= $2))"
 
-/* The items that live orders name, each found in the index behind the one before: there are far
- * more orders. */
+/* The items of live orders. Each is found by one index search after the item before it, as there
+ * are far more orders than items. */
 #define AUDIT_ORDERED                                                                              \
     "WITH RECURSIVE ordered (id) AS (SELECT CASE WHEN $1 <> '' THEN substr($1, 6)"                 \
     " ELSE (SELECT min(item_id) FROM orders WHERE state <= 1) END"                                 \
@@ -52,7 +52,7 @@
     "SELECT " LEDGER_COLUMNS " FROM ledger WHERE " AUDIT_THOSE_ROWS                                \
     " ORDER BY resource, epoch, version_before, id"
 
-/* A page of the ledger, whatever the resource: $1 after this id, $2 at most so many; and its end.
+/* A page of the ledger, for all resources ($1: after this id, $2: at most so many rows); its end.
  */
 #define AUDIT_PAGE_SQL "SELECT " LEDGER_COLUMNS " FROM ledger WHERE id > $1 ORDER BY id LIMIT $2"
 #define AUDIT_END_SQL  "SELECT coalesce(max(id), 0) FROM ledger"
