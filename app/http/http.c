@@ -2,8 +2,8 @@
  * The daemon and the one thread that drives it.
  *
  * libmicrohttpd's own epoll thread stalls when a multiple of 128 connections is busy, so the loop
- * is ours: wait on its epoll descriptor and on the workers' eventfd, resume what the workers have
- * finished, let it run, end what is overdue.
+ * is ours. It waits on libmicrohttpd's epoll descriptor and on the workers' eventfd, resumes the
+ * requests that the workers have finished, runs libmicrohttpd and ends overdue connections.
  */
 #include "http_internal.h"
 #include "json_room.h"
@@ -23,8 +23,8 @@
 
 enum {
     /* libmicrohttpd's buffer of a connection: the largest head, its copy of the cookies, a note of
-     * each header, cookie and argument, and the head of the answer. Each request costs wiping it
-     * one and a half times. */
+     * each header, cookie and argument, and the head of the answer. It is wiped one and a half
+     * times for each request. */
     CONN_MEMORY = 20 * 1024,
     FILES_SPARE = 128 /* descriptors for everything but client connections */
 };
@@ -64,12 +64,12 @@ static void begin_drain(struct http *http)
     conn_end_unused(http);
     http_events_end(http);
     end_extras(http);
-    pthread_mutex_lock(&http->gone_mutex); /* there may be no connection to announce the end */
+    pthread_mutex_lock(&http->gone_mutex); /* without connections, closed() does not do this */
     pthread_cond_broadcast(&http->gone_cond);
     pthread_mutex_unlock(&http->gone_mutex);
 }
 
-/* Whether there was anything. */
+/* Returns whether a worker had finished an operation. */
 static bool take_done(struct http *http)
 {
     struct op *op = http_done_take(&http->done);
@@ -81,10 +81,10 @@ static bool take_done(struct http *http)
     return any;
 }
 
-/* How long no answers are taken after a run that resumed a connection. For such a run libmicrohttpd
- * walks through all suspended connections. If they are thousands, answers gather for twice the time
- * of the walk, so that walks take at most a third of the thread's time. A run that was longer than
- * its walk did other work: that part does not count. */
+/* How long the loop takes no answers after a run that resumed a connection. In such a run
+ * libmicrohttpd walks through all suspended connections. With many of them answers gather for twice
+ * the time of the walk, so that walks take at most a third of the thread's time. The part of a run
+ * that exceeds the estimated walk is other work and does not count. */
 static int64_t rest_us(const struct http *http, int64_t ran_us)
 {
     enum { REST_FROM = 256, WALKED_PER_US = 4 };
@@ -92,7 +92,7 @@ static int64_t rest_us(const struct http *http, int64_t ran_us)
     return http->in_flight < REST_FROM ? 0 : 2 * (ran_us < walk_us ? ran_us : walk_us);
 }
 
-/* Waits for something to do, until until_us at most. */
+/* Waits for an event, but not beyond until_us. */
 static void wait_for_events(struct http *http, struct pollfd *waits, nfds_t n, int64_t now_us,
                             int64_t until_us)
 {
@@ -144,11 +144,11 @@ static void *loop(void *context)
         while (http->phases[phase].first != NULL)
             request_give_up(http, http->phases[phase].first);
     http_events_end(http);
-    MHD_run(http->daemon); /* resumes them and sends what the sockets take */
+    MHD_run(http->daemon); /* resumes these connections and sends what the sockets take */
     return NULL;
 }
 
-/* Enough descriptors for config->connections: 0, or -1 after printing why not. */
+/* Raises the limit of open files for this many connections. 0, or -1 after a message. */
 static int raise_file_limit(int64_t connections)
 {
     struct rlimit limit;

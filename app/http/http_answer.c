@@ -1,4 +1,4 @@
-/* From op->answer to bytes. */
+/* Turns op->answer into bytes. */
 #include "answer.h"
 #include "http_internal.h"
 #include "openapi.h"
@@ -13,7 +13,7 @@
 static const char plain_type[] = "application/json";
 static const char problem_type[] = "application/problem+json";
 
-/* splitmix64, Sebastiano Vigna: distinct for 2^64 steps, and that is all an id needs. */
+/* splitmix64, Sebastiano Vigna: distinct for 2^64 steps. An id needs no more. */
 static uint64_t next_id(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
@@ -102,8 +102,8 @@ void answer_local(struct http *http, struct request *request)
     }
 }
 
-/* "/v1/orders/ID" of a created order, from the service's own document, which begins with its id:
- * new or replayed. */
+/* Gives "/v1/orders/ID" for a created order, new or replayed. The service's answer begins with the
+ * id. */
 static bool location(const struct op *op, char *ret, size_t size)
 {
     static const char start[] = "{\"order_id\":\"";
@@ -208,7 +208,7 @@ void answer_too_late(struct http *http, struct conn *conn)
                      problem_type, op->request_id, bytes, body);
     if (n > 0 && (size_t)n < sizeof(text)) {
         ssize_t sent = send(conn->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
-        (void)sent; /* a courtesy: the connection ends either way */
+        (void)sent; /* best effort: the connection ends anyway */
     }
     http_metrics_count(&http->metrics, conn->request != NULL ? conn->request->match.route : NULL,
                        MHD_HTTP_REQUEST_TIMEOUT, http->limits.read_ms * 1000);

@@ -1,6 +1,6 @@
 /*
- * Connections and their deadlines. All connections of a phase have the same allowance, so each
- * phase's list is in order of its deadlines and only the first of each need be looked at.
+ * Connections and their deadlines. All connections of a phase have the same time limit. So the list
+ * of each phase is sorted by deadline, and only its first connection is checked.
  */
 #include "http_internal.h"
 
@@ -27,7 +27,7 @@ static int64_t allowance_us(const struct http *http, enum phase phase)
     case PHASE_COUNT:
         break;
     }
-    return INT64_MAX / 2; /* no end, or shut down already: nothing more to be done about it */
+    return INT64_MAX / 2; /* no deadline, or already shut down */
 }
 
 static void list_append(struct conn_list *list, struct conn *conn)
@@ -69,7 +69,7 @@ static void opened(struct http *http, struct MHD_Connection *mhd, void **ret)
 
 static void closed(struct http *http, struct conn *conn)
 {
-    if (conn->request != NULL) { /* a head that libmicrohttpd's buffer had no room for */
+    if (conn->request != NULL) { /* its head did not fit libmicrohttpd's buffer */
         void *request = conn->request;
         request_end(http, conn->mhd, &request, MHD_REQUEST_TERMINATED_WITH_ERROR);
     }
@@ -94,7 +94,7 @@ void conn_opened_or_closed(void *http, struct MHD_Connection *mhd, void **conn,
 
 void conn_shutdown(struct http *http, struct conn *conn)
 {
-    shutdown(conn->fd, SHUT_RDWR); /* libmicrohttpd sees the end, and closes */
+    shutdown(conn->fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes it */
     conn_phase(http, conn, PHASE_ENDING, http_now_us());
 }
 

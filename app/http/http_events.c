@@ -12,26 +12,26 @@
 #include <time.h>
 
 enum {
-    BLOCK_BYTES = 16384, /* asked of libmicrohttpd for one message */
-    SEND_BUFFER = 65536, /* the kernel's, for one listener */
-    MESSAGE_ENDS = 96    /* what stands around the events of a message */
+    BLOCK_BYTES = 16384, /* libmicrohttpd's buffer for one message */
+    SEND_BUFFER = 65536, /* the kernel's buffer for one listener */
+    MESSAGE_ENDS = 96    /* bytes around the events of a message */
 };
 
 struct listener {
     struct listener *prev, *next;
     struct http *http;
     struct conn *conn;
-    char resource[DB_RESOURCE_MAX + 1]; /* only this one's; "": all */
-    uint64_t at;                        /* the next event for it */
-    uint64_t tick;                      /* up to this one it knows the counters */
-    int64_t lost;                       /* for hello; -1: unknown */
+    char resource[DB_RESOURCE_MAX + 1]; /* only its events; "": all */
+    uint64_t at;                        /* the next event to send */
+    uint64_t tick;                      /* the last tick whose counters were sent */
+    int64_t lost;                       /* events that it missed, for hello; -1: unknown */
     int64_t wrote_us;
     bool greeted, sleeping; /* sleeping: suspended until the next tick */
 };
 
 struct http_events {
     const char *instance;
-    uint64_t epoch; /* of the ids: another process's ids mean nothing here */
+    uint64_t epoch; /* in each id, to recognize the ids of another process */
     struct events_log log;
     int64_t tick_due_us, linger_until_us;
     struct listener *first;
@@ -67,8 +67,7 @@ static bool concerns(const struct listener *listener, const char *resource)
     return listener->resource[0] == '\0' || strcmp(listener->resource, resource) == 0;
 }
 
-/* -- what is sent: whole messages, at most size bytes --------------------------------------------
- */
+/* -- sending: whole messages, at most size bytes ---------------------------------------------- */
 
 static size_t say_hello(struct listener *listener, char *text, size_t size, int64_t now_us)
 {
@@ -87,7 +86,7 @@ static size_t say_hello(struct listener *listener, char *text, size_t size, int6
     return (size_t)n;
 }
 
-/* As many events as fit, as one message; its id is that of the last one looked at. */
+/* Writes as many events as fit, as one message. Its id is that of the last event seen. */
 static size_t say_events(struct listener *listener, char *text, size_t size)
 {
     static const char begin[] = "event: trace\ndata: [";
@@ -125,7 +124,7 @@ static size_t say_counters(struct listener *listener, char *text, size_t size)
         if (board->tick <= listener->tick || !concerns(listener, board->resource))
             continue;
         if (n + board->length + MESSAGE_ENDS > size)
-            return n; /* the rest with the next tick: listener->tick stays */
+            return n; /* not all fit: listener->tick stays as it is */
         memcpy(text + n, board->text, board->length);
         n += board->length;
     }
@@ -142,7 +141,7 @@ static size_t say_counters(struct listener *listener, char *text, size_t size)
     return n;
 }
 
-/* libmicrohttpd can send more. */
+/* libmicrohttpd calls it when it can send more. */
 static ssize_t read_stream(void *context, uint64_t position, char *text, size_t size)
 {
     struct listener *listener = context;
@@ -173,8 +172,7 @@ static ssize_t read_stream(void *context, uint64_t position, char *text, size_t 
     return (ssize_t)n;
 }
 
-/* -- listeners -----------------------------------------------------------------------------------
- */
+/* -- listeners -------------------------------------------------------------------------------- */
 
 static void leave(void *context)
 {
@@ -190,7 +188,7 @@ static void leave(void *context)
     events_listen(events->n_listeners, now_us);
 }
 
-/* Where a listener begins: now, or after the event that it names. */
+/* Sets where a listener begins: now, or after the event in Last-Event-ID. */
 static void place(struct listener *listener, const char *last_id)
 {
     const struct http_events *events = listener->http->events;
@@ -242,7 +240,7 @@ enum MHD_Result http_events_answer(struct http *http, struct request *request)
     listener->conn = request->conn;
     strcpy(listener->resource, resource);
     if (events->n_listeners == 0)
-        events_log_take(&events->log); /* left from the last one's time */
+        events_log_take(&events->log); /* skips what is left from the last listener */
     listener->wrote_us = http_now_us();
     place(listener,
           MHD_lookup_connection_value(request->conn->mhd, MHD_HEADER_KIND, "Last-Event-ID"));
@@ -300,7 +298,7 @@ void http_events_end(struct http *http)
         return;
     events->ended = true;
     for (struct listener *listener = events->first; listener != NULL; listener = listener->next) {
-        if (!listener->sleeping) /* its socket takes nothing now: it is not waited for */
+        if (!listener->sleeping) /* its socket is full: do not wait for it */
             conn_shutdown(http, listener->conn);
         wake(listener);
     }

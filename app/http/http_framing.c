@@ -50,7 +50,7 @@ static void record(struct http_head *head, const char *name, size_t name_length,
     slot->length = length;
 }
 
-/* Reads one field line at *at; the two bytes before end are the empty line's. A folded line has no
+/* Reads one field line at *at. The two bytes before end are the empty line. A folded line has no
  * name: it begins with a space, or libmicrohttpd has wiped the name of the line before it. */
 static const char *read_line(const char **at, const char *end, struct http_head *head)
 {
@@ -81,7 +81,7 @@ static const char *read_length(struct http_head *head)
     if (length->count + coding->count > 1)
         return "more than one Content-Length or Transfer-Encoding";
     if (coding->count == 1) {
-        /* the comparison that libmicrohttpd makes: it takes anything else as "until closed" */
+        /* as libmicrohttpd compares: with any other coding it reads until the client closes */
         if (strcasecmp(coding->text, "chunked") != 0)
             return "Transfer-Encoding other than chunked";
         head->body_bytes = -1;

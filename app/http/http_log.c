@@ -1,4 +1,4 @@
-/* A half-open client can make libmicrohttpd write a line each, so its lines are rationed. */
+/* Each half-open client can make libmicrohttpd write a line, so its lines are limited. */
 #include "http_internal.h"
 
 #include <inttypes.h>

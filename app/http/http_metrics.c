@@ -17,7 +17,7 @@ static size_t route_slot(const struct route *route)
     return slot;
 }
 
-/* Place 0 is for what the list lacks. */
+/* Slot 0 is for statuses that are not in the list. */
 static size_t status_slot(int status)
 {
     for (size_t i = 1; i < METRICS_STATUS_MAX; i++)

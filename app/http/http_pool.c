@@ -6,16 +6,16 @@
 #include <string.h>
 
 enum {
-    ROOM_MIN = 384,       /* an order as it comes, and the answer to it */
-    ROOM_KEPT_MAX = 1024, /* what took more was an exception */
-    MALLOC_OWN = 16,      /* beside each piece */
+    ROOM_MIN = 384,       /* enough for an order, and for its answer */
+    ROOM_KEPT_MAX = 1024, /* a larger buffer is freed after use */
+    MALLOC_OWN = 16,      /* malloc's own bytes for each block */
     WAITING_MAX = 2048    /* bytes for a request that waits for the service */
 };
 _Static_assert(sizeof(struct call) + sizeof(struct request) + ROOM_MIN + 3 * MALLOC_OWN <=
                    WAITING_MAX,
                "a request that waits has become too large");
 
-/* Readies an operation without touching its large texts. */
+/* Clears an operation, except for its large texts. */
 static void op_reset(struct op *op)
 {
     op->next = NULL;

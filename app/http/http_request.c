@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { DRAIN_MAX = 1 << 20 /* a refused body is read up to here, so that its answer arrives */ };
+enum { DRAIN_MAX = 1 << 20 /* bytes read of a refused body, so that the answer arrives */ };
 
 void *request_begin(void *context, const char *target, struct MHD_Connection *mhd)
 {
@@ -51,7 +51,7 @@ static const char *check_request_line(const struct request *request, const char 
     return NULL;
 }
 
-/* Takes the same time wherever the two differ, so that timing tells nothing of the secret. */
+/* Takes the same time wherever the two differ, so that timing does not reveal the secret. */
 static bool same_secret(const char *a, size_t length, const char *secret)
 {
     const size_t secret_length = strlen(secret);
@@ -94,7 +94,7 @@ static void check_route(const struct http *http, struct request *request, const 
     }
 }
 
-/* Refuses what the head alone is enough to refuse, as a problem in op->answer. */
+/* Checks all that the head alone decides. A refusal is a problem in op->answer. */
 static void check_head(const struct http *http, struct request *request,
                        const struct http_head *head, const char *method)
 {
@@ -103,7 +103,7 @@ static void check_head(const struct http *http, struct request *request,
     if (op->answer.status != 0)
         return;
     if (request->match.extra != NULL) {
-        /* What a page of another site sends has another type: it may start or kill nothing. */
+        /* A page of another site cannot send this type, so it cannot start or kill anything. */
         if (strcmp(method, "POST") == 0 && !framing_is_json(&head->content_type))
             op_problem(op, PROBLEM_MEDIA_TYPE, "send the body as Content-Type: application/json");
         return;
@@ -197,7 +197,7 @@ const char *request_query(const struct request *request)
     return request->match.query > 0 ? request->sent + request->match.query : NULL;
 }
 
-/* Any worker's thread. */
+/* Called by any worker's thread. */
 static void op_done(struct op *op)
 {
     struct http *http = op->http;
@@ -227,7 +227,7 @@ static bool fill_question(const struct http *http, struct request *request)
     return parse_body(route, request->sent + request->target_bytes, request->body_bytes, op);
 }
 
-/* The operation goes to the service, and the connection waits for the answer. */
+/* Hands the operation to the service. The connection is suspended until the answer. */
 static enum MHD_Result hand_over(struct http *http, struct request *request)
 {
     struct call *call = request->call;
@@ -235,19 +235,19 @@ static enum MHD_Result hand_over(struct http *http, struct request *request)
     call->op.deadline_us = now_us + http->config->wait_ms * 1000;
     call->op.done = op_done;
     call->request = request;
-    request_give_room(request); /* the operation has all of the question */
+    request_give_room(request); /* the operation has copied all that it needs */
     if (!service_submit(http->service, &call->op))
         return answer_send(http, request);
     request->stage = STAGE_SERVICE;
     http->in_flight++;
     conn_phase(http, request->conn, call->op.kind == OP_AUDIT ? PHASE_AUDIT : PHASE_SERVICE,
                now_us);
-    /* done() may have been called by now; only this thread resumes, and later */
+    /* op_done() may have run by now, but only this thread resumes, and only later */
     MHD_suspend_connection(request->conn->mhd);
     return MHD_YES;
 }
 
-/* False: op is a question for the service. */
+/* False: op must go to the service. */
 static bool answer_extra(const struct http *http, struct request *request)
 {
     const struct extra_request extra = {.url = http->url,
@@ -352,7 +352,7 @@ void request_end(void *context, struct MHD_Connection *mhd, void **context_of_re
         http_metrics_count(&http->metrics, request->match.route, request->call->op.answer.status,
                            now_us - request->begun_us);
     else if (why == MHD_REQUEST_TERMINATED_WITH_ERROR && request->stage == STAGE_HEAD)
-        http->metrics.refused_heads++; /* by libmicrohttpd itself */
+        http->metrics.refused_heads++; /* refused by libmicrohttpd itself */
     else
         http->metrics.abandoned++;
     conn->request = NULL;

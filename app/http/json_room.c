@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-static _Thread_local struct json_room *current; /* NULL: in none */
+static _Thread_local struct json_room *current; /* NULL: none is entered */
 
 static void *take(size_t size)
 {
@@ -23,7 +23,7 @@ static void give_back(void *at)
 {
     struct json_room *room = current;
     if (room != NULL && (uintptr_t)at - (uintptr_t)room->bytes < JSON_ROOM_BYTES)
-        room->live--; /* all of it is free at once when the room is left */
+        room->live--; /* leaving the room frees all of it */
     else
         free(at);
 }

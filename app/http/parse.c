@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEDGER_PAGE = 100 }; /* rows, unless the query says how many */
+enum { LEDGER_PAGE = 100 }; /* rows, without limit= in the query */
 
 static void *place(struct op *op, const struct field *field)
 {
     return (char *)op + field->offset;
 }
 
-/* Appends to op->request, which the table and DB_REQUEST_MAX leave room for. */
+/* Appends to op->request. The fields of every route fit into DB_REQUEST_MAX. */
 static void describe(struct op *op, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void describe(struct op *op, const char *format, ...)
 {

@@ -67,7 +67,7 @@ static bool is_key(const char *text)
     return length >= 1 && length <= DB_KEY_MAX;
 }
 
-/* Compares path[0..length) with a pattern; a {} matches one segment, given back raw. */
+/* Compares path[0..length) with a pattern. A {} matches one segment, which is not decoded yet. */
 static bool matches(const char *pattern, const char *path, size_t length, const char **ret_segment,
                     size_t *ret_length)
 {
@@ -96,7 +96,7 @@ static void add_allow(char allow[ROUTE_ALLOW_MAX], const char *method)
     assert(n > 0 && (size_t)n < ROUTE_ALLOW_MAX - used);
 }
 
-/* Leaves the path of an absolute target "http://host/path". */
+/* Returns the path of a target, also of an absolute one ("http://host/path"). */
 static const char *skip_authority(const char *target)
 {
     static const char scheme[] = "http://";
@@ -105,16 +105,16 @@ static const char *skip_authority(const char *target)
     return target + sizeof(scheme) - 1 + strcspn(target + sizeof(scheme) - 1, "/?");
 }
 
-/* A path and what is found of it. */
+/* A request's path, and the segment of it that {} matched. */
 struct search {
     const char *method; /* HEAD is answered like GET */
     const char *path;
     size_t length;
-    const char *segment; /* what {} stands for, raw */
+    const char *segment; /* at {}, not decoded yet */
     size_t segment_length;
 };
 
-/* The path is one of this pattern; whether the method is, too. */
+/* True: path and method match. If only the path does, adds the method to ret->allow. */
 static bool found(struct search *search, const char *pattern, const char *method,
                   struct route_match *ret)
 {

@@ -19,7 +19,7 @@
 
 enum { BROKEN_CLAIM = 99, TAIL_MAX = 400, PATH_LONGEST = 4096, ARGS_MAX = 16, ARG_MAX_BYTES = 320 };
 
-/* 0 and -1: as this service is configured. */
+/* 0 and -1: as the service is configured. */
 struct terms {
     char guard[DB_GUARD_MAX + 1];
     int64_t lease_ms;
@@ -36,11 +36,11 @@ static struct {
     int id; /* of the last wish; 0: none yet */
     struct wish wish;
     char url[ARG_MAX_BYTES - 16];
-    size_t at;              /* which of its sales */
+    size_t at;              /* index of the current sale */
     pid_t pid;              /* 0: none runs */
-    int out, err;           /* memory files with what it writes */
+    int out, err;           /* memory files with its output */
     char message[TAIL_MAX]; /* why it failed; "" */
-    json_t *reports;        /* of those that are done */
+    json_t *reports;        /* of the sales that are done */
 } sale = {.out = -1, .err = -1};
 
 struct args {
@@ -62,8 +62,8 @@ static bool loadgen_path(char ret[PATH_LONGEST])
     return access(ret, X_OK) == 0;
 }
 
-/* In the child: only what may be called between fork() and exec(). The signals that this service
- * takes or ignores are the child's again, and no socket of ours stays open in it. */
+/* Runs in the child. Calls only what is allowed between fork() and exec(). Resets the signals that
+ * the service blocks or ignores, and closes the service's sockets. */
 static void become(const char *path, char *const *argv, pid_t parent)
 {
     sigset_t none;
@@ -131,7 +131,7 @@ static bool fail(const char *format, ...)
     return false;
 }
 
-/* The one that is its turn. False: sale.message says why not. */
+/* Starts the current sale. False: sale.message says why not. */
 static bool start(void)
 {
     char path[PATH_LONGEST];
@@ -150,7 +150,7 @@ static bool start(void)
     return true;
 }
 
-/* The whole of a memory file, NUL-terminated; NULL: too long, or no memory. */
+/* Returns the whole of a memory file, NUL-terminated. NULL: too long, or no memory. */
 static char *content(int fd)
 {
     const off_t length = lseek(fd, 0, SEEK_END);
@@ -206,7 +206,7 @@ static void note_end(int status)
         start();
 }
 
-/* Takes note of its end, if it has ended. */
+/* Handles the end of the process, if it has ended. */
 static void reap(void)
 {
     int status;
@@ -214,7 +214,7 @@ static void reap(void)
         note_end(status);
 }
 
-/* Ends it, if it runs. */
+/* Kills the process, if it runs. */
 static void stop(void)
 {
     int status;
@@ -236,7 +236,7 @@ static bool read_terms(json_t *json, struct terms *ret)
         !is_id(guard, DB_GUARD_MAX) || lease_ms < 0)
         return false;
     snprintf(ret->guard, sizeof ret->guard, "%s", guard);
-    ret->lease_ms = lease_ms; /* loadgen knows its bounds */
+    ret->lease_ms = lease_ms; /* loadgen checks its limits */
     return true;
 }
 

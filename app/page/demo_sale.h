@@ -1,17 +1,21 @@
 /*
- * Sales started from the live page, only in a service that was started with --demo: the load
- * generator beside this program's binary is run against this service, once per sale, one after the
- * other, each for DEMO_SECONDS_MAX at most. It ends with the service.
+ * Sales started from the live page, in a service that was started with --demo. Each sale runs the
+ * load generator beside this program's binary against this service, for at most DEMO_SECONDS_MAX.
+ * The sales of one request run one after the other. They end with the service.
  *
  *   POST /v1/demo/sales  {"sales":[{"guard":"none"},{"guard":"redis-token","lease_ms":3000,
  *                        "watchdog":true,"fence":true,"lanes":false}],"buyers":2000,"stock":100,
- *                        "connections":64,"rate":0} -> 201 {"id":1}; rate 0: all at once; what a
- *                        sale leaves out is as this service is configured; lease_ms, watchdog and
- *                        lanes want --lab. 409 in-flight while one runs
- *   GET  /v1/demo/sales  {"id","state","message","reports"}: state is idle, running, done or
- * failed; message says why it failed; reports are what `loadgen sale --json -` wrote of each sale
+ *                        "connections":64,"rate":0} -> 201 {"id":1}
+ *                        409 in-flight while a sale runs
  *
- * One per process; all of it for the HTTP side's thread.
+ *   GET  /v1/demo/sales  {"id","state","message","reports"}
+ *
+ * - rate 0: all buyers at once.
+ * - lease_ms, watchdog and lanes need --lab. What is missing is as the service is configured.
+ * - state: idle, running, done or failed. message says why it failed.
+ * - reports: the output of `loadgen sale --json -`, for each sale.
+ *
+ * One per process. Only the HTTP thread uses it.
  */
 #ifndef DEMO_SALE_H
 #define DEMO_SALE_H
@@ -24,7 +28,7 @@ enum {
     DEMO_BUYERS_MAX = 20000, /* and pieces */
     DEMO_CONNECTIONS_MAX = 256,
     DEMO_RATE_MAX = 100000,
-    DEMO_REPORT_MAX = 1 << 20 /* bytes kept of what one writes */
+    DEMO_REPORT_MAX = 1 << 20 /* bytes of one report */
 };
 
 /* For a service that was started with --demo. */

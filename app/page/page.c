@@ -21,8 +21,8 @@
 #define SCRIPT "text/javascript; charset=utf-8"
 #define PLAIN  "text/plain; charset=utf-8"
 
-/* Below app/page/web, from the top of the source tree, where the Makefile compiles: symbol, name,
- * file, type. */
+/* Files of app/page/web: symbol, name, file, type. The paths start at the top of the source tree,
+ * where the Makefile compiles. */
 #define OWN_MAP(X)                                                                                 \
     X(index, "", "index.html", HTML)                                                               \
     X(style, "style.css", "style.css", STYLE)                                                      \
@@ -50,8 +50,8 @@
     X(row, "row.js", "row.js", SCRIPT)                                                             \
     X(schedule, "schedule.js", "schedule.js", SCRIPT)
 
-/* Of packages (PKGS_BUILD in the Makefile): symbol, name, path, type. The minified D3 does not hold
- * its own terms. */
+/* Files of packages (PKGS_BUILD in the Makefile): symbol, name, path, type. The minified D3 does
+ * not contain its license. */
 #define PACKAGED_MAP(X)                                                                            \
     X(d3, "d3.js", "/usr/share/javascript/d3/d3.min.js", SCRIPT)                                   \
     X(d3_terms, "d3-copyright.txt", "/usr/share/doc/libjs-d3/copyright", PLAIN)
@@ -65,7 +65,7 @@ PACKAGED_MAP(PACKAGED_EMBED)
 
 const struct page_file *page_find(const char *name)
 {
-    static struct page_file found; /* one thread, the HTTP side's, asks */
+    static struct page_file found; /* only the HTTP thread calls this */
 #define FILE_FIND(symbol, its_name, file, its_type)                                                \
     if (strcmp(name, its_name) == 0) {                                                             \
         found = (struct page_file){.name = (its_name),                                             \

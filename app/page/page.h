@@ -11,7 +11,7 @@ struct page_file {
     size_t bytes;
 };
 
-/* By name, "" being the page itself; NULL: there is none. */
+/* Finds a file by its name; "" is the page itself. NULL: there is none. */
 const struct page_file *page_find(const char *name);
 
 /* What the page may load: its own files, its own service, nothing else. */
