@@ -65,7 +65,7 @@ static const char *value_name(enum config_type type)
     return "TEXT";
 }
 
-/* The meaning, and the default where there is one to tell. */
+/* The meaning of a setting, and its default if it has one. */
 static const char *help_text(size_t key)
 {
     static char texts[CONFIG_KEYS_MAX][HELP_TEXT_MAX];

@@ -32,7 +32,7 @@ struct config {
     bool lab, demo;        /* only on loopback addresses */
     char lab_slip[32];     /* --lab-slip: this mistake is made on purpose; "": none */
     int64_t max_hold_ms;   /* the watchdog renews no longer than this; 0: ten leases */
-    int64_t lab_clock_ms;  /* --lab-clock-ms: the locks' wall clock is ahead by so much */
+    int64_t lab_clock_ms;  /* --lab-clock-ms: the locks' wall clock is ahead by this */
     char admin_token[129]; /* read from --admin-token-file; "": admin routes open (loopback only) */
     int64_t close_orders_ms; /* period of the scheduled task that closes unpaid orders */
 };
@@ -42,13 +42,13 @@ struct config {
  * error). */
 int config_load(int argc, char **argv, struct config *ret);
 
-/* config_check.c: whether kind of store, guard and slip exist. 0, or -1 after printing to stderr
- * which does not. */
+/* config_check.c: checks that the kind of store, the guard and the slip exist. 0, or -1 after
+ * printing to stderr which does not. */
 int config_check_names(const struct config *config);
-/* config_check.c: whether a service could start: checks the store's folder, the default guard and
- * its endpoints. No server is asked. 0, or -1 after printing why not to stderr. */
+/* config_check.c: checks that a service could start: the store's folder, the default guard and its
+ * endpoints. No server is asked. 0, or -1 after printing to stderr why not. */
 int config_check(const struct config *config);
-/* config_mask.c: a setting as it may be shown: passwords of URLs as "***". Cut to size. */
+/* config_mask.c: copies a setting with the passwords of its URLs as "***", cut to size. */
 void config_mask(const char *value, char *ret, size_t size);
 
 #endif

@@ -159,7 +159,7 @@ static int read_token(struct config_draft *draft, const char *path, char *token,
     return 0;
 }
 
-/* A bool by its two words. */
+/* Reads a bool that is one of two words. */
 static int take_word(struct config_draft *draft, size_t key, const char *no, const char *yes,
                      char *at)
 {
@@ -225,7 +225,7 @@ int config_draft_finish(struct config_draft *draft, struct config *ret)
     const int turns = config_key_find("lane-turns", strlen("lane-turns"));
     assert(turns >= 0);
     if (config.lab && draft->source[turns] == CONFIG_DEFAULT)
-        config.lane_turns = 1; /* lessons see each lock */
+        config.lane_turns = 1; /* so that lessons see each lock */
 
     struct listen_address address;
     char message[LISTEN_MESSAGE_MAX];

@@ -1,4 +1,4 @@
-/* The one list of settings, from which flags, environment, file and --print-config are made. */
+/* The list of all settings, for flags, environment, file and --print-config. */
 #ifndef CONFIG_KEYS_H
 #define CONFIG_KEYS_H
 
@@ -31,10 +31,10 @@ enum { CONFIG_KEYS_MAX = 32, CONFIG_VALUE_MAX = CONFIG_TEXT_MAX - 1, CONFIG_MESS
 extern const struct config_key config_keys[];
 extern const size_t config_n_keys;
 
-/* Where a value comes from; a later one wins. */
+/* Where a value comes from. One that is later in this list wins. */
 enum config_source { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_FROM_FLAG };
 
-/* Values as text while they are gathered. */
+/* The values as text, before they are converted. */
 struct config_draft {
     char value[CONFIG_KEYS_MAX][CONFIG_VALUE_MAX + 1];
     enum config_source source[CONFIG_KEYS_MAX];
@@ -48,7 +48,7 @@ int config_draft_set(struct config_draft *draft, size_t key, const char *value,
 int config_draft_file(struct config_draft *draft, const char *path); /* config_file.c */
 int config_draft_environment(struct config_draft *draft, char **environment);
 int config_draft_finish(struct config_draft *draft, struct config *ret);
-/* Without the passwords. */
+/* Prints the settings, without passwords. */
 void config_draft_print(const struct config_draft *draft, FILE *out);
 
 /* Index of the key called name[0..length), or -1. */

@@ -1,4 +1,4 @@
-/* How settings are shown: without the passwords in their URLs. */
+/* Hides the passwords in URLs, so that settings can be shown. */
 #include "config.h"
 
 #include <string.h>
@@ -20,8 +20,8 @@ static void put(struct mask *mask, const char *text, size_t length)
     *mask->at = '\0';
 }
 
-/* The last '@' of this URL, which may be one of several; NULL: no user. What is not as it should be
- * is rather hidden than shown. */
+/* The last '@' of the first of these URLs; NULL: no user. In a malformed URL it hides too much
+ * rather than too little. */
 static const char *end_of_user(const char *authority)
 {
     const char *next = strstr(authority, scheme_end), *at = NULL;

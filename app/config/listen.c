@@ -92,7 +92,7 @@ static int port_of(int fd)
     return ntohs(((struct sockaddr_in *)&bound)->sin_port);
 }
 
-/* What to do about a socket that could not be bound. */
+/* Advice on a socket that cannot be bound. */
 static const char *advice_on(int error)
 {
     switch (error) {

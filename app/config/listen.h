@@ -1,4 +1,4 @@
-/* "host:port" of --listen: split, judged, and opened as a listening socket. */
+/* The address of --listen: parses it, tests for loopback, opens the listening socket. */
 #ifndef LISTEN_H
 #define LISTEN_H
 
@@ -15,7 +15,7 @@ struct listen_address {
 /* Splits "host:port" or "[v6]:port". Returns 0, or -1 with a message. */
 int listen_parse(const char *text, struct listen_address *ret, char *message, size_t size);
 
-/* True when every address that the host stands for is a loopback address. */
+/* True if every address of the host is a loopback address. */
 bool listen_is_loopback(const struct listen_address *address);
 
 /* Binds and listens, non-blocking; *ret_port is the port in use. Returns the socket, or -1 with a

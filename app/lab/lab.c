@@ -15,11 +15,11 @@ const char *const lab_point_names[OP_POINT_COUNT] = {
 #undef POINT_NAME
 };
 
-/* Whose operation this thread runs: a lock's point does not know. */
+/* The operation that this thread runs. The points of a lock do not know it. */
 static _Thread_local struct {
     char key[DB_KEY_MAX + 1], request_id[65], user[DB_ID_MAX + 1];
     struct guard_lease lease; /* of the locks it takes; 0: as configured */
-    bool waited; /* a polling waiter passes the same two points again and again: shown once */
+    bool waited; /* its wait is traced: a polling waiter passes these points many times */
 } current;
 
 static bool shows_value(enum op_point point)
@@ -32,13 +32,13 @@ static void begin(const struct op *op)
     current.waited = false;
     if (op->key[0] != '\0')
         snprintf(current.key, sizeof current.key, "%s", op->key);
-    else /* the scheduled task's */
+    else /* an operation of the scheduled task */
         snprintf(current.key, sizeof current.key, "close:%s", op->id);
     snprintf(current.request_id, sizeof current.request_id, "%s", op->request_id);
     snprintf(current.user, sizeof current.user, "%s", op->other);
 }
 
-/* A lesson may take longer than the service would let it wait. */
+/* Applies the terms of this operation: in a lesson a wait may be longer than the service's. */
 static void set_terms(struct op *op)
 {
     char resource[DB_RESOURCE_MAX + 1] = "";
@@ -70,7 +70,7 @@ void lab_at(void (*at)(struct op *op, enum op_point point))
 static void at_op_point(struct op *op, enum op_point point)
 {
     if (op->kind >= OP_PUT_ITEM) {
-        current.lease.lease_ms = 0; /* the one before it in this thread may have had terms */
+        current.lease.lease_ms = 0; /* an earlier operation of this thread may have set it */
         return;
     }
     begin(op);

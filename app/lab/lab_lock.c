@@ -1,4 +1,4 @@
-/* GET and DELETE /v1/lab/locks/{resource}: who holds it, for how long; and making it free. */
+/* GET and DELETE /v1/lab/locks/{resource}: shows a lock, frees a lock. */
 #include "lab_private.h"
 #include "answer.h"
 #include "lock_set.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a row says about its lock. */
+/* The columns of a row that concern its lock. */
 struct record {
     char guard[DB_GUARD_MAX + 1];
     int64_t last_fence;
@@ -42,7 +42,7 @@ static void not_known(struct op *op, const struct guard *guard, lk_status status
     op_problem(op, PROBLEM_UNAVAILABLE, "guard %s: %s", guard->info->name, lk_status_text(status));
 }
 
-/* What there is of a fence in the row, beside what its lock server says. */
+/* Answers with the lock server's state of the lock, and the row's last fence. */
 static void look(struct op *op, struct guard *guard, lk_client *client, int64_t last_fence)
 {
     char key[LK_KEY_MAX + 1], token[2 * LK_TOKEN_MAX + 1], left[24] = "null";

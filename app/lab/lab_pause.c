@@ -1,4 +1,4 @@
-/* Pauses: who is to be held where, and who is. */
+/* Pauses: which requests are held at which point. */
 #include "lab_private.h"
 
 #include <pthread.h>
@@ -10,13 +10,13 @@ static const char *const action_names[] = {
     [LAB_HOLD] = "hold", [LAB_KILL] = "kill", [LAB_NOTE] = "note"};
 
 struct pause {
-    int id; /* 0: free place */
+    int id; /* 0: unused */
     char point[LAB_POINT_MAX + 1], match[DB_KEY_MAX + 1];
     enum lab_action action;
-    int64_t count;        /* may still be held */
-    int64_t passed;       /* everybody who matched */
-    int64_t round;        /* another one than at their coming: those held go */
-    int64_t value, fence; /* of who passed last */
+    int64_t count;        /* requests that it may still hold */
+    int64_t passed;       /* requests that matched */
+    int64_t round;        /* a new number lets the held requests go */
+    int64_t value, fence; /* of the last request that passed */
     bool has_value;
     int n_held;
     char held[LAB_HELD_MAX][LAB_KEY_MAX + 1];
@@ -26,7 +26,7 @@ static struct {
     pthread_mutex_t mutex;
     pthread_cond_t let_go;
     int last_id;
-    int64_t rounds; /* so far: no two have one number */
+    int64_t rounds; /* so far; each number is used once */
     struct pause list[LAB_PAUSES_MAX];
 } pauses = {.mutex = PTHREAD_MUTEX_INITIALIZER, .let_go = PTHREAD_COND_INITIALIZER};
 
@@ -39,7 +39,7 @@ static bool matches(const struct pause *pause, const struct lab_passage *passage
            strcmp(pause->match, passage->user) == 0 || strcmp(pause->match, passage->lock) == 0;
 }
 
-/* With the mutex, which is let go while waiting. */
+/* Called with the mutex, which it releases while it waits. */
 static void hold(struct pause *pause, const struct lab_passage *passage)
 {
     const int64_t round = pause->round;

@@ -70,7 +70,7 @@ static bool let_all_go(const struct extra_request *request, struct op *op)
     return true;
 }
 
-/* 0: not a number that a pause can have. */
+/* 0: not the id of a pause. */
 static int pause_id(const char *text)
 {
     char *end;
@@ -142,7 +142,7 @@ static bool add_terms(const struct extra_request *request, struct op *op)
 
 /* -- locks, wire, trace ------------------------------------------------------------------------ */
 
-/* One of the service's threads asks the lock server. */
+/* Returns false: a thread of the service asks the lock server. */
 static bool look_at_lock(const struct extra_request *request, struct op *op)
 {
     op->kind = OP_GET_LOCK;

@@ -1,4 +1,4 @@
-/* Terms: whose lock has which lease, who waits how long, and what is served in lanes. */
+/* Terms: the lease, the wait and the use of lanes for matching requests. */
 #include "lab_private.h"
 
 #include <pthread.h>
@@ -6,7 +6,7 @@
 
 static struct {
     pthread_mutex_t mutex;
-    size_t next; /* place of the next new one */
+    size_t next; /* index of the next new entry */
     struct lab_terms list[LAB_TERMS_MAX];
 } all = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 

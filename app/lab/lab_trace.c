@@ -1,4 +1,4 @@
-/* The last points that were passed. A full ring forgets the oldest and counts them. */
+/* The last points that requests passed. A full ring drops the oldest ones and counts them. */
 #include "lab_private.h"
 #include "point.h"
 

@@ -1,4 +1,4 @@
-/* The wire to Redis: what the page wishes of it, and what its keeper says it is. */
+/* The wire to Redis: the page wishes it cut or whole, its keeper reports which it is. */
 #include "answer.h"
 #include "lab_private.h"
 #include "point.h"
@@ -6,15 +6,15 @@
 #include <pthread.h>
 
 enum {
-    KEEPER_SILENT_MAX_US = 5000000, /* then there is none */
-    CUT_MAX_US = 90000000           /* then the page that wished it is gone */
+    KEEPER_SILENT_MAX_US = 5000000, /* after this silence there is no keeper */
+    CUT_MAX_US = 90000000           /* a wish older than this ends: the page may be closed */
 };
 
 static struct {
     pthread_mutex_t mutex;
     bool wished, cut;
     int64_t wished_us; /* when */
-    int64_t heard_us;  /* of the keeper; 0: never */
+    int64_t heard_us;  /* last report of the keeper; 0: never */
 } wire = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* With the mutex. */

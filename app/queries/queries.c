@@ -9,7 +9,7 @@ static const char *guard_shown(const struct queries *queries, const char *column
     return column[0] ? column : guard_default(queries->guards)->info->name;
 }
 
-/* What is to be said of a read that did not come back with DB_OK. */
+/* Answers a read that did not return DB_OK. */
 static void not_read(struct op *op, const char *what, db_status status)
 {
     if (status == DB_NOT_FOUND)
@@ -23,7 +23,7 @@ static void get_item(const struct queries *queries, struct op *op)
 {
     db_item item;
     int64_t sold = 0;
-    db_status status = db_reader_begin(queries->reader); /* stock and sold of one moment */
+    db_status status = db_reader_begin(queries->reader); /* stock and sold from one snapshot */
     if (status == DB_OK) {
         status = db_read_item(queries->reader, op->id, &item);
         if (status == DB_OK)
@@ -59,7 +59,7 @@ static void get_order(const struct queries *queries, struct op *op)
 static void get_transaction(const struct queries *queries, struct op *op)
 {
     db_answer stored;
-    /* In this order: what is not running any more has left its answer in the store. */
+    /* In this order: a request that has ended by now has stored its answer. */
     if (inflight_has(queries->inflight, op->key)) {
         op_problem(op, PROBLEM_IN_FLIGHT, "its request is running; ask again");
         return;

@@ -12,7 +12,7 @@ struct audit {
     FILE *out;
     size_t n; /* resources written */
     bool ok;
-    char unwritable[DB_RESOURCE_MAX + 1]; /* the resource that ended it; "": none */
+    char unwritable[DB_RESOURCE_MAX + 1]; /* the resource that could not be written; "": none */
 };
 
 /* NULL like json_pack(): no memory, or text that is not UTF-8. */
@@ -55,7 +55,7 @@ static int add_resource(void *arg, const db_audit_row *row)
     return result;
 }
 
-/* The log tells the operator, too, of damage or a full disk. */
+/* Also logs it for the operator: it may be damage or a full disk. */
 static void fail(struct op *op, db_status status, const char *resource, const char *what,
                  const char *why)
 {
@@ -66,8 +66,8 @@ static void fail(struct op *op, db_status status, const char *resource, const ch
     fprintf(stderr, "level=error event=audit-failed message=\"%s\"\n", escaped);
 }
 
-/* Written as it is found: a store may have millions of resources. The verdict stands first, where
- * room is left for it. */
+/* Writes each resource as it is found: a store may have millions. The verdict comes first, so it is
+ * written over its placeholder at the end. */
 void query_audit(const struct queries *queries, struct op *op)
 {
     static const char start[] = "{\"ok\":false,\"resources\":[", verdict[] = " true";

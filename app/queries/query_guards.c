@@ -1,4 +1,4 @@
-/* GET /v1/guards: what is built in, what each claims, whether its servers answer. */
+/* GET /v1/guards: the guards, their claims, and whether their servers answer. */
 #include "answer.h"
 #include "queries.h"
 
@@ -11,8 +11,8 @@ static const char *const kinds[] = {
     [GUARD_ATOMIC] = "in-store", [GUARD_VERSION] = "in-store",
 };
 
-/* Guards of one family share their servers: each is asked once, and all at the same time, since one
- * that is dead takes its time. */
+/* Guards of one family share their servers. Each server is asked once, and all at the same time:
+ * for a dead one lk_ping() waits until its timeout. */
 struct server {
     const char *endpoints;
     lk_client *client;
@@ -23,7 +23,7 @@ struct server {
 struct servers {
     size_t n;
     struct server list[GUARDS_MAX];
-    const struct server *of[GUARDS_MAX]; /* by the guard's place; NULL: it could not be opened */
+    const struct server *of[GUARDS_MAX]; /* by index of the guard; NULL: it could not be opened */
 };
 
 static struct server *server_at(struct servers *servers, const char *endpoints, lk_client *client)
@@ -48,8 +48,8 @@ static void *ask(void *arg)
     return NULL;
 }
 
-/* Each guard is opened once: another time it might open where it did not. Not every guard can use
- * what others find there: pg-advisory and a SQLite file. */
+/* Opens each guard once, because a second call could have another result. A guard may not open
+ * although another one with the same endpoints does: pg-advisory, with a SQLite file. */
 static void ask_all(struct guards *guards, struct servers *servers)
 {
     struct guard *guard;

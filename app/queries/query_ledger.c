@@ -1,4 +1,4 @@
-/* GET /v1/ledger: the rows themselves, page by page, so that anybody can audit them by himself. */
+/* GET /v1/ledger: the ledger rows, page by page, so that a client can audit them itself. */
 #include "answer.h"
 #include "queries.h"
 
@@ -17,7 +17,7 @@ json_t *query_ledger_row(const db_ledger_row *row)
 struct page {
     json_t *rows;
     int64_t last; /* id of the last row in it */
-    bool whole;   /* no row was left out for want of memory */
+    bool whole;   /* no row is missing: no memory, or text that is not UTF-8 */
 };
 
 static int add_row(void *arg, const db_ledger_row *row)

@@ -1,4 +1,4 @@
-/* The commit was not answered; the lock is given back all the same, and nobody asks. */
+/* The commit has no answer. The lock is released anyway, and the store is not asked. */
 #include "lab_slips.h"
 
 void lab_slip_given_back(struct seams *seams)

@@ -1,4 +1,4 @@
-/* The effect is committed first, and then, on its own, the row by which a retry is recognized. */
+/* The effect is committed first. The row by which a retry is recognized is committed later. */
 #include "lab_slips.h"
 #include "point.h"
 #include "section.h"

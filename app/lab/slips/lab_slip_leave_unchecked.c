@@ -1,4 +1,4 @@
-/* A waiter that gives up tells the queue so, and does not look whether it was heard. */
+/* A waiter that gives up leaves the queue, but does not check that the server has removed it. */
 #include "lab_slips.h"
 #include "provider.h"
 

@@ -1,5 +1,5 @@
-/* Re-entry is counted in the client: a thread that has the lock has it again, whatever the server
- * says. */
+/* Re-entry is counted in the client: a thread that has the lock gets it again without the server.
+ */
 #include "lab_slips.h"
 #include "provider.h"
 
@@ -8,7 +8,7 @@
 
 static const lk_provider *right;
 
-/* What this thread believes to hold. */
+/* The lock that this thread believes it holds. */
 static _Thread_local struct {
     char key[LK_KEY_MAX + 1];
     uint64_t fence;

@@ -1,6 +1,6 @@
-/* Contenders are told apart by their numbers alone. A client that never learned the number of its
- * node cannot find it among the others, and takes it for not made. The node stays as long as the
- * session, which lives; nobody behind it ever gets the lock. */
+/* Nodes are told apart only by their numbers. A client that did not learn the number of its node
+ * cannot find the node, and assumes that it was not created. The node stays as long as the session
+ * lives, and no waiter behind it gets the lock. */
 #include "lab_slips.h"
 #include "provider.h"
 

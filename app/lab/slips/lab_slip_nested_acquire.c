@@ -1,5 +1,5 @@
-/* A locked function calls another that takes the same lock: whoever is not re-entrant waits for
- * himself. */
+/* A function that holds a lock calls another one that takes the same lock. A client without
+ * re-entry waits for itself. */
 #include "lab_slips.h"
 #include "lock_set.h"
 
@@ -8,7 +8,7 @@
 
 enum { OWNER_MAX = 32 };
 
-/* The inner hold is the one that the section works under; the outer one has done its part. */
+/* The section works under the inner hold. The outer one is released at once. */
 static lk_status acquire_nested(const lk_request *request, lk_hold *hold)
 {
     char owner[OWNER_MAX];

@@ -1,5 +1,6 @@
-/* A try whose answer was lost may have been granted, and is left as it is. The orphan refuses
- * everybody, its own maker too, until its lease ends. redis-setnx has no lease: for ever. */
+/* An attempt whose answer was lost may have been granted, but is not undone. The orphaned lock
+ * refuses every client, its own included, until its lease ends. redis-setnx has no lease: it stays
+ * for ever. */
 #include "lab_slips.h"
 #include "provider.h"
 

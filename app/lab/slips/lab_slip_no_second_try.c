@@ -9,7 +9,7 @@ static lk_status wait(void *self, lk_attempt *attempt, int64_t until_us)
 {
     bool first = attempt->waiter == NULL;
     lk_status status = right->wait(self, attempt, until_us);
-    if (first && status == LK_OK) /* which was to make the core try again */
+    if (first && status == LK_OK) /* which would make the core try again */
         status = right->wait(self, attempt, until_us);
     return status;
 }

@@ -1,5 +1,5 @@
-/* The store compares the fence's number, with the last one and with the one that was read, but not
- * the version that was read: a holder that writes twice under one number moves the version only. */
+/* The store compares the fence with the last one and with the one that was read, but it does not
+ * compare the version. A holder that writes twice under one fence changes only the version. */
 #include "lab_slips.h"
 #include "section.h"
 
@@ -8,7 +8,7 @@ static bool number_holds(const struct section_row *row, int64_t last_fence, int6
     return last_fence == row->fence || (last_fence < row->fence && last_fence == read);
 }
 
-/* What stands there by now passes for what was read. */
+/* Replaces the version that was read by the present one. */
 static void forget_version(db_tx *tx, struct section_row *row)
 {
     union row_value now;

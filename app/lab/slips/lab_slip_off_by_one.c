@@ -14,7 +14,7 @@ static void decide(struct section *section, struct op *op)
     if (section->n_changes == n_changes)
         return;
     struct change *change = &section->changes[n_changes].change;
-    change->before--; /* as it really was */
+    change->before--; /* the real stock */
     change->after--;
 }
 

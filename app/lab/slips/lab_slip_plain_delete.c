@@ -1,4 +1,4 @@
-/* memcached's delete does not ask whose key it is. */
+/* memcached's delete does not check whose key it is. */
 #include "lab_slips.h"
 #include "provider.h"
 

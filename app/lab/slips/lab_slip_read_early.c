@@ -1,5 +1,5 @@
-/* The balance is read before the lock is asked for, as by a transaction whose snapshot is older
- * than its lock: what the holder before us wrote is not in it. */
+/* The balance is read before the lock is acquired, as by a transaction whose snapshot is older than
+ * its lock. The write of the previous holder is not in it. */
 #include "business.h"
 #include "lab_slips.h"
 

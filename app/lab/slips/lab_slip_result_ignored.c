@@ -1,4 +1,4 @@
-/* tryLock() returned false, and nobody looked. */
+/* tryLock() returns false, and the caller ignores it. */
 #include "lab_slips.h"
 #include "provider.h"
 

@@ -1,5 +1,5 @@
 /* The work ends with ROLLBACK and its connection goes back to the pool, as if an advisory lock of a
- * session ended with a transaction. The lock stays on the connection, which nobody closes. */
+ * session ended with a transaction. The lock stays on the connection, which stays open. */
 #include "lab_slips.h"
 #include "provider.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct pooled {
-    struct pooled *next; /* of those that nobody uses */
+    struct pooled *next; /* in the list of unused ones */
     PGconn *connection;
 };
 
@@ -98,7 +98,7 @@ static lk_status open_pool(const lk_context *context, void **ret_self, lk_error 
     if (pool == NULL)
         return lk_fail(error, LK_NO_MEMORY, "out of memory for a pool of connections");
     snprintf(pool->url, sizeof pool->url, "%.*s", (int)strcspn(context->endpoints, "?"),
-             context->endpoints); /* what follows is for lockkit and the store, not for libpq */
+             context->endpoints); /* the rest is for lockkit and the store, not for libpq */
     pthread_mutex_init(&pool->mutex, NULL);
     *ret_self = pool;
     return LK_OK;

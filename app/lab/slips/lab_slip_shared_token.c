@@ -1,4 +1,4 @@
-/* Every holder writes the same value. The comparison at the release compares nothing. */
+/* Every holder writes the same value, so the comparison at the release always succeeds. */
 #include "lab_slips.h"
 #include "provider.h"
 

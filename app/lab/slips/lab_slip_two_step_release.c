@@ -1,5 +1,5 @@
-/* The lock's owner is looked at in one step, and the lock deleted in another. Between the two it
- * may have become somebody else's. */
+/* One step checks the owner of the lock, another one deletes the lock. Between the two another
+ * client may acquire it. */
 #include "lab_slips.h"
 #include "provider.h"
 

@@ -1,4 +1,4 @@
-/* Unlock inside of the transaction: the next holder reads before this one's change is visible. */
+/* The lock is released before the commit. The next holder reads before the change is visible. */
 #include "lab_slips.h"
 #include "section.h"
 

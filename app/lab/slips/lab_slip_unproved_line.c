@@ -1,5 +1,5 @@
-/* Trusts its subscription for as long as the kernel does: it never asks for a sign of life. A
- * waiter subscribes, and then sleeps until a message comes or the lease of the holder ends. */
+/* Trusts its subscription as long as the kernel does: it never asks for a sign of life. A waiter
+ * subscribes and then sleeps until a message comes or the lease of the holder ends. */
 #include "lab_redis.h"
 #include "lab_slips.h"
 #include "provider.h"
@@ -16,7 +16,7 @@ static lk_status open_noting(const lk_context *context, void **ret_self, lk_erro
     return right->open(context, ret_self, error);
 }
 
-/* The right guard has waiters of its own, which it would look for here. */
+/* The right guard would take attempt->waiter for a waiter of its own. */
 static lk_status try_acquire(void *self, lk_attempt *attempt)
 {
     void *line = attempt->waiter;
@@ -26,7 +26,7 @@ static lk_status try_acquire(void *self, lk_attempt *attempt)
     return status;
 }
 
-/* The next answer or message, whenever it comes. False: not until then, or the connection ended. */
+/* Waits for an answer or a message. False: none came in time, or the connection ended. */
 static bool hear(redisContext *line, int64_t until_us)
 {
     const lk_env *env = of_client->env;
@@ -43,7 +43,7 @@ static bool hear(redisContext *line, int64_t until_us)
     return heard;
 }
 
-/* A connection with a SUBSCRIBE on its way; NULL: none can be had. */
+/* Returns a connection on which SUBSCRIBE was sent, or NULL. */
 static redisContext *subscribe(const char *key)
 {
     int done = 0;
@@ -71,7 +71,7 @@ static lk_status wait(void *self, lk_attempt *attempt, int64_t until_us)
     redisContext *line = attempt->waiter;
     if (line == NULL)
         return LK_UNAVAILABLE;
-    hear(line, until_us); /* at first, that it is subscribed: then the core tries again */
+    hear(line, until_us); /* first the answer to SUBSCRIBE: then the core tries again */
     return line->err == 0 ? LK_OK : LK_UNAVAILABLE;
 }
 

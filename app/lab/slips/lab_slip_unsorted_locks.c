@@ -1,5 +1,4 @@
-/* Each transfer locks its own "from" first and then its "to": two that cross wait for each other.
- */
+/* Each transfer locks "from" first and then "to". Two opposite transfers wait for each other. */
 #include "lab_slips.h"
 #include "lock_set.h"
 

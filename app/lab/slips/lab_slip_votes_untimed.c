@@ -1,10 +1,10 @@
-/* A majority is a majority: the time that it took is not subtracted from the lease. */
+/* The time that it took to get the majority is not subtracted from the lease. */
 #include "lab_slips.h"
 #include "provider.h"
 
 enum { FOR_EVER_MS = 3600000 };
 
-/* As if the lease began whenever somebody looks. */
+/* As if the lease began at each check. */
 static int64_t valid_ms(int64_t lease_ms)
 {
     return lease_ms + FOR_EVER_MS;
