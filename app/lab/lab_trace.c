@@ -13,7 +13,7 @@ struct event {
 
 static struct {
     pthread_mutex_t mutex;
-    uint64_t n; /* added since cleared */
+    uint64_t n; /* events since lab_trace_clear() */
     struct event ring[LAB_EVENTS_MAX];
 } trace = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 

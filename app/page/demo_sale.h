@@ -11,7 +11,7 @@
  *   GET  /v1/demo/sales  {"id","state","message","reports"}
  *
  * - rate 0: all buyers at once.
- * - lease_ms, watchdog and lanes need --lab. What is missing is as the service is configured.
+ * - lease_ms, watchdog and lanes need --lab. A missing value is as the service is configured.
  * - state: idle, running, done or failed. message says why it failed.
  * - reports: the output of `loadgen sale --json -`, for each sale.
  *

@@ -2,10 +2,10 @@
  * FILE-lock, beside the database. A lock on byte 0 says which process may open the database, a lock
  * on byte 1 which one writes next. For its content see sqlite_shared_vfs.c.
  *
- * Open file description locks (fcntl(2), F_OFD_SETLK): they end with the process whatever kills it,
- * two opens in one process exclude each other too, and a write lock becomes a read lock in one
- * step. The locks are on a file of their own, because closing any descriptor of the database would
- * drop SQLite's own locks on it. The file stays: removing it would let two processes lock two
+ * These are open file description locks (fcntl(2), F_OFD_SETLK). They end with the process, however
+ * it ends. Two opens in one process exclude each other, too. A write lock becomes a read lock in
+ * one step. The locks are on a separate file, because closing any descriptor of the database would
+ * drop SQLite's own locks on it. The file is not removed: otherwise two processes could lock two
  * files.
  */
 #include "sqlite.h"

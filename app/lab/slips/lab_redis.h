@@ -1,4 +1,4 @@
-/* A connection to Redis of one's own, for slips that are written by hand. */
+/* A connection to Redis for slips that do not use lockkit's own. */
 #ifndef LAB_REDIS_H
 #define LAB_REDIS_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* url: "redis://HOST:PORT", other parts are ignored. Connecting and each command may take
- * timeout_ms. NULL: there is no such server. To be freed with redisFree(). */
+ * timeout_ms. NULL: no such server, or another form of URL. Free it with redisFree(). */
 redisContext *lab_redis_connect(const char *url, int64_t timeout_ms);
 
 #endif

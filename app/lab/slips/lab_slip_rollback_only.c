@@ -1,5 +1,6 @@
-/* The work ends with ROLLBACK and its connection goes back to the pool, as if an advisory lock of a
- * session ended with a transaction. The lock stays on the connection, which stays open. */
+/* The work ends with ROLLBACK and its connection goes back to the pool. That would do if an
+ * advisory lock of a session ended with a transaction. The lock stays on the connection, which
+ * stays open. */
 #include "lab_slips.h"
 #include "provider.h"
 
