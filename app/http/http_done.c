@@ -24,8 +24,7 @@ void http_done_wake(struct http_done *done)
 {
     const uint64_t one = 1;
     ssize_t n = write(done->wake_fd, &one, sizeof(one));
-    assert(n == (ssize_t)sizeof(one) ||
-           errno == EAGAIN); /* EAGAIN: the counter is full, so the thread wakes anyway */
+    assert(n == (ssize_t)sizeof(one) || errno == EAGAIN); /* full: the thread wakes anyway */
 }
 
 void http_done_push(struct http_done *done, struct op *op)

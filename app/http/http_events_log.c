@@ -79,8 +79,7 @@ static void take_counts(struct events_log *log)
     struct event_counts counts[EVENTS_RESOURCES_MAX];
     const size_t n = events_counts(counts);
     for (size_t i = 0; i < n; i++) {
-        struct events_board *board =
-            &log->boards[0]; /* its own, else the one unchanged for longest */
+        struct events_board *board = &log->boards[0]; /* its own, else the oldest */
         for (size_t k = 0; k < EVENTS_RESOURCES_MAX; k++) {
             if (strcmp(log->boards[k].resource, counts[i].resource) == 0) {
                 board = &log->boards[k];

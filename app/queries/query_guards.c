@@ -11,8 +11,8 @@ static const char *const kinds[] = {
     [GUARD_ATOMIC] = "in-store", [GUARD_VERSION] = "in-store",
 };
 
-/* Guards of one family share their servers. Each server is asked once, and all at the same time:
- * for a dead one lk_ping() waits until its timeout. */
+/* Guards of one family share their servers. Each server is asked once, and all at the same time,
+ * because lk_ping() of a dead one may wait for its timeout. */
 struct server {
     const char *endpoints;
     lk_client *client;

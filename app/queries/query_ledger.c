@@ -17,7 +17,7 @@ json_t *query_ledger_row(const db_ledger_row *row)
 struct page {
     json_t *rows;
     int64_t last; /* id of the last row in it */
-    bool whole;   /* no row is missing: no memory, or text that is not UTF-8 */
+    bool whole;   /* false: a row is missing, see query_ledger_row() */
 };
 
 static int add_row(void *arg, const db_ledger_row *row)

@@ -23,8 +23,7 @@ void audit_start(struct audit *audit, const struct audit_head *head)
     row->broken = head->stray_orders;
 }
 
-/* True for the reset's own row, the first of an epoch. Without it, other rows may be missing, too.
- */
+/* True for the reset's own row, the first of an epoch. Without it other rows may be missing. */
 static bool opens_epoch(const struct audit *audit, const db_ledger_row *row)
 {
     char txn_id[DB_KEY_MAX + 1];

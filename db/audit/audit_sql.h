@@ -52,8 +52,7 @@
     "SELECT " LEDGER_COLUMNS " FROM ledger WHERE " AUDIT_THOSE_ROWS                                \
     " ORDER BY resource, epoch, version_before, id"
 
-/* A page of the ledger, for all resources ($1: after this id, $2: at most so many rows); its end.
- */
+/* A page of the ledger, for all resources ($1: after this id, $2: rows at most); its end. */
 #define AUDIT_PAGE_SQL "SELECT " LEDGER_COLUMNS " FROM ledger WHERE id > $1 ORDER BY id LIMIT $2"
 #define AUDIT_END_SQL  "SELECT coalesce(max(id), 0) FROM ledger"
 

@@ -63,8 +63,7 @@ static db_status take(struct pg_reader *reader, struct session **ret, db_error *
     return status;
 }
 
-/* A snapshot keeps its connection, also after trouble: later reads must not see another snapshot.
- */
+/* A snapshot keeps its connection, also after trouble: later reads must see no other snapshot. */
 static db_status give(struct pg_reader *reader, db_status status)
 {
     if (reader->in_snapshot || !reader->session)

@@ -64,8 +64,7 @@ static void lead(struct sqlite_store *store, struct caller *own)
     struct run *group = take_group(store, &n);
     assert(group->caller == own);
     note_group(&store->counters, n);
-    if (store->options.shared_file) /* sleeps for another process are shorter than the default slack
-                                       of 50 us */
+    if (store->options.shared_file) /* on_busy() may sleep less than the default slack, 50 us */
         prctl(PR_SET_TIMERSLACK, 1000);
     writer_commit(store, group);
     if (store->options.shared_file)

@@ -84,8 +84,7 @@ static int lock_shared(struct marked_file *file)
     return code;
 }
 
-/* If the mark cannot be set, SQLite gets an error instead of the lock. It still unlocks the file.
- */
+/* If the mark cannot be set, SQLite gets an error instead of the lock. It unlocks nevertheless. */
 static int mark_lock(sqlite3_file *base, int level)
 {
     struct marked_file *file = (struct marked_file *)base;

@@ -167,8 +167,7 @@ static void note_flush(struct sqlite_store *store)
         atomic_store(&store->flush_failed, true);
 }
 
-/* Returns the run that met a database error, once all is rolled back. NULL: the group is decided.
- */
+/* Rolls all back after a database error and returns its run. NULL: the group is decided. */
 static struct run *run_group(struct sqlite_store *store, struct run *group, bool one_by_one)
 {
     struct conn *conn = &store->conn;

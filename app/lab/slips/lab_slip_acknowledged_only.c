@@ -1,6 +1,6 @@
-/* Redlock as it is often written: it asks one node after the other and releases only the nodes that
- * said yes. A node that has set the key, but whose answer was lost, keeps it until the lease ends.
- */
+/* Redlock as it is often written. It asks one node after the other and releases only the nodes that
+ * said yes. If a node has set the key and its answer was lost, it keeps the key until the lease
+ * ends. */
 #include "lab_redis.h"
 #include "lab_slips.h"
 #include "provider.h"

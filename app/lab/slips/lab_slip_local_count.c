@@ -1,5 +1,4 @@
-/* Re-entry is counted in the client: a thread that has the lock gets it again without the server.
- */
+/* Re-entry is counted in the client: a thread that has the lock does not ask the server again. */
 #include "lab_slips.h"
 #include "provider.h"
 
