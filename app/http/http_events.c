@@ -174,7 +174,7 @@ static ssize_t read_stream(void *context, uint64_t position, char *text, size_t 
 
 /* -- listeners -------------------------------------------------------------------------------- */
 
-static void leave(void *context)
+static void end_listener(void *context)
 {
     struct listener *listener = context;
     struct http_events *events = listener->http->events;
@@ -244,8 +244,8 @@ enum MHD_Result http_events_answer(struct http *http, struct request *request)
     listener->wrote_us = http_now_us();
     place(listener,
           MHD_lookup_connection_value(request->conn->mhd, MHD_HEADER_KIND, "Last-Event-ID"));
-    struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES,
-                                                                      read_stream, listener, leave);
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, listener, end_listener);
     if (response == NULL) {
         free(listener);
         return MHD_NO;

@@ -43,7 +43,7 @@ static void not_known(struct op *op, const struct guard *guard, lk_status status
 }
 
 /* Answers with the lock server's state of the lock, and the row's last fence. */
-static void look(struct op *op, struct guard *guard, lk_client *client, int64_t last_fence)
+static void show_lock(struct op *op, struct guard *guard, lk_client *client, int64_t last_fence)
 {
     char key[LK_KEY_MAX + 1], token[2 * LK_TOKEN_MAX + 1], left[24] = "null";
     lk_lock_info info = {.key = ""};
@@ -65,7 +65,7 @@ static void look(struct op *op, struct guard *guard, lk_client *client, int64_t 
               left, info.fence, last_fence);
 }
 
-static void make_free(struct op *op, struct guard *guard, lk_client *client)
+static void free_lock(struct op *op, struct guard *guard, lk_client *client)
 {
     char key[LK_KEY_MAX + 1];
     lock_key(key, op->resource);
@@ -92,7 +92,7 @@ void lab_query_lock(const struct queries *queries, struct op *op)
     else if (!guard)
         op_problem(op, PROBLEM_INTERNAL, "this instance knows no guard %s", record.guard);
     else if (op->kind == OP_GET_LOCK)
-        look(op, guard, client, record.last_fence);
+        show_lock(op, guard, client, record.last_fence);
     else
-        make_free(op, guard, client);
+        free_lock(op, guard, client);
 }

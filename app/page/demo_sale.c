@@ -64,7 +64,7 @@ static bool loadgen_path(char ret[PATH_LONGEST])
 
 /* Runs in the child. Calls only what is allowed between fork() and exec(). Resets the signals that
  * the service blocks or ignores, and closes the service's sockets. */
-static void become(const char *path, char *const *argv, pid_t parent)
+static void exec_loadgen(const char *path, char *const *argv, pid_t parent)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -143,7 +143,7 @@ static bool start(void)
     sale.err = memfd_create("demo-sale-errors", MFD_CLOEXEC);
     const pid_t parent = getpid(), pid = sale.out < 0 || sale.err < 0 ? -1 : fork();
     if (pid == 0)
-        become(path, args.list, parent);
+        exec_loadgen(path, args.list, parent);
     if (pid < 0)
         return fail("cannot start it: %s", strerror(errno));
     sale.pid = pid;
