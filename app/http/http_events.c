@@ -223,7 +223,12 @@ static bool prepare(struct http_events *events, struct request *request, char *r
     if (events->n_listeners < HTTP_EVENTS_LISTENERS_MAX && room && !events->ended)
         return true;
     events->refused++;
-    op_problem(op, PROBLEM_OVERLOADED, "%d listeners are the most", HTTP_EVENTS_LISTENERS_MAX);
+    if (!room)
+        op_problem(op, PROBLEM_OVERLOADED, "there is no memory for the events; try later");
+    else if (events->ended)
+        op_problem(op, PROBLEM_DRAINING, "this instance is shutting down");
+    else
+        op_problem(op, PROBLEM_OVERLOADED, "%d listeners are the most", HTTP_EVENTS_LISTENERS_MAX);
     return false;
 }
 

@@ -144,8 +144,14 @@ static bool start(void)
     const pid_t parent = getpid(), pid = sale.out < 0 || sale.err < 0 ? -1 : fork();
     if (pid == 0)
         exec_loadgen(path, args.list, parent);
-    if (pid < 0)
-        return fail("cannot start it: %s", strerror(errno));
+    if (pid < 0) {
+        fail("cannot start it: %s", strerror(errno));
+        if (sale.out >= 0)
+            close(sale.out);
+        if (sale.err >= 0)
+            close(sale.err);
+        return false;
+    }
     sale.pid = pid;
     return true;
 }

@@ -36,7 +36,7 @@ void query_ledger(const struct queries *queries, struct op *op)
     db_status status =
         db_read_ledger(queries->reader, op->after, (size_t)op->limit, add_row, &page, &last);
     if (status != DB_OK) {
-        op_problem(op, PROBLEM_UNAVAILABLE, "reading the ledger: %s", db_status_text(status));
+        op_problem(op, problem_of_store(status), "reading the ledger: %s", db_status_text(status));
     } else if (!page.whole) {
         op_problem(op, PROBLEM_OVERLOADED,
                    "the ledger row after %lld cannot be written: text that "
