@@ -57,8 +57,8 @@ void bench_print(json_t *all)
 /* -- servers ------------------------------------------------------------------------------------
  */
 
-/* Forks a process that dies with us, and a pipe: *ret_end is its end to write to, and ours to read
- * from. */
+/* Forks a process that dies with this one, connected by a pipe. *ret_end is the write end in the
+ * child and the read end in the parent. */
 static pid_t fork_beside(int *ret_end)
 {
     int ends[2];
@@ -74,7 +74,6 @@ static pid_t fork_beside(int *ret_end)
     return pid;
 }
 
-/* The server in a process of its own, so that its CPU time is not ours. */
 pid_t bench_start_server(char *ret_url, size_t size)
 {
     int end;

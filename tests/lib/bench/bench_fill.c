@@ -62,7 +62,7 @@ static int check_row(void *arg, const db_audit_row *row)
     return 0;
 }
 
-/* By the store itself: asked over HTTP, so much would take longer than a request may. */
+/* Asks the store directly: over HTTP such a large audit would exceed the request deadline. */
 static void audit(const char *file)
 {
     char url[512];

@@ -1,13 +1,12 @@
-/* A store with a past: rows written straight into the SQLite file of a service that is not running,
- * as copies of what the service itself has written. Each dies unless the store's audit then finds
- * everything in order. */
+/* Fills the SQLite file of a stopped service with many rows, copied from rows that the service
+ * wrote. Each function exits with 1 unless the store's audit then passes. */
 #ifndef TEST_BENCH_FILL_H
 #define TEST_BENCH_FILL_H
 
-/* Item "1" becomes items "1" to "n". Nothing may have been sold of it. */
+/* Copies item "1" to items "2" ... "n". Item "1" must have no orders. */
 void bench_fill_items(const char *file, long n);
-/* Item "1" was sold n times more: ledger, paid orders, stored answers, stock. One order of it must
- * be there. */
+/* Adds n sales of item "1": ledger rows, paid orders, stored answers; reduces its stock. At least
+ * one order of it must exist. */
 void bench_fill_past(const char *file, long n);
 
 #endif

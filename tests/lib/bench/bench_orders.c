@@ -21,7 +21,7 @@ enum {
     WAITERS_PATIENCE_MS = 30000
 };
 
-/* A path may have placeholders, which no URL has. */
+/* The path is set separately: it may have placeholders, which a URL may not. */
 static void aim(struct load_target *target, const char *url, const char *path)
 {
     char message[256];
@@ -73,10 +73,10 @@ void bench_orders(const struct order_run *run, struct order_figures *ret)
     aim(&options.targets[0], run->url, path);
     if (run->second)
         aim(&options.targets[1], run->second, path);
-    http_load_main(&request, &options, NULL, &result); /* not 0: some were not sent: `dropped` */
+    http_load_main(&request, &options, NULL, &result); /* not 0: some were not sent, see dropped */
     if (result.sent == 0)
         bench_die("no order was sent: the message above says why");
-    /* Of whole intervals of the duration: a straggler is seen in the latency, not twice. */
+    /* Only whole intervals within the duration count; a later answer shows in the latency. */
     uint64_t accepted = result.status[201], in_time = 0;
     size_t first = (size_t)(run->warmup_ms * 1000 / result.series.interval_us),
            points = (size_t)(run->duration_ms * 1000 / result.series.interval_us);
@@ -90,7 +90,7 @@ void bench_orders(const struct order_run *run, struct order_figures *ret)
                                   .accepted = accepted,
                                   .others = result.sent - accepted,
                                   .dropped = result.dropped};
-    if (result.latency.count == 0) /* nobody was answered: as late as the run is long */
+    if (result.latency.count == 0) /* no answers: the latency is the length of the run */
         ret->p50_us = ret->p99_us = ret->p99_9_us = (double)result.duration_us;
     if (ret->others > 0 && !run->may_refuse)
         die_of_refusals(&result);
@@ -212,7 +212,7 @@ double bench_metric(const char *url, const char *name)
     return value;
 }
 
-/* Since the machine started, in ticks of all cores together. */
+/* Ticks since boot, summed over all cores. */
 static void read_ticks(long long *ret_idle, long long *ret_all)
 {
     long long ticks[8] = {0};

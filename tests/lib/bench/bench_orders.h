@@ -1,4 +1,4 @@
-/* Orders as the benchmarks send them, to the service or to a peer that takes the same requests. */
+/* Sends orders for the benchmarks, to the service or to a peer that takes the same requests. */
 #ifndef TEST_BENCH_ORDERS_H
 #define TEST_BENCH_ORDERS_H
 
@@ -9,15 +9,15 @@
 
 struct order_run {
     const char *url;    /* of the service, with or without a slash at its end */
-    const char *second; /* of another instance, which gets every other connection; may be NULL */
+    const char *second; /* of another instance, for every other connection; may be NULL */
     const char *item;   /* its id; may have placeholders: "{{random 1 100}}" */
     int connections;
     int threads;         /* of the generator; 0: one */
-    double per_s;        /* open model; 0: closed, each connection as fast as it is answered */
+    double per_s;        /* open load, orders per second; 0: closed load, as fast as answered */
     int64_t warmup_ms;   /* before the duration; not measured */
     int64_t duration_ms; /* 200 at least */
-    bool may_refuse;     /* else anything but a 201 is the end */
-    bool random_keys;    /* UUIDs, rather than keys that are counted up */
+    bool may_refuse;     /* false: exits with 1 on any answer but 201 */
+    bool random_keys;    /* keys are UUIDs; false: keys are numbered */
 };
 
 struct order_figures {
@@ -26,36 +26,36 @@ struct order_figures {
     uint64_t accepted, others, dropped;
 };
 
-/* One run; each order has a new key and a user drawn from a thousand million. */
+/* Makes one run. Each order has a new key and a random user, one of 10^9. */
 void bench_orders(const struct order_run *run, struct order_figures *ret);
 
-/* The same in a child process, so that another run can go on beside it; and its end, which dies
- * unless it was a good one. */
+/* Makes the same run in a child process, so that two runs can overlap. bench_join_orders() waits
+ * for its end, and exits with 1 if the run failed. */
 pid_t bench_fork_orders(const struct order_run *run);
 void bench_join_orders(pid_t child);
 
-/* Opens a sandbox with a Redis in it. Dies rather than return NULL. */
+/* Opens a sandbox with a Redis in it. Exits with 1 on failure. */
 struct sandbox_server *bench_redis(struct sandbox **ret);
-/* seckilld with further flags (NULL-terminated); store: the URL of a PostgreSQL, or a name for a
- * SQLite file in the sandbox. Dies rather than return NULL. */
+/* Starts seckilld with further flags (NULL-terminated). store: the URL of a PostgreSQL, or a name
+ * for a SQLite file in the sandbox. Exits with 1 on failure. */
 struct sandbox_server *bench_service(struct sandbox *sandbox, const char *store,
                                      const char *const *flags);
-/* Its item, with stock enough for any run; per_user_limit: pieces, 0: no limit. */
+/* Creates an item with enough stock for any run. per_user_limit: pieces, 0: no limit. */
 void bench_put_item(const char *url, const char *id, const char *guard, int per_user_limit);
-/* Dies unless the ledger of the item (NULL: of everything) is unharmed. Returns how many were
- * sold. */
+/* Exits with 1 unless the audit of the item (NULL: of everything) is ok. Returns how many pieces
+ * were sold. */
 int64_t bench_audit(const char *url, const char *id);
-/* GET path -> the JSON body; dies on anything but 200. To be freed. */
+/* Returns the body of GET path; the caller frees it. Exits with 1 on any status but 200. */
 char *bench_get(const char *url, const char *path);
-/* The value of a metric of GET /metrics, or of its text; the name with its labels. Dies if it is
- * not there. */
+/* Returns the value of a metric of GET /metrics, or of its text. name includes the labels. Exits
+ * with 1 if there is no such metric. */
 double bench_metric(const char *url, const char *name);
 double bench_metric_of(const char *text, const char *name);
-/* Returns when so many requests are under way in the service; dies after half a minute. */
+/* Waits until n requests are in flight in the service. Exits with 1 after 30 s. */
 void bench_wait_for_waiters(const char *url, long n);
-/* Returns when the service has so many connections at most besides ours, and all cores have been
- * idle for nine tenths of a tenth of a second: what a run has left behind is done with, or those
- * who wait do nothing else. Dies after half a minute. */
+/* Waits until the service has at most this many connections besides ours and the cores were 90 %
+ * idle for 100 ms. Then the previous run has ended, or its requests only wait. Exits with 1 after
+ * 30 s. */
 void bench_wait_until_quiet(const char *url, long connections);
 
 #endif

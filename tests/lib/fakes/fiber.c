@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* The race detector has to be told of stacks that are switched by hand. */
+/* ThreadSanitizer must be told when the program switches stacks. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define FIBER_TSAN
@@ -35,7 +35,8 @@ static void __tsan_switch_to_fiber(void *fiber, unsigned flags)
 }
 #endif
 
-/* A run may be given up before all have ended: the race detector knows a limited number. */
+/* A run may stop before all fibers have ended. ThreadSanitizer allows a limited number of fibers.
+ */
 static void forget_unended(struct fibers *fibers)
 {
     for (size_t i = 0; i < fibers->n; i++) {
@@ -60,13 +61,13 @@ void fibers_free(struct fibers *fibers)
         free(fibers->all[i].stack);
 }
 
-/* makecontext() passes ints only: a pointer travels in two halves. */
+/* makecontext() passes only ints, so the pointer comes in two halves. */
 static void start(unsigned high, unsigned low)
 {
     struct fiber *fiber = (struct fiber *)(uintptr_t)((uint64_t)high << 32 | low);
     fiber->run(fiber->arg);
     fiber->ended = true;
-    /* Not by returning: each function has to leave on the shadow stack on which it was entered. */
+    /* No return: each function must leave on the shadow stack on which it was entered. */
     __tsan_switch_to_fiber(fiber->fibers->tsan, 0);
     setcontext(&fiber->fibers->scheduler);
 }

@@ -1,6 +1,6 @@
 /*
- * Cooperative threads on a virtual clock: of all fibers the one that is due first runs until it
- * sleeps again. One thread, no timing, so a seed replays a run exactly.
+ * Cooperative threads on a virtual clock. The fiber that is due first runs until it sleeps again.
+ * One thread, no timing: the same seed replays a run exactly.
  */
 #ifndef FIBER_H
 #define FIBER_H
@@ -34,14 +34,14 @@ struct fibers {
     void *tsan;
 };
 
-/* Stacks are kept between runs of one struct: zero it before the first. */
+/* Zero the struct before its first run. Its stacks are kept between runs. */
 void fibers_begin(struct fibers *fibers, int64_t *now_us);
 void fibers_free(struct fibers *fibers);
 
 /* run(arg) is called when the clock reaches due_us. */
 void fibers_spawn(struct fibers *fibers, int64_t due_us, void (*run)(void *arg), void *arg);
 
-/* Runs the fiber that is due first to its next sleep or its end. False: all have ended. */
+/* Runs the fiber that is due first until it sleeps or ends. False: all have ended. */
 bool fibers_step(struct fibers *fibers);
 
 /* From inside a fiber only. */

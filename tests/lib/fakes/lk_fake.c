@@ -120,7 +120,7 @@ static bool set_if_free(struct fake *fake, const char *key, const char *token, i
     return true;
 }
 
-/* Requests that were under way all the time arrive. */
+/* Executes late requests that are due. */
 static void deliver_late(struct fake *fake)
 {
     for (size_t i = 0; i < fake->n_late;) {
@@ -190,7 +190,7 @@ static lk_status answer(struct fake *fake, enum fake_fault fault, lk_status stat
     if (fault == FAKE_GARBAGE)
         return LK_PROTOCOL;
     if (fault != FAKE_NONE) {
-        fake_sleep_us(fake, fake->timeout_us - fake->latency_us / 2); /* the way there is over */
+        fake_sleep_us(fake, fake->timeout_us - fake->latency_us / 2); /* half has passed already */
         return LK_UNKNOWN;
     }
     if (fake->latency_us > 1)

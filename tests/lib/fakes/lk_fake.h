@@ -1,10 +1,10 @@
 /*
- * A lock server in memory and a world around it, for tests of lockkit's core: a clock that only
- * sleeping moves (or the real one), seeded random numbers, and faults by script.
+ * A lock server in memory for tests of lockkit's core, with a virtual clock (or the real one),
+ * seeded random numbers and scripted faults. Only sleeping moves the virtual clock.
  *
- * The server keeps what a Redis with redis-token would: per key a token, its lease, a fence that
- * rises with each grant. A provider is a const struct, so a test that wants a weaker one copies
- * fake_provider and changes a member.
+ * Like redis-token, the server keeps for each key a token, its lease and a fence that rises with
+ * each grant. A provider is a const struct: to weaken one, a test copies fake_provider and changes
+ * a member.
  */
 #ifndef LK_FAKE_H
 #define LK_FAKE_H
@@ -45,15 +45,15 @@ struct fake {
     void (*sleep_us)(struct fake *fake, int64_t us); /* NULL: the clock moves, or real sleep */
 
     int64_t latency_us; /* of a command: half before its effect, half after */
-    int64_t timeout_us; /* what a lost command takes */
+    int64_t timeout_us; /* how long a lost command takes */
     int64_t late_us;
-    int64_t look_us; /* a blocked wait() looks this often */
-    /* Decides over call n (counted over all kinds from 0); NULL: no faults. */
+    int64_t look_us; /* how often a blocked wait() polls */
+    /* Returns the fault of call n, counted from 0 over all kinds. NULL: no faults. */
     enum fake_fault (*fault)(struct fake *fake, enum fake_call call, uint64_t n);
     void *test; /* the test's own */
 
     int64_t session_ms;        /* timeout of fake_session_provider's sessions */
-    _Atomic uint64_t session;  /* the present one */
+    _Atomic uint64_t session;  /* the current one */
     const lk_context *context; /* of the client opened last */
 
     pthread_mutex_t lock; /* of all that follows */
@@ -63,14 +63,14 @@ struct fake {
     uint64_t n_calls, calls[FAKE_CALLS];
     int64_t sleeps_us[FAKE_SLEEPS_MAX]; /* asked of env->sleep_us */
     size_t n_sleeps;
-    bool tell_expiry; /* a refused try says when the lease ends */
+    bool tell_expiry; /* a refused try returns the end of the lease */
     int64_t last_renew_us;
 };
 
 extern const lk_provider fake_provider;         /* polls */
-extern const lk_provider fake_each_provider;    /* offers lk_try_each(): a call for each in turn */
+extern const lk_provider fake_each_provider;    /* has lk_try_each(): one call per key, in turn */
 extern const lk_provider fake_waiting_provider; /* subscribes at its first wait() */
-extern const lk_provider fake_session_provider; /* its holds live with fake->session */
+extern const lk_provider fake_session_provider; /* its holds end with fake->session */
 
 void fake_init(struct fake *fake, uint64_t seed);
 /* Asserts success. options may be NULL; env is set. Virtual time: no watchdog thread. */
@@ -79,10 +79,10 @@ lk_client *fake_open(struct fake *fake, const lk_provider *provider, const lk_op
 int64_t fake_now_us(struct fake *fake);
 void fake_sleep_us(struct fake *fake, int64_t us);
 uint64_t fake_random(struct fake *fake);
-/* Somebody else takes the key; lease_ms 0: until fake_free(). */
+/* Another client takes the key; lease_ms 0: until fake_free(). */
 void fake_take(struct fake *fake, const char *key, const char *token, int64_t lease_ms);
 void fake_free(struct fake *fake, const char *key);
-/* The session ends, and the client learns it: its holds are lost. The server keeps their locks. */
+/* Ends the session and tells the client: its holds are lost. The server keeps their locks. */
 void fake_end_session(struct fake *fake);
 /* True if the server holds this token for the key now; token NULL: any. */
 bool fake_held(struct fake *fake, const char *key, const char *token);

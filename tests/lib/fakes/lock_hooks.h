@@ -1,5 +1,5 @@
-/* An environment that counts refusals, keeps its caller from trying, and tells another time; and a
- * thread that acquires under it. */
+/* An environment for lockkit that counts refusals, can stop tries at a gate and can shift the wall
+ * clock; and a thread that acquires a lock. */
 #ifndef TEST_LOCK_HOOKS_H
 #define TEST_LOCK_HOOKS_H
 
@@ -12,19 +12,19 @@ struct hooked {
     lk_env env;
     _Atomic int refusals; /* LK_POINT_WAIT reached */
     atomic_bool trying;   /* past LK_POINT_TRY, not yet refused */
-    atomic_bool shut;     /* tries stop here */
-    atomic_bool at_gate;  /* one does */
+    atomic_bool shut;     /* the gate is closed: tries stop at it */
+    atomic_bool at_gate;  /* a try stands at the gate */
     _Atomic int64_t ahead_us;
     const char *_Atomic point; /* where call(arg) is called; NULL: nowhere */
     void (*call)(void *arg);
     void *arg;
 };
 
-/* Returns its environment; the struct must not move. */
+/* Initialises the struct and returns its environment. The struct must not move. */
 const lk_env *hook(struct hooked *hooked);
 
-/* From now on tries stop, until shut is false; the lock is held, and one that is under way has been
- * refused. False: it takes longer than that. */
+/* Closes the gate: tries stop at it until shut is false. Waits until a try in flight has been
+ * refused; another client must hold the lock. False: not within patience_ms. */
 bool shut_gate(struct hooked *hooked, int64_t patience_ms);
 
 struct asker {
@@ -41,12 +41,13 @@ struct asker {
 };
 
 void asker_start(struct asker *asker);
-/* Waits until its acquisition has ended; returns its status. */
+/* Waits for the end of its acquisition; returns the status. */
 lk_status asker_join(struct asker *asker);
-/* Waits until its acquisition has ended, releases what it was granted, closes its client: before
- * an assertion may leave the function on whose stack they stand. LK_OK: granted and released. */
+/* Waits for the end of its acquisition, releases the lock if granted, closes the client. Call it
+ * before any assertion that could leave the stack frame of the struct. LK_OK: granted and
+ * released. */
 lk_status asker_end(struct asker *asker);
-/* It has: its fields may be read. */
+/* True when its acquisition has ended: its fields may be read. */
 bool asker_ended(struct asker *asker);
 
 /* For wait_until(): arg is an atomic_bool; a struct hooked. */

@@ -38,8 +38,8 @@ struct world {
     lk_client *clients[CLIENTS];
     struct resource resources[KEYS];
     int n_running, n_watching;
-    bool at_once; /* some ask for both keys at once */
-    bool no_late; /* no message arrives after its call has ended */
+    bool at_once; /* some calls request both keys at once */
+    bool no_late; /* no message arrives after the end of its call */
     unsigned faults_permille, stalls_permille;
     uint64_t trace; /* hash over all grants: equal seeds give equal runs */
     char broken[160];
@@ -57,7 +57,7 @@ static void report(struct world *world, const char *what, int key)
                  world->fake.now_us);
 }
 
-/* -- the world's malice -------------------------------------------------------------------------
+/* -- faults and stalls --------------------------------------------------------------------------
  */
 
 static void sleep_roughly(struct fake *fake, int64_t us)
@@ -113,15 +113,15 @@ static void enter(struct actor *actor, lk_hold *hold)
     actor->inside[key] = true;
     actor->of_key[key] = hold;
     if (lk_check(hold, NULL) != LK_OK)
-        return; /* stalled past its lease before it could look: others went on */
-    bool handed_on = hold->private_.handovers > 0; /* with its predecessor's */
+        return;                                    /* stalled past its lease before the check */
+    bool handed_on = hold->private_.handovers > 0; /* with its predecessor's fence */
     if (hold->fence < resource->last_granted + !handed_on)
         report(world, "a fence did not rise", key);
     resource->last_granted = hold->fence;
     world->trace = (world->trace ^ hold->fence ^ (uint64_t)world->fake.now_us) * 0x100000001b3;
 }
 
-/* Read, decide, write the absolute value; the resource refuses fences older than it has seen. */
+/* Reads, decides, writes the absolute value. The resource rejects a fence older than its last. */
 static void change(struct actor *actor, lk_hold *holds, size_t n)
 {
     struct world *world = actor->world;
@@ -138,7 +138,7 @@ static void change(struct actor *actor, lk_hold *holds, size_t n)
         lk_extend(&holds[0], LEASE_MS);
     if (!all_ours(holds, n))
         return;
-    if (below(world, 3) == 0) /* checked, then stalled: only the fence is left */
+    if (below(world, 3) == 0) /* a stall after the check: only the fence protects now */
         fake_sleep_us(&world->fake, 1 + (int64_t)below(world, 3 * LEASE_MS * 1000));
     for (size_t i = 0; i < n; i++) {
         struct resource *resource = &world->resources[index_of(&holds[i])];
@@ -149,7 +149,7 @@ static void change(struct actor *actor, lk_hold *holds, size_t n)
     }
 }
 
-/* Both keys at once. Returns how many were granted, from *ret_first on. */
+/* Tries both keys in one call. Returns how many were granted; *ret_first is the first of them. */
 static size_t try_each(struct actor *actor, const lk_request *requests, lk_hold **ret_first)
 {
     lk_hold *holds[KEYS] = {&actor->holds[0], &actor->holds[1]};
@@ -159,7 +159,7 @@ static size_t try_each(struct actor *actor, const lk_request *requests, lk_hold 
     return (statuses[0] == LK_OK) + (statuses[1] == LK_OK);
 }
 
-/* In any order; at once where that is to be tried. */
+/* Releases the holds, first with lk_release_each() if at_once. */
 static void release(struct actor *actor, lk_hold *first, size_t n, bool at_once)
 {
     lk_hold *holds[KEYS] = {first, first + n - 1};
@@ -219,8 +219,8 @@ static void watch(void *arg)
     world->n_watching--;
 }
 
-/* The server answers again, and the janitors have had their time: what is held then is held for
- * nobody. Long before any lease of the last calls ends. */
+/* Ends the faults and lets the janitors finish. A lock that is still held then has no holder. This
+ * takes much less time than a lease. */
 static void clean_up(void *arg)
 {
     struct world *world = arg;
@@ -261,7 +261,7 @@ static void check_end(struct world *world)
     for (int key = 0; key < KEYS; key++) {
         if (world->resources[key].value != world->resources[key].accepted)
             report(world, "a lost update", key);
-        fake_held(&world->fake, keys[key], NULL); /* lets the late ones in */
+        fake_held(&world->fake, keys[key], NULL); /* delivers late messages */
     }
     world->fake.now_us += 1000000;
     for (int key = 0; key < KEYS; key++)
@@ -283,7 +283,7 @@ static void add_stats(lk_stats *sum, const lk_client *client)
     sum->settled += stats.settled;
 }
 
-static struct world world; /* of the last run; its fibers keep their stacks for the next */
+static struct world world; /* of the last run; the fibers' stacks are reused by the next */
 
 uint64_t simulate(uint64_t seed, const lk_provider *provider, lk_stats *sum)
 {
@@ -305,7 +305,7 @@ uint64_t simulate(uint64_t seed, const lk_provider *provider, lk_stats *sum)
     world.n_watching = CLIENTS;
     world.no_late = below(&world, 2);
     world.at_once = provider->try_each != NULL;
-    bool lines = seed % 4 >= 2; /* their waiters stand in line, three of a process */
+    bool lines = seed % 4 >= 2; /* local queues, three actors per client */
     fibers_begin(&world.fibers, &world.fake.now_us);
     for (int i = 0; i < CLIENTS; i++) {
         lk_options options = {.lease_ms = LEASE_MS,

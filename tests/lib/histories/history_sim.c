@@ -15,7 +15,7 @@ static uint64_t dice(struct sim *sim, uint64_t sides)
     return splitmix(sim->seed++ * 0x9e3779b97f4a7c15u) % sides;
 }
 
-/* -- what is asked ------------------------------------------------------------------------------
+/* -- requests -----------------------------------------------------------------------------------
  */
 
 static void choose(struct sim *sim, struct sim_op *op)
@@ -36,7 +36,7 @@ static void choose(struct sim *sim, struct sim_op *op)
                             (RESOURCES - ITEMS);
 }
 
-/* Sends one of the earlier ones again, or cancels it, now and then. */
+/* Sometimes turns the operation into a repetition or a cancellation of an earlier one. */
 static void refer_back(struct sim *sim, struct sim_op *op, int i)
 {
     struct sim_op *of = i == 0 ? NULL : &sim->ops[dice(sim, (uint64_t)i)];
@@ -70,12 +70,12 @@ static void plan(struct sim *sim)
             op->end = (enum sim_end)(SIM_LOST + dice(sim, 3));
         op->happened = !lost || (op->end != SIM_UNSENT && dice(sim, 2) == 0);
         if (lost && op->happened && dice(sim, 3) == 0)
-            op->effect += 5 * LATENCY_MAX; /* long after its client has given up */
+            op->effect += 5 * LATENCY_MAX; /* long after its client gave up */
         refer_back(sim, op, i);
     }
 }
 
-/* -- what becomes of it -------------------------------------------------------------------------
+/* -- execution ----------------------------------------------------------------------------------
  */
 
 struct world {
@@ -135,7 +135,7 @@ static int by_effect(const void *a, const void *b)
                                   : (x > y) - (x < y);
 }
 
-/* The same question again: the stored answer, or its effect now. */
+/* Executes the first arrival of a key; a repeated key gets the stored answer. */
 static void repeat(struct sim *sim, struct world *world, struct sim_op *op)
 {
     const struct sim_op *first = &sim->ops[op->number];
@@ -272,7 +272,9 @@ static bool is_change(const struct sim_op *op)
     return op->end == SIM_ANSWERED && op->refused == NULL && op->kind <= SIM_MOVE;
 }
 
-/* An answered first sending, from a random place on, that fits; NULL: none. */
+/* The first operation from a random place on that fits and whose key was sent only once. NULL:
+ * none.
+ */
 static struct sim_op *find(struct sim *sim, uint64_t from, const struct sim_op *beside,
                            bool (*fits)(const struct sim_op *op, const struct sim_op *beside))
 {

@@ -1,9 +1,8 @@
 /*
- * Histories of a service that is right, made by a seed: clients whose requests overlap at random,
- * each with one instant at which it takes effect between its invocation and its answer; answers
- * that are lost, requests whose outcome stays unknown and that landed or not, keys that are sent
- * again, reads, refusals, cancellations. And one mistake planted in such a history, of a kind that
- * no order of its requests explains.
+ * Generates histories of a correct service from a seed. Requests overlap at random; each takes
+ * effect at one instant between its invocation and its answer. Histories contain lost answers,
+ * unknown outcomes, repeated keys, reads, refusals and cancellations. sim_spoil() plants one
+ * mistake that no order of the requests can explain.
  */
 #ifndef TEST_HISTORY_SIM_H
 #define TEST_HISTORY_SIM_H
@@ -14,7 +13,7 @@
 enum { SIM_OPS_MAX = 400, SIM_TEXT_MAX = 120 * SIM_OPS_MAX };
 
 enum sim_kind { SIM_BUY, SIM_ADD, SIM_MOVE, SIM_READ, SIM_CANCEL };
-/* How its client saw it end. */
+/* How it ended for its client. */
 enum sim_end { SIM_ANSWERED, SIM_LOST, SIM_UNSENT, SIM_CUT /* the file ends without it */ };
 
 struct sim_op {
@@ -26,16 +25,16 @@ struct sim_op {
     int user;
     int64_t amount; /* ADD: as signed; BUY, MOVE: positive */
     int64_t asked, effect, answered;
-    bool happened; /* it took effect, or was refused; else the request was lost on its way */
+    bool happened; /* took effect or was refused; false: the request did not arrive */
     const char *refused;
     int64_t before, after, version, other_version, fence;
 };
 
 struct sim_options {
     int n;         /* operations */
-    int clients;   /* so many overlap */
-    int lost_pct;  /* of which the client learns nothing */
-    bool versions; /* answers name versions */
+    int clients;   /* how many requests can overlap */
+    int lost_pct;  /* percentage of requests whose outcome the client does not learn */
+    bool versions; /* answers contain versions */
 };
 
 struct sim {
@@ -52,8 +51,8 @@ void sim_run(struct sim *sim, uint64_t seed, const struct sim_options *options);
 const char *sim_text(const struct sim *sim);
 const char *sim_audit(const struct sim *sim);
 
-/* Plants one mistake. Its name; NULL: this history has no place for the one that was chosen. Only
- * for one with versions and without losses. */
+/* Plants one mistake and returns its name. NULL: the chosen mistake does not fit this history. The
+ * history must have versions and no losses. */
 const char *sim_spoil(struct sim *sim, uint64_t dice);
 
 #endif

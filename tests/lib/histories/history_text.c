@@ -102,7 +102,7 @@ static void write_answer(FILE *out, const char *at, const char *key, char words[
     }
 }
 
-/* At blanks; to the end of the line or to one of `until`. Returns how many. */
+/* Splits the text into words that end at a character of `until`. Returns how many. */
 static int split(const char **at, const char *until, char words[WORDS_MAX][WORD])
 {
     int n = 0;

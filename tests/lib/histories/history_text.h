@@ -1,7 +1,7 @@
 /*
  * Histories as short text, one operation a line:
  *
- *   item a 10 v1 limit 2            how a resource began; version and limit may be left out
+ *   item a 10 v1 limit 2            initial state of a resource; version and limit are optional
  *   account x 1000 v1
  *   1-5 k1 buy 1 a: 10>9 v2 f7      asked at 1, answered at 5: read 10, wrote 9, version 2, fence 7
  *   1-5 k2 buy 1 a u3: sold-out     of user u3, refused; users and order ids are made from the key
@@ -18,13 +18,13 @@
 
 #include "check.h"
 
-/* Writes it as a history file, as a run does. False: a line is none of the above. */
+/* Writes it as a history file, as a run does. False: a line has none of these forms. */
 bool history_text_write(const char *text, const char *path);
-/* The same, read. Fails the test when it cannot be. */
+/* Writes it and reads it back. Fails the test on an error. */
 void history_text_read(const char *text, struct history *ret);
 
 enum { HISTORY_CHECKERS_MAX = 16 };
-/* All checkers on it; audit: as GET /v1/audit answers, or NULL. */
+/* Runs all checkers on it. audit: an answer of GET /v1/audit, or NULL. */
 enum check_verdict history_text_check(const char *text, const char *audit,
                                       struct check_result ret[HISTORY_CHECKERS_MAX]);
 /* "order set": the checkers that found a breach. Static, until the next call. */

@@ -12,7 +12,7 @@
 
 enum { COLUMNS = LK_CAP_COUNT + LOCK_DUTIES, GUARDS_MAX = 16, GENERAL = 4, TEST_NAME_MAX = 80 };
 
-/* What was observed. */
+/* The observed result. */
 enum verdict { NOT_APPLICABLE, KEPT, BROKEN, FAILED };
 
 struct cell {
@@ -49,7 +49,7 @@ static void try_cell(void **state)
 {
     struct cell *cell = *state;
     const lk_provider_info *guard = cell->guard;
-    cell->verdict = FAILED; /* until it has come to its end */
+    cell->verdict = FAILED; /* stays if an assertion fails */
     world->wipe();
     if (is_duty(cell)) {
         bool tried = lock_duties[cell->column - LK_CAP_COUNT].holds(guard);
@@ -90,7 +90,8 @@ static void every_guard_of_the_family_is_built_in(void **state)
             fail_msg("the family names %s, which is not built in", *name);
 }
 
-/* But the one in this process: two clients of it do not exclude each other, as test_mutex shows. */
+/* The mutex guard is no distributed one: two clients of it do not exclude each other (test_mutex).
+ */
 static void every_distributed_guard_stands_in_a_family(void **state)
 {
     (void)state;
@@ -124,7 +125,8 @@ static void print_table(void)
     printf("yes: kept; no: its anomaly was shown; -: does not apply\n");
 }
 
-/* Fills the table's row and names a test for each cell that applies; returns their number. */
+/* Fills a row of the table and adds a test for each cell that applies. Returns the number of tests.
+ */
 static size_t add_row(struct cell *row, const char *guard, struct CMUnitTest *tests)
 {
     size_t n = 0;
@@ -153,7 +155,7 @@ int conformance_main(int argc, char **argv, const struct lock_family *family)
         cmocka_unit_test(no_guard_claims_what_cannot_apply),
     };
     size_t n = GENERAL, rows = 0;
-    setvbuf(stdout, NULL, _IOLBF, 0); /* or what cmocka says on stderr lands within the table */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* else cmocka's lines on stderr mix with the table */
     world = family;
     for (; family->guards[rows] != NULL && rows < GUARDS_MAX; rows++)
         n += add_row(table[rows], family->guards[rows], tests + n);

@@ -22,7 +22,7 @@ static void state_free(void *state)
     (void)state;
 }
 
-/* -- turns; the mutex is held but where they run --------------------------------------------------
+/* -- turns; except for run(), the mutex is held -------------------------------------------------
  */
 
 static int lane_of(const struct op *op)
@@ -30,8 +30,8 @@ static int lane_of(const struct op *op)
     return op->id[0] == 'l' ? atoi(op->id + 1) : CREW_NO_LANE;
 }
 
-/* step 1: a thread begins to serve its lane; -1: it ends. Without the mutex, which would keep two
- * apart. */
+/* step 1: a thread begins to serve its lane; -1: it ends. Called without the mutex, which would
+ * hide an overlap. */
 static void run(const struct op *first, int step)
 {
     int lane = lane_of(first);

@@ -15,7 +15,7 @@ static const lk_provider_info *guard_at(size_t i)
     return i < GUARDS_MAX && world->guards[i] != NULL ? lk_provider_find(world->guards[i]) : NULL;
 }
 
-/* All guards at once, so that the whole takes no longer than one. */
+/* All guards run at once, so that the test takes no longer than one guard. */
 static void contenders_of_every_guard_exclude_each_other(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Locks asked for at once, of the keys lock:item:FIRST and those that follow. */
+/* A batch of locks, acquired in one call. Keys: lock:item:FIRST, lock:item:FIRST+1 ... */
 #ifndef TEST_LOCK_BATCH_H
 #define TEST_LOCK_BATCH_H
 
@@ -18,9 +18,9 @@ struct lock_batch {
 void batch_init(struct lock_batch *batch, size_t first, size_t n, int64_t lease_ms);
 void batch_try(struct lock_batch *batch, lk_client *client);
 void batch_release(struct lock_batch *batch);
-/* How many came out with this status the last time. */
+/* How many locks have this status after the last call. */
 size_t batch_count(const struct lock_batch *batch, lk_status status);
-/* ... with LK_OK, all of them. */
+/* True if all have LK_OK. */
 bool batch_ok(const struct lock_batch *batch);
 
 #endif

@@ -32,7 +32,7 @@ static struct holder_plan plan_for(const lk_provider_info *guard, const char *en
                                 .key = CLAIM_KEY,
                                 .lease_ms = has(guard, LK_CAP_LEASE) ? CLAIM_LEASE_MS : 0,
                                 .default_lease_ms = CLAIM_LEASE_MS,
-                                .wait_ms = CLAIM_GRACE_MS}; /* to connect may outlast the lease */
+                                .wait_ms = CLAIM_GRACE_MS}; /* connecting may outlast the lease */
 }
 
 /* -- the claims ---------------------------------------------------------------------------------
@@ -66,13 +66,13 @@ static bool distributed(const lk_provider_info *guard)
     return status == LK_TIMEOUT;
 }
 
-/* Can the lock be had after its holder's death, within a lease or session? */
+/* True if the lock can be acquired within a lease or session after its holder's death. */
 static bool comes_back(const lk_provider_info *guard)
 {
     lk_hold hold;
     lk_client *client = world_client(guard->name, NULL);
     int64_t start_ms = test_now_ms();
-    /* Nobody waits for ever for what never comes. */
+    /* Without lease or session the lock may never come free, so there is no grace. */
     int64_t bound_ms = world->crash_bound_ms(guard, CLAIM_LEASE_MS);
     bool ends = has(guard, LK_CAP_LEASE) || has(guard, LK_CAP_SESSION);
     int64_t wait_ms = bound_ms + (ends ? CLAIM_GRACE_MS : 0);
@@ -97,7 +97,7 @@ static bool ends_with_its_holder(const lk_provider_info *guard)
     return comes_back(guard);
 }
 
-/* A lock taken for a lease, whose holder lives and does nothing more: does it come free? */
+/* True if a lock with a lease comes free while its holder lives and does nothing. */
 static bool ends_in_time(const lk_provider_info *guard)
 {
     lk_hold hold, next;
@@ -133,8 +133,8 @@ static bool held_before_loss(struct holder *holder, struct proxy *proxy)
     return false;
 }
 
-/* The holder is killed after the nth command of its acquisition, before it has the answer. False:
- * its acquisition has fewer commands. */
+/* Kills the holder after the nth command of its acquisition, before the answer arrives. False: the
+ * acquisition has fewer commands. */
 static bool killed_after_command(const lk_provider_info *guard, int nth)
 {
     struct holder holder;
@@ -151,7 +151,7 @@ static bool killed_after_command(const lk_provider_info *guard, int nth)
     return !held;
 }
 
-/* Where there is no server between whose commands one could step in: at each named point. */
+/* Without a server there are no commands to intercept: kills the holder at the nth named point. */
 static bool killed_at_point(const lk_provider_info *guard, int nth)
 {
     static const char *const points[] = {LK_POINT_TRY, LK_POINT_ACQUIRED};
@@ -179,8 +179,14 @@ static bool atomic_lease(const lk_provider_info *guard)
     return kept;
 }
 
-/* A's lock ends while A still counts on it: its lease does; or, where the clients' clocks decide,
- * it does for B, whose clock is ahead; or else somebody frees it by hand. */
+/* Ends A's lock while A still relies on it:
+ *
+ * - the server ends leases: waits for the end of the lease
+ *
+ * - the clients' clocks decide: B's clock is ahead, so the lease has ended for B
+ *
+ * - otherwise: frees the lock by hand
+ */
 static void end_lock(const lk_provider_info *guard, struct hooked *ahead)
 {
     if (has(guard, LK_CAP_LEASE) && world->left_ms(CLAIM_KEY) >= 0)
@@ -192,7 +198,7 @@ static void end_lock(const lk_provider_info *guard, struct hooked *ahead)
         assert_true(world->remove(CLAIM_KEY));
 }
 
-/* A's lock passes to B; then A releases. Does C get in? */
+/* A's lock passes to B; then A releases. True if C is still refused. */
 static bool owner(const lk_provider_info *guard)
 {
     lk_hold a, b, c;
@@ -253,7 +259,7 @@ static bool reentrant(const lk_provider_info *guard)
     return status == LK_OK;
 }
 
-/* A waits in earnest; the lock comes free while A is kept from trying; then B comes. */
+/* A waits; the lock comes free while A is stopped before its next try. True if B is refused. */
 static bool fair(const lk_provider_info *guard)
 {
     lk_hold first, late;
@@ -284,7 +290,7 @@ static bool polled_often(void *count)
     return atomic_load((_Atomic int *)count) > POLLS;
 }
 
-/* A waiter that may poll every millisecond or two: does it? */
+/* True if a waiter that may poll every 1 to 2 ms does not poll. */
 static bool wakes(const lk_provider_info *guard)
 {
     lk_hold first;
@@ -308,7 +314,7 @@ static bool wakes(const lk_provider_info *guard)
     return !polls;
 }
 
-/* A client whose clock is ahead asks for a live lock. */
+/* True if a client whose clock is ahead is refused a lock that is held. */
 static bool server_clock(const lk_provider_info *guard)
 {
     lk_hold hold, second;
@@ -331,7 +337,7 @@ static lk_status ask_mode(lk_client *client, lk_mode mode, lk_hold *hold)
     return lk_acquire(client, &(lk_request){.key = CLAIM_KEY, .mode = mode}, hold);
 }
 
-/* Readers of two clients are in together and keep a writer out; a writer keeps a reader out. */
+/* Two clients hold the lock as readers and exclude a writer; a writer excludes a reader. */
 static bool shared(const lk_provider_info *guard)
 {
     lk_hold a, b, other;
@@ -355,7 +361,7 @@ static bool shared(const lk_provider_info *guard)
     return status == LK_OK;
 }
 
-/* Two of two permits are had, on two clients; the third is not, before one has come back. */
+/* Two clients get the two permits; a third request is refused until one permit is released. */
 static bool permits(const lk_provider_info *guard)
 {
     lk_hold a, b, other;

@@ -33,8 +33,8 @@ static bool waits_bounded(const lk_provider_info *guard)
     return true;
 }
 
-/* The answer to the nth command about the key is lost, for each n until there is none. What is said
- * to have been done was; what is left in the end? Leases are long, so nothing ends by itself. */
+/* Loses the answer to the nth command about the key, for each n. Reported results must be true, and
+ * no lock may remain. Leases are long, so no lock expires during the test. */
 static bool no_orphan(const lk_provider_info *guard)
 {
     if (world->port() == 0)
@@ -67,7 +67,7 @@ static bool no_orphan(const lk_provider_info *guard)
     return true;
 }
 
-/* A refusal is lost: undoing the attempt must not free the lock of him who has it. */
+/* A refusal is lost: undoing the attempt must not free the holder's lock. */
 static bool no_theft(const lk_provider_info *guard)
 {
     if (world->port() == 0)
@@ -95,7 +95,7 @@ static bool leaves_nothing(const lk_provider_info *guard)
     return true;
 }
 
-/* -- a lost lock is told ------------------------------------------------------------------------
+/* -- a lost lock is reported --------------------------------------------------------------------
  */
 
 struct news {
@@ -116,8 +116,8 @@ static bool is_told(void *arg)
     return atomic_load(&((struct news *)arg)->told) > 0;
 }
 
-/* A lock that is renewed, or lives with a session, is taken away by hand; one with a lease and no
- * renewal is overheld. */
+/* A lock with renewal or a session is removed by hand. A lock with a lease but no renewal is held
+ * beyond its lease. */
 static bool tells_loss(const lk_provider_info *guard)
 {
     if ((guard->caps & (LK_CAP_LEASE | LK_CAP_SESSION)) == 0)
@@ -142,12 +142,12 @@ static bool tells_loss(const lk_provider_info *guard)
     return true;
 }
 
-/* -- what operators see and do ------------------------------------------------------------------
+/* -- inspection and forced release --------------------------------------------------------------
  */
 
 struct found {
     int keys;
-    bool held; /* all of them are said to be */
+    bool held; /* every listed key has a holder */
 };
 
 static int count_key(void *arg, const lk_lock_info *info)
@@ -158,7 +158,7 @@ static int count_key(void *arg, const lk_lock_info *info)
     return 0;
 }
 
-/* Not every server can say which keys it has. */
+/* Some servers cannot list their keys. */
 static void expect_listed(lk_client *client, const char *prefix, int keys)
 {
     struct found found = {.held = true};
@@ -197,7 +197,7 @@ static void expect_held(lk_client *client, const lk_hold *hold)
     expect_listed(client, "lock:other", 0);
 }
 
-/* A waiter has the lock that an operator frees, and he who had it finds out. */
+/* An operator frees a lock: a waiter gets it, and the former holder learns the loss. */
 static bool obeys_operators(const lk_provider_info *guard)
 {
     lk_hold hold;
@@ -219,10 +219,10 @@ static bool obeys_operators(const lk_provider_info *guard)
         bool waits = wait_until(refused_twice, &hooked, CLAIM_LONG_MS);
         int64_t start_ms = test_now_ms();
         lk_status freed = lk_force_release(tool, CLAIM_KEY);
-        assert_int_equal(asker_join(&waiter), LK_OK); /* before all that may leave this function */
+        assert_int_equal(asker_join(&waiter), LK_OK); /* before an assertion can leave the frame */
         assert_true(waits);
         assert_true(freed == LK_OK ||
-                    freed == LK_UNKNOWN); /* not yet; it was, as the waiter knows */
+                    freed == LK_UNKNOWN); /* the waiter's grant shows that it was freed */
         assert_true(test_now_ms() - start_ms < CLAIM_GRACE_MS);
         if ((guard->caps & LK_CAP_OWNER) != 0) {
             assert_int_equal(lk_confirm(&hold), LK_LOST);
@@ -242,10 +242,10 @@ static bool obeys_operators(const lk_provider_info *guard)
     return offered;
 }
 
-/* -- waiters in line ----------------------------------------------------------------------------
+/* -- local queue --------------------------------------------------------------------------------
  */
 
-/* The lock excludes as without it. */
+/* With a local queue the lock excludes as it does without one. */
 static bool excludes_in_line(const lk_provider_info *guard)
 {
     struct contest contest;

@@ -1,4 +1,4 @@
-/* What every guard must keep, whatever it claims; each an experiment on a real server. */
+/* What every guard must do, whatever it claims; each duty is an experiment on a real server. */
 #ifndef TEST_LOCK_DUTIES_H
 #define TEST_LOCK_DUTIES_H
 
@@ -8,7 +8,7 @@ enum { LOCK_DUTIES = 7 };
 
 struct duty {
     const char *name;
-    /* Fails the test that it runs in if the guard does not keep it. Returns false where it does not
+    /* Fails the calling test if the guard breaks the duty. Returns false if the duty does not
      * apply. World and thread as for struct claim. */
     bool (*holds)(const lk_provider_info *guard);
 };

@@ -13,14 +13,14 @@
 
 enum { SERIES = 16, HANDOVERS = 5, LEAK_BYTES = 16 * 1024 };
 
-/* How long a command takes is not what these are about: hundreds of threads on a few cores. */
+/* A long timeout: hundreds of threads run on a few cores. */
 static const lk_options patient = {.command_timeout_ms = 20000};
 
-/* -- together -----------------------------------------------------------------------------------
+/* -- contenders ---------------------------------------------------------------------------------
  */
 
-/* What the lock protects is plain memory on purpose: the lock is all that orders the accesses of
- * two clients, and a sanitizer cannot see it. */
+/* The protected data is plain memory on purpose: only the lock orders the accesses of two clients.
+ * ThreadSanitizer cannot see that. */
 __attribute__((no_sanitize("thread"))) static void enter(struct contest *contest,
                                                          const lk_hold *hold)
 {
@@ -142,7 +142,7 @@ bool series_fences_rise(const lk_provider_info *guard, int64_t grants)
     return rises;
 }
 
-/* -- one after the other ------------------------------------------------------------------------
+/* -- one client ---------------------------------------------------------------------------------
  */
 
 void series_leaves_nothing(const lk_provider_info *guard, int64_t pairs)

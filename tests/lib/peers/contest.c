@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 enum {
-    TURNS = 60, /* the peer makes at least */
-    SEEN = 10,  /* turns of a peer that find the number changed, where ours write */
+    TURNS = 60, /* least number of the peer's turns */
+    SEEN = 10,  /* turns of the peer that must find the number changed, if our side writes */
     PATIENCE_MS = 90000,
     MOMENT_US = 1000,
-    LONG_EVERY = 4,  /* turns, of both sides, one lasts */
-    LONG_US = 12000, /* ... so long that whoever is not kept out comes in */
+    LONG_EVERY = 4,  /* every fourth turn of each side is long ... */
+    LONG_US = 12000, /* ... so that a side that is not excluded enters meanwhile */
     PATH_BYTES = SANDBOX_TEXT_MAX + 32,
     DIGITS = 10
 };
@@ -28,7 +28,7 @@ enum {
 struct outcome {
     int ours, theirs; /* turns */
     int seen;         /* turns of ours that found the number changed since the last */
-    int lost;         /* writes that another write did not know of */
+    int lost;         /* writes that another write overwrote unseen */
     int torn;         /* readers' turns in which the number changed */
 };
 
@@ -38,7 +38,7 @@ struct match {
     lk_request request;
     char number[PATH_BYTES], output[PATH_BYTES], messages[PATH_BYTES]; /* files */
     int file;
-    int last; /* the number as our last turn left it */
+    int last; /* the number after our last turn */
     struct outcome outcome;
 };
 
@@ -83,7 +83,7 @@ static lk_status make_turn(struct match *match)
     return status == LK_OK ? released : status;
 }
 
-/* Until the peer has ended. Returns its status as of waitpid(2). */
+/* Makes turns until the peer has ended. Returns its status as of waitpid(2). */
 static int make_turns(struct match *match, pid_t peer)
 {
     int status;
@@ -100,7 +100,7 @@ static int make_turns(struct match *match, pid_t peer)
     return status;
 }
 
-/* One turn of ours lasts until the peer has ended. */
+/* Holds the lock until the peer has ended. */
 static int hold_meanwhile(struct match *match, pid_t peer, lk_hold *hold)
 {
     int status;

@@ -2,11 +2,11 @@
  * Another project's client and lockkit contend for one key.
  *
  * Each side makes turns. In a turn, under the lock, a writer reads a number from a file, waits a
- * moment and writes the next number. A reader reads the number, waits, and reads it again. Nothing
- * but the lock orders the accesses. Every fourth turn is a long one: whoever is not kept out comes
- * in then. The peer makes at least TURNS turns, and goes on until SEEN of them have found the
- * number changed by ours. Our side goes on until the peer ends. So the outcome does not depend on
- * which side is faster or starts first.
+ * moment and writes the next number. A reader reads the number, waits, and reads it again. Only the
+ * lock orders the accesses. Every fourth turn is long: a side that the lock does not exclude enters
+ * then. The peer makes at least TURNS turns, and goes on until SEEN of them have found the number
+ * changed by ours. Our side goes on until the peer ends. So the outcome does not depend on which
+ * side is faster or starts first.
  *
  * The peer is a program: PROGRAM CLIENT SERVER NAME FILE TURNS SEEN. It prints two numbers: its
  * turns, and those in which, as a reader, it saw the number change. It ends with status 0.
@@ -26,18 +26,23 @@
 struct contest {
     const char *guard;
     const char *peer; /* program and client */
-    const char *name; /* what the peer calls the key; NULL: as we do */
+    const char *name; /* the peer's name of the key; NULL: the same as ours */
     lk_mode mode;     /* ours */
     bool peer_reads;
-    bool walks_in; /* nothing is promised: the peer makes all its turns while we hold */
-    bool planted;  /* the peer takes no lock: the judge has to find lost writes */
+    bool walks_in; /* no exclusion: the peer makes all its turns while we hold */
+    bool planted;  /* the peer takes no lock: lost writes must be found */
 };
 
 #define CONTEST_KEY "lock:item:1"
 
-/* A test of cmocka on the world's servers; state: a struct contest. Fails when a side cannot
- * acquire or does not end; when writes were lost or reads torn, or of planted, none; and of
- * walks_in, when the peer was kept out. */
+/* A test of cmocka on the world's servers; state: a struct contest. It fails if:
+ *
+ * - a side cannot acquire or does not end
+ *
+ * - writes were lost or reads torn; with planted: if none were
+ *
+ * - with walks_in: the peer was excluded
+ */
 void contest_as_promised(void **state);
 
 #define CONTEST(claim, ...)                                                                        \

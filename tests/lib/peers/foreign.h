@@ -1,4 +1,4 @@
-/* Other people's clients: commands run as a user would type them. */
+/* Other projects' clients, run as shell commands. */
 #ifndef TEST_FOREIGN_H
 #define TEST_FOREIGN_H
 
@@ -7,11 +7,11 @@
 
 enum { FOREIGN_TEXT_MAX = 512 };
 
-/* Runs a command of the shell in printf format and gives its output without the last newline. False
- * when it could not be run or did not end well. */
+/* Runs a shell command (printf format); ret gets its output without the last newline. False if it
+ * could not be run or failed. */
 bool foreign_run(char ret[FOREIGN_TEXT_MAX], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* True: it says exactly this. */
+/* True if the command's output is exactly this. */
 bool foreign_says(const char *want, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

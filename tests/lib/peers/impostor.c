@@ -22,7 +22,7 @@ struct impostor {
     int stop_pipe[2], accepted;
 };
 
-/* False: nothing more to say on this connection. */
+/* False: the connection must be closed. */
 static bool misbehave(const struct impostor *impostor, int fd)
 {
     static const char *const answers[] = {
@@ -129,7 +129,7 @@ int impostor_close(struct impostor *impostor)
     close(impostor->stop_pipe[1]);
     pthread_join(impostor->thread, NULL);
     for (nfds_t i = 0; i < impostor->n; i++)
-        close(impostor->fds[i].fd); /* the pipe's other end is among them */
+        close(impostor->fds[i].fd); /* including the read end of the pipe */
     int accepted = impostor->accepted;
     free(impostor);
     return accepted;

@@ -67,13 +67,14 @@ static int close_all(void **state)
 
 /* -- the load generator ------------------------------------------------------------------------ */
 
-/* The one run of the report; to be released with json_decref(). */
+/* Runs a workload and returns the report's only run. *ret_report is to be released with
+ * json_decref(). */
 static json_t *load(const char *workload, const char *guard, json_t **ret_report)
 {
     char requests[16];
     int64_t size = test_size(160, 2000);
     if (strcmp(workload, "sale") == 0)
-        size *= 2; /* more than half of them are turned away, which is quick */
+        size *= 2; /* more than half of them are refused, which is quick */
     snprintf(requests, sizeof requests, "%d", (int)size);
     const char *const argv[] = {shop_binary("loadgen"),
                                 workload,
@@ -123,7 +124,7 @@ static void is_exact(const char *workload, const char *guard)
 
 /* -- tests ------------------------------------------------------------------------------------- */
 
-/* Takes the list of guards anew. arg: where to put the name of one whose servers do not answer. */
+/* Reads the list of guards again. arg gets the name of a guard whose servers do not answer. */
 static bool all_answer(void *arg)
 {
     char *silent = arg;
@@ -146,12 +147,12 @@ static bool all_answer(void *arg)
     return silent[0] == '\0';
 }
 
-/* None is left out in silence. */
+/* No safe guard is skipped silently. */
 static void servers_of_all_safe_guards_answer(void **state)
 {
     (void)state;
     char silent[GUARD_NAME_MAX];
-    if (!wait_until(all_answer, silent, ANSWER_WITHIN_MS)) /* on a busy machine not at once */
+    if (!wait_until(all_answer, silent, ANSWER_WITHIN_MS)) /* a busy machine needs some time */
         fail_msg("the servers of %s do not answer", silent);
     assert_true(n_guards < GUARDS_MAX && n_guards >= (exactness->only ? 1 : 20));
 }
@@ -177,7 +178,7 @@ static void transfers_are_exact_under_every_safe_guard(void **state)
         is_exact("transfers", guards[i]);
 }
 
-/* The requests do overlap, and nothing in the store hides it. */
+/* Shows that the requests overlap and that the store does not hide it. */
 static void the_same_sale_loses_without_a_guard(void **state)
 {
     (void)state;
@@ -190,7 +191,7 @@ static void the_same_sale_loses_without_a_guard(void **state)
     assert_true(lost > 0);
 }
 
-/* Last: cmocka's exit status does not tell of a failed teardown. */
+/* Runs last, as a test: cmocka's exit status ignores a failed tear-down. */
 static void services_drain_and_end_well(void **state)
 {
     (void)state;

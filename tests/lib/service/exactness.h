@@ -1,7 +1,7 @@
 /*
- * Exactness on one engine of the store: two instances of the service, lanes off, and the load
- * generator's three workloads under every guard that claims to be safe, as GET /v1/guards lists
- * them; new guards join by themselves. Without a guard the same load must lose.
+ * Exactness on one engine of the store: two instances of the service, lanes off. The load
+ * generator's three workloads run under every guard that GET /v1/guards lists as safe, so new
+ * guards are included automatically. Without a guard the same load must lose updates.
  */
 #ifndef TEST_EXACTNESS_H
 #define TEST_EXACTNESS_H
@@ -9,11 +9,11 @@
 #include "all_servers.h"
 
 struct exactness {
-    /* The rest of seckilld's arguments, NULL-terminated: the store; --instance is added. */
+    /* Fills in seckilld's arguments for store and locks, NULL-terminated. --instance is added. */
     void (*store)(const struct sandbox *sandbox, const struct all_servers *servers,
                   const char *ret_args[ALL_ARGS_MAX + 1]);
-    const char *only; /* NULL: all; else the guards that begin so, which need the store alone */
-    /* Looks at the database once the services have ended; asserts. May be NULL. */
+    const char *only; /* prefix of the guards to test, which need the store alone; NULL: all */
+    /* Checks the database after the services have ended; asserts. May be NULL. */
     void (*afterwards)(const struct all_servers *servers);
 };
 

@@ -1,4 +1,4 @@
-/* What the two files of the service in miniature share. */
+/* Shared by the two files of the fake service. */
 #ifndef FAKE_PRIVATE_H
 #define FAKE_PRIVATE_H
 
@@ -15,14 +15,14 @@ struct resource {
     int64_t initial, current, version, sold, ledger_sum;
     int64_t lost_updates, duplicates;
     json_t *forks;
-    /* the last accepted change: a lost update is made from the same reading */
+    /* the last accepted change; a lost update starts from the same reading */
     int64_t last_before;
     json_t *last_row;
 };
 
 struct answered {
     char key[KEY_MAX];
-    int sendings, number; /* number: which new key it is, from 1 */
+    int sendings, number; /* number: position among the new keys, from 1 */
     char *reply;          /* the stored answer; NULL: undecided */
     char *body;
     UT_hash_handle hh;
@@ -35,7 +35,7 @@ struct fake_service {
     int n_resources, n_accepted, n_keys;
     struct answered *keys;
     json_t *ledger; /* rows of all resources */
-    char *scratch;  /* of the answer being sent that is not stored */
+    char *scratch;  /* the answer being sent, if it is not stored */
     atomic_int posts;
 };
 

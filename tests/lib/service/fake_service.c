@@ -22,7 +22,6 @@ static char *compose(int status, const char *headers, const char *body)
     return text;
 }
 
-/* An answer that is not stored. The server sends it before it takes the next request. */
 void fake_answer(struct fake_service *service, struct toy_reply *reply, int status,
                  const char *body)
 {
@@ -61,7 +60,7 @@ static bool is_nth(int n, int number)
     return n > 0 && number == n;
 }
 
-/* Appends a ledger row, which is returned with a reference of the caller's own. */
+/* Appends a ledger row and returns it; the caller releases its reference. */
 static json_t *book(struct fake_service *service, const struct resource *resource, const char *key,
                     int64_t before, int64_t delta, int64_t version)
 {
@@ -94,7 +93,7 @@ static void change(struct fake_service *service, struct resource *resource, cons
     resource->last_row = row;
 }
 
-/* Does what was asked once; returns the problem, or NULL. */
+/* Executes the request once; returns the problem, or NULL. */
 static const char *perform(struct fake_service *service, const char *path, const char *key,
                            const json_t *body)
 {

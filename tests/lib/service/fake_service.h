@@ -1,7 +1,7 @@
 /*
- * The service in miniature, in this process, with defects on request: shows whether the load
- * generator notices each of them. It keeps values, orders, ledger and answers in memory and serves
- * one request at a time, so without a defect nothing is ever lost.
+ * A small fake of the service, in this process, with selectable defects. It shows whether the load
+ * generator detects each defect. It keeps values, orders, ledger and answers in memory and serves
+ * one request at a time, so without a defect nothing is lost.
  */
 #ifndef FAKE_SERVICE_H
 #define FAKE_SERVICE_H
@@ -13,24 +13,27 @@
 struct fake_defects {
     int oversell;         /* sells this many pieces beyond the stock */
     int undersell;        /* says sold out with this many pieces left */
-    int lose_nth;         /* the Nth accepted change is made from the reading of the one before */
-    int forget_nth;       /* the Nth accepted request is answered and not done */
+    int lose_nth;         /* the Nth accepted change starts from the previous change's reading */
+    int forget_nth;       /* the Nth accepted request is answered but not done */
     int double_nth;       /* the Nth accepted request is done twice */
     bool replay_differs;  /* a repeated key is answered with another body */
     bool busy_first;      /* the first sending of each key is answered 503 */
     bool in_flight_first; /* ... 409 in-flight */
-    int cut_nth;          /* the Nth new key is done, and its connection cut before the answer */
-    int lose_request_nth; /* the Nth new key's connection is cut and nothing done */
+    int cut_nth;          /* the Nth new key is done, then its connection is cut: no answer */
+    int lose_request_nth; /* the Nth new key's connection is cut and nothing is done */
     int never_nth;        /* the Nth new key is always answered 503 */
     bool bad_audit;       /* the audit lacks a field */
     int refuse_nth;       /* the Nth new key is answered 400 */
-    /* A figure that is told 1 too large, everything else being as it is: "audit.NAME", "shown.NAME"
-     * (GET of the item or account), "row.NAME" (of the Nth row of the ledger, rows of creations
-     * included, or its key for "row.txn_id"); or "row.missing", "row.twice", "row.added" */
+    /* One wrong figure, 1 too large:
+     * - "audit.NAME": in the audit
+     * - "shown.NAME": in GET of the item or account
+     * - "row.NAME": in the Nth row of the ledger, counting rows of creations; for "row.txn_id" its
+     *   key is changed
+     * Or a wrong row: "row.missing", "row.twice", "row.added". */
     const char *lie;
     int lie_nth;       /* row of the lie; 0: the third */
-    bool clean_audit;  /* the audit finds nothing, whatever there is */
-    bool hides_excess; /* and the ledger has no row of what was sold beyond the stock */
+    bool clean_audit;  /* the audit reports nothing, whatever happened */
+    bool hides_excess; /* the ledger lacks the rows of pieces sold beyond the stock */
 };
 
 struct fake_options {
@@ -45,7 +48,7 @@ struct fake_service;
 struct fake_service *fake_start(const struct fake_options *options);
 void fake_stop(struct fake_service *service);
 const char *fake_url(const struct fake_service *service);
-/* POSTs taken so far, repeated ones included. */
+/* POSTs received so far, repeated ones included. */
 int fake_posts(const struct fake_service *service);
 
 #endif

@@ -1,11 +1,12 @@
-/* What the service in miniature tells of itself, true or not: audit, ledger rows, values. */
+/* The fake service's answers to GET, true or false as the defects say: audit, ledger rows, values.
+ */
 #include "fake_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What the defect tells of the members of such an object is 1 too large. */
+/* If the lie is about this kind of object, adds 1 to the member that it names. */
 static void lie_about(const struct fake_service *service, const char *kind, json_t *object)
 {
     const char *lie = service->options.defects.lie;
@@ -19,7 +20,7 @@ static void lie_about(const struct fake_service *service, const char *kind, json
         json_object_set_new(object, name, json_string("somebody-else-0"));
 }
 
-/* As an audit would be that found nothing. */
+/* Makes the row that of an audit without findings. */
 static void cleanse(json_t *row, const struct resource *resource)
 {
     static const char *const breaches[] = {"oversold",   "lost_updates", "lost_amount",
@@ -30,7 +31,7 @@ static void cleanse(json_t *row, const struct resource *resource)
     json_object_set_new(row, "ledger_sum", json_integer(resource->current - resource->initial));
 }
 
-/* Numbers the rows anew, in a list of its own. */
+/* Returns a new list of the rows, numbered again. */
 static json_t *told_ledger(const struct fake_service *service)
 {
     const struct fake_defects *defects = &service->options.defects;

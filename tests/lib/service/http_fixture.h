@@ -23,13 +23,13 @@ int fixture_tear_down(void **state); /* fixture_stop(*state), for cmocka */
 
 /* Connects, sends text, reads one answer, closes; the caller frees reply. Returns the status. */
 int fixture_ask(const struct fixture *fixture, const char *text, struct raw_reply *reply);
-/* The same from parts; each of headers ends in CR LF. */
+/* The same from parts. Each header line in `headers` ends in CR LF. */
 int fixture_call(const struct fixture *fixture, const char *method, const char *path,
                  const char *headers, const char *body, struct raw_reply *reply);
-/* "METHOD path" with Host and, when body is not NULL, JSON type, length and key "k1" on a socket
- * that stays open. */
+/* Sends "METHOD path" with Host and, if body is not NULL, JSON type, length and key "k1". The
+ * socket stays open. */
 void fixture_send(int fd, const char *method, const char *path, const char *body);
-/* The number that /metrics has for a whole line's name ("seckill_http_in_flight"); -1 without. */
+/* The value of a metric, by name and labels ("seckill_http_in_flight"); -1 if there is none. */
 long fixture_metric(const struct fixture *fixture, const char *name);
 
 #endif

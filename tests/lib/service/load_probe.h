@@ -1,4 +1,4 @@
-/* A workload for tests: GET /SEQ, and what became of each sequence number. */
+/* A workload for tests: sends GET /SEQ and records the outcome of each sequence number. */
 #ifndef LOAD_PROBE_H
 #define LOAD_PROBE_H
 
@@ -18,9 +18,9 @@ struct probe_entry {
 
 struct probe {
     struct probe_entry *entries;
-    uint64_t max;          /* entries; the workload has nothing to send from there on */
-    int64_t retry_ms;      /* > 0: send again after that when the answer is not 200 ... */
-    uint32_t sendings_max; /* ... until so many were sent */
+    uint64_t max;          /* number of entries; the workload sends no further requests */
+    int64_t retry_ms;      /* > 0: send again after this time if the answer is not 200 ... */
+    uint32_t sendings_max; /* ... up to this many times */
 };
 
 /* Asserts on failure. Any thread. */

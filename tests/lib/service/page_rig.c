@@ -154,7 +154,7 @@ bool page_picture(const char *name, int width, int height)
     snprintf(file, sizeof file, "%s/%s.png", folder, name);
     browser_size(&page.browser, width, height);
     if (!browser_await(&page.browser,
-                       "location.protocol === 'file:' || " /* which has no script to redraw them */
+                       "location.protocol === 'file:' || " /* a saved page does not redraw them */
                        "[...document.querySelectorAll('.chart')].every(chart => "
                        "chart.viewBox.baseVal.width === chart.clientWidth)",
                        PAGE_WAIT_MS))

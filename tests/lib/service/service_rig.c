@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 typedef void point_function(struct op *op, enum op_point point);
-static _Atomic(point_function *) at_point_now; /* NULL: nobody is held */
+static _Atomic(point_function *) at_point_now; /* NULL: no operation is held */
 
 static void at_point(struct op *op, enum op_point point)
 {
@@ -47,7 +47,7 @@ void rig_reset(const char *guard)
     struct config *config = &rig.config;
     *config = (struct config){
         .lease_ms = 30000,
-        .wait_ms = 60000, /* a test that waits so long has failed already */
+        .wait_ms = 60000, /* a test that waits this long has failed */
         .watchdog = true,
         .fence = true,
         .lock_queue = true,
@@ -94,7 +94,7 @@ enum { WAIT_MS = 60000 };
 static pthread_mutex_t done_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done_any = PTHREAD_COND_INITIALIZER;
 
-/* op->http is the test's: it says whether the answer is there. */
+/* The test uses op->http: &is_done means that the answer is there. */
 static char is_done;
 
 static void take_answer(struct op *op)
@@ -105,8 +105,8 @@ static void take_answer(struct op *op)
     pthread_mutex_unlock(&done_mutex);
 }
 
-/* A body for an operation that comes and goes on a test's stack: large enough for all answers but
- * the long ones, which tests free themselves, and kept where a search for leaks finds it. */
+/* A body buffer for an operation on a test's stack. It holds all answers but the long ones, which
+ * tests free themselves. It stays reachable, so LeakSanitizer does not report it. */
 static char *body_new(void)
 {
     static char **bodies;
@@ -212,7 +212,7 @@ size_t ops_count_problem(const struct op *ops, size_t n, enum problem problem)
     return count;
 }
 
-/* -- what became of it ------------------------------------------------------------------------ */
+/* -- results ----------------------------------------------------------------------------------- */
 
 static json_t *parse(const struct op *op)
 {

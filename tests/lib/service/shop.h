@@ -13,17 +13,17 @@ struct shop {
     struct client client; /* for the main thread */
 };
 
-/* Opens sandbox, Redis and one service with a database in the sandbox; args: further arguments,
- * NULL-terminated. 0 or -1; shop_close() is due either way. */
+/* Opens sandbox, Redis and one service with a database in the sandbox. args: further arguments,
+ * NULL-terminated. 0 or -1; call shop_close() in both cases. */
 int shop_open(struct shop *shop, const char *const *args);
 /* One more instance on the same database and Redis; NULL on failure. */
 struct sandbox_server *shop_instance(struct shop *shop, const char *const *args);
-/* Ends the service by SIGTERM and says whether it ended well: exit status 0, which also means that
- * no sanitizer complained. True for one that does not run. */
+/* Ends the service by SIGTERM. True if its exit status is 0: then no sanitizer reported an error,
+ * either. True for a service that does not run. */
 bool shop_stop(struct sandbox_server *service);
 void shop_close(struct shop *shop);
 
-/* build/NAME, after $BUILD. Static. */
+/* $BUILD/NAME; without $BUILD: build/NAME. Static. */
 const char *shop_binary(const char *name);
 
 /* PUT path must answer 200. */
@@ -31,7 +31,7 @@ bool shop_put(struct shop *shop, const char *path, const char *body);
 /* POST with the main client; returns the status. */
 int shop_post(struct shop *shop, const char *path, const char *key, const char *body,
               struct reply *ret);
-/* GET /v1/audit says ok; prints the answer otherwise. */
+/* True if GET /v1/audit answers ok; if not, prints the answer. */
 bool shop_audit_ok(int port);
 
 #endif

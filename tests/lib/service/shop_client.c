@@ -76,7 +76,7 @@ int client_send(struct client *client, const char *method, const char *path, con
     return result;
 }
 
-/* The value of a header, up to the line's end; "" without. */
+/* Copies the value of a header to ret; "" if there is none. */
 static void header(const char *head, const char *name, char *ret, size_t size)
 {
     size_t length = strlen(name);

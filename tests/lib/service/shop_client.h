@@ -14,33 +14,34 @@ struct client {
 };
 
 struct reply {
-    int status; /* 0: no whole answer; nobody knows what was done */
+    int status; /* 0: no complete answer; the outcome is unknown */
     bool replayed;
     int retry_after_s; /* -1: none */
-    int64_t took_ms;   /* from client_call()'s begin */
+    int64_t took_ms;   /* since client_call() began */
     char type[64];     /* content type */
     char location[96]; /* "" without one */
     char body[CLIENT_BODY_MAX];
 };
 
-/* Sends and reads; connects first if need be. key: Idempotency-Key, body: JSON text; either may be
- * NULL. Returns the status, or 0 (and closes) without a whole answer within wait_ms. */
+/* Sends a request and reads the answer; connects if necessary. key: Idempotency-Key, body: JSON
+ * text; either may be NULL. Returns the status. Without a complete answer within wait_ms it closes
+ * the connection and returns 0. */
 int client_call(struct client *client, const char *method, const char *path, const char *key,
                 const char *body, int64_t wait_ms, struct reply *ret);
-/* The two halves. client_send() is 0, or -1 when nothing, or not all, could be sent. */
+/* The two halves of client_call(). client_send() returns 0, or -1 if it could not send all. */
 int client_send(struct client *client, const char *method, const char *path, const char *key,
                 const char *body);
-/* These bytes as they are; connects first if need be. */
+/* Sends these bytes unchanged; connects if necessary. */
 int client_send_text(struct client *client, const char *text, size_t length);
 int client_read(struct client *client, int64_t wait_ms, struct reply *ret);
 void client_close(struct client *client);
 
-/* GET path, which must answer 200, as JSON; NULL otherwise. To be released with json_decref(). */
+/* The answer of GET path as JSON, to be released with json_decref(); NULL unless it is 200. */
 json_t *client_get(int port, const char *path);
 /* One number of GET path: client_number(port, "/v1/items/1", "stock"); INT64_MIN if there is
  * none.*/
 int64_t client_number(int port, const char *path, const char *name);
-/* The problem's name: the end of "type"; "" for an answer that is no problem document. */
+/* The problem's name: the end of "type"; "" if the answer is no problem document. */
 const char *reply_problem(const struct reply *reply, char *ret, size_t size);
 
 #endif

@@ -1,25 +1,26 @@
-/* Step mode of the live page, moved by keys as a learner does. */
+/* Step mode of the live page, operated by keys as a learner does. */
 #ifndef STEPS_RIG_H
 #define STEPS_RIG_H
 
 #include "page_rig.h"
 
-/* Loads the exercise ("ex=lost-update&lang=en") and waits for its actors. False: they did not come.
- */
+/* Loads the exercise ("ex=lost-update&lang=en") and waits for its actors. False: no actors. */
 bool steps_go(const char *query);
-/* One key; then that actor stands where it says: a point, or a state ("waiting", "accepted" ...).
- * False, with a message: it did not come there. */
+/* Presses the actor's key and waits until the actor is at `where`: a point, or a state ("waiting",
+ * "accepted" ...). False, with a message: it did not get there. */
 bool steps_move(const char *name, const char *where);
-/* So on to each of these, NULL-terminated. */
+/* The same for each of these points in turn, NULL-terminated. */
 bool steps_moves(const char *name, const char *const *points);
 
-/* Within PAGE_WAIT_MS the actor has this state, what is shown of the row or lock is this text, the
- * verdict is of this state and has this word. */
+/* True if this is so within PAGE_WAIT_MS:
+ * - the actor has this state
+ * - the page shows this text for the row or lock
+ * - the verdict has this state and contains this word */
 bool steps_state_is(const char *name, const char *state);
 bool steps_world_is(const char *what, const char *text);
 bool steps_verdict_is(const char *state, const char *word);
 
-/* The same, claimed. */
+/* The same as assertions. */
 #define GO(query)            assert_true(steps_go(query))
 #define MOVE(name, where)    assert_true(steps_move(name, where))
 #define MOVES(name, ...)     assert_true(steps_moves(name, (const char *const[]){__VA_ARGS__, NULL}))

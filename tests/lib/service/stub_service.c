@@ -112,7 +112,7 @@ bool service_submit(struct service *s, struct op *op)
 
 bool service_drain(struct service *s, int64_t timeout_ms)
 {
-    (void)timeout_ms; /* what is held must be released by the test */
+    (void)timeout_ms; /* the test must release the held operations */
     pthread_mutex_lock(&s->mutex);
     s->draining = true;
     while (s->running > 0)

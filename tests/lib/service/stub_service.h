@@ -1,5 +1,5 @@
-/* A service that answers by itself, in place of the real one: for tests of the HTTP side alone.
- * Defines every function of app/service/service.h but op_problem(). */
+/* A stub of the service, for tests of the HTTP side alone. It defines every function of
+ * app/service/service.h. */
 #ifndef STUB_SERVICE_H
 #define STUB_SERVICE_H
 
@@ -11,11 +11,11 @@
 enum stub_mode {
     STUB_ANSWER, /* at once, from the stub's thread */
     STUB_HOLD,   /* kept until stub_release() */
-    STUB_REFUSE  /* service_submit() says overloaded */
+    STUB_REFUSE  /* service_submit() refuses it as overloaded */
 };
 void stub_mode(struct service *service, enum stub_mode mode);
 
-/* Answers what is held. */
+/* Answers the operations that are held. */
 void stub_release(struct service *service);
 
 /* Operations submitted so far, and held now. */
@@ -26,9 +26,14 @@ long stub_held(struct service *service);
 void stub_last(struct service *service, struct op *ret);
 
 /*
- * The answers: order 201 with order_id "o1"; other POSTs 201, the rest 200, all with
- * {"id","other","amount","key","request"}. A key "replay..." is marked as a replay, a user
- * "sold-out" gets that problem, OP_GUARDS a long body of STUB_LONG_BYTES.
+ * POSTs are answered 201, other requests 200, with {"order_id":"o1","id","other","amount",
+ * "request"}. Exceptions:
+ *
+ * - a key "replay..." is marked as a replay
+ *
+ * - a user "sold-out" gets that problem
+ *
+ * - OP_GUARDS gets a body of STUB_LONG_BYTES
  */
 enum { STUB_LONG_BYTES = 300000 };
 

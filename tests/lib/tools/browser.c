@@ -20,7 +20,8 @@ static bool is_ready(struct sandbox_server *server)
     return sandbox_answers(NULL, server->port, question, "HTTP/1.1 200 ", 1000);
 }
 
-/* One command; its "value", to be released. NULL: refused, with a message. Takes body. */
+/* Sends one command; takes body. Returns the answer's "value", to be released. NULL with a message:
+ * refused. */
 static json_t *command(struct browser *browser, const char *method, const char *path, json_t *body)
 {
     struct raw_reply reply;
@@ -52,7 +53,7 @@ static json_t *command(struct browser *browser, const char *method, const char *
     return value;
 }
 
-/* A command that must succeed and whose value does not matter. */
+/* Sends a command that must succeed; ignores its value. */
 static void order(struct browser *browser, const char *method, const char *path, json_t *body)
 {
     json_t *value = command(browser, method, path, body);
@@ -62,7 +63,7 @@ static void order(struct browser *browser, const char *method, const char *path,
 
 static json_t *capabilities(const char *profile)
 {
-    /* The pipe: the browser ends when its driver does, also when that is killed. */
+    /* The pipe makes the browser end with its driver, even if the driver is killed. */
     static const char *const flags[] = {"--headless",
                                         "--remote-debugging-pipe",
                                         "--no-sandbox",

@@ -1,4 +1,4 @@
-/* As much of JSON Schema as our own schemas use: type, enum, properties, required,
+/* The subset of JSON Schema that our schemas use: type, enum, properties, required,
  * additionalProperties, items. */
 #ifndef TEST_SCHEMA_H
 #define TEST_SCHEMA_H

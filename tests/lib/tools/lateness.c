@@ -6,7 +6,7 @@
 
 enum { NAP_MS = 20, WORK_MS = 2, NS_PER_MS = 1000000 };
 
-/* Wakes are quick even where work is slow: so it works, too. */
+/* Some CPU work: on a busy machine waking can be quick although work is slow. */
 static void work(void)
 {
     struct timespec begun, now;

@@ -1,5 +1,5 @@
-/* How late the machine is: a thread that wakes and works a little, again and again. For tests whose
- * bound on time means nothing while others have the processor. */
+/* Measures how late the machine runs threads: a thread wakes and works a little, again and again.
+ * For tests whose time bound is meaningless while other programs use the CPU. */
 #ifndef TEST_LATENESS_H
 #define TEST_LATENESS_H
 
@@ -13,9 +13,9 @@ struct lateness {
     int64_t latest_ms;
 };
 
-/* Watches from now on. The struct must not move. */
+/* Starts to measure. The struct must not move. */
 void lateness_begin(struct lateness *lateness);
-/* Ends the watch; returns by how many milliseconds the thread was late, at the most. */
+/* Ends the measurement. Returns the thread's greatest lateness in ms. */
 int64_t lateness_end(struct lateness *lateness);
 
 #endif

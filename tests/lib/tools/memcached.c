@@ -10,7 +10,7 @@
 
 enum { PATIENCE_S = 5 };
 
-/* A connection on which the command was sent; -1: none. */
+/* Opens a connection and sends the command. -1: failed. */
 static int say(const struct sandbox_server *server, const char *format, va_list args)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,

@@ -1,4 +1,4 @@
-/* Asking the sandbox's memcached by hand. */
+/* Commands to the sandbox's memcached. */
 #ifndef TEST_MEMCACHED_H
 #define TEST_MEMCACHED_H
 
@@ -6,11 +6,12 @@
 
 enum { MEMCACHED_LINE_MAX = 512 };
 
-/* One command; the first line of its answer, without its end. False when there was none. */
+/* Sends one command; ret gets the first line of the answer without its line end. False if there was
+ * no answer. */
 bool memcached_ask(const struct sandbox_server *server, char ret[MEMCACHED_LINE_MAX],
                    const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Keys that stand in it; -1: it did not say. */
+/* How many keys it holds; -1: no answer. */
 int memcached_count(const struct sandbox_server *server);
 
 #endif

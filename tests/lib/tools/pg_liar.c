@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* libpq forgets the result that it has begun when a lie makes the sync point follow at once
- * (pqParseInput3). LeakSanitizer asks for this; the other tests watch our own results. */
+/* A suppression for LeakSanitizer. libpq leaks an unfinished result if a lie makes the sync point
+ * follow at once (pqParseInput3). Other tests check the results that we own. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -25,7 +25,7 @@ enum { PAIRS_MAX = 32, ROOM = 256 * 1024, HEAD = 5, LOOK_MS = 1 };
 struct pair {
     int client, server; /* -1: none */
     size_t n;
-    char bytes[ROOM]; /* of the server's, up to a whole message */
+    char bytes[ROOM]; /* received from the server, up to a complete message */
 };
 
 struct pg_liar {
@@ -65,7 +65,7 @@ static bool send_all(int fd, const char *bytes, size_t n)
     return true;
 }
 
-/* -- messages: a letter, the length of the rest with itself, the rest ----------------------------
+/* -- messages: a letter, the length (of itself and the rest), the rest --------------------------
  */
 
 static uint32_t length_of(const char *message)
@@ -127,7 +127,7 @@ static bool send_other_values(int fd, char *row)
     return send_all(fd, row, length_of(row));
 }
 
-/* Returns whether the connection goes on. */
+/* Sends the lie. False: the connection must be closed. */
 static bool tell(int fd, enum pg_lie lie, char *message)
 {
     switch (lie) {
@@ -158,8 +158,8 @@ static bool tell(int fd, enum pg_lie lie, char *message)
     return false;
 }
 
-/* Lies about rows stand in the place of rows. An error in the place of a synchronisation point
- * would leave the client to wait for one. */
+/* Lies about rows replace rows only. An error must not replace a synchronisation point, or the
+ * client would wait for one for ever. */
 static bool is_about(enum pg_lie lie, char letter)
 {
     if (lie >= PG_LIE_TWICE && lie <= PG_LIE_OTHER_VALUES)
@@ -180,7 +180,7 @@ static bool is_due(struct pg_liar *liar, char letter, enum pg_lie *ret_lie)
 /* -- passing on ---------------------------------------------------------------------------------
  */
 
-/* False: the connection is over. */
+/* Passes on what the server sends. False: the connection has ended. */
 static bool from_server(struct pg_liar *liar, struct pair *pair)
 {
     ssize_t n = recv(pair->server, pair->bytes + pair->n, ROOM - pair->n, 0);

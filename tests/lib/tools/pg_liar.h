@@ -1,7 +1,7 @@
 /*
- * A proxy before a real PostgreSQL that understands the server's messages and puts another one in
- * the place of the nth: what a server says that hangs up in an orderly way, and what none should.
- * The client must not ask for TLS (sslmode=disable). PostgreSQL documentation, "Message Formats".
+ * A proxy before a real PostgreSQL. It parses the server's messages and replaces the nth by another
+ * one: a message of an orderly shutdown, or one that no correct server sends. The client must not
+ * ask for TLS (sslmode=disable). PostgreSQL documentation, "Message Formats".
  * Threading: one thread uses a liar at a time.
  */
 #ifndef PG_LIAR_H
@@ -10,16 +10,16 @@
 struct pg_liar;
 
 #define PG_LIE_MAP(X)                                                                              \
-    X(FATAL_BEFORE)  /* a FATAL error, and the end; the message itself does not arrive */          \
-    X(HANG_UP)       /* the end, without a word */                                                 \
-    X(ERROR)         /* an error in its place, and on it goes */                                   \
+    X(FATAL_BEFORE)  /* a FATAL error instead of the message, then the connection is closed */     \
+    X(HANG_UP)       /* the connection is closed without a message */                              \
+    X(ERROR)         /* an error instead of the message; the connection stays open */              \
     X(TWICE)         /* a row comes twice */                                                       \
     X(NO_ROW)        /* a row is left out */                                                       \
     X(NO_COLUMNS)    /* a row without columns */                                                   \
     X(NULL_COLUMNS)  /* a row of NULLs */                                                          \
     X(SHORT_COLUMNS) /* a row whose columns have one byte each */                                  \
-    X(OTHER_VALUES)  /* a row whose columns have other bytes, as many */                           \
-    X(COPY_OUT)      /* the server begins to copy a table out */
+    X(OTHER_VALUES)  /* a row whose columns have other bytes of the same number */                 \
+    X(COPY_OUT)      /* the server starts to copy a table out */
 
 enum pg_lie {
 #define PG_LIE_ENUM(name) PG_LIE_##name,
@@ -33,9 +33,9 @@ struct pg_liar *pg_liar_open(int server_port);
 void pg_liar_close(struct pg_liar *liar);
 int pg_liar_port(const struct pg_liar *liar);
 
-/* The nth message (1: the next) from the server, of those the lie is about, becomes the lie. */
+/* Replaces the server's nth message (1: the next) of the kind that the lie concerns. */
 void pg_liar_arm(struct pg_liar *liar, enum pg_lie lie, int n);
-/* Lies told since it was armed, 0 or 1; none is told from now on. */
+/* Disarms it. Returns how many lies were told since it was armed, 0 or 1. */
 int pg_liar_disarm(struct pg_liar *liar);
 
 #endif

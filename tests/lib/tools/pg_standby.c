@@ -21,8 +21,7 @@ static void sleep_ms(long ms)
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-/* The setting reaches those who commit some time after those who ask: one commit after the other,
- * until one waits. */
+/* Backends notice the setting with a delay. Commits repeatedly until a commit waits. */
 static void wait_until_in_force(PGconn *sql, PGconn *probe)
 {
     char waits[128], ends[64];

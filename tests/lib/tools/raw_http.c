@@ -45,7 +45,7 @@ int raw_send_text(int fd, const char *text)
     return raw_send(fd, text, strlen(text));
 }
 
-/* As recv(): bytes, 0: closed; -1: nothing until then. */
+/* As recv(): number of bytes; 0: closed; -1: nothing until until_ms. */
 static ssize_t read_some(int fd, char *into, size_t n, int flags, int64_t until_ms)
 {
     for (;;) {
@@ -61,7 +61,7 @@ static ssize_t read_some(int fd, char *into, size_t n, int flags, int64_t until_
     }
 }
 
-/* Reads up to the empty line and not beyond it: what follows is the body or the next answer. */
+/* Reads up to the empty line and not beyond it. The body or the next answer follows. */
 static ssize_t read_head(int fd, int64_t until_ms, struct raw_reply *ret)
 {
     size_t have = 0;

@@ -1,4 +1,4 @@
-/* Follows a recipe of a README to the letter: see tests/README.md, Recipes. */
+/* Runs a recipe of a README exactly as written: see tests/README.md, Recipes. */
 #ifndef RECIPE_H
 #define RECIPE_H
 

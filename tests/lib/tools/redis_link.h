@@ -20,7 +20,7 @@ bool link_open_port(struct link *link, int port);
 bool link_open_for(struct link *link, const char *url, int64_t timeout_ms);
 void link_close(struct link *link);
 
-/* ECHO; false when the answer was another's. */
+/* Sends ECHO; false if the answer belongs to another request. */
 bool link_echoes(struct link *link, const char *text, lk_status *ret_status);
 
 #endif

@@ -41,7 +41,7 @@ static bool both_succeed(void *arg)
     int64_t start_ms = test_now_ms();
     lk_status status = set_acquire(trial->client, trial->key, 0, &hold);
     int64_t took_ms = test_now_ms() - start_ms;
-    /* A try, and undoing it. */
+    /* The bound: a try and its undoing, three command timeouts each. */
     if (took_ms > 2 * 3 * SET_TIMEOUT_MS + SLACK_MS) {
         fprintf(stderr, "an attempt took %lld ms\n", (long long)took_ms);
         trial->late = true;
@@ -59,7 +59,7 @@ bool set_recovers(lk_client *client, const char *key, int64_t wait_ms, int64_t *
     return done && !trial.late;
 }
 
-/* The caller's; NULL: no answer. */
+/* The caller frees the reply; NULL: no answer. */
 static redisReply *ask(const struct sandbox_server *server, const char *command)
 {
     redisContext *context = redisConnect("127.0.0.1", server->port);
@@ -152,8 +152,8 @@ bool set_cut_off(const struct sandbox_server *master, const struct sandbox_serve
            wait_until(has_no_replica, &whom, LINK_MS);
 }
 
-/* Bytes of the stream of writes that a master has sent ([master, offset, ...]) or a replica has
- * applied ([slave, host, port, state, offset]); -1: no answer. */
+/* The replication offset in the answer of ROLE. Of a master: [master, offset, ...]; of a replica:
+ * [slave, host, port, state, offset]. -1: no answer. */
 static int64_t offset_of(const struct sandbox_server *server, size_t element)
 {
     redisReply *reply = ask(server, "ROLE");

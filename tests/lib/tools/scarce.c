@@ -8,7 +8,7 @@
 #include <string.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static int countdown; /* 0: nothing planned; 1: the next piece */
+static int countdown; /* 0: no failure planned; 1: the next allocation fails */
 static bool sticky;
 static int refused;
 

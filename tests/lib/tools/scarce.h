@@ -1,17 +1,17 @@
 /*
- * Memory that runs out: the Nth piece that the program under test asks for is refused, and so is a
- * poll(2) or ppoll(2), for which the kernel wants some (ENOMEM). Concerns this program's own
- * malloc(), calloc(), realloc(), strdup(), poll() and ppoll(), not those inside shared libraries;
- * the linker puts them in (see SCARCE_T in the Makefile). Any thread.
+ * Simulates memory that runs out: the nth allocation fails. poll(2) and ppoll(2) count as
+ * allocations, as the kernel may return ENOMEM for them. It covers this program's own malloc(),
+ * calloc(), realloc(), strdup(), poll() and ppoll(), not calls inside shared libraries. The linker
+ * inserts it (see SCARCE_T in the Makefile). Any thread.
  */
 #ifndef TEST_SCARCE_H
 #define TEST_SCARCE_H
 
 #include <stdbool.h>
 
-/* The nth piece from now on is refused; with goes_on each one after it, too. */
+/* Makes the nth allocation from now on fail. goes_on: all later ones fail, too. */
 void scarce_from(int nth, bool goes_on);
-/* There is plenty again. Returns how many pieces were refused. */
+/* Lets allocations succeed again. Returns how many failed. */
 int scarce_end(void);
 
 #endif

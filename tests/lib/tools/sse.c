@@ -25,7 +25,7 @@ bool sse_open(struct sse *sse, int port, const char *path, const char *last_id, 
         setsockopt(sse->fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof least);
     if (connect(sse->fd, (const struct sockaddr *)&address, sizeof address) != 0)
         return false;
-    /* HTTP/1.0: the answer comes without chunks */
+    /* with HTTP/1.0 the answer is not chunked */
     int n = snprintf(text, sizeof text, "GET %s HTTP/1.0\r\nHost: t\r\n%s%s%s\r\n", path,
                      last_id != NULL ? "Last-Event-ID: " : "", last_id != NULL ? last_id : "",
                      last_id != NULL ? "\r\n" : "");
@@ -55,7 +55,7 @@ static size_t count_from(const struct sse *sse, size_t from, const char *text)
     if (sse->n <= from)
         return 0;
     const char *at = sse->text + from, *end = sse->text + sse->n;
-    /* under ThreadSanitizer each strstr() looks at the whole rest */
+    /* no strstr(): under ThreadSanitizer each call reads the whole rest */
     while ((at = memchr(at, text[0], (size_t)(end - at))) != NULL) {
         const bool here = (size_t)(end - at) >= length && memcmp(at, text, length) == 0;
         count += here;
@@ -82,7 +82,8 @@ bool sse_await(struct sse *sse, const char *text, size_t times)
     return count >= times;
 }
 
-/* The data of the message at or after *at; *at goes beyond it. NULL: no whole one. */
+/* Returns the data of the first message of this name from *at on and moves *at behind it. NULL: no
+ * complete message. */
 static json_t *next_data(const char **at, const char *name)
 {
     char begin[64];

@@ -1,11 +1,11 @@
-/* How wide a text is on a terminal. */
+/* The width of a text on a terminal. */
 #ifndef TEXT_WIDTH_H
 #define TEXT_WIDTH_H
 
 #include <stddef.h>
 #include <string.h>
 
-/* Columns of its widest line: characters, not bytes; sequences that set colours have none. */
+/* Columns of its widest line. Counts characters, not bytes; colour sequences have no width. */
 static inline size_t columns_of(const char *text)
 {
     size_t widest = 0, width = 0;
@@ -21,8 +21,7 @@ static inline size_t columns_of(const char *text)
     return widest;
 }
 
-/* The text with one blank for each line break and the blanks around it, in place: what is broken
- * into lines reads as one. */
+/* Joins the lines of a text in place: a line break and the blanks around it become one blank. */
 static inline char *one_line(char *text)
 {
     char *to = text;

@@ -1,4 +1,4 @@
-/* build/lockkit as a child process, on a private Redis: for the tests of the command line. */
+/* Runs build/lockkit as a child process on a private Redis, for the tests of the command. */
 #ifndef TEST_TOOL_H
 #define TEST_TOOL_H
 
@@ -13,7 +13,7 @@ enum { TOOL_OUTPUT_MAX = 20000, TOOL_ENDS_WITHIN_MS = 60000 };
 extern struct sandbox *tool_sandbox;
 extern struct sandbox_server *tool_redis;
 
-/* Group set-up and tear-down of cmocka. LOCKKIT_ENDPOINTS names the Redis from then on. */
+/* Group set-up and tear-down of cmocka. tool_open() sets LOCKKIT_ENDPOINTS to the Redis. */
 int tool_open(void **state);
 int tool_close(void **state);
 /* Set-up of a test: the Redis is empty. */
@@ -28,19 +28,19 @@ struct tool {
 /* args: NULL-terminated. Fails the test when it cannot be started. */
 struct tool tool_start(const char *const *args);
 #define TOOL(...) tool_start((const char *const[]){__VA_ARGS__, NULL})
-/* Closes its input; waits for its end; returns its exit status, or 1000 + N when signal N ended it.
- * Fails the test when it does not end. */
+/* Closes its input and waits for its end. Returns its exit status, or 1000 + N if signal N ended
+ * it. Fails the test if it does not end. */
 int tool_ends(struct tool *tool);
-/* Both. */
+/* tool_start() and tool_ends(). */
 int tool_run(const char *const *args, struct tool *ret);
 #define RUN(ret, ...) tool_run((const char *const[]){__VA_ARGS__, NULL}, (ret))
 
-/* What it has said so far; static, until the next call. */
+/* Its standard output and standard error so far; static, until the next call. */
 const char *tool_said(const struct tool *tool);
 const char *tool_complained(const struct tool *tool);
-/* The same as JSON, the caller's; fails the test when it is none. */
+/* Its standard output as JSON; the caller releases it. Fails the test if it is no JSON. */
 json_t *tool_said_json(const struct tool *tool);
-/* True as soon as it has said word. */
+/* Waits until its standard output contains word. */
 bool tool_says(const struct tool *tool, const char *word);
 
 #endif

@@ -22,12 +22,12 @@ enum { EVENTS_MAX = 256 };
 
 struct client {
     TAILQ_ENTRY(client) link; /* all */
-    LIST_ENTRY(client) timed; /* those that wait for due_us */
+    LIST_ENTRY(client) timed; /* clients that wait for due_us */
     bool is_timed;
     int fd;
     int64_t due_us;
     uint32_t requests;
-    bool owed; /* an answer */
+    bool owed; /* a request has no answer yet */
     size_t sent;
     struct toy_reply reply;
     size_t length;
@@ -103,7 +103,8 @@ static void drop(struct toy_server *server, struct client *client, bool reset)
     free(client);
 }
 
-/* Writes what is due; closes when the script says so. False: the client is gone. */
+/* Writes the part of the reply that is due; closes if the script says so. False: the client is
+ * closed. */
 static bool reply_some(struct toy_server *server, struct client *client)
 {
     struct toy_reply *reply = &client->reply;
@@ -113,7 +114,7 @@ static bool reply_some(struct toy_server *server, struct client *client)
         size_t piece = reply->piece > 0 && reply->piece < left ? reply->piece : left;
         ssize_t n = send(client->fd, reply->bytes + client->sent, piece, MSG_NOSIGNAL);
         if (n < 0 && errno == EAGAIN)
-            return true; /* EPOLLOUT comes */
+            return true; /* EPOLLOUT follows */
         if (n < 0) {
             drop(server, client, false);
             return false;
@@ -153,7 +154,7 @@ static bool take_request(struct toy_server *server, struct client *client, const
     return true;
 }
 
-/* The body if the request is whole, else NULL. */
+/* The body if the request is complete, else NULL. */
 static const char *whole_request(struct client *client)
 {
     client->text[client->length] = '\0';
@@ -162,7 +163,7 @@ static const char *whole_request(struct client *client)
         return NULL;
     const char *body = head_end + 4;
     size_t wanted = 0;
-    if (client->text[0] == 'P') { /* POST, PUT: others have no body here */
+    if (client->text[0] == 'P') { /* only POST and PUT have a body here */
         const char *field = strcasestr(client->text, "\r\nContent-Length:");
         if (field != NULL && field < head_end)
             wanted = strtoul(field + strlen("\r\nContent-Length:"), NULL, 10);

@@ -1,6 +1,6 @@
 /*
  * A small scripted HTTP server for tests and benchmarks: one thread, epoll, a free loopback port
- * (or a unix socket). It answers whatever its script says, proper HTTP or not.
+ * (or a unix socket). It answers as its script says, with valid HTTP or not.
  */
 #ifndef TOY_SERVER_H
 #define TOY_SERVER_H
@@ -20,7 +20,7 @@ struct toy_request {
 };
 
 struct toy_reply {
-    const char *bytes; /* sent as they are; must live until sent; or points to buffer */
+    const char *bytes; /* sent unchanged; must stay valid until sent; may point to buffer */
     size_t length;
     int64_t delay_us; /* before the first byte */
     size_t piece;     /* bytes per write; 0: all at once */
@@ -29,7 +29,7 @@ struct toy_reply {
     char buffer[TOY_REPLY_MAX];
 };
 
-/* Called in the server's thread; may sleep: then the whole server is paused. */
+/* Called in the server's thread. It may sleep; that pauses the whole server. */
 typedef void toy_answer(void *ctx, const struct toy_request *request, struct toy_reply *reply);
 
 struct toy_options {
@@ -43,9 +43,9 @@ struct toy_options {
 /* Exact counts, readable at any time. */
 struct toy_counts {
     atomic_uint_least64_t accepted, requests;
-    atomic_uint_least64_t left; /* closed by the client while an answer was owed */
+    atomic_uint_least64_t left; /* closed by the client before it had its answer */
     atomic_int open, open_max;
-    atomic_int owed, owed_max; /* requests without an answer yet */
+    atomic_int owed, owed_max; /* requests not answered yet */
 };
 
 struct toy_server;
@@ -57,7 +57,7 @@ const char *toy_url(const struct toy_server *server); /* without a path */
 int toy_port(const struct toy_server *server);
 struct toy_counts *toy_counts(struct toy_server *server);
 
-/* A whole 200 answer with this body, in reply->buffer. */
+/* Writes a complete 200 answer with this body to reply->buffer. */
 void toy_ok(struct toy_reply *reply, const char *body);
 
 #endif

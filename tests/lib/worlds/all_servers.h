@@ -1,4 +1,4 @@
-/* One of each kind of lock server, so that a service can be started with all guards it has. */
+/* Starts lock servers of each kind, so that a service can offer all its guards. */
 #ifndef TEST_ALL_SERVERS_H
 #define TEST_ALL_SERVERS_H
 
@@ -15,7 +15,7 @@ struct all_servers {
 
 /* False with a message on stderr. */
 bool all_servers_open(struct sandbox *sandbox, struct all_servers *ret);
-/* Fills ret with seckilld's arguments for them, then those of more, NULL-terminated. */
+/* Fills ret with seckilld's arguments for these servers, then with `more` (NULL-terminated). */
 void all_servers_args(const struct all_servers *servers, const char *const *more,
                       const char *ret[ALL_ARGS_MAX + 1]);
 

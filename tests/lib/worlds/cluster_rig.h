@@ -1,4 +1,4 @@
-/* A Redis Cluster of its own for a test program, or for each of its tests. */
+/* A private Redis Cluster for a test program, or for each of its tests. */
 #ifndef TEST_CLUSTER_RIG_H
 #define TEST_CLUSTER_RIG_H
 

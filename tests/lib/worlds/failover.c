@@ -36,9 +36,9 @@ struct buyer {
     atomic_int accepted;
     int refused;
     bool decided;          /* the last order */
-    int other, unanswered; /* answers that nobody should get */
+    int other, unanswered; /* unexpected statuses; requests without an answer */
     int64_t slowest_ms;
-    char slowest[256]; /* that answer */
+    char slowest[256]; /* the slowest answer */
     char refusal[256]; /* the last one */
 };
 
@@ -125,7 +125,8 @@ static void note(struct buyer *buyer, const struct reply *reply)
     }
 }
 
-/* A 503 is no decision: its key is sent again until there is one, also after the sale. */
+/* A 503 is no decision. The same key is sent again until there is a decision, even after the sale.
+ */
 static void *buy(void *arg)
 {
     struct buyer *buyer = arg;
@@ -180,7 +181,7 @@ static int accepted_under(int guard)
     return accepted;
 }
 
-/* Every guard has sold so many more than seen[]. */
+/* Reached when every guard has sold `more` pieces more than in seen[]. */
 struct goal {
     int seen[GUARDS_MAX], more;
 };
@@ -224,7 +225,7 @@ static int refused_in_all(void)
     return refused;
 }
 
-/* Somebody was refused, or waited for most of the time without a master. */
+/* True if a request was refused, or waited for half of the time without a master. */
 static bool was_felt(int64_t away_ms)
 {
     int64_t slowest_ms = 0;
@@ -247,7 +248,7 @@ static void every_answer_came_in_time(void)
     }
 }
 
-/* What was answered is what is stored, and the ledger is one chain per item. */
+/* The stored sales equal the accepted answers, and the audit passes. */
 static void nothing_was_lost(void)
 {
     for (int i = 0; i < n_guards; i++) {
@@ -292,7 +293,7 @@ static void sale_goes_on_with_the_new_master_and_nothing_is_lost(void **state)
         assert_true(process_runs(services[i]));
 }
 
-/* Last: cmocka's exit status does not tell of a failed teardown. */
+/* Runs last, as a test: cmocka's exit status ignores a failed tear-down. */
 static void services_drain_and_end_well(void **state)
 {
     (void)state;

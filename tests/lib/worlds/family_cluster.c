@@ -1,5 +1,5 @@
-/* A Redis Cluster of three masters, and the guards whose keys, scripts and channels have to find
- * their node. */
+/* A Redis Cluster of three masters. The guards must find the node of each key, script and channel.
+ */
 #include "lock_world.h"
 #include "redis.h"
 
@@ -16,7 +16,7 @@ static bool start(struct sandbox *sandbox)
     return sandbox_cluster(sandbox, false, &cluster) == 0;
 }
 
-/* The nodes name each other: a proxy before one would be passed by. */
+/* No proxy: the nodes give out their own addresses, so clients would bypass it. */
 static void endpoints(char *ret, size_t size, int proxy_port)
 {
     (void)proxy_port;
@@ -28,7 +28,7 @@ static int port(void)
     return 0;
 }
 
-/* Whichever node has the key answers with a number of at least 0, the others with an error. */
+/* The node of the key answers with a number of at least 0, the others with an error. */
 static int64_t ask(const char *command, const char *key)
 {
     for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++) {
@@ -57,7 +57,7 @@ static bool remove_lock(const char *key)
 
 static int64_t left_ms(const char *key)
 {
-    return ask("PTTL %s", key); /* one that has none answers below 0, as those without the key */
+    return ask("PTTL %s", key); /* a key without a lease counts as no key: both are below 0 */
 }
 
 static int64_t leftovers(void)

@@ -1,4 +1,4 @@
-/* memcached, and the guard of its name. */
+/* memcached, and its guard. */
 #include "lock_world.h"
 #include "memcached.h"
 

@@ -1,4 +1,4 @@
-/* One PostgreSQL, and the guards that are rows in it or sessions with it. */
+/* One PostgreSQL, and the guards whose locks are rows or sessions. */
 #include "lock_world.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@ static const char *const guards[] = {"sql-unique", "sql-unique-forever", "pg-adv
 
 static bool start(struct sandbox *sandbox)
 {
-    /* All guards at once, some with a connection for each contender. */
+    /* Tests use all guards at once; some need a connection for each contender. */
     static const char *const roomy[] = {"-c", "max_connections=250", NULL};
     world_postgres = sandbox_postgres(sandbox, roomy);
     return world_postgres != NULL;
@@ -103,7 +103,7 @@ static int64_t leftovers(void)
 
 static int64_t crash_bound_ms(const lk_provider_info *guard, int64_t lease_ms)
 {
-    return (guard->caps & LK_CAP_SESSION) != 0 ? 0 : lease_ms; /* at once, with the connection */
+    return (guard->caps & LK_CAP_SESSION) != 0 ? 0 : lease_ms; /* a session ends at once */
 }
 
 const struct lock_family family_postgres = {

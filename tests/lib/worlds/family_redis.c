@@ -10,7 +10,7 @@ enum { SECOND_MS = 1000 };
 
 struct sandbox_server *world_redis;
 
-/* NULL when Redis does not answer; the reply is the caller's. */
+/* The caller frees the reply; NULL if Redis does not answer. */
 static redisReply *ask(const char *format, va_list args)
 {
     redisContext *context = redisConnect("127.0.0.1", world_redis->port);

@@ -51,7 +51,7 @@ int world_standing(const char *key)
     return n;
 }
 
-/* On one node is too much of it when it should be free. */
+/* A lock that remains on one node is not free. */
 static bool exists(const char *key)
 {
     return world_standing(key) > 0;
@@ -65,7 +65,7 @@ static bool remove_lock(const char *key)
     return n > 0;
 }
 
-/* As long as a majority has it. */
+/* How long a majority of the nodes keeps it. */
 static int64_t left_ms(const char *key)
 {
     int64_t left[WORLD_NODES];

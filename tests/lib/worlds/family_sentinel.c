@@ -1,4 +1,4 @@
-/* A Redis master that three Sentinels know, and the guards that have to find it. */
+/* A Redis master with three Sentinels. The guards must find the master. */
 #include "lock_world.h"
 #include "redis.h"
 
@@ -18,7 +18,7 @@ static bool start(struct sandbox *sandbox)
     return sandbox_sentinel(sandbox, &sentinel) == 0;
 }
 
-/* The Sentinels name the master: a proxy before it would be passed by. */
+/* No proxy: the Sentinels give out the master's own address, so clients would bypass it. */
 static void endpoints(char *ret, size_t size, int proxy_port)
 {
     (void)proxy_port;

@@ -1,4 +1,4 @@
-/* One SQLite file, and the guards that are rows in it. */
+/* One SQLite file, and the guards whose locks are rows. */
 #include "lock_world.h"
 
 #include <assert.h>
@@ -29,8 +29,8 @@ static int port(void)
     return 0;
 }
 
-/* The first integer that it answers, 0 when there is none; as any other client of the file would
- * ask. Tables that nobody has made yet are empty. */
+/* Runs a query like any other client of the file. Returns the first integer of the result, or 0. A
+ * table that does not exist counts as empty. */
 static int64_t ask(const char *sql)
 {
     sqlite3 *handle;

@@ -11,7 +11,7 @@ enum { SESSION_MS = 30000, CONNECT_MS = 10000, PATH_BYTES = 1024, SESSION_MS_MIN
 
 struct sandbox_zookeeper world_zookeeper;
 
-/* The world's own eye and hand. */
+/* The tests' own session, to read and change nodes. */
 static zhandle_t *handle;
 
 static const char *const roots[] = {"/lockkit/ephemeral", "/lockkit/sequential",
@@ -53,7 +53,7 @@ bool world_zk_delete(const char *path)
     return zoo_delete(handle, path, -1) == ZOK;
 }
 
-/* Calls each for every child; its answers are added up. */
+/* Calls each() for every child; returns the sum of the results. */
 static int64_t for_children(const char *parent, int64_t (*each)(const char *path))
 {
     struct String_vector names;
@@ -99,8 +99,7 @@ static bool start(struct sandbox *sandbox)
         zookeeper_init(world_zookeeper.url, on_event, SESSION_MS, NULL, NULL, ZOO_NO_LOG_CLIENTENV);
     if (handle == NULL)
         return false;
-    zoo_set_servers_resolution_delay(handle,
-                                     -1); /* else it opens and closes sockets all the time */
+    zoo_set_servers_resolution_delay(handle, -1); /* else it keeps opening and closing sockets */
     return wait_until(is_connected, NULL, CONNECT_MS);
 }
 
@@ -137,14 +136,15 @@ static bool exists(const char *key)
     return false;
 }
 
-/* The number that ZooKeeper has appended: the last ten places. */
+/* The sequence number that ZooKeeper appends: the last ten digits. */
 static const char *sequence_of(const char *name)
 {
     size_t length = strlen(name);
     return length > 10 ? name + length - 10 : name;
 }
 
-/* The child that was created first; the names of different contenders begin differently. */
+/* Removes the child with the lowest sequence number; the names of contenders have different
+ * prefixes. */
 static bool remove_first(const char *parent)
 {
     struct String_vector names;
@@ -172,14 +172,14 @@ static bool remove_lock(const char *key)
     return false;
 }
 
-/* A session ends with its holder or his connection, not while he lives. */
+/* The lock does not expire: the session lasts as long as its holder lives and is connected. */
 static int64_t left_ms(const char *key)
 {
     (void)key;
     return -1;
 }
 
-/* Roots and containers are kept: ZooKeeper removes the empty containers by and by. */
+/* Roots and containers are not counted: ZooKeeper removes empty containers after a while. */
 static int64_t leftovers(void)
 {
     int64_t n = 0;
@@ -190,7 +190,7 @@ static int64_t leftovers(void)
 
 static int64_t crash_bound_ms(const lk_provider_info *guard, int64_t lease_ms)
 {
-    (void)guard; /* the server looks for dead sessions at each tick */
+    (void)guard; /* the server checks for dead sessions at each tick */
     return (lease_ms > SESSION_MS_MIN ? lease_ms : SESSION_MS_MIN) + 2 * SANDBOX_ZOOKEEPER_TICK_MS;
 }
 

@@ -1,4 +1,4 @@
-/* Threads of one client that line up for a key of a lock server in memory, in real time. */
+/* Threads of one client that queue locally for a key of the fake lock server, in real time. */
 #ifndef TEST_LINE_RIG_H
 #define TEST_LINE_RIG_H
 
@@ -12,21 +12,21 @@ enum { LINE_MAX_WAITERS = 8, LINE_PATIENCE_MS = 20000, LINE_FAR_MS = 60000 };
 struct line_rig {
     struct fake fake;
     lk_client *client;
-    lk_hold hold; /* the test's own */
+    lk_hold hold; /* of the test itself */
     struct asker waiters[LINE_MAX_WAITERS];
     int n_waiters;
 };
 
-/* One for all tests of a binary: a failed assertion may leave threads behind. options.local_queue
- * is set. */
+/* One for all tests of a binary: a failed assertion may leave threads running. line_open() sets
+ * options.local_queue. */
 extern struct line_rig line;
 void line_open(lk_options options);
 
-/* The test's own attempt at the key. */
+/* Tries to acquire the key for the test itself. */
 lk_status line_take(int64_t lease_ms);
-/* One more waiter, asleep in line when it returns. */
+/* Starts one more waiter. When it returns, the waiter sleeps in the queue. */
 struct asker *line_join(int64_t wait_ms, int64_t lease_ms);
-/* Each waiter is granted in turn, and releases; then the client is closed. */
+/* Grants and releases the lock for each waiter in turn, then closes the client. */
 void line_serve_all(void);
 /* For wait_until(): this waiter's acquisition has ended. */
 bool line_has_ended(void *waiter);

@@ -93,8 +93,8 @@ bool world_frees(const char *key, int64_t wait_ms)
     return wait_until(is_free, (void *)key, wait_ms);
 }
 
-/* A postmaster leaves the work to its children, who outlive it by some milliseconds. Who has
- * children stands still while they are looked up, or some could be missed. */
+/* A postmaster's children work for it and outlive it by some milliseconds. The server is stopped
+ * while its children are listed, so that none is missed. */
 static void signal_all(int signal)
 {
     struct sandbox_server *server;

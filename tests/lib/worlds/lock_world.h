@@ -1,10 +1,10 @@
 /*
- * Private lock servers, clients of the guards that they serve, and looking at what stands in them.
+ * Private lock servers, clients of their guards, and queries about the locks on the servers.
  *
- * A family is one kind of server with the guards that live on it. The claims (lock_claims.h) know
- * servers through their family only, so a new kind of server is one more file family_NAME.c, one
- * entry in lock_families[], and a test_conformance_NAME.c; with server(), a test_outage_NAME.c and
- * a test_endurance_NAME.c as well.
+ * A family is one kind of server with its guards. The claims (lock_claims.h) use servers only
+ * through their family. So a new kind of server needs a file family_NAME.c, an entry in
+ * lock_families[] and a test_conformance_NAME.c. If it has server(), it also needs a
+ * test_outage_NAME.c and a test_endurance_NAME.c.
  */
 #ifndef TEST_LOCK_WORLD_H
 #define TEST_LOCK_WORLD_H
@@ -16,28 +16,28 @@
 
 enum { WORLD_ENDPOINTS_MAX = 1024 };
 
-/* All calls from the test's main thread, after start(). Keys are as lockkit's users name them. */
+/* All calls are made by the test's main thread, after start(). Keys are lockkit's keys. */
 struct lock_family {
     const char *name;
     const char *const *guards; /* names of the providers it serves, NULL-terminated */
-    bool fast;                 /* thousands of grants a second: long series can be long */
+    bool fast;                 /* thousands of grants a second: the long series are longer */
 
     bool (*start)(struct sandbox *sandbox); /* its servers; once per test binary */
-    /* What lk_open() is given. proxy_port 0: the servers themselves; else the one of port() is
+    /* Endpoints for lk_open(). proxy_port 0: the servers themselves; else the server of port() is
      * reached through this loopback port. */
     void (*endpoints)(char *ret, size_t size, int proxy_port);
-    int (*port)(void); /* of the server that a proxy stands before; 0: it has none */
-    struct sandbox_server *(*server)(size_t i); /* each in turn, NULL past the last; itself NULL:
-                                                   there are none */
-    void (*wipe)(void);                         /* empty, fence counters too */
-    bool (*exists)(const char *key); /* is the lock there, held by anybody? Asked of the servers */
-    bool (*remove)(const char *key); /* freed as by an operator's hand, whoever holds it; false:
-                                        nobody did */
-    int64_t (*left_ms)(const char *key); /* of its lease on the server; -1: no lease that ends while
-                                            its holder lives and is connected */
-    int64_t (*leftovers)(void);          /* keys, nodes, rows that stand there besides fence
-                                            counters and what is kept on purpose */
-    /* The lock of a holder with a lease of lease_ms, killed now, is free within this. */
+    int (*port)(void); /* of the server to put a proxy before; 0: there is none */
+    struct sandbox_server *(*server)(size_t i); /* the ith server, NULL past the last; the pointer
+                                                   itself is NULL if there are no servers */
+    void (*wipe)(void);                         /* deletes all, fence counters too */
+    bool (*exists)(const char *key);            /* true if the servers have a holder of the lock */
+    bool (*remove)(const char *key); /* frees the lock by hand, as an operator would; false: it had
+                                        no holder */
+    int64_t (*left_ms)(const char *key); /* time left of its lease on the server; -1: the lock does
+                                            not expire while its holder is connected */
+    int64_t (*leftovers)(void);          /* keys, nodes, rows on the server, without fence
+                                            counters and those kept on purpose */
+    /* If a holder with a lease of lease_ms is killed, its lock is free within this time. */
     int64_t (*crash_bound_ms)(const lk_provider_info *guard, int64_t lease_ms);
 };
 
@@ -46,33 +46,33 @@ extern const struct lock_family family_redis, family_sentinel, family_cluster, f
 extern const struct lock_family *const lock_families[]; /* NULL-terminated */
 
 extern struct sandbox *world_sandbox;
-extern const struct lock_family *world; /* the one that world_open() starts; at first redis */
+extern const struct lock_family *world; /* the family that world_open() starts; default: redis */
 
 /* Group set-up and tear-down of cmocka. */
 int world_open(void **state);
 int world_close(void **state);
-/* Set-up of a test: its servers are empty, fence counters too. */
+/* Set-up of a test: empties the servers, fence counters too. */
 int world_empty(void **state);
 
-/* Options of clients whose server answers, however busy the machine is. */
+/* Options with long timeouts: the server answers in time even on a busy machine. */
 extern const lk_options world_patient;
 
 /* A client of the guard, on the world's servers or through a proxy's port. NULL with a message. */
 lk_client *world_client(const char *guard, const lk_options *options);
 lk_client *world_client_at(const char *guard, int proxy_port, const lk_options *options);
 
-/* It has taken and released a lock once, so that it has a connection and, on Redis, knows its
+/* Acquires and releases a lock once: then the client has a connection and, on Redis, has loaded its
  * scripts. Returns client. */
 lk_client *world_warm(lk_client *client);
 lk_stats world_stats(const lk_client *client);
 
-/* One attempt or more, exact or default lease (lease_ms 0), no owner. */
+/* lk_acquire() without an owner. lease_ms 0: the default lease; wait_ms 0: one attempt. */
 lk_status world_acquire(lk_client *client, const char *key, int64_t lease_ms, int64_t wait_ms,
                         lk_hold *hold);
-/* True as soon as the key is free on the server; false when it was not within wait_ms. */
+/* True as soon as the key is free on the server; false if it was not within wait_ms. */
 bool world_frees(const char *key, int64_t wait_ms);
-/* Each of its servers stands still with all its processes, or goes on; is killed; starts again.
- * Fail the test when one does not. */
+/* Stops (or continues) each server with all its processes; kills each; starts each again. They fail
+ * the test on an error. */
 void world_freeze(bool on);
 void world_kill(void);
 void world_restart(void);
@@ -83,8 +83,8 @@ void world_restart(void);
 
 extern struct sandbox_server *world_postgres;
 
-/* One statement on a connection of its own, $1: key (may be NULL). The first integer answered; 0
- * without rows or when the table is not there yet, INT64_MIN for another error. */
+/* Runs one statement on a new connection; $1: key (may be NULL). Returns the first integer of the
+ * result; 0 if there are no rows or the table does not exist; INT64_MIN on another error. */
 int64_t world_sql(const char *sql, const char *key);
 
 /* -- Redis only (family_redis.c) ------------------------------------------------------------------
@@ -92,15 +92,15 @@ int64_t world_sql(const char *sql, const char *key);
 
 extern struct sandbox_server *world_redis;
 
-/* One command in hiredis format: its integer; 0 for nil, 1 for any other text; INT64_MIN for an
- * error. */
+/* Runs one command in hiredis format. Returns its integer; 0 for nil; 1 for any text; INT64_MIN on
+ * an error. */
 int64_t world_ask(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* ... its text, "" for nil or none. */
+/* The same for a text: "" if there is none. */
 void world_ask_text(char *ret, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The lock of a redis-token stands, and is this hold's. */
+/* True if the redis-token lock exists and belongs to this hold. */
 bool world_stands(const lk_hold *hold);
-/* True as soon as the command's integer is want; false when it was not within wait_ms. */
+/* True as soon as the command's integer is want; false if it was not within wait_ms. */
 bool world_becomes(int64_t want, int64_t wait_ms, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -114,10 +114,10 @@ extern struct sandbox_server *world_memcached;
 
 extern struct sandbox_zookeeper world_zookeeper;
 
-/* Children of a node; -1: there is no such node. */
+/* How many children a node has; -1: there is no such node. */
 int world_zk_children(const char *path);
-/* A node made by other means than lockkit, on a session that lives until world_close(): as another
- * client's contender. mode: ZOO_EPHEMERAL_SEQUENTIAL or others. Its name goes to ret. */
+/* Creates a node without lockkit, as another client's contender. Its session lives until
+ * world_close(). mode: ZOO_EPHEMERAL_SEQUENTIAL or another. ret gets the node's name. */
 bool world_zk_create(const char *path, int mode, char *ret, int size);
 bool world_zk_delete(const char *path);
 
@@ -127,7 +127,7 @@ enum { WORLD_NODES = 5, WORLD_QUORUM = 3 };
 
 extern struct sandbox_server *world_nodes[WORLD_NODES];
 
-/* Nodes on which the key stands; one that does not answer has it not. */
+/* How many nodes have the key; a node that does not answer is not counted. */
 int world_standing(const char *key);
 
 #endif

@@ -12,7 +12,6 @@
 
 enum { GUARDS_MAX = 16, TEST_NAME_MAX = 80 };
 
-/* What a guard may leave after a doubt goes by itself. */
 bool outage_ends_by_itself(const lk_provider_info *guard)
 {
     return (guard->caps & (LK_CAP_ATOMIC_LEASE | LK_CAP_SESSION)) != 0;
@@ -39,7 +38,7 @@ void outage_acquire(lk_client *client, const lk_request *request, lk_hold *hold)
     assert_int_equal(status, LK_OK);
 }
 
-/* Connected: a busy machine may take longer than its patience for that. */
+/* Opens a client and connects it. On a busy machine this may take longer than its timeout. */
 static lk_client *open_impatient(const lk_provider_info *guard)
 {
     lk_client *client = world_client(guard->name, &outage_impatient);
@@ -47,7 +46,6 @@ static lk_client *open_impatient(const lk_provider_info *guard)
     return client;
 }
 
-/* Somebody else gets the lock that may have been left, within a lease or session. */
 bool outage_comes_free(const lk_provider_info *guard)
 {
     lk_client *other = world_client(guard->name, NULL);
@@ -74,7 +72,8 @@ static void expect_in_doubt_or_away(lk_status status)
         fail_msg("said of a server that does not answer: %s", lk_status_text(status));
 }
 
-/* One client holds, another is new, while the servers are stopped; then they go on. */
+/* The servers are stopped while one client holds a lock and another asks for one; then they
+ * continue. */
 static void stopped_servers_cost_bounded_time(const lk_provider_info *guard)
 {
     lk_hold hold, other;
@@ -102,7 +101,8 @@ static void stopped_servers_cost_bounded_time(const lk_provider_info *guard)
     lk_close(holder);
 }
 
-/* Killed under a holder, found dead by a newcomer, and found again without opening anew. */
+/* The servers are killed while a client holds a lock. A new client finds them dead. After the
+ * restart both clients work again without being reopened. */
 static void dead_servers_are_told_and_found_again(const lk_provider_info *guard)
 {
     lk_hold hold, other;
@@ -150,7 +150,7 @@ static bool is_told(void *arg)
     return atomic_load(&((struct news *)arg)->told) > 0;
 }
 
-/* Not sooner than has to be, and not after another could have it. */
+/* A lock on dead servers is reported lost once its lease has ended. */
 static void lock_on_dead_servers_is_told_lost(const lk_provider_info *guard)
 {
     if (!outage_ends_by_itself(guard))

@@ -1,4 +1,4 @@
-/* Faults on the way to a server, made by a proxy. */
+/* Faults between client and server, made by a proxy. */
 #include "outage_way.h"
 #include "lock_claims.h"
 #include "lock_hooks.h"
@@ -16,7 +16,7 @@
 
 enum { ROUNDS_MAX = 40, STORM_THREADS = 8, STORM_MS = 500, CUT_EACH_MS = 15 };
 
-/* A client whose server is reached through a proxy, and one that asks the servers themselves. */
+/* A client that reaches its server through a proxy, and a judge that asks the servers directly. */
 struct way {
     struct proxy *proxy;
     lk_client *client, *judge;
@@ -27,7 +27,7 @@ static struct way way_open(const lk_provider_info *guard)
     struct way way = {.proxy = proxy_open(world->port()), .judge = world_client(guard->name, NULL)};
     assert_non_null(way.proxy);
     way.client = world_client_at(guard->name, proxy_port(way.proxy), &outage_impatient);
-    /* A busy machine may take longer than its patience to connect it. */
+    /* On a busy machine connecting may take longer than the client's timeout. */
     assert_true(wait_until(outage_is_granted, way.client, OUTAGE_BACK_MS));
     return way;
 }
@@ -39,7 +39,7 @@ static void way_close(struct way *way)
     proxy_close(way->proxy);
 }
 
-/* Acquires and releases once. Whatever is said to be done is done. */
+/* Acquires and releases once; checks that each reported result is true. */
 static lk_status pair_told_truly(const struct way *way)
 {
     lk_hold hold, other;
@@ -68,9 +68,8 @@ static void silence_nth_answer(struct proxy *proxy, int nth)
     proxy_lose_answer(proxy, CLAIM_KEY, nth, PROXY_SILENCE);
 }
 
-/* True: the nth command of a pair was spoilt, or the machine was so slow that a command not spoilt
- * timed out, or that a session had lost its server before: then *ret_nth stays. False: there is no
- * nth command. */
+/* Spoils the nth command of a pair. False: there is no nth command. True without a change of
+ * *ret_nth: the machine was so slow that another command timed out or the session ended. */
 static bool spoil_one(struct way *way, void (*spoil)(struct proxy *proxy, int nth), int *ret_nth)
 {
     int before = proxy_lost(way->proxy);
@@ -91,7 +90,7 @@ static bool spoil_one(struct way *way, void (*spoil)(struct proxy *proxy, int nt
     return was_lost;
 }
 
-/* The nth command of a pair is spoilt, for each n until there is none. */
+/* Spoils each command of a pair in turn. */
 static void spoil_each(const lk_provider_info *guard, void (*spoil)(struct proxy *proxy, int nth))
 {
     struct way way = way_open(guard);
@@ -100,12 +99,12 @@ static void spoil_each(const lk_provider_info *guard, void (*spoil)(struct proxy
         more = spoil_one(&way, spoil, &nth);
         if (outage_ends_by_itself(guard) && !outage_comes_free(guard))
             fail_msg("the lock stands after command %d was spoilt", nth - 1);
-        world->wipe(); /* what has no end */
-        /* ZooKeeper's client takes a silent server for dead after two thirds of its session. */
+        world->wipe(); /* for locks that do not expire */
+        /* ZooKeeper's client gives up a silent server after two thirds of its session timeout. */
         if ((guard->caps & LK_CAP_SESSION) != 0)
             assert_true(wait_until(outage_is_granted, way.client, OUTAGE_BACK_MS));
     }
-    assert_in_range(nth, 3, ROUNDS_MAX - 1); /* redlock does not ask a silent node again at once */
+    assert_in_range(nth, 3, ROUNDS_MAX - 1); /* redlock pauses before it asks a silent node again */
     way_close(&way);
 }
 
@@ -129,7 +128,7 @@ static bool none_is_held(void *proxy)
     return proxy_held(proxy) == 0;
 }
 
-/* The nth command of a pair arrives when its caller has long given up. */
+/* The nth command of a pair arrives long after its caller gave up. */
 void outage_late_requests_leave_no_lasting_orphan(const lk_provider_info *guard)
 {
     bool was_late = outage_ends_by_itself(guard);
@@ -137,23 +136,23 @@ void outage_late_requests_leave_no_lasting_orphan(const lk_provider_info *guard)
         struct way way = way_open(guard);
         proxy_hold(way.proxy, CLAIM_KEY, nth);
         lk_status status = pair_told_truly(&way);
-        /* A session's client may have given up the connection, and a client of PostgreSQL's rows
-         * has the server end it: what was held will never arrive. */
+        /* A session's client may have closed the connection; sql-unique has the server end it.
+         * Then the held command never arrives. */
         bool given_up = status != LK_OK && ((guard->caps & LK_CAP_SESSION) != 0 ||
                                             strncmp(guard->name, "sql-unique", 10) == 0);
         was_late = !none_is_held(way.proxy) || given_up;
         assert_true(status == LK_OK || was_late);
         proxy_let_go(way.proxy);
         assert_true(wait_until(none_is_held, way.proxy, CLAIM_GRACE_MS));
-        world->exists(CLAIM_KEY); /* a round trip: what came late has been done */
+        world->exists(CLAIM_KEY); /* a round trip: the late command has been executed */
         if (!outage_comes_free(guard))
             fail_msg("command %d came late and left a lock", nth);
         way_close(&way);
     }
 }
 
-/* A try's answer is lost, and the nth command after it, its undoing or a part of that, arrives when
- * the call has long been granted the lock. */
+/* A try's answer is lost. The nth command, a part of its undoing, arrives long after the same call
+ * was granted the lock. */
 void outage_late_undoing_frees_nothing_else(const lk_provider_info *guard)
 {
     bool was_late = (guard->caps & LK_CAP_OWNER) != 0 && (guard->caps & LK_CAP_SESSION) == 0;
@@ -167,7 +166,7 @@ void outage_late_undoing_frees_nothing_else(const lk_provider_info *guard)
         was_late = !none_is_held(way.proxy);
         proxy_let_go(way.proxy);
         bool arrived = wait_until(none_is_held, way.proxy, CLAIM_GRACE_MS);
-        world->exists(CLAIM_KEY); /* a round trip: what came late has been done */
+        world->exists(CLAIM_KEY); /* a round trip: the late command has been executed */
         lk_status second = world_acquire(way.judge, CLAIM_KEY, 0, 0, &other);
         lk_release(&other);
         lk_release(&hold);
@@ -238,8 +237,9 @@ static void *weather(void *arg)
     return NULL;
 }
 
-/* Connections are cut again and again under eight threads. Not for guards whose undoing may free
- * another's lock, nor for those whose lock goes with the connection: they lose it, rightly. */
+/* Connections are cut repeatedly while eight threads use them. Two kinds of guard are excluded:
+ * those whose undoing may free another holder's lock, and those whose lock ends with the
+ * connection. */
 void outage_storm_lets_no_two_in(const lk_provider_info *guard)
 {
     if ((guard->caps & LK_CAP_OWNER) == 0 || (guard->caps & LK_CAP_SESSION) != 0)
@@ -259,7 +259,7 @@ void outage_storm_lets_no_two_in(const lk_provider_info *guard)
     for (int i = 0; i < STORM_THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&storm.met), 0);
-    world->wipe(); /* what a long lease keeps after a doubt */
+    world->wipe(); /* for a lock with a long lease after an unknown outcome */
     assert_true(wait_until(outage_is_granted, way.client, OUTAGE_BACK_MS));
     way_close(&way);
 }

@@ -1,4 +1,4 @@
-/* Inside the outage binaries: what outage.c and outage_way.c share. */
+/* Shared by outage.c and outage_way.c. */
 #ifndef TEST_OUTAGE_WAY_H
 #define TEST_OUTAGE_WAY_H
 
@@ -13,23 +13,23 @@ enum { OUTAGE_SLOWNESS = 1 };
 enum {
     OUTAGE_LEASE_MS = 700 * OUTAGE_SLOWNESS,
     OUTAGE_COMMAND_MS = 250 * OUTAGE_SLOWNESS,
-    /* lk_acquire() or lk_release(): a command and its undoing, each of which may have to connect */
+    /* lk_acquire() or lk_release(): a command and its undoing, each with a possible reconnect */
     OUTAGE_CALL_MS = 4 * OUTAGE_COMMAND_MS,
-    OUTAGE_BACK_MS = 5000 * OUTAGE_SLOWNESS /* after which a client has found its server again */
+    OUTAGE_BACK_MS = 5000 * OUTAGE_SLOWNESS /* bound on a client's reconnect */
 };
 
 extern const lk_options outage_impatient; /* with these times */
 
-/* What the guard may leave after a doubt goes by itself. */
+/* True if a lock that the guard leaves after an unknown outcome expires by itself. */
 bool outage_ends_by_itself(const lk_provider_info *guard);
-/* For wait_until(): the client gets the lock in one attempt, and gives it back. */
+/* For wait_until(): the client acquires the lock in one attempt and releases it. */
 bool outage_is_granted(void *client);
-/* Acquires in the end, though a busy machine may take longer than a client's patience. */
+/* Acquires; repeats if a busy machine takes longer than the client's timeout. */
 void outage_acquire(lk_client *client, const lk_request *request, lk_hold *hold);
-/* Somebody else gets the lock that may have been left, within a lease or session. */
+/* True if another client gets a possibly remaining lock within a lease or session. */
 bool outage_comes_free(const lk_provider_info *guard);
 
-/* The experiments on the way to a server; each fails the test that it runs in. */
+/* Experiments with faults between client and server; each fails the calling test. */
 void outage_lost_requests_are_told_truly(const lk_provider_info *guard);
 void outage_halved_answers_are_told_truly(const lk_provider_info *guard);
 void outage_missing_answers_are_told_truly(const lk_provider_info *guard);

@@ -1,4 +1,4 @@
-/* What the tests of redlock share: five nodes that are whole before each test, and two clients. */
+/* Shared by the tests of redlock: five nodes that are up before each test, and two clients. */
 #ifndef TEST_REDLOCK_RIG_H
 #define TEST_REDLOCK_RIG_H
 
@@ -14,21 +14,21 @@ enum {
 };
 
 extern lk_client *redlock_client, *redlock_other;
-extern lk_hold redlock_hold, redlock_second; /* released after the test, however it ended */
+extern lk_hold redlock_hold, redlock_second; /* released after each test, even a failed one */
 
-/* Of the group: the family's nodes. Of a test: all of them up and empty; clients that know none of
- * them yet. */
+/* Group set-up: starts the family's nodes. Set-up of a test: all nodes are up and empty; the
+ * clients are new and not connected. */
 int redlock_open(void **state);
 int redlock_set_up(void **state);
 int redlock_tear_down(void **state);
 
-/* Nodes from ... to - 1. Assert; main thread only. */
+/* Act on nodes from ... to - 1. They assert success. Main thread only. */
 void redlock_signal(int from, int to, int signal);
 void redlock_restart(int from, int to);
 
 /* One attempt with REDLOCK_LEASE_MS and no renewal. */
 lk_status redlock_try(lk_client *client, lk_hold *hold);
-/* Acquired and released once, so that the client has connections to every node. */
+/* Acquires and releases once: then the client is connected to every node. */
 void redlock_warm_up(lk_client *client);
 
 #endif
