@@ -1,4 +1,4 @@
-/* The small parts behind the service, each alone. */
+/* Unit tests of the service's small parts. */
 #include "answer.h"
 #include "format.h"
 #include "guard.h"
@@ -54,7 +54,7 @@ static void many_running_keys_are_told_apart(void **state)
 
 /* -- text ------------------------------------------------------------------------------------ */
 
-/* In every size from 1 on: the same text and the same length as printf's. */
+/* For every buffer size from 1 on: the same text and length as printf's. */
 __attribute__((format(printf, 1, 2))) static void expect_as_printf(const char *format, ...)
 {
     char ours[100], expected[100];
@@ -70,7 +70,7 @@ __attribute__((format(printf, 1, 2))) static void expect_as_printf(const char *f
         va_end(args);
         assert_string_equal(ours, expected);
         if (size < sizeof ours)
-            assert_int_equal(ours[size], '#'); /* nothing beyond its size */
+            assert_int_equal(ours[size], '#'); /* nothing is written beyond its size */
     }
 }
 
@@ -180,7 +180,7 @@ static void every_problem_has_a_name_and_an_error_status(void **state)
         const struct problem_info *info = problem_info((enum problem)i);
         assert_true(info->status >= 400 && info->status < 600);
         assert_true(info->id[0] != '\0' && info->title[0] != '\0');
-        assert_true(info->status != 503 || info->retry_s > 0); /* Retry-After with every 503 */
+        assert_true(info->status != 503 || info->retry_s > 0); /* every 503 has Retry-After */
         assert_true(!info->decided || info->status == 409);
     }
 }

@@ -1,5 +1,5 @@
-/* Rows that somebody else has written into the store hold anything: whatever they hold, an
- * operation on them is answered, writes nothing that does not add up, and the service lives on. */
+/* Another program may have written any values into the store. An operation on such rows is answered
+ * and writes nothing inconsistent, and the service goes on. */
 #include "service_rig.h"
 
 #include <setjmp.h>
@@ -57,7 +57,7 @@ static void order_one(const char *id, char ret[DB_ID_MAX + 1])
     assert_true(answer_text(&op, "order_id", ret, DB_ID_MAX + 1));
 }
 
-/* Refused, or told that the store is unfit; under each guard. */
+/* The operation is answered 409 or 503, under each guard, and the service goes on. */
 static void refused(enum op_kind kind, const char *sql, int64_t amount)
 {
     for (int i = 0; i < GUARDS; i++) {
@@ -110,7 +110,7 @@ static void reservation_beyond_all_time_is_not_made(void **state)
     refused(OP_PLACE_ORDER, "UPDATE items SET reserve_s = 9223372036854775807 WHERE id = '%s'", 1);
 }
 
-/* Orders of less than nothing leave room for more. */
+/* A stored order with a negative quantity leaves room for more. */
 static void limit_of_a_user_is_counted_without_wrapping(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void stored_answer_without_a_status_is_told(void **state)
                      1000 - (int)(sizeof statuses / sizeof *statuses));
 }
 
-/* Between the look at which rows there are and the reading of them. */
+/* The order moves after the service has looked up its item and before it reads the rows. */
 static void order_moved_to_another_item_meanwhile_is_looked_up_again(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* .ci/check-headers finds a header that does not compile alone, whatever its room. */
+/* .ci/check-headers finds a header that does not compile alone, in any folder. */
 #include "program.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 enum { PATH_LENGTH_MAX = 256, MESSAGES_MAX = 4096, WAIT_MS = 60000 };
 
-/* A tree of two rooms: lockkit/core may include from lockkit/base, and not the other way. */
+/* A tree of two folders: lockkit/core may include from lockkit/base, but not the reverse. */
 static char root[] = "/tmp/test_headers.XXXXXX";
 static char messages[MESSAGES_MAX];
 
@@ -60,7 +60,7 @@ static int close_tree(void **state)
     return program_ends(pid, WAIT_MS, &status) && status == 0 ? 0 : -1;
 }
 
-/* Tests run at the top of the checkout. What it wrote is in messages. */
+/* Runs the check; its output goes to messages. Tests run at the top of the checkout. */
 static int check(void)
 {
     char path[PATH_LENGTH_MAX];

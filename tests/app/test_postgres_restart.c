@@ -1,10 +1,10 @@
 /*
- * PostgreSQL is shut down in an orderly way and started again, over and over, under load
- * (pg_ctl restart -m fast: the postmaster gets SIGINT): the service goes on, is ready soon after,
- * and every answer of success is there, by SQL.
+ * PostgreSQL is shut down cleanly and restarted repeatedly under load, as by pg_ctl restart -m fast
+ * (SIGINT to the postmaster). The service goes on and is soon ready again. SQL finds every change
+ * that was answered with success.
  *
- * RESTART_ROUNDS: how often (default 5). READY_MS: ready again within (default 15000, for machines
- * that do much else; 2000 is the promise on a quiet one).
+ * RESTART_ROUNDS: number of restarts (default 5). READY_MS: bound on the time until it is ready
+ * (default 15000, for a busy machine; on a quiet one 2000 is promised).
  */
 #include "service_rig.h"
 
@@ -39,7 +39,7 @@ static void sleep_ms(int64_t ms)
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-/* One that asks again under the same key until it is told. */
+/* A client that repeats a request with the same key until it is answered 201. */
 struct client {
     pthread_t thread;
     char account[16];
@@ -54,7 +54,7 @@ static void *run_client(void *arg)
     while (!atomic_load(&stop)) {
         char *body = op.answer.body;
         size_t room = op.answer.body_room;
-        struct op next = op; /* the same memory for the answer */
+        struct op next = op; /* reuses the memory for the answer */
         next.answer = (struct answer){.body = body, .body_room = room};
         snprintf(next.key, sizeof next.key, "%s-%d", client->account, client->asked + 1);
         next.deadline_us = now_us() + WAIT_US;
@@ -78,7 +78,7 @@ static void wait_for_accepted(int more)
         sleep_ms(1);
 }
 
-/* How long until it is ready, from the moment at which the server is back. */
+/* Restarts the server. Returns the time from its start until the service is ready. */
 static int64_t restart_ms(void)
 {
     struct op op;

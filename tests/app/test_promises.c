@@ -1,7 +1,6 @@
-/* Every route answers within its stated time, whatever keeps it from an answer: wait_ms and a
- * second. The service is quiet and has one connection, so that nothing but the request itself wakes
- * it. What comes late while the machine is late itself is asked again: a promise that is not kept
- * is late each time. */
+/* Every route answers within wait_ms plus one second, whatever delays it. Each instance is quiet
+ * and has one connection, so only the request itself can wake it. If the machine was late, late
+ * requests are repeated: a broken promise is late each time. */
 #include "routes.h"
 #include "sandbox_proxy.h"
 #include "lateness.h"
@@ -23,25 +22,25 @@
 
 enum {
     WAIT_MS = 300,
-    LATEST_MS = WAIT_MS + 1000 + 700, /* the last: for a test machine that has more to do */
-    BUSY_MS = 10,                     /* a machine that is so late is busy */
+    LATEST_MS = WAIT_MS + 1000 + 700, /* 700: for a busy test machine */
+    BUSY_MS = 10,                     /* a machine with this lateness is busy */
     ROUNDS_MAX = 8,
     BACK_WITHIN_MS = 60000,
-    INSTANCES = 6, /* each its own lone connection */
+    INSTANCES = 6, /* each with one connection */
     PATH_MAX_BYTES = 96
 };
 
 static struct shop shop;
 static struct sandbox_server *postgres, *instances[INSTANCES];
 static struct proxy *to_postgres, *to_redis;
-static PGconn *other; /* somebody else in the database */
+static PGconn *other; /* another client of the database */
 
 struct question {
     const char *method, *route, *body, *guard;
-    bool item; /* its resource is made as an item; else as an account */
+    bool item; /* its resource is an item; false: an account */
 };
 
-/* {} in the path is the case's own resource, and its order's id where the route is an order's. */
+/* {} in the path stands for the case's own resource; on an order's route for its order id. */
 static const struct question questions[] = {
     {"PUT", "/v1/items/{}", "{\"stock\":7}", "redis-token", true},
     {"GET", "/v1/items/{}", NULL, "redis-token", true},
@@ -134,7 +133,7 @@ static void in_database(const char *sql)
     PQclear(result);
 }
 
-/* {} of the route replaced. */
+/* Replaces {} of the route. */
 static void fill_path(struct late *late, const char *with)
 {
     const char *brace = strstr(late->asked.route, "{}");
@@ -156,7 +155,7 @@ static void make_order(struct late *late)
     json_decref(answer);
 }
 
-/* Resources of their own for each case of each way. */
+/* Creates new resources for each case. */
 static void make_cases(void)
 {
     static int made;
@@ -211,7 +210,8 @@ static void *ask_in_turn(void *arg)
     return NULL;
 }
 
-/* Asks for all that has not been answered in time; returns how late the machine was meanwhile. */
+/* Sends each request that was not yet answered in time. Returns how late the machine was meanwhile.
+ */
 static int64_t ask_all(void)
 {
     struct asker askers[INSTANCES];
@@ -248,7 +248,8 @@ static bool all_are_ready(void *arg)
     return all;
 }
 
-/* Makes way for what is in the way, asks for everything, and clears it up. Some are to be late. */
+/* Starts the obstacle, sends all requests, ends the obstacle. No answer may be late, and some
+ * requests must be refused. */
 static void all_answer_in_time(const char *what, void (*begin)(void), void (*end)(void))
 {
     int late = 0, refused = 0;
@@ -273,7 +274,7 @@ static void all_answer_in_time(const char *what, void (*begin)(void), void (*end
     assert_true(wait_until(all_are_ready, NULL, BACK_WITHIN_MS));
 }
 
-/* -- what is in the way --------------------------------------------------------------------------
+/* -- obstacles -----------------------------------------------------------------------------------
  */
 
 static void lock_rows(void)
@@ -366,7 +367,7 @@ static void nothing_is_late_while_the_lock_server_is_silent(void **state)
     all_answer_in_time("lock server silent", silence_redis, hear_redis);
 }
 
-/* The audit has ten minutes, see test_http_deadlines.c; events come as they happen. */
+/* Exceptions: the audit has ten minutes, see test_http_deadlines.c; events are a stream. */
 static void every_other_route_is_asked_for(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* GET /v1/guards: what is listed, and what its servers may do meanwhile. */
+/* GET /v1/guards: the list, and servers that fail or appear meanwhile. */
 #include "guard.h"
 #include "provider.h"
 #include "service_rig.h"
@@ -40,7 +40,7 @@ static bool claims(const json_t *guard, const char *cap)
     return found;
 }
 
-/* Those of the others are not there; the store, and with it the locks' database, is SQLite. */
+/* The other guards have no servers here; the store and the locks' database are SQLite. */
 static bool lives_on_what_is_here(const char *guard)
 {
     return strncmp(guard, "pg-", 3) != 0 && strncmp(guard, "zk-", 3) != 0 &&
@@ -98,7 +98,7 @@ static void guard_whose_servers_are_away_is_listed_as_such(void **state)
     assert_int_equal(sandbox_restart(rig.redis), 0);
 }
 
-/* A server that takes connections and says nothing, as a stopped one does. */
+/* A server that accepts connections and never answers, like a stopped one. */
 static int listen_silently(int *ret_port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -115,7 +115,7 @@ static void silent_servers_are_all_asked_at_once(void **state)
 {
     (void)state;
     struct op op;
-    enum { TRIES = 20, AT_ONCE_US = 1000000 }; /* each of the five kinds takes 250000 */
+    enum { TRIES = 20, AT_ONCE_US = 1000000 }; /* one after the other: 5 kinds of 250000 */
     int port, other_port, fd = listen_silently(&port), other_fd = listen_silently(&other_port);
     const struct config kept = rig.config;
     rig_stop();
@@ -126,7 +126,7 @@ static void silent_servers_are_all_asked_at_once(void **state)
     snprintf(rig.config.lock_db, sizeof rig.config.lock_db, "postgres://u@127.0.0.1:%d/d", port);
     assert_int_equal(rig_start(), 0);
     int64_t took_us = INT64_MAX;
-    for (int i = 0; i < TRIES && took_us > AT_ONCE_US; i++) { /* on a busy machine not each time */
+    for (int i = 0; i < TRIES && took_us > AT_ONCE_US; i++) { /* a busy machine needs more tries */
         if (i > 0)
             free(op.answer.body);
         int64_t begin_us = now_us();
@@ -175,7 +175,7 @@ static lk_status make_folder(void *self)
     return mkdir(late_folder, 0700) == 0 ? LK_OK : LK_UNAVAILABLE;
 }
 
-/* What could not be opened when the servers were asked can be when it is listed. */
+/* A guard cannot be opened while the servers are asked, but can be when the list is made. */
 static void locks_folder_that_appears_meanwhile_ends_nothing(void **state)
 {
     (void)state;
@@ -197,7 +197,7 @@ static void locks_folder_that_appears_meanwhile_ends_nothing(void **state)
     json_array_foreach(json_object_get(document, "guards"), i, guard)
     {
         const char *name = json_string_value(json_object_get(guard, "name"));
-        if (strcmp(name, "memcached") == 0) /* it was asked, and has made the folder */
+        if (strcmp(name, "memcached") == 0) /* its ping made the folder */
             assert_true(json_is_true(json_object_get(guard, "servers_answer")));
         if (strncmp(name, "sql-unique", 10) == 0)
             assert_false(json_is_true(json_object_get(guard, "servers_answer")));

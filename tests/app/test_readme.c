@@ -1,5 +1,5 @@
-/* The pages' tables of guards say what the code claims: README.md in letters, lockkit/README.md by
- * name. README.md stays short enough to be read. */
+/* The tables of guards in README.md (letters) and lockkit/README.md (names) match the code's
+ * claims. README.md stays short. */
 #include "guard.h"
 
 #include <ctype.h>
@@ -122,7 +122,7 @@ static void lockkits_page_and_its_glossary_are_short(void **state)
     char *page = read_page("lockkit/README.md");
     const char *glossary = strstr(page, "\n## Glossary\n");
     assert_non_null(glossary);
-    int words = 0, entries = -1; /* without the head of the table */
+    int words = 0, entries = -1; /* the head of the table is no entry */
     for (const char *at = glossary; (at = strstr(at, "\n| ")) != NULL; at += 3)
         entries++;
     for (const char *at = page; *at; at++)

@@ -1,5 +1,5 @@
-/* The Nth piece of memory is refused to the service, for every N: whoever asks is answered, what
- * was accepted is stored, and the process lives on. */
+/* The service's Nth allocation fails, for many N. Every request is answered, accepted orders are
+ * stored, and the process goes on. */
 #include "scarce.h"
 #include "service_rig.h"
 
@@ -12,7 +12,7 @@
 
 enum { PIECES_MAX = 20000, ORDERS = 3 };
 
-/* Each of the first, then fewer and fewer: most pieces of a run are alike. */
+/* The steps between N grow: later allocations of a run are mostly alike. */
 static int next(int n)
 {
     return n + 1 + n / 5;
@@ -21,7 +21,7 @@ static int next(int n)
 static struct op ops[ORDERS + 6];
 enum { OPS = sizeof ops / sizeof ops[0] };
 
-/* Made while there is memory. */
+/* Called while there is memory. */
 static void make_questions(void)
 {
     struct op *op = ops;
@@ -57,7 +57,7 @@ static void service_without_memory_answers_and_lives_on(void **state)
         for (int n = 1; refused > 0 && n < PIECES_MAX; n = next(n)) {
             struct op op;
             rig_reset(guards[i]);
-            rig.config.lease_ms = 200; /* of a lock whose release had no memory */
+            rig.config.lease_ms = 200; /* ends a lock whose release had no memory */
             assert_int_equal(rig_start(), 0);
             assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 10, "")), 200);
             assert_int_equal(op_run(rig.service, op_put_account(&op, "a", 10, "")), 200);

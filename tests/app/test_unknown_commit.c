@@ -1,11 +1,10 @@
 /*
- * Commits of which nobody hears, on a real PostgreSQL, under every lock and on two instances: half
- * of them stall (a COMMIT that arrives late, one that waits for an absent standby, a process that
- * stands still), half lose their connection at any moment. The ledger has no fork, every balance is
- * the sum of its rows, and every answer of success is there: all by SQL. With the cure taken out
- * the first rounds find a lost update.
+ * Commits with an unknown outcome, on a real PostgreSQL, under every lock, on two instances. Some
+ * commits stall: a COMMIT arrives late, waits for an absent standby, or its process is stopped.
+ * Others lose their connection at a random moment. SQL then finds no fork in the ledger, every
+ * balance equal to the sum of its rows, and every change that was answered with success.
  *
- * UNKNOWN_ROUNDS: rounds of each account, lanes on and off (default 1).
+ * UNKNOWN_ROUNDS: rounds of each account, with and without lanes (default 1).
  */
 #include "business.h"
 #include "keeper.h"
@@ -36,7 +35,7 @@ enum {
     CONTROL_ROUNDS = 20
 };
 
-/* The first three stall. */
+/* The first three faults stall a commit. */
 enum fault { LATE_COMMIT, ABSENT_STANDBY, STOPPED_PROCESS, RESET, FAULTS };
 
 static struct all_servers servers;
@@ -49,7 +48,7 @@ static unsigned seed = 1;
 static struct account {
     char id[DB_ID_MAX + 1];
     const char *guard;
-    bool alone; /* its guard excludes within one process only */
+    bool alone; /* its guard excludes only within one process */
 } accounts[ACCOUNTS_MAX];
 static size_t n_accounts;
 
@@ -161,7 +160,9 @@ static void set_standby(const char *name)
     assert_true(pg_standby_set(servers.postgres->url, name));
 }
 
-/* Whose COMMIT is held. 0: it was another piece, of a connection that is being opened. */
+/* The pid of the backend whose COMMIT is held. 0: the proxy held another piece, of a new
+ * connection.
+ */
 static pid_t wait_until_held(void)
 {
     for (int i = 0; proxy_held(proxy) == 0 && i < HELD_TRIES; i++)
@@ -173,7 +174,7 @@ static pid_t wait_until_held(void)
     return pid;
 }
 
-/* Before the first instance's operations; after them, while the other's are under way. */
+/* Called before the first instance's operations. */
 static void prepare_fault(enum fault fault)
 {
     if (fault == LATE_COMMIT || fault == STOPPED_PROCESS)
@@ -182,7 +183,7 @@ static void prepare_fault(enum fault fault)
         set_standby("nobody");
 }
 
-/* False: it did not take effect. */
+/* Called during the operations. False: the fault did not take effect. */
 static bool begin_fault(enum fault fault, pid_t *ret_stopped)
 {
     if (fault == ABSENT_STANDBY) {
@@ -201,7 +202,7 @@ static bool begin_fault(enum fault fault, pid_t *ret_stopped)
             kill(*ret_stopped = process, SIGSTOP);
         proxy_hang_up(proxy);
         if (fault == STOPPED_PROCESS)
-            proxy_let_go(proxy); /* its COMMIT is there when it runs again */
+            proxy_let_go(proxy); /* its COMMIT waits in the socket until it continues */
     }
     return true;
 }
@@ -226,7 +227,7 @@ static void make(struct op *op, const struct account *account, int number)
     op->deadline_us = now_us() + WAIT_US;
 }
 
-/* A client asks again under the same key until it knows. */
+/* Repeats the request with the same key until it is answered 201. */
 static void insist(struct service *service, struct op *op, const struct account *account,
                    int number)
 {
@@ -239,7 +240,7 @@ static void insist(struct service *service, struct op *op, const struct account 
     }
 }
 
-/* So that its connections are open. */
+/* Opens the instance's connections. */
 static void warm_up(const struct account *account, int number)
 {
     struct op ops[OPS];
@@ -305,7 +306,7 @@ static void no_update_is_lost_when_a_commit_is_not_answered(void **state)
         close_instances();
     }
     assert_int_equal(ask("SELECT count(DISTINCT (resource, txn_id)) " CHANGES),
-                     rounds * 3 * OPS); /* each of them was answered 201 in the end */
+                     rounds * 3 * OPS); /* each operation was finally answered 201 */
     assert_int_equal(ask("SELECT count(*) " CHANGES), rounds * 3 * OPS);
     for (int fault = 0; fault < FAULTS; fault++)
         assert_true(of[fault] > 0);

@@ -1,4 +1,4 @@
-/* The service that make LAB=0 builds: it sells, and there is nothing of the lab in it. */
+/* The service built by make LAB=0 sells and contains no code of the lab. */
 #include "lab.h"
 #include "program.h"
 #include "shop.h"
@@ -44,7 +44,7 @@ static int ask(const char *method, const char *path, const char *key, const char
     return reply.status;
 }
 
-/* Runs a program to its end; its output and messages go to the file. Returns its exit status. */
+/* Runs a program to its end; stdout and stderr go to the file `output`. Returns its exit status. */
 static int run(const char *const *argv)
 {
     int status;
@@ -114,7 +114,7 @@ static void no_function_of_the_lab_is_linked(void **state)
         for (const char *line = text; (line = strchr(line, '\n')) != NULL; line++)
             n++;
         if (with)
-            assert_true(n > 20); /* the lab's: what is looked for can be found */
+            assert_true(n > 20); /* the search finds the lab's functions where they exist */
         else
             assert_int_equal(n, 2);
     }
