@@ -1,4 +1,4 @@
-/* Where settings come from, and which are refused. */
+/* The sources of settings, and which settings are refused. */
 #include "config_keys.h"
 
 #include <setjmp.h>
@@ -114,7 +114,7 @@ static void unknown_environment_is_refused(void **state)
     assert_non_null(strstr(draft.message, "SECKILL_WAITMS"));
 }
 
-/* It ends at its NUL: what follows it in memory is another one's. */
+/* The entry ends at its NUL; the memory behind it belongs to another entry. */
 static void environment_without_a_value_is_refused(void **state)
 {
     (void)state;
@@ -287,7 +287,7 @@ static void check_looks_at_the_stores_folder_and_the_guard(void **state)
     char db[128];
     assert_true(checks("sqlite:new-file.db", "redis-token"));
     assert_true(checks("sqlite:/tmp/new-file.db", "none"));
-    assert_true(checks("postgres://postgres@127.0.0.1:1/db", "mutex")); /* nobody is asked */
+    assert_true(checks("postgres://postgres@127.0.0.1:1/db", "mutex")); /* no connection is made */
     assert_false(checks("sqlite:/nonexistent/folder/a.db", "redis-token"));
     assert_false(checks("sqlite:/proc/self/a.db", "redis-token"));
     assert_false(checks("sqlite:/tmp", "redis-token"));
@@ -297,10 +297,10 @@ static void check_looks_at_the_stores_folder_and_the_guard(void **state)
     assert_false(checks(db, "redis-token"));
     assert_false(checks("mysql://h/db", "redis-token"));
     assert_false(checks("sqlite:/tmp/new-file.db", "redis-tokken"));
-    assert_int_equal(access("/tmp/new-file.db", F_OK), -1); /* nothing was made */
+    assert_int_equal(access("/tmp/new-file.db", F_OK), -1); /* no file was created */
 }
 
-/* argp ends the process on its own, so each command line is tried in a child. */
+/* argp ends the process, so each command line is tried in a child. */
 static int status_of(char *const *argv)
 {
     pid_t pid = fork();

@@ -1,4 +1,4 @@
-/* Noting and counting what operations pass, without anything that sends it. */
+/* Events of operations are recorded and counted; nothing sends them here. */
 #include "events.h"
 #include "point.h"
 
@@ -56,7 +56,7 @@ static void a_batch_is_noted_and_counted_each_under_its_own_item(void **state)
         assert_int_equal(counts[i].accepted, strcmp(counts[i].resource, "item:x") == 0 ? 3 : 1);
 }
 
-/* After the one above. */
+/* Runs after the test above and continues its counts. */
 static void all_are_counted_also_those_that_are_not_noted(void **state)
 {
     (void)state;

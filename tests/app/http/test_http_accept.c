@@ -1,4 +1,4 @@
-/* Connections that cannot be taken at once: too many of them, or no descriptor left. */
+/* Connections that cannot be accepted at once: too many, or no file descriptor is left. */
 #include "http_fixture.h"
 
 #include <setjmp.h>
@@ -51,7 +51,7 @@ static void who_comes_beyond_the_limit_waits_until_another_goes(void **state)
         close(fds[i]);
 }
 
-/* Its own socket is the last descriptor that there is; the service is in the same process. */
+/* The test's socket uses the last descriptor; the service is in the same process. */
 static void without_a_descriptor_it_is_tried_again(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static void without_a_descriptor_it_is_tried_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_descriptor_it_is_tried_again), /* no other is about to go */
+        cmocka_unit_test(without_a_descriptor_it_is_tried_again), /* first: no socket is closing */
         cmocka_unit_test(who_comes_beyond_the_limit_waits_until_another_goes),
     };
     return cmocka_run_group_tests(tests, start, fixture_tear_down);

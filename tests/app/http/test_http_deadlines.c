@@ -1,5 +1,5 @@
-/* Nobody holds a connection, and nobody waits, longer than is allowed: the limits are shortened and
- * the ends observed. */
+/* No client may hold a connection, and no request may wait, beyond its limit. The limits are
+ * shortened for the test. */
 #include "http_fixture.h"
 #include "process.h"
 
@@ -42,11 +42,11 @@ static int start(void **state)
 static void took(int64_t began_ms, int64_t at_least_ms)
 {
     const int64_t ms = test_now_ms() - began_ms;
-    assert_true(ms >= at_least_ms - 1); /* both clocks are cut to whole milliseconds */
+    assert_true(ms >= at_least_ms - 1); /* both clocks are rounded down to milliseconds */
     assert_true(ms < at_least_ms + SLACK_MS);
 }
 
-/* Sends text a byte at a time, each as soon as nothing has come back for 20 ms, until answered. */
+/* Sends text byte by byte until there is an answer; waits 20 ms for it after each byte. */
 static int drip(int fd, const char *text, struct raw_reply *reply)
 {
     for (const char *c = text; *c != '\0'; c++) {
@@ -117,7 +117,7 @@ static void idle_kept_connections_are_shut(void **state)
     close(fd);
 }
 
-/* The second request is given its own time, though the connection is older than that. */
+/* A later request has a new deadline, although the connection is older. */
 static void each_request_has_its_own_deadline(void **state)
 {
     (void)state;
@@ -127,7 +127,7 @@ static void each_request_has_its_own_deadline(void **state)
         struct raw_reply reply;
         raw_send_text(fd, "GET /livez HTTP/1.1\r\n");
         assert_int_equal(raw_read(fd, 0, READ_MS / 3, &reply),
-                         -1); /* not before the head is whole */
+                         -1); /* not before the head is complete */
         raw_send_text(fd, "Host: t\r\n\r\n");
         assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 200);
         raw_free(&reply);
@@ -179,7 +179,7 @@ static void operations_that_take_too_long_are_answered_503(void **state)
     raw_free(&reply);
     assert_int_equal(fixture_metric(&fixture, "seckill_http_in_flight"), 1);
 
-    /* the late answer reaches nobody: the next one on this connection is its own */
+    /* the late answer is discarded: the next request on this connection gets its own answer */
     let_all_end();
     fixture_send(fd, "GET", "/v1/items/mine", NULL);
     assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 200);
@@ -188,7 +188,7 @@ static void operations_that_take_too_long_are_answered_503(void **state)
     close(fd);
 }
 
-/* Each may still happen. */
+/* Each write may still happen after the timeout. */
 static void of_a_write_that_takes_too_long_the_outcome_is_unknown(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The end of the HTTP side: what was accepted is answered, nothing else holds it up. */
+/* Shutdown of the HTTP side: accepted requests are answered, and nothing else delays it. */
 #include "http_fixture.h"
 #include "process.h"
 
@@ -58,7 +58,7 @@ static void accepted_operations_are_answered_idle_connections_closed(void **stat
     assert_true(wait_until(refuses_connections, NULL, RAW_WAIT_MS));
     assert_false(http_drained(fixture.http, 1));
 
-    raw_send_text(half, "\r\n"); /* was begun before, so it is answered: not ready */
+    raw_send_text(half, "\r\n"); /* it began before the drain, so it is answered: not ready */
     assert_int_equal(raw_read(half, 0, RAW_WAIT_MS, &reply), 503);
     assert_non_null(strstr(reply.body, "draining"));
     assert_true(raw_closed(half, RAW_WAIT_MS));
@@ -86,7 +86,7 @@ static void draining_without_connections_ends_at_once(void **state)
     fixture_stop(&fixture);
 }
 
-/* The end of the process does not wait for the service for ever, and the answer says so. */
+/* Shutdown does not wait for ever for the service; the open requests are answered so. */
 static void stop_answers_what_the_service_has_not(void **state)
 {
     (void)state;
@@ -100,7 +100,7 @@ static void stop_answers_what_the_service_has_not(void **state)
     assert_non_null(strstr(reply.body, "unavailable"));
     raw_free(&reply);
     close(fd);
-    service_close(fixture.service); /* calls done() for the one held */
+    service_close(fixture.service); /* calls done() of the held operation */
     http_free(fixture.http);
 }
 

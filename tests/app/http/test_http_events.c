@@ -1,4 +1,4 @@
-/* GET /v1/events: what is passed is heard, in order, by everybody who keeps up. */
+/* GET /v1/events: every listener that reads fast enough gets all events in order. */
 #include "answer.h"
 #include "events.h"
 #include "http_events.h"
@@ -71,7 +71,7 @@ static int64_t number_of(json_t *event, const char *name)
 
 /* -- claims ------------------------------------------------------------------------------------ */
 
-/* First: no test has listened yet. */
+/* Runs first, before any test has listened. */
 static void without_listeners_nothing_is_noted(void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void points_come_in_the_order_in_which_they_were_passed(void **state)
     sse_close(&sse);
 }
 
-/* Who knows a key can ask for its answer, or use it up. */
+/* Anyone who knows a key can read its answer, or use the key first. */
 static void idempotency_keys_are_for_lessons_only(void **state)
 {
     (void)state;
@@ -129,7 +129,7 @@ static void idempotency_keys_are_for_lessons_only(void **state)
     assert_int_equal(sse_count(&sse, "secret"), 0);
     json_t *events = sse_events(&sse);
     const char *first = text_of(json_array_get(events, 0), "key");
-    for (size_t i = 0; i < 16; i++) { /* still, each operation's points are seen to be its own */
+    for (size_t i = 0; i < 16; i++) { /* the points of one operation still have the same key */
         const char *key = text_of(json_array_get(events, i), "key");
         assert_int_equal(strcmp(key, first) == 0, i < 8);
     }
@@ -166,7 +166,7 @@ static void who_comes_back_with_the_last_id_misses_nothing(void **state)
     json_decref(events);
     sse_close(&sse);
 
-    pass_all(order(&op, "1", "meanwhile"), 2); /* nobody hears this one */
+    pass_all(order(&op, "1", "meanwhile"), 2); /* without a listener */
     listen_to(&sse, "/v1/events", id);
     pass_all(order(&op, "1", "after"), 1);
     assert_true(sse_await(&sse, "\"point\":\"released\"", 2));
@@ -180,7 +180,7 @@ static void who_comes_back_with_the_last_id_misses_nothing(void **state)
     json_decref(events);
     sse_close(&sse);
 
-    listen_to(&sse, "/v1/events", "1a-7"); /* another process's */
+    listen_to(&sse, "/v1/events", "1a-7"); /* an id of another process */
     hello = sse_data(&sse, "hello", 0);
     assert_int_equal(number_of(hello, "lost"), -1);
     json_decref(hello);
@@ -287,7 +287,7 @@ static void as_many_listeners_as_allowed_hear_the_same_and_no_more(void **state)
     }
     for (int i = 0; i < HTTP_EVENTS_LISTENERS_MAX; i++)
         sse_close(&all[i]);
-    pass_all(order(&op, "1", "k"), 5); /* cannot be delivered, and so they are seen to be gone */
+    pass_all(order(&op, "1", "k"), 5); /* a failed send shows that the listeners are gone */
     assert_true(wait_until(nobody_listens, NULL, RAW_WAIT_MS));
 }
 
@@ -324,7 +324,7 @@ static void an_audience_shares_one_ration(void **state)
     for (int i = 0; i < AUDIENCE; i++)
         listen_to(&all[i], "/v1/events", NULL);
     const int64_t begun_us = now_us();
-    do /* the test before may have left nothing of the ration */
+    do /* the previous test may have used up the ration */
         op_pass(order(&ops[0], "many", "k"), OP_SUBMITTED);
     while (ops[0].noted == 0);
     for (int i = 1; i < EVENTS_OPS_BURST; i++) {
@@ -347,7 +347,7 @@ static void draining_ends_the_streams_also_of_who_does_not_read(void **state)
     listen_to(&reads, "/v1/events", NULL);
     assert_true(sse_open(&stuck, fixture.port, "/v1/events", NULL, true));
     op_pass(order(&op, "1", "flood"), OP_SUBMITTED);
-    for (int i = 0; i < 4000; i++) /* more than its buffers hold, less than is kept */
+    for (int i = 0; i < 4000; i++) /* more than the socket buffers hold, less than is kept */
         op_pass(&op, OP_WAITING);
     assert_true(sse_await(&reads, "\"point\":\"waiting\"", 4000));
     const int64_t begun_ms = test_now_ms();

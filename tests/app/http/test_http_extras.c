@@ -1,4 +1,4 @@
-/* Routes that are handed in beside those of every service, over the stub service. */
+/* Extra routes beside the routes of every service, over the stub service. */
 #include "http_fixture.h"
 #include "answer.h"
 #include "process.h"
@@ -122,7 +122,7 @@ static void another_method_is_405_and_told_which_would_do(void **state)
     assert_int_equal(atomic_load(&calls), 0);
 }
 
-/* A browser sends text/plain for any page, but application/json only for ours. */
+/* A browser sends text/plain for any site's page, but application/json only for ours. */
 static void a_post_of_another_type_is_415(void **state)
 {
     (void)state;

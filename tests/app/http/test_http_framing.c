@@ -1,5 +1,5 @@
-/* Requests that two parsers could read differently are refused, over a raw socket, and the
- * connection ends. */
+/* Requests that two parsers could read differently are refused and the connection is closed. Uses a
+ * raw socket. */
 #include "http_framing.h"
 #include "http_fixture.h"
 
@@ -29,8 +29,8 @@ static int start(void **state)
     return 0;
 }
 
-/* Sent whole, and again byte by byte: the answer is 400, a problem, and the connection is closed;
- * the service has seen nothing. */
+/* Sends the bytes at once, then byte by byte. Each time the answer is 400 with a problem, the
+ * connection is closed, and the service gets no operation. */
 static void refused(const char *bytes, size_t n)
 {
     const long before = stub_submitted(fixture.service);
@@ -57,7 +57,7 @@ static void refused(const char *bytes, size_t n)
 
 #define REFUSED(bytes) refused((bytes), sizeof(bytes) - 1)
 
-/* Whatever libmicrohttpd takes for a version. */
+/* Holds for any position that libmicrohttpd takes for the version. */
 static void request_line_without_room_for_its_version_is_refused(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void too_many_header_lines_are_refused(void **state)
     refused(text, strlen(text));
 }
 
-/* The status alone: libmicrohttpd refuses these itself, with a page of its own. */
+/* Checks only the status: libmicrohttpd refuses these itself, with its own page. */
 static void what_is_not_http_is_refused_and_closed(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static void what_is_not_http_is_refused_and_closed(void **state)
     assert_int_equal(stub_held(fixture.service), 0);
 }
 
-/* libmicrohttpd keeps a second copy of them. What had an effect must have its answer. */
+/* libmicrohttpd keeps a second copy of cookies. A request with an effect must be answered. */
 static void a_head_full_of_cookies_is_answered(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void a_head_full_of_cookies_is_answered(void **state)
     }
 }
 
-/* It takes note of each, and has room for some hundred; it may close without an answer then. */
+/* libmicrohttpd has room for some hundred of them. Beyond that it may close without an answer. */
 static void more_arguments_or_cookies_than_there_is_room_for_harm_nobody(void **state)
 {
     (void)state;
@@ -247,7 +247,7 @@ static void more_arguments_or_cookies_than_there_is_room_for_harm_nobody(void **
             int fd = raw_connect(fixture.port);
             assert_true(fd >= 0);
             raw_send_text(fd, text);
-            close(fd); /* what was sent is read first */
+            close(fd); /* the service reads the sent bytes first */
             free(text);
         }
     assert_int_equal(fixture_ask(&fixture, GET HOST "\r\n", &reply), 200);
@@ -278,12 +278,12 @@ static void long_heads_are_431(void **state)
     raw_free(&reply);
 }
 
-/* As many lines as are taken, and as many bytes: libmicrohttpd keeps a note of each line in the
- * same buffer, and the head of its answer. */
+/* A head with the greatest number of lines and of bytes. libmicrohttpd's buffer also holds a record
+ * of each line and the head of the answer. */
 static void the_largest_head_is_taken(void **state)
 {
     (void)state;
-    enum { LINES = FRAMING_HEADERS_MAX, LEFT = 4 }; /* of POST; below: Content-Length */
+    enum { LINES = FRAMING_HEADERS_MAX, LEFT = 4 }; /* LEFT: lines of POST and Content-Length */
     char text[HTTP_HEAD_MAX + sizeof BODY];
     size_t n = (size_t)sprintf(text, POST "Content-Length: 16\r\n");
     size_t to_fill = HTTP_HEAD_MAX - 2 - n;
@@ -301,7 +301,7 @@ static void the_largest_head_is_taken(void **state)
     raw_free(&reply);
 }
 
-/* Beyond libmicrohttpd's buffer it answers by itself; what counts is that it ends. */
+/* Beyond its buffer libmicrohttpd answers by itself; the test requires that the connection ends. */
 static void endless_heads_are_cut_off(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Random and mutated bytes to the real socket: every one is answered or closed in bounded time, and
- * the server lives. HTTP_FUZZ_SEED replays a run. */
+/* Sends random and mutated bytes to the real socket. Each connection is answered or closed in
+ * bounded time, and the server goes on. HTTP_FUZZ_SEED replays a run. */
 #include "http_fixture.h"
 #include "process.h"
 
@@ -87,12 +87,12 @@ static size_t mutate(char *text, size_t n)
         case 0:
             text[at] = (char)random_below(256);
             break;
-        case 1: /* cut some out */
+        case 1: /* delete a part */
             length = length < n - at ? length : n - at;
             memmove(text + at, text + at + length, n - at - length);
             n -= length;
             break;
-        case 2: { /* put a piece in */
+        case 2: { /* insert a piece */
             const char *piece = pieces[random_below(sizeof(pieces) / sizeof(pieces[0]))];
             length = piece[0] == '\0' ? 1 : strlen(piece);
             memmove(text + at + length, text + at, n - at);
@@ -105,7 +105,7 @@ static size_t mutate(char *text, size_t n)
             memmove(text + at + length, text + at, n - at);
             n += length;
             break;
-        case 4: /* end early */
+        case 4: /* truncate */
             n = at;
             break;
         }
@@ -140,7 +140,7 @@ static void send_one(const char *text, size_t n)
     const bool hang_up = random_below(4) == 0;
     if (!hang_up) {
         if (random_below(20) != 0)
-            shutdown(fd, SHUT_WR); /* most need not wait for the deadline */
+            shutdown(fd, SHUT_WR); /* else the test waits for the deadline */
         assert_true(raw_closed(fd, RAW_WAIT_MS));
     }
     close(fd);

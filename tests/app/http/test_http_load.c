@@ -1,4 +1,4 @@
-/* Many connections at once. libmicrohttpd's own epoll thread stalls when a multiple of 128
+/* Many connections at once. libmicrohttpd's own epoll thread stalls if a multiple of 128
  * connections is busy; our loop must not. */
 #include "http_fixture.h"
 #include "process.h"
@@ -68,8 +68,8 @@ static void expect_all(const int *fds, int n, int status)
 
 static const char request[] = "GET /livez HTTP/1.1\r\nHost: t\r\n\r\n";
 
-/* Waits for answers of `answer` bytes, have[i] of which have come; each is followed by the next
- * request on its connection. Returns how many were whole. */
+/* Reads answers of `answer` bytes; have[i] counts the bytes so far. After a complete answer it
+ * sends the next request on the connection. Returns the number of complete answers. */
 static int read_and_send_again(int poller, const int *fds, size_t *have, size_t answer)
 {
     struct epoll_event events[1024];
@@ -91,8 +91,8 @@ static int read_and_send_again(int poller, const int *fds, size_t *have, size_t 
     return whole;
 }
 
-/* Each connection sends its next request as soon as it has its answer, so all are busy all the
- * time. Returns the time for one answer. */
+/* Each connection sends its next request as soon as it has its answer, so all are always busy.
+ * Returns the time per answer. */
 static double answer_us(int n)
 {
     enum { SPELLS = 10, ROUNDS = 5 };
@@ -124,7 +124,9 @@ static double answer_us(int n)
     return quickest_us;
 }
 
-/* A loop that stalls needs 500 us and more for an answer at 128, and ten times that at 256. */
+/* A loop that stalls needs at least 500 us per answer with 128 connections, ten times more with
+ * 256.
+ */
 static void full_batches_of_events_do_not_stall(void **state)
 {
     (void)state;
@@ -143,7 +145,7 @@ static bool all_held(void *arg)
     return stub_held(fixture.service) == *(int *)arg;
 }
 
-/* They hold a connection each, but no thread; the neighbours are served meanwhile. */
+/* Waiting requests hold a connection but no thread. Other requests are served meanwhile. */
 static void thousands_can_wait_for_the_service(void **state)
 {
     (void)state;
@@ -166,7 +168,7 @@ static void thousands_can_wait_for_the_service(void **state)
 static bool none_open(void *arg)
 {
     (void)arg;
-    return fixture_metric(&fixture, "seckill_http_connections_open") == 1; /* the one that asks */
+    return fixture_metric(&fixture, "seckill_http_connections_open") == 1; /* this request's */
 }
 
 static void thousands_of_idle_connections_are_kept_and_forgotten(void **state)
@@ -221,7 +223,7 @@ static void descriptors_are_given_back(void **state)
         raw_free(&reply);
     }
     assert_true(wait_until(none_open, NULL, RAW_WAIT_MS));
-    assert_in_range(process_count_fds(), before - 1, before + 1); /* the one that asks */
+    assert_in_range(process_count_fds(), before - 1, before + 1); /* a metrics request's */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* The text that Prometheus reads. */
+/* The text of GET /metrics. */
 #include "http_metrics.h"
 
 #include <setjmp.h>
@@ -74,7 +74,7 @@ static void requests_are_counted_by_route_and_status(void **state)
     free(text);
 }
 
-/* Every sample belongs to a metric announced before it by HELP and TYPE. */
+/* HELP and TYPE of a metric come before its samples. */
 static void every_metric_is_announced(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What a request keeps for the next one, and what its answer takes over. */
+/* Memory that a request keeps for the next one, or hands to its answer. */
 #include "answer.h"
 #include "http_internal.h"
 
@@ -59,7 +59,7 @@ static void no_memory_is_asked_for_from_the_second_order_on(void **state)
     }
 }
 
-/* One answered by the HTTP side itself keeps its own room, its call another. */
+/* A request that the HTTP side answered itself keeps its buffer; its call keeps another one. */
 static void a_request_that_waits_has_one_room_only(void **state)
 {
     (void)state;

@@ -49,7 +49,7 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-/* Starts it on a free port with a database of its own; max_files 0: no bound. */
+/* Starts seckilld on a free port with a new database. max_files 0: no limit. */
 static void run(struct daemon *daemon, rlim_t max_files, const char *const *args)
 {
     char binary[512], db[128];
@@ -90,7 +90,7 @@ static void run_until_ready(struct daemon *daemon, const char *const *args)
     assert_int_equal(sscanf(line, "listening on http://127.0.0.1:%d\n", &daemon->port), 1);
 }
 
-/* Reads stderr up to a line that holds text. */
+/* Reads stderr up to a line that contains text. */
 static void await_line(struct daemon *daemon, const char *text)
 {
     char line[TEXT_MAX];
@@ -133,7 +133,7 @@ static void send_order(int fd)
                       "{\"user_id\":\"u1\"}");
 }
 
-/* A lock server that takes connections and never answers. */
+/* A lock server that accepts connections and never answers. */
 static int silent_server(char *option, size_t size)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

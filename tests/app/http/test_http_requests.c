@@ -26,7 +26,7 @@ static int start(void **state)
 #define KEY  "Idempotency-Key: k1\r\n"
 #define BUY  "{\"user_id\":\"u1\"}"
 
-/* Asks for an order; the answer must be that status, and, from 400 on, that problem. */
+/* Sends an order. The answer must have this status and, from 400 on, this problem. */
 static void order_is(const char *headers, const char *body, int status, const char *problem)
 {
     struct raw_reply reply;

@@ -1,4 +1,4 @@
-/* Paths, methods, ids, what reads answer, and who may, over the stub service. */
+/* Paths, methods, ids, answers to reads, and access rights, over the stub service. */
 #include "http_fixture.h"
 
 #include <setjmp.h>
@@ -99,7 +99,7 @@ static void head_answers_like_get_without_a_body(void **state)
         assert_int_equal(raw_read(fd, 1, RAW_WAIT_MS, &reply), 200);
         assert_true(atoi(raw_header(&reply, "Content-Length", header, sizeof(header))) > 0);
         raw_free(&reply);
-        fixture_send(fd, "GET", "/livez", NULL); /* nothing but this answer follows */
+        fixture_send(fd, "GET", "/livez", NULL); /* only this answer follows */
         assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 200);
         assert_string_equal(reply.body, "{\"status\":\"ok\"}\n");
         raw_free(&reply);

@@ -1,4 +1,4 @@
-/* The document of GET /openapi.json says what the table of routes does. */
+/* The document of GET /openapi.json matches the table of routes. */
 #include "openapi.h"
 #include "routes.h"
 
@@ -32,7 +32,7 @@ static int unload(void **state)
     return 0;
 }
 
-/* What "$ref" points to, or the object itself. */
+/* The target of "$ref", or the object itself. */
 static json_t *resolve(json_t *object)
 {
     const char *path = json_string_value(json_object_get(object, "$ref"));

@@ -1,4 +1,4 @@
-/* What a JSON body may be, field by field. */
+/* The rules for JSON bodies, field by field. */
 #include "json_room.h"
 #include "parse.h"
 #include "resource.h"
@@ -24,12 +24,12 @@ static const struct route *route_of(enum op_kind kind)
 
 static bool parse_n(enum op_kind kind, const char *body, size_t n, struct op *op)
 {
-    static char answer[DB_BODY_MAX + 1]; /* as large as any: stays where it is */
+    static char answer[DB_BODY_MAX + 1]; /* large enough for any answer */
     memset(op, 0, sizeof(*op));
     op->answer.body = answer;
     op->answer.body_room = sizeof(answer);
     strcpy(op->id, "1");
-    char *copy = malloc(n > 0 ? n : 1); /* exactly n bytes: reading beyond is seen */
+    char *copy = malloc(n > 0 ? n : 1); /* exactly n bytes: AddressSanitizer sees an overread */
     memcpy(copy, body, n);
     bool good = parse_body(route_of(kind), copy, n, op);
     free(copy);
@@ -261,7 +261,7 @@ static void documents_of_others_are_malloced(void **state)
     json_t *before = json_pack("[i]", 1);
     struct json_room room;
     json_room_enter(&room);
-    json_decref(before); /* which is no piece of the room */
+    json_decref(before); /* not allocated from the room */
     assert_int_equal(room.live, 0);
     json_room_leave();
     json_t *list = json_pack("[i]", 2);

@@ -1,4 +1,4 @@
-/* With lanes on: how often a lane takes its lock. */
+/* How often a lane acquires its lock. */
 #include "redis.h"
 #include "service_rig.h"
 #include "service_private.h"
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* One order is held in its section while the others gather behind it. */
+/* One order is held in its section while the others queue behind it. */
 enum { BATCH = 4, BATCHES = 6, ORDERS = 1 + BATCH * (BATCHES - 1), LEASE_MS = 10000 };
 
 static struct op ops[ORDERS];
@@ -47,8 +47,8 @@ static void start(const char *guard, int64_t turns)
         op_make(&ops[i], OP_PLACE_ORDER, "1", "u1", 1, i);
 }
 
-/* Runs all orders, the first of which is held at this point until the others wait. Returns how
- * often the lock was granted. */
+/* Runs all orders. The first is held at this point until the others wait. Returns how often the
+ * lock was granted. */
 static int grants_for_all(enum op_point held_at)
 {
     uint64_t before = grants();
@@ -91,7 +91,7 @@ static void fair_lock_goes_back_to_its_line_after_each_batch(void **state)
     assert_int_equal(grants_for_all(OP_DECIDED), BATCHES);
 }
 
-/* Of a lease that is half over no new turn is begun. */
+/* When half of the lease is over, the lane acquires the lock again before its next turn. */
 static void lock_with_little_of_its_lease_left_is_taken_anew(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void lock_with_little_of_its_lease_left_is_taken_anew(void **state)
     assert_int_equal(ops_count(ops, 1 + BATCH, 201), 1 + BATCH);
 }
 
-/* What is answered between two turns, and a refusal among them, releases the lock all the same. */
+/* The lane's lock is released even if all orders of a turn are replayed. */
 static void replayed_orders_leave_no_lock_behind(void **state)
 {
     (void)state;
@@ -135,7 +135,7 @@ static void replayed_orders_leave_no_lock_behind(void **state)
     ops_wait(&held, 1);
     ops_wait(again, BATCH);
     points_clear();
-    bool drained = service_drain(rig.service, 60000); /* the worker may still be at it */
+    bool drained = service_drain(rig.service, 60000); /* the worker may not have released yet */
     service_close(rig.service);
     rig.service = NULL;
     assert_true(drained);
@@ -144,8 +144,8 @@ static void replayed_orders_leave_no_lock_behind(void **state)
         assert_true(again[i].answer.replayed);
 }
 
-/* A's lane has written once and stands before its second write, under the same hold and fence; its
- * lock is deleted, and B has read before or after that write. */
+/* A's lane has written once and stands before its second write, under the same hold and fence. Its
+ * lock is deleted and B acquires it. Then both write, in either order. */
 static void second_turn_of_a_late_holder(bool late_one_writes_first, struct op *late,
                                          struct op *newer)
 {
@@ -153,8 +153,8 @@ static void second_turn_of_a_late_holder(bool late_one_writes_first, struct op *
     char id[DB_ID_MAX + 1];
     start("redis-token", BATCHES);
     rig_stop();
-    rig.config.watchdog = false;   /* nobody tells A */
-    rig.config.lock_queue = false; /* B is as if of another instance */
+    rig.config.watchdog = false;   /* A does not learn the loss */
+    rig.config.lock_queue = false; /* B behaves as if it were on another instance */
     assert_int_equal(rig_start(), 0);
     op_run(rig.service, op_make(&op, OP_PLACE_ORDER, "1", "u2", 1, 100));
     assert_true(answer_text(&op, "order_id", id, sizeof id));
@@ -211,7 +211,7 @@ static uint64_t observed(const struct metric_histogram *histogram)
     return n;
 }
 
-/* Alone, or with those of other items. */
+/* Whether the lock was acquired alone or together with those of other items. */
 static void each_lock_is_measured_once_however_it_was_taken(void **state)
 {
     (void)state;
@@ -229,7 +229,7 @@ static void each_lock_is_measured_once_however_it_was_taken(void **state)
         ops_run(rig.service, ops, ORDERS);
         assert_int_equal(ops_count(ops, ORDERS, 201), ORDERS);
     }
-    assert_true(service_drain(rig.service, 60000)); /* the worker may still be at it */
+    assert_true(service_drain(rig.service, 60000)); /* the worker may not have released yet */
     const struct guard *guard = guard_default(rig.service->guards);
     assert_int_equal(observed(&guard->wait_us), grants());
     assert_int_equal(observed(&guard->hold_us), grants());

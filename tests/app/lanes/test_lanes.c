@@ -1,4 +1,4 @@
-/* Lanes that are served one by one. */
+/* Lanes served one at a time. */
 #include "crew.h"
 
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static void see_cold_lane_wait_for_one_batch(bool goes_on)
     static const int64_t expected[] = {0, 1, 2, 3, 11, 4, 5, 6, 7, 8, 9, 10};
     crew_open(false, 1, 3, MANY);
     crew.goes_on = goes_on;
-    assert_true(crew_submit(0, FIRST)); /* holds the only thread */
+    assert_true(crew_submit(0, FIRST)); /* occupies the only thread */
     crew_wait_at_gate(1);
     for (int i = 1; i <= 10; i++)
         assert_true(crew_submit(i, A));
@@ -65,7 +65,7 @@ static void lane_goes_on_while_no_other_waits(void **state)
     lanes_close(crew.lanes);
     expect_order(11);
     assert_int_equal(crew.n_turns, 1);
-    assert_int_equal(crew.turns[0].n_batches, 5); /* 1, and 10 in threes */
+    assert_int_equal(crew.turns[0].n_batches, 5); /* 1, then 3 + 3 + 3 + 1 */
 }
 
 static void waiting_operations_of_a_hot_lane_hold_no_thread(void **state)
@@ -101,7 +101,7 @@ static void spread_operations_run_at_the_same_time(void **state)
     crew_open(false, THREADS, 3, MANY);
     assert_true(crew_submit(0, A));
     crew_wait_at_gate(1);
-    for (int i = 1; i < THREADS; i++) /* gather behind the first, in one lane */
+    for (int i = 1; i < THREADS; i++) /* queue behind the first, in one lane */
         assert_true(crew_submit(i, A));
     pthread_mutex_lock(&crew.mutex);
     crew.spreads = true;
@@ -109,7 +109,7 @@ static void spread_operations_run_at_the_same_time(void **state)
     pthread_cond_broadcast(&crew.changed);
     pthread_mutex_unlock(&crew.mutex);
     crew_wait_at_gate(THREADS - 1);
-    assert_true(crew_submit(THREADS, A)); /* waits for none of them */
+    assert_true(crew_submit(THREADS, A)); /* does not wait for them */
     crew_wait_at_gate(THREADS);
     assert_int_equal(lanes_waiting(crew.lanes), 0);
     crew_open_gate();
@@ -123,7 +123,7 @@ static void full_queue_refuses_and_takes_again_when_served(void **state)
     (void)state;
     crew_open(false, 1, 1, 2);
     assert_true(crew_submit(0, A));
-    crew_wait_at_gate(1); /* taken: it waits no longer */
+    crew_wait_at_gate(1); /* being served: not counted as waiting */
     assert_true(crew_submit(1, A));
     assert_true(crew_submit(2, CREW_NO_LANE));
     assert_int_equal(lanes_waiting(crew.lanes), 2);

@@ -1,4 +1,4 @@
-/* Many lanes served at once, and lanes that are postponed to a turn of their own. */
+/* Many lanes served in one turn, and lanes postponed to their own turn. */
 #include "crew.h"
 
 #include <setjmp.h>
@@ -189,8 +189,7 @@ static void a_lane_does_not_go_on_while_many_lanes_wait(void **state)
     assert_int_equal(crew.turns[2].n_lanes, 2);
 }
 
-/* An operation of the same name, in a lane of its own, spreads the lane. At its turn it is empty.
- */
+/* An operation of the same name, in its own lane, spreads the waiting lane, which is then empty. */
 static void a_lane_that_is_spread_while_it_waits_has_no_turn(void **state)
 {
     (void)state;
@@ -216,8 +215,8 @@ static void a_lane_that_is_spread_while_it_waits_has_no_turn(void **state)
     }
 }
 
-/* At most two threads serve many lanes. Operations that arrive meanwhile gather, and single lanes
- * find a thread. */
+/* At most two threads serve many lanes. Operations that arrive meanwhile queue up, and a thread
+ * stays free for single lanes. */
 static void many_lanes_leave_threads_to_single_ones(void **state)
 {
     (void)state;

@@ -21,7 +21,7 @@ enum {
     ITEMS = 12,
     STOCK = 100000,
     ORDERS = 3000,
-    FIRST = 2, /* items whose orders hold the threads that serve many together */
+    FIRST = 2, /* items whose orders occupy the threads that serve many lanes */
     N = ITEMS - FIRST,
     LEASE_MS = 5000,
     PATIENCE_MS = 60000,
@@ -45,7 +45,7 @@ static struct op *order(struct op *op, int item, int number)
     return op_make(op, OP_PLACE_ORDER, id, "u1", 1, number);
 }
 
-/* Items "0" to "ITEMS - 1", under the guards in turn; "": the default one. */
+/* Creates items "0" to "ITEMS - 1", with the guards in turn; "": the default guard. */
 static void start(const char *const *guards, size_t n_guards)
 {
     struct op op;
@@ -65,8 +65,8 @@ static void start_locked(void)
     start((const char *const[]){""}, 1);
 }
 
-/* Orders of the first items hold the threads that serve many lanes. The orders in ops, of other
- * items, gather behind them and are served at once. */
+/* Orders of the first items occupy the threads that serve many lanes. The orders in ops, of other
+ * items, queue behind them and are then served in one turn. */
 static void gather(void)
 {
     static int number = ORDERS;
@@ -116,8 +116,8 @@ static int64_t sold(void)
 
 /* -- one commit ------------------------------------------------------------------------------- */
 
-/* If Redis does not answer in time, the orders are served one by one. So a loaded machine may need
- * a few rounds. */
+/* If Redis does not answer in time, the orders are served one by one. So a busy machine may need a
+ * few rounds. */
 static void orders_of_many_items_share_one_commit(void **state)
 {
     (void)state;
@@ -209,7 +209,7 @@ static void orders_that_wait_for_locks_take_no_thread_from_others(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-/* The second order is done while the first one has read and not yet written. */
+/* The second order completes between the first one's read and its write. */
 static void orders_without_a_guard_race_beside_others_too(void **state)
 {
     (void)state;
@@ -235,8 +235,8 @@ static uint64_t reruns(void)
     return atomic_load(&rig.service->counters.reruns);
 }
 
-/* The first order stands at point, beside the others, while change() runs. It begins again, and
- * keeps no other order waiting. */
+/* The first order stands at point, in one turn with the others, while change() runs. It starts
+ * again and delays no other order. */
 static void see_one_begin_again(enum op_point point, void (*change)(void))
 {
     order(&ops[0], FIRST, WATCHED);
@@ -328,7 +328,7 @@ static bool locks_are_free(void *arg)
 static void a_stale_fence_refuses_its_own_order_only(void **state)
 {
     (void)state;
-    enum { BEFORE = 20 }; /* orders of items 2 and 3, whose fences Redis then counts anew */
+    enum { BEFORE = 20 }; /* orders of items 2 and 3, before Redis loses their fence counters */
     struct op op;
     start_locked();
     for (int i = 0; i < BEFORE; i++)
@@ -340,7 +340,7 @@ static void a_stale_fence_refuses_its_own_order_only(void **state)
     assert_int_equal(ops[0].answer.problem, PROBLEM_LOCK_LOST);
     assert_int_equal(ops[1].answer.problem, PROBLEM_LOCK_LOST);
     assert_int_equal(ops_count(ops, N, 201), N - 2);
-    run_together(); /* Redis has been told */
+    run_together(); /* Redis's counters were raised */
     assert_int_equal(ops_count(ops, N, 201), N);
     assert_int_equal(sold(), N + BEFORE + 2 * FIRST);
     assert_true(audit_is_clean(rig.service));
@@ -355,7 +355,7 @@ static void a_lock_server_that_stands_still_costs_no_order(void **state)
     ops_run(rig.service, ops, N);
     assert_int_equal(sandbox_signal(rig.redis, SIGCONT), 0);
     assert_int_equal(ops_count(ops, N, 503), N);
-    /* What was sent is done when the server goes on, and undone, or ends with its lease. */
+    /* The server executes the sent commands later; the locks are then undone or expire. */
     for (int i = 0; i < N; i++)
         order(&ops[i], FIRST + i, i);
     run_together();
@@ -407,7 +407,7 @@ static void nothing_is_lost_beside_another_instance_with_the_same_locks(void **s
     pthread_join(thread, NULL);
     lk_close(other.client);
     lk_client_stats(atomic_load(&guard_default(rig.service->guards)->client), &stats);
-    assert_true(other.held > 0 && stats.refusals > 0); /* they met */
+    assert_true(other.held > 0 && stats.refusals > 0); /* they contended */
     assert_int_equal(ops_count(ops, ORDERS, 201), ORDERS);
     assert_int_equal(sold(), ORDERS);
     assert_true(audit_is_clean(rig.service));

@@ -83,7 +83,7 @@ static void order_with_time_left_and_paid_order_stay(void **state)
     op_make(&op, OP_PLACE_ORDER, "2", "u1", 1, 0);
     assert_int_equal(op_run(rig.service, &op), 201);
     assert_true(answer_text(&op, "order_id", expired[0], DB_ID_MAX + 1));
-    wait_until_closed(1, expired); /* the task has been here */
+    wait_until_closed(1, expired); /* the task has run */
     assert_true(has_state(ids[0], "reserved"));
     assert_true(has_state(ids[1], "paid"));
     assert_int_equal(rig_stock(), 96);
@@ -103,7 +103,7 @@ static void order_of_a_sale_that_was_reset_is_closed_without_stock(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-/* -- locks that cannot be had ------------------------------------------------------------------ */
+/* -- locks that cannot be acquired ------------------------------------------------------------- */
 
 static void order_one(const char *item, int64_t reserve_s, const char *guard, char *ret_id)
 {
@@ -133,7 +133,7 @@ static void dead_lock_server_holds_up_no_orders_of_other_guards(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-/* More orders than are read at once, the lock of their item held by another. */
+/* More orders than one read returns, of an item whose lock another client holds. */
 static void orders_of_a_stuck_item_do_not_starve_younger_ones(void **state)
 {
     enum { STUCK = DB_EXPIRED_MAX + 10 };
@@ -156,7 +156,7 @@ static void orders_of_a_stuck_item_do_not_starve_younger_ones(void **state)
     order_one("younger", 1, "sql-row", id[0]);
     int64_t begin_us = now_us();
     wait_until_closed(1, id);
-    assert_true(now_us() - begin_us < 60000000); /* and not after a second for each of them */
+    assert_true(now_us() - begin_us < 60000000); /* much less than a second for each order */
     assert_int_equal(redis_do(rig.redis, "DEL lock:item:stuck"), 1);
     while (atomic_load(&rig.service->counters.closed) < STUCK + 1)
         sched_yield();
@@ -179,10 +179,10 @@ static void stuck_order_holds_up_no_others_of_its_item(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-/* -- what must not be mixed up ------------------------------------------------------------------
+/* -- conflicts ----------------------------------------------------------------------------------
  */
 
-/* It would look as if the closing had been done twice. */
+/* With the same key the audit would count the closing twice. */
 static void no_client_can_take_the_name_of_a_closing(void **state)
 {
     struct op op;
@@ -200,7 +200,7 @@ static void no_client_can_take_the_name_of_a_closing(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-/* The two run under different guards, so neither keeps the other out. */
+/* The two run under different guards, so neither excludes the other. */
 static void payment_during_a_change_of_guard_does_not_undo_the_closing(void **state)
 {
     struct op op, payment;
@@ -227,7 +227,7 @@ static void payment_during_a_change_of_guard_does_not_undo_the_closing(void **st
     assert_true(audit_is_clean(rig.service));
 }
 
-/* Two instances on one file. The second sees an order that the first is just closing. */
+/* Two instances on one file. The second sees an order that the first is closing. */
 static void two_instances_close_each_order_once(void **state)
 {
     struct service *other;
@@ -274,7 +274,7 @@ static void task_that_loses_its_lock_leaves_the_rest_to_who_has_it(void **state)
     char ids[2][DB_ID_MAX + 1];
     rig_reset(*state);
     rig.config.close_orders_ms = 10;
-    rig.config.lease_ms = 300; /* the watchdog looks after a third of it */
+    rig.config.lease_ms = 300; /* the watchdog checks after a third of it */
     assert_int_equal(redis_do(rig.redis, "SET lock:task:close-orders another"), 1);
     assert_int_equal(rig_start(), 0);
     put_item(0);

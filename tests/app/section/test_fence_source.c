@@ -1,5 +1,5 @@
-/* Fences of last resort: with --fence-source database a lock that grants twice, or forgets its
- * count, cannot lose an update, whether it has fences of its own or not. */
+/* --fence-source database: a lock that grants twice or loses its fence counter cannot lose an
+ * update, whether it has its own fences or not. */
 #include "redis.h"
 #include "service_rig.h"
 #include "guard.h"
@@ -19,7 +19,7 @@ static void start(const char *guard, bool from_database)
     redis_do(rig.redis, "FLUSHALL");
     rig_reset(guard);
     rig.config.fence_database = from_database;
-    rig.config.watchdog = false; /* nobody tells a holder of its loss */
+    rig.config.watchdog = false; /* a holder does not learn its loss */
     rig.config.lanes = false;
     assert_int_equal(rig_start(), 0);
     assert_int_equal(op_run(rig.service, op_put_item(&op, "1", 100, "")), 200);
@@ -65,7 +65,7 @@ static void late_write_after_a_second_grant_loses_an_update_without(void **state
     assert_int_equal(audit_number(rig.service, "item:1", "lost_updates"), 1);
 }
 
-/* A's write lands between B's read and B's write: B, the newer holder, has to read again. */
+/* A writes between B's read and B's write. B, the newer holder, must read again. */
 static void write_between_anothers_read_and_write_is_not_overwritten(void **state)
 {
     struct op a, b;
@@ -108,7 +108,8 @@ static void stop_and_start_again(bool from_database)
     assert_int_equal(rig_start(), 0);
 }
 
-/* The store's counter starts above what the lock server gave, and the reverse heals. */
+/* The store's counter starts above the lock server's fences. After the change back one order is
+ * refused, then all goes on. */
 static void source_can_be_changed_and_changed_back(void **state)
 {
     struct op op;
@@ -121,7 +122,7 @@ static void source_can_be_changed_and_changed_back(void **state)
         assert_int_equal(op_run(rig.service, op_order(&op, i)), 201);
         assert_int_equal(answer_number(&op, "fence"), 700 + i);
     }
-    redis_do(rig.redis, "SET {lock:item:1}:fence 5"); /* behind the store's */
+    redis_do(rig.redis, "SET {lock:item:1}:fence 5"); /* lower than the store's */
     stop_and_start_again(false);
     op_run(rig.service, op_order(&op, 5));
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_LOST);
@@ -129,7 +130,7 @@ static void source_can_be_changed_and_changed_back(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-/* As seckilld.8 says it: while no instance runs. */
+/* Changes the guard of all rows as seckilld.8 describes: while no instance runs. */
 static void move_all_to(const char *guard)
 {
     sqlite3 *handle;
@@ -141,7 +142,7 @@ static void move_all_to(const char *guard)
     sqlite3_close(handle);
 }
 
-/* A guard that nobody can tell how far the fences had come: ZooKeeper counts for itself. */
+/* ZooKeeper makes its own fences; no client can raise them to the store's. */
 static void count_that_cannot_be_raised_is_told_with_the_way_out(void **state)
 {
     struct sandbox_zookeeper zookeeper;
@@ -194,7 +195,7 @@ static void orders_and_accounts_are_fenced_too(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-/* A pays, has decided, and its lock is gone; B cancels; then A writes. */
+/* A decides to pay and loses its lock; B cancels the order; then A writes. */
 static void late_payment_does_not_undo_a_cancellation(void **state)
 {
     struct op op, payment;

@@ -23,7 +23,7 @@ static int close_sandbox(void **state)
     return 0;
 }
 
-/* What a lock of redis-token gets in a service with this --redis and --redis-replicas. */
+/* The status of a redis-token lock in a service with this --redis and --redis-replicas. */
 static lk_status lock_at(const char *redis, int64_t replicas)
 {
     struct config config = {
@@ -35,7 +35,7 @@ static lk_status lock_at(const char *redis, int64_t replicas)
     assert_int_equal(guards_open(&config, &seams_none, &guards), 0);
     lk_client *client = guard_client(guard_find(guards, "redis-token"), &error);
     assert_non_null(client);
-    assert_non_null(guard_client(guard_find(guards, "mutex"), &error)); /* takes no notice */
+    assert_non_null(guard_client(guard_find(guards, "mutex"), &error)); /* ignores them */
     lk_status status = lk_try_acquire(client, "lock:item:1", &hold);
     if (status == LK_OK)
         assert_int_equal(lk_release(&hold), LK_OK);
@@ -51,7 +51,7 @@ static void guards_lock_where_sentinels_say_and_where_replicas_are(void **state)
     char list[2 * SANDBOX_TEXT_MAX];
     snprintf(list, sizeof list, "%s,redis://127.0.0.1:1", set.url); /* for redlock */
     assert_int_equal(lock_at(list, 0), LK_OK);
-    assert_int_equal(lock_at(set.url, 2), LK_UNAVAILABLE); /* there is one */
+    assert_int_equal(lock_at(set.url, 2), LK_UNAVAILABLE); /* there is only one replica */
     assert_int_equal(lock_at(set.replica->url, 0), LK_UNAVAILABLE);
 }
 

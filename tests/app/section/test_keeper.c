@@ -1,6 +1,6 @@
 /*
- * Locks whose transaction is undecided, beside the ways of test_undecided.c: a PUT, the task that
- * closes orders, a keeper that is full, a service that ends meanwhile.
+ * Locks whose transaction is undecided, in cases that test_undecided.c does not have: a PUT, the
+ * task that closes orders, a full keeper, a service that ends meanwhile.
  */
 #include "undecided_plan.h"
 
@@ -159,7 +159,7 @@ static void where_all_places_are_taken_workers_wait_with_their_locks(void **stat
     snprintf(full, sizeof full, "\nseckill_undecided_locks %d\n", KEEPER_LOCK_SETS_MAX);
     while (!rig_metrics_contain(full))
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL); /* for one that would give back */
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL); /* time for a wrong release */
     expect_none_released();
     atomic_store(&plan.always, false);
     atomic_store(&plan.undecided, false);
@@ -186,7 +186,7 @@ static void what_is_undecided_at_the_end_is_left_locked(void **state)
     plan_from_now(NEVER);
     atomic_store(&plan.armed, true);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_CHANGE_BALANCE, "a", "", -100, 1)), 503);
-    rig_stop(); /* the store that does not decide is closed as it is */
+    rig_stop(); /* the store is closed with the transaction undecided */
     expect_none_released();
     assert_int_equal(rig_start(), 0); /* another process, on the same Redis */
     expect_kept_out("a");

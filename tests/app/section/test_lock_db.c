@@ -1,4 +1,4 @@
-/* --lock-db: where the guards that live in a database find it. */
+/* --lock-db: the database of the guards whose locks are rows. */
 #include "guard.h"
 
 #include "process.h"
@@ -28,7 +28,7 @@ static struct guards *guards_of(const char *store, const char *lock_db)
     return guards;
 }
 
-/* The database may take longer for a command than its client waits. */
+/* May fail at first: the database may be slower than the client's timeout. */
 static bool takes(void *arg)
 {
     lk_hold hold;

@@ -1,8 +1,7 @@
 /*
- * A lock is given back only when its transaction is known to be committed, or known never to
- * commit. All outcomes of a commit that was not answered, in all ways of serving, with one lock and
- * with several, under every kind of guard. The store is a real one. The plan says how its commits
- * are answered, settled and carried out. Each release of a lock is seen before it is sent.
+ * A lock is released only when its transaction is known to be committed, or known never to commit.
+ * The test covers all outcomes of an unanswered commit, all ways of serving, one and several locks,
+ * and every kind of guard. See undecided_plan.h.
  */
 #include "undecided_plan.h"
 
@@ -35,7 +34,7 @@ static const char *account_name(size_t i)
     return names[i];
 }
 
-/* The ith operation's: takes 100 from the ith account, and gives it to the first in a transfer. */
+/* The ith operation takes 100 from the ith account. A transfer gives it to the first account. */
 static struct op *make(struct op *op, const struct variant *variant, size_t i, int number)
 {
     if (variant->locks == 1)
@@ -56,7 +55,7 @@ static void start(const struct variant *variant)
     plan_from_now(variant->outcome);
 }
 
-/* The write that was not answered lands after all: by then, and not by the service. */
+/* Makes the changes of the unanswered write, later and without the service. */
 static db_status work_late(db_tx *tx, void *arg)
 {
     const struct op *op = arg;
@@ -100,7 +99,7 @@ static bool has_lock(const struct variant *variant)
     return guard->kind == GUARD_LOCK;
 }
 
-/* Another request for the same lock. */
+/* Another request for the same lock must time out. */
 static void expect_kept_out(const struct variant *variant, size_t i)
 {
     struct op other;
@@ -126,8 +125,8 @@ static void decide_later(const struct variant *variant, struct op *ops, size_t n
     wait_until_given_back();
 }
 
-/* Submits n operations whose one commit is not answered; false: they did not share one. In a lane
- * another one waits behind the first by then: it would go on under the same lock. */
+/* Submits n operations whose commit is not answered. False: they did not share one commit. In a
+ * lane another operation waits behind them, which could go on under the same lock. */
 static bool meet_unknown(const struct variant *variant, struct op *ops, size_t n, struct op *behind)
 {
     const bool gated = variant->serving == IN_LANES && variant->locks == 1 && has_lock(variant);
@@ -159,7 +158,7 @@ static bool try_variant(const struct variant *variant)
     size_t n = variant->serving == TOGETHER ? 2 : 1;
     bool met = false;
     for (int tries = 0; !met && tries < TOGETHER_TRIES; tries++) {
-        if (tries > 0) { /* another round, from the start */
+        if (tries > 0) { /* starts again */
             atomic_store(&plan.undecided, false);
             wait_until_given_back();
             rig_stop();
@@ -179,7 +178,7 @@ static bool try_variant(const struct variant *variant)
         const bool answered = ops[i].answer.status == 201;
         assert_true(answered == (variant->outcome < LATE));
         assert_false(ops[i].answer.replayed);
-        /* The same key: the effect is there once, whatever was told. */
+        /* The same key again: there is one effect, whatever the first answer was. */
         make(&op, variant, variant->locks == 1 ? i : i + 1, (int)i);
         assert_int_equal(op_run(rig.service, &op), 201);
         make(&op, variant, variant->locks == 1 ? i : i + 1, 99);
@@ -212,7 +211,7 @@ static void no_lock_is_given_back_before_the_decision(void **state)
                     const struct variant variant = {guards[guard].guard, guards[guard].fence,
                                                     (enum outcome)outcome, (enum serving)serving,
                                                     locks};
-                    if (serving == TOGETHER && locks == 2) /* only those with one row are */
+                    if (serving == TOGETHER && locks == 2) /* needs operations with one row */
                         continue;
                     fprintf(stderr, "%s%s, %s, %s, %zu lock%s\n", variant.guard,
                             variant.fence ? " fenced" : "", outcome_texts[outcome],

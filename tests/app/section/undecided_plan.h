@@ -1,6 +1,6 @@
 /*
- * A real store whose commits are answered, settled and carried out as the plan says; each release
- * of a lock is seen before it is sent. For tests of what an unknown outcome leads to.
+ * For tests of unknown outcomes: a real store whose plan decides how a commit is executed, answered
+ * and settled. Each release of a lock is counted before it is sent.
  */
 #ifndef TESTS_APP_UNDECIDED_PLAN_H
 #define TESTS_APP_UNDECIDED_PLAN_H
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* How an unknown outcome goes on. */
+/* What happens after a commit that is not answered. */
 #define OUTCOME_MAP(X)                                                                             \
     X(COMMITTED, "committed, found at once")                                                       \
     X(UNDONE, "undone, found at once")                                                             \
@@ -40,9 +40,9 @@ static struct {
     db_engine engine;
     enum outcome outcome;
     atomic_bool armed, undecided;
-    atomic_bool always;         /* as if armed again and again */
-    atomic_int releases, early; /* of a lock; while its transaction was undecided */
-    atomic_size_t jobs;         /* of the commit that was not answered */
+    atomic_bool always;         /* every commit is unanswered, not only the next one */
+    atomic_int releases, early; /* early: while the transaction was undecided */
+    atomic_size_t jobs;         /* in the unanswered commit */
 } plan;
 
 static inline bool is_committed(enum outcome outcome)
@@ -84,7 +84,7 @@ static inline void watch_release(void *ctx, const char *point, const char *key)
         atomic_fetch_add(&plan.early, 1);
 }
 
-/* Before the service starts. */
+/* Call it before the service starts. */
 static inline void watch_releases(void)
 {
     static lk_env env;
@@ -93,8 +93,8 @@ static inline void watch_releases(void)
     rig.seams.env = &env;
 }
 
-/* The linker puts this in the place of db_open() (Makefile): the store is the planned one before
- * any thread of the service knows it. */
+/* The linker replaces db_open() by this function (Makefile). So the store follows the plan before
+ * any thread of the service uses it. */
 db_status __real_db_open(const db_options *options, db **ret, db_error *error);
 db_status __wrap_db_open(const db_options *options, db **ret, db_error *error);
 db_status __wrap_db_open(const db_options *options, db **ret, db_error *error)
@@ -110,7 +110,7 @@ db_status __wrap_db_open(const db_options *options, db **ret, db_error *error)
     return DB_OK;
 }
 
-/* Before the plan is armed. */
+/* Call it before the plan is armed. */
 static inline void plan_from_now(enum outcome outcome)
 {
     plan.outcome = outcome;

@@ -1,4 +1,4 @@
-/* What the audit's answer says when the store is damaged, or cannot be read to its end. */
+/* The audit's answer if the store is damaged or cannot be read to its end. */
 #include "fault_vfs.h"
 #include "service_rig.h"
 #include "answer.h"
@@ -23,7 +23,7 @@ static int start(void **state)
     return 0;
 }
 
-/* Behind the service's back. */
+/* Changes the store without the service. */
 static void damage(const char *sql)
 {
     sqlite3 *store;
@@ -45,7 +45,7 @@ static void audit_fails_and_says(enum problem problem, const char *text)
     answer_free(&op.answer);
 }
 
-/* Item 2 would never be judged. */
+/* An audit that stopped silently at item 1 would never check item 2. */
 static void a_resource_that_cannot_be_written_is_a_problem(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* A store that takes no writes: the answer says why, and the service is not ready until it does. */
+/* A store that accepts no writes: the answer says why, and the service is not ready until writes
+ * work again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* What each guard does to a sale and to balances: the unguarded ones lose, the others are exact. */
+/* A sale and changes of balances under each guard: without a guard updates are lost, the others are
+ * exact. */
 #include "service_rig.h"
 
 #include <sched.h>
@@ -88,7 +89,7 @@ static void lanes_do_not_protect_what_has_no_guard(void **state)
     unguarded_sale_oversells(true);
 }
 
-/* 1000 - 200 - 300, both from 1000: the textbook's 700 or 800 instead of 500. */
+/* 1000 - 200 - 300, both computed from 1000: 700 or 800 instead of 500. */
 static void textbook_loses_an_update_without_guard(void **state)
 {
     (void)state;
@@ -109,7 +110,7 @@ static void textbook_loses_an_update_without_guard(void **state)
     rig_stop();
 }
 
-/* -- those that protect ------------------------------------------------------------------------ */
+/* -- guards that protect ----------------------------------------------------------------------- */
 
 static void sale_is_exact(const char *guard, bool lanes)
 {
@@ -134,7 +135,7 @@ static void balances_are_exact(const char *guard, bool lanes)
     for (int i = 0; i < 4; i++)
         put_account(ids[i], 1000);
     for (int i = 0; i < n; i++) {
-        int64_t amount = i % 3 == 0 ? -40 : 30; /* some are refused at times */
+        int64_t amount = i % 3 == 0 ? -40 : 30; /* some may be refused */
         op_make(&ops[i], OP_CHANGE_BALANCE, ids[i % 4], "", amount, i);
     }
     ops_run(rig.service, ops, (size_t)n);
@@ -159,7 +160,8 @@ static void guard_sells_exactly_the_stock_and_loses_no_change(void **state)
     }
 }
 
-/* Under the guard none next to one in the store, the unguarded row is still read outside. */
+/* Beside a row with a guard of the store, a row without a guard is still read before the
+ * transaction. */
 static void unguarded_row_loses_beside_a_guarded_one(void **state)
 {
     (void)state;
@@ -183,7 +185,7 @@ static void unguarded_row_loses_beside_a_guarded_one(void **state)
     rig_stop();
 }
 
-/* The store's version check lets none through that was read too early. */
+/* The store's version check rejects a write that is based on an old read. */
 static void version_conflict_is_decided_again_from_fresh_reads(void **state)
 {
     (void)state;
@@ -198,7 +200,7 @@ static void version_conflict_is_decided_again_from_fresh_reads(void **state)
     rig_stop();
 }
 
-/* Who has decided on what another changed meanwhile tries again while it may wait, no longer. */
+/* After a version conflict an operation tries again only until its deadline. */
 static void conflict_after_the_waiting_time_is_refused(void **state)
 {
     (void)state;
@@ -242,7 +244,7 @@ static void row_keeps_the_guard_that_was_the_default_at_its_put(void **state)
     order_all(MEETING);
     assert_int_equal(ops_count(ops, MEETING, 201), 3);
     assert_true(audit_is_clean(rig.service));
-    put_item(3); /* without a name: what is the default now */
+    put_item(3); /* without a guard: gets the current default */
     op_run(rig.service, op_make(&op, OP_GET_ITEM, "1", "", 0, 0));
     assert_true(answer_text(&op, "guard", guard, sizeof guard));
     assert_string_equal(guard, "none");
@@ -272,7 +274,7 @@ static void row_leaves_a_guard_whose_server_is_away_by_a_put(void **state)
     rig_stop();
 }
 
-/* name: the guard's, in C */
+/* name: the guard's name as a C identifier */
 #define EXACT(name, guard)                                                                         \
     {                                                                                              \
 #name "_sells_exactly_the_stock_and_loses_no_change",                                      \

@@ -31,7 +31,7 @@ static void same_key_and_request_replays_the_same_bytes(void **state)
     assert_int_equal(rig_stock(), 99);
 }
 
-/* So it is told at once, also while the lock is another's, or its server away. */
+/* So it is sent at once, even if another client holds the lock or the lock server is away. */
 static void stored_answer_takes_no_lock(void **state)
 {
     (void)state;
@@ -42,7 +42,7 @@ static void stored_answer_takes_no_lock(void **state)
     assert_int_equal(again.point_us[OP_ACQUIRED], 0);
 }
 
-/* Past the service. */
+/* Runs SQL without the service. */
 static void sql(const char *text)
 {
     sqlite3 *handle;
@@ -74,7 +74,7 @@ static void refusal_is_replayed_too(void **state)
     op_run(rig.service, &first);
     struct op more;
     assert_int_equal(op_run(rig.service, op_put_item(&more, "1", 1000, "")), 200);
-    op_run(rig.service, &again); /* there would be enough by now */
+    op_run(rig.service, &again); /* the stock would suffice now */
     assert_int_equal(again.answer.problem, PROBLEM_SOLD_OUT);
     assert_true(again.answer.replayed);
     assert_string_equal(again.answer.body, first.answer.body);
@@ -138,8 +138,8 @@ static void what_became_of_a_key_can_be_asked(void **state)
     assert_string_equal(asking.answer.body, first.answer.body);
 }
 
-/* Two instances know nothing of each other's running requests: the table's unique key decides. One
- * of them learns of it only at the commit of a batch, whose others are not harmed. */
+/* Two instances do not know each other's running requests; the table's unique key decides. One
+ * instance learns it only when it commits a batch. The rest of that batch succeeds. */
 static void key_that_two_instances_run_has_one_effect_and_one_answer(void **state)
 {
     (void)state;
@@ -158,12 +158,12 @@ static void key_that_two_instances_run_has_one_effect_and_one_answer(void **stat
     gate_set(0, OP_ACQUIRED, "request-1");
     ops_submit(other, op_order(&first, 1), 1);
     gate_wait(0);
-    for (int i = 0; i < BATCH; i++) /* gather in one lane behind the first */
+    for (int i = 0; i < BATCH; i++) /* queue in one lane behind the first */
         op_order(&batch[i], 10 + i);
     ops_submit(other, batch, BATCH);
     gate_set(1, OP_ACQUIRED, batch[1].request_id);
     gate_open(0);
-    gate_wait(1); /* the batch has looked for answers and found none */
+    gate_wait(1); /* the batch has found no stored answers */
     op_order(&here, 11);
     snprintf(here.request_id, sizeof here.request_id, "here");
     assert_int_equal(op_run(rig.service, &here), 201);
@@ -180,7 +180,7 @@ static void key_that_two_instances_run_has_one_effect_and_one_answer(void **stat
     service_close(other);
 }
 
-/* A third of all requests comes twice, some of them at the same time. */
+/* Three tenths of the requests are duplicates, some at the same time as the first. */
 static void duplicates_under_load_have_one_effect_per_key(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void duplicates_under_load_have_one_effect_per_key(void **state)
     for (int i = 0; i < n; i++)
         op_order(&ops[i], i % keys);
     ops_run(rig.service, ops, (size_t)n);
-    for (int i = 0; i < n; i++) { /* those that met a running one ask again, as clients do */
+    for (int i = 0; i < n; i++) { /* after "in flight" the request is sent again, as clients do */
         if (ops[i].answer.problem == PROBLEM_IN_FLIGHT)
             op_run(rig.service, op_order(&ops[i], i % keys));
     }

@@ -1,4 +1,4 @@
-/* Requests that wait for one lock: who of them asks the lock server? */
+/* Requests wait for one lock: how many of them poll the lock server? */
 #include "process.h"
 #include "service_rig.h"
 #include "tries.h"
@@ -11,7 +11,7 @@
 
 enum { ORDERS = 6, TRIES = 30, PATIENCE_MS = 60000 };
 
-/* One order has the lock; those behind it wait until so(n) is true. Returns how many threads have
+/* One order holds the lock and the others wait until so(n) is true. Returns how many threads have
  * asked the lock server by then. */
 static int threads_that_ask(bool (*so)(void *arg), int n)
 {
@@ -47,7 +47,7 @@ static void of_those_that_wait_only_the_first_polls(void **state)
 {
     (void)state;
     rig_reset("redis-token");
-    /* the holder's, and the first in line */
+    /* the holder's thread and the first waiter's */
     assert_int_equal(threads_that_ask(tries_reached, TRIES), 2);
 }
 

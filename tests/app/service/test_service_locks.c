@@ -1,4 +1,4 @@
-/* Locks that are late, lost, stale or away: a clear problem, in time, and nothing written. */
+/* Locks that are late, lost, stale or unavailable: a clear problem, in time, and no write. */
 #include "redis.h"
 #include "service_rig.h"
 #include "guard.h"
@@ -32,7 +32,7 @@ static void lock_deleted_under_the_holder_writes_nothing(void **state)
 {
     (void)state;
     struct op op;
-    rig.config.lease_ms = 300; /* the watchdog looks after a third of it */
+    rig.config.lease_ms = 300; /* the watchdog checks after a third of it */
     start();
     op_order(&op, 1);
     gate_set(0, OP_READ, op.request_id);
@@ -47,7 +47,7 @@ static void lock_deleted_under_the_holder_writes_nothing(void **state)
     assert_true(op.point_us[OP_LOST] > 0);
     assert_int_equal(op.point_us[OP_COMMITTED], 0);
     assert_int_equal(rig_stock(), 100);
-    assert_int_equal(op_run(rig.service, op_order(&op, 1)), 201); /* nothing is left of it */
+    assert_int_equal(op_run(rig.service, op_order(&op, 1)), 201); /* the key is unused */
     assert_false(op.answer.replayed);
     assert_true(audit_is_clean(rig.service));
 }
@@ -74,7 +74,7 @@ static void reset_whose_lock_is_deleted_writes_nothing(void **state)
 /* A has decided; its lock is deleted and B orders; then A writes. */
 static void write_too_late(struct op *a, struct op *b)
 {
-    rig.config.watchdog = false; /* nobody tells A */
+    rig.config.watchdog = false; /* A does not learn the loss */
     rig.config.lanes = false;
     start();
     op_order(a, 1);
@@ -109,7 +109,7 @@ static void late_write_loses_an_update_without_fence(void **state)
     assert_int_equal(audit_number(rig.service, "item:1", "lost_updates"), 1);
 }
 
-/* A pays, has decided, and loses the order's lock; B cancels; then A writes. */
+/* A decides to pay and loses the order's lock; B cancels; then A writes. */
 static void late_payment_does_not_undo_a_cancellation(void **state)
 {
     (void)state;
@@ -136,7 +136,7 @@ static void late_payment_does_not_undo_a_cancellation(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-/* Where it is lost the next one begins higher; where it went back the store refuses it, once. */
+/* A lost counter starts again above the store's fence. A counter that went back is refused once. */
 static void lock_server_whose_counter_is_lost_or_went_back_heals_after_one_refusal(void **state)
 {
     (void)state;
@@ -199,7 +199,7 @@ static void operation_whose_turn_comes_far_too_late_is_not_begun(void **state)
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
     assert_int_equal(rig_stock(), 100); /* though the lock is free */
 
-    op_put_item(&op, "1", 7, ""); /* a reset that nobody waits for would wipe what came since */
+    op_put_item(&op, "1", 7, ""); /* a reset so late would delete newer changes */
     op.deadline_us = now_us() - 10000000;
     op_run(rig.service, &op);
     assert_int_equal(op.answer.problem, PROBLEM_LOCK_TIMEOUT);
@@ -211,15 +211,15 @@ static void impatient_operation_leaves_its_batch_and_the_others_go_on(void **sta
     (void)state;
     enum { N = 6 };
     static struct op first, ops[N];
-    rig.config.lane_turns = 1; /* the batch takes a lock of its own */
+    rig.config.lane_turns = 1; /* the batch acquires the lock again */
     start();
     gate_set(0, OP_ACQUIRED, "request-0");
     ops_submit(rig.service, op_order(&first, 0), 1);
     gate_wait(0);
     for (int i = 0; i < N; i++) /* one batch behind the first */
         op_order(&ops[i], 1 + i);
-    ops[1].deadline_us = now_us() - 10000000; /* too late already */
-    ops[3].deadline_us = now_us() + 300000;   /* will be */
+    ops[1].deadline_us = now_us() - 10000000; /* already too late */
+    ops[3].deadline_us = now_us() + 300000;   /* too late soon */
     ops_submit(rig.service, ops, N);
     assert_int_equal(redis_do(rig.redis, "SET lock:item:1 another XX PX 60000"), 1);
     gate_open(0);
@@ -234,7 +234,7 @@ static void impatient_operation_leaves_its_batch_and_the_others_go_on(void **sta
     assert_true(audit_is_clean(rig.service));
 }
 
-/* -- away ------------------------------------------------------------------------------------- */
+/* -- unavailable ------------------------------------------------------------------------------ */
 
 static void absent_lock_server_is_answered_at_once(void **state)
 {
@@ -251,7 +251,7 @@ static void absent_lock_server_is_answered_at_once(void **state)
     assert_int_equal(rig_stock(), 100); /* reading needs no lock */
     assert_int_equal(sandbox_restart(rig.redis), 0);
     while (op_run(rig.service, op_order(&op, 1)) != 201) {
-        /* PUT took fence 1 before; the new server's counter starts again */
+        /* PUT had fence 1; the new server's counter starts again */
         assert_int_equal(op.answer.status, 503);
         sched_yield();
     }
@@ -281,7 +281,7 @@ static void change_guard_of_one_who_waits(bool lanes)
     rig.seams.env = &env;
     atomic_store(&first_try_held, false);
     atomic_store(&first_try_free, false);
-    rig.config.lock_queue = false; /* or the PUT would stand in line behind it */
+    rig.config.lock_queue = false; /* else the PUT would queue behind the order */
     rig.config.lanes = lanes;
     start();
     ops_submit(rig.service, op_order(&op, 1), 1);

@@ -1,4 +1,4 @@
-/* The business rules: what is accepted, what is refused, and what an answer says. */
+/* The business rules: what is accepted, what is refused, and the contents of answers. */
 #include "answer.h"
 #include "service_rig.h"
 
@@ -29,7 +29,7 @@ static void put_account(const char *id, int64_t balance)
     assert_int_equal(op_run(rig.service, op_put_account(&op, id, balance, "")), 200);
 }
 
-/* Orders for u1; the id of the order goes to ret_id. */
+/* Places an order for u1; ret_id gets its id. */
 static void order(int64_t quantity, int number, char ret_id[DB_ID_MAX + 1])
 {
     struct op op;
@@ -155,7 +155,7 @@ static void nothing_is_sold_without_memory_for_the_answer(void **state)
 
 /* -- per user --------------------------------------------------------------------------------- */
 
-/* All of them wait in the lane behind the first, so the rest is one batch. */
+/* All others queue in the lane behind the first, so they form one batch. */
 static void run_as_a_batch(struct op *ops, size_t n)
 {
     gate_set(0, OP_ACQUIRED, ops[0].request_id);
@@ -164,7 +164,7 @@ static void run_as_a_batch(struct op *ops, size_t n)
     ops_submit(rig.service, &ops[1], n - 1);
     gate_open(0);
     ops_wait(ops, n);
-    for (size_t i = 2; i < n; i++) /* committed as one */
+    for (size_t i = 2; i < n; i++) /* one commit */
         assert_int_equal(ops[i].point_us[OP_COMMITTED], ops[1].point_us[OP_COMMITTED]);
 }
 
@@ -182,7 +182,7 @@ static void user_limit_counts_orders_of_the_same_batch(void **state)
     assert_int_equal(ops_count_problem(&ops[1], N - 1, PROBLEM_USER_LIMIT), N - 1 - 3);
 }
 
-/* Each buyer in turn has had none, one, two or all of his three pieces. */
+/* The buyers, in turn, already have none, one, two or all three of their pieces. */
 static void user_limit_counts_what_each_buyer_of_a_batch_had(void **state)
 {
     (void)state;
@@ -273,7 +273,7 @@ static void payment_of_an_expired_order_is_refused(void **state)
     struct op op;
     char id[DB_ID_MAX + 1];
     op_put_item(&op, "1", 10, "");
-    op.reserve_s = 0; /* expires at once; the task comes only later */
+    op.reserve_s = 0; /* expires at once; the task runs later */
     assert_int_equal(op_run(rig.service, &op), 200);
     put_account("u1", 1000);
     order(1, 0, id);
@@ -347,8 +347,8 @@ static void order_of_a_sale_that_was_reset_is_closed(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-/* Every rule under a lock and under each guard of the store, whose rules are written by other
- * paths: in the transaction, at once, or again after a conflict. */
+/* Every rule, under a lock and under each guard of the store. These take other paths in the code:
+ * in the transaction, in one statement, or again after a conflict. */
 #define RULE(name)                                                                                 \
     {#name, name, start, rig_clear, "redis-token"},                                                \
         {#name "_sql_row", name, start, rig_clear, "sql-row"},                                     \

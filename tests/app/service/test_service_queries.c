@@ -1,4 +1,4 @@
-/* What can be asked, what the admin can set, and the metrics. */
+/* Read operations, the admin's operations, and the metrics. */
 #include "service_rig.h"
 
 #include <jansson.h>
@@ -103,7 +103,7 @@ static void put_waits_for_those_who_hold_the_resource(void **state)
     assert_true(audit_is_clean(rig.service));
 }
 
-/* The unguarded order has read the old sale; the store refuses its write by epoch. */
+/* The order, without a guard, has read the old sale. The store refuses its write by epoch. */
 static void order_that_read_before_a_reset_is_decided_again(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Queue, drain and close: every accepted operation is answered, and nothing waits unboundedly. */
+/* Queue, drain and close: every accepted operation is answered, and every wait is bounded. */
 #include "business.h"
 #include "service_rig.h"
 #include "service_private.h"
@@ -15,7 +15,7 @@ static int prepare(void **state)
     return 0;
 }
 
-/* Starts, and holds operation 0 in its critical section. */
+/* Starts the service and holds operation 0 in its critical section. */
 static void start_and_hold(struct op *held)
 {
     struct op op;

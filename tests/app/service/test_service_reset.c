@@ -1,5 +1,5 @@
-/* A reset (PUT) is answered while a payment or a cancellation of the former sale is under way: it
- * is refused, whatever the guard, and nothing has moved. */
+/* A reset (PUT) is answered while a payment or a cancellation of the former sale is running. The
+ * payment or cancellation is refused under every guard and changes nothing. */
 #include "redis.h"
 #include "service_rig.h"
 
@@ -24,7 +24,7 @@ static int open_all(void **state)
     return postgres ? 0 : -1;
 }
 
-/* On a busy machine a server may answer too late: told so, it is asked again. */
+/* On a busy machine a server may answer too late; after a 503 the operation is repeated. */
 static void must_run(struct op *op, int status)
 {
     while (op_run(rig.service, op) == 503)
@@ -34,7 +34,7 @@ static void must_run(struct op *op, int status)
                  op->answer.body ? op->answer.body : "");
 }
 
-/* An order of item "1" by a user who can pay for it; ret_id: the order's. */
+/* Starts the service and places an order of item "1" for a user who can pay. ret_id gets its id. */
 static void start(const char *guard, bool on_postgres, const char *user, char *ret_id)
 {
     struct op op;
@@ -93,7 +93,7 @@ static void payment_that_was_decided_before_a_reset_is_refused(void **state)
         payment_is_refused(guards[i], false, OP_DECIDED);
 }
 
-/* Inside its transaction, before its first write: sql-atomic writes as it decides. */
+/* The payment stands in its transaction before its first write; sql-atomic writes as it decides. */
 static void payment_that_has_not_written_before_a_reset_is_refused_on_postgres(void **state)
 {
     static const struct {
@@ -107,7 +107,7 @@ static void payment_that_has_not_written_before_a_reset_is_refused_on_postgres(v
         payment_is_refused(cases[i].guard, true, cases[i].point);
 }
 
-/* Under other guards a reset waits for it. */
+/* Only these guards: under the others a reset waits for the cancellation. */
 static void cancellation_that_was_decided_before_a_reset_is_refused(void **state)
 {
     static const char *const guards[] = {"none", "sql-version"};
@@ -137,8 +137,8 @@ static int64_t deadlocks(void)
     return n;
 }
 
-/* Each order is paid and cancelled at the same time, beside new orders and resets of their item: a
- * deadlock would cost a second each. */
+/* Each order is paid and cancelled at the same time, beside new orders and resets of its item. Each
+ * deadlock would cost a second. */
 static void payments_cancellations_and_resets_wait_in_no_circle(void **state)
 {
     enum { ORDERS = 40, RESETS = 6, OPS = 3 * ORDERS + RESETS };

@@ -1,5 +1,4 @@
-/* Money between accounts: nothing is made or lost, and opposite directions do not block each
- * other. */
+/* Transfers between accounts keep the sum; opposite directions do not block each other. */
 #include "service_private.h"
 #include "process.h"
 #include "service_rig.h"
@@ -18,7 +17,7 @@ static const char *account(int i)
     return ids[i % ACCOUNTS];
 }
 
-/* guards: one for all accounts, or NULL: a different one for each. */
+/* guard: of all accounts; NULL: a different guard for each. */
 static void start(const char *guard)
 {
     static const char *const mixed[ACCOUNTS] = {"redis-token", "sql-atomic", "sql-row", "mutex"};
@@ -46,7 +45,7 @@ static int64_t sum(void)
     return total;
 }
 
-/* To and fro between all pairs, with more than some have. */
+/* Transfers in both directions between all pairs; some exceed the balance. */
 static void transfers_conserve_the_sum(void **state)
 {
     size_t n = getenv("TEST_FULL") ? 3000 : 200;
@@ -67,7 +66,7 @@ static void transfers_conserve_the_sum(void **state)
         expected[ops[i].id[0] - 'a'] -= ops[i].amount;
         expected[ops[i].other[0] - 'a'] += ops[i].amount;
     }
-    /* On a starved machine Redis may take longer than a command may: refused, nothing written. */
+    /* On a busy machine Redis may exceed the command timeout: refused, nothing is written. */
     size_t done = ops_count(ops, n, 201), short_of = ops_count_problem(ops, n, PROBLEM_FUNDS);
     assert_int_equal(done + short_of + ops_count_problem(ops, n, PROBLEM_UNAVAILABLE), n);
     assert_true(done > n / 4);
@@ -94,7 +93,7 @@ static void refused_transfer_changes_neither_account(void **state)
     assert_int_equal(op_run(rig.service, op_make(&op, OP_TRANSFER, "a", "b", START, 3)), 201);
     assert_int_equal(op.shown_value, 0);
     assert_int_equal(op_run(rig.service, op_make(&op, OP_TRANSFER, "b", "a", 1, 4)), 201);
-    assert_int_equal(op.shown_value, 2 * START - 1); /* of who pays, whatever the order of names */
+    assert_int_equal(op.shown_value, 2 * START - 1); /* the payer's, whatever the names' order */
     assert_int_equal(op_run(rig.service, op_make(&op, OP_TRANSFER, "a", "b", 1, 5)), 201);
     assert_int_equal(answer_number(&op, "balance_after"), 0);
     assert_int_equal(answer_number(&op, "version"), 4);
@@ -114,9 +113,9 @@ static bool two_wait_for_the_writer(void *unused)
     return stats.waiting >= 2;
 }
 
-/* One of its group has a key that another has used meanwhile, so the store runs the whole group
- * again. The payer is read before the transaction, the payee inside it: neither run may start from
- * what the other has left. */
+/* One job of the group has a key that was used meanwhile, so the store runs the whole group again.
+ * The payer is read before the transaction, the payee inside it. The second run must not start from
+ * results of the first. */
 static void transfer_that_the_store_runs_again_moves_its_amount_once(void **state)
 {
     enum { AMOUNT = 70 };
