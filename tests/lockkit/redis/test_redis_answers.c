@@ -1,4 +1,4 @@
-/* Answers of Redis and what they mean; logging in; scripts by their hash. */
+/* Meaning of Redis' answers; login; scripts by hash. */
 #include "redis_command.h"
 #include "sandbox.h"
 #include "sandbox_proxy.h"
@@ -131,7 +131,7 @@ static void is_refused_until_another_leaves(struct link *other, const char *url)
 {
     struct link link;
     assert_true(link_open(&link, url));
-    for (int i = 0; i < 5; i++) { /* on a new connection, and on one that is over */
+    for (int i = 0; i < 5; i++) { /* on a new connection, and on one that Redis has closed */
         lk_redis_reply replies[2];
         lk_redis_query query[2] = {{.n = 2, .words = {"INCR", "k"}, .reply = &replies[0]},
                                    {.n = 2, .words = {"INCR", "k"}, .reply = &replies[1]}};
@@ -193,7 +193,7 @@ static void reason_survives_where_nothing_could_be_written(void **state)
     sandbox_signal(full, SIGTERM);
 }
 
-/* Said to callers from elsewhere; here a script says it. */
+/* Redis answers so to remote clients; here a script returns the answer. */
 static void protected_mode_is_unavailable(void **state)
 {
     (void)state;
@@ -297,7 +297,7 @@ static void script_is_sent_by_hash_and_in_full_when_forgotten(void **state)
             lk_redis_eval(link.redis, &script, &reply, REDIS_REPLY_INTEGER, 1, "four", "38"),
             LK_OK);
         assert_int_equal(reply.root.integer, 42);
-        /* the first asks for the hash, the one after the flush says it twice */
+        /* the first call loads the hash; the call after the flush sends the script again */
         assert_int_equal(link.commands - before, i == 0 || i == 3 ? 2 : 1);
     }
     assert_int_equal(lk_redis_eval(link.redis, &script, &reply, REDIS_REPLY_STRING, 1, "k", "1"),

@@ -1,5 +1,5 @@
-/* A caller of several commands, some of which are answered with one batch and some with the next,
- * each read by another thread (lockkit/redis/redis_mux.c). */
+/* A call of several commands whose answers come in two batches, read by two threads
+ * (lockkit/redis/redis_mux.c). */
 #include "event_set.h"
 #include "lock_world.h"
 #include "process.h"
@@ -17,8 +17,8 @@
 
 enum { N = LK_EACH_MAX, BATCH = LK_REDIS_BATCH_MAX, ROUNDS = 5, PATIENCE_MS = 30000 };
 
-/* Callers in the order in which they queue up, while the server answers none. The first command is
- * written at once. The next caller's may be written ahead. */
+/* Callers in queue order; the server is stopped meanwhile. The first caller's command is written at
+ * once. The next caller's commands may be written ahead. */
 enum { FIRST, AHEAD, READER, FILLER, HALF, WHOLE, STRADDLER, LAST, CALLERS };
 static const size_t commands_of[CALLERS] = {
     [FIRST] = 1,    [AHEAD] = N, [READER] = N,    [FILLER] = N,
@@ -35,8 +35,8 @@ static struct link link_;
 static struct caller callers[CALLERS];
 static atomic_int failed; /* commands */
 
-/* The reader of the first full batch calls the reader of the next one, then stands at the gate. It
- * has not handed out its own answers yet. */
+/* The reader of the first full batch wakes the reader of the next one, then stops at the gate. It
+ * has not delivered its own answers yet. */
 static _Thread_local bool stands_at_gate;
 static atomic_bool gate_is_used;
 static sem_t gate;
@@ -89,7 +89,7 @@ static bool sleeps(void *process)
     return process_sleeps(*(struct process *)process);
 }
 
-/* One after the other, each once the one before it sleeps in its place. */
+/* Starts each caller once the previous one sleeps in the queue. */
 static void queue_up(void)
 {
     assert_int_equal(sandbox_signal(world_redis, SIGSTOP), 0);
@@ -104,9 +104,9 @@ static void queue_up(void)
     assert_int_equal(sandbox_signal(world_redis, SIGCONT), 0);
 }
 
-/* The reader's batch holds all commands of one caller and half of the straddler's. The straddler
- * reads the next batch, and is done with it before the first batch's answers are told to it. What
- * wakes it then is no call to read a batch. */
+/* The reader's batch contains half of the straddler's commands. The straddler reads the next batch
+ * and finishes it before it gets the answers of the first. That later wake-up must not make it read
+ * another batch. */
 static void a_caller_that_is_told_late_reads_no_batch_that_is_not_there(void **state)
 {
     (void)state;

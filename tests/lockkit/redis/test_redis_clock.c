@@ -1,4 +1,4 @@
-/* Redis counts leases by its wall clock: what becomes of them when it leaps ahead, and back. */
+/* Redis measures leases by its wall clock: leases when that clock jumps ahead and back. */
 #include "lockkit.h"
 #include "sandbox.h"
 #include "redis.h"
@@ -53,7 +53,7 @@ static void leap_ms(int64_t ahead_ms)
     assert_int_equal(sandbox_set_clock(redis, ahead_ms * 1000), 0);
 }
 
-/* Its holder has died. */
+/* The lock of a dead holder. */
 static void lock_granted_while_the_clock_was_an_hour_ahead_stands_for_an_hour(void **state)
 {
     (void)state;
@@ -85,8 +85,8 @@ static void leap_ahead_ends_a_lease_that_is_still_counted_on(void **state)
     assert_int_equal(lk_acquire(client, &request, &first), LK_OK);
     leap_ms(HOUR_MS);
     assert_int_equal(lk_acquire(client, &request, &second), LK_OK);
-    assert_int_equal(lk_check(&first, NULL), LK_OK); /* it knows nothing of it */
-    assert_true(second.fence > first.fence);         /* what refuses its writes */
+    assert_int_equal(lk_check(&first, NULL), LK_OK); /* it does not know the loss */
+    assert_true(second.fence > first.fence);         /* the fence refuses its writes */
     assert_int_equal(lk_release(&first), LK_LOST);
     assert_int_equal(lk_release(&second), LK_OK);
 }

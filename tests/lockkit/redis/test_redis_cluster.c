@@ -1,4 +1,4 @@
-/* redis+cluster://: every lock on its slot's node, wherever that is. */
+/* redis+cluster://: every lock is on the node of its slot. */
 #include "redis_cluster.h"
 #include "cluster_rig.h"
 #include "lock_batch.h"
@@ -60,7 +60,7 @@ static void locks_and_their_list_spread_over_all_masters(void **state)
         assert_true(here >= KEYS / 6);
         stand += here;
     }
-    assert_int_equal(stand, 2 * KEYS); /* each beside its fence */
+    assert_int_equal(stand, 2 * KEYS); /* locks and fence counters */
     int listed = 0;
     assert_int_equal(lk_list(client, "lock:", count_info, &listed), LK_OK);
     assert_int_equal(listed, KEYS);
@@ -146,15 +146,14 @@ static void every_redis_guard_excludes_releases_and_wakes(void **state)
 static int64_t lease_of(const char *key)
 {
     int64_t lease_ms = -1;
-    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++) { /* the others say MOVED */
+    for (int i = 0; i < SANDBOX_CLUSTER_MASTERS; i++) { /* the others answer MOVED */
         int64_t here_ms = redis_do(cluster.master[i], "PTTL %s", key);
         lease_ms = here_ms > lease_ms ? here_ms : lease_ms;
     }
     return lease_ms;
 }
 
-/* Whether its client hears of it the node cannot tell: PUBLISH counts those that it knows itself.
- */
+/* The node cannot know whether the waiter's client listens: PUBLISH counts only its own clients. */
 static void fair_lock_that_was_handed_over_has_its_whole_lease(void **state)
 {
     (void)state;
@@ -213,8 +212,8 @@ static int64_t asked_for_maps(void)
     return asked;
 }
 
-/* Nobody knows the map yet, nor the scripts; and the host that is asked first hangs, so that all
- * come while one asks. */
+/* The client has neither map nor scripts. The first host of the list hangs, so all threads arrive
+ * while one is asking. */
 static void threads_that_come_first_ask_for_the_map_once(void **state)
 {
     (void)state;
@@ -247,7 +246,7 @@ static int master_of(int slot)
     return -1;
 }
 
-/* What was sent and not answered may have been done: it is not sent again, here or elsewhere. */
+/* A command without an answer may have been executed, so it is not sent again to any node. */
 static void lost_answer_of_a_node_is_unknown_and_not_asked_for_again(void **state)
 {
     (void)state;

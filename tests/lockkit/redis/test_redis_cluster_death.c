@@ -1,4 +1,5 @@
-/* redis+cluster:// while a node dies or hangs: the others' locks go on, its own come back. */
+/* redis+cluster:// while a node dies or hangs: locks on other nodes work, its own work again after
+ * the failover. */
 #include "cluster_rig.h"
 #include "lock_hooks.h"
 #include "process.h"
@@ -13,7 +14,7 @@
 
 enum { LONG_MS = 60000, RECOVERED_MS = 5000, SOON_MS = 4000, OTHERS = 20 };
 
-/* Each test ends with other masters than it began with. */
+/* Each test changes the masters. */
 static void others_go_on_and_its_keys_come_back(int signal)
 {
     char key[32];
@@ -22,10 +23,10 @@ static void others_go_on_and_its_keys_come_back(int signal)
         assert_true(set_recovers(client, set_key_on(i, 0, key), 0, NULL));
     assert_true(set_caught_up(cluster.master[0], cluster.replica[0]));
     assert_true(sandbox_signal(cluster.master[0], signal) >= 0);
-    for (int i = 0; i < OTHERS; i++) { /* at once, each time */
+    for (int i = 0; i < OTHERS; i++) { /* without a delay, each time */
         lk_hold hold;
         lk_status status = set_acquire(client, set_key_on(0, i, key), 0, &hold);
-        if (status == LK_OK) /* replaced already */
+        if (status == LK_OK) /* the replica has taken over */
             assert_int_equal(lk_release(&hold), LK_OK);
         assert_true(set_recovers(client, set_key_on(1, i, key), 0, NULL));
         assert_true(set_recovers(client, set_key_on(2, i, key), 0, NULL));
@@ -53,11 +54,11 @@ static void node_that_hangs_holds_up_its_own_keys_only_until_it_is_replaced(void
     assert_int_equal(sandbox_signal(cluster.master[0], SIGCONT), 0);
 }
 
-/* Messages come from whichever node one listens to: here the first, which is not the lock's. */
+/* A client can listen at any node for messages: here the first, which does not hold the lock. */
 static void waiter_hears_of_its_lock_though_the_node_it_listens_to_dies(void **state)
 {
     (void)state;
-    static struct hooked hooked; /* a failed assertion leaves its waiter behind */
+    static struct hooked hooked; /* static: a failed assertion leaves the waiter running */
     static struct asker waiter;
     char key[32];
     lk_client *holder = set_client("redis-reentrant", cluster.url, NULL);
@@ -74,7 +75,7 @@ static void waiter_hears_of_its_lock_though_the_node_it_listens_to_dies(void **s
     int64_t start_ms = test_now_ms();
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_int_equal(asker_join(&waiter), LK_OK);
-    assert_true(test_now_ms() - start_ms < SOON_MS); /* not the lease */
+    assert_true(test_now_ms() - start_ms < SOON_MS); /* well before the lease ends */
     assert_int_equal(lk_release(&waiter.hold), LK_OK);
     lk_close(client);
     lk_close(holder);
@@ -99,7 +100,7 @@ static void failover_grants_a_lock_twice_unless_a_replica_must_have_it(void **st
     assert_true(wait_until(set_is_master, cluster.replica[0], SET_SWITCH_MS));
     assert_true(set_recovers(other, copied, RECOVERED_MS, NULL));
     assert_int_equal(set_acquire(other, key, 0, &second), LK_OK);
-    assert_int_equal(lk_check(&first, NULL), LK_OK); /* both believe in it */
+    assert_int_equal(lk_check(&first, NULL), LK_OK); /* two holders at once */
     assert_int_equal(lk_release(&second), LK_OK);
     assert_int_equal(lk_release(&first), LK_LOST);
     lk_close(other);

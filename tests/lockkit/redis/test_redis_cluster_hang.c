@@ -1,5 +1,5 @@
-/* redis+cluster:// with a master that hangs, and nobody to replace it: it is left alone, at the
- * expense of no other node's locks, and of no release. */
+/* redis+cluster:// with a hanging master and no replica. The client pauses before it asks the node
+ * again; locks on other nodes and releases are not affected. */
 #include "cluster_rig.h"
 #include "process.h"
 #include "redis.h"
@@ -26,7 +26,7 @@ static int hang_no_more(void **state)
     return sandbox_signal(cluster.master[0], SIGCONT);
 }
 
-/* A client that has a connection to the node, and knows its scripts. */
+/* A client that is connected to the node and has loaded its scripts. */
 static lk_client *open_client(const lk_options *options)
 {
     char key[32];
@@ -50,7 +50,7 @@ static bool all_are_lost(void *losses)
 static void watchdog_keeps_the_holds_on_the_other_nodes(void **state)
 {
     (void)state;
-    static lk_hold hung[ON_THE_HUNG], sound; /* the watchdog's, should an assertion fail */
+    static lk_hold hung[ON_THE_HUNG], sound; /* static: after a failed assertion they are renewed */
     static _Atomic int losses;
     char key[32];
     lk_client *client = open_client(&(lk_options){.lease_ms = LEASE_MS});
@@ -96,9 +96,9 @@ static void node_that_hangs_refuses_tries_at_once_but_no_release(void **state)
     assert_true(time_try(client, &status) < SET_TIMEOUT_MS);
     assert_int_equal(status, LK_UNAVAILABLE);
     hang(false);
-    assert_int_equal(lk_release(&hold), LK_OK); /* it was left alone still */
+    assert_int_equal(lk_release(&hold), LK_OK); /* even during the client's pause */
     time_try(client, &status);
-    assert_int_equal(status, LK_OK); /* as it has answered again */
+    assert_int_equal(status, LK_OK); /* the answer ended the pause */
     lk_close(client);
 }
 
@@ -119,8 +119,8 @@ static void *ask_on(void *arg)
     return NULL;
 }
 
-/* Each round is a pause, a try and its undoing: in their time there are two at most, and all would
- * be slow in each. */
+/* A round is a pause, a try and its undoing; the askers' time allows two rounds at most. If each
+ * asker probed the node itself, all would be slow in each round. */
 static void one_finds_out_for_all(void **state)
 {
     (void)state;

@@ -45,7 +45,7 @@ static void migrate(int from, int to, const char *key)
                      1);
 }
 
-/* As redis-cli --cluster reshard ends: the new owner is told first. */
+/* Like the end of redis-cli --cluster reshard: the new owner is told first. */
 static void settle_slot(int from, int to, int slot)
 {
     set_slot(to, slot, "NODE", to);
@@ -69,20 +69,20 @@ static void lock_is_found_again_after_its_slot_has_moved(void **state)
     lk_client_stats(client, &before);
     assert_int_equal(set_acquire(client, KEY, 0, &other), LK_TIMEOUT);
     lk_client_stats(client, &after);
-    assert_true(after.commands - before.commands >= 2); /* MOVED, and again: */
+    assert_true(after.commands - before.commands >= 2); /* MOVED, then the new node */
     lk_client_stats(client, &before);
     assert_int_equal(set_acquire(client, KEY, 0, &other), LK_TIMEOUT);
     lk_client_stats(client, &after);
-    assert_int_equal(after.commands - before.commands, 1); /* it is known now */
+    assert_int_equal(after.commands - before.commands, 1); /* the new node is known */
     assert_int_equal(lk_release(&hold), LK_OK);
     uint64_t fence = hold.fence;
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
-    assert_true(hold.fence > fence); /* the counter came along */
+    assert_true(hold.fence > fence); /* the counter has moved, too */
     assert_int_equal(lk_release(&hold), LK_OK);
     lk_close(client);
 }
 
-/* The lock is over there already, the slot is not. */
+/* The lock has moved to the new node, but the slot has not. */
 static void lock_is_found_by_ask_while_its_slot_moves(void **state)
 {
     (void)state;
@@ -92,15 +92,15 @@ static void lock_is_found_by_ask_while_its_slot_moves(void **state)
     assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
     set_slot(to, slot, "IMPORTING", from);
     set_slot(from, slot, "MIGRATING", to);
-    assert_int_equal(lk_extend(&hold, 20000), LK_OK); /* still here */
+    assert_int_equal(lk_extend(&hold, 20000), LK_OK); /* on the old node */
     migrate(from, to, KEY);
     migrate(from, to, "{" KEY "}:fence");
-    assert_int_equal(lk_extend(&hold, 30000), LK_OK); /* there */
+    assert_int_equal(lk_extend(&hold, 30000), LK_OK); /* on the new node */
     lk_stats before, after;
     lk_client_stats(client, &before);
     assert_int_equal(lk_extend(&hold, 30000), LK_OK);
     lk_client_stats(client, &after);
-    /* here, ASKING, there: ASK says nothing about the next time */
+    /* old node, ASKING, new node: ASK does not change the map */
     assert_int_equal(after.commands - before.commands, 3);
     assert_int_equal(set_acquire(client, KEY, 0, &other), LK_TIMEOUT);
     assert_int_equal(redis_do(cluster.master[from], "CLUSTER COUNTKEYSINSLOT %d", slot), 0);
@@ -110,7 +110,7 @@ static void lock_is_found_by_ask_while_its_slot_moves(void **state)
     settle_slot(from, to, slot);
 }
 
-/* A new lock of several keys can be made on neither node: TRYAGAIN. One of a single key can. */
+/* Neither node can create a lock of several keys (TRYAGAIN). A lock of one key can be created. */
 static void new_lock_in_a_moving_slot_is_unavailable_or_there(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void new_lock_in_a_moving_slot_is_unavailable_or_there(void **state)
     lk_close(fenced);
 }
 
-/* A cluster for each test: nodes whose slots were juggled may still quarrel about them. */
+/* A new cluster for each test: after the moves, nodes may still disagree about slots. */
 #define ON_A_FRESH_CLUSTER(test) cmocka_unit_test_setup_teardown(test, open_cluster, close_cluster)
 
 int main(void)

@@ -1,5 +1,5 @@
-/* A cluster that is rolled out again and again: each time it has another address, more of them than
- * a client has room for, while threads use it. */
+/* A cluster gets a new address again and again while threads use it: more addresses than a client
+ * can store. */
 #include "redis_command.h"
 #include "sandbox_process.h"
 #include "sandbox_proxy.h"
@@ -48,7 +48,7 @@ struct user {
     lk_client *client;
     char key[16];
     _Atomic int64_t served;
-    int64_t wanted; /* until then */
+    int64_t wanted; /* value of served to wait for */
     atomic_bool stop;
 };
 
@@ -80,7 +80,7 @@ static bool roll_out(struct user *users, struct proxy **proxy)
     if (old != NULL)
         proxy_close(old);
     for (int i = 0; i < THREADS; i++) {
-        users[i].wanted = atomic_load(&users[i].served) + 2; /* one may have been under way */
+        users[i].wanted = atomic_load(&users[i].served) + 2; /* one call may use the old address */
         if (!wait_until(is_served, &users[i], PATIENCE_MS))
             return false;
     }
@@ -129,7 +129,7 @@ static bool answers(void *client)
     return lk_ping(client) == LK_OK;
 }
 
-/* Its command is under way while more addresses come than there is room for. */
+/* A command is in flight to an address while more new addresses come than fit. */
 static void entry_that_a_call_uses_is_not_reused(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The shared connection, against a real Redis and against servers that are none. */
+/* The shared connection, with a real Redis and with servers that are no Redis. */
 #include "sandbox.h"
 #include "impostor.h"
 #include "process.h"
@@ -45,11 +45,11 @@ struct caller {
     struct link *link;
     int number;
     int64_t times;
-    int64_t crossed, failed; /* answers of others, statuses other than OK */
+    int64_t crossed, failed; /* answers to other commands; statuses other than OK */
     lk_status last;
     int64_t took_ms;
-    bool too_long;    /* asks for answers that do not fit */
-    uint64_t written; /* what link->commands will be when it has sent its first */
+    bool too_long;    /* requests answers that do not fit */
+    uint64_t written; /* value of link->commands after its first command */
 };
 
 static void *call_often(void *arg)
@@ -77,7 +77,7 @@ static void call_together(struct caller *callers, struct link *link, int64_t tim
         pthread_join(callers[i].thread, NULL);
 }
 
-/* A counter of INFO stats; the question comes on a connection of its own, in one read. */
+/* A counter of INFO stats. The query uses a separate connection and one read. */
 static int64_t server_counts(const char *name)
 {
     redisContext *context = redisConnect("127.0.0.1", server->port);
@@ -110,7 +110,7 @@ static void callers_share_a_connection_and_writes_and_get_their_own_answers(void
     link_close(&link);
 }
 
-/* -- a server that is away, or not itself --------------------------------------------------------
+/* -- a server that is away, or no Redis ----------------------------------------------------------
  */
 
 static void stopped_server_leaves_what_was_sent_unknown_and_the_rest_undone(void **state)
@@ -143,7 +143,7 @@ static bool has_written(void *caller)
     return atomic_load(&next->link->commands) >= next->written;
 }
 
-/* The next command is on its way when the late answer comes. */
+/* The late answer arrives after the next command was sent. */
 static void late_answer_never_answers_another_command(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void late_answer_never_answers_another_command(void **state)
     link_close(&link);
 }
 
-/* To a still server: each command is written before the next caller comes. */
+/* The server is stopped. Each caller's command is written before the next caller starts. */
 static void write_each(struct caller *callers, int n, struct link *link, bool first_too_long)
 {
     for (int i = 0; i < n; i++) {
@@ -186,7 +186,7 @@ static void join_each(struct caller *callers, int n)
         pthread_join(callers[i].thread, NULL);
 }
 
-/* One written ahead of the other's answer, on a new link. */
+/* Sends two commands on a new link; the second is written before the first is answered. */
 static void answer_two(struct link *link, struct caller callers[2], bool first_too_long)
 {
     assert_true(link_open_for(link, server->url, LONG_MS));
@@ -197,7 +197,7 @@ static void answer_two(struct link *link, struct caller callers[2], bool first_t
     join_each(callers, 2);
 }
 
-/* So that the server has work when it has answered the first. */
+/* The server then has its next command as soon as it has answered the first. */
 static void as_many_as_are_under_way_are_sent_ahead_of_the_answers(void **state)
 {
     (void)state;
@@ -234,7 +234,7 @@ static void what_was_sent_ahead_is_unknown_when_the_connection_breaks(void **sta
     link_close(&link);
 }
 
-/* Its answer is there, but is no longer looked for behind one that was not understood. */
+/* Its answer has arrived but is not read after an answer that was not understood. */
 static void what_was_sent_ahead_is_unknown_behind_an_answer_that_does_not_fit(void **state)
 {
     (void)state;
@@ -255,7 +255,7 @@ static void count_broken_pipe(int signal)
     atomic_fetch_add(&broken_pipes, 1);
 }
 
-/* A program that links lockkit and leaves SIGPIPE alone must not die of it. */
+/* A program that does not handle SIGPIPE must not die because of lockkit. */
 static void writing_to_a_closed_socket_raises_no_signal(void **state)
 {
     (void)state;
@@ -300,7 +300,7 @@ static void dead_server_is_told_at_once_and_found_again_when_it_is_back(void **s
     link_close(&link);
 }
 
-/* The old connection is seen to be dead before anything is written to it. */
+/* The client notices the dead connection before it writes to it. */
 static void server_restarted_while_idle_costs_no_unknown_outcome(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* redis+sentinel:// while the master dies: clients follow, lost locks are told, and a lock that no
- * replica had is granted twice. */
+/* redis+sentinel:// while the master dies: clients follow, lost locks are reported, and a lock that
+ * no replica had is granted twice. */
 #include "lock_hooks.h"
 #include "process.h"
 #include "redis.h"
@@ -19,7 +19,7 @@ enum { LONG_MS = 60000, RECOVERED_MS = 5000 };
 static struct sandbox *sandbox;
 static struct sandbox_sentinel set;
 
-/* Each test ends with another master than it began with. */
+/* Each test changes the master. */
 static int open_set(void **state)
 {
     (void)state;
@@ -45,7 +45,7 @@ static void client_follows_a_killed_master_with_every_call_bounded(void **state)
     assert_true(set_recovers(client, KEY, SET_SWITCH_MS, NULL));
     kill_master();
     int64_t killed_ms = test_now_ms(), took_ms;
-    assert_true(set_recovers(client, KEY, SET_SWITCH_MS, &took_ms)); /* tries all the while */
+    assert_true(set_recovers(client, KEY, SET_SWITCH_MS, &took_ms)); /* tries repeatedly */
     assert_true(wait_until(set_is_switched, &set, SET_SWITCH_MS));
     int64_t named_ms = test_now_ms() - killed_ms;
     assert_true(took_ms <= named_ms + RECOVERED_MS);
@@ -56,8 +56,8 @@ static void client_follows_a_killed_master_with_every_call_bounded(void **state)
     lk_close(client);
 }
 
-/* As Sentinel does when it has seen the old master's INFO for eight quiet seconds: on a busy
- * machine it may not see so many in minutes. */
+/* Sentinel does this after it has seen the old master's INFO for eight undisturbed seconds. On a
+ * busy machine that may take minutes. */
 static void demote(const struct sandbox_server *old, const struct sandbox_server *master)
 {
     redis_do(old, "REPLICAOF 127.0.0.1 %d", master->port);
@@ -102,7 +102,7 @@ static void lock_lost_in_a_switch_is_told(void **state)
     assert_int_equal(lk_acquire(client, &request, &hold), LK_OK);
     kill_master();
     assert_true(wait_until(is_set, &loss.told, SET_SWITCH_MS));
-    assert_int_equal(loss.cause, LK_LOSS_DELETED); /* by the new master, not by the clock */
+    assert_int_equal(loss.cause, LK_LOSS_DELETED); /* known from the new master, not the clock */
     assert_int_equal(lk_check(&hold, NULL), LK_LOST);
     assert_int_equal(lk_release(&hold), LK_LOST);
     lk_close(client);
@@ -125,14 +125,14 @@ static void lock_that_the_replica_has_survives_the_switch(void **state)
     lk_close(client);
 }
 
-/* The known weakness, every time: the replica was cut off before the lock was taken. */
+/* A known weakness, made certain: the replica is cut off before the lock is acquired. */
 static void failover_grants_a_lock_twice(void **state)
 {
     (void)state;
     lk_client *one = set_client("redis-token", set.url, &(lk_options){.lease_ms = LONG_MS});
     lk_client *two = set_client("redis-token", set.url, NULL);
     lk_hold first, second;
-    assert_int_equal(set_acquire(one, KEY, 0, &first), LK_OK); /* so that it has the counter */
+    assert_int_equal(set_acquire(one, KEY, 0, &first), LK_OK); /* the replica gets the counter */
     assert_int_equal(lk_release(&first), LK_OK);
     assert_true(set_caught_up(set.master, set.replica));
     assert_true(set_cut_off(set.master, set.replica));
@@ -140,8 +140,8 @@ static void failover_grants_a_lock_twice(void **state)
     kill_master();
     assert_true(wait_until(set_is_switched, &set, SET_SWITCH_MS));
     assert_int_equal(set_acquire(two, KEY, 0, &second), LK_OK);
-    assert_int_equal(lk_check(&first, NULL), LK_OK); /* both believe in it, */
-    assert_int_equal(first.fence, second.fence);     /* and no fence tells them apart */
+    assert_int_equal(lk_check(&first, NULL), LK_OK); /* two holders at once ... */
+    assert_int_equal(first.fence, second.fence);     /* ... with the same fence */
     assert_int_equal(lk_release(&second), LK_OK);
     assert_int_equal(lk_release(&first), LK_LOST);
     lk_close(two);
@@ -162,7 +162,7 @@ static void replicas_option_refuses_the_lock_that_a_failover_would_grant_twice(v
     assert_int_equal(set_acquire(one, KEY, 0, &first), LK_UNAVAILABLE);
     kill_master();
     assert_true(wait_until(set_is_switched, &set, SET_SWITCH_MS));
-    assert_int_equal(set_acquire(two, KEY, 0, &second), LK_OK); /* the only one */
+    assert_int_equal(set_acquire(two, KEY, 0, &second), LK_OK); /* the only holder */
     assert_int_equal(lk_release(&second), LK_OK);
     lk_close(two);
     lk_close(one);

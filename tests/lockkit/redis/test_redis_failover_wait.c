@@ -1,4 +1,4 @@
-/* redis+sentinel:// while the master dies: who waits for a message follows, too. */
+/* redis+sentinel:// while the master dies: a client that waits for a message follows, too. */
 #include "lock_hooks.h"
 #include "process.h"
 #include "redis_set.h"
@@ -16,7 +16,7 @@ enum { LONG_MS = 60000, SOON_MS = 4000 };
 static struct sandbox *sandbox;
 static struct sandbox_sentinel set;
 
-/* Each test ends with another master than it began with. */
+/* Each test changes the master. */
 static int open_set(void **state)
 {
     (void)state;
@@ -30,7 +30,7 @@ static int close_set(void **state)
     return 0;
 }
 
-/* Kills or stops the master under a waiter; once it is replaced the holder releases. */
+/* Kills or stops the master while a waiter waits. After the failover the holder releases. */
 static void waiter_wakes_across_a_switch(const char *guard, int signal)
 {
     struct hooked hooked;
@@ -49,7 +49,7 @@ static void waiter_wakes_across_a_switch(const char *guard, int signal)
     int64_t start_ms = test_now_ms();
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_int_equal(asker_join(&waiter), LK_OK);
-    assert_true(test_now_ms() - start_ms < SOON_MS); /* not the lease */
+    assert_true(test_now_ms() - start_ms < SOON_MS); /* well before the lease ends */
     assert_int_equal(lk_release(&waiter.hold), LK_OK);
     lk_close(client);
     lk_close(holder);
@@ -67,7 +67,7 @@ static void waiter_in_the_queue_follows_a_killed_master(void **state)
     waiter_wakes_across_a_switch("redis-fair", SIGKILL);
 }
 
-/* Its socket stays open: silence is all there is to notice. */
+/* The socket stays open; only the missing answers show the hang. */
 static void waiter_for_a_message_follows_a_master_that_hangs(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* redis-fair: order of arrival, hand-over, and waiters that die, give up or miss their message. */
+/* redis-fair: order of arrival, handover, and waiters that die, give up or miss their message. */
 #include "providers.h"
 #include "redis_fair_scripts.h"
 #include "holder.h"
@@ -43,7 +43,7 @@ static int let_go(void **state)
     return 0;
 }
 
-/* Starts a waiter and sees it into the queue. */
+/* Starts a waiter and waits until it is in the queue. */
 static void queue_up(struct asker *waiter, lk_client *whose, int64_t wait_ms)
 {
     int64_t before = world_ask("LLEN " QUEUE);
@@ -71,7 +71,7 @@ static void nothing_is_left_but_the_fence(void)
     assert_int_equal(world_ask("DBSIZE"), 1);
 }
 
-/* Waiters of two clients, mixed. */
+/* The waiters belong to two clients, alternately. */
 static void grants_follow_the_order_of_arrival_and_fences_rise(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static void grants_follow_the_order_of_arrival_and_fences_rise(void **state)
     uint64_t fence = first.fence;
     for (int i = 0; i < WAITERS; i++) {
         assert_int_equal(lk_release(last), LK_OK);
-        assert_int_equal(asker_join(&waiters[i]), LK_OK); /* this one and no other */
+        assert_int_equal(asker_join(&waiters[i]), LK_OK); /* only this waiter */
         last = &waiters[i].hold;
         assert_true(last->fence > fence);
         fence = last->fence;
@@ -126,8 +126,8 @@ static void waiter_who_gives_up_leaves_the_queue(void **state)
     nothing_is_left_but_the_fence();
 }
 
-/* Between its last refused try and its leaving the queue: no lk_acquire() can be stopped there, so
- * the provider is called directly. */
+/* The handover comes between the waiter's last refused try and its leaving the queue. lk_acquire()
+ * cannot be stopped there, so the provider is called directly. */
 static void waiter_who_gives_up_passes_on_what_it_was_handed(void **state)
 {
     (void)state;
@@ -172,7 +172,7 @@ static void dead_waiter_is_passed_over_within_its_threshold(void **state)
     holder_kill(&dead);
     assert_int_equal(world_ask("LLEN " QUEUE), 2);
     int64_t start_ms = test_now_ms();
-    assert_int_equal(lk_release(&first), LK_OK); /* handed to the dead one: it was alive just now */
+    assert_int_equal(lk_release(&first), LK_OK); /* handed to the dead waiter, seen recently */
     assert_int_equal(world_ask("LLEN " QUEUE), 1);
     assert_int_equal(asker_join(&patient), LK_OK);
     int64_t took_ms = test_now_ms() - start_ms;
@@ -181,8 +181,8 @@ static void dead_waiter_is_passed_over_within_its_threshold(void **state)
     nothing_is_left_but_the_fence();
 }
 
-/* A waiter that was last seen so long ago, and has died since, and one behind it. Returns the
- * fences granted until the second has the lock. */
+/* Queues a dead waiter, last seen ago_ms ago, and a live one behind it. Returns how many fences
+ * were granted until the second has the lock. */
 static uint64_t grants_past_a_waiter_last_seen(int64_t ago_ms)
 {
     struct holder dead;
@@ -202,7 +202,7 @@ static uint64_t grants_past_a_waiter_last_seen(int64_t ago_ms)
     return grants;
 }
 
-/* The numbers are the promise (README.md), whatever the constants say. */
+/* The numbers are those of the documentation, not of the code's constants. */
 static void waiter_dead_for_two_seconds_is_passed_over_at_once(void **state)
 {
     (void)state;
@@ -215,8 +215,8 @@ static void waiter_seen_within_two_seconds_is_handed_the_lock(void **state)
     assert_int_equal(grants_past_a_waiter_last_seen(500), 2);
 }
 
-/* The lock was its own for a lease, as any holder's; then it has lost its place, but not its
- * chance. */
+/* The lock was handed to the stopped waiter and expired. The waiter has lost its place and queues
+ * again at the end. */
 static void stopped_waiter_loses_its_place_and_comes_back_at_the_end(void **state)
 {
     (void)state;
@@ -237,7 +237,7 @@ static void stopped_waiter_loses_its_place_and_comes_back_at_the_end(void **stat
     nothing_is_left_but_the_fence();
 }
 
-/* Should all waiters die and nobody come any more. */
+/* So the keys vanish if all waiters die and no new one comes. */
 static void queue_keys_carry_an_expiry(void **state)
 {
     (void)state;
@@ -308,7 +308,7 @@ static void broken_subscription_is_remade_and_the_place_kept(void **state)
     lk_close(other);
 }
 
-/* Who comes while there is no subscription tries now and then, not all the time. */
+/* A waiter without a subscription tries at intervals, not continuously. */
 static void without_a_subscription_the_server_is_not_stormed(void **state)
 {
     (void)state;
@@ -330,7 +330,8 @@ static void without_a_subscription_the_server_is_not_stormed(void **state)
     assert_int_equal(lk_release(&waiter.hold), LK_OK);
 }
 
-/* A waiter's attempt whose answer is lost has queued; undoing it must take it out again. */
+/* A try has queued the waiter, but its answer is lost. Undoing the try must remove it from the
+ * queue. */
 static void undone_attempt_leaves_no_ghost_in_the_queue(void **state)
 {
     (void)state;
@@ -355,7 +356,7 @@ static bool is_held(void *proxy)
     return proxy_held(proxy) == 1;
 }
 
-/* The next holder waits for it. */
+/* A release must not be delayed: the next holder waits for it. */
 static void release_does_not_wait_for_the_answer_to_a_try(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* redis-fair: what a waiter has that was handed the lock. The provider is called directly, so that
- * each try and each message comes when the test says so. */
+/* redis-fair: a waiter to which the lock was handed over. The provider is called directly, so the
+ * test controls the order of tries and messages. */
 #include "providers.h"
 #include "redis_fair_scripts.h"
 #include "lock_world.h"
@@ -81,7 +81,7 @@ static void leave(void)
     assert_int_equal(world_ask("EXISTS " KEY " {" KEY "}:queue {" KEY "}:seen"), 0);
 }
 
-/* An empty Redis, whose lock somebody holds. */
+/* An empty Redis; another client holds the lock. */
 static int hold_it(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void whoever_was_handed_the_lock_has_it_without_another_command(void **st
     queue_up(LONG_MS);
     uint64_t commands = waiter.link.commands;
     assert_int_equal(lk_release(&first), LK_OK);
-    assert_true(world_ask("PTTL " KEY) > CLAIM_MS); /* its own lease already */
+    assert_true(world_ask("PTTL " KEY) > CLAIM_MS); /* the waiter's lease, in full */
     wait_for_message();
     assert_int_equal(try_at(now_us()), LK_OK);
     assert_int_equal(waiter.link.commands, commands);
@@ -111,7 +111,7 @@ static void whoever_was_handed_the_lock_has_it_without_another_command(void **st
     leave();
 }
 
-/* The hand-over came after that try, whenever the message did. */
+/* The handover happened after that try, whenever its message arrived. */
 static void lease_of_what_was_handed_counts_from_the_try_before(void **state)
 {
     (void)state;
@@ -123,7 +123,7 @@ static void lease_of_what_was_handed_counts_from_the_try_before(void **state)
     leave();
 }
 
-/* The process slept: what is left of the lease is too little. */
+/* The process slept for most of the lease, so the waiter asks the server for a new one. */
 static void message_of_half_a_lease_ago_is_claimed(void **state)
 {
     (void)state;
@@ -152,7 +152,7 @@ static void short_lease_is_claimed_and_short(void **state)
     leave();
 }
 
-/* Of a lock that has ended since: its waiter has asked again, and was refused. */
+/* The message belongs to a lock that has ended; since then the waiter's next try was refused. */
 static void message_for_an_older_try_grants_nothing(void **state)
 {
     (void)state;
@@ -171,7 +171,8 @@ static void message_for_an_older_try_grants_nothing(void **state)
     leave();
 }
 
-/* Its try, answered or not, was undone, and the lock is another's. */
+/* A try with an unknown outcome is undone, and another client gets the lock. asked: the try reached
+ * the server. heard_before: the message arrived before the undoing. */
 static void nothing_is_left_of_a_try_that_was_undone(bool asked, bool heard_before)
 {
     struct proxy *proxy = proxy_open(world_redis->port);
@@ -205,7 +206,7 @@ static void nothing_is_left_of_a_try_that_was_undone(bool asked, bool heard_befo
     proxy_close(proxy);
 }
 
-/* The message for it is there, or comes, after that. */
+/* The message arrives before or after the undoing. */
 static void message_for_a_try_that_was_undone_grants_nothing(void **state)
 {
     for (int i = 0; i < 4; i++) {
@@ -216,7 +217,8 @@ static void message_for_a_try_that_was_undone_grants_nothing(void **state)
     (void)state;
 }
 
-/* Nobody hears the message: as if its process had died, and only for as long. */
+/* No client receives the message, as if the waiter had died. The lock is handed over only for the
+ * short claim time. */
 static void lock_handed_to_one_who_does_not_listen_is_lent_until_it_looks(void **state)
 {
     (void)state;
@@ -225,7 +227,7 @@ static void lock_handed_to_one_who_does_not_listen_is_lent_until_it_looks(void *
     snprintf(sign, sizeof sign, "99999999999999 %d 1", LONG_MS);
     world_ask_text(token, sizeof token, "LPOP {" KEY "}:queue");
     assert_int_equal(world_ask("HDEL {" KEY "}:seen %s", token), 1);
-    assert_int_equal(world_ask("RPUSH {" KEY "}:queue f%s", token), 1); /* of no such client */
+    assert_int_equal(world_ask("RPUSH {" KEY "}:queue f%s", token), 1); /* of an unknown client */
     world_ask("HSET {" KEY "}:seen f%s %s", token, sign);
     assert_int_equal(lk_release(&first), LK_OK);
     assert_in_range(world_ask("PTTL " KEY), 1, CLAIM_MS);

@@ -1,7 +1,6 @@
 /*
- * What goes wrong around a Redis guard: the server stops, dies, restarts, is something else; the
- * holder outlives its lease, dies, or loses its key. Every call ends in time, with the right
- * status.
+ * Faults around a Redis guard. The server stops, dies, restarts or is no Redis. The holder outlives
+ * its lease, dies or loses its key. Every call returns in time with the right status.
  */
 #include "holder.h"
 #include "impostor.h"
@@ -99,7 +98,7 @@ static void every_guard_says_unavailable_of_a_dead_server_and_works_when_it_is_b
     }
 }
 
-/* Those who wait, by message or by polling, are served by the server that comes back empty. */
+/* Waiters, by message or by polling, are served after the server restarts empty. */
 static void waiters_survive_a_restart_of_the_server(void **state)
 {
     (void)state;
@@ -117,7 +116,7 @@ static void waiters_survive_a_restart_of_the_server(void **state)
         assert_int_equal(sandbox_restart(world_redis), 0);
         if (asker_join(&waiter) != LK_OK)
             fail_msg("%s: %s", guards[i], lk_status_text(waiter.status));
-        assert_true(waiter.took_ms < LONG_MS / 2); /* not the old holder's lease */
+        assert_true(waiter.took_ms < LONG_MS / 2); /* before the old holder's lease ends */
         lk_release(&hold);
         lk_release(&waiter.hold);
         lk_close(client);
@@ -166,7 +165,7 @@ static void note_loss(void *arg, const lk_hold *hold, lk_loss cause)
     atomic_store(&loss->told, true);
 }
 
-/* A key of its own for each guard, so that they can be tried side by side. */
+/* Each guard has its own key, so that all can be tested at once. */
 static const char *key_of(size_t i)
 {
     static const char *const keys[] = {"lock:item:1", "lock:item:2", "lock:item:3", "lock:item:4",
@@ -203,7 +202,7 @@ static void section_of_three_leases_keeps_its_lock(void **state)
     }
 }
 
-/* The renewals die with it. */
+/* A killed holder renews no more. */
 static void killed_holder_is_succeeded_within_one_lease(void **state)
 {
     (void)state;
@@ -220,7 +219,7 @@ static void killed_holder_is_succeeded_within_one_lease(void **state)
         assert_true(holder_says(&holders[i], "held"));
         clients[i] = world_client(renewed[i], NULL);
     }
-    /* they live: more than a lease is over, and they have their locks */
+    /* live holders keep their locks for longer than a lease */
     assert_int_equal(world_acquire(clients[0], key_of(0), 0, 2 * LEASE_MS, &hold), LK_TIMEOUT);
     for (size_t i = 0; i < COUNT(renewed); i++)
         assert_int_equal(world_acquire(clients[i], key_of(i), 0, 0, &hold), LK_TIMEOUT);
@@ -264,7 +263,7 @@ static void key_deleted_under_its_holder_is_told_within_a_third_of_the_lease(voi
     }
 }
 
-/* The server stands still for longer than the lease. */
+/* The server is stopped for longer than the lease. */
 static void lease_that_cannot_be_renewed_is_told_lost_when_it_ends(void **state)
 {
     (void)state;

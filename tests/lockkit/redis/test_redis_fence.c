@@ -1,7 +1,6 @@
 /*
- * The fence counter ends by itself, and fences rise all the same: every order of grants, passing
- * time, clocks set back, lost counters and raised ones, up to a length, on a real Redis whose clock
- * the test sets. The rule stands in redis_fence.h.
+ * The fence counter expires, but fences still rise. The test tries every sequence of events up to a
+ * length on a real Redis whose clock it sets. For the rule see redis_fence.h.
  */
 #include "lockkit.h"
 #include "redis_fence.h"
@@ -68,17 +67,17 @@ static int64_t ask(const char *command)
     return integer;
 }
 
-/* -- what may happen -----------------------------------------------------------------------------
+/* -- events --------------------------------------------------------------------------------------
  */
 
 #define EVENT_MAP(X)                                                                               \
     X(GRANT)                                                                                       \
-    X(PASS)      /* half of the time that a counter is kept */                                     \
-    X(OUTLIVE)   /* all of it, and a second */                                                     \
-    X(SET_BACK)  /* the clock, by a second less than that */                                       \
+    X(PASS)      /* half of the time that a counter is kept passes */                              \
+    X(OUTLIVE)   /* a second more than all of that time passes */                                  \
+    X(SET_BACK)  /* the clock is set back by a second less than that time */                       \
     X(LOSE)      /* the counter is evicted, or its server starts empty */                          \
-    X(RAISE)     /* the store's last fence is told */                                              \
-    X(RAISE_FAR) /* ... of a time when the clock was an hour ahead */
+    X(RAISE)     /* the counter is raised to the store's last fence */                             \
+    X(RAISE_FAR) /* ... which was made when the clock was an hour ahead */
 
 enum event {
 #define EVENT_ENUM(name) name,
@@ -96,10 +95,10 @@ static const char *const event_names[] = {
 struct world {
     lk_client *client;
     int64_t ahead_ms;       /* of Redis' clock */
-    uint64_t newest;        /* fence granted, or told */
-    bool gone, lost;        /* the counter; and not by its own end */
-    int64_t back_ms;        /* set back since it has gone */
-    uint64_t grants, lower; /* ... that may be, and are */
+    uint64_t newest;        /* last fence, granted or raised to */
+    bool gone, lost;        /* the counter is gone; lost: not by expiry */
+    int64_t back_ms;        /* how far the clock was set back since then */
+    uint64_t grants, lower; /* lower: grants with a lower fence, as the rule allows */
 };
 
 static void move_clock(struct world *world, int64_t by_ms)
@@ -115,7 +114,7 @@ static uint64_t clock_us(const struct world *world)
     return (uint64_t)(lk_env_system()->wall_us(NULL) + world->ahead_ms * US_PER_MS);
 }
 
-/* What redis_fence.h rests on does not hold. */
+/* True if the conditions of redis_fence.h are violated. */
 static bool may_be_lower(const struct world *world)
 {
     return world->gone &&
@@ -144,7 +143,7 @@ static bool happens(struct world *world, enum event event)
     case GRANT: {
         uint64_t fence = grant(world);
         if (fence <= world->newest && may_be_lower(world)) {
-            world->lower++; /* the store refuses it, and tells its own */
+            world->lower++; /* the store refuses it and raises the counter */
             raise_to(world, world->newest);
             fence = grant(world);
         }
@@ -183,8 +182,8 @@ static bool happens(struct world *world, enum event event)
     return rises;
 }
 
-/* Every sequence of length events, after a first grant. Returns how many; false in *ret_rises: in
- * one of them a fence did not rise. */
+/* Runs every sequence of `length` events after a first grant. Returns the number of sequences.
+ * *ret_rises is false if a fence did not rise in one of them. */
 static uint64_t enumerate(lk_client *client, int length, bool *ret_rises, uint64_t *ret_lower)
 {
     uint64_t n = 1, sequence = 0;
@@ -224,7 +223,7 @@ static void fences_rise_whatever_happens(void **state)
     }
 }
 
-/* -- how many keys stay --------------------------------------------------------------------------
+/* -- remaining keys ------------------------------------------------------------------------------
  */
 
 static bool is_empty(void *arg)

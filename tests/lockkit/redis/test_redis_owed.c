@@ -1,5 +1,5 @@
-/* What a client could not clean up when it should have: the janitor does, as soon as Redis answers.
- * Nobody waits for the end of a lease that nobody holds. */
+/* Clean-ups that a client could not do at once: the janitor does them as soon as Redis answers. No
+ * client has to wait for the lease of a lock without a holder. */
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
@@ -21,7 +21,7 @@ static const char *const guards[] = {"redis-token", "redis-reentrant", "redis-fa
                                      "redis-readwrite", "redis-semaphore"};
 enum { GUARDS = sizeof guards / sizeof guards[0] };
 
-/* What a client told of its debts. */
+/* The client's reports on pending clean-ups. */
 struct told {
     _Atomic int n[3]; /* by lk_pending */
 };
@@ -40,7 +40,7 @@ static bool is_settled(void *arg)
     return atomic_load(&told.n[LK_PENDING_SETTLED]) == 1;
 }
 
-/* It has said once that it owes, once that it has settled, and nothing else. */
+/* The client has reported one pending clean-up and its completion, and nothing else. */
 static void assert_settled(const lk_client *client)
 {
     assert_true(wait_until(is_settled, NULL, SOON_MS));
@@ -59,7 +59,7 @@ static bool is_served(void *client)
            lk_release(&hold) == LK_OK;
 }
 
-/* Connected, whatever else the machine does, and with its scripts known. Returns client. */
+/* Waits until the client is connected and has loaded its scripts. Returns client. */
 static lk_client *warm(lk_client *client)
 {
     assert_true(wait_until(is_served, client, LEASE_MS));
@@ -67,7 +67,7 @@ static lk_client *warm(lk_client *client)
     return client;
 }
 
-/* How long another client waits for the key, while Redis is away too. */
+/* How long another client waits for the key, even if Redis is away at first. */
 static int64_t wait_of_another(const char *guard)
 {
     lk_hold hold;
@@ -102,8 +102,8 @@ static void release_that_redis_answers_too_late_is_settled_when_it_answers(void 
     }
 }
 
-/* A bare DEL is not sent again: the key may be another's by then. Nobody has died, and what has no
- * lease is stuck until somebody frees it by hand. */
+/* A bare DEL is not repeated: another client may hold the key by then. A lock without a lease stays
+ * until an operator frees it. */
 static void bare_release_that_did_not_arrive_is_left(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void deafen(void *proxy)
         proxy_drop(proxy, PROXY_TO_SERVER, true);
 }
 
-/* The answer to the attempt is lost, and the clean-up does not arrive. */
+/* The answer to the try is lost, and the clean-up does not arrive. */
 static void attempt_whose_clean_up_is_lost_too_leaves_no_grant(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void attempt_whose_clean_up_is_lost_too_leaves_no_grant(void **state)
         hooked.call = deafen;
         hooked.arg = proxy;
         lk_client *client = warm(world_client_at(guards[i], proxy_port(proxy), &options));
-        proxy_drop(proxy, PROXY_TO_CLIENT, true); /* what it asks for is done */
+        proxy_drop(proxy, PROXY_TO_CLIENT, true); /* commands are executed, answers are lost */
         atomic_store(&armed, true);
         assert_int_equal(world_acquire(client, KEY, LEASE_MS, 0, &hold), LK_UNKNOWN);
         assert_int_equal(world_ask("EXISTS " KEY), 1);
@@ -181,7 +181,7 @@ static lk_hold first;
 static struct proxy *line;
 static struct asker waiter;
 
-/* One holds the lock, and a waiter behind a proxy stands in the queue. */
+/* A client holds the lock; a waiter behind a proxy is in the queue. */
 static void queue_up(void)
 {
     line = proxy_open(world_redis->port);
@@ -202,7 +202,7 @@ static void part(void)
     proxy_close(line);
 }
 
-/* The waiter's time is over, but Redis does not hear that it leaves the queue. */
+/* The waiter times out, but Redis does not receive its leaving the queue. */
 static void grant_to_a_waiter_that_is_gone_is_released_at_once(void **state)
 {
     (void)state;
@@ -212,8 +212,8 @@ static void grant_to_a_waiter_that_is_gone_is_released_at_once(void **state)
     assert_int_not_equal(asker_join(&waiter), LK_OK);
     assert_int_equal(lk_release(&first), LK_OK);
     world_ask_text(standing, sizeof standing, "GET " KEY);
-    assert_string_equal(standing, waiter.hold.token);         /* it was alive just now */
-    assert_true(world_ask("PTTL " KEY) > LEASE_MS - SOON_MS); /* and its client listens */
+    assert_string_equal(standing, waiter.hold.token);         /* it was seen recently ... */
+    assert_true(world_ask("PTTL " KEY) > LEASE_MS - SOON_MS); /* ... and its client listens */
     proxy_drop(line, PROXY_TO_SERVER, false);
     int64_t took_ms = wait_of_another("redis-fair");
     printf("redis-fair: the next holder waited %lld ms\n", (long long)took_ms);
@@ -221,7 +221,7 @@ static void grant_to_a_waiter_that_is_gone_is_released_at_once(void **state)
     part();
 }
 
-/* LK_TIMEOUT with a connection that breaks under its last words. */
+/* The waiter times out, and the command to leave the queue is lost. */
 static void waiter_whose_leave_is_lost_does_not_stay_in_the_queue(void **state)
 {
     (void)state;

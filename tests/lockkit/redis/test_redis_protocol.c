@@ -1,5 +1,4 @@
-/* Commands on the encoded, beside those that hiredis makes of the same words, and numbers in them,
- * beside those of printf. */
+/* Encoded commands equal those of hiredis; numbers in them equal those of printf. */
 #include "digits.h"
 #include "redis_guard.h"
 #include "redis_protocol.h"
@@ -33,7 +32,7 @@ static void words_of_every_length_are_framed_as_hiredis_does(void **state)
 {
     (void)state;
     static char word[WORD_MAX + 1];
-    for (size_t length = 0; length <= WORD_MAX; length++) { /* past the room on the stack */
+    for (size_t length = 0; length <= WORD_MAX; length++) { /* beyond the buffer on the stack */
         memset(word, 'x', length);
         word[length] = '\0';
         assert_same(2, (const char *[]){"GET", word});

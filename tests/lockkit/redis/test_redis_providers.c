@@ -1,4 +1,4 @@
-/* The polling Redis guards: what stands in Redis, and who can get along with whom. */
+/* The polling Redis guards: their keys in Redis, and different guards on one key. */
 #include "redis_guard.h"
 #include "holder.h"
 #include "lock_hooks.h"
@@ -24,7 +24,7 @@ static const char *const guards[] = {"redis-setnx",  "redis-setnx-expire", "redi
                                      "redis-fair",   "redis-readwrite",    "redis-semaphore"};
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* -- redis-token and its fellow clients -------------------------------------------------------- */
+/* -- redis-token and other clients of its protocol --------------------------------------------- */
 
 static void value_of_a_token_lock_is_its_token(void **state)
 {
@@ -40,7 +40,7 @@ static void value_of_a_token_lock_is_its_token(void **state)
     lk_close(client);
 }
 
-/* Any client of SET NX PX + compare-and-delete. */
+/* Any client that uses SET NX PX and compare-and-delete. */
 static void foreign_client_of_the_protocol_excludes_and_is_excluded(void **state)
 {
     (void)state;
@@ -54,11 +54,11 @@ static void foreign_client_of_the_protocol_excludes_and_is_excluded(void **state
     assert_int_equal(world_ask("DEL " KEY), 1);
     assert_int_equal(world_ask("SET " KEY " foreign NX PX 20000"), 1);
     assert_int_equal(lk_release(&hold), LK_LOST);
-    assert_int_equal(world_ask("EXISTS " KEY), 1); /* still theirs */
+    assert_int_equal(world_ask("EXISTS " KEY), 1); /* the other client's lock remains */
     lk_close(client);
 }
 
-/* One owner, two calls: without re-entry neither may free the other's lock. */
+/* One owner makes two calls. Without re-entry neither may free the other's lock. */
 static void two_holds_of_one_owner_are_told_apart(void **state)
 {
     (void)state;
@@ -111,8 +111,8 @@ static void raised_counter_heals_one_lost_with_its_server(void **state)
         assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
         assert_int_equal(lk_release(&hold), LK_OK);
         before = hold.fence;
-        world_ask("FLUSHALL"); /* as a restart without persistence */
-        assert_int_equal(lk_raise_fence(client, KEY, 41), LK_OK); /* never lowers the next one */
+        world_ask("FLUSHALL"); /* like a restart without persistence */
+        assert_int_equal(lk_raise_fence(client, KEY, 41), LK_OK); /* never lowers the next fence */
         assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
         assert_true(hold.fence > before);
         assert_int_equal(lk_release(&hold), LK_OK);
@@ -127,7 +127,7 @@ static void raised_counter_heals_one_lost_with_its_server(void **state)
     }
 }
 
-/* Up to the last one that Lua can count. */
+/* Fences rise up to the last integer that Lua represents exactly. */
 static void raised_counter_leaves_room_for_grants_that_rise(void **state)
 {
     (void)state;
@@ -150,7 +150,7 @@ static void raised_counter_leaves_room_for_grants_that_rise(void **state)
     }
 }
 
-/* -- the weak ones ------------------------------------------------------------------------------
+/* -- flawed guards ------------------------------------------------------------------------------
  */
 
 static void setnx_expire_rounds_leases_up_to_seconds(void **state)
@@ -214,7 +214,7 @@ static void getset_loser_moves_the_stamp_of_the_winner(void **state)
     assert_int_equal(rival.status, LK_OK);
     world_ask_text(value, sizeof value, "GET " KEY);
     assert_int_not_equal(strcmp(value, rival.hold.token), 0);
-    assert_true(atoll(value) > atoll(rival.hold.token)); /* all others see a longer lease */
+    assert_true(atoll(value) > atoll(rival.hold.token)); /* other clients see a longer lease */
     assert_int_equal(lk_release(&rival.hold), LK_OK);
     assert_int_equal(world_ask("EXISTS " KEY), 0);
     lk_close(rival.client);
@@ -232,14 +232,14 @@ static void getset_client_whose_clock_is_ahead_takes_a_live_lock(void **state)
     assert_int_equal(world_acquire(ahead, KEY, LONG_MS, 0, &thief), LK_TIMEOUT);
     atomic_store(&hooked.ahead_us, 2 * LONG_MS * 1000);
     assert_int_equal(world_acquire(ahead, KEY, LONG_MS, 0, &thief), LK_OK);
-    assert_int_equal(lk_release(&hold), LK_OK); /* a bare DEL: it was not ours any more */
+    assert_int_equal(lk_release(&hold), LK_OK); /* a bare DEL frees the other client's lock */
     assert_int_equal(world_ask("EXISTS " KEY), 0);
     assert_int_equal(lk_release(&thief), LK_LOST);
     lk_close(ahead);
     lk_close(client);
 }
 
-/* Its own stamp has passed: it keeps its hands off. */
+/* A holder whose own stamp has passed does not delete the key. */
 static void getset_holder_past_its_stamp_deletes_nothing(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void getset_holder_past_its_stamp_deletes_nothing(void **state)
 /* -- all of them --------------------------------------------------------------------------------
  */
 
-/* Whatever stands at the key, it is held by another; and nobody harms what is not theirs. */
+/* A key of any guard counts as held, and no guard harms the key of another. */
 static void guards_of_different_kinds_exclude_each_other_on_one_key(void **state)
 {
     (void)state;
@@ -276,13 +276,13 @@ static void guards_of_different_kinds_exclude_each_other_on_one_key(void **state
         }
 }
 
-/* Of some releases no message comes that the waiter would hear: it polls, and not without rest. */
+/* Some releases send no message that the waiter receives. Then it polls at intervals. */
 static void waiter_behind_another_kind_of_guard_notices_its_release(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(fenced); i++)
         for (size_t j = 0; j < COUNT(fenced); j++) {
-            static struct asker waiter; /* a failed assertion leaves it behind */
+            static struct asker waiter; /* static: a failed assertion leaves it running */
             static struct hooked hooked;
             lk_hold hold, other;
             world_ask("FLUSHALL");
@@ -341,7 +341,7 @@ static void every_guard_tells_its_four_facts_and_answers_ping(void **state)
     }
 }
 
-/* The longest key and owner that are accepted fit everywhere. */
+/* The longest allowed key and owner fit everywhere. */
 static void longest_key_and_owner_fit(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* redis-readwrite: readers together, a writer alone, a lease for each, on the keys of Redisson. */
+/* redis-readwrite: readers together, a writer alone, a lease for each, on Redisson's keys. */
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
@@ -14,7 +14,7 @@
 #define GUARD   "redis-readwrite"
 #define KEY     "lock:item:1"
 #define CHANNEL "redisson_rwlock:{lock:item:1}"
-/* A thread of a Redisson client, which has entered twice. */
+/* A thread of a Redisson client; it has entered twice. */
 #define REDISSON "285475da-9152-4c83-822a-67ee2f116a79:52"
 #define TIMEOUT  "{" KEY "}:" REDISSON ":rwlock_timeout"
 
@@ -49,7 +49,7 @@ static lk_status enter(lk_client *by, lk_mode mode, int64_t lease_ms, int64_t wa
 #define READ(by, hold)  enter((by), LK_SHARED, 0, 0, (hold))
 #define WRITE(by, hold) enter((by), LK_EXCLUSIVE, 0, 0, (hold))
 
-/* -- who excludes whom --------------------------------------------------------------------------
+/* -- exclusion ----------------------------------------------------------------------------------
  */
 
 static void readers_share_and_keep_a_writer_out(void **state)
@@ -104,7 +104,7 @@ static void lock_of_another_kind_keeps_both_modes_out_and_is_left_alone(void **s
     assert_int_equal(WRITE(client, &hold), LK_TIMEOUT);
     assert_int_equal(world_ask("STRLEN " KEY), strlen("somebody"));
     world_ask("DEL " KEY);
-    world_ask("HSET " KEY " owner 1"); /* redis-reentrant's: a hash without a mode */
+    world_ask("HSET " KEY " owner 1"); /* a key of redis-reentrant: a hash without a mode */
     assert_int_equal(READ(client, &hold), LK_TIMEOUT);
     assert_int_equal(world_ask("HLEN " KEY), 1);
 }
@@ -151,7 +151,8 @@ static void reader_who_shortens_its_lease_leaves_the_others_theirs(void **state)
     lk_release(&b);
 }
 
-/* B's time is over while A reads on: B must learn it, and holds nobody up once A has left. */
+/* B's lease ends while A still reads. B must learn it, and must not delay a writer after A has
+ * left. */
 static void reader_whose_time_is_over_is_told_so_and_holds_nobody_up(void **state)
 {
     (void)state;
@@ -190,7 +191,7 @@ static void late_release_of_a_reader_tidies_up_and_keeps_the_others(void **state
 /* -- Redisson -----------------------------------------------------------------------------------
  */
 
-/* Of the hash. */
+/* The hash has this value in the field. */
 static void expect_field(const char *want, const char *field)
 {
     char text[64];
@@ -233,7 +234,8 @@ static void reader_of_redisson_is_joined_and_keeps_its_lease(void **state)
     assert_int_equal(lk_release(&writer), LK_OK);
 }
 
-/* A hash of another program, or the fence in one of another guard: no count of entries. */
+/* Such a number comes from another program, or is another guard's fence; it is no count of entries.
+ */
 static void large_numbers_in_a_hash_do_not_hold_redis_up(void **state)
 {
     (void)state;

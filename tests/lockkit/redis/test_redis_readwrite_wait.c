@@ -1,4 +1,4 @@
-/* redis-readwrite: who is woken by whom, and that nobody is forgotten. */
+/* redis-readwrite: releases wake the right waiters, and no waiter is forgotten. */
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
@@ -52,7 +52,7 @@ static bool crowd_refused(void *arg)
     return atomic_load(&crowd.refusals) >= crowd_refusals;
 }
 
-/* All of one client, and none releases before all have it. */
+/* All readers belong to one client, and none releases before all hold the lock. */
 static void writers_release_wakes_all_readers(void **state)
 {
     (void)state;
@@ -97,8 +97,7 @@ static void last_readers_release_wakes_a_writer(void **state)
     lk_close(waiting);
 }
 
-/* The weakness that it has in common with Redisson's: each reader comes before the last one goes.
- */
+/* A weakness, as in Redisson: the next reader enters before the last one leaves. */
 static void stream_of_readers_starves_a_writer(void **state)
 {
     (void)state;
@@ -111,7 +110,7 @@ static void stream_of_readers_starves_a_writer(void **state)
     int i = 0;
     for (; i < STREAM || !asker_ended(&writer); i++) {
         assert_int_equal(READ(client, &readers[(i + 1) % 2]),
-                         LK_OK); /* the writer waits: in vain */
+                         LK_OK); /* although the writer waits */
         assert_int_equal(lk_release(&readers[i % 2]), LK_OK);
     }
     assert_int_equal(asker_join(&writer), LK_TIMEOUT);
@@ -129,8 +128,8 @@ struct contender {
     lk_client *client;
     int64_t times;
     _Atomic int *readers, *writers; /* inside now */
-    bool met;                       /* a writer met somebody, or a reader a writer */
-    bool shared;                    /* readers met readers */
+    bool met;                       /* a writer was not alone inside */
+    bool shared;                    /* several readers were inside at once */
     int64_t longest_us;
     lk_status failed;
 };
@@ -163,8 +162,7 @@ static void *contend(void *arg)
     return NULL;
 }
 
-/* A waiter whom nobody wakes would sleep to the end of a lease: far longer than all of this takes.
- */
+/* A forgotten waiter would sleep until a lease ends, far longer than this test takes. */
 static void no_writer_meets_anybody_and_nobody_is_forgotten(void **state)
 {
     (void)state;

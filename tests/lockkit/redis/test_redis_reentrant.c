@@ -1,4 +1,4 @@
-/* redis-reentrant: counting on the server, on the keys of Redisson. */
+/* redis-reentrant: the server counts entries, on Redisson's keys. */
 #include "providers.h"
 #include "lock_hooks.h"
 #include "lock_world.h"
@@ -93,13 +93,13 @@ static void inner_entry_never_shortens_the_outer_lease(void **state)
     assert_true(world_ask("PTTL " KEY) > LONG_MS / 2);
     assert_int_equal(lk_extend(&outer, 2 * LONG_MS), LK_OK);
     assert_true(world_ask("PTTL " KEY) > LONG_MS);
-    assert_int_equal(lk_extend(&outer, LONG_MS), LK_OK); /* alone it may */
+    assert_int_equal(lk_extend(&outer, LONG_MS), LK_OK); /* a single hold may shorten the lease */
     assert_true(world_ask("PTTL " KEY) <= LONG_MS);
     assert_int_equal(lk_release(&outer), LK_OK);
     lk_close(client);
 }
 
-/* An inner attempt whose answer is lost is undone once, whether it was done or not. */
+/* An inner try whose answer is lost is undone once, whether it was executed or not. */
 static void undoing_an_inner_attempt_of_unknown_outcome_leaves_the_outer_hold_alone(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void undoing_an_inner_attempt_of_unknown_outcome_leaves_the_outer_hold_al
     lk_hold outer, inner, other;
     char count[16];
     assert_int_equal(enter(client, "worker", 0, &outer), LK_OK);
-    proxy_lose_answer(proxy, KEY, 1, PROXY_CUT); /* done */
+    proxy_lose_answer(proxy, KEY, 1, PROXY_CUT); /* executed */
     assert_int_equal(enter(client, "worker", 0, &inner), LK_UNKNOWN);
     assert_int_equal(proxy_lost(proxy), 1);
     world_ask_text(count, sizeof count, "HGET " KEY " %s", outer.token);
@@ -130,7 +130,7 @@ static void undoing_an_inner_attempt_of_unknown_outcome_leaves_the_outer_hold_al
     proxy_close(proxy);
 }
 
-/* An attempt that reached the server late, after its repetition: the core repeats with one hold. */
+/* A try reaches the server after its repetition. The core repeats it with the same hold. */
 static void attempt_that_is_done_twice_counts_once(void **state)
 {
     (void)state;
@@ -197,7 +197,7 @@ static void last_release_publishes_what_redisson_waits_for(void **state)
     assert_string_equal(reply->element[2]->str, "0");
     freeReplyObject(reply);
     struct pollfd more = {.fd = listener->fd, .events = POLLIN};
-    assert_int_equal(world_ask("PUBLISH nobody 0"), 0); /* whatever was to come has come */
+    assert_int_equal(world_ask("PUBLISH nobody 0"), 0); /* earlier messages have arrived */
     assert_int_equal(poll(&more, 1, 0), 0);
     redisFree(listener);
     lk_close(client);

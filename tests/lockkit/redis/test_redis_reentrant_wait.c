@@ -1,4 +1,4 @@
-/* redis-reentrant: waiting for a message, and what if it does not come. */
+/* redis-reentrant: waiting for a message, also one that does not come. */
 #include "holder.h"
 #include "lock_hooks.h"
 #include "lock_world.h"
@@ -48,7 +48,7 @@ static void release_between_the_failed_try_and_subscribe_is_not_missed(void **st
     hooked.arg = &other;
     int64_t start_ms = test_now_ms();
     assert_int_equal(world_acquire(client, KEY, 0, LONG_MS, &hold), LK_OK);
-    assert_true(test_now_ms() - start_ms < SOON_MS); /* not the lease */
+    assert_true(test_now_ms() - start_ms < SOON_MS); /* well before the lease ends */
     assert_int_equal(other.status, LK_OK);
     assert_int_equal(hold.attempts, 2);
     assert_int_equal(lk_release(&hold), LK_OK);
@@ -93,7 +93,7 @@ static bool granted_another(void *grants)
     return stats.grants > *(uint64_t *)grants;
 }
 
-/* Each release leads to one try of the sixteen who sleep. */
+/* Sixteen waiters sleep; each release leads to one try. */
 static void one_release_wakes_one_waiter_of_a_client(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void one_release_wakes_one_waiter_of_a_client(void **state)
     for (int i = 0; i < WAITERS; i++) {
         waiters[i] = (struct asker){.client = crowd_client, .key = KEY, .wait_ms = LONG_MS};
         asker_start(&waiters[i]);
-        crowd_refusals = i + 2; /* the first tries again after SUBSCRIBE, the others need not */
+        crowd_refusals = i + 2; /* only the first tries again, after SUBSCRIBE */
         assert_true(wait_until(crowd_refused, NULL, LONG_MS));
     }
     lk_hold *last = &hold;
@@ -133,7 +133,7 @@ static void one_release_wakes_one_waiter_of_a_client(void **state)
     lk_close(holder);
 }
 
-/* A waiter in earnest, and a holder of another client. */
+/* A waiting waiter, and a holder on another client. */
 struct pair {
     struct hooked hooked;
     lk_client *holder, *client;
@@ -151,7 +151,7 @@ static void pair_open(struct pair *pair, int waiter_port, int64_t lease_ms)
     assert_true(wait_until(refused_twice, &pair->hooked, LONG_MS));
 }
 
-/* The waiter gets it within bound_ms of the release. */
+/* Releases the lock; the waiter must get it within bound_ms. */
 static void pair_close(struct pair *pair, int64_t bound_ms)
 {
     int64_t start_ms = test_now_ms();
@@ -175,7 +175,7 @@ static void broken_subscription_is_remade(void **state)
     pair_close(&pair, SOON_MS);
 }
 
-/* The lock comes free without a word; what wakes the waiter is that its connection breaks. */
+/* The lock comes free without a message. The broken connection wakes the waiter. */
 static void waiter_looks_for_itself_when_its_subscription_breaks(void **state)
 {
     (void)state;
@@ -193,7 +193,7 @@ static void waiter_looks_for_itself_when_its_subscription_breaks(void **state)
     lk_close(pair.holder);
 }
 
-/* The connection stays, the message does not come. */
+/* The connection stays open, but the message does not arrive. */
 static void lost_message_costs_at_most_the_holders_lease(void **state)
 {
     (void)state;

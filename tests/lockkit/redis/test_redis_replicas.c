@@ -1,4 +1,4 @@
-/* lk_options.replicas: a lock that too few replicas have was never granted. */
+/* lk_options.replicas: a lock that too few replicas have is not granted. */
 #include "lock_batch.h"
 #include "lock_hooks.h"
 #include "process.h"
@@ -74,7 +74,7 @@ static void replica_has_it(const char *guard)
     for (int i = 0; i < 20; i++) {
         lk_hold hold;
         assert_int_equal(set_acquire(client, KEY, 0, &hold), LK_OK);
-        assert_int_equal(redis_do(replica, "EXISTS " KEY), 1); /* not soon: already */
+        assert_int_equal(redis_do(replica, "EXISTS " KEY), 1); /* at once, without a wait */
         assert_int_equal(lk_release(&hold), LK_OK);
     }
     lk_close(client);
@@ -95,7 +95,7 @@ static void locks_granted_at_once_stand_on_the_replica_by_then(void **state)
     batch_try(&batch, client);
     int64_t keys = redis_do(replica, "DBSIZE");
     assert_true(batch_ok(&batch));
-    assert_int_equal(keys, 2 * LK_EACH_MAX); /* each beside its fence */
+    assert_int_equal(keys, 2 * LK_EACH_MAX); /* locks and fence counters */
     batch_release(&batch);
     lk_close(client);
 }
@@ -117,7 +117,7 @@ static void lock_that_was_handed_over_stands_on_the_replica_as_well(void **state
     assert_true(queued);
     assert_int_equal(released, LK_OK);
     assert_int_equal(granted, LK_OK);
-    assert_true(waiter.hold.fence == first.fence + 1); /* not undone and taken once more */
+    assert_true(waiter.hold.fence == first.fence + 1); /* granted once, not undone and repeated */
     assert_int_equal(redis_do(replica, "EXISTS " KEY), 1);
     assert_int_equal(lk_release(&waiter.hold), LK_OK);
     lk_close(two);
@@ -134,7 +134,7 @@ static void nothing_is_left(const char *guard)
     assert_int_equal(redis_do(master, "EXISTS " KEY), 0);
     lk_last_error(client, message, sizeof message);
     assert_string_equal(message, "1 of the 2 replicas asked for have it after 150 ms");
-    assert_int_equal(set_acquire(other, KEY, 0, &hold), LK_OK); /* which asks for no copies */
+    assert_int_equal(set_acquire(other, KEY, 0, &hold), LK_OK); /* this client needs no replicas */
     assert_int_equal(lk_release(&hold), LK_OK);
     lk_close(other);
     lk_close(client);
@@ -159,7 +159,7 @@ static void refusal_by_another_holder_is_a_refusal_whatever_the_replicas_do(void
     lk_close(client);
 }
 
-/* Longer than a command may take, and still no reason to give the connection up. */
+/* The wait exceeds the command timeout, but the client keeps the connection. */
 static void waiting_for_replicas_is_no_lost_answer(void **state)
 {
     (void)state;
@@ -188,7 +188,8 @@ static void *take(void *arg)
     return NULL;
 }
 
-/* Each of them waits for the whole time in vain; one after the other that would be 32 times. */
+/* Each thread waits for the whole time without success. In sequence this would take 32 times as
+ * long. */
 static void one_wait_serves_all_commands_of_a_batch(void **state)
 {
     (void)state;
@@ -223,7 +224,7 @@ static void nobody_waits_for_replicas_unasked(void **state)
     lk_close(client);
 }
 
-/* The server's own option refuses before anything is written. */
+/* The server's min-replicas-to-write refuses before a write. */
 static void server_without_enough_replicas_is_unavailable_and_says_why(void **state)
 {
     (void)state;

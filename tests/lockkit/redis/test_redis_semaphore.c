@@ -1,4 +1,4 @@
-/* redis-semaphore: so many at once and no more, each permit under a lease of its own. */
+/* redis-semaphore: a limited number of permits, each with its own lease. */
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
@@ -47,7 +47,7 @@ struct contender {
     pthread_t thread;
     lk_client *client;
     _Atomic int *inside;
-    int most; /* seen at once, oneself included */
+    int most; /* greatest number inside at once, itself included */
     int64_t times, longest_us;
     lk_status failed;
 };
@@ -87,7 +87,7 @@ static void as_many_as_permits_hold_at_once_and_no_more(void **state)
         pthread_join(contenders[i].thread, NULL);
         assert_int_equal(contenders[i].failed, LK_OK);
         assert_true(contenders[i].longest_us <
-                    LONG_MS / 2 * 1000); /* none slept to a lease's end */
+                    LONG_MS / 2 * 1000); /* none slept until a lease ended */
         most = contenders[i].most > most ? contenders[i].most : most;
     }
     assert_int_equal(most, PERMITS);
@@ -106,7 +106,7 @@ static void fences_rise_though_several_hold(void **state)
         assert_int_equal(lk_release(&holds[i]), LK_OK);
 }
 
-/* The weakness: nothing on the server knows the number. */
+/* A weakness: the server does not store the number of permits. */
 static void who_names_a_larger_number_gets_in(void **state)
 {
     (void)state;
@@ -132,7 +132,7 @@ static void permits_are_refused_by_guards_that_do_not_count(void **state)
 /* -- leases -------------------------------------------------------------------------------------
  */
 
-/* Never released, as if its holder had died. */
+/* A permit is never released, as if its holder had died. */
 static void permit_of_a_dead_holder_comes_back_with_its_lease(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void permit_of_a_dead_holder_comes_back_with_its_lease(void **state)
     int64_t start_ms = test_now_ms();
     assert_int_equal(take(other, 2, 0, LONG_MS, &third), LK_OK);
     assert_true(test_now_ms() - start_ms < SHORT_MS + SOON_MS);
-    assert_true(third.attempts <= 5); /* it knew when to look again */
+    assert_true(third.attempts <= 5); /* the refusal said when to try again */
     assert_int_equal(lk_confirm(&alive), LK_OK);
     assert_int_equal(lk_confirm(&dead), LK_LOST);
     assert_int_equal(lk_release(&dead), LK_LOST);
@@ -159,9 +159,9 @@ static void each_permit_is_extended_by_itself(void **state)
     assert_int_equal(take(client, 2, SHORT_MS, 0, &brief), LK_OK);
     assert_int_equal(take(client, 2, SHORT_MS, 0, &lasting), LK_OK);
     assert_int_equal(lk_extend(&lasting, LONG_MS), LK_OK);
-    assert_true(world_ask("PTTL " KEY) > SOON_MS); /* the set lives with its longest */
+    assert_true(world_ask("PTTL " KEY) > SOON_MS); /* the set lasts as long as its longest lease */
     lk_hold third;
-    assert_int_equal(take(other, 2, 0, SOON_MS, &third), LK_OK); /* brief is over */
+    assert_int_equal(take(other, 2, 0, SOON_MS, &third), LK_OK); /* brief has expired */
     assert_int_equal(lk_extend(&brief, LONG_MS), LK_LOST);
     assert_int_equal(lk_release(&third), LK_OK);
     assert_int_equal(lk_extend(&lasting, SOON_MS), LK_OK);
@@ -175,7 +175,7 @@ static bool is_lost(void *hold)
     return lk_confirm(hold) == LK_LOST;
 }
 
-/* It stands in the set until somebody asks for a permit, or all have ended. */
+/* An expired permit stays in the set until the next request for a permit, or until all expire. */
 static void permit_that_is_over_is_nobodys_though_it_stands_there_still(void **state)
 {
     (void)state;
@@ -215,8 +215,8 @@ static bool crowd_refused(void *arg)
     return atomic_load(&crowd.refusals) >= crowd_refusals;
 }
 
-/* PERMITS waiters of one client sleep; all are to be woken, by as many releases or by one operator.
- */
+/* PERMITS waiters of one client sleep. All must wake, by that many releases or by one forced
+ * release. */
 static void wake_as_many(void (*free_all)(lk_hold *holds))
 {
     lk_hold holds[PERMITS];
@@ -228,7 +228,7 @@ static void wake_as_many(void (*free_all)(lk_hold *holds))
         waiters[i] =
             (struct asker){.client = waiting, .key = KEY, .permits = PERMITS, .wait_ms = LONG_MS};
         asker_start(&waiters[i]);
-        crowd_refusals = i + 2; /* the first tries again after SUBSCRIBE, the others need not */
+        crowd_refusals = i + 2; /* only the first tries again, after SUBSCRIBE */
         assert_true(wait_until(crowd_refused, NULL, LONG_MS));
     }
     int64_t start_ms = test_now_ms();

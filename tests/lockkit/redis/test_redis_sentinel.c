@@ -1,4 +1,4 @@
-/* redis+sentinel://: finding the master, whatever state the Sentinels are in. */
+/* redis+sentinel://: finding the master in any state of the Sentinels. */
 #include "process.h"
 #include "sandbox_proxy.h"
 #include "redis.h"
@@ -61,7 +61,7 @@ static void every_redis_guard_locks_at_the_master(void **state)
     assert_true(n >= 7);
 }
 
-/* Asks once, and checks what is said about it. */
+/* Sends one PING, which must fail with this message. */
 static void expect_message(const char *url, const char *text)
 {
     struct link link;
@@ -169,7 +169,7 @@ static void no_sentinel_at_all_is_unavailable_in_time(void **state)
     lk_close(client);
 }
 
-/* Sentinels are asked at the beginning only: their end does not concern a connection that works. */
+/* Sentinels are asked only to connect. A working connection does not need them. */
 static void sentinels_are_not_asked_again_while_the_connection_works(void **state)
 {
     (void)state;
@@ -187,7 +187,8 @@ static void sentinels_are_not_asked_again_while_the_connection_works(void **stat
     lk_close(client);
 }
 
-/* The connection survives the demotion, so only the answer tells. Last: the set is switched. */
+/* The connection survives the demotion, so only the answer shows it. Runs last: it changes the
+ * master. */
 static void readonly_answer_makes_the_client_ask_for_the_master_again(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* A subscription whose packets vanish without a word, to a single node: its client finds out by
- * itself, whatever else goes on. Of Sentinels and clusters: test_redis_sub.c. */
+/* A subscription to a single node whose packets are lost silently. The client notices it, whatever
+ * else goes on. For Sentinels and clusters see test_redis_sub.c. */
 #include "redis_sub.h"
 #include "lock_hooks.h"
 #include "lock_world.h"
@@ -24,7 +24,7 @@ enum {
     HOLD_US = 50000
 };
 
-/* From now on nothing arrives on the subscriptions made so far; those made later are well. */
+/* Drops all packets on the existing subscriptions. Later subscriptions work. */
 static void silence(struct proxy *proxy)
 {
     proxy_mute(proxy, "no such command", true);
@@ -66,7 +66,7 @@ static void waiter_behind_a_silent_subscription_is_served(void **state)
     }
 }
 
-/* -- many waiters, each woken by the one before ---------------------------------------------------
+/* -- many waiters, each woken by its predecessor --------------------------------------------------
  */
 
 struct crowd {
@@ -130,7 +130,7 @@ static void note_loss(void *arg, const char *channel, const char *payload)
         atomic_fetch_add(&losses, 1);
 }
 
-/* Each new channel wakes the thread, and none waits for long enough to give the connection up. */
+/* Each new channel wakes the thread; no join waits long enough to give up the connection. */
 static bool is_lost_though_others_come(void *arg)
 {
     static int n;
@@ -148,7 +148,7 @@ static void silence_is_noticed_however_many_subscribe(void **state)
     lk_redis_sub *sub;
     struct proxy *proxy = open_proxy();
     assert_true(link_open_port(&link, proxy_port(proxy)));
-    link.options.command_timeout_ms = 20 * HOLD_US / 1000; /* no SUBSCRIBE gives up for it */
+    link.options.command_timeout_ms = 20 * HOLD_US / 1000; /* far longer than a join waits */
     assert_int_equal(lk_redis_sub_open(&link.context, link.redis, note_loss, NULL, &sub, NULL),
                      LK_OK);
     assert_int_equal(lk_redis_sub_join(sub, "channel", LEASE_MS * INT64_C(1000), NULL), LK_OK);

@@ -1,5 +1,4 @@
-/* The subscriber's connection where the master may move: its silence is noticed, whoever listens.
- */
+/* The subscriber's connection where the master may move. Its silence is noticed by any listener. */
 #include "redis_sub.h"
 #include "process.h"
 #include "redis_link.h"
@@ -46,7 +45,7 @@ static lk_status listen_to(struct ear *ear, bool *ret_was_live)
     return lk_redis_sub_join(ear->sub, CHANNEL, TIMEOUT_MS * INT64_C(1000), ret_was_live);
 }
 
-/* Its channel is live, though nobody listens to it any more: one PING may still be for who left. */
+/* The channel stays live without a listener. One PING may still be sent for the one that left. */
 static void open_idle(struct ear *ear)
 {
     ear->losses = 0;
@@ -68,7 +67,7 @@ static void close_ear(struct ear *ear)
 static void who_joins_a_channel_that_others_left_notices_a_server_that_hangs(void **state)
 {
     (void)state;
-    static struct ear ear; /* a failed assertion leaves its thread behind */
+    static struct ear ear; /* static: a failed assertion leaves its thread running */
     open_idle(&ear);
     assert_int_equal(sandbox_signal(cluster.master[0], SIGSTOP), 0);
     bool was_live;
@@ -81,7 +80,7 @@ static void who_joins_a_channel_that_others_left_notices_a_server_that_hangs(voi
     close_ear(&ear);
 }
 
-/* None stays for long enough to send a PING and miss its answer. */
+/* No listener stays long enough to send a PING and miss its answer. */
 static bool one_more_has_noticed(void *arg)
 {
     struct ear *ear = arg;
@@ -95,7 +94,7 @@ static bool one_more_has_noticed(void *arg)
 static void many_who_listen_for_a_moment_each_notice_it_together(void **state)
 {
     (void)state;
-    static struct ear ear; /* a failed assertion leaves its thread behind */
+    static struct ear ear; /* static: a failed assertion leaves its thread running */
     open_idle(&ear);
     assert_int_equal(sandbox_signal(cluster.master[0], SIGSTOP), 0);
     bool noticed = wait_until(one_more_has_noticed, &ear, NOTICED_MS + SLACK_MS);

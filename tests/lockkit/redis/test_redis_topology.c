@@ -1,4 +1,4 @@
-/* Endpoints of Sentinels and clusters: what is understood, and what is refused; and slots. */
+/* Endpoints of Sentinels and clusters that are accepted or refused; slots. */
 #include "redis_cluster.h"
 
 #include <setjmp.h>
@@ -91,7 +91,7 @@ static void malformed_endpoints_are_refused_and_give_no_password_away(void **sta
     }
 }
 
-/* As `redis-cli CLUSTER KEYSLOT` has them. */
+/* The slots are those of `redis-cli CLUSTER KEYSLOT`. */
 static void slot_is_that_of_what_stands_in_braces(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Redis endpoints: what is understood, and what is refused with a word of advice. */
+/* Redis endpoints that are accepted, or refused with advice. */
 #include "redis_url.h"
 
 #include <setjmp.h>

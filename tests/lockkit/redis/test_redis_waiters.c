@@ -1,4 +1,4 @@
-/* Waiting waiters: one message, one waiter; no wake-up is lost. */
+/* Waiters: one message wakes one waiter; no wake-up is lost. */
 #include "redis_waiters.h"
 #include "process.h"
 
@@ -59,7 +59,7 @@ static void join(struct sleeper *sleepers)
     }
 }
 
-/* Whether they sleep already or are only about to. */
+/* Also waiters that are only about to sleep. */
 static void each_post_wakes_exactly_one(void **state)
 {
     (void)state;
@@ -82,7 +82,7 @@ static void unused_wake_up_is_handed_on_to_the_last(void **state)
     lk_redis_waiters *waiters = lk_redis_waiters_open();
     start(sleepers, waiters, false);
     lk_redis_waiters_wake_one(waiters, "line");
-    join(sleepers); /* one post has sent them all home */
+    join(sleepers); /* one wake-up was enough for all */
     lk_redis_waiters_close(waiters);
 }
 
@@ -127,7 +127,7 @@ static void post_to_nobody_is_not_kept_and_posts_do_not_pile_up(void **state)
     assert_true(test_now_ms() - start_ms >= 29);
     for (int i = 0; i < 5; i++)
         lk_redis_waiters_wake_one(waiters, "line");
-    lk_redis_waiters_sleep(waiters, waiter, LONG_MS * US_PER_MS); /* the one that was kept */
+    lk_redis_waiters_sleep(waiters, waiter, LONG_MS * US_PER_MS); /* uses the kept wake-up */
     lk_redis_waiters_use(waiters, waiter);
     start_ms = test_now_ms();
     lk_redis_waiters_sleep(waiters, waiter, 30 * US_PER_MS);
@@ -147,7 +147,7 @@ static void gift_wakes_one_who_takes_it_once(void **state)
     lk_redis_waiter *first = lk_redis_waiters_enter(sleeper.waiters, "line", NULL);
     sleeper.waiter = lk_redis_waiters_enter(sleeper.waiters, "line", NULL);
     assert_int_equal(pthread_create(&sleeper.thread, NULL, sleep_once, &sleeper), 0);
-    usleep(20000); /* so that it sleeps by now; late, it proves less, and does not fail */
+    usleep(20000); /* it should sleep by now; if it does not, the test proves less but passes */
     lk_redis_waiters_leave(sleeper.waiters, first);
     lk_redis_waiters_hand_over(sleeper.waiters, "line", &handover);
     pthread_join(sleeper.thread, NULL);
