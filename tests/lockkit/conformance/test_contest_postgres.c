@@ -1,4 +1,4 @@
-/* The guards of PostgreSQL contend with what a user of psycopg2 would write. */
+/* The guards of PostgreSQL contend with a typical psycopg2 program. */
 #include "contest.h"
 #include "lock_world.h"
 

@@ -1,6 +1,6 @@
 /*
- * Other clients of the same well-known recipes, by the commands that a user would type: each holds
- * against lockkit, lockkit holds against each, and neither frees the other's lock.
+ * Other clients of the same recipes, run as shell commands. Each excludes lockkit, lockkit excludes
+ * each, and neither frees the other's lock.
  */
 #include "foreign.h"
 #include "lock_world.h"
@@ -128,7 +128,7 @@ static void majority_of_another_client_keeps_redlock_out(void **state)
     world->wipe();
     assert_int_equal(cli_takes_nodes(WORLD_QUORUM), WORLD_QUORUM);
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_TIMEOUT);
-    assert_int_equal(world_standing(KEY), WORLD_QUORUM); /* theirs: ours have been taken back */
+    assert_int_equal(world_standing(KEY), WORLD_QUORUM); /* theirs; our votes were removed */
 }
 
 static void minority_of_another_client_does_not(void **state)
@@ -164,7 +164,7 @@ static int open_rows(void **state)
     return open_with(&family_postgres, "sql-unique");
 }
 
-/* An UPSERT as anybody would write it who has read the table's layout. */
+/* An UPSERT as a user writes it from the table's layout. */
 static bool psql_takes(int lease_ms)
 {
     char said[FOREIGN_TEXT_MAX];
@@ -193,7 +193,7 @@ static void psql_and_sql_unique_take_turns(void **state)
              "' AND was.key = l.key AND l.token = 'theirs' RETURNING was.token\"",
         world_postgres->url));
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
-    assert_int_equal(hold.fence, fence + 2); /* theirs counts */
+    assert_int_equal(hold.fence, fence + 2); /* their grant counts, too */
     assert_int_equal(lk_release(&hold), LK_OK);
 }
 

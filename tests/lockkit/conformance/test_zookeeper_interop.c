@@ -1,4 +1,4 @@
-/* ZooKeeper guards and other people's contenders; their nodes' names, containers, endpoints. */
+/* ZooKeeper guards beside other projects' contenders; names of nodes, containers, endpoints. */
 #include "lock_claims.h"
 #include "lock_world.h"
 #include "process.h"
@@ -23,10 +23,10 @@ static int set_up(void **state)
     return 0;
 }
 
-/* -- other people's contenders ------------------------------------------------------------------
+/* -- other projects' contenders -----------------------------------------------------------------
  */
 
-/* Another client's node excludes ours, and stands in the queue with it. */
+/* Another client's node excludes ours and is in the same queue. */
 static void expect_exclusion(const char *guard, const char *parent, const char *name, lk_mode mode,
                              bool shares)
 {
@@ -66,7 +66,7 @@ static void nodes_named_as_by_curator_and_kazoo_exclude_ours(void **state)
     expect_exclusion("zk-readwrite", READWRITE, "2c1f4e0a9d6b__lock__", LK_SHARED, false);
 }
 
-/* Ours is before theirs in the order that they look at: the number at the end of the name. */
+/* Our node precedes theirs in the order that they use: by the number at the end of the name. */
 static void ours_stand_in_the_same_queue_as_theirs(void **state)
 {
     (void)state;

@@ -8,7 +8,7 @@
 
 #define KEY "lock:item:1"
 
-/* Takes the lock while wait_ms allows; returns the virtual time it took. */
+/* Acquires the lock with wait_ms. *ret_took_us: the virtual time it took. */
 static lk_status acquire(struct fake_fixture *f, int64_t wait_ms, int64_t *ret_took_us)
 {
     int64_t start_us = fake_now_us(&f->fake);
@@ -34,7 +34,7 @@ static void grant_fills_the_hold_and_release_frees_the_key(void **state)
     assert_int_equal(f.hold.wait_us, 4000);
     assert_int_equal(f.hold.lease_ms, 30000);
     assert_int_equal(lk_check(&f.hold, &left_ms), LK_OK);
-    assert_int_equal(left_ms, 30000 - 4); /* from before the request was sent */
+    assert_int_equal(left_ms, 30000 - 4); /* counted from before the request was sent */
     assert_int_equal(lk_release(&f.hold), LK_OK);
     assert_false(fake_held(&f.fake, KEY, NULL));
     lk_close(f.client);
@@ -50,7 +50,7 @@ static void a_held_lock_times_out_at_wait_ms_after_one_last_try(void **state)
     assert_int_equal(acquire(&f, 100, &took_us), LK_TIMEOUT);
     assert_int_equal(took_us, 100000);
     assert_in_range(f.fake.calls[FAKE_TRY], 8, 40);
-    assert_int_equal(f.fake.calls[FAKE_RELEASE], 0); /* nothing was in doubt */
+    assert_int_equal(f.fake.calls[FAKE_RELEASE], 0); /* no outcome was unknown */
     assert_true(fake_held(&f.fake, KEY, "other"));
     lk_stats stats;
     lk_client_stats(f.client, &stats);
@@ -164,7 +164,7 @@ static void a_hung_server_cannot_hold_the_caller_beyond_two_more_commands(void *
     }
 }
 
-/* Slow commands, one of them in doubt, and somebody else holds the lock. */
+/* Commands are slow, one has an unknown outcome, and another client holds the lock. */
 static void nor_can_a_slow_one(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static void a_lost_answer_is_undone_and_the_lock_then_taken(void **state)
     fake_fixture_open(&f, &fake_provider, NULL);
     f.fake.fault = replies_lost_for_a_while;
     assert_int_equal(acquire(&f, 1000, &took_us), LK_OK);
-    assert_int_equal(f.hold.attempts, 2); /* while in doubt nothing is tried */
+    assert_int_equal(f.hold.attempts, 2); /* no try while an outcome is unknown */
     assert_int_equal(f.hold.fence, 2);
     assert_int_equal(lk_release(&f.hold), LK_OK);
     lk_close(f.client);
@@ -217,7 +217,7 @@ static enum fake_fault first_request_late(struct fake *fake, enum fake_call call
     return n == 0 ? FAKE_REQUEST_LATE : FAKE_NONE;
 }
 
-/* The first try arrives long after it was undone; the caller must not leave it behind. */
+/* The first try arrives long after it was undone. Its grant must not remain. */
 static void a_request_that_arrives_late_is_cleaned_up_at_the_end(void **state)
 {
     (void)state;
@@ -260,7 +260,7 @@ static void a_grant_that_took_longer_than_its_lease_is_not_had(void **state)
     (void)state;
     struct fake_fixture f;
     fake_fixture_open(&f, &fake_provider, NULL);
-    f.fake.latency_us = 30000; /* the server has it 15 ms longer than we may count on it */
+    f.fake.latency_us = 30000; /* the server's lease ends 15 ms later than ours */
     lk_request request = {.key = KEY, .lease_ms = 25};
     assert_int_equal(lk_acquire(f.client, &request, &f.hold), LK_TIMEOUT);
     assert_false(fake_held(&f.fake, KEY, NULL));

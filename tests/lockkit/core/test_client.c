@@ -1,4 +1,4 @@
-/* A client: what it refuses when it is opened and asked, and when it may be closed. */
+/* A client: options and requests that it refuses, and when it may be closed. */
 #include "lk_fake.h"
 
 #include <setjmp.h>
@@ -90,14 +90,14 @@ static void a_bad_option_is_refused_by_name(void **state)
     }
 }
 
-/* In a child. */
+/* Closes the client in a child process. True if that aborts. */
 static bool closing_aborts(lk_client *client)
 {
     int status = 0;
     pid_t child = fork();
     if (child == 0) {
         if (freopen("/dev/null", "w", stderr))
-            signal(SIGABRT, SIG_DFL); /* cmocka's would go on with the tests */
+            signal(SIGABRT, SIG_DFL); /* cmocka's handler would continue the tests */
         lk_close(client);
         _exit(0);
     }

@@ -1,4 +1,4 @@
-/* lk_try_each() and lk_release_each() on Redis: many locks in the time of one, each on its own. */
+/* lk_try_each() and lk_release_each() on Redis: many independent locks in the time of one. */
 #include "lock_batch.h"
 #include "lock_world.h"
 #include "process.h"
@@ -58,7 +58,7 @@ static void each_grant_stands_with_its_own_token_and_a_rising_fence(void **state
     lk_close(client);
 }
 
-/* Written together: the server reads a batch in a few pieces, not in one per command. */
+/* Commands are written together, so the server reads a batch in a few pieces. */
 static void pair_costs_two_commands_and_hardly_a_write(void **state)
 {
     (void)state;
@@ -114,7 +114,7 @@ static void held_keys_are_refused_alone_and_stay_as_they_are(void **state)
     }
     assert_int_equal(world_stats(client).refusals, N / 2);
     assert_int_equal(world_stats(client).timeouts, N / 2);
-    batch_release(&mine); /* the refused ones among them: LOST, and nothing done */
+    batch_release(&mine); /* refused holds give LOST without a command */
     assert_int_equal(batch_count(&mine, LK_OK), N / 2);
     assert_int_equal(batch_count(&mine, LK_LOST), N / 2);
     for (size_t i = 0; i < others.n; i++)
@@ -284,7 +284,7 @@ static void guards_that_cannot_do_it_at_once_do_it_one_after_the_other(void **st
     static const char *const guards[] = {"mutex", "redis-setnx", "redis-reentrant", "redis-fair"};
     for (size_t g = 0; g < sizeof guards / sizeof guards[0]; g++) {
         lk_client *client = world_client(guards[g], &patient);
-        assert_int_equal(lk_tries_at_once(client), g == 0); /* no server is asked */
+        assert_int_equal(lk_tries_at_once(client), g == 0); /* sends no command */
         batch_init(&mine, 0, FEW, 0);
         batch_init(&others, 0, FEW + 1, 0);
         batch_try(&mine, client);

@@ -1,4 +1,5 @@
-/* Many locks at once while the server forgets, hangs, goes away, or the connection is cut. */
+/* Many locks at once while the server forgets scripts, hangs or goes away, or the connection is
+ * cut. */
 #include "sandbox_proxy.h"
 #include "lock_batch.h"
 #include "lock_world.h"
@@ -16,7 +17,7 @@ enum { FEW = 8, N = LK_EACH_MAX };
 static struct lock_batch mine;
 static struct proxy *proxy;
 
-/* Through a proxy of its own. */
+/* A client behind a new proxy. */
 static lk_client *open_client(int64_t timeout_ms)
 {
     proxy = proxy_open(world->port());
@@ -71,7 +72,7 @@ static void first_call_of_a_client_learns_the_scripts(void **state)
 /* -- the connection is cut ----------------------------------------------------------------------
  */
 
-/* All were done, nobody was told: each is unknown, and undone. */
+/* All tries were executed but not answered: each is unknown and undone. */
 static void lost_answers_leave_no_orphans(void **state)
 {
     (void)state;
@@ -82,7 +83,7 @@ static void lost_answers_leave_no_orphans(void **state)
     assert_int_equal(proxy_lost(proxy), 1);
     assert_int_equal(batch_count(&mine, LK_UNKNOWN), FEW);
     assert_int_equal(world_stats(client).cleanups, FEW);
-    assert_int_equal(world_ask("GET {lock:item:0}:fence"), 1); /* they were done */
+    assert_int_equal(world_ask("GET {lock:item:0}:fence"), 1); /* the try was executed */
     assert_int_equal(world->leftovers(), 0);
     batch_try(&mine, client);
     assert_true(batch_ok(&mine));
@@ -90,7 +91,7 @@ static void lost_answers_leave_no_orphans(void **state)
     close_client(client);
 }
 
-/* Some answers come through: those are grants and stay. */
+/* Some answers arrive: these locks are granted and kept. */
 static void cut_in_the_middle_keeps_what_was_answered_and_undoes_the_rest(void **state)
 {
     (void)state;
@@ -113,7 +114,7 @@ static void cut_in_the_middle_keeps_what_was_answered_and_undoes_the_rest(void *
     close_client(client);
 }
 
-/* The request is swallowed, and never done. */
+/* The requests are lost and not executed. */
 static void lost_requests_are_unknown_and_leave_nothing(void **state)
 {
     (void)state;
@@ -127,7 +128,7 @@ static void lost_requests_are_unknown_and_leave_nothing(void **state)
     close_client(client);
 }
 
-/* What was done in the first round is not ours any more in the second: only success is sure. */
+/* A lock freed in the first round is not ours in the second: only a success is certain. */
 static void releases_whose_answers_are_lost_are_repeated(void **state)
 {
     (void)state;
@@ -144,7 +145,7 @@ static void releases_whose_answers_are_lost_are_repeated(void **state)
     assert_true(batch_ok(&mine));
     proxy_lose_request(proxy, "lock:item:0", 1);
     batch_release(&mine);
-    assert_true(batch_ok(&mine)); /* the first round was never done */
+    assert_true(batch_ok(&mine)); /* the first round was not executed */
     assert_int_equal(world->leftovers(), 0);
     close_client(client);
 }
@@ -158,7 +159,7 @@ static void server_that_is_away_gives_unavailable_and_nothing_was_done(void **st
     lk_client *client = world_client("redis-token", &(lk_options){.command_timeout_ms = LONG_MS});
     batch_init(&mine, 0, N, LEASE_MS);
     world_kill();
-    batch_try(&mine, client); /* which knows no script yet */
+    batch_try(&mine, client); /* the client has not loaded its scripts */
     assert_int_equal(batch_count(&mine, LK_UNAVAILABLE), N);
     world_restart();
     batch_try(&mine, client);
@@ -186,11 +187,11 @@ static void server_that_hangs_costs_a_timeout_and_not_one_each(void **state)
     assert_int_equal(batch_count(&mine, LK_UNKNOWN), N);
     assert_int_equal(world_stats(client).cleanups, N);
     assert_true(took_ms >= TIMEOUT_MS);
-    assert_true(took_ms <= 3 * TIMEOUT_MS + SLACK_MS); /* with the clean-up, which connects anew */
+    assert_true(took_ms <= 3 * TIMEOUT_MS + SLACK_MS); /* the clean-up connects again */
     close_client(client);
 }
 
-/* Asking for the script's hash changes nothing, so that nothing is in doubt: of many, of one. */
+/* Loading a script changes no lock, so no outcome is unknown, for many locks and for one. */
 static void client_that_meets_a_server_that_hangs_has_done_nothing(void **state)
 {
     (void)state;
@@ -215,7 +216,7 @@ static void releases_before_a_server_that_hangs_are_bounded_too(void **state)
     lk_client *client = open_client(TIMEOUT_MS);
     batch_init(&mine, 0, N, LEASE_MS);
     batch_try(&mine, client);
-    for (int i = 0; i < 10 && !batch_ok(&mine); i++) { /* the machine is busy */
+    for (int i = 0; i < 10 && !batch_ok(&mine); i++) { /* on a busy machine */
         batch_release(&mine);
         batch_try(&mine, client);
     }

@@ -1,4 +1,5 @@
-/* Many threads with many locks each, over one client and two: never two holders, none forgotten. */
+/* Many threads with many locks each, on one client and on two: never two holders, no waiter is
+ * forgotten. */
 #include "lock_batch.h"
 #include "lock_world.h"
 #include "process.h"
@@ -12,8 +13,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* More commands are on their way than one write takes (LK_REDIS_BATCH_MAX), and no number of whole
- * callers fills one: batches end in the middle of a caller's. */
+/* More commands are pending than one batch holds (LK_REDIS_BATCH_MAX). OF_EACH does not divide that
+ * bound, so batches end in the middle of a caller's commands. */
 enum { THREADS = 8, OF_EACH = 30, KEYS = 45, LEASE_MS = 600000, LONG_MS = 30000 };
 
 struct crowd;
@@ -21,7 +22,7 @@ struct member {
     struct crowd *crowd;
     lk_client *client;
     unsigned seed;
-    bool singly; /* takes one lock at a time, among the others */
+    bool singly; /* acquires one lock at a time, beside the others */
     pthread_t thread;
     struct lock_batch batch;
 };
@@ -92,7 +93,7 @@ static void *come_and_go(void *arg)
     return NULL;
 }
 
-/* Thread i uses clients[i % n_clients]; every fourth takes one lock at a time. */
+/* Thread i uses clients[i % n_clients]; every fourth thread acquires one lock at a time. */
 static void run_crowd(lk_client *const *clients, size_t n_clients)
 {
     crowd = (struct crowd){.times = test_size(400, 5000)};
@@ -143,8 +144,8 @@ static bool all_ask(void *client)
     return world_stats(client).attempts % (THREADS * OF_EACH) == 0;
 }
 
-/* While the server stands still, more commands gather than one write takes, and it ends in the
- * middle of a caller's. */
+/* While the server is stopped, more commands queue than one batch holds. The batch ends in the
+ * middle of a caller's commands. */
 static void who_stands_in_two_batches_gets_all_answers(void **state)
 {
     (void)state;
@@ -174,7 +175,7 @@ static void who_stands_in_two_batches_gets_all_answers(void **state)
     assert_int_equal(world->leftovers(), 0);
 }
 
-/* -- a line of waiters --------------------------------------------------------------------------
+/* -- waiters ------------------------------------------------------------------------------------
  */
 
 struct waiter {
@@ -216,7 +217,7 @@ static void waiter_in_line_is_given_what_is_released_with_others(void **state)
     assert_true(asked);
     assert_true(batch_ok(&mine));
     assert_int_equal(w.status, LK_OK);
-    assert_true(w.hold.wait_us < LONG_MS * 1000 / 2); /* woken, long before it would look again */
+    assert_true(w.hold.wait_us < LONG_MS * 1000 / 2); /* woken long before its next poll */
     assert_int_equal(world->leftovers(), 1);
     assert_int_equal(lk_release(&w.hold), LK_OK);
     lk_close(w.client);

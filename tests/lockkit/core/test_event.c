@@ -1,4 +1,4 @@
-/* Where one thread waits until another rings. */
+/* Events: one thread waits until another signals. */
 #include "event.h"
 #include "process.h"
 
@@ -16,9 +16,9 @@
 enum { FAR_US = 60000000, SHORT_US = 20000, ROUNDS = 10000, MANY = 10000, PATIENCE_MS = 20000 };
 
 static lk_event event;
-static void (*meanwhile)(void); /* what others do when a thread gives way */
+static void (*meanwhile)(void); /* runs when a thread yields, as another thread would */
 
-/* The library's call comes here. */
+/* Replaces the C library's function in lockkit's calls. */
 int sched_yield(void)
 {
     if (meanwhile != NULL)
@@ -72,7 +72,7 @@ static void a_sleeper_has_to_be_woken(void **state)
     pthread_t thread;
     assert_int_equal(0, pthread_create(&thread, NULL, wait_long, NULL));
     assert_true(wait_until(rings_a_sleeper, NULL, PATIENCE_MS));
-    assert_false(lk_event_signal(&event)); /* that was told */
+    assert_false(lk_event_signal(&event)); /* the wake was already requested */
     lk_event_wake(&event);
     pthread_join(thread, NULL);
 }
@@ -84,7 +84,7 @@ static void signal_it(void)
     slept = slept || lk_event_signal(&event);
 }
 
-/* On a busy machine it may take several tries, where somebody else had run. */
+/* On a busy machine it may take several tries, as another process may run meanwhile. */
 static void who_looks_before_sleeping_need_not_be_woken(void **state)
 {
     (void)state;
@@ -97,7 +97,7 @@ static void who_looks_before_sleeping_need_not_be_woken(void **state)
     }
     meanwhile = NULL;
     assert_false(slept);
-    assert_int_equal(0, atomic_load(&spin.in_vain)); /* it was worth while */
+    assert_int_equal(0, atomic_load(&spin.in_vain)); /* the spin succeeded */
 }
 
 static void who_looked_in_vain_sleeps(void **state)
@@ -133,7 +133,7 @@ static bool is_contended(void *arg)
     return (uint32_t)atomic_load((_Atomic int *)arg) >> 31; /* FUTEX_WAITERS */
 }
 
-/* The kernel then refuses: the owner of such a lock alone may wake. */
+/* The kernel then refuses the wake, as only the owner of such a lock may wake. */
 static void a_wake_may_come_when_the_memory_has_become_a_lock_with_inheritance(void **state)
 {
     (void)state;
@@ -173,7 +173,8 @@ static void a_signal_may_end_a_wait_and_nothing_else(void **state)
     sigaction(SIGUSR1, &before, NULL);
 }
 
-/* The way that event.h shows, to and fro: told and turns are kept by the mutex alone. */
+/* Two threads signal each other in turn, as event.h describes. Only the mutex protects told and
+ * turns. */
 struct end {
     pthread_mutex_t *mutex;
     lk_event event;

@@ -1,6 +1,6 @@
 /*
- * Call N fails, before or after its effect, for N = 1, 2, ... until none fires; whatever the kind
- * of failure, afterwards nothing is left on the server and nobody held the lock beside us.
+ * Call N fails, before or after its effect, for N = 1, 2, ... until N exceeds the number of calls.
+ * After each kind of failure no lock remains on the server and there was never a second holder.
  */
 #include "lk_fake.h"
 
@@ -15,7 +15,7 @@ enum { CALLS_MAX = 200 }; /* no script here sends more */
 
 struct script {
     uint64_t n;      /* this call fails ... */
-    uint64_t length; /* ... and so do those after it, so many in all */
+    uint64_t length; /* ... as the first of this many failing calls */
     enum fake_fault fault;
     bool fired;
 };
@@ -30,7 +30,7 @@ static enum fake_fault fail_nth(struct fake *fake, enum fake_call call, uint64_t
     return script->fault;
 }
 
-/* Two at once, each on its own. */
+/* Two independent locks in one call. */
 static bool run_each(struct fake *fake, lk_client *client)
 {
     lk_request both[2] = {{.key = "b"}, {.key = "a"}};
@@ -47,8 +47,8 @@ static bool run_each(struct fake *fake, lk_client *client)
     return true;
 }
 
-/* Take against a contender, extend, release, and take two at once: every kind of command. Returns
- * false when a promise was broken. */
+/* Sends every kind of command: acquires against a contender, extends, releases, acquires two locks.
+ * Returns false if a guarantee was broken. */
 static bool run_section(struct fake *fake, lk_client *client)
 {
     lk_hold hold, holds[2];
@@ -76,7 +76,8 @@ static bool run_section(struct fake *fake, lk_client *client)
     return run_each(fake, client);
 }
 
-/* Of ours, with leases of 20 s and more; the contender's has run out by then. */
+/* True if none of our locks remains. Their leases last longer than this wait; the contender's has
+ * expired. */
 static bool nothing_is_left(struct fake *fake)
 {
     fake_sleep_us(fake, 30000);
@@ -84,7 +85,7 @@ static bool nothing_is_left(struct fake *fake)
            !fake_held(fake, "b", NULL);
 }
 
-/* Returns how many calls were made to fail. */
+/* Returns for how many calls a failure was injected. */
 static uint64_t fail_each_call(const lk_provider *provider, struct script *script)
 {
     uint64_t n = 0;
@@ -115,7 +116,7 @@ static void one_failing_call_leaves_no_orphan(void **state)
     (void)state;
     for (enum fake_fault fault = FAKE_AWAY; fault < FAKE_FAULTS; fault++) {
         if (fault == FAKE_REQUEST_LATE)
-            continue; /* arrives when all is over: only its lease can end it */
+            continue; /* arrives after the test: only its lease can end it */
         struct script script = {.length = 1, .fault = fault};
         assert_in_range(fail_each_call(&fake_provider, &script), 6, CALLS_MAX);
         assert_in_range(fail_each_call(&fake_each_provider, &script), 6, CALLS_MAX);
@@ -123,7 +124,7 @@ static void one_failing_call_leaves_no_orphan(void **state)
     }
 }
 
-/* A clean-up that fails as well is repeated while wait_ms lasts. */
+/* A clean-up that fails, too, is repeated until wait_ms is over. */
 static void three_failing_calls_in_an_acquire_leave_no_orphan(void **state)
 {
     (void)state;
@@ -152,7 +153,7 @@ static void three_failing_calls_in_an_acquire_leave_no_orphan(void **state)
     }
 }
 
-/* The checker checked: a provider whose clean-up does nothing is found out. */
+/* Tests the checker: it must detect a provider whose clean-up does nothing. */
 static lk_status release_nothing(void *self, lk_hold *hold)
 {
     (void)self;

@@ -1,4 +1,4 @@
-/* What can be done with a hold, and what tells it from others. */
+/* Operations on a hold, and the tokens that distinguish holds. */
 #include "lk_fake.h"
 
 #include <setjmp.h>
@@ -100,13 +100,13 @@ static void of_two_possible_leases_the_shorter_is_trusted(void **state)
     f.fake.fault = extension_away;
     assert_int_equal(lk_extend(&f.hold, 100), LK_UNAVAILABLE);
     assert_int_equal(lk_check(&f.hold, &left_ms), LK_OK);
-    assert_int_equal(left_ms, 1000); /* certainly nothing was done */
+    assert_int_equal(left_ms, 1000); /* the extension was certainly not executed */
     f.fake.fault = extension_in_doubt;
     assert_int_equal(lk_extend(&f.hold, 100), LK_UNKNOWN);
     assert_int_equal(lk_check(&f.hold, &left_ms), LK_OK);
     assert_int_equal(left_ms, 100 - f.fake.timeout_us / 1000);
     assert_int_equal(lk_extend(&f.hold, 5000), LK_UNKNOWN);
-    assert_int_equal(lk_check(&f.hold, NULL), LK_LOST); /* 100 ms are over */
+    assert_int_equal(lk_check(&f.hold, NULL), LK_LOST); /* 100 ms have passed */
     assert_int_equal(lk_release(&f.hold), LK_OK);
     lk_close(f.client);
 }
@@ -118,11 +118,11 @@ static void extending_a_lock_that_another_has_loses_it(void **state)
     fake_fixture_open(&f, &fake_provider, &unwatched);
     acquire(&f, 0);
     fake_take(&f.fake, KEY, "other", 0);
-    assert_int_equal(lk_check(&f.hold, NULL), LK_OK); /* nobody told us yet */
+    assert_int_equal(lk_check(&f.hold, NULL), LK_OK); /* the loss is not known yet */
     assert_int_equal(lk_extend(&f.hold, 500), LK_LOST);
     assert_int_equal(lk_check(&f.hold, NULL), LK_LOST);
     assert_int_equal(lk_release(&f.hold), LK_LOST);
-    assert_int_equal(f.fake.calls[FAKE_RELEASE], 0); /* the server said it is not ours */
+    assert_int_equal(f.fake.calls[FAKE_RELEASE], 0); /* the loss is known from the server */
     assert_true(fake_held(&f.fake, KEY, "other"));
     lk_close(f.client);
 }
@@ -149,7 +149,7 @@ static void releasing_twice_is_lost_and_sends_nothing(void **state)
     fake_fixture_open(&f, &fake_provider, &unwatched);
     acquire(&f, 0);
     assert_int_equal(lk_release(&f.hold), LK_OK);
-    fake_take(&f.fake, KEY, f.hold.token, 0); /* would be freed by a second command */
+    fake_take(&f.fake, KEY, f.hold.token, 0); /* a second command would free this lock */
     assert_int_equal(lk_release(&f.hold), LK_LOST);
     assert_int_equal(lk_check(&f.hold, NULL), LK_LOST);
     assert_int_equal(f.fake.calls[FAKE_RELEASE], 1);
@@ -199,11 +199,11 @@ static void a_release_cut_off_is_sent_again_once(void **state)
     f.fake.fault = release_reply_cut;
     f.fake.calls[FAKE_RELEASE] = 0;
     acquire(&f, 0);
-    assert_int_equal(lk_release(&f.hold), LK_UNKNOWN); /* the second finds nothing: who freed it? */
+    assert_int_equal(lk_release(&f.hold), LK_UNKNOWN); /* the repetition finds no lock */
     f.fake.fault = reply_cut_then_away;
     f.fake.calls[FAKE_RELEASE] = 0;
     acquire(&f, 0);
-    assert_int_equal(lk_release(&f.hold), LK_UNKNOWN); /* not: certainly nothing was done */
+    assert_int_equal(lk_release(&f.hold), LK_UNKNOWN); /* not LK_UNAVAILABLE */
     assert_false(fake_held(&f.fake, KEY, NULL));
     lk_close(f.client);
 }
@@ -220,7 +220,7 @@ static void a_hung_release_is_not_sent_again(void **state)
     lk_close(f.client);
 }
 
-/* A second bare DEL could free somebody else's lock. */
+/* A second bare DEL could free another client's lock. */
 static void without_an_owner_test_a_release_is_never_repeated(void **state)
 {
     (void)state;
@@ -258,7 +258,7 @@ static void each_hold_has_a_token_of_its_own_unless_it_names_its_owner(void **st
     fake_init(&g.fake, 8);
     g.client = fake_open(&g.fake, &fake_provider, NULL);
     assert_int_equal(lk_acquire(g.client, &mine, &g.hold), LK_OK);
-    assert_string_not_equal(f.hold.token, g.hold.token); /* another client's worker-3 */
+    assert_string_not_equal(f.hold.token, g.hold.token); /* worker-3 of another client */
     lk_release(&g.hold);
     lk_close(g.client);
     lk_close(f.client);
@@ -273,7 +273,7 @@ static void marks_tell_the_holds_of_one_owner_apart(void **state)
     for (int i = 0; i < HOLDS; i++) {
         holds[i] = (lk_hold){.token = "client:owner", .private_.slot = i % 2};
         lk_make_token_unique(&n_tokens, &holds[i]);
-        lk_make_token_unique(&n_tokens, &holds[i]); /* it has one */
+        lk_make_token_unique(&n_tokens, &holds[i]); /* unique already: no change */
         assert_int_equal(holds[i].private_.slot % 2, i % 2);
         assert_int_equal(atomic_load(&n_tokens), i + 1);
         for (int j = 0; j < i; j++)

@@ -1,5 +1,4 @@
-/* Looking at Redis locks from outside: what is told of each kind, what a list shows and what not.
- */
+/* Inspection of Redis locks: the facts about each kind, and the contents of a list. */
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
@@ -124,7 +123,7 @@ static void waiters_of_a_queue_are_counted(void **state)
     lk_close(client);
 }
 
-/* The stamp is all there is: the server knows no lease. */
+/* The server has no lease for this key; only the stamp shows its end. */
 static void stamp_of_getset_is_read_as_a_lease(void **state)
 {
     (void)state;
@@ -133,12 +132,12 @@ static void stamp_of_getset_is_read_as_a_lease(void **state)
     assert_int_equal(world_acquire(client, KEY, LONG_MS, 0, &hold), LK_OK);
     assert_in_range(look(client, KEY).left_ms, LONG_MS / 2, LONG_MS);
     assert_int_equal(lk_release(&hold), LK_OK);
-    world_ask("SET " KEY " 1000000"); /* of 1970 */
+    world_ask("SET " KEY " 1000000"); /* a stamp in 1970 */
     assert_int_equal(look(client, KEY).holders, 0);
     lk_close(client);
 }
 
-/* Whatever stands at the name keeps everybody out. */
+/* Any value at the key excludes other clients. */
 static void lock_of_another_guard_or_a_strange_value_is_seen_as_held(void **state)
 {
     (void)state;
@@ -262,7 +261,7 @@ static void names_that_no_lock_can_have_are_passed_over(void **state)
     name[sizeof name - 1] = '\0';
     lk_client *client = world_client("redis-token", NULL);
     world_ask("SET %s t", name);
-    world_ask("EVAL %s 0", "redis.call('set', 'lock:a\\0b', 't')"); /* a NUL, as Lua writes it */
+    world_ask("EVAL %s 0", "redis.call('set', 'lock:a\\0b', 't')"); /* \0 in Lua: a NUL */
     world_ask("SET %s t", "lock:a b");
     world_ask("SET lock:{a} t");
     assert_int_equal(world_ask("DBSIZE"), 4);
@@ -297,7 +296,7 @@ static void arguments_are_checked_and_a_server_away_is_told(void **state)
     lk_close(client);
 }
 
-/* A slip of the pen must not delete a queue. */
+/* A mistyped key must not delete other data, such as a queue. */
 static void what_no_guard_stores_is_not_freed_by_force(void **state)
 {
     (void)state;
@@ -343,7 +342,7 @@ static void mutex_shows_holder_and_waiters_and_cannot_be_forced(void **state)
 /* -- several locks ------------------------------------------------------------------------------
  */
 
-/* As a user of Redisson's multi-lock does: other kinds, other servers, other modes. */
+/* Like Redisson's multi-lock: different kinds of lock, servers and modes. */
 static void locks_of_several_kinds_are_had_together_or_not_at_all(void **state)
 {
     (void)state;
@@ -362,7 +361,7 @@ static void locks_of_several_kinds_are_had_together_or_not_at_all(void **state)
     assert_int_equal(lk_acquire_many(NULL, requests, 2, others), LK_OK); /* both can be shared */
     for (int i = 0; i < 2; i++)
         assert_int_equal(lk_release(&others[i]), LK_OK);
-    assert_int_equal(lk_acquire_many(NULL, requests, 3, others), LK_TIMEOUT); /* lock:d is not */
+    assert_int_equal(lk_acquire_many(NULL, requests, 3, others), LK_TIMEOUT); /* the third cannot */
     assert_int_equal(look(readwrite, "lock:a").holders, 1);
     assert_int_equal(look(semaphore, "lock:c").holders, 1);
     for (int i = 0; i < 4; i++)

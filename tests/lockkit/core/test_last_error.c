@@ -1,5 +1,5 @@
-/* What lk_last_error() tells an operator: which server it was, and why. Redis:
- * test_redis_connection; ZooKeeper: test_zookeeper. */
+/* lk_last_error() names the server and the reason. For Redis see test_redis_connection, for
+ * ZooKeeper test_zookeeper. */
 #include "impostor.h"
 #include "process.h"
 #include "redis.h"
@@ -50,7 +50,7 @@ static void expect_silence(lk_client *client)
     assert_string_equal(message, "");
 }
 
-/* One attempt, which fails so; the client is closed. */
+/* Makes one try, which must fail with this status and message; closes the client. */
 static void expect_failure(const char *guard, const char *url, lk_status status, const char *words)
 {
     lk_hold hold;
@@ -173,7 +173,7 @@ static void postgres_that_cannot_be_had_is_named(void **state)
     }
 }
 
-/* The connection stands; a statement is refused. */
+/* The connection works; a statement is refused. */
 static void postgres_that_refuses_is_quoted(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void postgres_that_refuses_is_quoted(void **state)
     lk_client *client = open_at("sql-unique", url);
     lk_hold hold;
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
-    expect_silence(client); /* though the tables had to be made */
+    expect_silence(client); /* although the tables had to be created */
     assert_int_equal(lk_release(&hold), LK_OK);
     tell_postgres("REVOKE ALL ON lockkit.locks FROM owner");
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_UNAVAILABLE);

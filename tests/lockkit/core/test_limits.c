@@ -1,4 +1,4 @@
-/* Numbers of a lock server at the limits of 64 bits, and beyond those of a port. */
+/* A lock server's numbers at the limits of 64 bits, and port numbers out of range. */
 #include "number.h"
 #include "redis_guard.h"
 #include "sandbox.h"
@@ -55,7 +55,7 @@ static void lease_beyond_all_time_is_not_over(void **state)
         assert_true(lk_redis_gone_at_us(&guard, leases_ms[i]) > now_us);
 }
 
-/* Anybody may give a key such a lease. */
+/* Any client may give a key such a lease. */
 static void lock_that_never_ends_is_waited_for(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void seconds_of_memcached_are_milliseconds_at_the_limit_too(void **state)
     }
 }
 
-/* 2^32 and a port are no port. */
+/* 2^32 plus a port number is no valid port. */
 static void sentinel_that_names_no_port_is_not_followed(void **state)
 {
     (void)state;

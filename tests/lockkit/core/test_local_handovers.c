@@ -1,4 +1,4 @@
-/* Holds handed on within a client: lk_options.local_handovers. */
+/* Holds handed over within a client: lk_options.local_handovers. */
 #include "line_rig.h"
 #include "process.h"
 
@@ -20,7 +20,7 @@ enum {
     LOOK_US = 1000
 };
 
-/* Nobody asks the server but when woken at. */
+/* Waiters do not poll: they ask the server only after a wake-up. */
 static const lk_options generous = {
     .local_handovers = 1000, .retry_min_ms = LINE_FAR_MS, .retry_max_ms = LINE_FAR_MS};
 
@@ -35,11 +35,11 @@ static void a_hold_is_handed_on_with_its_token_and_fence(void **state)
     line_serve_all();
     assert_string_equal(second->hold.token, line.hold.token);
     assert_int_equal(second->hold.fence, line.hold.fence);
-    assert_int_equal(line.fake.calls[FAKE_RELEASE], 1); /* of the last */
+    assert_int_equal(line.fake.calls[FAKE_RELEASE], 1); /* only the last holder's */
     assert_false(fake_held(&line.fake, LINE_KEY, NULL));
 }
 
-/* The fences of the server's own grants tell the runs apart. */
+/* Each grant by the server has a new fence, which marks the start of a run of handovers. */
 static void after_so_many_in_a_row_the_server_is_told(void **state)
 {
     (void)state;
@@ -91,7 +91,7 @@ static void stop_before_try(void *ctx, const char *point, const char *key)
     wait_until(is_set, &may_go, LINE_PATIENCE_MS);
 }
 
-/* It will have an answer of its own. */
+/* A waiter that is asking the server gets the server's answer instead. */
 static void who_is_asking_the_server_is_handed_nothing(void **state)
 {
     (void)state;
@@ -121,7 +121,7 @@ static void no_hold_is_handed_on_with_less_than_half_the_lease_left(void **state
     struct asker *first = line_join(LINE_FAR_MS, 3 * LEASE_MS);
     assert_int_equal(lk_release(&line.hold), LK_OK);
     assert_int_equal(asker_join(first), LK_OK);
-    assert_true(first->hold.fence > line.hold.fence); /* a grant of the server's */
+    assert_true(first->hold.fence > line.hold.fence); /* granted by the server */
     struct asker *second = line_join(LINE_FAR_MS, 4 * LEASE_MS);
     line.hold = first->hold;
     assert_int_equal(lk_release(&first->hold), LK_OK); /* 30 s are enough for 40 */
@@ -129,7 +129,8 @@ static void no_hold_is_handed_on_with_less_than_half_the_lease_left(void **state
     int64_t left_ms;
     assert_int_equal(second->hold.fence, line.hold.fence);
     assert_int_equal(lk_check(&second->hold, &left_ms), LK_OK);
-    assert_true(left_ms <= 3 * LEASE_MS); /* what the server gave, not what was asked for */
+    assert_true(left_ms <=
+                3 * LEASE_MS); /* the lease that the server gave, not the requested one */
     assert_int_equal(lk_release(&second->hold), LK_OK);
     lk_close(line.client);
 }
@@ -138,7 +139,7 @@ static _Atomic pthread_t others[2];
 static atomic_int yields; /* of all other threads */
 static atomic_bool held_up;
 
-/* The library's call comes here. */
+/* Replaces the C library's function in lockkit's calls. */
 int sched_yield(void)
 {
     pthread_t self = pthread_self();
@@ -156,7 +157,7 @@ static bool looks(void *arg)
     return atomic_load(&yields) > 0;
 }
 
-/* Before its predecessor has released, so that it need not be woken then. */
+/* It starts to spin before its predecessor releases, so no wake-up is needed then. */
 static void who_becomes_first_is_roused_to_look_out_if_that_pays(void **state)
 {
     (void)state;
@@ -172,7 +173,7 @@ static void who_becomes_first_is_roused_to_look_out_if_that_pays(void **state)
         atomic_store(&yields, 0);
         struct asker *second = line_join(LINE_FAR_MS, 0);
         usleep(LOOKED_US);
-        assert_false(looks(NULL)); /* only the first does */
+        assert_false(looks(NULL)); /* only the first waiter spins */
         assert_int_equal(lk_release(&line.hold), LK_OK);
         assert_int_equal(asker_join(first), LK_OK);
         if (times_us[i] > 0)
@@ -186,8 +187,8 @@ static void who_becomes_first_is_roused_to_look_out_if_that_pays(void **state)
     }
 }
 
-/* It has been told to rest, and is handed a hold of somebody who did not stand in line, before it
- * has got up. */
+/* A waiter was told to sleep. Before it does, it is handed a hold of a thread that did not queue.
+ */
 static void who_is_handed_a_hold_does_not_rest(void **state)
 {
     (void)state;
@@ -201,10 +202,10 @@ static void who_is_handed_a_hold_does_not_rest(void **state)
     struct asker *second = line_join(LINE_FAR_MS, 0);
     atomic_store(&yields, 0);
     atomic_store(&held_up, true);
-    assert_int_equal(lk_release(&line.hold), LK_OK); /* rouses the second, who looks */
+    assert_int_equal(lk_release(&line.hold), LK_OK); /* wakes the second, which spins */
     assert_int_equal(asker_join(first), LK_OK);
     assert_true(wait_until(looks, NULL, LINE_PATIENCE_MS));
-    assert_int_equal(lk_release(&first->hold), LK_OK); /* tells it to rest */
+    assert_int_equal(lk_release(&first->hold), LK_OK); /* tells it to sleep */
     assert_int_equal(line_take(0), LK_OK);
     assert_int_equal(lk_release(&line.hold), LK_OK);
     atomic_store(&held_up, false);
@@ -262,7 +263,7 @@ static void an_inherited_hold_is_renewed_and_its_loss_is_told(void **state)
     pthread_t thread;
     line_open(options);
     int rounds = 0;
-    do { /* until it was quick enough for more than half of so short a lease to be left */
+    do { /* until more than half of the short lease is left */
         assert_true(rounds++ < ROUNDS);
         assert_int_equal(line_take(0), LK_OK);
         assert_int_equal(pthread_create(&thread, NULL, inherit, &status), 0);
@@ -279,7 +280,7 @@ static void an_inherited_hold_is_renewed_and_its_loss_is_told(void **state)
     lk_close(line.client);
 }
 
-static int plain_count; /* kept by nothing but the lock: a race detector sees what is missing */
+static int plain_count; /* only the lock protects it, so ThreadSanitizer sees a failure */
 
 static void *count(void *arg)
 {
@@ -305,7 +306,7 @@ static void threads_that_hand_on_keep_each_other_out(void **state)
     int64_t all = THREADS;
     plain_count = 0;
     line_open((lk_options){.local_handovers = 100, .retry_max_ms = 2});
-    assert_int_equal(line_take(0), LK_OK); /* until all are there, or they might come in turn */
+    assert_int_equal(line_take(0), LK_OK); /* held until all wait; else they might not overlap */
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, count, &failures[i]), 0);
     assert_true(wait_until(sleep_in_line, &all, LINE_PATIENCE_MS));

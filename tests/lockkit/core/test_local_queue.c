@@ -1,4 +1,4 @@
-/* The waiters of one client in line: lk_options.local_queue. */
+/* The local queue of a client's waiters: lk_options.local_queue. */
 #include "line_rig.h"
 #include "process.h"
 #include "tries.h"
@@ -23,7 +23,7 @@ static void only_the_first_in_line_asks_the_server(void **state)
     fake_take(&line.fake, LINE_KEY, "another process", 0);
     for (int i = 0; i < LINE_MAX_WAITERS; i++)
         line_join(LINE_FAR_MS, 0);
-    int enough = tries_made() + TRIES; /* all stand there from now on */
+    int enough = tries_made() + TRIES; /* all are in the queue now */
     assert_true(wait_until(tries_reached, &enough, LINE_PATIENCE_MS));
     int threads = tries_threads();
     fake_free(&line.fake, LINE_KEY);
@@ -54,16 +54,16 @@ static void a_release_wakes_the_first_out_of_its_back_off(void **state)
     assert_int_equal(lk_release(&line.hold), LK_OK);
     assert_true(wait_until(line_has_ended, first, LINE_PATIENCE_MS));
     assert_int_equal(asker_join(first), LK_OK);
-    assert_false(asker_ended(second)); /* and nobody else */
+    assert_false(asker_ended(second)); /* only the first */
     assert_int_equal(lk_release(&first->hold), LK_OK);
     assert_true(wait_until(line_has_ended, second, LINE_PATIENCE_MS));
     assert_int_equal(asker_join(second), LK_OK);
-    assert_int_equal(second->hold.attempts, 1); /* asked once, when told to */
+    assert_int_equal(second->hold.attempts, 1); /* asked once, after its wake-up */
     assert_int_equal(lk_release(&second->hold), LK_OK);
     lk_close(line.client);
 }
 
-/* The race that a lock leaves open is not hidden. */
+/* The queue does not hide that a lost lock lets in a second holder. */
 static void a_lock_that_vanished_lets_the_next_in_beside_its_holder(void **state)
 {
     (void)state;
@@ -72,11 +72,11 @@ static void a_lock_that_vanished_lets_the_next_in_beside_its_holder(void **state
     struct asker *first = line_join(LINE_FAR_MS, 0), *second = line_join(LINE_FAR_MS, 0);
     fake_free(&line.fake, LINE_KEY);
     assert_true(wait_until(line_has_ended, first, LINE_PATIENCE_MS));
-    fake_free(&line.fake, LINE_KEY); /* the second has never asked: it looks up by itself */
+    fake_free(&line.fake, LINE_KEY); /* the second is now first and polls by itself */
     assert_true(wait_until(line_has_ended, second, LINE_PATIENCE_MS));
     assert_int_equal(asker_join(first), LK_OK);
     assert_int_equal(asker_join(second), LK_OK);
-    assert_int_equal(lk_check(&line.hold, NULL), LK_OK); /* it does not know yet */
+    assert_int_equal(lk_check(&line.hold, NULL), LK_OK); /* the loss is not known yet */
     assert_int_equal(lk_release(&line.hold), LK_LOST);
     assert_int_equal(lk_release(&first->hold), LK_LOST);
     assert_int_equal(lk_release(&second->hold), LK_OK);
@@ -98,7 +98,7 @@ static void a_waiter_leaves_the_line_at_its_deadline_after_one_try(void **state)
     assert_true(second->took_ms >= WAIT_MS);
     assert_int_equal(second->hold.attempts, 1);
     assert_int_equal(local_queue_sleepers(line.client, LINE_KEY), 2);
-    assert_int_equal(lk_release(&line.hold), LK_OK); /* the line still hangs together */
+    assert_int_equal(lk_release(&line.hold), LK_OK); /* the queue is still linked correctly */
     assert_int_equal(asker_join(first), LK_OK);
     assert_int_equal(lk_release(&first->hold), LK_OK);
     assert_int_equal(asker_join(third), LK_OK);
@@ -123,7 +123,7 @@ static void a_first_that_gives_up_makes_the_next_one_ask(void **state)
     assert_true(wait_until(asked_thrice, NULL, LINE_PATIENCE_MS));
     fake_free(&line.fake, LINE_KEY);
     assert_int_equal(line_take(0), LK_OK);
-    assert_int_equal(lk_release(&line.hold), LK_OK); /* which knocks */
+    assert_int_equal(lk_release(&line.hold), LK_OK); /* wakes the first waiter */
     assert_int_equal(asker_join(second), LK_OK);
     assert_int_equal(lk_release(&second->hold), LK_OK);
     lk_close(line.client);
@@ -144,11 +144,11 @@ static bool was_refused(void *arg)
     return line_stats().refusals > 0;
 }
 
-/* Nobody waits for the timeouts of those before him. */
+/* A waiter does not wait for the timeouts of the waiters before it. */
 static void a_server_that_is_away_is_told_to_the_whole_line(void **state)
 {
     (void)state;
-    /* The first asks again soon; the others would not for minutes. */
+    /* The first polls soon; the others would not poll for minutes. */
     line_open((lk_options){.retry_min_ms = 1, .retry_max_ms = LINE_FAR_MS, .spin_us = -1});
     line.fake.fault = away;
     assert_int_equal(line_take(0), LK_OK);
@@ -158,7 +158,7 @@ static void a_server_that_is_away_is_told_to_the_whole_line(void **state)
     atomic_store(&is_away, true);
     for (int i = 1; i < LINE_MAX_WAITERS; i++)
         assert_int_equal(asker_join(&line.waiters[i]), LK_UNAVAILABLE);
-    assert_false(asker_ended(&line.waiters[0])); /* it went away during its wait */
+    assert_false(asker_ended(&line.waiters[0])); /* the server went away during its wait */
     atomic_store(&is_away, false);
     assert_int_equal(lk_release(&line.hold), LK_OK);
     assert_int_equal(asker_join(&line.waiters[0]), LK_OK);
@@ -166,10 +166,10 @@ static void a_server_that_is_away_is_told_to_the_whole_line(void **state)
     lk_close(line.client);
 }
 
-/* -- who has no place in it ---------------------------------------------------------------------
+/* -- requests that do not queue -----------------------------------------------------------------
  */
 
-/* One attempt, and who may hold the key already: neither may stand behind others. */
+/* A single try, and an owner that may hold the key already, must not queue behind others. */
 static void no_wait_and_an_owner_pass_the_line(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* lk_acquire_many: one order for all, all or nothing. */
+/* lk_acquire_many(): one order of keys for all callers; all locks or none. */
 #include "lk_fake.h"
 #include "providers.h"
 
@@ -10,7 +10,7 @@
 
 enum { ORDER_MAX = 64 };
 
-/* The keys in the order in which commands were sent for them. */
+/* The keys in the order of their commands. */
 static struct {
     char text[ORDER_MAX];
     size_t n;
@@ -83,8 +83,8 @@ static void the_first_wait_bounds_the_whole_call(void **state)
     fake.latency_us = 30000;
     lk_request requests[3] = {{.key = "a", .wait_ms = 50}, {.key = "b"}, {.key = "c"}};
     assert_int_equal(lk_acquire_many(client, requests, 3, holds), LK_TIMEOUT);
-    assert_string_equal(tried.text, "ab"); /* the third is not begun after the deadline */
-    requests[0].wait_ms = 0;               /* one attempt each */
+    assert_string_equal(tried.text, "ab"); /* the third is not tried after the deadline */
+    requests[0].wait_ms = 0;               /* one try each */
     assert_int_equal(lk_acquire_many(client, requests, 3, holds), LK_OK);
     for (size_t i = 0; i < 3; i++)
         lk_release(&holds[i]);
@@ -148,7 +148,7 @@ static void each_request_may_name_its_own_client(void **state)
     lk_close(clients[1]);
 }
 
-/* -- threads that ask for the same keys in opposite orders ----------------------------------------
+/* -- threads that request the same keys in opposite orders ----------------------------------------
  */
 
 struct crossing {

@@ -1,4 +1,4 @@
-/* The in-process provider: exclusive, first come first served, bounded waits. */
+/* The in-process provider: exclusive, served in order of arrival, bounded waits. */
 #include "lk_fake.h"
 #include "providers.h"
 
@@ -45,7 +45,7 @@ static void what_stood_in_a_hold_before_is_gone(void **state)
     lk_hold hold;
     memset(&hold, 0xff, sizeof hold);
     assert_int_equal(lk_try_acquire(client, "k", &hold), LK_OK);
-    assert_int_equal(hold.fence, 0); /* it has none: an old one would be believed */
+    assert_int_equal(hold.fence, 0); /* the guard has no fences */
     assert_int_equal(hold.lease_ms, 0);
     assert_int_equal(hold.attempts, 1);
     assert_int_equal(lk_release(&hold), LK_OK);
@@ -64,7 +64,7 @@ static void the_same_owner_waits_for_itself_until_wait_ms(void **state)
     assert_true(lk_env_system()->now_us(NULL) - start_us >= 20000);
     assert_int_equal(lk_release(&a), LK_OK);
     assert_int_equal(lk_acquire(client, &request, &b),
-                     LK_OK); /* the one who gave up left no trace */
+                     LK_OK); /* the waiter that gave up left nothing behind */
     assert_int_equal(lk_release(&b), LK_OK);
     lk_close(client);
 }
@@ -91,7 +91,7 @@ static void count_waiting(void *ctx, const char *point, const char *key)
 {
     (void)ctx;
     (void)key;
-    if (strcmp(point, LK_POINT_WAIT) == 0) /* queued by then */
+    if (strcmp(point, LK_POINT_WAIT) == 0) /* it is in the queue */
         atomic_fetch_add(&n_waiting, 1);
 }
 
@@ -133,7 +133,7 @@ static void waiters_are_served_in_order_and_those_who_gave_up_are_skipped(void *
     for (int i = 0; i < WAITERS; i++) {
         waiters[i] = (struct waiter){.client = client, .wait_ms = i % 3 == 1 ? 10 : 60000};
         assert_int_equal(pthread_create(&waiters[i].thread, NULL, wait_for_it, &waiters[i]), 0);
-        while (atomic_load(&n_waiting) <= i) /* one after the other */
+        while (atomic_load(&n_waiting) <= i) /* until it is in the queue */
             sched_yield();
     }
     for (int i = 1; i < WAITERS; i += 3) {
@@ -194,7 +194,7 @@ static void keys_that_share_a_bucket_stay_apart(void **state)
         assert_int_equal(lk_acquire(client, &request, &second), LK_TIMEOUT);
     }
     atomic_store(&n_waiting, 0);
-    for (int i = 0; i < WAITERS; i++) { /* for the last: others stand before them in the bucket */
+    for (int i = 0; i < WAITERS; i++) { /* for the last keys: behind others in their buckets */
         latecomers[i] = (struct latecomer){
             .client = client, .key = holds[KEYS_MANY - 1 - i].key, .wait_us = -1};
         assert_int_equal(pthread_create(&latecomers[i].thread, NULL, come_late, &latecomers[i]), 0);
@@ -215,7 +215,7 @@ static void keys_that_share_a_bucket_stay_apart(void **state)
 
 struct counter {
     lk_client *client;
-    int64_t values[2]; /* plain: only the lock keeps them right */
+    int64_t values[2]; /* plain: only the lock protects them */
 };
 
 struct adder {

@@ -1,5 +1,5 @@
-/* Whatever a PostgreSQL server says in the place of each of its messages: the process goes on, each
- * call ends, and the lock can be had again. */
+/* Each message of a PostgreSQL server is replaced by a wrong one. The process goes on, each call
+ * returns, and the lock can be acquired again. */
 #include "sandbox.h"
 #include "lockkit.h"
 #include "pg_liar.h"
@@ -67,8 +67,8 @@ static void each_call_ends(const char *guard)
             pg_liar_arm(liar, (enum pg_lie)lie, n);
             hold_once(client, 0);
             told = pg_liar_disarm(liar);
-            /* What a lie has left is over with its lease or its connection. A release whose answer
-             * was one too many may find out only now. */
+            /* A lock that remains after a lie ends with its lease or connection. After a surplus
+             * answer the error may show only now. */
             lk_status status = LK_UNKNOWN;
             for (int tries = 0; status != LK_OK && tries < 3; tries++)
                 status = hold_once(client, FREE_MS);

@@ -1,4 +1,4 @@
-/* The list of guards, and opening one of it by name. */
+/* The list of guards, and opening a guard by name. */
 #include "providers.h"
 
 #include <setjmp.h>
@@ -45,7 +45,7 @@ static void each_guard_is_found_by_its_name_and_tells_what_it_is(void **state)
     assert_null(lk_provider_at(100));
 }
 
-/* What the core relies on. */
+/* The core relies on these rules. */
 static void claims_and_functions_agree(void **state)
 {
     (void)state;
@@ -59,7 +59,7 @@ static void claims_and_functions_agree(void **state)
         assert_non_null(provider->try_acquire);
         assert_non_null(provider->release);
         assert_true(!(caps & LK_CAP_RENEW) || (provider->renew && (caps & LK_CAP_LEASE)));
-        /* Where the fence is the server's own count of changes, nobody can raise it. */
+        /* ZooKeeper's fence is the server's own count of changes, which no client can raise. */
         assert_true(!(caps & LK_CAP_FENCE) || provider->raise_fence ||
                     strncmp(provider->info.name, "zk-", 3) == 0);
         assert_true(!(caps & LK_CAP_WAKES) || provider->wait);
@@ -98,7 +98,7 @@ static void every_outcome_and_cause_has_a_text(void **state)
     assert_string_equal(lk_loss_text((lk_loss)99), "no such cause");
 }
 
-/* Tokens are made of these numbers: parent and child must never have one in common. */
+/* Tokens are made of these numbers, so parent and child must not draw the same ones. */
 static void a_forked_child_draws_other_random_numbers_than_its_parent(void **state)
 {
     (void)state;

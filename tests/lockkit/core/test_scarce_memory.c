@@ -1,5 +1,5 @@
-/* The Nth piece of memory is refused, for every N: the caller is told, the process lives on, and
- * nothing stays locked for longer than its lease. */
+/* The Nth allocation fails, for every N. The caller gets an error, the process goes on, and no lock
+ * stays longer than its lease. */
 #include "redis_waiters.h"
 #include "lock_world.h"
 #include "scarce.h"
@@ -19,7 +19,7 @@ enum {
     WAIT_MS = 20,
     FREE_MS = 10000,
     TIMEOUT_MS = 200,
-    LINES = 400 /* so many that the table grows */
+    LINES = 400 /* enough to make the table grow */
 };
 
 static void line_without_memory_is_refused(void **state)
@@ -55,7 +55,7 @@ static void line_without_memory_is_refused(void **state)
     assert_true(failures > LINES);
 }
 
-/* Has it, lets another wait for it in vain, frees it, has it again. */
+/* Acquires the lock, lets another request time out, releases the lock, acquires it again. */
 static void work(const char *guard, const char *endpoints)
 {
     const lk_options options = {.command_timeout_ms = TIMEOUT_MS, .retry_max_ms = 2};
@@ -83,7 +83,7 @@ static void guards_without_memory_end_nothing(void **state)
         bool ends = (lk_provider_find(guard)->caps & LK_CAP_LEASE) != 0;
         int n = 1, refused = 1;
         if (!ends)
-            continue; /* a lock of theirs may stand for ever */
+            continue; /* its locks may stay for ever */
         for (; refused > 0 && n < PIECES_MAX; n++) {
             scarce_from(n, n % 4 == 0);
             work(guard, endpoints);

@@ -1,4 +1,5 @@
-/* Locks that live with a session: its end, found out at once and told once; its signs of life. */
+/* Locks that end with a session. The end is noticed at once and reported once; heartbeats keep the
+ * session alive. */
 #include "lk_fake.h"
 #include "process.h"
 
@@ -27,7 +28,7 @@ static void note_loss(void *arg, const lk_hold *hold, lk_loss cause)
     f->cause = cause;
     f->lost_at_us = fake_now_us(&f->fake);
     if (lk_check(hold, NULL) != LK_LOST)
-        atomic_store(&f->n_lost, -1000); /* told of it before it was so */
+        atomic_store(&f->n_lost, -1000); /* reported before the loss */
     atomic_fetch_add(&f->n_lost, 1);
 }
 
@@ -45,7 +46,7 @@ static lk_status acquire(struct fixture *f, int64_t lease_ms)
     return lk_acquire(f->client, &request, &f->hold);
 }
 
-/* What the watchdog's thread does, to the given time after the grant. */
+/* Does the work of the watchdog's thread up to this time after the grant. */
 static void run_to_ms(struct fixture *f, int64_t ms)
 {
     int64_t end_us = f->start_us + ms * 1000;
@@ -71,7 +72,7 @@ static void an_ended_session_is_lost_at_once_and_told_once(void **state)
     assert_int_equal(left_ms, SESSION_MS);
     fake_end_session(&f.fake);
     assert_int_equal(lk_check(&f.hold, NULL), LK_LOST);
-    assert_int_equal(f.n_lost, 0); /* that is the watchdog's business */
+    assert_int_equal(f.n_lost, 0); /* only the watchdog reports the loss */
     run_to_ms(&f, 0);
     assert_int_equal(f.n_lost, 1);
     assert_int_equal(f.cause, LK_LOSS_SESSION);
@@ -80,7 +81,7 @@ static void an_ended_session_is_lost_at_once_and_told_once(void **state)
     assert_int_equal(f.n_lost, 1);
     assert_int_equal(f.fake.calls[FAKE_RENEW], 0);
     assert_int_equal(lk_release(&f.hold), LK_LOST);
-    assert_int_equal(f.fake.calls[FAKE_RELEASE], 1); /* the provider lets go of its note */
+    assert_int_equal(f.fake.calls[FAKE_RELEASE], 1); /* the provider drops its record of the lock */
     lk_close(f.client);
 }
 
@@ -104,7 +105,7 @@ static void end_session_while_asleep(struct fake *fake, int64_t us)
     fake_end_session(fake);
 }
 
-/* The server has granted, the answer is on its way. */
+/* The session ends after the server's grant, before the answer arrives. */
 static void a_grant_on_a_session_that_has_ended_was_never_had(void **state)
 {
     (void)state;
@@ -123,7 +124,7 @@ static void a_grant_on_a_session_that_has_ended_was_never_had(void **state)
     lk_close(f.client);
 }
 
-/* Neither an explicit lease nor a watchdog switched off ends a session. */
+/* An explicit lease does not end a session, nor does watchdog_off. */
 static void signs_of_life_keep_a_hold_whatever_the_options_say(void **state)
 {
     (void)state;
@@ -154,7 +155,7 @@ static void all_holds_of_a_session_are_told_however_often_it_is_said_to_have_end
         assert_int_equal(lk_acquire(f.client, &request, &holds[i]), LK_OK);
     }
     fake_end_session(&f.fake);
-    fake_end_session(&f.fake); /* while all of them are due */
+    fake_end_session(&f.fake); /* while all holds are due */
     assert_true(watchdog_step(f.client) == INT64_MAX);
     assert_int_equal(f.n_lost, THREADS);
     for (int i = 0; i < THREADS; i++)
@@ -175,7 +176,7 @@ static void a_session_without_signs_of_life_is_lost_after_its_timeout(void **sta
     struct fixture f;
     open_fixture(&f, &fake_session_provider, NULL);
     assert_int_equal(acquire(&f, 0), LK_OK);
-    run_to_ms(&f, SESSION_MS / 2); /* one sign of life, at a third */
+    run_to_ms(&f, SESSION_MS / 2); /* one heartbeat, at a third */
     f.fake.fault = no_renewals;
     run_to_ms(&f, 3 * SESSION_MS);
     assert_int_equal(f.n_lost, 1);
@@ -205,7 +206,7 @@ static void end_session_and_free(struct fake *fake, int64_t us)
     fake_free(fake, KEY);
 }
 
-/* The server says that there is no such lock, because there is no such session any more. */
+/* The server answers that the lock does not exist, because its session has ended. */
 static void a_session_that_ends_while_it_is_asked_for_is_told_as_ended(void **state)
 {
     (void)state;
@@ -222,7 +223,7 @@ static void a_session_that_ends_while_it_is_asked_for_is_told_as_ended(void **st
     lk_close(f.client);
 }
 
-/* A provider that knows its session's end, but no timeout and no sign of life. */
+/* A provider that notices its session's end but has neither timeout nor heartbeat. */
 static void a_session_without_timeout_is_watched_for_its_end_alone(void **state)
 {
     (void)state;
@@ -257,7 +258,7 @@ struct racer {
     int64_t end_us, rounds;
     atomic_int told;
     atomic_bool held;
-    int failures; /* a loss not told, told twice, or told after release */
+    int failures; /* a loss not reported, reported twice, or reported after release */
 };
 
 static void count_loss(void *arg, const lk_hold *hold, lk_loss cause)
@@ -268,7 +269,7 @@ static void count_loss(void *arg, const lk_hold *hold, lk_loss cause)
     atomic_fetch_add(&racer->told, right ? 1 : 1000);
 }
 
-/* Every other round waits for its loss and for being told, the rest release in the midst of it. */
+/* Every other round waits until its loss is reported; the others release meanwhile. */
 static void *race(void *arg)
 {
     struct racer *racer = arg;
@@ -289,7 +290,7 @@ static void *race(void *arg)
         bool untold = i % 2 == 0 && atomic_load(&racer->told) == 0;
         lk_release(&hold);
         atomic_store(&racer->held, false);
-        memset(&hold, 0xa5, sizeof hold); /* it is the caller's again */
+        memset(&hold, 0xa5, sizeof hold); /* the library may not use it any more */
         racer->failures += untold || atomic_load(&racer->told) > 1;
         racer->rounds++;
     }
@@ -314,7 +315,7 @@ static void each_loss_is_told_once_and_never_after_release(void **state)
     pthread_t ender;
     fake_init(&f.fake, 7);
     f.fake.real_time = true;
-    f.fake.session_ms = 60000; /* nothing but the ends is told */
+    f.fake.session_ms = 60000; /* only the ends of sessions are reported */
     f.client = fake_open(&f.fake, &fake_session_provider, NULL);
     assert_int_equal(pthread_create(&ender, NULL, end_sessions, &f), 0);
     for (int i = 0; i < THREADS; i++) {
@@ -325,7 +326,7 @@ static void each_loss_is_told_once_and_never_after_release(void **state)
     }
     for (int i = 0; i < THREADS; i++)
         pthread_join(racers[i].thread, NULL);
-    atomic_store(&f.n_lost, 1); /* the ender stops */
+    atomic_store(&f.n_lost, 1); /* stops the ender */
     pthread_join(ender, NULL);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(racers[i].failures, 0);

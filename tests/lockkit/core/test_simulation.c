@@ -1,5 +1,5 @@
-/* The seeded simulation of lock_simulation.h over many seeds. A failure prints its seed;
- * TEST_SEED=n replays that one. */
+/* The simulation of lock_simulation.h with many seeds. A failure prints its seed; TEST_SEED=n
+ * replays it. */
 #include "lk_fake.h"
 #include "lock_simulation.h"
 
@@ -32,7 +32,7 @@ static void no_seed_breaks_an_invariant(void **state)
            " settled late of %" PRIu64 "\n",
            sum.grants, sum.renewals, sum.lost, sum.timeouts, sum.cleanups, sum.handovers,
            sum.settled, sum.owed);
-    if (!one) { /* everything of which the invariants speak has happened */
+    if (!one) { /* every event that the invariants mention has occurred */
         assert_true(sum.grants > end && sum.renewals > end && sum.timeouts > end / 4);
         assert_true(sum.lost > end / 16 && sum.cleanups > end / 4);
         assert_true(sum.handovers > end / 4 && sum.settled > end / 16);
@@ -50,7 +50,7 @@ static void a_seed_replays_exactly(void **state)
     assert_true(simulate(1, &fake_provider, &sum) != simulate(2, &fake_provider, &sum));
 }
 
-/* -- the checker checked: planted faults are found ------------------------------------------------
+/* -- tests of the checker: planted faults are found -----------------------------------------------
  */
 
 static uint64_t first_broken_seed(const lk_provider *provider)
@@ -63,7 +63,7 @@ static uint64_t first_broken_seed(const lk_provider *provider)
     return seed;
 }
 
-/* A bare DEL: frees whoever holds it. */
+/* A bare DEL: frees the lock of any holder. */
 static lk_status release_anyone(void *self, lk_hold *hold)
 {
     struct fake *fake = self;
@@ -72,14 +72,14 @@ static lk_status release_anyone(void *self, lk_hold *hold)
     return LK_OK;
 }
 
-/* Believes that the lock is still ours. */
+/* Ignores that the lock is lost. */
 static lk_status renew_blindly(void *self, lk_hold *hold, int64_t lease_ms)
 {
     lk_status status = fake_provider.renew(self, hold, lease_ms);
     return status == LK_LOST ? LK_OK : status;
 }
 
-/* Looks, and takes a moment later: EXISTS and SET. */
+/* Checks first and sets later, like EXISTS and SET. */
 static lk_status try_in_two_steps(void *self, lk_attempt *attempt)
 {
     struct fake *fake = self;
@@ -90,7 +90,7 @@ static lk_status try_in_two_steps(void *self, lk_attempt *attempt)
     return fake_provider.try_acquire(self, attempt);
 }
 
-/* Its answer is not looked at: what was not freed stays. */
+/* Ignores the answer, so a lock that was not freed stays. */
 static lk_status release_once(void *self, lk_hold *hold)
 {
     fake_provider.release(self, hold);

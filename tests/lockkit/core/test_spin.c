@@ -1,4 +1,4 @@
-/* Waiting without sleeping: how long, and when it is given up. */
+/* Spinning: how long it lasts, and when it is given up. */
 #include "redis_mux_combine.h"
 #include "lock_world.h"
 
@@ -26,14 +26,14 @@ enum {
 };
 
 static _Thread_local int yields;
-static void (*meanwhile)(void); /* what others do when a thread gives way */
+static void (*meanwhile)(void); /* runs when a thread yields, as another thread would */
 
 static void sleep_us(long us)
 {
     nanosleep(&(struct timespec){us / 1000000, us % 1000000 * 1000}, NULL);
 }
 
-/* The library's call comes here. */
+/* Replaces the C library's function in lockkit's calls. */
 int sched_yield(void)
 {
     yields++;
@@ -42,17 +42,17 @@ int sched_yield(void)
     return (int)syscall(SYS_sched_yield);
 }
 
-/* A wait in which nothing comes. Returns whether it spun at all. */
+/* A wait without an event. Returns whether it spun. */
 static bool wait_in_vain(lk_spin *spin)
 {
     lk_spinning spinning = lk_spin_begin(spin);
-    sleep_us(2 * SHORT_US); /* a look that takes longer than the whole spin */
+    sleep_us(2 * SHORT_US); /* longer than the whole spin may last */
     bool spun = lk_spin_on(&spinning);
-    assert_false(spun && lk_spin_on(&spinning)); /* one last look, and no more */
+    assert_false(spun && lk_spin_on(&spinning)); /* only one last look is allowed */
     return spun;
 }
 
-/* On a busy machine some of the waits count as others' time. */
+/* On a busy machine some waits do not count, as other processes ran meanwhile. */
 static void give_up(lk_spin *spin)
 {
     for (int i = 0; i < MANY && atomic_load(&spin->in_vain) < IN_VAIN; i++)
@@ -84,7 +84,7 @@ static void what_was_in_vain_again_and_again_is_tried_now_and_then(void **state)
     assert_in_range(tried, 9, 11);
 }
 
-/* Not what had come before the first look, nor what came in one's sleep. */
+/* An event before the first look does not count, nor one that came during a sleep. */
 static void what_was_found_by_spinning_makes_it_worth_while_again(void **state)
 {
     (void)state;
@@ -117,11 +117,11 @@ static void where_others_run_nobody_spins_on(void **state)
         lk_spinning spinning = lk_spin_begin(&spin);
         meanwhile = run_for_long;
         yields = 0;
-        assert_true(lk_spin_on(&spinning)); /* they may have brought it */
+        assert_true(lk_spin_on(&spinning)); /* the other thread may have caused the event */
         assert_false(lk_spin_on(&spinning));
         meanwhile = NULL;
         assert_int_equal(1, yields);
-        assert_int_equal(0, atomic_load(&spin.in_vain)); /* the server may be near all the same */
+        assert_int_equal(0, atomic_load(&spin.in_vain)); /* the server may still be quick */
     }
 }
 
@@ -143,7 +143,7 @@ static void *call(void *arg)
     return NULL;
 }
 
-/* Before a server that stands still one thread waits for the answer, and one for that thread. */
+/* With a stopped server one thread waits for the answer, the other for that thread. */
 static void a_client_spins_as_it_is_told(void **state)
 {
     (void)state;
@@ -175,7 +175,7 @@ static void tell(void)
     atomic_store(&waiting.unanswered, 0);
 }
 
-/* On a busy machine it may take several tries, where somebody else had run. */
+/* On a busy machine it may take several tries, as another process may run meanwhile. */
 static void what_a_combiner_brings_makes_it_worth_while_again(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The library's threads: a signal of the program comes to none of them. */
+/* The library's threads block all signals of the program. */
 #include "lock_world.h"
 
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static unsigned long blocked_in(const char *thread)
     return blocked;
 }
 
-/* Returns how many threads there are beside this one. */
+/* Checks the signal masks of all other threads. Returns the number of these threads. */
 static int expect_blocked_in_all_others(void)
 {
     static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD, SIGUSR1, SIGALRM};

@@ -1,4 +1,4 @@
-/* How the acquire loop waits between tries: asleep, or in the provider's wait(). */
+/* How the acquire loop waits between tries: it sleeps, or calls the provider's wait(). */
 #include "lk_fake.h"
 
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 
 #define KEY "lock:item:1"
 
-/* Takes the lock while wait_ms allows; returns the virtual time it took. */
+/* Acquires the lock with wait_ms. *ret_took_us: the virtual time it took. */
 static lk_status acquire(struct fake_fixture *f, int64_t wait_ms, int64_t *ret_took_us)
 {
     int64_t start_us = fake_now_us(&f->fake);
@@ -30,7 +30,7 @@ static void sleeps_are_random_within_a_range_that_doubles(void **state)
         f.client = fake_open(&f.fake, &fake_provider, &(lk_options){.retry_min_ms = 2});
         fake_take(&f.fake, KEY, "other", 0);
         assert_int_equal(acquire(&f, 500, &took_us), LK_TIMEOUT);
-        for (size_t i = 0; i + 1 < f.fake.n_sleeps; i++) { /* the deadline cuts the last */
+        for (size_t i = 0; i + 1 < f.fake.n_sleeps; i++) { /* the deadline shortens the last */
             int64_t limit_us = i < 2 ? 4000 << i : 16000;
             assert_in_range(f.fake.sleeps_us[i], 2000, limit_us);
             if (i < 5 && f.fake.sleeps_us[i] > largest_us[i])
@@ -63,7 +63,7 @@ static void no_sleep_outlasts_the_known_end_of_the_lease(void **state)
     lk_close(f.client);
 }
 
-/* Says that the lock should be free already, and sleeps as long as it is let. */
+/* Claims that the lock is already free. */
 static lk_status try_promising(void *self, lk_attempt *attempt)
 {
     lk_status status = fake_provider.try_acquire(self, attempt);
@@ -104,7 +104,7 @@ static void the_second_try_follows_the_subscription_at_once(void **state)
     fake_fixture_open(&f, &fake_waiting_provider, NULL);
     fake_take(&f.fake, KEY, "other", 300);
     assert_int_equal(acquire(&f, 1000, &took_us), LK_OK);
-    assert_int_equal(f.fake.calls[FAKE_TRY], 3); /* refused, refused after subscribing, granted */
+    assert_int_equal(f.fake.calls[FAKE_TRY], 3); /* refused, refused again, granted */
     assert_int_equal(f.fake.calls[FAKE_WAIT], 2);
     assert_int_equal(f.fake.calls[FAKE_WAIT_END], 1);
     assert_int_equal(f.fake.n_sleeps, 0);

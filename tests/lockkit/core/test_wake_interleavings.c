@@ -2,13 +2,12 @@
  * No wake-up is lost: every interleaving of waiters, releases, messages, time-outs and broken
  * subscriptions, enumerated.
  *
- * The code under test is redis_wake.c and redis_waiters.c as they are. Around them stands a model:
- * a server that counts permits and publishes each release to the clients that listen, and threads
- * that are fibers. At each point at which a real thread could be overtaken the fiber stops, and the
- * explorer tries every next step. States that were seen are not explored again.
+ * The code under test is redis_wake.c and redis_waiters.c, unchanged. The rest is a model: a server
+ * that counts permits and publishes each release to the listening clients, and fibers as threads.
+ * A fiber stops at each point where a real thread could be overtaken. The explorer then tries every
+ * next step, and does not explore a state twice.
  *
- * The claim, in each state in which nothing can happen any more: no permit is free while a waiter
- * sleeps.
+ * The claim: in each state without a next step, no permit is free while a waiter sleeps.
  */
 #include "event.h"
 #include "monotonic.h"
@@ -35,13 +34,13 @@ enum {
     FAR_US = 1000000000
 };
 
-/* -- what the code under test is given instead of the world --------------------------------------
+/* -- replacements for the environment of the code under test -------------------------------------
  */
 
 static struct {
     _Alignas(16) char bytes[ARENA_BYTES];
     size_t used;
-} arena; /* of one run: threads that never end keep their memory */
+} arena; /* of one run; fibers that do not end never free their memory */
 
 static void *arena_calloc(size_t n, size_t size)
 {
@@ -101,11 +100,11 @@ static uint64_t model_live(const lk_redis_sub *sub);
 
 struct setting {
     int permits, waiters, clients;
-    int releases;  /* of those who hold the permits at first */
+    int releases;  /* by the first holders of the permits */
     bool again;    /* a waiter that was granted a permit releases it */
-    bool hasty;    /* the first waiter's time may be over whenever it sleeps */
+    bool hasty;    /* the first waiter may time out whenever it sleeps */
     int breaks;    /* of subscriptions */
-    uint32_t said; /* the permits that the waiters name */
+    uint32_t said; /* number of permits in the waiters' requests */
 };
 
 enum at {
@@ -124,7 +123,7 @@ enum at {
 struct lk_redis_sub {
     uint64_t live;
     int listeners;
-    bool subscribed; /* else the client hears nothing */
+    bool subscribed; /* false: the client gets no messages */
     bool broken;
 };
 
@@ -140,7 +139,7 @@ struct waiter {
 struct client {
     lk_redis_wake wake;
     lk_redis_sub sub;
-    int messages; /* on their way */
+    int messages; /* sent, not delivered */
 };
 
 static struct model {
@@ -222,7 +221,7 @@ static lk_status model_join(lk_redis_sub *sub, const char *channel, int64_t wait
     return LK_OK;
 }
 
-/* A channel that nobody listens to stays subscribed, but is not subscribed anew. */
+/* A channel without listeners stays subscribed; after a break it is not subscribed again. */
 static void model_unjoin(lk_redis_sub *sub, const char *channel)
 {
     (void)channel;
@@ -242,7 +241,7 @@ static void release(void)
         model.clients[i].messages += model_live(&model.clients[i].sub) != 0;
 }
 
-/* lk_acquire() as the core has it: try, wait, try again; a last try when its time is over. */
+/* Like the core's lk_acquire(): try, wait, try again; one last try after a timeout. */
 static void acquire(void *arg)
 {
     struct waiter *self = arg;
@@ -295,7 +294,7 @@ static void start(const struct setting *is)
     }
 }
 
-/* -- what may happen next ------------------------------------------------------------------------
+/* -- next steps ----------------------------------------------------------------------------------
  */
 
 enum what { RUN, LATE, RELEASE, DELIVER, BREAK, REMAKE };
@@ -379,7 +378,7 @@ static struct {
     struct choice path[DEPTH_MAX];
     uint64_t seen[SEEN_MAX]; /* hashes of states; 0: none */
     size_t states, ends;
-    bool idle; /* a permit was free while a waiter slept, and nothing else could happen */
+    bool idle; /* in a state without a next step a permit was free while a waiter slept */
 } explorer;
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -387,7 +386,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return (hash ^ value) * 0x9e3779b97f4a7c15 ^ hash >> 29;
 }
 
-/* All that the future depends on. */
+/* A hash of everything that later steps depend on. */
 static uint64_t state(void)
 {
     uint64_t hash = mix(mix(mix(1, model.free), model.to_release), model.breaks);
@@ -450,7 +449,7 @@ static void explore(const struct setting *is, int depth)
     }
 }
 
-/* True: in some order of things a permit stays idle. */
+/* True: in some interleaving a permit stays idle. */
 static bool idles(const struct setting *is)
 {
     memset(&explorer, 0, sizeof explorer);
@@ -479,7 +478,7 @@ static void no_permit_idles(int permits, int waiters, int clients, int breaks, b
     assert_false(idles(&is));
 }
 
-/* TEST_FULL: all settings, 2 million states. */
+/* TEST_FULL=1: all settings, 2 million states. */
 static void no_permit_idles_while_a_waiter_sleeps(void **state_)
 {
     (void)state_;
@@ -495,8 +494,8 @@ static void no_permit_idles_while_a_waiter_sleeps(void **state_)
         no_permit_idles(2, WAITERS_MAX, 1, 0, false, false);
 }
 
-/* The explorer finds what the rule for one permit does to two: others in the line are not proof
- * that no release was missed. */
+/* The explorer finds the error if the rule for one permit is used for two: other waiters in the
+ * queue do not prove that no release was missed. */
 static void rule_of_a_lock_lets_a_permit_idle(void **state_)
 {
     (void)state_;

@@ -1,4 +1,4 @@
-/* The watchdog's rules, exactly, on a virtual clock; its thread: test_watchdog_thread.c. */
+/* The watchdog's exact rules, on a virtual clock. For its thread see test_watchdog_thread.c. */
 #include "lk_fake.h"
 
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static void note_loss(void *arg, const lk_hold *hold, lk_loss cause)
     f->cause = cause;
     f->lost_at_us = fake_now_us(&f->fake);
     if (lk_check(hold, NULL) != LK_LOST)
-        f->n_lost = -1000; /* told of it before it was so */
+        f->n_lost = -1000; /* reported before the loss */
 }
 
 static void open_fixture(struct fixture *f, const lk_options *options)
@@ -42,7 +42,7 @@ static void acquire(struct fixture *f, int64_t lease_ms)
     assert_int_equal(lk_acquire(f->client, &request, &f->hold), LK_OK);
 }
 
-/* What the thread does, to the given time after the grant. */
+/* Does the work of the watchdog's thread up to this time after the grant. */
 static void run_to_ms(struct fixture *f, int64_t ms)
 {
     int64_t end_us = f->start_us + ms * 1000;
@@ -72,7 +72,7 @@ static void a_section_three_leases_long_keeps_its_lock(void **state)
     assert_int_equal(f.fake.calls[FAKE_RENEW], 9); /* at each third */
     assert_int_equal(lk_release(&f.hold), LK_OK);
     run_to_ms(&f, 6 * LEASE_MS);
-    assert_int_equal(f.fake.calls[FAKE_RENEW], 9); /* stopped exactly at release */
+    assert_int_equal(f.fake.calls[FAKE_RENEW], 9); /* none after the release */
     assert_int_equal(f.n_lost, 0);
     lk_close(f.client);
 }
@@ -93,7 +93,7 @@ static void a_key_deleted_under_its_holder_is_told_within_a_third_of_the_lease(v
                         f.start_us + at_ms * 1000 + LEASE_MS * 1000 / 3);
         fake_take(&f.fake, KEY, "next", 0);
         assert_int_equal(lk_release(&f.hold), LK_LOST);
-        assert_int_equal(f.fake.calls[FAKE_RELEASE], 0); /* the server has said it is not ours */
+        assert_int_equal(f.fake.calls[FAKE_RELEASE], 0); /* the loss is known from the server */
         assert_true(fake_held(&f.fake, KEY, "next"));
         lk_close(f.client);
     }
@@ -128,7 +128,7 @@ static void failed_renewals_are_repeated_until_the_lease_ends_by_our_clock(void 
     lk_close(f.client);
 }
 
-/* A tenth of it would be 3 ms. */
+/* A tenth of the lease would be 3 ms. */
 static void of_a_short_lease_no_renewal_is_repeated_within_5_ms(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void a_server_that_comes_back_in_time_costs_nothing(void **state)
     lk_close(f.client);
 }
 
-/* 1050 ms: between two renewals. */
+/* The maximum of 1050 ms lies between two renewals. */
 static void a_hung_worker_is_let_go_of_at_the_maximum_hold_time(void **state)
 {
     (void)state;
@@ -177,7 +177,7 @@ static void a_hung_worker_is_let_go_of_at_the_maximum_hold_time(void **state)
     assert_true(fake_held(&f.fake, KEY, f.hold.token)); /* it may still be writing */
     run_to_ms(&f, 1050 + LEASE_MS);
     assert_int_equal(f.fake.calls[FAKE_RENEW], renewals);
-    assert_false(fake_held(&f.fake, KEY, NULL)); /* the next one can have it */
+    assert_false(fake_held(&f.fake, KEY, NULL)); /* free for the next holder */
     assert_int_equal(lk_release(&f.hold), LK_LOST);
     lk_close(f.client);
 
@@ -189,8 +189,8 @@ static void a_hung_worker_is_let_go_of_at_the_maximum_hold_time(void **state)
     lk_release(&f.hold);
     acquire(&f, 0);
     run_to_ms(&f, 10 * LEASE_MS);
-    assert_int_equal(lk_release(&f.hold), LK_LOST); /* as it was told, though ... */
-    assert_false(fake_held(&f.fake, KEY, NULL));    /* ... it was ours to free */
+    assert_int_equal(lk_release(&f.hold), LK_LOST); /* as reported before, but ... */
+    assert_false(fake_held(&f.fake, KEY, NULL));    /* ... the release frees it */
     lk_close(f.client);
 }
 
@@ -211,7 +211,7 @@ static void an_explicit_lease_is_not_renewed_but_its_end_is_told(void **state)
 
     lk_request untold = {.key = KEY, .lease_ms = LEASE_MS};
     assert_int_equal(lk_acquire(f.client, &untold, &f.hold), LK_OK);
-    assert_true(watchdog_step(f.client) == INT64_MAX); /* nobody to tell: not watched */
+    assert_true(watchdog_step(f.client) == INT64_MAX); /* no callback: not watched */
     fake_sleep_us(&f.fake, LEASE_MS * 1000);
     assert_int_equal(lk_check(&f.hold, NULL), LK_LOST);
     lk_release(&f.hold);
@@ -266,8 +266,8 @@ static void an_extended_lease_is_renewed_at_its_new_length(void **state)
     lk_close(f.client);
 }
 
-/* A server that grants all keys, for more holds than the fake one has room for. Each renewal takes
- * 0.1 ms, each hundredth hangs for 20 ms and fails: 300 ms of work in each 333 ms. */
+/* A server that grants every key, for more holds than the fake server can store. A renewal takes
+ * 0.1 ms; every hundredth hangs for 20 ms and fails. That is 300 ms of work in each 333 ms. */
 static lk_status grant_any(void *self, lk_attempt *attempt)
 {
     (void)self;
@@ -317,7 +317,8 @@ static void slow_renewals_of_some_do_not_expire_the_others(void **state)
     lk_close(f.client);
 }
 
-/* Of a shorter one ten of the client's, so that a quick lease is none for quick work only. */
+/* The maximum is ten leases of the hold, or of the client if those are longer. So a short lease
+ * does not limit the work to a short time. */
 static void a_lease_of_ones_own_is_not_over_held_before_ten_of_it(void **state)
 {
     (void)state;
@@ -344,7 +345,8 @@ static void a_lease_of_ones_own_is_not_over_held_before_ten_of_it(void **state)
     }
 }
 
-/* At 290 ms, of a maximum of 300 or ten leases: begun anew, and at least what was promised. */
+/* An extension at 290 ms, with a maximum of 300 ms: the maximum starts again, and is at least as
+ * long as the extension. */
 static void a_hold_that_is_extended_is_not_over_held_before_its_end(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The watchdog's thread, in real time; its rules, exactly: test_watchdog.c. */
+/* The watchdog's thread in real time. For its exact rules see test_watchdog.c. */
 #include "lk_fake.h"
 
 #include <setjmp.h>
@@ -72,7 +72,7 @@ static void a_key_deleted_under_its_holder_fires_the_callback(void **state)
     assert_int_equal(lk_acquire(f.client, &request, &hold), LK_OK);
     fake_free(&f.fake, "k");
     while (atomic_load(&loss.n) == 0) {
-        /* A third of the lease, and another third for a machine that is busy. */
+        /* A third of the lease, plus a third for a busy machine. */
         assert_true(fake_now_us(&f.fake) < hold.acquired_us + LEASE_MS * 1000 * 2 / 3);
         fake_sleep_us(&f.fake, LOOK_US);
     }
@@ -135,7 +135,7 @@ struct slow_loss {
     atomic_bool entered, releasing, finished;
 };
 
-/* Stays until release has been called, and then long enough for a release that does not wait. */
+/* Waits until release has been called, then long enough to detect a release that does not wait. */
 static void lose_slowly(void *arg, const lk_hold *hold, lk_loss cause)
 {
     struct slow_loss *slow = arg;
@@ -169,7 +169,7 @@ static void release_waits_for_a_running_callback(void **state)
 /* -- release racing with renewal ------------------------------------------------------------------
  */
 
-/* One per key: a renewal of a key that nobody holds any more is the watchdog's fault. */
+/* One racer per key: a renewal of a key without a holder is an error of the watchdog. */
 struct racer {
     struct fixture *f;
     char key[8];
@@ -197,7 +197,7 @@ static void *race(void *arg)
     struct fake *fake = &racer->f->fake;
     for (int i = 0; i < racer->rounds; i++) {
         lk_hold hold;
-        /* Waits: a stalled machine may get a grant too late to be of use. */
+        /* It waits, as on a busy machine a grant may arrive too late to be used. */
         lk_request request = {.key = racer->key, .wait_ms = 60000};
         atomic_store(&racer->held, true);
         if (lk_acquire(racer->f->client, &request, &hold) != LK_OK) {
@@ -212,9 +212,9 @@ static void *race(void *arg)
                 fake_sleep_us(fake, LOOK_US);
         if (i % 8 == 0)
             lk_extend(&hold, LK_LEASE_MS_MIN);
-        lk_release(&hold); /* or it has been lost meanwhile: no matter here */
+        lk_release(&hold); /* the hold may be lost already; both are allowed */
         atomic_store(&racer->held, false);
-        memset(&hold, 0xa5, sizeof hold); /* it is the caller's again */
+        memset(&hold, 0xa5, sizeof hold); /* the library may not use it any more */
     }
     return NULL;
 }

@@ -1,6 +1,6 @@
-/* The memcached guard on a real one: what a cache forgets, what its seconds are worth, and other
- * clients of the same recipe. Its connections: test_memcached_pool.c; servers that hang or die:
- * test_outage_memcached.c. */
+/* The memcached guard on a real memcached: items that the cache drops, leases in whole seconds,
+ * other clients of the same recipe. For its connections see test_memcached_pool.c, for servers that
+ * hang or die test_outage_memcached.c. */
 #include "lock_world.h"
 #include "memcached.h"
 #include "process.h"
@@ -21,7 +21,7 @@
 enum { LEASE_MS = 30000, LONG_MS = 20000 };
 
 static lk_client *client, *other;
-static lk_hold hold, second; /* released after the test, however it ended */
+static lk_hold hold, second; /* released after each test, even a failed one */
 
 static int open_world(void **state)
 {
@@ -60,10 +60,10 @@ static bool answers(const struct sandbox_server *server, const char *question, c
     return memcached_ask(server, line, "%s\r\n", question) && strcmp(line, wanted) == 0;
 }
 
-/* -- what a cache forgets ---------------------------------------------------------------------- */
+/* -- items that the cache drops ---------------------------------------------------------------- */
 
-/* Both count on it; and the first one's release does not free the second's, although a server that
- * starts anew counts its items anew: theirs have the same number. */
+/* Both clients believe that they hold the lock. The first one's release must not free the second's
+ * lock, although a restarted server numbers items again, so both have the same number. */
 static void expect_two_holders(void)
 {
     assert_int_equal(try_for(other, &second), LK_OK);
@@ -98,7 +98,8 @@ static void flush_while_held_lets_a_second_in(void **state)
     expect_two_holders();
 }
 
-/* Sets other items of the lock's size until `question` is answered so; false: it never was. */
+/* Sets other items of the lock's size until the answer to `question` is `wanted`. False: it never
+ * was. */
 static bool fill_until(const struct sandbox_server *server, const char *question,
                        const char *wanted)
 {
@@ -120,7 +121,7 @@ static bool fill_until(const struct sandbox_server *server, const char *question
     return false;
 }
 
-/* The cure is the server's: -M refuses what does not fit instead, locks too. */
+/* The server's -M prevents this: it refuses new items, and so new locks, instead of evicting. */
 static void eviction_while_held_lets_a_second_in_unless_the_server_may_not_evict(void **state)
 {
     (void)state;
@@ -156,7 +157,7 @@ static void eviction_while_held_lets_a_second_in_unless_the_server_may_not_evict
     assert_int_equal(twice, LK_OK);
     assert_int_equal(again, LK_OK);
     assert_true(full);
-    assert_int_equal(refused, LK_UNAVAILABLE); /* certainly not done */
+    assert_int_equal(refused, LK_UNAVAILABLE); /* certainly not executed */
     assert_int_equal(lk_confirm(&hold), LK_OK);
 }
 
@@ -176,13 +177,13 @@ static void server_is_asked_for_the_lease_in_seconds_and_one_more(void **state)
         lk_release(&hold);
         assert_in_range(on_server_ms, (rows[i].seconds - 2) * 1000, rows[i].seconds * 1000);
         assert_true(on_server_ms > 0 || rows[i].lease_ms < 1000);
-        assert_true(status == LK_OK || rows[i].lease_ms == 10); /* may be over already */
-        assert_true(left_ms <= rows[i].lease_ms); /* of our clock: no more than that */
+        assert_true(status == LK_OK || rows[i].lease_ms == 10); /* 10 ms may have passed */
+        assert_true(left_ms <= rows[i].lease_ms);               /* by our own clock */
     }
 }
 
-/* Begun at several points of the server's second: memcached's own second of lease would be short.
- */
+/* The leases start at different points of the server's second: without the extra second some would
+ * be too short. */
 static void nobody_is_let_in_before_the_lease_is_over(void **state)
 {
     (void)state;
@@ -194,7 +195,7 @@ static void nobody_is_let_in_before_the_lease_is_over(void **state)
         snprintf(keys[i], sizeof keys[i], "lock:item:%d", i);
         begun_ms[i] = test_now_ms();
         assert_int_equal(world_acquire(client, keys[i], SHORT_MS, 0, &holds[i]), LK_OK);
-        lk_env_system()->sleep_us(NULL, PHASE_MS * 1000); /* another phase, whichever */
+        lk_env_system()->sleep_us(NULL, PHASE_MS * 1000); /* another point of the second */
     }
     for (int i = 0; i < HOLDS; i++) {
         assert_int_equal(world_acquire(other, keys[i], LEASE_MS, LONG_MS, &successors[i]), LK_OK);
@@ -217,7 +218,7 @@ static void extension_sets_the_lease_anew(void **state)
     assert_int_equal(lk_extend(&hold, 5000), LK_LOST);
 }
 
-/* -- between the look and the deed --------------------------------------------------------------
+/* -- between check and change -------------------------------------------------------------------
  */
 
 struct late {
@@ -238,8 +239,8 @@ static bool is_on_its_way(void *proxy)
     return proxy_held(proxy) == 1;
 }
 
-/* The key has been seen to be its own; then it passes to another; then the deed reaches the server.
- */
+/* The client has checked that the key is its own; then the key passes to another client; then the
+ * change reaches the server. */
 static void act_too_late(bool extends, const char *command)
 {
     struct proxy *proxy = proxy_open(world->port());
@@ -287,7 +288,7 @@ static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
     assert_true(answers(world_memcached, "delete " KEY, "DELETED"));
     assert_int_equal(try_for(client, &hold), LK_OK);
     assert_true(answers(world_memcached, "add " KEY " 0 60 6\r\ntheirs", "NOT_STORED"));
-    /* as they would free it, if it were theirs: by the number of the item */
+    /* another client changes it by the number of the item */
     unsigned long long cas;
     assert_true(memcached_ask(world_memcached, line, "gets " KEY "\r\n"));
     snprintf(question, sizeof question, "VALUE " KEY " 0 %zu %%llu", strlen(hold.token));
@@ -299,7 +300,7 @@ static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
     assert_true(answers(world_memcached, "mg " KEY, "HD"));
 }
 
-/* As it is shown: it must not move the cursor of an operator's terminal. */
+/* The value as it is displayed: without control characters for the terminal. */
 static const char *printable(const char *value)
 {
     static char shown[100];
@@ -309,7 +310,8 @@ static const char *printable(const char *value)
     return shown;
 }
 
-/* Whatever stands there, it is not ours, and the next answer is still the next question's. */
+/* Any foreign value counts as another client's lock, and the next answer still belongs to the next
+ * command. */
 static void values_of_others_confuse_nobody(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The connections of the memcached guard: where they lead, who is at the other end, and how many
- * threads share them. */
+/* The connections of the memcached guard: endpoints, servers that are no memcached, many threads.
+ */
 #include "impostor.h"
 #include "lock_world.h"
 #include "process.h"
@@ -96,7 +96,7 @@ struct worker {
     int64_t took_ms;
 };
 
-/* Has its own key, and must find its own token in it. */
+/* Each worker has its own key and must find its own token in it. */
 static void *work(void *arg)
 {
     struct worker *worker = arg;
@@ -141,7 +141,7 @@ static void *ask_a_stopped_server(void *arg)
     return NULL;
 }
 
-/* More than there are connections: nobody waits for all the others' timeouts. */
+/* More threads than connections: no thread waits for the timeouts of all others. */
 static void crowd_before_a_stopped_server_is_turned_away_in_time(void **state)
 {
     (void)state;
@@ -156,7 +156,7 @@ static void crowd_before_a_stopped_server_is_turned_away_in_time(void **state)
     sandbox_signal(world_memcached, SIGCONT);
     for (int i = 0; i < CROWD; i++) {
         assert_true(workers[i].status == LK_UNKNOWN || workers[i].status == LK_UNAVAILABLE);
-        /* an attempt, its undoing, each after a wait for a connection; the last undoing */
+        /* a try and its undoing, each after a wait for a connection; the last undoing */
         assert_true(workers[i].took_ms <= 6 * TIMEOUT_MS + GRACE_MS);
     }
     assert_int_equal(lk_ping(client), LK_OK);

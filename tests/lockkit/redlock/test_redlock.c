@@ -1,5 +1,5 @@
-/* redlock on five real nodes: what a majority grants, refuses, extends, and leaves behind. Nodes
- * that hang or lose answers are in test_redlock_hang.c. */
+/* redlock on five real nodes: majorities that grant, refuse and extend, and keys that remain. For
+ * nodes that hang or lose answers see test_redlock_hang.c. */
 #include "process.h"
 #include "redis.h"
 #include "redlock_rig.h"
@@ -33,7 +33,7 @@ static void two_of_five_dead_nodes_do_not_matter(void **state)
     assert_int_equal(world_standing(REDLOCK_KEY), 0);
 }
 
-/* Whether it knew them before or not: said at once, nothing set anywhere. */
+/* The refusal comes at once and sets no key, also if the client was connected to the nodes. */
 static void three_of_five_dead_nodes_refuse_and_leave_no_orphan(void **state)
 {
     (void)state;
@@ -65,24 +65,24 @@ static void nodes_that_come_back_are_used_again(void **state)
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_UNAVAILABLE);
     redlock_restart(0, 3);
     assert_int_equal(redlock_try(redlock_client, &redlock_hold),
-                     LK_OK); /* at once: there is no majority without */
+                     LK_OK); /* at once: without them there is no majority */
     assert_int_equal(lk_release(&redlock_hold), LK_OK);
     redlock_restart(3, 5);
     int64_t deadline_ms = test_now_ms() + REDLOCK_LONG_MS;
-    for (int standing = 0; standing < WORLD_NODES;) { /* in the background */
+    for (int standing = 0; standing < WORLD_NODES;) { /* reconnects in the background */
         assert_true(test_now_ms() < deadline_ms);
         assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
         standing = world_standing(REDLOCK_KEY);
         assert_int_equal(lk_release(&redlock_hold), LK_OK);
     }
-    redlock_signal(0, 2, SIGKILL); /* what was is forgiven: no call goes without them */
+    redlock_signal(0, 2, SIGKILL); /* after a restart they are used again in every call */
     redlock_restart(0, 2);
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
     assert_int_equal(world_standing(REDLOCK_KEY), WORLD_NODES);
 }
 
-/* The holder dies with three of its nodes: what it left on two others cannot be had, nor has it
- * been lost by its own account. */
+/* Three nodes die. The keys on the other two are no majority for anyone, so the holder cannot know
+ * whether its lock is lost. */
 static void release_without_a_majority_is_unknown(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static int64_t left_ms_of(const lk_hold *of)
 static void hold_is_worth_its_lease_less_the_drift_of_clocks(void **state)
 {
     (void)state;
-    enum { SHORT_MS = 3000 }; /* a node may take a tenth of it to answer */
+    enum { SHORT_MS = 3000 }; /* a node may use a tenth of it to answer */
     lk_client *renewing = world_client("redlock", &(lk_options){.lease_ms = SHORT_MS});
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK);
     assert_in_range(left_ms_of(&redlock_hold), REDLOCK_LEASE_MS / 2,
@@ -145,19 +145,19 @@ static void extension_takes_a_majority_and_gives_no_lost_key_back(void **state)
     assert_int_equal(redis_do(world_nodes[2], "DEL " REDLOCK_KEY), 1);
     assert_int_equal(lk_confirm(&redlock_hold), LK_LOST);
     assert_int_equal(lk_extend(&redlock_hold, 2 * REDLOCK_LEASE_MS), LK_LOST);
-    assert_int_equal(world_standing(REDLOCK_KEY), 0); /* what stood on the minority too */
+    assert_int_equal(world_standing(REDLOCK_KEY), 0); /* also removed from the minority */
     assert_int_equal(lk_release(&redlock_hold), LK_LOST);
 }
 
 /* -- the known weakness ------------------------------------------------------------------------ */
 
-/* Three of five say so. Not known until the client has its nodes back. */
+/* Needs the answers of three nodes, so it takes until the client has reconnected. */
 static bool is_known_lost(void *of)
 {
     return lk_confirm(of) == LK_LOST;
 }
 
-/* A has 0, 1 and 2; node 2 restarts empty; B has 2, 3 and 4. Both redlock_hold. */
+/* A holds on nodes 0, 1 and 2; node 2 restarts empty; B gets 2, 3 and 4. Both hold the lock. */
 static void node_that_restarts_empty_votes_twice(void **state)
 {
     (void)state;
@@ -168,14 +168,14 @@ static void node_that_restarts_empty_votes_twice(void **state)
     redlock_signal(2, 3, SIGKILL);
     redlock_restart(2, 3);
     assert_int_equal(redlock_try(redlock_other, &redlock_second), LK_OK);
-    assert_int_equal(lk_check(&redlock_hold, NULL), LK_OK); /* and knows nothing of it */
+    assert_int_equal(lk_check(&redlock_hold, NULL), LK_OK); /* A does not know it */
     assert_int_equal(lk_check(&redlock_second, NULL), LK_OK);
     assert_int_equal(redlock_hold.fence, 0);
     assert_int_equal(redlock_second.fence, 0);
     assert_true(
-        wait_until(is_known_lost, &redlock_hold, REDLOCK_LONG_MS)); /* to who asks the nodes */
+        wait_until(is_known_lost, &redlock_hold, REDLOCK_LONG_MS)); /* by asking the nodes */
     assert_int_equal(lk_release(&redlock_hold), LK_LOST);
-    assert_int_equal(world_standing(REDLOCK_KEY), 3); /* and stay B's */
+    assert_int_equal(world_standing(REDLOCK_KEY), 3); /* B's keys remain */
     assert_int_equal(lk_release(&redlock_second), LK_OK);
 }
 
@@ -193,7 +193,7 @@ static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
     char token[LK_TOKEN_MAX + 1];
     set_nx_px_by_hand(0, 3, "theirs");
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_TIMEOUT);
-    assert_int_equal(world_standing(REDLOCK_KEY), 3); /* the two votes were taken back */
+    assert_int_equal(world_standing(REDLOCK_KEY), 3); /* our two votes were removed */
     assert_int_equal(
         redis_do(world_nodes[0], "EVAL %s 1 " REDLOCK_KEY " theirs", COMPARE_AND_DELETE), 1);
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_OK); /* three against two */
@@ -206,12 +206,12 @@ static void other_clients_of_the_recipe_exclude_and_are_excluded(void **state)
     snprintf(token, sizeof token, "%s", redlock_hold.token);
     assert_int_equal(
         redis_do(world_nodes[0], "EVAL %s 1 " REDLOCK_KEY " %s", COMPARE_AND_DELETE, token), 1);
-    assert_int_equal(lk_release(&redlock_hold), LK_LOST); /* somebody else had freed a third vote */
-    assert_int_equal(world_standing(REDLOCK_KEY), 2);     /* theirs */
+    assert_int_equal(lk_release(&redlock_hold), LK_LOST); /* one of our three votes was removed */
+    assert_int_equal(world_standing(REDLOCK_KEY), 2);     /* the other client's */
 }
 
-/* Those of one asker refuse nobody. Askers that died on their way leave some here and some there.
- */
+/* One client's leftover vote refuses no other client. Votes of several dead clients can together
+ * block the lock. */
 static void votes_that_nobody_took_back_add_up(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void votes_that_nobody_took_back_add_up(void **state)
     set_nx_px_by_hand(2, 3, "dead-3");
     lk_lock_info info;
     assert_int_equal(lk_inspect(redlock_other, REDLOCK_KEY, &info), LK_OK);
-    assert_int_equal(info.holders, 0); /* nobody has it, and yet: */
+    assert_int_equal(info.holders, 0); /* no holder, but still refused: */
     assert_int_equal(redlock_try(redlock_client, &redlock_hold), LK_TIMEOUT);
     assert_int_equal(redis_do(world_nodes[2], "PEXPIRE " REDLOCK_KEY " 1"), 1);
     assert_int_equal(world_acquire(redlock_client, REDLOCK_KEY, 0, REDLOCK_LONG_MS, &redlock_hold),
@@ -254,7 +254,7 @@ static void endpoints_that_are_not_independent_nodes_are_refused(void **state)
     }
 }
 
-/* Of n nodes, so many dead are borne. */
+/* With n nodes, (n - 1) / 2 dead ones are tolerated. */
 static void a_majority_is_of_the_nodes_configured(void **state)
 {
     (void)state;
@@ -325,7 +325,7 @@ struct worker {
     const char *wrong;
 };
 
-/* Has its own key, and must find its own token in it. */
+/* Each worker has its own key and must find its own token in it. */
 static void *work(void *arg)
 {
     struct worker *worker = arg;

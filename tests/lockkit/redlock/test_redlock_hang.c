@@ -1,5 +1,5 @@
-/* redlock on nodes that hang, are slow, or lose answers: nobody waits longer than said, what took
- * too long is not granted, and no orphan stays. */
+/* redlock on nodes that hang, are slow or lose answers. Waits are bounded, a grant that took too
+ * long is refused, and no lock remains without a holder. */
 #include "lock_hooks.h"
 #include "process.h"
 #include "sandbox_proxy.h"
@@ -16,7 +16,7 @@
 
 enum {
     COMMAND_MS = 1000,
-    NODE_MS = COMMAND_MS / 2, /* a node is waited for so long */
+    NODE_MS = COMMAND_MS / 2, /* timeout of one node */
     SLEEP_MS = 300,
     PATIENT_MS = 40000, /* command timeout of clients that wait for nodes that sleep */
     PAIRS = 40
@@ -25,7 +25,7 @@ enum {
 static const lk_options impatient = {.command_timeout_ms = COMMAND_MS};
 static const lk_options patient = {.command_timeout_ms = PATIENT_MS, .lease_ms = 2 * PATIENT_MS};
 
-/* A client of five nodes, the first behind the proxy. */
+/* Opens a client of five nodes, the first behind a proxy. */
 static struct proxy *open_behind_proxy(lk_client **ret, const lk_options *options)
 {
     struct proxy *proxy = proxy_open(world->port());
@@ -44,8 +44,8 @@ static bool first_is_free(void *unused)
 
 /* -- lost answers ------------------------------------------------------------------------------ */
 
-/* The first node has set the key, but its answer never comes and nothing ever will: what follows on
- * the same connection undoes it. The others hold. */
+/* The first node sets the key but never answers again. The undo command on the same connection
+ * removes the key. The other nodes hold the lock. */
 static void key_set_by_a_node_that_falls_silent_is_undone(void **state)
 {
     (void)state;
@@ -66,7 +66,7 @@ static void key_set_by_a_node_that_falls_silent_is_undone(void **state)
     assert_int_equal(world_standing(REDLOCK_KEY), 0);
 }
 
-/* Its answer is cut off: the release reaches it on a new connection. */
+/* The node's answer is cut off. The release reaches the node on a new connection. */
 static void release_goes_to_a_node_that_never_said_yes(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static void release_goes_to_a_node_that_never_said_yes(void **state)
     assert_int_equal(world_standing(REDLOCK_KEY), 0);
 }
 
-/* Refused by a majority while one of the yes answers is lost: nothing stays where it was said. */
+/* A majority refuses and one positive answer is lost. Its key must not remain. */
 static void lost_vote_of_a_refused_try_is_taken_back(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void lost_vote_of_a_refused_try_is_taken_back(void **state)
     assert_int_equal(standing, 3);
 }
 
-/* The command of the only node is lost on its way: nothing was set, and the node says so. */
+/* There is one node. The command to it is lost, and the node then confirms that no key was set. */
 static void try_that_no_node_ever_heard_of_is_not_in_doubt(void **state)
 {
     (void)state;
@@ -124,10 +124,10 @@ static void try_that_no_node_ever_heard_of_is_not_in_doubt(void **state)
     assert_int_equal(lost, 1);
     assert_int_equal(standing, 0);
     assert_int_equal(status, LK_UNAVAILABLE);
-    assert_int_equal(stats.cleanups, 0); /* what is known to be gone is not undone again */
+    assert_int_equal(stats.cleanups, 0); /* no second undo is needed */
 }
 
-/* -- nodes that stand still ---------------------------------------------------------------------
+/* -- stopped nodes ------------------------------------------------------------------------------
  */
 
 static bool all_are_back(void *client)
@@ -138,7 +138,7 @@ static bool all_are_back(void *client)
     return all;
 }
 
-/* They cost one node timeout, once; and are used again when they go on. */
+/* The stopped nodes cost one node timeout in total, and are used again when they continue. */
 static void stopped_minority_is_waited_for_once(void **state)
 {
     (void)state;
@@ -167,8 +167,8 @@ static void stopped_minority_is_waited_for_once(void **state)
     assert_int_equal(world->leftovers(), 0);
 }
 
-/* They have the command in their socket buffers and obey it when they go on: its undo comes right
- * behind it. */
+/* The command waits in the nodes' socket buffers. They execute it when they continue, and its undo
+ * follows at once. */
 static void command_that_a_stopped_majority_obeys_later_is_undone(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static void command_that_a_stopped_majority_obeys_later_is_undone(void **state)
     int64_t start_ms = test_now_ms();
     lk_status known = redlock_try(client, &redlock_hold);
     lk_status fresh =
-        redlock_try(redlock_other, &redlock_second); /* has never heard of them: sends nothing */
+        redlock_try(redlock_other, &redlock_second); /* not connected to them: sends nothing */
     int64_t took_ms = test_now_ms() - start_ms;
     int living = redis_do(world_nodes[0], "EXISTS " REDLOCK_KEY) == 1;
     redlock_signal(2, 5, SIGCONT);
@@ -204,8 +204,8 @@ static bool has_slept(void *since_ms)
     return test_now_ms() - *(int64_t *)since_ms >= SLEEP_MS;
 }
 
-/* Acquires while a majority of nodes sleeps for SLEEP_MS, counted from when the others have obeyed:
- * the lease is counted from before that. */
+/* Acquires while a majority of nodes is stopped for SLEEP_MS after the others have answered. The
+ * lease starts before that. */
 static lk_status acquire_slowly(struct asker *asker)
 {
     struct redis_watch *watch = redis_watch_open(world_nodes[4]);
@@ -240,7 +240,7 @@ static void validity_shrinks_by_the_time_that_slow_nodes_take(void **state)
     assert_in_range(left_ms, 1, REDLOCK_LEASE_MS - REDLOCK_DRIFT_MS - SLEEP_MS + 1);
 }
 
-/* The nodes say yes, and would for as long again: too late all the same. */
+/* The nodes' leases are still valid, but the acquisition took longer than the lease. */
 static void acquisition_slower_than_its_lease_is_refused_and_undone(void **state)
 {
     (void)state;
@@ -278,8 +278,8 @@ struct contender {
     lk_status failed;
 };
 
-/* Plain memory on purpose: the lock is all that orders the accesses of two clients, and a sanitizer
- * cannot see it. */
+/* Plain memory on purpose: only the lock orders the accesses of two clients. ThreadSanitizer cannot
+ * see that. */
 __attribute__((no_sanitize("thread"))) static void *contend(void *arg)
 {
     struct contender *contender = arg;

@@ -1,5 +1,4 @@
-/* pg-advisory and pg-advisory-xact: what a hold is worth when its connection ends, and fences.
- */
+/* pg-advisory and pg-advisory-xact: holds whose connection ends, and fences. */
 #include "holder.h"
 #include "lock_world.h"
 #include "process.h"
@@ -53,7 +52,7 @@ static lk_client *impatient(const char *guard)
     return world_client(guard, &(lk_options){.command_timeout_ms = COMMAND_MS});
 }
 
-/* Those that were closed end a little later. */
+/* Closed connections end on the server a little later. */
 static bool connections_are(void *wanted)
 {
     return world_sql(
@@ -153,7 +152,7 @@ static void say(PGconn *handle, const char *sql)
     PQclear(result);
 }
 
-/* The connection goes back to its pool after an error and a ROLLBACK: is the lock free? */
+/* After an error and a ROLLBACK the connection returns to its pool: is the lock free? */
 static void rollback_frees_the_transactions_lock_and_not_the_sessions(void **state)
 {
     (void)state;
@@ -164,7 +163,8 @@ static void rollback_frees_the_transactions_lock_and_not_the_sessions(void **sta
     say(pooled, "SELECT pg_advisory_lock(hashtextextended('" KEY "', 0))");
     say(pooled, "ROLLBACK");
     assert_int_equal(world_acquire(client, KEY, 0, 300, &hold), LK_TIMEOUT); /* stuck */
-    say(pooled, "SELECT pg_advisory_lock(hashtextextended('" KEY "', 0))"); /* its next user: in! */
+    say(pooled,
+        "SELECT pg_advisory_lock(hashtextextended('" KEY "', 0))"); /* the next user enters */
     say(pooled, "SELECT pg_advisory_unlock_all()");
     say(pooled, "BEGIN");
     say(pooled, "SELECT pg_advisory_xact_lock(hashtextextended('" KEY "', 0))");
@@ -195,7 +195,7 @@ static void both_levels_and_other_clients_exclude_each_other(void **state)
     lk_close(xact);
 }
 
-/* A connection that goes back to the client's pool holds nothing. */
+/* A connection that returns to the client's pool holds no lock. */
 static void released_connections_are_used_again_and_hold_nothing(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static void released_connections_are_used_again_and_hold_nothing(void **state)
             assert_int_equal(lk_confirm(&hold), LK_OK);
             assert_int_equal(lk_release(&hold), LK_OK);
         }
-        expect_connections(1 + i); /* the transactions' fences have one of their own */
+        expect_connections(1 + i); /* pg-advisory-xact has one more, for fences */
         assert_int_equal(world->leftovers(), 0);
         lk_close(client);
     }
@@ -249,7 +249,7 @@ static void fences_rise_across_a_crash_of_the_server(void **state)
         lk_close(clients[i]);
 }
 
-/* The first number after a restart is the one that the server has to write down. */
+/* The server must store the first number after a restart. */
 static void fence_of_a_hold_is_outbid_though_the_server_is_killed_under_it(void **state)
 {
     (void)state;
@@ -303,7 +303,7 @@ static void *raise_often(void *arg)
     return NULL;
 }
 
-/* Two raise it to different heights while it is granted: no grant may have an older number. */
+/* Two threads raise the fence while the lock is granted. No grant may have a lower fence. */
 static void fences_rise_while_they_are_raised(void **state)
 {
     (void)state;
@@ -336,7 +336,7 @@ static int wipe(void **state)
 
 #define TEST(name) cmocka_unit_test_setup(name, wipe)
 
-/* The server cannot end who stands still; whether it will is not known yet. */
+/* The server cannot end a stopped process at once, so the outcome is unknown. */
 static void force_release_of_a_holder_who_does_not_end_is_unknown(void **state)
 {
     (void)state;

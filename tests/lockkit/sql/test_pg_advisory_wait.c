@@ -1,4 +1,4 @@
-/* Waiting for an advisory lock: in the server, in order, and with an end. */
+/* Waiting for an advisory lock: on the server, in order, and bounded. */
 #include "holder.h"
 #include "lock_hooks.h"
 #include "lock_world.h"
@@ -19,7 +19,7 @@ enum {
     GRACE_MS = 3000,
     COMMAND_MS = 400,
     WAIT_MS = 300,
-    PATIENT_MS = 5000, /* long enough to be seen waiting */
+    PATIENT_MS = 5000, /* long enough to observe the wait */
     WAITERS = 5
 };
 
@@ -39,7 +39,7 @@ static bool crowd_waits(void *arg)
            info.waiters == ((struct crowd *)arg)->waiters;
 }
 
-/* In the server's queue, as the server says. */
+/* Waits until the server reports n waiters in its queue. */
 static void await_waiters(uint32_t n)
 {
     assert_true(wait_until(crowd_waits, &(struct crowd){n}, LONG_MS));
@@ -139,7 +139,7 @@ static void killed_waiter_holds_nobody_up(void **state)
     }
 }
 
-/* ... nor stands in the queue, though nobody frees the lock. */
+/* A killed waiter leaves the queue even if the lock is not released. */
 static void killed_waiter_leaves_the_queue(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void killed_waiter_leaves_the_queue(void **state)
     lk_close(client);
 }
 
-/* Granted in the server after all, but nobody learns of it. */
+/* The server grants the lock, but the client never learns it. */
 static void grant_whose_answer_was_lost_comes_free(void **state)
 {
     (void)state;
@@ -206,7 +206,7 @@ static void waiter_on_a_server_that_stands_still_gives_up_and_leaves_nothing(voi
         world_freeze(true);
         lk_status status = asker_join(&asker);
         int64_t left_ms;
-        lk_status held = lk_check(&first, &left_ms); /* nobody else can have it */
+        lk_status held = lk_check(&first, &left_ms); /* no other client can have it */
         world_freeze(false);
         assert_int_equal(status, LK_UNKNOWN);
         assert_int_equal(held, LK_OK);
@@ -253,7 +253,7 @@ static void waiter_whose_request_was_cancelled_asks_again(void **state)
     }
 }
 
-/* Its second request is still in the queue when the call ends. */
+/* The waiter's second request is still in the queue when the call ends. */
 static void waiter_whose_connection_broke_gives_up_cleanly(void **state)
 {
     (void)state;

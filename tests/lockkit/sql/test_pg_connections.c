@@ -1,4 +1,4 @@
-/* The connections of the advisory locks: how many, for how long, and to where. */
+/* The connections of the advisory locks: number, lifetime, endpoints. */
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
@@ -17,7 +17,7 @@
 
 enum { LONG_MS = 20000, GRACE_MS = 3000, COMMAND_MS = 500, IDLE_MS = 5000 };
 
-/* Those that were closed end a little later. */
+/* Closed connections end on the server a little later. */
 static bool connections_are(void *wanted)
 {
     return world_sql(
@@ -72,7 +72,7 @@ static void *pass(void *arg)
     return NULL;
 }
 
-/* Other programs have taken all but a few of the server's connections. */
+/* Other programs use all but a few of the server's connections. */
 static void server_without_a_free_connection_serves_those_it_has(void **state)
 {
     (void)state;
@@ -105,7 +105,7 @@ static void server_without_a_free_connection_serves_those_it_has(void **state)
     sandbox_signal(postgres, SIGTERM);
 }
 
-/* The key is free, and there are connections: waiting for either would not help. */
+/* The key is free and connections are available, so waiting would not help. */
 static void refused_login_is_not_a_lock_held_by_another(void **state)
 {
     (void)state;
@@ -126,7 +126,7 @@ static void refused_login_is_not_a_lock_held_by_another(void **state)
     lk_close(client);
 }
 
-/* ... and so does a client that has nothing to do; one that holds a lock has. */
+/* An idle client closes its spare connections, but keeps that of a lock. */
 static void idle_connection_is_given_up_and_a_hold_is_not(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static bool somebody_waits_for_a_row(void *arg)
                      NULL) > 0;
 }
 
-/* A waiter gave up after a moment; the next statement on its connection may wait longer. */
+/* A waiter timed out quickly; the next statement on its connection may still wait longer. */
 static void waiters_patience_does_not_stay_with_its_connection(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void waiters_patience_does_not_stay_with_its_connection(void **state)
         lk_options options = {.command_timeout_ms = LONG_MS};
         lk_client *holder = world_client(levels[i], NULL);
         struct passer raiser = {.client = world_client(levels[i], &options)};
-        assert_int_equal(lk_raise_fence(holder, KEY, 1), LK_OK); /* its row is there */
+        assert_int_equal(lk_raise_fence(holder, KEY, 1), LK_OK); /* creates its row */
         assert_int_equal(lk_ping(raiser.client), LK_OK);         /* is connected */
         assert_int_equal(world_acquire(holder, KEY, 0, 0, &held), LK_OK);
         assert_int_equal(world_acquire(raiser.client, KEY, 0, 10, &refused), LK_TIMEOUT);

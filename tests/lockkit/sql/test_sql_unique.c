@@ -1,4 +1,4 @@
-/* sql-unique and sql-unique-forever, in a SQLite file and in PostgreSQL alike. */
+/* sql-unique and sql-unique-forever, in a SQLite file and in PostgreSQL. */
 #include "providers.h"
 #include "holder.h"
 #include "lock_world.h"
@@ -75,20 +75,20 @@ static void raised_fence_is_never_lowered(void **state)
 {
     (void)state;
     lk_hold hold;
-    assert_int_equal(lk_raise_fence(client, KEY, 1000), LK_OK); /* nobody had this key yet */
+    assert_int_equal(lk_raise_fence(client, KEY, 1000), LK_OK); /* the key was never held */
     assert_int_equal(granted_fence(KEY), 1001);
     assert_int_equal(lk_raise_fence(client, KEY, 5), LK_OK);
     assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
     assert_int_equal(hold.fence, 1002);
     assert_int_equal(lk_raise_fence(client, KEY, INT64_C(1) << 53), LK_OK);
-    assert_int_equal(lk_check(&hold, NULL), LK_OK); /* and frees nobody */
+    assert_int_equal(lk_check(&hold, NULL), LK_OK); /* raising the fence frees no lock */
     assert_int_equal(lk_confirm(&hold), LK_OK);
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_int_equal(granted_fence(KEY), (INT64_C(1) << 53) + 1);
     assert_int_equal(lk_raise_fence(client, KEY, UINT64_MAX), LK_INVALID);
 }
 
-/* The provider itself is asked: the core would not, after the lease. */
+/* Calls the provider directly: after the lease the core would not ask it. */
 static void lease_that_ended_is_not_renewed_though_nobody_took_it(void **state)
 {
     (void)state;
@@ -157,7 +157,7 @@ static void list_takes_its_prefix_by_the_letter_and_only_what_is_held(void **sta
         assert_int_equal(lk_release(&holds[i]), LK_OK);
 }
 
-/* As after an answer that was lost, and a clean-up that came too soon. */
+/* Happens after a lost answer and a clean-up that came too early. */
 static void late_attempt_of_the_same_call_is_taken_over(void **state)
 {
     (void)state;
@@ -225,7 +225,7 @@ static bool somebody_waits_for_a_row(void *arg)
     return world_sql("SELECT count(*) FROM pg_locks WHERE NOT granted", NULL) > 0;
 }
 
-/* It was given up by its caller, and is committed while it is being undone. */
+/* The caller gave up the try; it is committed while it is being undone. */
 static void undoing_waits_for_an_attempt_that_is_not_committed_yet(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void undoing_waits_for_an_attempt_that_is_not_committed_yet(void **state)
     lk_sql_unique.close(late.bare.self);
 }
 
-/* As a careless administrator would. */
+/* Happens if an administrator drops the schema. */
 static void tables_that_were_dropped_are_made_again(void **state)
 {
     (void)state;

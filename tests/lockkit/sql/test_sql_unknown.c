@@ -1,5 +1,5 @@
-/* Rows without a lease, on PostgreSQL: what was asked and not answered is found out, and taken
- * back, so that nobody is locked out for ever while nobody has died. */
+/* Rows without a lease, on PostgreSQL. The outcome of an unanswered try is found out and undone, so
+ * no lock stays for ever while all processes live. */
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
@@ -34,7 +34,7 @@ static bool nothing_is_owed(void *client)
     return stats.owed == stats.settled;
 }
 
-/* Another client gets it, as soon as nothing is owed. */
+/* Another client gets the lock after the pending clean-ups. */
 static void expect_free(lk_client *client)
 {
     lk_hold hold;
@@ -67,7 +67,7 @@ static void cut_both_ways(void *proxy)
     proxy_drop(proxy, PROXY_TO_CLIENT, true);
 }
 
-/* The answer is lost, and so is what would clean up. */
+/* The answer is lost, and so is the clean-up. */
 static void attempt_whose_answer_was_lost_is_taken_back_when_the_server_is_heard_again(void **state)
 {
     (void)state;
@@ -129,8 +129,8 @@ static void need_standby(bool on)
     assert_true(wait_until(on ? needs_standby : needs_none, NULL, SOON_MS));
 }
 
-/* Its row is not there while it waits for a standby, and would be from the moment that one comes:
- * long after the attempt was given up. */
+/* While the commit waits for a standby, its row is not visible. Without the undo the row would
+ * appear when a standby connects, long after the try was given up. */
 static void attempt_that_waits_in_its_commit_leaves_no_row_behind(void **state)
 {
     (void)state;
@@ -147,7 +147,7 @@ static void attempt_that_waits_in_its_commit_leaves_no_row_behind(void **state)
     lk_close(client);
 }
 
-/* Room to note a statement for each of its connections. */
+/* The client can record one unanswered statement per connection. */
 static void largest_pool_is_served(void **state)
 {
     (void)state;

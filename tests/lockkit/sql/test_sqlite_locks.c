@@ -1,4 +1,4 @@
-/* Locks in a SQLite file: several processes on it, and what can be wrong with the file. */
+/* Locks in a SQLite file: several processes, and defects of the file. */
 #include "lock_world.h"
 #include "process.h"
 
@@ -29,9 +29,9 @@ enum {
     GRANTS_BEFORE_KILL = 5
 };
 
-/* What the children share with the test. */
+/* Shared by the children and the test. */
 struct shared {
-    volatile int64_t value; /* only whoever holds the lock */
+    volatile int64_t value; /* only the holder accesses it */
     _Atomic int64_t sum, failed;
     _Atomic uint64_t fence; /* last one granted */
     _Atomic int64_t grants;
@@ -73,7 +73,7 @@ struct contender {
     int64_t until_ms;
 };
 
-/* The value is plain memory on purpose: the lock is all that orders the accesses. */
+/* The value is plain memory on purpose: only the lock orders the accesses. */
 __attribute__((no_sanitize("thread"))) static void *contend(void *arg)
 {
     struct contender *contender = arg;
@@ -171,7 +171,7 @@ static void expect_sound(void)
     assert_true(sound);
 }
 
-/* Killed wherever it is, in a commit as likely as not. */
+/* The writers are killed at random points, often in a commit. */
 static void killed_writers_leave_a_sound_file_and_no_fence_twice(void **state)
 {
     (void)state;
@@ -210,7 +210,7 @@ static void file_that_is_no_lock_file_is_refused(void **state)
     assert_int_equal(open_it(&client, &error), LK_INVALID);
     assert_non_null(strstr(error.message, "WAL"));
     sqlite3_close(shop);
-    assert_int_equal(open_it(&client, NULL), LK_INVALID); /* it stays so when nobody has it open */
+    assert_int_equal(open_it(&client, NULL), LK_INVALID); /* also if no process has it open */
 
     in_new_file("text.db");
     FILE *text = fopen(file(), "we");
@@ -242,7 +242,7 @@ static void file_that_another_writes_to_costs_bounded_time(void **state)
     assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_UNAVAILABLE);
     assert_int_equal(lk_ping(client), LK_UNAVAILABLE);
     assert_in_range(test_now_ms() - start_ms, 2 * COMMAND_MS, 2 * COMMAND_MS + GRACE_MS);
-    assert_int_equal(open_it(&late, NULL), LK_OK); /* finds out when it asks */
+    assert_int_equal(open_it(&late, NULL), LK_OK); /* the error shows at the first try */
     assert_int_equal(lk_try_acquire(late, KEY, &hold), LK_UNAVAILABLE);
     sqlite3_close(writer);
     assert_int_equal(lk_try_acquire(late, KEY, &hold), LK_OK);
@@ -264,7 +264,7 @@ static void file_that_was_taken_away_is_not_written_to(void **state)
     assert_int_equal(lk_try_acquire(old, KEY, &hold), LK_OK);
     assert_int_equal(unlink(file()), 0);
     assert_int_equal(open_it(&new, NULL), LK_OK);
-    assert_int_equal(lk_try_acquire(new, KEY, &second), LK_OK); /* the locks went with the file */
+    assert_int_equal(lk_try_acquire(new, KEY, &second), LK_OK); /* the new file has no locks */
     assert_int_not_equal(lk_release(&hold), LK_OK);
     assert_int_equal(lk_try_acquire(old, KEY, &hold), LK_TIMEOUT);
     assert_int_equal(lk_release(&second), LK_OK);

@@ -39,7 +39,7 @@ static void a_key_is_found_again_in_its_node_s_name(void **state)
     assert_true(lk_zk_key_of(path + 3, key));
     assert_string_equal(key, longest + 1);
     lk_zk_key_path(path, "/r", longest);
-    assert_false(lk_zk_key_of(path + 3, key)); /* longer than any key of ours */
+    assert_false(lk_zk_key_of(path + 3, key)); /* longer than any valid key */
 }
 
 static void the_longest_key_and_token_fit_into_a_path(void **state)
@@ -57,7 +57,7 @@ static void the_longest_key_and_token_fit_into_a_path(void **state)
     assert_int_equal(lk_zk_sequence_of(&hold), INT32_MIN);
 }
 
-/* A session that ends while a node is made has it made once more in the same attempt. */
+/* If the session ends while a node is created, the same try creates it again. */
 static void each_node_of_the_longest_owner_has_a_mark_of_its_own(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static bool is_reader(const char *name)
     return strstr(name, "READ") != NULL;
 }
 
-/* "" : nobody. */
+/* blocker "": none. */
 static void expect_blocker(char **names, size_t n, lk_mode mode, int32_t sequence,
                            const char *blocker)
 {

@@ -60,7 +60,7 @@ static void a_paused_holder_is_succeeded_with_a_higher_fence_and_told_when_it_wa
         assert_int_equal(kill(holder.pid, SIGCONT), 0);
         assert_true(holder_says(&holder, lk_loss_text(LK_LOSS_SESSION)));
         holder_release(&holder);
-        /* That it was lost, or in doubt if the connection broke just then: it has freed nobody. */
+        /* Lost, or unknown if the connection has just broken; it has freed no other lock. */
         (void)holder_says(&holder, lk_status_text(LK_LOST));
         assert_int_equal(lk_confirm(&hold), LK_OK);
         assert_int_equal(lk_release(&hold), LK_OK);
@@ -80,7 +80,7 @@ static void the_session_s_timeout_is_what_was_asked_for_within_the_server_s_boun
         lk_client *client = world_client("zk-sequential", &(lk_options){.lease_ms = asked_ms[i]});
         assert_int_equal(world_acquire(client, CLAIM_KEY, 0, 0, &hold), LK_OK);
         assert_int_equal(hold.lease_ms, agreed_ms[i]);
-        if (lk_check(&hold, &left_ms) == LK_OK) /* 200 ms may be over on a busy machine */
+        if (lk_check(&hold, &left_ms) == LK_OK) /* on a busy machine 200 ms may have passed */
             assert_in_range(left_ms, 1, agreed_ms[i]);
         lk_release(&hold);
         lk_close(client);
@@ -92,7 +92,7 @@ static bool answers(void *client)
     return lk_ping(client) == LK_OK;
 }
 
-/* It would stand as long as the session of the client, which lives. */
+/* The orphan would stay as long as the client's session, which is alive. */
 static void an_orphan_that_could_not_be_removed_goes_when_the_server_is_back(void **state)
 {
     (void)state;
@@ -101,10 +101,11 @@ static void an_orphan_that_could_not_be_removed_goes_when_the_server_is_back(voi
         lk_client *client =
             world_client_at(*guard, proxy_port(proxy), &(lk_options){.command_timeout_ms = 500});
         lk_hold first, hold, next;
-        assert_true(wait_until(answers, client, CLAIM_LONG_MS)); /* a busy machine takes its time */
+        assert_true(
+            wait_until(answers, client, CLAIM_LONG_MS)); /* a busy machine needs some time */
         char parent[PATH_BYTES];
         assert_int_equal(world_acquire(client, "lock:other", 0, 0, &first), LK_OK);
-        /* So that the first request is the one that counts. */
+        /* With an existing parent, the first request is the one that creates the lock. */
         snprintf(parent, sizeof parent, "/lockkit/%s/" CLAIM_KEY, *guard + strlen("zk-"));
         if (strcmp(*guard, "zk-ephemeral") != 0)
             assert_true(world_zk_create(parent, ZOO_PERSISTENT, NULL, 0));
@@ -114,7 +115,7 @@ static void an_orphan_that_could_not_be_removed_goes_when_the_server_is_back(voi
         proxy_drop(proxy, PROXY_TO_CLIENT, false);
         proxy_cut(proxy);
         assert_true(world_frees(CLAIM_KEY, CLAIM_LONG_MS));
-        assert_int_equal(lk_confirm(&first), LK_OK); /* one session all the time */
+        assert_int_equal(lk_confirm(&first), LK_OK); /* still the same session */
         lk_client *other = world_client(*guard, NULL);
         assert_int_equal(world_acquire(other, CLAIM_KEY, 0, 0, &next), LK_OK);
         assert_int_equal(lk_release(&next), LK_OK);
@@ -140,7 +141,7 @@ static bool all_wait(void *arg)
     struct crowd *crowd = arg;
     lk_stats stats;
     lk_client_stats(crowd->client, &stats);
-    return stats.refusals == 2 * WAITERS; /* each in earnest */
+    return stats.refusals == 2 * WAITERS; /* each waiter really waits */
 }
 
 static int find_winner(struct crowd *crowd)
@@ -188,7 +189,7 @@ static uint64_t tries_per_release(const char *guard, bool herd)
         assert_int_equal(asker_join(&crowd.askers[winner]), LK_OK);
         assert_int_equal(lk_release(&crowd.askers[winner].hold), LK_OK);
     }
-    if (!herd) /* none has ever woken in vain */
+    if (!herd) /* no waiter woke without a grant */
         assert_int_equal(attempts_of(crowd.client), 3 * WAITERS);
     lk_close(crowd.client);
     lk_close(holder);
@@ -198,7 +199,8 @@ static uint64_t tries_per_release(const char *guard, bool herd)
 static void a_release_wakes_all_waiters_of_one_node_and_one_of_a_queue(void **state)
 {
     (void)state;
-    /* The winner once; the others find it taken, watch, and look again, lest it went meanwhile. */
+    /* The winner tries once. Each other waiter is refused, sets a watch and tries again, in case
+     * the lock came free meanwhile. */
     assert_int_equal(tries_per_release("zk-ephemeral", true), 1 + 2 * (WAITERS - 1));
     assert_int_equal(tries_per_release("zk-sequential", false), 1);
 }

@@ -1,4 +1,4 @@
-/* zk-sequential on an ensemble of three: the leader dies, all die, they come back. */
+/* zk-sequential on an ensemble of three: the leader dies, all servers die, they restart. */
 #include "lock_claims.h"
 #include "process.h"
 #include "lockkit.h"
@@ -14,7 +14,7 @@
 
 enum {
     BACK_MS = 5000,
-    AWAY_COMMAND_MS = 400, /* where it is measured how long a call takes without a majority */
+    AWAY_COMMAND_MS = 400, /* command timeout in the test without a majority */
     LEADER_MS = 30000,
     THREADS = 4
 };
@@ -59,9 +59,9 @@ static bool has_leader(void *arg)
     return sandbox_zookeeper_leader(&servers) >= 0;
 }
 
-/* Returns the server that was killed, once another one leads; -1: none did. An election may take
- * the whole initLimit of 5 s when a follower answers to an older write before it answers to its new
- * leader (ZOOKEEPER-4685, in 3.8.0): what is measured here begins with the new leader. */
+/* Kills the leader and waits for a new one. Returns the killed server; -1: there was no new leader.
+ * An election may take the whole initLimit of 5 s (ZOOKEEPER-4685, in 3.8.0), so tests measure from
+ * the new leader on. */
 static int kill_leader(void)
 {
     int leader = sandbox_zookeeper_leader(&servers);
@@ -90,7 +90,7 @@ static void a_lock_survives_its_leader_and_everybody_is_back_within_5_s_of_the_n
     atomic_int lost = 0;
     lk_client *holder = open_client(NULL), *client = open_client(NULL);
     lk_request request = {.key = CLAIM_KEY, .on_lost = count, .on_lost_arg = &lost};
-    assert_true(wait_until(is_granted, holder, BACK_MS)); /* servers just started are slow */
+    assert_true(wait_until(is_granted, holder, BACK_MS)); /* new servers are slow */
     assert_true(wait_until(is_granted, client, BACK_MS));
     assert_int_equal(lk_acquire(holder, &request, &hold), LK_OK);
     int killed = kill_leader();
@@ -107,7 +107,7 @@ static void a_lock_survives_its_leader_and_everybody_is_back_within_5_s_of_the_n
     assert_int_equal(acquire(client, CLAIM_KEY, 0, &other), LK_TIMEOUT);
     assert_int_equal(lk_release(&hold), LK_OK);
     assert_int_equal(acquire(client, CLAIM_KEY, 0, &other), LK_OK);
-    assert_true(other.fence > hold.fence); /* of another leader's epoch */
+    assert_true(other.fence > hold.fence); /* in the new leader's epoch */
     assert_int_equal(lk_release(&other), LK_OK);
     assert_int_equal(atomic_load(&lost), 0);
     assert_true(start_again(killed));
@@ -115,7 +115,7 @@ static void a_lock_survives_its_leader_and_everybody_is_back_within_5_s_of_the_n
     lk_close(holder);
 }
 
-/* Adds to a number that nothing but the lock protects, while leaders die. */
+/* Adds to a number that only the lock protects, while leaders die. */
 struct adder {
     pthread_t thread;
     volatile int64_t *value;
@@ -146,7 +146,7 @@ __attribute__((no_sanitize("thread"))) static void *add(void *arg)
     return NULL;
 }
 
-/* Kills a leader, and starts it again once the client found the next one. */
+/* Kills the leader and restarts it after the client has found the next one. */
 static bool replace_leader(lk_client *client)
 {
     int killed = kill_leader();
@@ -193,7 +193,7 @@ static void without_a_majority_calls_end_in_time_and_the_client_finds_back(void 
     for (int i = 0; i < 3; i++) {
         int64_t start_ms = test_now_ms();
         lk_status status = acquire(client, CLAIM_KEY, 0, &hold);
-        /* In doubt only while the loss of the connection is not known yet. */
+        /* Unknown only while the client has not yet noticed the broken connection. */
         assert_true(status == LK_UNAVAILABLE || (i == 0 && status == LK_UNKNOWN));
         assert_true(test_now_ms() - start_ms <= 4 * AWAY_COMMAND_MS + CLAIM_GRACE_MS);
     }
