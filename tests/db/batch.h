@@ -11,11 +11,11 @@ struct batch {
     db_item item; /* as it was read */
     const char *name;
     int n;
-    int taken, twice, order_taken, unreadable; /* which row has a key that is used already, ... */
+    int taken, twice, order_taken, unreadable; /* number of the row with this defect, or NOBODY */
     db_put how;
-    void (*meanwhile)(struct batch *batch); /* at the first run, before anything is written */
+    void (*meanwhile)(struct batch *batch); /* called in the first run, before any write */
     struct fixture *fixture;
-    int runs, told; /* whose key was refused */
+    int runs, told; /* told: the row whose key was refused */
 };
 
 static inline struct batch make_batch(struct fixture *fixture, const char *name, int n)
@@ -96,7 +96,7 @@ static inline db_status work_batch(db_tx *tx, void *arg)
     struct batch *batch = arg;
     batch->told = NOBODY;
     if (batch->runs++ == 0 && batch->meanwhile) {
-        db_item item; /* a snapshot is there from here on, where the isolation has them */
+        db_item item; /* this read takes the snapshot, if the isolation level has one */
         db_status read = db_tx_read_item(tx, "1", false, &item);
         if (read != DB_OK)
             return read;
@@ -128,7 +128,7 @@ static inline void expect_sold(struct fixture *fixture, int sold)
     assert_true(row.ok);
     assert_int_equal(sold, row.sold);
     assert_int_equal(row.initial - sold, row.current);
-    assert_int_equal(sold + 1, count_rows(fixture, "ledger")); /* with the reset's */
+    assert_int_equal(sold + 1, count_rows(fixture, "ledger")); /* one row is the reset's */
     assert_int_equal(0, fixture_sql_int(fixture, "SELECT count(*) FROM ledger a, ledger b WHERE"
                                                  " a.id < b.id AND"
                                                  " a.version_before >= b.version_before"));

@@ -11,7 +11,7 @@
 
 struct child {
     pid_t pid;
-    int from; /* what it reports */
+    int from; /* read end of its reports */
 };
 
 /* body reports through the descriptor; its return value is the exit status. */
@@ -30,7 +30,7 @@ static inline struct child child_start(int (*body)(void *arg, int report), void 
     return child;
 }
 
-/* Waits for one byte of the child; false when it has ended. */
+/* Waits for one byte from the child; false if it has ended. */
 static inline bool child_hear(const struct child *child, char *ret_byte)
 {
     return read(child->from, ret_byte, 1) == 1;

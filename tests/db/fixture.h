@@ -1,6 +1,6 @@
 /*
- * For the tests of the store: a folder with a real file in it, or a database of a real server, and
- * the smallest pieces of business: reset, and one accepted change with its ledger row.
+ * For the tests of the store: a real file in a folder, or a database of a real server, and minimal
+ * business operations: a reset, and one accepted change with its ledger row.
  */
 #ifndef TESTS_DB_FIXTURE_H
 #define TESTS_DB_FIXTURE_H
@@ -39,7 +39,7 @@ static inline void fixture_close(struct fixture *fixture)
     fixture->store = NULL;
 }
 
-/* A folder without a store yet. */
+/* A folder without a store. */
 static inline struct fixture fixture_folder(void)
 {
     struct fixture fixture = {.folder = "/var/tmp/test-db-XXXXXX"};
@@ -81,7 +81,7 @@ static inline int fixture_teardown(void **state)
     return 0;
 }
 
-/* A second way into the file, past the store: for planting damage and looking at raw rows. */
+/* Accesses the database without the store, to plant damage and to read raw rows. */
 static inline void fixture_sql(struct fixture *fixture, const char *sql)
 {
     sqlite3 *handle;
@@ -111,7 +111,7 @@ static inline int64_t fixture_sql_int(struct fixture *fixture, const char *sql)
     return value;
 }
 
-/* The database itself refuses this statement. */
+/* True if the database itself refuses this statement. */
 static inline bool fixture_sql_fails(struct fixture *fixture, const char *sql)
 {
     sqlite3 *handle;
@@ -123,7 +123,7 @@ static inline bool fixture_sql_fails(struct fixture *fixture, const char *sql)
     return code == SQLITE_CONSTRAINT;
 }
 
-/* -- pieces of business ----------------------------------------------------------------------- */
+/* -- business operations ---------------------------------------------------------------------- */
 
 static inline db_status work_reset_item(db_tx *tx, void *arg)
 {
@@ -151,7 +151,7 @@ static inline db_account fixture_account(struct fixture *fixture, const char *id
     return account;
 }
 
-/* One change of a balance, decided on a row that was read before: what a lock is to protect. */
+/* One change of a balance, computed from a row that was read before: a lock must protect this. */
 struct change {
     db_account account; /* as read */
     int64_t delta;
@@ -187,7 +187,7 @@ static inline db_status work_change(db_tx *tx, void *arg)
     return status;
 }
 
-/* The answer of the i-th change, under the key "ki". */
+/* True if the answer of the i-th change is stored, under the key "ki". */
 static inline bool fixture_is_stored(struct fixture *fixture, int i)
 {
     char key[16];
@@ -198,7 +198,7 @@ static inline bool fixture_is_stored(struct fixture *fixture, int i)
     return status == DB_OK;
 }
 
-/* Keeps the one row of an audit of one resource. */
+/* Copies the row of an audit of one resource. */
 static inline int keep_audit_row(void *arg, const db_audit_row *row)
 {
     *(db_audit_row *)arg = *row;
@@ -214,7 +214,7 @@ static inline db_audit_row fixture_audit(struct fixture *fixture, const char *re
     return row;
 }
 
-/* Large sizes on request; small ones where every push runs them four times. */
+/* Returns full if TEST_FULL=1, else small: every push runs the tests four times. */
 static inline int full_or(int full, int small)
 {
     const char *value = getenv("TEST_FULL");

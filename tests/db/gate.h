@@ -1,4 +1,4 @@
-/* Holds whoever leads inside a work, so that a group of known size queues up behind it. */
+/* Holds the leader of a group inside its work, so that a group of known size queues behind it. */
 #ifndef TESTS_DB_GATE_H
 #define TESTS_DB_GATE_H
 
@@ -30,7 +30,7 @@ static inline void *gate_main(void *arg)
     return NULL;
 }
 
-/* Without waiting until it is closed. */
+/* Starts the gate's thread; does not wait until the gate is closed. */
 static inline void gate_start(struct gate *gate, db *store)
 {
     gate->store = store;

@@ -1,6 +1,6 @@
 /*
- * The tests of the store on its second engine: one private server for a group of tests, empty
- * for each of them, and a way into it past the store.
+ * Runs the tests of the store on PostgreSQL: one private server for a group of tests, emptied for
+ * each test, with direct access to it.
  */
 #ifndef TESTS_DB_ON_POSTGRES_H
 #define TESTS_DB_ON_POSTGRES_H
@@ -47,7 +47,7 @@ static inline PGconn *pg_connect(const char *url)
     return handle;
 }
 
-/* One value, as text, or fails; free() it. */
+/* One value as text; the caller frees it. Fails the test on an error. */
 static inline char *pg_value(const char *url, const char *sql)
 {
     PGconn *handle = pg_connect(url);
@@ -74,7 +74,7 @@ static inline int64_t pg_sql_int(const char *url, const char *sql)
     return number;
 }
 
-/* The server refuses this statement. */
+/* True if the server refuses this statement. */
 static inline bool pg_sql_fails(const char *url, const char *sql)
 {
     PGconn *handle = pg_connect(url);
@@ -85,7 +85,7 @@ static inline bool pg_sql_fails(const char *url, const char *sql)
     return fails;
 }
 
-/* The group's database, empty again. */
+/* Empties the group's database and returns its URL. */
 static inline void pg_empty_database(char *ret_url, size_t size)
 {
     pg_sql(pg_server->url, "SET client_min_messages = warning;"

@@ -1,7 +1,7 @@
-/* The audit must find every kind of damage: each is planted here, on a file that was clean. */
+/* The audit must find every kind of damage. Each kind is planted in a clean file. */
 #include "damage.h"
 
-/* Account "a" with 1000, and n changes of -10 in a clean chain. */
+/* Creates account "a" with 1000 and a clean chain of n changes of -10. */
 static db_account chain(struct fixture *fixture, int n)
 {
     db_account account = fixture_account(fixture, "a", 1000);
@@ -82,7 +82,7 @@ static void every_fork_is_counted_and_the_first_ones_shown(void **state)
         char txn_id[16];
         snprintf(txn_id, sizeof txn_id, "f%d", i);
         change.txn_id = txn_id;
-        if (i == 100) /* ends elsewhere than the ones that are remembered */
+        if (i == 100) /* its result differs from the remembered ones */
             change.delta = -2;
         assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, NULL));
     }
@@ -118,8 +118,7 @@ static void more_sold_than_there_was_is_oversold(void **state)
     assert_false(row.ok);
 }
 
-/* The same ledger, read as sales to two users: three pieces for one of them and two for the other.
- */
+/* A ledger of sales to two users: three pieces for one, two for the other. */
 static void pieces_beyond_the_limit_per_user_are_counted(void **state)
 {
     struct fixture *fixture = *state;
@@ -185,7 +184,7 @@ static void a_key_that_looks_like_a_reset_is_no_duplicate(void **state)
     assert_true(fixture_audit(fixture, "account:a").ok);
 }
 
-/* A change of 0, named like a reset, in the place of the reset that is gone. */
+/* A change of 0 with a reset's name replaces the deleted reset. */
 static void a_key_that_looks_like_a_reset_is_none(void **state)
 {
     struct fixture *fixture = *state;
@@ -253,7 +252,7 @@ static void a_step_between_two_values_breaks_the_chain(void **state)
 {
     chain(*state, 3);
     plant(*state, "UPDATE ledger SET before = before - 1, after = after - 1 WHERE txn_id = 't1'");
-    expect_broken(*state, "account:a", 2); /* to it, and from it */
+    expect_broken(*state, "account:a", 2); /* the links before and after the row */
 }
 
 static void an_order_without_its_ledger_row_is_broken(void **state)
@@ -263,7 +262,7 @@ static void an_order_without_its_ledger_row_is_broken(void **state)
     expect_broken(*state, "item:1", 1);
 }
 
-/* The last resource in the store, which is not as it should be. */
+/* The audit's last row, which must be about this resource. */
 static db_audit_row last_row(struct fixture *fixture, const char *resource)
 {
     db_audit_row row;

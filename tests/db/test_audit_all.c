@@ -1,4 +1,4 @@
-/* The audit of all resources at once: in order, and each judged as if it were alone. */
+/* The audit of all resources at once: in order, with the same verdicts as single audits. */
 #include "damage.h"
 
 struct seen {
@@ -85,8 +85,8 @@ static void assert_same_verdict(const db_audit_row *a, const db_audit_row *b)
             assert_int_equal(a->forks[i][side].id, b->forks[i][side].id);
 }
 
-/* Names that begin like one another, rows of all of them in turn, one without a ledger, one with a
- * bad past before its reset, and rows of resources that there are not: in between, and the last. */
+/* Resources whose names share prefixes and whose ledger rows alternate. One has no ledger, one was
+ * damaged before its reset, and some rows belong to resources that do not exist. */
 static void judged_with_all_others_or_alone_a_resource_gets_the_same_verdict(void **state)
 {
     static const char *const ids[] = {"1", "1-x", "10", "2", "again", "bare"};
@@ -152,7 +152,7 @@ static int count_bad(void *arg, const db_audit_row *row)
     return 0;
 }
 
-/* More of each list than fits into a page of an answer. */
+/* Each list is longer than a page of an answer. */
 static void what_fills_several_pages_is_seen_to_its_end(void **state)
 {
     struct fixture *fixture = *state;
@@ -177,7 +177,7 @@ static void what_fills_several_pages_is_seen_to_its_end(void **state)
     assert_int_equal(2499, seen.bad);
 }
 
-/* As the service reads it: from the snapshot that a reader has taken. */
+/* The service audits so: in a reader's snapshot. */
 static void audits_of_one_snapshot_agree(void **state)
 {
     struct fixture *fixture = *state;
@@ -202,14 +202,14 @@ struct page {
 static int note_row(void *arg, const db_ledger_row *row)
 {
     struct page *page = arg;
-    assert_true(row->id > page->last); /* ascending, behind what was asked for */
+    assert_true(row->id > page->last); /* ascending, after the requested id */
     page->first = page->n++ == 0 ? row->id : page->first;
     page->last = row->id;
     memcpy(page->resource, row->resource, sizeof page->resource);
     return 0;
 }
 
-/* Rows of all resources: nothing twice, nothing left out, and the end is known. */
+/* Rows of all resources: none twice, none missing, and the end is known. */
 static void the_ledger_is_read_page_by_page(void **state)
 {
     enum { ROWS = 2 * DB_LEDGER_MAX + 7 };
@@ -242,7 +242,7 @@ static void the_ledger_is_read_page_by_page(void **state)
     assert_int_equal(page.last, last - 1);
 }
 
-/* Of the item's former epochs, the paid orders: a reset ends with what had been paid before it. */
+/* Sums the paid orders of the item's former epochs. */
 static void what_payments_of_former_epochs_moved_is_counted(void **state)
 {
     struct fixture *fixture = *state;

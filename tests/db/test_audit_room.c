@@ -1,5 +1,5 @@
-/* An audit sorts on disk what does not fit into memory: without room it says so. SQLite only, where
- * the sorting is the reader's. */
+/* An audit sorts on disk what does not fit into memory. If the disk has no room, it says so. SQLite
+ * only: there the reader sorts. */
 #include "damage.h"
 #include "fault_vfs.h"
 

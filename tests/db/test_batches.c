@@ -1,5 +1,5 @@
-/* Many rows of a kind in one transaction: whatever is wrong with one in the middle must be told of
- * that one, and the others must be stored as if each had come alone. */
+/* Many rows of a kind in one transaction. An error of one row must be reported for that row, and
+ * the others must be stored as if each had been written alone. */
 #include "batch.h"
 
 enum { ROWS_MAX = 300 };
@@ -67,7 +67,7 @@ static void a_stale_fence_or_version_refuses_the_rows_around_it_too(void **state
     batch = make_batch(fixture, "other", 64);
     batch.how.expected_version = batch.item.version - 1;
     assert_int_equal(DB_CONFLICT, batch_run(&batch));
-    /* Two things are wrong: either is told. */
+    /* Two errors: either may be reported. */
     batch.taken = 40;
     db_status status = batch_run(&batch);
     assert_true(status == DB_CONFLICT || (status == DB_DUPLICATE && batch.told == 40));
@@ -78,7 +78,7 @@ static void a_stale_fence_or_version_refuses_the_rows_around_it_too(void **state
     assert_int_equal(4, count_rows(fixture, "idempotency"));
 }
 
-/* What an array's text form, or SQL, would have to quote; and the numbers at their ends. */
+/* Texts that need quoting in SQL or in an array's text form; numbers at their limits. */
 static const char *const odd_texts[] = {
     "", "NULL", "{a,b}", "\"", "\\", "'; DROP TABLE orders; --", "\t\n ", "\xc3\xa4\xe2\x82\xac"};
 static const int64_t odd_numbers[] = {INT64_MIN, INT64_MAX, -1, 0, 1, INT64_C(1) << 32};
@@ -89,7 +89,7 @@ static db_answer odd_answer(int i)
     db_answer answer = {.http_status = 100 + i, .at_us = odd_numbers[i % 6]};
     snprintf(answer.key, sizeof answer.key, "%d%s", i, odd_texts[i % ODD_TEXTS]);
     snprintf(answer.request, sizeof answer.request, "%s", odd_texts[i % ODD_TEXTS]);
-    memset(answer.body, 'b', DB_BODY_MAX); /* the longest in one row, the shortest in the next */
+    memset(answer.body, 'b', DB_BODY_MAX); /* longest and short bodies alternate */
     if (i % 2 == 0)
         strcpy(answer.body, odd_texts[i / 2 % ODD_TEXTS]);
     return answer;
@@ -122,7 +122,7 @@ static void each_row_is_stored_as_if_it_came_alone(void **state)
     }
 }
 
-/* Each third one has an answer. */
+/* Every third key has an answer. */
 static void keys_that_have_an_answer_are_found_by_their_place(void **state)
 {
     struct fixture *fixture = *state;

@@ -1,5 +1,5 @@
-/* The lists of columns (db/columns.h) are those of the tables, and each column of a row comes back
- * from the store as it went in: on both engines, whatever columns there are. */
+/* The lists of columns (db/columns.h) equal those of the tables, and each column is read as it was
+ * written, on both engines. */
 #include "columns.h"
 #include "fixture.h"
 
@@ -32,7 +32,7 @@ static void every_column_of_a_table_is_listed_and_no_other(void **state)
     }
 }
 
-/* A value of its own for each column; text as long as it may be. */
+/* Gives each column a different value; texts have the greatest length. */
 static void fill(const struct row_type *type, void *row)
 {
     memset(row, 0, type->size);
@@ -52,7 +52,7 @@ static void fill(const struct row_type *type, void *row)
     }
 }
 
-/* By their members, not by what makes values of them. */
+/* Compares the members directly, without the code that converts them. */
 static void expect_same(const struct row_type *type, const void *row, const void *back)
 {
     for (size_t i = 0; i < type->n; i++) {
@@ -108,11 +108,11 @@ static void a_ledger_row_comes_back_whole(void **state)
     fill(&row_types[TABLE_LEDGER], &row);
     assert_int_equal(DB_OK, db_run(fixture->store, work_append, &row, NULL));
     assert_int_equal(DB_OK, db_read_ledger(fixture->reader, 0, 10, keep_row, &back, &last));
-    row.id = last; /* the store gives it */
+    row.id = last; /* chosen by the store */
     expect_same(&row_types[TABLE_LEDGER], &row, &back);
 }
 
-/* Twice: as a new row, and over the one that is there. */
+/* Written twice: as a new row, and over an existing row. */
 static void a_reset_row_comes_back_whole(void **state)
 {
     struct fixture *fixture = *state;

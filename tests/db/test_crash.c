@@ -1,4 +1,4 @@
-/* kill -9 in the middle of many runs: every acknowledged one is there afterwards, none twice. */
+/* kill -9 during many sales: afterwards every acknowledged sale is stored, none twice. */
 #include "child.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ struct seller {
 };
 
 struct sale {
-    char key[DB_ID_MAX + 1]; /* order, transaction and answer are named alike */
+    char key[DB_ID_MAX + 1]; /* the id of order, transaction and answer */
 };
 
 static db_status work_sell(db_tx *tx, void *arg)
@@ -43,7 +43,7 @@ static db_status work_sell(db_tx *tx, void *arg)
     return db_tx_append_ledger(tx, &row);
 }
 
-/* Acknowledges each sale after db_run() has returned: the whole key in one write. */
+/* Acknowledges each sale after db_run() has returned, by one write of the key. */
 static void *seller_main(void *arg)
 {
     struct seller *seller = arg;
@@ -121,7 +121,7 @@ static void every_acknowledged_sale_survives_kill_9(void **state)
         while (all.n < goal && hear_key(&child, &all))
             continue;
         kill(child.pid, SIGKILL);
-        while (hear_key(&child, &all)) /* what was said before it died */
+        while (hear_key(&child, &all)) /* acknowledged before it died */
             continue;
         int status = child_reap(&child);
         assert_true(WIFSIGNALED(status));

@@ -1,5 +1,5 @@
-/* The Nth write fails, or kills the process, for every N: the store stays whole, says the truth,
- * and works again when the disk does. */
+/* The Nth write fails or kills the process, for every N. The store stays consistent, reports the
+ * truth, and works again when the disk does. */
 #include "child.h"
 #include "fault_vfs.h"
 #include "gate.h"
@@ -37,7 +37,7 @@ static void expect_whole(struct fixture *fixture, int changes)
                                                  " FROM pragma_integrity_check"));
 }
 
-/* After a flush that failed, a shared file wants a new start. */
+/* After a failed flush, a shared file must be opened again. */
 static void change_again(struct fixture *fixture, const db_options *options, int i)
 {
     db_error error = {0};
@@ -51,7 +51,7 @@ static void change_again(struct fixture *fixture, const db_options *options, int
     assert_int_equal(DB_OK, change(fixture, i, NULL));
 }
 
-/* One life of a store whose Nth call fails. Returns whether it came to that. */
+/* Runs a store whose Nth call fails. False: there was no Nth call. */
 static bool live_with_fault(struct fixture *fixture, const db_options *options,
                             struct fault_plan plan, int n, int *ret_unknown)
 {
@@ -73,10 +73,10 @@ static bool live_with_fault(struct fixture *fixture, const db_options *options,
         fault_heal();
         if (status == undone)
             assert_false(fixture_is_stored(fixture, i));
-        if (!fixture_is_stored(fixture, i)) /* works again when space returns */
+        if (!fixture_is_stored(fixture, i)) /* works again if there is space */
             change_again(fixture, options, i);
     }
-    fixture_close(fixture); /* may fail to checkpoint: the log then stays */
+    fixture_close(fixture); /* its checkpoint may fail: then the log stays */
     fault_heal();
     bool fired = fault_fired > 0;
     fixture_open(fixture, options);
@@ -93,11 +93,11 @@ static int live_with_every_fault(struct fixture *fixture, const db_options *opti
 {
     int unknown = 0, n = 1;
     int step = options->shared_file ? full_or(1, 4) : 1; /* many slow flushes */
-    bool gathered = !options->shared_file;               /* a commit's frames, into one write */
+    bool gathered = !options->shared_file;               /* one write for a commit's frames */
     while (live_with_fault(fixture, options, plan, n, &unknown))
         assert_true((n += step) < N_MAX);
-    assert_true(n > (gathered ? 1 : 3) * CHANGES); /* it was about real writes */
-    if (gathered && plan.kind == FAULT_FULL)       /* which alone are counted then */
+    assert_true(n > (gathered ? 1 : 3) * CHANGES); /* real writes have failed */
+    if (gathered && plan.kind == FAULT_FULL)       /* only writes are counted then */
         assert_true(n < 3 * CHANGES);
     return unknown;
 }
@@ -118,7 +118,7 @@ static void a_store_that_cannot_be_written_does_not_answer_a_ping(void **state)
     fixture_open(fixture, &syncs[0]);
     fixture_account(fixture, "a", 1000);
     fault_arm((struct fault_plan){.kind = FAULT_FULL, .sticky = true}, 1);
-    assert_int_equal(DB_OK, db_ping(fixture->store)); /* nobody has tried */
+    assert_int_equal(DB_OK, db_ping(fixture->store)); /* no write has failed yet */
     assert_int_equal(DB_FULL, change(fixture, 0, NULL));
     assert_int_equal(DB_FULL, db_ping(fixture->store));
     assert_int_equal(DB_FULL, db_ping(fixture->store));
@@ -230,8 +230,8 @@ static void of_a_commit_of_unknown_outcome_what_was_undone_before_is_known(void 
     assert_int_equal(DB_UNKNOWN, jobs[0].status);
     assert_int_equal(DB_FAILED, jobs[1].status);
     assert_int_equal(DB_NOT_FOUND, db_read_answer(fixture->reader, "undone", &answer));
-    /* Nobody can say while the disk fails; then it is decided, and what was in doubt does not come
-     * back with a crash. */
+    /* The outcome cannot be decided while the disk fails. Once decided, the undone change does not
+     * return after a crash. */
     assert_true(db_settle(fixture->store, &jobs[0].doubt, 0, NULL) != DB_OK);
     fault_heal();
     assert_int_equal(DB_OK, db_settle(fixture->store, &jobs[0].doubt, 0, NULL));
@@ -276,7 +276,8 @@ static int change_until_killed(void *arg, int report)
     return 0;
 }
 
-/* Returns whether the child was killed. A sharer has the file open meanwhile, and reads first. */
+/* Returns whether the child was killed. Another sharer has the file open meanwhile and reads first.
+ */
 static bool die_at(struct fixture *fixture, struct doomed *doomed)
 {
     fixture_open(fixture, &doomed->options);

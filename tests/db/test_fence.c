@@ -1,4 +1,4 @@
-/* Fences from the store: they rise whatever happens around them. */
+/* Fences from the store rise in all circumstances. */
 #include "fixture.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ static void each_resource_counts_from_one(void **state)
     }
 }
 
-/* Another source has given greater ones before. */
+/* Another source has given greater fences before. */
 static void fence_is_above_what_was_seen_and_stays_there(void **state)
 {
     assert_int_equal(next_fence(*state, "item:1", 41), 42);
@@ -100,7 +100,7 @@ static void *take_main(void *arg)
     return NULL;
 }
 
-/* None is given twice: 1 to N, each once, have this sum. */
+/* No fence is given twice: the sum is that of 1 to N. */
 static void concurrent_callers_get_different_rising_fences(void **state)
 {
     struct fixture *fixture = *state;

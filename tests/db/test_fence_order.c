@@ -1,7 +1,7 @@
 /*
- * The invariant of a fenced write (db.h), by enumeration: two and three holders take two turns
- * each, a turn reads the row and then writes it, and every order of these steps is tried on every
- * kind of row. A model of three numbers says what each write must be told.
+ * Enumerates the invariant of a fenced write (db.h). Two or three holders take two turns each; a
+ * turn reads the row, then writes it. Every order of these steps is tried on every kind of row. A
+ * model of three numbers gives the expected status of each write.
  */
 #include "fixture.h"
 
@@ -10,7 +10,7 @@ enum {
     STEPS_EACH = 4, /* read, write, read, write */
     STEPS_MAX = HOLDERS_MAX * STEPS_EACH,
     ORDERS_MAX = 7134, /* of three holders' steps */
-    ROWS = 500,        /* orders of steps that are tried at once, each on a row of its own */
+    ROWS = 500,        /* orders of steps tried at once, each on its own row */
     STOCK = 1000
 };
 
@@ -35,8 +35,8 @@ static bool is_read(int step)
     return step % 2 == 0;
 }
 
-/* Reads that follow each other change nothing: of the orders that differ only in them, one. That
- * leaves 34 of 70 for two holders, 7,134 of 34,650 for three. */
+/* The order of adjacent reads does not matter, so only one such order is kept: 34 of 70 for two
+ * holders, 7,134 of 34,650 for three. */
 static void add_orders(struct orders *orders, int holders, int *taken, uint8_t *steps, int n)
 {
     if (n == holders * STEPS_EACH) {
@@ -185,7 +185,7 @@ static db_status put_row(db_tx *tx, enum kind kind, union row row, int64_t fence
     return db_tx_put_order(tx, &row.order, &how);
 }
 
-/* The writes of all trials in one transaction: their rows have nothing to do with each other. */
+/* The writes of all trials in one transaction; their rows are independent. */
 static db_status work_writes(db_tx *tx, void *arg)
 {
     struct step *step = arg;
@@ -269,8 +269,8 @@ static void two_holders_never_fork_and_a_lone_one_is_never_refused(void **state)
 static void three_holders_never_fork_and_a_lone_one_is_never_refused(void **state)
 {
     static const int fences[][3] = {{1, 2, 3}, {1, 1, 2}, {1, 2, 2}, {1, 1, 1}};
-    const size_t n_fences = (size_t)full_or(4, 1);                /* a push: three that differ */
-    const int kinds = pg_server ? full_or(KINDS, 1) : (int)KINDS; /* and there of items only */
+    const size_t n_fences = (size_t)full_or(4, 1);                /* a push: only {1, 2, 3} */
+    const int kinds = pg_server ? full_or(KINDS, 1) : (int)KINDS; /* a push, PostgreSQL: items */
     for (int kind = ITEM; kind < kinds; kind++) {
         int64_t base_fence = 0;
         make_rows(*state, (enum kind)kind);

@@ -1,4 +1,4 @@
-/* A full disk: db_ping() says so as long as no commit fits, also while a small write does. */
+/* A full disk: db_ping() reports it as long as no commit fits, even if a small write fits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@ enum { DISK = 24 << 20, ANSWERS = 64, POLLS = 40, COMMITS_MAX = 2000 };
 
 static int n_commits;
 
-/* Keys that lie anywhere: each has a page of its own. */
+/* Random keys: each is on another page. */
 static db_status work_answers(db_tx *tx, void *arg)
 {
     uint64_t random = (uint64_t) * (int *)arg * 0x9e3779b97f4a7c15u;

@@ -1,4 +1,4 @@
-/* Several works of one caller: in one commit where the store has groups, and each for itself. */
+/* Several jobs of one caller: in one commit if the store has groups, each with its own outcome. */
 #include "gate.h"
 
 enum { CALLERS = 8 };
@@ -14,7 +14,7 @@ struct jobs {
     db_status worst; /* of all rounds */
 };
 
-/* Change after change of one account, each decided on what the one before it will have written. */
+/* A chain of changes of one account; each is computed from the result of the one before it. */
 static void prepare(struct jobs *jobs, db *store, const db_account *account, int n)
 {
     *jobs = (struct jobs){.store = store, .n = n, .rounds = 1};
@@ -82,7 +82,7 @@ static db_status change_and_refuse(db_tx *tx, void *arg)
     return status == DB_OK ? DB_REFUSED : status;
 }
 
-/* Each of an account of its own: nobody else's refusal can be the cause of one's own. */
+/* Each job changes its own account, so no refusal can cause another. */
 static void prepare_accounts(struct fixture *fixture, struct jobs *jobs, int n)
 {
     db_account account = {0};
@@ -130,7 +130,7 @@ static void a_refused_job_undoes_itself_only(void **state)
                      after.commits - before.commits);
 }
 
-/* How a job comes to meet the order that it has just made. */
+/* How a job accesses the order that it has just created. */
 enum meeting { NEVER, BY_BOUGHT, BY_READING, BY_MOVING, BY_PUTTING, MEETINGS };
 enum { ORDERS = 3 * MEETINGS };
 
@@ -175,7 +175,7 @@ static db_status work_order(db_tx *tx, void *arg)
     return status == DB_OK ? job->end : status;
 }
 
-/* Of each meeting three. */
+/* Three orders for each meeting. */
 static void prepare_orders(db_job *jobs, struct order_job *orders, enum meeting most)
 {
     for (int i = 0; i < ORDERS; i++) {
@@ -196,7 +196,7 @@ static void expect_order(struct fixture *fixture, const struct order_job *job, d
         assert_int_equal(job->meeting >= BY_MOVING ? DB_PAID : DB_RESERVED, order.state);
 }
 
-/* Those that are refused have met theirs, or not. */
+/* Refused jobs of each meeting, also NEVER. */
 static void a_job_that_meets_its_new_rows_and_is_refused_takes_no_others_along(void **state)
 {
     struct fixture *fixture = *state;
@@ -283,7 +283,7 @@ static void a_new_row_that_fails_is_told_of_its_job(void **state)
     assert_non_null(strstr(error.message, "planted"));
 }
 
-/* Behind the gate: eight of the first, three of the second; 5 | 3 + 2 | 1. */
+/* Behind the gate: eight jobs of the first caller, three of the second. Groups: 5 | 3 + 2 | 1. */
 static void jobs_beyond_a_group_go_on_with_the_next(void **state)
 {
     enum { FIRST = 8, SECOND = 3 };
@@ -315,7 +315,7 @@ static void jobs_beyond_a_group_go_on_with_the_next(void **state)
     expect_chain(fixture, "account:b", 100 - SECOND);
 }
 
-/* Groups end within a caller's jobs all the time, and checkpoints come between them. */
+/* Groups often end in the middle of a caller's jobs, and checkpoints run between them. */
 static void many_callers_with_many_jobs_are_all_answered(void **state)
 {
     struct fixture *fixture = *state;

@@ -1,5 +1,5 @@
-/* SQLite's Nth piece of memory is refused, for every N: what is told is true, and what was not told
- * as done is not done later. */
+/* SQLite's Nth allocation fails, for every N. Reported outcomes are true, and a change reported as
+ * failed does not happen later. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 enum { FIRST = 1000000, N_MAX = 5000 };
 
 static sqlite3_mem_methods real;
-static _Thread_local int countdown; /* 0: nothing planned; 1: the next piece */
+static _Thread_local int countdown; /* 0: no failure planned; 1: the next allocation fails */
 static _Thread_local bool sticky;
-static _Thread_local int size_refused; /* to a piece that grows to it; 0: none */
+static _Thread_local int size_refused; /* growth to this size fails; 0: none */
 static _Thread_local int refused;
 
 static bool is_refused(void)
@@ -39,7 +39,7 @@ static void have_plenty(void)
     countdown = size_refused = 0;
 }
 
-/* New rows first, and on it goes whatever happened: an error is not overlooked by the store. */
+/* Inserts rows first and ignores errors: the store must not overlook them. */
 static db_status work_carelessly(db_tx *tx, void *arg)
 {
     struct change change = *(const struct change *)arg;
@@ -71,7 +71,7 @@ static int64_t balance(struct fixture *fixture)
     return account.balance;
 }
 
-/* Each change is whole or not there, and leaves nothing behind for the next one's commit. */
+/* Each change is stored completely or not at all, and leaves nothing for the next commit. */
 static void a_change_is_whole_or_not_at_all(struct fixture *fixture, bool goes_on)
 {
     int changes = 0, i = 0, fired;
@@ -107,7 +107,7 @@ static void a_change_without_any_memory_leaves_nothing_behind(void **state)
     a_change_is_whole_or_not_at_all(*state, true);
 }
 
-/* One error ends the transaction of both, and each is tried again alone: in vain. */
+/* One error ends the transaction of both. Each is tried again alone and fails. */
 static void each_of_a_group_without_memory_is_told(void **state)
 {
     struct fixture *fixture = *state;
@@ -141,8 +141,8 @@ static void each_of_a_group_without_memory_is_told(void **state)
     assert_false(fired);
 }
 
-/* The index of the log grows after the commit's frames were written and flushed. What was told to
- * have failed does not come back with a crash. */
+/* The index of the log grows after the commit's frames were written and flushed. A commit reported
+ * as failed must not return after a crash. */
 static void a_commit_without_memory_for_the_index_of_the_log_is_undone_for_good(void **state)
 {
     enum { SECOND_PAGE = 2 * sizeof(void *), CHANGES_MAX = 3000 };
@@ -171,7 +171,7 @@ static void a_commit_without_memory_for_the_index_of_the_log_is_undone_for_good(
     fixture_close(&again);
 }
 
-/* An error in a read ends the snapshot; an audit is not made from another one. */
+/* An error in a read ends the snapshot. The audit must not continue in another snapshot. */
 static void an_audit_in_a_snapshot_that_an_error_ended_says_so(void **state)
 {
     struct fixture *fixture = *state;

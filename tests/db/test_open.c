@@ -1,4 +1,4 @@
-/* Opening: what is refused and how it is said, who may have the file, changing its mode. */
+/* Opening a store: refusals and their messages, exclusive use of the file, change of its mode. */
 #include "sqlite_sql.h"
 #include "child.h"
 
@@ -92,7 +92,8 @@ static void a_store_answers_pings(void **state)
     assert_int_equal(DB_OK, db_ping(fixture->store));
 }
 
-/* Else each live order of an item would be looked up: a million of them take four times as long. */
+/* Otherwise SQLite would read each live order of an item, which takes four times as long for a
+ * million orders. */
 static void live_orders_are_counted_from_their_index_alone(void **state)
 {
     static const char *const plans[] = {
@@ -130,7 +131,7 @@ static void what_was_stored_is_there_after_reopening(void **state)
     assert_int_equal(100, item.stock);
 }
 
-/* -- who may have the file ----------------------------------------------------------------------
+/* -- use of the file by several processes --------------------------------------------------------
  */
 
 struct elsewhere {
@@ -178,7 +179,7 @@ static void a_second_open_in_one_process_is_refused_too(void **state)
     struct fixture *fixture = *state;
     fixture_open(fixture, NULL);
     expect_refused(fixture, DB_UNAVAILABLE, false, "already open elsewhere");
-    fixture_item(fixture, "1", 100); /* and the first one still works */
+    fixture_item(fixture, "1", 100); /* the first store still works */
 }
 
 static void sharers_keep_out_a_process_that_wants_the_file_alone(void **state)

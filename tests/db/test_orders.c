@@ -1,4 +1,4 @@
-/* Orders, stored answers, tasks, and the bounds of every text. */
+/* Orders, stored answers, tasks, and the length limits of texts. */
 #include "fixture.h"
 
 static const db_put any = {.expected_version = -1};
@@ -127,7 +127,7 @@ static void an_order_state_can_be_put_under_fence_and_version(void **state)
     assert_int_equal(DB_OK, db_run(fixture->store, work_put_order, &put, NULL));
 }
 
-/* Whatever the guard: also over the version that was read, and also by sql-atomic. */
+/* Holds for every guard, also with the version that was read, also for sql-atomic. */
 static void an_order_of_a_former_sale_is_written_only_on_demand(void **state)
 {
     struct fixture *fixture = *state;
@@ -216,7 +216,7 @@ static void expired_orders_come_oldest_first_and_bounded(void **state)
     assert_int_equal(0, n);
 }
 
-/* Also among those that expire in one microsecond. */
+/* Also orders that expire in the same microsecond. */
 static void expired_orders_are_read_page_by_page(void **state)
 {
     struct fixture *fixture = *state;
@@ -285,7 +285,7 @@ static void the_ledger_lets_nothing_be_changed(void **state)
     assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM ledger WHERE delta = 0"));
 }
 
-/* A text that fills its array without an end is too long. */
+/* A text without a NUL in its array is too long. */
 #define OVERFILL(field) memset(field, 'x', sizeof(field))
 
 static void text_that_is_too_long_or_missing_is_refused_not_cut(void **state)

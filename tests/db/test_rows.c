@@ -1,4 +1,4 @@
-/* Items and accounts: resets, absolute values under a condition, conditional changes. */
+/* Items and accounts: resets, conditional writes of absolute values, conditional changes. */
 #include "fixture.h"
 
 struct put_item {
@@ -87,7 +87,7 @@ static void put_stores_the_value_whatever_stands_there(void **state)
     struct fixture *fixture = *state;
     db_item stale = fixture_item(fixture, "1", 100);
     assert_int_equal(DB_OK, put_item(fixture, &stale, 99, 2, any));
-    assert_int_equal(DB_OK, put_item(fixture, &stale, 98, 2, any)); /* decided on the same row */
+    assert_int_equal(DB_OK, put_item(fixture, &stale, 98, 2, any)); /* from the same reading */
     db_item item = read_item(fixture, "1");
     assert_int_equal(98, item.stock);
     assert_int_equal(2, item.version);
@@ -110,12 +110,12 @@ static void put_with_an_older_fence_writes_nothing(void **state)
     assert_int_equal(DB_STALE_FENCE, put_item(fixture, &item, 50, 3, fenced));
     fenced.fence = 7; /* the same hold may write again */
     assert_int_equal(DB_OK, put_item(fixture, &item, 80, 3, fenced));
-    assert_int_equal(DB_OK, put_item(fixture, &item, 70, 4, any)); /* unfenced: not asked */
+    assert_int_equal(DB_OK, put_item(fixture, &item, 70, 4, any)); /* no fence: not checked */
     assert_int_equal(7, read_item(fixture, "1").last_fence);
 }
 
-/* A late writer may come between the newer holder's read and its write: its fence is the newest the
- * store has seen, so it passes, and the newer holder has read what is no longer there. */
+/* A late writer writes between the newer holder's read and write. Its fence is the newest that the
+ * store has seen, so it passes. The newer holder's reading is then out of date. */
 static void newer_fence_that_read_before_an_older_one_wrote_conflicts(void **state)
 {
     struct fixture *fixture = *state;
@@ -131,7 +131,7 @@ static void newer_fence_that_read_before_an_older_one_wrote_conflicts(void **sta
     assert_int_equal(8, read_item(fixture, "1").last_fence);
 }
 
-/* The number alone does not tell who has read what: that fence could fork. */
+/* A fence without a version does not show which version was read, so it could cause a fork. */
 static void fence_without_the_version_that_was_read_is_invalid(void **state)
 {
     db_item item = fixture_item(*state, "1", 100);
@@ -209,7 +209,7 @@ static void add_tells_what_the_row_has_now(void **state)
     struct add add = {.item = fixture_item(fixture, "1", 3), .delta = -1};
     db_item stale = add.item;
     assert_int_equal(DB_OK, db_run(fixture->store, work_add_item, &add, NULL));
-    add.item = stale; /* adds to what is there, not to what was read */
+    add.item = stale; /* adds to the stored value, not to the read one */
     assert_int_equal(DB_OK, db_run(fixture->store, work_add_item, &add, NULL));
     assert_int_equal(1, add.item.stock);
     assert_int_equal(3, add.item.version);

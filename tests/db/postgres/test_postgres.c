@@ -1,5 +1,5 @@
-/* What only the PostgreSQL engine has: pipelined writes, row locks, isolation levels and the
- * retries that go with them. */
+/* Features of the PostgreSQL engine only: pipelined writes, row locks, isolation levels and their
+ * retries. */
 #include "fixture.h"
 
 #include <pthread.h>
@@ -26,11 +26,11 @@ static int64_t balance(struct fixture *fixture, const char *id)
 /* -- pipelined writes ---------------------------------------------------------------------------
  */
 
-/* Changes of one account, of which one is decided on another version than is there. */
+/* Changes of one account; one expects a wrong version. */
 struct changes {
     db_account account;
     int refused, runs;
-    int told; /* which one the work was told of in the end */
+    int told; /* the change that was finally reported */
 };
 
 static db_status work_changes(db_tx *tx, void *arg)
@@ -69,7 +69,7 @@ static void a_refused_write_among_many_is_told_by_place(void **state)
     assert_int_equal(100 + ROWS, balance(fixture, "a"));
 }
 
-/* A work must not go on with what it read past a write that was refused. */
+/* A work must not continue with a read after a write that was refused. */
 struct write_then_read {
     struct change change;
     int reads;
@@ -104,7 +104,7 @@ static void a_read_after_a_refused_write_is_refused_too(void **state)
     assert_int_equal(1, both.reads);
 }
 
-/* The server refuses the text when it reads it, which is after the work has given up. */
+/* The server refuses the text only when it reads it, after the end of the work. */
 static db_status work_not_utf8(db_tx *tx, void *arg)
 {
     db_ledger_row row = {.resource = "item:1", .txn_id = "\xff"};
@@ -128,7 +128,7 @@ static void an_error_among_unread_answers_harms_nothing_later(void **state)
 /* -- row locks ----------------------------------------------------------------------------------
  */
 
-/* Reads one account for update, then another one; both wait for each other in between. */
+/* Reads one account for update, then another. In between the two threads wait for each other. */
 struct locker {
     pthread_t thread;
     db *store;
@@ -213,8 +213,8 @@ static void a_row_locked_for_too_long_is_busy_and_nothing_is_written(void **stat
 /* -- isolation ----------------------------------------------------------------------------------
  */
 
-/* Write skew: each takes from its own account while both together hold enough. Only "serializable"
- * notices (Berenson et al., "A Critique of ANSI SQL Isolation Levels", 1995). */
+/* Write skew: each takes from its own account if both together hold enough. Only "serializable"
+ * detects it (Berenson et al., "A Critique of ANSI SQL Isolation Levels", 1995). */
 struct skew {
     pthread_t thread;
     db *store;
@@ -249,7 +249,7 @@ static void *skew_main(void *arg)
     return NULL;
 }
 
-/* Returns what both accounts hold in the end; 100 at first. */
+/* Returns the final sum of both accounts; it starts at 100. */
 static int64_t run_skew(struct fixture *fixture, const char *isolation, uint64_t *ret_retries)
 {
     size_t length = strlen(fixture->url);

@@ -1,4 +1,4 @@
-/* PostgreSQL's connections: lost in each moment that matters, all in use, server gone. */
+/* PostgreSQL's connections: lost at each critical moment, all in use, or the server is away. */
 #include "fixture.h"
 
 #include <pthread.h>
@@ -48,8 +48,8 @@ static void a_pool_that_stays_in_use_is_busy(void **state)
     assert_int_equal(DB_OK, db_run(fixture->store, work_reset_item, &item, &error));
 }
 
-/* A trigger that fires at COMMIT ends its own server process: the store can not know whether the
- * commit came before. */
+/* A trigger that fires at COMMIT ends its own backend. The store cannot know whether the commit
+ * came first. */
 static void a_connection_lost_in_commit_is_unknown(void **state)
 {
     struct fixture *fixture = *state;
@@ -71,7 +71,7 @@ static void a_connection_lost_in_commit_is_unknown(void **state)
     assert_true(fixture_audit(fixture, "account:a").ok);
 }
 
-/* An error at COMMIT from a server that goes on is no doubt. */
+/* After an error at COMMIT from a live server the outcome is known. */
 static void a_commit_that_is_refused_is_undone(void **state)
 {
     struct fixture *fixture = *state;
@@ -87,7 +87,7 @@ static void a_commit_that_is_refused_is_undone(void **state)
     assert_int_equal(100, balance(fixture, "a"));
 }
 
-/* All of the store's, and waits until they have ended. */
+/* Ends all connections of the store and waits for their end. */
 static void end_connections(struct fixture *fixture)
 {
     fixture_sql(fixture, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
@@ -143,8 +143,7 @@ static void a_killed_server_is_told_at_once_and_used_again_when_back(void **stat
         .account = fixture_account(fixture, "a", 100), .delta = -1, .txn_id = "t", .how = any};
     assert_true(WIFSIGNALED(sandbox_signal(pg_server, SIGKILL)));
     int64_t start_ms = now_ms();
-    while (db_ping(fixture->store) == DB_OK) /* by a process that does not know yet that it is an
-                                                orphan, and still commits */
+    while (db_ping(fixture->store) == DB_OK) /* an orphaned backend may still commit for a while */
         assert_true(now_ms() - start_ms < BACK_WITHIN_MS);
     start_ms = now_ms();
     assert_int_equal(DB_UNAVAILABLE, db_run(fixture->store, work_change, &change, &error));
@@ -153,7 +152,7 @@ static void a_killed_server_is_told_at_once_and_used_again_when_back(void **stat
     assert_int_equal(DB_UNAVAILABLE, db_audit(fixture->reader, NULL, keep_audit_row, &row, &error));
     expect_says(&error, "PostgreSQL: connection");
     assert_true(now_ms() - start_ms < AT_ONCE_MS);
-    while (sandbox_restart(pg_server) != 0) /* until the old one's processes have noticed */
+    while (sandbox_restart(pg_server) != 0) /* until the old backends have ended */
         assert_true(now_ms() - start_ms < BACK_WITHIN_MS);
     assert_int_equal(DB_OK, db_ping(fixture->store));
     assert_int_equal(DB_OK, db_run(fixture->store, work_change, &change, &error));
@@ -176,8 +175,8 @@ static void *pinger_main(void *arg)
     return NULL;
 }
 
-/* A stopped server takes connections and says nothing: one caller finds out, the others are told
- * what it found the last time. */
+/* A stopped server accepts connections but does not answer. One caller tries it; the others get its
+ * last result. */
 static void a_stopped_server_holds_up_one_caller_at_a_time(void **state)
 {
     struct fixture *fixture = *state;
@@ -203,7 +202,7 @@ static void a_stopped_server_holds_up_one_caller_at_a_time(void **state)
     assert_int_equal(DB_OK, db_ping(fixture->store));
 }
 
-/* The socket is whole: only the deadline tells. */
+/* The socket is intact; only the deadline shows the fault. */
 static void a_connection_that_does_not_answer_in_time_is_replaced(void **state)
 {
     struct fixture *fixture = *state;
@@ -212,7 +211,7 @@ static void a_connection_that_does_not_answer_in_time_is_replaced(void **state)
     fixture_close(fixture);
     strcat(fixture->url, "?pool=1");
     fixture_open(fixture, &(db_options){.busy_ms = 50});
-    *strchr(fixture->url, '?') = '\0'; /* which only the store understands */
+    *strchr(fixture->url, '?') = '\0'; /* only the store understands the option */
     change.account = fixture_account(fixture, "a", 100);
     pid_t backend = (pid_t)fixture_sql_int(
         fixture, "SELECT pid FROM pg_stat_activity WHERE application_name = 'seckilld'");

@@ -1,5 +1,5 @@
-/* PostgreSQL is sent the rows of a batch as one statement of each kind: what can go wrong on its
- * side with some of them. */
+/* The rows of a batch go to PostgreSQL as one statement of each kind. The server refuses some of
+ * them. */
 #include "batch.h"
 
 #include <pthread.h>
@@ -75,7 +75,8 @@ static void a_key_taken_since_the_snapshot_is_told_at_every_isolation(void **sta
     }
 }
 
-/* The halves of the same keys, in opposite order: each has one half when it asks for the other. */
+/* Two instances write the halves of the same keys in opposite order. Each has written one half when
+ * it starts the other. */
 struct instance {
     pthread_t thread;
     db *store;
@@ -102,7 +103,7 @@ static db_status work_halves(db_tx *tx, void *arg)
     db_item item;
     db_status status = write_half(tx, instance->first);
     if (status == DB_OK)
-        status = db_tx_read_item(tx, "1", false, &item); /* the server has done it */
+        status = db_tx_read_item(tx, "1", false, &item); /* the server has executed the writes */
     if (instance->runs++ == 0)
         pthread_barrier_wait(instance->both_have_half);
     return status == DB_OK ? write_half(tx, 50 - instance->first) : status;

@@ -1,5 +1,5 @@
-/* Whatever a server says in the place of each of its messages: the process goes on, what failed is
- * told as failed, and what was told as not written is not there. */
+/* Each message of a server is replaced by a wrong one. The process goes on, and the store works
+ * again. If the lie is an orderly hang-up, reported outcomes of writes are true. */
 #include "fixture.h"
 #include "pg_liar.h"
 
@@ -7,7 +7,7 @@ enum { FIRST = 1000000, MESSAGES_MAX = 400, BUSY_MS = 200, TRIES = 3 };
 
 static struct pg_liar *liar;
 
-/* One use of the store; i tells those of one test apart. */
+/* One use of the store; i is different for each use. */
 typedef db_status use(struct fixture *fixture, int i);
 
 static db_status use_item(struct fixture *fixture, int i)
@@ -112,7 +112,7 @@ static db_status use_conditional(struct fixture *fixture, int i)
     return db_run(fixture->store, work_add, &addition, NULL);
 }
 
-/* Refused for its version, so that the store asks why. */
+/* Refused because of its version, so the store asks for the reason. */
 static db_status work_late(db_tx *tx, void *arg)
 {
     (void)arg;
@@ -169,7 +169,7 @@ static db_status work_orders(db_tx *tx, void *arg)
     return status == DB_OK ? db_tx_insert_order(tx, &order) : status;
 }
 
-/* Through the liar; the tables are filled past it. */
+/* Opens the store through the liar; the tables are filled directly. */
 static void open_through_liar(struct fixture *fixture)
 {
     fixture_item(fixture, "1", 100);
@@ -193,7 +193,7 @@ static bool is_written(struct fixture *fixture, int i)
     return fixture_sql_int(fixture, sql) != 0;
 }
 
-/* A server that hangs up says nothing untrue. */
+/* A server that only hangs up sends no wrong data. */
 static bool is_honest(enum pg_lie lie)
 {
     return lie == PG_LIE_FATAL_BEFORE || lie == PG_LIE_HANG_UP;
@@ -213,7 +213,7 @@ static void tell_each(struct fixture *fixture, size_t at, enum pg_lie lie, int *
             is_written(fixture, number) != (status == DB_OK))
             fail_msg("%s: lie %d in place of message %d: told \"%s\", which is not so",
                      uses[at].name, (int)lie, n, db_status_text(status));
-        /* An answer that is one too many is found out by the connection's next use. */
+        /* A surplus answer is detected at the next use of the connection. */
         for (int tries = 0; tries == 0 || (status != DB_OK && tries < TRIES); tries++)
             status = uses[at].use(fixture, ++*i);
         if (status != DB_OK)

@@ -1,4 +1,4 @@
-/* Opening a PostgreSQL store: what is refused and how it is said, and who makes the tables. */
+/* Opening a PostgreSQL store: refusals and their messages, and creation of the tables. */
 #include "fixture.h"
 
 #include <pthread.h>
@@ -106,7 +106,7 @@ static void *opener_main(void *arg)
     return NULL;
 }
 
-/* All stand before the schema at the same moment: an outsider holds its lock until they do. */
+/* All openers wait for the schema's lock at once: an outsider holds it until then. */
 static void open_together(const char *url)
 {
     struct opener openers[OPENERS];

@@ -1,9 +1,9 @@
-/* A PostgreSQL server that answers but takes nothing: the status says why. */
+/* A PostgreSQL server that answers but accepts no writes: the status says why. */
 #include "fixture.h"
 
 static const db_put any = {.expected_version = -1};
 
-/* room: it may have failed for want of room, so the ping writes as much as a commit may need. */
+/* room: the error may mean a full disk, so the ping writes as much as a commit may need. */
 static void expect_refusal(struct fixture *fixture, const char *sqlstate, db_status expected,
                            bool room)
 {

@@ -1,6 +1,6 @@
 /*
- * PostgreSQL: an order is paid while its item is reset. The payment commits before the reset does,
- * or it is refused; at every isolation level, for every way to write an order.
+ * PostgreSQL: an order is paid while its item is reset. The payment commits before the reset, or it
+ * is refused. Tested at every isolation level and for every way to write an order.
  */
 #include "fixture.h"
 
@@ -19,7 +19,7 @@ static const db_put ways[] = {
     [PUT_FENCED] = {.fence = 1, .expected_version = 0},
 };
 
-/* A transaction on a thread of its own, which can be held after its write. */
+/* A transaction on its own thread. It can be stopped after its write. */
 struct actor {
     pthread_t thread;
     db *store;
@@ -37,7 +37,7 @@ static db_status stop(struct actor *actor)
     if (actor->written) {
         sem_post(actor->written);
         sem_wait(actor->go_on);
-        actor->written = NULL; /* a run again does not stop */
+        actor->written = NULL; /* a repeated run does not stop */
     }
     return DB_OK;
 }
@@ -51,7 +51,7 @@ static db_status work_pay(db_tx *tx, void *arg)
     db_status status = actor->way == MOVE ? db_tx_move_order(tx, &order, DB_RESERVED, DB_PAID)
                                           : db_tx_put_order(tx, &order, &ways[actor->way]);
     if (status == DB_OK)
-        status = db_tx_read_order(tx, order.id, false, &order); /* the server has done it */
+        status = db_tx_read_order(tx, order.id, false, &order); /* the server executes the write */
     return status == DB_OK ? stop(actor) : status;
 }
 
@@ -119,7 +119,7 @@ static struct actor make_actor(struct race *race, db_work *work, enum way way)
     return actor;
 }
 
-/* A fresh item and order at this level. first stops after its write. */
+/* Creates an item and an order at this isolation level. `first` stops after its write. */
 static void race_begin(struct race *race, struct fixture *fixture, const char *level,
                        db_work *first, db_work *second, enum way way)
 {
@@ -145,7 +145,7 @@ static void race_begin(struct race *race, struct fixture *fixture, const char *l
     start(&race->second);
 }
 
-/* Until the second one waits for a lock, or is done. */
+/* Waits until the second actor waits for a lock (true) or has ended (false). */
 static bool second_waits(struct race *race)
 {
     while (!atomic_load(&race->second.done))
@@ -227,7 +227,7 @@ static void a_sale_and_a_payment_of_one_item_do_not_wait_for_each_other(void **s
     }
 }
 
-/* The new guard's task closes what it has read meanwhile. */
+/* The new guard's task closes an order that it read before the payment committed. */
 static void an_order_that_was_paid_before_a_reset_is_not_closed_over(void **state)
 {
     for (int level = 0; level < LEVELS; level++) {

@@ -1,5 +1,5 @@
-/* A commit that nobody answered: what became of it is found out on another connection, and nothing
- * of it lands after that. */
+/* A commit without an answer: its outcome is found out on another connection, and it cannot take
+ * effect after that. */
 #include "fixture.h"
 #include "sandbox_proxy.h"
 #include "pg_standby.h"
@@ -69,7 +69,7 @@ static void expect_unknown(struct rig *rig)
     assert_true(rig->job.doubt.transaction > 0);
 }
 
-/* Its COMMIT is on its way and does not arrive; the connection is gone. */
+/* The COMMIT is held back and the connection is cut. */
 static void lose_commit(struct rig *rig)
 {
     proxy_hold(rig->proxy, "COMMIT", 1);
@@ -143,8 +143,8 @@ static void a_commit_that_waits_for_an_absent_standby_is_committed(void **state)
     expect(rig, FIRST - 1);
 }
 
-/* A process that does not run does not end: no answer before it has. Its COMMIT is there by then,
- * and comes too late. */
+/* A stopped backend does not end, so the outcome stays unknown until it does. Its COMMIT has
+ * arrived by then, but too late. */
 static void a_transaction_that_does_not_end_stays_undecided(void **state)
 {
     struct rig *rig = *state;
@@ -172,28 +172,28 @@ static void a_server_that_does_not_answer_is_no_decision(void **state)
     lose_commit(rig);
     assert_int_equal(0, sandbox_signal(pg_server, SIGSTOP)); /* no new connections */
     db_status status = settle(rig, 0);
-    proxy_let_go(rig->proxy); /* the process of the transaction runs, and commits */
+    proxy_let_go(rig->proxy); /* the transaction's backend is running and commits */
     assert_int_equal(0, sandbox_signal(pg_server, SIGCONT));
     assert_int_equal(DB_UNAVAILABLE, status);
     assert_int_equal(DB_OK, settle(rig, SETTLE_MS));
     db_account account;
     assert_int_equal(DB_OK, db_read_account(rig->fixture.reader, "a", &account));
-    int64_t decided = account.balance; /* either way, and for good */
+    int64_t decided = account.balance; /* either outcome, but final */
     assert_true(fixture_is_stored(&rig->fixture, 1) == (decided == FIRST - 1));
     expect(rig, decided);
 }
 
-/* A standby that took over without it, a restored backup. */
+/* Happens after a failover to a standby that lacks it, or after a restored backup. */
 static void a_transaction_that_the_server_does_not_know_will_not_commit(void **state)
 {
     struct rig *rig = *state;
     rig->job.doubt.transaction = INT64_C(1) << 40;
     assert_int_equal(DB_OK, settle(rig, 0));
-    rig->job.doubt.transaction = 0; /* it had written nothing */
+    rig->job.doubt.transaction = 0; /* a transaction without writes */
     assert_int_equal(DB_OK, settle(rig, 0));
 }
 
-/* A transaction past the store, and how the store would know it. */
+/* A transaction made without the store, and the identification that the store would use. */
 static PGconn *begin_another(struct rig *rig, db_doubt *ret)
 {
     PGconn *handle = pg_connect(rig->fixture.url);
@@ -218,13 +218,13 @@ static bool commits(PGconn *handle)
     return ok;
 }
 
-/* A crash that lost the end of the log: the number, even the process id, is another one's by now.
- */
+/* After a crash that lost the end of the log, the number or the process id may belong to another
+ * transaction. */
 static void a_number_that_was_given_again_ends_nobody(void **state)
 {
     struct rig *rig = *state;
     static const struct {
-        int backend, start_us; /* added to the innocent one's */
+        int backend, start_us; /* added to those of the innocent transaction */
     } others[] = {{1, 0}, {0, -1}, {1, -1}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         db_doubt doubt;
@@ -245,7 +245,7 @@ static void a_transaction_of_that_very_process_is_ended(void **state)
     assert_false(commits(handle));
 }
 
-/* The store answers reads; only a write shows what a commit without an answer has shown. */
+/* The store answers reads; only a write shows that commits fail. */
 static void after_an_unknown_outcome_a_ping_writes(void **state)
 {
     struct rig *rig = *state;

@@ -1,4 +1,4 @@
-/* For the tests of the audit: business without a guard, and damage behind the store's back. */
+/* For the tests of the audit: business without a guard, and damage made without the store. */
 #ifndef TESTS_DB_DAMAGE_H
 #define TESTS_DB_DAMAGE_H
 
@@ -34,7 +34,7 @@ static inline db_item sale(struct fixture *fixture, int64_t stock, int sold)
     return item;
 }
 
-/* Plants past the triggers that defend the ledger. */
+/* Plants damage; drops the triggers that protect the ledger first. */
 static inline void plant(struct fixture *fixture, const char *sql)
 {
     char text[1024];

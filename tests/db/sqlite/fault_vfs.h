@@ -1,8 +1,9 @@
 /*
- * A file system below SQLite whose Nth write, flush or truncation fails, or kills the process,
- * before or after it took effect. After SQLite's own test_syscall.c and test_vfs.c.
- * fault_install() makes it the default for every connection opened from then on.
- * Threads of the store write and flush at any time, so all that a test changes here is atomic.
+ * A file system below SQLite. Its Nth write, flush or truncation fails or kills the process, before
+ * or after it took effect. Modelled on SQLite's own test_syscall.c and test_vfs.c.
+ *
+ * fault_install() makes it the default for all connections opened later. The store's threads write
+ * and flush at any time, so every variable that a test changes is atomic.
  */
 #ifndef TESTS_DB_FAULT_VFS_H
 #define TESTS_DB_FAULT_VFS_H
@@ -17,20 +18,20 @@ enum fault_kind { FAULT_IO, FAULT_FULL, FAULT_KILL };
 
 struct fault_plan {
     enum fault_kind kind;
-    bool after;         /* the effect, which then is there although an error is reported */
-    bool sticky;        /* goes on until fault_heal() */
-    bool database_only; /* not the log or journal: in WAL mode that is checkpoints only */
+    bool after;         /* the call takes effect, then reports an error */
+    bool sticky;        /* lasts until fault_heal() */
+    bool database_only; /* not log or journal: in WAL mode only checkpoints */
 };
 
 static _Atomic struct fault_plan fault_plan;
-static atomic_int fault_countdown; /* 0: nothing planned; 1: the next call */
+static atomic_int fault_countdown; /* 0: no fault planned; 1: the next call fails */
 static atomic_int fault_fired;
 
-/* Told of each write and flush, on the thread that asks for it; flags: which file it is. */
+/* Called at each write and flush, on the calling thread. flags: the file's SQLITE_OPEN_ flags. */
 enum fault_event { FAULT_WRITES, FAULT_FLUSHES, FAULT_FLUSHED };
 static void (*_Atomic fault_watch)(enum fault_event event, int flags, sqlite3_int64 at);
 
-/* The plan is in place before the count that makes it due. */
+/* Sets the plan before the count that makes it due. */
 static inline void fault_arm(struct fault_plan plan, int n)
 {
     atomic_store(&fault_countdown, 0);
@@ -57,7 +58,7 @@ static inline sqlite3_file *fault_real(sqlite3_file *file)
 
 #define REAL(file, method, ...) fault_real(file)->pMethods->method(fault_real(file), ##__VA_ARGS__)
 
-/* Is this call the one? Then *ret_plan says what becomes of it. */
+/* True if this call must fail, as *ret_plan says. */
 static inline bool fault_due(sqlite3_file *file, bool flush, struct fault_plan *ret_plan)
 {
     int left = atomic_load(&fault_countdown);
@@ -66,7 +67,7 @@ static inline bool fault_due(sqlite3_file *file, bool flush, struct fault_plan *
     struct fault_plan plan = *ret_plan = atomic_load(&fault_plan);
     if (plan.database_only && !(((struct fault_file *)file)->flags & SQLITE_OPEN_MAIN_DB))
         return false;
-    if (flush && plan.kind == FAULT_FULL) /* a full disk stops writes */
+    if (flush && plan.kind == FAULT_FULL) /* a full disk fails only writes */
         return false;
     while (left > 0) {
         int next = left == 1 && plan.sticky ? 1 : left - 1;
@@ -231,7 +232,7 @@ static inline int fault_install(void)
 {
     static sqlite3_vfs vfs;
     sqlite3_vfs *real = sqlite3_vfs_find(NULL);
-    vfs = *real; /* everything but opening is the real one's */
+    vfs = *real; /* only opening differs from the real VFS */
     vfs.zName = "fault";
     vfs.szOsFile = (int)sizeof(struct fault_file) + real->szOsFile;
     vfs.pAppData = real;

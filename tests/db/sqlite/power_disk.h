@@ -1,15 +1,15 @@
 /*
- * Files as a kernel and a disk keep them, in memory: what processes see (the page cache), and what
- * a power cut leaves.
+ * A model of files in memory: the page cache, which processes see, and the disk, which survives a
+ * power cut.
  *
- * A write reaches the cache at once. The disk gets each sector of it when the file is flushed, or
- * at any time before, or never, and sectors in any order: an image of a power cut has any subset of
- * them. Bytes within a sector are written together.
+ * A write reaches the cache at once. Without a flush each of its sectors may or may not reach the
+ * disk, in any order. So an image of a power cut has any subset of these sectors. Bytes within a
+ * sector are written together.
  *
- * After a failed flush the disk has some of the sectors. Kernels differ in what they do with the
- * others (https://wiki.postgresql.org/wiki/Fsync_Errors): see enum power_habit.
+ * After a failed flush the disk has some of the sectors. Kernels treat the others differently
+ * (https://wiki.postgresql.org/wiki/Fsync_Errors): see enum power_habit.
  *
- * A name that was made or removed is on the disk once the folder has been flushed.
+ * A created or removed name is certainly on the disk only after a flush of the folder.
  */
 #ifndef TESTS_DB_POWER_DISK_H
 #define TESTS_DB_POWER_DISK_H
@@ -25,18 +25,18 @@
 enum { SECTOR = 512, POWER_FILES = 32, POWER_NAME = 160, POWER_REGIONS = 8, POWER_SLOTS = 8 };
 
 enum power_habit {
-    HABIT_CLEAN, /* the cache keeps them and takes them for written: they never are (ext4) */
-    HABIT_DROP,  /* the cache forgets them: what the disk has is read again (XFS, btrfs) */
+    HABIT_CLEAN, /* the cache keeps them, marked clean: they are never written (ext4) */
+    HABIT_DROP,  /* the cache drops them: the disk's data are read again (XFS, btrfs) */
     HABIT_DIRTY, /* they are written by the next flush */
     HABITS
 };
 
 struct power_data {
-    unsigned char *bytes; /* room of them; 0 beyond size */
+    unsigned char *bytes; /* array of `room` bytes; 0 beyond size */
     size_t size, room;
 };
 
-/* One sector as it was at some moment, or a truncation. */
+/* The contents of a sector at one moment, or a truncation. */
 struct power_change {
     int64_t sector; /* -1: a truncation */
     size_t size;    /* of the file then */
@@ -45,11 +45,11 @@ struct power_change {
 
 struct power_file {
     char name[POWER_NAME];
-    bool linked, on_disk; /* its name: for processes, after a power cut */
+    bool linked, on_disk; /* the name exists for processes; after a power cut */
     bool opened;          /* since power_new_process() */
     int handles;
     struct power_data cache, disk;
-    struct power_change *changes; /* not flushed, in order */
+    struct power_change *changes; /* those not flushed, in order */
     size_t n_changes, room;
     /* locks of its connections: see power_vfs.h */
     int n_shared, n_users, slot_sharers[POWER_SLOTS];
@@ -60,9 +60,9 @@ struct power_file {
 
 static struct power_file power_files[POWER_FILES];
 static _Atomic uint64_t power_random_state = 1;
-static bool power_loses_all; /* what is not flushed; else any part of it */
+static bool power_loses_all; /* a power cut loses all unflushed changes; false: some of them */
 
-/* SplitMix64 (Steele and others 2014). The thread that copies the log draws, too. */
+/* SplitMix64 (Steele and others 2014). Atomic, as the checkpoint thread calls it, too. */
 static inline uint32_t power_random(uint32_t below)
 {
     uint64_t z = atomic_fetch_add(&power_random_state, 0x9e3779b97f4a7c15u) + 0x9e3779b97f4a7c15u;
@@ -181,7 +181,7 @@ static inline void power_flush(struct power_file *file)
     file->n_changes = 0;
 }
 
-/* Of the changes that are not flushed, each with this probability. */
+/* Applies each unflushed change with this probability. */
 static inline void some_changes(struct power_data *data, const struct power_file *file,
                                 uint32_t percent)
 {
@@ -200,7 +200,7 @@ static inline void power_fail_flush(struct power_file *file, enum power_habit ha
 {
     some_changes(&file->disk, file, any_percent());
     if (habit == HABIT_DROP) {
-        const size_t size = file->cache.size; /* the inode's, which is not forgotten */
+        const size_t size = file->cache.size; /* the inode keeps the size */
         data_copy(&file->cache, &file->disk);
         data_resize(&file->cache, size);
     }
@@ -218,7 +218,8 @@ struct power_image {
     } files[3];
 };
 
-/* What a power cut now may leave of the database with this name, its log and its journal. */
+/* A possible state of the database with this name, its log and its journal after a power cut now.
+ */
 static inline struct power_image power_cut(const char *database)
 {
     static const char *const suffixes[] = {"", "-wal", "-journal"};
@@ -248,7 +249,7 @@ static inline void power_image_free(struct power_image *image)
     image->n_files = 0;
 }
 
-/* Nobody may have it open. */
+/* Removes the files. They must not be open. */
 static inline void power_forget(const char *database)
 {
     for (size_t i = 0; i < POWER_FILES; i++) {
@@ -261,7 +262,7 @@ static inline void power_forget(const char *database)
     }
 }
 
-/* The power is back: these are the files, under this name. */
+/* Creates the files of an image under this name, as after a power cut. */
 static inline void power_restore(const struct power_image *image, const char *database)
 {
     power_forget(database);

@@ -1,5 +1,5 @@
 /*
- * The locks of SQLite's connections within one process, for power_vfs.h: those on a file, and those
+ * The locks of SQLite's connections within one process, for power_vfs.h: locks on a file, and locks
  * in its shared memory (https://sqlite.org/lockingv3.html, https://sqlite.org/walformat.html).
  */
 #ifndef TESTS_DB_POWER_LOCKS_H
@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
-static pthread_mutex_t power_mutex = PTHREAD_MUTEX_INITIALIZER; /* for all of these files */
+static pthread_mutex_t power_mutex = PTHREAD_MUTEX_INITIALIZER; /* guards all files */
 
 struct power_handle {
     sqlite3_file base;
@@ -136,7 +136,7 @@ static int change_slot(struct power_handle *handle, int slot, int flags)
     return SQLITE_OK;
 }
 
-/* All slots or none. */
+/* Locks all slots or none. */
 static int power_xslots(sqlite3_file *file, int first, int n, int flags)
 {
     pthread_mutex_lock(&power_mutex);

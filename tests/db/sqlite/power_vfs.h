@@ -1,14 +1,14 @@
 /*
- * SQLite's file system over power_disk.h, and what goes wrong in it: the process is killed at any
- * write or flush, flushes fail, the power fails.
+ * SQLite's file system over power_disk.h, with faults: the process is killed at any write or flush,
+ * flushes fail, the power fails.
  *
- * A kill is a freeze: from then on no call has an effect, so that closing the store leaves the
- * files as they were. power_thaw() is the next process.
+ * A kill is simulated by a freeze: from then on no call has an effect, so closing the store does
+ * not change the files. power_thaw() starts the next process.
  *
  * power_install() makes it the default. Databases, logs and journals are in memory; temporary files
- * are the real VFS's. Faults meet only the database named power.victim.
+ * use the real VFS. Only the database named power.victim has faults.
  *
- * Threads of the store write and flush at any time, so each member of power is atomic.
+ * The store's threads write and flush at any time, so each member of power is atomic.
  */
 #ifndef TESTS_DB_POWER_VFS_H
 #define TESTS_DB_POWER_VFS_H
@@ -17,14 +17,14 @@
 
 #include <stdatomic.h>
 
-/* What is planted, to see that it is found. */
+/* Planted errors that the tests must find. */
 enum power_slip {
     SLIP_NONE,
     SLIP_LOG_NEVER_FLUSHED,
     SLIP_FILE_NEVER_FLUSHED,
-    SLIP_NOT_MARKED,   /* a sharer that is killed leaves no mark (db/sqlite/sqlite_shared_vfs.c) */
-    SLIP_NOT_SETTLED,  /* what settle_file() does to log and journal has no effect */
-    SLIP_ONLY_FLUSHED, /* it flushes, but writes nothing */
+    SLIP_NOT_MARKED,   /* a killed sharer leaves no mark (db/sqlite/sqlite_shared_vfs.c) */
+    SLIP_NOT_SETTLED,  /* settle_file() has no effect on log and journal */
+    SLIP_ONLY_FLUSHED, /* settle_file() flushes, but writes nothing */
 };
 
 static struct {
@@ -33,12 +33,12 @@ static struct {
     _Atomic enum power_habit habit;
     _Atomic uint64_t events;             /* writes, flushes, truncations so far */
     _Atomic uint64_t kill_at;            /* 0: never */
-    _Atomic uint64_t flushes;            /* so far; those from .. to fail */
-    _Atomic uint64_t fail_from, fail_to; /* 0: none */
-    atomic_int kill_at_flush;            /* the next, the one after it, ..., before it; 0: none */
-    _Atomic size_t room;                 /* bytes of the disk; 0: no end */
+    _Atomic uint64_t flushes;            /* so far */
+    _Atomic uint64_t fail_from, fail_to; /* range of flushes that fail; 0: none */
+    atomic_int kill_at_flush;            /* kills before the nth flush, 1: the next; 0: none */
+    _Atomic size_t room;                 /* bytes of the disk; 0: unlimited */
     atomic_bool frozen;
-    void (*_Atomic moment)(void); /* at each event, before and after it; within the mutex */
+    void (*_Atomic moment)(void); /* called before and after each event, with the mutex held */
     _Atomic uint64_t flushes_failed;
 } power;
 
@@ -73,7 +73,7 @@ static inline bool is_frozen(const struct power_handle *handle)
     return is_frozen_name(handle->file->name);
 }
 
-/* Runs code within the mutex, between two moments; IOERR once frozen. */
+/* Runs code with the mutex held, between two moments. Once frozen it fails with io_code. */
 #define POWER_CALL(file, io_code, code)                                                            \
     do {                                                                                           \
         struct power_handle *handle = handle_of(file);                                             \
@@ -90,7 +90,7 @@ static inline bool is_frozen(const struct power_handle *handle)
         return result;                                                                             \
     } while (0)
 
-/* Where a file grows beyond the disk, or a hole of it is filled, which is not told apart here. */
+/* True if the file would grow beyond the disk; filling a hole counts as growth. */
 static inline bool disk_is_full(const struct power_handle *handle, size_t end)
 {
     size_t used = 0;
@@ -136,7 +136,7 @@ static int flush(struct power_handle *handle)
             return SQLITE_OK;
     }
     power_flush(handle->file);
-    if (handle->flushes_folder) /* as SQLite's unix VFS does, once */
+    if (handle->flushes_folder) /* once, like SQLite's unix VFS */
         power_flush_folder();
     handle->flushes_folder = false;
     return SQLITE_OK;
@@ -246,7 +246,7 @@ static int power_xopen(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, i
         handle->base.pMethods = &power_methods;
         handle->file = file;
         handle->flushes_folder = handle->log && (flags & SQLITE_OPEN_CREATE);
-        /* SQLite opens a log or journal that it finds after settle_file() has done so. */
+        /* settle_file() opens an existing log or journal first, SQLite later. */
         handle->settles = handle->log && was_there && !file->opened;
         file->opened = true;
     }
@@ -271,7 +271,7 @@ static int power_xdelete(sqlite3_vfs *vfs, const char *name, int folder)
     return frozen ? SQLITE_IOERR_DELETE : file ? SQLITE_OK : SQLITE_IOERR_DELETE_NOENT;
 }
 
-/* As SQLite's unix VFS: an empty file is not there. */
+/* Like SQLite's unix VFS: an empty file counts as missing. */
 static int power_xaccess(sqlite3_vfs *vfs, const char *name, int flags, int *ret)
 {
     (void)vfs;
@@ -297,7 +297,7 @@ static inline int power_install(void)
     return sqlite3_vfs_register(&vfs, 1);
 }
 
-/* A new process: nothing of the former one is open. */
+/* Starts a new process: no file is open. */
 static inline void power_thaw(void)
 {
     power.frozen = false;

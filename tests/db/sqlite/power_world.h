@@ -1,6 +1,6 @@
 /*
- * A store on power_vfs.h through several processes, for the tests of power cuts: changes, which of
- * them were told, images of what a power cut would leave, and the look at an image.
+ * A store on power_vfs.h through several processes, for the tests of power cuts: its changes, which
+ * of them were acknowledged, images of possible power cuts, and the check of an image.
  */
 #ifndef TESTS_DB_POWER_WORLD_H
 #define TESTS_DB_POWER_WORLD_H
@@ -10,8 +10,8 @@
 
 enum {
     ACCOUNTS = 6,
-    CHANGES = 400, /* of a world at most */
-    TAKEN = 20     /* images of a life at most */
+    CHANGES = 400, /* per world, at most */
+    TAKEN = 20     /* images per life, at most */
 };
 
 struct taken {
@@ -23,14 +23,14 @@ struct taken {
 struct world {
     char folder[64], file[96], image_file[96];
     bool shared, normal; /* normal: not each commit is flushed, see db_options.sync */
-    db *store;           /* of the process that does something now, ... */
+    db *store;           /* of the active process */
     db_reader *reader;
-    db *other_store; /* ... and of another sharer, if any */
+    db *other_store; /* of the other sharer, if any */
     db_reader *other_reader;
-    bool told[CHANGES]; /* its answer was given, or found: it has to stay */
+    bool told[CHANGES]; /* the change was acknowledged or found stored: it must stay */
     int n_changes;
     struct taken taken[TAKEN];
-    int n_taken, one_in; /* a moment in so many is taken */
+    int n_taken, one_in; /* one_in: on average every nth moment is taken as an image */
     uint64_t images, told_in_images, kills, outlived, cuts, refused, unknown;
 };
 
@@ -59,7 +59,7 @@ static inline int count_bad_resource(void *arg, const db_audit_row *row)
     return 0;
 }
 
-/* What is wrong with the opened image; NULL: nothing. */
+/* The defect of an opened image; NULL: none. */
 static inline const char *look_at(db_reader *reader, const char *file, const struct taken *taken)
 {
     static char lost[64];
@@ -126,7 +126,7 @@ static inline const char *look_at_image(const struct taken *taken)
     return wrong;
 }
 
-/* What the next start has after a power cut now. */
+/* The defect that the next start would find after a power cut now; NULL: none. */
 static inline const char *look_after_cut(void)
 {
     world.n_taken = 0;
@@ -151,7 +151,7 @@ static inline bool open_store(void)
     return false;
 }
 
-/* The other sharer goes on. */
+/* Makes the other sharer the active process. */
 static inline void switch_store(void)
 {
     db *store = world.store;
@@ -162,7 +162,7 @@ static inline void switch_store(void)
     world.other_reader = reader;
 }
 
-/* As a client that asks what became of its key. */
+/* Marks all stored changes as told, as clients learn them by repeating their keys. */
 static inline void tell_what_is_stored(void)
 {
     for (int i = 0; i < world.n_changes; i++) {
@@ -186,7 +186,7 @@ static inline db_status work_accounts(db_tx *tx, void *arg)
     return status;
 }
 
-/* n changes in one commit, one of each account. */
+/* Makes n changes in one commit, each of another account. */
 static inline void change(int n)
 {
     struct change changes[ACCOUNTS];
@@ -223,7 +223,7 @@ static inline void close_store(void)
     world.reader = NULL;
 }
 
-/* The killed process is gone, and the other one goes on. */
+/* Closes the killed process and continues with the other one. */
 static inline void outlive(void)
 {
     char lock[120];
@@ -236,7 +236,7 @@ static inline void outlive(void)
     world.outlived++;
 }
 
-/* A store with accounts, orderly closed. */
+/* Creates a store with accounts and closes it cleanly. */
 static inline void start_world(bool shared)
 {
     power.victim = NULL;

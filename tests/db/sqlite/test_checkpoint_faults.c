@@ -1,4 +1,4 @@
-/* Copying the log into the file fails (db/sqlite/sqlite_checkpoint.c): nothing that was answered is
+/* Copying the log into the file fails (db/sqlite/sqlite_checkpoint.c). No acknowledged change is
  * lost.
  */
 #include "child.h"
@@ -25,7 +25,7 @@ static db_status change(struct fixture *fixture, int i, db_error *error)
     return db_run(fixture->store, work_change, &change, error);
 }
 
-/* Each change writes a few frames: goes on until the log has called for n more checkpoints. */
+/* Makes changes, of a few frames each, until n more checkpoints were requested. */
 static int change_until_checkpoints(struct fixture *fixture, int from, uint64_t n)
 {
     db_stats start, now;
@@ -72,7 +72,7 @@ static void copy_file(const char *from, const char *to)
     assert_int_equal(system(command), 0);
 }
 
-/* What the kernel could not write then, it never writes: the file is as it was before. */
+/* The kernel never writes the pages of the failed flush, so the file stays as it was. */
 static void after_a_failed_flush_nothing_is_written_and_the_log_has_all(void **state)
 {
     struct fixture *fixture = *state;

@@ -1,4 +1,4 @@
-/* Many callers: group commit, one's failure leaves the others alone, and the race stays visible. */
+/* Many callers: group commit; one failure does not affect the others; a race stays visible. */
 #include "gate.h"
 
 enum { THREADS = 16 };
@@ -54,7 +54,7 @@ static void prepare_callers(struct fixture *fixture, struct caller *callers)
     }
 }
 
-/* All callers end up in one group, in order of their numbers. */
+/* Puts all callers into one group, in the order of their numbers. */
 static void run_as_one_group(struct fixture *fixture, struct caller *callers)
 {
     struct gate gate;
@@ -84,7 +84,7 @@ static void callers_that_wait_share_one_commit(void **state)
     db_get_stats(fixture->store, &before);
     run_as_one_group(fixture, callers);
     db_get_stats(fixture->store, &after);
-    assert_int_equal(2, after.commits - before.commits); /* the gate's and theirs */
+    assert_int_equal(2, after.commits - before.commits); /* the gate's and the group's */
     assert_int_equal(THREADS + 1, after.runs - before.runs);
     assert_int_equal(THREADS, after.group_largest);
     assert_int_equal(0, after.rollbacks);
@@ -117,7 +117,7 @@ static void a_group_is_no_larger_than_asked(void **state)
 static void one_failure_undoes_one_run_only(void **state)
 {
     struct fixture *fixture = *state;
-    static const int failing[] = {0, 7, THREADS - 1}; /* first: no savepoint; others: one */
+    static const int failing[] = {0, 7, THREADS - 1}; /* the first has no savepoint, others have */
     struct caller callers[THREADS];
     prepare_callers(fixture, callers);
     for (int i = 0; i < 3; i++)
@@ -142,7 +142,7 @@ static void one_failure_undoes_one_run_only(void **state)
 static db_status work_taken_key(db_tx *tx, void *arg)
 {
     db_status status = work_own_account(tx, arg);
-    db_answer taken = {.key = "t0"}; /* written by the first of the same group */
+    db_answer taken = {.key = "t0"}; /* the first caller of the group writes it */
     return status == DB_OK ? db_tx_insert_answer(tx, &taken) : status;
 }
 
@@ -158,7 +158,7 @@ static void a_key_taken_earlier_in_the_group_is_a_duplicate(void **state)
     assert_int_equal(99, balance(fixture, &callers[6]));
 }
 
-/* SQLite ends the whole transaction by itself on some errors; a planted trigger does the same. */
+/* On some errors SQLite ends the whole transaction; a planted trigger does the same. */
 static void a_database_error_in_one_run_leaves_the_others_whole(void **state)
 {
     struct fixture *fixture = *state;
@@ -192,8 +192,8 @@ struct racer {
     pthread_t thread;
     db *store;
     int number, rounds;
-    pthread_mutex_t *mutex;     /* a lock, or */
-    pthread_barrier_t *barrier; /* ... all have read before any writes */
+    pthread_mutex_t *mutex;     /* a lock ... */
+    pthread_barrier_t *barrier; /* ... or a barrier: all read before one writes */
     db_status status;
 };
 
@@ -324,7 +324,7 @@ static void a_lone_caller_waits_for_no_other_thread(void **state)
     assert_true(pthread_equal(pthread_self(), writer));
 }
 
-/* Else the first of a steady stream of callers would write for the others for ever. */
+/* Otherwise, with a steady stream of callers, the first would write for the others for ever. */
 static void who_writes_for_others_is_answered_before_the_next_group_is(void **state)
 {
     struct fixture *fixture = *state;
@@ -332,7 +332,7 @@ static void who_writes_for_others_is_answered_before_the_next_group_is(void **st
     gate_close(&first, fixture->store);
     gate_start(&second, fixture->store);
     gate_wait_for(&first, 1);
-    gate_open(&first); /* until its thread has ended */
+    gate_open(&first); /* waits for the end of its thread */
     sem_wait(&second.entered);
     gate_open(&second);
 }

@@ -19,13 +19,13 @@
 #include <time.h>
 
 enum {
-    MANY = 400,      /* answers of 1 KB: beyond what is gathered at once */
-    TOO_MANY = 9000, /* beyond the writer's cache of 8 MB */
+    MANY = 400,      /* answers of 1 KB: more than one gathered write */
+    TOO_MANY = 9000, /* more than the writer's cache of 8 MB */
     WRITERS = 4,
     FRAME = 4096 + 24, /* bytes, as SQLite writes a page to the log */
     COMMIT = 42,       /* frames of a commit of 100 answers */
-    LONG = 12000,      /* frames that call for the whole log to be copied (db/sqlite/sqlite.h) */
-    SLACK = 4000,      /* what may be added until that is done */
+    LONG = 12000,      /* frames after which the whole log is copied (db/sqlite/sqlite.h) */
+    SLACK = 4000,      /* frames that may be added meanwhile */
     HELD_MAX_S = 20
 };
 
@@ -80,14 +80,14 @@ static void others_see_a_large_commit_whole(void **state)
         assert_int_equal(DB_OK, run(fixture, (struct answers){.key = key, .n = MANY}));
         snprintf(key, sizeof key, "k%d-%d", i, MANY - 1);
         assert_int_equal(DB_OK, db_read_answer(fixture->reader, key, &answer));
-        expect_answers(fixture, (i + 1) * MANY); /* from another connection, with its own file */
+        expect_answers(fixture, (i + 1) * MANY); /* from another connection and file handle */
     }
     fixture_close(fixture);
     fixture_open(fixture, NULL);
     expect_answers(fixture, 5 * MANY);
 }
 
-/* synchronous=NORMAL: nothing is flushed after a commit. */
+/* synchronous=NORMAL: no flush after a commit. */
 static void without_a_flush_they_see_it_too(void **state)
 {
     fixture_close(*state);
@@ -95,7 +95,7 @@ static void without_a_flush_they_see_it_too(void **state)
     others_see_a_large_commit_whole(state);
 }
 
-/* Or frames of it might be written later, over those of somebody else's commit. */
+/* Otherwise its frames might be written later, over those of another commit. */
 static void what_is_undone_never_reaches_the_log(void **state)
 {
     struct fixture *fixture = *state;
@@ -132,7 +132,7 @@ static void *write_much(void *arg)
     return NULL;
 }
 
-/* Of frames, were they all kept, twice those of a long log. */
+/* All their frames together would be twice a long log. */
 enum { COMMITS = 2 * LONG / COMMIT / WRITERS };
 
 static void the_log_starts_over_beneath_writers_who_never_pause(void **state)
@@ -173,9 +173,9 @@ static void the_log_starts_over_once_a_long_reading_has_ended(void **state)
 
 /* -- copying in parts ------------------------------------------------------------------------- */
 
-/* Of the database file: what was written since the last flush began, and all flushes. */
+/* Of the database file: writes since the last flush began, and all flushes. */
 static atomic_int unflushed, flushes;
-static atomic_int starts, bad_starts; /* of the log: those while a page could still be lost */
+static atomic_int starts, bad_starts; /* of the log; bad: while a page was not flushed */
 
 static void watch_starts(enum fault_event event, int flags, sqlite3_int64 at)
 {
@@ -197,7 +197,7 @@ static void watch_starts(enum fault_event event, int flags, sqlite3_int64 at)
     }
 }
 
-/* Else a power cut could leave neither the page nor the frame. */
+/* Otherwise a power cut could lose both the page and its frame. */
 static void the_log_starts_over_only_when_all_of_it_is_flushed(void **state)
 {
     struct fixture *fixture = *state;
@@ -244,7 +244,7 @@ static void commits_go_on_while_a_part_is_flushed(void **state)
     assert_true(atomic_load(&held));
     write_much(&during);
     sem_post(&flush_may_end);
-    fixture_close(fixture); /* waits for it */
+    fixture_close(fixture); /* waits for the flush */
     atomic_store(&fault_watch, NULL);
     assert_false(atomic_load(&waited_in_vain));
     fixture_open(fixture, NULL);

@@ -1,14 +1,14 @@
 /*
- * Power cuts. Each world is a store on power_vfs.h that lives several lives: orderly ends, kills at
- * any write or flush, flushes that fail, power cuts that become the next life. On a shared file two
- * processes take turns, and one goes on when the other is killed. At random moments an image is
- * taken of what a power cut would leave then. Each image is opened as a next start would:
+ * Power cuts. A world is a store on power_vfs.h with several lives. A life ends cleanly, by a kill
+ * at any write or flush, or by a power cut; flushes may fail. On a shared file two processes take
+ * turns, and one goes on if the other is killed. At random moments an image of a power cut is
+ * taken. Each image is then opened as the next start would open it:
  *
- *   - SQLite's own check of the file finds nothing, and the audit nothing either;
- *   - every change is there whose answer was given or found stored before that moment; where not
- *     each commit is flushed (DB_SYNC_NORMAL), none that came before one that is there is gone.
+ *   - SQLite's integrity check and the audit find no error;
+ *   - every change that was acknowledged or found stored before the image is there. With
+ *     DB_SYNC_NORMAL the last changes may be missing, but none before one that is there.
  *
- * POWER_IMAGES: how many of each test, by default 300. POWER_SEED: of the first world.
+ * POWER_IMAGES: images per test (default 300). POWER_SEED: seed of the first world.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,9 +19,9 @@
 
 #include "power_world.h"
 
-enum { LIVES = 6 /* of a world at most */ };
+enum { LIVES = 6 /* per world, at most */ };
 
-/* Places are left for a sharer that goes on, the last one for the end of the life. */
+/* Takes an image at random. Leaves places for a sharer that goes on, and one for the life's end. */
 static void at_any_moment(void)
 {
     const int room = world.other_store ? TAKEN / 2 : TAKEN - 1;
@@ -29,7 +29,7 @@ static void at_any_moment(void)
         take_image();
 }
 
-/* Of some lives the flushes fail for a while, most are killed. */
+/* In some lives flushes fail for a while; most lives are killed. */
 static void plan_life(void)
 {
     pthread_mutex_lock(&power_mutex);
@@ -47,7 +47,7 @@ static void plan_life(void)
     pthread_mutex_unlock(&power_mutex);
 }
 
-/* Until one is killed two sharers take turns. */
+/* Two sharers take turns until one is killed. */
 static void do_changes(void)
 {
     for (int n = 1 + (int)power_random(24); n > 0 && !power.frozen; n--) {
@@ -58,12 +58,12 @@ static void do_changes(void)
     }
 }
 
-/* The other one may be killed, too. */
+/* The other sharer goes on; it may be killed, too. */
 static void go_on(void)
 {
     if (power.frozen)
         outlive();
-    else { /* it has ended in an orderly way */
+    else { /* the first ends cleanly */
         close_store();
         switch_store();
     }
@@ -75,7 +75,7 @@ static void go_on(void)
 static void live(void)
 {
     power.moment = NULL;
-    power_thaw(); /* the other one opens without faults */
+    power_thaw(); /* the other sharer opens without faults */
     if (world.shared && power_random(4) != 0 && open_store())
         switch_store();
     plan_life();
@@ -86,7 +86,7 @@ static void live(void)
         power_thaw();
         switch_store();
     }
-    if (world.normal) /* a cut, or a failed flush, may have taken the last ones */
+    if (world.normal) /* a power cut or a failed flush may have lost the last changes */
         memset(world.told, 0, sizeof world.told);
     tell_what_is_stored();
     do_changes();
@@ -94,7 +94,7 @@ static void live(void)
         world.kills += power.frozen;
         go_on();
     }
-    if (power_random(3) == 0) { /* killed while it is at rest */
+    if (power_random(3) == 0) { /* killed while idle */
         pthread_mutex_lock(&power_mutex);
         power.frozen = true;
         pthread_mutex_unlock(&power_mutex);
@@ -102,7 +102,7 @@ static void live(void)
     close_store();
 }
 
-/* Returns what is wrong with one of its images; NULL: nothing. */
+/* Returns the defect of one of its images; NULL: none. */
 static const char *run_world(uint64_t seed, bool shared)
 {
     const char *wrong = NULL;
@@ -180,7 +180,7 @@ static void planted_slips_are_found(void **state)
     static const struct {
         const char *name;
         enum power_slip slip;
-        bool shared, parts; /* of what is not flushed; else all of it is lost, and so soon */
+        bool shared, parts; /* parts: a power cut loses part of the unflushed data; false: all */
     } slips[] = {{"the log is never flushed", SLIP_LOG_NEVER_FLUSHED, false, false},
                  {"the file is never flushed", SLIP_FILE_NEVER_FLUSHED, false, false},
                  {"nothing is settled", SLIP_NOT_SETTLED, false, false},

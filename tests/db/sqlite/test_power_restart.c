@@ -1,5 +1,5 @@
-/* What a killed or failed process leaves in the log is put on the disk by the next one
- * (db/sqlite/sqlite_reflush.c), before anything is told of it or written behind it. */
+/* A killed or failed process leaves unflushed data in the log. The next process flushes them
+ * (db/sqlite/sqlite_reflush.c) before it reports them or writes behind them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "power_world.h"
 
-/* Both return what is wrong after a power cut. */
+/* Both functions return the defect after a power cut; NULL: none. */
 
 static const char *killed_before_its_flush(void)
 {
@@ -25,7 +25,7 @@ static const char *killed_before_its_flush(void)
     power_thaw();
     assert_true(open_store());
     tell_what_is_stored();
-    assert_true(world.told[1]); /* as the kernel has it */
+    assert_true(world.told[1]); /* read from the kernel's cache */
     const char *wrong = look_after_cut();
     close_store();
     power_forget(world.file);
@@ -44,7 +44,7 @@ static const char *written_behind_a_failed_flush(void)
     assert_false(world.told[1]);
     close_store();
 
-    power_thaw(); /* the disk is well again */
+    power_thaw(); /* the disk works again */
     assert_true(open_store());
     change(1);
     assert_true(world.told[2]);
@@ -74,7 +74,7 @@ static void without_settling_both_are_lost(void **state)
     assert_non_null(written_behind_a_failed_flush());
 }
 
-/* The kernel takes what it could not write for clean. */
+/* The kernel marks the pages that it could not write as clean. */
 static void a_flush_alone_settles_only_what_was_not_flushed(void **state)
 {
     (void)state;
@@ -83,8 +83,9 @@ static void a_flush_alone_settles_only_what_was_not_flushed(void **state)
     assert_non_null(written_behind_a_failed_flush());
 }
 
-/* One sharer ends within its commit, at its fourth flush: that of the journal's end, which is
- * written, so that the others see the commit, and not flushed, so that the disk would undo it. */
+/* Opens two sharers. In most tests one is killed in its commit at its fourth flush, that of the
+ * journal's end. This end is written, so others see the commit; it is not flushed, so after a power
+ * cut the commit would be undone. */
 static void start_sharers(void)
 {
     start_world(true);
@@ -103,7 +104,7 @@ static void end_sharers(void)
     power_forget(world.file);
 }
 
-/* Each returns what is wrong after a power cut. */
+/* Each function returns the defect after a power cut; NULL: none. */
 
 static const char *told_by_a_sharer_that_goes_on(void)
 {
@@ -136,7 +137,7 @@ static const char *told_by_a_sharer_beside_a_failed_flush(void)
     return wrong;
 }
 
-/* Its own commit is cut short at the nth write or flush. */
+/* The other sharer's own commit is killed at the nth write or flush. */
 static const char *cut_within_the_next_commit(uint64_t n, bool *ret_done)
 {
     start_sharers();
@@ -189,7 +190,7 @@ static void a_sharer_that_joins_flushes_what_a_killed_one_left(void **state)
     change(1);
     assert_true(power.frozen);
     close_store();
-    power_thaw(); /* the other one has done nothing meanwhile */
+    power_thaw(); /* the other sharer was idle meanwhile */
     assert_true(open_store());
     tell_what_is_stored();
     assert_true(world.told[0]);

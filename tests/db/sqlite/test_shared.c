@@ -1,4 +1,4 @@
-/* Two processes on one file (rollback journal): both write, neither starves, nothing is damaged. */
+/* Two processes on one file (rollback journal): both write, neither starves, no data is damaged. */
 #include "child.h"
 
 #include <fcntl.h>
@@ -10,11 +10,11 @@ enum { PROCESSES = 2, THREADS_MAX = 4 };
 
 static const db_options shared_options = {.shared_file = true};
 
-/* Shared memory of both children. */
+/* In memory shared by both children. */
 struct board {
     char url[96];
     int threads, runs; /* of each thread; 0: until stopped */
-    bool absolute;     /* read, then put the absolute value (no lock) */
+    bool absolute;     /* read, then write the absolute value, without a lock */
     atomic_bool go, stop;
     _Atomic int64_t done[PROCESSES];
     _Atomic int64_t failures;
@@ -185,9 +185,9 @@ static void absolute_values_of_two_processes_are_all_in_the_ledger(void **state)
     munmap(board, sizeof *board);
 }
 
-/* One thread each, as fast as they can. The ledger tells who committed when: the one that has just
- * committed stands behind the other, so they mostly alternate, unless the machine lets one of them
- * wait for a core: then a quarter of the changes were turns. Without a line less than a tenth. */
+/* Two processes with one thread each write as fast as they can. The ledger shows the order of their
+ * commits. A process that has just committed queues behind the other, so they mostly alternate. On
+ * a busy machine a quarter of the commits did; without the queue less than a tenth. */
 static void neither_of_two_busy_processes_starves(void **state)
 {
     struct fixture *fixture = *state;
@@ -306,8 +306,8 @@ static void *buy_first(void *arg)
     return NULL;
 }
 
-/* What is undone is undone within the transaction: nobody else comes between what the works before
- * it have read and what they insert. */
+/* A refused work is undone within the transaction. So no other writer comes between the reads and
+ * the inserts of the works before it. */
 static void a_refused_work_lets_nobody_in_between(void **state)
 {
     struct fixture *fixture = *state;
