@@ -47,7 +47,7 @@ static lk_status write_batch(lk_redis_mux *mux)
     batch->deadline_us =
         connection->used_us + mux->timeout_us + (batch->counting ? mux->replicas_us : 0);
     if (connection->fd < 0) {
-        mux->demoted = false;
+        mux->demoted = mux->broken = false; /* both were said of the former connection */
         if (lk_redis_topology_connect(mux->topology, connection, batch->deadline_us) != LK_OK)
             return LK_UNAVAILABLE; /* whatever went wrong, no command was sent */
     }

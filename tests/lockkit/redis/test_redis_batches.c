@@ -89,11 +89,11 @@ static bool sleeps(void *process)
     return process_sleeps(*(struct process *)process);
 }
 
-/* Starts each caller once the previous one sleeps in the queue. */
-static void queue_up(void)
+/* Starts each of the first n callers once the previous one sleeps in the queue. */
+static void queue_up(int n)
 {
     assert_int_equal(sandbox_signal(world_redis, SIGSTOP), 0);
-    for (int i = 0; i < CALLERS; i++) {
+    for (int i = 0; i < n; i++) {
         struct caller *caller = &callers[i];
         caller->n = commands_of[i];
         caller->begun = caller->answered = false;
@@ -112,7 +112,7 @@ static void a_caller_that_is_told_late_reads_no_batch_that_is_not_there(void **s
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         gate_is_used = false;
-        queue_up();
+        queue_up(CALLERS);
         assert_true(wait_until(is_true, &callers[LAST].answered, PATIENCE_MS));
         assert_true(wait_until(is_true, &gate_is_used, PATIENCE_MS));
         assert_false(callers[STRADDLER].answered);
@@ -121,6 +121,20 @@ static void a_caller_that_is_told_late_reads_no_batch_that_is_not_there(void **s
             pthread_join(callers[i].thread, NULL);
         assert_int_equal(failed, 0);
     }
+}
+
+/* The connection is new after an outage: nothing of the old one makes the second batch unknown. */
+static void a_batch_written_ahead_after_an_outage_is_answered(void **state)
+{
+    (void)state;
+    sandbox_signal(world_redis, SIGKILL);
+    ask(1);
+    assert_int_equal(atomic_exchange(&failed, 0), 1);
+    assert_int_equal(sandbox_restart(world_redis), 0);
+    queue_up(AHEAD + 1);
+    for (int i = 0; i <= AHEAD; i++)
+        pthread_join(callers[i].thread, NULL);
+    assert_int_equal(failed, 0);
 }
 
 static int open_link(void **state)
@@ -146,6 +160,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_caller_that_is_told_late_reads_no_batch_that_is_not_there,
+                                        open_link, close_link),
+        cmocka_unit_test_setup_teardown(a_batch_written_ahead_after_an_outage_is_answered,
                                         open_link, close_link),
     };
     return cmocka_run_group_tests(tests, world_open, world_close);
