@@ -39,7 +39,7 @@ static void a_hold_is_handed_on_with_its_token_and_fence(void **state)
     assert_false(fake_held(&line.fake, LINE_KEY, NULL));
 }
 
-/* Each grant by the server has a new fence, which marks the start of a run of handovers. */
+/* Each grant by the server has a new fence, which marks the start of a run of hand-overs. */
 static void after_so_many_in_a_row_the_server_is_told(void **state)
 {
     (void)state;

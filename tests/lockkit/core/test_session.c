@@ -1,5 +1,5 @@
-/* Locks that end with a session. The end is noticed at once and reported once; heartbeats keep the
- * session alive. */
+/* Locks that end with a session. The end is noticed at once and reported once; signs of life keep
+ * the session alive. */
 #include "lk_fake.h"
 #include "process.h"
 
@@ -176,7 +176,7 @@ static void a_session_without_signs_of_life_is_lost_after_its_timeout(void **sta
     struct fixture f;
     open_fixture(&f, &fake_session_provider, NULL);
     assert_int_equal(acquire(&f, 0), LK_OK);
-    run_to_ms(&f, SESSION_MS / 2); /* one heartbeat, at a third */
+    run_to_ms(&f, SESSION_MS / 2); /* one sign of life, at a third */
     f.fake.fault = no_renewals;
     run_to_ms(&f, 3 * SESSION_MS);
     assert_int_equal(f.n_lost, 1);
@@ -223,7 +223,7 @@ static void a_session_that_ends_while_it_is_asked_for_is_told_as_ended(void **st
     lk_close(f.client);
 }
 
-/* A provider that notices its session's end but has neither timeout nor heartbeat. */
+/* A provider that notices its session's end but has neither timeout nor signs of life. */
 static void a_session_without_timeout_is_watched_for_its_end_alone(void **state)
 {
     (void)state;

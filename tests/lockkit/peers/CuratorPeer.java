@@ -1,4 +1,4 @@
-// Apache Curator's locks, as contenders of lockkit's: see ../../lib/contest.h.
+// Apache Curator's locks, which contend with lockkit: see ../../lib/peers/contest.h.
 //
 //     java CuratorPeer.java mutex|writer|reader SERVER PATH FILE TURNS SEEN
 import java.io.RandomAccessFile;

@@ -1,4 +1,4 @@
-"""Python's lock clients, as contenders of lockkit's: see ../../lib/contest.h.
+"""Python's lock clients, which contend with lockkit: see ../../lib/peers/contest.h.
 
     peer.py CLIENT SERVER NAME FILE TURNS SEEN
 """
@@ -12,7 +12,7 @@ POLL_S = 0.005
 
 
 class Polled:
-    """Of take() and give(), a lock that is polled for."""
+    """A lock made of take() and give(); it polls."""
 
     def __init__(self, take, give):
         self.take, self.give = take, give
@@ -44,7 +44,7 @@ def kazoo(kind, patterns):
 
 
 def kazoo_reader(patterns):
-    """kazoo's ReadLock also waits for writers behind it (2.8.0), who wait for it: it has to give up."""
+    """kazoo's ReadLock (2.8.0) waits for later writers, which wait for it. So it must give up."""
 
     def connect(server, name):
         from kazoo.exceptions import LockTimeout
@@ -69,7 +69,7 @@ def redis_py(server, name):
 
 
 def pymemcache(server, name):
-    """add, and a cas that expires at once: pymemcache 3.5 has no meta delete."""
+    """Frees by a cas that expires at once: pymemcache 3.5 has no meta delete."""
     from pymemcache.client.base import Client
 
     client = Client(server)

@@ -1,4 +1,4 @@
-// Node's redlock, as a contender of lockkit's: see ../../lib/contest.h.
+// Node's redlock, which contends with lockkit: see ../../lib/peers/contest.h.
 //
 //     node redlock_peer.mjs redlock4|redlock5 URL[,URL...] NAME FILE TURNS SEEN
 import fs from 'node:fs';
@@ -21,8 +21,8 @@ const read = () => {
     return Number(digits.toString());
 };
 
-// Its own retries are not used: version 5 keeps the votes of a refused attempt until its last retry,
-// and takes them for another holder's.
+// Its own retries are not used: version 5 keeps the votes of a refused attempt until its last retry
+// and treats them as another holder's.
 const acquire = async () => {
     for (;;) {
         try {

@@ -1,4 +1,4 @@
-/* redis-fair: order of arrival, handover, and waiters that die, give up or miss their message. */
+/* redis-fair: order of arrival, hand-over, and waiters that die, give up or miss their message. */
 #include "providers.h"
 #include "redis_fair_scripts.h"
 #include "holder.h"
@@ -126,7 +126,7 @@ static void waiter_who_gives_up_leaves_the_queue(void **state)
     nothing_is_left_but_the_fence();
 }
 
-/* The handover comes between the waiter's last refused try and its leaving the queue. lk_acquire()
+/* The hand-over comes between the waiter's last refused try and its leaving the queue. lk_acquire()
  * cannot be stopped there, so the provider is called directly. */
 static void waiter_who_gives_up_passes_on_what_it_was_handed(void **state)
 {

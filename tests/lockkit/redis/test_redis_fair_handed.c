@@ -111,7 +111,7 @@ static void whoever_was_handed_the_lock_has_it_without_another_command(void **st
     leave();
 }
 
-/* The handover happened after that try, whenever its message arrived. */
+/* The hand-over happened after that try, whenever its message arrived. */
 static void lease_of_what_was_handed_counts_from_the_try_before(void **state)
 {
     (void)state;

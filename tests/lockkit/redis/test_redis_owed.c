@@ -1,5 +1,5 @@
-/* Clean-ups that a client could not do at once: the janitor does them as soon as Redis answers. No
- * client has to wait for the lease of a lock without a holder. */
+/* Releases that a client could not do at once: the janitor repeats them as soon as Redis answers.
+ * No client has to wait for the lease of a lock without a holder. */
 #include "lock_hooks.h"
 #include "lock_world.h"
 #include "process.h"
@@ -21,7 +21,7 @@ static const char *const guards[] = {"redis-token", "redis-reentrant", "redis-fa
                                      "redis-readwrite", "redis-semaphore"};
 enum { GUARDS = sizeof guards / sizeof guards[0] };
 
-/* The client's reports on pending clean-ups. */
+/* The client's reports on pending releases. */
 struct told {
     _Atomic int n[3]; /* by lk_pending */
 };
@@ -40,7 +40,7 @@ static bool is_settled(void *arg)
     return atomic_load(&told.n[LK_PENDING_SETTLED]) == 1;
 }
 
-/* The client has reported one pending clean-up and its completion, and nothing else. */
+/* The client has reported one pending release and its completion, and nothing else. */
 static void assert_settled(const lk_client *client)
 {
     assert_true(wait_until(is_settled, NULL, SOON_MS));

@@ -204,8 +204,8 @@ static bool has_slept(void *since_ms)
     return test_now_ms() - *(int64_t *)since_ms >= SLEEP_MS;
 }
 
-/* Acquires while a majority of nodes is stopped for SLEEP_MS after the others have answered. The
- * lease starts before that. */
+/* Acquires while a majority of nodes is stopped for SLEEP_MS after the others have executed the
+ * command. The lease starts before that. */
 static lk_status acquire_slowly(struct asker *asker)
 {
     struct redis_watch *watch = redis_watch_open(world_nodes[4]);

@@ -34,7 +34,7 @@ static bool nothing_is_owed(void *client)
     return stats.owed == stats.settled;
 }
 
-/* Another client gets the lock after the pending clean-ups. */
+/* Another client gets the lock after the pending releases. */
 static void expect_free(lk_client *client)
 {
     lk_hold hold;
