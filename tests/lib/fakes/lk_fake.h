@@ -61,7 +61,7 @@ struct fake {
     struct fake_late late[FAKE_LATE_MAX];
     size_t n_late;
     uint64_t n_calls, calls[FAKE_CALLS];
-    int64_t sleeps_us[FAKE_SLEEPS_MAX]; /* asked of env->sleep_us */
+    int64_t sleeps_us[FAKE_SLEEPS_MAX]; /* arguments of env->sleep_us */
     size_t n_sleeps;
     bool tell_expiry; /* a refused try returns the end of the lease */
     int64_t last_renew_us;

@@ -21,7 +21,7 @@ struct sim_op {
     enum sim_end end;
     int number;   /* makes its key: a duplicate has the number of the first */
     int resource; /* item: 0 and 1; accounts: 2, 3 and 4 */
-    int other;    /* MOVE: who is paid; CANCEL: index of the order */
+    int other;    /* MOVE: the payee; CANCEL: index of the order */
     int user;
     int64_t amount; /* ADD: as signed; BUY, MOVE: positive */
     int64_t asked, effect, answered;
@@ -46,8 +46,8 @@ struct sim {
 };
 
 void sim_run(struct sim *sim, uint64_t seed, const struct sim_options *options);
-/* As history_text.h reads it; and what GET /v1/audit answers at the end. Static, until the next
- * call. */
+/* The history in the format of history_text.h, and the answer of GET /v1/audit at its end. Static,
+ * until the next call. */
 const char *sim_text(const struct sim *sim);
 const char *sim_audit(const struct sim *sim);
 

@@ -18,8 +18,7 @@ struct failover {
     /* For wait_until(): true when another server has taken over. */
     bool (*is_replaced)(void *unused);
     int lease_ms; /* also how long a lock stays that its holder could not release */
-    bool is_felt; /* requires a refused or delayed request, which shows that the fault took effect
-                   */
+    bool is_felt; /* requires a refused or delayed request as proof of the fault */
 };
 
 /* Runs the tests; main()'s result. */
