@@ -1,4 +1,4 @@
-/* ZooKeeper guards contend with kazoo and Apache Curator, as README.md promises. */
+/* ZooKeeper guards contend with kazoo and Apache Curator, as lockkit/guards/README.md promises. */
 #include "contest.h"
 #include "lock_world.h"
 

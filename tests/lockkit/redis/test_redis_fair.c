@@ -202,7 +202,7 @@ static uint64_t grants_past_a_waiter_last_seen(int64_t ago_ms)
     return grants;
 }
 
-/* The numbers are those of the documentation, not of the code's constants. */
+/* The numbers are fixed here: they do not follow the guard's constants. */
 static void waiter_dead_for_two_seconds_is_passed_over_at_once(void **state)
 {
     (void)state;
