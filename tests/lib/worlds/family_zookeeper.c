@@ -99,7 +99,8 @@ static bool start(struct sandbox *sandbox)
         zookeeper_init(world_zookeeper.url, on_event, SESSION_MS, NULL, NULL, ZOO_NO_LOG_CLIENTENV);
     if (handle == NULL)
         return false;
-    zoo_set_servers_resolution_delay(handle, -1); /* else it keeps opening and closing sockets */
+    zoo_set_servers_resolution_delay(handle,
+                                     -1); /* otherwise it keeps opening and closing sockets */
     return wait_until(is_connected, NULL, CONNECT_MS);
 }
 

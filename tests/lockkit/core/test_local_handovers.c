@@ -129,8 +129,7 @@ static void no_hold_is_handed_on_with_less_than_half_the_lease_left(void **state
     int64_t left_ms;
     assert_int_equal(second->hold.fence, line.hold.fence);
     assert_int_equal(lk_check(&second->hold, &left_ms), LK_OK);
-    assert_true(left_ms <=
-                3 * LEASE_MS); /* the lease that the server gave, not the requested one */
+    assert_true(left_ms <= 3 * LEASE_MS); /* the server's lease, not the requested one */
     assert_int_equal(lk_release(&second->hold), LK_OK);
     lk_close(line.client);
 }

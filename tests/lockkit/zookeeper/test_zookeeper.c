@@ -101,8 +101,7 @@ static void an_orphan_that_could_not_be_removed_goes_when_the_server_is_back(voi
         lk_client *client =
             world_client_at(*guard, proxy_port(proxy), &(lk_options){.command_timeout_ms = 500});
         lk_hold first, hold, next;
-        assert_true(
-            wait_until(answers, client, CLAIM_LONG_MS)); /* a busy machine needs some time */
+        assert_true(wait_until(answers, client, CLAIM_LONG_MS)); /* a busy machine is slow */
         char parent[PATH_BYTES];
         assert_int_equal(world_acquire(client, "lock:other", 0, 0, &first), LK_OK);
         /* With an existing parent, the first request is the one that creates the lock. */
