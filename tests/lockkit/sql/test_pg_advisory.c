@@ -163,7 +163,7 @@ static void rollback_frees_the_transactions_lock_and_not_the_sessions(void **sta
     say(pooled, "SELECT pg_advisory_lock(hashtextextended('" KEY "', 0))");
     say(pooled, "ROLLBACK");
     assert_int_equal(world_acquire(client, KEY, 0, 300, &hold), LK_TIMEOUT); /* stuck */
-    say(pooled, "SELECT pg_advisory_lock(hashtextextended('" KEY "', 0))"); /* a new user enters */
+    say(pooled, "SELECT pg_advisory_lock(hashtextextended('" KEY "', 0))");  /* a new user enters */
     say(pooled, "SELECT pg_advisory_unlock_all()");
     say(pooled, "BEGIN");
     say(pooled, "SELECT pg_advisory_xact_lock(hashtextextended('" KEY "', 0))");
