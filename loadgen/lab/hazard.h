@@ -108,7 +108,7 @@ struct hazard_step {
     X(UNSAFE, "unsafe")   /* the ledger shows a loss, or more was done than asked for */           \
     X(STUCK, "stuck")     /* a waiter never gets the lock */                                       \
     X(REFUSED, "refused") /* the guard says no, and nothing is written */                          \
-    X(SLOW, "slow")       /* right, but late: the measure is beyond the hazard's bound */
+    X(SLOW, "slow")       /* correct, but late: the measure is beyond the hazard's bound */
 
 enum hazard_outcome {
 #define HAZARD_OUTCOME_ENUM(name, text) HAZARD_##name,

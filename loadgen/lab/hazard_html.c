@@ -55,11 +55,11 @@ static const char *const signs[HAZARD_OUTCOMES] = {[HAZARD_SAFE] = "✓",
                                                    [HAZARD_SLOW] = "…"};
 
 static const char *const meanings[HAZARD_OUTCOMES] = {
-    [HAZARD_SAFE] = "nothing lost, everybody served in the end",
+    [HAZARD_SAFE] = "nothing lost, every request served in the end",
     [HAZARD_UNSAFE] = "the ledger shows a loss, or more was done than asked for",
     [HAZARD_STUCK] = "a waiter never gets the lock",
     [HAZARD_REFUSED] = "the guard says no, and nothing is written",
-    [HAZARD_SLOW] = "right, but late"};
+    [HAZARD_SLOW] = "correct, but late"};
 
 /* -- the matrix ------------------------------------------------------------------------------- */
 
@@ -189,10 +189,9 @@ static void write_fork(const struct lab_result *result, FILE *out)
                 (long long)row->version_before, text_count(before, row->before),
                 text_count(after, row->after));
     }
-    fputs(
-        "</tbody></table><p class='note'>Both changed the value from the same version: one of the "
-        "two is lost.</p>\n",
-        out);
+    fputs("</tbody></table><p class='note'>Both changes started from the same version, so one of "
+          "the two is lost.</p>\n",
+          out);
 }
 
 static void write_run(const struct lab_result *result, int index, FILE *out)
@@ -215,11 +214,12 @@ static void write_run(const struct lab_result *result, int index, FILE *out)
             text_count(final, o->final), result->agreeing, result->runs, result->took_effect);
     paragraph("What happens.", result->hazard->story, out);
     hazard_html_lanes(result, out);
-    fputs("<p class='note'>A bar on a lane: it believes that it holds the lock.</p>\n", out);
+    fputs("<p class='note'>A bar on a lane: this actor believes that it holds the lock.</p>\n",
+          out);
     if (o->has_fork)
         write_fork(result, out);
-    paragraph("Who warns of it.", result->hazard->warning, out);
-    paragraph("What helps.", result->hazard->fix, out);
+    paragraph("Warning.", result->hazard->warning, out);
+    paragraph("Fix.", result->hazard->fix, out);
     fputs("</section>\n", out);
 }
 

@@ -27,14 +27,14 @@ static const struct hazard_case unlock_before_commit_cases[] = {
 
 const struct hazard hazard_unlock_before_commit = {
     .id = "unlock-before-commit",
-    .title = {"Released, and then committed", "先放锁，后提交"},
-    .story =
-        {"The lock is inside of the transaction: A unlocks, and its commit follows. Between the "
-         "two B gets the lock and reads the old value.",
-         "锁写在事务里面：A 先解锁，之后才提交。就在这两步之间，B 拿到锁，读到了旧值。"},
-    .warning = {"A transactional method with the lock inside: the commit happens when it returns.",
+    .title = {"The lock is released before the commit", "先放锁，后提交"},
+    .story = {"The lock is inside the transaction. A unlocks first and commits later. Between the "
+              "two, B gets the lock and reads the old value.",
+              "锁写在事务里面：A 先解锁，之后才提交。就在这两步之间，B 拿到锁，读到了旧值。"},
+    .warning = {"A transactional method that locks and unlocks inside: the commit happens only "
+                "when the method returns.",
                 "在带事务注解的方法里加锁解锁：方法返回时才提交。"},
-    .fix = {"Lock outside, transaction inside: release after the commit has returned.",
+    .fix = {"Lock outside, transaction inside. Release the lock after the commit has returned.",
             "锁在外，事务在内：提交返回之后再放锁。"},
     .with = {.fence = OFF},
     .steps = second_comes_before_the_commit,
@@ -65,15 +65,15 @@ static const struct hazard_step reads_before_it_locks[] = {
 const struct hazard hazard_snapshot_before_lock = {
     .id = "snapshot-before-lock",
     .title = {"The value was read before the lock was acquired", "先读了值，才拿到锁"},
-    .story = {"B's transaction took its snapshot, and then waited for the lock. A commits "
-              "meanwhile. B has the lock now, and a value from before A.",
-              "B 的事务先拍了快照，再去等锁。A 趁此提交了。B 拿到了锁，手里却是 A 之前的值。"},
+    .story = {"B reads the value and then waits for the lock. A commits in the meantime. B gets "
+              "the lock, but its value is older than A's commit.",
+              "B 先读了值，再去等锁。A 趁此提交了。B 拿到了锁，手里却是 A 提交之前的值。"},
     .warning = {"PostgreSQL documentation, Advisory Locks and isolation: a snapshot does not wait "
-                "for a lock. Isolation of the write alone does not help: its transaction begins "
-                "after the lock.",
+                "for a lock. A stricter isolation level for the write does not help, because its "
+                "transaction begins after the lock is acquired.",
                 "PostgreSQL 文档讲锁与隔离级别：快照不会等锁。只提高写事务的隔离级别没有用，"
                 "它在拿到锁之后才开始。"},
-    .fix = {"First the lock, then the first read.", "先拿锁，再做第一次读。"},
+    .fix = {"Acquire the lock first, then read.", "先拿锁，再做第一次读。"},
     .with = {.fence = OFF},
     .steps = reads_before_it_locks,
     .cases = snapshot_cases,
@@ -97,12 +97,12 @@ static const struct hazard_case result_ignored_cases[] = {
 const struct hazard hazard_result_ignored = {
     .id = "result-ignored",
     .title = {"tryLock() failed, and the result was ignored", "tryLock() 说不行，没人看"},
-    .story = {"B waits for the lock, gets false when its time is over, and goes on as if it had "
-              "it. A is still inside.",
+    .story = {"B waits for the lock and times out. tryLock() returns false, but B goes on as if it "
+              "had the lock. A is still inside.",
               "B 等锁等到时限，得到 false，却当作拿到了继续走。A 还在里面。"},
-    .warning = {"Examples that call tryLock(10, SECONDS) as a statement.",
+    .warning = {"Examples that call tryLock(10, SECONDS) and ignore its result.",
                 "把 tryLock(10, SECONDS) 当语句调用、不看返回值的示例。"},
-    .fix = {"Check it: B is answered 503, has changed nothing, and may try again.",
+    .fix = {"Check the result: B is answered 503, has changed nothing and may try again.",
             "检查它：B 得到 503，什么都没改，可以重试。"},
     .gives_up = true,
     .with = {.wait_ms = 800, .lease_ms = 8000, .fence = OFF},
@@ -145,13 +145,14 @@ static const struct hazard_case duplicate_request_cases[] = {
 const struct hazard hazard_duplicate_request = {
     .id = "duplicate-request",
     .title = {"The client sends one request twice", "客户端为一件事请求了两次"},
-    .story = {"A was charged, but its client never saw the answer and asks again. For the service "
-              "that is another wish, unless the client says that it is the same one.",
+    .story = {"A is charged, but its client never sees the answer and asks again. The service "
+              "takes this for a new request, unless the client says that it is the same one.",
               "A 的钱扣了，客户端却没看到回答，又请求一次。除非客户端说明是同一件事，"
               "服务只能当成另一个请求。"},
     .warning = {"No lock helps here: the two requests come one after the other.",
                 "这里什么锁都没用：两次请求是一前一后来的。"},
-    .fix = {"The same Idempotency-Key for the same wish: the stored answer is replayed.",
+    .fix = {"Send the same Idempotency-Key for the same request: the service replays the stored "
+            "answer.",
             "同一件事用同一个幂等键：直接重放存下的回答。"},
     .cases = duplicate_request_cases,
 };
@@ -173,14 +174,14 @@ static const struct hazard_case key_outside_cases[] = {
 
 const struct hazard hazard_key_outside_transaction = {
     .id = "key-outside-transaction",
-    .title = {"The idempotency row is written apart", "幂等记录另外写"},
-    .story = {"A's change is committed. Before the row that remembers its key is written, the "
-              "process dies. The retry finds no row, and is charged again.",
+    .title = {"The idempotency row is written in a second transaction", "幂等记录写在另一个事务里"},
+    .story = {"A's change is committed. The process dies before it writes the row for A's key. The "
+              "retry finds no row, and A is charged again.",
               "A 的改动已提交，记住幂等键的那一行还没写，进程就死了。重试时查不到，又扣了一次。"},
-    .warning = {"De-duplication in Redis beside a change in the database: two systems, no "
-                "transaction over both.",
+    .warning = {"De-duplication in Redis beside a change in the database: no transaction covers "
+                "both systems.",
                 "改数据库、却在 Redis 里去重：两个系统，没有共同的事务。"},
-    .fix = {"Row and effect in one transaction.", "记录和效果放进同一个事务。"},
+    .fix = {"Write the row and the effect in one transaction.", "记录和效果放进同一个事务。"},
     .steps = killed_after_the_commit,
     .cases = key_outside_cases,
 };
@@ -195,8 +196,8 @@ static const struct hazard_case crash_before_reply_cases[] = {
 const struct hazard hazard_crash_before_reply = {
     .id = "crash-before-reply",
     .title = {"Killed after the commit, before the answer", "提交之后、回答之前被杀"},
-    .story = {"A's money is moved and its client hears nothing. It does not know whether anything "
-              "happened, and asks again with the same key.",
+    .story = {"A's money is moved, but its client hears nothing. The client does not know whether "
+              "anything happened, and asks again with the same key.",
               "A 的钱已经扣了，客户端却什么也没听到。它不知道成没成，就用同一个键再问一次。"},
     .warning = {"A timeout is not a no: the third outcome is unknown.",
                 "超时不等于失败：第三种结果叫“不知道”。"},
@@ -220,13 +221,12 @@ static const struct hazard_case off_by_one_cases[] = {
 const struct hazard hazard_off_by_one = {
     .id = "off-by-one",
     .title = {"One too many: stock >= 0", "多卖一件：stock >= 0"},
-    .story =
-        {"The last piece is sold. The next buyer finds a stock of 0, which is not below 0, and "
-         "gets one too. The lock was perfect all the time.",
-         "最后一件卖掉了。下一个买家看到库存 0，不小于 0，于是也卖给了他。锁从头到尾都没错。"},
-    .warning = {"Flash-sale code that tests the stock before it takes one, with >=.",
+    .story = {"The last piece is sold. The next buyer finds a stock of 0, which is not below 0, "
+              "and gets a piece too. The lock works correctly all the time.",
+              "最后一件卖掉了。下一个买家看到库存 0，不小于 0，于是也卖给了他。锁从头到尾都没错。"},
+    .warning = {"Flash-sale code that checks the stock with >= before it takes a piece.",
                 "先判断再减库存、判断写成 >= 的秒杀代码。"},
-    .fix = {"stock >= quantity.", "判断 stock >= 数量。"},
+    .fix = {"Check stock >= quantity.", "判断 stock >= 数量。"},
     .subject = ITEM,
     .initial = 1,
     .last = {[B] = ANSWER_SOLD_OUT},
@@ -266,7 +266,8 @@ const struct hazard hazard_opposite_order = {
               "A 从 X 转到 Y，先锁 X。B 从 Y 转到 X，先锁 Y。两人各等着对方的锁。"},
     .warning = {"Coffman and others, System Deadlocks (1971): the circular wait.",
                 "Coffman 等人 1971 年的论文：循环等待。"},
-    .fix = {"One order for everybody: locks sorted by key.", "大家按同一个顺序加锁：按 key 排序。"},
+    .fix = {"Acquire all locks in one order, sorted by key.",
+            "大家按同一个顺序加锁：按 key 排序。"},
     .subject = TRANSFER,
     .deltas = {-200, 300, 0},
     .with = {.wait_ms = 1500},

@@ -44,17 +44,18 @@ static const struct hazard_case commit_unknown_cases[] = {
 const struct hazard hazard_commit_unknown = {
     .id = "commit-unknown",
     .title = {"The COMMIT is not answered", "COMMIT 没有人回答"},
-    .story = {"A has sent COMMIT, and its connection to the database breaks. A does not know "
-              "whether it is committed, and gives its lock back. B gets the lock and reads the old "
-              "balance, because A's COMMIT is still on its way. Then it arrives, and B writes over "
-              "it.",
-              "A 发出 COMMIT，与数据库的连接断了。A 不知道提交了没有，就把锁放了。"
-              "B 拿到锁，读到旧余额，因为 A 的 COMMIT 还在路上。"
-              "接着它送到了，B 又把它覆盖掉。"},
-    .warning = {"A timeout of a commit is neither yes nor no: the database may still be at it.",
+    .story =
+        {"A sends COMMIT, and its database connection breaks. A does not know whether the commit "
+         "happened, but releases its lock. B gets the lock and reads the old balance, because A's "
+         "COMMIT is still on its way. Then the COMMIT arrives, and B overwrites it.",
+         "A 发出 COMMIT，与数据库的连接断了。A 不知道提交了没有，就把锁放了。"
+         "B 拿到锁，读到旧余额，因为 A 的 COMMIT 还在路上。"
+         "接着它送到了，B 又把它覆盖掉。"},
+    .warning = {"A commit that times out is neither a yes nor a no: the database may still be "
+                "executing it.",
                 "提交超时既不是成功也不是失败：数据库可能还在做。"},
-    .fix = {"Ask on another connection by the transaction's number, end the transaction if it "
-            "still runs, and release the lock only when it is decided.",
+    .fix = {"Ask on another connection by transaction number. If the transaction still runs, end "
+            "it. Release the lock only when the outcome is known.",
             "换一条连接按事务号去问；还在进行就终止它；有了定论才放锁。"},
     .with = {.store_by_proxy = true, .lease_ms = 30000},
     .steps = commit_is_on_its_way,

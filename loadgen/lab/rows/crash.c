@@ -20,12 +20,12 @@ static const struct hazard_case holder_crash_cases[] = {
 const struct hazard hazard_holder_crash_no_expiry = {
     .id = "holder-crash-no-expiry",
     .title = {"The holder dies, and its lock never expires", "持有者死了，锁却永不过期"},
-    .story = {"A takes the lock and its process is killed inside the section. Nobody is left to "
-              "delete the key. B waits as long as it may, and in vain.",
+    .story = {"A takes the lock, and its process is killed inside the section. No process is left "
+              "to delete the key. B waits until it times out.",
               "A 拿到锁，进程在临界区里被杀。再没有人会删掉这个 key。B 等到时限，白等。"},
     .warning = {"The first objection to SETNX and DEL in every text on Redis locks.",
                 "每一篇 Redis 锁的文章对 SETNX 加 DEL 的第一条意见。"},
-    .fix = {"A lease, set by the same command that takes the lock.",
+    .fix = {"Set a lease, with the same command that takes the lock.",
             "加租约，并且和加锁是同一条命令。"},
     .with = {.wait_ms = 2000},
     .last = {[A] = ANSWER_NONE},
@@ -49,12 +49,13 @@ static const struct hazard_case crash_before_expire_cases[] = {
 const struct hazard hazard_crash_before_expire = {
     .id = "crash-before-expire",
     .title = {"Killed between SETNX and EXPIRE", "死在 SETNX 和 EXPIRE 之间"},
-    .story = {"The lock gets its lease in a second command. A is killed after the first one: the "
-              "lock exists, and has no end.",
+    .story = {"A second command sets the lease. A is killed after the first command: the lock "
+              "exists and never expires.",
               "租约要靠第二条命令设置。A 在第一条之后被杀：锁有了，却没有期限。"},
-    .warning = {"Two commands are not one: the reason why SET has NX and PX.",
-                "两条命令不是一条：SET 的 NX 和 PX 就是为此而有。"},
-    .fix = {"SET key value NX PX lease: one command.", "用一条命令：SET key value NX PX 租约。"},
+    .warning = {"Two commands are not atomic: this is why SET has NX and PX.",
+                "两条命令不是原子的：SET 的 NX 和 PX 就是为此而有。"},
+    .fix = {"Use one command: SET key value NX PX lease.",
+            "用一条命令：SET key value NX PX 租约。"},
     .with = {.wait_ms = 2000},
     .last = {[A] = ANSWER_NONE},
     .steps = holder_is_killed,
@@ -71,13 +72,12 @@ static const struct hazard_case row_crash_cases[] = {
 const struct hazard hazard_row_crash = {
     .id = "row-crash",
     .title = {"The holder of a database lock dies", "数据库锁的持有者死了"},
-    .story =
-        {"A is killed with the row locked. Its connection ends with it, and the database takes "
-         "back both the lock and the unfinished change.",
-         "A 锁着行时被杀。连接随之断开，数据库把锁和没做完的改动一起收回。"},
+    .story = {"A is killed while it holds the row lock. Its connection ends with it. The database "
+              "releases the lock and undoes the unfinished change.",
+              "A 锁着行时被杀。连接随之断开，数据库把锁和没做完的改动一起收回。"},
     .warning = {"PostgreSQL documentation, Explicit Locking: locks end with their transaction.",
                 "PostgreSQL 文档“显式锁定”：锁随事务结束。"},
-    .fix = {"Nothing to fix: this is what a lock inside of the database is good at.",
+    .fix = {"Nothing to fix: this is the strength of a lock inside the database.",
             "不用修：这正是数据库内部的锁的长处。"},
     .with = {.wait_ms = 2000},
     .last = {[A] = ANSWER_NONE},
@@ -116,15 +116,14 @@ const struct hazard hazard_restart_empty = {
     .id = "restart-empty",
     .title = {"The lock server restarts empty", "锁服务器重启，什么都忘了"},
     .story =
-        {"A holds the lock. Redis is killed and started again; it kept nothing on disk, so "
-         "there is no lock any more. B takes it beside A.",
+        {"A holds the lock. Redis is killed and started again. It kept nothing on disk, so the "
+         "lock is gone. B takes it while A is still inside.",
          "A 持有锁。Redis 被杀后重启，磁盘上什么也没存，锁就没了。B 拿到了锁，和 A 同时在里面。"},
-    .warning = {"The Redis documentation of distributed locks, in its paragraph on persistence.",
+    .warning = {"The Redis documentation of distributed locks, the paragraph on persistence.",
                 "Redis 分布式锁文档里讲持久化的那一段。"},
-    .fix =
-        {"A lock server that writes each grant to disk before it answers, or keeps its door shut "
-         "for a lease after a restart.",
-         "锁服务器每次加锁先落盘再回答，或者重启后先关门一个租期。"},
+    .fix = {"The lock server writes each grant to disk before it answers, or grants nothing for "
+            "one lease after a restart.",
+            "锁服务器每次加锁先落盘再回答，或者重启后先关门一个租期。"},
     .with = {.lease_ms = 8000, .fence = OFF},
     .steps = server_forgets,
     .cases = restart_empty_cases,
@@ -144,13 +143,13 @@ const struct hazard hazard_memcached_restart = {
     .id = "memcached-restart",
     .title = {"The cache that keeps the lock restarts", "存锁的缓存重启了"},
     .story =
-        {"A holds its lock in memcached, which keeps nothing on disk. It restarts, or is "
-         "flushed, and B adds the same key.",
+        {"A's lock is in memcached, which keeps nothing on disk. It restarts or is flushed, and B "
+         "adds the same key.",
          "A 的锁放在 memcached 里，它什么都不落盘。重启或清空之后，B 又成功 add 了同一个 key。"},
-    .warning = {"memcached's own protocol text: it is a cache, and may forget at any time.",
+    .warning = {"memcached's protocol text: it is a cache and may forget at any time.",
                 "memcached 自己的协议文档：它是缓存，随时可能忘掉。"},
-    .fix = {"A fence that the store itself hands out and checks.",
-            "由存储自己发放、自己检查的栅栏令牌。"},
+    .fix = {"Use a fence that the database hands out and checks.",
+            "用数据库发放并检查的栅栏令牌。"},
     .with = {.lease_ms = 8000, .fence = OFF},
     .steps = server_forgets,
     .cases = memcached_restart_cases,
@@ -165,12 +164,12 @@ static const struct hazard_case unique_row_cases[] = {
 const struct hazard hazard_unique_row_crash = {
     .id = "unique-row-crash",
     .title = {"The holder dies, and its lock row stays", "持有者死了，锁表里的行还在"},
-    .story = {"The lock is a row with a unique key; to free it is to delete the row. A is killed, "
+    .story = {"The lock is a row with a unique key, and deleting the row frees it. A is killed, "
               "and its row stays for ever.",
               "锁是一行带唯一键的记录，释放就是删掉它。A 被杀，这一行永远留在那里。"},
-    .warning = {"Every text on database locks lists it first among the drawbacks.",
+    .warning = {"Every text on database locks lists this first among the drawbacks.",
                 "讲数据库锁的文章列缺点时的第一条。"},
-    .fix = {"A lease in the row, judged by the database's own clock.",
+    .fix = {"Put a lease into the row, and let the database's own clock judge it.",
             "在行里写上租约，由数据库自己的钟来判断。"},
     .with = {.wait_ms = 2000},
     .last = {[A] = ANSWER_NONE},
@@ -188,12 +187,12 @@ static const struct hazard_case zk_crash_cases[] = {
 const struct hazard hazard_zk_holder_crash = {
     .id = "zk-holder-crash",
     .title = {"The holder of a ZooKeeper lock dies", "ZooKeeper 锁的持有者死了"},
-    .story = {"A's process is killed. Its session is not heard of any more; after the session's "
+    .story = {"A's process is killed, and its session sends no more heartbeats. After the session "
               "timeout ZooKeeper removes the node, and B is next.",
               "A 的进程被杀，会话不再有心跳。会话超时后 ZooKeeper 删掉节点，轮到 B。"},
     .warning = {"ZooKeeper recipes: ephemeral nodes end with their session.",
                 "ZooKeeper 官方用法：临时节点随会话结束。"},
-    .fix = {"Nothing to fix; the session's timeout is what one waits.",
+    .fix = {"Nothing to fix: the next holder waits for the session timeout.",
             "不用修；要等的就是会话超时那么久。"},
     .last = {[A] = ANSWER_NONE},
     .steps = holder_is_killed,
@@ -230,12 +229,12 @@ static const struct hazard_case eviction_cases[] = {
 const struct hazard hazard_eviction = {
     .id = "eviction",
     .title = {"The lock is evicted like any cache entry", "锁像缓存一样被淘汰"},
-    .story = {"The Redis that holds the locks is a cache as well, and may drop keys that have a "
-              "lease when memory runs short. A lock is such a key.",
+    .story = {"One Redis holds the locks and is also a cache. When memory runs short, it may drop "
+              "keys that have a lease. A lock is such a key.",
               "放锁的 Redis 同时当缓存用，内存不够时可以丢掉带期限的 key。锁正是这样的 key。"},
-    .warning = {"Redis documentation, Key eviction: a volatile policy takes what can expire.",
+    .warning = {"Redis documentation, Key eviction: a volatile policy evicts keys that can expire.",
                 "Redis 文档“key 淘汰”：volatile 策略拿走的正是会过期的 key。"},
-    .fix = {"A server of its own for locks, with noeviction; and a fence at the resource.",
+    .fix = {"Use a separate server for the locks, with noeviction. Add a fence at the resource.",
             "锁用单独的服务器并设为 noeviction；资源一侧再加栅栏令牌。"},
     .with = {.lease_ms = 8000},
     .steps = server_evicts,
@@ -263,10 +262,10 @@ const struct hazard hazard_renewal_lost = {
     .id = "renewal-lost",
     .title = {"The watchdog finds the lock gone", "看门狗发现锁没了"},
     .story =
-        {"Somebody deletes A's key while A works. The next renewal finds nothing, the holder "
-         "is told, and the service answers 503 instead of writing.",
+        {"Somebody deletes A's key while A works. The next renewal finds no key, and the watchdog "
+         "tells the holder. The service answers 503 instead of writing.",
          "A 干活时有人删掉了它的 key。下一次续期扑了空，持有者得到通知，服务回答 503，不再写入。"},
-    .warning = {"A renewal that fails must reach the work, or renewing was for nothing.",
+    .warning = {"A failed renewal must stop the work; otherwise renewal is useless.",
                 "续期失败必须传到业务那里，否则续期就是白续。"},
     .fix = {"Nothing to fix: the on-lost callback fired and nothing was written.",
             "不用修：丢锁回调触发了，什么都没有写。"},

@@ -67,18 +67,18 @@ static const struct hazard_case failover_cases[] = {
 
 const struct hazard hazard_failover = {
     .id = "failover",
-    .title = {"The master dies before its replica knows of the lock",
+    .title = {"The master dies before the lock reaches its replica",
               "锁还没传到副本，主节点就死了"},
-    .story = {"Replication is asynchronous. A is granted by the master, which dies before the "
-              "replica has heard of it. The Sentinels promote the replica, which knows of no lock: "
-              "B gets it as well.",
-              "复制是异步的。主节点把锁给了 A，还没传给副本就死了。哨兵提升副本，"
-              "它根本不知道有锁，于是 B 也拿到了。"},
+    .story =
+        {"Replication is asynchronous. The master grants A the lock and dies before the replica "
+         "has it. The Sentinels promote the replica, which has no lock. So B gets the lock too.",
+         "复制是异步的。主节点把锁给了 A，还没传给副本就死了。哨兵提升副本，"
+         "它根本不知道有锁，于是 B 也拿到了。"},
     .warning = {"The Redis documentation of distributed locks: why failover-based implementations "
                 "are not enough.",
                 "Redis 分布式锁文档：为什么靠主从切换的实现不够。"},
-    .fix = {"Independent nodes and a majority; or a lock that counts only once a replica has it; "
-            "or, whatever the lock server forgets, a fence from the database.",
+    .fix = {"Use independent nodes and a majority. Or count a lock only when a replica has it. Or "
+            "take a fence from the database: it works whatever the lock server forgets.",
             "用相互独立的节点和多数派；或者副本收到才算数；或者不管锁服务器忘了什么，"
             "由数据库发栅栏令牌。"},
     .gives_up = true,

@@ -17,16 +17,16 @@ const struct hazard hazard_unfair = {
     .id = "unfair",
     .title = {"Later waiters overtake earlier ones", "先来的不一定先办"},
     .story =
-        {"Twenty wait for A's lock, one after another, each seen to wait before the next comes. "
-         "When it is free, whoever happens to ask next gets it. Who has waited longest asks least "
-         "often, for its pauses have grown: late-comers pass it by, nineteen of them at worst.",
+        {"Twenty requests wait for A's lock. Each arrives when the one before it waits. A free "
+         "lock goes to the next waiter that asks. The longest waiter asks least often, because its "
+         "pauses have grown. Later waiters overtake it, nineteen at worst.",
          "二十个人一个接一个来等 A 的锁，看到前一个在等，后一个才来。锁一放，谁碰巧去问就归谁。"
          "等得最久的间隔越拉越长，问得最少：后来的从它身边过去，最坏十九个。"},
-    .warning = {"J. Mellor-Crummey and M. Scott (1991): a lock that is polled makes no promise on "
-                "order; texts on Redis locks advertise a fair one beside the plain one for it.",
+    .warning = {"J. Mellor-Crummey and M. Scott (1991): a lock that waiters poll promises no "
+                "order. So texts on Redis locks offer a fair lock beside the plain one.",
                 "Mellor-Crummey 与 Scott 1991：轮询的锁不保证次序；"
                 "讲 Redis 锁的文章因此在普通锁之外另推公平锁。"},
-    .fix = {"A queue on the server: the lock is handed to whoever came first.",
+    .fix = {"Use a queue on the server: the lock goes to the first waiter.",
             "在服务器上排队：锁交给最先来的。"},
     .queue = HAZARD_QUEUE_MAX,
     .slow_overtakings = 3,

@@ -36,12 +36,14 @@ static const struct hazard_case minority_cases[] = {
 const struct hazard hazard_redlock_minority_down = {
     .id = "redlock-minority-down",
     .title = {"Some of the five nodes are dead", "五个节点死了几个"},
-    .story = {"Two of five nodes are killed: three are a majority, and the lock is still granted, "
-              "to one at a time. With three dead there is no majority, and nobody gets it.",
-              "五个节点死两个：三个还是多数，锁照给，一次一个。死三个就没有多数，谁也拿不到。"},
-    .warning = {"The majority of five is three: n/2+1, and not more than that, as some texts say.",
+    .story =
+        {"Two of five nodes are killed. Three are a majority, so the lock is still granted, to one "
+         "holder at a time. With three dead there is no majority, and nobody gets the lock.",
+         "五个节点死两个：三个还是多数，锁照给，一次一个。死三个就没有多数，谁也拿不到。"},
+    .warning = {"The majority of five is three: n/2+1. Some texts wrongly ask for more than n/2+1.",
                 "五个的多数是三个，即 n/2+1；有的文章写成“多于 n/2+1”，不对。"},
-    .fix = {"Nothing to fix: it refuses instead of guessing.", "不用修：它拒绝，不去猜。"},
+    .fix = {"Nothing to fix: without a majority the lock is refused.",
+            "不用修：没有多数就拒绝加锁。"},
     .gives_up = true,
     .with = {.lease_ms = 5000},
     .cases = minority_cases,
@@ -82,14 +84,13 @@ static const struct hazard_case restart_cases[] = {
 const struct hazard hazard_redlock_restart = {
     .id = "redlock-restart",
     .title = {"One node of the majority restarts empty", "多数派里的一个节点空着重启"},
-    .story =
-        {"A was granted by nodes 1, 2 and 3 while 4 and 5 were down. They come back, and node "
-         "3 restarts without its memory: 3, 4 and 5 know of no lock, and are a majority for B.",
-         "4、5 号宕机时 A 拿到了 1、2、3 号。后来 4、5 回来，3 号空着重启："
-         "3、4、5 都不知道有锁，正好是 B 的多数。"},
+    .story = {"Nodes 1, 2 and 3 grant A the lock while 4 and 5 are down. Nodes 4 and 5 come back, "
+              "and node 3 restarts empty. Nodes 3, 4 and 5 have no lock and are a majority for B.",
+              "4、5 号宕机时 A 拿到了 1、2、3 号。后来 4、5 回来，3 号空着重启："
+              "3、4、5 都不知道有锁，正好是 B 的多数。"},
     .warning = {"The Redis documentation of Redlock, on crash recovery; M. Kleppmann (2016).",
                 "Redis 的 Redlock 文档讲崩溃恢复的一段；Kleppmann 2016。"},
-    .fix = {"A node that restarts stays away until the longest lease is over; or a fence.",
+    .fix = {"A restarted node stays away until the longest lease has ended. Or use a fence.",
             "重启的节点等最长的租期过去再回来；或者用栅栏令牌。"},
     .with = {.lease_ms = 6000},
     .steps = one_of_the_majority_forgets,
@@ -115,17 +116,17 @@ static const struct hazard_case clock_jump_cases[] = {
 
 const struct hazard hazard_redlock_clock_jump = {
     .id = "redlock-clock-jump",
-    .title = {"The clock of one node leaps", "一个节点的时钟跳了"},
+    .title = {"The clock of one node jumps", "一个节点的时钟跳了"},
     .story =
-        {"A was granted by nodes 1, 2 and 3. Somebody sets the clock of node 3 ahead; by its "
-         "wall clock the lease is over, and it drops the lock. 3, 4 and 5 are a majority for B.",
+        {"Nodes 1, 2 and 3 grant A the lock. Somebody sets the clock of node 3 ahead. By its wall "
+         "clock the lease has ended, so it drops the lock. Nodes 3, 4 and 5 are a majority for B.",
          "A 拿到了 1、2、3 号。有人把 3 号的钟拨快；按它的墙上时钟租约已过，锁就没了。"
          "3、4、5 正好是 B 的多数。"},
     .warning =
-        {"M. Kleppmann (2016) against Redlock: it trusts clocks that can leap. Redis expires "
-         "keys by the wall clock.",
+        {"M. Kleppmann (2016) on Redlock: it trusts clocks that can jump. Redis expires keys by "
+         "the wall clock.",
          "Kleppmann 2016 年对 Redlock 的批评：它相信会跳的钟。Redis 按墙上时钟让 key 过期。"},
-    .fix = {"A fence from the resource itself; clocks that are slewed, never set.",
+    .fix = {"Take a fence from the resource itself. Slew clocks, never set them.",
             "由资源自己发栅栏令牌；时钟只许微调，不许直接改。"},
     .with = {.lease_ms = 6000},
     .steps = clock_of_one_leaps,

@@ -29,17 +29,18 @@ static const struct hazard_case advisory_pool_cases[] = {
 
 const struct hazard hazard_advisory_pool = {
     .id = "advisory-pool",
-    .title = {"ROLLBACK, and the connection back to the pool", "ROLLBACK 之后，连接还给连接池"},
-    .story = {"A takes an advisory lock of the session, ends its work with ROLLBACK and gives the "
-              "connection back to the pool. The lock belongs to the connection and not to the "
-              "transaction: it stays, and B waits in vain.",
+    .title = {"After ROLLBACK the pooled connection still holds the lock",
+              "ROLLBACK 之后，还回连接池的连接仍持有锁"},
+    .story = {"A takes a session-level advisory lock, ends its work with ROLLBACK and returns the "
+              "connection to the pool. The lock belongs to the connection, not to the transaction. "
+              "It stays, and B waits in vain.",
               "A 拿的是会话级的咨询锁，用 ROLLBACK 收尾，把连接还给连接池。"
               "锁属于连接，不属于事务：它还在，B 白等。"},
-    .warning = {"PostgreSQL documentation, Advisory Locks: those of a session do not honour the "
-                "end of a transaction, and outlive its ROLLBACK.",
+    .warning = {"PostgreSQL documentation, Advisory Locks: a session-level lock does not end with "
+                "its transaction and survives a ROLLBACK.",
                 "PostgreSQL 文档“咨询锁”：会话级的锁不理会事务的结束，ROLLBACK 之后仍然有效。"},
-    .fix = {"Unlock on the same connection before it is given back, or take the lock at "
-            "transaction level, where any end of the transaction frees it.",
+    .fix = {"Unlock on the same connection before you return it. Or take the lock at transaction "
+            "level: any end of the transaction frees it.",
             "归还连接之前在同一条连接上解锁；或者用事务级的锁，事务无论怎样结束都会释放。"},
     .with = {.wait_ms = 1500},
     .steps = connection_goes_back,
@@ -84,20 +85,19 @@ static const struct hazard_case zk_lost_create_cases[] = {
 
 const struct hazard hazard_zk_lost_create = {
     .id = "zk-lost-create",
-    .title = {"The node was made, the answer was lost", "节点建好了，回答丢了"},
-    .story = {"ZooKeeper has made A's node, and the connection breaks before the answer. A's "
-              "session lives on and so does the node, of which A does not even know the number. "
-              "Whoever cannot find it again stands in his own way, and in everybody's, for as "
-              "long as the session lives.",
+    .title = {"The node was created, but the answer was lost", "节点建好了，回答丢了"},
+    .story = {"ZooKeeper creates A's node, and the connection breaks before the answer. A's "
+              "session lives on, and so does the node. A does not even know its number. If A "
+              "cannot find the node again, it blocks A and everybody else until the session ends.",
               "ZooKeeper 建好了 A 的节点，回答之前连接断了。会话还在，节点也就还在，"
               "而 A 连它的序号都不知道。找不回它的人会一直挡着自己，也挡着所有人，"
               "直到会话结束。"},
     .warning = {"Curator's tech notes: a create may have succeeded although the client saw an "
-                "error; hence the GUID in its names (protection).",
+                "error. So Curator puts a GUID into the node's name (protection).",
                 "Curator 的技术说明：客户端看到出错，创建却可能已经成功；"
                 "所以它在节点名里放 GUID（protection）。"},
-    .fix = {"A token in the name: after the connection is back, look for one's own node and "
-            "remove it, or stand in its place.",
+    .fix = {"Put a token into the name. After a reconnect, find your own node. Remove it or keep "
+            "its place in the queue.",
             "名字里带令牌：连接恢复后先找自己的节点，删掉它或者接着用它的位置。"},
     .with = {.lease_ms = 20000},
     .steps = answer_to_the_create_is_lost,
@@ -119,24 +119,24 @@ static const struct hazard_step crowd_waits_for_one[] = {
 
 static const struct hazard_case zk_herd_cases[] = {
     {"zk-ephemeral", HAZARD_SLOW, {0}, {"all watch one node", "都盯着同一个节点"}, NULL},
-    {"zk-sequential", HAZARD_SAFE, {0}, {"each watches one other", "各自盯着前一个"}, NULL},
-    {"zk-readwrite", HAZARD_SAFE, {0}, {"each watches one other", "各自盯着前一个"}, NULL},
+    {"zk-sequential", HAZARD_SAFE, {0}, {"each watches the one before it", "各自盯着前一个"}, NULL},
+    {"zk-readwrite", HAZARD_SAFE, {0}, {"each watches the one before it", "各自盯着前一个"}, NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
 
 const struct hazard hazard_zk_herd = {
     .id = "zk-herd",
     .title = {"Each release wakes all fifty waiters", "五十人在等，放一次锁全被吵醒"},
-    .story = {"A holds the lock, and fifty buyers wait for it. All of them watch the same node. A "
-              "releases: all fifty are woken, all ask for the lock at once, one gets it, and "
-              "forty-nine have asked for nothing and set their watch anew. The next release does "
-              "it again.",
+    .story = {"A holds the lock, and fifty buyers wait for it. All of them watch the same node. "
+              "When A releases, all fifty wake up and ask at once. One gets the lock. Forty-nine "
+              "have asked in vain and watch again. The next release repeats this.",
               "A 持有锁，五十个买家在等，盯着的是同一个节点。A 一放锁，五十人同时被叫醒，"
               "同时去抢，一人抢到，四十九人白跑一趟，重新设监视。下一次放锁又来一遍。"},
     .warning = {"ZooKeeper Recipes, Locks: each node is watched by exactly one client, to avoid "
                 "the herd effect.",
                 "ZooKeeper 官方用法“锁”：每个节点只由一个客户端监视，以避免羊群效应。"},
-    .fix = {"A queue: each waits for the node just before its own, and one release wakes one.",
+    .fix = {"Use a queue: each waiter watches the node just before its own. One release wakes one "
+            "waiter.",
             "排成队：各自只等前面那个节点，放一次锁只叫醒一个。"},
     .subject = ITEM,
     .initial = 100,
@@ -183,18 +183,19 @@ static const struct hazard_case zk_readers_cases[] = {
 const struct hazard hazard_zk_readers = {
     .id = "zk-readers",
     .title = {"Readers never let the writer in", "读者接力，写者永远进不去"},
-    .story = {"Readers share the lock, and they come in a stream: before one goes the next one is "
-              "inside. A comes to write. If a reader may enter whenever others read, the lock is "
-              "never free and A waits for ever. If everybody waits for those who came before, "
-              "readers stop behind A, A is alone inside, and the readers go on.",
+    .story = {"Readers share the lock, and they come in a stream: each leaves only after the next "
+              "has entered. A comes to write. If a reader may enter while others read, the lock is "
+              "never free, and A waits for ever. If all wait in order of arrival, new readers stop "
+              "behind A. A is alone inside, and then the readers go on.",
               "读者共享一把锁，而且源源不断：前一个没走，后一个已经进来。A 要写。"
               "如果有人在读时新读者就能进，锁永远空不下来，A 一直等。"
               "如果人人都等先来的，读者就排在 A 后面，A 独自进去写完，读者再继续。"},
-    .warning = {"ZooKeeper Recipes, Shared Locks: a reader waits for the writers before it. "
-                "Courtois, Heymans and Parnas (1971) have both kinds, and say which one starves.",
-                "ZooKeeper 官方用法“共享锁”：读者要等排在前面的写者。"
-                "Courtois、Heymans 和 Parnas 1971 年就给出两种写法，并说明哪一种会饿死写者。"},
-    .fix = {"One queue for both kinds, in order of arrival.", "读者写者同排一队，先到先进。"},
+    .warning =
+        {"ZooKeeper Recipes, Shared Locks: a reader waits for the writers before it. Courtois, "
+         "Heymans and Parnas (1971) give both kinds, and say which one starves the writer.",
+         "ZooKeeper 官方用法“共享锁”：读者要等排在前面的写者。"
+         "Courtois、Heymans 和 Parnas 1971 年就给出两种写法，并说明哪一种会饿死写者。"},
+    .fix = {"Use one queue for both kinds, in order of arrival.", "读者写者同排一队，先到先进。"},
     .with = {.lease_ms = 20000},
     .steps = writer_comes_among_readers,
     .cases = zk_readers_cases,

@@ -10,11 +10,11 @@ static const struct hazard_step votes_are_counted_after_the_lease[] = {
 };
 
 static const struct hazard_case slow_cases[] = {
-    {"redlock", HAZARD_REFUSED, {0}, {"time taken off the lease", "用掉的时间从租期里扣"}, NULL},
+    {"redlock", HAZARD_REFUSED, {0}, {"elapsed time is subtracted", "用掉的时间从租期里扣"}, NULL},
     {"redlock",
      HAZARD_UNSAFE,
      {.slip = "votes-untimed", .wait_ms = 6000},
-     {"time not counted", "不计用掉的时间"},
+     {"elapsed time is not counted", "不计用掉的时间"},
      NULL},
     {NULL, HAZARD_SAFE, {0}, {NULL}, NULL},
 };
@@ -22,16 +22,16 @@ static const struct hazard_case slow_cases[] = {
 const struct hazard hazard_redlock_slow = {
     .id = "redlock-slow",
     .title = {"Getting the lock takes longer than the lease", "拿锁花的时间比租期还长"},
-    .story = {"All five nodes vote for A, but its process stands still before it has counted the "
-              "votes. When it wakes up the keys have expired, and B has the lock. Five votes are "
-              "in A's hands, and not one of them is worth anything.",
+    .story = {"All five nodes vote for A, but its process is stopped before it counts the votes. "
+              "When it wakes up, the keys have expired and B has the lock. A has five votes, and "
+              "none of them is valid.",
               "五个节点都投了 A，可它还没数票，进程就停住了。醒来时 key 早已到期，锁是 B 的。"
               "A 手里有五张票，一张也不作数。"},
-    .warning = {"The Redis documentation of Redlock: the lock counts only if the time elapsed is "
-                "less than the lease, and what is left is the lease less that time.",
+    .warning = {"The Redis documentation of Redlock: the lock counts only if the elapsed time is "
+                "less than the lease. What remains is the lease less that time.",
                 "Redis 的 Redlock 文档：用掉的时间小于租期才算拿到，能用的只有剩下的那一段。"},
-    .fix = {"Take the time before the first vote is asked for, and subtract: nothing left, nothing "
-            "had.",
+    .fix = {"Take the time before asking for the first vote, and subtract. If nothing remains, the "
+            "lock was not acquired.",
             "要第一张票之前先记下时间，最后相减：没有剩余，就是没拿到。"},
     .gives_up = true,
     .with = {.lease_ms = 1500, .wait_ms = 1000, .watchdog = OFF, .fence = OFF},
@@ -58,18 +58,18 @@ static const struct hazard_case orphan_cases[] = {
 
 const struct hazard hazard_redlock_orphan = {
     .id = "redlock-orphan",
-    .title = {"A node set the key, and its reply was lost", "节点设了 key，那声“是”却丢了"},
-    .story = {"All five nodes set A's key; the answers of 4 and 5 are lost. Three are a majority, "
-              "A works and releases. If it releases only where it was told yes, 4 and 5 keep the "
-              "key of a holder that is long gone. Then node 1 dies: three nodes would still do, "
-              "but two of the four refuse B until the lease ends.",
+    .title = {"A node set the key, but its reply was lost", "节点设了 key，那声“是”却丢了"},
+    .story = {"All five nodes set A's key, but the answers of 4 and 5 are lost. Three are a "
+              "majority, so A works and releases. If A releases only where the answer was yes, 4 "
+              "and 5 keep A's key. Then node 1 dies. Three of the other four would do, but two of "
+              "them refuse B until the lease ends.",
               "五个节点都设了 A 的 key，4、5 号的回答丢了。三个就是多数，A 干完活释放。"
               "要是只在答应过的节点上释放，4、5 号就留着一个早已离开的人的 key。"
               "这时 1 号死了：本来剩三个就够，可四个里有两个一直拒绝 B，直到租约到期。"},
-    .warning = {"The Redis documentation of Redlock: release on every instance, also where one "
-                "believes not to have the lock.",
+    .warning = {"The Redis documentation of Redlock: release on every instance, even where the "
+                "client believes it has no lock.",
                 "Redis 的 Redlock 文档：在每个实例上释放，哪怕自认为没在那里拿到锁。"},
-    .fix = {"Release on all nodes, whatever they answered: compare-and-delete hurts nobody.",
+    .fix = {"Release on all nodes, whatever they answered. Compare-and-delete harms nobody.",
             "不管答的是什么，所有节点都释放一遍：比较再删除不会伤到别人。"},
     .slow_ms = 1500,
     .with = {.lease_ms = 5000, .wait_ms = 10000, .by_proxy = true},
