@@ -11,12 +11,11 @@ enum { SENTENCE_MAX = 400, TRACE_MAX = 256, LOOK_EVERY_MS = 100 };
 /* {who} {what} {nodes} {delta} {status} {read} {write}: filled in below. */
 static const hazard_text sentences[HAZARD_VERBS] = {
     [SEND] = {"{who} asks: change the value by {delta}.", "{who} 发出请求：把数值改动 {delta}。"},
-    [UNTIL] = {"{who} has come to \"{what}\" and is held there{values}.",
-               "{who} 走到“{what}”，停在那里{values}。"},
-    [AS_FAR_AS] = {"{who} goes as far as it can: \"{what}\" at most, or it waits for the lock"
-                   "{values}.",
-                   "{who} 尽量往前走：最多到“{what}”，或者在等锁{values}。"},
-    [PASSED] = {"{who} was seen to pass \"{what}\".", "看到 {who} 经过了“{what}”。"},
+    [UNTIL] = {"{who} is held at \"{what}\"{values}.", "{who} 走到“{what}”，停在那里{values}。"},
+    [AS_FAR_AS] = {"{who} goes on until \"{what}\", until it waits for the lock, or until it is "
+                   "answered{values}.",
+                   "{who} 往前走，直到“{what}”、在等锁或得到回答{values}。"},
+    [PASSED] = {"{who} has passed \"{what}\".", "看到 {who} 经过了“{what}”。"},
     [RELEASE] = {"{who} may go on.", "放行 {who}。"},
     [ANSWER] = {"{who} is answered: {status}.", "{who} 得到回答：{status}。"},
     [RUN] = {"{who} asks for a change of {delta} and is answered: {status}.",
@@ -25,16 +24,16 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [RETRY] = {"{who} was refused and asks again with the same key: {status}.",
                "{who} 被拒绝，用同一个幂等键重试：{status}。"},
     [SEND_AGAIN] = {"{who} asks once more, with a new key.", "{who} 换了一个新的键再请求一次。"},
-    [REPEAT] = {"{who} sends it again with the same key: {status}.",
+    [REPEAT] = {"{who} sends the request again with the same key: {status}.",
                 "{who} 用同一个键再发一次：{status}。"},
-    [EVICT] = {"The lock server's memory runs out for a moment: {noted}.",
+    [EVICT] = {"The lock server runs out of memory for a moment: {noted}.",
                "锁服务器的内存一时不够：{noted}。"},
-    [INSIST] = {"{who} asks for a change of {delta}, again while the lock server is away"
-                "{values}.",
-                "{who} 请求改动 {delta}，锁服务器不在时就再试{values}。"},
-    [LEAP] = {"The clock of node {what} leaps beyond the lease: its copy of the lock is gone.",
+    [INSIST] =
+        {"{who} asks for a change of {delta}, and retries while the lock server is away{values}.",
+         "{who} 请求改动 {delta}，锁服务器不在时就再试{values}。"},
+    [LEAP] = {"The clock of node {what} jumps beyond the lease: its copy of the lock is gone.",
               "节点 {what} 的钟跳过了租期：它那一份锁没了。"},
-    [CUT_REPLICA] = {"The replica of the lock server is cut off: it hears of nothing any more.",
+    [CUT_REPLICA] = {"The replica of the lock server is cut off and gets no more updates.",
                      "锁服务器的副本被切断，再也收不到任何更新。"},
     [FAIL_OVER] = {"The master is killed, and the Sentinels promote the replica.",
                    "主节点被杀，哨兵把副本提升为主节点。"},
@@ -43,15 +42,14 @@ static const hazard_text sentences[HAZARD_VERBS] = {
     [NEED_COPY] = {"The master is told to write nothing while no replica follows it "
                    "(min-replicas-to-write 1).",
                    "主节点被要求：没有副本跟随就什么都不写（min-replicas-to-write 1）。"},
-    [SPLIT] =
-        {"The network splits: Sentinels and replica are on one side, the old master and who is "
-         "connected to it on the other. The replica is promoted: two masters now.",
-         "网络一分为二：一边是哨兵和副本，另一边是老主节点和还连着它的客户端。"
-         "副本被提升：现在有两个主节点。"},
+    [SPLIT] = {"The network splits. The Sentinels and the replica are on one side, the old master "
+               "and its clients on the other. The replica is promoted: there are two masters.",
+               "网络一分为二：一边是哨兵和副本，另一边是老主节点和还连着它的客户端。"
+               "副本被提升：现在有两个主节点。"},
     [KILL] = {"The instance that serves {who} is killed (kill -9).",
               "服务 {who} 的实例被杀死（kill -9）。"},
     [RESTART] = {"The instance that serves {who} starts again.", "服务 {who} 的实例重新启动。"},
-    [STOP] = {"The process that serves {who} stands still.", "服务 {who} 的进程停住不动。"},
+    [STOP] = {"The process that serves {who} is stopped.", "服务 {who} 的进程停住不动。"},
     [CONTINUE] = {"The process that serves {who} wakes up.", "服务 {who} 的进程醒来。"},
     [OUTLIVE] = {"A whole lease passes: {noted}.", "一整个租期过去了：{noted}。"},
     [GONE] = {"The lock server says: the key is gone.", "锁服务器说：key 已经没有了。"},
@@ -64,28 +62,34 @@ static const hazard_text sentences[HAZARD_VERBS] = {
                 "锁服务器被杀死又重新启动：{noted}。"},
     [LOSE] = {"The network will lose the answer to {who}'s next command about the lock{nodes}.",
               "{who} 下一条关于锁的命令，回答将被网络丢掉{nodes}。"},
-    [LOST] = {"That answer is lost: it was done, and {who} was not told.",
+    [LOST] = {"That answer is lost: the command was done, and {who} was not told.",
               "回答丢了：事情做了，{who} 不知道。"},
     [LOSE_ASKING] = {"The network will lose {who}'s next command about the lock.",
                      "{who} 下一条关于锁的命令将被网络丢掉。"},
     [ASKING_LOST] = {"That command is lost: nothing was done, and {who} cannot know.",
                      "命令丢了：什么也没做，而 {who} 无从知道。"},
+    [LOSE_LEAVE] = {"The network will lose {who}'s command to leave the queue.",
+                    "{who} 退出队列的命令将被网络丢掉。"},
+    [SILENCE] =
+        {"{who}'s subscription goes silent: the connection stays open, and messages vanish.",
+         "{who} 的订阅没了声音：连接还开着，消息都丢了。"},
+    [UNHEARD] = {"The message to {who} is lost.", "发给 {who} 的消息丢了。"},
     [CUT] = {"{who}'s connection to the lock server is cut.", "{who} 与锁服务器的连接断了。"},
-    [HOLD_COMMIT] = {"The network will keep {who}'s COMMIT on its way to the database.",
+    [HOLD_COMMIT] = {"The network will hold {who}'s COMMIT on its way to the database.",
                      "{who} 发给数据库的 COMMIT 将在网络上耽搁。"},
-    [COMMIT_HELD] = {"{who} has sent COMMIT; its connection breaks, and nobody answers.",
+    [COMMIT_HELD] = {"{who} has sent COMMIT. Its connection breaks, and no answer comes.",
                      "{who} 发出了 COMMIT；连接断了，没有人回答。"},
-    [LAND_COMMIT] = {"The network delivers what it has kept.", "网络把耽搁的东西送到了。"},
+    [LAND_COMMIT] = {"The network delivers the held COMMIT.", "网络把耽搁的 COMMIT 送到了。"},
 };
 
 /* {n} {woken} {accepted} {refused} {failed}: filled in below. */
 static const hazard_text crowd_sentences[HAZARD_VERBS] = {
     [SEND] = {"{n} buyers ask for one piece each.", "{n} 个买家各要一件。"},
     [UNTIL] = {"All {n} wait for the lock.", "{n} 个人都在等锁。"},
-    [AS_FAR_AS] = {"The first of them go as far as they can: two have decided, or one has and "
+    [AS_FAR_AS] = {"The first buyers go on until two have decided, or until one has decided and "
                    "another waits for the lock.",
                    "最前面的尽量往前走：要么两人都已算好，要么一人算好、另一人在等锁。"},
-    [PASSED] = {"The release has woken {woken} of them. One has the lock; the others sleep again.",
+    [PASSED] = {"The release woke {woken} of them. One has the lock, and the others sleep again.",
                 "这一次放锁叫醒了 {woken} 人。一人拿到锁，其余的又睡下。"},
     [RELEASE] = {"All may go on.", "全部放行。"},
     [ANSWER] = {"All are answered: {accepted} accepted, {refused} turned away, {failed} failed.",
@@ -94,30 +98,29 @@ static const hazard_text crowd_sentences[HAZARD_VERBS] = {
 
 /* They come by themselves, and are answered by nobody. */
 static const hazard_text tasks_sentences[HAZARD_VERBS] = {
-    [SEND] = {"When the order's time is over, the scheduled task of each instance will come to it.",
+    [SEND] = {"When the order's time is over, the scheduled task of each instance will handle it.",
               "订单一到期，每个实例的定时任务都会来处理它。"},
-    [AS_FAR_AS] =
-        {"The tasks go as far as they can: \"{what}\" at most, or they wait for the order's "
-         "lock, or leave because another one is at work.",
-         "定时任务尽量往前走：最多到“{what}”，或者在等订单的锁，或者见别人在做就离开。"},
+    [AS_FAR_AS] = {"The tasks go on until \"{what}\", until they wait for the order's lock, or "
+                   "until they leave because another task is at work.",
+                   "定时任务往前走，直到“{what}”、在等订单的锁，或者见别人在做就离开。"},
     [RELEASE] = {"The tasks may go on.", "放行定时任务。"},
     [ANSWER] = {"The tasks are done with the order.", "定时任务处理完了这张订单。"},
 };
 
 /* {queue}: how many they are. */
 static const hazard_text queue_sentences[HAZARD_VERBS] = {
-    [SEND] = {"{queue} others come, one after another, and each is seen to wait.",
-              "又来了 {queue} 个人，一个接一个，看到每个都在等。"},
+    [SEND] = {"{queue} others come, one after another. Each waits before the next comes.",
+              "又来了 {queue} 个人，一个接一个：前一个在等，后一个才来。"},
     [ANSWER] = {"All {queue} are served.", "{queue} 个人都办完了。"},
 };
 
 static const hazard_text readers_sentences[HAZARD_VERBS] = {
-    [SEND] = {"Two readers begin: each goes only when the other one is inside.",
+    [SEND] = {"Two readers begin. Each leaves only while the other is inside.",
               "两个读者开始接力：另一个进来了，自己才走。"},
     [UNTIL] = {"The readers have been inside together again.", "两个读者又同时在里面了。"},
-    [AS_FAR_AS] = {"The readers go as far as they can: {noted}.", "读者尽量往前走：{noted}。"},
-    [ANSWER] = {"The readers go. {together} times they were inside together; {torn} of them saw "
-                "the value change.",
+    [AS_FAR_AS] = {"The readers go on: {noted}.", "读者往前走：{noted}。"},
+    [ANSWER] = {"The readers leave. They were inside together {together} times, and {torn} times a "
+                "reader saw the value change.",
                 "读者离开。两人同时在里面 {together} 次；{torn} 人次看到数值变了。"},
 };
 
@@ -126,7 +129,7 @@ static const hazard_text outcomes[HAZARD_OUTCOMES] = {
     [HAZARD_UNSAFE] = {"UNSAFE: the ledger and the value disagree.", "不安全：账和数对不上。"},
     [HAZARD_STUCK] = {"STUCK: a waiter never got the lock.", "卡死：有人一直拿不到锁。"},
     [HAZARD_REFUSED] = {"REFUSED: nothing was written.", "被拒绝：什么都没有写。"},
-    [HAZARD_SLOW] = {"SLOW: right, but late.", "太慢：结果对，但迟了。"},
+    [HAZARD_SLOW] = {"SLOW: correct, but late.", "太慢：结果对，但迟了。"},
 };
 
 /* The last value that this actor passed a point with. */
@@ -152,7 +155,7 @@ static bool last_value(const struct hazard_run *run, const struct actor *actor, 
 static void tell_values(const struct hazard_run *run, const struct actor *actor, char *out,
                         size_t size)
 {
-    static const hazard_text forms = {": it has read %lld and is to write %lld",
+    static const hazard_text forms = {": it read %lld and will write %lld",
                                       "：它读到 %lld，准备写 %lld"};
     int64_t read, written;
     out[0] = '\0';
@@ -213,7 +216,8 @@ static void await_key(const struct hazard_run *run)
 {
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
     char key = '\0';
-    fputs(run->how.language == ZH ? "  （按回车继续）" : "  (Enter goes on)", run->how.narrate);
+    fputs(run->how.language == ZH ? "  （按回车继续）" : "  (press Enter to go on)",
+          run->how.narrate);
     fflush(run->how.narrate);
     while (key != '\n' && !*run->how.stop)
         if (poll(&keys, 1, LOOK_EVERY_MS) > 0 && read(STDIN_FILENO, &key, 1) <= 0)

@@ -81,7 +81,7 @@ static int prompts(void)
     assert_non_null(file);
     content[fread(content, 1, sizeof content - 1, file)] = '\0';
     fclose(file);
-    for (const char *at = content; (at = strstr(at, "(Enter goes on)")) != NULL; at++)
+    for (const char *at = content; (at = strstr(at, "(press Enter to go on)")) != NULL; at++)
         n++;
     return n;
 }
@@ -142,9 +142,9 @@ static void matrix_is_in_the_catalogue_s_order(void **state)
 static void stories_are_told_in_both_languages(void **state)
 {
     (void)state;
-    static const char *const said[][2] = {{"en", "A has come to \"decided\" and is held there: it "
-                                                 "has read 1000 and is to write 800"},
-                                          {"zh", "原来 1000，应为 500，实际 700"}};
+    static const char *const said[][2] = {
+        {"en", "A is held at \"decided\": it read 1000 and will write 800"},
+        {"zh", "原来 1000，应为 500，实际 700"}};
     for (size_t i = 0; i < 2; i++) {
         expect((const char *const[]){"run", "--hazard", "lost-update", "--guard", "none",
                                      "--narrate", "--lang", said[i][0], NULL},
