@@ -262,7 +262,7 @@ int fault_silence(struct hazard_run *run, const struct hazard_step *step)
     /* Only connections that are marked since their SUBSCRIBE (hazard_world.c): no client sends this
      * text, so no other is marked. */
     proxy_mute(proxy, "no such command", true);
-    run_note(run, "locks", "its subscription falls silent");
+    run_note(run, "locks", "%s's subscription goes silent", who_name(step->who));
     return 0;
 }
 
@@ -301,7 +301,7 @@ int fault_asking_lost(struct hazard_run *run, const struct hazard_step *step)
     struct loss loss = {run, step};
     if (run_until(run, was_lost, &loss) != 0)
         return fail(run, "no command was lost");
-    run_note(run, "locks", "its command is lost");
+    run_note(run, "locks", "%s's command is lost", who_name(step->who));
     return 0;
 }
 
@@ -310,8 +310,8 @@ int fault_lost(struct hazard_run *run, const struct hazard_step *step)
     struct loss loss = {run, step};
     if (run_until(run, was_lost, &loss) != 0)
         return fail(run, "no answer was lost");
-    run_note(run, "locks", "its answer is lost%s%s", step->what != NULL ? ", nodes " : "",
-             step->what != NULL ? step->what : "");
+    run_note(run, "locks", "%s's answer is lost%s%s", who_name(step->who),
+             step->what != NULL ? ", nodes " : "", step->what != NULL ? step->what : "");
     return 0;
 }
 

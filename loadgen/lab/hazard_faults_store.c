@@ -23,11 +23,11 @@ int fault_commit_held(struct hazard_run *run, const struct hazard_step *step)
 {
     struct proxy *proxy = proxy_of(run, step);
     if (run_until(run, is_held, proxy) != 0 || world_store_writes(run->world) != 1) {
-        snprintf(run->message, sizeof run->message, "no COMMIT was kept on its way");
+        snprintf(run->message, sizeof run->message, "no COMMIT was held");
         return -1;
     }
     proxy_hang_up(proxy);
-    run_note(run, "store", "its COMMIT is on its way, its connection is gone");
+    run_note(run, "store", "%s's COMMIT is held, its connection is gone", who_name(step->who));
     return 0;
 }
 
@@ -43,6 +43,6 @@ int fault_land_commit(struct hazard_run *run, const struct hazard_step *step)
         snprintf(run->message, sizeof run->message, "a transaction did not end");
         return -1;
     }
-    run_note(run, "store", "no transaction is under way");
+    run_note(run, "store", "no transaction is open");
     return 0;
 }

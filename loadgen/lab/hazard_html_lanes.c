@@ -175,7 +175,8 @@ void hazard_html_lanes(const struct lab_result *result, FILE *out)
     int height = TOP + n_shown(result) * ROW + 12, y = TOP;
     find_lanes(&picture);
     fprintf(out, "<svg viewBox='0 0 %d %d' role='img' aria-label='", WIDTH, height);
-    html_text(out, "What happened, step by step; time goes down; a bar: holds the lock.");
+    html_text(out, "What happened, step by step. Time runs down. A bar marks an actor that "
+                   "believes it holds the lock.");
     fputs("'>\n", out);
     draw_lanes(&picture, height, out);
     for (int i = 0, n = 0; i < result->n_events && n < ROWS_MAX; i++) {
