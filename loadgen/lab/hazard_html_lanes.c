@@ -12,7 +12,7 @@ enum {
     TOP = 34,
     ROW = 20,
     ROWS_MAX = 70,
-    LANES_MAX = 9,
+    LANES_MAX = 10,
     BAR = 10
 };
 
@@ -56,8 +56,8 @@ static struct lane *lane_of(struct picture *picture, const char *actor)
 
 static void find_lanes(struct picture *picture)
 {
-    static const char *const order[LANES_MAX] = {"A",     "B",       "C",     "crowd",   "queue",
-                                                 "tasks", "readers", "locks", "watchdog"};
+    static const char *const order[LANES_MAX] = {"A",     "B",       "C",     "crowd", "queue",
+                                                 "tasks", "readers", "locks", "store", "watchdog"};
     const struct lab_result *result = picture->result;
     for (int i = 0; i < LANES_MAX; i++) {
         bool acts = false;

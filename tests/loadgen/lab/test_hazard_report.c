@@ -147,6 +147,27 @@ static void refused_write_names_the_fence_that_refused_it(void **state)
     expect_in_lanes("fence 1", false);
 }
 
+/* No event is left out for want of a lane. */
+static void everybody_who_acts_has_a_lane(void **state)
+{
+    (void)state;
+    struct run_event events[] = {
+        {.actor = "A", .point = "by A"},
+        {.actor = "B", .point = "by B"},
+        {.actor = "C", .point = "by C"},
+        {.actor = "crowd", .point = "by crowd"},
+        {.actor = "queue", .point = "by queue"},
+        {.actor = "tasks", .point = "by tasks"},
+        {.actor = "readers", .point = "by readers"},
+        {.actor = "locks", .point = "by locks"},
+        {.actor = "store", .point = "by store"},
+        {.actor = "watchdog", .point = "by watchdog"},
+    };
+    fenced = (struct lab_result){.events = events, .n_events = sizeof events / sizeof events[0]};
+    for (int i = 0; i < fenced.n_events; i++)
+        expect_in_lanes(events[i].point, true);
+}
+
 static void write_page(FILE *out)
 {
     lab_report_to_html(&report, out);
@@ -176,6 +197,7 @@ int main(void)
         cmocka_unit_test(mismatch_is_the_verdict),
         cmocka_unit_test(columns_are_in_the_catalogue_s_order),
         cmocka_unit_test(refused_write_names_the_fence_that_refused_it),
+        cmocka_unit_test(everybody_who_acts_has_a_lane),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
