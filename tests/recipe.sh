@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 readme=$1 title=$2
 build=${BUILD:-build}
-unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES SAN CC CFLAGS LDFLAGS V B || :
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES SUITE SAN CC CFLAGS LDFLAGS V B || :
 copy=$(mktemp -d "${TMPDIR:-/tmp}/recipe-XXXXXX")
 trap 'rm -rf "$copy"' EXIT
 trap 'exit 130' INT TERM HUP
