@@ -73,12 +73,14 @@ static void watchdog_keeps_the_holds_on_the_other_nodes(void **state)
     lk_close(client);
 }
 
-static int64_t time_try(lk_client *client, lk_status *ret)
+/* One try for the nth lock on the node that hangs. Returns how long it took. */
+static int64_t time_try(lk_client *client, int nth, lk_status *ret)
 {
     char key[32];
     lk_hold hold;
+    set_key_on(0, nth, key);
     int64_t start_ms = test_now_ms();
-    *ret = set_acquire(client, set_key_on(0, 1, key), 0, &hold);
+    *ret = set_acquire(client, key, 0, &hold);
     int64_t took_ms = test_now_ms() - start_ms;
     lk_release(&hold);
     return took_ms;
@@ -93,13 +95,13 @@ static void node_that_hangs_refuses_tries_at_once_but_no_release(void **state)
     lk_client *client = open_client(&(lk_options){.command_timeout_ms = PAUSE_MS});
     assert_int_equal(set_acquire(client, set_key_on(0, 0, key), 0, &hold), LK_OK);
     hang(true);
-    assert_true(time_try(client, &status) >= PAUSE_MS);
+    assert_true(time_try(client, 1, &status) >= PAUSE_MS);
     assert_int_equal(status, LK_UNKNOWN);
-    assert_true(time_try(client, &status) < PAUSE_MS);
+    assert_true(time_try(client, 1, &status) < PAUSE_MS);
     assert_int_equal(status, LK_UNAVAILABLE);
     hang(false);
     assert_int_equal(lk_release(&hold), LK_OK); /* even during the client's pause */
-    time_try(client, &status);
+    time_try(client, 1, &status);
     assert_int_equal(status, LK_OK); /* the answer ended the pause */
     lk_close(client);
 }
@@ -107,6 +109,7 @@ static void node_that_hangs_refuses_tries_at_once_but_no_release(void **state)
 struct asker {
     pthread_t thread;
     lk_client *client;
+    int nth;           /* its own lock: askers of one lock would wait for each other */
     _Atomic int *slow; /* tries of all askers */
 };
 
@@ -116,7 +119,7 @@ static void *ask_on(void *arg)
     for (int64_t start_ms = test_now_ms();
          atomic_load(asker->slow) == 0 && test_now_ms() - start_ms < LOST_MS;) {
         lk_status status;
-        if (time_try(asker->client, &status) >= PAUSE_MS)
+        if (time_try(asker->client, asker->nth, &status) >= PAUSE_MS / 2)
             atomic_fetch_add(asker->slow, 1);
         lk_env_system()->sleep_us(NULL, 1000);
     }
@@ -124,7 +127,9 @@ static void *ask_on(void *arg)
 }
 
 /* The askers go on until a try has been slow. If each asker probed the node itself, all would be
- * in a slow try then. */
+ * in a slow try then. Two rules prevent that, and each is enough: one caller asks the node
+ * (redis_cluster.c), and a batch without an answer ends the queue behind it (redis_mux_combine.c).
+ */
 static void one_finds_out_for_all(void **state)
 {
     (void)state;
@@ -133,9 +138,9 @@ static void one_finds_out_for_all(void **state)
     lk_status status;
     lk_client *client = open_client(&(lk_options){.command_timeout_ms = PAUSE_MS});
     hang(true);
-    time_try(client, &status);
+    time_try(client, 1, &status);
     for (int i = 0; i < ASKERS; i++) {
-        askers[i] = (struct asker){.client = client, .slow = &slow};
+        askers[i] = (struct asker){.client = client, .nth = 1 + i, .slow = &slow};
         assert_int_equal(pthread_create(&askers[i].thread, NULL, ask_on, &askers[i]), 0);
     }
     for (int i = 0; i < ASKERS; i++)
