@@ -54,6 +54,13 @@ void db_sleep_us(int64_t us)
     nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}, NULL);
 }
 
+int64_t db_backoff_us(int64_t first_us, int64_t most_us, int n)
+{
+    for (; n > 0 && first_us < most_us; n--)
+        first_us *= 2;
+    return first_us < most_us ? first_us : most_us;
+}
+
 /* Counters are read one by one, for metrics. */
 void db_count(_Atomic uint64_t *counter, uint64_t n)
 {

@@ -124,6 +124,9 @@ void db_reset_txn(char (*ret)[DB_KEY_MAX + 1], const char *resource, int64_t epo
 
 int64_t db_now_us(void); /* monotonic */
 void db_sleep_us(int64_t us);
+/* The pause after n pauses: first, 2 * first ... most. Written here because db stands on nothing.
+ */
+int64_t db_backoff_us(int64_t first_us, int64_t most_us, int n);
 void db_count(_Atomic uint64_t *counter, uint64_t n);
 
 /* Text that does not fit its array, or is empty where a name is needed: refused, never cut. */

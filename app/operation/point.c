@@ -24,6 +24,13 @@ int64_t wall_us(void)
     return clock_us(CLOCK_REALTIME);
 }
 
+int64_t backoff_us(int64_t first_us, int64_t most_us, int n)
+{
+    for (; n > 0 && first_us < most_us; n--)
+        first_us *= 2;
+    return first_us < most_us ? first_us : most_us;
+}
+
 bool cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t until_us)
 {
     struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};

@@ -11,6 +11,10 @@
 int64_t now_us(void);  /* monotonic: deadlines, durations */
 int64_t wall_us(void); /* Unix time: what is stored and shown */
 
+/* The pause after n pauses: first, 2 * first ... most. app sees neither lockkit/base nor the
+ * engines of db, which have their own. */
+int64_t backoff_us(int64_t first_us, int64_t most_us, int n);
+
 /* Waits on cond with the mutex held. False once now_us() is until_us; true when it was signalled,
  * or for no reason. */
 bool cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t until_us);

@@ -8,8 +8,9 @@
 #include <time.h>
 
 enum {
-    RERUNS_MAX = 200,      /* of a section whose rows had changed */
-    BACK_OFF_US_MAX = 8000 /* before the next of these */
+    RERUNS_MAX = 200,     /* of a section whose rows had changed */
+    BACK_OFF_US_MIN = 64, /* before the next of these: a random part of it; it doubles */
+    BACK_OFF_US_MAX = 8000
 };
 
 static bool find_out(struct attempt *attempt);
@@ -86,10 +87,10 @@ static void answer_duplicate(struct attempt *attempt)
             (section->n_ops - section->duplicate) * sizeof section->ops[0]);
 }
 
-/* A random pause whose limit doubles, so that two holders that collided do not collide again. */
+/* Random, so that two holders that collided do not collide again. */
 static void back_off(int reruns)
 {
-    int64_t most_us = reruns < 7 ? INT64_C(64) << reruns : BACK_OFF_US_MAX;
+    int64_t most_us = backoff_us(BACK_OFF_US_MIN, BACK_OFF_US_MAX, reruns);
     uint32_t random = 0;
     if (getrandom(&random, sizeof random, 0) < 0)
         random = (uint32_t)now_us();

@@ -123,20 +123,19 @@ static bool look_at_all(struct keeper *keeper)
 static void *run(void *arg)
 {
     struct keeper *keeper = arg;
-    int64_t pause_us = PAUSE_US_MIN;
+    int in_vain = 0; /* rounds */
     pthread_mutex_lock(&keeper->mutex);
     while (!keeper->stop || (keeper->n_used > 0 && now_us() < keeper->end_us)) {
         if (keeper->n_used == 0) {
             pthread_cond_wait(&keeper->changed, &keeper->mutex);
-            pause_us = PAUSE_US_MIN;
+            in_vain = 0;
             continue;
         }
         bool any = look_at_all(keeper);
-        pause_us = any || keeper->stop           ? PAUSE_US_MIN
-                   : 2 * pause_us < PAUSE_US_MAX ? 2 * pause_us
-                                                 : PAUSE_US_MAX;
+        in_vain = any || keeper->stop ? 0 : in_vain + 1;
         if (keeper->n_used > 0)
-            cond_wait_until(&keeper->changed, &keeper->mutex, now_us() + pause_us);
+            cond_wait_until(&keeper->changed, &keeper->mutex,
+                            now_us() + backoff_us(PAUSE_US_MIN, PAUSE_US_MAX, in_vain));
     }
     pthread_mutex_unlock(&keeper->mutex);
     return NULL;

@@ -100,10 +100,10 @@ static db_status run_once(struct pg_store *store, struct session *session, db_jo
     return status;
 }
 
-/* A random pause whose range doubles, so that two works do not collide again. */
+/* Random, so that two works that collided do not collide again. */
 static void back_off(int rerun)
 {
-    int64_t most_us = rerun < 7 ? INT64_C(200) << rerun : BACK_OFF_US_MAX;
+    int64_t most_us = db_backoff_us(BACK_OFF_US_MIN, BACK_OFF_US_MAX, rerun);
     uint32_t random = 0;
     if (getrandom(&random, sizeof random, 0) < 0)
         random = (uint32_t)db_now_us();

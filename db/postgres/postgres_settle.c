@@ -55,16 +55,15 @@ static db_status ask(struct pg_store *store, const db_doubt *doubt, db_error *er
 
 db_status pg_settle(db *base, const db_doubt *doubt, int64_t wait_ms, db_error *error)
 {
-    int64_t until_us = db_now_us() + wait_ms * 1000, pause_us = PAUSE_US_MIN;
+    int64_t until_us = db_now_us() + wait_ms * 1000;
     if (doubt->transaction == 0)
         return DB_OK;
-    for (;;) {
+    for (int pauses = 0;; pauses++) {
         db_status status = ask((struct pg_store *)base, doubt, error);
         int64_t left_us = until_us - db_now_us();
         if (status == DB_OK || left_us <= 0)
             return status;
-        int64_t sleep_us = pause_us < left_us ? pause_us : left_us;
-        db_sleep_us(sleep_us);
-        pause_us = 2 * pause_us < PAUSE_US_MAX ? 2 * pause_us : PAUSE_US_MAX;
+        int64_t pause_us = db_backoff_us(PAUSE_US_MIN, PAUSE_US_MAX, pauses);
+        db_sleep_us(pause_us < left_us ? pause_us : left_us);
     }
 }

@@ -18,6 +18,7 @@
  *
  * Source: random waits after "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
  */
+#include "backoff.h"
 #include "client.h"
 
 #include <string.h>
@@ -95,15 +96,15 @@ static lk_status try_once(struct acquire_call *call)
     return core_try_end(call, client->provider->try_acquire(client->self, &call->attempt));
 }
 
-/* Sleeps a random time between retry_min and the current range, which doubles up to retry_max.
+/* Sleeps a random time between retry_min and a range that doubles up to retry_max.
  * True: a holder of this client handed its hold over in the meantime. */
 static bool sleep_with_jitter(struct acquire_call *call, int64_t until_us)
 {
     const lk_env *env = &call->client->env;
     int64_t min_us = call->client->options.retry_min_ms * 1000;
     int64_t max_us = call->client->options.retry_max_ms * 1000;
-    call->range_us = call->range_us * 2 < max_us ? call->range_us * 2 : max_us;
-    uint64_t span_us = (uint64_t)(call->range_us - min_us) + 1;
+    int64_t range_us = lk_backoff(min_us, max_us, ++call->pauses);
+    uint64_t span_us = (uint64_t)(range_us - min_us) + 1;
     int64_t sleep_us = min_us + (int64_t)(env->random(env->ctx) % span_us);
     int64_t left_us = until_us - env->now_us(env->ctx);
     if (sleep_us > left_us)
@@ -271,8 +272,7 @@ lk_status core_begin(struct acquire_call *call, lk_client *client, const lk_requ
     *call = (struct acquire_call){.client = client,
                                   .request = request,
                                   .attempt = {.hold = hold, .deadline_us = deadline_us},
-                                  .start_us = client_now_us(client),
-                                  .range_us = client->options.retry_min_ms * 1000};
+                                  .start_us = client_now_us(client)};
     fill_hold(client, request, hold);
     lk_status status = hold->private_.watched ? watchdog_start(client) : LK_OK;
     if (status == LK_OK)

@@ -111,7 +111,7 @@ struct acquire_call {
     const lk_request *request;
     lk_attempt attempt;
     int64_t start_us;
-    int64_t range_us; /* of the next random sleep */
+    unsigned pauses; /* so far */
     struct local_waiter waiter;
     bool queued;          /* waiter is in a line and must leave it */
     bool waited;          /* wait() was called, so wait_end() must be */

@@ -1,4 +1,5 @@
 #include "janitor.h"
+#include "backoff.h"
 #include "client.h"
 #include "monotonic.h"
 #include "thread.h"
@@ -32,6 +33,12 @@ static struct pending_release *take(struct janitor *janitor)
             janitor->last = &janitor->first;
     }
     return pending;
+}
+
+static void delay_next(struct janitor *janitor, int64_t now_us)
+{
+    janitor->due_us = now_us + US_PER_MS * lk_backoff(JANITOR_PAUSE_MS_MIN, JANITOR_PAUSE_MS_MAX,
+                                                      janitor->pauses++);
 }
 
 static int64_t next_due_us(const struct janitor *janitor)
@@ -85,13 +92,10 @@ int64_t janitor_step(lk_client *client)
     int64_t now_us = client_now_us(client);
     struct pending_release *pending = now_us >= janitor->due_us ? take(janitor) : NULL;
     if (pending && repeat_unlocked(client, pending)) {
-        janitor->pause_ms = 0;
+        janitor->pauses = 0;
     } else if (pending) {
         append(janitor, pending); /* others may live on a server that answers */
-        int64_t pause_ms = janitor->pause_ms * 2;
-        pause_ms = pause_ms > JANITOR_PAUSE_MS_MIN ? pause_ms : JANITOR_PAUSE_MS_MIN;
-        janitor->pause_ms = pause_ms < JANITOR_PAUSE_MS_MAX ? pause_ms : JANITOR_PAUSE_MS_MAX;
-        janitor->due_us = client_now_us(client) + janitor->pause_ms * US_PER_MS;
+        delay_next(janitor, client_now_us(client));
     }
     int64_t next_us = next_due_us(janitor);
     pthread_mutex_unlock(&janitor->lock);
@@ -144,8 +148,8 @@ static void keep(lk_client *client, const lk_hold *hold)
     if (added) {
         append(janitor, pending);
         if (janitor->n_pending++ == 0) {
-            janitor->pause_ms = JANITOR_PAUSE_MS_MIN;
-            janitor->due_us = pending->since_us + janitor->pause_ms * US_PER_MS;
+            janitor->pauses = 0;
+            delay_next(janitor, pending->since_us);
         }
         pthread_cond_signal(&janitor->changed);
     }

@@ -31,7 +31,7 @@ struct janitor {
     struct pending_release *first, **last; /* in the order of their tries */
     int n_pending;                         /* includes the one being tried */
     int64_t due_us;                        /* the next try, not earlier */
-    int64_t pause_ms;                      /* the last pause; 0: the last try succeeded */
+    unsigned pauses;                       /* since a try succeeded */
     pthread_t thread;
     bool started, stop;
     bool manual; /* tests on a virtual clock: no thread, they call janitor_step() */

@@ -1,11 +1,12 @@
 #include "redlock_node.h"
+#include "backoff.h"
 
 #include <assert.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
-enum { DOUBLINGS_MAX = 3 /* of the pause */ };
+enum { PAUSE_GROWS_MAX = 8 /* times */ };
 
 static void say_why(lk_redlock_node *node, const char *why)
 {
@@ -24,14 +25,12 @@ static void close_node(lk_redlock_node *node)
 void lk_redlock_fail(lk_redlock_node *node)
 {
     int64_t now_us = lk_monotonic_us(), pause_us = now_us - node->began_us;
-    int doublings = node->failures < DOUBLINGS_MAX ? node->failures : DOUBLINGS_MAX;
     if (pause_us > node->timeout_us) /* this thread came late */
         pause_us = node->timeout_us;
     if (pause_us < LK_REDLOCK_PAUSE_US)
         pause_us = LK_REDLOCK_PAUSE_US;
     close_node(node);
-    node->failures++;
-    node->retry_us = now_us + (pause_us << doublings);
+    node->retry_us = now_us + lk_backoff(pause_us, PAUSE_GROWS_MAX * pause_us, node->failures++);
 }
 
 void lk_redlock_dial(lk_redlock_node *node)

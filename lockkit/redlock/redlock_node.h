@@ -41,7 +41,7 @@ typedef struct lk_redlock_node {
     int64_t timeout_us;
     size_t index; /* of status[] and reply[] */
     enum lk_redlock_state state;
-    int failures;          /* in a row */
+    unsigned failures;     /* in a row */
     int64_t began_us;      /* start of the present step of joining */
     int64_t retry_us;      /* not dialled before */
     lk_redlock_call *owes; /* the first call of the batch that it has not answered; or NULL */
