@@ -9,6 +9,7 @@
 #   JOBS, TEST_JOBS    compilers and test programs at a time, by default one for each core
 #   TEST_FULL=1        long sizes of the tests                 TEST_TIMEOUT_S=300    for each program
 #   SUITE=asan|tsan|plain  of the tests only those that CI runs so (tests/suites)
+#   SUBSET='app/section db/test_fence'  of the tests only these folders and programs
 #   PREFIX=/usr/local, DESTDIR  of install and uninstall
 
 B       ?= build
@@ -135,6 +136,10 @@ check-ubsan: deps-lint ## the same tests with undefined behaviour checks alone
 check-tsan: ## the tests with data race checks, as CI runs them
 	$(Q)TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=.tsan" \
 	    $(MAKE) --no-print-directory test SAN=thread B=$(B)/tsan SUITE=tsan
+coverage: deps-build deps-test ## counts what the tests reach, per room; SUBSET='app/section db'; SHOW=FILE lists gaps
+	-$(Q)CFLAGS='--coverage -fprofile-update=atomic' LDFLAGS=--coverage \
+	    $(MAKE) --no-print-directory test OPT='-O0 -g' B=$(B)/coverage SUITE=asan
+	$(Q)tests/measure/coverage.py $(B)/coverage --json $(B)/coverage.json $(if $(SUBSET),,--all) $(SHOW)
 sim: deps-build deps-test ## simulates the service on a virtual clock; SEEDS=2000; TEST_SEED=N replays one
 	$(Q)$(SUB) $(SIM_T)
 	$(Q)SIM_SEEDS=$(or $(SEEDS),2000) SIM_SECONDS=86400 SIM_JSON=$(B)/sim.json $(SIM_T)
@@ -166,5 +171,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 deps-build deps-test deps-lint deps-bench: deps-%:
 	$(Q).ci/install-packages $(PKGS_$*)
-.PHONY: all bins demo serve lab test conformance check-asan check-ubsan check-tsan sim bench fuzz lint format \
+.PHONY: all bins demo serve lab test conformance check-asan check-ubsan check-tsan coverage sim bench fuzz lint format \
         install uninstall clean help deps-build deps-test deps-lint deps-bench

@@ -1,8 +1,11 @@
 # Tests and benchmarks. tests/PART/.../test_NAME.c becomes the program build/tests/PART/.../test_NAME.
 
 TEST_SRC := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
-# SUITE=asan, tsan or plain: what tests/suites wants in that run of CI. Without it: all.
+# SUITE=asan, tsan or plain: what tests/suites wants in that run of CI. SUBSET: folders and programs. Without: all.
 TESTS    := $(patsubst tests/%.c,$(B)/tests/%,$(if $(SUITE),$(shell tests/suite.sh $(SUITE) $(TEST_SRC)),$(TEST_SRC)))
+ifneq ($(SUBSET),)
+TESTS    := $(filter $(foreach one,$(SUBSET),$(B)/tests/$(one) $(B)/tests/$(one)/%),$(TESTS))
+endif
 CONFORMANCE := $(filter $(B)/tests/lockkit/conformance/test_conformance_%,$(TESTS))
 $(B)/libtest.a: $(call obj,$(filter-out %/stub_service.c,$(wildcard tests/lib/*/*.c)))
 
