@@ -1,6 +1,7 @@
 #include "lock_duties.h"
 #include "lock_claims.h"
 #include "lock_hooks.h"
+#include "lock_incidents.h"
 #include "lock_series.h"
 #include "lock_world.h"
 #include "process.h"
@@ -275,7 +276,18 @@ static bool excludes_in_line(const lk_provider_info *guard)
 }
 
 const struct duty lock_duties[LOCK_DUTIES] = {
-    {"bounded-wait", waits_bounded},   {"no-orphan", no_orphan}, {"no-theft", no_theft},
-    {"no-leak", leaves_nothing},       {"on-lost", tells_loss},  {"operators", obeys_operators},
+    {"bounded-wait", waits_bounded},
+    {"no-orphan", no_orphan},
+    {"no-theft", no_theft},
+    {"no-leak", leaves_nothing},
+    {"on-lost", tells_loss},
+    {"operators", obeys_operators},
     {"local-queue", excludes_in_line},
+    {"late-renewal", incident_late_renewal},
+    {"refused-try", incident_refused_try},
+    {"late-release", incident_late_release},
+    {"lost-release", incident_lost_release},
+    {"expired-hold", incident_expired_hold},
+    {"many-holds", incident_many_holds},
+    {"cut-off", incident_cut_off},
 };

@@ -4,7 +4,7 @@
 
 #include "lockkit.h"
 
-enum { LOCK_DUTIES = 7 };
+enum { LOCK_DUTIES = 14 };
 
 struct duty {
     const char *name;
