@@ -27,7 +27,8 @@ PKGS_build := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev lib
               libzookeeper-mt-dev libjansson-dev uthash-dev libjs-d3 redis-server redis-tools
 PKGS_test  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jdk-headless elfutils \
               libslf4j-java liblog4j1.2-java chromium chromium-driver fonts-wqy-microhei \
-              libcurator-recipes-java python3-kazoo python3-redis python3-pymemcache python3-psycopg2
+              libcurator-recipes-java python3-kazoo python3-redis python3-pymemcache python3-psycopg2 \
+              liblua5.1-0-dev
 PKGS_lint  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck
 PKGS_bench := wrk hey python3-redis chromium chromium-driver
 

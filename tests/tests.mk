@@ -45,11 +45,12 @@ $(B)/peers/installed: $(wildcard tests/lockkit/peers/*.json tests/lockkit/peers/
 SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(addprefix mutex_,init destroy lock trylock \
                  unlock) $(addprefix cond_,init destroy wait timedwait clockwait signal broadcast)) \
              sem_init sem_destroy sem_wait sem_post syscall sched_yield prctl clock_gettime time nanosleep getrandom \
-             open64 fcntl64 pread64 pwrite64 close
+             open64 fcntl64 pread64 pwrite64 close poll ppoll eventfd read write setsockopt sendmsg send recv \
+             redisConnectWithTimeout redisConnectNonBlock redisFreeKeepFd redisFree
 SIM_T := $(filter %/test_sim,$(TESTS))
 $(SIM_T): LDFLAGS += $(call wrap,$(SIM_CALLS))
 $(SIM_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(wildcard tests/sim/sim_*.c)) $(L_APP)
-	$(LINK) -lcmocka
+	$(LINK) -lcmocka -llua5.1
 
 # -- benchmarks: medians of interleaved runs; JSON to build/bench, tables on the terminal -----------------
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))

@@ -1,4 +1,5 @@
 #include "sim_files.h"
+#include "sim_sockets.h"
 #include "sim_threads.h"
 
 #include <errno.h>
@@ -144,6 +145,8 @@ static char *mark_of(const char *path)
 int __wrap_close(int fd)
 {
     struct sim_fd *file = find(fd);
+    if (!file && sim_sockets_close(fd))
+        return 0;
     if (!file)
         return __real_close(fd);
     file->open = false;

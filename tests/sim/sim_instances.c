@@ -2,6 +2,7 @@
 #include "business.h"
 #include "sim_disk.h"
 #include "sim_files.h"
+#include "sim_sockets.h"
 #include "sim_threads.h"
 #include "sim_world.h"
 
@@ -14,7 +15,7 @@ enum { ARGS_MAX = 64, DRAIN_MS = 20000, RETRY_US = 200000 };
 static void configure(struct sim_instance *instance)
 {
     const struct sim_settings *is = &sim_world.is;
-    static char texts[ARGS_MAX][64];
+    static char texts[ARGS_MAX][96];
     char *args[ARGS_MAX];
     int n = 0;
 #define ADD(...)                                                                                   \
@@ -27,6 +28,7 @@ static void configure(struct sim_instance *instance)
     ADD("seckilld");
     ADD("--db=sqlite:%s", sim_store);
     ADD("--lock-db=sqlite:%s", sim_lock_store);
+    ADD("--redis=%s", sim_redis_endpoint(is->redis));
     if (is->instances > 1)
         ADD("--db-shared");
     ADD("--sync=%s", is->sync_normal ? "normal" : "full");
@@ -78,6 +80,7 @@ static void end_process(struct sim_instance *instance)
     instance->service = NULL;
     sim_disk_kill(group);
     sim_files_kill(group);
+    sim_sockets_kill(group);
     sim_wake(instance, INT32_MAX);
     sim_kill(group);
 }

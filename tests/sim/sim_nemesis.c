@@ -102,6 +102,23 @@ static void spoil_disk(enum sim_event kind)
     sim_tell("the disk is well");
 }
 
+static void spoil_net(enum sim_event kind)
+{
+    struct sim_net_faults faults = {0};
+    uint32_t one_in = 2u << sim_below(6);
+    if (kind == SIM_REDIS_CUT)
+        faults.cut_before = one_in;
+    else if (kind == SIM_REDIS_LOST)
+        faults.cut_after = one_in;
+    else
+        faults.late = one_in;
+    sim_tell("of the packets, one in %u meets: %s", one_in, sim_event_texts[kind]);
+    sim_net_faults(&faults);
+    sim_sleep_us(1000 + sim_below(AS_LONG_AS_US));
+    sim_net_faults(&(struct sim_net_faults){.late = 0});
+    sim_tell("the net is well");
+}
+
 static void leap(void)
 {
     struct sim_instance *instance = any_instance();
@@ -150,6 +167,11 @@ static void do_one(enum sim_event kind)
     case SIM_FLUSH_FAILED:
     case SIM_DISK_FULL:
         spoil_disk(kind);
+        return;
+    case SIM_REDIS_CUT:
+    case SIM_REDIS_LOST:
+    case SIM_REDIS_LATE:
+        spoil_net(kind);
         return;
     case SIM_GUARD_CHANGED:
         sim_spawn(SIM_WORLD, "operator", change_guard, NULL);

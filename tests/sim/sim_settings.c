@@ -21,13 +21,21 @@ static bool in_store(const char *guard)
     return strncmp(guard, "sql-", 4) == 0 && strcmp(guard, "sql-unique") != 0;
 }
 
+static bool on_redis(const char *guard)
+{
+    return strncmp(guard, "redis-", 6) == 0;
+}
+
 /* The kinds that exist in this run: each with one chance in two, and in one run of eight none. */
 static void draw_faults(struct sim_settings *ret)
 {
     static const enum sim_event kinds[] = {
         SIM_KILL,         SIM_STOP,      SIM_PAUSE, SIM_POWER,   SIM_WRITE_FAILED,
         SIM_FLUSH_FAILED, SIM_DISK_FULL, SIM_CLOCK, SIM_GAVE_UP, SIM_GUARD_CHANGED};
+    static const enum sim_event of_redis[] = {SIM_REDIS_CUT, SIM_REDIS_LOST, SIM_REDIS_LATE};
     bool none = sim_one_in(8);
+    for (size_t i = 0; ret->redis && i < sizeof of_redis / sizeof of_redis[0]; i++)
+        ret->faults[of_redis[i]] = !none && sim_one_in(2);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         ret->faults[kinds[i]] = !none && sim_one_in(2);
     ret->n_faults = none ? 0 : ONE_OF(2, 5, 12);
@@ -35,10 +43,11 @@ static void draw_faults(struct sim_settings *ret)
 
 static void draw_service(struct sim_settings *ret)
 {
-    static const char *const guards[] = {"mutex",       "sql-row",    "sql-atomic",
-                                         "sql-version", "sql-unique", "sql-unique"};
+    static const char *const guards[] = {"mutex",      "sql-row",    "sql-atomic",  "sql-version",
+                                         "sql-unique", "sql-unique", "redis-token", "redis-set"};
     ret->guard = guards[sim_below(sizeof guards / sizeof guards[0])];
     bool local = strcmp(ret->guard, "mutex") == 0;
+    ret->redis = on_redis(ret->guard) ? SIM_REDIS_ONE : SIM_REDIS_NONE;
     ret->instances = local ? 1 : ONE_OF(1, 1, 2, 3);
     ret->workers = 1 + sim_below(4);
     ret->lanes = sim_one_in(2);
@@ -78,13 +87,18 @@ static void draw_other_guard(struct sim_settings *ret)
         ret->other_guard = "mutex";
 }
 
+static bool has_fence(const char *guard)
+{
+    return strcmp(guard, "redis-set") != 0;
+}
+
 /* What the guards claim, under what is done to them here. */
 static bool claims_safe(const struct sim_settings *is)
 {
     if (in_store(is->guard) || strcmp(is->guard, "mutex") == 0)
         return true;
     bool holds_leases = is->lease_ms >= 30000 && !is->faults[SIM_PAUSE] && !is->faults[SIM_CLOCK];
-    return is->fence || holds_leases;
+    return (is->fence && (is->fence_database || has_fence(is->guard))) || holds_leases;
 }
 
 void sim_settings_draw(struct sim_settings *ret, uint64_t seed)

@@ -5,6 +5,8 @@
 #ifndef SIM_SETTINGS_H
 #define SIM_SETTINGS_H
 
+#include "sim_redis.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,6 +37,9 @@
     X(CANCELLED, "order cancelled")                                                                \
     X(CLOSED, "order closed by the task")                                                          \
     X(TRANSFERRED, "transfer done")                                                                \
+    X(REDIS_CUT, "connection to Redis cut before a command")                                       \
+    X(REDIS_LOST, "answer of Redis lost")                                                          \
+    X(REDIS_LATE, "answer of Redis late")                                                          \
     X(UNKNOWN_COMMIT, "commit of unknown outcome")                                                 \
     X(FORK, "update lost by a guard that claims nothing")
 
@@ -51,6 +56,7 @@ struct sim_settings {
     uint64_t seed;
     const char *guard, *other_guard; /* the second one: of PUTs that change it; NULL: none */
     uint32_t instances, workers, batch, turns, lease_ms, wait_ms, close_ms, reserve_s;
+    enum sim_redis_kind redis;
     bool lanes, lock_queue, fence, fence_database, watchdog, sync_normal;
     uint32_t steps_per_switch;
     uint32_t items, stock, per_user_limit, accounts, balance, clients;

@@ -1,6 +1,7 @@
 #include "sim_world.h"
 #include "sim_disk.h"
 #include "sim_files.h"
+#include "sim_sockets.h"
 #include "sim_threads.h"
 
 #include <stdarg.h>
@@ -44,13 +45,17 @@ void sim_tell(const char *format, ...)
     va_end(args);
 }
 
-static void note_disk(void)
+static void note_disk_and_net(void)
 {
+    const struct sim_net_counts *net = sim_net_counts();
     const struct sim_disk_counts *disk = sim_disk_counts();
     uint64_t *events = sim_world.result->events;
     events[SIM_WRITE_FAILED] = disk->write_failures;
     events[SIM_FLUSH_FAILED] = disk->flush_failures;
     events[SIM_DISK_FULL] = disk->fulls;
+    events[SIM_REDIS_CUT] = net->cut_before;
+    events[SIM_REDIS_LOST] = net->cut_after;
+    events[SIM_REDIS_LATE] = net->late;
 }
 
 /* -- the run ---------------------------------------------------------------------------------- */
@@ -92,6 +97,9 @@ static void await_clients(void)
 static void script(void *arg)
 {
     (void)arg;
+    if (sim_world.is.redis != SIM_REDIS_NONE)
+        sim_net_start();
+    sim_redis_start(sim_world.is.redis);
     for (uint32_t i = 0; i < sim_world.is.instances; i++)
         sim_instance_start(&sim_world.instances[i]);
     open_shop();
@@ -121,6 +129,8 @@ void sim_world_run(const struct sim_settings *settings, struct sim_result *ret, 
     for (int i = 0; i < SIM_INSTANCES_MAX; i++)
         sim_world.instances[i].number = i;
     sim_files_begin();
+    sim_redis_begin();
+    sim_sockets_begin();
     sim_disk_begin(settings->seed);
     sim_disk_faults(&(struct sim_disk_faults){.slow = 0});
     if (!sim_run(script, NULL)) {
@@ -128,7 +138,7 @@ void sim_world_run(const struct sim_settings *settings, struct sim_result *ret, 
         if (timeline)
             sim_print_fibers();
     }
-    note_disk();
+    note_disk_and_net();
     ret->deals = sim_world.n_deals;
     ret->virtual_us = sim_now_us();
     ret->hash = sim_hash();
