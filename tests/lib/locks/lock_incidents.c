@@ -81,6 +81,18 @@ static bool is_held(void *proxy)
     return proxy_held(proxy) > 0;
 }
 
+static bool is_none_held(void *proxy)
+{
+    return proxy_held(proxy) == 0;
+}
+
+static void held_command_arrives(struct pair *pair)
+{
+    proxy_let_go(pair->proxy);
+    assert_true(wait_until(is_none_held, pair->proxy, CLAIM_GRACE_MS));
+    world->exists(CLAIM_KEY); /* a round trip: the late command has been executed */
+}
+
 /* -- commands that arrive late ------------------------------------------------------------------
  */
 
@@ -100,7 +112,7 @@ bool incident_late_renewal(const lk_provider_info *guard)
         assert_true(world_frees(CLAIM_KEY, CLAIM_LONG_MS));
         if (taken)
             other_acquires(&pair);
-        proxy_let_go(pair.proxy);
+        held_command_arrives(&pair);
         if (!taken)
             other_acquires(&pair); /* at once: nothing stands in its way */
         other_is_untouched(&pair, guard);
@@ -123,7 +135,7 @@ bool incident_late_release(const lk_provider_info *guard)
     assert_true(status == LK_UNKNOWN || status == LK_UNAVAILABLE || heard_by_others);
     assert_true(proxy_held(pair.proxy) > 0);
     other_acquires(&pair);
-    proxy_let_go(pair.proxy);
+    held_command_arrives(&pair);
     other_is_untouched(&pair, guard);
     pair_close(&pair);
     return true;
