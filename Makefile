@@ -147,10 +147,12 @@ sim: deps-build deps-test ## simulates the service on a virtual clock; SEEDS=200
 bench: all deps-bench ## measures what a lock, an order and a guard cost: build/bench/
 	$(Q)$(SUB) $(BENCHES)
 	$(Q)BUILD=$(B) tests/bench.sh $(BENCHES)
-fuzz: deps-lint ## fuzzes the HTTP parser of the load generator; FUZZ_S=60
-	$(Q)mkdir -p $(B)/fuzz && clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
-	    -Iloadgen/engine -Iloadgen/base tests/fuzz/fuzz_http_parse.c loadgen/engine/http_parse.c -o $(B)/fuzz/http_parse
-	$(Q)$(B)/fuzz/http_parse -max_total_time=$(or $(FUZZ_S),60)
+fuzz: deps-build deps-lint ## fuzzes each parser that hears a stranger: tests/fuzz/; FUZZ_S=60 in all
+	$(Q)$(SUB) $(FUZZ_FLAGS) $(FUZZERS)
+	$(Q)BUILD=$(B) FUZZ_S=$(FUZZ_S) TEST_JOBS=$(TEST_JOBS) tests/fuzz/run.sh $(FUZZERS)
+fuzz-corpus: deps-build deps-lint ## replaces tests/fuzz/corpus by the fewest files that reach as much
+	$(Q)$(SUB) $(FUZZ_FLAGS) $(FUZZERS)
+	$(Q)BUILD=$(B) tests/fuzz/run.sh --corpus $(FUZZERS)
 lint: deps-lint ## checks layers, headers, layout, cppcheck; builds with clang and without assertions
 	$(Q)CFLAGS='$(CFLAGS)' ROOMS='$(ROOMS)' .ci/lint
 	$(Q)$(SUB) CC=clang OPT=-O1 B=$(B)/clang bins $(patsubst $(B)/%,$(B)/clang/%,$(TESTS) $(BENCHES_BY_THEMSELVES))
@@ -172,5 +174,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 deps-build deps-test deps-lint deps-bench: deps-%:
 	$(Q).ci/install-packages $(PKGS_$*)
-.PHONY: all bins demo serve lab test conformance check-asan check-ubsan check-tsan coverage sim bench fuzz lint format \
-        install uninstall clean help deps-build deps-test deps-lint deps-bench
+.PHONY: all bins demo serve lab test conformance check-asan check-ubsan check-tsan coverage sim bench fuzz fuzz-corpus lint \
+        format install uninstall clean help deps-build deps-test deps-lint deps-bench

@@ -52,6 +52,17 @@ $(SIM_T): LDFLAGS += $(call wrap,$(SIM_CALLS))
 $(SIM_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(wildcard tests/sim/sim_*.c)) $(L_APP)
 	$(LINK) -lcmocka -llua5.1
 
+# -- fuzzing: tests/fuzz/fuzz_NAME.c becomes build/fuzz/NAME. Every room is built for it in build/fuzz -------
+FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZERS    := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(FUZZ_SRC))
+FUZZ_FLAGS := CC=clang OPT='-O1 -g $(FUZZ_OPT)' SAN=address,undefined,fuzzer-no-link B=$(B)/fuzz
+FUZZ_S     ?= 60
+$(patsubst tests/fuzz/fuzz_%.c,$(B)/%,$(FUZZ_SRC)): $(B)/%: $(B)/obj/tests/fuzz/fuzz_%.o \
+        $(call lib,app db loadgen sandbox lockkit)
+	$(LINK) -fsanitize=fuzzer
+$(B)/http: $(B)/obj/tests/fuzz/answered.o
+$(B)/http: LDFLAGS += $(call wrap,pthread_create getrandom)
+
 # -- benchmarks: medians of interleaved runs; JSON to build/bench, tables on the terminal -----------------
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 BENCHES_BY_THEMSELVES := $(filter-out %/bench_peers %/bench_locks,$(BENCHES))
