@@ -141,6 +141,11 @@ coverage: deps-build deps-test ## counts what the tests reach, per room; SUBSET=
 	-$(Q)CFLAGS='--coverage -fprofile-update=atomic' LDFLAGS=--coverage \
 	    $(MAKE) --no-print-directory test OPT='-O0 -g' B=$(B)/coverage SUITE=asan
 	$(Q)tests/measure/coverage.py $(B)/coverage --json $(B)/coverage.json $(if $(SUBSET),,--all) $(SHOW)
+mutants: deps-build deps-test deps-lint ## breaks lines of sources, to see that tests notice; FILES='app/lanes/lanes.c'; LIMIT=N of each
+	$(Q)set -e; tests=$$(tests/measure/mutants.py $(B) --programs $(FILES)); \
+	$(SUB) $(BINS) $$(printf '$(B)/tests/%s ' $$tests); \
+	$(SUB) SAN=address,undefined B=$(B)/asan CC=clang $$(printf '$(B)/asan/tests/%s ' $$tests); \
+	tests/measure/mutants.py $(B) --json $(B)/mutants.json --limit $(or $(LIMIT),0) $(FILES)
 sim: deps-build deps-test ## simulates the service on a virtual clock; SEEDS=2000; TEST_SEED=N replays one
 	$(Q)$(SUB) $(SIM_T)
 	$(Q)SIM_SEEDS=$(or $(SEEDS),2000) SIM_SECONDS=86400 SIM_JSON=$(B)/sim.json $(SIM_T)
@@ -174,5 +179,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 deps-build deps-test deps-lint deps-bench: deps-%:
 	$(Q).ci/install-packages $(PKGS_$*)
-.PHONY: all bins demo serve lab test conformance check-asan check-ubsan check-tsan coverage sim bench fuzz fuzz-corpus lint \
+.PHONY: all bins demo serve lab test conformance check-asan check-ubsan check-tsan coverage mutants sim bench fuzz fuzz-corpus lint \
         format install uninstall clean help deps-build deps-test deps-lint deps-bench

@@ -167,7 +167,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("wanted", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     files = read_all(args.build)
     show_open(files, args.wanted)
     rows = table(files)
