@@ -179,5 +179,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 deps-build deps-test deps-lint deps-bench: deps-%:
 	$(Q).ci/install-packages $(PKGS_$*)
-.PHONY: all bins demo serve lab test conformance check-asan check-ubsan check-tsan coverage mutants sim bench fuzz fuzz-corpus lint \
-        format install uninstall clean help deps-build deps-test deps-lint deps-bench
+.PHONY: all bins demo serve lab test conformance check-asan check-ubsan check-tsan coverage mutants sim bench fuzz fuzz-corpus \
+        lint format install uninstall clean help deps-build deps-test deps-lint deps-bench
