@@ -29,6 +29,7 @@ static void configure(struct sim_instance *instance)
     ADD("--db=sqlite:%s", sim_store);
     ADD("--lock-db=sqlite:%s", sim_lock_store);
     ADD("--redis=%s", sim_redis_endpoint(is->redis));
+    ADD("--redis-replicas=%u", is->replicas);
     if (is->instances > 1)
         ADD("--db-shared");
     ADD("--sync=%s", is->sync_normal ? "normal" : "full");

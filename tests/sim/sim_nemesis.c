@@ -1,5 +1,6 @@
 /* What goes wrong, drawn from the kinds that exist in this run; then all is healed. */
 #include "sim_disk.h"
+#include "sim_nemesis_redis.h"
 #include "sim_threads.h"
 #include "sim_world.h"
 
@@ -102,29 +103,12 @@ static void spoil_disk(enum sim_event kind)
     sim_tell("the disk is well");
 }
 
-static void spoil_net(enum sim_event kind)
-{
-    struct sim_net_faults faults = {0};
-    uint32_t one_in = 2u << sim_below(6);
-    if (kind == SIM_REDIS_CUT)
-        faults.cut_before = one_in;
-    else if (kind == SIM_REDIS_LOST)
-        faults.cut_after = one_in;
-    else
-        faults.late = one_in;
-    sim_tell("of the packets, one in %u meets: %s", one_in, sim_event_texts[kind]);
-    sim_net_faults(&faults);
-    sim_sleep_us(1000 + sim_below(AS_LONG_AS_US));
-    sim_net_faults(&(struct sim_net_faults){.late = 0});
-    sim_tell("the net is well");
-}
-
 static void leap(void)
 {
     struct sim_instance *instance = any_instance();
     /* A lease ends by this clock. One that was granted during a leap stands until the clock is
      * there again, as the guard says: before the clients' patience ends. */
-    const bool leases = strcmp(sim_world.is.guard, "sql-unique") == 0;
+    const bool leases = sim_settings_lease_by_clock(&sim_world.is);
     int64_t us = (INT64_C(1000000) << sim_below(leases ? 3 : 13)) * (sim_one_in(2) ? 1 : -1);
     sim_tell("the clock of i%d leaps by %lld s", instance->number, (long long)us / 1000000);
     sim_wall_ahead_us[instance->group] += us;
@@ -168,15 +152,11 @@ static void do_one(enum sim_event kind)
     case SIM_DISK_FULL:
         spoil_disk(kind);
         return;
-    case SIM_REDIS_CUT:
-    case SIM_REDIS_LOST:
-    case SIM_REDIS_LATE:
-        spoil_net(kind);
-        return;
     case SIM_GUARD_CHANGED:
         sim_spawn(SIM_WORLD, "operator", change_guard, NULL);
         return;
     default:
+        sim_redis_fault(kind);
         return;
     }
 }
@@ -203,6 +183,7 @@ static void heal(void)
         if (instance->state == SIM_DOWN)
             sim_instance_start(instance);
     }
+    sim_redis_heal();
     restart_where_flushes_failed();
     sim_world.healed = true;
     sim_world.healed_us = sim_now_us();

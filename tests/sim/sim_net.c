@@ -263,6 +263,11 @@ void sim_net_hang_up(struct sim_wire *wire)
     put(&wire->to_client, END, "", 0);
 }
 
+void sim_net_changed(void)
+{
+    sim_wake(&net, 1);
+}
+
 void sim_net_break(struct sim_host *host)
 {
     for (struct sim_wire *wire = net.wires; wire; wire = wire->next)

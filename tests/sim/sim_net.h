@@ -69,6 +69,8 @@ const struct sim_net_counts *sim_net_counts(void);
 
 void sim_net_answer(struct sim_wire *wire, const char *bytes, size_t n);
 void sim_net_hang_up(struct sim_wire *wire); /* after what was answered */
+/* down, unreachable or stopped_until_us has changed. */
+void sim_net_changed(void);
 /* All of its connections break, and what was on the way to it is lost. */
 void sim_net_break(struct sim_host *host);
 /* Calls each(wire) for the connections that the server has. */

@@ -7,7 +7,15 @@
 #include <string.h>
 #include <strings.h>
 
-enum { PORT = 6379, SENTINEL_PORT = 26379, WORDS_MAX = 32, CHANNELS_MAX = 32, SENTINELS = 2 };
+enum {
+    PORT = 6379,
+    SENTINEL_PORT = 26379,
+    WORDS_MAX = 32,
+    CHANNELS_MAX = 32,
+    SENTINELS = 2,
+    SENTINEL_LATE_US = 200000,
+    COPY_AGAIN_US = 10000
+};
 
 /* What the server has of one connection. */
 struct session {
@@ -259,7 +267,8 @@ static void *replicate(void *arg)
             sim_redis_copy(&redis->replica->data, &redis->data);
         }
         sim_net_each(&redis->host, end_wait, &copied);
-        sim_wait(redis, redis->replica && redis->copy_us > 0 ? sim_now_us() + 1000 : SIM_FOREVER);
+        sim_wait(redis,
+                 redis->replica && redis->copy_us > 0 ? sim_now_us() + COPY_AGAIN_US : SIM_FOREVER);
     }
     return NULL;
 }
@@ -309,6 +318,12 @@ void sim_redis_restart(struct sim_redis *redis)
         sim_redis_wrote(redis); /* the replica of an empty master becomes empty */
 }
 
+void sim_redis_reach(struct sim_redis *redis)
+{
+    redis->host.unreachable = false;
+    sim_net_changed();
+}
+
 size_t sim_redis_delete(struct sim_redis *redis, const char *part)
 {
     size_t deleted = 0;
@@ -321,6 +336,53 @@ size_t sim_redis_delete(struct sim_redis *redis, const char *part)
         }
     sim_redis_wrote(redis);
     return deleted;
+}
+
+size_t sim_redis_delete_endless(struct sim_redis *redis)
+{
+    size_t deleted = 0;
+    for (size_t i = 0; i < redis->data.n;)
+        if (redis->data.keys[i].type == SIM_REDIS_STRING && redis->data.keys[i].until_ms < 0) {
+            sim_redis_remove(&redis->data, &redis->data.keys[i]);
+            deleted++;
+        } else {
+            i++;
+        }
+    sim_redis_wrote(redis);
+    return deleted;
+}
+
+/* -- failover --------------------------------------------------------------------------------- */
+
+struct sim_redis *sim_redis_master(void)
+{
+    return &at.nodes[at.sentinels[0].master];
+}
+
+void sim_redis_promote(struct sim_redis *next, struct sim_redis *former)
+{
+    next->is_replica = false;
+    former->replica = NULL;
+    former->copy_us = 0;
+}
+
+void sim_redis_tell_sentinels(const struct sim_redis *master)
+{
+    const uint32_t first = sim_below(SENTINELS);
+    for (uint32_t i = 0; i < SENTINELS; i++) {
+        at.sentinels[(first + i) % SENTINELS].master = master->number;
+        sim_sleep_us(sim_below(SENTINEL_LATE_US));
+    }
+}
+
+void sim_redis_demote(struct sim_redis *former, struct sim_redis *next, bool hangs_up)
+{
+    former->is_replica = true;
+    next->replica = former;
+    sim_redis_copy(&former->data, &next->data);
+    if (hangs_up)
+        sim_net_break(&former->host);
+    sim_wake(former, 1);
 }
 
 /* -- the servers ------------------------------------------------------------------------------ */
@@ -369,7 +431,9 @@ const char *sim_redis_endpoint(enum sim_redis_kind kind)
         return "redis://r1,redis://r2,redis://r3,redis://r4,redis://r5";
     case SIM_REDIS_SENTINEL:
         return "redis+sentinel://s1,s2/main";
-    default:
-        return "redis://r1";
+    case SIM_REDIS_NONE:
+    case SIM_REDIS_ONE:
+        break;
     }
+    return "redis://r1";
 }

@@ -41,8 +41,19 @@ int64_t sim_redis_now_us(const struct sim_redis *redis);
 /* Its connections break; it forgets all but keeps its address. */
 void sim_redis_kill(struct sim_redis *redis);
 void sim_redis_restart(struct sim_redis *redis);
+void sim_redis_reach(struct sim_redis *redis); /* it is unreachable no more */
 /* DEL of all keys whose name contains this. Returns how many. */
 size_t sim_redis_delete(struct sim_redis *redis, const char *part);
+/* DEL of all strings that never end. */
+size_t sim_redis_delete_endless(struct sim_redis *redis);
+
+/* That the first Sentinel names; else the first node. */
+struct sim_redis *sim_redis_master(void);
+/* next takes writes, and gets none of its former master any more. */
+void sim_redis_promote(struct sim_redis *next, struct sim_redis *former);
+void sim_redis_tell_sentinels(const struct sim_redis *master); /* one after the other */
+/* former is next's replica, and has its state. */
+void sim_redis_demote(struct sim_redis *former, struct sim_redis *next, bool hangs_up);
 
 /* -- for its own files ------------------------------------------------------------------------ */
 

@@ -1,5 +1,6 @@
 /* The commands on keys, after the sources and documents of Redis 7. */
 #include "sim_redis.h"
+#include "sim_world.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -115,6 +116,14 @@ static void do_pexpireat(struct call *call)
 
 /* -- strings ---------------------------------------------------------------------------------- */
 
+/* A new counter of fences is set right after INCR has made it. */
+static void count_raised(const struct call *call)
+{
+    const struct sim_redis_key *key = find(call, call->words[1]);
+    if (strstr(call->words[1], "}:fence") && (!key || strcmp(key->items[0].text, "1") != 0))
+        sim_count(SIM_REDIS_RAISED);
+}
+
 /* SET key value [NX] [PX ms] */
 static void do_set(struct call *call)
 {
@@ -131,6 +140,7 @@ static void do_set(struct call *call)
         sim_resp_text(call->ret, NULL);
         return;
     }
+    count_raised(call);
     struct sim_redis_key *key = put_string(call, call->words[1], call->words[2]);
     if (px > 0)
         key->until_ms = call->now_ms + px;
@@ -391,7 +401,10 @@ static void do_time(struct call *call)
 
 static void do_publish(struct call *call)
 {
-    sim_resp_integer(call->ret, sim_redis_publish(call->redis, call->words[1], call->words[2]));
+    int heard = sim_redis_publish(call->redis, call->words[1], call->words[2]);
+    if (heard > 0)
+        sim_count(SIM_REDIS_HEARD);
+    sim_resp_integer(call->ret, heard);
 }
 
 static void do_ping(struct call *call)
@@ -445,6 +458,7 @@ void sim_redis_run(struct sim_redis *redis, int n, char **words, struct sim_byte
     if (n < commands[i].n_min)
         abort();
     if (commands[i].writes && redis->is_replica) {
+        sim_count(SIM_REDIS_READONLY);
         sim_resp_error(ret, "READONLY You can't write against a read only replica.");
         return;
     }

@@ -1,5 +1,6 @@
 /* EVAL, EVALSHA and SCRIPT LOAD: the scripts as they are, in the Lua that Redis has. */
 #include "sim_redis.h"
+#include "sim_world.h"
 
 #include <assert.h>
 #include <lua5.1/lauxlib.h>
@@ -236,10 +237,12 @@ void sim_redis_script(struct sim_redis *redis, int n, char **words, struct sim_b
     }
     assert(n >= 3);
     size_t i = strcasecmp(words[0], "EVAL") == 0 ? load(redis, words[1]) : find(words[1]);
-    if (i == at.n || !at.scripts[i].known[redis->number])
-        sim_resp_error(ret, "NOSCRIPT No matching script. Please use EVAL.");
-    else
+    if (i < at.n && at.scripts[i].known[redis->number]) {
         run(redis, i, n - 2, words + 2, ret);
+        return;
+    }
+    sim_count(SIM_REDIS_NOSCRIPT);
+    sim_resp_error(ret, "NOSCRIPT No matching script. Please use EVAL.");
 }
 
 void sim_redis_forget_scripts(const struct sim_redis *redis)

@@ -21,9 +21,22 @@ static bool in_store(const char *guard)
     return strncmp(guard, "sql-", 4) == 0 && strcmp(guard, "sql-unique") != 0;
 }
 
-static bool on_redis(const char *guard)
+#define ANY_REDIS NULL /* one of redis_guards */
+
+static const char *const redis_guards[] = {
+    "redis-token",     "redis-token",     "redis-fair",        "redis-fair", "redis-reentrant",
+    "redis-semaphore", "redis-readwrite", "redlock",           "redlock",    "redis-set",
+    "redis-getset",    "redis-setnx",     "redis-setnx-expire"};
+
+static void draw_redis(struct sim_settings *ret)
 {
-    return strncmp(guard, "redis-", 6) == 0;
+    if (ret->guard)
+        return;
+    ret->guard = redis_guards[sim_below(sizeof redis_guards / sizeof redis_guards[0])];
+    ret->redis = strcmp(ret->guard, "redlock") == 0 ? SIM_REDIS_FIVE
+                 : sim_one_in(2)                    ? SIM_REDIS_SENTINEL
+                                                    : SIM_REDIS_ONE;
+    ret->replicas = ret->redis == SIM_REDIS_SENTINEL && sim_one_in(4);
 }
 
 /* The kinds that exist in this run: each with one chance in two, and in one run of eight none. */
@@ -32,10 +45,15 @@ static void draw_faults(struct sim_settings *ret)
     static const enum sim_event kinds[] = {
         SIM_KILL,         SIM_STOP,      SIM_PAUSE, SIM_POWER,   SIM_WRITE_FAILED,
         SIM_FLUSH_FAILED, SIM_DISK_FULL, SIM_CLOCK, SIM_GAVE_UP, SIM_GUARD_CHANGED};
-    static const enum sim_event of_redis[] = {SIM_REDIS_CUT, SIM_REDIS_LOST, SIM_REDIS_LATE};
+    static const enum sim_event of_redis[] = {SIM_REDIS_CUT,      SIM_REDIS_LOST,   SIM_REDIS_LATE,
+                                              SIM_REDIS_SILENT,   SIM_REDIS_AWAY,   SIM_REDIS_STOP,
+                                              SIM_REDIS_KILL,     SIM_REDIS_DELETE, SIM_REDIS_CLOCK,
+                                              SIM_REDIS_FAILOVER, SIM_REDIS_SPLIT};
     bool none = sim_one_in(8);
     for (size_t i = 0; ret->redis && i < sizeof of_redis / sizeof of_redis[0]; i++)
         ret->faults[of_redis[i]] = !none && sim_one_in(2);
+    if (ret->redis != SIM_REDIS_SENTINEL)
+        ret->faults[SIM_REDIS_FAILOVER] = ret->faults[SIM_REDIS_SPLIT] = false;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         ret->faults[kinds[i]] = !none && sim_one_in(2);
     ret->n_faults = none ? 0 : ONE_OF(2, 5, 12);
@@ -43,11 +61,12 @@ static void draw_faults(struct sim_settings *ret)
 
 static void draw_service(struct sim_settings *ret)
 {
-    static const char *const guards[] = {"mutex",      "sql-row",    "sql-atomic",  "sql-version",
-                                         "sql-unique", "sql-unique", "redis-token", "redis-set"};
+    static const char *const guards[] = {"mutex",      "sql-row",    "sql-atomic", "sql-version",
+                                         "sql-unique", "sql-unique", ANY_REDIS,    ANY_REDIS,
+                                         ANY_REDIS,    ANY_REDIS,    ANY_REDIS,    ANY_REDIS};
     ret->guard = guards[sim_below(sizeof guards / sizeof guards[0])];
+    draw_redis(ret);
     bool local = strcmp(ret->guard, "mutex") == 0;
-    ret->redis = on_redis(ret->guard) ? SIM_REDIS_ONE : SIM_REDIS_NONE;
     ret->instances = local ? 1 : ONE_OF(1, 1, 2, 3);
     ret->workers = 1 + sim_below(4);
     ret->lanes = sim_one_in(2);
@@ -85,20 +104,54 @@ static void draw_other_guard(struct sim_settings *ret)
     ret->other_guard = stores[sim_below(3)];
     if (ret->instances == 1 && sim_one_in(3))
         ret->other_guard = "mutex";
+    else if (ret->redis != SIM_REDIS_NONE && sim_one_in(2))
+        ret->other_guard = redis_guards[sim_below(sizeof redis_guards / sizeof redis_guards[0])];
+    if (ret->redis == SIM_REDIS_SENTINEL && ret->other_guard &&
+        strcmp(ret->other_guard, "redlock") == 0)
+        ret->other_guard = "redis-token";
+}
+
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
 }
 
 static bool has_fence(const char *guard)
 {
-    return strcmp(guard, "redis-set") != 0;
+    static const char *const without[] = {"redlock", "redis-set", "redis-getset", "redis-setnx",
+                                          "redis-setnx-expire"};
+    return !is_one_of(guard, without, sizeof without / sizeof without[0]);
 }
 
-/* What the guards claim, under what is done to them here. */
-static bool claims_safe(const struct sim_settings *is)
+/* Locks that nothing takes away before the lease ends: no clock leaps, no server forgets. What
+ * redis-setnx, redis-setnx-expire and redis-getset claim is less than that. */
+static bool holds_leases(const struct sim_settings *is, const char *guard)
 {
-    if (in_store(is->guard) || strcmp(is->guard, "mutex") == 0)
-        return true;
-    bool holds_leases = is->lease_ms >= 30000 && !is->faults[SIM_PAUSE] && !is->faults[SIM_CLOCK];
-    return (is->fence && (is->fence_database || has_fence(is->guard))) || holds_leases;
+    static const enum sim_event enemies[] = {SIM_PAUSE,        SIM_CLOCK,       SIM_REDIS_KILL,
+                                             SIM_REDIS_DELETE, SIM_REDIS_CLOCK, SIM_REDIS_FAILOVER,
+                                             SIM_REDIS_SPLIT};
+    bool any = false;
+    for (size_t i = 0; i < sizeof enemies / sizeof enemies[0]; i++)
+        any = any || is->faults[enemies[i]];
+    return is->lease_ms >= 30000 && !any &&
+           (has_fence(guard) || strcmp(guard, "redlock") == 0 || strcmp(guard, "redis-set") == 0);
+}
+
+/* What a guard claims, under what is done to it here. */
+static bool claims_safe(const struct sim_settings *is, const char *guard)
+{
+    return in_store(guard) || strcmp(guard, "mutex") == 0 ||
+           (is->fence && (is->fence_database || has_fence(guard))) || holds_leases(is, guard);
+}
+
+bool sim_settings_lease_by_clock(const struct sim_settings *is)
+{
+    static const char *const names[] = {"sql-unique", "redis-getset"};
+    return is_one_of(is->guard, names, 2) ||
+           (is->other_guard && is_one_of(is->other_guard, names, 2));
 }
 
 void sim_settings_draw(struct sim_settings *ret, uint64_t seed)
@@ -111,7 +164,8 @@ void sim_settings_draw(struct sim_settings *ret, uint64_t seed)
     draw_other_guard(ret);
     if (ret->sync_normal) /* which promises nothing about power */
         ret->faults[SIM_POWER] = false;
-    ret->claims_safe = claims_safe(ret);
+    ret->claims_safe =
+        claims_safe(ret, ret->guard) && (!ret->other_guard || claims_safe(ret, ret->other_guard));
 }
 
 void sim_settings_canary(struct sim_settings *ret, uint64_t seed)
@@ -143,11 +197,13 @@ void sim_settings_print(const struct sim_settings *is, FILE *out)
 {
     fprintf(
         out,
-        "seed %llu: guard %s, %u instance%s, %u workers, lanes %s, batch %u, turns %u, queue "
+        "seed %llu: guard %s, other %s, Redis %s (%u), %u instance%s, %u workers, lanes %s, batch "
+        "%u, turns %u, queue "
         "%s, fence %s from %s, watchdog %s, lease %u ms, wait %u ms, sync %s\n"
         "  %u items of %u pieces, limit %u, %u accounts, %u clients, %u deals each, a switch in "
         "%u steps, %u faults of:",
-        (unsigned long long)is->seed, is->guard, is->instances, is->instances > 1 ? "s" : "",
+        (unsigned long long)is->seed, is->guard, is->other_guard ? is->other_guard : "none",
+        sim_redis_endpoint(is->redis), is->replicas, is->instances, is->instances > 1 ? "s" : "",
         is->workers, is->lanes ? "on" : "off", is->batch, is->turns, is->lock_queue ? "on" : "off",
         is->fence ? "on" : "off", is->fence_database ? "the store" : "the lock",
         is->watchdog ? "on" : "off", is->lease_ms, is->wait_ms, is->sync_normal ? "normal" : "full",

@@ -39,7 +39,19 @@
     X(TRANSFERRED, "transfer done")                                                                \
     X(REDIS_CUT, "connection to Redis cut before a command")                                       \
     X(REDIS_LOST, "answer of Redis lost")                                                          \
-    X(REDIS_LATE, "answer of Redis late")                                                          \
+    X(REDIS_LATE, "packet to or from Redis late")                                                  \
+    X(REDIS_SILENT, "connection to Redis silent")                                                  \
+    X(REDIS_AWAY, "Redis not reachable")                                                           \
+    X(REDIS_STOP, "Redis stood still")                                                             \
+    X(REDIS_KILL, "Redis killed and back, empty")                                                  \
+    X(REDIS_DELETE, "keys deleted on Redis")                                                       \
+    X(REDIS_CLOCK, "clock of Redis leapt")                                                         \
+    X(REDIS_FAILOVER, "Redis failed over")                                                         \
+    X(REDIS_SPLIT, "two masters at once")                                                          \
+    X(REDIS_READONLY, "write refused by a replica")                                                \
+    X(REDIS_NOSCRIPT, "script unknown to Redis")                                                   \
+    X(REDIS_RAISED, "fence lifted by the store")                                                   \
+    X(REDIS_HEARD, "message of a release heard")                                                   \
     X(UNKNOWN_COMMIT, "commit of unknown outcome")                                                 \
     X(FORK, "update lost by a guard that claims nothing")
 
@@ -57,6 +69,7 @@ struct sim_settings {
     const char *guard, *other_guard; /* the second one: of PUTs that change it; NULL: none */
     uint32_t instances, workers, batch, turns, lease_ms, wait_ms, close_ms, reserve_s;
     enum sim_redis_kind redis;
+    uint32_t replicas; /* that a lock waits for */
     bool lanes, lock_queue, fence, fence_database, watchdog, sync_normal;
     uint32_t steps_per_switch;
     uint32_t items, stock, per_user_limit, accounts, balance, clients;
@@ -69,6 +82,8 @@ struct sim_settings {
 void sim_settings_draw(struct sim_settings *ret, uint64_t seed);
 /* Guard none, and whatever else makes it lose soon. */
 void sim_settings_canary(struct sim_settings *ret, uint64_t seed);
+/* Its lease ends by the clock of an instance. */
+bool sim_settings_lease_by_clock(const struct sim_settings *settings);
 void sim_settings_print(const struct sim_settings *settings, FILE *out);
 
 #endif

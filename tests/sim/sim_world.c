@@ -56,6 +56,7 @@ static void note_disk_and_net(void)
     events[SIM_REDIS_CUT] = net->cut_before;
     events[SIM_REDIS_LOST] = net->cut_after;
     events[SIM_REDIS_LATE] = net->late;
+    events[SIM_REDIS_SILENT] = net->silent;
 }
 
 /* -- the run ---------------------------------------------------------------------------------- */

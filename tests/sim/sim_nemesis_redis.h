@@ -1,0 +1,12 @@
+/* What goes wrong with Redis. */
+#ifndef SIM_NEMESIS_REDIS_H
+#define SIM_NEMESIS_REDIS_H
+
+#include "sim_settings.h"
+
+/* Begins one, unless the last one is still going on. */
+void sim_redis_fault(enum sim_event kind);
+/* Waits until it has ended, then heals all. */
+void sim_redis_heal(void);
+
+#endif
