@@ -245,18 +245,18 @@ db_status db_run(db *db, db_work *work, void *arg, db_error *error);
 /* A transaction whose commit was not answered: what db_settle() asks about. PostgreSQL: its number,
  * and the server's process that ran it. A crash that loses the end of the server's log lets a
  * number be given again. SQLite: 0. */
-typedef struct db_doubt {
+typedef struct db_commit_id {
     int64_t transaction;
     int64_t backend, backend_start_us; /* process id; when it began, by the server's clock */
-} db_doubt;
+} db_commit_id;
 
 /* One of several works that are handed over together. */
 typedef struct db_job {
     db_work *work;
     void *arg;
-    db_error *error;  /* may be NULL */
-    db_status status; /* out: what db_run() would return */
-    db_doubt doubt;   /* out, with DB_UNKNOWN: for db_settle() */
+    db_error *error;        /* may be NULL */
+    db_status status;       /* out: what db_run() would return */
+    db_commit_id commit_id; /* out, with DB_UNKNOWN: for db_settle() */
 } db_job;
 
 /* db_run() of each of 1 to DB_JOBS_MAX works, in their order. Returns when all are decided. One
@@ -280,7 +280,7 @@ void db_run_many(db *db, db_job *jobs, size_t n);
  *
  * SQLite writes a small row. A commit that succeeds is written over the unanswered one, which is
  * then void. */
-db_status db_settle(db *db, const db_doubt *doubt, int64_t wait_ms, db_error *error);
+db_status db_settle(db *db, const db_commit_id *commit, int64_t wait_ms, db_error *error);
 /* True: the works of one db_run_many() share a commit. False: each has its own. */
 bool db_commits_in_groups(const db *db);
 

@@ -96,10 +96,10 @@ db_status db_ping(db *store)
 }
 
 /* SQLite keeps a log, or a journal, in which a commit that succeeds leaves nothing open. */
-db_status db_settle(db *store, const db_doubt *doubt, int64_t wait_ms, db_error *error)
+db_status db_settle(db *store, const db_commit_id *commit, int64_t wait_ms, db_error *error)
 {
     if (store->engine->settle)
-        return store->engine->settle(store, doubt, wait_ms, error);
+        return store->engine->settle(store, commit, wait_ms, error);
     return db_run(store, write_probe, "", error);
 }
 

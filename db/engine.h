@@ -64,7 +64,7 @@ typedef struct db_engine {
     bool commits_in_groups;
     void (*run)(db *db, db_job *jobs, size_t n);
     /* NULL: a commit that succeeds decides all before it. */
-    db_status (*settle)(db *db, const db_doubt *doubt, int64_t wait_ms, db_error *error);
+    db_status (*settle)(db *db, const db_commit_id *commit, int64_t wait_ms, db_error *error);
     /* Items, accounts and orders. */
     db_status (*tx_read_row)(db_tx *tx, enum db_table table, const char *id, bool for_update,
                              void *ret);

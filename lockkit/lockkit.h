@@ -107,9 +107,9 @@ typedef enum lk_loss {
 
 /* What becomes of a release that the lock server has not confirmed: see lk_options.on_pending. */
 #define LK_PENDING_MAP(X)                                                                          \
-    X(OWED, "owed")       /* it will be repeated in the background until the server answers */     \
-    X(SETTLED, "settled") /* the server has answered: nothing of the hold is left */               \
-    X(LEFT, "left")       /* not repeated (any more): what is left ends with its lease, if any */
+    X(STARTED, "pending")   /* it will be repeated in the background until the server answers */   \
+    X(DONE, "done")         /* the server has answered: nothing of the hold is left */             \
+    X(GIVEN_UP, "given-up") /* not repeated (any more): the lease, if any, ends what is left */
 
 typedef enum lk_pending {
 #define LK_PENDING_ENUM(name, text) LK_PENDING_##name,
@@ -118,8 +118,8 @@ typedef enum lk_pending {
 } lk_pending;
 
 /* Called from the thread that releases, and from the client's own. Must not block and must not call
- * lockkit on this client. owed_ms: how long it has been owed. */
-typedef void lk_on_pending(void *arg, const char *key, lk_pending what, int64_t owed_ms);
+ * lockkit on this client. pending_ms: how long it has been pending. */
+typedef void lk_on_pending(void *arg, const char *key, lk_pending what, int64_t pending_ms);
 
 typedef enum lk_mode { LK_EXCLUSIVE, LK_SHARED } lk_mode;
 
@@ -425,10 +425,10 @@ const lk_cap_info *lk_cap_list(void); /* LK_CAP_COUNT entries */
 /* Counters since lk_open(); each is exact, the set is not one snapshot. */
 typedef struct lk_stats {
     uint64_t attempts, grants, refusals, timeouts, releases, renewals, lost, cleanups;
-    uint64_t handovers; /* grants without the server: lk_options.local_handovers */
-    uint64_t commands;  /* sent to lock servers */
-    uint64_t owed;      /* releases that the server did not confirm, to be repeated */
-    uint64_t settled;   /* of these: the server has answered since */
+    uint64_t handovers;    /* grants without the server: lk_options.local_handovers */
+    uint64_t commands;     /* sent to lock servers */
+    uint64_t pending;      /* releases that the server did not confirm, to be repeated */
+    uint64_t pending_done; /* of these: the server has answered since */
 } lk_stats;
 void lk_client_stats(const lk_client *client, lk_stats *ret);
 

@@ -14,7 +14,7 @@ static bool uses(struct section *section, struct op *op)
            section_uses_item(section, op, order.item_id);
 }
 
-static void give_back(struct section *section, struct op *op, db_order_state state)
+static void return_stock(struct section *section, struct op *op, db_order_state state)
 {
     db_order *order = section_order(section, op, op->id); /* read */
     db_item *item = order ? section_item(section, op, order->item_id) : NULL;
@@ -57,7 +57,7 @@ static void give_back(struct section *section, struct op *op, db_order_state sta
 
 static void cancel(struct section *section, struct op *op)
 {
-    give_back(section, op, DB_CANCELLED);
+    return_stock(section, op, DB_CANCELLED);
 }
 
 static void close_expired(struct section *section, struct op *op)
@@ -71,7 +71,7 @@ static void close_expired(struct section *section, struct op *op)
     else if (order->state == DB_RESERVED && order->item_epoch != item->epoch)
         section_retire_order(section, order); /* of a sale that was reset: no stock */
     else
-        give_back(section, op, DB_CLOSED);
+        return_stock(section, op, DB_CLOSED);
 }
 
 const struct operation cancellation_operation = {"cancellation", uses, cancel};

@@ -162,7 +162,7 @@ static void run(struct close_orders *task)
     }
     /* The task's lock, too, is kept while the last order's transaction is undecided. */
     if (task->section.outcome_unknown)
-        keeper_take(task->base.keeper, &task->lock, &task->section.unanswered);
+        keeper_take(task->base.keeper, &task->lock, &task->section.commit_id);
     else
         lock_set_release(&task->lock);
 }

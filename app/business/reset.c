@@ -96,7 +96,7 @@ static bool is_reset(struct section *section, const struct reset *reset)
            strcmp(now.account.guard, account->guard) == 0;
 }
 
-/* If the outcome stays unknown, section_give_back() hands the lock to the keeper. */
+/* If the outcome stays unknown, section_unlock() hands the lock to the keeper. */
 static bool commit(struct section *section, struct op *op, struct reset *reset)
 {
     db_error error = {.message = ""};
@@ -106,7 +106,7 @@ static bool commit(struct section *section, struct op *op, struct reset *reset)
         return false;
     }
     db_run_many(section->db, &job, 1);
-    section->unanswered = job.doubt;
+    section->commit_id = job.commit_id;
     if (job.status == DB_UNKNOWN && section_find_out(section) && is_reset(section, reset))
         job.status = DB_OK;
     if (job.status == DB_OK) {
@@ -170,6 +170,6 @@ void reset_put(struct section *section, struct op *op)
         put_item(section, op, &reset);
     else
         put_account(section, op, &reset);
-    section_give_back(section);
+    section_unlock(section);
     op_pass(op, OP_RELEASED);
 }

@@ -228,7 +228,7 @@ static bool prepare(struct http_events *events, struct request *request, char *r
     else if (events->ended)
         op_problem(op, PROBLEM_DRAINING, "this instance is shutting down");
     else
-        op_problem(op, PROBLEM_OVERLOADED, "%d listeners are the most", HTTP_EVENTS_LISTENERS_MAX);
+        op_problem(op, PROBLEM_OVERLOADED, "at most %d listeners", HTTP_EVENTS_LISTENERS_MAX);
     return false;
 }
 

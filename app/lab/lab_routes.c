@@ -47,7 +47,7 @@ static bool add_pause(const struct extra_request *request, struct op *op)
         if (what == LAB_NOTE && strcmp(action, "note") != 0)
             op_problem(op, PROBLEM_BAD_REQUEST, "action is hold, kill or note");
         else if ((count = lab_pause_add(point, match, what, count)) == 0)
-            op_problem(op, PROBLEM_OVERLOADED, "%d pauses are the most", LAB_PAUSES_MAX);
+            op_problem(op, PROBLEM_OVERLOADED, "at most %d pauses", LAB_PAUSES_MAX);
         else
             op_answer(op, 201, "{\"id\":%d}", (int)count);
     }

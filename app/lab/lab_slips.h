@@ -13,24 +13,24 @@
     X(two_step_release, "two-step-release", "redis-token: GET, compare, then DEL")                 \
     X(shared_token, "shared-token", "redis-token: every holder writes the same value")             \
     X(no_clean_up, "no-clean-up", "redis-token: a try whose answer was lost is not undone")        \
-    X(acknowledged_only, "acknowledged-only", "redlock: releases where it was told yes, only")     \
-    X(votes_untimed, "votes-untimed", "redlock: the time that the votes took is not counted")      \
+    X(acknowledged_only, "acknowledged-only", "redlock: releases only on nodes that voted yes")    \
+    X(votes_untimed, "votes-untimed", "redlock: ignores the time that the votes took")             \
     X(plain_delete, "plain-delete", "memcached: releases without comparing")                       \
     X(no_second_try, "no-second-try", "redis-reentrant: sleeps after SUBSCRIBE without a try")     \
     X(unproved_line, "unproved-line", "redis-reentrant: a silent subscription is trusted")         \
-    X(leave_unchecked, "leave-unchecked",                                                          \
-      "redis-fair: whether it left the queue is not looked at")                                    \
-    X(nameless_node, "nameless-node", "zk-sequential: an unanswered create is taken for not done") \
+    X(leave_unchecked, "leave-unchecked", "redis-fair: ignores whether it left the queue")         \
+    X(nameless_node, "nameless-node",                                                              \
+      "zk-sequential: a create without an answer counts as not done")                              \
     X(rollback_only, "rollback-only", "pg-advisory: ends with ROLLBACK, keeps the connection")     \
-    X(result_ignored, "result-ignored", "redis-token: goes on when the lock was not had in time")  \
+    X(result_ignored, "result-ignored", "redis-token: goes on although the lock timed out")        \
     X(nested_acquire, "nested-acquire", "every lock is taken twice by the same owner")             \
     X(local_count, "local-count", "redis-reentrant: taken twice, counted in the client only")      \
     X(unsorted_locks, "unsorted-locks", "locks are taken in the order in which they are named")    \
     X(unlock_early, "unlock-early", "the lock is released before the commit")                      \
-    X(read_early, "read-early", "the balance is read before the lock is asked for")                \
+    X(read_early, "read-early", "the balance is read before the lock is acquired")                 \
     X(key_apart, "key-apart", "the idempotency row is written in a second transaction")            \
     X(number_only, "number-only", "the fence's number is compared without the version")            \
-    X(given_back, "given-back", "a lock is given back though its commit was not answered")         \
+    X(given_back, "given-back", "a lock is released although its commit got no answer")            \
     X(off_by_one, "off-by-one", "an order is taken while stock >= 0")
 
 #define LAB_SLIP_DECLARE(name, id, text) void lab_slip_##name(struct seams *seams);

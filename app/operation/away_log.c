@@ -42,17 +42,17 @@ void away_log(const char *what, const char *why)
             what, escaped, suppressed);
 }
 
-void away_log_pending(void *arg, const char *key, lk_pending what, int64_t owed_ms)
+void away_log_pending(void *arg, const char *key, lk_pending what, int64_t pending_ms)
 {
-    static struct kind kinds[LK_PENDING_LEFT + 1];
+    static struct kind kinds[LK_PENDING_GIVEN_UP + 1];
     static const char *const levels[] = {"warning", "info", "error"};
     uint64_t suppressed;
     const char *guard = arg;
     if (says(&kinds[what], &suppressed))
         fprintf(stderr,
-                "level=%s event=release-%s guard=\"%s\" key=\"%s\" owed_ms=%" PRId64
+                "level=%s event=release-%s guard=\"%s\" key=\"%s\" pending_ms=%" PRId64
                 " suppressed=%" PRIu64 "\n",
-                levels[what], lk_pending_text(what), guard, key, owed_ms, suppressed);
+                levels[what], lk_pending_text(what), guard, key, pending_ms, suppressed);
 }
 
 void away_log_kept(enum away_kept what, const char *key, int64_t ms)

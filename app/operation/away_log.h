@@ -12,8 +12,8 @@
 void away_log(const char *what, const char *why);
 
 /* A lk_on_pending(); arg: the name of the guard. A release that the lock server did not confirm is
- * owed, until it is settled or left to its lease. At most one line per second and kind. */
-void away_log_pending(void *arg, const char *key, lk_pending what, int64_t owed_ms);
+ * pending until it is done or given up. At most one line per second and kind. */
+void away_log_pending(void *arg, const char *key, lk_pending what, int64_t pending_ms);
 
 /* For a lock whose transaction is undecided. key: the first of its set. ms: how long it is kept. At
  * most one line per second and kind. */

@@ -47,7 +47,7 @@ struct seams {
     const struct operation *operations[OP_PUT_ITEM];
     /* A lock is released although its commit was not answered, and nobody asks what became of it.
      */
-    bool forgets_undecided;
+    bool forgets_unknown;
 };
 
 /* Of a service without any. */

@@ -291,7 +291,7 @@ bool attempt_take_fences(struct attempt *attempt)
 
 void attempt_release(struct attempt *attempt)
 {
-    section_give_back(attempt->section);
+    section_unlock(attempt->section);
 }
 
 void attempt_keep(struct attempt *attempt)

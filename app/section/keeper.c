@@ -16,7 +16,7 @@ enum {
 /* One set of locks and its undecided transaction. */
 struct kept {
     struct lock_set set;
-    db_doubt unanswered;
+    db_commit_id commit_id;
     int64_t since_us;
     bool lost; /* and logged */
 };
@@ -36,11 +36,11 @@ struct keeper {
     int64_t end_us;
 };
 
-bool keeper_find_out(struct keeper *keeper, const db_doubt *unanswered)
+bool keeper_find_out(struct keeper *keeper, const db_commit_id *commit_id)
 {
     counter_add(&keeper->counters->undecided, 1);
-    return !keeper->seams->forgets_undecided &&
-           db_settle(keeper->store, unanswered, FIND_OUT_MS, NULL) == DB_OK;
+    return !keeper->seams->forgets_unknown &&
+           db_settle(keeper->store, commit_id, FIND_OUT_MS, NULL) == DB_OK;
 }
 
 /* -- one set ---------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static bool is_over(struct keeper *keeper, struct kept *kept, bool *askable)
     db_error error = {.message = ""};
     note_lost(keeper, kept);
     db_status status =
-        *askable ? db_settle(keeper->store, &kept->unanswered, 0, &error) : DB_UNAVAILABLE;
+        *askable ? db_settle(keeper->store, &kept->commit_id, 0, &error) : DB_UNAVAILABLE;
     if (status == DB_OK) {
         tell(kept, AWAY_KEPT_DECIDED);
         return true;
@@ -151,16 +151,16 @@ static struct kept *wait_for_place(struct keeper *keeper)
     return keeper->n_unused > 0 ? keeper->unused[--keeper->n_unused] : NULL;
 }
 
-void keeper_take(struct keeper *keeper, struct lock_set *set, const db_doubt *unanswered)
+void keeper_take(struct keeper *keeper, struct lock_set *set, const db_commit_id *commit_id)
 {
-    if (keeper->seams->forgets_undecided || !set->held || set->n == 0) {
+    if (keeper->seams->forgets_unknown || !set->held || set->n == 0) {
         lock_set_release(set);
         return;
     }
     pthread_mutex_lock(&keeper->mutex);
     struct kept *kept = wait_for_place(keeper);
     if (kept) {
-        kept->unanswered = *unanswered;
+        kept->commit_id = *commit_id;
         kept->since_us = now_us();
         kept->lost = false;
         lock_set_move(set, &kept->set);

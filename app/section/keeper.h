@@ -23,7 +23,7 @@ enum { KEEPER_LOCK_SETS_MAX = 128 };
 struct keeper;
 
 /* Starts the thread. NULL: no memory or threads. All is borrowed. Of seams it uses
- * forgets_undecided. */
+ * forgets_unknown. */
 struct keeper *keeper_open(db *store, const struct seams *seams, struct counters *counters);
 /* From now on keeper_take() does not wait for a place: it abandons the locks, as keeper_close()
  * does.
@@ -35,8 +35,8 @@ void keeper_close(struct keeper *keeper);
 
 /* After DB_UNKNOWN, for a short time. True: the transaction is decided; readers see it, or it never
  * will be committed. */
-bool keeper_find_out(struct keeper *keeper, const db_doubt *unanswered);
+bool keeper_find_out(struct keeper *keeper, const db_commit_id *commit_id);
 /* Instead of lock_set_release(). Takes the locks out of the set. */
-void keeper_take(struct keeper *keeper, struct lock_set *set, const db_doubt *unanswered);
+void keeper_take(struct keeper *keeper, struct lock_set *set, const db_commit_id *commit_id);
 
 #endif

@@ -166,7 +166,7 @@ struct section {
     const struct section_row *refused; /* stale fence, conflict */
     size_t duplicate;                  /* index of the op whose key has an answer already */
     db_error error;                    /* the store's */
-    db_doubt unanswered;               /* with DB_UNKNOWN: the transaction to ask about */
+    db_commit_id commit_id;            /* with DB_UNKNOWN: the transaction to ask about */
     bool outcome_unknown;              /* the store was asked, and did not tell in time */
 };
 
@@ -208,6 +208,6 @@ bool section_reads_inside(const struct section *section);
  * readers see it, or it never will be. False: outcome_unknown is set. */
 bool section_find_out(struct section *section);
 /* Releases the locks. If the outcome is unknown the keeper takes them instead. */
-void section_give_back(struct section *section);
+void section_unlock(struct section *section);
 
 #endif

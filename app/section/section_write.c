@@ -46,7 +46,7 @@ void section_commit_many(struct section *const *sections, size_t n)
         db_run_many(sections[0]->db, jobs, n_jobs);
     for (size_t job = 0; job < n_jobs; job++) {
         of[job]->status = jobs[job].status;
-        of[job]->unanswered = jobs[job].doubt;
+        of[job]->commit_id = jobs[job].commit_id;
     }
 }
 
@@ -198,14 +198,14 @@ static db_status write_section(db_tx *tx, void *arg)
 
 bool section_find_out(struct section *section)
 {
-    section->outcome_unknown = !keeper_find_out(section->keeper, &section->unanswered);
+    section->outcome_unknown = !keeper_find_out(section->keeper, &section->commit_id);
     return !section->outcome_unknown;
 }
 
-void section_give_back(struct section *section)
+void section_unlock(struct section *section)
 {
     if (section->outcome_unknown)
-        keeper_take(section->keeper, &section->locks, &section->unanswered);
+        keeper_take(section->keeper, &section->locks, &section->commit_id);
     else
         lock_set_release(&section->locks);
 }

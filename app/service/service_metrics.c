@@ -153,11 +153,17 @@ static void print_lock_counts(struct service *service, FILE *out)
         const struct {
             const char *event;
             uint64_t n;
-        } events[] = {
-            {"attempt", stats.attempts}, {"grant", stats.grants},     {"refusal", stats.refusals},
-            {"timeout", stats.timeouts}, {"release", stats.releases}, {"renewal", stats.renewals},
-            {"lost", stats.lost},        {"cleanup", stats.cleanups}, {"command", stats.commands},
-            {"owed", stats.owed},        {"settled", stats.settled}};
+        } events[] = {{"attempt", stats.attempts},
+                      {"grant", stats.grants},
+                      {"refusal", stats.refusals},
+                      {"timeout", stats.timeouts},
+                      {"release", stats.releases},
+                      {"renewal", stats.renewals},
+                      {"lost", stats.lost},
+                      {"cleanup", stats.cleanups},
+                      {"command", stats.commands},
+                      {"pending", stats.pending},
+                      {"pending-done", stats.pending_done}};
         for (size_t j = 0; j < sizeof events / sizeof events[0]; j++)
             fprintf(out, "seckill_locks_total{guard=\"%s\",event=\"%s\"} %" PRIu64 "\n",
                     guard->info->name, events[j].event, events[j].n);

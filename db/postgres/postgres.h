@@ -80,7 +80,7 @@ void gather_free(struct gather *gather);
 
 struct session {
     PGconn *handle;
-    int64_t backend, backend_start_us; /* the server's process, see db_doubt */
+    int64_t backend, backend_start_us; /* the server's process, see db_commit_id */
     int64_t answer_ms;                 /* wait for an answer at most */
     struct gather gather;              /* statements that are not sent yet */
     int queued;                        /* statements sent, their answers not read yet */
@@ -189,7 +189,7 @@ struct pg_tx {
 
 void pg_run(db *db, db_job *jobs, size_t n);
 /* postgres_settle.c */
-db_status pg_settle(db *db, const db_doubt *doubt, int64_t wait_ms, db_error *error);
+db_status pg_settle(db *db, const db_commit_id *commit, int64_t wait_ms, db_error *error);
 /* Gives the transaction's connection, BEGIN queued. Returns its trouble. */
 db_status tx_session(db_tx *tx, struct session **ret);
 /* Runs a write without results. expects_one: it must change one row. DB_REFUSED: it did not. A

@@ -68,7 +68,7 @@ static db_status commit(struct pg_store *store, struct session *session)
 
 /* Reads all answers, and what db_settle() needs. The transaction's number is 0 if it has written
  * nothing. */
-static void sync_with_number(struct session *session, db_doubt *ret)
+static void sync_with_number(struct session *session, db_commit_id *ret)
 {
     PGresult *result = NULL;
     ret->backend = session->backend;
@@ -89,7 +89,7 @@ static db_status run_once(struct pg_store *store, struct session *session, db_jo
     if (!tx.begun)
         return status;
     if (status == DB_OK)
-        sync_with_number(session, &job->doubt);
+        sync_with_number(session, &job->commit_id);
     *ret_missed = session->missed &&
                   (session->trouble.status == DB_OK || session->trouble.status == DB_CONFLICT);
     if (session->trouble.status != DB_OK)

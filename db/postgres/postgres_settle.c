@@ -17,10 +17,10 @@
 enum { PAUSE_US_MIN = 500, PAUSE_US_MAX = 50000 };
 
 /* Ends the transaction. *ret_decided: another process has its number. */
-static db_status end(struct session *session, const db_doubt *doubt, bool *ret_decided)
+static db_status end(struct session *session, const db_commit_id *commit, bool *ret_decided)
 {
-    const struct value values[] = {VALUE_INT(doubt->transaction), VALUE_INT(doubt->backend),
-                                   VALUE_INT(doubt->backend_start_us)};
+    const struct value values[] = {VALUE_INT(commit->transaction), VALUE_INT(commit->backend),
+                                   VALUE_INT(commit->backend_start_us)};
     PGresult *result = NULL;
     db_status status =
         session_ask(session, SQL_END_TRANSACTION, values, VALUE_COUNT(values), &result);
@@ -31,7 +31,7 @@ static db_status end(struct session *session, const db_doubt *doubt, bool *ret_d
 }
 
 /* DB_OK: decided. DB_BUSY: not yet; its process, if there is one, has been told to end. */
-static db_status ask(struct pg_store *store, const db_doubt *doubt, db_error *error)
+static db_status ask(struct pg_store *store, const db_commit_id *commit, db_error *error)
 {
     struct session *session;
     PGresult *result = NULL;
@@ -39,12 +39,12 @@ static db_status ask(struct pg_store *store, const db_doubt *doubt, db_error *er
     db_status status = pool_take(store, PG_READ_MS, &session, error);
     if (status != DB_OK)
         return status;
-    status = session_ask(session, SQL_IS_UNDECIDED, &VALUE_INT(doubt->transaction), 1, &result);
+    status = session_ask(session, SQL_IS_UNDECIDED, &VALUE_INT(commit->transaction), 1, &result);
     if (status == DB_OK)
         decided = cell_int(session, result, 0, 0) == 0;
     PQclear(result);
     if (status == DB_OK && !decided)
-        status = end(session, doubt, &decided);
+        status = end(session, commit, &decided);
     if (session->trouble.status != DB_OK)
         status = db_fail(error, session->trouble.status, "%s", session->trouble.message);
     else if (!decided)
@@ -53,13 +53,13 @@ static db_status ask(struct pg_store *store, const db_doubt *doubt, db_error *er
     return status == DB_INVALID ? DB_OK : status; /* a number that the server has not given yet */
 }
 
-db_status pg_settle(db *base, const db_doubt *doubt, int64_t wait_ms, db_error *error)
+db_status pg_settle(db *base, const db_commit_id *commit, int64_t wait_ms, db_error *error)
 {
     int64_t until_us = db_now_us() + wait_ms * 1000;
-    if (doubt->transaction == 0)
+    if (commit->transaction == 0)
         return DB_OK;
     for (int pauses = 0;; pauses++) {
-        db_status status = ask((struct pg_store *)base, doubt, error);
+        db_status status = ask((struct pg_store *)base, commit, error);
         int64_t left_us = until_us - db_now_us();
         if (status == DB_OK || left_us <= 0)
             return status;

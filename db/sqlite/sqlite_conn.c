@@ -8,7 +8,8 @@
 enum { BUSY_SLEEP_US_MIN = 20, BUSY_RANGE_US_MIN = 40, BUSY_RANGE_US_MAX = 1000 };
 
 /* SQLite's own handler sleeps 1, 2, 5, 10 ... ms, but another process commits in less than 1 ms.
- * This one sleeps for short random times, which grow with the time that it has waited. */
+ * This one sleeps for short random times, which grow with the time that it has waited. lockkit/sql
+ * has the same rule for its own file: db and lockkit include nothing of each other. */
 static int on_busy(void *arg, int calls)
 {
     struct conn *conn = arg;

@@ -107,10 +107,10 @@ int64_t load_percentile(const struct load_result *result, double percentile)
 {
     const struct hist *latency = &result->latency;
     if (!hist_tells(latency, percentile))
-        return LOAD_NOT_TOLD;
+        return LOAD_NO_FIGURE;
     double answered = (double)latency->count;
     double of_answered = percentile * (answered + (double)result->dropped_errors) / answered;
-    return of_answered > 100 ? LOAD_NOT_TOLD : hist_percentile(latency, of_answered);
+    return of_answered > 100 ? LOAD_NO_FIGURE : hist_percentile(latency, of_answered);
 }
 
 bool load_overload(const struct load_result *result, char *out, size_t size)

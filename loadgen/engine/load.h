@@ -165,10 +165,10 @@ struct load_result {
 int load_run(const struct load_options *options, const struct load_workload *workload,
              struct load_result *ret, char *message, size_t size);
 /* A percentile of `latency` in us. Dropped requests (dropped_errors) count as slower than every
- * answer. LOAD_NOT_TOLD: the percentile falls among them, or there are too few answers
+ * answer. LOAD_NO_FIGURE: the percentile falls among them, or there are too few answers
  * (hist_tells()). */
 #define LOAD_FEW_NOTE " (p50 needs 5, p90 29, p99 299, p99.9 2,995)"
-enum { LOAD_NOT_TOLD = -1 };
+enum { LOAD_NO_FIGURE = -1 };
 int64_t load_percentile(const struct load_result *result, double percentile);
 /* "180,000 of 200,000 requests (90 %) were due and never sent; they count as errors". False, and
  * nothing is written, if no drop counts as an error. */

@@ -8,7 +8,7 @@
 enum {
     STARTS_MAX = 64,            /* sendings started before events are handled */
     ABANDON_WAIT_MAX_US = 5000, /* longest wait of an abandoning client for its answer */
-    KNOCK_AGAIN_US = 1000       /* pause after a full backlog */
+    BACKLOG_RETRY_US = 1000     /* pause after a full backlog */
 };
 
 /* Is this first sending abandoned, and how long after it was sent? Half of them at once. The same
@@ -197,7 +197,7 @@ void load_sending_event(struct load_thread *thread, struct connection *connectio
     switch (event) {
     case CONNECTION_NOTHING:
         if (connection->state == CONNECTION_TURNED_AWAY)
-            wake_later(thread, connection, KNOCK_AGAIN_US);
+            wake_later(thread, connection, BACKLOG_RETRY_US);
         break;
     case CONNECTION_OPENED:
         load_thread_move(connection, &thread->idle);

@@ -107,7 +107,7 @@ bool tally_decide(struct tally *tally, uint64_t seq, int status, const char *bod
     if (running || status < 200)
         return false;
     if (status >= 500 || status == 429 || status == 408) {
-        keep_first(tally, tally->put_off, status, body);
+        keep_first(tally, tally->refused_for_now, status, body);
         return false;
     }
     if (status < 300) {

@@ -46,8 +46,9 @@ struct tally {
     pthread_mutex_t lock; /* the rest */
     struct tally_problem problems[TALLY_PROBLEMS_MAX];
     size_t n_problems;
-    char failure[TALLY_ANSWER_TEXT_MAX]; /* the first answer that counted as failed */
-    char put_off[TALLY_ANSWER_TEXT_MAX]; /* the first answer that decided nothing: 5xx, 429, 408 */
+    char failure[TALLY_ANSWER_TEXT_MAX];         /* the first answer that counted as failed */
+    char refused_for_now[TALLY_ANSWER_TEXT_MAX]; /* the first answer that decided nothing: 5xx, 429,
+                                                    408 */
 };
 
 /* 0, or -1 without memory. */

@@ -113,8 +113,8 @@ static int arm_all(struct actor *actor, const struct hazard_step *steps)
         if (!holds && steps->verb != PASSED)
             continue;
         if (actor->n_pauses == RUN_PAUSES_MAX) {
-            snprintf(actor->run->message, LAB_MESSAGE_MAX, "%d pauses of one request are the most",
-                     RUN_PAUSES_MAX);
+            snprintf(actor->run->message, LAB_MESSAGE_MAX,
+                     "one request can be paused at %d points at most", RUN_PAUSES_MAX);
             return -1;
         }
         struct actor_pause *pause = &actor->pauses[actor->n_pauses++];
@@ -192,7 +192,7 @@ static int come(struct actor *actor, const char *point, bool or_blocks, bool or_
                         .or_passed = or_passed};
     if (look.index >= 0 && run_until(actor->run, has_come, &look) == 0)
         return 0;
-    snprintf(actor->run->message, LAB_MESSAGE_MAX, "%s did not come to %s (%s, last answer %d %s)",
+    snprintf(actor->run->message, LAB_MESSAGE_MAX, "%s did not reach %s (%s, last answer %d %s)",
              who_name(actor->who), point,
              atomic_load(&actor->answered) ? "answered" : "not answered", actor->status,
              actor->problem);

@@ -144,14 +144,14 @@ int crowd_until_waiting(struct hazard_run *run)
 {
     if (run_until(run, all_wait, run) == 0)
         return 0;
-    snprintf(run->message, LAB_MESSAGE_MAX, "not all of the crowd came to wait for the lock");
+    snprintf(run->message, LAB_MESSAGE_MAX, "not all requests of the crowd wait for the lock");
     return -1;
 }
 
 int crowd_until_woken(struct hazard_run *run)
 {
     if (run_until(run, have_woken, run) != 0) {
-        snprintf(run->message, LAB_MESSAGE_MAX, "nobody of the crowd was woken and came to %s",
+        snprintf(run->message, LAB_MESSAGE_MAX, "no request of the crowd was woken and reached %s",
                  point);
         return -1;
     }
@@ -170,7 +170,7 @@ int64_t crowd_wakes(const struct hazard_run *run)
 int crowd_as_far_as(struct hazard_run *run)
 {
     if (run_until(run, overlaps, run) != 0) {
-        snprintf(run->message, LAB_MESSAGE_MAX, "no two of the crowd came to %s", point);
+        snprintf(run->message, LAB_MESSAGE_MAX, "no two requests of the crowd reached %s", point);
         return -1;
     }
     for (int i = 0; i < run->with.instances; i++) /* what follows is too much to look at */

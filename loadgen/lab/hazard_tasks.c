@@ -89,7 +89,7 @@ int tasks_as_far_as(struct hazard_run *run, const char *point)
     if (result == 0)
         result = run_until(run, all_are_accounted_for, run);
     if (result != 0) {
-        snprintf(run->message, LAB_MESSAGE_MAX, "the tasks did not come to %s", point);
+        snprintf(run->message, LAB_MESSAGE_MAX, "the tasks did not reach %s", point);
         return -1;
     }
     for (int i = 0; i < run->with.instances; i++)
@@ -118,7 +118,7 @@ static bool are_done(void *arg)
 int tasks_answer(struct hazard_run *run)
 {
     if (run_until(run, are_done, run) != 0) {
-        snprintf(run->message, LAB_MESSAGE_MAX, "the tasks do not get done with A's order");
+        snprintf(run->message, LAB_MESSAGE_MAX, "the tasks did not finish A's order");
         return -1;
     }
     return look_at_order(run);

@@ -101,7 +101,7 @@ static void add_percentiles(const struct run *run, struct html_curve *curve)
     for (int i = 0; i <= STEPS; i++) {
         double x = last * i / STEPS, percentile = 100 * (1 - pow(10, -x));
         int64_t us = load_percentile(&run->load, percentile);
-        if (us == LOAD_NOT_TOLD)
+        if (us == LOAD_NO_FIGURE)
             break;
         add_point(curve, x, (double)us);
     }

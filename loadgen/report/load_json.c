@@ -16,7 +16,7 @@ static const struct {
 enum { PERCENTILES = sizeof percentiles / sizeof *percentiles };
 
 /* null: not available. */
-static void set_told(json_t *object, const char *name, int64_t us)
+static void set_figure(json_t *object, const char *name, int64_t us)
 {
     json_object_set_new(object, name, us < 0 ? json_null() : json_integer(us));
 }
@@ -26,8 +26,8 @@ static json_t *latency_json(const struct load_result *load)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < PERCENTILES; i++)
-        set_told(object, percentiles[i].name, load_percentile(load, percentiles[i].percentile));
-    set_told(object, "max", load->latency.count > 0 ? load->latency.max : LOAD_NOT_TOLD);
+        set_figure(object, percentiles[i].name, load_percentile(load, percentiles[i].percentile));
+    set_figure(object, "max", load->latency.count > 0 ? load->latency.max : LOAD_NO_FIGURE);
     return object;
 }
 
@@ -37,10 +37,10 @@ static json_t *hist_json(const struct hist *hist)
     json_t *object = json_object();
     for (size_t i = 0; i < PERCENTILES; i++) {
         bool told = hist_tells(hist, percentiles[i].percentile);
-        int64_t us = told ? hist_percentile(hist, percentiles[i].percentile) : LOAD_NOT_TOLD;
-        set_told(object, percentiles[i].name, us);
+        int64_t us = told ? hist_percentile(hist, percentiles[i].percentile) : LOAD_NO_FIGURE;
+        set_figure(object, percentiles[i].name, us);
     }
-    set_told(object, "max", hist->count > 0 ? hist->max : LOAD_NOT_TOLD);
+    set_figure(object, "max", hist->count > 0 ? hist->max : LOAD_NO_FIGURE);
     return object;
 }
 

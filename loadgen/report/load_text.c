@@ -20,15 +20,16 @@ static bool print_latency(FILE *out, const char *name, const struct hist *hist, 
 {
     const struct load_result of = {.latency = *hist, .dropped_errors = dropped};
     char text[TEXT_MAX];
-    bool all_told = true;
+    bool all_known = true;
     fprintf(out, "  %-8s", name);
     for (size_t i = 0; i < COLUMNS; i++) {
-        int64_t us = hist->count == 0 ? LOAD_NOT_TOLD : load_percentile(&of, columns[i].percentile);
-        all_told = all_told && us != LOAD_NOT_TOLD;
+        int64_t us =
+            hist->count == 0 ? LOAD_NO_FIGURE : load_percentile(&of, columns[i].percentile);
+        all_known = all_known && us != LOAD_NO_FIGURE;
         fprintf(out, " %9s", text_percentile(text, us));
     }
-    fprintf(out, " %9s\n", text_percentile(text, hist->count == 0 ? LOAD_NOT_TOLD : hist->max));
-    return all_told;
+    fprintf(out, " %9s\n", text_percentile(text, hist->count == 0 ? LOAD_NO_FIGURE : hist->max));
+    return all_known;
 }
 
 /* Prints the table. For an open load it also shows why requests were sent late. */
@@ -40,17 +41,17 @@ static void print_latencies(FILE *out, const struct load_result *load,
     for (size_t i = 0; i < COLUMNS; i++)
         fprintf(out, " %9s", columns[i].name);
     fprintf(out, " %9s\n", "max");
-    bool all_told = print_latency(out, "latency", &load->latency, load->dropped_errors);
-    all_told = print_latency(out, "service", &load->service, 0) && all_told;
+    bool all_known = print_latency(out, "latency", &load->latency, load->dropped_errors);
+    all_known = print_latency(out, "service", &load->service, 0) && all_known;
     if (open) {
-        all_told = print_latency(out, "own lag", &load->own_lag, 0) && all_told;
-        all_told = print_latency(out, "no conn.", &load->no_connection, 0) && all_told;
+        all_known = print_latency(out, "own lag", &load->own_lag, 0) && all_known;
+        all_known = print_latency(out, "no conn.", &load->no_connection, 0) && all_known;
     }
     fprintf(out, "  latency: from the moment a request was due; service: from its sending\n");
     if (open)
         fprintf(out, "  sent late because loadgen was busy: own lag; no connection was free: no "
                      "conn.\n");
-    if (!all_told)
+    if (!all_known)
         fprintf(out, "  -: too few answers" LOAD_FEW_NOTE "%s\n",
                 load->dropped_errors > 0 ? ",\n     or among the requests never sent" : "");
     if (options->mode == LOAD_CLOSED)

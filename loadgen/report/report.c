@@ -94,9 +94,10 @@ static void say_broken_claim(struct sentence *sentence, const struct run *run)
             run->tally.failure);
     else if (run_dropped(run) > 0 && !run_broke_claim(run))
         say_dropped(sentence, run);
-    else if (run->accepted == 0 && run->verdict.unknown > 0 && run->tally.put_off[0] != '\0')
+    else if (run->accepted == 0 && run->verdict.unknown > 0 &&
+             run->tally.refused_for_now[0] != '\0')
         say(sentence, "nothing was accepted, requests were refused for now (%s);",
-            run->tally.put_off);
+            run->tally.refused_for_now);
     else
         say(sentence, "%s, %s;", run_verdict_text(run, verdict, sizeof verdict),
             run->claims_safe ? "but it claims to be safe" : "but it was expected to lose");
@@ -120,7 +121,7 @@ static const char *heading_of(const struct report *report)
     for (int i = 0; i < report->n_runs; i++)
         judged = judged && report->runs[i].judged;
     if (!judged)
-        return "NOT JUDGED: the audit could not be had:";
+        return "NOT JUDGED: the audit could not be read:";
     if (options_stopped(report->options))
         return "INTERRUPTED: not everything was tried;";
     return only_dropped(report) ? "OVERLOADED:" : "NOT AS CLAIMED:";

@@ -27,7 +27,7 @@ static void print_judged(const struct run *run, int64_t value, FILE *out)
 }
 
 /* Empty: not available. */
-static void print_told(int64_t us, FILE *out)
+static void print_figure(int64_t us, FILE *out)
 {
     fputc(',', out);
     if (us >= 0)
@@ -48,8 +48,8 @@ static void print_run(const struct run *run, FILE *out)
 #undef CSV_VALUE
     static const double percentiles[] = {50, 90, 99, 99.9, 99.99};
     for (size_t i = 0; i < sizeof percentiles / sizeof *percentiles; i++)
-        print_told(load_percentile(load, percentiles[i]), out);
-    print_told(load->latency.count > 0 ? load->latency.max : LOAD_NOT_TOLD, out);
+        print_figure(load_percentile(load, percentiles[i]), out);
+    print_figure(load->latency.count > 0 ? load->latency.max : LOAD_NO_FIGURE, out);
     fputc('\n', out);
 }
 

@@ -36,7 +36,7 @@ static void print_remarks(const struct report_paper *paper, const struct run *ru
                        text_count(count, (int64_t)remarks[i].count), remarks[i].text);
     const struct {
         const char *answer, *what;
-    } firsts[] = {{run->tally.failure, "failure"}, {run->tally.put_off, "refusal for now"}};
+    } firsts[] = {{run->tally.failure, "failure"}, {run->tally.refused_for_now, "refusal for now"}};
     for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
         if (firsts[i].answer[0] != '\0')
             report_say(paper, NULL, "  %s under %s: first %s: %s", run->workload->name, run->guard,

@@ -187,7 +187,7 @@ static struct spread over_repeats(const struct report *report, const struct run 
         if (run->workload == like->workload && strcmp(run->guard, like->guard) == 0 && sample >= 0)
             samples[n++] = sample;
     }
-    return n > 0 ? spread_of(samples, n) : (struct spread){.median = LOAD_NOT_TOLD};
+    return n > 0 ? spread_of(samples, n) : (struct spread){.median = LOAD_NO_FIGURE};
 }
 
 /* Medians below the single runs, if each guard was run several times. */
@@ -246,12 +246,12 @@ static void print_workload(const struct report *report, const struct workload *w
 static void print_legend(const struct report *report, const struct table *table)
 {
     const struct report_paper *paper = &table->paper;
-    bool closed = false, all_told = true, money = false;
+    bool closed = false, all_known = true, money = false;
     int pairs = 0;
     for (int i = 0; i < report->n_runs; i++) {
         const struct run *run = &report->runs[i];
         closed = closed || run->mode == LOAD_CLOSED;
-        all_told = all_told && p50_of(run) >= 0 && p99_of(run) >= 0;
+        all_known = all_known && p50_of(run) >= 0 && p99_of(run) >= 0;
         money = money || !run->workload->sells;
         pairs += run->textbook.pairs;
     }
@@ -262,7 +262,7 @@ static void print_legend(const struct report *report, const struct table *table)
         report_say(paper, COLOR_DIM, "  pair: 1,000 - 200 - 300 at the same time; 500 is right");
     report_say(paper, COLOR_DIM, "  req/s: answers per second, refusals such as sold-out included");
     report_say(paper, COLOR_DIM, "  p50, p99: from the moment a request was due to its answer");
-    if (!all_told)
+    if (!all_known)
         report_say(paper, COLOR_DIM,
                    "  -: too few answers" LOAD_FEW_NOTE ", or among the requests never sent");
     if (closed) /* a closed load sends a request only when a connection is free */

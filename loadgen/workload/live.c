@@ -181,7 +181,7 @@ static void ask_stock(struct live *live, const struct run *run, int64_t now_us)
 
 static int64_t percentile_if_known(const struct hist *hist, double percentile)
 {
-    return hist_tells(hist, percentile) ? hist_percentile(hist, percentile) : LOAD_NOT_TOLD;
+    return hist_tells(hist, percentile) ? hist_percentile(hist, percentile) : LOAD_NO_FIGURE;
 }
 
 void live_draw(struct live *live, const struct run *run, const struct load_progress *now)

@@ -9,8 +9,8 @@
 enum {
     ONE_BY_ONE_MAX = 16, /* resources: each audit of one may read the whole ledger */
     PAGE = 1000,         /* rows */
-    HEARINGS_MAX = 3,    /* audit and rows are read at different moments: repeat if they disagree */
-    HEARING_PAUSE_MS = 50
+    COMPARISONS_MAX = 3, /* audit and rows are read at different moments: repeat if they disagree */
+    COMPARISON_PAUSE_MS = 50
 };
 
 struct subject {
@@ -24,7 +24,7 @@ struct subject {
     UT_hash_handle hh;
 };
 
-struct hearing {
+struct comparison {
     struct run *run;
     const struct witness *witness;
     struct subject *subjects; /* witness->n of them */
@@ -46,9 +46,9 @@ static enum tally_state state_of(const struct witness *witness, uint64_t origin)
 }
 
 /* Adds up, per resource, acknowledged, requested and unknown amounts. */
-static void count_answers(struct hearing *hearing)
+static void count_answers(struct comparison *comparison)
 {
-    const struct witness *witness = hearing->witness;
+    const struct witness *witness = comparison->witness;
     for (uint64_t seq = 0; seq < tally_end(witness->tally); seq++) {
         enum tally_state state = state_of(witness, seq);
         bool accepted = state == TALLY_ACCEPTED, unknown = state == TALLY_UNKNOWN;
@@ -57,7 +57,7 @@ static void count_answers(struct hearing *hearing)
         struct balances_change changes[BALANCES_CHANGES_MAX] = {0};
         witness->effect(witness->ctx, seq, changes);
         for (int i = 0; i < BALANCES_CHANGES_MAX && changes[i].amount != 0; i++) {
-            struct client_count *count = &hearing->subjects[changes[i].account].client;
+            struct client_count *count = &comparison->subjects[changes[i].account].client;
             int64_t amount = witness->is_item ? -changes[i].amount : changes[i].amount;
             count->accepted += accepted ? amount : 0;
             count->demand += accepted || unknown || state == TALLY_REFUSED ? llabs(amount) : 0;
@@ -80,27 +80,27 @@ static int fail_row(struct run *run, const char *missing)
 }
 
 /* Keeps the row if it belongs to a resource of the run. */
-static int take_row(struct hearing *hearing, const json_t *row)
+static int take_row(struct comparison *comparison, const json_t *row)
 {
-    const struct witness *witness = hearing->witness;
+    const struct witness *witness = comparison->witness;
     const char *name = json_string_value(json_object_get(row, "resource")), *missing;
     struct subject *subject = NULL;
     if (name == NULL)
-        return fail_row(hearing->run, "resource");
-    HASH_FIND_STR(hearing->by_name, name, subject);
+        return fail_row(comparison->run, "resource");
+    HASH_FIND_STR(comparison->by_name, name, subject);
     if (subject == NULL)
         return 0;
     if (rows_add(&subject->rows, row, &missing) != 0)
-        return fail_row(hearing->run, missing);
+        return fail_row(comparison->run, missing);
     struct rows_row *kept = &subject->rows.rows[subject->rows.n - 1];
     kept->origin = witness->origin(witness->ctx, kept->txn_id);
     return 0;
 }
 
 /* *ret_next: where the next page begins, above `after`; -1: there is none. */
-static int take_page(struct hearing *hearing, int64_t after, int64_t *ret_next)
+static int take_page(struct comparison *comparison, int64_t after, int64_t *ret_next)
 {
-    struct run *run = hearing->run;
+    struct run *run = comparison->run;
     char path[REMOTE_PATH_MAX];
     json_t *page, *row;
     size_t i;
@@ -111,7 +111,7 @@ static int take_page(struct hearing *hearing, int64_t after, int64_t *ret_next)
     json_array_foreach(json_object_get(page, "rows"), i, row)
     {
         if (result == 0)
-            result = take_row(hearing, row);
+            result = take_row(comparison, row);
     }
     const json_t *next = json_object_get(page, "next");
     *ret_next = json_is_integer(next) ? json_integer_value(next) : -1;
@@ -124,20 +124,20 @@ static int take_page(struct hearing *hearing, int64_t after, int64_t *ret_next)
     return result;
 }
 
-static int take_rows(struct hearing *hearing)
+static int take_rows(struct comparison *comparison)
 {
-    int64_t next = hearing->run->ledger_start;
+    int64_t next = comparison->run->ledger_start;
     int result = 0;
     while (next >= 0 && result == 0)
-        result = take_page(hearing, next, &next);
+        result = take_page(comparison, next, &next);
     return result;
 }
 
 /* Counts the rows that are not the effect of an accepted or unknown request, or are its second
  * row. */
-static int64_t rows_without_answer(struct hearing *hearing, const struct subject *subject)
+static int64_t rows_without_answer(struct comparison *comparison, const struct subject *subject)
 {
-    const struct witness *witness = hearing->witness;
+    const struct witness *witness = comparison->witness;
     int64_t n = 0;
     for (size_t i = 0; i < subject->rows.n; i++) {
         const struct rows_row *row = &subject->rows.rows[i];
@@ -155,17 +155,17 @@ static int64_t rows_without_answer(struct hearing *hearing, const struct subject
             row->origin == ROWS_FOREIGN ? TALLY_UNSENT : state_of(witness, (uint64_t)row->origin);
         bool asked = at < BALANCES_CHANGES_MAX;
         bool told = state == TALLY_ACCEPTED || state == TALLY_UNKNOWN;
-        bool first = asked && (hearing->seen[row->origin] & 1 << at) == 0;
+        bool first = asked && (comparison->seen[row->origin] & 1 << at) == 0;
         if (asked)
-            hearing->seen[row->origin] |= (uint8_t)(1 << at);
+            comparison->seen[row->origin] |= (uint8_t)(1 << at);
         n += !asked || !told || !first;
     }
     return n;
 }
 
-static int64_t answers_without_row(const struct hearing *hearing)
+static int64_t answers_without_row(const struct comparison *comparison)
 {
-    const struct witness *witness = hearing->witness;
+    const struct witness *witness = comparison->witness;
     int64_t n = 0;
     for (uint64_t seq = 0; seq < tally_end(witness->tally); seq++) {
         struct balances_change changes[BALANCES_CHANGES_MAX] = {0};
@@ -173,7 +173,7 @@ static int64_t answers_without_row(const struct hearing *hearing)
             continue;
         witness->effect(witness->ctx, seq, changes);
         for (int i = 0; i < BALANCES_CHANGES_MAX; i++)
-            n += changes[i].amount != 0 && (hearing->seen[seq] & 1 << i) == 0;
+            n += changes[i].amount != 0 && (comparison->seen[seq] & 1 << i) == 0;
     }
     return n;
 }
@@ -193,9 +193,9 @@ static int take_integer(struct run *run, const json_t *shown, const char *path, 
 }
 
 /* Reads its value, version and sold pieces, as GET shows them. */
-static int look_at(struct hearing *hearing, struct rows_resource *resource)
+static int look_at(struct comparison *comparison, struct rows_resource *resource)
 {
-    struct run *run = hearing->run;
+    struct run *run = comparison->run;
     bool is_item = resource->is_item;
     char path[REMOTE_PATH_MAX];
     json_t *shown;
@@ -214,30 +214,30 @@ static int look_at(struct hearing *hearing, struct rows_resource *resource)
 
 static void note_disagreement(void *ctx, const char *figure, int64_t service, int64_t own)
 {
-    struct hearing *hearing = ctx;
-    if (hearing->n_disagreements == RUN_DISAGREEMENTS_MAX)
+    struct comparison *comparison = ctx;
+    if (comparison->n_disagreements == RUN_DISAGREEMENTS_MAX)
         return;
-    struct disagreement *next = &hearing->disagreements[hearing->n_disagreements++];
-    snprintf(next->resource, sizeof next->resource, "%s", hearing->resource);
+    struct disagreement *next = &comparison->disagreements[comparison->n_disagreements++];
+    snprintf(next->resource, sizeof next->resource, "%s", comparison->resource);
     snprintf(next->figure, sizeof next->figure, "%s", figure);
     next->service = service;
     next->own = own;
 }
 
-static int judge_subject(struct hearing *hearing, struct subject *subject)
+static int judge_subject(struct comparison *comparison, struct subject *subject)
 {
-    struct run *run = hearing->run;
-    const struct witness *witness = hearing->witness;
+    struct run *run = comparison->run;
+    const struct witness *witness = comparison->witness;
     struct rows_resource resource = {.name = subject->name,
                                      .initial = witness->initial,
                                      .is_item = witness->is_item,
                                      .one_each = witness->one_each};
     struct audit_row service;
     struct verdict of_rows;
-    int heard = hearing->audits != NULL
-                    ? remote_audit_row(hearing->audits, subject->name, &service, run->message)
-                    : remote_audit(run->options, subject->name, &service, run->message);
-    if (heard != 0 || look_at(hearing, &resource) != 0)
+    int audited = comparison->audits != NULL
+                      ? remote_audit_row(comparison->audits, subject->name, &service, run->message)
+                      : remote_audit(run->options, subject->name, &service, run->message);
+    if (audited != 0 || look_at(comparison, &resource) != 0)
         return -1;
     rows_audit(&subject->rows, &resource, &subject->own);
     void (*judge)(const struct audit_row *, const struct client_count *, struct verdict *) =
@@ -245,94 +245,94 @@ static int judge_subject(struct hearing *hearing, struct subject *subject)
     judge(&service, &subject->client, &subject->verdict);
     judge(&subject->own, &subject->client, &of_rows);
     verdict_worse(&subject->verdict, &of_rows);
-    hearing->resource = subject->name;
+    comparison->resource = subject->name;
     subject->verdict.disagreements =
-        rows_disagreements(&service, &subject->own, note_disagreement, hearing);
+        rows_disagreements(&service, &subject->own, note_disagreement, comparison);
     subject->shown = subject->own.has_fork ? subject->own : service;
     return 0;
 }
 
 /* -- the whole --------------------------------------------------------------------------------- */
 
-static int open_hearing(struct hearing *hearing)
+static int open_comparison(struct comparison *comparison)
 {
-    const struct witness *witness = hearing->witness;
-    hearing->subjects = calloc(witness->n, sizeof *hearing->subjects);
-    hearing->seen = calloc(tally_end(witness->tally) + 1, 1);
-    bool whole = hearing->subjects != NULL && hearing->seen != NULL;
+    const struct witness *witness = comparison->witness;
+    comparison->subjects = calloc(witness->n, sizeof *comparison->subjects);
+    comparison->seen = calloc(tally_end(witness->tally) + 1, 1);
+    bool whole = comparison->subjects != NULL && comparison->seen != NULL;
     for (uint64_t i = 0; whole && i < witness->n; i++) {
-        struct subject *subject = &hearing->subjects[i];
+        struct subject *subject = &comparison->subjects[i];
         witness->name(witness->ctx, i, subject->name);
         subject->number = i;
-        HASH_ADD_STR(hearing->by_name, name, subject);
+        HASH_ADD_STR(comparison->by_name, name, subject);
         whole = subject->hh.tbl != NULL;
     }
     if (!whole)
-        snprintf(hearing->run->message, sizeof hearing->run->message,
+        snprintf(comparison->run->message, sizeof comparison->run->message,
                  "not enough memory to judge %llu resources", (unsigned long long)witness->n);
     return whole ? 0 : -1;
 }
 
-static void close_hearing(struct hearing *hearing)
+static void close_comparison(struct comparison *comparison)
 {
-    HASH_CLEAR(hh, hearing->by_name);
-    for (uint64_t i = 0; hearing->subjects != NULL && i < hearing->witness->n; i++)
-        rows_free(&hearing->subjects[i].rows);
-    free(hearing->subjects);
-    free(hearing->seen);
-    json_decref(hearing->audits);
+    HASH_CLEAR(hh, comparison->by_name);
+    for (uint64_t i = 0; comparison->subjects != NULL && i < comparison->witness->n; i++)
+        rows_free(&comparison->subjects[i].rows);
+    free(comparison->subjects);
+    free(comparison->seen);
+    json_decref(comparison->audits);
 }
 
-static int hear(struct hearing *hearing)
+static int compare(struct comparison *comparison)
 {
-    struct run *run = hearing->run;
-    const struct witness *witness = hearing->witness;
-    if (open_hearing(hearing) != 0 ||
+    struct run *run = comparison->run;
+    const struct witness *witness = comparison->witness;
+    if (open_comparison(comparison) != 0 ||
         (witness->n > ONE_BY_ONE_MAX &&
-         remote_audit_all(run->options, &hearing->audits, run->message) != 0) ||
-        take_rows(hearing) != 0)
+         remote_audit_all(run->options, &comparison->audits, run->message) != 0) ||
+        take_rows(comparison) != 0)
         return -1;
-    count_answers(hearing);
+    count_answers(comparison);
     for (uint64_t i = 0; i < witness->n; i++) {
-        hearing->without += rows_without_answer(hearing, &hearing->subjects[i]);
-        if (judge_subject(hearing, &hearing->subjects[i]) != 0)
+        comparison->without += rows_without_answer(comparison, &comparison->subjects[i]);
+        if (judge_subject(comparison, &comparison->subjects[i]) != 0)
             return -1;
     }
-    hearing->without += answers_without_row(hearing);
+    comparison->without += answers_without_row(comparison);
     return 0;
 }
 
-static void conclude(struct hearing *hearing, struct verdict *into)
+static void conclude(struct comparison *comparison, struct verdict *into)
 {
-    struct run *run = hearing->run;
-    const struct witness *witness = hearing->witness;
+    struct run *run = comparison->run;
+    const struct witness *witness = comparison->witness;
     struct verdict verdict = {0};
     for (uint64_t i = 0; i < witness->n; i++) {
-        struct subject *subject = &hearing->subjects[i];
+        struct subject *subject = &comparison->subjects[i];
         run_add_verdict(run, &verdict, &subject->verdict, &subject->shown);
         if (witness->judged != NULL)
             witness->judged(witness->ctx, i, &subject->own, &subject->verdict, &subject->client);
     }
-    if (verdict.mismatch < hearing->without) /* sums may agree although single rows do not */
-        verdict.mismatch = hearing->without;
+    if (verdict.mismatch < comparison->without) /* sums may agree although single rows do not */
+        verdict.mismatch = comparison->without;
     verdict_add(into, &verdict);
-    for (int i = 0; i < hearing->n_disagreements; i++)
+    for (int i = 0; i < comparison->n_disagreements; i++)
         if (run->n_disagreements < RUN_DISAGREEMENTS_MAX)
-            run->disagreements[run->n_disagreements++] = hearing->disagreements[i];
+            run->disagreements[run->n_disagreements++] = comparison->disagreements[i];
 }
 
 int witness_judge(struct run *run, const struct witness *witness, struct verdict *verdict)
 {
     for (int attempt = 1;; attempt++) {
-        struct hearing hearing = {.run = run, .witness = witness};
-        int result = hear(&hearing);
-        bool again = result == 0 && hearing.n_disagreements > 0 && attempt < HEARINGS_MAX;
+        struct comparison comparison = {.run = run, .witness = witness};
+        int result = compare(&comparison);
+        bool again = result == 0 && comparison.n_disagreements > 0 && attempt < COMPARISONS_MAX;
         if (result == 0 && !again)
-            conclude(&hearing, verdict);
-        close_hearing(&hearing);
+            conclude(&comparison, verdict);
+        close_comparison(&comparison);
         if (!again)
             return result;
-        steady_sleep_ms(HEARING_PAUSE_MS);
+        steady_sleep_ms(COMPARISON_PAUSE_MS);
     }
 }
 

@@ -14,7 +14,7 @@
  *   - A grant that arrives after the end of its own lease or session does not count, nor does one
  *     that too few replicas have.
  *
- * With lk_options.local_queue a call that may wait joins a line first: see local_queue.h.
+ * With lk_options.local_queue a call that may wait joins a queue first: see local_queue.h.
  *
  * Source: random waits after "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
  */
@@ -159,9 +159,9 @@ static void rename_attempt(struct acquire_call *call)
     call->may_free_late = false;
 }
 
-/* Waits in the line until this call should ask the server, or until the deadline. True: a holder of
- * this client handed its hold over. */
-static bool stand_in_line(struct acquire_call *call)
+/* Waits in the queue until this call should ask the server, or until the deadline. True: a holder
+ * of this client handed its hold over. */
+static bool wait_in_queue(struct acquire_call *call)
 {
     lk_client *client = call->client;
     lk_hold *hold = call->attempt.hold;
@@ -174,7 +174,7 @@ static lk_status acquire_loop(struct acquire_call *call)
 {
     lk_attempt *attempt = &call->attempt;
     lk_status status = LK_BUSY;
-    if (stand_in_line(call))
+    if (wait_in_queue(call))
         return LK_OK;
     for (;;) {
         attempt->last = client_now_us(call->client) >= attempt->deadline_us;

@@ -15,7 +15,7 @@
     X(grants)                                                                                      \
     X(refusals)                                                                                    \
     X(timeouts)                                                                                    \
-    X(releases) X(renewals) X(lost) X(cleanups) X(handovers) X(commands) X(owed) X(settled)
+    X(releases) X(renewals) X(lost) X(cleanups) X(handovers) X(commands) X(pending) X(pending_done)
 
 struct client_stats {
 #define CLIENT_STAT_FIELD(name) _Atomic uint64_t name;
@@ -113,7 +113,7 @@ struct acquire_call {
     int64_t start_us;
     unsigned pauses; /* so far */
     struct local_waiter waiter;
-    bool queued;          /* waiter is in a line and must leave it */
+    bool queued;          /* waiter is in a queue and must leave it */
     bool waited;          /* wait() was called, so wait_end() must be */
     bool outcome_unknown; /* the server may hold our token although we have no grant */
     bool was_unknown;     /* ... at some time during this call */

@@ -60,15 +60,15 @@ static void tell(lk_client *client, const lk_hold *hold, lk_pending what, int64_
 static bool repeat(lk_client *client, struct pending_release *pending)
 {
     if (client_now_us(client) >= pending->until_us) {
-        tell(client, &pending->hold, LK_PENDING_LEFT, pending->since_us);
+        tell(client, &pending->hold, LK_PENDING_GIVEN_UP, pending->since_us);
         return true;
     }
     client_point(client, LK_POINT_CLEANUP, pending->hold.key);
     lk_status status = client->provider->release(client->self, &pending->hold);
     if (!client_is_freed(status))
         return false;
-    client_count(&client->stats.settled);
-    tell(client, &pending->hold, LK_PENDING_SETTLED, pending->since_us);
+    client_count(&client->stats.pending_done);
+    tell(client, &pending->hold, LK_PENDING_DONE, pending->since_us);
     return true;
 }
 
@@ -139,8 +139,8 @@ static void keep(lk_client *client, const lk_hold *hold)
 {
     struct janitor *janitor = &client->janitor;
     struct pending_release *pending = new_pending(client, hold);
-    client_count(&client->stats.owed);
-    tell(client, hold, LK_PENDING_OWED, client_now_us(client));
+    client_count(&client->stats.pending);
+    tell(client, hold, LK_PENDING_STARTED, client_now_us(client));
     pthread_mutex_lock(&janitor->lock);
     if (!janitor->started)
         janitor->started = janitor->manual || lk_thread_start(&janitor->thread, run, client);
@@ -157,7 +157,7 @@ static void keep(lk_client *client, const lk_hold *hold)
     if (added)
         return;
     free(pending);
-    tell(client, hold, LK_PENDING_LEFT, client_now_us(client));
+    tell(client, hold, LK_PENDING_GIVEN_UP, client_now_us(client));
 }
 
 void janitor_add(lk_client *client, const lk_hold *hold)
@@ -169,7 +169,7 @@ void janitor_add(lk_client *client, const lk_hold *hold)
     if (caps & LK_CAP_OWNER)
         keep(client, hold);
     else
-        tell(client, hold, LK_PENDING_LEFT, client_now_us(client));
+        tell(client, hold, LK_PENDING_GIVEN_UP, client_now_us(client));
 }
 
 /* -- opening and closing ---------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ void janitor_close(lk_client *client)
         answers = answers && repeat_unlocked(client, pending);
         if (answers)
             continue;
-        tell(client, &pending->hold, LK_PENDING_LEFT, pending->since_us);
+        tell(client, &pending->hold, LK_PENDING_GIVEN_UP, pending->since_us);
         free(pending);
     }
     pthread_mutex_unlock(&janitor->lock);

@@ -9,14 +9,14 @@
 
 enum { BUCKETS = 256, SIMULATED_LOOK_US = 1000 };
 
-/* The lines of all keys with this hash. */
+/* The queues of all keys with this hash. */
 struct bucket {
     pthread_mutex_t lock;
-    struct local_waiter *lines; /* the first of each */
+    struct local_waiter *firsts; /* the first of each */
 };
 
 struct local_queue {
-    lk_spin spin; /* of the first of each line */
+    lk_spin spin; /* of the first of each queue */
     struct bucket buckets[BUCKETS];
 };
 
@@ -25,14 +25,14 @@ static struct bucket *bucket_of(struct local_queue *queue, const char *key)
     return &queue->buckets[lk_key_hash(key) % BUCKETS];
 }
 
-/* -- the lines: the bucket's lock is held ----------------------------------------------------- */
+/* -- the queues: the bucket's lock is held ----------------------------------------------------- */
 
-/* Where the line of key is linked; the end of the list if there is none. */
-static struct local_waiter **find_line(struct bucket *bucket, const char *key)
+/* Where the queue of key is linked; the end of the list if there is none. */
+static struct local_waiter **find_first(struct bucket *bucket, const char *key)
 {
-    struct local_waiter **at = &bucket->lines;
+    struct local_waiter **at = &bucket->firsts;
     while (*at && strcmp((*at)->hold->key, key) != 0)
-        at = &(*at)->next_line;
+        at = &(*at)->next_first;
     return at;
 }
 
@@ -44,13 +44,13 @@ static bool may_ask(const struct local_waiter *waiter)
 
 static void append(struct bucket *bucket, struct local_waiter *waiter)
 {
-    struct local_waiter **line = find_line(bucket, waiter->hold->key), *first = *line;
-    waiter->in_line = true;
+    struct local_waiter **at = find_first(bucket, waiter->hold->key), *first = *at;
+    waiter->in_queue = true;
     if (!first) {
         waiter->last = waiter;
         waiter->n = 1;
         waiter->woken = true; /* nobody asks yet */
-        *line = waiter;
+        *at = waiter;
         return;
     }
     waiter->before = first->last;
@@ -61,7 +61,7 @@ static void append(struct bucket *bucket, struct local_waiter *waiter)
 
 static void take_out(struct bucket *bucket, struct local_waiter *waiter)
 {
-    struct local_waiter **line = find_line(bucket, waiter->hold->key), *first = *line;
+    struct local_waiter **at = find_first(bucket, waiter->hold->key), *first = *at;
     struct local_waiter *before = waiter->before, *behind = waiter->behind;
     first->n--;
     if (behind)
@@ -73,13 +73,13 @@ static void take_out(struct bucket *bucket, struct local_waiter *waiter)
     } else if (behind) {
         behind->last = first->last;
         behind->n = first->n;
-        behind->next_line = first->next_line;
-        *line = behind;
+        behind->next_first = first->next_first;
+        *at = behind;
     } else {
-        *line = first->next_line;
+        *at = first->next_first;
     }
     waiter->before = NULL;
-    waiter->in_line = false;
+    waiter->in_queue = false;
 }
 
 /* True: the waiter sleeps. Call lk_event_wake() once the lock of the bucket is free. */
@@ -126,8 +126,8 @@ static bool after_sleep(lk_client *client, struct bucket *bucket, struct local_w
                         int64_t until_us)
 {
     waiter->asleep = waiter->woken = false;
-    if (waiter->in_line &&
-        waiter->pause_us > 0) { /* else it was handed a hold, or the line broke up */
+    if (waiter->in_queue &&
+        waiter->pause_us > 0) { /* else it was handed a hold, or the queue broke up */
         int64_t end_us = client_now_us(client) + waiter->pause_us;
         waiter->pause_us = 0;
         sleep_until(client, bucket, waiter, end_us < until_us ? end_us : until_us);
@@ -144,7 +144,7 @@ bool local_queue_join(lk_client *client, struct local_waiter *waiter, lk_hold *h
     pthread_mutex_lock(&bucket->lock);
     append(bucket, waiter);
     while (!may_ask(waiter)) {
-        int64_t now_us = client_now_us(client), n = (*find_line(bucket, hold->key))->n;
+        int64_t now_us = client_now_us(client), n = (*find_first(bucket, hold->key))->n;
         int64_t look_us = now_us + n * client->options.retry_max_ms * 1000;
         if (now_us >= until_us)
             break;
@@ -177,7 +177,7 @@ void local_queue_leave(lk_client *client, struct local_waiter *waiter, bool wake
     pthread_mutex_lock(&bucket->lock);
     struct local_waiter *next = waiter->before ? NULL : waiter->behind;
     bool sleeps = false;
-    if (waiter->in_line) {
+    if (waiter->in_queue) {
         take_out(bucket, waiter);
         sleeps = wake && next && signal_waiter(next);
     }
@@ -190,14 +190,14 @@ void local_queue_break_up(lk_client *client, struct local_waiter *waiter)
 {
     struct bucket *bucket = bucket_of(client->queue, waiter->hold->key);
     pthread_mutex_lock(&bucket->lock);
-    struct local_waiter **line = find_line(bucket, waiter->hold->key), *next = *line;
+    struct local_waiter **at = find_first(bucket, waiter->hold->key), *next = *at;
     if (next)
-        *line = next->next_line;
+        *at = next->next_first;
     while (next) {
         struct local_waiter *one = next;
         next = one->behind;
         one->before = NULL;
-        one->in_line = false;
+        one->in_queue = false;
         if (signal_waiter(one)) /* with the lock held: the loop reads on */
             lk_event_wake(&one->event);
     }
@@ -231,7 +231,7 @@ bool local_queue_hand_over(lk_client *client, const lk_hold *hold)
     struct bucket *bucket = bucket_of(client->queue, hold->key);
     pthread_mutex_lock(&bucket->lock);
     int64_t now_us = client_now_us(client);
-    struct local_waiter *first = *find_line(bucket, hold->key);
+    struct local_waiter *first = *find_first(bucket, hold->key);
     bool hands = first && first->asleep && lasts_for(hold, first->hold, now_us);
     struct local_waiter *second = hands ? first->behind : NULL;
     bool first_sleeps = false, second_sleeps = false;
@@ -256,7 +256,7 @@ void local_queue_wake(lk_client *client, const lk_hold *hold)
     bool had_enough = client->options.local_handovers > 0 &&
                       hold->private_.handovers >= client->options.local_handovers;
     pthread_mutex_lock(&bucket->lock);
-    struct local_waiter *first = *find_line(bucket, hold->key);
+    struct local_waiter *first = *find_first(bucket, hold->key);
     if (first && had_enough) /* longer than a poller of another process sleeps */
         first->pause_us = client->options.retry_max_ms * 1000;
     bool sleeps = first && signal_waiter(first);
@@ -270,7 +270,7 @@ int64_t local_queue_sleepers(lk_client *client, const char *key)
     struct bucket *bucket = bucket_of(client->queue, key);
     int64_t n = 0;
     pthread_mutex_lock(&bucket->lock);
-    for (const struct local_waiter *one = *find_line(bucket, key); one; one = one->behind)
+    for (const struct local_waiter *one = *find_first(bucket, key); one; one = one->behind)
         n += one->asleep;
     pthread_mutex_unlock(&bucket->lock);
     return n;
@@ -299,7 +299,7 @@ void local_queue_close(struct local_queue *queue)
     if (!queue)
         return;
     for (size_t i = 0; i < BUCKETS; i++) {
-        assert(!queue->buckets[i].lines);
+        assert(!queue->buckets[i].firsts);
         pthread_mutex_destroy(&queue->buckets[i].lock);
     }
     free(queue);

@@ -1,9 +1,9 @@
 /*
- * The waiters of one client, one line per key: lk_options.local_queue and local_handovers.
+ * The waiters of one client, one queue per key: lk_options.local_queue and local_handovers.
  *
- * Only the first waiter of a line asks the lock server. The others sleep. The holder is not in the
- * line: a waiter that is granted the lock leaves, and the next becomes first. Exclusion comes from
- * the server's lock alone. If that lock fails, two callers hold it, as they would without a line.
+ * Only the first waiter of a queue asks the lock server. The others sleep. The holder is not in the
+ * queue: a waiter that is granted the lock leaves, and the next becomes first. Exclusion comes from
+ * the server's lock alone. If that lock fails, two callers hold it, as they would without a queue.
  *
  * A release wakes the first waiter, which asks at once. Some locks come free without a release by
  * this client: the lease ended, the key was deleted, the holder is in another process. So each of n
@@ -16,7 +16,7 @@
  * 9/1, 1991. Only the first spins: the qspinlock of Linux. A bounded number of hand-overs within a
  * node: cohort locks, Dice, Marathe, Shavit, PPoPP 2012.
  *
- * Lines are threaded through the waiters' stacks, so nothing is allocated. Threading: any thread.
+ * Queues are threaded through the waiters' stacks, so nothing is allocated. Threading: any thread.
  * Functions block on a short mutex only, unless they say so.
  */
 #ifndef LOCKKIT_LOCAL_QUEUE_H
@@ -27,40 +27,40 @@
 
 struct local_queue;
 
-/* One acquire call in a line, on its caller's stack. The lock of its bucket protects all members
+/* One acquire call in a queue, on its caller's stack. The lock of its bucket protects all members
  * but hold and the waiting for the event. */
 struct local_waiter {
     lk_hold *hold;
-    bool in_line;
+    bool in_queue;
     bool woken;       /* a hold was released: ask at once */
     bool handed;      /* *hold was granted by its predecessor */
     bool asleep;      /* may be handed a hold: it is not asking the server now */
     int64_t pause_us; /* before it asks, so that another process gets its turn */
     lk_event event;
-    struct local_waiter *before, *behind; /* in the line */
+    struct local_waiter *before, *behind; /* in the queue */
     /* Of the first alone: */
-    struct local_waiter *last, *next_line;
-    int64_t n; /* waiters of the line */
+    struct local_waiter *last, *next_first;
+    int64_t n; /* waiters of the queue */
 };
 
 /* spin_us: how long the first looks before it sleeps. NULL: out of memory. */
 struct local_queue *local_queue_open(int64_t spin_us);
-/* No waiter may be in a line: asserted. NULL is allowed. */
+/* No waiter may be in a queue: asserted. NULL is allowed. */
 void local_queue_close(struct local_queue *queue);
 
-/* True if lines help this guard and change none of its claims. */
+/* True if queues help this guard and change none of its claims. */
 bool local_queue_suits(const lk_provider_info *info);
 
-/* Joins the line of hold->key. Sleeps until the waiter should ask the server: it is first and was
- * woken, it looks up, the line has broken up, or until_us has come. True: its predecessor handed it
- * the hold instead. */
+/* Joins the queue of hold->key. Sleeps until the waiter should ask the server: it is first and was
+ * woken, it looks up, the queue has broken up, or until_us has come. True: its predecessor handed
+ * it the hold instead. */
 bool local_queue_join(lk_client *client, struct local_waiter *waiter, lk_hold *hold,
                       int64_t until_us);
 
 /* Sleeps until woken, at most us. True: its predecessor handed it the hold. */
 bool local_queue_sleep(lk_client *client, struct local_waiter *waiter, int64_t us);
 
-/* The server fails: wakes all waiters of the line, so that each sees it for itself. */
+/* The server fails: wakes all waiters of the queue, so that each sees it for itself. */
 void local_queue_break_up(lk_client *client, struct local_waiter *waiter);
 
 /* The end of every call that joined. wake: the next waiter should ask now, because this one gave
@@ -74,7 +74,7 @@ bool local_queue_hand_over(lk_client *client, const lk_hold *hold);
 /* The hold was released: wakes the first waiter. */
 void local_queue_wake(lk_client *client, const lk_hold *hold);
 
-/* How many waiters sleep in the line of key. The first counts unless it is asking the server. */
+/* How many waiters sleep in the queue of key. The first counts unless it is asking the server. */
 int64_t local_queue_sleepers(lk_client *client, const char *key);
 
 #endif

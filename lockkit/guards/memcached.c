@@ -300,7 +300,7 @@ const lk_provider lk_memcached = {
                           "compare-and-delete with the number that gets gave",
              .guarantee = "one holder at a time until its lease ends, while the cache keeps the "
                           "key; only the holder frees it",
-             .weakness = "a cache forgets: eviction, restart or flush lets a second one in; no "
+             .weakness = "a cache forgets: eviction, restart or flush lets a second holder in; no "
                          "fence; waiters poll, in no order",
              .source = "https://github.com/memcached/memcached/blob/master/doc/protocol.txt"},
     .open = open_memcached,

@@ -313,9 +313,8 @@ const lk_provider lk_redis_fair = {
              .guarantee = "one holder at a time until its lease ends, in order of arrival; fences "
                           "rise",
              .weakness =
-                 "one node: failover or restart forgets it; a waiter that dies holds the "
-                 "others up for " LK_TEXT(LK_FAIR_DEAD_MS) " ms at most, one that stands still for "
-                                                           "its lease",
+                 "one node: failover or restart forgets it; a dead waiter delays the others by up "
+                 "to " LK_TEXT(LK_FAIR_DEAD_MS) " ms, a hung one by its lease",
              .source = "Redisson 3: RedissonFairLock.java; Mellor-Crummey and Scott 1991"},
     .replicates = true,
     .open = open_fair,

@@ -146,8 +146,8 @@ const lk_provider lk_redis_semaphore = {
                           "release",
              .guarantee = "at most as many holders as permits until their leases end; one permit "
                           "is a lock; fences rise",
-             .weakness = "one node: failover or restart forgets it; all must name the same number "
-                         "of permits",
+             .weakness = "one node: failover or restart forgets it; all clients must name the same "
+                         "number of permits",
              .source = "Redisson 3: RedissonPermitExpirableSemaphore.java"},
     .replicates = true,
     .open = open_semaphore,

@@ -252,9 +252,10 @@ const lk_provider lk_redlock = {
                  "the lease less the time taken and the drift of clocks",
              .guarantee = "one holder at a time while no majority of nodes loses keys or time; "
                           "works while a majority answers",
-             .weakness = "no fence; a node that restarts empty or leaps in time may vote for a "
-                         "second holder; votes not taken back add up and refuse all for a lease; "
-                         "waiters poll, in no order",
+             .weakness =
+                 "no fence; a node that restarts empty or leaps in time may vote for a "
+                 "second holder; votes of failed attempts add up and can block all for a lease; "
+                 "waiters poll, in no order",
              .source = "https://redis.io/docs/latest/develop/use/patterns/distributed-locks/"},
     .open = open_redlock,
     .close = close_redlock,

@@ -190,7 +190,7 @@ const lk_provider lk_zk_ephemeral = {
              .algorithm = "one ephemeral node per key; all waiters watch it",
              .guarantee = "one holder at a time while its session lives; fences rise",
              .weakness = "each release wakes all waiters, served in no order; a holder paused "
-                         "beyond its session does not know it",
+                         "beyond its session does not notice",
              .source = "Hunt et al.: ZooKeeper, USENIX ATC 2010, 2.4, simple locks"},
     .open = open_ephemeral,
     .close = lk_zk_provider_close,

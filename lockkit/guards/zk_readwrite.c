@@ -54,9 +54,8 @@ const lk_provider lk_zk_readwrite = {
                           "with it",
              .guarantee = "readers share, a writer is alone while sessions live; in order of "
                           "arrival, no writer starves",
-             .weakness =
-                 "a holder paused beyond its session does not know it; a hung one keeps the "
-                 "lock",
+             .weakness = "a holder paused beyond its session does not notice; a hung one keeps the "
+                         "lock",
              .source = "ZooKeeper Recipes: Shared Locks; Curator InterProcessReadWriteLock"},
     .open = open_readwrite,
     .close = lk_zk_provider_close,

@@ -34,9 +34,8 @@ const lk_provider lk_zk_sequential = {
                           "before it",
              .guarantee = "one holder at a time while its session lives, in order of arrival; "
                           "fences rise",
-             .weakness =
-                 "a holder paused beyond its session does not know it; a hung one keeps the "
-                 "lock",
+             .weakness = "a holder paused beyond its session does not notice; a hung one keeps the "
+                         "lock",
              .source = "ZooKeeper Recipes: Locks; Curator LockInternals; Hunt et al. 2010"},
     .open = open_sequential,
     .close = lk_zk_provider_close,

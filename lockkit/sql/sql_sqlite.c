@@ -109,7 +109,8 @@ static int step(struct lite *lite, int at, const lk_sql_arg *args, lk_sql_each *
 }
 
 /* SQLite's own handler sleeps 1, 2, 5, 10 ... ms, but another process needs less than one. So these
- * sleeps are short, random, and grow with the time waited. */
+ * sleeps are short, random, and grow with the time waited. db/sqlite has the same rule: the two
+ * libraries include nothing of each other. */
 static int on_busy(void *arg, int calls)
 {
     struct lite *lite = arg;

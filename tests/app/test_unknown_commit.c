@@ -317,7 +317,7 @@ static void no_update_is_lost_when_a_commit_is_not_answered(void **state)
 static void without_the_cure_an_update_is_lost_at_once(void **state)
 {
     (void)state;
-    rig.seams.forgets_undecided = true;
+    rig.seams.forgets_unknown = true;
     open_instances(false);
     const struct account *account = accounts;
     while (strcmp(account->id, "redis-set-unfenced-single") != 0)

@@ -232,9 +232,9 @@ static void of_a_commit_of_unknown_outcome_what_was_undone_before_is_known(void 
     assert_int_equal(DB_NOT_FOUND, db_read_answer(fixture->reader, "undone", &answer));
     /* The outcome cannot be decided while the disk fails. Once decided, the undone change does not
      * return after a crash. */
-    assert_true(db_settle(fixture->store, &jobs[0].doubt, 0, NULL) != DB_OK);
+    assert_true(db_settle(fixture->store, &jobs[0].commit_id, 0, NULL) != DB_OK);
     fault_heal();
-    assert_int_equal(DB_OK, db_settle(fixture->store, &jobs[0].doubt, 0, NULL));
+    assert_int_equal(DB_OK, db_settle(fixture->store, &jobs[0].commit_id, 0, NULL));
     assert_int_equal(DB_NOT_FOUND, db_read_answer(fixture->reader, "kept", &answer));
     char crashed[sizeof fixture->file + 16], command[5 * sizeof crashed];
     snprintf(crashed, sizeof crashed, "%s/crash.db", fixture->folder);

@@ -205,11 +205,11 @@ static void stopped_redis_is_told_in_time_and_comes_back(void **state)
     int64_t stocks[GUARDS];
     assert_int_equal(sandbox_signal(shop.redis, SIGSTOP), 0);
     is_away(stocks);
-    assert_true(log_has("level=warning event=release-owed guard=\"redis-"));
+    assert_true(log_has("level=warning event=release-pending guard=\"redis-"));
     assert_int_equal(sandbox_signal(shop.redis, SIGCONT), 0);
     is_back(stocks);
     assert_true(
-        wait_until(log_has, "level=info event=release-settled guard=\"redis-", BACK_WITHIN_MS));
+        wait_until(log_has, "level=info event=release-done guard=\"redis-", BACK_WITHIN_MS));
 }
 
 static void something_else_in_its_place(enum impostor_manner manner)

@@ -3,5 +3,5 @@
 
 void lab_slip_given_back(struct seams *seams)
 {
-    seams->forgets_undecided = true;
+    seams->forgets_unknown = true;
 }

@@ -139,8 +139,8 @@ const lk_provider lk_redis_getset = {
              .algorithm = "SETNX of an expiry stamp, taken over by GETSET; release by DEL unless "
                           "expired",
              .guarantee = "one holder at a time until its lease ends, while all clocks agree",
-             .weakness = "a clock that is ahead takes a live lock; a loser moves the winner's "
-                         "stamp; bare DEL",
+             .weakness = "a client whose clock is ahead takes a live lock; a loser overwrites the "
+                         "winner's stamp; bare DEL",
              .source = "https://redis.io/docs/latest/commands/setnx/"},
     .replicates = true,
     .open = open_getset,

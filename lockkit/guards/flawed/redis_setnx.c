@@ -2,7 +2,7 @@
  * redis-setnx: the first lock everybody writes.
  *
  * What is wrong: 1. There is no lease. A holder that dies keeps the lock for ever.
- *                2. The DEL compares nothing. It frees the lock of whoever has the key by then.
+ *                2. The DEL compares nothing. It frees the lock of any holder.
  *                3. So a DEL without an answer is not repeated. If it is lost, so is the lock.
  *
  * Algorithm: SETNX key token; release by DEL key. An attempt without an answer is undone once, by
@@ -36,9 +36,8 @@ const lk_provider lk_redis_setnx = {
              .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED,
              .algorithm = "SETNX key; release by DEL",
              .guarantee = "one holder at a time across processes, while nobody dies",
-             .weakness =
-                 "no lease: a dead holder keeps it for ever, and so does a DEL that did not "
-                 "arrive; the bare DEL frees whoever has the key",
+             .weakness = "no lease: a dead holder or a lost DEL leaves it locked for ever; the "
+                         "bare DEL frees any holder's lock",
              .source = "https://redis.io/docs/latest/commands/setnx/"},
     .replicates = true,
     .open = lk_redis_guard_open,

@@ -51,8 +51,8 @@ const lk_provider lk_redis_setnx_expire = {
              .caps = LK_CAP_EXCLUSIVE | LK_CAP_DISTRIBUTED | LK_CAP_LEASE | LK_CAP_SERVER_CLOCK,
              .algorithm = "SETNX key, then EXPIRE key (whole seconds); release by DEL",
              .guarantee = "one holder at a time across processes, until its lease ends",
-             .weakness = "killed or cut off between the two commands it stays locked for ever; the "
-                         "bare DEL frees a successor's lock",
+             .weakness = "a holder that dies between the two commands leaves it locked for ever; "
+                         "the bare DEL frees a successor's lock",
              .source = "https://redis.io/docs/latest/commands/setnx/"},
     .replicates = true,
     .open = lk_redis_guard_open,

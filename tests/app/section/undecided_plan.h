@@ -64,10 +64,11 @@ static inline void run(db *store, db_job *jobs, size_t n)
         jobs[i].status = DB_UNKNOWN;
 }
 
-static inline db_status settle(db *store, const db_doubt *doubt, int64_t wait_ms, db_error *error)
+static inline db_status settle(db *store, const db_commit_id *commit, int64_t wait_ms,
+                               db_error *error)
 {
     (void)store;
-    (void)doubt;
+    (void)commit;
     (void)wait_ms;
     if (!atomic_load(&plan.undecided))
         return DB_OK;

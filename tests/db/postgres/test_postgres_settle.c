@@ -66,7 +66,7 @@ static void expect_unknown(struct rig *rig)
 {
     pthread_join(rig->thread, NULL);
     assert_int_equal(DB_UNKNOWN, rig->job.status);
-    assert_true(rig->job.doubt.transaction > 0);
+    assert_true(rig->job.commit_id.transaction > 0);
 }
 
 /* The COMMIT is held back and the connection is cut. */
@@ -82,7 +82,7 @@ static void lose_commit(struct rig *rig)
 
 static db_status settle(struct rig *rig, int64_t wait_ms)
 {
-    return db_settle(rig->fixture.store, &rig->job.doubt, wait_ms, NULL);
+    return db_settle(rig->fixture.store, &rig->job.commit_id, wait_ms, NULL);
 }
 
 static void wait_for(struct rig *rig, const char *sql)
@@ -187,14 +187,14 @@ static void a_server_that_does_not_answer_is_no_decision(void **state)
 static void a_transaction_that_the_server_does_not_know_will_not_commit(void **state)
 {
     struct rig *rig = *state;
-    rig->job.doubt.transaction = INT64_C(1) << 40;
+    rig->job.commit_id.transaction = INT64_C(1) << 40;
     assert_int_equal(DB_OK, settle(rig, 0));
-    rig->job.doubt.transaction = 0; /* a transaction without writes */
+    rig->job.commit_id.transaction = 0; /* a transaction without writes */
     assert_int_equal(DB_OK, settle(rig, 0));
 }
 
 /* A transaction made without the store, and the identification that the store would use. */
-static PGconn *begin_another(struct rig *rig, db_doubt *ret)
+static PGconn *begin_another(struct rig *rig, db_commit_id *ret)
 {
     PGconn *handle = pg_connect(rig->fixture.url);
     PQclear(PQexec(handle, "BEGIN"));
@@ -202,9 +202,9 @@ static PGconn *begin_another(struct rig *rig, db_doubt *ret)
                                       " (extract(epoch FROM backend_start) * 1000000)::bigint"
                                       " FROM pg_stat_activity WHERE pid = pg_backend_pid()");
     assert_int_equal(1, PQntuples(result));
-    *ret = (db_doubt){.transaction = strtoll(PQgetvalue(result, 0, 0), NULL, 10),
-                      .backend = strtoll(PQgetvalue(result, 0, 1), NULL, 10),
-                      .backend_start_us = strtoll(PQgetvalue(result, 0, 2), NULL, 10)};
+    *ret = (db_commit_id){.transaction = strtoll(PQgetvalue(result, 0, 0), NULL, 10),
+                          .backend = strtoll(PQgetvalue(result, 0, 1), NULL, 10),
+                          .backend_start_us = strtoll(PQgetvalue(result, 0, 2), NULL, 10)};
     PQclear(result);
     return handle;
 }
@@ -227,11 +227,11 @@ static void a_number_that_was_given_again_ends_nobody(void **state)
         int backend, start_us; /* added to those of the innocent transaction */
     } others[] = {{1, 0}, {0, -1}, {1, -1}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        db_doubt doubt;
-        PGconn *innocent = begin_another(rig, &doubt);
-        doubt.backend += others[i].backend;
-        doubt.backend_start_us += others[i].start_us;
-        assert_int_equal(DB_OK, db_settle(rig->fixture.store, &doubt, 0, NULL));
+        db_commit_id commit_id;
+        PGconn *innocent = begin_another(rig, &commit_id);
+        commit_id.backend += others[i].backend;
+        commit_id.backend_start_us += others[i].start_us;
+        assert_int_equal(DB_OK, db_settle(rig->fixture.store, &commit_id, 0, NULL));
         assert_true(commits(innocent));
     }
 }
@@ -239,9 +239,9 @@ static void a_number_that_was_given_again_ends_nobody(void **state)
 static void a_transaction_of_that_very_process_is_ended(void **state)
 {
     struct rig *rig = *state;
-    db_doubt doubt;
-    PGconn *handle = begin_another(rig, &doubt);
-    assert_int_equal(DB_OK, db_settle(rig->fixture.store, &doubt, SETTLE_MS, NULL));
+    db_commit_id commit_id;
+    PGconn *handle = begin_another(rig, &commit_id);
+    assert_int_equal(DB_OK, db_settle(rig->fixture.store, &commit_id, SETTLE_MS, NULL));
     assert_false(commits(handle));
 }
 

@@ -131,7 +131,7 @@ static void interrupted_load_shows_what_is_known(void **state)
 static void expect_not_judged(const char *report)
 {
     char message[300];
-    assert_non_null(strstr(content_of(output), "NOT JUDGED: the audit could not be had"));
+    assert_non_null(strstr(content_of(output), "NOT JUDGED: the audit could not be read"));
     assert_non_null(strstr(content_of(output), "req/s"));
     assert_non_null(strstr(content_of(output), "max<1us is"));
     json_t *schema = json_load_file("loadgen/report/report.schema.json", 0, NULL);

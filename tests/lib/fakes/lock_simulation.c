@@ -279,8 +279,8 @@ static void add_stats(lk_stats *sum, const lk_client *client)
     sum->timeouts += stats.timeouts;
     sum->cleanups += stats.cleanups;
     sum->handovers += stats.handovers;
-    sum->owed += stats.owed;
-    sum->settled += stats.settled;
+    sum->pending += stats.pending;
+    sum->pending_done += stats.pending_done;
 }
 
 static struct world world; /* of the last run; the fibers' stacks are reused by the next */

@@ -109,7 +109,7 @@ static int hold_meanwhile(struct match *match, pid_t peer, lk_hold *hold)
     assert_int_equal(lk_release(hold), LK_OK);
     assert_int_equal(still, LK_OK);
     if (!ended)
-        fail_msg("%s has not entered while we held", match->contest->peer);
+        fail_msg("%s did not get its turn while we held the lock", match->contest->peer);
     return status;
 }
 

@@ -66,7 +66,7 @@ static void must_end_by(int64_t start_ms, const char *what)
         fail_msg("%s took %d ms", what, (int)took_ms);
 }
 
-static void expect_in_doubt_or_away(lk_status status)
+static void expect_unknown_or_away(lk_status status)
 {
     if (status != LK_UNKNOWN && status != LK_UNAVAILABLE)
         fail_msg("said of a server that does not answer: %s", lk_status_text(status));
@@ -87,7 +87,7 @@ static void stopped_servers_cost_bounded_time(const lk_provider_info *guard)
     lk_status released = lk_release(&hold);
     int64_t end_ms = test_now_ms();
     world_freeze(false);
-    expect_in_doubt_or_away(status);
+    expect_unknown_or_away(status);
     assert_true(released == LK_LOST || released == LK_UNKNOWN || released == LK_UNAVAILABLE);
     assert_true(between_ms - start_ms <= OUTAGE_CALL_MS + CLAIM_GRACE_MS);
     assert_true(end_ms - between_ms <= OUTAGE_CALL_MS + CLAIM_GRACE_MS);
@@ -117,7 +117,7 @@ static void dead_servers_are_told_and_found_again(const lk_provider_info *guard)
     lk_status status = lk_release(&hold);
     must_end_by(start_ms, "releasing to dead servers");
     if (status != LK_LOST)
-        expect_in_doubt_or_away(status);
+        expect_unknown_or_away(status);
     start_ms = test_now_ms();
     if (lk_ping(client) == LK_OK)
         fail_msg("dead servers answer ping");

@@ -208,7 +208,7 @@ static void unix_place_free(const struct unix_place *place)
     rmdir(place->directory);
 }
 
-static void full_unix_backlog_is_knocked_at_again(void **state)
+static void full_unix_backlog_is_tried_again(void **state)
 {
     (void)state;
     struct unix_place place;
@@ -305,7 +305,7 @@ int main(void)
         cmocka_unit_test(used_connection_lost_before_the_first_byte_is_reopened),
         cmocka_unit_test(idle_connection_that_the_server_closes_is_gone),
         cmocka_unit_test(connection_lost_after_the_first_byte_is_broken),
-        cmocka_unit_test(full_unix_backlog_is_knocked_at_again),
+        cmocka_unit_test(full_unix_backlog_is_tried_again),
         cmocka_unit_test(large_answer_that_is_all_there_is_read_to_its_end),
         cmocka_unit_test(request_that_does_not_fit_is_sent_in_parts),
     };

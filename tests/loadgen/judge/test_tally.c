@@ -114,7 +114,7 @@ static void the_first_refusal_for_now_is_kept_by_its_detail(void **state)
     for (uint64_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct load_answer given = answer(cases[i].status, cases[i].body, 1);
         tally_outcome(&tally, i, &given);
-        assert_string_equal(tally.put_off, cases[i].kept);
+        assert_string_equal(tally.refused_for_now, cases[i].kept);
     }
     assert_string_equal(tally.failure, "");
 }

@@ -151,11 +151,11 @@ static void table_begins_with_the_verdict_and_ends_with_the_proof(void **state)
     free(text);
 }
 
-static void table_says_why_requests_were_put_off(void **state)
+static void table_says_why_requests_were_refused_for_now(void **state)
 {
     (void)state;
     add_run(&workload_sale, "redis-token", true);
-    strcpy(report->runs[0].tally.put_off, "503 Redis is away");
+    strcpy(report->runs[0].tally.refused_for_now, "503 Redis is away");
     char *text = written(report_text);
     assert_non_null(
         strstr(text, "sale under redis-token: first refusal for now: 503 Redis is away"));
@@ -190,7 +190,7 @@ static void run_without_an_audit_has_no_verdict_in_any_report(void **state)
 
     char *text = written(report_text), *page = written(report_to_html),
          *csv = written(report_to_csv);
-    assert_non_null(strstr(one_line(text), "NOT JUDGED: the audit could not be had: sale under "
+    assert_non_null(strstr(one_line(text), "NOT JUDGED: the audit could not be read: sale under "
                                            "redis-token: GET /livez at x: no time left."));
     assert_non_null(strstr(page, "✗ NOT JUDGED"));
     assert_non_null(strstr(page, "<td>-</td><td>-</td><td>-</td><td>-</td><td>-</td>"));
@@ -253,7 +253,7 @@ static void a_run_in_which_all_were_refused_says_why_in_the_headline(void **stat
     add_run(&workload_sale, "redis-token", true);
     report->runs[0].accepted = 0;
     report->runs[0].verdict.unknown = 50;
-    strcpy(report->runs[0].tally.put_off, "503 Redis is away");
+    strcpy(report->runs[0].tally.refused_for_now, "503 Redis is away");
     report_headline(report, headline, sizeof headline);
     assert_string_equal(headline, "NOT AS CLAIMED: sale under redis-token: nothing was accepted, "
                                   "requests were refused for now (503 Redis is away).");
@@ -350,7 +350,7 @@ int main(void)
         TEST(run_stopped_before_its_load_keeps_the_shape),
         TEST(safe_run_has_an_empty_counterexample),
         TEST(table_begins_with_the_verdict_and_ends_with_the_proof),
-        TEST(table_says_why_requests_were_put_off),
+        TEST(table_says_why_requests_were_refused_for_now),
         TEST(run_without_an_audit_has_no_verdict_in_any_report),
         TEST(money_is_in_minor_units_and_fits_80_columns),
         TEST(closed_run_says_what_its_latency_does_not_show),

@@ -27,26 +27,26 @@ struct told {
 };
 static struct told told;
 
-static void note_pending(void *arg, const char *key, lk_pending what, int64_t owed_ms)
+static void note_pending(void *arg, const char *key, lk_pending what, int64_t pending_ms)
 {
     (void)arg;
-    if (strcmp(key, KEY) == 0 && owed_ms >= 0)
+    if (strcmp(key, KEY) == 0 && pending_ms >= 0)
         atomic_fetch_add(&told.n[what], 1);
 }
 
 static bool is_settled(void *arg)
 {
     (void)arg;
-    return atomic_load(&told.n[LK_PENDING_SETTLED]) == 1;
+    return atomic_load(&told.n[LK_PENDING_DONE]) == 1;
 }
 
 /* The client has reported one pending release and its completion, and nothing else. */
 static void assert_settled(const lk_client *client)
 {
     assert_true(wait_until(is_settled, NULL, SOON_MS));
-    assert_int_equal(told.n[LK_PENDING_OWED], 1);
-    assert_int_equal(told.n[LK_PENDING_LEFT], 0);
-    assert_true(world_stats(client).settled == world_stats(client).owed);
+    assert_int_equal(told.n[LK_PENDING_STARTED], 1);
+    assert_int_equal(told.n[LK_PENDING_GIVEN_UP], 0);
+    assert_true(world_stats(client).pending_done == world_stats(client).pending);
     told = (struct told){0};
 }
 
@@ -127,8 +127,8 @@ static void bare_release_that_did_not_arrive_is_left(void **state)
         lk_close(client);
         proxy_close(proxy);
         assert_int_equal(status, LK_UNKNOWN);
-        assert_int_equal(heard.n[LK_PENDING_LEFT], 1);
-        assert_int_equal(heard.n[LK_PENDING_OWED], 0);
+        assert_int_equal(heard.n[LK_PENDING_GIVEN_UP], 1);
+        assert_int_equal(heard.n[LK_PENDING_STARTED], 0);
         assert_int_equal(info.holders, 1);
         if (bare[i].forever)
             assert_int_equal(left_ms, -1); /* no lease */

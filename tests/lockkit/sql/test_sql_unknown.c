@@ -31,7 +31,7 @@ static bool has_no_rows(void *unused)
 static bool nothing_is_owed(void *client)
 {
     lk_stats stats = world_stats(client);
-    return stats.owed == stats.settled;
+    return stats.pending == stats.pending_done;
 }
 
 /* Another client gets the lock after the pending releases. */
