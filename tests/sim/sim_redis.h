@@ -11,7 +11,7 @@
 #include "sim_net.h"
 #include "sim_redis_data.h"
 
-enum { SIM_REDIS_NODES_MAX = 5 };
+enum { SIM_REDIS_NODES_MAX = 5, SIM_REDIS_WORDS_MAX = 32 };
 
 enum sim_redis_kind { SIM_REDIS_NONE, SIM_REDIS_ONE, SIM_REDIS_SENTINEL, SIM_REDIS_FIVE };
 
@@ -57,6 +57,12 @@ void sim_redis_demote(struct sim_redis *former, struct sim_redis *next, bool han
 
 /* -- for its own files ------------------------------------------------------------------------ */
 
+void sim_redis_on_bytes(struct sim_host *host, struct sim_wire *wire);
+void sim_redis_on_end(struct sim_host *host, struct sim_wire *wire);
+/* Answers WAIT where its time is over, or everywhere: the replica has all. */
+void sim_redis_end_waits(struct sim_redis *redis, bool copied);
+/* Returns what follows the command, or NULL: it has not arrived as a whole. */
+char *sim_redis_parse(char *from, const char *end, int *ret_n, char **words);
 /* Runs one command. Appends its answer, in RESP, to ret. */
 void sim_redis_run(struct sim_redis *redis, int n, char **words, struct sim_bytes *ret);
 void sim_redis_script(struct sim_redis *redis, int n, char **words, struct sim_bytes *ret);

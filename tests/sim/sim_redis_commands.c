@@ -1,5 +1,5 @@
 /* The commands on keys, after the sources and documents of Redis 7. */
-#include "sim_redis.h"
+#include "sim_redis_call.h"
 #include "sim_world.h"
 
 #include <math.h>
@@ -8,16 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-struct call {
-    struct sim_redis *redis;
-    int n;
-    char **words;
-    struct sim_bytes *ret;
-    int64_t now_ms;
-    bool failed;
-};
-
-static void fail(struct call *call, const char *text)
+static void fail(struct sim_redis_call *call, const char *text)
 {
     call->failed = true;
     sim_resp_error(call->ret, text);
@@ -25,13 +16,13 @@ static void fail(struct call *call, const char *text)
 
 /* -- keys ------------------------------------------------------------------------------------- */
 
-static struct sim_redis_key *find(const struct call *call, const char *name)
+static struct sim_redis_key *find(const struct sim_redis_call *call, const char *name)
 {
     return sim_redis_find(&call->redis->data, name, call->now_ms);
 }
 
 /* NULL: none, or of another type; then the call has failed. */
-static struct sim_redis_key *find_type(struct call *call, enum sim_redis_type type)
+struct sim_redis_key *sim_redis_find_type(struct sim_redis_call *call, enum sim_redis_type type)
 {
     struct sim_redis_key *key = find(call, call->words[1]);
     if (!key || key->type == type)
@@ -41,19 +32,20 @@ static struct sim_redis_key *find_type(struct call *call, enum sim_redis_type ty
 }
 
 /* NULL: the call has failed. */
-static struct sim_redis_key *find_or_make(struct call *call, enum sim_redis_type type)
+struct sim_redis_key *sim_redis_find_or_make(struct sim_redis_call *call, enum sim_redis_type type)
 {
-    struct sim_redis_key *key = find_type(call, type);
+    struct sim_redis_key *key = sim_redis_find_type(call, type);
     return key || call->failed ? key : sim_redis_make(&call->redis->data, call->words[1], type);
 }
 
-static void remove_if_empty(struct call *call, const struct sim_redis_key *key)
+void sim_redis_remove_if_empty(struct sim_redis_call *call, const struct sim_redis_key *key)
 {
     if (key->n == 0)
         sim_redis_remove(&call->redis->data, key);
 }
 
-static struct sim_redis_key *put_string(struct call *call, const char *name, const char *text)
+static struct sim_redis_key *put_string(struct sim_redis_call *call, const char *name,
+                                        const char *text)
 {
     struct sim_redis_key *old = find(call, name);
     if (old)
@@ -63,7 +55,7 @@ static struct sim_redis_key *put_string(struct call *call, const char *name, con
     return key;
 }
 
-static void do_del(struct call *call)
+static void do_del(struct sim_redis_call *call)
 {
     const struct sim_redis_key *key = find(call, call->words[1]);
     sim_resp_integer(call->ret, key != NULL);
@@ -71,25 +63,25 @@ static void do_del(struct call *call)
         sim_redis_remove(&call->redis->data, key);
 }
 
-static void do_exists(struct call *call)
+static void do_exists(struct sim_redis_call *call)
 {
     sim_resp_integer(call->ret, find(call, call->words[1]) != NULL);
 }
 
-static void do_type(struct call *call)
+static void do_type(struct sim_redis_call *call)
 {
     static const char *const names[] = {"string", "list", "hash", "zset"};
     const struct sim_redis_key *key = find(call, call->words[1]);
     sim_resp_status(call->ret, key ? names[key->type] : "none");
 }
 
-static void do_pttl(struct call *call)
+static void do_pttl(struct sim_redis_call *call)
 {
     const struct sim_redis_key *key = find(call, call->words[1]);
     sim_resp_integer(call->ret, !key ? -2 : key->until_ms < 0 ? -1 : key->until_ms - call->now_ms);
 }
 
-static void end_at(struct call *call, int64_t until_ms)
+static void end_at(struct sim_redis_call *call, int64_t until_ms)
 {
     struct sim_redis_key *key = find(call, call->words[1]);
     sim_resp_integer(call->ret, key != NULL);
@@ -99,17 +91,17 @@ static void end_at(struct call *call, int64_t until_ms)
         key->until_ms = until_ms;
 }
 
-static void do_pexpire(struct call *call)
+static void do_pexpire(struct sim_redis_call *call)
 {
     end_at(call, call->now_ms + strtoll(call->words[2], NULL, 10));
 }
 
-static void do_expire(struct call *call)
+static void do_expire(struct sim_redis_call *call)
 {
     end_at(call, call->now_ms + strtoll(call->words[2], NULL, 10) * 1000);
 }
 
-static void do_pexpireat(struct call *call)
+static void do_pexpireat(struct sim_redis_call *call)
 {
     end_at(call, strtoll(call->words[2], NULL, 10));
 }
@@ -117,7 +109,7 @@ static void do_pexpireat(struct call *call)
 /* -- strings ---------------------------------------------------------------------------------- */
 
 /* A new counter of fences is set right after INCR has made it. */
-static void count_raised(const struct call *call)
+static void count_raised(const struct sim_redis_call *call)
 {
     const struct sim_redis_key *key = find(call, call->words[1]);
     if (strstr(call->words[1], "}:fence") && (!key || strcmp(key->items[0].text, "1") != 0))
@@ -125,7 +117,7 @@ static void count_raised(const struct call *call)
 }
 
 /* SET key value [NX] [PX ms] */
-static void do_set(struct call *call)
+static void do_set(struct sim_redis_call *call)
 {
     bool if_new = false;
     int64_t px = 0;
@@ -147,7 +139,7 @@ static void do_set(struct call *call)
     sim_resp_status(call->ret, "OK");
 }
 
-static void do_setnx(struct call *call)
+static void do_setnx(struct sim_redis_call *call)
 {
     bool is_new = !find(call, call->words[1]);
     if (is_new)
@@ -155,14 +147,14 @@ static void do_setnx(struct call *call)
     sim_resp_integer(call->ret, is_new);
 }
 
-static void do_get(struct call *call)
+static void do_get(struct sim_redis_call *call)
 {
-    const struct sim_redis_key *key = find_type(call, SIM_REDIS_STRING);
+    const struct sim_redis_key *key = sim_redis_find_type(call, SIM_REDIS_STRING);
     if (!call->failed)
         sim_resp_text(call->ret, key ? key->items[0].text : NULL);
 }
 
-static void do_getset(struct call *call)
+static void do_getset(struct sim_redis_call *call)
 {
     do_get(call);
     if (!call->failed)
@@ -178,9 +170,9 @@ static long long add_to(struct sim_redis_item *item, long long n)
     return n;
 }
 
-static void do_incr(struct call *call)
+static void do_incr(struct sim_redis_call *call)
 {
-    struct sim_redis_key *key = find_or_make(call, SIM_REDIS_STRING);
+    struct sim_redis_key *key = sim_redis_find_or_make(call, SIM_REDIS_STRING);
     if (key)
         sim_resp_integer(call->ret,
                          add_to(key->n > 0 ? &key->items[0] : sim_redis_add(key, "", NULL), 1));
@@ -188,9 +180,9 @@ static void do_incr(struct call *call)
 
 /* -- hashes ----------------------------------------------------------------------------------- */
 
-static void do_hset(struct call *call)
+static void do_hset(struct sim_redis_call *call)
 {
-    struct sim_redis_key *key = find_or_make(call, SIM_REDIS_HASH);
+    struct sim_redis_key *key = sim_redis_find_or_make(call, SIM_REDIS_HASH);
     int added = 0;
     for (int i = 2; key && i + 1 < call->n; i += 2) {
         struct sim_redis_item *item = sim_redis_item(key, call->words[i]);
@@ -204,29 +196,29 @@ static void do_hset(struct call *call)
         sim_resp_integer(call->ret, added);
 }
 
-static const struct sim_redis_item *field(struct call *call)
+static const struct sim_redis_item *field(struct sim_redis_call *call)
 {
-    const struct sim_redis_key *key = find_type(call, SIM_REDIS_HASH);
+    const struct sim_redis_key *key = sim_redis_find_type(call, SIM_REDIS_HASH);
     return key ? sim_redis_item(key, call->words[2]) : NULL;
 }
 
-static void do_hget(struct call *call)
+static void do_hget(struct sim_redis_call *call)
 {
     const struct sim_redis_item *item = field(call);
     if (!call->failed)
         sim_resp_text(call->ret, item ? item->text : NULL);
 }
 
-static void do_hexists(struct call *call)
+static void do_hexists(struct sim_redis_call *call)
 {
     const struct sim_redis_item *item = field(call);
     if (!call->failed)
         sim_resp_integer(call->ret, item != NULL);
 }
 
-static void do_hincrby(struct call *call)
+static void do_hincrby(struct sim_redis_call *call)
 {
-    struct sim_redis_key *key = find_or_make(call, SIM_REDIS_HASH);
+    struct sim_redis_key *key = sim_redis_find_or_make(call, SIM_REDIS_HASH);
     if (!key)
         return;
     struct sim_redis_item *item = sim_redis_item(key, call->words[2]);
@@ -234,9 +226,9 @@ static void do_hincrby(struct call *call)
                                        strtoll(call->words[3], NULL, 10)));
 }
 
-static void do_hgetall(struct call *call)
+static void do_hgetall(struct sim_redis_call *call)
 {
-    const struct sim_redis_key *key = find_type(call, SIM_REDIS_HASH);
+    const struct sim_redis_key *key = sim_redis_find_type(call, SIM_REDIS_HASH);
     if (call->failed)
         return;
     sim_resp_array(call->ret, key ? 2 * key->n : 0);
@@ -247,9 +239,9 @@ static void do_hgetall(struct call *call)
 }
 
 /* HDEL, ZREM: key name */
-static void take_name(struct call *call, enum sim_redis_type type)
+void sim_redis_take_name(struct sim_redis_call *call, enum sim_redis_type type)
 {
-    struct sim_redis_key *key = find_type(call, type);
+    struct sim_redis_key *key = sim_redis_find_type(call, type);
     if (call->failed)
         return;
     const struct sim_redis_item *item = key ? sim_redis_item(key, call->words[2]) : NULL;
@@ -257,41 +249,41 @@ static void take_name(struct call *call, enum sim_redis_type type)
     if (!item)
         return;
     sim_redis_take(key, (size_t)(item - key->items));
-    remove_if_empty(call, key);
+    sim_redis_remove_if_empty(call, key);
 }
 
-static void do_hdel(struct call *call)
+static void do_hdel(struct sim_redis_call *call)
 {
-    take_name(call, SIM_REDIS_HASH);
+    sim_redis_take_name(call, SIM_REDIS_HASH);
 }
 
 /* -- lists ------------------------------------------------------------------------------------ */
 
-static void do_rpush(struct call *call)
+static void do_rpush(struct sim_redis_call *call)
 {
-    struct sim_redis_key *key = find_or_make(call, SIM_REDIS_LIST);
+    struct sim_redis_key *key = sim_redis_find_or_make(call, SIM_REDIS_LIST);
     if (!key)
         return;
     sim_redis_add(key, call->words[2], NULL);
     sim_resp_integer(call->ret, (long long)key->n);
 }
 
-static void do_lpop(struct call *call)
+static void do_lpop(struct sim_redis_call *call)
 {
-    struct sim_redis_key *key = find_type(call, SIM_REDIS_LIST);
+    struct sim_redis_key *key = sim_redis_find_type(call, SIM_REDIS_LIST);
     if (call->failed)
         return;
     sim_resp_text(call->ret, key ? key->items[0].name : NULL);
     if (!key)
         return;
     sim_redis_take(key, 0);
-    remove_if_empty(call, key);
+    sim_redis_remove_if_empty(call, key);
 }
 
 /* LREM key 1 name */
-static void do_lrem(struct call *call)
+static void do_lrem(struct sim_redis_call *call)
 {
-    struct sim_redis_key *key = find_type(call, SIM_REDIS_LIST);
+    struct sim_redis_key *key = sim_redis_find_type(call, SIM_REDIS_LIST);
     if (call->failed)
         return;
     const struct sim_redis_item *item = key ? sim_redis_item(key, call->words[3]) : NULL;
@@ -299,96 +291,12 @@ static void do_lrem(struct call *call)
     if (!item)
         return;
     sim_redis_take(key, (size_t)(item - key->items));
-    remove_if_empty(call, key);
-}
-
-/* -- sorted sets: kept in order --------------------------------------------------------------- */
-
-static int by_score(const void *a, const void *b)
-{
-    const struct sim_redis_item *left = a, *right = b;
-    int order = (left->score > right->score) - (left->score < right->score);
-    return order != 0 ? order : strcmp(left->name, right->name);
-}
-
-static void do_zadd(struct call *call)
-{
-    struct sim_redis_key *key = find_or_make(call, SIM_REDIS_ZSET);
-    if (!key)
-        return;
-    struct sim_redis_item *item = sim_redis_item(key, call->words[3]);
-    sim_resp_integer(call->ret, item == NULL);
-    if (!item)
-        item = sim_redis_add(key, call->words[3], NULL);
-    item->score = strtod(call->words[2], NULL);
-    qsort(key->items, key->n, sizeof key->items[0], by_score);
-}
-
-static void do_zrem(struct call *call)
-{
-    take_name(call, SIM_REDIS_ZSET);
-}
-
-static void do_zcard(struct call *call)
-{
-    const struct sim_redis_key *key = find_type(call, SIM_REDIS_ZSET);
-    if (!call->failed)
-        sim_resp_integer(call->ret, key ? (long long)key->n : 0);
-}
-
-static void put_score(struct call *call, const struct sim_redis_item *item)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%.17g", item ? item->score : 0);
-    sim_resp_text(call->ret, item ? text : NULL);
-}
-
-static void do_zscore(struct call *call)
-{
-    const struct sim_redis_key *key = find_type(call, SIM_REDIS_ZSET);
-    if (!call->failed)
-        put_score(call, key ? sim_redis_item(key, call->words[2]) : NULL);
-}
-
-/* ZRANGE key i i WITHSCORES: one item, from either end. */
-static void do_zrange(struct call *call)
-{
-    const struct sim_redis_key *key = find_type(call, SIM_REDIS_ZSET);
-    long i = strtol(call->words[2], NULL, 10);
-    if (call->n != 5 || strcmp(call->words[2], call->words[3]) != 0)
-        abort();
-    if (call->failed)
-        return;
-    if (key && i < 0)
-        i += (long)key->n;
-    if (!key || i < 0 || (size_t)i >= key->n) {
-        sim_resp_array(call->ret, 0);
-        return;
-    }
-    sim_resp_array(call->ret, 2);
-    sim_resp_text(call->ret, key->items[i].name);
-    put_score(call, &key->items[i]);
-}
-
-/* ZREMRANGEBYSCORE key -inf (score */
-static void do_zremrangebyscore(struct call *call)
-{
-    struct sim_redis_key *key = find_type(call, SIM_REDIS_ZSET);
-    int removed = 0;
-    if (strcmp(call->words[2], "-inf") != 0 || call->words[3][0] != '(')
-        abort();
-    const double below = strtod(call->words[3] + 1, NULL);
-    for (; key && key->n > 0 && key->items[0].score < below; removed++)
-        sim_redis_take(key, 0);
-    if (key)
-        remove_if_empty(call, key);
-    if (!call->failed)
-        sim_resp_integer(call->ret, removed);
+    sim_redis_remove_if_empty(call, key);
 }
 
 /* -- all -------------------------------------------------------------------------------------- */
 
-static void do_time(struct call *call)
+static void do_time(struct sim_redis_call *call)
 {
     const int64_t us = sim_redis_now_us(call->redis);
     char text[32];
@@ -399,7 +307,7 @@ static void do_time(struct call *call)
     sim_resp_text(call->ret, text);
 }
 
-static void do_publish(struct call *call)
+static void do_publish(struct sim_redis_call *call)
 {
     int heard = sim_redis_publish(call->redis, call->words[1], call->words[2]);
     if (heard > 0)
@@ -407,12 +315,12 @@ static void do_publish(struct call *call)
     sim_resp_integer(call->ret, heard);
 }
 
-static void do_ping(struct call *call)
+static void do_ping(struct sim_redis_call *call)
 {
     sim_resp_status(call->ret, "PONG");
 }
 
-static void do_role(struct call *call)
+static void do_role(struct sim_redis_call *call)
 {
     sim_resp_array(call->ret, 3); /* shorter than Redis's: only the first is asked for */
     sim_resp_text(call->ret, call->redis->is_replica ? "slave" : "master");
@@ -426,29 +334,43 @@ void sim_redis_run(struct sim_redis *redis, int n, char **words, struct sim_byte
         const char *name;
         int n_min;
         bool writes;
-        void (*run)(struct call *call);
-    } commands[] = {
-        {"DEL", 2, true, do_del},          {"EXISTS", 2, false, do_exists},
-        {"EXPIRE", 3, true, do_expire},    {"GET", 2, false, do_get},
-        {"GETSET", 3, true, do_getset},    {"HDEL", 3, true, do_hdel},
-        {"HEXISTS", 3, false, do_hexists}, {"HGET", 3, false, do_hget},
-        {"HGETALL", 2, false, do_hgetall}, {"HINCRBY", 4, true, do_hincrby},
-        {"HSET", 4, true, do_hset},        {"INCR", 2, true, do_incr},
-        {"LPOP", 2, true, do_lpop},        {"LREM", 4, true, do_lrem},
-        {"PEXPIRE", 3, true, do_pexpire},  {"PEXPIREAT", 3, true, do_pexpireat},
-        {"PING", 1, false, do_ping},       {"PTTL", 2, false, do_pttl},
-        {"PUBLISH", 3, false, do_publish}, {"ROLE", 1, false, do_role},
-        {"RPUSH", 3, true, do_rpush},      {"SET", 3, true, do_set},
-        {"SETNX", 3, true, do_setnx},      {"TIME", 1, false, do_time},
-        {"TYPE", 2, false, do_type},       {"ZADD", 4, true, do_zadd},
-        {"ZCARD", 2, false, do_zcard},     {"ZRANGE", 4, false, do_zrange},
-        {"ZREM", 3, true, do_zrem},        {"ZREMRANGEBYSCORE", 4, true, do_zremrangebyscore},
-        {"ZSCORE", 3, false, do_zscore}};
-    struct call call = {.redis = redis,
-                        .n = n,
-                        .words = words,
-                        .ret = ret,
-                        .now_ms = sim_redis_now_us(redis) / 1000};
+        void (*run)(struct sim_redis_call *call);
+    } commands[] = {{"DEL", 2, true, do_del},
+                    {"EXISTS", 2, false, do_exists},
+                    {"EXPIRE", 3, true, do_expire},
+                    {"GET", 2, false, do_get},
+                    {"GETSET", 3, true, do_getset},
+                    {"HDEL", 3, true, do_hdel},
+                    {"HEXISTS", 3, false, do_hexists},
+                    {"HGET", 3, false, do_hget},
+                    {"HGETALL", 2, false, do_hgetall},
+                    {"HINCRBY", 4, true, do_hincrby},
+                    {"HSET", 4, true, do_hset},
+                    {"INCR", 2, true, do_incr},
+                    {"LPOP", 2, true, do_lpop},
+                    {"LREM", 4, true, do_lrem},
+                    {"PEXPIRE", 3, true, do_pexpire},
+                    {"PEXPIREAT", 3, true, do_pexpireat},
+                    {"PING", 1, false, do_ping},
+                    {"PTTL", 2, false, do_pttl},
+                    {"PUBLISH", 3, false, do_publish},
+                    {"ROLE", 1, false, do_role},
+                    {"RPUSH", 3, true, do_rpush},
+                    {"SET", 3, true, do_set},
+                    {"SETNX", 3, true, do_setnx},
+                    {"TIME", 1, false, do_time},
+                    {"TYPE", 2, false, do_type},
+                    {"ZADD", 4, true, sim_redis_do_zadd},
+                    {"ZCARD", 2, false, sim_redis_do_zcard},
+                    {"ZRANGE", 4, false, sim_redis_do_zrange},
+                    {"ZREM", 3, true, sim_redis_do_zrem},
+                    {"ZREMRANGEBYSCORE", 4, true, sim_redis_do_zremrangebyscore},
+                    {"ZSCORE", 3, false, sim_redis_do_zscore}};
+    struct sim_redis_call call = {.redis = redis,
+                                  .n = n,
+                                  .words = words,
+                                  .ret = ret,
+                                  .now_ms = sim_redis_now_us(redis) / 1000};
     size_t i = 0;
     while (strcasecmp(commands[i].name, words[0]) != 0)
         if (++i == sizeof commands / sizeof commands[0]) {
