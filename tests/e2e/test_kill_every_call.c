@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-enum { STEP = 9 }; /* usually */
+enum { STEP = 11 }; /* usually */
 
 static struct reply reply;
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STEP = 29 }; /* usually */
+enum { STEP = 61 }; /* usually */
 
 static struct reply reply;
 
