@@ -138,7 +138,7 @@ check-tsan: ## the tests with data race checks, as CI runs them
 	$(Q)TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=.tsan" \
 	    $(MAKE) --no-print-directory test SAN=thread B=$(B)/tsan SUITE=tsan
 coverage: deps-build deps-test ## counts what the tests reach, per room; SUBSET='app/section db'; SHOW=FILE lists gaps
-	-$(Q)CFLAGS='--coverage -fprofile-update=atomic' LDFLAGS=--coverage \
+	-$(Q)CFLAGS='--coverage -fprofile-update=atomic -include tests/measure/coverage.h' LDFLAGS=--coverage \
 	    $(MAKE) --no-print-directory test OPT='-O0 -g' B=$(B)/coverage SUITE=asan
 	$(Q)tests/measure/coverage.py $(B)/coverage --json $(B)/coverage.json $(if $(SUBSET),,--all) $(SHOW)
 mutants: deps-build deps-test deps-lint ## breaks lines of sources, to see that tests notice; FILES='app/lanes/lanes.c'; LIMIT=N of each

@@ -64,10 +64,11 @@ static uint64_t system_random(void *ctx)
         ssize_t got;
         do
             got = getrandom(drawn.words, sizeof drawn.words, 0);
-        while (got < 0 && errno == EINTR);
+        while (got < 0 && errno == EINTR); /* uncovered: no signal cuts so few bytes */
+        /* uncovered: getrandom() does not fail */
         if (got != (ssize_t)sizeof drawn.words)
             abort(); /* does not happen; two locks must not have one token */
-        drawn.n = forks.unwatched ? 1 : WORDS;
+        drawn.n = forks.unwatched ? 1 : WORDS; /* uncovered: pthread_atfork() has memory */
         drawn.n_forks = n_forks;
     }
     return drawn.words[--drawn.n];

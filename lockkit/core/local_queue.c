@@ -39,7 +39,7 @@ static struct local_waiter **find_first(struct bucket *bucket, const char *key)
 /* First and woken, or alone. */
 static bool may_ask(const struct local_waiter *waiter)
 {
-    return waiter->woken && !waiter->before;
+    return waiter->woken && !waiter->before; /* uncovered: only the first is woken */
 }
 
 static void append(struct bucket *bucket, struct local_waiter *waiter)

@@ -27,6 +27,7 @@ lk_status lk_open(const char *provider, const char *endpoints, const lk_options 
         return lk_open_provider(found, endpoints, options, ret, error);
     char known[LK_MESSAGE_MAX] = "";
     size_t length = 0;
+    /* uncovered: all names fit */
     for (size_t i = 0; lk_providers[i] && length < sizeof known; i++)
         length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "",
                                    lk_providers[i]->info.name);

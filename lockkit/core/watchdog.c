@@ -90,12 +90,14 @@ static bool attend(lk_client *client, lk_hold *hold)
         lose(client, hold, client->provider->alive ? LK_LOSS_SESSION : LK_LOSS_EXPIRED);
         return false;
     }
+    /* uncovered: a hold that is not renewed is due at its end only */
     if (renewed && sent_us >= hold->private_.give_up_us) {
         lose(client, hold, LK_LOSS_MAX_HOLD);
         return false;
     }
     int64_t lease_us = hold->lease_ms * 1000;
     int64_t again_us = 0;
+    /* uncovered: the same */
     if (renewed) {
         lk_status status = client->provider->renew(client->self, hold, hold->lease_ms);
         if (status == LK_LOST) { /* its session may have ended during the question */

@@ -10,7 +10,7 @@ How it counts:
 - A failed allocation counts like any other branch. tests/lib/tools/scarce.h makes them fail.
 - "uncovered: reason" in a comment, on a line or alone above it, takes the branches of that line out. It is for
   what a test cannot reach. If a test does reach them all, the marker is an error.
-- A process that is killed leaves no counts.
+- A process that is killed leaves no counts. One that ends by _exit() does (coverage.h).
 """
 import argparse
 import collections

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,7 @@ static void a_bad_request_is_refused_before_anything_is_sent(void **state)
         {.key = long_key},
         {.key = KEY, .owner = ""},
         {.key = KEY, .owner = "a b"},
+        {.key = KEY, .owner = "a\x7f"},
         {.key = KEY, .owner = long_owner},
         {.key = KEY, .wait_ms = -1},
         {.key = KEY, .lease_ms = -1},
@@ -64,8 +66,12 @@ static void a_bad_option_is_refused_by_name(void **state)
     (void)state;
     struct fake fake;
     fake_init(&fake, 7);
-    lk_env lame = fake.env;
-    lame.sleep_us = NULL;
+    lk_env lame[] = {fake.env, fake.env, fake.env, fake.env, fake.env};
+    lame[0].now_us = NULL;
+    lame[1].wall_us = NULL;
+    lame[2].sleep_us = NULL;
+    lame[3].random = NULL;
+    lame[4].point = NULL;
     const struct {
         lk_options options;
         const char *name;
@@ -77,7 +83,21 @@ static void a_bad_option_is_refused_by_name(void **state)
         {{.retry_min_ms = -1}, "retry_min_ms"},
         {{.retry_min_ms = 20, .retry_max_ms = 10}, "retry_max_ms"},
         {{.command_timeout_ms = -5}, "command_timeout_ms"},
-        {{.env = &lame}, "env"},
+        {{.retry_max_ms = INT64_MAX}, "retry_max_ms"},
+        {{.spin_us = -2}, "spin_us"},
+        {{.spin_us = LK_SPIN_US_MAX + 1}, "spin_us"},
+        {{.replicas = -1}, "replicas"},
+        {{.replicas = 1000}, "replicas"},
+        {{.replicas = 1}, "fake has no replicas"},
+        {{.replicas_ms = -1}, "replicas_ms"},
+        {{.local_handovers = -1, .local_queue = true}, "local_handovers"},
+        {{.local_handovers = INT_MAX, .local_queue = true}, "local_handovers"},
+        {{.local_handovers = 1}, "needs local_queue"},
+        {{.env = &lame[0]}, "env"},
+        {{.env = &lame[1]}, "env"},
+        {{.env = &lame[2]}, "env"},
+        {{.env = &lame[3]}, "env"},
+        {{.env = &lame[4]}, "env"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         lk_client *client = NULL;

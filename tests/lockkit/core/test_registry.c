@@ -96,6 +96,7 @@ static void every_outcome_and_cause_has_a_text(void **state)
         assert_true(strlen(lk_loss_text(loss)) > 1);
     assert_string_equal(lk_status_text((lk_status)99), "no such status");
     assert_string_equal(lk_loss_text((lk_loss)99), "no such cause");
+    assert_string_equal(lk_pending_text((lk_pending)99), "no such state");
 }
 
 /* Tokens are made of these numbers, so parent and child must not draw the same ones. */
@@ -105,6 +106,8 @@ static void a_forked_child_draws_other_random_numbers_than_its_parent(void **sta
     const lk_env *env = lk_env_system();
     int ends[2];
     uint64_t of_child, of_parent;
+    env->sleep_us(env->ctx, 0); /* what is over is not waited for */
+    env->sleep_us(env->ctx, -1);
     env->random(env->ctx);
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
