@@ -9,13 +9,14 @@
 enum { CONFIG_TEXT_MAX = 512 };
 
 struct config {
-    char listen[CONFIG_TEXT_MAX]; /* host:port; port 0: any free one */
-    char db[CONFIG_TEXT_MAX];     /* sqlite:FILE or postgres://... */
-    bool db_shared;               /* --db-shared: SQLite file used by several instances (lessons) */
-    bool sync_normal;             /* --sync full|normal */
-    char guard[32];               /* default guard of items and accounts */
-    char redis[CONFIG_TEXT_MAX];  /* URL[,URL...]: the first for redis-*, all for redlock */
-    int64_t redis_replicas;       /* of redis-*: lk_options.replicas */
+    char listen[CONFIG_TEXT_MAX];     /* host:port; port 0: any free one */
+    char allow_host[CONFIG_TEXT_MAX]; /* further names in Host, comma-separated */
+    char db[CONFIG_TEXT_MAX];         /* sqlite:FILE or postgres://... */
+    bool db_shared;              /* --db-shared: SQLite file used by several instances (lessons) */
+    bool sync_normal;            /* --sync full|normal */
+    char guard[32];              /* default guard of items and accounts */
+    char redis[CONFIG_TEXT_MAX]; /* URL[,URL...]: the first for redis-*, all for redlock */
+    int64_t redis_replicas;      /* of redis-*: lk_options.replicas */
     char zookeeper[CONFIG_TEXT_MAX];
     char memcached[CONFIG_TEXT_MAX];
     char lock_db[CONFIG_TEXT_MAX]; /* like db; "": beside the store, see guard.c */

@@ -13,6 +13,8 @@
 
 const struct config_key config_keys[] = {
     {"listen", CONFIG_TEXT, AT(listen), 0, 0, "127.0.0.1:8080", "HOST:PORT; port 0: any free one"},
+    {"allow-host", CONFIG_TEXT, AT(allow_host), 0, 0, "",
+     "NAME[,NAME...]: names of this service in Host, besides its address and loopback"},
     {"db", CONFIG_TEXT, AT(db), 0, 0, "sqlite:seckill.db",
      "sqlite:FILE or postgres://USER@HOST:PORT/DATABASE"},
     {"db-shared", CONFIG_FLAG, AT(db_shared), 0, 0, "off",

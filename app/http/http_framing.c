@@ -24,6 +24,7 @@ static struct http_value *slot_of(struct http_head *head, const char *name, size
         size_t offset;
     } known[] = {
         {"host", offsetof(struct http_head, host)},
+        {"origin", offsetof(struct http_head, origin)},
         {"content-length", offsetof(struct http_head, content_length)},
         {"transfer-encoding", offsetof(struct http_head, transfer_encoding)},
         {"expect", offsetof(struct http_head, expect)},
@@ -130,8 +131,8 @@ const char *framing_read(const char *method, const char *version, size_t head_by
     if (is_1_0 && ret->transfer_encoding.count > 0)
         return "Transfer-Encoding in HTTP/1.0";
     if (ret->idempotency_key.count > 1 || ret->content_type.count > 1 ||
-        ret->authorization.count > 1)
-        return "more than one Idempotency-Key, Content-Type or Authorization";
+        ret->authorization.count > 1 || ret->origin.count > 1)
+        return "more than one Idempotency-Key, Content-Type, Authorization or Origin";
     return read_length(ret);
 }
 

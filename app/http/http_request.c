@@ -1,5 +1,6 @@
 /* One request, from its first line to its last byte. */
 #include "http_internal.h"
+#include "http_origin.h"
 #include "parse.h"
 
 #include <assert.h>
@@ -94,12 +95,38 @@ static void check_route(const struct http *http, struct request *request, const 
     }
 }
 
+static void check_host(const struct http *http, struct op *op, const struct http_value *host)
+{
+    if (!origin_host_is_ours(host, http->config->listen, http->config->allow_host))
+        op_problem(op, PROBLEM_FOREIGN_HOST,
+                   "this service does not answer for the Host \"%.100s\"; if it is one of its "
+                   "names, give it to --allow-host",
+                   host->text);
+}
+
+/* Pages of other sites may send a GET, whose answer they cannot read. They may not hold a stream.
+ */
+static void check_origin(struct request *request, const struct http_head *head, const char *method)
+{
+    const struct route *route = request->match.route;
+    const bool reads = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    const bool streams = route != NULL && route->action == ROUTE_EVENTS;
+    if ((!reads || streams) && !origin_is_ours(&head->origin, &head->host))
+        op_problem(&request->call->op, PROBLEM_FOREIGN_ORIGIN,
+                   "a page of \"%.100s\" may not send this; only pages of this service may",
+                   head->origin.text);
+}
+
 /* Checks all that the head alone decides. A refusal is a problem in op->answer. */
 static void check_head(const struct http *http, struct request *request,
                        const struct http_head *head, const char *method)
 {
     struct op *op = &request->call->op;
-    check_route(http, request, method);
+    check_host(http, op, &head->host);
+    if (op->answer.status == 0)
+        check_route(http, request, method);
+    if (op->answer.status == 0)
+        check_origin(request, head, method);
     if (op->answer.status != 0)
         return;
     if (request->match.extra != NULL) {

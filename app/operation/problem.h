@@ -12,6 +12,7 @@
     X(BAD_REQUEST, "bad-request", 400, "Bad request", 0, false)                                    \
     X(KEY_REQUIRED, "key-required", 400, "Idempotency-Key required", 0, false)                     \
     X(FORBIDDEN, "forbidden", 403, "Admin token required", 0, false)                               \
+    X(FOREIGN_ORIGIN, "foreign-origin", 403, "Sent by a page of another site", 0, false)           \
     X(NOT_FOUND, "not-found", 404, "Not found", 0, false)                                          \
     X(METHOD, "method-not-allowed", 405, "Method not allowed", 0, false)                           \
     X(REQUEST_TIMEOUT, "request-timeout", 408, "Request not complete in time", 0, false)           \
@@ -23,6 +24,7 @@
     X(IN_FLIGHT, "in-flight", 409, "A request with this key is still running", 1, false)           \
     X(TOO_LARGE, "too-large", 413, "Request too large", 0, false)                                  \
     X(MEDIA_TYPE, "media-type", 415, "application/json expected", 0, false)                        \
+    X(FOREIGN_HOST, "foreign-host", 421, "Host of another server", 0, false)                       \
     X(KEY_REUSED, "key-reused", 422, "Idempotency-Key was used for another request", 0, false)     \
     X(UNKNOWN_GUARD, "unknown-guard", 422, "Unknown guard", 0, false)                              \
     X(HEADERS_TOO_LARGE, "headers-too-large", 431, "Header fields too large", 0, false)            \

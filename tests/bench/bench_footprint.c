@@ -153,7 +153,7 @@ static bool lock_from_outside(bool held)
 static void measure_waiting(int waiting, json_t *all)
 {
     static int fds[WAITING_MAX];
-    static const char head[] = "GET /livez HTTP/1.1\r\nHost: bench\r\n\r\n";
+    static const char head[] = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
     static const char body[] = "{\"user_id\":\"u1\",\"quantity\":1}";
     char url[SANDBOX_TEXT_MAX], request[512];
     double ms, open_kb, waiting_kb;
@@ -170,7 +170,7 @@ static void measure_waiting(int waiting, json_t *all)
         bench_die("the lock is not free");
     for (int i = 0; i < waiting; i++) {
         snprintf(request, sizeof request,
-                 "POST /v1/items/1/orders HTTP/1.1\r\nHost: bench\r\nContent-Type: "
+                 "POST /v1/items/1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
                  "application/json\r\nIdempotency-Key: waiting-%d\r\nContent-Length: %zu\r\n\r\n%s",
                  i, sizeof body - 1, body);
         send_request(fds[i], request);

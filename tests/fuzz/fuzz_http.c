@@ -204,8 +204,11 @@ static void run(const uint8_t *bytes, size_t size, size_t step, int mode)
                                                {"GET", "/v1/lab/pauses", answer_extra}};
     static const struct extra_routes extras = {.list = extra, .n = 2, .tick = tick};
     static const struct http_options options = {.extras = {&extras}};
-    static struct config config = {
-        .listen = "127.0.0.1:0", .wait_ms = 100000, .connections = 10, .instance = "fuzz"};
+    static struct config config = {.listen = "127.0.0.1:0",
+                                   .allow_host = "a,t,x",
+                                   .wait_ms = 100000,
+                                   .connections = 10,
+                                   .instance = "fuzz"};
     side.bytes = bytes;
     side.size = size;
     side.step = step;

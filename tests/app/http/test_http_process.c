@@ -115,7 +115,7 @@ static void put_item(int port, const char *guard)
     char body[128], text[512];
     int n = snprintf(body, sizeof(body), "{\"stock\":5,\"guard\":\"%s\"}", guard);
     snprintf(text, sizeof(text),
-             "PUT /v1/items/1 HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
+             "PUT /v1/items/1 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
              "Content-Length: %d\r\n\r\n%s",
              n, body);
     int fd = raw_connect(port);
@@ -128,9 +128,10 @@ static void put_item(int port, const char *guard)
 
 static void send_order(int fd)
 {
-    raw_send_text(fd, "POST /v1/items/1/orders HTTP/1.1\r\nHost: t\r\nIdempotency-Key: k\r\n"
-                      "Content-Type: application/json\r\nContent-Length: 16\r\n\r\n"
-                      "{\"user_id\":\"u1\"}");
+    raw_send_text(fd,
+                  "POST /v1/items/1/orders HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: k\r\n"
+                  "Content-Type: application/json\r\nContent-Length: 16\r\n\r\n"
+                  "{\"user_id\":\"u1\"}");
 }
 
 /* A lock server that accepts connections and never answers. */

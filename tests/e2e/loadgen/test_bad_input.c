@@ -145,7 +145,7 @@ static const struct raw {
     int status;
     const char *problem;
 } raws[] = {
-#define POST_HEAD "POST " ORDERS " HTTP/1.1\r\nHost: h\r\nIdempotency-Key: bad\r\n"
+#define POST_HEAD "POST " ORDERS " HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: bad\r\n"
     {POST_HEAD "Content-Length: 29\r\n\r\n{\"user_id\":\"u1\",\"quantity\":1}", 415, "media-type"},
     {POST_HEAD "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}", 415, "media-type"},
     {POST_HEAD "Content-Type: application/json; charset=latin1\r\nContent-Length: 2\r\n\r\n{}", 415,

@@ -11,6 +11,7 @@ void fixture_defaults(struct fixture *fixture)
 {
     memset(fixture, 0, sizeof(*fixture));
     strcpy(fixture->config.listen, "127.0.0.1:0");
+    strcpy(fixture->config.allow_host, "a,t,x"); /* what the tests write in Host */
     strcpy(fixture->config.instance, "test");
     fixture->config.wait_ms = 10000;
     fixture->config.connections = 1000;

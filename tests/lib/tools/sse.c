@@ -26,7 +26,7 @@ bool sse_open(struct sse *sse, int port, const char *path, const char *last_id, 
     if (connect(sse->fd, (const struct sockaddr *)&address, sizeof address) != 0)
         return false;
     /* with HTTP/1.0 the answer is not chunked */
-    int n = snprintf(text, sizeof text, "GET %s HTTP/1.0\r\nHost: t\r\n%s%s%s\r\n", path,
+    int n = snprintf(text, sizeof text, "GET %s HTTP/1.0\r\nHost: localhost\r\n%s%s%s\r\n", path,
                      last_id != NULL ? "Last-Event-ID: " : "", last_id != NULL ? last_id : "",
                      last_id != NULL ? "\r\n" : "");
     return raw_send(sse->fd, text, (size_t)n) == 0;
