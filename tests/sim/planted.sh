@@ -24,6 +24,17 @@ lane-not-called|app/lanes/lanes.c|s/pthread_cond_signal\(&thread->wanted\);/(voi
 reflush-left-out|db/sqlite/sqlite_reflush.c|s/if \(!is_ours\(conn\)\)/if (!is_ours(conn) || conn)/|what a killed process left unflushed is told of
 sharer-not-marked|db/sqlite/sqlite_shared_vfs.c|s/if \(code == SQLITE_OK && level == SQLITE_LOCK_EXCLUSIVE\)/if (code == SQLITE_OK \&\& level > SQLITE_LOCK_EXCLUSIVE)/|a killed sharer leaves no mark
 limit-in-batch|app/section/section.c|s/ops\[i\]->bought = bought\[i\];/ops[i]->bought = 0 * bought[i];/|pieces bought before do not count to the limit
+redis-not-compared|lockkit/redis/redis_guard.c|s/(lk_redis_delete_if_mine\[\] = "if redis.call\('get', KEYS\[1\]\)) == ARGV\[1\]/$1/|a release on Redis deletes without comparing the token
+redis-renewal-late|lockkit/core/watchdog.c|s/while \(watchdog->busy == hold\)/while (watchdog->busy == hold \&\& watchdog->stop)/|a release does not wait for the renewal that is under way
+redis-fence-not-lifted|lockkit/redis/redis_guard.c|s/"fence = math.max\(fence, tonumber\(ARGV\[1\]\)\) "/"fence = fence "/|the fence of a Redis that came back empty is not lifted
+redis-message-lost|lockkit/redis/redis_wake.c|s/\*ret_no_race_left = was_live/*ret_no_race_left = true || was_live/|a waiter sleeps after it has subscribed, without a second try
+redis-undo-late|lockkit/core/acquire.c|s/if \(!call->may_free_late\)/if (!call->may_free_late || call)/|an undoing that comes late may free a later grant
+redis-master-demoted|lockkit/redis/redis_mux_combine.c|s/mux->demoted = true;/(void)mux;/|a master that became a replica is asked on
+redis-script-forgotten|lockkit/redis/redis_command.c|s/strncmp\(reply->root.text, "NOSCRIPT", 8\) == 0/strncmp(reply->root.text, "NOSCRIPT", 8) == 1/|a script that Redis forgot is not sent again
+redlock-half|lockkit/redlock/redlock_nodes.c|s/nodes->n \/ 2 \+ 1/nodes->n \/ 2/|redlock takes two of five votes
+redis-answer-of-another|lockkit/redis/redis_mux_combine.c|s/if \(mux->broken \|\| has_moved\(mux\)\)/if (has_moved(mux))/|a late answer of Redis answers the next command
+redis-fair-old-try|lockkit/guards/redis_fair.c|s/handover.asked_us != waiting->asked_us \|\|/handover.asked_us > waiting->asked_us ||/|redis-fair takes a hand-over that answers an older try
+fence-not-tested|db/sqlite/sqlite_sql.h|s/\(\?5 = 0 OR last_fence <= \?5\)/(?5 = 0 OR last_fence >= 0)/|the store does not compare fences
 END
 }
 if [ ! -d "$copy/build" ] && [ -d build/obj ]; then # what is built already

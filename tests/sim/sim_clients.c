@@ -9,7 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_AT_ONCE_US = 100000, PATIENCE_US = 60000000, HEALED_US = 120000000 };
+enum {
+    ANSWER_AT_ONCE_US = 100000,
+    PATIENCE_US = 60000000,
+    HEALED_US = 120000000,
+    LONG_WAIT_MS = 3000
+};
 
 /* One sending of a deal. Its memory stays: the instance may still have it. */
 struct attempt {
@@ -104,6 +109,9 @@ static void count_answer(const struct op *op)
     for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
         if (op->answer.problem == counted[i].problem)
             sim_count(counted[i].event);
+    if (op->answer.problem == PROBLEM_LOCK_TIMEOUT && sim_world.is.n_faults == 0 &&
+        sim_world.is.wait_ms >= LONG_WAIT_MS)
+        sim_broken("a lock was not had within %u ms, and nothing went wrong", sim_world.is.wait_ms);
     if (op->answer.problem != PROBLEM_NONE)
         return;
     if (op->kind == OP_PAY_ORDER || op->kind == OP_CANCEL_ORDER || op->kind == OP_TRANSFER)

@@ -126,18 +126,38 @@ static bool has_fence(const char *guard)
     return !is_one_of(guard, without, sizeof without / sizeof without[0]);
 }
 
-/* Locks that nothing takes away before the lease ends: no clock leaps, no server forgets. What
- * redis-setnx, redis-setnx-expire and redis-getset claim is less than that. */
+/* What takes a lock away before its lease ends: pauses, clocks that leap, servers that forget. */
+static const enum sim_event enemies_of_leases[] = {
+    SIM_PAUSE,       SIM_CLOCK,          SIM_REDIS_KILL, SIM_REDIS_DELETE,
+    SIM_REDIS_CLOCK, SIM_REDIS_FAILOVER, SIM_REDIS_SPLIT};
+enum { ENEMIES = sizeof enemies_of_leases / sizeof enemies_of_leases[0], LONG_LEASE_MS = 30000 };
+
+/* What redis-setnx, redis-setnx-expire and redis-getset claim is less than that. */
+static bool claims_leases(const char *guard)
+{
+    return has_fence(guard) || strcmp(guard, "redlock") == 0 || strcmp(guard, "redis-set") == 0;
+}
+
 static bool holds_leases(const struct sim_settings *is, const char *guard)
 {
-    static const enum sim_event enemies[] = {SIM_PAUSE,        SIM_CLOCK,       SIM_REDIS_KILL,
-                                             SIM_REDIS_DELETE, SIM_REDIS_CLOCK, SIM_REDIS_FAILOVER,
-                                             SIM_REDIS_SPLIT};
     bool any = false;
-    for (size_t i = 0; i < sizeof enemies / sizeof enemies[0]; i++)
-        any = any || is->faults[enemies[i]];
-    return is->lease_ms >= 30000 && !any &&
-           (has_fence(guard) || strcmp(guard, "redlock") == 0 || strcmp(guard, "redis-set") == 0);
+    for (size_t i = 0; i < ENEMIES; i++)
+        any = any || is->faults[enemies_of_leases[i]];
+    return is->lease_ms >= LONG_LEASE_MS && !any && claims_leases(guard);
+}
+
+/* The lock alone has to keep updates apart, in a part of the runs: no fence, and none of what takes
+ * locks away. */
+static void draw_lock_alone(struct sim_settings *ret)
+{
+    if (in_store(ret->guard) || !claims_leases(ret->guard) || !sim_one_in(3))
+        return;
+    ret->fence = false;
+    ret->lease_ms = LONG_LEASE_MS;
+    for (size_t i = 0; i < ENEMIES; i++)
+        ret->faults[enemies_of_leases[i]] = false;
+    if (ret->other_guard && !claims_leases(ret->other_guard))
+        ret->other_guard = "sql-row";
 }
 
 /* What a guard claims, under what is done to it here. */
@@ -162,6 +182,7 @@ void sim_settings_draw(struct sim_settings *ret, uint64_t seed)
     draw_clients(ret);
     draw_faults(ret);
     draw_other_guard(ret);
+    draw_lock_alone(ret);
     if (ret->sync_normal) /* which promises nothing about power */
         ret->faults[SIM_POWER] = false;
     ret->claims_safe =
