@@ -103,7 +103,7 @@ $(B)/libclockshim.so: loadgen/sandbox/clockshim.c # without SAN: servers without
 $(B)/%.a:
 	$(Q)rm -f $@ && ar rcs $@ $^
 # A room sees its own headers and those of the rooms that .layers names; the tests see all.
-TEST_ROOMS := $(sort $(dir $(wildcard tests/*/*.[ch] tests/*/*/*.[ch])))
+TEST_ROOMS := $(sort $(dir $(shell find tests -name "*.[ch]")))
 sees = $(addprefix -I,$(if $(filter tests/%,$(1)),$(ROOMS) $(TEST_ROOMS),$(room) $(sees/$(room)) $(upward/$(room))))
 $(B)/obj/%.o: %.c Makefile .layers
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(call sees,$<) -MMD -MP -c -o $@ $<
@@ -165,7 +165,7 @@ lint: deps-lint ## checks layers, headers, layout, cppcheck; builds with clang a
 	$(Q)CC=clang .ci/check-installed $(B)/clang $(B)/installed
 	$(Q)$(SUB) NDEBUG=1 B=$(B)/ndebug $(NDEBUG_T)
 	$(Q)BUILD=$(B)/ndebug TEST_JOBS=$(JOBS) tests/run.sh $(NDEBUG_T)
-format: ## lays all C code out (clang-format)
+format: deps-lint ## lays all C code out (clang-format)
 	$(Q)git ls-files '*.[ch]' | xargs clang-format -i
 
 # -- installing and the rest ------------------------------------------------------------------------

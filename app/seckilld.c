@@ -67,7 +67,7 @@ static void drain(const struct config *config, struct http *http, struct service
 int main(int argc, char **argv)
 {
     struct config config;
-    int status = config_load(argc, argv, &config);
+    int status = config_load(argc, argv, lab_is_built, &config);
     if (status >= 0)
         return status;
 

@@ -1,6 +1,6 @@
 # Tests and benchmarks. tests/PART/.../test_NAME.c becomes the program build/tests/PART/.../test_NAME.
 
-TEST_SRC := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
+TEST_SRC := $(sort $(shell find tests -name "test_*.c"))
 # SUITE=asan, tsan or plain: what tests/suites wants in that run of CI. SUBSET: folders and programs. Without: all.
 TESTS    := $(patsubst tests/%.c,$(B)/tests/%,$(if $(SUITE),$(shell tests/suite.sh $(SUITE) $(TEST_SRC)),$(TEST_SRC)))
 ifneq ($(SUBSET),)

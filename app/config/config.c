@@ -75,7 +75,12 @@ static const char *help_text(size_t key)
     return texts[key];
 }
 
-static void read_flags(int argc, char **argv, struct command_line *line)
+static bool is_of_lab(size_t key)
+{
+    return strncmp(config_keys[key].name, "lab", strlen("lab")) == 0;
+}
+
+static void read_flags(int argc, char **argv, bool shows_lab, struct command_line *line)
 {
     struct argp_option options[CONFIG_KEYS_MAX + 4];
     memset(options, 0, sizeof(options));
@@ -83,6 +88,7 @@ static void read_flags(int argc, char **argv, struct command_line *line)
         options[i] = (struct argp_option){.name = config_keys[i].name,
                                           .key = OPTION_KEY + (int)i,
                                           .arg = value_name(config_keys[i].type),
+                                          .flags = shows_lab || !is_of_lab(i) ? 0 : OPTION_HIDDEN,
                                           .doc = help_text(i)};
     struct argp_option *more = &options[config_n_keys];
     more[0] = (struct argp_option){.name = "config",
@@ -106,7 +112,7 @@ static void read_flags(int argc, char **argv, struct command_line *line)
     argp_parse(&argp, argc, argv, 0, NULL, line);
 }
 
-int config_load(int argc, char **argv, struct config *ret)
+int config_load(int argc, char **argv, bool shows_lab, struct config *ret)
 {
     struct config_draft *draft = malloc(sizeof(*draft));
     if (draft == NULL)
@@ -114,7 +120,7 @@ int config_load(int argc, char **argv, struct config *ret)
     config_draft_defaults(draft);
     struct command_line line = {.draft = draft};
     int status = -1;
-    read_flags(argc, argv, &line);
+    read_flags(argc, argv, shows_lab, &line);
     if ((line.file != NULL && config_draft_file(draft, line.file) != 0) ||
         config_draft_environment(draft, environ) != 0 || config_draft_finish(draft, ret) != 0) {
         fprintf(stderr, "seckilld: %s\nTry 'seckilld --help'.\n", draft->message);

@@ -40,8 +40,8 @@ struct config {
 
 /* Fills *ret from defaults, --config file, environment and flags. Prints usage errors to stderr.
  * Returns -1 to go on, else the exit status (0 after --help, --print-config, --check; 2 on a usage
- * error). */
-int config_load(int argc, char **argv, struct config *ret);
+ * error). shows_lab: --help lists the flags of the lab. */
+int config_load(int argc, char **argv, bool shows_lab, struct config *ret);
 
 /* config_check.c: checks that the kind of store, the guard and the slip exist. 0, or -1 after
  * printing to stderr which does not. */

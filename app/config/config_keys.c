@@ -40,7 +40,7 @@ const struct config_key config_keys[] = {
     {"fence-source", CONFIG_SOURCE, AT(fence_database), 0, 0, "lock",
      "where a lock's fence comes from: its server, if it has one; or the store"},
     {"lock-queue", CONFIG_SWITCH, AT(lock_queue), 0, 0, "on",
-     "requests that wait for one lock stand in line, and only the first polls; off with --lab"},
+     "of the requests that wait for one lock only the first polls; off with --lab"},
     {"lanes", CONFIG_SWITCH, AT(lanes), 0, 0, "on", "one lock per batch instead of per request"},
     {"batch", CONFIG_NUMBER, AT(batch), 1, 4096, "128", "operations per batch of a lane at most"},
     {"lane-turns", CONFIG_NUMBER, AT(lane_turns), 1, 1000, "8",

@@ -56,6 +56,8 @@ struct lab {
     const struct extra_routes *routes;
 };
 
+/* False: this program was built without the lab (make LAB=0). */
+extern const bool lab_is_built;
 /* False, after printing why to stderr: the settings name an unknown mistake (--lab-slip), or this
  * program was built without the lab. */
 bool lab_is_possible(const struct config *config);

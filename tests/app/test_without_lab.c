@@ -98,6 +98,26 @@ static void lab_is_a_usage_error(void **state)
     assert_non_null(strstr(text, "built without the hazard lab"));
 }
 
+/* Counts the flags of the lab that the program lists. */
+static int lab_flags_in_help(const char *program)
+{
+    char text[16384];
+    int n = 0;
+    const char *const argv[] = {shop_binary(program), "--help", NULL};
+    assert_int_equal(run(argv), 0);
+    read_output(text, sizeof text);
+    for (const char *at = text; (at = strstr(at, "\n      --lab")) != NULL; at++)
+        n++;
+    return n;
+}
+
+static void help_does_not_offer_the_lab(void **state)
+{
+    (void)state;
+    assert_int_equal(lab_flags_in_help("nolab/seckilld"), 0);
+    assert_true(lab_flags_in_help("seckilld") >= 3);
+}
+
 /* main() calls two functions of lab.h; these are all that a program without the lab defines. */
 static void no_function_of_the_lab_is_linked(void **state)
 {
@@ -126,6 +146,7 @@ int main(void)
         cmocka_unit_test(an_order_is_sold),
         cmocka_unit_test(none_of_the_labs_routes_is_there),
         cmocka_unit_test(lab_is_a_usage_error),
+        cmocka_unit_test(help_does_not_offer_the_lab),
         cmocka_unit_test(no_function_of_the_lab_is_linked),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

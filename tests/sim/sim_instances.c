@@ -47,7 +47,7 @@ static void configure(struct sim_instance *instance)
     ADD("--close-orders-ms=%u", is->close_ms);
     ADD("--instance=i%d", instance->number);
     args[n] = NULL;
-    if (config_load(n, args, &instance->config) != -1)
+    if (config_load(n, args, true, &instance->config) != -1)
         abort();
 }
 

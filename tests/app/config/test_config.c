@@ -311,7 +311,7 @@ static int status_of(char *const *argv)
         FILE *quiet = freopen("/dev/null", "we", stderr);
         FILE *silent = freopen("/dev/null", "we", stdout);
         struct config child;
-        int code = config_load(argc, (char **)argv, &child);
+        int code = config_load(argc, (char **)argv, true, &child);
         _exit(quiet == NULL || silent == NULL                    ? 99
               : code >= 0                                        ? code
               : child.wait_ms == 77 && child.lab && !child.lanes ? 42
