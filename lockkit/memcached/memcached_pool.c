@@ -1,5 +1,6 @@
 #include "memcached_pool.h"
 #include "monotonic.h"
+#include "number.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 /* After this time without traffic a connection is tested before it is used. */
-enum { IDLE_US = 1000, US_PER_MS = 1000 };
+enum { IDLE_US = 1000, US_PER_MS = 1000, PORT_MAX = 65535 };
 
 struct lk_memcached_connection {
     const lk_context *context;
@@ -283,10 +284,11 @@ static lk_status parse_tcp(lk_memcached_pool *pool, const char *text, lk_error *
         return lk_fail(error, LK_INVALID, "no host in the memcached endpoint, or one too long");
     memcpy(pool->host, host, (size_t)(end - host));
     int number = LK_MEMCACHED_PORT;
-    char rest;
-    if (port != NULL &&
-        (sscanf(port, ":%5d%c", &number, &rest) != 1 || number < 1 || number > 65535))
-        return lk_fail(error, LK_INVALID, "bad port in the memcached endpoint: use HOST:PORT");
+    if (port != NULL) {
+        const char *rest = *port == ':' ? lk_digits(port + 1, PORT_MAX, &number) : NULL;
+        if (rest == NULL || *rest != '\0' || number == 0)
+            return lk_fail(error, LK_INVALID, "bad port in the memcached endpoint: use HOST:PORT");
+    }
     snprintf(pool->port, sizeof pool->port, "%d", number);
     return LK_OK;
 }

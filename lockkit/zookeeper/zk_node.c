@@ -44,13 +44,17 @@ static char *append_escaped(char *to, const char *text)
     return to;
 }
 
+static void name_of_key(char *to, const char *key)
+{
+    if (strcmp(key, ".") == 0 || strcmp(key, "..") == 0)
+        strcpy(to, key[1] ? "%2E%2E" : "%2E"); /* those names mean something else in a path */
+    else
+        append_escaped(to, key);
+}
+
 void lk_zk_key_path(char path[LK_ZK_PATH_MAX], const char *root, const char *key)
 {
-    char *end = path + snprintf(path, LK_ZK_PATH_MAX, "%s/", root);
-    if (strcmp(key, ".") == 0 || strcmp(key, "..") == 0)
-        strcpy(end, key[1] ? "%2E%2E" : "%2E"); /* those names mean something else in a path */
-    else
-        append_escaped(end, key);
+    name_of_key(path + snprintf(path, LK_ZK_PATH_MAX, "%s/", root), key);
 }
 
 bool lk_zk_child_path(char path[LK_ZK_PATH_MAX], const char *parent, const char *name)
@@ -71,22 +75,24 @@ static int hex_digit(char c)
 
 bool lk_zk_key_of(const char *name, char key[LK_KEY_MAX + 1])
 {
+    char again[LK_ZK_PATH_MAX];
     size_t n = 0;
-    for (; *name; name++) {
-        char c = *name;
+    for (const char *at = name; *at; at++) {
+        char c = *at;
         if (c == '%') {
-            int high = hex_digit(name[1]), low = high < 0 ? -1 : hex_digit(name[2]);
+            int high = hex_digit(at[1]), low = high < 0 ? -1 : hex_digit(at[2]);
             if (low < 0)
                 return false;
             c = (char)(high * 16 + low);
-            name += 2;
+            at += 2;
         }
         if (n == LK_KEY_MAX)
             return false;
         key[n++] = c;
     }
     key[n] = '\0';
-    return n > 0;
+    name_of_key(again, key); /* another spelling is another node */
+    return n > 0 && strcmp(again, name) == 0;
 }
 
 void lk_zk_name_prefix(char prefix[LK_ZK_PATH_MAX], const lk_hold *hold)
@@ -107,7 +113,7 @@ bool lk_zk_parse_sequence(const char *name, int32_t *ret)
         return false;
     const char *digits = name + length - SEQUENCE_DIGITS;
     bool negative = digits[0] == '-';
-    if (!negative && length >= SEQUENCE_DIGITS + 2)
+    if (digits[0] >= '1' && digits[0] <= '9' && length >= SEQUENCE_DIGITS + 2)
         negative = digits[-1] == '-' && is_separator(digits[-2]);
     int64_t sequence = 0;
     for (const char *c = digits + (digits[0] == '-'); *c; c++) {

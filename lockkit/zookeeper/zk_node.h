@@ -58,7 +58,8 @@ void lk_zk_name_prefix(char prefix[LK_ZK_PATH_MAX], const lk_hold *hold);
 
 /*
  * ZooKeeper appends the parent's 32-bit count of changes in at least ten places, and goes on below
- * zero after 2147483647: a '-' before it is a sign only if another separator stands before that.
+ * zero after 2147483647: a '-' before ten digits is a sign only if the first of them is not 0 and
+ * another separator stands before that.
  * False: the name ends otherwise.
  */
 bool lk_zk_parse_sequence(const char *name, int32_t *ret);

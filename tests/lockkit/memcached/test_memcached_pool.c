@@ -45,9 +45,19 @@ static int tear_down(void **state)
 static void endpoints_that_are_not_one_server_are_refused(void **state)
 {
     (void)state;
-    static const char *const endpoints[] = {
-        "",     "a:11211,b:11211", ":11211",         "a:", "a:0", "a:65536", "a:1x",
-        "[::1", "[::1]x",          "unix://relative"};
+    static const char *const endpoints[] = {"",
+                                            "a:11211,b:11211",
+                                            ":11211",
+                                            "a:",
+                                            "a:0",
+                                            "a:65536",
+                                            "a:1x",
+                                            "a:+1",
+                                            "a: 1",
+                                            "a:-1",
+                                            "[::1",
+                                            "[::1]x",
+                                            "unix://relative"};
     for (size_t i = 0; i < sizeof endpoints / sizeof endpoints[0]; i++) {
         lk_client *none = NULL;
         lk_error error = {.message = ""};

@@ -29,7 +29,8 @@ static void a_key_is_found_again_in_its_node_s_name(void **state)
         assert_true(lk_zk_key_of(path + 3, key));
         assert_string_equal(key, keys[i][0]);
     }
-    static const char *const foreign[] = {"", "%", "%2", "%2f", "%zz", "a%"};
+    static const char *const foreign[] = {"",   "%",   "%2",    "%2f", "%zz",
+                                          "a%", "%00", "a%00b", "%41", "."};
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
         assert_false(lk_zk_key_of(foreign[i], key));
     char longest[LK_KEY_MAX + 2];
@@ -90,6 +91,7 @@ static void sequence_numbers_are_read_whatever_stands_before_them(void **state)
         {"_c_a-lock--2147483648", INT32_MIN}, /* beyond the end of the range */
         {"_c_a-__WRIT__-2147483647", -2147483647},
         {"_c_a-lock--000000001", -1},
+        {"another--0000000012", 12}, /* -12 has nine digits */
     };
     int32_t sequence;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
