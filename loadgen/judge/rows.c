@@ -90,10 +90,17 @@ static int by_version(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
+/* qsort() wants an array, also for no row. */
+static void sort(struct rows *rows, int (*order)(const void *, const void *))
+{
+    if (rows->n > 0)
+        qsort(rows->rows, rows->n, sizeof *rows->rows, order);
+}
+
 static int64_t duplicates_of(struct rows *rows)
 {
     int64_t n = 0;
-    qsort(rows->rows, rows->n, sizeof *rows->rows, by_origin);
+    sort(rows, by_origin);
     for (size_t i = 1; i < rows->n; i++)
         n += rows->rows[i].origin != ROWS_FOREIGN &&
              rows->rows[i].origin == rows->rows[i - 1].origin;
@@ -180,7 +187,7 @@ void rows_audit(struct rows *rows, const struct rows_resource *resource, struct 
     snprintf(audit.resource, sizeof audit.resource, "%s", resource->name);
     audit.negative = resource->current < 0;
     audit.duplicates = duplicates_of(rows);
-    qsort(rows->rows, rows->n, sizeof *rows->rows, by_version);
+    sort(rows, by_version);
     wide sum = walk(rows, resource, &audit);
     wide lost = resource->initial + sum - resource->current;
     audit.ledger_sum = wide_clip(sum);

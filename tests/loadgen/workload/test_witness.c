@@ -192,6 +192,17 @@ static void every_way_in_which_rows_do_not_fit_is_counted(void **state)
     }
 }
 
+static void ledger_without_a_row_is_broken(void **state)
+{
+    (void)state;
+    struct rows none = {0};
+    struct audit_row audit;
+    const struct rows_resource resource = {.name = "account:a", .initial = 100, .current = 100};
+    rows_audit(&none, &resource, &audit);
+    assert_int_equal(audit.broken, 1);
+    assert_int_equal(audit.lost_amount, 0);
+}
+
 static void row_without_a_field_is_refused_by_its_name(void **state)
 {
     (void)state;
@@ -223,6 +234,7 @@ int main(void)
         TEST(liars_who_agree_are_found_by_the_answers),
         cmocka_unit_test(the_worse_of_two_witnesses_counts),
         cmocka_unit_test(every_way_in_which_rows_do_not_fit_is_counted),
+        cmocka_unit_test(ledger_without_a_row_is_broken),
         cmocka_unit_test(row_without_a_field_is_refused_by_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
