@@ -62,6 +62,8 @@ $(patsubst tests/fuzz/fuzz_%.c,$(B)/%,$(FUZZ_SRC)): $(B)/%: $(B)/obj/tests/fuzz/
         $(call lib,app db loadgen sandbox lockkit)
 	$(LINK) -fsanitize=fuzzer
 $(B)/http: $(B)/obj/tests/fuzz/answered.o
+$(addprefix $(B)/,redis memcached postgres postgres_lock): $(B)/obj/tests/fuzz/wire.o
+$(B)/config $(B)/url: LDFLAGS += $(call wrap,getaddrinfo)
 $(B)/http: LDFLAGS += $(call wrap,pthread_create getrandom)
 
 # -- benchmarks: medians of interleaved runs; JSON to build/bench, tables on the terminal -----------------
