@@ -228,6 +228,34 @@ static void too_few_files_are_said(void **state)
     assert_int_equal(status_of(&daemon), 1);
 }
 
+static int order(int port)
+{
+    struct raw_reply reply;
+    int fd = raw_connect(port);
+    send_order(fd);
+    int status = raw_read(fd, 0, RAW_WAIT_MS, &reply);
+    raw_free(&reply);
+    close(fd);
+    return status;
+}
+
+/* By default SIGXFSZ ends a process that writes beyond its limit (ulimit -f). */
+static void a_file_that_may_not_grow_does_not_end_the_service(void **state)
+{
+    (void)state;
+    struct daemon daemon;
+    run_until_ready(&daemon, (const char *const[]){NULL});
+    put_item(daemon.port, "mutex");
+    assert_int_equal(prlimit(daemon.pid, RLIMIT_FSIZE, &(struct rlimit){1, RLIM_INFINITY}, NULL),
+                     0);
+    assert_int_equal(order(daemon.port), 503);
+    assert_int_equal(
+        prlimit(daemon.pid, RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}, NULL), 0);
+    assert_int_equal(order(daemon.port), 201);
+    kill(daemon.pid, SIGTERM);
+    assert_int_equal(status_of(&daemon), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +264,7 @@ int main(void)
         cmocka_unit_test(a_second_signal_ends_at_once),
         cmocka_unit_test(a_taken_address_is_said),
         cmocka_unit_test(too_few_files_are_said),
+        cmocka_unit_test(a_file_that_may_not_grow_does_not_end_the_service),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
