@@ -63,7 +63,7 @@ obj   = $(patsubst %.c,$(B)/obj/%.o,$(1))
 room  = $(patsubst %/,%,$(dir $(1)))
 src   = $(filter-out $(MAINS),$(wildcard $(addsuffix /*.c,$(filter $(1) $(1)/%,$(ROOMS)))))
 lib   = $(patsubst %,$(B)/lib%.a,$(1))
-MAINS := app/seckilld.c app/lab_none.c loadgen/cli/main.c loadgen/cli/hazards_main.c loadgen/sandbox/clockshim.c
+MAINS := app/seckilld.c app/lab_none.c loadgen/cli/main.c loadgen/cli/hazards_main.c loadgen/cli/torture_main.c loadgen/sandbox/clockshim.c
 LOCKKIT_CMD_O := $(call obj,$(call src,lockkit/cmd)) # the command, beside the library
 NO_ZOOKEEPER := $(if $(LIB_ZOOKEEPER),,$(call obj,$(call src,lockkit/zookeeper) $(wildcard lockkit/guards/zk_*.c)))
 LOCKKIT_O := $(filter-out $(LOCKKIT_CMD_O) $(NO_ZOOKEEPER),$(call obj,$(call src,lockkit)))
@@ -75,7 +75,7 @@ $(B)/libsandbox.a: $(call obj,$(call src,loadgen/sandbox))
 $(B)/libloadgen.a: $(call obj,$(filter-out loadgen/sandbox/%,$(call src,loadgen)))
 L_APP     := $(call lib,app lockkit db)
 L_LOADGEN := $(call lib,loadgen sandbox lockkit)
-BINS      := $(addprefix $(B)/,seckilld loadgen hazards lockkit)
+BINS      := $(addprefix $(B)/,seckilld loadgen hazards torture lockkit)
 
 all: deps-build ## builds the programs and the lock library, in build/
 	$(Q)$(SUB) bins
@@ -91,6 +91,8 @@ $(B)/lab.$(LAB): # a new one, when LAB changes, links the service again
 $(B)/loadgen: $(call obj,loadgen/cli/main.c) $(L_LOADGEN)
 	$(LINK)
 $(B)/hazards: $(call obj,loadgen/cli/hazards_main.c) $(L_LOADGEN) | $(B)/libclockshim.so
+	$(LINK)
+$(B)/torture: $(call obj,loadgen/cli/torture_main.c) $(L_LOADGEN) | $(B)/libclockshim.so
 	$(LINK)
 $(B)/lockkit: $(LOCKKIT_CMD_O) $(call lib,lockkit)
 	$(LINK)
@@ -149,6 +151,8 @@ mutants: deps-build deps-test deps-lint ## breaks lines of sources, to see that 
 sim: deps-build deps-test ## simulates the service on a virtual clock; SEEDS=2000; TEST_SEED=N replays one
 	$(Q)$(SUB) $(SIM_T)
 	$(Q)SIM_SEEDS=$(or $(SEEDS),2000) SIM_SECONDS=86400 SIM_JSON=$(B)/sim.json $(SIM_T)
+torture: all deps-test ## lets faults strike real servers: MINUTES=10 or HOURS=8; sums grow in build/torture-rounds/
+	$(Q)$(B)/torture --dir $(B)/torture-rounds --duration $(if $(HOURS),$(HOURS)h,$(or $(MINUTES),10)m)
 bench: all deps-bench ## measures what a lock, an order and a guard cost: build/bench/
 	$(Q)$(SUB) $(BENCHES)
 	$(Q)BUILD=$(B) tests/bench.sh $(BENCHES)
@@ -179,5 +183,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 deps-build deps-test deps-lint deps-bench: deps-%:
 	$(Q).ci/install-packages $(PKGS_$*)
-.PHONY: all bins demo serve lab test conformance check-asan check-ubsan check-tsan coverage mutants sim bench fuzz fuzz-corpus \
+.PHONY: all bins demo serve lab test conformance check-asan check-ubsan check-tsan coverage mutants sim torture bench fuzz fuzz-corpus \
         lint format install uninstall clean help deps-build deps-test deps-lint deps-bench
