@@ -3,6 +3,7 @@
 #include "sim_disk.h"
 #include "sim_files.h"
 #include "sim_sockets.h"
+#include "sim_pg.h"
 #include "sim_threads.h"
 #include "sim_world.h"
 
@@ -26,11 +27,14 @@ static void configure(struct sim_instance *instance)
     } while (0)
 #define ON(yes) ((yes) ? "on" : "off")
     ADD("seckilld");
-    ADD("--db=sqlite:%s", sim_store);
+    if (is->postgres)
+        ADD("--db=postgres://shop@model/shop?isolation=%s", is->isolation);
+    else
+        ADD("--db=sqlite:%s", sim_store);
     ADD("--lock-db=sqlite:%s", sim_lock_store);
     ADD("--redis=%s", sim_redis_endpoint(is->redis));
     ADD("--redis-replicas=%u", is->replicas);
-    if (is->instances > 1)
+    if (is->instances > 1 && !is->postgres)
         ADD("--db-shared");
     ADD("--sync=%s", is->sync_normal ? "normal" : "full");
     ADD("--guard=%s", is->guard);
@@ -82,6 +86,7 @@ static void end_process(struct sim_instance *instance)
     sim_disk_kill(group);
     sim_files_kill(group);
     sim_sockets_kill(group);
+    sim_pg_kill(group);
     sim_wake(instance, INT32_MAX);
     sim_kill(group);
 }

@@ -2,7 +2,7 @@
  * The judge: reads the database's rows, and compares them with each other and with the clients'
  * books. It asks nothing of the service.
  */
-#include "sim_disk.h"
+#include "sim_pg.h"
 #include "sim_threads.h"
 #include "sim_world.h"
 
@@ -22,8 +22,12 @@ static const struct {
      "GROUP BY resource, epoch, version_before HAVING count(*) > 1",
      true},
     {"one key changed one thing twice",
-     "SELECT resource || ' ' || txn_id FROM ledger GROUP BY resource, txn_id HAVING count(*) > 1",
+     "SELECT resource || ' ' || txn_id FROM ledger WHERE txn_id NOT LIKE 'task%'"
+     " GROUP BY resource, txn_id HAVING count(*) > 1",
      false},
+    {"one order was closed twice", /* by tasks, that only the order's guard keeps apart */
+     "SELECT resource || ' ' || txn_id FROM ledger GROUP BY resource, txn_id HAVING count(*) > 1",
+     true},
     {"the chain of a resource has a gap",
      "SELECT resource || ' version ' || version_before FROM (SELECT *, lag(version_before) OVER w "
      "AS v,"
@@ -131,8 +135,10 @@ static void count_closed(sqlite3 *store)
 
 void sim_judge(void)
 {
-    sqlite3 *store;
-    if (sqlite3_open_v2(sim_store, &store, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) {
+    sqlite3 *store = NULL;
+    if (sim_world.is.postgres) {
+        store = sim_pg_judge();
+    } else if (sqlite3_open_v2(sim_store, &store, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) {
         sim_broken("the judge cannot open the store: %s", sqlite3_errmsg(store));
         return;
     }
@@ -141,5 +147,6 @@ void sim_judge(void)
             sim_count(SIM_FORK);
     compare_books(store);
     count_closed(store);
-    sqlite3_close(store);
+    if (!sim_world.is.postgres)
+        sqlite3_close(store);
 }

@@ -1,5 +1,6 @@
 /* What goes wrong, drawn from the kinds that exist in this run; then all is healed. */
 #include "sim_disk.h"
+#include "sim_nemesis_pg.h"
 #include "sim_nemesis_redis.h"
 #include "sim_threads.h"
 #include "sim_world.h"
@@ -156,7 +157,8 @@ static void do_one(enum sim_event kind)
         sim_spawn(SIM_WORLD, "operator", change_guard, NULL);
         return;
     default:
-        sim_redis_fault(kind);
+        if (!sim_pg_fault(kind))
+            sim_redis_fault(kind);
         return;
     }
 }

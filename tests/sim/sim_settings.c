@@ -42,20 +42,26 @@ static void draw_redis(struct sim_settings *ret)
 /* The kinds that exist in this run: each with one chance in two, and in one run of eight none. */
 static void draw_faults(struct sim_settings *ret)
 {
-    static const enum sim_event kinds[] = {
-        SIM_KILL,         SIM_STOP,      SIM_PAUSE, SIM_POWER,   SIM_WRITE_FAILED,
-        SIM_FLUSH_FAILED, SIM_DISK_FULL, SIM_CLOCK, SIM_GAVE_UP, SIM_GUARD_CHANGED};
+    static const enum sim_event kinds[] = {SIM_KILL,  SIM_STOP,    SIM_PAUSE,
+                                           SIM_CLOCK, SIM_GAVE_UP, SIM_GUARD_CHANGED};
+    static const enum sim_event of_sqlite[] = {SIM_POWER, SIM_WRITE_FAILED, SIM_FLUSH_FAILED,
+                                               SIM_DISK_FULL};
+    static const enum sim_event of_postgres[] = {SIM_PG_CUT,     SIM_PG_TERMINATED, SIM_PG_REFUSED,
+                                                 SIM_PG_RESTART, SIM_PG_CRASH,      SIM_PG_SLOW};
     static const enum sim_event of_redis[] = {SIM_REDIS_CUT,      SIM_REDIS_LOST,   SIM_REDIS_LATE,
                                               SIM_REDIS_SILENT,   SIM_REDIS_AWAY,   SIM_REDIS_STOP,
                                               SIM_REDIS_KILL,     SIM_REDIS_DELETE, SIM_REDIS_CLOCK,
                                               SIM_REDIS_FAILOVER, SIM_REDIS_SPLIT};
-    bool none = sim_one_in(8);
-    for (size_t i = 0; ret->redis && i < sizeof of_redis / sizeof of_redis[0]; i++)
-        ret->faults[of_redis[i]] = !none && sim_one_in(2);
+    const bool none = sim_one_in(8);
+#define DRAW(list, if_there)                                                                       \
+    for (size_t i = 0; (if_there) && !none && i < sizeof(list) / sizeof(list)[0]; i++)             \
+    ret->faults[(list)[i]] = sim_one_in(2)
+    DRAW(kinds, true);
+    DRAW(of_sqlite, !ret->postgres);
+    DRAW(of_postgres, ret->postgres);
+    DRAW(of_redis, ret->redis != SIM_REDIS_NONE);
     if (ret->redis != SIM_REDIS_SENTINEL)
         ret->faults[SIM_REDIS_FAILOVER] = ret->faults[SIM_REDIS_SPLIT] = false;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        ret->faults[kinds[i]] = !none && sim_one_in(2);
     ret->n_faults = none ? 0 : ONE_OF(2, 5, 12);
 }
 
@@ -67,6 +73,8 @@ static void draw_service(struct sim_settings *ret)
     ret->guard = guards[sim_below(sizeof guards / sizeof guards[0])];
     draw_redis(ret);
     bool local = strcmp(ret->guard, "mutex") == 0;
+    ret->postgres = sim_one_in(3);
+    ret->isolation = sim_one_in(3) ? "repeatable-read" : "read-committed";
     ret->instances = local ? 1 : ONE_OF(1, 1, 2, 3);
     ret->workers = 1 + sim_below(4);
     ret->lanes = sim_one_in(2);
@@ -184,7 +192,7 @@ void sim_settings_draw(struct sim_settings *ret, uint64_t seed)
     draw_other_guard(ret);
     draw_lock_alone(ret);
     if (ret->sync_normal) /* which promises nothing about power */
-        ret->faults[SIM_POWER] = false;
+        ret->faults[SIM_POWER] = ret->faults[SIM_PG_CRASH] = false;
     ret->claims_safe =
         claims_safe(ret, ret->guard) && (!ret->other_guard || claims_safe(ret, ret->other_guard));
 }
@@ -218,12 +226,14 @@ void sim_settings_print(const struct sim_settings *is, FILE *out)
 {
     fprintf(
         out,
-        "seed %llu: guard %s, other %s, Redis %s (%u), %u instance%s, %u workers, lanes %s, batch "
+        "seed %llu: %s%s, guard %s, other %s, Redis %s (%u), %u instance%s, %u workers, lanes %s, "
+        "batch "
         "%u, turns %u, queue "
         "%s, fence %s from %s, watchdog %s, lease %u ms, wait %u ms, sync %s\n"
         "  %u items of %u pieces, limit %u, %u accounts, %u clients, %u deals each, a switch in "
         "%u steps, %u faults of:",
-        (unsigned long long)is->seed, is->guard, is->other_guard ? is->other_guard : "none",
+        (unsigned long long)is->seed, is->postgres ? "PostgreSQL " : "SQLite",
+        is->postgres ? is->isolation : "", is->guard, is->other_guard ? is->other_guard : "none",
         sim_redis_endpoint(is->redis), is->replicas, is->instances, is->instances > 1 ? "s" : "",
         is->workers, is->lanes ? "on" : "off", is->batch, is->turns, is->lock_queue ? "on" : "off",
         is->fence ? "on" : "off", is->fence_database ? "the store" : "the lock",

@@ -53,6 +53,18 @@
     X(REDIS_RAISED, "fence lifted by the store")                                                   \
     X(REDIS_HEARD, "message of a release heard")                                                   \
     X(UNKNOWN_COMMIT, "commit of unknown outcome")                                                 \
+    X(PG_CUT, "PostgreSQL: connection lost at a statement")                                        \
+    X(PG_TERMINATED, "PostgreSQL: server process ended")                                           \
+    X(PG_REFUSED, "PostgreSQL: connections refused for a while")                                   \
+    X(PG_RESTART, "PostgreSQL: restarted")                                                         \
+    X(PG_CRASH, "PostgreSQL: crashed")                                                             \
+    X(PG_SLOW, "PostgreSQL: slow statements and commits")                                          \
+    X(PG_LATE_COMMIT, "PostgreSQL: commit after its connection was lost")                          \
+    X(PG_LATE_ROLLBACK, "PostgreSQL: rollback after its connection was lost")                      \
+    X(PG_SETTLED, "PostgreSQL: server process ended by db_settle()")                               \
+    X(PG_SERIALIZATION, "PostgreSQL: serialization failure")                                       \
+    X(PG_RECHECK, "PostgreSQL: row changed while a statement waited for it")                       \
+    X(PG_TAKEN, "PostgreSQL: key of a new row taken")                                              \
     X(FORK, "update lost by a guard that claims nothing")
 
 enum sim_event {
@@ -69,7 +81,9 @@ struct sim_settings {
     const char *guard, *other_guard; /* the second one: of PUTs that change it; NULL: none */
     uint32_t instances, workers, batch, turns, lease_ms, wait_ms, close_ms, reserve_s;
     enum sim_redis_kind redis;
-    uint32_t replicas; /* that a lock waits for */
+    uint32_t replicas;     /* that a lock waits for */
+    bool postgres;         /* the store, else SQLite */
+    const char *isolation; /* of PostgreSQL */
     bool lanes, lock_queue, fence, fence_database, watchdog, sync_normal;
     uint32_t steps_per_switch;
     uint32_t items, stock, per_user_limit, accounts, balance, clients;

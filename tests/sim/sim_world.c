@@ -2,6 +2,7 @@
 #include "sim_disk.h"
 #include "sim_files.h"
 #include "sim_sockets.h"
+#include "sim_pg.h"
 #include "sim_threads.h"
 
 #include <stdarg.h>
@@ -134,6 +135,8 @@ void sim_world_run(const struct sim_settings *settings, struct sim_result *ret, 
     sim_sockets_begin();
     sim_disk_begin(settings->seed);
     sim_disk_faults(&(struct sim_disk_faults){.slow = 0});
+    if (settings->postgres)
+        sim_pg_begin();
     if (!sim_run(script, NULL)) {
         sim_broken("everybody waits for something that nobody does");
         if (timeline)
