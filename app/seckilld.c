@@ -6,6 +6,7 @@
 #include "http.h"
 #include "lab.h"
 #include "lockkit.h"
+#include "notify.h"
 #include "service.h"
 
 #include <argp.h>
@@ -21,7 +22,7 @@ static_assert(3 * GUARD_COMMAND_TIMEOUT_MS < HTTP_GRACE_MS && HTTP_GRACE_MS < 10
 
 const char *argp_program_version = "seckilld " LK_VERSION; /* for --version */
 
-enum { FLUSH_MS = 5000, SIGNAL_BASE = 128 };
+enum { FLUSH_MS = 5000, SIGNAL_BASE = 128, HEARD_PER_WATCHDOG = 3 };
 
 static void exit_at_once(int signal_number)
 {
@@ -45,17 +46,50 @@ static void print_start(const struct config *config)
             config->demo ? " demo=on" : "");
 }
 
+static void tell_manager(const char *state)
+{
+    if (notify(state) != 0)
+        fprintf(stderr, "level=warning event=notify state=%s error=\"%s\"\n", state,
+                strerror(errno));
+}
+
+/* Waits for the signal to end. The service manager hears in time that requests are served. */
+static int serve(struct http *http, const sigset_t *signals)
+{
+    int64_t wait_ms = notify_watchdog_ms();
+    int signal_number = -1;
+    tell_manager("READY=1");
+    if (wait_ms < 0) {
+        sigwait(signals, &signal_number);
+        return signal_number;
+    }
+    wait_ms = (wait_ms + HEARD_PER_WATCHDOG - 1) / HEARD_PER_WATCHDOG;
+    const struct timespec wait = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
+    while (signal_number < 0) {
+        if (http_turns(http, wait_ms))
+            tell_manager("WATCHDOG=1");
+        signal_number = sigtimedwait(signals, NULL, &wait);
+    }
+    return signal_number;
+}
+
 /* Finishes what was accepted. A second signal exits at once. */
 static void drain(const struct config *config, struct http *http, struct service *service,
                   const sigset_t *signals, int signal_number)
 {
-    fprintf(stderr, "level=info event=drain signal=%d\n", signal_number);
+    fprintf(stderr, "level=info event=drain signal=%d delay_ms=%lld\n", signal_number,
+            (long long)config->drain_delay_ms);
+    tell_manager("STOPPING=1");
     struct sigaction action = {.sa_handler = exit_at_once};
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     pthread_sigmask(SIG_UNBLOCK, signals, NULL);
 
+    http_not_ready(http);
+    const struct timespec delay = {.tv_sec = config->drain_delay_ms / 1000,
+                                   .tv_nsec = config->drain_delay_ms % 1000 * 1000000};
+    nanosleep(&delay, NULL);
     http_drain(http);
     const bool done = service_drain(service, config->wait_ms + FLUSH_MS);
     const bool sent = http_drained(http, FLUSH_MS);
@@ -100,8 +134,7 @@ int main(int argc, char **argv)
     printf("listening on %s\n", http_url(http));
     fflush(stdout);
 
-    int signal_number;
-    sigwait(&signals, &signal_number);
+    const int signal_number = serve(http, &signals);
     drain(&config, http, service, &signals, signal_number);
     http_stop(http);
     service_close(service);

@@ -35,6 +35,7 @@ struct config {
     int64_t max_hold_ms;   /* the watchdog renews no longer than this; 0: ten leases */
     int64_t lab_clock_ms;  /* --lab-clock-ms: the locks' wall clock is ahead by this */
     char admin_token[129]; /* read from --admin-token-file; "": admin routes open (loopback only) */
+    int64_t drain_delay_ms;  /* after the signal: not ready, and serving as before */
     int64_t close_orders_ms; /* period of the scheduled task that closes unpaid orders */
 };
 

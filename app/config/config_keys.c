@@ -58,6 +58,8 @@ const struct config_key config_keys[] = {
     {"demo", CONFIG_FLAG, AT(demo), 0, 0, "off", "demo routes; loopback only"},
     {"admin-token-file", CONFIG_TOKEN, AT(admin_token), 0, 0, "",
      "file with the bearer token of the PUT routes; needed off loopback"},
+    {"drain-delay-ms", CONFIG_NUMBER, AT(drain_delay_ms), 0, 600000, "0",
+     "after SIGTERM so long not ready, but serving, until balancers have noticed"},
     {"close-orders-ms", CONFIG_NUMBER, AT(close_orders_ms), 10, 3600000, "5000",
      "period of the task that closes unpaid orders"},
 };

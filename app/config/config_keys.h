@@ -26,7 +26,7 @@ struct config_key {
     const char *meaning;
 };
 
-enum { CONFIG_KEYS_MAX = 32, CONFIG_VALUE_MAX = CONFIG_TEXT_MAX - 1, CONFIG_MESSAGE_MAX = 1024 };
+enum { CONFIG_KEYS_MAX = 40, CONFIG_VALUE_MAX = CONFIG_TEXT_MAX - 1, CONFIG_MESSAGE_MAX = 1024 };
 
 extern const struct config_key config_keys[];
 extern const size_t config_n_keys;

@@ -116,6 +116,7 @@ static void *loop(void *context)
     int64_t take_from_us = 0;
     MHD_run(http->daemon); /* the listening socket enters the epoll set here */
     while (!atomic_load(&http->stop_wanted)) {
+        atomic_fetch_add_explicit(&http->turns, 1, memory_order_relaxed);
         const int64_t now_us = http_now_us();
         int64_t due_us = conn_expire(http, now_us);
         const int64_t events_us = http_events_tick(http, now_us);
@@ -252,8 +253,25 @@ const char *http_url(const struct http *http)
     return http->url;
 }
 
+void http_not_ready(struct http *http)
+{
+    atomic_store(&http->not_ready, true);
+}
+
+bool http_turns(struct http *http, int64_t within_ms)
+{
+    enum { LOOK_US = 1000 };
+    const int64_t until_us = http_now_us() + within_ms * 1000;
+    const unsigned before = atomic_load(&http->turns);
+    http_done_wake(&http->done);
+    while (atomic_load(&http->turns) == before && http_now_us() < until_us)
+        usleep(LOOK_US);
+    return atomic_load(&http->turns) != before;
+}
+
 void http_drain(struct http *http)
 {
+    http_not_ready(http);
     atomic_store(&http->drain_wanted, true);
     http_done_wake(&http->done);
 }

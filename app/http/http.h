@@ -46,6 +46,12 @@ int http_start(const struct config *config, struct service *service,
 
 const char *http_url(const struct http *http); /* "http://127.0.0.1:8080" */
 
+/* /readyz answers 503 from now on; all else goes on. Any thread; returns at once. */
+void http_not_ready(struct http *http);
+
+/* True if the loop thread takes a turn within this time. Any thread. */
+bool http_turns(struct http *http, int64_t within_ms);
+
 /* Begins the end: /readyz answers 503, nothing more is accepted, connections without a request are
  * closed, the others after their answer. Any thread; returns at once. */
 void http_drain(struct http *http);

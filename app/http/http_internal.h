@@ -108,7 +108,8 @@ struct http {
 
     /* shared */
     struct http_done done;
-    atomic_bool drain_wanted, stop_wanted;
+    atomic_bool not_ready, drain_wanted, stop_wanted;
+    atomic_uint turns; /* of the loop */
     atomic_long open_conns;
     pthread_mutex_t gone_mutex; /* for gone_cond: open_conns has become 0 while draining */
     pthread_cond_t gone_cond;

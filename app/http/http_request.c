@@ -241,7 +241,7 @@ static bool fill_question(const struct http *http, struct request *request)
         strcpy(op->id, request->match.parameter);
     else if (route->parameter == ROUTE_KEY)
         strcpy(op->key, request->match.parameter);
-    if (op->kind == OP_READY && http->draining) {
+    if (op->kind == OP_READY && atomic_load(&http->not_ready)) {
         op_problem(op, PROBLEM_DRAINING, "shutting down; use another instance");
         return false;
     }

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -205,6 +207,116 @@ static void a_second_signal_ends_at_once(void **state)
     close(server);
 }
 
+/* -- the service manager --------------------------------------------------------------------------
+ */
+
+static int manager_fd = -1;
+
+/* Binds the socket of NOTIFY_SOCKET, by a name of the file system or an abstract one. */
+static void manager_listens(bool abstract)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/notify", folder);
+    setenv("NOTIFY_SOCKET", address.sun_path, 1);
+    if (abstract) {
+        char name[64];
+        snprintf(name, sizeof(name), "@%s", address.sun_path);
+        setenv("NOTIFY_SOCKET", name, 1);
+        memmove(address.sun_path + 1, address.sun_path, strlen(address.sun_path) + 1);
+        address.sun_path[0] = '\0';
+    }
+    const size_t length = strlen(abstract ? address.sun_path + 1 : address.sun_path) + abstract;
+    manager_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(manager_fd, (struct sockaddr *)&address,
+                          (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)),
+                     0);
+}
+
+static int manager_goes(void **state)
+{
+    (void)state;
+    char path[128];
+    snprintf(path, sizeof(path), "%s/notify", folder);
+    unlink(path);
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("WATCHDOG_USEC");
+    return close(manager_fd);
+}
+
+static void manager_hears(const char *state)
+{
+    char text[128];
+    struct pollfd heard = {.fd = manager_fd, .events = POLLIN};
+    assert_int_equal(poll(&heard, 1, RAW_WAIT_MS), 1);
+    ssize_t n = recv(manager_fd, text, sizeof(text) - 1, 0);
+    assert_true(n > 0);
+    text[n] = '\0';
+    assert_string_equal(text, state);
+}
+
+static void a_manager_hears_of_the_start_and_of_the_end(void **state)
+{
+    (void)state;
+    for (int abstract = 0; abstract <= 1; abstract++) {
+        struct daemon daemon;
+        manager_listens(abstract);
+        run_until_ready(&daemon, (const char *const[]){NULL});
+        manager_hears("READY=1");
+        kill(daemon.pid, SIGTERM);
+        manager_hears("STOPPING=1");
+        assert_int_equal(status_of(&daemon), 0);
+        manager_goes(NULL);
+    }
+}
+
+static void a_watchdog_hears_that_the_service_turns(void **state)
+{
+    (void)state;
+    struct daemon daemon;
+    manager_listens(false);
+    setenv("WATCHDOG_USEC", "60000", 1);
+    run_until_ready(&daemon, (const char *const[]){NULL});
+    manager_hears("READY=1");
+    for (int i = 0; i < 3; i++)
+        manager_hears("WATCHDOG=1");
+    kill(daemon.pid, SIGKILL);
+    assert_int_equal(waitpid(daemon.pid, NULL, 0), daemon.pid);
+    fclose(daemon.out);
+    fclose(daemon.err);
+}
+
+static int ask_ready(int fd)
+{
+    struct raw_reply reply;
+    raw_send_text(fd, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    int status = raw_read(fd, 0, RAW_WAIT_MS, &reply);
+    raw_free(&reply);
+    return status;
+}
+
+/* Balancers ask /readyz, on connections of their own. Until they have turned away, all is served.
+ */
+static void a_delayed_drain_is_not_ready_and_serves(void **state)
+{
+    (void)state;
+    struct daemon daemon;
+    run_until_ready(&daemon, (const char *const[]){"--drain-delay-ms=600000", NULL});
+    int before = raw_connect(daemon.port);
+    assert_int_equal(ask_ready(before), 200);
+    kill(daemon.pid, SIGTERM);
+    await_line(&daemon, "event=drain");
+    int64_t until_ms = test_now_ms() + RAW_WAIT_MS;
+    while (ask_ready(before) != 503 && test_now_ms() < until_ms)
+        continue;
+    int later = raw_connect(daemon.port);
+    assert_int_equal(ask_ready(later), 503);
+    put_item(daemon.port, "mutex");
+    kill(daemon.pid, SIGTERM); /* the delay is cut short, too */
+    assert_int_equal(status_of(&daemon), 128 + SIGTERM);
+    close(before);
+    close(later);
+}
+
 static void a_taken_address_is_said(void **state)
 {
     (void)state;
@@ -262,6 +374,9 @@ int main(void)
         cmocka_unit_test(a_signal_drains_and_ends_with_0),
         cmocka_unit_test(what_was_accepted_is_answered_before_the_end),
         cmocka_unit_test(a_second_signal_ends_at_once),
+        cmocka_unit_test(a_manager_hears_of_the_start_and_of_the_end),
+        cmocka_unit_test_teardown(a_watchdog_hears_that_the_service_turns, manager_goes),
+        cmocka_unit_test(a_delayed_drain_is_not_ready_and_serves),
         cmocka_unit_test(a_taken_address_is_said),
         cmocka_unit_test(too_few_files_are_said),
         cmocka_unit_test(a_file_that_may_not_grow_does_not_end_the_service),
