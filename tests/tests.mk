@@ -55,6 +55,10 @@ SIM_T := $(filter %/test_sim,$(TESTS))
 $(SIM_T): LDFLAGS += $(call wrap,$(SIM_CALLS))
 $(SIM_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(wildcard tests/sim/sim_*.c)) $(L_APP)
 	$(LINK) -lcmocka -llua5.1
+SIM_REDIS_T := $(filter %/test_redis_model,$(TESTS)) # beside a real Redis, without the rest of the simulation
+$(SIM_REDIS_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(addprefix tests/sim/sim_,$(addsuffix .c,bytes redis_commands \
+                    redis_data redis_lua redis_sets resp))) $(call lib,test sandbox lockkit)
+	$(LINK) -lcmocka -llua5.1
 
 # -- fuzzing: tests/fuzz/fuzz_NAME.c becomes build/fuzz/NAME. Every room is built for it in build/fuzz -------
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)

@@ -47,27 +47,6 @@ const struct sim_net_counts *sim_net_counts(void)
     return &net.counts;
 }
 
-/* -- bytes ------------------------------------------------------------------------------------ */
-
-void sim_bytes_add(struct sim_bytes *bytes, const char *from, size_t n)
-{
-    if (bytes->n + n > bytes->size) {
-        bytes->size = 2 * (bytes->n + n) + 64;
-        bytes->at = realloc(bytes->at, bytes->size);
-        if (!bytes->at)
-            abort();
-    }
-    if (n > 0)
-        memcpy(bytes->at + bytes->n, from, n);
-    bytes->n += n;
-}
-
-void sim_bytes_take(struct sim_bytes *bytes, size_t n)
-{
-    bytes->n -= n;
-    memmove(bytes->at, bytes->at + n, bytes->n);
-}
-
 /* -- packets ---------------------------------------------------------------------------------- */
 
 static int64_t delay_us(void)

@@ -8,6 +8,8 @@
 #ifndef SIM_NET_H
 #define SIM_NET_H
 
+#include "sim_bytes.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,11 +21,6 @@ struct sim_packet;
 struct sim_pipe {
     struct sim_packet *first, **last;
     int64_t due_us; /* of the last one: bytes do not overtake bytes */
-};
-
-struct sim_bytes {
-    char *at;
-    size_t n, size;
 };
 
 struct sim_host;
@@ -75,8 +72,6 @@ void sim_net_changed(void);
 void sim_net_break(struct sim_host *host);
 /* Calls each(wire) for the connections that the server has. */
 void sim_net_each(struct sim_host *host, void (*each)(struct sim_wire *wire, void *arg), void *arg);
-void sim_bytes_add(struct sim_bytes *bytes, const char *from, size_t n);
-void sim_bytes_take(struct sim_bytes *bytes, size_t n);
 
 /* -- of a client ------------------------------------------------------------------------------ */
 

@@ -137,6 +137,18 @@ static bool has_field(lua_State *lua, const char *name)
     return false;
 }
 
+/* Of the table on the stack: it ends where the first nil is. */
+static size_t length_to_nil(lua_State *lua)
+{
+    for (int n = 0;; n++) {
+        lua_rawgeti(lua, -1, n + 1);
+        bool is_nil = lua_isnil(lua, -1);
+        lua_pop(lua, 1);
+        if (is_nil)
+            return (size_t)n;
+    }
+}
+
 /* Takes it off the stack. */
 static void answer_value(lua_State *lua, struct sim_bytes *ret)
 {
@@ -155,7 +167,7 @@ static void answer_value(lua_State *lua, struct sim_bytes *ret)
         sim_resp_status(ret, lua_tostring(lua, -1));
         lua_pop(lua, 1);
     } else {
-        size_t n = lua_objlen(lua, -1);
+        size_t n = length_to_nil(lua);
         sim_resp_array(ret, n);
         for (size_t i = 1; i <= n; i++) {
             lua_rawgeti(lua, -1, (int)i);
