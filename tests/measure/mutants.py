@@ -4,7 +4,8 @@
 Usage: mutants.py BUILD [--limit N] [--jobs N] [--json FILE] [FILE...]
 Each FILE is in tests/measure/mutants, which names the test programs for it and the mistakes that change nothing. The
 object is compiled with the mistake, and linked into each test in front of the libraries. A test that fails, crashes
-or takes ten times as long as usual has noticed it. What no test notices is tried again in BUILD/asan, as CI runs it.
+or takes ten times as long as usual has noticed it. What no test notices is tried again in BUILD/asan, as CI runs it,
+by the tests that take less than QUICK_S.
 --limit N takes N mistakes of each file, evenly spread. Fails if fewer than 95 % are noticed.
 """
 import argparse
@@ -27,6 +28,7 @@ import time
 GOAL = 95
 TABLE = "tests/measure/mutants"
 ASAN = ["SAN=address,undefined", "CC=clang"]
+QUICK_S = 2
 MEMORY_MAX = 8 << 30 # without a sanitizer, which reserves terabytes
 Mutant = collections.namedtuple("Mutant", "line last name text")  # lines line..last become text
 
@@ -238,10 +240,11 @@ def tried_in(targets, mutant, number):
 def run_file(build, path, tests, same, args):
     folder = tempfile.mkdtemp(prefix="mutants-")
     try:
-        targets = [Target(build, path, tests, folder), Target(build + "/asan", path, tests, folder)]
-        target = targets[0]
-        for one in targets:
-            one.measure()
+        target = Target(build, path, tests, folder)
+        target.measure()
+        quick = [test[0] for test in target.tests if test[3] < QUICK_S]
+        targets = [target, Target(build + "/asan", path, quick, folder)]
+        targets[1].measure()
         mutants = mutants_of(target.lines)
         if args.limit and len(mutants) > args.limit:
             mutants = [mutants[i * len(mutants) // args.limit] for i in range(args.limit)]
