@@ -246,6 +246,17 @@ static void passwords_are_not_shown(void **state)
         {"postgres://h/db?user=me&password=secret&pool=4",
          "postgres://h/db?user=me&password=***&pool=4"},
         {"postgres://h/db?sslpassword=secret", "postgres://h/db?sslpassword=***"},
+        {"postgres://h/db?PASSWORD=secret&sslmode=require",
+         "postgres://h/db?PASSWORD=***&sslmode=require"},
+        {"postgres://h/db?pass%77ord=secret", "postgres://h/db?pass%77ord=***"},
+        {"postgres://h/db?passwordx=sec,ret=1", "postgres://h/db?passwordx=***"},
+        {"postgres://h/db?password=a b?c&pool=2", "postgres://h/db?password=***&pool=2"},
+        {"unix:///run/redis?db=1&password=secret", "unix:///run/redis?db=1&password=***"},
+        {"me:secret@h:6379", "me:***@h:6379"},
+        {"redis://h?db=1,redis://:secret@i", "redis://h?db=1,redis://:***@i"},
+        {"redis://h?x,redis://:secret@i?db=2", "redis://h?x,redis://:***@i?db=2"},
+        {"redis//me:secret@h:6379", "redis//me:***@h:6379"},
+        {"h1:2181,h2:2181", "h1:2181,h2:2181"},
     };
     char shown[2 * CONFIG_TEXT_MAX];
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
