@@ -24,6 +24,8 @@ struct listener {
     char resource[DB_RESOURCE_MAX + 1]; /* only its events; "": all */
     uint64_t at;                        /* the next event to send */
     uint64_t tick;                      /* the last tick whose counters were sent */
+    uint64_t round;                     /* the tick whose counters are being sent */
+    size_t board;                       /* the next one of this round */
     int64_t lost;                       /* events that it missed, for hello; -1: unknown */
     int64_t wrote_us;
     bool greeted, sleeping; /* sleeping: suspended until the next tick */
@@ -119,12 +121,14 @@ static size_t say_counters(struct listener *listener, char *text, size_t size)
 {
     const struct http_events *events = listener->http->events;
     size_t n = 0;
-    for (size_t i = 0; i < EVENTS_RESOURCES_MAX; i++) {
-        const struct events_board *board = &events->log.boards[i];
+    if (listener->board == 0)
+        listener->round = events->log.tick;
+    for (; listener->board < EVENTS_RESOURCES_MAX; listener->board++) {
+        const struct events_board *board = &events->log.boards[listener->board];
         if (board->tick <= listener->tick || !concerns(listener, board->resource))
             continue;
         if (n + board->length + MESSAGE_ENDS > size)
-            return n; /* not all fit: listener->tick stays as it is */
+            return n; /* the rest comes with the next call */
         memcpy(text + n, board->text, board->length);
         n += board->length;
     }
@@ -137,7 +141,8 @@ static size_t say_counters(struct listener *listener, char *text, size_t size)
             return n;
         n += (size_t)more;
     }
-    listener->tick = events->log.tick;
+    listener->tick = listener->round;
+    listener->board = 0;
     return n;
 }
 
