@@ -90,6 +90,9 @@ static void a_difference_has_a_direction_and_needs_runs(void **state)
     assert_int_equal(finding(5, 100, 5, 200, 0.05 / 8), COMPARE_TOO_FEW);
     assert_int_equal(finding(6, 100, 6, 200, 0.05 / 8), COMPARE_BETTER);
     assert_int_equal(finding(1, 100, 39, 200, 0.05), COMPARE_BETTER);
+    /* No ratio to a value of 0: the medians tell the direction. */
+    assert_int_equal(finding(6, 0, 6, 200, 0.05), COMPARE_BETTER);
+    assert_int_equal(finding(6, 200, 6, 0, 0.05), COMPARE_WORSE);
 }
 
 static bool same_load(json_t *a, json_t *b, char *out)
@@ -127,12 +130,93 @@ static void runs_of_another_load_are_told_apart_by_what_differs(void **state)
     json_object_del(json_array_get(json_object_get(a, "runs"), 0), "asked");
     assert_false(same_load(a, b, text));
     assert_non_null(strstr(text, "A does not say what load it was"));
+    assert_false(same_load(b, a, text));
+    assert_non_null(strstr(text, "B does not say what load it was"));
     json_decref(a);
     a = json_pack("{s:[o]}", "runs", run("accounts", "none", 1, 1));
     assert_false(same_load(a, b, text));
     assert_string_equal(text, "workload: accounts and sale");
     json_decref(a);
     json_decref(b);
+}
+
+/* So many differences that they do not fit: the text ends within its room. */
+static void differences_are_named_as_far_as_there_is_room(void **state)
+{
+    (void)state;
+    struct {
+        char text[COMPARE_LOAD_TEXT_MAX], behind[8];
+    } room = {.behind = "behind"};
+    json_t *a = report(1, 100, 1), *b = report(1, 100, 1);
+    for (int i = 0; i < 60; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "setting%d", i);
+        json_object_set_new(asked_of(a, 0), name, json_integer(i));
+    }
+    assert_false(same_load(a, b, room.text));
+    assert_int_equal(strlen(room.text), sizeof room.text - 1);
+    assert_memory_equal(room.text, "setting0: 0 and unsaid, setting1: 1 and unsaid", 46);
+    assert_string_equal(room.behind, "behind");
+    assert_false(same_load(b, a, room.text));
+    assert_memory_equal(room.text, "setting0: unsaid and 0", 22);
+    assert_string_equal(room.behind, "behind");
+    json_decref(a);
+    json_decref(b);
+}
+
+/* A difference in the first run of B hides none in a later run of A. */
+static void each_run_of_both_is_looked_at(void **state)
+{
+    (void)state;
+    char text[COMPARE_LOAD_TEXT_MAX];
+    json_t *a = report(3, 100, 1), *b = report(1, 100, 1);
+    json_object_set_new(asked_of(a, 1), "connections", json_integer(8));
+    json_object_set_new(asked_of(a, 2), "connections", json_integer(9));
+    assert_false(same_load(a, b, text));
+    assert_string_equal(text, "connections: 64 and 8"); /* the first */
+    assert_true(same_load(b, b, text));
+    assert_string_equal(text, "");
+    json_decref(a);
+    json_decref(b);
+}
+
+static void groups_beyond_the_most_are_left_out(void **state)
+{
+    (void)state;
+    static struct compare_group groups[COMPARE_GROUPS_MAX + 1];
+    json_t *runs = json_array();
+    for (int i = 0; i < COMPARE_GROUPS_MAX + 2; i++) {
+        char guard[16];
+        snprintf(guard, sizeof guard, "guard%d", i);
+        json_array_append_new(runs, run("sale", guard, i, i));
+    }
+    json_array_append_new(runs, run("sale", "guard0", 1000, 1));
+    json_t *json = json_pack("{s:o}", "runs", runs);
+    memset(&groups[COMPARE_GROUPS_MAX], 7, sizeof groups[0]);
+    assert_int_equal(compare_groups(json, groups), COMPARE_GROUPS_MAX);
+    assert_string_equal(groups[COMPARE_GROUPS_MAX - 1].guard, "guard63");
+    assert_int_equal(groups[COMPARE_GROUPS_MAX].guard[0], 7);
+    assert_int_equal(groups[0].metrics[0].n, 2);
+    compare_groups_free(groups, COMPARE_GROUPS_MAX);
+    assert_null(groups[0].samples[0]);
+    compare_groups_free(groups, COMPARE_GROUPS_MAX); /* a second time frees nothing */
+    json_decref(json);
+}
+
+static void figure_that_a_run_lacks_is_not_counted(void **state)
+{
+    (void)state;
+    static struct compare_group groups[COMPARE_GROUPS_MAX];
+    json_t *json = report(3, 100, 1), *second = json_array_get(json_object_get(json, "runs"), 1);
+    json_object_set_new(second, "throughput_rps", json_null());
+    json_object_set_new(json_object_get(second, "latency_us"), "p99", json_string("none"));
+    assert_int_equal(compare_groups(json, groups), 1);
+    assert_int_equal(groups[0].metrics[0].n, 2);
+    assert_true(groups[0].metrics[0].min == 100 && groups[0].metrics[0].max == 102);
+    assert_int_equal(groups[0].metrics[4].n, 2);
+    assert_true(spread_of(NULL, 0).max == 0 && spread_of(NULL, 0).median == 0);
+    compare_groups_free(groups, 1);
+    json_decref(json);
 }
 
 static void metrics_are_found_by_their_flags(void **state)
@@ -189,6 +273,10 @@ int main(void)
         cmocka_unit_test(runs_of_one_workload_and_guard_are_one_group),
         cmocka_unit_test(a_difference_has_a_direction_and_needs_runs),
         cmocka_unit_test(runs_of_another_load_are_told_apart_by_what_differs),
+        cmocka_unit_test(differences_are_named_as_far_as_there_is_room),
+        cmocka_unit_test(each_run_of_both_is_looked_at),
+        cmocka_unit_test(groups_beyond_the_most_are_left_out),
+        cmocka_unit_test(figure_that_a_run_lacks_is_not_counted),
         cmocka_unit_test(metrics_are_found_by_their_flags),
         cmocka_unit_test(worse_by_a_named_metric_is_99),
     };

@@ -212,6 +212,39 @@ static void more_runs_see_more_and_cry_wolf_no_oftener(void **state)
     }
 }
 
+static void empty_sample_and_values_without_logarithm_have_no_ratio(void **state)
+{
+    (void)state;
+    const double a[] = {1, 2, 3, 4}, zero[] = {1, 2, 0, 4}, minus[] = {-1, 2, 3, 4};
+    struct ranks_ratio ratio = {.ratio = 7};
+    assert_true(ranks_p(a, 4, a, 0) == 1);
+    assert_true(ranks_p(a, 0, a, 4) == 1);
+    assert_true(ranks_p(a, 0, a, 0) == 1);
+    assert_false(ranks_ratio(a, 4, a, 0, 0.05, &ratio));
+    assert_false(ranks_ratio(a, 0, a, 4, 0.05, &ratio));
+    assert_false(ranks_ratio(a, 4, zero, 4, 0.05, &ratio));
+    assert_false(ranks_ratio(zero, 4, a, 4, 0.05, &ratio));
+    assert_false(ranks_ratio(minus, 4, a, 4, 0.05, &ratio));
+    assert_true(ratio.ratio == 7); /* written only on success */
+}
+
+/* So sure that not even all pairs bound the ratio, also where the distribution is taken as normal.
+ */
+static void no_sample_bounds_a_ratio_beyond_all_doubt(void **state)
+{
+    (void)state;
+    double few[3] = {1, 2, 3}, many[RANKS_EXACT_MAX], one[] = {2};
+    struct ranks_ratio ratio;
+    for (int i = 0; i < RANKS_EXACT_MAX; i++)
+        many[i] = 1 + i;
+    assert_true(ranks_ratio(few, 3, few, 3, 0.01, &ratio));
+    assert_true(ratio.low == 0 && isinf(ratio.high));
+    assert_true(ranks_ratio(one, 1, many, RANKS_EXACT_MAX, 1e-9, &ratio));
+    assert_true(ratio.low == 0 && isinf(ratio.high));
+    assert_true(ranks_ratio(many, RANKS_EXACT_MAX, many, RANKS_EXACT_MAX, 0.05, &ratio));
+    assert_true(ratio.low > 0 && ratio.low < 1 && ratio.high > 1 && ratio.high < 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +253,8 @@ int main(void)
         cmocka_unit_test(large_samples_are_taken_for_normal_and_hardly_differ),
         cmocka_unit_test(few_values_can_show_nothing),
         cmocka_unit_test(ratio_is_the_middle_of_all_ratios),
+        cmocka_unit_test(empty_sample_and_values_without_logarithm_have_no_ratio),
+        cmocka_unit_test(no_sample_bounds_a_ratio_beyond_all_doubt),
         cmocka_unit_test(more_runs_see_more_and_cry_wolf_no_oftener),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* The Nth piece of memory is refused, for every N: the caller is told, and nothing is freed twice.
  */
+#include "compare.h"
 #include "history.h"
 #include "scarce.h"
 
@@ -7,6 +8,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,10 +58,47 @@ static void history_without_memory_is_told(void **state)
     assert_true(failures > 100);
 }
 
+static void comparison_without_memory_is_told(void **state)
+{
+    (void)state;
+    static struct compare_group groups[COMPARE_GROUPS_MAX];
+    const double a[] = {1, 2, 3, 4, 5, 6}, b[] = {7, 8, 9, 10, 11, 12};
+    struct ranks_ratio ratio = {.ratio = 7};
+    int n = 1, refused = 1;
+    for (; refused > 0; n++) {
+        scarce_from(n, true);
+        double p = ranks_p(a, 6, b, 6);
+        refused = scarce_end();
+        assert_true(refused > 0 ? isnan(p) : p < 0.01);
+    }
+    assert_int_equal(n, 6); /* two of the ranking, two of the ways to choose */
+    for (n = 1, refused = 1; refused > 0; n++) {
+        scarce_from(n, true);
+        bool done = ranks_ratio(a, 6, b, 6, 0.05, &ratio);
+        refused = scarce_end();
+        assert_true(done == (refused == 0));
+        assert_true(done || ratio.ratio == 7);
+    }
+    assert_true(ratio.ratio > 2);
+    json_t *report = json_pack("{s:[{s:s, s:s, s:f}]}", "runs", "workload", "sale", "guard", "none",
+                               "throughput_rps", 5.0);
+    for (n = 1, refused = 1; refused > 0; n++) {
+        scarce_from(n, true);
+        int found = compare_groups(report, groups);
+        refused = scarce_end();
+        assert_int_equal(found, refused > 0 ? -1 : 1);
+        assert_true(groups[0].samples[0] == NULL || found == 1);
+    }
+    assert_int_equal(n, COMPARE_METRICS + 2);
+    compare_groups_free(groups, 1);
+    json_decref(report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(history_without_memory_is_told),
+        cmocka_unit_test(comparison_without_memory_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

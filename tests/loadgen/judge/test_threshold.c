@@ -83,6 +83,9 @@ static void nonsense_is_refused_with_what_was_expected(void **state)
         "p(0)<5",
         "p(101)<5",
         "p(99<5",
+        "p()<5",
+        "p(x)<5",
+        "p(nan)<5",
         "speed>5",
         "rate",
         "rate 5",
@@ -148,6 +151,58 @@ static void figures_under_way_leave_the_warm_up_and_second_tries_out(void **stat
     assert_true(threshold_figures_now(&now, 5000).seconds == 0);
 }
 
+/* 1,000 answers and 1,000 requests that never went out: these have waited for ever. */
+static void requests_never_sent_count_as_slowest_of_all(void **state)
+{
+    (void)state;
+    struct threshold_figures figures = at_end;
+    struct threshold p60 = parsed("p(60)<3600s"), average = parsed("avg<3600s"),
+                     most = parsed("max<3600s");
+    char text[64];
+    double value;
+    figures.never_sent = 1000;
+    assert_true(kept("p(50)<=1000ms", &figures));
+    assert_true(kept("p(25)<501ms", &figures));
+    assert_false(kept("p(25)<499ms", &figures));
+    assert_true(kept("min==1ms", &figures));
+    const struct threshold *all[] = {&p60, &average, &most};
+    for (size_t i = 0; i < 3; i++) {
+        assert_false(threshold_kept(all[i], &figures, &value));
+        assert_string_equal(threshold_value_text(all[i], value, text, sizeof text), "never");
+    }
+}
+
+static void without_figures_a_share_is_nothing_and_a_latency_is_unknown(void **state)
+{
+    (void)state;
+    struct threshold_figures nothing = {.at_end = true};
+    assert_true(kept("errors<=0%", &nothing));
+    assert_false(kept("errors>0%", &nothing));
+    assert_false(kept("p(99)<3600s", &nothing));
+    assert_false(kept("min>=0", &nothing));
+    nothing.at_end = false;
+    assert_true(kept("p(99)<3600s", &nothing));
+    nothing.sent = 60;
+    nothing.dropped = 40;
+    assert_true(kept("dropped==40%", &nothing)); /* of all that should have been sent */
+    const struct load_progress early = {.due = 5, .sent = 9, .latency = &latency};
+    assert_true(threshold_figures_now(&early, 0).dropped == 0);
+}
+
+/* However small the room for the message. */
+static void unknown_metric_is_refused_within_the_room(void **state)
+{
+    (void)state;
+    struct threshold threshold;
+    for (size_t room = 1; room < 200; room++) {
+        char message[256];
+        memset(message, 'x', sizeof message);
+        assert_int_not_equal(threshold_parse("speed>5", &threshold, message, room), 0);
+        assert_true(memchr(message, '\0', room) != NULL);
+        assert_int_equal(message[room], 'x');
+    }
+}
+
 static void values_are_told_in_units_that_people_know(void **state)
 {
     (void)state;
@@ -182,6 +237,9 @@ int main(void)
         cmocka_unit_test(nonsense_is_refused_with_what_was_expected),
         cmocka_unit_test(what_is_not_known_yet_is_no_breach_but_at_the_end_it_is),
         cmocka_unit_test(figures_under_way_leave_the_warm_up_and_second_tries_out),
+        cmocka_unit_test(requests_never_sent_count_as_slowest_of_all),
+        cmocka_unit_test(without_figures_a_share_is_nothing_and_a_latency_is_unknown),
+        cmocka_unit_test(unknown_metric_is_refused_within_the_room),
         cmocka_unit_test(values_are_told_in_units_that_people_know),
         cmocka_unit_test(first_broken_one_is_named),
     };
