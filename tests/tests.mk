@@ -47,7 +47,7 @@ SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(add
                  unlock) $(addprefix cond_,init destroy wait timedwait clockwait signal broadcast)) \
              sem_init sem_destroy sem_wait sem_post syscall sched_yield prctl clock_gettime time nanosleep getrandom \
              open64 fcntl64 pread64 pwrite64 close poll ppoll eventfd read write setsockopt sendmsg send recv \
-             redisConnectWithTimeout redisConnectNonBlock redisFreeKeepFd redisFree \
+             redisConnectWithTimeout redisConnectNonBlock redisFreeKeepFd redisFree lk_open \
              $(addprefix PQ,connectStartParams connectPoll status socket errorMessage finish setErrorVerbosity \
                  setNoticeReceiver setnonblocking enterPipelineMode sendPrepare sendQuery sendQueryPrepared \
                  pipelineSync flush isBusy consumeInput getResult cmdTuples resultErrorField)

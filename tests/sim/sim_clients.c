@@ -34,8 +34,13 @@ static void on_done(struct op *op)
 static void *submit(void *arg)
 {
     struct attempt *attempt = arg;
-    if (!service_submit(attempt->instance->service, &attempt->op))
+    struct sim_instance *instance = attempt->instance;
+    if (instance->state != SIM_UP && instance->state != SIM_STOPPING)
+        return NULL;
+    instance->entering++;
+    if (!service_submit(instance->service, &attempt->op))
         on_done(&attempt->op);
+    instance->entering--;
     return NULL;
 }
 
@@ -86,6 +91,22 @@ void sim_put(enum op_kind kind, const char *id, int64_t amount, const char *guar
     }
 }
 
+void sim_free_lock(const char *resource)
+{
+    struct op op = {.kind = OP_FREE_LOCK};
+    snprintf(op.resource, sizeof op.resource, "%s", resource);
+    struct sim_instance *instance = sim_instance_any();
+    struct attempt *told = instance ? ask(instance, &op, PATIENCE_US) : NULL;
+    if (!told)
+        return;
+    if (told->op.answer.body && strstr(told->op.answer.body, "true")) {
+        sim_count(SIM_KEY_DELETED);
+        sim_tell("somebody deletes the key lock:%s", resource);
+    }
+    free(told->op.answer.body);
+    free(told);
+}
+
 /* -- the books -------------------------------------------------------------------------------- */
 
 static bool is_decided(const struct answer *answer)
@@ -101,9 +122,10 @@ static void count_answer(const struct op *op)
     } counted[] = {
         {PROBLEM_SOLD_OUT, SIM_SOLD_OUT},         {PROBLEM_FUNDS, SIM_FUNDS},
         {PROBLEM_LOCK_TIMEOUT, SIM_LOCK_TIMEOUT}, {PROBLEM_UNAVAILABLE, SIM_UNAVAILABLE},
-        {PROBLEM_IN_FLIGHT, SIM_IN_FLIGHT},       {PROBLEM_STORAGE_FULL, SIM_STORAGE_FULL}};
+        {PROBLEM_IN_FLIGHT, SIM_IN_FLIGHT},       {PROBLEM_STORAGE_FULL, SIM_STORAGE_FULL},
+        {PROBLEM_DRAINING, SIM_DRAINING}};
     if (op->answer.replayed)
-        sim_count(SIM_REPLAYED);
+        sim_count(op->point_us[OP_CHECKED] != 0 ? SIM_DUPLICATE : SIM_REPLAYED);
     if (op->answer.body && strstr(op->answer.body, "outcome of the commit unknown"))
         sim_count(SIM_UNKNOWN_COMMIT);
     for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
@@ -230,7 +252,7 @@ static void name(char *ret, size_t size, const char *prefix, uint32_t n)
 static void buy(const char *user)
 {
     char item[16], order[DB_ID_MAX + 1];
-    name(item, sizeof item, "", sim_below(sim_world.is.items));
+    name(item, sizeof item, "", sim_world.is.hot ? 0 : sim_below(sim_world.is.items));
     struct sim_deal *deal = new_deal(OP_PLACE_ORDER, item, user, 1 + sim_below(2));
     see_through(deal);
     if (deal->status != 201 || sim_one_in(3) || sim_world.n_deals >= SIM_DEALS_MAX ||
@@ -246,7 +268,7 @@ static void *client(void *arg)
     uint32_t number = (uint32_t)(uintptr_t)arg;
     name(user, sizeof user, "u", number % is->accounts);
     for (uint32_t i = 0; i < is->deals && sim_world.n_deals + 1 < SIM_DEALS_MAX; i++) {
-        uint32_t what = sim_below(8);
+        uint32_t what = is->hot && !sim_one_in(8) ? 0 : sim_below(8);
         if (is->think_ms > 0)
             sim_sleep_us(sim_below(is->think_ms * 1000));
         if (what < 4) {

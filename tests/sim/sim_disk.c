@@ -1,5 +1,6 @@
 #include "sim_disk.h"
 #include "power_locks.h"
+#include "sim_points.h"
 #include "sim_threads.h"
 
 #include <assert.h>
@@ -87,6 +88,7 @@ static int disk_xwrite(sqlite3_file *file, const void *data, int n, sqlite3_int6
 {
     struct power_file *where = handle_of(file)->file;
     disk.counts.writes++;
+    sim_pass("disk.write", "");
     sim_step();
     int code = fails(disk.faults.write_fails, &disk.counts.write_failures, SQLITE_IOERR_WRITE, EIO);
     if (code == SQLITE_OK && (size_t)at + (size_t)n > where->cache.size)
@@ -111,6 +113,7 @@ static int disk_xsync(sqlite3_file *file, int flags)
     struct power_handle *handle = handle_of(file);
     (void)flags;
     disk.counts.flushes++;
+    sim_pass("disk.flush", "");
     take_us(sim_one_in(disk.faults.slow) ? SLOW_US : FLUSH_US);
     int code = fails(disk.faults.flush_fails, &disk.counts.flush_failures, SQLITE_IOERR_FSYNC, EIO);
     if (code != SQLITE_OK) {
@@ -121,6 +124,7 @@ static int disk_xsync(sqlite3_file *file, int flags)
     if (handle->flushes_folder) /* as SQLite's unix VFS does, once */
         power_flush_folder();
     handle->flushes_folder = false;
+    sim_pass("disk.flushed", "");
     sim_step();
     return SQLITE_OK;
 }

@@ -4,6 +4,7 @@
 #include "sim_files.h"
 #include "sim_sockets.h"
 #include "sim_pg.h"
+#include "sim_points.h"
 #include "sim_threads.h"
 #include "sim_world.h"
 
@@ -40,6 +41,7 @@ static void configure(struct sim_instance *instance)
     ADD("--guard=%s", is->guard);
     ADD("--lease-ms=%u", is->lease_ms);
     ADD("--wait-ms=%u", is->wait_ms);
+    ADD("--max-hold-ms=%u", is->max_hold_ms);
     ADD("--watchdog=%s", ON(is->watchdog));
     ADD("--fence=%s", ON(is->fence));
     ADD("--fence-source=%s", is->fence_database ? "database" : "lock");
@@ -59,7 +61,7 @@ static void configure(struct sim_instance *instance)
 static void *live(void *arg)
 {
     struct sim_instance *instance = arg;
-    if (service_open(&instance->config, &business, NULL, &instance->service) != 0) {
+    if (service_open(&instance->config, &business, sim_seams(), &instance->service) != 0) {
         instance->state = SIM_DOWN;
         sim_wake(instance, INT32_MAX);
         return instance; /* as a failed exit */
@@ -70,6 +72,9 @@ static void *live(void *arg)
         sim_wait(&instance->stop, SIM_FOREVER);
     instance->state = SIM_STOPPING;
     service_drain(instance->service, DRAIN_MS);
+    while (instance->entering > 0) /* the HTTP side ends before the service does */
+        sim_sleep_us(1);
+    instance->state = SIM_CLOSING;
     service_close(instance->service);
     instance->state = SIM_DOWN;
     sim_wake(instance, INT32_MAX);
@@ -83,6 +88,7 @@ static void end_process(struct sim_instance *instance)
     instance->supervised = false;
     instance->state = SIM_DOWN;
     instance->service = NULL;
+    instance->entering = 0;
     sim_disk_kill(group);
     sim_files_kill(group);
     sim_sockets_kill(group);
@@ -91,11 +97,19 @@ static void end_process(struct sim_instance *instance)
     sim_kill(group);
 }
 
-/* Keeps one instance alive: what a supervisor does. */
+struct watch {
+    struct sim_instance *instance;
+    uint32_t start;
+};
+
+/* Keeps one instance alive: what a supervisor does. It ends with the process that was killed, and
+ * whoever did it starts another. */
 static void *supervise(void *arg)
 {
-    struct sim_instance *instance = arg;
-    for (;;) {
+    struct sim_instance *instance = ((struct watch *)arg)->instance;
+    const uint32_t start = ((struct watch *)arg)->start;
+    free(arg);
+    while (start == instance->starts) {
         void *failed = NULL;
         if (sim_world.last_group + 1 == SIM_GROUPS_MAX)
             abort();
@@ -118,6 +132,7 @@ static void *supervise(void *arg)
         sim_tell("i%d cannot start", instance->number);
         sim_sleep_us(RETRY_US);
     }
+    return NULL;
 }
 
 void sim_instance_start(struct sim_instance *instance)
@@ -128,7 +143,11 @@ void sim_instance_start(struct sim_instance *instance)
     if (instance->config.instance[0] == '\0')
         configure(instance);
     instance->state = SIM_STARTING;
-    sim_spawn(SIM_WORLD, "supervisor", supervise, instance);
+    struct watch *watch = calloc(1, sizeof *watch);
+    if (!watch)
+        abort();
+    *watch = (struct watch){.instance = instance, .start = ++instance->starts};
+    sim_spawn(SIM_WORLD, "supervisor", supervise, watch);
 }
 
 void sim_instance_kill(struct sim_instance *instance)
@@ -155,7 +174,9 @@ struct sim_instance *sim_instance_any(void)
     struct sim_instance *chosen = NULL;
     uint32_t n = 0;
     for (uint32_t i = 0; i < sim_world.is.instances; i++)
-        if (sim_world.instances[i].state == SIM_UP && sim_below(++n) == 0)
+        if ((sim_world.instances[i].state == SIM_UP ||
+             sim_world.instances[i].state == SIM_STOPPING) &&
+            sim_below(++n) == 0)
             chosen = &sim_world.instances[i];
     return chosen;
 }

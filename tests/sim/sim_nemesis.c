@@ -2,13 +2,15 @@
 #include "sim_disk.h"
 #include "sim_nemesis_pg.h"
 #include "sim_nemesis_redis.h"
+#include "sim_points.h"
 #include "sim_threads.h"
 #include "sim_world.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { RESTART_US = 100000, AS_LONG_AS_US = 400000 };
+enum { RESTART_US = 100000, AS_LONG_AS_US = 400000, TRAP_US = 200000 };
 
 static void restart(struct sim_instance *instance)
 {
@@ -59,13 +61,27 @@ static void stop(void)
     restart(instance);
 }
 
-static void pause_one(void)
+static int64_t some_us(void)
 {
-    struct sim_instance *instance = any_instance();
-    int64_t us = INT64_C(1000) << sim_below(14);
-    sim_tell("i%d is paused for %lld ms", instance->number, (long long)us / 1000);
+    return INT64_C(1000) << sim_below(14);
+}
+
+static void pause_one(struct sim_instance *instance)
+{
+    int64_t us = some_us();
+    sim_tell("i%d is stopped for %lld ms", instance->number, (long long)us / 1000);
     sim_pause(instance->group, sim_now_us() + us);
     sim_count(SIM_PAUSE);
+    if (sim_group() == instance->group)
+        sim_step();
+}
+
+static void stall(const struct sim_instance *instance)
+{
+    int64_t us = some_us();
+    sim_tell("a thread of i%d stands still for %lld ms", instance->number, (long long)us / 1000);
+    sim_count(SIM_STALL);
+    sim_sleep_us(us);
 }
 
 static void cut_power(void)
@@ -104,9 +120,8 @@ static void spoil_disk(enum sim_event kind)
     sim_tell("the disk is well");
 }
 
-static void leap(void)
+static void leap(struct sim_instance *instance)
 {
-    struct sim_instance *instance = any_instance();
     /* A lease ends by this clock. One that was granted during a leap stands until the clock is
      * there again, as the guard says: before the clients' patience ends. */
     const bool leases = sim_settings_lease_by_clock(&sim_world.is);
@@ -114,6 +129,69 @@ static void leap(void)
     sim_tell("the clock of i%d leaps by %lld s", instance->number, (long long)us / 1000000);
     sim_wall_ahead_us[instance->group] += us;
     sim_count(SIM_CLOCK);
+}
+
+/* -- keys that are deleted --------------------------------------------------------------------- */
+
+static void *free_lock(void *arg)
+{
+    sim_free_lock(arg);
+    sim_wake(arg, INT32_MAX);
+    return NULL;
+}
+
+/* The thread that holds the key stands still meanwhile. key "": of any item or account. */
+static void delete_key(const char *key)
+{
+    const struct sim_settings *is = &sim_world.is;
+    const bool item = sim_one_in(2);
+    char *resource = calloc(1, DB_RESOURCE_MAX + 1);
+    if (!resource)
+        abort();
+    if (strncmp(key, "lock:item:", 10) == 0 || strncmp(key, "lock:account:", 13) == 0)
+        snprintf(resource, DB_RESOURCE_MAX + 1, "%s", key + strlen("lock:"));
+    else
+        snprintf(resource, DB_RESOURCE_MAX + 1, item ? "item:%u" : "account:u%u",
+                 sim_below(item ? is->items : is->accounts));
+    sim_spawn(SIM_WORLD, "operator", free_lock, resource);
+    if (sim_group() != SIM_WORLD)
+        sim_wait(resource, sim_now_us() + some_us());
+}
+
+/* -- faults at named points -------------------------------------------------------------------- */
+
+void sim_harm(struct sim_instance *victim, enum sim_event kind, const char *key)
+{
+    if (kind == SIM_KILL)
+        sim_instance_kill(victim);
+    else if (kind == SIM_PAUSE)
+        pause_one(victim);
+    else if (kind == SIM_STALL)
+        stall(victim);
+    else if (kind == SIM_CLOCK)
+        leap(victim);
+    else if (kind == SIM_KEY_DELETED)
+        delete_key(key);
+}
+
+static bool is_for_points(enum sim_event kind)
+{
+    return kind == SIM_KILL || kind == SIM_PAUSE || kind == SIM_STALL || kind == SIM_CLOCK ||
+           kind == SIM_KEY_DELETED;
+}
+
+static void do_at_point(enum sim_event kind, struct sim_trap *trap)
+{
+    const int64_t until_us = sim_now_us() + TRAP_US;
+    *trap = (struct sim_trap){
+        .point = sim_any_point(), .passes = (1u << sim_below(4)) - 1, .kind = kind};
+    while (trap->point && sim_now_us() < until_us && sim_world.clients_left > 0)
+        sim_sleep_us(1000);
+    trap->point = NULL;
+    if (kind == SIM_KILL && trap->victim) {
+        sim_count(SIM_KILL);
+        restart(trap->victim);
+    }
 }
 
 static void *change_guard(void *arg)
@@ -130,8 +208,12 @@ static void *change_guard(void *arg)
     return NULL;
 }
 
-static void do_one(enum sim_event kind)
+static void do_one(enum sim_event kind, struct sim_trap *trap)
 {
+    if (is_for_points(kind) && (kind == SIM_STALL || sim_one_in(2))) {
+        do_at_point(kind, trap);
+        return;
+    }
     switch (kind) {
     case SIM_KILL:
         kill_soon();
@@ -140,13 +222,16 @@ static void do_one(enum sim_event kind)
         stop();
         return;
     case SIM_PAUSE:
-        pause_one();
+        pause_one(any_instance());
         return;
     case SIM_POWER:
         cut_power();
         return;
     case SIM_CLOCK:
-        leap();
+        leap(any_instance());
+        return;
+    case SIM_KEY_DELETED:
+        delete_key("");
         return;
     case SIM_WRITE_FAILED:
     case SIM_FLUSH_FAILED:
@@ -178,6 +263,7 @@ static void restart_where_flushes_failed(void)
 static void heal(void)
 {
     sim_disk_faults(&(struct sim_disk_faults){.slow = 0});
+    sim_points_begin();
     for (uint32_t i = 0; i < sim_world.is.instances; i++) {
         struct sim_instance *instance = &sim_world.instances[i];
         sim_pause(instance->group, 0);
@@ -192,17 +278,28 @@ static void heal(void)
     sim_tell("all is healed");
 }
 
-void sim_nemesis(void)
+static void *hand(void *arg)
 {
     enum sim_event kinds[SIM_EVENTS];
     uint32_t n = 0;
     for (int i = 0; i < SIM_EVENTS; i++)
         if (sim_world.is.faults[i] && i != SIM_GAVE_UP)
             kinds[n++] = (enum sim_event)i;
-    sim_at_step = at_step;
     for (uint32_t i = 0; n > 0 && i < sim_world.is.n_faults && sim_world.clients_left > 0; i++) {
-        sim_sleep_us(1 + sim_below(1u << (10 + sim_below(10))));
-        do_one(kinds[sim_below(n)]);
+        sim_sleep_us(INT64_C(1) << sim_below(18));
+        do_one(kinds[sim_below(n)], arg);
     }
+    return NULL;
+}
+
+void sim_nemesis(void)
+{
+    struct sim_fiber *hands[SIM_HANDS_MAX];
+    sim_at_step = at_step;
+    for (uint32_t i = 0; i < sim_world.is.hands; i++)
+        hands[i] = sim_spawn(SIM_WORLD, "hand", hand, &sim_traps[i]);
+    for (uint32_t i = 0; i < sim_world.is.hands; i++)
+        while (!sim_ended(hands[i], NULL))
+            sim_wait(hands[i], SIM_FOREVER);
     heal();
 }

@@ -42,8 +42,9 @@ static void draw_redis(struct sim_settings *ret)
 /* The kinds that exist in this run: each with one chance in two, and in one run of eight none. */
 static void draw_faults(struct sim_settings *ret)
 {
-    static const enum sim_event kinds[] = {SIM_KILL,  SIM_STOP,    SIM_PAUSE,
-                                           SIM_CLOCK, SIM_GAVE_UP, SIM_GUARD_CHANGED};
+    static const enum sim_event kinds[] = {SIM_KILL,    SIM_STOP,         SIM_PAUSE,
+                                           SIM_STALL,   SIM_KEY_DELETED,  SIM_CLOCK,
+                                           SIM_GAVE_UP, SIM_GUARD_CHANGED};
     static const enum sim_event of_sqlite[] = {SIM_POWER, SIM_WRITE_FAILED, SIM_FLUSH_FAILED,
                                                SIM_DISK_FULL};
     static const enum sim_event of_postgres[] = {SIM_PG_CUT,     SIM_PG_TERMINATED, SIM_PG_REFUSED,
@@ -62,14 +63,15 @@ static void draw_faults(struct sim_settings *ret)
     DRAW(of_redis, ret->redis != SIM_REDIS_NONE);
     if (ret->redis != SIM_REDIS_SENTINEL)
         ret->faults[SIM_REDIS_FAILOVER] = ret->faults[SIM_REDIS_SPLIT] = false;
-    ret->n_faults = none ? 0 : ONE_OF(2, 5, 12);
+    ret->n_faults = none ? 0 : ONE_OF(3, 10, 30);
+    ret->hands = ONE_OF(1, 1, 2, 3);
 }
 
 static void draw_service(struct sim_settings *ret)
 {
-    static const char *const guards[] = {"mutex",      "sql-row",    "sql-atomic", "sql-version",
-                                         "sql-unique", "sql-unique", ANY_REDIS,    ANY_REDIS,
-                                         ANY_REDIS,    ANY_REDIS,    ANY_REDIS,    ANY_REDIS};
+    static const char *const guards[] = {
+        "mutex",   "sql-row", "sql-atomic", "sql-version", "sql-unique", "sql-unique", "sql-unique",
+        ANY_REDIS, ANY_REDIS, ANY_REDIS,    ANY_REDIS,     ANY_REDIS,    ANY_REDIS};
     ret->guard = guards[sim_below(sizeof guards / sizeof guards[0])];
     draw_redis(ret);
     bool local = strcmp(ret->guard, "mutex") == 0;
@@ -77,14 +79,17 @@ static void draw_service(struct sim_settings *ret)
     ret->isolation = sim_one_in(3) ? "repeatable-read" : "read-committed";
     ret->instances = local ? 1 : ONE_OF(1, 1, 2, 3);
     ret->workers = 1 + sim_below(4);
-    ret->lanes = sim_one_in(2);
+    ret->lanes = !sim_one_in(3);
     ret->batch = ONE_OF(1, 2, 8, 128);
-    ret->turns = ONE_OF(1, 2, 8);
+    ret->turns = ONE_OF(1, 2, 8, 8);
     ret->lock_queue = sim_one_in(2);
+    ret->hand_overs = ret->lock_queue ? ONE_OF(0, 2, 8) : 0;
+    ret->alone = sim_one_in(3);
     ret->fence = !sim_one_in(4);
     ret->fence_database = sim_one_in(3);
     ret->watchdog = sim_one_in(2);
-    ret->lease_ms = ONE_OF(50, 500, 30000);
+    ret->lease_ms = ONE_OF(50, 50, 500, 30000);
+    ret->max_hold_ms = sim_one_in(3) ? ret->lease_ms * ONE_OF(1, 2) : 0;
     ret->wait_ms = ONE_OF(500, 3000, 10000);
     ret->close_ms = ONE_OF(100, 1000, 5000);
     ret->reserve_s = ONE_OF(1, 5, 900);
@@ -98,9 +103,10 @@ static void draw_clients(struct sim_settings *ret)
     ret->per_user_limit = ONE_OF(0, 0, 2);
     ret->accounts = 2 + sim_below(3);
     ret->balance = ONE_OF(150, 1000, 100000);
-    ret->clients = 2 + sim_below(6);
+    ret->clients = ONE_OF(2, 4, 8, 12);
     ret->deals = 2 + sim_below(8);
-    ret->think_ms = ONE_OF(0, 0, 20, 500);
+    ret->think_ms = ONE_OF(0, 0, 0, 20, 500);
+    ret->hot = sim_one_in(3);
     ret->steps_per_switch = ONE_OF(1, 4, 16, 100);
 }
 
@@ -136,8 +142,8 @@ static bool has_fence(const char *guard)
 
 /* What takes a lock away before its lease ends: pauses, clocks that leap, servers that forget. */
 static const enum sim_event enemies_of_leases[] = {
-    SIM_PAUSE,       SIM_CLOCK,          SIM_REDIS_KILL, SIM_REDIS_DELETE,
-    SIM_REDIS_CLOCK, SIM_REDIS_FAILOVER, SIM_REDIS_SPLIT};
+    SIM_PAUSE,        SIM_STALL,       SIM_KEY_DELETED,    SIM_CLOCK,      SIM_REDIS_KILL,
+    SIM_REDIS_DELETE, SIM_REDIS_CLOCK, SIM_REDIS_FAILOVER, SIM_REDIS_SPLIT};
 enum { ENEMIES = sizeof enemies_of_leases / sizeof enemies_of_leases[0], LONG_LEASE_MS = 30000 };
 
 /* What redis-setnx, redis-setnx-expire and redis-getset claim is less than that. */
@@ -191,6 +197,8 @@ void sim_settings_draw(struct sim_settings *ret, uint64_t seed)
     draw_faults(ret);
     draw_other_guard(ret);
     draw_lock_alone(ret);
+    if (in_store(ret->guard) || strcmp(ret->guard, "mutex") == 0) /* no server forgets its keys */
+        ret->faults[SIM_KEY_DELETED] = false;
     if (ret->sync_normal) /* which promises nothing about power */
         ret->faults[SIM_POWER] = ret->faults[SIM_PG_CRASH] = false;
     ret->claims_safe =
@@ -226,20 +234,22 @@ void sim_settings_print(const struct sim_settings *is, FILE *out)
 {
     fprintf(
         out,
-        "seed %llu: %s%s, guard %s, other %s, Redis %s (%u), %u instance%s, %u workers, lanes %s, "
-        "batch "
-        "%u, turns %u, queue "
-        "%s, fence %s from %s, watchdog %s, lease %u ms, wait %u ms, sync %s\n"
-        "  %u items of %u pieces, limit %u, %u accounts, %u clients, %u deals each, a switch in "
-        "%u steps, %u faults of:",
+        "seed %llu: %s%s, guard %s, other %s, Redis %s (%u), %u instance%s, %u workers, lanes "
+        "%s%s, "
+        "batch %u, turns %u, queue "
+        "%s, %u hand-overs, fence %s from %s, watchdog %s, lease %u ms, hold at most %u ms, wait "
+        "%u ms, sync %s\n"
+        "  %u items%s of %u pieces, limit %u, %u accounts, %u clients, %u deals each, a switch in "
+        "%u steps, %u faults by %u hands of:",
         (unsigned long long)is->seed, is->postgres ? "PostgreSQL " : "SQLite",
         is->postgres ? is->isolation : "", is->guard, is->other_guard ? is->other_guard : "none",
         sim_redis_endpoint(is->redis), is->replicas, is->instances, is->instances > 1 ? "s" : "",
-        is->workers, is->lanes ? "on" : "off", is->batch, is->turns, is->lock_queue ? "on" : "off",
-        is->fence ? "on" : "off", is->fence_database ? "the store" : "the lock",
-        is->watchdog ? "on" : "off", is->lease_ms, is->wait_ms, is->sync_normal ? "normal" : "full",
-        is->items, is->stock, is->per_user_limit, is->accounts, is->clients, is->deals,
-        is->steps_per_switch, is->n_faults);
+        is->workers, is->lanes ? "on" : "off", is->alone ? " alone" : "", is->batch, is->turns,
+        is->lock_queue ? "on" : "off", is->hand_overs, is->fence ? "on" : "off",
+        is->fence_database ? "the store" : "the lock", is->watchdog ? "on" : "off", is->lease_ms,
+        is->max_hold_ms, is->wait_ms, is->sync_normal ? "normal" : "full", is->items,
+        is->hot ? ", one of them hot," : "", is->stock, is->per_user_limit, is->accounts,
+        is->clients, is->deals, is->steps_per_switch, is->n_faults, is->hands);
     for (int i = 0; i < SIM_EVENTS; i++)
         if (is->faults[i])
             fprintf(out, " %s;", sim_event_texts[i]);

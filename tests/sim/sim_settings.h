@@ -23,6 +23,9 @@
     X(DISK_FULL, "disk full")                                                                      \
     X(START_FAILED, "instance could not start")                                                    \
     X(CLOCK, "wall clock of an instance leapt")                                                    \
+    X(STALL, "thread stalled at a named point")                                                    \
+    X(KEY_DELETED, "key of a lock deleted")                                                        \
+    X(AT_POINT, "fault at a named point")                                                          \
     X(GUARD_CHANGED, "guard changed in flight")                                                    \
     X(GAVE_UP, "client gave up and asked again")                                                   \
     X(TWICE, "one key at two instances at once")                                                   \
@@ -65,6 +68,19 @@
     X(PG_SERIALIZATION, "PostgreSQL: serialization failure")                                       \
     X(PG_RECHECK, "PostgreSQL: row changed while a statement waited for it")                       \
     X(PG_TAKEN, "PostgreSQL: key of a new row taken")                                              \
+    X(KEPT, "lock kept while its commit is undecided")                                             \
+    X(DUPLICATE, "key answered by another since the look-up")                                      \
+    X(DRAINING, "asked while it drains")                                                           \
+    X(BATCHED, "operations share a turn")                                                          \
+    X(TOGETHER, "lanes served together")                                                           \
+    X(LATER_TURN, "lane kept its lock for another turn")                                           \
+    X(LATE_TURN, "lane lost its lock in a later turn")                                             \
+    X(HANDED_OVER, "hold handed over within a client")                                             \
+    X(RENEWED, "lease renewed")                                                                    \
+    X(LOCK_LOST, "lock lost before the write")                                                     \
+    X(STALE_FENCE, "stale fence refused")                                                          \
+    X(ENDED_IN_COMMIT, "lease ended during a commit")                                              \
+    X(RERUN, "decided again, as the row had changed")                                              \
     X(FORK, "update lost by a guard that claims nothing")
 
 enum sim_event {
@@ -81,15 +97,20 @@ struct sim_settings {
     const char *guard, *other_guard; /* the second one: of PUTs that change it; NULL: none */
     uint32_t instances, workers, batch, turns, lease_ms, wait_ms, close_ms, reserve_s;
     enum sim_redis_kind redis;
-    uint32_t replicas;     /* that a lock waits for */
     bool postgres;         /* the store, else SQLite */
     const char *isolation; /* of PostgreSQL */
+    uint32_t replicas;     /* that a lock waits for */
+    uint32_t hand_overs;   /* of a hold within its client (lk_options.local_handovers) */
+    uint32_t max_hold_ms;  /* 0: ten leases */
     bool lanes, lock_queue, fence, fence_database, watchdog, sync_normal;
+    bool alone; /* no lanes are served together (seams.h) */
     uint32_t steps_per_switch;
     uint32_t items, stock, per_user_limit, accounts, balance, clients;
     uint32_t deals, think_ms; /* of each client; before each deal at most */
+    bool hot;                 /* most deals are orders of one item */
     bool faults[SIM_EVENTS];  /* of the kinds that can be drawn */
-    uint32_t n_faults;        /* at most, before all is healed */
+    uint32_t n_faults;        /* at most, of each hand, before all is healed */
+    uint32_t hands;           /* that do faults at a time */
     bool claims_safe;         /* no update may be lost */
 };
 

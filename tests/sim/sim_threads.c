@@ -23,6 +23,7 @@ struct sim_fiber {
     const void *on;   /* it waits for this; NULL: only for the clock */
     int64_t until_us; /* if it is not ready */
     void *held[HELD_MAX];
+    void *own;
     int saved_errno;
 };
 
@@ -221,6 +222,11 @@ int sim_group(void)
 void sim_name(struct sim_fiber *fiber, const char *name)
 {
     snprintf(fiber->name, sizeof fiber->name, "%s", name);
+}
+
+void **sim_own(void)
+{
+    return sim.current ? &sim.current->own : NULL;
 }
 
 bool sim_ended(const struct sim_fiber *fiber, void **ret_result)

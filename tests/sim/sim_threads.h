@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SIM_WORLD = 0, SIM_GROUPS_MAX = 64, SIM_FIBERS_MAX = 1024 };
+enum { SIM_WORLD = 0, SIM_GROUPS_MAX = 1024, SIM_FIBERS_MAX = 1024 };
 #define SIM_FOREVER INT64_MAX
 
 struct sim_fiber;
@@ -44,6 +44,8 @@ struct sim_fiber *sim_spawn(int group, const char *name, void *(*run)(void *arg)
 struct sim_fiber *sim_self(void); /* NULL: outside of sim_run() */
 int sim_group(void);
 void sim_name(struct sim_fiber *fiber, const char *name);
+/* A place of the running fiber for its user, NULL at first. NULL: no fiber runs. */
+void **sim_own(void);
 bool sim_ended(const struct sim_fiber *fiber, void **ret_result);
 
 /* The running fiber may be overtaken here, its group paused or killed. May not return. */

@@ -3,6 +3,7 @@
 #include "sim_files.h"
 #include "sim_sockets.h"
 #include "sim_pg.h"
+#include "sim_points.h"
 #include "sim_threads.h"
 
 #include <stdarg.h>
@@ -133,6 +134,7 @@ void sim_world_run(const struct sim_settings *settings, struct sim_result *ret, 
     sim_files_begin();
     sim_redis_begin();
     sim_sockets_begin();
+    sim_points_begin();
     sim_disk_begin(settings->seed);
     sim_disk_faults(&(struct sim_disk_faults){.slow = 0});
     if (settings->postgres)

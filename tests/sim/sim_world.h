@@ -11,15 +11,17 @@
 
 enum { SIM_INSTANCES_MAX = 3, SIM_DEALS_MAX = 512, SIM_BROKEN_MAX = 400 };
 
-enum sim_state { SIM_DOWN, SIM_STARTING, SIM_UP, SIM_STOPPING };
+enum sim_state { SIM_DOWN, SIM_STARTING, SIM_UP, SIM_STOPPING, SIM_CLOSING };
 
 struct sim_instance {
     int number, group; /* a group for each of its lives */
     uint32_t life;     /* rises with each start and each end */
+    uint32_t starts;   /* by sim_instance_start() */
     enum sim_state state;
     bool stop;       /* asked to */
     bool supervised; /* it is running, or will soon */
     int64_t kill_in; /* steps; 0: not at all */
+    int entering;    /* threads in service_submit() */
     struct config config;
     struct service *service;
 };
@@ -68,15 +70,21 @@ void sim_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void sim_instance_start(struct sim_instance *instance);
 void sim_instance_kill(struct sim_instance *instance);
 void sim_instance_stop(struct sim_instance *instance); /* waits until it has ended */
-struct sim_instance *sim_instance_any(void);           /* that is up; NULL: none */
+struct sim_instance *sim_instance_any(void);           /* that takes requests; NULL: none */
 
 /* sim_clients.c: spawns them. */
 void sim_clients_start(void);
 /* Asks an operator's question until it is answered with 2xx. */
 void sim_put(enum op_kind kind, const char *id, int64_t amount, const char *guard);
 
+/* Makes a lock free whoever holds it, as a lock server that forgets. resource: "item:1". */
+void sim_free_lock(const char *resource);
+
 /* sim_nemesis.c: the faults, then heals all. */
 void sim_nemesis(void);
+/* This kind of fault, now, by the running thread if it is the victim's. key: the lock at hand, or
+ * "". Does not return if that ends the thread. */
+void sim_harm(struct sim_instance *victim, enum sim_event kind, const char *key);
 
 /* sim_judge.c: reads the database alone, once all instances have ended. */
 void sim_judge(void);
