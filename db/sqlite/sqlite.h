@@ -145,6 +145,8 @@ const char *commit_marking_vfs(void);
 
 /* -- sqlite_lock.c ---------------------------------------------------------------------------- */
 
+enum { FILE_LOCK_OPEN, FILE_LOCK_TURN, FILE_LOCK_FLUSHER }; /* its bytes */
+
 struct file_lock {
     int fd;
 };

@@ -1,6 +1,6 @@
 /*
  * FILE-lock, beside the database. A lock on byte 0 says which process may open the database, a lock
- * on byte 1 which one writes next. For its content see sqlite_shared_vfs.c.
+ * on byte 1 which one writes next. For byte 2 and for its content see sqlite_shared_vfs.c.
  *
  * These are open file description locks (fcntl(2), F_OFD_SETLK). They end with the process, however
  * it ends. Two opens in one process exclude each other, too. A write lock becomes a read lock in
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BYTE_OPEN = 0, BYTE_TURN = 1, SETUP_POLL_US = 1000, TURN_POLL_US = 30 };
+enum { SETUP_POLL_US = 1000, TURN_POLL_US = 30 };
 
 static bool set_lock(const struct file_lock *lock, int byte, short type)
 {
@@ -36,11 +36,11 @@ db_status file_lock_open(struct file_lock *lock, const char *path, bool shared, 
     /* A sharer holds the file alone while it sets it up. */
     int64_t until_us = db_now_us() + (shared ? SQLITE_SHARED_OPEN_MS * INT64_C(1000) : 0);
     do {
-        if (set_lock(lock, BYTE_OPEN, F_WRLCK)) {
+        if (set_lock(lock, FILE_LOCK_OPEN, F_WRLCK)) {
             *ret_alone = true;
             return DB_OK;
         }
-        if (shared && set_lock(lock, BYTE_OPEN, F_RDLCK)) {
+        if (shared && set_lock(lock, FILE_LOCK_OPEN, F_RDLCK)) {
             *ret_alone = false;
             return DB_OK;
         }
@@ -62,7 +62,7 @@ db_status file_lock_open(struct file_lock *lock, const char *path, bool shared, 
 
 db_status file_lock_share(struct file_lock *lock, db_error *error)
 {
-    if (set_lock(lock, BYTE_OPEN, F_RDLCK))
+    if (set_lock(lock, FILE_LOCK_OPEN, F_RDLCK))
         return DB_OK;
     return db_fail(error, DB_UNAVAILABLE, "lock file cannot be shared: %s", strerror(errno));
 }
@@ -83,7 +83,7 @@ void file_lock_close(struct file_lock *lock)
 bool file_lock_take_turn(struct file_lock *lock)
 {
     int64_t until_us = 0;
-    while (!set_lock(lock, BYTE_TURN, F_WRLCK)) {
+    while (!set_lock(lock, FILE_LOCK_TURN, F_WRLCK)) {
         int64_t now_us = db_now_us();
         if (until_us == 0)
             until_us = now_us + SQLITE_TURN_MS * INT64_C(1000);
@@ -96,5 +96,5 @@ bool file_lock_take_turn(struct file_lock *lock)
 
 void file_lock_give_turn(struct file_lock *lock)
 {
-    set_lock(lock, BYTE_TURN, F_UNLCK);
+    set_lock(lock, FILE_LOCK_TURN, F_UNLCK);
 }

@@ -9,6 +9,8 @@
  * process is within a commit, and the last commit was not finished.
  *
  * That holder then flushes the journal before SQLite looks at it:
+ *   - It takes byte 2 of FILE-lock, and looks at the mark again. So one process at a time flushes,
+ *     and none begins to once the mark is cleared.
  *   - It takes the reserved lock, so that no process writes a journal meanwhile.
  *   - It drops that lock before it clears the mark. While a process has the reserved lock, SQLite
  *     takes a journal for one in use, not for one to roll back.
@@ -21,6 +23,7 @@
  */
 #include "sqlite.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -57,17 +60,40 @@ static int get_mark(const struct marked_file *file, bool *ret)
     return SQLITE_OK;
 }
 
-/* The caller has a shared lock and has found the mark. */
-static int reflush(struct marked_file *file)
+/* Takes or gives back the lock on FILE-lock that one flusher at a time has. */
+static int lock_flusher(const struct marked_file *file, short type)
+{
+    struct flock range = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = FILE_LOCK_FLUSHER, .l_len = 1};
+    if (fcntl(file->fd, F_OFD_SETLK, &range) == 0)
+        return SQLITE_OK;
+    return errno == EAGAIN || errno == EACCES ? SQLITE_BUSY : SQLITE_IOERR_LOCK;
+}
+
+/* The caller has a shared lock, has found the mark, and is the only flusher. */
+static int reflush_alone(struct marked_file *file)
 {
     int code = ON_FILE(&file->base, xLock, SQLITE_LOCK_RESERVED);
-    if (code != SQLITE_OK) /* busy: another process does this */
+    if (code != SQLITE_OK)
         return code;
     const bool flushed = reflush_journal(file->path, NULL) == DB_OK;
     code = ON_FILE(&file->base, xUnlock, SQLITE_LOCK_SHARED);
     if (!flushed)
         return SQLITE_IOERR_FSYNC;
     return code == SQLITE_OK ? put_mark(file, 0) : code;
+}
+
+static int reflush(struct marked_file *file)
+{
+    bool marked = false;
+    int code = lock_flusher(file, F_WRLCK);
+    if (code != SQLITE_OK)
+        return code;
+    code = get_mark(file, &marked);
+    if (code == SQLITE_OK && marked)
+        code = reflush_alone(file);
+    lock_flusher(file, F_UNLCK);
+    return code;
 }
 
 static int lock_shared(struct marked_file *file)

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { FD_FIRST = 1000000, FDS_MAX = 256, LOCK_BYTES = 2, PATHS_MAX = 16 };
+enum { FD_FIRST = 1000000, FDS_MAX = 256, LOCK_BYTES = 3, PATHS_MAX = 16 };
 
 struct sim_fd {
     bool open;
