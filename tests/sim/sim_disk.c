@@ -117,7 +117,12 @@ static int disk_xsync(sqlite3_file *file, int flags)
     take_us(sim_one_in(disk.faults.slow) ? SLOW_US : FLUSH_US);
     int code = fails(disk.faults.flush_fails, &disk.counts.flush_failures, SQLITE_IOERR_FSYNC, EIO);
     if (code != SQLITE_OK) {
-        power_fail_flush(handle->file, (enum power_habit)sim_below(HABITS));
+        const enum power_habit habit = (enum power_habit)sim_below(HABITS);
+        sim_tell("a flush of %s fails; what was not written is %s", handle->file->name,
+                 habit == HABIT_CLEAN  ? "never written"
+                 : habit == HABIT_DROP ? "dropped"
+                                       : "written later");
+        power_fail_flush(handle->file, habit);
         return code;
     }
     power_flush(handle->file);

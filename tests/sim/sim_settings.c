@@ -199,8 +199,8 @@ void sim_settings_draw(struct sim_settings *ret, uint64_t seed)
     draw_lock_alone(ret);
     if (in_store(ret->guard) || strcmp(ret->guard, "mutex") == 0) /* no server forgets its keys */
         ret->faults[SIM_KEY_DELETED] = false;
-    if (ret->sync_normal) /* which promises nothing about power */
-        ret->faults[SIM_POWER] = ret->faults[SIM_PG_CRASH] = false;
+    if (ret->sync_normal) /* which promises nothing about what is not flushed */
+        ret->faults[SIM_POWER] = ret->faults[SIM_FLUSH_FAILED] = ret->faults[SIM_PG_CRASH] = false;
     ret->claims_safe =
         claims_safe(ret, ret->guard) && (!ret->other_guard || claims_safe(ret, ret->other_guard));
 }
