@@ -106,9 +106,10 @@ static void conclude(struct load_thread *thread, struct connection *connection, 
         struct timer retry = {.due_us = thread->now_us + delay_ms * 1000, .sending = *sending};
         retry.sending.attempt++;
         retry.sending.answered = how == LOAD_ANSWERED;
-        if (!timers_add(&thread->retries, &retry)) {
+        if (!timers_add(&thread->retries, &retry)) { /* as if the end had cut the retry off */
             thread->open--;
             result->unfinished++;
+            result->failed += retry.sending.answered;
         }
     }
 }

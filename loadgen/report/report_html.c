@@ -146,14 +146,16 @@ static void draw_table(const struct report *report, const struct workload *workl
     fprintf(out, "</table></div>\n");
 }
 
-/* A bucket's bound as text. */
-static void bound_cell(FILE *out, double us)
+/* The bucket of a percentile, as text. */
+static void bound_cell(FILE *out, const struct lock_times *times,
+                       const struct lock_times_histogram *histogram, double percentile)
 {
     char text[TEXT_MAX];
-    if (us >= HUGE_VAL)
-        cell(out, NULL, "> 10 s");
-    else
-        cell(out, NULL, "≤ %s", text_time_us(text, wide_clip_real(us)));
+    double us = lock_times_percentile_us(times, histogram, percentile);
+    bool beyond = us >= HUGE_VAL;
+    if (beyond)
+        us = times->n_bounds > 0 ? times->bounds_us[times->n_bounds - 1] : 0;
+    cell(out, NULL, "%s %s", beyond ? ">" : "≤", text_time_us(text, wide_clip_real(us)));
 }
 
 static void lock_cells(const struct lock_times *times, const struct lock_times_histogram *histogram,
@@ -161,8 +163,8 @@ static void lock_cells(const struct lock_times *times, const struct lock_times_h
 {
     char mean[TEXT_MAX];
     cell(out, NULL, "%s", text_time_us(mean, wide_clip_real(lock_times_mean_us(histogram))));
-    bound_cell(out, lock_times_percentile_us(times, histogram, 50));
-    bound_cell(out, lock_times_percentile_us(times, histogram, 99));
+    bound_cell(out, times, histogram, 50);
+    bound_cell(out, times, histogram, 99);
 }
 
 static void draw_lock_times(const struct report *report, const struct workload *workload, FILE *out)

@@ -129,7 +129,7 @@ int sandbox_seckilld_anew(struct sandbox_server *server, const char *binary,
 /* Signals the server. Returns -1 if it is not running, 0, or the wait status:
  * - SIGKILL: reaps it and returns its wait status; pid becomes 0
  * - SIGTERM: the same; SIGKILL follows if it has not ended within 30 s
- * - SIGSTOP: returns 0 when the process is stopped
+ * - SIGSTOP: returns 0 when the process is stopped; if it has ended instead, as after SIGKILL
  * - others: returns 0 */
 int sandbox_signal(struct sandbox_server *server, int signal);
 /* Starts an ended server again with the same arguments, port and folder. Waits until it answers.

@@ -166,6 +166,16 @@ static void terminate(const struct child *child)
     kill(child->pid, SIGCONT);
 }
 
+/* Waits until all threads of the child are stopped. False: it has ended instead. */
+static bool stops(const struct child *child)
+{
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0)
+        if (errno != EINTR)
+            return false;
+    return info.si_code == CLD_STOPPED;
+}
+
 static struct guardian_reply signal_child(struct child *child, int signal)
 {
     struct guardian_reply reply = {.pid = child->pid, .running = true};
@@ -177,13 +187,7 @@ static struct guardian_reply signal_child(struct child *child, int signal)
         reply.error = errno;
         return reply;
     }
-    if (signal == SIGSTOP) { /* wait until all its threads are stopped */
-        siginfo_t info;
-        while (waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0 &&
-               errno == EINTR)
-            continue;
-    }
-    if (signal == SIGTERM || signal == SIGKILL) {
+    if (signal == SIGTERM || signal == SIGKILL || (signal == SIGSTOP && !stops(child))) {
         reply.running = false;
         reply.status = reap(child);
     }

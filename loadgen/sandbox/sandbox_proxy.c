@@ -38,6 +38,8 @@ struct proxy *proxy_open(int server_port)
         return proxy;
     if (proxy->listener >= 0)
         close(proxy->listener);
+    pthread_cond_destroy(&proxy->has_cut);
+    pthread_mutex_destroy(&proxy->mutex);
     free(proxy);
     return NULL;
 }

@@ -19,10 +19,12 @@ static void at_point(void *ctx, const char *point, const char *key)
     const char *called_at = atomic_load(&hooked->point);
     if (called_at != NULL && strcmp(point, called_at) == 0)
         hooked->call(hooked->arg);
-    while (is_try && atomic_load(&hooked->shut)) {
+    if (is_try && atomic_load(&hooked->shut)) {
         atomic_store(&hooked->trying, false);
         atomic_store(&hooked->at_gate, true);
-        lk_env_system()->sleep_us(NULL, 1000);
+        while (atomic_load(&hooked->shut))
+            lk_env_system()->sleep_us(NULL, 1000);
+        atomic_store(&hooked->at_gate, false);
         atomic_store(&hooked->trying, true);
     }
 }

@@ -53,12 +53,29 @@ static void text_behind_the_longest_bar_stays_on_the_picture(void **state)
     free(page);
 }
 
+static void lock_time_beyond_the_last_bucket_is_more_than_its_bound(void **state)
+{
+    (void)state;
+    add_run(&workload_sale, "redis-token", true);
+    report->runs[0].lock_times =
+        (struct lock_times){.n_bounds = 2,
+                            .bounds_us = {1000, 30000000},
+                            .wait = {.below = {60, 60}, .count = 100, .sum_us = 1e9},
+                            .hold = {.below = {100, 100}, .count = 100, .sum_us = 1e4}};
+    char *page = written(report_to_html);
+    const char *row = strstr(page, "<th>hold, p99</th>");
+    assert_non_null(row);
+    assert_non_null(strstr(row, "<td>≤ 1.0 ms</td><td>&gt; 30.00 s</td>"));
+    free(page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(page_needs_nothing_from_elsewhere_and_escapes),
         TEST(chart_and_table_of_the_page_have_one_p99),
         TEST(text_behind_the_longest_bar_stays_on_the_picture),
+        TEST(lock_time_beyond_the_last_bucket_is_more_than_its_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

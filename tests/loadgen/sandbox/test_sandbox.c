@@ -331,6 +331,20 @@ static void sandboxes_of_several_threads_do_not_clash(void **state)
     }
 }
 
+static void a_server_that_has_ended_is_not_stopped(void **state)
+{
+    (void)state;
+    struct sandbox_server *redis = sandbox_redis(sandbox, NULL);
+    assert_non_null(redis);
+    assert_int_equal(kill(redis->pid, SIGKILL), 0);
+    int status = sandbox_signal(redis, SIGSTOP);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(redis->pid, 0);
+    assert_int_equal(sandbox_restart(redis), 0);
+    assert_int_equal(sandbox_signal(redis, SIGSTOP), 0);
+    assert_true(redis->pid > 0);
+}
+
 #define IN_SANDBOX(test) cmocka_unit_test_setup_teardown(test, open_sandbox, close_sandbox)
 
 int main(void)
@@ -339,6 +353,7 @@ int main(void)
         IN_SANDBOX(started_redis_answers_on_port_and_socket),
         IN_SANDBOX(further_arguments_reach_redis),
         IN_SANDBOX(restart_keeps_the_port),
+        IN_SANDBOX(a_server_that_has_ended_is_not_stopped),
         cmocka_unit_test(a_port_is_held_until_its_sandbox_is_closed),
         IN_SANDBOX(a_death_of_its_own_is_noticed_and_reaped),
         IN_SANDBOX(early_death_is_told_at_once_with_the_logs_end),
