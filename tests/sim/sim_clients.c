@@ -3,6 +3,7 @@
  * decided. What they are told goes into books of their own, which the judge compares with the
  * database.
  */
+#include "events.h"
 #include "sim_threads.h"
 #include "sim_world.h"
 
@@ -188,6 +189,8 @@ static void ask_once(struct sim_deal *deal)
              (long long)deal->amount);
     if (deal->asking++ > 0)
         sim_count(SIM_TWICE);
+    sim_tell("%s asks i%d: %s %s %s %lld", deal->key, instance->number, event_kind_text(deal->kind),
+             deal->id, deal->other, (long long)deal->amount);
     struct attempt *told = ask(instance, &op, draw_patience_us());
     deal->asking--;
     if (!told) {

@@ -1,5 +1,6 @@
 /* Many seeds, each in a process of its own, and twice. */
 #include "sim_rounds.h"
+#include "sim_shrink.h"
 #include "sim_threads.h"
 #include "sim_world.h"
 
@@ -16,6 +17,7 @@
 enum { JOBS_MAX = 64, SECONDS_MAX = 120, CANARY_EVERY = 50 };
 
 static struct sim_sum sum;
+static const struct sim_less as_drawn;
 
 /* Of a pair of runs of one seed. */
 struct job {
@@ -29,30 +31,50 @@ static bool is_canary(uint64_t seed)
     return seed % CANARY_EVERY == 0;
 }
 
-static void run_seed(uint64_t seed, struct sim_result *ret, FILE *timeline)
+static void draw(uint64_t seed, struct sim_settings *ret)
 {
-    struct sim_settings settings;
     sim_begin(seed, 0);
     if (is_canary(seed))
-        sim_settings_canary(&settings, seed);
+        sim_settings_canary(ret, seed);
     else
-        sim_settings_draw(&settings, seed);
-    sim_begin(seed, settings.steps_per_switch);
+        sim_settings_draw(ret, seed);
+}
+
+static void run_seed(uint64_t seed, const struct sim_less *less, struct sim_result *ret,
+                     FILE *timeline)
+{
+    struct sim_settings settings;
+    draw(seed, &settings);
+    sim_less_apply(less, &settings);
+    sim_begin(seed + ((uint64_t)less->run << 32), settings.steps_per_switch);
     if (timeline)
         sim_settings_print(&settings, timeline);
     sim_world_run(&settings, ret, timeline);
 }
 
-static void in_child(uint64_t seed, struct sim_result *ret)
+static void in_child(uint64_t seed, const struct sim_less *less, struct sim_result *ret)
 {
     alarm(SECONDS_MAX);
     snprintf(ret->broken, sizeof ret->broken, "the process ended");
     if (!freopen("/dev/null", "w", stderr))
         _exit(1);
     struct sim_result result;
-    run_seed(seed, &result, NULL);
+    run_seed(seed, less, &result, NULL);
     *ret = result;
     _exit(0);
+}
+
+/* *ret is in shared memory. */
+static void run_child(uint64_t seed, const struct sim_less *less, struct sim_result *ret)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        in_child(seed, less, ret);
+    waitpid(pid, &status, 0);
+    if (WIFSIGNALED(status))
+        snprintf(ret->broken, sizeof ret->broken, "ended by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
 }
 
 static void start(struct job *job, uint64_t seed)
@@ -63,16 +85,8 @@ static void start(struct job *job, uint64_t seed)
         job->pid = middle;
         return;
     }
-    for (int i = 0; i < (2); i++) {
-        pid_t pid = fork();
-        if (pid == 0)
-            in_child(seed, &job->result[i]);
-        int status;
-        waitpid(pid, &status, 0);
-        if (WIFSIGNALED(status))
-            snprintf(job->result[i].broken, sizeof job->result[i].broken, "ended by signal %d (%s)",
-                     WTERMSIG(status), strsignal(WTERMSIG(status)));
-    }
+    for (int i = 0; i < 2; i++)
+        run_child(seed, &as_drawn, &job->result[i]);
     _exit(0);
 }
 
@@ -96,7 +110,8 @@ static void finish(struct job *job)
         sum.canaries_caught += first->events[SIM_FORK] > 0;
     }
     if (first->broken[0] != '\0') {
-        sum.broken++;
+        if (sum.broken++ == 0)
+            sum.first_broken = job->seed;
         fail(job, first->broken);
     } else if (first->hash != second->hash) {
         sum.differing++;
@@ -107,7 +122,7 @@ static void finish(struct job *job)
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 
-static double now_s(void)
+double sim_real_s(void)
 {
     struct timespec now;
     __real_clock_gettime(CLOCK_MONOTONIC, &now);
@@ -119,7 +134,7 @@ static void run_all(struct job *jobs, int n_jobs, uint64_t next, uint64_t end, d
     const bool until_broken = getenv("SIM_UNTIL_BROKEN") != NULL;
     int running = 0;
     while (next < end || running > 0) {
-        if (now_s() >= until_s || (until_broken && sum.broken > 0))
+        if (sim_real_s() >= until_s || (until_broken && sum.broken > 0))
             end = next;
         for (int i = 0; i < n_jobs && next < end; i++)
             if (jobs[i].pid == 0) {
@@ -158,21 +173,76 @@ void sim_rounds(uint64_t from, uint64_t seeds, int n_jobs, double most_s, struct
     if (jobs == MAP_FAILED || n_jobs < 1 || n_jobs > JOBS_MAX)
         abort();
     memset(&sum, 0, sizeof sum);
-    double begin_s = now_s();
+    double begin_s = sim_real_s();
     run_all(jobs, n_jobs, from, from + seeds, begin_s + most_s);
-    sum.seconds = now_s() - begin_s;
+    sum.seconds = sim_real_s() - begin_s;
     munmap(jobs, JOBS_MAX * sizeof *jobs);
     *ret = sum;
 }
 
-int sim_replay(uint64_t seed)
+/* -- one seed --------------------------------------------------------------------------------- */
+
+static struct sim_result *tried; /* in shared memory */
+
+static bool breaks(uint64_t seed, const struct sim_less *less)
+{
+    memset(tried, 0, sizeof *tried);
+    run_child(seed, less, tried);
+    return tried->broken[0] != '\0';
+}
+
+/* The run is to end the process. Returns its exit code. */
+static int tell(uint64_t seed, const struct sim_less *less)
 {
     struct sim_result result;
-    run_seed(seed, &result, stdout);
-    printf("%s, hash %016" PRIx64 "\n", result.broken[0] ? result.broken : "nothing broken",
-           result.hash);
+    run_seed(seed, less, &result, stdout);
+    printf("\n  %s\n  %s, hash %016" PRIx64 "\n",
+           result.broken[0] ? "UNSAFE: a promise is broken." : "SAFE: nothing was lost.",
+           result.broken[0] ? result.broken : "nothing broken", result.hash);
     fflush(stdout);
     return result.broken[0] != '\0';
+}
+
+/* False: that run breaks nothing. */
+bool sim_shrink_seed(uint64_t seed, const struct sim_less *begin, double most_s,
+                     struct sim_shrunk *ret)
+{
+    struct sim_settings drawn;
+    draw(seed, &drawn);
+    tried = mmap(NULL, sizeof *tried, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (tried == MAP_FAILED)
+        abort();
+    const bool failed = breaks(seed, begin);
+    if (failed)
+        sim_shrink(&drawn, begin, breaks, most_s, ret);
+    munmap(tried, sizeof *tried);
+    return failed;
+}
+
+void sim_tell_shrunk(uint64_t seed, const struct sim_less *begin, double most_s)
+{
+    struct sim_shrunk shrunk;
+    char text[SIM_LESS_TEXT_MAX];
+    int status;
+    fflush(stdout);
+    if (!sim_shrink_seed(seed, begin, most_s, &shrunk))
+        return;
+    sim_less_print(&shrunk.less, text);
+    printf("\nseed %" PRIu64 ", shrunk in %u runs:\n  TEST_SEED=%" PRIu64
+           " TEST_LESS=%s runs it again\n",
+           seed, shrunk.runs, seed, text);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(tell(seed, &shrunk.less));
+    waitpid(pid, &status, 0);
+}
+
+int sim_replay(uint64_t seed, const struct sim_less *less, double shrink_s)
+{
+    if (shrink_s > 0)
+        sim_tell_shrunk(seed, less, shrink_s);
+    return shrink_s > 0 ? 0 : tell(seed, less);
 }
 
 /* Equal addresses in each process, so that nothing of a run hangs on them. */

@@ -89,6 +89,8 @@ static void draw_service(struct sim_settings *ret)
     ret->fence_database = sim_one_in(3);
     ret->watchdog = sim_one_in(2);
     ret->lease_ms = ONE_OF(50, 50, 500, 30000);
+    if (ret->replicas > 0 && ret->lease_ms < 500) /* it would end while the replicas are awaited */
+        ret->lease_ms = 500;
     ret->max_hold_ms = sim_one_in(3) ? ret->lease_ms * ONE_OF(1, 2) : 0;
     ret->wait_ms = ONE_OF(500, 3000, 10000);
     ret->close_ms = ONE_OF(100, 1000, 5000);

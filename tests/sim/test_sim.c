@@ -1,7 +1,8 @@
 /*
  * The whole service on a virtual clock, under settings, interleavings and faults that a seed draws.
- * See tests/sim/README.md. Variables: TEST_SEED=N runs one seed and prints its timeline; SIM_SEEDS
- * and SIM_FROM: how many, and the first; SIM_JSON: a file for the sum.
+ * See tests/sim/README.md. Variables: TEST_SEED=N runs one seed and prints its timeline;
+ * TEST_LESS=...: with less of this and that; SIM_SHRINK_S: seconds to shrink a failing seed in;
+ * SIM_SEEDS and SIM_FROM: how many, and the first; SIM_JSON: a file for the sum.
  */
 #include "sim_rounds.h"
 
@@ -27,7 +28,9 @@ enum {
     SEEDS = 1000,
 #endif
     SEEDS_FULL = 20000,
-    SECONDS_MAX = 120,    /* a late machine runs fewer seeds */
+    SECONDS_MAX = 120, /* a late machine runs fewer seeds */
+    SHRINK_S = 60,
+    CANARY = 50,          /* a seed whose guard loses */
     ALL_HAPPENS_IN = 1000 /* seeds */
 };
 
@@ -57,7 +60,11 @@ static int run_seeds(void **state)
 
 static void no_promise_is_broken(void **state)
 {
+    const struct sim_less as_drawn = {.run = 0};
+    const double shrink_s = (double)number("SIM_SHRINK_S", SHRINK_S);
     (void)state;
+    if (sum.broken > 0 && shrink_s > 0)
+        sim_tell_shrunk(sum.first_broken, &as_drawn, shrink_s);
     assert_int_equal(sum.broken, 0);
 }
 
@@ -83,17 +90,40 @@ static void each_fault_and_each_rare_state_happened(void **state)
             fail_msg("never happened: %s", sim_event_texts[i]);
 }
 
+/* The canary, judged as if its guard claimed anything, is a failing seed. */
+static void a_failing_seed_is_shrunk_and_fails_again(void **state)
+{
+    struct sim_shrunk shrunk, same;
+    struct sim_less begin;
+    (void)state;
+    assert_true(sim_less_parse("claims=1", &begin));
+    assert_true(sim_shrink_seed(CANARY, &begin, SHRINK_S, &shrunk));
+    struct sim_settings small = {.clients = 6, .deals = 8, .workers = 4};
+    sim_less_apply(&shrunk.less, &small);
+    assert_true(small.clients <= 3 && small.deals <= 2); /* two that overlap, once */
+    char text[SIM_LESS_TEXT_MAX];
+    sim_less_print(&shrunk.less, text);
+    assert_true(sim_less_parse(text, &same.less));
+    assert_memory_equal(&shrunk.less, &same.less, sizeof same.less);
+    assert_true(sim_shrink_seed(CANARY, &same.less, 0, &same)); /* it fails again */
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
     const char *seed = getenv("TEST_SEED");
     sim_without_random_addresses(argv);
-    if (seed && *seed)
-        _exit(sim_replay(strtoull(seed, NULL, 10)));
+    if (seed && *seed) {
+        struct sim_less less;
+        if (!sim_less_parse(getenv("TEST_LESS"), &less))
+            return 2;
+        _exit(sim_replay(strtoull(seed, NULL, 10), &less, (double)number("SIM_SHRINK_S", 0)));
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_promise_is_broken),
         cmocka_unit_test(equal_seeds_leave_equal_hashes),
         cmocka_unit_test(without_a_guard_updates_are_lost),
+        cmocka_unit_test(a_failing_seed_is_shrunk_and_fails_again),
         cmocka_unit_test(each_fault_and_each_rare_state_happened),
     };
     int failed = cmocka_run_group_tests(tests, run_seeds, NULL);
