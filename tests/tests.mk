@@ -50,7 +50,9 @@ SIM_CALLS := $(addprefix pthread_,create join setname_np self sigmask once $(add
              redisConnectWithTimeout redisConnectNonBlock redisFreeKeepFd redisFree lk_open \
              $(addprefix PQ,connectStartParams connectPoll status socket errorMessage finish setErrorVerbosity \
                  setNoticeReceiver setnonblocking enterPipelineMode sendPrepare sendQuery sendQueryPrepared \
-                 pipelineSync flush isBusy consumeInput getResult cmdTuples resultErrorField)
+                 pipelineSync flush isBusy consumeInput getResult cmdTuples resultErrorField) \
+             $(addprefix zoo,keeper_init2 keeper_close _recv_timeout _set_servers_resolution_delay _acreate2 _adelete \
+                 _aget _aget_children _async)
 SIM_T := $(filter %/test_sim,$(TESTS))
 $(SIM_T): LDFLAGS += $(call wrap,$(SIM_CALLS))
 $(SIM_T): $(B)/tests/%: $(B)/obj/tests/%.o $(call obj,$(wildcard tests/sim/sim_*.c)) $(L_APP)

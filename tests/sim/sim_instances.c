@@ -34,6 +34,7 @@ static void configure(struct sim_instance *instance)
         ADD("--db=sqlite:%s", sim_store);
     ADD("--lock-db=sqlite:%s", sim_lock_store);
     ADD("--redis=%s", sim_redis_endpoint(is->redis));
+    ADD("--zookeeper=z1:2181");
     ADD("--redis-replicas=%u", is->replicas);
     if (is->instances > 1 && !is->postgres)
         ADD("--db-shared");

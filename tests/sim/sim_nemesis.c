@@ -3,6 +3,7 @@
 #include "sim_nemesis_pg.h"
 #include "sim_nemesis_redis.h"
 #include "sim_points.h"
+#include "sim_nemesis_zk.h"
 #include "sim_threads.h"
 #include "sim_world.h"
 
@@ -242,7 +243,7 @@ static void do_one(enum sim_event kind, struct sim_trap *trap)
         sim_spawn(SIM_WORLD, "operator", change_guard, NULL);
         return;
     default:
-        if (!sim_pg_fault(kind))
+        if (!sim_pg_fault(kind) && !sim_zk_fault(kind))
             sim_redis_fault(kind);
         return;
     }
@@ -272,6 +273,7 @@ static void heal(void)
             sim_instance_start(instance);
     }
     sim_redis_heal();
+    sim_zk_heal();
     restart_where_flushes_failed();
     sim_world.healed = true;
     sim_world.healed_us = sim_now_us();

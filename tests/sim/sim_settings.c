@@ -53,6 +53,8 @@ static void draw_faults(struct sim_settings *ret)
                                               SIM_REDIS_SILENT,   SIM_REDIS_AWAY,   SIM_REDIS_STOP,
                                               SIM_REDIS_KILL,     SIM_REDIS_DELETE, SIM_REDIS_CLOCK,
                                               SIM_REDIS_FAILOVER, SIM_REDIS_SPLIT};
+    static const enum sim_event of_zookeeper[] = {SIM_ZK_CUT, SIM_ZK_AWAY, SIM_ZK_PART,
+                                                  SIM_ZK_DELETE, SIM_ZK_EXPIRE};
     const bool none = sim_one_in(8);
 #define DRAW(list, if_there)                                                                       \
     for (size_t i = 0; (if_there) && !none && i < sizeof(list) / sizeof(list)[0]; i++)             \
@@ -61,6 +63,7 @@ static void draw_faults(struct sim_settings *ret)
     DRAW(of_sqlite, !ret->postgres);
     DRAW(of_postgres, ret->postgres);
     DRAW(of_redis, ret->redis != SIM_REDIS_NONE);
+    DRAW(of_zookeeper, ret->zookeeper);
     if (ret->redis != SIM_REDIS_SENTINEL)
         ret->faults[SIM_REDIS_FAILOVER] = ret->faults[SIM_REDIS_SPLIT] = false;
     ret->n_faults = none ? 0 : ONE_OF(3, 10, 30);
@@ -70,10 +73,12 @@ static void draw_faults(struct sim_settings *ret)
 static void draw_service(struct sim_settings *ret)
 {
     static const char *const guards[] = {
-        "mutex",   "sql-row", "sql-atomic", "sql-version", "sql-unique", "sql-unique", "sql-unique",
-        ANY_REDIS, ANY_REDIS, ANY_REDIS,    ANY_REDIS,     ANY_REDIS,    ANY_REDIS};
+        "mutex",      "sql-row",       "sql-atomic",   "sql-version", "sql-unique", "sql-unique",
+        "sql-unique", ANY_REDIS,       ANY_REDIS,      ANY_REDIS,     ANY_REDIS,    ANY_REDIS,
+        ANY_REDIS,    "zk-sequential", "zk-ephemeral", "zk-readwrite"};
     ret->guard = guards[sim_below(sizeof guards / sizeof guards[0])];
     draw_redis(ret);
+    ret->zookeeper = strncmp(ret->guard, "zk-", 3) == 0;
     bool local = strcmp(ret->guard, "mutex") == 0;
     ret->postgres = sim_one_in(3);
     ret->isolation = sim_one_in(3) ? "repeatable-read" : "read-committed";
@@ -144,8 +149,9 @@ static bool has_fence(const char *guard)
 
 /* What takes a lock away before its lease ends: pauses, clocks that leap, servers that forget. */
 static const enum sim_event enemies_of_leases[] = {
-    SIM_PAUSE,        SIM_STALL,       SIM_KEY_DELETED,    SIM_CLOCK,      SIM_REDIS_KILL,
-    SIM_REDIS_DELETE, SIM_REDIS_CLOCK, SIM_REDIS_FAILOVER, SIM_REDIS_SPLIT};
+    SIM_PAUSE,       SIM_STALL,        SIM_KEY_DELETED, SIM_CLOCK,
+    SIM_REDIS_KILL,  SIM_REDIS_DELETE, SIM_REDIS_CLOCK, SIM_REDIS_FAILOVER,
+    SIM_REDIS_SPLIT, SIM_ZK_DELETE,    SIM_ZK_EXPIRE};
 enum { ENEMIES = sizeof enemies_of_leases / sizeof enemies_of_leases[0], LONG_LEASE_MS = 30000 };
 
 /* What redis-setnx, redis-setnx-expire and redis-getset claim is less than that. */

@@ -81,6 +81,13 @@
     X(STALE_FENCE, "stale fence refused")                                                          \
     X(ENDED_IN_COMMIT, "lease ended during a commit")                                              \
     X(RERUN, "decided again, as the row had changed")                                              \
+    X(ZK_CUT, "ZooKeeper: connection lost at a request")                                           \
+    X(ZK_AWAY, "ZooKeeper: no leader for a while")                                                 \
+    X(ZK_PART, "ZooKeeper: not reachable by one instance")                                         \
+    X(ZK_DELETE, "ZooKeeper: node of a lock removed by hand")                                      \
+    X(ZK_EXPIRE, "ZooKeeper: session ended by the servers")                                        \
+    X(ZK_HOLDING, "ZooKeeper: session ended while its node stood")                                 \
+    X(ZK_WATCH, "ZooKeeper: watch fired")                                                          \
     X(FORK, "update lost by a guard that claims nothing")
 
 enum sim_event {
@@ -102,6 +109,7 @@ struct sim_settings {
     uint32_t replicas;     /* that a lock waits for */
     uint32_t hand_overs;   /* of a hold within its client (lk_options.local_handovers) */
     uint32_t max_hold_ms;  /* 0: ten leases */
+    bool zookeeper;        /* there is one */
     bool lanes, lock_queue, fence, fence_database, watchdog, sync_normal;
     bool alone; /* no lanes are served together (seams.h) */
     uint32_t steps_per_switch;

@@ -5,6 +5,7 @@
 #include "sim_pg.h"
 #include "sim_points.h"
 #include "sim_threads.h"
+#include "sim_zk.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -103,6 +104,8 @@ static void script(void *arg)
     if (sim_world.is.redis != SIM_REDIS_NONE)
         sim_net_start();
     sim_redis_start(sim_world.is.redis);
+    if (sim_world.is.zookeeper)
+        sim_zk_start();
     for (uint32_t i = 0; i < sim_world.is.instances; i++)
         sim_instance_start(&sim_world.instances[i]);
     open_shop();
@@ -139,6 +142,8 @@ void sim_world_run(const struct sim_settings *settings, struct sim_result *ret, 
     sim_disk_faults(&(struct sim_disk_faults){.slow = 0});
     if (settings->postgres)
         sim_pg_begin();
+    if (settings->zookeeper)
+        sim_zk_begin();
     if (!sim_run(script, NULL)) {
         sim_broken("everybody waits for something that nobody does");
         if (timeline)
