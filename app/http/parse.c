@@ -133,10 +133,13 @@ static bool only_known(const struct route *route, json_t *object, struct op *op)
 static json_t *load(const char *body, size_t length, struct op *op)
 {
     json_error_t error;
-    json_t *object = json_loadb(body, length, JSON_REJECT_DUPLICATES, &error);
+    bool no_memory;
+    json_t *object = json_room_load(body, length, &error, &no_memory);
     if (object != NULL && json_is_object(object))
         return object;
-    if (object != NULL)
+    if (no_memory)
+        op_problem(op, PROBLEM_OVERLOADED, "out of memory");
+    else if (object != NULL)
         op_problem(op, PROBLEM_BAD_REQUEST, "the body must be a JSON object");
     else if (json_error_code(&error) == json_error_duplicate_key)
         op_problem(op, PROBLEM_BAD_REQUEST, "the body has a name twice (line %d, column %d)",

@@ -1,5 +1,7 @@
 /* The service's Nth allocation fails, for many N. Every request is answered, accepted orders are
  * stored, and the process goes on. */
+#include "json_room.h"
+#include "parse.h"
 #include "scarce.h"
 #include "service_rig.h"
 
@@ -91,11 +93,49 @@ static void service_that_cannot_start_without_memory_says_so(void **state)
     assert_true(failures > 10);
 }
 
+/* Returns what a body that is no order is answered, when its nth allocation fails. */
+static enum problem problem_of(const char *body, int n, bool goes_on, int *ret_refused)
+{
+    static const struct route order = {.fields = {{.name = "quantity", .type = FIELD_BOOL}}};
+    struct op op;
+    op_make(&op, OP_PLACE_ORDER, "1", "u1", 1, 0);
+    scarce_from(n, goes_on);
+    assert_false(parse_body(&order, body, strlen(body), &op));
+    *ret_refused = scarce_end();
+    return op.answer.problem;
+}
+
+/* jansson itself reads beyond a text that finds no memory. */
+static void a_body_without_memory_is_not_the_clients_fault(void **state)
+{
+    (void)state;
+    enum { LONG = 12000 };
+    static const char *const units[] = {"a", "\\\"", "\\u20ac", "\",\"", "\",{},\""};
+    char *body = malloc(LONG + 64);
+    assert_non_null(body);
+    json_room_set_up();
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        strcpy(body, "{\"list\":[\"");
+        for (size_t at = strlen(body); at < LONG; at += strlen(units[i]))
+            strcpy(body + at, units[i]);
+        strcat(body, "\"]}");
+        for (int n = 1, refused = 1; refused > 0; n++) {
+            for (int goes_on = 0; goes_on < 2; goes_on++) {
+                enum problem problem = problem_of(body, n, goes_on, &refused);
+                assert_int_equal(problem, refused > 0 ? PROBLEM_OVERLOADED : PROBLEM_BAD_REQUEST);
+            }
+            assert_true(refused > 0 || n > 1); /* it is more than its room holds */
+        }
+    }
+    free(body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(service_without_memory_answers_and_lives_on, rig_clear),
         cmocka_unit_test_teardown(service_that_cannot_start_without_memory_says_so, rig_clear),
+        cmocka_unit_test(a_body_without_memory_is_not_the_clients_fault),
     };
     return cmocka_run_group_tests(tests, rig_open, rig_close);
 }
