@@ -29,8 +29,10 @@ $(call of,e2e): $(BINS)
 $(B)/tests/app/http/test_http_process $(B)/tests/app/test_promises: | $(B)/seckilld
 $(B)/tests/app/test_without_lab: | $(B)/nolab/seckilld $(B)/seckilld
 $(addprefix $(B)/tests/lockkit/redis/,test_redis_clock test_redis_fence): | $(B)/libclockshim.so
-$(filter %/test_scarce_memory,$(TESTS)): LDFLAGS += $(call wrap,malloc calloc realloc strdup poll ppoll) # scarce.h
+$(filter %/test_scarce_memory,$(TESTS)): private LDFLAGS += $(call wrap,malloc calloc realloc strdup asprintf open_memstream \
+                                             getline fopen pthread_create poll ppoll) # scarce.h
 $(filter %/test_no_thread,$(TESTS)): LDFLAGS += $(call wrap,pthread_create)
+$(B)/tests/loadgen/cli/test_scarce_memory: | $(B)/seckilld
 $(filter %/test_undecided %/test_keeper %/test_store_fails,$(TESTS)): LDFLAGS += $(call wrap,db_open) # undecided_plan.h
 # Stops the thread that reads the answers of a batch before it wakes the threads that asked.
 $(filter %/test_redis_batches,$(TESTS)): LDFLAGS += $(call wrap,lk_event_set_signal)

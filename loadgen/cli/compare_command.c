@@ -244,6 +244,8 @@ static bool load_side(struct comparison *comparison, int which)
     for (int i = which; i < options->n_reports && whole; i += 2)
         whole = add_report(options->reports[i], json_object_get(side->all, "runs"));
     side->n = whole ? compare_groups(side->all, side->groups) : 0;
+    if (side->n < 0)
+        fprintf(stderr, "loadgen compare: out of memory\n");
     return side->n > 0;
 }
 

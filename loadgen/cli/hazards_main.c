@@ -6,6 +6,7 @@
 #include "lockkit.h"
 #include "output.h"
 #include "steady.h"
+#include "json_memory.h"
 
 #include <argp.h>
 #include <assert.h>
@@ -198,8 +199,10 @@ static int run(const struct hazard_options *options, struct lab_report *report)
 static int list_or_run(const struct hazard_options *options, bool lists)
 {
     struct lab_report *report = calloc(1, sizeof *report);
-    if (report == NULL)
+    if (report == NULL) {
+        fprintf(stderr, "hazards: out of memory\n");
         return EXIT_FAILURE;
+    }
     report->seed = options->seed;
     report->repeat = options->repeat;
     choose(options, report);
@@ -221,6 +224,7 @@ int main(int argc, char **argv)
     struct hazard_options options;
     char path[4096], shim[4096], name[32], json_to_stdout[] = "--json=-";
     output_check_at_exit(program);
+    json_memory_or_end(program);
     if (argc >= 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
         puts(argp_program_version);
         return EXIT_SUCCESS;

@@ -1,5 +1,6 @@
 /* loadgen: drives the service from outside and reports what was lost, in units and money. */
 #include "check_command.h"
+#include "json_memory.h"
 #include "judged_command.h"
 #include "demo.h"
 #include "output.h"
@@ -121,6 +122,7 @@ int main(int argc, char **argv)
     static struct options options;
     char name[64];
     output_check_at_exit("loadgen");
+    json_memory_or_end("loadgen");
     if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0)) {
         usage(stdout);
         return EXIT_SUCCESS;

@@ -1,8 +1,9 @@
 /*
- * Simulates memory that runs out: the nth allocation fails. poll(2) and ppoll(2) count as
- * allocations, as the kernel may return ENOMEM for them. It covers this program's own malloc(),
- * calloc(), realloc(), strdup(), poll() and ppoll(), not calls inside shared libraries. The linker
- * inserts it (see SCARCE_T in the Makefile). Any thread.
+ * Simulates memory that runs out: the nth allocation fails. A call counts as an allocation if it is
+ * refused without memory: malloc(), calloc(), realloc(), strdup(), asprintf(), open_memstream(),
+ * getline(), fopen(), pthread_create(), poll() and ppoll(). It covers this program's own calls, not
+ * those inside shared libraries. The linker inserts it
+ * (tests/tests.mk). Any thread.
  */
 #ifndef TEST_SCARCE_H
 #define TEST_SCARCE_H
