@@ -73,9 +73,10 @@ $(patsubst tests/fuzz/fuzz_%.c,$(B)/%,$(FUZZ_SRC)): $(B)/%: $(B)/obj/tests/fuzz/
         $(call lib,app db loadgen sandbox lockkit)
 	$(LINK) -fsanitize=fuzzer
 $(B)/http: $(B)/obj/tests/fuzz/answered.o
-$(addprefix $(B)/,redis memcached postgres postgres_lock): $(B)/obj/tests/fuzz/wire.o
+$(addprefix $(B)/,redis memcached postgres): $(B)/obj/tests/fuzz/wire.o
 $(B)/config $(B)/url: LDFLAGS += $(call wrap,getaddrinfo)
 $(B)/http: LDFLAGS += $(call wrap,pthread_create getrandom)
+$(B)/postgres: LDFLAGS += $(call wrap,db_sleep_us)
 
 # -- benchmarks: medians of interleaved runs; JSON to build/bench, tables on the terminal -----------------
 BENCHES := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))

@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
     const int first = fuzz_byte(&input, &size);
     FUZZ_CHECK(lk_open("memcached", "127.0.0.1:1", &options, &client, NULL) == LK_OK);
     wire_begin(input, size, NULL, 0);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8 && !wire_is_over(); i++)
         ask(client, (first + i) % 8, &hold);
     lk_close(client);
     wire_end();

@@ -11,15 +11,15 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-enum { FDS_MAX = 1024, CONNECTS_MAX = 64 };
+enum { FDS_MAX = 1024, CONNECTS_MAX = 8 };
 
 static struct {
     bool on;
     const uint8_t *at, *end;
-    const char *preamble;
-    size_t preamble_size;
+    const uint8_t *preamble, *preamble_end;
     int connects;
-    int peer[FDS_MAX]; /* of a client's descriptor: our end + 1; 0: none */
+    int peer[FDS_MAX];              /* of a client's descriptor: our end + 1; 0: none */
+    const uint8_t *greets[FDS_MAX]; /* what is left of its preamble */
 } wire;
 
 static int peer_of(int fd)
@@ -36,10 +36,11 @@ static void hang_up(int fd)
 
 void wire_begin(const uint8_t *input, size_t size, const char *preamble, size_t preamble_size)
 {
-    wire.at = input;
-    wire.end = input + size;
-    wire.preamble = preamble;
-    wire.preamble_size = preamble_size;
+    static const uint8_t nothing[1];
+    wire.at = size > 0 ? input : nothing;
+    wire.end = wire.at + size;
+    wire.preamble = preamble_size > 0 ? (const uint8_t *)preamble : nothing;
+    wire.preamble_end = wire.preamble + preamble_size;
     wire.connects = 0;
     wire.on = true;
 }
@@ -49,6 +50,11 @@ void wire_end(void)
     for (int fd = 0; fd < FDS_MAX; fd++)
         hang_up(fd);
     wire.on = false;
+}
+
+bool wire_is_over(void)
+{
+    return wire.at == wire.end;
 }
 
 static void send_all(int peer, const void *bytes, size_t size)
@@ -65,6 +71,11 @@ static void swallow(int peer)
         continue;
 }
 
+static bool is_mark(const uint8_t *at, const uint8_t *end)
+{
+    return end - at >= 2 && at[0] == 0x1e && (at[1] == 0x1e || at[1] == 0x1f);
+}
+
 /* Sends the next piece if nothing waits to be read. */
 static void feed(int fd)
 {
@@ -73,13 +84,16 @@ static void feed(int fd)
     if (peer < 0 || ioctl(fd, FIONREAD, &waiting) != 0 || waiting > 0)
         return;
     swallow(peer);
-    const uint8_t *cut = wire.at, *piece = wire.at;
-    while (cut < wire.end && !(cut[0] == 0x1e && cut + 1 < wire.end && (cut[1] | 1) == 0x1f))
+    const bool greets = wire.greets[fd] < wire.preamble_end;
+    const uint8_t **from = greets ? &wire.greets[fd] : &wire.at;
+    const uint8_t *const end = greets ? wire.preamble_end : wire.end, *const piece = *from;
+    const uint8_t *cut = piece;
+    while (cut < end && !is_mark(cut, end))
         cut++;
-    const bool ends = cut == wire.end || cut[1] == 0x1e;
-    wire.at = cut == wire.end ? cut : cut + 2;
-    send_all(peer, piece, (size_t)(cut - piece));
-    if (ends)
+    *from = cut == end ? end : cut + 2;
+    if (cut > piece)
+        send_all(peer, piece, (size_t)(cut - piece));
+    if (!greets && (cut == end || cut[1] == 0x1e))
         shutdown(peer, SHUT_WR);
     else if (cut == piece)
         feed(fd); /* an empty piece wakes nobody */
@@ -105,8 +119,7 @@ int connect(int fd, const struct sockaddr *address, socklen_t size)
     fcntl(fd, F_SETFL, flags);
     fcntl(fd, F_SETFD, on_exec);
     wire.peer[fd] = ends[1] + 1;
-    if (wire.preamble_size > 0)
-        send_all(ends[1], wire.preamble, wire.preamble_size);
+    wire.greets[fd] = wire.preamble;
     return 0;
 }
 

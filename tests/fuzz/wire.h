@@ -10,14 +10,18 @@
 #ifndef WIRE_H
 #define WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define WIRE_NEXT "\x1e\x1f"
 #define WIRE_END  "\x1e\x1e"
 
-/* From here on connections get these bytes. preamble (may be NULL) is sent first on each. */
+/* From here on connections get these bytes. Each gets the pieces of preamble (may be NULL) first.
+ */
 void wire_begin(const uint8_t *input, size_t size, const char *preamble, size_t preamble_size);
+/* All pieces of the input were sent. */
+bool wire_is_over(void);
 /* Ends all connections. */
 void wire_end(void);
 
