@@ -282,11 +282,14 @@ static void heal(void)
 
 static void *hand(void *arg)
 {
-    enum sim_event kinds[SIM_EVENTS];
+    enum sim_event kinds[2 * SIM_EVENTS];
     uint32_t n = 0;
     for (int i = 0; i < SIM_EVENTS; i++)
-        if (sim_world.is.faults[i] && i != SIM_GAVE_UP)
+        if (sim_world.is.faults[i] && i != SIM_GAVE_UP) {
             kinds[n++] = (enum sim_event)i;
+            if (i >= SIM_REDIS_AWAY && i <= SIM_REDIS_SPLIT) /* of the lock's own server: twice */
+                kinds[n++] = (enum sim_event)i;
+        }
     for (uint32_t i = 0; n > 0 && i < sim_world.is.n_faults && sim_world.clients_left > 0; i++) {
         sim_sleep_us(INT64_C(1) << sim_below(18));
         do_one(kinds[sim_below(n)], arg);

@@ -154,15 +154,15 @@ static void *run_one(void *arg)
     (void)arg;
     do_one(running);
     running = 0;
-    sim_wake(&running, 1);
+    sim_wake(&running, INT32_MAX);
     return NULL;
 }
 
 /* One at a time, while other things go wrong too. */
 void sim_redis_fault(enum sim_event kind)
 {
-    if (running != 0)
-        return;
+    while (running != 0)
+        sim_wait(&running, SIM_FOREVER);
     running = kind;
     sim_spawn(SIM_WORLD, "redis-fault", run_one, NULL);
 }
@@ -193,7 +193,7 @@ void sim_redis_heal(void)
     sim_net_faults(&(struct sim_net_faults){.late = 0});
     for (size_t i = 0; i < sim_redis_count(); i++) {
         struct sim_redis *redis = sim_redis_node(i);
-        redis->ahead_us = 0;
+        redis->ahead_us = redis->usual_ahead_us;
         redis->host.stopped_until_us = 0;
     }
     sim_net_changed();

@@ -4,7 +4,7 @@
 
 #include "sim_settings.h"
 
-/* Begins one, unless the last one is still going on. */
+/* Begins one, once the last one has ended. */
 void sim_redis_fault(enum sim_event kind);
 /* Waits until it has ended, then heals all. */
 void sim_redis_heal(void);

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { USUAL_US = 200, SLOW_US = 5000, LATE_DOUBLINGS = 12 };
+enum {
+    USUAL_US = 200,
+    SLOW_US = 5000,
+    PATIENCE_DOUBLINGS = 10 /* of 1 ms: as long as lockkit waits */
+};
 
 enum packet_kind { BYTES, CONNECT, REFUSED, END, RESET };
 
@@ -53,7 +57,8 @@ static int64_t delay_us(void)
 {
     if (net.faults.late > 0 && sim_one_in(net.faults.late)) {
         net.counts.late++;
-        return INT64_C(1000) << sim_below(LATE_DOUBLINGS);
+        return INT64_C(1000) << (sim_one_in(2) ? PATIENCE_DOUBLINGS + sim_below(2)
+                                               : sim_below(PATIENCE_DOUBLINGS));
     }
     return 20 + sim_below(sim_one_in(50) ? SLOW_US : USUAL_US);
 }

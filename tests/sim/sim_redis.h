@@ -19,7 +19,7 @@ struct sim_redis {
     struct sim_host host;
     int number;
     char name[8];
-    int64_t ahead_us; /* its clock */
+    int64_t ahead_us, usual_ahead_us; /* its clock */
     struct sim_redis_data data;
     struct sim_redis *replica; /* gets what it writes, a little later; NULL: none */
     bool is_replica;

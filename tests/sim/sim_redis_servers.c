@@ -13,7 +13,8 @@ enum {
     SENTINEL_PORT = 26379,
     SENTINELS = 2,
     SENTINEL_LATE_US = 200000,
-    COPY_AGAIN_US = 10000
+    COPY_AGAIN_US = 10000,
+    CLOCK_OFF_US = 500000 /* at most */
 };
 
 struct sentinel {
@@ -194,6 +195,7 @@ static void add_node(void)
 {
     struct sim_redis *redis = &at.nodes[at.n];
     *redis = (struct sim_redis){.number = (int)at.n};
+    redis->usual_ahead_us = redis->ahead_us = sim_below(2 * CLOCK_OFF_US) - (int64_t)CLOCK_OFF_US;
     snprintf(redis->name, sizeof redis->name, "r%zu", ++at.n);
     redis->host = (struct sim_host){.name = redis->name,
                                     .port = PORT,

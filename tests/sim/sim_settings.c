@@ -82,7 +82,9 @@ static void draw_service(struct sim_settings *ret)
     bool local = strcmp(ret->guard, "mutex") == 0;
     ret->postgres = sim_one_in(3);
     ret->isolation = sim_one_in(3) ? "repeatable-read" : "read-committed";
-    ret->instances = local ? 1 : ONE_OF(1, 1, 2, 3);
+    ret->instances = local                          ? 1
+                     : ret->redis != SIM_REDIS_NONE ? ONE_OF(1, 2, 2, 3)
+                                                    : ONE_OF(1, 1, 2, 3);
     ret->workers = 1 + sim_below(4);
     ret->lanes = !sim_one_in(3);
     ret->batch = ONE_OF(1, 2, 8, 128);
