@@ -5,6 +5,7 @@
  */
 #include "events.h"
 #include "sim_threads.h"
+#include "sim_watch.h"
 #include "sim_world.h"
 
 #include <stdlib.h>
@@ -200,6 +201,7 @@ static void ask_once(struct sim_deal *deal)
     sim_tell("%s: %d %s from i%d", deal->key, told->op.answer.status,
              told->op.answer.problem ? problem_info(told->op.answer.problem)->id : "ok",
              instance->number);
+    sim_watch();
     enter(deal, &told->op);
     free(told->op.answer.body);
     free(told);

@@ -2,6 +2,7 @@
 #include "power_locks.h"
 #include "sim_points.h"
 #include "sim_threads.h"
+#include "sim_watch.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -64,6 +65,42 @@ void sim_disk_power_cut(const char *path)
     struct power_image image = power_cut(path);
     power_restore(&image, path);
     power_image_free(&image);
+    sim_watch_anew();
+}
+
+/* -- as an onlooker ---------------------------------------------------------------------------- */
+
+size_t sim_disk_size(const char *name)
+{
+    const struct power_file *file = power_find(name);
+    return file ? file->cache.size : 0;
+}
+
+static size_t peek(const struct power_file *file, void *ret, size_t n, size_t at)
+{
+    const size_t left = file && at < file->cache.size ? file->cache.size - at : 0;
+    const size_t got = left < n ? left : n;
+    if (got > 0)
+        memcpy(ret, file->cache.bytes + at, got);
+    memset((char *)ret + got, 0, n - got);
+    return got;
+}
+
+size_t sim_disk_peek(const char *name, void *ret, size_t n, size_t at)
+{
+    return peek(power_find(name), ret, n, at);
+}
+
+const void *sim_disk_region(const char *name, int page)
+{
+    const struct power_file *file = power_find(name);
+    return file && page < POWER_REGIONS ? file->regions[page] : NULL;
+}
+
+bool sim_disk_is_being_written(const char *name)
+{
+    const struct power_file *file = power_find(name);
+    return file && file->exclusive;
 }
 
 /* -- a file's calls --------------------------------------------------------------------------- */
@@ -130,18 +167,14 @@ static int disk_xsync(sqlite3_file *file, int flags)
         power_flush_folder();
     handle->flushes_folder = false;
     sim_pass("disk.flushed", "");
+    sim_watch();
     sim_step();
     return SQLITE_OK;
 }
 
 static int disk_xread(sqlite3_file *file, void *ret, int n, sqlite3_int64 at)
 {
-    const struct power_data *data = &handle_of(file)->file->cache;
-    const size_t left = (size_t)at < data->size ? data->size - (size_t)at : 0;
-    const size_t got = left < (size_t)n ? left : (size_t)n;
-    if (got > 0)
-        memcpy(ret, data->bytes + at, got);
-    memset((char *)ret + got, 0, (size_t)n - got);
+    const size_t got = peek(handle_of(file)->file, ret, (size_t)n, (size_t)at);
     return got < (size_t)n ? SQLITE_IOERR_SHORT_READ : SQLITE_OK;
 }
 

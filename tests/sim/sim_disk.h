@@ -7,6 +7,7 @@
 #define SIM_DISK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct sim_disk_faults {
@@ -20,6 +21,11 @@ void sim_disk_faults(const struct sim_disk_faults *faults);
 void sim_disk_kill(int group);
 /* All processes have ended, and what was not flushed may be lost, torn, in part or whole. */
 void sim_disk_power_cut(const char *path);
+/* For an onlooker: the files as processes see them, and the shared memory of a database's log. */
+size_t sim_disk_size(const char *name);                                 /* 0: missing */
+size_t sim_disk_peek(const char *name, void *ret, size_t n, size_t at); /* bytes; the rest is 0 */
+const void *sim_disk_region(const char *name, int page);                /* NULL: none */
+bool sim_disk_is_being_written(const char *name); /* its exclusive lock is held */
 /* Events so far. */
 struct sim_disk_counts {
     uint64_t writes, flushes, write_failures, flush_failures, fulls, cuts;

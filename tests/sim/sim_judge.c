@@ -9,6 +9,8 @@
 #include <sqlite3.h>
 #include <string.h>
 
+enum { FIRST_OF_ROWS = 1 }; /* the rules before it are about the file */
+
 /* Each finds rows that must not be there; the first column tells which. */
 static const struct {
     const char *what, *sql;
@@ -101,6 +103,29 @@ static bool is_broken(sqlite3 *store, size_t rule)
         sim_broken("%s: %s", rules[rule].what, (const char *)sqlite3_column_text(statement, 0));
     sqlite3_finalize(statement);
     return found;
+}
+
+void sim_judge_rows(sqlite3 *store)
+{
+    static sqlite3 *of;
+    static sqlite3_stmt *statements[sizeof rules / sizeof rules[0]];
+    if (of != store)
+        memset(statements, 0, sizeof statements);
+    of = store;
+    for (size_t i = FIRST_OF_ROWS; i < sizeof rules / sizeof rules[0]; i++) {
+        if (!sim_world.is.claims_safe && rules[i].about_updates)
+            continue;
+        if (!statements[i] &&
+            sqlite3_prepare_v2(store, rules[i].sql, -1, &statements[i], NULL) != SQLITE_OK)
+            return; /* the tables are not there yet */
+        const int code = sqlite3_step(statements[i]);
+        if (code == SQLITE_ROW)
+            sim_broken("after a commit, %s: %s", rules[i].what,
+                       (const char *)sqlite3_column_text(statements[i], 0));
+        else if (code != SQLITE_DONE)
+            sim_broken("the judge cannot read: %s", sqlite3_errmsg(store));
+        sqlite3_reset(statements[i]);
+    }
 }
 
 /* What a client was told stands in the store, to the byte, and what nobody was told may. */

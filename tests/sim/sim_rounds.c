@@ -2,6 +2,7 @@
 #include "sim_rounds.h"
 #include "sim_shrink.h"
 #include "sim_threads.h"
+#include "sim_watch.h"
 #include "sim_world.h"
 
 #include <inttypes.h>
@@ -52,25 +53,28 @@ static void run_seed(uint64_t seed, const struct sim_less *less, struct sim_resu
     sim_world_run(&settings, ret, timeline);
 }
 
-static void in_child(uint64_t seed, const struct sim_less *less, struct sim_result *ret)
+static void in_child(uint64_t seed, const struct sim_less *less, bool watched,
+                     struct sim_result *ret)
 {
     alarm(SECONDS_MAX);
     snprintf(ret->broken, sizeof ret->broken, "the process ended");
     if (!freopen("/dev/null", "w", stderr))
         _exit(1);
     struct sim_result result;
+    sim_watch_begin(watched);
     run_seed(seed, less, &result, NULL);
     *ret = result;
     _exit(0);
 }
 
 /* *ret is in shared memory. */
-static void run_child(uint64_t seed, const struct sim_less *less, struct sim_result *ret)
+static void run_child(uint64_t seed, const struct sim_less *less, bool watched,
+                      struct sim_result *ret)
 {
     int status;
     pid_t pid = fork();
     if (pid == 0)
-        in_child(seed, less, ret);
+        in_child(seed, less, watched, ret);
     waitpid(pid, &status, 0);
     if (WIFSIGNALED(status))
         snprintf(ret->broken, sizeof ret->broken, "ended by signal %d (%s)", WTERMSIG(status),
@@ -86,7 +90,7 @@ static void start(struct job *job, uint64_t seed)
         return;
     }
     for (int i = 0; i < 2; i++)
-        run_child(seed, &as_drawn, &job->result[i]);
+        run_child(seed, &as_drawn, i == 0, &job->result[i]);
     _exit(0);
 }
 
@@ -102,6 +106,7 @@ static void finish(struct job *job)
     const struct sim_result *first = &job->result[0], *second = &job->result[1];
     sum.seeds++;
     sum.deals += first->deals;
+    sum.looks += first->looks;
     sum.virtual_s += (double)first->virtual_us / 1e6;
     for (int i = 0; i < SIM_EVENTS; i++)
         sum.events[i] += first->events[i];
@@ -157,9 +162,10 @@ void sim_sum_print(const struct sim_sum *is, FILE *out)
 {
     fprintf(out,
             "{\n  \"seeds\": %" PRIu64 ", \"seconds\": %.1f, \"deals\": %" PRIu64
-            ", \"virtual_seconds\": %.0f,\n  \"broken\": %" PRIu64 ", \"differing\": %" PRIu64
-            ", \"canaries\": %" PRIu64 ", \"canaries_caught\": %" PRIu64 ",\n  \"events\": {",
-            is->seeds, is->seconds, is->deals, is->virtual_s, is->broken, is->differing,
+            ", \"looks\": %" PRIu64 ", \"virtual_seconds\": %.0f,\n  \"broken\": %" PRIu64
+            ", \"differing\": %" PRIu64 ", \"canaries\": %" PRIu64 ", \"canaries_caught\": %" PRIu64
+            ",\n  \"events\": {",
+            is->seeds, is->seconds, is->deals, is->looks, is->virtual_s, is->broken, is->differing,
             is->canaries, is->canaries_caught);
     for (int i = 0; i < SIM_EVENTS; i++)
         fprintf(out, "%s\n    \"%s\": %" PRIu64, i ? "," : "", sim_event_texts[i], is->events[i]);
@@ -187,7 +193,7 @@ static struct sim_result *tried; /* in shared memory */
 static bool breaks(uint64_t seed, const struct sim_less *less)
 {
     memset(tried, 0, sizeof *tried);
-    run_child(seed, less, tried);
+    run_child(seed, less, true, tried);
     return tried->broken[0] != '\0';
 }
 
@@ -195,6 +201,7 @@ static bool breaks(uint64_t seed, const struct sim_less *less)
 static int tell(uint64_t seed, const struct sim_less *less)
 {
     struct sim_result result;
+    sim_watch_begin(true);
     run_seed(seed, less, &result, stdout);
     printf("\n  %s\n  %s, hash %016" PRIx64 "\n",
            result.broken[0] ? "UNSAFE: a promise is broken." : "SAFE: nothing was lost.",

@@ -39,7 +39,7 @@ struct sim_deal {
 };
 
 struct sim_result {
-    uint64_t hash, events[SIM_EVENTS], deals;
+    uint64_t hash, events[SIM_EVENTS], deals, looks;
     int64_t virtual_us;
     char broken[SIM_BROKEN_MAX]; /* "": nothing */
 };
@@ -88,5 +88,8 @@ void sim_harm(struct sim_instance *victim, enum sim_event kind, const char *key)
 
 /* sim_judge.c: reads the database alone, once all instances have ended. */
 void sim_judge(void);
+/* The rules that hold after each commit. */
+struct sqlite3;
+void sim_judge_rows(struct sqlite3 *store);
 
 #endif
