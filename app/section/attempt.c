@@ -209,8 +209,10 @@ static void look_up(struct attempt *attempt)
         i = find_keys(section, i);
     attempt_finish_if(attempt, is_replayed);
     attempt_finish_if(attempt, is_late);
-    if (section->n_ops > 0 && lacks_rows(attempt, section->ops[0]))
-        attempt_finish_if(attempt, lacks_rows); /* all use the same rows; each is told why */
+    /* All use the same rows; each is told why. The rows of an operation that stays are named last.
+     */
+    while (section->n_ops > 0 && lacks_rows(attempt, section->ops[0]))
+        attempt_finish_if(attempt, lacks_rows);
 }
 
 /* One snapshot for all reads. Without it (the store is away) each read fails by itself. */

@@ -178,6 +178,7 @@ void service_close(struct service *service)
     lanes_close(service->audits);
     lanes_close(service->asks);
     lanes_close(service->probes);
+    assert(atomic_load(&service->accepted) == 0);
     keeper_close(service->keeper);
     inflight_close(service->inflight);
     guards_close(service->guards);

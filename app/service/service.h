@@ -29,7 +29,8 @@ bool service_submit(struct service *service, struct op *op);
  * are done, or after timeout_ms: false. */
 bool service_drain(struct service *service, int64_t timeout_ms);
 
-/* Stops the threads, closes guards and store. */
+/* Stops the threads, closes guards and store. No service_submit() may run any more, not even one
+ * that is refused: the HTTP side stops first. Asserted. */
 void service_close(struct service *service);
 
 /* Appends the service's metrics in Prometheus text format. */
