@@ -27,7 +27,7 @@ limit-in-batch|app/section/section.c|s/ops\[i\]->bought = bought\[i\];/ops[i]->b
 redis-not-compared|lockkit/redis/redis_guard.c|s/(lk_redis_delete_if_mine\[\] = "if redis.call\('get', KEYS\[1\]\)) == ARGV\[1\]/$1/|a release on Redis deletes without comparing the token
 redis-renewal-late|lockkit/core/watchdog.c|s/while \(watchdog->busy == hold\)/while (watchdog->busy == hold \&\& watchdog->stop)/|a release does not wait for the renewal that is under way
 redis-fence-not-lifted|lockkit/redis/redis_guard.c|s/"fence = math.max\(fence, tonumber\(ARGV\[1\]\)\) "/"fence = fence "/|the fence of a Redis that came back empty is not lifted
-redis-message-lost|lockkit/redis/redis_wake.c|s/\*ret_no_race_left = was_live/*ret_no_race_left = true || was_live/|a waiter sleeps after it has subscribed, without a second try
+redis-message-lost|lockkit/redis/redis_wake.c|s/\*ret_no_race_left = was_live && !is_first && !shares && hold->permits == 1;/*ret_no_race_left = hold->permits > 0;/|a waiter sleeps after it has subscribed, without a second try
 redis-undo-late|lockkit/core/acquire.c|s/if \(!call->may_free_late\)/if (!call->may_free_late || call)/|an undoing that comes late may free a later grant
 redis-master-demoted|lockkit/redis/redis_mux_combine.c|s/mux->demoted = true;/(void)mux;/|a master that became a replica is asked on
 redis-script-forgotten|lockkit/redis/redis_command.c|s/strncmp\(reply->root.text, "NOSCRIPT", 8\) == 0/strncmp(reply->root.text, "NOSCRIPT", 8) == 1/|a script that Redis forgot is not sent again
