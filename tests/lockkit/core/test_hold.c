@@ -10,6 +10,13 @@
 
 static const lk_options unwatched = {.watchdog_off = true};
 
+static lk_stats stats_of(const lk_client *client)
+{
+    lk_stats stats;
+    lk_client_stats(client, &stats);
+    return stats;
+}
+
 static void acquire(struct fake_fixture *f, int64_t lease_ms)
 {
     lk_request request = {.key = KEY, .lease_ms = lease_ms};
@@ -67,6 +74,7 @@ static void an_extended_lease_counts_from_the_extension(void **state)
     assert_int_equal(lk_extend(&f.hold, 500), LK_OK);
     assert_int_equal(lk_check(&f.hold, &left_ms), LK_OK);
     assert_int_equal(left_ms, 498);
+    assert_int_equal(stats_of(f.client).renewals, 1);
     fake_sleep_us(&f.fake, 400000);
     assert_true(fake_held(&f.fake, KEY, f.hold.token));
     assert_int_equal(lk_extend(&f.hold, 0), LK_INVALID);
@@ -124,6 +132,7 @@ static void extending_a_lock_that_another_has_loses_it(void **state)
     assert_int_equal(lk_release(&f.hold), LK_LOST);
     assert_int_equal(f.fake.calls[FAKE_RELEASE], 0); /* the loss is known from the server */
     assert_true(fake_held(&f.fake, KEY, "other"));
+    assert_int_equal(stats_of(f.client).lost, 1);
     lk_close(f.client);
 }
 
