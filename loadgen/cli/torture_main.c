@@ -96,7 +96,7 @@ static int run(struct session *session)
         if (steady_ms() >= until_ms)
             break;
         failures = run_one(session) == 0 ? 0 : failures + 1;
-        if (failures == FAILURES_MAX)
+        if (failures == FAILURES_MAX || (options->until_broken && session->sums.failed_rounds > 0))
             break;
     }
     torture_sums_print(&session->sums, stdout);

@@ -1,5 +1,6 @@
 /* Faults of instances, lock servers and the wires between them. */
 #include "sandbox_process.h"
+#include "steady.h"
 #include "torture_faults.h"
 
 #include <glob.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { SPARE_FILES = 4, HOUR_MS = 3600000 };
+enum { SPARE_FILES = 4, HOUR_MS = 3600000, STANDS_MS = 20 };
 
 typedef bool fault_function(struct torture_world *world, const struct torture_strike *strike);
 
@@ -131,24 +132,45 @@ static bool evict(struct torture_world *world, const struct torture_strike *stri
     return evicted;
 }
 
-static bool delete_lock(struct torture_world *world, const struct torture_strike *strike)
+/* A client of the locks, beside the instances. NULL: a server of theirs is down. */
+static lk_client *hand_of(struct torture_world *world)
 {
     const struct torture_settings *is = &world->plan->is;
     const lk_options options = {.command_timeout_ms = 200};
-    char key[32];
     for (int i = 0; i < world->n_locks; i++)
         if (world->locks[i].state != RUNS && is->guard->servers != SERVERS_REDLOCK)
-            return false;
+            return NULL;
     if (world->postgres.server != NULL && world->postgres.state != RUNS)
-        return false;
+        return NULL;
     if (world->hand == NULL &&
         lk_open(is->guard->name, world->endpoints, &options, &world->hand, NULL) != LK_OK)
-        return false;
+        world->hand = NULL;
+    return world->hand;
+}
+
+static bool delete_lock(struct torture_world *world, const struct torture_strike *strike)
+{
+    const struct torture_settings *is = &world->plan->is;
+    char key[32];
+    lk_client *hand = hand_of(world);
     if (strike->chance % 3 == 0)
         snprintf(key, sizeof key, "lock:account:u%u", strike->who % is->accounts);
     else
         snprintf(key, sizeof key, "lock:item:i%u", strike->who % is->items);
-    return lk_force_release(world->hand, key) == LK_OK;
+    return hand != NULL && lk_force_release(hand, key) == LK_OK;
+}
+
+bool torture_lock_stands(struct torture_world *world)
+{
+    lk_lock_info first, second;
+    if (world->plan->is.guard->servers == SERVERS_NONE)
+        return false;
+    lk_client *hand = hand_of(world);
+    if (hand == NULL || lk_inspect(hand, "lock:item:i0", &first) != LK_OK || first.token[0] == '\0')
+        return false;
+    steady_sleep_ms(STANDS_MS);
+    return lk_inspect(hand, "lock:item:i0", &second) == LK_OK &&
+           strcmp(first.token, second.token) == 0;
 }
 
 static bool pause_clients(struct torture_world *world, const struct torture_strike *strike)

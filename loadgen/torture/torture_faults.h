@@ -9,6 +9,8 @@ bool torture_strike(struct torture_world *world, const struct torture_strike *st
 /* Undoes what does not end by itself. False: not yet, call it again. Killed and stopped processes
  * come back with torture_world_tick(). */
 bool torture_unstrike(struct torture_world *world, const struct torture_strike *strike);
+/* Has the same hold stood for some 20 ms? Asked while an instance is paused. */
+bool torture_lock_stands(struct torture_world *world);
 /* A minority of the lock servers dies and stays dead. */
 void torture_leave_broken(struct torture_world *world);
 

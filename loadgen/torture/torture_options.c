@@ -19,7 +19,8 @@ enum {
     KEY_KEEP,
     KEY_BINARY,
     KEY_SLIP,
-    KEY_SUM
+    KEY_SUM,
+    KEY_UNTIL
 };
 
 static const struct argp_option options_list[] = {
@@ -33,6 +34,7 @@ static const struct argp_option options_list[] = {
     {"small", KEY_SMALL, NULL, 0, "only guards that need one Redis and the store", 0},
     {"dir", KEY_DIR, "DIR", 0, "where failed rounds leave their folder (torture-rounds)", 0},
     {"json", KEY_JSON, "FILE", 0, "the sums, which grow from run to run (DIR/sums.json)", 0},
+    {"until-broken", KEY_UNTIL, NULL, 0, "end after the first broken round", 0},
     {"keep", KEY_KEEP, NULL, 0, "keep the folders of all rounds", 0},
     {"seckilld", KEY_BINARY, "FILE", 0, "the service (beside this program)", 0},
     {"slip", KEY_SLIP, "NAME", 0, "the service makes this mistake (seckilld --lab-slip)", 0},
@@ -94,6 +96,9 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_KEEP:
         options->keep = true;
+        return 0;
+    case KEY_UNTIL:
+        options->until_broken = true;
         return 0;
     case KEY_BINARY:
         options->seckilld = arg;

@@ -8,7 +8,7 @@ enum { TORTURE_FILES_MAX = 64 };
 
 struct torture_options {
     struct torture_limits limits;
-    bool has_seed, keep, sum_only;
+    bool has_seed, keep, sum_only, until_broken;
     uint64_t seed;
     int64_t rounds, duration_ms; /* 0: without end */
     const char *dir, *json, *seckilld, *slip;

@@ -39,32 +39,32 @@ enum torture_target {
  * lock server that is killed depend on its kind: torture_claim().
  */
 #define TORTURE_FAULT_MAP(X)                                                                       \
-    X(KILL, "kill", AT_INSTANCE, 60, 0, 300, HARM_DIE)                                             \
-    X(PAUSE, "pause", AT_INSTANCE, 60, 10, 900, HARM_LEASE)                                        \
-    X(RESTART, "restart", AT_INSTANCE, 10, 0, 100, 0)                                              \
-    X(FEW_FILES, "few-files", AT_INSTANCE, 10, 100, 1000, HARM_SESSION)                            \
-    X(DOUBLE_KILL, "double-kill", AT_INSTANCE, 15, 0, 300, HARM_DIE)                               \
-    X(LOCKS_KILL, "locks-kill", AT_LOCKS, 25, 0, 500, 0)                                           \
-    X(LOCKS_PAUSE, "locks-pause", AT_LOCKS, 15, 10, 900, HARM_LEASE)                               \
-    X(FLUSH, "flush", AT_CACHE, 40, 0, 0, HARM_FORGET)                                             \
-    X(DELETE, "delete", AT_LOCKS, 120, 0, 0, HARM_FORGET)                                          \
-    X(EVICT, "evict", AT_REDIS, 20, 0, 0, HARM_FORGET)                                             \
-    X(CLIENT_PAUSE, "client-pause", AT_REDIS, 15, 10, 900, HARM_LEASE)                             \
-    X(CLOCK, "clock", AT_REDIS, 15, 0, 0, HARM_LEASE)                                              \
-    X(CUT, "cut", AT_LOCK_WIRES, 40, 0, 0, HARM_SESSION)                                           \
-    X(HALF_CUT, "half-cut", AT_LOCK_WIRES, 15, 50, 900, HARM_LEASE | HARM_SESSION)                 \
-    X(DELAY, "delay", AT_LOCK_WIRES, 15, 100, 1500, HARM_LEASE)                                    \
-    X(FAILOVER, "failover", AT_LEADER, 20, 2500, 4000, HARM_LEASE | HARM_SESSION)                  \
-    X(STORE_KILL, "store-kill", AT_POSTGRES, 25, 0, 300, HARM_SESSION)                             \
-    X(STORE_FAST, "store-fast", AT_POSTGRES, 10, 0, 300, HARM_SESSION)                             \
-    X(STORE_IMMEDIATE, "store-immediate", AT_POSTGRES, 10, 0, 300, HARM_SESSION)                   \
-    X(STORE_PAUSE, "store-pause", AT_POSTGRES, 15, 10, 900, HARM_LEASE)                            \
-    X(STORE_CUT, "store-cut", AT_POSTGRES, 40, 0, 0, HARM_SESSION)                                 \
-    X(STORE_HALF_CUT, "store-half-cut", AT_POSTGRES, 15, 50, 900, HARM_SESSION)                    \
-    X(STORE_DELAY, "store-delay", AT_POSTGRES, 15, 100, 1500, 0)                                   \
-    X(TERMINATE, "terminate", AT_POSTGRES, 40, 0, 0, HARM_SESSION)                                 \
-    X(STANDBY, "standby", AT_POSTGRES, 8, 100, 1500, HARM_SESSION | HARM_LEASE)                    \
-    X(DISK_FULL, "disk-full", AT_SQLITE, 20, 100, 1500, 0)
+    X(KILL, "kill", AT_INSTANCE, 180, 0, 300, HARM_DIE)                                            \
+    X(PAUSE, "pause", AT_INSTANCE, 90, 10, 900, HARM_LEASE)                                        \
+    X(RESTART, "restart", AT_INSTANCE, 15, 0, 100, 0)                                              \
+    X(FEW_FILES, "few-files", AT_INSTANCE, 15, 100, 1000, HARM_SESSION)                            \
+    X(DOUBLE_KILL, "double-kill", AT_INSTANCE, 45, 0, 300, HARM_DIE)                               \
+    X(LOCKS_KILL, "locks-kill", AT_LOCKS, 60, 0, 500, 0)                                           \
+    X(LOCKS_PAUSE, "locks-pause", AT_LOCKS, 30, 10, 900, HARM_LEASE)                               \
+    X(FLUSH, "flush", AT_CACHE, 90, 0, 0, HARM_FORGET)                                             \
+    X(DELETE, "delete", AT_LOCKS, 240, 0, 0, HARM_FORGET)                                          \
+    X(EVICT, "evict", AT_REDIS, 30, 0, 0, HARM_FORGET)                                             \
+    X(CLIENT_PAUSE, "client-pause", AT_REDIS, 20, 10, 900, HARM_LEASE)                             \
+    X(CLOCK, "clock", AT_REDIS, 20, 0, 0, HARM_LEASE)                                              \
+    X(CUT, "cut", AT_LOCK_WIRES, 60, 0, 0, HARM_SESSION)                                           \
+    X(HALF_CUT, "half-cut", AT_LOCK_WIRES, 20, 50, 900, HARM_LEASE | HARM_SESSION)                 \
+    X(DELAY, "delay", AT_LOCK_WIRES, 20, 100, 1500, HARM_LEASE)                                    \
+    X(FAILOVER, "failover", AT_LEADER, 40, 2500, 4000, HARM_LEASE | HARM_SESSION)                  \
+    X(STORE_KILL, "store-kill", AT_POSTGRES, 50, 0, 300, HARM_SESSION)                             \
+    X(STORE_FAST, "store-fast", AT_POSTGRES, 15, 0, 300, HARM_SESSION)                             \
+    X(STORE_IMMEDIATE, "store-immediate", AT_POSTGRES, 20, 0, 300, HARM_SESSION)                   \
+    X(STORE_PAUSE, "store-pause", AT_POSTGRES, 20, 10, 900, HARM_LEASE)                            \
+    X(STORE_CUT, "store-cut", AT_POSTGRES, 60, 0, 0, HARM_SESSION)                                 \
+    X(STORE_HALF_CUT, "store-half-cut", AT_POSTGRES, 20, 50, 900, HARM_SESSION)                    \
+    X(STORE_DELAY, "store-delay", AT_POSTGRES, 20, 100, 1500, 0)                                   \
+    X(TERMINATE, "terminate", AT_POSTGRES, 60, 0, 0, HARM_SESSION)                                 \
+    X(STANDBY, "standby", AT_POSTGRES, 10, 100, 1500, HARM_SESSION | HARM_LEASE)                   \
+    X(DISK_FULL, "disk-full", AT_SQLITE, 30, 100, 1500, 0)
 
 enum torture_fault {
 #define TORTURE_FAULT_ENUM(name, ...) TORTURE_##name,

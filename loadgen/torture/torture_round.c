@@ -129,6 +129,7 @@ static void strike(struct run *run, int i)
     }
     run->round->bitten++;
     torture_sums_count(run->sums, &run->round->plan.is, one->fault);
+    run->sums->paused_holders += one->fault == TORTURE_PAUSE && torture_lock_stands(run->world);
 }
 
 /* Heals what is due; with all, whatever is not healed. True: nothing is left. */

@@ -96,7 +96,7 @@ void torture_sums_count(struct torture_sums *sums, const struct torture_settings
         sums->double_kills++;
         break;
     case TORTURE_PAUSE:
-        sums->paused_holders++;
+        sums->pauses++;
         break;
     case TORTURE_LOCKS_KILL:
         count_locks_kill(sums, is);

@@ -22,7 +22,8 @@
     X(memcached_kills, "kills of memcached")                                                       \
     X(postgres_kills, "kills of PostgreSQL")                                                       \
     X(double_kills, "double kills")                                                                \
-    X(paused_holders, "instances paused")                                                          \
+    X(pauses, "instances paused")                                                                  \
+    X(paused_holders, "of these while a lock stood")                                               \
     X(lost_locks, "locks flushed, deleted or evicted")                                             \
     X(sentinel_failovers, "failovers of Sentinel")                                                 \
     X(cluster_failovers, "failovers of a cluster")                                                 \
