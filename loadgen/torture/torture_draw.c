@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TWO_MINUTES_MS = 120000, STRIKE_AFTER_MS = 100 };
+enum { TWO_MINUTES_MS = 120000, STRIKE_AFTER_MS = 100, LONG_LEASE_MS = 30000 };
 
 const struct torture_fault_info torture_faults[TORTURE_FAULTS] = {
 #define TORTURE_FAULT_ROW(name, text, at, times, short_ms, long_ms, harms)                         \
@@ -162,6 +162,18 @@ static void draw_faults(struct torture_settings *is, uint64_t *state)
     is->leave_broken = one_in(state, 2) && !none && (is->topology == FIVE || is->topology == THREE);
 }
 
+/* A round that trusts the lock alone: no fence, and no fault that could let two holders in. */
+static void trust_the_lock(struct torture_settings *is)
+{
+    is->fence = false;
+    is->lease_ms = LONG_LEASE_MS;
+    if (is->guard->one_process)
+        is->instances = 1;
+    for (int i = 0; i < TORTURE_FAULTS; i++)
+        if (torture_breaks(is, (enum torture_fault)i) != 0)
+            is->faults[i] = false;
+}
+
 static int by_time(const void *a, const void *b)
 {
     const struct torture_strike *x = a, *y = b;
@@ -197,6 +209,8 @@ void torture_plan_draw(struct torture_plan *ret, uint64_t seed, const struct tor
     draw_service(&ret->is, &state, limits);
     draw_clients(&ret->is, &state);
     draw_faults(&ret->is, &state);
+    if (one_in(&state, 3) && ret->is.guard->a_lock && limits->instances == 0)
+        trust_the_lock(&ret->is);
     for (int i = 0; i < TORTURE_FAULTS; i++)
         if (ret->is.faults[i])
             draw_strikes(ret, (enum torture_fault)i, &state);
@@ -218,14 +232,13 @@ const char *torture_topology_text(enum torture_topology topology)
 
 void torture_settings_print(const struct torture_settings *is, FILE *out)
 {
-    bool fenced = is->fence && is->guard->a_lock && (is->guard->fence || is->fence_database);
     fprintf(out, "%-18s %-8s %u on %-8s lease %5u  fence %-5s lanes %-3s batch %3u turns %u",
             is->guard->name,
             is->guard->servers == SERVERS_NONE ? "-" : torture_topology_text(is->topology),
             is->instances, is->postgres ? "postgres" : "sqlite", is->lease_ms,
-            !fenced              ? "-"
-            : is->fence_database ? "store"
-                                 : "lock",
+            !torture_is_fenced(is) ? "-"
+            : is->fence_database   ? "store"
+                                   : "lock",
             is->lanes ? "on" : "off", is->batch, is->turns);
 }
 

@@ -36,7 +36,7 @@ enum torture_target {
 
 /*
  * Name, where, times per two minutes, shortest and longest duration in ms, harms. Harms of a
- * lock server that is killed depend on its kind: torture_claim().
+ * lock server that is killed depend on its kind: torture_breaks().
  */
 #define TORTURE_FAULT_MAP(X)                                                                       \
     X(KILL, "kill", AT_INSTANCE, 180, 0, 300, HARM_DIE)                                            \
@@ -103,9 +103,8 @@ struct torture_guard {
     bool fence;       /* its lock gives fences */
     /* harms that may lose an update when the write has no fence */
     uint32_t broken_by;
-    /* harms after which the lock may stay locked for ever */
-    uint32_t stuck_by;
-    uint32_t weight; /* in the draw */
+    bool stuck_by_faults; /* its lock may stay locked for ever: no progress is demanded */
+    uint32_t weight;      /* in the draw */
 };
 extern const struct torture_guard torture_guards[];
 extern const int n_torture_guards;
@@ -126,8 +125,7 @@ struct torture_settings {
     uint32_t faults_ms; /* so long faults strike */
     bool leave_broken;  /* a minority of the lock servers stays dead: the guard tolerates it */
     bool faults[TORTURE_FAULTS];
-    /* From these follows what must hold: */
-    uint32_t harms;
+    /* torture_claim(): what must hold */
     bool claims_safe;     /* no update may be lost */
     bool claims_progress; /* all requests are served within 60 s of the heal */
 };
@@ -156,8 +154,12 @@ struct torture_limits {
 
 void torture_plan_draw(struct torture_plan *ret, uint64_t seed,
                        const struct torture_limits *limits);
-/* Of the settings and their faults: sets harms and both claims. */
+/* Sets both claims from the settings and their faults. */
 void torture_claim(struct torture_settings *is);
+/* The harms of a fault that may lose an update of this round's guard, if its writes have no fence.
+ */
+uint32_t torture_breaks(const struct torture_settings *is, enum torture_fault fault);
+bool torture_is_fenced(const struct torture_settings *is);
 /* "redis-token sqlite 2x ..." on one line, without its end. */
 void torture_settings_print(const struct torture_settings *is, FILE *out);
 /* Settings and strikes, a line each. */

@@ -125,6 +125,7 @@ void torture_sums_verdict(struct torture_sums *sums, const struct torture_settin
     sums->acknowledged += verdict->decided;
     sums->attempts += verdict->attempts;
     sums->safe_rounds += is->claims_safe;
+    sums->trusting_rounds += is->claims_safe && is->guard->a_lock && !torture_is_fenced(is);
     sums->weak_rounds += !is->claims_safe;
     sums->weak_lost += !is->claims_safe && verdict->losses > 0;
     sums->undecided_checks += verdict->undecided_checks;

@@ -29,6 +29,7 @@
     X(cluster_failovers, "failovers of a cluster")                                                 \
     X(zookeeper_failovers, "failovers of ZooKeeper")                                               \
     X(safe_rounds, "rounds in which no update may be lost")                                        \
+    X(trusting_rounds, "of these by the lock alone, without a fence")                              \
     X(weak_rounds, "rounds of weak settings")                                                      \
     X(weak_lost, "of these lost an update")                                                        \
     X(undecided_checks, "checks of a history left undecided")                                      \

@@ -84,6 +84,22 @@ static void faults_strike_as_often_as_their_table_says(void **state)
     assert_true(struck > 0.9 * expected && struck < 1.1 * expected);
 }
 
+static void some_rounds_trust_the_lock_alone(void **state)
+{
+    static struct torture_plan plan;
+    int trusting = 0, fenced = 0, weak = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        torture_plan_draw(&plan, seed, &all);
+        weak += !plan.is.claims_safe;
+        fenced += torture_is_fenced(&plan.is);
+        trusting += plan.is.claims_safe && plan.is.guard->a_lock && !torture_is_fenced(&plan.is) &&
+                    plan.n_strikes > 0;
+    }
+    assert_true(trusting > SEEDS / 8 && fenced > SEEDS / 4);
+    assert_true(weak > SEEDS / 20 && weak < SEEDS / 2);
+}
+
 static struct torture_settings settings(const char *guard)
 {
     return (struct torture_settings){.guard = torture_guard_named(guard),
@@ -164,6 +180,7 @@ int main(void)
         cmocka_unit_test(equal_seeds_draw_equal_plans),
         cmocka_unit_test(every_fault_and_every_guard_is_drawn),
         cmocka_unit_test(faults_strike_as_often_as_their_table_says),
+        cmocka_unit_test(some_rounds_trust_the_lock_alone),
         cmocka_unit_test(a_claim_is_that_of_guard_settings_and_faults),
         cmocka_unit_test(a_lock_without_a_lease_may_be_stuck_after_a_fault),
         cmocka_unit_test(the_line_that_runs_it_again_has_all_limits),
