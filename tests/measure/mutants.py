@@ -85,9 +85,9 @@ def mutants_of(lines):
             at, end = found.span(2)
             result.append(Mutant(number, number, "negated", lines[i][:at] + "!(" + lines[i][at:end] + ")" + lines[i][end:]))
         last = i
-        while STATEMENT.match(line) and last < i + 6 and not code[last].rstrip().endswith((";", "{", "}")):
+        while STATEMENT.match(line) and last < i + 6 and not code[last].rstrip(" \0").endswith((";", "{", "}")):
             last += 1
-        whole = "\n".join(code[i:last + 1])
+        whole = "\n".join(code[i:last + 1]).rstrip(" \0")
         if STATEMENT.match(line) and whole.endswith(";") and balanced(whole):
             result.append(Mutant(number, last + 1, "deleted", re.match(r"\s*", line).group() + ";"))
         found = re.match(r"(\s*(?:\S.* )?)return ([^\0]+);$", line)

@@ -210,6 +210,34 @@ static void a_lost_answer_is_undone_and_the_lock_then_taken(void **state)
     lk_close(f.client);
 }
 
+static char first_token[LK_TOKEN_MAX + 1];
+
+/* The first try is granted without an answer; of its undoing nothing is heard. */
+static enum fake_fault undoing_lost(struct fake *fake, enum fake_call call, uint64_t n)
+{
+    if (n == 1)
+        memcpy(first_token, fake->locks[0].token, sizeof first_token);
+    return n == 0                           ? FAKE_REPLY_LOST
+           : n == 1 && call == FAKE_RELEASE ? FAKE_REQUEST_LOST
+                                            : FAKE_NONE;
+}
+
+/* That undoing may still arrive, and must not free a lock that was granted since. */
+static void after_an_unanswered_undoing_the_next_try_has_another_token(void **state)
+{
+    (void)state;
+    struct fake_fixture f;
+    int64_t took_us;
+    fake_fixture_open(&f, &fake_provider, NULL);
+    f.fake.fault = undoing_lost;
+    assert_int_equal(acquire(&f, 1000, &took_us), LK_OK);
+    assert_true(first_token[0] != '\0');
+    assert_string_not_equal(f.hold.token, first_token);
+    assert_true(fake_held(&f.fake, KEY, f.hold.token));
+    assert_int_equal(lk_release(&f.hold), LK_OK);
+    lk_close(f.client);
+}
+
 static enum fake_fault first_request_late(struct fake *fake, enum fake_call call, uint64_t n)
 {
     (void)fake;
@@ -295,6 +323,7 @@ int main(void)
         cmocka_unit_test(nor_can_a_slow_one),
         cmocka_unit_test(a_grant_whose_answer_is_lost_leaves_no_orphan),
         cmocka_unit_test(a_lost_answer_is_undone_and_the_lock_then_taken),
+        cmocka_unit_test(after_an_unanswered_undoing_the_next_try_has_another_token),
         cmocka_unit_test(a_request_that_arrives_late_is_cleaned_up_at_the_end),
         cmocka_unit_test(nonsense_is_undone_and_reported_at_once),
         cmocka_unit_test(a_grant_that_took_longer_than_its_lease_is_not_had),

@@ -58,6 +58,12 @@ static void a_bad_request_is_refused_before_anything_is_sent(void **state)
     lk_request longest = {.key = long_key, .owner = long_owner, .wait_ms = INT64_MAX};
     assert_int_equal(lk_acquire(f.client, &longest, &f.hold), LK_OK);
     assert_int_equal(lk_release(&f.hold), LK_OK);
+    static const int64_t leases_ms[] = {LK_LEASE_MS_MIN, LK_LEASE_MS_MAX};
+    for (int i = 0; i < 2; i++) {
+        lk_request at_the_bound = {.key = KEY, .lease_ms = leases_ms[i]};
+        assert_int_equal(lk_acquire(f.client, &at_the_bound, &f.hold), LK_OK);
+        assert_int_equal(lk_release(&f.hold), LK_OK);
+    }
     lk_close(f.client);
 }
 
