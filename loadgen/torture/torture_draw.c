@@ -158,6 +158,7 @@ static void draw_faults(struct torture_settings *is, uint64_t *state)
     bool none = one_in(state, 10);
     for (int i = 0; i < TORTURE_FAULTS; i++)
         is->faults[i] = one_in(state, 2) && !none && fits(is, (enum torture_fault)i);
+    is->faults[TORTURE_FAILOVER] = !none && fits(is, TORTURE_FAILOVER); /* what they are made for */
     is->faults_ms = ONE_OF(state, 3000, 6000, 12000);
     is->leave_broken = one_in(state, 2) && !none && (is->topology == FIVE || is->topology == THREE);
 }

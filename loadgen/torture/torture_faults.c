@@ -278,6 +278,19 @@ static bool fail_over(struct torture_world *world, const struct torture_strike *
     return at >= 0 && torture_kill(&world->locks[at], strike->for_ms);
 }
 
+/* Asked while the killed server is still down: does another one lead in its place? */
+static bool see_failover(struct torture_world *world, const struct torture_strike *strike)
+{
+    int leaders = 0;
+    for (int i = 0; i < world->n_locks && world->plan->is.topology != THREE; i++)
+        leaders += is_master(&world->locks[i]);
+    if (world->plan->is.topology == THREE)
+        leaders = leader(world, strike) >= 0;
+    world->failovers +=
+        leaders == (world->plan->is.topology == CLUSTER ? SANDBOX_CLUSTER_MASTERS : 1);
+    return true;
+}
+
 void torture_leave_broken(struct torture_world *world)
 {
     int minority = (world->n_locks - 1) / 2;
@@ -307,7 +320,7 @@ static const struct {
     [TORTURE_CUT] = {cut, NULL},
     [TORTURE_HALF_CUT] = {half_cut, mend_half},
     [TORTURE_DELAY] = {delay, end_delay},
-    [TORTURE_FAILOVER] = {fail_over, NULL},
+    [TORTURE_FAILOVER] = {fail_over, see_failover},
 };
 
 bool torture_strike(struct torture_world *world, const struct torture_strike *strike)

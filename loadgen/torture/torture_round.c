@@ -277,6 +277,7 @@ int torture_round_run(struct torture_world *world, struct torture_round *round, 
     torture_world_end_round(world);
     torture_world_drop(world);
     round->took_ms = steady_ms() - start_ms;
+    torture_sums_failovers(sums, &round->plan.is, world->failovers);
     sums->seconds += round->took_ms / 1000;
     if (result == 0)
         torture_sums_verdict(sums, &round->plan.is, &round->verdict);

@@ -74,12 +74,11 @@ static void count_locks_kill(struct torture_sums *sums, const struct torture_set
     }
 }
 
-static void count_failover(struct torture_sums *sums, const struct torture_settings *is)
+void torture_sums_failovers(struct torture_sums *sums, const struct torture_settings *is, int n)
 {
-    sums->sentinel_failovers += is->topology == SENTINEL;
-    sums->cluster_failovers += is->topology == CLUSTER;
-    sums->zookeeper_failovers += is->topology == THREE;
-    count_locks_kill(sums, is);
+    sums->sentinel_failovers += is->topology == SENTINEL ? n : 0;
+    sums->cluster_failovers += is->topology == CLUSTER ? n : 0;
+    sums->zookeeper_failovers += is->topology == THREE ? n : 0;
 }
 
 void torture_sums_count(struct torture_sums *sums, const struct torture_settings *is,
@@ -99,10 +98,8 @@ void torture_sums_count(struct torture_sums *sums, const struct torture_settings
         sums->pauses++;
         break;
     case TORTURE_LOCKS_KILL:
-        count_locks_kill(sums, is);
-        break;
     case TORTURE_FAILOVER:
-        count_failover(sums, is);
+        count_locks_kill(sums, is);
         break;
     case TORTURE_FLUSH:
     case TORTURE_DELETE:

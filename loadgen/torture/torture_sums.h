@@ -53,6 +53,8 @@ void torture_sums_print(const struct torture_sums *sums, FILE *out);
 
 void torture_sums_count(struct torture_sums *sums, const struct torture_settings *is,
                         enum torture_fault fault);
+/* Leaders that were seen to be replaced. */
+void torture_sums_failovers(struct torture_sums *sums, const struct torture_settings *is, int n);
 void torture_sums_verdict(struct torture_sums *sums, const struct torture_settings *is,
                           const struct torture_verdict *verdict);
 

@@ -138,6 +138,7 @@ int torture_world_prepare(struct torture_world *world, const struct torture_plan
 {
     world->plan = plan;
     world->why[0] = '\0';
+    world->failovers = 0;
     world->postgres = (struct torture_process){.server = NULL};
     for (int i = 0; i < TORTURE_INSTANCES; i++)
         world->instance[i] = (struct torture_process){.server = NULL};

@@ -44,6 +44,7 @@ struct torture_world {
     lk_client *hand;                  /* deletes locks; NULL: not open yet */
     pid_t stopped_backends[256];
     int n_stopped_backends;
+    int failovers;             /* seen in this round */
     int64_t ahead_us;          /* of the clocks of Redis */
     char why[TORTURE_WHY_MAX]; /* something ended by itself; "": nothing did */
 };
