@@ -62,7 +62,9 @@ static const char *put_user(struct mask *mask, const char *value)
 static const char *put_parameter(struct mask *mask, const char *value)
 {
     const size_t name = strcspn(value, "=&,");
-    if (value[name] != '=' || is_shown(value, name))
+    const char *url = strstr(value, scheme_end);
+    const bool is_url = url != NULL && url < value + name; /* it has a password of its own */
+    if (value[name] != '=' || is_url || is_shown(value, name))
         return value;
     put(mask, value, name + 1);
     put(mask, hidden, strlen(hidden));

@@ -103,8 +103,9 @@ static bool is_printable_again(const struct config_draft *draft)
 {
     for (size_t i = 0; i < config_n_keys; i++) {
         const char *value = draft->value[i];
-        if (strchr(value, '@') != NULL || strstr(value, "password=") != NULL ||
-            strpbrk(value, "\n") != NULL ||
+        char shown[2 * CONFIG_TEXT_MAX];
+        config_mask(value, shown, sizeof shown);
+        if (strcmp(shown, value) != 0 || strpbrk(value, "\n") != NULL ||
             (value[0] != '\0' && isspace((unsigned char)value[0])) ||
             (value[0] != '\0' && isspace((unsigned char)value[strlen(value) - 1])))
             return false;
@@ -158,7 +159,7 @@ static void load(char **lines, int n, const char *file, size_t file_size)
     char **before = environ;
     struct config config, same;
     environ = environment;
-    const int status = config_load(n_flags, flags, &config);
+    const int status = config_load(n_flags, flags, true, &config);
     environ = before;
     FUZZ_CHECK(status == -1 || status == 2);
     config_draft_defaults(&draft);

@@ -27,7 +27,7 @@ static void print_and_read(const lk_redis_url *url)
     escape(user, url->user);
     escape(password, url->password);
     const bool v6 = strchr(url->host, ':') != NULL;
-    if (strchr(url->host, ']') != NULL)
+    if (strpbrk(url->host, "[]") != NULL)
         return; /* a host that no brackets can hold */
     if (url->path[0] != '\0')
         snprintf(again, sizeof again, "unix://%s?db=%d", url->path, url->db);

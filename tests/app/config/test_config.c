@@ -257,6 +257,7 @@ static void passwords_are_not_shown(void **state)
         {"redis://h?x,redis://:secret@i?db=2", "redis://h?x,redis://:***@i?db=2"},
         {"redis//me:secret@h:6379", "redis//me:***@h:6379"},
         {"h1:2181,h2:2181", "h1:2181,h2:2181"},
+        {"redis://h?redis://me:secret@i?db=1", "redis://h?redis://me:***@i?db=1"},
     };
     char shown[2 * CONFIG_TEXT_MAX];
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
