@@ -259,8 +259,8 @@ static const char *const scripts[] = {
     "if redis.call('get', KEYS[1]) == ARGV[1] then return 1 end return 0",
     "local a, b = string.match('12 34', '^(%d+) (%d+)$') return {a, b + 1}",
     "return #KEYS + 10 * #ARGV",
-    "redis.call('zadd', 'z', 5 + ARGV[2], 'm') return redis.call('zrange', 'z', -1, -1, "
-    "'withscores')",
+    ("redis.call('zadd', 'z', 5 + ARGV[2], 'm') "
+     "return redis.call('zrange', 'z', -1, -1, 'withscores')"),
     "local t = redis.call('time') return t[1] * 1000000 + t[2] > 1764065000123456 and 1 or 0",
     "return redis.call('publish', 'channel', '0')"};
 
