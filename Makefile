@@ -6,8 +6,7 @@
 #   WITHOUT=zookeeper  programs and library without that client (not the tests)
 #   LAB=0              the service without the hazard lab
 #   NDEBUG=1           lockkit without its assertions
-#   JOBS               compilers at a time, by default one for each core
-#   TEST_JOBS          test programs at a time, by default two for each core: most of their time they wait
+#   JOBS, TEST_JOBS    compilers and test programs at a time, by default one for each core
 #   TEST_FULL=1        long sizes of the tests                 TEST_TIMEOUT_S=300    for each program
 #   SUITE=asan|tsan|plain  of the tests only those that CI runs so (tests/suites)
 #   SUBSET='app/section db/test_fence'  of the tests only these folders and programs
@@ -20,7 +19,7 @@ CC      ?= gcc
 PREFIX  ?= /usr/local
 JOBS    ?= $(shell nproc)
 TEST_TIMEOUT_S ?= $(if $(TEST_FULL),3600,300)
-TEST_JOBS ?= $(shell expr 2 \* $(JOBS))
+TEST_JOBS ?= $(JOBS)
 VERSION := $(shell sed -n 's/^.define LK_VERSION "\(.*\)"/\1/p' lockkit/lockkit.h)
 
 # -- packages: this is the only list; what is missing is installed, through sudo if not root --------

@@ -47,14 +47,14 @@ def kazoo_reader(patterns):
     """kazoo's ReadLock (2.8.0) waits for later writers, which wait for it. So it must give up."""
 
     def connect(server, name):
-        from kazoo.exceptions import LockTimeout
+        from kazoo.exceptions import LockTimeout, NoNodeError
 
         lock = kazoo("ReadLock", patterns)(server, name)
 
         def take():
             try:
                 return lock.acquire(timeout=0.05)
-            except LockTimeout:
+            except (LockTimeout, NoNodeError):  # the empty parent was removed meanwhile
                 return False
 
         return Polled(take, lock.release)
