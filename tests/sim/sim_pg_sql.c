@@ -231,7 +231,10 @@ static void take_insert(struct pg_sql *sql, char *text)
     }
     if (!alias)
         alias = sql->table;
-    snprintf(from, sizeof from, "%s AS %s, (SELECT %s) AS excluded", sql->table, alias, excluded);
+    int length = snprintf(from, sizeof from, "%s AS %s, (SELECT %s) AS excluded", sql->table, alias,
+                          excluded);
+    if (length >= (int)sizeof from)
+        unknown(sql->text);
     sql->do_update = true;
     sql->lock = strstr(sets, "id = excluded.id") ? PG_FOR_UPDATE : PG_NO_KEY_UPDATE;
     sql->write = prepare_new_version(sql, sets, from, alias, "1");
