@@ -145,7 +145,7 @@ const char *commit_marking_vfs(void);
 
 /* -- sqlite_lock.c ---------------------------------------------------------------------------- */
 
-enum { FILE_LOCK_OPEN, FILE_LOCK_TURN, FILE_LOCK_FLUSHER }; /* its bytes */
+enum { FILE_LOCK_OPEN, FILE_LOCK_TURN, FILE_LOCK_FLUSHER, FILE_LOCK_WRITER }; /* its bytes */
 
 struct file_lock {
     int fd;

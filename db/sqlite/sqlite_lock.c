@@ -1,6 +1,7 @@
 /*
  * FILE-lock, beside the database. A lock on byte 0 says which process may open the database, a lock
- * on byte 1 which one writes next. For byte 2 and for its content see sqlite_shared_vfs.c.
+ * on byte 1 which one writes next. For bytes 2 and 3 and for its content see
+ * sqlite_shared_vfs.c.
  *
  * These are open file description locks (fcntl(2), F_OFD_SETLK). They end with the process, however
  * it ends. Two opens in one process exclude each other, too. A write lock becomes a read lock in

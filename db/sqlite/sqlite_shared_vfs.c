@@ -16,6 +16,11 @@
  *     takes a journal for one in use, not for one to roll back.
  *   - No process can set the mark between the two: the shared lock keeps the exclusive one out.
  *
+ * Byte 3 is locked by the connection whose transaction writes. By it a reader knows whether the
+ * journal is in use. SQLite's own question (xCheckReservedLock) also takes for a writer: a flusher,
+ * and a connection of this process that asks for the exclusive lock to roll back. A reader that
+ * believed so would read half of the unfinished commit.
+ *
  * A rollback leaves the mark: the next process flushes once more than needed. The mark need not
  * survive a power cut: the first process after it flushes at its start.
  *
@@ -60,11 +65,10 @@ static int get_mark(const struct marked_file *file, bool *ret)
     return SQLITE_OK;
 }
 
-/* Takes or gives back the lock on FILE-lock that one flusher at a time has. */
-static int lock_flusher(const struct marked_file *file, short type)
+/* Takes or gives back the lock on a byte of FILE-lock. */
+static int lock_byte(const struct marked_file *file, int byte, short type)
 {
-    struct flock range = {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = FILE_LOCK_FLUSHER, .l_len = 1};
+    struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
     if (fcntl(file->fd, F_OFD_SETLK, &range) == 0)
         return SQLITE_OK;
     return errno == EAGAIN || errno == EACCES ? SQLITE_BUSY : SQLITE_IOERR_LOCK;
@@ -86,13 +90,13 @@ static int reflush_alone(struct marked_file *file)
 static int reflush(struct marked_file *file)
 {
     bool marked = false;
-    int code = lock_flusher(file, F_WRLCK);
+    int code = lock_byte(file, FILE_LOCK_FLUSHER, F_WRLCK);
     if (code != SQLITE_OK)
         return code;
     code = get_mark(file, &marked);
     if (code == SQLITE_OK && marked)
         code = reflush_alone(file);
-    lock_flusher(file, F_UNLCK);
+    lock_byte(file, FILE_LOCK_FLUSHER, F_UNLCK);
     return code;
 }
 
@@ -121,6 +125,8 @@ static int mark_lock(sqlite3_file *base, int level)
         code = lock_shared(file);
     else
         code = ON_FILE(base, xLock, level);
+    if (code == SQLITE_OK && level == SQLITE_LOCK_RESERVED)
+        code = lock_byte(file, FILE_LOCK_WRITER, F_WRLCK);
     if (code == SQLITE_OK && level == SQLITE_LOCK_EXCLUSIVE)
         code = put_mark(file, 1);
     if (code == SQLITE_OK)
@@ -133,6 +139,8 @@ static int mark_unlock(sqlite3_file *base, int level)
     struct marked_file *file = (struct marked_file *)base;
     if (file->level > level)
         file->level = level;
+    if (level < SQLITE_LOCK_RESERVED)
+        lock_byte(file, FILE_LOCK_WRITER, F_UNLCK);
     return ON_FILE(base, xUnlock, level);
 }
 
@@ -177,9 +185,19 @@ static int mark_size(sqlite3_file *file, sqlite3_int64 *ret)
     return ON_FILE(file, xFileSize, ret);
 }
 
-static int mark_check_lock(sqlite3_file *file, int *ret)
+/* Whether a transaction writes, so that the journal is in use. Both locks say so: when a process
+ * ends, the kernel drops one a moment before the other. */
+static int mark_check_lock(sqlite3_file *base, int *ret)
 {
-    return ON_FILE(file, xCheckReservedLock, ret);
+    struct marked_file *file = (struct marked_file *)base;
+    struct flock range = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = FILE_LOCK_WRITER, .l_len = 1};
+    if (fcntl(file->fd, F_OFD_GETLK, &range) != 0)
+        return SQLITE_IOERR_CHECKRESERVEDLOCK;
+    *ret = 0;
+    if (file->level < SQLITE_LOCK_RESERVED && range.l_type == F_UNLCK)
+        return SQLITE_OK;
+    return ON_FILE(base, xCheckReservedLock, ret);
 }
 
 static int mark_sector(sqlite3_file *file)

@@ -7,11 +7,12 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { FD_FIRST = 1000000, FDS_MAX = 256, LOCK_BYTES = 3, PATHS_MAX = 16 };
+enum { FD_FIRST = 1000000, FDS_MAX = 256, LOCK_BYTES = 4, PATHS_MAX = 16 };
 
 struct sim_fd {
     bool open;
@@ -118,6 +119,13 @@ static int set_lock(struct sim_fd *file, const struct flock *range)
     return 0;
 }
 
+static int get_lock(const struct sim_fd *file, struct flock *range)
+{
+    if (!conflicts(file, (int)range->l_start, range->l_type))
+        range->l_type = F_UNLCK;
+    return 0;
+}
+
 int __wrap_fcntl64(int fd, int command, ...)
 {
     va_list args;
@@ -128,7 +136,15 @@ int __wrap_fcntl64(int fd, int command, ...)
     if (!file)
         return __real_fcntl64(fd, command, arg);
     sim_step();
-    return command == F_OFD_SETLK ? set_lock(file, arg) : 0;
+    switch (command) {
+    case F_OFD_SETLK:
+        return set_lock(file, arg);
+    case F_OFD_GETLK:
+        return get_lock(file, arg);
+    default:
+        fprintf(stderr, "sim_files: fcntl(%d) is not modelled\n", command);
+        abort();
+    }
 }
 
 static char *mark_of(const char *path)
