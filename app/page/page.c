@@ -40,11 +40,12 @@
     X(detail, "detail.js", "detail.js", SCRIPT)                                                    \
     X(stream, "stream.js", "stream.js", SCRIPT)                                                    \
     X(text, "text.js", "text.js", SCRIPT)                                                          \
+    X(words_en, "words_en.js", "words_en.js", SCRIPT)                                              \
+    X(words_zh, "words_zh.js", "words_zh.js", SCRIPT)                                              \
     X(steps_html, "steps.html", "steps.html", HTML)                                                \
     X(steps_style, "steps.css", "steps.css", STYLE)                                                \
     X(steps, "steps.js", "steps.js", SCRIPT)                                                       \
     X(steps_view, "steps_view.js", "steps_view.js", SCRIPT)                                        \
-    X(steps_text, "steps_text.js", "steps_text.js", SCRIPT)                                        \
     X(exercises, "exercises.js", "exercises.js", SCRIPT)                                           \
     X(lab, "lab.js", "lab.js", SCRIPT)                                                             \
     X(row, "row.js", "row.js", SCRIPT)                                                             \

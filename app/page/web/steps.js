@@ -3,11 +3,11 @@ import { ALL, exercises } from "./exercises.js";
 import { Actor, look } from "./lab.js";
 import { ACCOUNT, Row } from "./row.js";
 import { INSIDE_STORE, Search, written } from "./schedule.js";
-import { itemTexts, stepsTexts } from "./steps_text.js";
 import { build, draw as drawBoard, drawFound } from "./steps_view.js";
 import { ask } from "./stream.js";
-import { addTexts, chosen, setLanguage, text } from "./text.js";
+import { setLanguage, speak, text } from "./text.js";
 
+const SECTIONS = ["page", "exercises", "steps"]; // of the words
 const BUSY_MS = 30, IDLE_MS = 400, LESSON_MS = 600000;
 const $ = (id) => document.getElementById(id);
 const form = $("form"), lang = $("lang"), given = new URLSearchParams(location.search);
@@ -37,7 +37,7 @@ function prefill(from) {
 
 function fillExercises() {
   const value = form.elements.ex.value;
-  form.elements.ex.replaceChildren(...exercises.map(({ id, title }) => new Option(chosen(title), id)));
+  form.elements.ex.replaceChildren(...exercises.map(({ id }) => new Option(text(`${id}.title`), id)));
   form.elements.ex.value = value || exercises[0].id;
 }
 
@@ -46,7 +46,7 @@ function nameSubject() {
   const { subject = ACCOUNT } = exercise();
   if (subject === board.subject) return;
   Object.assign(board, { subject, found: null });
-  addTexts(subject === ACCOUNT ? stepsTexts : itemTexts);
+  speak(...SECTIONS, ...(subject === ACCOUNT ? [] : ["item"]));
   setLanguage(lang.value);
 }
 
@@ -244,7 +244,7 @@ async function open() {
   watch();
 }
 
-addTexts(stepsTexts);
+speak(...SECTIONS);
 lang.value = (given.get("lang") ?? navigator.language).startsWith("zh") ? "zh" : "en";
 setLanguage(lang.value);
 fillExercises();

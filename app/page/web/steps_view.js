@@ -1,5 +1,5 @@
 // The board of step mode: each actor and what it knows, the row, the lock, the verdict.
-import { chosen, number, text, translate } from "./text.js";
+import { number, text, translate } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -73,7 +73,7 @@ function drawVerdict({ audit, actors, subject }, exercise) {
     lines.push(text("underWay"));
   }
   const asMeant = exercise.loses === (root.dataset.state === "bad");
-  const texts = [...lines, ...(audit ? [asMeant ? chosen(exercise.lesson) : text(exercise.loses ? "harmless" : "unexpected")] : [])];
+  const texts = [...lines, ...(audit ? [asMeant ? text(`${exercise.id}.lesson`) : text(exercise.loses ? "harmless" : "unexpected")] : [])];
   if (root.textContent === texts.join("")) return;
   root.replaceChildren(...texts.map((line, i) => {
     const made = document.createElement("p");
@@ -103,7 +103,7 @@ export function draw(board, exercise) {
   drawWorld(board);
   drawVerdict(board, exercise);
   list($("log"), board.events.map(lineOf));
-  $("task").textContent = chosen(exercise.task);
-  $("hint").textContent = chosen(exercise.hint);
+  $("task").textContent = text(`${exercise.id}.task`);
+  $("hint").textContent = text(`${exercise.id}.hint`);
   drawFound(board);
 }

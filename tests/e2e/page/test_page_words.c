@@ -1,0 +1,84 @@
+/* The words of the pages: both languages have the same ones, with the same values in them, and the
+ * Chinese ones have no English left. */
+#include "page_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct browser *const browser = &page.browser;
+
+/* Lists what this function body finds: (section, name, en, zh) -> a finding or undefined. en and zh
+ * are undefined where the language has no such word. Prints the findings and returns their number.
+ */
+static size_t findings(const char *body)
+{
+    char script[2000];
+    size_t i;
+    json_t *finding;
+    snprintf(
+        script, sizeof script,
+        "const find = (section, name, en, zh) => { %s };"
+        "return Promise.all(['en', 'zh'].map(lang => import(`/web/words_${lang}.js`))).then("
+        "([{ words: en }, { words: zh }]) =>"
+        "  [...new Set([...Object.keys(en), ...Object.keys(zh)])].flatMap(section =>"
+        "    [...new Set([...Object.keys(en[section] ?? {}), ...Object.keys(zh[section] ?? {})])]"
+        "    .map(name => [section, name, find(section, name, en[section]?.[name],"
+        "      zh[section]?.[name])]))"
+        "  .filter(([, , found]) => found !== undefined).map(each => each.join(' ')));",
+        body);
+    json_t *list = browser_run(browser, script);
+    json_array_foreach(list, i, finding)
+    {
+        fprintf(stderr, "%s\n", json_string_value(finding));
+    }
+    const size_t n = json_array_size(list);
+    json_decref(list);
+    return n;
+}
+
+static void both_languages_have_the_same_words(void **state)
+{
+    (void)state;
+    assert_true(page_go("/?lang=en"));
+    assert_int_equal(findings("if (!en || !zh) return `en: ${en}, zh: ${zh}`;"), 0);
+    assert_true(browser_is(browser, "import('/web/words_en.js').then(({ words }) =>"
+                                    " Object.keys(words.page).length > 100)"));
+}
+
+static void a_word_has_the_same_values_in_both_languages(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        findings("const values = word => (word.match(/\\{\\w+\\}/g) ?? []).sort().join();"
+                 "if (values(en) !== values(zh)) return `${values(en)} and ${values(zh)}`;"),
+        0);
+}
+
+/* Names of things are the same in every language: of programs, commands and options, of the two
+ * requests, of units. */
+static void chinese_has_no_english_left(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        findings(
+            "const names = /\\{\\w+\\}|--[\\w-]+|\\b(?:Redis|ZooKeeper|PostgreSQL|SQLite|SQL|DEL|"
+            "GET|SET|UUID|QPS|token|fencing|key|kill|SIGKILL|lab|make|serve|loadgen|seckilld|demo|"
+            "on|off|"
+            "p50|p99|s|ms|A|B|C)\\b/g;"
+            "const rest = zh.replace(names, '').match(/[A-Za-z]+/g);"
+            "if (rest) return `${rest.join(' ')}: ${zh}`;"),
+        0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_languages_have_the_same_words),
+        cmocka_unit_test(a_word_has_the_same_values_in_both_languages),
+        cmocka_unit_test(chinese_has_no_english_left),
+    };
+    return cmocka_run_group_tests(tests, page_open_lab, page_close);
+}
