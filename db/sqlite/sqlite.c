@@ -1,13 +1,25 @@
 #include "sqlite.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* SQLite would let everybody read a new file. It gives the log, its index and the journal the mode
+ * of the file. A file that is there keeps its mode. If this fails, SQLite says why. */
+static void create_private(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+}
 
 /* Opens, locks and sets up the writing connection and the one for pings. */
 static db_status open_connections(struct sqlite_store *store, const char *path, db_error *error)
 {
     bool shared = store->options.shared_file, alone;
+    create_private(path);
     db_status status = conn_open(&store->conn, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
                                  shared ? commit_marking_vfs() : log_gathering_vfs(),
                                  store->options.busy_ms, &store->counters.busy_retries, error);

@@ -30,7 +30,7 @@ db_status file_lock_open(struct file_lock *lock, const char *path, bool shared, 
 {
     char name[PATH_MAX + 8];
     snprintf(name, sizeof name, "%s-lock", path);
-    lock->fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    lock->fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (lock->fd < 0)
         return db_fail(error, DB_UNAVAILABLE, "%.150s: cannot be opened: %s", name,
                        strerror(errno));

@@ -261,7 +261,7 @@ static int open_database(sqlite3_vfs *real, const char *path, struct marked_file
     if (code != SQLITE_OK)
         return code; /* SQLite's own VFS closes a file that it could not open */
     snprintf(name, sizeof name, "%s-lock", path);
-    marked->fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    marked->fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (marked->fd < 0) {
         file->pMethods->xClose(file);
         return SQLITE_CANTOPEN;

@@ -21,6 +21,20 @@ struct sandbox {
     struct sandbox_server *servers[SANDBOX_SERVERS_MAX];
 };
 
+/* The password of PostgreSQL, once for this process and the programs that it starts. */
+static int choose_password(void)
+{
+    uint64_t random[2];
+    char text[2 * sizeof random + 1];
+    if (getenv("PGPASSWORD") != NULL)
+        return 0;
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return -1;
+    snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)random[0],
+             (unsigned long long)random[1]);
+    return setenv("PGPASSWORD", text, 0);
+}
+
 int sandbox_open(struct sandbox **ret)
 {
     struct sandbox *sandbox = calloc(1, sizeof *sandbox);
@@ -28,7 +42,8 @@ int sandbox_open(struct sandbox **ret)
     const char *parent = getenv("TMPDIR");
     if (parent == NULL || parent[0] == '\0')
         parent = "/tmp";
-    if (sandbox == NULL || getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) {
+    if (sandbox == NULL || choose_password() != 0 ||
+        getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) {
         fprintf(stderr, "sandbox: %s\n", strerror(errno));
         free(sandbox);
         return -1;

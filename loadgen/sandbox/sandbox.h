@@ -42,7 +42,8 @@ struct sandbox_server {
     bool (*ready)(struct sandbox_server *server); /* asks the server; per kind of server */
 };
 
-/* Makes the folder (under $TMPDIR or /tmp). Returns 0, or -1 with a message on stderr. */
+/* Makes the folder (under $TMPDIR or /tmp). If PGPASSWORD is not set, chooses one (setenv(3):
+ * before other threads start). Returns 0, or -1 with a message on stderr. */
 int sandbox_open(struct sandbox **ret);
 /* Stops everything (SIGTERM, SIGKILL after 5 s), reaps it, removes the folder. NULL is allowed. */
 void sandbox_close(struct sandbox *sandbox);
@@ -88,10 +89,10 @@ struct sandbox_cluster {
 /* As sandbox_sentinel(). */
 int sandbox_cluster(struct sandbox *sandbox, bool replicas, struct sandbox_cluster *ret);
 
-/* PostgreSQL with a new, empty cluster. Everybody who reaches its port is trusted; user and
- * database are "postgres". A crash of the server loses no committed data, a crash of the machine
- * may (fsync is off). Started by root, it runs as the user postgres, and the sandbox's folder is
- * opened for it to pass through. extra: NULL-terminated further arguments ("-c",
+/* PostgreSQL with a new, empty cluster. User and database are "postgres", the password is that of
+ * PGPASSWORD, which libpq reads. A crash of the server loses no committed data, a crash of the
+ * machine may (fsync is off). Started by root, it runs as the user postgres, and the sandbox's
+ * folder is opened for it to pass through. extra: NULL-terminated further arguments ("-c",
  * "max_connections=20"), may be NULL. */
 struct sandbox_server *sandbox_postgres(struct sandbox *sandbox, const char *const *extra);
 

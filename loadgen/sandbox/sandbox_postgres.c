@@ -1,5 +1,6 @@
 /* PostgreSQL with its own cluster, on a loopback port and a unix socket. It refuses to run as
- * root, so root starts it as the user postgres. */
+ * root, so root starts it as the user postgres. Its superuser may run programs (COPY FROM PROGRAM),
+ * so it wants the password of PGPASSWORD. */
 #include "sandbox_process.h"
 
 #include <errno.h>
@@ -20,7 +21,9 @@ static const char script[] =
     "PATH=$bin:$PATH dir=$1\n"
     "shift\n"
     "[ -s \"$dir\"/data/PG_VERSION ] ||"
-    " initdb -D \"$dir\"/data -A trust -U postgres -E UTF8 --locale=C --no-sync || exit\n"
+    " { (umask 077 && printf '%s' \"$PGPASSWORD\" >\"$dir\"/password) &&"
+    " initdb -D \"$dir\"/data -A password --pwfile=\"$dir\"/password -U postgres -E UTF8"
+    " --locale=C --no-sync || exit; }\n"
     "id=$(awk 'NR == 7 { print $2 }' \"$dir\"/data/postmaster.pid 2>/dev/null)\n"
     "while [ -n \"$id\" ] && ipcs -m |"
     " awk -v id=\"$id\" '$2 == id && $6 > 0 { found = 1 } END { exit !found }'\n"

@@ -11,11 +11,13 @@
 #include "monotonic.h"
 #include "sql_conn.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BUSY_SLEEP_US_MIN = 20, BUSY_RANGE_US_MIN = 40, BUSY_RANGE_US_MAX = 1000 };
 
@@ -160,11 +162,20 @@ static int prepare(struct lite *lite)
     return code;
 }
 
+/* SQLite would let everybody read a new file, with the tokens of the locks. */
+static void create_private(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+}
+
 /* Returns a SQLite code; shut again if it is not SQLITE_OK. A WAL file is somebody's database, and
  * must not be touched by one more connection. */
 static int set_up(struct lite *lite, lk_error *error)
 {
     bool wal = false;
+    create_private(lite->path);
     int code = sqlite3_open_v2(lite->path, &lite->handle,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
                                    SQLITE_OPEN_EXRESCODE,

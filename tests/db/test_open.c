@@ -131,6 +131,33 @@ static void what_was_stored_is_there_after_reopening(void **state)
     assert_int_equal(100, item.stock);
 }
 
+/* A log and its index are there while the store is open, a journal while a shared one is. */
+static void nobody_else_may_read_the_files_of_a_store(void **state)
+{
+    struct fixture *fixture = *state;
+    mode_t umask_before = umask(022);
+    for (int shared = 0; shared < 2; shared++) {
+        int files = 0;
+        fixture_open(fixture, &(db_options){.shared_file = shared});
+        fixture_item(fixture, shared ? "1" : "2", 100);
+        DIR *folder = opendir(fixture->folder);
+        assert_non_null(folder);
+        for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+            struct stat about;
+            assert_int_equal(0, fstatat(dirfd(folder), entry->d_name, &about, 0));
+            if (!S_ISREG(about.st_mode))
+                continue;
+            files++;
+            if ((about.st_mode & 0777) != 0600)
+                fail_msg("%s: mode %o", entry->d_name, about.st_mode & 0777);
+        }
+        closedir(folder);
+        fixture_close(fixture);
+        assert_true(files >= 3);
+    }
+    umask(umask_before);
+}
+
 /* -- use of the file by several processes --------------------------------------------------------
  */
 
@@ -271,6 +298,7 @@ int main(void)
         TEST(a_store_answers_pings),
         TEST(live_orders_are_counted_from_their_index_alone),
         TEST(what_was_stored_is_there_after_reopening),
+        TEST(nobody_else_may_read_the_files_of_a_store),
         TEST(a_second_process_is_refused_until_the_first_is_gone),
         TEST(a_second_open_in_one_process_is_refused_too),
         TEST(sharers_keep_out_a_process_that_wants_the_file_alone),

@@ -55,7 +55,10 @@ static void a_server_without_room_for_a_connection_says_so(void **state)
 {
     struct fixture *fixture = *state;
     fixture_sql(fixture, "DROP ROLE IF EXISTS few");
-    fixture_sql(fixture, "CREATE ROLE few LOGIN CONNECTION LIMIT 1");
+    char role[160];
+    snprintf(role, sizeof role, "CREATE ROLE few LOGIN CONNECTION LIMIT 1 PASSWORD '%s'",
+             getenv("PGPASSWORD"));
+    fixture_sql(fixture, role);
     fixture_sql(fixture, "DO $$ BEGIN EXECUTE format('GRANT ALL ON ALL TABLES IN SCHEMA %I TO few',"
                          " current_schema()); EXECUTE format('GRANT ALL ON SCHEMA %I TO few',"
                          " current_schema()); END $$");

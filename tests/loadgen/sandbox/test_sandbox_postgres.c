@@ -50,6 +50,29 @@ static void commits_survive_a_killed_server(void **state)
     sandbox_close(sandbox);
 }
 
+/* Its superuser may run programs as the user of the server. */
+static void a_stranger_gets_no_session(void **state)
+{
+    struct sandbox *sandbox;
+    (void)state;
+    assert_int_equal(sandbox_open(&sandbox), 0);
+    struct sandbox_server *server = sandbox_postgres(sandbox, NULL);
+    assert_non_null(server);
+    char local[2 * SANDBOX_TEXT_MAX], folder[SANDBOX_TEXT_MAX];
+    snprintf(folder, sizeof folder, "%s", server->socket);
+    *strrchr(folder, '/') = '\0';
+    snprintf(local, sizeof local, "host=%s port=%d user=postgres dbname=postgres", folder,
+             server->port);
+    assert_int_equal(answer(local, "SELECT 7"), 7);
+    char *password = strdup(getenv("PGPASSWORD"));
+    assert_int_equal(setenv("PGPASSWORD", "guessed", 1), 0);
+    assert_int_equal(answer(server->url, "SELECT 7"), -1);
+    assert_int_equal(answer(local, "SELECT 7"), -1);
+    assert_int_equal(setenv("PGPASSWORD", password, 1), 0);
+    free(password);
+    sandbox_close(sandbox);
+}
+
 struct report {
     char dir[SANDBOX_TEXT_MAX];
     pid_t server;
@@ -100,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commits_survive_a_killed_server),
+        cmocka_unit_test(a_stranger_gets_no_session),
         cmocka_unit_test(nothing_stays_of_the_server_of_a_killed_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,10 +228,11 @@ static void sqlite_file_that_another_keeps_locked_is_named(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    if (sandbox_open(&sandbox) != 0 || (postgres = sandbox_postgres(sandbox, NULL)) == NULL)
+    if (setenv("PGPASSWORD", SECRET, 1) != 0 || sandbox_open(&sandbox) != 0 ||
+        (postgres = sandbox_postgres(sandbox, NULL)) == NULL)
         return -1;
-    tell_postgres("CREATE ROLE clerk LOGIN");
-    tell_postgres("CREATE ROLE owner LOGIN");
+    tell_postgres("CREATE ROLE clerk LOGIN PASSWORD '" SECRET "'");
+    tell_postgres("CREATE ROLE owner LOGIN PASSWORD '" SECRET "'");
     tell_postgres("GRANT CREATE ON DATABASE postgres TO owner");
     return 0;
 }

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define KEY "lock:item:1"
@@ -112,7 +113,10 @@ static void refused_login_is_not_a_lock_held_by_another(void **state)
     char url[WORLD_ENDPOINTS_MAX];
     lk_client *client;
     lk_hold hold, other;
-    assert_int_equal(world_sql("CREATE ROLE app LOGIN SUPERUSER", NULL), 0);
+    char role[160];
+    snprintf(role, sizeof role, "CREATE ROLE app LOGIN SUPERUSER PASSWORD '%s'",
+             getenv("PGPASSWORD"));
+    assert_int_equal(world_sql(role, NULL), 0);
     snprintf(url, sizeof url, "postgres://app@127.0.0.1:%d/postgres", world_postgres->port);
     assert_int_equal(lk_open("pg-advisory", url, NULL, &client, NULL), LK_OK);
     assert_int_equal(world_acquire(client, "lock:item:1", 0, 0, &hold), LK_OK);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -275,6 +276,24 @@ static void file_that_was_taken_away_is_not_written_to(void **state)
     lk_close(new);
 }
 
+/* The tokens of the locks are in it. */
+static void nobody_else_may_read_a_lock_file(void **state)
+{
+    lk_client *client;
+    lk_hold hold;
+    struct stat about;
+    (void)state;
+    mode_t umask_before = umask(022);
+    in_new_file("private.db");
+    assert_int_equal(open_it(&client, NULL), LK_OK);
+    assert_int_equal(world_acquire(client, KEY, 0, 0, &hold), LK_OK);
+    umask(umask_before);
+    assert_int_equal(stat(file(), &about), 0);
+    assert_int_equal(about.st_mode & 0777, 0600);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    lk_close(client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +301,7 @@ int main(void)
         cmocka_unit_test(killed_writers_leave_a_sound_file_and_no_fence_twice),
         cmocka_unit_test(file_that_is_no_lock_file_is_refused),
         cmocka_unit_test(file_that_another_writes_to_costs_bounded_time),
+        cmocka_unit_test(nobody_else_may_read_a_lock_file),
         cmocka_unit_test(file_that_was_taken_away_is_not_written_to),
     };
     world = &family_sqlite;
