@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 enum {
-    RUN_EVENTS_MAX = 512,
+    RUN_EVENTS_MAX = 2048, /* before retries are folded */
     RUN_PAUSES_MAX = 8,    /* of one actor's request */
     RUN_ANSWER_MS = 60000, /* an answer is waited for at most */
     RUN_LOOK_MS = 2        /* between two looks */
@@ -180,6 +180,7 @@ void run_note(struct hazard_run *run, const char *actor, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 /* Copies the instance's trace into the events: before it is killed, and at the end. */
 void run_take_trace(struct hazard_run *run, const struct world_instance *instance);
+/* By time, from 0 on. Tries of a client that end alike, without the lock, become one event. */
 void run_sort_events(struct hazard_run *run);
 
 /* hazard_narrate.c */

@@ -102,10 +102,86 @@ static int by_time(const void *a, const void *b)
     return (at_a > at_b) - (at_a < at_b);
 }
 
+/* -- retries ----------------------------------------------------------------------------------- */
+
+#define TURNED_AWAY "answer 503 unavailable"
+
+static bool is_any_of(const char *point, const char *const *points)
+{
+    for (; *points != NULL; points++)
+        if (strcmp(point, *points) == 0)
+            return true;
+    return false;
+}
+
+/* The tries of one actor. A try that ends as the one before it did, without the lock, is folded. */
+struct tries {
+    const char *actor;
+    int first; /* event that began the try; -1: none runs */
+    int folded, last;
+    bool alike; /* the try before was turned away, too */
+};
+
+/* The streak ends: its last event says how many tries were folded. */
+static void end_streak(struct hazard_run *run, struct tries *tries, bool *drop)
+{
+    if (tries->folded > 0) {
+        struct run_event *event = &run->events[tries->last];
+        snprintf(event->point, sizeof event->point, "%d more times: " TURNED_AWAY, tries->folded);
+        drop[tries->last] = false;
+    }
+    tries->folded = 0;
+    tries->alike = false;
+}
+
+static void end_try(struct hazard_run *run, struct tries *tries, int end, bool *drop)
+{
+    for (int i = tries->first; tries->alike && i <= end; i++)
+        drop[i] |= strcmp(run->events[i].actor, tries->actor) == 0;
+    tries->folded += tries->alike;
+    tries->last = end;
+    tries->alike = true;
+    tries->first = -1;
+}
+
+static void fold_tries(struct hazard_run *run, const char *actor, bool *drop)
+{
+    static const char *const vain[] = {"submitted", "waiting", "rejected", NULL};
+    struct tries tries = {.actor = actor, .first = -1};
+    for (int i = 0; i < run->n_events; i++) {
+        const struct run_event *event = &run->events[i];
+        if (strcmp(event->actor, actor) != 0)
+            continue;
+        if (strcmp(event->point, "sends") == 0)
+            tries.first = i;
+        else if (strcmp(event->point, TURNED_AWAY) == 0 && tries.first >= 0)
+            end_try(run, &tries, i, drop);
+        else if (!is_any_of(event->point, vain)) {
+            tries.first = -1;
+            end_streak(run, &tries, drop);
+        }
+    }
+    end_streak(run, &tries, drop);
+}
+
+/* A client that asks again and again while no lock server answers would hide the rest. */
+static void fold_retries(struct hazard_run *run)
+{
+    bool drop[RUN_EVENTS_MAX] = {false};
+    int n = 0;
+    for (enum hazard_who who = A; who < HAZARD_ACTORS; who++)
+        fold_tries(run, who_name(who), drop);
+    for (int i = 0; i < run->n_events; i++)
+        if (!drop[i])
+            run->events[n++] = run->events[i];
+    run->n_events = n;
+}
+
 void run_sort_events(struct hazard_run *run)
 {
     qsort(run->events, (size_t)run->n_events, sizeof run->events[0], by_time);
     int64_t first_us = run->n_events > 0 ? run->events[0].t_us : 0;
     for (int i = 0; i < run->n_events; i++)
         run->events[i].t_us -= first_us;
+    fold_retries(run);
 }
