@@ -135,6 +135,7 @@ const struct lab *lab_open(const struct config *config)
                            .lease = lease_of_current,
                            .lanes = lanes_of,
                            .one_by_one = true,
+                           .looks_before = true,
                            .query = lab_query_lock};
     if (config->lab_slip[0] != '\0')
         lab_slip_install(config->lab_slip, &seams);

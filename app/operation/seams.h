@@ -33,6 +33,10 @@ struct seams {
     /* Each lock is asked for and each lane is served alone, so that a lesson sees every one: no
      * local queue before a lock, no lanes served together. */
     bool one_by_one;
+    /* The last look at the locks, and with it the point "checked", is before the write transaction
+     * begins, so a request that is held there holds up nobody's write. Not where a row is read
+     * inside the transaction. */
+    bool looks_before;
     /* Answers OP_GET_LOCK and OP_FREE_LOCK. */
     void (*query)(const struct queries *queries, struct op *op);
 

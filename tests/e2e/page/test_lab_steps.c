@@ -246,6 +246,40 @@ static void a_lock_is_shown_and_made_free_under_its_holder(void **state)
     forget_all();
 }
 
+/* The first has looked at its lock for the last time when the lock goes to the second. SQLite has
+ * one write transaction at a time: the first must not stand in it. */
+static void the_late_holder_is_refused_by_its_fence_in_each_of_11_plays(void **state)
+{
+    (void)state;
+    static const char item[] = "{\"stock\":10,\"guard\":\"redis-token\",\"fence\":true}";
+    for (int play = 1; play <= 11; play++) {
+        struct client a;
+        char problem[32], first[16], second[16];
+        snprintf(first, sizeof first, "first-%d", play);
+        snprintf(second, sizeof second, "second-%d", play);
+        assert_true(shop_put(&shop, "/v1/items/late", item));
+        const int64_t held = pause_at("checked", first, "hold");
+        a = (struct client){.port = port, .fd = -1};
+        assert_int_equal(
+            client_send(&a, "POST", "/v1/items/late/orders", first, "{\"user_id\":\"a\"}"), 0);
+        const int64_t older = await(held, "n_held").fence;
+        assert_int_equal(ask("DELETE", "/v1/lab/locks/item:late", NULL), 200);
+        assert_int_equal(
+            shop_post(&shop, "/v1/items/late/orders", second, "{\"user_id\":\"b\"}", &reply), 201);
+        const int64_t newer = client_number(port, "/v1/lab/locks/item:late", "last_fence");
+        assert_true(older > 0 && older < newer);
+        step(held);
+        assert_int_equal(answer_of(&a), 503);
+        assert_string_equal(reply_problem(&reply, problem, sizeof problem), "lock-lost");
+        assert_int_equal(client_number(port, "/v1/items/late", "stock"), 9);
+        assert_int_equal(client_number(port, "/v1/lab/locks/item:late", "last_fence"), newer);
+        forget_all();
+    }
+    json_t *audit = client_get(port, "/v1/audit?resource=item:late");
+    assert_true(json_is_true(json_object_get(audit, "ok")));
+    json_decref(audit);
+}
+
 static void an_items_lock_is_shown_with_the_fence_its_row_has_seen(void **state)
 {
     (void)state;
@@ -309,6 +343,7 @@ int main(void)
         cmocka_unit_test(a_lease_of_its_own_ends_and_nobody_renews_it),
         cmocka_unit_test(patience_of_its_own_outlasts_the_services),
         cmocka_unit_test(a_lock_is_shown_and_made_free_under_its_holder),
+        cmocka_unit_test(the_late_holder_is_refused_by_its_fence_in_each_of_11_plays),
         cmocka_unit_test(an_items_lock_is_shown_with_the_fence_its_row_has_seen),
         cmocka_unit_test(malformed_wishes_are_refused),
         cmocka_unit_test(without_lab_no_lock_is_shown_or_made_free),
