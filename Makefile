@@ -24,7 +24,7 @@ VERSION := $(shell sed -n 's/^.define LK_VERSION "\(.*\)"/\1/p' lockkit/lockkit.
 
 # -- packages: this is the only list; what is missing is installed, through sudo if not root --------
 PKGS_build := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev libsqlite3-dev libpq-dev \
-              libzookeeper-mt-dev libjansson-dev uthash-dev libjs-d3 redis-server redis-tools
+              libzookeeper-mt-dev libjansson-dev nettle-dev uthash-dev libjs-d3 redis-server redis-tools
 PKGS_test  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jdk-headless elfutils \
               libslf4j-java liblog4j1.2-java chromium chromium-driver fonts-wqy-microhei \
               libcurator-recipes-java python3-kazoo python3-redis python3-pymemcache python3-psycopg2 \
@@ -34,7 +34,7 @@ PKGS_bench := wrk hey python3-redis chromium chromium-driver
 
 # -- flags ----------------------------------------------------------------------------------------
 LIBS_LOCKKIT := hiredis sqlite3 libpq
-LIBS_ALL     := $(LIBS_LOCKKIT) libmicrohttpd jansson
+LIBS_ALL     := $(LIBS_LOCKKIT) libmicrohttpd jansson nettle
 LIB_ZOOKEEPER := -lzookeeper_mt # which has no pkg-config file
 WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wconversion -Wno-sign-conversion \
           -Wmissing-prototypes -Wvla

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "guard.h"
 #include "lab.h"
+#include "tokens.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -51,9 +52,25 @@ int config_check_names(const struct config *config)
     return guard_is_known(config->guard) && lab_is_possible(config) ? 0 : -1;
 }
 
+struct tokens *config_tokens(const struct config *config)
+{
+    char message[TOKENS_MESSAGE_MAX];
+    const struct tokens_source source = {.file = config->tokens,
+                                         .operator_sha256 = config->operator_token_sha256,
+                                         .open = config->open};
+    struct tokens *tokens = tokens_open(&source, message, sizeof message);
+    if (tokens == NULL)
+        fprintf(stderr, "seckilld: %s\n", message);
+    return tokens;
+}
+
 int config_check(const struct config *config)
 {
     struct guards *guards;
+    struct tokens *tokens = config_tokens(config);
+    if (tokens == NULL)
+        return -1;
+    tokens_close(tokens);
     if ((begins(config->db, sqlite) && check_file(config->db + strlen(sqlite)) != 0) ||
         guards_open(config, &seams_none, &guards) != 0)
         return -1;

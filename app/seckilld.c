@@ -8,6 +8,7 @@
 #include "lockkit.h"
 #include "notify.h"
 #include "service.h"
+#include "tokens.h"
 
 #include <argp.h>
 #include <assert.h>
@@ -29,21 +30,23 @@ static void exit_at_once(int signal_number)
     _exit(SIGNAL_BASE + signal_number);
 }
 
-static void print_start(const struct config *config)
+static void print_start(const struct config *config, size_t tokens)
 {
     char store[2 * CONFIG_TEXT_MAX];
     config_mask(config->db, store, sizeof store);
-    fprintf(stderr,
-            "level=info event=start instance=%s db=%s sync=%s guard=%s lanes=%s batch=%lld "
-            "workers=%lld lease_ms=%lld wait_ms=%lld watchdog=%s fence=%s fence_source=%s "
-            "admin=%s%s%s\n",
-            config->instance, store, config->sync_normal ? "normal" : "full", config->guard,
-            config->lanes ? "on" : "off", (long long)config->batch, (long long)config->workers,
-            (long long)config->lease_ms, (long long)config->wait_ms,
-            config->watchdog ? "on" : "off", config->fence ? "on" : "off",
-            config->fence_database ? "database" : "lock",
-            config->admin_token[0] != '\0' ? "token" : "open", config->lab ? " lab=on" : "",
-            config->demo ? " demo=on" : "");
+    fprintf(
+        stderr,
+        "level=info event=start instance=%s db=%s sync=%s guard=%s lanes=%s batch=%lld "
+        "workers=%lld lease_ms=%lld wait_ms=%lld watchdog=%s fence=%s fence_source=%s "
+        "access=%s%s%s%s\n",
+        config->instance, store, config->sync_normal ? "normal" : "full", config->guard,
+        config->lanes ? "on" : "off", (long long)config->batch, (long long)config->workers,
+        (long long)config->lease_ms, (long long)config->wait_ms, config->watchdog ? "on" : "off",
+        config->fence ? "on" : "off", config->fence_database ? "database" : "lock",
+        tokens == 0    ? ""
+        : config->open ? "tokens,"
+                       : "tokens",
+        config->open ? "open" : "", config->lab ? " lab=on" : "", config->demo ? " demo=on" : "");
 }
 
 static void tell_manager(const char *state)
@@ -100,6 +103,8 @@ static void drain(const struct config *config, struct http *http, struct service
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "token") == 0)
+        return tokens_make(argc - 1, argv + 1);
     struct config config;
     int status = config_load(argc, argv, lab_is_built, &config);
     if (status >= 0)
@@ -115,20 +120,27 @@ int main(int argc, char **argv)
 
     struct service *service;
     struct http *http;
-    print_start(&config);
+    struct tokens *tokens = config_tokens(&config);
+    if (tokens == NULL)
+        return 2;
+    print_start(&config, tokens_count(tokens));
     const struct lab *lab = config.lab ? lab_open(&config) : NULL;
-    if (service_open(&config, &business, lab != NULL ? lab->seams : NULL, &service) != 0)
+    if (service_open(&config, &business, lab != NULL ? lab->seams : NULL, &service) != 0) {
+        tokens_close(tokens);
         return 1;
+    }
     struct http_limits limits = http_limits_default;
     if (lab != NULL) /* an operation may be held at a point */
         limits.grace_ms = -1;
     const struct http_options options = {
         .limits = &limits,
         .extras = {lab != NULL ? lab->routes : NULL, config.demo ? &demo_routes : NULL},
+        .tokens = tokens,
         .events_show_keys = config.lab || config.demo,
     };
     if (http_start(&config, service, &options, &http) != 0) {
         service_close(service);
+        tokens_close(tokens);
         return 1;
     }
     printf("listening on %s\n", http_url(http));
@@ -139,6 +151,7 @@ int main(int argc, char **argv)
     http_stop(http);
     service_close(service);
     http_free(http);
+    tokens_close(tokens);
     fputs("level=info event=stop\n", stderr);
     return 0;
 }

@@ -43,7 +43,7 @@ enum {
     DB_RESOURCE_MAX = 72, /* "account:" + id */
     DB_GUARD_MAX = 24,
     DB_INSTANCE_MAX = 32,
-    DB_KEY_MAX = 255,     /* idempotency key */
+    DB_KEY_MAX = 320,     /* idempotency key, with its caller: "NAME<TAB>KEY" */
     DB_REQUEST_MAX = 320, /* canonical text of a request, see db_answer */
     DB_BODY_MAX = 1023,   /* stored answer */
     DB_MESSAGE_MAX = 256,

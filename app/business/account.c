@@ -32,8 +32,8 @@ static void decide(struct section *section, struct op *op)
         op_problem(op, PROBLEM_FUNDS, "account %s has too little for %" PRId64, op->id, op->amount);
         return;
     }
-    char key[2 * DB_KEY_MAX + 1];
-    json_escape(key, sizeof key, op->key);
+    char key[2 * OP_KEY_MAX + 1];
+    json_escape(key, sizeof key, op_client_key(op));
     op_answer(op, 201,
               "{\"transaction_id\":\"%s\",\"account_id\":\"%s\",\"amount\":%" PRId64
               ",\"balance_before\":%" PRId64 ",\"balance_after\":%" PRId64 ",\"version\":%" PRId64

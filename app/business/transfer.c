@@ -42,8 +42,8 @@ static void decide(struct section *section, struct op *op)
     }
     if (!section_insist(section, section_change_account(section, op, to, op->amount, &credit)))
         return;
-    char key[2 * DB_KEY_MAX + 1];
-    json_escape(key, sizeof key, op->key);
+    char key[2 * OP_KEY_MAX + 1];
+    json_escape(key, sizeof key, op_client_key(op));
     op_answer(op, 201,
               "{\"transaction_id\":\"%s\",\"from\":\"%s\",\"to\":\"%s\",\"amount\":%" PRId64
               ",\"balance_before\":%" PRId64 ",\"balance_after\":%" PRId64 ",\"version\":%" PRId64

@@ -57,8 +57,6 @@ static const char *value_name(enum config_type type)
         return "lock|database";
     case CONFIG_FLAG:
         return NULL;
-    case CONFIG_TOKEN:
-        return "FILE";
     case CONFIG_TEXT:
         break;
     }

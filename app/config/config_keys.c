@@ -56,8 +56,12 @@ const struct config_key config_keys[] = {
     {"lab-clock-ms", CONFIG_NUMBER, AT(lab_clock_ms), -86400000, 86400000, "0",
      "with --lab: the locks' clock is ahead by this much"},
     {"demo", CONFIG_FLAG, AT(demo), 0, 0, "off", "demo routes; loopback only"},
-    {"admin-token-file", CONFIG_TOKEN, AT(admin_token), 0, 0, "",
-     "file with the bearer token of the PUT routes; needed off loopback"},
+    {"tokens", CONFIG_TEXT, AT(tokens), 0, 0, "",
+     "file of bearer tokens: lines ROLE NAME SHA256HEX; see 'seckilld token'"},
+    {"operator-token-sha256", CONFIG_TEXT, AT(operator_token_sha256), 0, 0, "",
+     "hash of one more token, of the operator \"operator\""},
+    {"open", CONFIG_FLAG, AT(open), 0, 0, "off",
+     "answer without a token, too; loopback only, and there the default without tokens"},
     {"drain-delay-ms", CONFIG_NUMBER, AT(drain_delay_ms), 0, 600000, "0",
      "after SIGTERM so long not ready, but serving, until balancers have noticed"},
     {"close-orders-ms", CONFIG_NUMBER, AT(close_orders_ms), 10, 3600000, "5000",
@@ -117,9 +121,10 @@ int config_draft_set(struct config_draft *draft, size_t key, const char *value,
 
 int config_draft_environment(struct config_draft *draft, char **environment)
 {
-    static const char prefix[] = "SECKILL_";
+    static const char prefix[] = "SECKILL_", of_clients[] = "SECKILL_TOKEN=";
     for (char **entry = environment; *entry != NULL; entry++) {
-        if (strncmp(*entry, prefix, sizeof(prefix) - 1) != 0)
+        if (strncmp(*entry, prefix, sizeof(prefix) - 1) != 0 ||
+            strncmp(*entry, of_clients, sizeof(of_clients) - 1) == 0)
             continue;
         const char *name = *entry + sizeof(prefix) - 1;
         size_t length = strcspn(name, "=");
@@ -138,28 +143,6 @@ int config_draft_environment(struct config_draft *draft, char **environment)
         if (config_draft_set(draft, (size_t)found, name + length + 1, CONFIG_ENVIRONMENT) != 0)
             return -1;
     }
-    return 0;
-}
-
-static int read_token(struct config_draft *draft, const char *path, char *token, size_t size)
-{
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return fail(draft, "admin-token-file: cannot read %s: %s", path, strerror(errno));
-    char line[256] = "";
-    bool got = fgets(line, sizeof(line), file) != NULL;
-    fclose(file);
-    line[strcspn(line, "\r\n")] = '\0';
-    size_t length = strlen(line);
-    enum { TOKEN_MIN = 8 };
-    if (!got || length < TOKEN_MIN || length >= size)
-        return fail(draft, "admin-token-file: the first line of %s must be %d to %zu characters",
-                    path, TOKEN_MIN, size - 1);
-    for (size_t i = 0; i < length; i++)
-        if (line[i] <= ' ' || line[i] > '~')
-            return fail(draft, "admin-token-file: %s holds a character that is not printable ASCII",
-                        path);
-    memcpy(token, line, length + 1);
     return 0;
 }
 
@@ -204,11 +187,33 @@ static int convert(struct config_draft *draft, size_t key, struct config *config
     case CONFIG_SWITCH:
     case CONFIG_FLAG:
         return take_word(draft, key, "off", "on", at);
-    case CONFIG_TOKEN:
-        return value[0] == '\0' ? 0 : read_token(draft, value, at, k->size);
     }
     assert(false); /* every type is handled */
     return -1;
+}
+
+/* Off loopback nobody is answered without a token. */
+static int finish_access(struct config_draft *draft, struct config *config)
+{
+    struct listen_address address;
+    char message[LISTEN_MESSAGE_MAX];
+    if (listen_parse(config->listen, &address, message, sizeof(message)) != 0)
+        return fail(draft, "listen: %s", message);
+    const bool loopback = listen_is_loopback(&address);
+    const bool tokens = config->tokens[0] != '\0' || config->operator_token_sha256[0] != '\0';
+    if (!loopback && (config->lab || config->demo || config->open))
+        return fail(draft,
+                    "listen: %s is not a loopback address; --lab, --demo and --open need one",
+                    config->listen);
+    if (!loopback && !tokens)
+        return fail(draft,
+                    "listen: %s is not a loopback address; give --tokens, or anybody could move "
+                    "stock and money ('seckilld token operator NAME' makes a token)",
+                    config->listen);
+    config->open = config->open || !tokens;
+    if (!config->open && (config->lab || config->demo))
+        return fail(draft, "lab, demo: with tokens they need --open as well");
+    return 0;
 }
 
 int config_draft_finish(struct config_draft *draft, struct config *ret)
@@ -231,20 +236,8 @@ int config_draft_finish(struct config_draft *draft, struct config *ret)
     if (config.lab && draft->source[turns] == CONFIG_DEFAULT)
         config.lane_turns = 1; /* so that lessons see each lock */
 
-    struct listen_address address;
-    char message[LISTEN_MESSAGE_MAX];
-    if (listen_parse(config.listen, &address, message, sizeof(message)) != 0)
-        return fail(draft, "listen: %s", message);
-    if (!listen_is_loopback(&address)) {
-        if (config.lab || config.demo)
-            return fail(draft, "listen: %s is not a loopback address; --lab and --demo need one",
-                        config.listen);
-        if (config.admin_token[0] == '\0')
-            return fail(draft,
-                        "listen: %s is not a loopback address; give --admin-token-file, or "
-                        "anybody could reset items and accounts",
-                        config.listen);
-    }
+    if (finish_access(draft, &config) != 0)
+        return -1;
     *ret = config;
     return 0;
 }

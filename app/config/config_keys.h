@@ -12,8 +12,7 @@ enum config_type {
     CONFIG_SWITCH, /* bool: on|off */
     CONFIG_SYNC,   /* bool: full|normal */
     CONFIG_SOURCE, /* bool: lock|database */
-    CONFIG_FLAG,   /* bool, off by default; as a flag it takes no value */
-    CONFIG_TOKEN   /* path of a file whose first line is the value */
+    CONFIG_FLAG    /* bool, off by default; as a flag it takes no value */
 };
 
 struct config_key {

@@ -216,6 +216,7 @@ int http_start(const struct config *config, struct service *service,
     if (options == NULL)
         options = &none;
     http->limits = options->limits != NULL ? *options->limits : http_limits_default;
+    http->tokens = options->tokens;
     memcpy(http->extras, options->extras, sizeof(http->extras));
     http->listen_fd = http->done.wake_fd = -1;
     pthread_mutex_init(&http->gone_mutex, NULL);

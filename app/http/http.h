@@ -7,6 +7,7 @@
 
 #include "extra_routes.h"
 #include "service.h"
+#include "tokens.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +37,7 @@ struct http;
 struct http_options {
     const struct http_limits *limits;              /* copied; NULL: the default */
     const struct extra_routes *extras[EXTRAS_MAX]; /* borrowed; NULL: none */
+    struct tokens *tokens; /* borrowed; NULL: open to everybody as an operator */
     bool events_show_keys; /* GET /v1/events shows Idempotency-Keys: for lessons */
 };
 

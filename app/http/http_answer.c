@@ -132,6 +132,12 @@ static bool add_headers(const struct http *http, const struct request *request,
         snprintf(text, sizeof(text), "%d", retry_s);
         good = good && MHD_add_response_header(response, "Retry-After", text) == MHD_YES;
     }
+    if (answer->problem == PROBLEM_UNAUTHORIZED) /* RFC 6750, 3 */
+        good = good &&
+               MHD_add_response_header(response, "WWW-Authenticate",
+                                       request->bad_token ? "Bearer realm=\"seckilld\", "
+                                                            "error=\"invalid_token\""
+                                                          : "Bearer realm=\"seckilld\"") == MHD_YES;
     if (answer->replayed)
         good = good && MHD_add_response_header(response, "Idempotent-Replayed", "true") == MHD_YES;
     if (answer->problem == PROBLEM_METHOD)

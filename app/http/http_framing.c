@@ -12,6 +12,13 @@ static bool is_token_char(unsigned char c)
            (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
+/* RFC 9110, 11.2: token68, without the = at its end */
+static bool is_token68_char(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+           (c != '\0' && strchr("-._~+/", c) != NULL);
+}
+
 static bool is_value_char(unsigned char c)
 {
     return (c >= ' ' && c != 0x7f) || c == '\t';
@@ -159,6 +166,30 @@ bool framing_is_json(const struct http_value *content_type)
     const size_t left = (size_t)(end - p);
     return (left == 5 && strncasecmp(p, "utf-8", 5) == 0) ||
            (left == 7 && strncasecmp(p, "\"utf-8\"", 7) == 0);
+}
+
+const char *framing_bearer(const struct http_value *authorization, size_t *ret_length)
+{
+    static const char scheme[] = "Bearer ";
+    const size_t begin = sizeof(scheme) - 1;
+    *ret_length = 0;
+    if (authorization->count == 0)
+        return NULL;
+    const char *p = authorization->text, *const end = p + authorization->length;
+    if (authorization->length <= begin || strncasecmp(p, scheme, begin) != 0)
+        return "";
+    p += begin;
+    while (p < end && *p == ' ')
+        p++;
+    const char *const token = p;
+    while (p < end && is_token68_char(*p))
+        p++;
+    while (p < end && p > token && *p == '=')
+        p++;
+    if (p != end)
+        return "";
+    *ret_length = (size_t)(end - token);
+    return token;
 }
 
 int framing_key(const struct http_value *value, char *ret, size_t size)

@@ -41,6 +41,10 @@ const char *framing_read(const char *method, const char *version, size_t head_by
 /* True if value is application/json, with no other charset than utf-8. */
 bool framing_is_json(const struct http_value *content_type);
 
+/* The token of "Bearer TOKEN" (RFC 6750, 2.1), borrowed. NULL without the header. Of another scheme
+ * or a malformed token it is "", which nobody has. */
+const char *framing_bearer(const struct http_value *authorization, size_t *ret_length);
+
 /* The idempotency key of a header value, bare or a quoted string (RFC 8941). Returns its length, or
  * -1: not 1 to size - 1 printable ASCII characters. */
 int framing_key(const struct http_value *value, char *ret, size_t size);

@@ -61,6 +61,7 @@ struct request {
     struct call *call; /* in STAGE_SERVICE the service has it */
     struct route_match match;
     enum stage stage;
+    bool bad_token;   /* a token was sent, and it is nobody's */
     bool close;       /* the connection ends with this answer */
     const char *text; /* answer's body; NULL: that of the operation */
     size_t text_bytes;
@@ -86,6 +87,7 @@ struct http {
     const struct config *config;
     struct service *service;
     struct http_limits limits;
+    struct tokens *tokens; /* NULL: open to everybody as an operator */
     const struct extra_routes *extras[EXTRAS_MAX];
     struct MHD_Daemon *daemon;
     int listen_fd; /* -1 once quiesced */

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { DRAIN_MAX = 1 << 20 /* bytes read of a refused body, so that the answer arrives */ };
 
@@ -52,28 +51,6 @@ static const char *check_request_line(const struct request *request, const char 
     return NULL;
 }
 
-/* Takes the same time wherever the two differ, so that timing does not reveal the secret. */
-static bool same_secret(const char *a, size_t length, const char *secret)
-{
-    const size_t secret_length = strlen(secret);
-    unsigned char differ = length != secret_length;
-    for (size_t i = 0; i < secret_length; i++)
-        differ |= (unsigned char)(secret[i] ^ (i < length ? a[i] : '\0'));
-    return differ == 0;
-}
-
-static bool is_admin(const struct config *config, const struct http_value *authorization)
-{
-    static const char scheme[] = "Bearer ";
-    if (config->admin_token[0] == '\0')
-        return true;
-    if (authorization->count == 0 || authorization->length < sizeof(scheme) - 1 ||
-        strncasecmp(authorization->text, scheme, sizeof(scheme) - 1) != 0)
-        return false;
-    return same_secret(authorization->text + sizeof(scheme) - 1,
-                       authorization->length - (sizeof(scheme) - 1), config->admin_token);
-}
-
 static void check_route(const struct http *http, struct request *request, const char *method)
 {
     struct op *op = &request->call->op;
@@ -117,6 +94,51 @@ static void check_origin(struct request *request, const struct http_head *head, 
                    head->origin.text);
 }
 
+/* Finds out who asks, and whether this route is for them. */
+static void check_caller(const struct http *http, struct request *request,
+                         const struct http_head *head)
+{
+    struct op *op = &request->call->op;
+    struct caller caller;
+    size_t length;
+    const char *token = framing_bearer(&head->authorization, &length);
+    const struct route *route = request->match.route;
+    const enum role needed = route != NULL ? route->role : ROLE_OPERATOR;
+    if (needed == ROLE_NOBODY)
+        return;
+    switch (tokens_find(http->tokens, token, length, &caller)) {
+    case TOKENS_NONE:
+        op_problem(op, PROBLEM_UNAUTHORIZED, "send a token: Authorization: Bearer TOKEN");
+        return;
+    case TOKENS_UNKNOWN:
+        request->bad_token = true;
+        op_problem(op, PROBLEM_UNAUTHORIZED, "this token is not known here");
+        return;
+    case TOKENS_OK:
+        break;
+    }
+    if (caller.role < needed)
+        op_problem(op, PROBLEM_FORBIDDEN, "this is for operators; the token is a buyer's");
+    memcpy(op->caller, caller.name, sizeof(op->caller));
+    op->own_only = caller.role == ROLE_BUYER;
+}
+
+/* Takes the key that a POST needs. */
+static void check_key(struct op *op, const struct http_value *value)
+{
+    char key[OP_KEY_MAX + 1];
+    if (value->count == 0)
+        op_problem(op, PROBLEM_KEY_REQUIRED,
+                   "send an Idempotency-Key header, a new one for each new intent");
+    else if (framing_key(value, key, sizeof(key)) < 0)
+        op_problem(op, PROBLEM_BAD_REQUEST,
+                   "Idempotency-Key must be 1 to %d printable ASCII characters, bare or a quoted "
+                   "string",
+                   OP_KEY_MAX);
+    else
+        op_set_key(op, key);
+}
+
 /* Checks all that the head alone decides. A refusal is a problem in op->answer. */
 static void check_head(const struct http *http, struct request *request,
                        const struct http_head *head, const char *method)
@@ -127,6 +149,8 @@ static void check_head(const struct http *http, struct request *request,
         check_route(http, request, method);
     if (op->answer.status == 0)
         check_origin(request, head, method);
+    if (op->answer.status == 0)
+        check_caller(http, request, head);
     if (op->answer.status != 0)
         return;
     if (request->match.extra != NULL) {
@@ -137,22 +161,12 @@ static void check_head(const struct http *http, struct request *request,
     }
     const struct route *route = request->match.route;
     const bool takes_body = strcmp(route->method, "GET") != 0;
-    if (route->admin && !is_admin(http->config, &head->authorization)) {
-        op_problem(op, PROBLEM_FORBIDDEN, "give the admin token: Authorization: Bearer TOKEN");
-    } else if (head->body_bytes > HTTP_BODY_MAX) {
+    if (head->body_bytes > HTTP_BODY_MAX)
         op_problem(op, PROBLEM_TOO_LARGE, "the body may have %d bytes at most", HTTP_BODY_MAX);
-    } else if (takes_body && head->body_bytes != 0 && !framing_is_json(&head->content_type)) {
+    else if (takes_body && head->body_bytes != 0 && !framing_is_json(&head->content_type))
         op_problem(op, PROBLEM_MEDIA_TYPE, "send the body as Content-Type: application/json");
-    } else if (route->canonical != NULL && head->idempotency_key.count == 0) {
-        op_problem(op, PROBLEM_KEY_REQUIRED,
-                   "send an Idempotency-Key header, a new one for each new intent");
-    } else if (route->canonical != NULL &&
-               framing_key(&head->idempotency_key, op->key, sizeof(op->key)) < 0) {
-        op_problem(op, PROBLEM_BAD_REQUEST,
-                   "Idempotency-Key must be 1 to %d printable ASCII characters, bare or a quoted "
-                   "string",
-                   DB_KEY_MAX);
-    }
+    else if (route->canonical != NULL)
+        check_key(op, &head->idempotency_key);
 }
 
 static enum MHD_Result take_head(struct http *http, struct request *request, const char *method,
@@ -240,7 +254,7 @@ static bool fill_question(const struct http *http, struct request *request)
     if (route->parameter == ROUTE_ID)
         strcpy(op->id, request->match.parameter);
     else if (route->parameter == ROUTE_KEY)
-        strcpy(op->key, request->match.parameter);
+        op_set_key(op, request->match.parameter);
     if (op->kind == OP_READY && atomic_load(&http->not_ready)) {
         op_problem(op, PROBLEM_DRAINING, "shutting down; use another instance");
         return false;

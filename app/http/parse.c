@@ -48,9 +48,16 @@ static bool take_integer(const struct field *field, const json_t *value, struct 
     return true;
 }
 
+static bool put_word(const struct field *field, const char *text, struct op *op)
+{
+    memcpy(place(op, field), text, strlen(text) + 1);
+    describe(op, " %s=%s", field->name, text);
+    return true;
+}
+
 static bool take_word(const struct field *field, const json_t *value, struct op *op)
 {
-    const size_t max = field->type == FIELD_ID ? DB_ID_MAX : DB_GUARD_MAX;
+    const size_t max = field->type == FIELD_NAME ? DB_GUARD_MAX : DB_ID_MAX;
     const char *text = "";
     if (value != NULL) {
         text = json_string_value(value);
@@ -60,9 +67,24 @@ static bool take_word(const struct field *field, const json_t *value, struct op 
             return false;
         }
     }
-    memcpy(place(op, field), text, strlen(text) + 1);
-    describe(op, " %s=%s", field->name, text);
-    return true;
+    return put_word(field, text, op);
+}
+
+/* A buyer is the user; an operator says who is. */
+static bool take_user(const struct field *field, const json_t *value, struct op *op)
+{
+    if (value == NULL && op->own_only)
+        return put_word(field, op->caller, op);
+    if (value == NULL) {
+        op_problem(op, PROBLEM_BAD_REQUEST, "%s is missing", field->name);
+        return false;
+    }
+    if (!take_word(field, value, op))
+        return false;
+    if (op_may_see(op, place(op, field)))
+        return true;
+    op_problem(op, PROBLEM_FORBIDDEN, "%s must be that of the token, or be left out", field->name);
+    return false;
 }
 
 static bool take_text(const struct field *field, const json_t *value, struct op *op)
@@ -101,6 +123,8 @@ static bool take_field(const struct field *field, const json_t *object, struct o
     switch (field->type) {
     case FIELD_INTEGER:
         return take_integer(field, value, op);
+    case FIELD_USER:
+        return take_user(field, value, op);
     case FIELD_ID:
     case FIELD_NAME:
         return take_word(field, value, op);

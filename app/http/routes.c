@@ -8,53 +8,56 @@
 #define AT(member) offsetof(struct op, member)
 #define PIECES_MAX 1000000000 /* pieces of one order, or of one user */
 
-#define OPERATION(verb, pattern, what, op)                                                         \
-    .method = (verb), .path = (pattern), .action = ROUTE_OPERATION, .parameter = (what),           \
-    .kind = (op)
-#define LOCAL(pattern, who) .method = "GET", .path = (pattern), .action = (who)
+/* who: ROLE_... without the prefix. A route cannot be written without it. */
+#define OPERATION(who, verb, pattern, what, op)                                                    \
+    .role = ROLE_##who, .method = (verb), .path = (pattern), .action = ROUTE_OPERATION,            \
+    .parameter = (what), .kind = (op)
+#define LOCAL(who, pattern, what)                                                                  \
+    .role = ROLE_##who, .method = "GET", .path = (pattern), .action = (what)
 
 const struct route routes[] = {
-    {OPERATION("PUT", "/v1/items/{}", ROUTE_ID, OP_PUT_ITEM), .admin = true,
+    {OPERATION(OPERATOR, "PUT", "/v1/items/{}", ROUTE_ID, OP_PUT_ITEM),
      .fields = {{"stock", FIELD_INTEGER, AT(amount), true, 0, INT64_MAX, 0},
                 {"price", FIELD_INTEGER, AT(price), false, 0, INT64_MAX, 0},
                 {"per_user_limit", FIELD_INTEGER, AT(per_user_limit), false, 0, PIECES_MAX, 0},
                 {"guard", FIELD_NAME, AT(guard), false, 0, 0, 0},
                 {"reserve_s", FIELD_INTEGER, AT(reserve_s), false, 1, 31536000, 900},
                 {"fence", FIELD_BOOL, AT(fence), false, 0, 0, 0}}},
-    {OPERATION("GET", "/v1/items/{}", ROUTE_ID, OP_GET_ITEM)},
-    {OPERATION("POST", "/v1/items/{}/orders", ROUTE_ID, OP_PLACE_ORDER), .canonical = "order item=",
-     .fields = {{"user_id", FIELD_ID, AT(other), true, 0, 0, 0},
+    {OPERATION(NOBODY, "GET", "/v1/items/{}", ROUTE_ID, OP_GET_ITEM)},
+    {OPERATION(BUYER, "POST", "/v1/items/{}/orders", ROUTE_ID, OP_PLACE_ORDER),
+     .canonical = "order item=",
+     .fields = {{"user_id", FIELD_USER, AT(other), false, 0, 0, 0},
                 {"quantity", FIELD_INTEGER, AT(amount), false, 1, PIECES_MAX, 1}}},
-    {OPERATION("GET", "/v1/orders/{}", ROUTE_ID, OP_GET_ORDER)},
-    {OPERATION("POST", "/v1/orders/{}/payment", ROUTE_ID, OP_PAY_ORDER),
+    {OPERATION(BUYER, "GET", "/v1/orders/{}", ROUTE_ID, OP_GET_ORDER)},
+    {OPERATION(BUYER, "POST", "/v1/orders/{}/payment", ROUTE_ID, OP_PAY_ORDER),
      .canonical = "payment order="},
-    {OPERATION("POST", "/v1/orders/{}/cancellation", ROUTE_ID, OP_CANCEL_ORDER),
+    {OPERATION(BUYER, "POST", "/v1/orders/{}/cancellation", ROUTE_ID, OP_CANCEL_ORDER),
      .canonical = "cancellation order="},
-    {OPERATION("PUT", "/v1/accounts/{}", ROUTE_ID, OP_PUT_ACCOUNT), .admin = true,
+    {OPERATION(OPERATOR, "PUT", "/v1/accounts/{}", ROUTE_ID, OP_PUT_ACCOUNT),
      .fields = {{"balance", FIELD_INTEGER, AT(amount), true, 0, INT64_MAX, 0},
                 {"guard", FIELD_NAME, AT(guard), false, 0, 0, 0},
                 {"fence", FIELD_BOOL, AT(fence), false, 0, 0, 0}}},
-    {OPERATION("GET", "/v1/accounts/{}", ROUTE_ID, OP_GET_ACCOUNT)},
-    {OPERATION("POST", "/v1/accounts/{}/transactions", ROUTE_ID, OP_CHANGE_BALANCE),
+    {OPERATION(BUYER, "GET", "/v1/accounts/{}", ROUTE_ID, OP_GET_ACCOUNT)},
+    {OPERATION(OPERATOR, "POST", "/v1/accounts/{}/transactions", ROUTE_ID, OP_CHANGE_BALANCE),
      .canonical = "transaction account=",
      .fields = {{"amount", FIELD_INTEGER, AT(amount), true, -INT64_MAX, INT64_MAX, 0},
                 {"reason", FIELD_TEXT, 0, false, 0, 0, 0}}},
-    {OPERATION("POST", "/v1/transfers", ROUTE_NONE, OP_TRANSFER), .canonical = "transfer",
+    {OPERATION(OPERATOR, "POST", "/v1/transfers", ROUTE_NONE, OP_TRANSFER), .canonical = "transfer",
      .fields = {{"from", FIELD_ID, AT(id), true, 0, 0, 0},
                 {"to", FIELD_ID, AT(other), true, 0, 0, 0},
                 {"amount", FIELD_INTEGER, AT(amount), true, 1, INT64_MAX, 0}}},
-    {OPERATION("GET", "/v1/transactions/{}", ROUTE_KEY, OP_GET_TRANSACTION)},
-    {OPERATION("GET", "/v1/ledger", ROUTE_NONE, OP_GET_LEDGER)},
-    {OPERATION("GET", "/v1/audit", ROUTE_NONE, OP_AUDIT)},
-    {OPERATION("GET", "/v1/guards", ROUTE_NONE, OP_GUARDS)},
-    {OPERATION("GET", "/readyz", ROUTE_NONE, OP_READY)},
-    {OPERATION("GET", "/healthz", ROUTE_NONE, OP_READY)},
-    {LOCAL("/livez", ROUTE_LIVE)},
-    {LOCAL("/metrics", ROUTE_METRICS)},
-    {LOCAL("/openapi.json", ROUTE_OPENAPI)},
-    {LOCAL("/v1/events", ROUTE_EVENTS)},
-    {LOCAL("/", ROUTE_PAGE)},
-    {LOCAL("/web/{}", ROUTE_PAGE), .parameter = ROUTE_FILE},
+    {OPERATION(BUYER, "GET", "/v1/transactions/{}", ROUTE_KEY, OP_GET_TRANSACTION)},
+    {OPERATION(OPERATOR, "GET", "/v1/ledger", ROUTE_NONE, OP_GET_LEDGER)},
+    {OPERATION(OPERATOR, "GET", "/v1/audit", ROUTE_NONE, OP_AUDIT)},
+    {OPERATION(OPERATOR, "GET", "/v1/guards", ROUTE_NONE, OP_GUARDS)},
+    {OPERATION(NOBODY, "GET", "/readyz", ROUTE_NONE, OP_READY)},
+    {OPERATION(NOBODY, "GET", "/healthz", ROUTE_NONE, OP_READY)},
+    {LOCAL(NOBODY, "/livez", ROUTE_LIVE)},
+    {LOCAL(OPERATOR, "/metrics", ROUTE_METRICS)},
+    {LOCAL(NOBODY, "/openapi.json", ROUTE_OPENAPI)},
+    {LOCAL(OPERATOR, "/v1/events", ROUTE_EVENTS)},
+    {LOCAL(NOBODY, "/", ROUTE_PAGE)},
+    {LOCAL(NOBODY, "/web/{}", ROUTE_PAGE), .parameter = ROUTE_FILE},
 };
 const size_t n_routes = sizeof(routes) / sizeof(routes[0]);
 
@@ -64,7 +67,7 @@ static bool is_key(const char *text)
     for (; text[length] != '\0'; length++)
         if (text[length] < ' ' || text[length] > '~')
             return false;
-    return length >= 1 && length <= DB_KEY_MAX;
+    return length >= 1 && length <= OP_KEY_MAX;
 }
 
 /* Compares path[0..length) with a pattern. A {} matches one segment, which is not decoded yet. */

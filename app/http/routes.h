@@ -4,12 +4,14 @@
 
 #include "extra_routes.h"
 #include "op.h"
+#include "roles.h"
 
 #include <stddef.h>
 
 /* What one member of a JSON body is. */
 enum field_type {
     FIELD_ID,      /* string of [A-Za-z0-9_-]{1,64} */
+    FIELD_USER,    /* the same: a user. A buyer's token gives it, and no other may be sent */
     FIELD_NAME,    /* string of [A-Za-z0-9_-]{1,24}: a guard */
     FIELD_TEXT,    /* string of printable characters, at most FIELD_TEXT_MAX bytes; kept only in
                       op.request */
@@ -45,7 +47,7 @@ struct route {
     enum route_action action;
     enum route_parameter parameter;
     enum op_kind kind;
-    bool admin;            /* needs the admin token when there is one */
+    enum role role;        /* the least that may ask it; extra routes are the operator's */
     const char *canonical; /* beginning of op.request: "order item="; NULL: none, and no key */
     struct field fields[ROUTE_FIELDS_MAX];
 };
@@ -65,7 +67,7 @@ enum route_outcome {
 struct route_match {
     const struct route *route;       /* of routes[]; NULL: none */
     const struct extra_route *extra; /* of the extra routes; NULL: none */
-    char parameter[DB_KEY_MAX + 1];  /* decoded */
+    char parameter[OP_KEY_MAX + 1];  /* decoded */
     size_t query;                    /* where it begins in the target, after '?'; 0: none */
     char allow[ROUTE_ALLOW_MAX];
 };

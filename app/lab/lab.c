@@ -17,7 +17,7 @@ const char *const lab_point_names[OP_POINT_COUNT] = {
 
 /* The operation that this thread runs. The points of a lock do not know it. */
 static _Thread_local struct {
-    char key[DB_KEY_MAX + 1], request_id[65], user[DB_ID_MAX + 1];
+    char key[OP_KEY_MAX + 1], request_id[65], user[DB_ID_MAX + 1];
     struct guard_lease lease; /* of the locks it takes; 0: as configured */
     bool waited; /* its wait is traced: a polling waiter passes these points many times */
 } current;
@@ -31,7 +31,7 @@ static void begin(const struct op *op)
 {
     current.waited = false;
     if (op->key[0] != '\0')
-        snprintf(current.key, sizeof current.key, "%s", op->key);
+        snprintf(current.key, sizeof current.key, "%s", op_client_key(op));
     else /* an operation of the scheduled task */
         snprintf(current.key, sizeof current.key, "close:%s", op->id);
     snprintf(current.request_id, sizeof current.request_id, "%s", op->request_id);

@@ -11,7 +11,7 @@ static const char *const action_names[] = {
 
 struct pause {
     int id; /* 0: unused */
-    char point[LAB_POINT_MAX + 1], match[DB_KEY_MAX + 1];
+    char point[LAB_POINT_MAX + 1], match[OP_KEY_MAX + 1];
     enum lab_action action;
     int64_t count;        /* requests that it may still hold */
     int64_t passed;       /* requests that matched */

@@ -42,7 +42,7 @@ extern const char *const lab_point_names[OP_POINT_COUNT];
 
 /* lab_terms.c */
 struct lab_terms {
-    char match[DB_KEY_MAX + 1];
+    char match[OP_KEY_MAX + 1];
     int64_t lease_ms, wait_ms; /* 0: as configured */
     bool watchdog;             /* renews lease_ms */
     int lanes;                 /* 1, 0; -1: as configured */

@@ -36,7 +36,7 @@ static bool add_pause(const struct extra_request *request, struct op *op)
                        &match, "action", &action, "count", &count) != 0) {
         op_problem(op, PROBLEM_BAD_REQUEST,
                    "a pause is {\"point\",\"match\",\"action\",\"count\"}");
-    } else if (!is_point(point) || strlen(match) > DB_KEY_MAX || count < 1) {
+    } else if (!is_point(point) || strlen(match) > OP_KEY_MAX || count < 1) {
         op_problem(op, PROBLEM_BAD_REQUEST, "no such point, match too long, or count below 1");
     } else if (strcmp(action, "hold") == 0 && strcmp(point, lab_point_names[OP_SUBMITTED]) == 0) {
         op_problem(op, PROBLEM_BAD_REQUEST, "nobody can be held at submitted; hold at waiting");
@@ -120,7 +120,7 @@ static bool add_terms(const struct extra_request *request, struct op *op)
                        &lanes) != 0) {
         op_problem(op, PROBLEM_BAD_REQUEST,
                    "terms are {\"match\",\"lease_ms\",\"watchdog\",\"wait_ms\",\"lanes\"}");
-    } else if (match[0] == '\0' || strlen(match) > DB_KEY_MAX || lease_ms < 0 ||
+    } else if (match[0] == '\0' || strlen(match) > OP_KEY_MAX || lease_ms < 0 ||
                lease_ms > TERMS_MS_MAX || wait_ms < 0 || wait_ms > TERMS_MS_MAX) {
         op_problem(op, PROBLEM_BAD_REQUEST, "match empty or too long, or not 0 to %d ms",
                    TERMS_MS_MAX);

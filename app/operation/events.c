@@ -114,7 +114,7 @@ static void note(const struct op *op, enum op_point point, int64_t at_us, const 
                        (point == OP_READ || point == OP_DECIDED || point == OP_COMMITTED);
     memcpy(event->resource, resource, sizeof event->resource);
     if (events.keys_shown)
-        snprintf(event->key, sizeof event->key, "%.*s", EVENTS_KEY_MAX, op->key);
+        snprintf(event->key, sizeof event->key, "%.*s", EVENTS_KEY_MAX, op_client_key(op));
     else
         snprintf(event->key, sizeof event->key, "#%" PRIu64, op->noted);
     memcpy(event->request_id, op->request_id, sizeof event->request_id);

@@ -77,15 +77,19 @@ struct answer {
 struct section;
 struct seams;
 
+enum { OP_KEY_MAX = 255 }; /* bytes of an idempotency key, as a client sends it */
+
 struct op {
     struct op *next;      /* the service's queues */
     struct op *same_hash; /* the service's table of running keys */
     enum op_kind kind;
 
     /* the question */
-    char key[DB_KEY_MAX + 1];         /* idempotency key; "" where none applies */
+    char key[DB_KEY_MAX + 1];         /* see op_set_key(); "" where none applies */
     char request[DB_REQUEST_MAX + 1]; /* canonical text, see db_answer; "" where none applies */
     char request_id[65];
+    char caller[DB_ID_MAX + 1];         /* whose token it came with; "": with none */
+    bool own_only;                      /* the caller is a buyer, see op_may_see() */
     char id[DB_ID_MAX + 1];             /* item, account, order, or transfer's "from" */
     char resource[DB_RESOURCE_MAX + 1]; /* audit and lab: "item:1"; audit: "" for all */
     char other[DB_ID_MAX + 1];          /* buyer, or transfer's "to" */
@@ -113,5 +117,16 @@ struct op {
     void (*done)(struct op *op); /* called exactly once, from a worker, if submit succeeded */
     void *http;                  /* private to the HTTP side */
 };
+
+/* Keys belong to their caller. The key that service and store know is "CALLER<TAB>KEY", or KEY
+ * alone without a caller. No name and no client's key has a tab. So the key of another caller
+ * neither replays, nor tells that it was used, nor is in flight. Set op->caller before. */
+void op_set_key(struct op *op, const char *key);
+/* The key as the client sent it. */
+const char *op_client_key(const struct op *op);
+
+/* False: op must not learn of what belongs to this user. Answer as if it did not exist: 404,
+ * because a 403 would tell that it exists. */
+bool op_may_see(const struct op *op, const char *user_id);
 
 #endif

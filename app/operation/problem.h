@@ -11,7 +11,8 @@
 #define PROBLEM_MAP(X)                                                                             \
     X(BAD_REQUEST, "bad-request", 400, "Bad request", 0, false)                                    \
     X(KEY_REQUIRED, "key-required", 400, "Idempotency-Key required", 0, false)                     \
-    X(FORBIDDEN, "forbidden", 403, "Admin token required", 0, false)                               \
+    X(UNAUTHORIZED, "unauthorized", 401, "Token required", 0, false)                               \
+    X(FORBIDDEN, "forbidden", 403, "Not for this token", 0, false)                                 \
     X(FOREIGN_ORIGIN, "foreign-origin", 403, "Sent by a page of another site", 0, false)           \
     X(NOT_FOUND, "not-found", 404, "Not found", 0, false)                                          \
     X(METHOD, "method-not-allowed", 405, "Method not allowed", 0, false)                           \

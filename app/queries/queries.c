@@ -39,7 +39,8 @@ static void get_item(const struct queries *queries, struct op *op)
 static void get_account(const struct queries *queries, struct op *op)
 {
     db_account account;
-    db_status status = db_read_account(queries->reader, op->id, &account);
+    db_status status =
+        op_may_see(op, op->id) ? db_read_account(queries->reader, op->id, &account) : DB_NOT_FOUND;
     if (status == DB_OK)
         answer_account(op, &account, guard_shown(queries, account.guard));
     else
@@ -50,6 +51,8 @@ static void get_order(const struct queries *queries, struct op *op)
 {
     db_order order;
     db_status status = db_read_order(queries->reader, op->id, &order);
+    if (status == DB_OK && !op_may_see(op, order.user_id))
+        status = DB_NOT_FOUND;
     if (status == DB_OK)
         answer_order(op, &order);
     else

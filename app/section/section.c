@@ -93,6 +93,8 @@ bool section_uses_order(struct section *section, struct op *op, const char *id, 
 {
     db_item item;
     db_status status = db_read_order(section->reader, id, ret);
+    if (status == DB_OK && !op_may_see(op, ret->user_id))
+        status = DB_NOT_FOUND;
     if (status != DB_OK)
         return not_read(section, op, ROW_ORDER, id, status);
     status = db_read_item(section->reader, ret->item_id, &item);

@@ -187,7 +187,7 @@ static void measure_waiting(int waiting, json_t *all)
     double each = (waiting_kb - open_kb) * 1024 / waiting,
            connection = (open_kb - idle_kb) * 1024 / waiting;
     fprintf(stderr,
-            "waiting request       %8.0f bytes (goal 2048) beyond the %.0f of its open connection, "
+            "waiting request       %8.0f bytes (goal 2304) beyond the %.0f of its open connection, "
             "with %d of them\n",
             each, connection, waiting);
     json_object_set_new(all, "bytes_per_waiting_request", json_real(each));

@@ -93,12 +93,6 @@ static bool is_flag(const char *line)
                (config_keys[key].type == CONFIG_TEXT ? config_keys[key].size : CONFIG_TEXT_MAX);
 }
 
-/* The path of a token is that of our file, whatever the input says. */
-static bool names_token(const char *line)
-{
-    return strcasestr(line, "token") != NULL;
-}
-
 static bool is_printable_again(const struct config_draft *draft)
 {
     for (size_t i = 0; i < config_n_keys; i++) {
@@ -138,20 +132,15 @@ static void print_and_load(const struct config_draft *draft, const struct config
 static void load(char **lines, int n, const char *file, size_t file_size)
 {
     static struct config_draft draft;
-    static struct memory_file settings, token;
-    static char token_line[128];
+    static struct memory_file settings;
     memory_file(&settings, file, file_size);
-    memory_file(&token, file, file_size);
     char *flags[LINES_MAX + 4] = {"seckilld", "--config", settings.path},
                             *environment[LINES_MAX + 2] = {0};
     int n_flags = 3, n_environment = 0;
-    snprintf(token_line, sizeof token_line, "SECKILL_ADMIN_TOKEN_FILE=%s", token.path);
     for (int i = 0; i < n; i++) {
         check_listen(lines[i]);
         check_mask(lines[i]);
-        if (names_token(lines[i]))
-            environment[n_environment++] = i == 0 ? token_line : "A=B";
-        else if (strncmp(lines[i], "--", 2) == 0 && is_flag(lines[i]))
+        if (strncmp(lines[i], "--", 2) == 0 && is_flag(lines[i]))
             flags[n_flags++] = lines[i];
         else if (strncmp(lines[i], "SECKILL_", 8) == 0)
             environment[n_environment++] = lines[i];
@@ -190,8 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
         if (end == NULL)
             end = text + size;
         *end = '\0';
-        if (strncmp(line, "--", 2) != 0 && strncmp(line, "SECKILL_", 8) != 0 &&
-            !names_token(line)) { /* with its NUL bytes */
+        if (strncmp(line, "--", 2) != 0 && strncmp(line, "SECKILL_", 8) != 0) { /* with its NULs */
             memcpy(file + file_size, line, (size_t)(end - line));
             file_size += (size_t)(end - line);
             if (end < text + size)

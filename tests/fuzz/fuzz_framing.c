@@ -77,6 +77,24 @@ static void check_key(const struct http_value *value)
     FUZZ_CHECK(framing_key(&same, again, sizeof again) == length && strcmp(key, again) == 0);
 }
 
+/* A token has no space, comma or quote, and stands again after the scheme. */
+static void check_bearer(const struct http_value *value)
+{
+    size_t length, same_length;
+    const char *token = framing_bearer(value, &length);
+    FUZZ_CHECK(token != NULL);
+    if (length == 0)
+        return;
+    FUZZ_CHECK(token + length == value->text + value->length);
+    char *text = fuzz_text(token, length), *again;
+    FUZZ_CHECK(strpbrk(text, " ,\"\t\\") == NULL && asprintf(&again, "bEARER %s", text) > 0);
+    const struct http_value same = {.text = again, .length = strlen(again), .count = 1};
+    const char *same_token = framing_bearer(&same, &same_length);
+    FUZZ_CHECK(same_length == length && memcmp(same_token, token, length) == 0);
+    free(again);
+    free(text);
+}
+
 static void check_type(const struct http_value *value)
 {
     if (!framing_is_json(value))
@@ -96,6 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
         char *text = fuzz_text(input, size);
         const struct http_value value = {.text = text, .length = size, .count = 1};
         check_key(&value);
+        check_bearer(&value);
         check_type(&value);
         free(text);
     }
@@ -110,6 +129,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
         FUZZ_CHECK(read.host.count <= 1 && read.idempotency_key.count <= 1);
         if (read.idempotency_key.count == 1)
             check_key(&read.idempotency_key);
+        if (read.authorization.count == 1)
+            check_bearer(&read.authorization);
     }
     free(head);
     return 0;

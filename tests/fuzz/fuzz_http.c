@@ -190,7 +190,7 @@ static void tick(void)
 
 static bool answer_extra(const struct extra_request *request, struct op *op)
 {
-    FUZZ_CHECK(strlen(request->parameter) <= DB_KEY_MAX);
+    FUZZ_CHECK(strlen(request->parameter) <= OP_KEY_MAX);
     op_answer(op, 200, "{\"bytes\":%ld}", (long)request->body_bytes);
     return true;
 }

@@ -132,7 +132,7 @@ static void try_body(const struct route *route, const uint8_t *bytes, size_t siz
 
 static void check_parameter(const struct route *route, const char *parameter)
 {
-    char encoded[3 * DB_KEY_MAX + 1], again[DB_KEY_MAX + 1], *to = encoded;
+    char encoded[3 * OP_KEY_MAX + 1], again[OP_KEY_MAX + 1], *to = encoded;
     for (const char *c = parameter; *c != '\0'; c++)
         to += sprintf(to, "%%%02X", (unsigned char)*c);
     FUZZ_CHECK(percent_decode(encoded, (size_t)(to - encoded), again, sizeof again) ==

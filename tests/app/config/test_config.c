@@ -176,44 +176,69 @@ static void lessons_see_each_lock_unless_they_ask_for_turns(void **state)
     assert_int_equal(config.lane_turns, 8);
 }
 
-static void open_addresses_need_a_token_and_no_lab(void **state)
+static void refused_for(const char *what)
+{
+    if (config_draft_finish(&draft, &config) == 0)
+        fail_msg("taken");
+    if (strstr(draft.message, what) == NULL)
+        fail_msg("%s: not about %s", draft.message, what);
+}
+
+static void loopback_is_open_unless_there_are_tokens(void **state)
 {
     (void)state;
     static const char *const loopback[] = {"127.0.0.1:0", "127.9.9.9:1", "[::1]:8080",
                                            "localhost:8080"};
-    static const char *const open[] = {"0.0.0.0:8080", "[::]:8080", "192.0.2.1:80"};
+    static const char *const tokens[] = {"tokens", "operator-token-sha256"};
     for (size_t i = 0; i < sizeof(loopback) / sizeof(loopback[0]); i++) {
         config_draft_defaults(&draft);
         set("listen", loopback[i]);
         set("lab", "on");
         assert_int_equal(config_draft_finish(&draft, &config), 0);
+        assert_true(config.open);
     }
-    write_file("a-long-secret\n");
-    for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
+    for (size_t i = 0; i < 2; i++) {
         config_draft_defaults(&draft);
-        set("listen", open[i]);
-        assert_int_equal(config_draft_finish(&draft, &config), -1);
-        assert_non_null(strstr(draft.message, "admin-token-file"));
-        set("admin-token-file", path);
+        set(tokens[i], "some");
         assert_int_equal(config_draft_finish(&draft, &config), 0);
-        assert_string_equal(config.admin_token, "a-long-secret");
-        set("demo", "on");
-        assert_int_equal(config_draft_finish(&draft, &config), -1);
+        assert_false(config.open);
+        set("lab", "on"); /* a lesson asks itself, without a token */
+        refused_for("--open");
+        set("open", "on");
+        assert_int_equal(config_draft_finish(&draft, &config), 0);
+        assert_true(config.open);
     }
 }
 
-static void bad_token_files_are_refused(void **state)
+static void other_addresses_need_tokens_and_are_never_open(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"", "\n", "short\n", "with space in it\n",
-                                      "caf\xc3\xa9-secret\n"};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        write_file(bad[i]);
+    static const char *const others[] = {"0.0.0.0:8080", "[::]:8080", "192.0.2.1:80"};
+    static const char *const lessons[] = {"open", "lab", "demo"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         config_draft_defaults(&draft);
-        set("admin-token-file", path);
-        assert_int_equal(config_draft_finish(&draft, &config), -1);
-        assert_non_null(strstr(draft.message, "admin-token-file"));
+        set("listen", others[i]);
+        refused_for("--tokens");
+        set("tokens", "some");
+        assert_int_equal(config_draft_finish(&draft, &config), 0);
+        assert_false(config.open);
+        for (size_t k = 0; k < 3; k++) {
+            set(lessons[k], "on");
+            refused_for("not a loopback address");
+            set(lessons[k], "off");
+        }
     }
+}
+
+/* loadgen's token may stand in the environment that both programs see. */
+static void the_token_of_clients_is_no_setting(void **state)
+{
+    (void)state;
+    char of_clients[] = "SECKILL_TOKEN=secret", unknown[] = "SECKILL_TOKENX=1";
+    char *good[] = {of_clients, NULL}, *bad[] = {unknown, NULL};
+    config_draft_defaults(&draft);
+    assert_int_equal(config_draft_environment(&draft, good), 0);
+    assert_int_equal(config_draft_environment(&draft, bad), -1);
 }
 
 static void what_is_printed_can_be_read_again(void **state)
@@ -378,8 +403,9 @@ int main(void)
         cmocka_unit_test(environment_without_a_value_is_refused),
         cmocka_unit_test(values_out_of_range_are_refused),
         cmocka_unit_test(lessons_see_each_lock_unless_they_ask_for_turns),
-        cmocka_unit_test(open_addresses_need_a_token_and_no_lab),
-        cmocka_unit_test(bad_token_files_are_refused),
+        cmocka_unit_test(loopback_is_open_unless_there_are_tokens),
+        cmocka_unit_test(other_addresses_need_tokens_and_are_never_open),
+        cmocka_unit_test(the_token_of_clients_is_no_setting),
         cmocka_unit_test(what_is_printed_can_be_read_again),
         cmocka_unit_test(passwords_are_not_shown),
         cmocka_unit_test(check_looks_at_the_stores_folder_and_the_guard),

@@ -1,4 +1,4 @@
-/* Paths, methods, ids, answers to reads, and access rights, over the stub service. */
+/* Paths, methods, ids, and answers to reads, over the stub service. */
 #include "http_fixture.h"
 
 #include <setjmp.h>
@@ -15,17 +15,6 @@ static struct fixture fixture;
 static int start(void **state)
 {
     fixture_defaults(&fixture);
-    fixture_start(&fixture);
-    *state = &fixture;
-    return 0;
-}
-
-#define JSON "Content-Type: application/json\r\n"
-
-static int start_with_token(void **state)
-{
-    fixture_defaults(&fixture);
-    strcpy(fixture.config.admin_token, "s3cret-token");
     fixture_start(&fixture);
     *state = &fixture;
     return 0;
@@ -232,34 +221,6 @@ static void metrics_count_what_was_answered(void **state)
     assert_int_equal(fixture_metric(&fixture, "seckill_http_in_flight"), 0);
 }
 
-static void admin_routes_need_the_token(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {"",
-                                      "Authorization: Bearer s3cret-tokeN\r\n",
-                                      "Authorization: Bearer s3cret-token2\r\n",
-                                      "Authorization: Bearer s3cret\r\n",
-                                      "Authorization: Bearer \r\n",
-                                      "Authorization: Basic s3cret-token\r\n"};
-    static const char *const paths[] = {"/v1/items/1", "/v1/accounts/1"};
-    static const char *const bodies[] = {"{\"stock\":1}", "{\"balance\":1}"};
-    for (size_t p = 0; p < 2; p++) {
-        struct raw_reply reply;
-        char headers[256];
-        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-            snprintf(headers, sizeof(headers), JSON "%s", bad[i]);
-            assert_int_equal(fixture_call(&fixture, "PUT", paths[p], headers, bodies[p], &reply),
-                             403);
-            raw_free(&reply);
-        }
-        assert_int_equal(fixture_call(&fixture, "PUT", paths[p],
-                                      JSON "Authorization: bearer s3cret-token\r\n", bodies[p],
-                                      &reply),
-                         200);
-        raw_free(&reply);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,8 +235,5 @@ int main(void)
         cmocka_unit_test(long_answers_arrive_whole),
         cmocka_unit_test(metrics_count_what_was_answered),
     };
-    const struct CMUnitTest admin[] = {cmocka_unit_test(admin_routes_need_the_token)};
-    int failed = cmocka_run_group_tests_name("routes", tests, start, fixture_tear_down);
-    return failed +
-           cmocka_run_group_tests_name("admin", admin, start_with_token, fixture_tear_down);
+    return cmocka_run_group_tests(tests, start, fixture_tear_down);
 }

@@ -67,6 +67,35 @@ static json_t *operation_of(const struct route *route)
     return json_object_get(json_object_get(json_object_get(document, "paths"), path), method);
 }
 
+static bool takes(const json_t *security, const char *scheme)
+{
+    size_t i;
+    json_t *alternative;
+    json_array_foreach(security, i, alternative)
+    {
+        if (json_object_get(alternative, scheme) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Who may ask is said of every operation, as the table of routes has it. */
+static void security_is_that_of(const struct route *route, const json_t *operation)
+{
+    const json_t *security = json_object_get(operation, "security");
+    const json_t *responses = json_object_get(operation, "responses");
+    assert_true(json_is_array(security));
+    assert_in_range(route->role, ROLE_NOBODY, ROLE_OPERATOR);
+    assert_int_equal(json_array_size(security), route->role == ROLE_NOBODY  ? 0
+                                                : route->role == ROLE_BUYER ? 2
+                                                                            : 1);
+    assert_int_equal(takes(security, "buyerToken"), route->role == ROLE_BUYER);
+    assert_int_equal(takes(security, "operatorToken"), route->role != ROLE_NOBODY);
+    assert_int_equal(json_object_get(responses, "401") != NULL, route->role != ROLE_NOBODY);
+    if (route->role == ROLE_OPERATOR)
+        assert_non_null(json_object_get(responses, "403"));
+}
+
 static void every_route_is_described_and_nothing_else(void **state)
 {
     (void)state;
@@ -86,7 +115,7 @@ static void every_route_is_described_and_nothing_else(void **state)
         assert_non_null(operation);
         assert_non_null(json_object_get(operation, "operationId"));
         assert_non_null(json_object_get(operation, "responses"));
-        assert_int_equal(json_object_get(operation, "security") != NULL, routes[i].admin);
+        security_is_that_of(&routes[i], operation);
     }
 }
 
@@ -107,11 +136,9 @@ static void field_is(const struct field *field, json_t *schema)
     json_t *described = json_object_get(json_object_get(schema, "properties"), field->name);
     assert_non_null(described);
     assert_int_equal(is_required(schema, field->name), field->required);
-    static const char *const types[] = {[FIELD_ID] = "string",
-                                        [FIELD_NAME] = "string",
-                                        [FIELD_TEXT] = "string",
-                                        [FIELD_INTEGER] = "integer",
-                                        [FIELD_BOOL] = "boolean"};
+    static const char *const types[] = {
+        [FIELD_ID] = "string",   [FIELD_USER] = "string",     [FIELD_NAME] = "string",
+        [FIELD_TEXT] = "string", [FIELD_INTEGER] = "integer", [FIELD_BOOL] = "boolean"};
     assert_string_equal(json_string_value(json_object_get(described, "type")), types[field->type]);
     if (field->type != FIELD_INTEGER)
         return;

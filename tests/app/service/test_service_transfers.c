@@ -163,10 +163,10 @@ static void answer_with_the_longest_key_fits(void **state)
     assert_int_equal(op_run(rig.service, op_put_account(&op, id, INT64_MAX, "")), 200);
     assert_int_equal(op_run(rig.service, op_put_account(&op, other, 0, "")), 200);
     op_make(&op, OP_TRANSFER, id, other, INT64_MAX, 0);
-    memset(op.key, '"', DB_KEY_MAX);
-    op.key[DB_KEY_MAX] = '\0';
+    memset(op.key, '"', OP_KEY_MAX);
+    op.key[OP_KEY_MAX] = '\0';
     assert_int_equal(op_run(rig.service, &op), 201);
-    char key[DB_KEY_MAX + 1];
+    char key[OP_KEY_MAX + 1];
     assert_true(answer_text(&op, "transaction_id", key, sizeof key));
     assert_string_equal(key, op.key);
 }
