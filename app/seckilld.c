@@ -9,6 +9,7 @@
 #include "notify.h"
 #include "service.h"
 #include "tokens.h"
+#include "upkeep_command.h"
 
 #include <argp.h>
 #include <assert.h>
@@ -106,7 +107,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "token") == 0)
         return tokens_make(argc - 1, argv + 1);
     struct config config;
-    int status = config_load(argc, argv, lab_is_built, &config);
+    int status = upkeep_command(argc, argv);
+    if (status < 0)
+        status = config_load(argc, argv, lab_is_built, &config);
     if (status >= 0)
         return status;
 

@@ -15,6 +15,22 @@ enum { PROBE_BYTES = 4 << 20 };
 static const db_engine *const engines[] = {&db_engine_sqlite, &db_engine_postgres};
 enum { ENGINES = sizeof engines / sizeof *engines };
 
+const db_engine *db_engine_of(const char *url, const char **ret_address, db_error *error)
+{
+    for (size_t i = 0; i < ENGINES; i++) {
+        size_t length = strlen(engines[i]->scheme);
+        if (strncmp(url, engines[i]->scheme, length) == 0 && url[length] == ':') {
+            *ret_address = url + length + 1;
+            return engines[i];
+        }
+    }
+    db_fail(error, DB_INVALID,
+            "%.*s: unknown kind of database; give sqlite:FILE or "
+            "postgres://USER@HOST:PORT/DATABASE",
+            (int)strnlen(url, strcspn(url, ":")), url);
+    return NULL;
+}
+
 db_status db_open(const db_options *options, db **ret, db_error *error)
 {
     assert(options && options->url && ret);
@@ -29,15 +45,9 @@ db_status db_open(const db_options *options, db **ret, db_error *error)
         filled.log_pages < 0)
         return db_fail(error, DB_INVALID,
                        "busy_ms must be 1 to %d, group_max and log_pages positive", DB_BUSY_MS_MAX);
-    for (size_t i = 0; i < ENGINES; i++) {
-        size_t length = strlen(engines[i]->scheme);
-        if (strncmp(filled.url, engines[i]->scheme, length) == 0 && filled.url[length] == ':')
-            return engines[i]->open(filled.url + length + 1, &filled, ret, error);
-    }
-    return db_fail(error, DB_INVALID,
-                   "%.*s: unknown kind of database; give sqlite:FILE or "
-                   "postgres://USER@HOST:PORT/DATABASE",
-                   (int)strnlen(filled.url, strcspn(filled.url, ":")), filled.url);
+    const char *address;
+    const db_engine *engine = db_engine_of(filled.url, &address, error);
+    return engine ? engine->open(address, &filled, ret, error) : DB_INVALID;
 }
 
 void db_close(db *store)

@@ -5,8 +5,9 @@
  *   db_open() ...      db_open.c             open, close, ping, stats, settle
  *   db_read_*()        db_read.c             read_row and the other reads
  *   db_run(), db_tx_*  db_write.c            run and the tx_ functions
+ *   upkeep.h           db_upkeep.c           backup
  *
- * The three files check every argument first: text ends within its array, ids are not empty,
+ * The files check every argument first: text ends within its array, ids are not empty,
  * numbers are in range. An engine relies on that. What a function must do stands in db.h, beside
  * the public function it serves. Rows are read and inserted by their columns (columns.h). How the
  * audit judges ledger rows is common to all engines (audit/audit.h).
@@ -37,6 +38,8 @@ typedef struct db_engine {
 
     /* address: what follows "scheme:". Options have their defaults filled in. */
     db_status (*open)(const char *address, const db_options *options, db **ret, db_error *error);
+    /* upkeep.h: of a store that this process has not opened. */
+    db_status (*backup)(const char *address, const char *file, db_error *error);
     void (*close)(db *db);
     db_status (*ping)(db *db);
     void (*stats)(const db *db, db_stats *ret);
@@ -103,7 +106,10 @@ struct db_tx {
     const db_engine *engine;
 };
 
-/* The engines, in sqlite/ and postgres/. db_open() looks for the URL's scheme among them. */
+/* The engine of an URL, with what follows its scheme. NULL: error (may be NULL) says why. */
+const db_engine *db_engine_of(const char *url, const char **ret_address, db_error *error);
+
+/* The engines, in sqlite/ and postgres/. db_engine_of() looks for the URL's scheme among them. */
 extern const db_engine db_engine_sqlite;
 extern const db_engine db_engine_postgres;
 

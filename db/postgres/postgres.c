@@ -65,11 +65,22 @@ static void pg_stats(const db *base, db_stats *ret)
                       .waiting = atomic_load(&counters->waiting)};
 }
 
+/* PostgreSQL copies a database with its own program, while it is in use. */
+static db_status pg_backup(const char *address, const char *file, db_error *error)
+{
+    (void)address;
+    return db_fail(error, DB_INVALID,
+                   "PostgreSQL has a program for this: pg_dump --format=custom --file='%.80s' "
+                   "--dbname='postgres://USER@HOST:PORT/DATABASE'",
+                   file);
+}
+
 /* -- the engine ------------------------------------------------------------------------------- */
 
 const db_engine db_engine_postgres = {
     .scheme = "postgres",
     .open = pg_open,
+    .backup = pg_backup,
     .close = pg_close,
     .ping = pg_ping,
     .stats = pg_stats,

@@ -131,6 +131,7 @@ static void sqlite_stats(const db *base, db_stats *ret)
 const db_engine db_engine_sqlite = {
     .scheme = "sqlite",
     .open = sqlite_open,
+    .backup = sqlite_backup,
     .close = sqlite_close,
     .ping = sqlite_ping,
     .stats = sqlite_stats,

@@ -16,6 +16,7 @@
  *   sqlite_write.c        changing rows, resets
  *   sqlite_bulk_insert.c  new rows, which gather until the commit
  *   sqlite_audit.c        the rows that the audit reads
+ *   sqlite_backup.c       a copy of the file while it is in use
  *
  * WAL (default): SQLite before 3.51.3 can corrupt a WAL database when two connections write or
  * checkpoint at the same instant. So exactly one connection does both, for one thread at a time;
@@ -307,6 +308,9 @@ db_status sqlite_reset(db_tx *tx, enum db_table table, const void *fresh, void *
 db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                           int64_t done);
 db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
+
+/* sqlite_backup.c */
+db_status sqlite_backup(const char *address, const char *file, db_error *error);
 
 /* sqlite_audit.c: reads in the connection's snapshot. */
 db_status conn_audit(struct conn *conn, const char *resource,

@@ -1,0 +1,56 @@
+#include "upkeep_command.h"
+#include "config.h"
+#include "lab.h"
+#include "upkeep.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { USAGE = 2 };
+
+static int report(db_status status, const db_error *error)
+{
+    if (status == DB_OK)
+        return 0;
+    fprintf(stderr, "seckilld: %s\n", error->message);
+    return status == DB_INVALID ? USAGE : 1;
+}
+
+static int backup(const struct config *config, const char *file)
+{
+    db_error error;
+    const db_status status = db_backup(config->db, file, &error);
+    if (status == DB_OK)
+        printf("%s: a copy of the store\n", file);
+    return report(status, &error);
+}
+
+static const struct command {
+    const char *name, *argument; /* NULL: it has none */
+    int (*run)(const struct config *config, const char *argument);
+} commands[] = {
+    {"backup", "FILE", backup},
+};
+
+/* The settings follow: those of the service, of which a command needs few. */
+static int run(const struct command *command, int argc, char **argv)
+{
+    const int taken = command->argument != NULL ? 2 : 1;
+    struct config config;
+    if (argc <= taken || (command->argument != NULL && argv[2][0] == '-')) {
+        fprintf(stderr, "usage: seckilld %s %s [SETTING...]\n", command->name, command->argument);
+        return USAGE;
+    }
+    const char *argument = argv[taken];
+    argv[taken] = argv[0];
+    const int status = config_load(argc - taken, argv + taken, lab_is_built, &config);
+    return status >= 0 ? status : command->run(&config, argument);
+}
+
+int upkeep_command(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return run(&commands[i], argc, argv);
+    return -1;
+}
