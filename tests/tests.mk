@@ -40,6 +40,10 @@ $(filter %/test_redis_batches,$(TESTS)): LDFLAGS += $(call wrap,lk_event_set_sig
 $(B)/tests/e2e/page/test_page_accessible: | $(B)/axe.min.js
 $(B)/axe.min.js: .ci/install-axe
 	$(Q).ci/install-axe $@
+# The schema that openapi.json must obey.
+$(B)/tests/e2e/openapi/test_openapi_answers: | $(B)/openapi-3.1.json
+$(B)/openapi-3.1.json: .ci/install-openapi-schema
+	$(Q).ci/install-openapi-schema $@
 $(B)/tests/lockkit/conformance/test_contest_redis: | $(B)/peers/installed
 $(B)/peers/installed: $(wildcard tests/lockkit/peers/*.json tests/lockkit/peers/*.mjs)
 	$(Q).ci/install-node-peers $(@D) $^

@@ -142,7 +142,7 @@ static bool add_headers(const struct http *http, const struct request *request,
         good = good && MHD_add_response_header(response, "Idempotent-Replayed", "true") == MHD_YES;
     if (answer->problem == PROBLEM_METHOD)
         good = good && MHD_add_response_header(response, "Allow", request->match.allow) == MHD_YES;
-    if (request->match.route != NULL && request->match.route->action == ROUTE_PAGE)
+    if (request->text != NULL && request->match.route->action == ROUTE_PAGE)
         good =
             good &&
             MHD_add_response_header(response, "Content-Security-Policy", PAGE_POLICY) == MHD_YES &&

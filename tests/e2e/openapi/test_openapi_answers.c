@@ -1,0 +1,366 @@
+/*
+ * openapi.json tells the truth. Real answers of real services, of each route and each status, are
+ * recorded on a tape, and judge.py compares them with the document: no field, header or status that
+ * is not described, and none described that no answer has.
+ *
+ * Refusals that every route has are asked of every operation in the document. So a new route needs
+ * only its rows in examples[], and in answers[] for what it alone answers.
+ */
+#include "openapi_document.h"
+#include "openapi_questions.h"
+#include "process.h"
+#include "program.h"
+#include "redis.h"
+#include "shop.h"
+#include "sse.h"
+#include "tape.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DOCUMENT "app/openapi.json"
+#define BUYER    "Authorization: Bearer buyer-token-of-the-test\r\n"
+
+enum { ORDERS_MAX = 8, PATH_MAX_BYTES = 256, JUDGE_WAIT_MS = 240000 };
+
+static struct shop shop;
+static struct sandbox_server *guarded, *postgres,
+    *away; /* with tokens; store and lock server away */
+static struct tape tape;
+static char tape_file[SANDBOX_TEXT_MAX + 32];
+
+/* -- services ---------------------------------------------------------------------------------- */
+
+/* Hashes of the tokens that the test sends. */
+static const char token_lines[] =
+    "operator ops 119839091550791e10e3afbeadcee388dab8f1965ee4b8fd06500e0ff9c05981\n"
+    "buyer u1 b271eb8ca96fddb27bbbfd16a9036e7c64a8ff87f08cd5b34eb0bb69cc26d532\n";
+
+static int open_services(void **state)
+{
+    char token[SANDBOX_TEXT_MAX + 32], db[SANDBOX_TEXT_MAX + 32];
+    (void)state;
+    if (shop_open(&shop, (const char *const[]){"--wait-ms", "20000", "--close-orders-ms", "3600000",
+                                               NULL}) != 0)
+        return -1;
+    snprintf(token, sizeof token, "%s/token", sandbox_dir(shop.sandbox));
+    FILE *out = fopen(token, "w");
+    if (out == NULL || fputs(token_lines, out) < 0 || fclose(out) != 0 || chmod(token, 0600) != 0)
+        return -1;
+    snprintf(db, sizeof db, "sqlite:%s/guarded.db", sandbox_dir(shop.sandbox));
+    const char *const guarded_args[] = {"--redis",  shop.redis->url, "--db", db,
+                                        "--tokens", token,           NULL};
+    guarded = sandbox_seckilld(shop.sandbox, shop_binary("seckilld"), guarded_args);
+    postgres = sandbox_postgres(shop.sandbox, NULL);
+    if (guarded == NULL || postgres == NULL)
+        return -1;
+    const char *const away_args[] = {"--redis",   shop.redis->url, "--db", postgres->url,
+                                     "--wait-ms", "500",           NULL};
+    away = sandbox_seckilld(shop.sandbox, shop_binary("seckilld"), away_args);
+    snprintf(tape_file, sizeof tape_file, "%s/tape", sandbox_dir(shop.sandbox));
+    document = json_load_file(DOCUMENT, 0, NULL);
+    return away != NULL && document != NULL && tape_open(&tape, tape_file) ? 0 : -1;
+}
+
+static int close_services(void **state)
+{
+    (void)state;
+    tape_close(&tape);
+    json_decref(document);
+    shop_close(&shop);
+    return 0;
+}
+
+/* -- every operation --------------------------------------------------------------------------- */
+
+static char orders[ORDERS_MAX][64]; /* ids; @A is the first */
+
+static const char *with_order(const char *path, char ret[static PATH_MAX_BYTES])
+{
+    const char *at = strchr(path, '@');
+    if (at != NULL)
+        snprintf(ret, PATH_MAX_BYTES, "%.*s%s%s", (int)(at - path), path, orders[at[1] - 'A'],
+                 at + 2);
+    else
+        snprintf(ret, PATH_MAX_BYTES, "%s", path);
+    return ret;
+}
+
+static void every_operation_has_an_example(void **state)
+{
+    (void)state;
+    size_t described = 0;
+    const char *path, *method;
+    json_t *item, *operation;
+    json_object_foreach(json_object_get(document, "paths"), path, item)
+    {
+        json_object_foreach(item, method, operation)
+        {
+            const char *id = json_string_value(json_object_get(operation, "operationId"));
+            bool found = id == NULL; /* "parameters" */
+            for (size_t i = 0; i < EXAMPLES && !found; i++)
+                found = strcmp(examples[i].operation, id) == 0;
+            if (!found)
+                fail_msg("%s %s: give operation %s a row in examples[]", method, path, id);
+            described += id != NULL;
+        }
+    }
+    assert_int_equal(described, EXAMPLES);
+}
+
+static void asked(int status, struct sandbox_server *service, const char *method, const char *path,
+                  const char *headers, const char *body)
+{
+    char filled[PATH_MAX_BYTES];
+    const int got = tape_ask(&tape, service->port, method, with_order(path, filled), headers, body);
+    if (got != status)
+        fail_msg("%s %s: %d instead of %d: %s", method, filled, got, status,
+                 tape.reply.body != NULL ? tape.reply.body : "");
+}
+
+static void refusals_of_every_operation(void **state)
+{
+    static char large[9000] = "X-Large: ";
+    (void)state;
+    memset(large + 9, 'x', sizeof large - 12);
+    strcpy(large + sizeof large - 3, "\r\n");
+    snprintf(orders[0], sizeof orders[0], "some-order");
+    for (size_t i = 0; i < EXAMPLES; i++) {
+        const char *path = examples[i].path, *method = method_of(examples[i].operation);
+        const bool takes_body = strcmp(method, "GET") != 0;
+        asked(400, shop.service, method, path, "Broken: \v\r\nTwo : colons\r\n", NULL);
+        asked(413, shop.service, method, path, JSON_TYPE "Content-Length: 2000000\r\n", NULL);
+        asked(421, shop.service, method, path, "Host: evil.example\r\n", NULL);
+        asked(431, shop.service, method, path, large, NULL);
+        asked(405, shop.service, "OPTIONS", path, "", NULL);
+        if (takes_body)
+            asked(415, shop.service, method, path, "Content-Type: text/plain\r\n", "{}");
+        if (takes_body || strcmp(examples[i].operation, "events") == 0)
+            asked(403, shop.service, method, path, JSON_TYPE "Origin: https://evil.example\r\n",
+                  NULL);
+        if (strcmp(method, "POST") == 0)
+            asked(400, shop.service, method, path, JSON_TYPE, examples[i].body);
+    }
+}
+
+/* -- what each operation alone answers ------------------------------------------------------------
+ */
+
+static void keep_order(int which)
+{
+    json_t *body = json_loads(tape.reply.body, 0, NULL);
+    const char *id = json_string_value(json_object_get(body, "order_id"));
+    assert_non_null(id);
+    snprintf(orders[which], sizeof orders[which], "%s", id);
+    json_decref(body);
+}
+
+static void answers_of_each_operation(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ANSWERS; i++) {
+        const struct question *q = &answers[i];
+        asked(q->status, shop.service, q->method, q->path, q->headers, q->body);
+        if (q->order != 0)
+            keep_order(q->order - 'A');
+    }
+}
+
+static void the_stream_of_events(void **state)
+{
+    struct sse sse;
+    (void)state;
+    assert_true(sse_open(&sse, shop.service->port, "/v1/events", NULL, false));
+    assert_true(sse_await(&sse, "event: hello", 1));
+    char *end = strstr(sse.text, "\r\n\r\n");
+    assert_non_null(end);
+    raw_free(&tape.reply);
+    tape.reply = (struct raw_reply){.status = 200, .body = strdup(end + 4)};
+    snprintf(tape.reply.head, sizeof tape.reply.head, "%.*s", (int)(end + 4 - sse.text), sse.text);
+    tape_record(&tape, "GET", "/v1/events");
+    sse_close(&sse);
+}
+
+static bool runs(void *path)
+{
+    return tape_ask(&tape, shop.service->port, "GET", path, "", NULL) == 409;
+}
+
+static void a_key_whose_request_runs(void **state)
+{
+    static char path[] = "/v1/transactions/slow";
+    (void)state;
+    assert_int_equal(redis_do(shop.redis, "SET lock:item:1 other NX PX 600000"), 1);
+    const int fd = raw_connect(shop.service->port);
+    assert_int_equal(
+        raw_send_text(fd, "POST /v1/items/1/orders HTTP/1.1\r\nHost: 127.0.0.1\r\n" KEY(
+                              "slow") "Content-Length: 16\r\n\r\n{\"user_id\":\"u1\"}"),
+        0);
+    assert_true(wait_until(runs, path, SHOP_WAIT_MS));
+    asked(409, shop.service, "POST", "/v1/items/1/orders", KEY("slow"), "{\"user_id\":\"u1\"}");
+    assert_int_equal(redis_do(shop.redis, "DEL lock:item:1"), 1);
+    raw_free(&tape.reply);
+    assert_int_equal(raw_read(fd, 0, SHOP_WAIT_MS, &tape.reply), 201);
+    tape_record(&tape, "POST", "/v1/items/1/orders");
+    close(fd);
+}
+
+/* Their servers answer without the store. */
+static bool needs_store(const char *operation)
+{
+    static const char *const others[] = {"listGuards", "metrics", "live",     "events",
+                                         "page",       "openapi", "pageFile", "problem"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(operation, others[i]) == 0)
+            return false;
+    return true;
+}
+
+static void operations_without_their_store(void **state)
+{
+    (void)state;
+    sandbox_signal(postgres, SIGKILL);
+    for (size_t i = 0; i < EXAMPLES; i++)
+        if (needs_store(examples[i].operation))
+            asked(503, away, method_of(examples[i].operation), examples[i].path, KEY("away"),
+                  examples[i].body);
+}
+
+static void operations_without_the_right_token(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < EXAMPLES; i++) {
+        const struct example *e = &examples[i];
+        const char *method = method_of(e->operation);
+        if (!takes_token(e->operation, "operatorToken"))
+            continue;
+        asked(401, guarded, method, e->path, KEY("token"), e->body);
+        if (!takes_token(e->operation, "buyerToken"))
+            asked(403, guarded, method, e->path, BUYER KEY("token"), e->body);
+    }
+}
+
+static int change_store(const char *sql)
+{
+    char file[SANDBOX_TEXT_MAX + 32], *message = NULL;
+    sqlite3 *handle = NULL;
+    snprintf(file, sizeof file, "%s/shop.db", sandbox_dir(shop.sandbox));
+    int result = sqlite3_open_v2(file, &handle, SQLITE_OPEN_READWRITE, NULL);
+    if (result == SQLITE_OK)
+        result = sqlite3_exec(handle, sql, NULL, NULL, &message);
+    if (message != NULL)
+        fprintf(stderr, "%s\n", message);
+    sqlite3_free(message);
+    sqlite3_close(handle);
+    return result;
+}
+
+/* Damage by another program: a fork in the ledger, and stored answers with no status of HTTP. */
+static void a_damaged_store(void **state)
+{
+    (void)state;
+    assert_true(shop_stop(shop.service));
+    assert_int_equal(
+        change_store("CREATE TEMP TABLE copied AS SELECT * FROM ledger WHERE delta <> 0 LIMIT 1;"
+                     "UPDATE copied SET id = (SELECT max(id) + 1 FROM ledger), txn_id = 'fork';"
+                     "INSERT INTO ledger SELECT * FROM copied;"
+                     "UPDATE idempotency SET http_status = 9999"),
+        SQLITE_OK);
+    assert_int_equal(sandbox_restart(shop.service), 0);
+    asked(200, shop.service, "GET", "/v1/audit", "", NULL);
+    assert_non_null(strstr(tape.reply.body, "\"fork\""));
+    asked(500, shop.service, "POST", "/v1/items/1/orders", KEY("k2"), "{\"user_id\":\"u1\"}");
+    asked(500, shop.service, "POST", "/v1/orders/@A/payment", KEY("k8"), "{}");
+    asked(500, shop.service, "POST", "/v1/orders/@B/cancellation", KEY("k12"), "{}");
+    asked(500, shop.service, "POST", "/v1/accounts/u1/transactions", KEY("k13"), "{\"amount\":5}");
+    asked(500, shop.service, "POST", "/v1/transfers", KEY("k16"),
+          "{\"from\":\"u2\",\"to\":\"u1\",\"amount\":3}");
+}
+
+/* All of them at once, as each waits for the end of the service's patience: 10 s. */
+static void requests_that_do_not_end(void **state)
+{
+    int fds[EXAMPLES];
+    (void)state;
+    for (size_t i = 0; i < EXAMPLES; i++) {
+        char text[512], path[PATH_MAX_BYTES];
+        snprintf(text, sizeof text,
+                 "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n" KEY("late") "Content-Length: 9\r\n\r\n{",
+                 method_of(examples[i].operation), with_order(examples[i].path, path));
+        fds[i] = raw_connect(away->port);
+        assert_int_equal(raw_send_text(fds[i], text), 0);
+    }
+    for (size_t i = 0; i < EXAMPLES; i++) {
+        char path[PATH_MAX_BYTES];
+        raw_free(&tape.reply);
+        assert_int_equal(raw_read(fds[i], 0, SHOP_WAIT_MS, &tape.reply), 408);
+        tape_record(&tape, method_of(examples[i].operation), with_order(examples[i].path, path));
+        close(fds[i]);
+    }
+}
+
+/* -- the verdict ---------------------------------------------------------------------------------
+ */
+
+static void judged(const char *option)
+{
+    char meta[SANDBOX_TEXT_MAX], said[SANDBOX_TEXT_MAX + 32];
+    const char *argv[8] = {"/usr/bin/python3", "tests/e2e/openapi/judge.py"};
+    size_t n = 2;
+    int status;
+    snprintf(meta, sizeof meta, "%s", shop_binary("openapi-3.1.json"));
+    snprintf(said, sizeof said, "%s/judge", sandbox_dir(shop.sandbox));
+    if (option != NULL)
+        argv[n++] = option;
+    argv[n++] = DOCUMENT;
+    argv[n++] = meta;
+    argv[n] = tape_file;
+    fflush(tape.out);
+    assert_true(program_ends(program_start(argv, said, NULL), JUDGE_WAIT_MS, &status));
+    FILE *in = fopen(said, "r");
+    for (int c; in != NULL && (c = fgetc(in)) != EOF;)
+        fputc(c, stderr);
+    if (in != NULL)
+        fclose(in);
+    assert_int_equal(status, 0);
+}
+
+static void all_answers_are_as_described(void **state)
+{
+    (void)state;
+    assert_true(tape.n >= 60);
+    judged(NULL);
+}
+
+static void the_judge_notices_planted_faults(void **state)
+{
+    (void)state;
+    judged("--planted");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operation_has_an_example),
+        cmocka_unit_test(refusals_of_every_operation),
+        cmocka_unit_test(answers_of_each_operation),
+        cmocka_unit_test(the_stream_of_events),
+        cmocka_unit_test(a_key_whose_request_runs),
+        cmocka_unit_test(operations_without_their_store),
+        cmocka_unit_test(operations_without_the_right_token),
+        cmocka_unit_test(a_damaged_store),
+        cmocka_unit_test(requests_that_do_not_end),
+        cmocka_unit_test(all_answers_are_as_described),
+        cmocka_unit_test(the_judge_notices_planted_faults),
+    };
+    return cmocka_run_group_tests(tests, open_services, close_services);
+}
