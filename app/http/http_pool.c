@@ -108,7 +108,7 @@ struct request *request_get(struct http *http)
     if (request->sent == NULL)
         swap_room(request);
     request->stage = STAGE_HEAD;
-    request->close = false;
+    request->close = request->bad_token = false;
     request->text = request->type = NULL;
     request->match.route = NULL;
     request->match.allow[0] = '\0';

@@ -125,6 +125,44 @@ static void running_key_is_in_flight_for_others(void **state)
     assert_int_equal(rig_stock(), 99);
 }
 
+static struct op *order_of(struct op *op, const char *caller, const char *item, int number)
+{
+    op_make(op, OP_PLACE_ORDER, item, "u1", 1, number);
+    snprintf(op->caller, sizeof op->caller, "%s", caller);
+    op_set_key(op, "same");
+    return op;
+}
+
+/* Another caller's request under the same key runs beside it, and its own is all that can be asked.
+ */
+static void running_key_of_another_caller_does_not_show(void **state)
+{
+    (void)state;
+    struct op running, second, again, asking;
+    assert_int_equal(op_run(rig.service, op_put_item(&second, "2", 100, "")), 200);
+    order_of(&running, "ann", "1", 7);
+    gate_set(0, OP_DECIDED, running.request_id);
+    ops_submit(rig.service, &running, 1);
+    gate_wait(0);
+    order_of(&second, "bob", "2", 8);
+    op_make(&asking, OP_GET_TRANSACTION, "", "", 0, 0);
+    snprintf(asking.caller, sizeof asking.caller, "bob");
+    op_set_key(&asking, "same");
+    assert_int_equal(op_run(rig.service, &asking), 404);
+    assert_int_equal(op_run(rig.service, &second), 201);
+    assert_int_equal(op_run(rig.service, &asking), 200);
+    assert_string_equal(asking.answer.body, second.answer.body);
+    gate_open(0);
+    ops_wait(&running, 1);
+    assert_int_equal(running.answer.status, 201);
+    assert_int_equal(op_run(rig.service, order_of(&again, "ann", "1", 7)), 201);
+    assert_true(again.answer.replayed);
+    assert_string_equal(again.answer.body, running.answer.body);
+    assert_int_equal(op_run(rig.service, order_of(&again, "", "1", 7)), 201); /* nobody's key */
+    assert_false(again.answer.replayed);
+    assert_int_equal(rig_stock(), 98);
+}
+
 static void what_became_of_a_key_can_be_asked(void **state)
 {
     (void)state;
@@ -219,6 +257,7 @@ int main(void)
         CLAIM(key_of_another_request_is_refused),
         CLAIM(what_was_not_decided_is_not_stored),
         CLAIM(running_key_is_in_flight_for_others),
+        CLAIM(running_key_of_another_caller_does_not_show),
         CLAIM(what_became_of_a_key_can_be_asked),
         CLAIM(key_that_two_instances_run_has_one_effect_and_one_answer),
         CLAIM(duplicates_under_load_have_one_effect_per_key),
