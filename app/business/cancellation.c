@@ -55,9 +55,16 @@ static void return_stock(struct section *section, struct op *op, db_order_state 
               section_guard_of(section, item), section_instance(section));
 }
 
+/* A reservation ends at its time for its buyer, as in payment.c: the task returns the stock. */
 static void cancel(struct section *section, struct op *op)
 {
-    return_stock(section, op, DB_CANCELLED);
+    const db_order *order = section_order(section, op, op->id);
+    if (!order)
+        return;
+    if (order->state == DB_RESERVED && order->expires_us <= wall_us())
+        op_problem(op, PROBLEM_ORDER_CLOSED, "order %s is expired", op->id);
+    else
+        return_stock(section, op, DB_CANCELLED);
 }
 
 static void close_expired(struct section *section, struct op *op)

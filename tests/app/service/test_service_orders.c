@@ -267,7 +267,7 @@ static void payment_without_an_account_is_not_found(void **state)
     assert_int_equal(run(&op, OP_PAY_ORDER, id, 1), 404);
 }
 
-static void payment_of_an_expired_order_is_refused(void **state)
+static void an_expired_order_is_neither_paid_nor_cancelled(void **state)
 {
     (void)state;
     struct op op;
@@ -279,7 +279,10 @@ static void payment_of_an_expired_order_is_refused(void **state)
     order(1, 0, id);
     run(&op, OP_PAY_ORDER, id, 1);
     assert_int_equal(op.answer.problem, PROBLEM_ORDER_CLOSED);
+    run(&op, OP_CANCEL_ORDER, id, 2);
+    assert_int_equal(op.answer.problem, PROBLEM_ORDER_CLOSED);
     assert_int_equal(rig_number(OP_GET_ACCOUNT, "u1", "balance"), 1000);
+    assert_true(audit_is_clean(rig.service));
 }
 
 static void cancellation_returns_the_stock_once(void **state)
@@ -374,7 +377,7 @@ int main(void)
         RULE(payment_debits_the_buyer_once),
         RULE(payment_beyond_the_balance_is_refused),
         RULE(payment_without_an_account_is_not_found),
-        RULE(payment_of_an_expired_order_is_refused),
+        RULE(an_expired_order_is_neither_paid_nor_cancelled),
         RULE(cancellation_returns_the_stock_once),
         RULE(of_payment_and_cancellation_at_once_one_wins),
         RULE(order_of_a_sale_that_was_reset_is_closed),
