@@ -3,6 +3,7 @@
 #include "http_internal.h"
 #include "openapi.h"
 #include "page.h"
+#include "problem_page.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -95,6 +96,11 @@ void answer_local(struct http *http, struct request *request)
         return;
     case ROUTE_PAGE:
         page_text(request);
+        return;
+    case ROUTE_PROBLEM:
+        problem_page(op, request->match.parameter);
+        if (op->answer.status == MHD_HTTP_OK)
+            request->type = "text/plain; charset=utf-8";
         return;
     case ROUTE_EVENTS:
     case ROUTE_OPERATION:

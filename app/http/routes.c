@@ -56,6 +56,7 @@ const struct route routes[] = {
     {LOCAL(OPERATOR, "/metrics", ROUTE_METRICS)},
     {LOCAL(NOBODY, "/openapi.json", ROUTE_OPENAPI)},
     {LOCAL(OPERATOR, "/v1/events", ROUTE_EVENTS)},
+    {LOCAL(NOBODY, "/problems/{}", ROUTE_PROBLEM), .parameter = ROUTE_FILE},
     {LOCAL(NOBODY, "/", ROUTE_PAGE)},
     {LOCAL(NOBODY, "/web/{}", ROUTE_PAGE), .parameter = ROUTE_FILE},
 };

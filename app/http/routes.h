@@ -36,7 +36,8 @@ enum route_action {
     ROUTE_METRICS,
     ROUTE_OPENAPI,
     ROUTE_EVENTS,
-    ROUTE_PAGE
+    ROUTE_PAGE,
+    ROUTE_PROBLEM
 };
 
 /* What {} in the path is, and where it goes. */

@@ -1,6 +1,8 @@
 /* The document of GET /openapi.json matches the table of routes. */
 #include "openapi.h"
+#include "problem_page.h"
 #include "routes.h"
+#include "answer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -203,6 +205,28 @@ static void every_problem_is_described(void **state)
     }
 }
 
+/* The type of a problem in an answer is the path of its page. */
+static void every_problem_has_a_page(void **state)
+{
+    (void)state;
+    static const struct extra_routes *const none[EXTRAS_MAX];
+    for (int p = PROBLEM_NONE + 1; p < PROBLEM_COUNT; p++) {
+        const char *id = problem_info((enum problem)p)->id, *advice;
+        struct route_match match;
+        struct op op = {.kind = OP_READY};
+        char path[64];
+        snprintf(path, sizeof(path), "/problems/%s", id);
+        assert_int_equal(route_find("GET", path, none, &match), ROUTE_FOUND);
+        problem_page(&op, match.parameter);
+        assert_int_equal(op.answer.status, 200);
+        advice = problem_advice((enum problem)p);
+        if (advice == NULL)
+            fail_msg("write of %s in problem_page.c", id);
+        assert_non_null(strstr(op.answer.body, advice)); /* whole */
+        answer_free(&op.answer);
+    }
+}
+
 static void references_lead_somewhere_in(json_t *value)
 {
     const char *name;
@@ -228,6 +252,7 @@ int main(void)
         cmocka_unit_test(bodies_are_described_as_they_are_checked),
         cmocka_unit_test(posts_ask_for_the_key),
         cmocka_unit_test(every_problem_is_described),
+        cmocka_unit_test(every_problem_has_a_page),
         cmocka_unit_test(references_lead_somewhere),
     };
     return cmocka_run_group_tests(tests, load, unload);
