@@ -119,8 +119,14 @@ void lk_redis_wake_wait_end(void *self, lk_attempt *attempt)
     char channel[LK_REDIS_CHANNEL_MAX];
     if (waiting == NULL)
         return;
-    if (waiting->joined)
-        lk_redis_sub_leave(wake->sub, lk_redis_wake_channel(wake, channel, attempt->hold->key));
+    lk_redis_wake_channel(wake, channel, attempt->hold->key);
+    if (waiting->joined) {
+        /* A release may have been missed since the last try, and another waiter may have slept
+         * without a second try because this one stood in the line. */
+        if (lk_redis_sub_live(wake->sub, channel) != waiting->live)
+            lk_redis_waiters_wake_one(wake->waiters, channel);
+        lk_redis_sub_leave(wake->sub, channel);
+    }
     lk_redis_waiters_leave(wake->waiters, waiting->waiter);
     free(waiting);
 }
