@@ -50,6 +50,7 @@ static const struct row rows[] = {
     {"GET", "/livez", NULL, 200, 200, 200, 200},
     {"GET", "/openapi.json", NULL, 200, 200, 200, 200},
     {"GET", "/", NULL, 200, 200, 200, 200},
+    {"GET", "/problems/{}", NULL, 200, 200, 200, 200},
     {"GET", "/web/{}", NULL, 200, 200, 200, 200},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -216,6 +217,7 @@ static void fill_path(const struct sandbox_server *server, enum who buyer, const
         strcpy(with, strncmp(path, "/v1/items/", 10) == 0      ? "i1"
                      : strncmp(path, "/v1/accounts/", 13) == 0 ? "ann"
                      : strncmp(path, "/web/", 5) == 0          ? "style.css"
+                     : strncmp(path, "/problems/", 10) == 0    ? "sold-out"
                                                                : "key-of-ann");
     snprintf(ret, TEXT_BYTES, "%.*s%.100s%s", brace != NULL ? (int)(brace - path) : 500, path,
              brace != NULL ? with : "", brace != NULL ? brace + 2 : "");
