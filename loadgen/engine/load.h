@@ -30,6 +30,8 @@ struct load_target {
     int port;
     char socket_path[108]; /* "http+unix:///path"; "" for TCP */
     char path[512];        /* of the URL; "/" when it has none */
+    /* Lines, each ending in \r\n, of every request of load_fetch() and of a workload's own; "" */
+    char headers[300];
 };
 /* Parses "http://host:port/path" or "http+unix:///socket". Returns 0, or -1 with a message. */
 int load_target_parse(const char *url, struct load_target *ret, char *message, size_t size);

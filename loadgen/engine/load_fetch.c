@@ -172,10 +172,10 @@ static char *compose(const struct load_target *target, const char *method, const
     bool typed = body == NULL || strcasestr(headers, "content-type:") != NULL;
     if (body != NULL)
         snprintf(length, sizeof length, "Content-Length: %zu\r\n", strlen(body));
-    int n =
-        asprintf(&text, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s%s%s\r\n%s", method,
-                 path, target->host, length, typed ? "" : "Content-Type: application/json\r\n",
-                 headers, body != NULL ? body : "");
+    int n = asprintf(&text, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s%s%s%s\r\n%s",
+                     method, path, target->host, target->headers, length,
+                     typed ? "" : "Content-Type: application/json\r\n", headers,
+                     body != NULL ? body : "");
     return n < 0 ? NULL : text;
 }
 

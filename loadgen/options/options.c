@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -30,6 +31,8 @@ enum {
     KEY_FENCE,
     KEY_LANES
 };
+
+enum { TOKEN_MAX = 255 };
 
 static void copy_guard(struct argp_state *state, const char *flag, const char *text, size_t length,
                        char *ret)
@@ -62,18 +65,40 @@ static void add_expectation(struct argp_state *state, const char *text)
     next->safe = strcmp(equals, "=safe") == 0;
 }
 
-static void read_token(struct argp_state *state, const char *path)
+/* The first line of the file, or else $SECKILL_TOKEN. A token is not an argument: others can read a
+ * command line, and reports show it. */
+static void read_token(struct argp_state *state, const char *path, char *ret, size_t size)
 {
-    struct options *options = state->input;
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        argp_error(state, "--admin-token-file: cannot read %s: %s", path, strerror(errno));
-    if (fgets(options->token, sizeof options->token, file) == NULL)
-        options->token[0] = '\0';
+        argp_error(state, "--token-file: cannot read %s: %s", path, strerror(errno));
+    if (fgets(ret, (int)size, file) == NULL)
+        ret[0] = '\0';
     fclose(file);
-    options->token[strcspn(options->token, "\r\n")] = '\0';
-    if (options->token[0] == '\0')
-        argp_error(state, "--admin-token-file: %s holds no token", path);
+    ret[strcspn(ret, "\r\n")] = '\0';
+    if (ret[0] == '\0')
+        argp_error(state, "--token-file: %s holds no token", path);
+}
+
+/* Every request to the service carries the token. */
+static void add_token(struct argp_state *state, struct options *options)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=";
+    char token[TOKEN_MAX + 2] = "";
+    const char *given = getenv("SECKILL_TOKEN");
+    if (options->token_file != NULL)
+        read_token(state, options->token_file, token, sizeof token);
+    else if (given != NULL)
+        snprintf(token, sizeof token, "%s", given);
+    if (token[0] == '\0')
+        return;
+    if (strlen(token) > TOKEN_MAX || token[strspn(token, letters)] != '\0')
+        argp_error(state, "%s: a token is at most %d of [A-Za-z0-9-._~+/=]",
+                   options->token_file != NULL ? "--token-file" : "SECKILL_TOKEN", TOKEN_MAX);
+    for (int i = 0; i < options->n_targets; i++)
+        snprintf(options->targets[i].headers, sizeof options->targets[i].headers,
+                 "Authorization: Bearer %s\r\n", token);
 }
 
 /* -- the flags: one parser per concern --------------------------------------------------------- */
@@ -179,10 +204,11 @@ static error_t parse_workload(int key, char *arg, struct argp_state *state)
         options->history = arg;
         return 0;
     case KEY_TOKEN_FILE:
-        read_token(state, arg);
+        options->token_file = arg;
         return 0;
     case ARGP_KEY_END:
         check_addresses(state, options);
+        add_token(state, options);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -234,7 +260,7 @@ static const struct argp_option report_options[] = {
 
 /* The groups' headings come with options_engine_argp. */
 static const struct argp_option workload_options[] = {
-    {"admin-token-file", KEY_TOKEN_FILE, "FILE", 0, "Token that may create items and accounts", 1},
+    {"token-file", KEY_TOKEN_FILE, "FILE", 0, "An operator's token (default: SECKILL_TOKEN)", 1},
     {"stock", KEY_STOCK, "N", 0, "sale: pieces on offer (default 100)", 2},
     {"buyers", KEY_BUYERS, "N", 0, "sale: number of buyers (default 2000)", 2},
     {"accounts", KEY_ACCOUNTS, "N", 0, "accounts, transfers: number of accounts (default 4)", 2},

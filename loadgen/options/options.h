@@ -65,7 +65,7 @@ struct options {
     int n_thresholds;
     int64_t abort_after_ms; /* a threshold broken later than this ends the load; 0: never */
 
-    char token[256];                          /* of --admin-token-file; "": none */
+    const char *token_file;                   /* NULL: none */
     const char *json, *html, *csv;            /* NULL: not wanted; json "-": stdout */
     const char *reports[OPTIONS_REPORTS_MAX]; /* compare: files of --json; A, B, A, B ... */
     int n_reports;

@@ -31,12 +31,9 @@ static int call_within(int timeout_ms, const struct options *options,
                        const struct load_target *target, const char *method, const char *path,
                        const char *body, json_t **ret, char *message)
 {
-    char headers[400] = "";
     char *answer;
-    if (options->token[0] != '\0')
-        snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n", options->token);
     int status =
-        load_fetch_until(options->stop, target, method, path, headers, body, timeout_ms, &answer);
+        load_fetch_until(options->stop, target, method, path, "", body, timeout_ms, &answer);
     const bool good = status == 200 || status == 201;
     json_t *parsed = good ? json_loads(answer, 0, NULL) : NULL;
     int result = 0;

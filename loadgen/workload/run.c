@@ -143,8 +143,8 @@ static size_t write_request(void *ctx, uint64_t seq, const struct load_target *t
     run->workload->ask(run, origin, path, body);
     int length = snprintf(out, size,
                           "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
-                          "Content-Length: %zu\r\nIdempotency-Key: %s\r\n\r\n%s",
-                          path, target->host, strlen(body), key, body);
+                          "%sContent-Length: %zu\r\nIdempotency-Key: %s\r\n\r\n%s",
+                          path, target->host, target->headers, strlen(body), key, body);
     return length > 0 && (size_t)length < size ? (size_t)length : 0;
 }
 

@@ -47,9 +47,9 @@ static size_t write_request(void *ctx, uint64_t seq, const struct load_target *t
     snprintf(body, sizeof body, "{\"amount\":%d,\"reason\":\"textbook\"}", amount_of(seq));
     int length = snprintf(out, size,
                           "POST /v1/accounts/%s/transactions HTTP/1.1\r\nHost: %s\r\n"
-                          "Content-Type: application/json\r\nContent-Length: %zu\r\n"
+                          "Content-Type: application/json\r\n%sContent-Length: %zu\r\n"
                           "Idempotency-Key: %s\r\n\r\n%s",
-                          id, target->host, strlen(body), key, body);
+                          id, target->host, target->headers, strlen(body), key, body);
     return length > 0 && (size_t)length < size ? (size_t)length : 0;
 }
 

@@ -93,7 +93,8 @@ static int take_row(struct comparison *comparison, const json_t *row)
     if (rows_add(&subject->rows, row, &missing) != 0)
         return fail_row(comparison->run, missing);
     struct rows_row *kept = &subject->rows.rows[subject->rows.n - 1];
-    kept->origin = witness->origin(witness->ctx, kept->txn_id);
+    const char *tab = strrchr(kept->txn_id, '\t'); /* "CALLER<TAB>KEY", if there was a token */
+    kept->origin = witness->origin(witness->ctx, tab != NULL ? tab + 1 : kept->txn_id);
     return 0;
 }
 

@@ -142,7 +142,7 @@ static void whatever_is_not_understood_is_a_usage_error(void **state)
         URL "--expect none=perhaps",
         URL "--guards none,,mutex",
         URL "--guards a-name-that-is-longer-than-any-guard",
-        URL "--admin-token-file /nonexistent/token",
+        URL "--token-file /nonexistent/token",
         URL "stray",
         "--url http://127.0.0.1:8080/v1",
         "--url http://127.0.0.1:8080,http://127.0.0.1:8081/v1",
@@ -221,6 +221,8 @@ static void help_has_each_heading_once(void **state)
     }
 }
 
+#define SENT(token) "Authorization: Bearer " token "\r\n"
+
 static void token_is_the_first_line_of_its_file(void **state)
 {
     (void)state;
@@ -229,11 +231,30 @@ static void token_is_the_first_line_of_its_file(void **state)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "secret-token\r\nmore\n", 19), 19);
     close(fd);
-    snprintf(line, sizeof line, URL "--admin-token-file %s", path);
-    assert_string_equal(parse(&sale, line).token, "secret-token");
+    snprintf(line, sizeof line, URL "--token-file %s", path);
+    assert_string_equal(parse(&sale, line).targets[0].headers, SENT("secret-token"));
+    setenv("SECKILL_TOKEN", "another", 1);
+    assert_string_equal(parse(&sale, line).targets[0].headers, SENT("secret-token"));
+    unsetenv("SECKILL_TOKEN");
     assert_int_equal(truncate(path, 0), 0);
     assert_int_equal(status_of(&sale, line), USAGE);
     unlink(path);
+}
+
+static void token_of_the_environment_goes_to_services_only(void **state)
+{
+    (void)state;
+    setenv("SECKILL_TOKEN", "abc-._~+/=", 1);
+    struct options options = parse(&sale, "--url http://127.0.0.1:1,http://127.0.0.1:2");
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(options.targets[i].headers, SENT("abc-._~+/="));
+    assert_null(strstr(options.command, "abc"));
+    assert_string_equal(parse(&http, URL).targets[0].headers, "");
+    setenv("SECKILL_TOKEN", "", 1);
+    assert_string_equal(parse(&sale, URL).targets[0].headers, "");
+    setenv("SECKILL_TOKEN", "two words", 1);
+    assert_int_equal(status_of(&sale, URL), USAGE);
+    unsetenv("SECKILL_TOKEN");
 }
 
 int main(void)
@@ -246,6 +267,7 @@ int main(void)
         cmocka_unit_test(each_command_takes_its_own_flags),
         cmocka_unit_test(help_has_each_heading_once),
         cmocka_unit_test(token_is_the_first_line_of_its_file),
+        cmocka_unit_test(token_of_the_environment_goes_to_services_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
