@@ -111,6 +111,7 @@ $(B)/obj/%.o: %.c Makefile .layers
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(call sees,$<) -MMD -MP -c -o $@ $<
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 $(B)/obj/app/page/openapi.o: app/openapi.json
+$(B)/obj/loadgen/museum/web_files.o: $(wildcard loadgen/museum/web/*)
 $(B)/obj/app/page/page.o: $(filter-out %.png,$(wildcard app/page/web/*)) $(wildcard /usr/share/javascript/d3/d3.min.js)
 .PRECIOUS: $(B)/obj/%.o
 
@@ -122,6 +123,11 @@ serve: all ## the live page, until Ctrl-C; LISTEN=HOST:PORT
 lab: all deps-test ## makes each lock fail: build/lab/matrix.html; LAB_REPEAT=1
 	$(Q)$(B)/hazards run --seckilld $(B)/seckilld --repeat $(or $(LAB_REPEAT),1) \
 	    --json $(B)/lab/matrix.json --html $(B)/lab/matrix.html
+
+site: all ## the museum, from make lab and make demo: build/site/index.html
+	$(Q)test -f $(B)/lab/matrix.json || $(MAKE) lab || test -f $(B)/lab/matrix.json
+	$(Q)test -f $(B)/demo/report.json || $(MAKE) demo || test -f $(B)/demo/report.json
+	$(Q)$(B)/loadgen site --lab $(B)/lab/matrix.json --demo $(B)/demo/report.json --out $(B)/site
 
 # -- testing --------------------------------------------------------------------------------------
 include tests/tests.mk
@@ -183,5 +189,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 deps-build deps-test deps-lint deps-bench: deps-%:
 	$(Q).ci/install-packages $(PKGS_$*)
-.PHONY: all bins demo serve lab test conformance check-asan check-ubsan check-tsan coverage mutants sim torture bench fuzz fuzz-corpus \
+.PHONY: all bins demo serve lab site test conformance check-asan check-ubsan check-tsan coverage mutants sim torture bench fuzz fuzz-corpus \
         lint format install uninstall clean help deps-build deps-test deps-lint deps-bench

@@ -8,6 +8,7 @@
 #include "lockkit.h"
 #include "compare_command.h"
 #include "serve.h"
+#include "site_command.h"
 
 #include <argp.h>
 #include <signal.h>
@@ -75,6 +76,15 @@ static const struct command commands[] = {
      "  done\n"
      "  loadgen compare $pairs\n",
      &options_compare_argp, compare_command},
+    {"site", "static pages that play what the lab has recorded",
+     "Makes the museum: pages that open without a server and play the runs of the lab, step by "
+     "step. "
+     "A scene whose recording contradicts it is an error.\v"
+     "Example:\n"
+     "  hazards run --json lab.json\n"
+     "  loadgen demo --json demo.json\n"
+     "  loadgen site --lab lab.json --demo demo.json --out site\n",
+     &options_site_argp, site_command},
     {"http", "plain load on any HTTP server, no verdict",
      "Sends the same request again and again to any HTTP server and shows rate and latency.\v"
      "Examples:\n"

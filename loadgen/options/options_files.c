@@ -1,11 +1,11 @@
-/* The flags of the commands that read what others have written: check, compare. */
+/* The flags of the commands that read what others have written: check, compare, site. */
 #include "options.h"
 #include "options_value.h"
 #include "compare.h"
 
 #include <stdio.h>
 
-enum { KEY_AUDIT = OPTIONS_KEYS_OWN, KEY_JSON, KEY_QUIET, KEY_FAIL_IF };
+enum { KEY_AUDIT = OPTIONS_KEYS_OWN, KEY_JSON, KEY_QUIET, KEY_FAIL_IF, KEY_LAB, KEY_DEMO, KEY_OUT };
 
 static error_t parse_check(int key, char *arg, struct argp_state *state)
 {
@@ -73,6 +73,28 @@ static error_t parse_compare(int key, char *arg, struct argp_state *state)
     }
 }
 
+static error_t parse_site(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case KEY_LAB:
+        options->lab = arg;
+        return 0;
+    case KEY_DEMO:
+        options->demo = arg;
+        return 0;
+    case KEY_OUT:
+        options->dir = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (options->lab == NULL || options->dir == NULL)
+            argp_error(state, "--lab and --out are needed");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 /* -- help -------------------------------------------------------------------------------------- */
 
 static const struct argp_option compare_options[] = {
@@ -89,6 +111,13 @@ static const struct argp_option check_options[] = {
     {"quiet", KEY_QUIET, NULL, 0, "Prints nothing: exit status and JSON only", 1},
     {0}};
 
+static const struct argp_option site_options[] = {
+    {"lab", KEY_LAB, "FILE", 0, "What `hazards run --json` has written", 1},
+    {"demo", KEY_DEMO, "FILE", 0, "What `loadgen demo --json` has written", 1},
+    {"out", KEY_OUT, "DIR", 0, "The folder, made if it is missing", 1},
+    {0}};
+
+const struct argp options_site_argp = {.options = site_options, .parser = parse_site};
 const struct argp options_check_argp = {
     .options = check_options, .parser = parse_check, .args_doc = "HISTORY"};
 const struct argp options_compare_argp = {.options = compare_options,

@@ -1,0 +1,14 @@
+/* The pages of the site in one language. */
+#ifndef PAGES_H
+#define PAGES_H
+
+#include "site_page.h"
+
+/* The first page: opening, story, which lock. */
+int pages_index(const struct site *site, const json_t *words, int language);
+/* A page for each failure that was recorded. */
+int pages_lessons(const struct site *site, const json_t *words, int language);
+/* Failures down, guards across. */
+int pages_matrix(const struct site *site, const json_t *words, int language);
+
+#endif

@@ -1,0 +1,45 @@
+/* A page: one of web/NAME.html with its words and generated parts filled in. */
+#ifndef SITE_PAGE_H
+#define SITE_PAGE_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+struct site {
+    const json_t *lab, *demo; /* the recordings; demo: NULL if there is none */
+    const json_t *results;    /* of lab */
+    const char *out;          /* the folder */
+    char *message;            /* MUSEUM_MESSAGE_MAX */
+    json_t *commands, *which; /* web/commands.json, web/which.json */
+};
+
+struct page {
+    const struct site *site;
+    const json_t *words;
+    int language;      /* enum hazard_language */
+    const char *root;  /* from the page to the site's top: "", "../" */
+    const char *other; /* address of the page in the other language */
+    const char *title;
+    const void *about; /* for the parts */
+    FILE *out;
+};
+
+struct page_part {
+    const char *name; /* {{@NAME}} in the template */
+    void (*write)(const struct page *page);
+};
+
+/* In the template:
+ *   {{KEY}}     the word, escaped
+ *   {{@NAME}}   a part of the page
+ *   {{=root}} {{=other}} {{=title}}  members of the page
+ * Writes the file PATH of the site. 0, or -1 with site->message. */
+int page_make(struct page *page, const char *template, const struct page_part *parts,
+              const char *path);
+
+/* The words that the scripts need, as JSON in a script element. */
+void page_script_words(const struct page *page);
+/* JSON as the text of a script element. */
+void page_json(const json_t *json, FILE *out);
+
+#endif

@@ -1,0 +1,141 @@
+/* Draws a state: columns of clients, the lock whose key travels, the row, and the axis of time. */
+'use strict';
+
+Museum.make = (name, attributes = {}, ...children) => {
+  const svg = ['svg', 'circle', 'path'].includes(name);
+  const element = svg ? document.createElementNS('http://www.w3.org/2000/svg', name) : document.createElement(name);
+  Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value));
+  element.append(...children);
+  return element;
+};
+
+Museum.number = (value) => (value === null ? '–' : value.toLocaleString('en-US'));
+/* Fences are long: their last digits tell them apart. The whole number is in the trace. */
+Museum.fence = (fence) => (fence > 999999 ? `…${String(fence).slice(-4)}` : String(fence));
+
+Museum.view = (() => {
+  const { make, number, fence } = Museum;
+  const RING = 2 * Math.PI * 15;
+
+  const keySign = () => make('span', { class: 'key' },
+    make('svg', { viewBox: '0 0 40 40', 'aria-hidden': 'true' },
+      make('circle', { class: 'ring-back', cx: 20, cy: 20, r: 15 }),
+      make('circle', { class: 'ring', cx: 20, cy: 20, r: 15, transform: 'rotate(-90 20 20)' }),
+      make('path', { class: 'bit', d: 'M15 20a4 4 0 1 1 0 .1M19 20h10v4M25 20v3' })));
+
+  const term = (word) => make('div', {}, make('dt', {}, word), make('dd', {}));
+
+  function client(words, record, who) {
+    const instance = record.instances > 1 ? (who === 'A' ? 'shop-1' : 'shop-2') : '';
+    return make('div', { class: 'client', 'data-who': who },
+      make('h4', {}, words[`p.${who}`] || who, make('small', {}, ` ${/^[ABC]$/.test(who) ? instance : ''}`)),
+      make('p', { class: 'doing' }),
+      make('dl', {}, term(words['p.has-read']), term(words['p.will-write']), term(words['p.fence'])));
+  }
+
+  function build(record, words) {
+    const stage = make('div', { class: 'stage', role: 'img' });
+    stage.append(
+      make('div', { class: 'clients' }, ...record.clients.map((who) => client(words, record, who))),
+      make('div', { class: 'lock' }, make('b', {}, record.lock ? words['p.lock'] : words['p.no-lock']),
+        make('code', {}, record.guard), make('span', { class: 'queue' })),
+      make('div', { class: 'row' }, make('b', {}, words['p.row']),
+        make('span', { class: 'value' }), make('span', { class: 'version' }), make('span', { class: 'last-fence' }),
+        make('span', { class: 'over' })));
+    stage.querySelector('.row').hidden = !record.row;
+    return stage;
+  }
+
+  function drawClient(element, one, state, words) {
+    const [read, write, number_] = element.querySelectorAll('dd');
+    const stale = one.read !== null && one.version !== state.row.version && !/committed|released/.test(one.doing) && !one.answer;
+    const mistaken = one.holds && !state.keys.some((key) => key.who === one.who);
+    let doing = one.answer ? `${words['p.answer']} ${one.answer}` : words[`p.${one.doing}`] || '';
+    if (mistaken) doing += ` · ${words['p.mistaken']}`;
+    if (one.stopped) doing = words['p.stopped'];
+    if (one.killed) doing = words['p.killed'];
+    element.classList.toggle('holds', one.holds);
+    element.classList.toggle('clash', one.holds && (state.clash || mistaken));
+    element.classList.toggle('waits', one.waits);
+    element.classList.toggle('stopped', one.stopped);
+    element.classList.toggle('killed', one.killed);
+    element.classList.toggle('stale', stale);
+    element.classList.toggle('acts', state.acted === one.who);
+    element.querySelector('.doing').textContent = doing;
+    read.textContent = one.read === null ? '' : number(one.read) + (stale ? ` (${words['p.stale']})` : '');
+    write.textContent = one.write === null ? '' : number(one.write);
+    number_.textContent = one.fence ? fence(one.fence) : '';
+  }
+
+  /* The key stands on the card of its holder, or on the lock if nobody has it. */
+  function place(stage, key, target) {
+    const home = stage.getBoundingClientRect(), to = target.getBoundingClientRect();
+    key.style.transform = `translate(${to.right - home.left - 42}px, ${to.top - home.top + 4}px)`;
+  }
+
+  function drawKeys(stage, record, state) {
+    const keys = [...stage.querySelectorAll('.key')];
+    const wanted = record.lock ? Math.max(1, state.keys.length) : 0;
+    while (keys.length < wanted) keys.push(stage.appendChild(keySign()));
+    while (keys.length > wanted) keys.pop().remove();
+    keys.forEach((key, i) => {
+      const held = state.keys[i];
+      const left = held && record.lease_ms ? 1 - (state.t - held.t) / (record.lease_ms * 1000) : 1;
+      key.classList.toggle('free', !held);
+      key.querySelector('.ring').style.strokeDasharray = `${Math.max(0, Math.min(1, left)) * RING} ${RING}`;
+      place(stage, key, held ? stage.querySelector(`[data-who="${held.who}"]`) : stage.querySelector('.lock'));
+    });
+  }
+
+  function draw(stage, record, state, words) {
+    record.clients.forEach((who) =>
+      drawClient(stage.querySelector(`[data-who="${who}"]`), state.clients[who], state, words));
+    const waiting = record.clients.filter((who) => state.clients[who].waits);
+    const { row } = state;
+    stage.querySelector('.queue').textContent = waiting.length ? `${words['p.queue']} ${waiting.join(', ')}` : '';
+    stage.querySelector('.lock').classList.toggle('clash', state.clash);
+    stage.querySelector('.row').classList.toggle('over', row.over !== '');
+    stage.querySelector('.value').textContent = number(row.value);
+    stage.querySelector('.version').textContent = `${words['p.version']} ${row.version}`;
+    stage.querySelector('.last-fence').textContent = record.fence && row.fence ? `${words['p.fence']} ${fence(row.fence)}` : '';
+    stage.querySelector('.row .over').textContent = row.over ? words['p.over'].replace('{by}', row.by).replace('{over}', row.over) : '';
+    drawKeys(stage, record, state);
+  }
+
+  /* Time is drawn by the logarithm of each gap: a lease lasts a thousand times longer than a read. */
+  function places(record) {
+    let at = 0;
+    const marks = record.events.map(([t], i) => {
+      at += i ? 1 + Math.log10(1 + (t - record.events[i - 1][0]) / 100) * 2 : 0;
+      return at;
+    });
+    return marks.map((mark) => (at ? (100 * mark) / at : 0));
+  }
+
+  function axis(record, beats, words) {
+    const at = places(record);
+    const lanes = [...record.clients, ...record.others];
+    const element = make('div', { class: 'axis', 'aria-hidden': 'true' }, make('i', { class: 'now' }));
+    lanes.forEach((who, row) => {
+      const lane = make('div', { class: 'lane' }, make('small', {}, words[`p.${who}`] || who));
+      const track = lane.appendChild(make('span', {}));
+      let from = -1;
+      record.events.forEach(([, actor, point], k) => {
+        if (actor !== who) return;
+        const dot = track.appendChild(make('i', { class: beats.includes(k) ? 'dot beat' : 'dot', 'data-k': k }));
+        dot.style.left = `${at[k]}%`;
+        if (point === 'lock.acquired' && from < 0) from = k;
+        if (/lock.released|killed|^answer/.test(point) && from >= 0) {
+          const bar = track.appendChild(make('i', { class: 'bar' }));
+          bar.style.left = `${at[from]}%`;
+          bar.style.width = `${at[k] - at[from]}%`;
+          from = -1;
+        }
+      });
+      element.append(lane);
+    });
+    return { element, at };
+  }
+
+  return { build, draw, axis };
+})();

@@ -1,0 +1,55 @@
+#include "web_files.h"
+
+#include <string.h>
+
+/* The paths start at the top of the source tree, where the Makefile compiles. */
+#define EMBED(symbol, file)                                                                        \
+    __asm__(".section .rodata\n"                                                                   \
+            ".global museum_" #symbol "\n"                                                         \
+            "museum_" #symbol ":\n"                                                                \
+            ".incbin \"loadgen/museum/web/" file "\"\n"                                            \
+            ".byte 0\n"                                                                            \
+            ".previous\n");                                                                        \
+    extern const char museum_##symbol[];
+
+#define ASSET_MAP(X)                                                                               \
+    X(style, "style.css")                                                                          \
+    X(state, "state.js")                                                                           \
+    X(view, "view.js")                                                                             \
+    X(player, "player.js")                                                                         \
+    X(opening, "opening.js")                                                                       \
+    X(which, "which.js")
+#define PART_MAP(X)                                                                                \
+    X(index, "index.html")                                                                         \
+    X(lesson, "lesson.html")                                                                       \
+    X(matrix, "matrix.html")                                                                       \
+    X(words_en, "words.en.json")                                                                   \
+    X(words_zh, "words.zh.json")                                                                   \
+    X(which_data, "which.json")                                                                    \
+    X(commands, "commands.json")
+ASSET_MAP(EMBED)
+PART_MAP(EMBED)
+
+static const struct {
+    const char *name, *text;
+} files[] = {
+#define FILE_ROW(symbol, file) {file, museum_##symbol},
+    ASSET_MAP(FILE_ROW) PART_MAP(FILE_ROW)
+#undef FILE_ROW
+};
+
+const char *web_asset(size_t i)
+{
+#define FILE_NAME(symbol, file) file,
+    static const char *const names[] = {ASSET_MAP(FILE_NAME) NULL};
+#undef FILE_NAME
+    return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
+const char *web_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (strcmp(files[i].name, name) == 0)
+            return files[i].text;
+    return NULL;
+}

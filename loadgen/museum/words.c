@@ -1,0 +1,79 @@
+#include "words.h"
+#include "text.h"
+#include "web_files.h"
+
+#include <assert.h>
+#include <string.h>
+
+json_t *words_open(const char *language)
+{
+    char name[40];
+    json_error_t error;
+    snprintf(name, sizeof name, "words.%s.json", language);
+    return json_loads(web_find(name), JSON_REJECT_DUPLICATES, &error);
+}
+
+const char *words_get(const json_t *words, const char *key)
+{
+    const char *text = json_string_value(json_object_get(words, key));
+    assert(text != NULL);
+    return text;
+}
+
+const char *words_of(const json_t *words, const char *prefix, const char *name)
+{
+    char key[128];
+    snprintf(key, sizeof key, "%s.%s", prefix, name);
+    return words_get(words, key);
+}
+
+void html_escape(const char *text, FILE *out)
+{
+    for (; *text != '\0'; text++)
+        switch (*text) {
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        case '\'':
+            fputs("&#39;", out);
+            break;
+        default:
+            fputc(*text, out);
+        }
+}
+
+void words_fill(const char *text, const json_t *args, FILE *out)
+{
+    for (const char *brace; (brace = strchr(text, '{')) != NULL;) {
+        const size_t length = strcspn(brace + 1, "}");
+        char name[32], before[1024];
+        snprintf(name, sizeof name, "%.*s", (int)length, brace + 1);
+        snprintf(before, sizeof before, "%.*s", (int)(brace - text), text);
+        html_escape(before, out);
+        const char *value = json_string_value(json_object_get(args, name));
+        assert(value != NULL);
+        html_escape(value, out);
+        text = brace + 1 + length + 1;
+    }
+    html_escape(text, out);
+}
+
+void args_count(json_t *args, const char *name, int64_t value)
+{
+    char text[TEXT_MAX];
+    args_text(args, name, text_count(text, value));
+}
+
+void args_text(json_t *args, const char *name, const char *text)
+{
+    json_object_set_new(args, name, json_string(text));
+}

@@ -1,0 +1,112 @@
+/* A scene is shown only if its record bears out each of its sentences. */
+#include "bind.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static char message[MUSEUM_MESSAGE_MAX];
+
+static void event(json_t *timeline, const char *actor, const char *point, json_int_t value,
+                  json_int_t fence)
+{
+    json_array_append_new(
+        timeline, json_pack("{s:i, s:s, s:s, s:o, s:I}", "t_us", (int)json_array_size(timeline),
+                            "actor", actor, "point", point, "value",
+                            value < 0 ? json_null() : json_integer(value), "fence", fence));
+}
+
+static json_t *record_of(json_t *timeline)
+{
+    return json_pack("{s:s, s:o}", "observed", "unsafe", "timeline", timeline);
+}
+
+static const struct scene told = {.id = "told",
+                                  .outcome = "unsafe",
+                                  .beats = {{"A", "read", "read"},
+                                            {"B", "read", "same", BEAT_SAME_VALUE, 0},
+                                            {"B", "committed", "newer", BEAT_HIGHER_FENCE, 0},
+                                            {"A", "committed", "late", BEAT_LOWER_FENCE, 2},
+                                            {"B", "read", "never", BEAT_NEVER},
+                                            {0}}};
+
+/* A and B read these values; A commits under this fence. */
+static json_t *race(json_int_t a_read, json_int_t b_read, json_int_t a_fence)
+{
+    json_t *timeline = json_array();
+    event(timeline, "A", "sends", -1, 0);
+    event(timeline, "A", "read", a_read, 7);
+    event(timeline, "B", "read", b_read, 8);
+    event(timeline, "B", "committed", 700, 8);
+    event(timeline, "A", "committed", 800, a_fence);
+    return record_of(timeline);
+}
+
+static int bind(json_t *record, struct bound *ret)
+{
+    message[0] = '\0';
+    const int failed = scene_bind(&told, record, ret, message);
+    json_decref(record);
+    return failed;
+}
+
+static void each_beat_has_its_event(void **state)
+{
+    struct bound bound;
+    (void)state;
+    assert_int_equal(bind(race(1000, 1000, 7), &bound), 0);
+    assert_int_equal(bound.n, 5);
+    const size_t at[] = {1, 2, 3, 4, 4};
+    assert_memory_equal(bound.at, at, sizeof at);
+}
+
+static void a_sequential_run_is_not_told_as_a_race(void **state)
+{
+    struct bound bound;
+    (void)state;
+    assert_int_equal(bind(race(1000, 800, 7), &bound), -1);
+    assert_non_null(strstr(message, "same"));
+}
+
+static void a_newer_fence_is_not_late(void **state)
+{
+    struct bound bound;
+    (void)state;
+    assert_int_equal(bind(race(1000, 1000, 9), &bound), -1);
+    assert_non_null(strstr(message, "late"));
+}
+
+static void what_never_happens_must_not_happen(void **state)
+{
+    struct bound bound;
+    (void)state;
+    json_t *record = race(1000, 1000, 7);
+    event(json_object_get(record, "timeline"), "B", "read", 800, 9);
+    assert_int_equal(bind(record, &bound), -1);
+    assert_non_null(strstr(message, "never"));
+}
+
+static void another_outcome_is_not_told(void **state)
+{
+    struct bound bound;
+    (void)state;
+    json_t *record = race(1000, 1000, 7);
+    json_object_set_new(record, "observed", json_string("safe"));
+    assert_int_equal(bind(record, &bound), -1);
+    assert_non_null(strstr(message, "safe"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_beat_has_its_event),
+        cmocka_unit_test(a_sequential_run_is_not_told_as_a_race),
+        cmocka_unit_test(a_newer_fence_is_not_late),
+        cmocka_unit_test(what_never_happens_must_not_happen),
+        cmocka_unit_test(another_outcome_is_not_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
