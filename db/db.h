@@ -67,7 +67,8 @@ enum {
     X(READ_ONLY, "database takes no writes")       /* a standby, a read-only file */               \
     X(CROWDED, "database takes no further connection")                                             \
     X(UNKNOWN, "outcome of the commit unknown")                                                    \
-    X(FAILED, "database failed") /* I/O error, corrupt, no memory: rolled back */
+    X(INTERRUPTED, "ended by its caller") /* db_reader_stop_when() */                              \
+    X(FAILED, "database failed")          /* I/O error, corrupt, no memory: rolled back */
 
 typedef enum db_status {
 #define DB_STATUS_ENUM(name, text) DB_##name,
@@ -186,6 +187,12 @@ void db_reader_close(db_reader *reader);
  * outside such a pair each see the newest committed state. */
 db_status db_reader_begin(db_reader *reader);
 void db_reader_end(db_reader *reader);
+
+/* For reads that may take minutes: db_audit(). From now on such a read asks stop(arg) many times a
+ * second, on its own thread. Once stop() is true, the read returns DB_INTERRUPTED. PostgreSQL: the
+ * connection is closed, and the server ends the statement within half a second. stop NULL: the read
+ * is not asked. Call it between reads; what stop() looks at may be set by any thread. */
+void db_reader_stop_when(db_reader *reader, bool (*stop)(void *arg), void *arg);
 
 /* Each returns DB_OK, DB_NOT_FOUND, DB_BUSY, DB_UNAVAILABLE, DB_CROWDED or DB_FAILED; DB_FULL where
  * there is no room for temporary files. A name that is too long to have been stored is not found.

@@ -27,6 +27,12 @@ void db_reader_end(db_reader *reader)
     reader->engine->reader_end(reader);
 }
 
+void db_reader_stop_when(db_reader *reader, bool (*stop)(void *arg), void *arg)
+{
+    reader->stop = stop;
+    reader->stop_arg = arg;
+}
+
 /* A name that could not have been stored is not found. */
 db_status db_read_item(db_reader *reader, const char *id, db_item *ret)
 {

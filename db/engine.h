@@ -101,6 +101,8 @@ struct db {
 };
 struct db_reader {
     const db_engine *engine;
+    bool (*stop)(void *arg); /* of db_reader_stop_when(); NULL: long reads go on */
+    void *stop_arg;
 };
 struct db_tx {
     const db_engine *engine;

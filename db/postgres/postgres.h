@@ -82,6 +82,7 @@ struct session {
     PGconn *handle;
     int64_t backend, backend_start_us; /* the server's process, see db_commit_id */
     int64_t answer_ms;                 /* wait for an answer at most */
+    const db_reader *asks;             /* its stop() is asked while waiting; NULL: nobody's */
     struct gather gather;              /* statements that are not sent yet */
     int queued;                        /* statements sent, their answers not read yet */
     int expects[PG_QUEUE_MAX];         /* rows that each must change (0: any number) */
@@ -113,11 +114,15 @@ db_status session_exec(struct session *session, const char *sql, PGresult **ret)
 /* Prepares all statements in one round trip. */
 db_status session_prepare(struct session *session);
 
-/* Waits for the socket; false at the deadline. */
+/* Waits for the socket; false at the deadline, or when the reader that asks is to stop: then the
+ * session is lost. */
 bool session_wait(struct session *session, short events, int64_t deadline_us);
 
 /* postgres_error.c */
 void session_clear(struct session *session);
+/* Records that the reader ended its read. Nobody reads the answer, so the connection is unusable.
+ */
+void session_interrupt(struct session *session);
 /* Records why a connection is unusable. */
 db_status session_lose(struct session *session, const char *why);
 /* Records an answer that no server with our tables gives. */
@@ -253,7 +258,7 @@ db_status pg_put_task(db_tx *tx, const char *name, const char *instance, int64_t
 db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 
 /* postgres_audit.c: reads in the connection's snapshot. */
-db_status session_audit(struct session *session, const char *resource,
+db_status session_audit(struct session *session, const db_reader *asks, const char *resource,
                         int (*each)(void *arg, const db_audit_row *row), void *arg);
 
 db_status session_read_ledger(struct session *session, int64_t after, size_t max,

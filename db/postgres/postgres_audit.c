@@ -55,7 +55,7 @@ static db_status next_repeats(void *arg, struct audit_repeats *ret)
 }
 
 /* One statement may read the whole ledger, so the time limits are longer. */
-db_status session_audit(struct session *session, const char *resource,
+db_status session_audit(struct session *session, const db_reader *asks, const char *resource,
                         int (*each)(void *arg, const db_audit_row *row), void *arg)
 {
     static const struct audit_lists lists = {next_head, open_ledger, next_row, next_repeats};
@@ -66,12 +66,14 @@ db_status session_audit(struct session *session, const char *resource,
                         .repeats.fetch = SQL_FETCH_REPEATS};
     const struct value args[] = {VALUE_TEXT(feed.resource)};
     int64_t answer_ms = session->answer_ms;
+    session->asks = asks;
     session_queue(session, SQL_TAKE_LONGER, NULL, 0, false);
     session->answer_ms = PG_AUDIT_ANSWER_MS + PG_ANSWER_SLACK_MS;
     session_queue(session, SQL_AUDIT_HEADS, args, VALUE_COUNT(args), false);
     db_status status = audit_run(&lists, &feed, each, arg);
     session_queue(session, SQL_CLOSE_LISTS, NULL, 0, false);
     session->answer_ms = answer_ms;
+    session->asks = NULL;
     PQclear(feed.heads.page);
     PQclear(feed.rows.page);
     PQclear(feed.repeats.page);

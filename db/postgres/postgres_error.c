@@ -20,6 +20,13 @@ db_status session_lose(struct session *session, const char *why)
     return session->trouble.status;
 }
 
+void session_interrupt(struct session *session)
+{
+    if (session->trouble.status == DB_OK)
+        db_fail(&session->trouble, DB_INTERRUPTED, "the read was ended by its caller");
+    session->lost = true;
+}
+
 db_status session_bad_answer(struct session *session, const char *what)
 {
     if (session->trouble.status == DB_OK)

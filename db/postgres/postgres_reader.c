@@ -123,7 +123,7 @@ db_status pg_audit(db_reader *base, const char *resource,
         pg_reader_begin(base);
     db_status status = take(reader, &session, error);
     if (status == DB_OK) {
-        status = session_audit(session, resource, each, arg);
+        status = session_audit(session, base, resource, each, arg);
         if (status != DB_OK && status != DB_NOT_FOUND)
             db_fail(error, status, "%s", session->trouble.message);
     }

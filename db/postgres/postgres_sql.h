@@ -43,7 +43,9 @@
 #define POSTGRES_SQL_MAP(X)                                                                        \
     X(BEGIN_WRITE, "", "BEGIN READ WRITE")                                                         \
     X(BEGIN_READ, "", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
-    X(TAKE_LONGER, "", "SET LOCAL statement_timeout = 60000") /* PG_AUDIT_ANSWER_MS */             \
+    X(TAKE_LONGER, "", /* PG_AUDIT_ANSWER_MS; and ends when the client has gone */                 \
+      "SELECT set_config('statement_timeout', '60000', true),"                                     \
+      " set_config('client_connection_check_interval', '500', true)")                              \
     X(COMMIT, "", "COMMIT")                                                                        \
     X(END_READ, "", "COMMIT")                                                                      \
     X(ROLLBACK, "", "ROLLBACK")                                                                    \

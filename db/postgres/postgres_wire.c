@@ -37,13 +37,21 @@ static const enum postgres_sql many_of[SQL_COUNT] = {
 
 bool session_wait(struct session *session, short events, int64_t deadline_us)
 {
+    enum { ASK_MS = 50 };
     struct pollfd fd = {.fd = PQsocket(session->handle), .events = events};
+    const db_reader *asks = session->asks;
     for (;;) {
+        if (asks && asks->stop && asks->stop(asks->stop_arg)) {
+            session_interrupt(session);
+            return false;
+        }
         int64_t left_us = deadline_us - db_now_us();
-        int n = poll(&fd, 1, left_us > 0 ? (int)((left_us + 999) / 1000) : 0);
+        int64_t wait_ms = left_us > 0 ? (left_us + 999) / 1000 : 0;
+        bool last = !asks || wait_ms <= ASK_MS;
+        int n = poll(&fd, 1, last ? (int)wait_ms : ASK_MS);
         if (n > 0)
             return true;
-        if (n == 0 || errno != EINTR)
+        if ((n == 0 && last) || (n < 0 && errno != EINTR))
             return false;
     }
 }

@@ -44,6 +44,8 @@ static db_status status_of(int sqlite_code, int system)
         return DB_BUSY;
     case SQLITE_CANTOPEN:
         return DB_UNAVAILABLE;
+    case SQLITE_INTERRUPT:
+        return DB_INTERRUPTED;
     case SQLITE_FULL:
         return DB_FULL;
     case SQLITE_READONLY:

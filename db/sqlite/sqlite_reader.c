@@ -114,14 +114,30 @@ db_status sqlite_read_ledger(db_reader *reader, int64_t after, size_t max,
     return conn_read_ledger(conn_of(reader), after, max, each, arg, ret_last);
 }
 
+/* SQLite asks while a statement runs; a value other than 0 ends it. */
+static int is_stopped(void *arg)
+{
+    const db_reader *base = arg;
+    return base->stop(base->stop_arg);
+}
+
+static void ask_whether_to_stop(db_reader *base, bool ask)
+{
+    enum { STEPS = 10000 }; /* of SQLite's machine, about a millisecond */
+    sqlite3 *handle = ((struct sqlite_reader *)base)->conn.handle;
+    sqlite3_progress_handler(handle, STEPS, ask && base->stop ? is_stopped : NULL, base);
+}
+
 db_status sqlite_audit(db_reader *base, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error)
 {
     struct sqlite_reader *reader = (struct sqlite_reader *)base;
     bool own_snapshot = !reader->in_snapshot;
     db_status status = own_snapshot ? sqlite_reader_begin(base) : DB_OK;
+    ask_whether_to_stop(base, true);
     if (status == DB_OK)
         status = conn_audit(conn_of(base), resource, each, arg);
+    ask_whether_to_stop(base, false);
     if (status != DB_OK && status != DB_NOT_FOUND)
         db_fail(error, status, "%s", reader->conn.trouble.message);
     if (own_snapshot && reader->in_snapshot)

@@ -1,0 +1,66 @@
+/* The server does not go on with the statement of an audit that its caller has ended. */
+#include "damage.h"
+#include "process.h"
+
+enum { WAIT_MS = 60000 };
+
+static bool stop_at_once(void *arg)
+{
+    ++*(int *)arg;
+    return true;
+}
+
+static int backends_waiting(struct fixture *fixture)
+{
+    return (int)fixture_sql_int(fixture,
+                                "SELECT count(*) FROM pg_stat_activity WHERE application_name ="
+                                " 'seckilld' AND wait_event_type = 'Lock'");
+}
+
+static bool nobody_waits(void *fixture)
+{
+    return backends_waiting(fixture) == 0;
+}
+
+/* It waits until its statement waits at the server. */
+static bool stop_when_waiting(void *arg)
+{
+    return backends_waiting(arg) > 0;
+}
+
+/* The audit's statement waits for a table that stays locked. Only the end of its connection can end
+ * it: the store's limit for locks is an hour. */
+static void the_server_ends_what_nobody_waits_for(void **state)
+{
+    struct fixture *fixture = *state;
+    db_audit_row row;
+    int asked = 0;
+    fixture_close(fixture);
+    fixture_open(fixture, &(db_options){.busy_ms = DB_BUSY_MS_MAX});
+    fixture_account(fixture, "a", 100);
+    PGconn *other = pg_connect(fixture->url);
+    PQclear(PQexec(other, "BEGIN"));
+    PGresult *locked = PQexec(other, "LOCK TABLE ledger IN ACCESS EXCLUSIVE MODE");
+    assert_int_equal(PGRES_COMMAND_OK, PQresultStatus(locked));
+    PQclear(locked);
+
+    db_reader_stop_when(fixture->reader, stop_when_waiting, fixture);
+    assert_int_equal(DB_INTERRUPTED, db_audit(fixture->reader, NULL, keep_audit_row, &row, NULL));
+    assert_true(wait_until(nobody_waits, fixture, WAIT_MS));
+    PQfinish(other);
+
+    db_reader_stop_when(fixture->reader, stop_at_once, &asked);
+    assert_int_equal(DB_INTERRUPTED, db_audit(fixture->reader, NULL, keep_audit_row, &row, NULL));
+    assert_int_equal(1, asked);
+    db_reader_stop_when(fixture->reader, NULL, NULL);
+    assert_true(fixture_audit(fixture, "account:a").ok);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_server_ends_what_nobody_waits_for, fixture_setup,
+                                        fixture_teardown),
+    };
+    return RUN_ON_POSTGRES(tests);
+}
