@@ -111,6 +111,8 @@ db_status db_audit(db_reader *reader, const char *resource,
 {
     if (resource && !db_name_ok(resource, DB_RESOURCE_MAX))
         return DB_NOT_FOUND;
+    if (reader->stop && reader->stop(reader->stop_arg))
+        return db_fail(error, DB_INTERRUPTED, "the read was ended by its caller");
     db_status status = reader->engine->audit(reader, resource, each, arg, error);
     return status == DB_NOT_FOUND && !resource ? DB_OK : status; /* an empty store is no trouble */
 }

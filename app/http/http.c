@@ -111,8 +111,10 @@ static void *loop(void *context)
     struct http *http = context;
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     assert(info != NULL && info->epoll_fd >= 0);
-    struct pollfd waits[] = {{.fd = info->epoll_fd, .events = POLLIN},
-                             {.fd = http->done.wake_fd, .events = POLLIN}};
+    enum { MHD, GONE, DONE, WAITS };
+    struct pollfd waits[WAITS] = {[MHD] = {.fd = info->epoll_fd, .events = POLLIN},
+                                  [GONE] = {.fd = http->gone_fd, .events = POLLIN},
+                                  [DONE] = {.fd = http->done.wake_fd, .events = POLLIN}};
     int64_t take_from_us = 0;
     MHD_run(http->daemon); /* the listening socket enters the epoll set here */
     while (!atomic_load(&http->stop_wanted)) {
@@ -122,11 +124,16 @@ static void *loop(void *context)
         const int64_t events_us = http_events_tick(http, now_us);
         if (events_us < due_us)
             due_us = events_us;
+        const int64_t gone_us = gone_tick(http, now_us);
+        if (gone_us < due_us)
+            due_us = gone_us;
         const bool resting = now_us < take_from_us;
-        waits[1].revents = 0;
-        wait_for_events(http, waits, resting ? 1 : 2, now_us,
+        waits[GONE].revents = waits[DONE].revents = 0;
+        wait_for_events(http, waits, resting ? DONE : WAITS, now_us,
                         resting && take_from_us < due_us ? take_from_us : due_us);
-        if (!resting && waits[1].revents != 0)
+        if (waits[GONE].revents != 0)
+            gone_take(http);
+        if (!resting && waits[DONE].revents != 0)
             http_done_woken(&http->done);
         const bool resumes = !resting && take_done(http);
         if (!http->draining && atomic_load(&http->drain_wanted))
@@ -218,14 +225,14 @@ int http_start(const struct config *config, struct service *service,
     http->limits = options->limits != NULL ? *options->limits : http_limits_default;
     http->tokens = options->tokens;
     memcpy(http->extras, options->extras, sizeof(http->extras));
-    http->listen_fd = http->done.wake_fd = -1;
+    http->listen_fd = http->done.wake_fd = http->gone_fd = -1;
     pthread_mutex_init(&http->gone_mutex, NULL);
     pthread_cond_init(&http->gone_cond, NULL);
 
     if (raise_file_limit(config->connections) != 0)
         goto failed;
     http->events = http_events_open(config->instance, options->events_show_keys);
-    if (http->events == NULL || http_done_open(&http->done) != 0 ||
+    if (http->events == NULL || http_done_open(&http->done) != 0 || gone_open(http) != 0 ||
         getrandom(&http->id_state, sizeof(http->id_state), 0) != sizeof(http->id_state)) {
         fprintf(stderr, "seckilld: cannot prepare the HTTP side: %s\n", strerror(errno));
         goto failed;
@@ -302,6 +309,7 @@ void http_free(struct http *http)
     pool_free(http);
     http_events_free(http->events);
     http_done_close(&http->done);
+    gone_close(http);
     pthread_cond_destroy(&http->gone_cond);
     pthread_mutex_destroy(&http->gone_mutex);
     free(http);

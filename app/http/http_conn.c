@@ -63,6 +63,7 @@ static void opened(struct http *http, struct MHD_Connection *mhd, void **ret)
     *conn = (struct conn){.mhd = mhd, .fd = info->connect_fd, .phase = PHASE_READING};
     conn->due_us = http_now_us() + allowance_us(http, PHASE_READING);
     list_append(&http->phases[PHASE_READING], conn);
+    gone_watch(http, conn);
     http->metrics.connections++;
     atomic_fetch_add(&http->open_conns, 1);
 }
@@ -74,6 +75,7 @@ static void closed(struct http *http, struct conn *conn)
         request_end(http, conn->mhd, &request, MHD_REQUEST_TERMINATED_WITH_ERROR);
     }
     list_remove(&http->phases[conn->phase], conn);
+    gone_forget(http, conn);
     conn_put(http, conn);
     http->runs_next = true;
     if (atomic_fetch_sub(&http->open_conns, 1) == 1 && http->draining) {

@@ -32,6 +32,7 @@ struct conn {
     int fd;
     enum phase phase;
     int64_t due_us; /* end of the phase's allowance */
+    bool gone;      /* its client has ended the connection, or its own sending side */
     struct request *request;
 };
 
@@ -40,7 +41,7 @@ struct conn_list {
 };
 
 /* An operation and the request that waits for it. After request_give_up() the service still has the
- * operation, and the request has another call with the 503. */
+ * operation, and the request has another call with the 503; after request_abandon() it has none. */
 struct call {
     struct op op;            /* op.http: the struct http, for done() */
     struct request *request; /* NULL: given up */
@@ -58,7 +59,7 @@ enum stage {
 struct request {
     struct request *next; /* free list */
     struct conn *conn;
-    struct call *call; /* in STAGE_SERVICE the service has it */
+    struct call *call; /* in STAGE_SERVICE the service has it; NULL: the connection ends */
     struct route_match match;
     enum stage stage;
     bool bad_token;   /* a token was sent, and it is nobody's */
@@ -81,6 +82,7 @@ struct http_log_ration {
     int64_t second;
     int lines;
     uint64_t dropped;
+    bool skips; /* the next line */
 };
 
 struct http {
@@ -107,6 +109,9 @@ struct http {
     struct http_metrics metrics;
     struct http_events *events;
     struct http_log_ration log_ration;
+    int gone_fd;             /* epoll, see http_gone.c */
+    bool withdraws;          /* an operation in the service was abandoned since the last look */
+    int64_t withdraw_due_us; /* not before */
 
     /* shared */
     struct http_done done;
@@ -129,6 +134,15 @@ void conn_end_unused(struct http *http); /* those without a request */
 void conn_shutdown(struct http *http, struct conn *conn);
 void conn_resume(struct http *http, struct conn *conn); /* its handler is called again */
 
+/* -- http_gone.c: clients that end their connection while they wait -- */
+int gone_open(struct http *http); /* 0, or -1 with errno */
+void gone_close(struct http *http);
+void gone_watch(struct http *http, struct conn *conn);
+void gone_forget(struct http *http, struct conn *conn);
+void gone_take(struct http *http); /* ends what they waited for */
+/* Tells the service. Returns when it wants to be called again; INT64_MAX: not. */
+int64_t gone_tick(struct http *http, int64_t now_us);
+
 /* -- http_request.c: one request from its first line to its last byte -- */
 void *request_begin(void *http, const char *target, struct MHD_Connection *mhd);
 enum MHD_Result request_step(void *http, struct MHD_Connection *mhd, const char *url,
@@ -136,9 +150,16 @@ enum MHD_Result request_step(void *http, struct MHD_Connection *mhd, const char 
                              size_t *data_bytes, void **request);
 void request_end(void *http, struct MHD_Connection *mhd, void **request,
                  enum MHD_RequestTerminationCode why);
-const char *request_query(const struct request *request);   /* NULL: none */
+const char *request_query(const struct request *request); /* NULL: none */
+
+/* -- http_wait.c: a request while the service has its operation -- */
+/* Hands the operation to the service. The connection is suspended until the answer. */
+enum MHD_Result request_hand_over(struct http *http, struct request *request);
 void request_done(struct http *http, struct op *op);        /* taken from http->done */
 void request_give_up(struct http *http, struct conn *conn); /* answered 503 in the op's place */
+void request_abandon(struct http *http, struct conn *conn); /* nobody waits for its answer */
+/* Ends the connection: its client has gone. libmicrohttpd's line about this says nothing new. */
+enum MHD_Result request_end_unanswered(struct http *http, struct request *request);
 
 /* -- http_answer.c -- */
 enum MHD_Result answer_send(struct http *http, struct request *request);

@@ -11,6 +11,10 @@ void http_log(void *context, const char *format, va_list args)
 {
     struct http_log_ration *ration = &((struct http *)context)->log_ration;
     const int64_t second = http_now_us() / 1000000;
+    if (ration->skips) {
+        ration->skips = false;
+        return;
+    }
     if (second != ration->second) {
         if (ration->dropped > 0)
             fprintf(stderr, "level=warning component=http dropped_lines=%" PRIu64 "\n",

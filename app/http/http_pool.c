@@ -35,6 +35,7 @@ static void op_reset(struct op *op)
     op->shown_value = op->shown_fence = 0;
     op->noted = 0;
     op->section = NULL;
+    atomic_init(&op->abandoned, false);
     op->done = NULL;
 }
 

@@ -238,13 +238,6 @@ const char *request_query(const struct request *request)
     return request->match.query > 0 ? request->sent + request->match.query : NULL;
 }
 
-/* Called by any worker's thread. */
-static void op_done(struct op *op)
-{
-    struct http *http = op->http;
-    http_done_push(&http->done, op);
-}
-
 /* Fills the operation from path, query and body. False: op->answer has the problem. */
 static bool fill_question(const struct http *http, struct request *request)
 {
@@ -268,26 +261,6 @@ static bool fill_question(const struct http *http, struct request *request)
     return parse_body(route, request->sent + request->target_bytes, request->body_bytes, op);
 }
 
-/* Hands the operation to the service. The connection is suspended until the answer. */
-static enum MHD_Result hand_over(struct http *http, struct request *request)
-{
-    struct call *call = request->call;
-    const int64_t now_us = http_now_us();
-    call->op.deadline_us = now_us + http->config->wait_ms * 1000;
-    call->op.done = op_done;
-    call->request = request;
-    request_give_room(request); /* the operation has copied all that it needs */
-    if (!service_submit(http->service, &call->op))
-        return answer_send(http, request);
-    request->stage = STAGE_SERVICE;
-    http->in_flight++;
-    conn_phase(http, request->conn, call->op.kind == OP_AUDIT ? PHASE_AUDIT : PHASE_SERVICE,
-               now_us);
-    /* op_done() may have run by now, but only this thread resumes, and only later */
-    MHD_suspend_connection(request->conn->mhd);
-    return MHD_YES;
-}
-
 /* False: op must go to the service. */
 static bool answer_extra(const struct http *http, struct request *request)
 {
@@ -304,12 +277,13 @@ static enum MHD_Result take_whole(struct http *http, struct request *request)
     if (op->answer.status != 0)
         return answer_send(http, request);
     if (request->match.extra != NULL)
-        return answer_extra(http, request) ? answer_send(http, request) : hand_over(http, request);
+        return answer_extra(http, request) ? answer_send(http, request)
+                                           : request_hand_over(http, request);
     if (request->match.route->action == ROUTE_EVENTS)
         return http_events_answer(http, request);
     if (request->match.route->action != ROUTE_OPERATION)
         answer_local(http, request);
-    return op->answer.status == 0 && fill_question(http, request) ? hand_over(http, request)
+    return op->answer.status == 0 && fill_question(http, request) ? request_hand_over(http, request)
                                                                   : answer_send(http, request);
 }
 
@@ -330,52 +304,13 @@ enum MHD_Result request_step(void *context, struct MHD_Connection *mhd, const ch
         return *data_bytes > 0 ? take_body(http, request, data, data_bytes)
                                : take_whole(http, request);
     case STAGE_ANSWER:
-        return answer_send(http, request);
+        return request->call != NULL ? answer_send(http, request)
+                                     : request_end_unanswered(http, request);
     case STAGE_SERVICE:
     case STAGE_SENT:
         break;
     }
     return MHD_YES;
-}
-
-static void resume(struct http *http, struct request *request)
-{
-    request->stage = STAGE_ANSWER;
-    conn_phase(http, request->conn, PHASE_SENDING, http_now_us());
-    conn_resume(http, request->conn);
-}
-
-void request_done(struct http *http, struct op *op)
-{
-    struct call *call = (struct call *)(void *)op;
-    http->in_flight--;
-    if (call->request == NULL) {
-        call_put(http, call);
-        return;
-    }
-    assert(call->request->call == call && call->request->stage == STAGE_SERVICE);
-    resume(http, call->request);
-}
-
-void request_give_up(struct http *http, struct conn *conn)
-{
-    struct request *request = conn->request;
-    assert(request->stage == STAGE_SERVICE);
-    struct call *late = request->call;
-    late->request = NULL; /* request_done() frees it */
-    request->call = call_get(http);
-    if (request->call != NULL) {
-        struct op *op = &request->call->op;
-        op->kind = late->op.kind;
-        const bool writes = op->kind < OP_GET_ITEM || op->kind == OP_FREE_LOCK;
-        strcpy(op->request_id, late->op.request_id);
-        op_problem(op, PROBLEM_UNAVAILABLE, "not answered in time%s",
-                   late->op.key[0] != '\0' ? ", the outcome is unknown: retry with the same key"
-                   : writes                ? ", the outcome is unknown: try again, or look"
-                                           : "; nothing was changed: try again");
-    }
-    http->metrics.unanswered++;
-    resume(http, request);
 }
 
 void request_end(void *context, struct MHD_Connection *mhd, void **context_of_request,

@@ -269,6 +269,66 @@ size_t lanes_more(struct lanes *lanes, const char *name, struct op **ops)
     return n;
 }
 
+/* -- withdrawing ------------------------------------------------------------------------------ */
+
+struct withdrawal {
+    struct lanes *lanes;
+    bool (*gone)(const struct op *op);
+    struct op *ops;
+};
+
+static void lane_withdraw(struct withdrawal *w, struct lane *lane)
+{
+    struct op **at = &lane->head;
+    lane->tail = NULL;
+    while (*at) {
+        struct op *op = *at;
+        if (!w->gone(op)) {
+            lane->tail = op;
+            at = &op->next;
+            continue;
+        }
+        *at = op->next;
+        op->next = w->ops;
+        w->ops = op;
+        lane->n--;
+        w->lanes->waiting--;
+    }
+}
+
+/* A lane that is empty then leaves the queue: strangers may have made thousands. */
+static void queue_withdraw(struct withdrawal *w, struct run_queue *queue)
+{
+    struct lane **at = &queue->head;
+    queue->tail = NULL;
+    while (*at) {
+        struct lane *lane = *at;
+        lane_withdraw(w, lane);
+        if (lane->head) {
+            queue->tail = lane;
+            at = &lane->next;
+        } else {
+            *at = lane->next;
+            lane_return(w->lanes, lane);
+        }
+    }
+}
+
+struct op *lanes_withdraw(struct lanes *lanes, bool (*gone)(const struct op *op))
+{
+    struct withdrawal w = {.lanes = lanes, .gone = gone};
+    struct lane *lane, *next;
+    pthread_mutex_lock(&lanes->mutex);
+    if (lanes->waiting > 0) {
+        HASH_ITER(hh, lanes->by_name, lane, next) /* also those that a thread serves now */
+        lane_withdraw(&w, lane);
+        queue_withdraw(&w, &lanes->single);
+        queue_withdraw(&w, &lanes->many);
+    }
+    pthread_mutex_unlock(&lanes->mutex);
+    return w.ops;
+}
+
 size_t lanes_waiting(struct lanes *lanes)
 {
     pthread_mutex_lock(&lanes->mutex);

@@ -66,6 +66,10 @@ bool lanes_goes_on(struct lanes *lanes, const char *name);
  * how many are in ops. */
 size_t lanes_more(struct lanes *lanes, const char *name, struct op **ops);
 
+/* Takes out the operations that wait, and for which gone() is true. Returns them, linked by
+ * op->next; NULL: none. It walks through all that wait. */
+struct op *lanes_withdraw(struct lanes *lanes, bool (*gone)(const struct op *op));
+
 size_t lanes_waiting(struct lanes *lanes);
 
 #endif

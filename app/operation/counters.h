@@ -5,10 +5,10 @@
 #include "metric.h"
 #include "op.h"
 
-/* The outcome of an operation: its problem (PROBLEM_NONE: done), or that a stored answer was
- * replayed.
+/* The outcome of an operation: its problem (PROBLEM_NONE: done), that a stored answer was replayed,
+ * or that it ended without an answer because its client had gone.
  */
-enum { OUTCOME_REPLAYED = PROBLEM_COUNT, OUTCOME_COUNT };
+enum { OUTCOME_REPLAYED = PROBLEM_COUNT, OUTCOME_ABANDONED, OUTCOME_COUNT };
 
 struct counters {
     atomic_uint_fast64_t outcomes[OP_KIND_COUNT][OUTCOME_COUNT];

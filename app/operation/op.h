@@ -8,6 +8,7 @@
 #include "db.h"
 #include "problem.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -114,6 +115,10 @@ struct op {
     struct section *section;   /* runs it; NULL: none yet */
     const struct seams *seams; /* the service's; NULL: none */
 
+    /* Set by the HTTP side, also while the service has the operation: nobody waits for the answer.
+     * Then it need not begin, and may be done with the status 0. What has begun goes on, except
+     * for an audit. */
+    atomic_bool abandoned;
     void (*done)(struct op *op); /* called exactly once, from a worker, if submit succeeded */
     void *http;                  /* private to the HTTP side */
 };

@@ -13,6 +13,7 @@ struct queries {
     db_reader *reader; /* of the calling thread */
     struct guards *guards;
     struct inflight *inflight;
+    const atomic_bool *closing; /* true: audits end */
 };
 
 /* Answers op, OP_GET_ITEM or one after it. */

@@ -66,6 +66,28 @@ static void fail(struct op *op, db_status status, const char *resource, const ch
     fprintf(stderr, "level=error event=audit-failed message=\"%s\"\n", escaped);
 }
 
+/* What an audit's end may come from. */
+struct ending {
+    const atomic_bool *abandoned, *closing;
+};
+
+static bool is_to_end(void *arg)
+{
+    const struct ending *ending = arg;
+    return atomic_load_explicit(ending->abandoned, memory_order_relaxed) ||
+           atomic_load_explicit(ending->closing, memory_order_relaxed);
+}
+
+static db_status run(const struct queries *queries, const struct op *op, const char *resource,
+                     struct audit *audit, db_error *error)
+{
+    struct ending ending = {&op->abandoned, queries->closing};
+    db_reader_stop_when(queries->reader, is_to_end, &ending);
+    db_status status = db_audit(queries->reader, resource, add_resource, audit, error);
+    db_reader_stop_when(queries->reader, NULL, NULL);
+    return status;
+}
+
 /* Writes each resource as it is found: a store may have millions. The verdict comes first, so it is
  * written over its placeholder at the end. */
 void query_audit(const struct queries *queries, struct op *op)
@@ -84,12 +106,15 @@ void query_audit(const struct queries *queries, struct op *op)
     }
     db_error error;
     fputs(start, audit.out);
-    db_status status = db_audit(queries->reader, resource, add_resource, &audit, &error);
+    db_status status = run(queries, op, resource, &audit, &error);
     fputs("]}", audit.out);
     bool whole = !ferror(audit.out);
     whole = fclose(audit.out) == 0 && whole;
     if (status == DB_NOT_FOUND) {
         op_problem(op, PROBLEM_NOT_FOUND, "audit of %s: %s", resource, db_status_text(status));
+    } else if (status == DB_INTERRUPTED) {
+        if (!atomic_load(&op->abandoned)) /* else it has no answer */
+            op_problem(op, PROBLEM_DRAINING, "this instance is shutting down");
     } else if (status != DB_OK) {
         fail(op, status, resource ? resource : "all", db_status_text(status), error.message);
     } else if (audit.unwritable[0]) {

@@ -1,5 +1,6 @@
 #include "service.h"
 #include "answer.h"
+#include "events.h"
 #include "point.h"
 #include "resource.h"
 #include "service_private.h"
@@ -21,10 +22,21 @@ static bool runs_under_key(const struct op *op)
 
 /* -- one operation ---------------------------------------------------------------------------- */
 
-/* One accepted operation less. The last one wakes service_drain(). */
-static void drop_accepted(struct service *service)
+/* One accepted operation more; before service_drain() begins to wait, or it is refused. */
+static void add_accepted(struct service *service, enum op_kind kind)
 {
-    if (atomic_fetch_sub(&service->accepted, 1) > 1 || !atomic_load(&service->draining))
+    atomic_fetch_add(&service->accepted, 1);
+    if (kind == OP_AUDIT)
+        atomic_fetch_add(&service->audits_accepted, 1);
+}
+
+/* One accepted operation less. */
+static void drop_accepted(struct service *service, enum op_kind kind)
+{
+    if (kind == OP_AUDIT)
+        atomic_fetch_sub(&service->audits_accepted, 1);
+    atomic_fetch_sub(&service->accepted, 1);
+    if (!atomic_load(&service->draining))
         return;
     pthread_mutex_lock(&service->mutex);
     pthread_cond_broadcast(&service->idle);
@@ -33,7 +45,9 @@ static void drop_accepted(struct service *service)
 
 static void count_outcome(struct service *service, const struct op *op)
 {
-    int outcome = op->answer.replayed ? OUTCOME_REPLAYED : (int)op->answer.problem;
+    int outcome = op->answer.status == 0 ? OUTCOME_ABANDONED
+                  : op->answer.replayed  ? OUTCOME_REPLAYED
+                                         : (int)op->answer.problem;
     counter_add(&service->counters.outcomes[op->kind][outcome], 1);
 }
 
@@ -45,15 +59,16 @@ void service_finish(struct service *service, struct op *op)
     if (service_is_business(op) && op->point_us[OP_COMMITTED] != 0 &&
         op->answer.problem == PROBLEM_NONE)
         counters_step(&service->counters, op);
+    const enum op_kind kind = op->kind;
     op->done(op);
-    drop_accepted(service);
+    drop_accepted(service, kind);
 }
 
 static bool refuse(struct service *service, struct op *op, enum problem problem, const char *detail)
 {
     op_problem(op, problem, "%s", detail);
     count_outcome(service, op);
-    drop_accepted(service);
+    drop_accepted(service, op->kind);
     return false;
 }
 
@@ -89,7 +104,7 @@ bool service_submit(struct service *service, struct op *op)
     op->seams = service->seams;
     op->answer.problem = PROBLEM_NONE;
     op->answer.replayed = op->answer.decided = false;
-    atomic_fetch_add(&service->accepted, 1); /* before the test: service_drain() waits for it */
+    add_accepted(service, op->kind);
     if (atomic_load(&service->draining))
         return refuse(service, op, PROBLEM_DRAINING, "this instance is shutting down");
     bool keyed = runs_under_key(op);
@@ -101,6 +116,29 @@ bool service_submit(struct service *service, struct op *op)
     if (keyed)
         inflight_remove(service->inflight, op);
     return refuse(service, op, PROBLEM_OVERLOADED, "too many requests are waiting; try later");
+}
+
+/* -- clients that have gone ------------------------------------------------------------------- */
+
+static bool is_abandoned(const struct op *op)
+{
+    return atomic_load_explicit(&op->abandoned, memory_order_relaxed);
+}
+
+void service_withdraw(struct service *service)
+{
+    struct lanes *const queues[] = {service->writes, service->reads, service->audits, service->asks,
+                                    service->probes};
+    for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++) {
+        struct op *op = lanes_withdraw(queues[i], is_abandoned);
+        for (struct op *next; op; op = next) {
+            next = op->next;
+            op->answer.status = 0;
+            if (events_wanted(op->point_us[OP_SUBMITTED]))
+                events_pass(&op, 1, OP_REJECTED, now_us());
+            service_finish(service, op);
+        }
+    }
 }
 
 /* -- life ------------------------------------------------------------------------------------- */
@@ -151,15 +189,27 @@ int service_open(const struct config *config, const struct business *business,
     return 0;
 }
 
+/* Waits until all accepted operations are done, but for so many; with the mutex. */
+static bool wait_for_all(struct service *service, const atomic_size_t *but, int64_t timeout_ms)
+{
+    const int64_t until_us = now_us() + timeout_ms * 1000;
+    while (atomic_load(&service->accepted) > (but ? atomic_load(but) : 0))
+        if (!cond_wait_until(&service->idle, &service->mutex, until_us))
+            return false;
+    return true;
+}
+
 bool service_drain(struct service *service, int64_t timeout_ms)
 {
-    int64_t until_us = now_us() + timeout_ms * 1000;
+    enum { AUDITS_MS = 1000, LAST_MS = 1000 };
     pthread_mutex_lock(&service->mutex);
     atomic_store(&service->draining, true);
-    while (atomic_load(&service->accepted) > 0 &&
-           cond_wait_until(&service->idle, &service->mutex, until_us))
-        continue;
-    bool drained = atomic_load(&service->accepted) == 0;
+    bool drained = wait_for_all(service, &service->audits_accepted, timeout_ms) &&
+                   wait_for_all(service, NULL, AUDITS_MS);
+    if (!drained) {
+        atomic_store(&service->closing, true); /* audits look at it */
+        drained = wait_for_all(service, NULL, LAST_MS);
+    }
     pthread_mutex_unlock(&service->mutex);
     return drained;
 }

@@ -25,8 +25,14 @@ int service_open(const struct config *config, const struct business *business,
  * Never blocks. Any thread. */
 bool service_submit(struct service *service, struct op *op);
 
+/* Ends what waits for clients that have gone: operations with op->abandoned that no thread has
+ * taken yet are done at once, without effect; a running audit ends soon. It walks through all that
+ * wait. Any thread, after op->abandoned was set. */
+void service_withdraw(struct service *service);
+
 /* No new operations from now on (service_submit answers draining); returns when all accepted ones
- * are done, or after timeout_ms: false. */
+ * are done. Audits get a second beyond the last other operation. After timeout_ms and two seconds
+ * at most: false; what no thread has taken by then is answered draining, audits end. */
 bool service_drain(struct service *service, int64_t timeout_ms);
 
 /* Stops the threads, closes guards and store. No service_submit() may run any more, not even one

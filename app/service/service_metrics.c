@@ -23,18 +23,18 @@ static void one(FILE *out, const char *name, const char *type, const char *help,
 
 static const char *outcome_name(int outcome)
 {
-    return outcome == PROBLEM_NONE       ? "ok"
-           : outcome == OUTCOME_REPLAYED ? "replayed"
-                                         : problem_info((enum problem)outcome)->id;
+    return outcome == PROBLEM_NONE        ? "ok"
+           : outcome == OUTCOME_REPLAYED  ? "replayed"
+           : outcome == OUTCOME_ABANDONED ? "abandoned"
+                                          : problem_info((enum problem)outcome)->id;
 }
 
 static void print_operations(struct service *service, FILE *out)
 {
-    metric_print_head(
-        "seckill_operations_total", "counter",
-        "Operations answered, by kind and outcome: ok, the problem's name, or replayed "
-        "from the idempotency table.",
-        out);
+    metric_print_head("seckill_operations_total", "counter",
+                      "Operations answered, by kind and outcome: ok, the problem's name, replayed "
+                      "from the idempotency table, or abandoned: the client had gone.",
+                      out);
     for (int kind = 0; kind < OP_KIND_COUNT; kind++) {
         for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++) {
             uint64_t n = get(&service->counters.outcomes[kind][outcome]);

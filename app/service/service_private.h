@@ -26,6 +26,7 @@ struct service {
 
     atomic_bool draining, closing;
     atomic_size_t accepted; /* and not yet done */
+    atomic_size_t audits_accepted;
     pthread_mutex_t mutex;
     pthread_cond_t idle;
 };

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { READ_THREADS = 2 };
+enum { READ_THREADS = 2, AUDITS_WAITING_MAX = 16 };
 
 static const struct operation *operation_of(const struct service *service, enum op_kind kind)
 {
@@ -144,7 +144,8 @@ static void *reader_new(void *ctx)
                                            .seams = service->seams,
                                            .db = service->db,
                                            .guards = service->guards,
-                                           .inflight = service->inflight};
+                                           .inflight = service->inflight,
+                                           .closing = &service->closing};
     }
     return reader;
 }
@@ -174,13 +175,14 @@ static void read_ops(void *state, struct op **ops, size_t n)
 
 /* -- all of them ------------------------------------------------------------------------------- */
 
-static struct lanes *open_readers(struct service *service, const char *name, size_t threads)
+static struct lanes *open_readers(struct service *service, const char *name, size_t threads,
+                                  size_t waiting_max)
 {
     return lanes_open(&(struct lanes_options){
         .thread_name = name,
         .threads = threads,
         .batch = 1,
-        .waiting_max = (size_t)service->config->queue_max,
+        .waiting_max = waiting_max,
         .state_new = reader_new,
         .state_free = reader_free,
         .serve = read_ops,
@@ -202,10 +204,11 @@ bool service_open_threads(struct service *service)
         .serve_many = serves_many(service) ? write_many : NULL,
         .ctx = service,
     });
-    service->reads = open_readers(service, "reader", READ_THREADS);
-    service->audits = open_readers(service, "auditor", 1);
-    service->asks = open_readers(service, "asker", 1);
-    service->probes = open_readers(service, "probe", 1);
+    const size_t queue_max = (size_t)config->queue_max;
+    service->reads = open_readers(service, "reader", READ_THREADS, queue_max);
+    service->audits = open_readers(service, "auditor", 1, AUDITS_WAITING_MAX);
+    service->asks = open_readers(service, "asker", 1, queue_max);
+    service->probes = open_readers(service, "probe", 1, queue_max);
     const struct section_base base = base_of(service);
     service->task = service->business->task_open(&base);
     return service->writes && service->reads && service->audits && service->asks &&

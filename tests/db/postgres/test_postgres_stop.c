@@ -2,13 +2,7 @@
 #include "damage.h"
 #include "process.h"
 
-enum { WAIT_MS = 60000 };
-
-static bool stop_at_once(void *arg)
-{
-    ++*(int *)arg;
-    return true;
-}
+enum { WAIT_MS = 20000 }; /* less than the statement_timeout of an audit */
 
 static int backends_waiting(struct fixture *fixture)
 {
@@ -34,7 +28,6 @@ static void the_server_ends_what_nobody_waits_for(void **state)
 {
     struct fixture *fixture = *state;
     db_audit_row row;
-    int asked = 0;
     fixture_close(fixture);
     fixture_open(fixture, &(db_options){.busy_ms = DB_BUSY_MS_MAX});
     fixture_account(fixture, "a", 100);
@@ -49,9 +42,6 @@ static void the_server_ends_what_nobody_waits_for(void **state)
     assert_true(wait_until(nobody_waits, fixture, WAIT_MS));
     PQfinish(other);
 
-    db_reader_stop_when(fixture->reader, stop_at_once, &asked);
-    assert_int_equal(DB_INTERRUPTED, db_audit(fixture->reader, NULL, keep_audit_row, &row, NULL));
-    assert_int_equal(1, asked);
     db_reader_stop_when(fixture->reader, NULL, NULL);
     assert_true(fixture_audit(fixture, "account:a").ok);
 }

@@ -13,7 +13,7 @@ struct service {
     pthread_cond_t cond;
     enum stub_mode mode;
     struct op *queue, *held;
-    long submitted, n_held, running;
+    long submitted, n_held, running, withdrawn;
     bool draining, stop;
     struct op last;
 };
@@ -96,9 +96,10 @@ bool service_submit(struct service *s, struct op *op)
     } else if (refused) {
         op_problem(op, PROBLEM_OVERLOADED, "the stub refuses");
     } else {
-        struct op **list = s->mode == STUB_HOLD ? &s->held : &s->queue;
+        const bool holds = s->mode == STUB_HOLD || s->mode == STUB_QUEUE;
+        struct op **list = holds ? &s->held : &s->queue;
         s->submitted++;
-        s->n_held += s->mode == STUB_HOLD;
+        s->n_held += holds;
         s->running++;
         s->last = *op;
         op->next = *list;
@@ -108,6 +109,26 @@ bool service_submit(struct service *s, struct op *op)
     }
     pthread_mutex_unlock(&s->mutex);
     return !refused;
+}
+
+/* Held operations that wait and were abandoned are answered. */
+void service_withdraw(struct service *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    for (struct op **at = &s->held; s->mode == STUB_QUEUE && *at != NULL;) {
+        struct op *op = *at;
+        if (!atomic_load(&op->abandoned)) {
+            at = &op->next;
+            continue;
+        }
+        *at = op->next;
+        op->next = s->queue;
+        s->queue = op;
+        s->n_held--;
+        s->withdrawn++;
+    }
+    pthread_cond_broadcast(&s->cond);
+    pthread_mutex_unlock(&s->mutex);
 }
 
 bool service_drain(struct service *s, int64_t timeout_ms)
@@ -176,6 +197,11 @@ long stub_submitted(struct service *s)
 long stub_held(struct service *s)
 {
     return read_count(s, &s->n_held);
+}
+
+long stub_withdrawn(struct service *s)
+{
+    return read_count(s, &s->withdrawn);
 }
 
 void stub_last(struct service *s, struct op *ret)

@@ -10,7 +10,8 @@
 /* How operations are treated from now on. Any thread. */
 enum stub_mode {
     STUB_ANSWER, /* at once, from the stub's thread */
-    STUB_HOLD,   /* kept until stub_release() */
+    STUB_HOLD,   /* kept until stub_release(), as if threads ran them */
+    STUB_QUEUE,  /* the same, as if they waited: service_withdraw() ends those that are abandoned */
     STUB_REFUSE  /* service_submit() refuses it as overloaded */
 };
 void stub_mode(struct service *service, enum stub_mode mode);
@@ -21,6 +22,8 @@ void stub_release(struct service *service);
 /* Operations submitted so far, and held now. */
 long stub_submitted(struct service *service);
 long stub_held(struct service *service);
+/* Held operations that service_withdraw() ended so far. */
+long stub_withdrawn(struct service *service);
 
 /* The last operation's question. */
 void stub_last(struct service *service, struct op *ret);

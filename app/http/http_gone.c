@@ -1,0 +1,71 @@
+/*
+ * Clients that go away while their request waits. libmicrohttpd does not look at the socket of a
+ * suspended connection, so an epoll of our own does. It is told of the client's FIN (EPOLLRDHUP)
+ * and of a broken connection, not of data. Only a client that waits for the service, or listens to
+ * events, is ended here: libmicrohttpd itself sees the end of all others.
+ */
+#include "http_internal.h"
+
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum {
+    EVENTS_MAX = 256,
+    WITHDRAW_US = 20000 /* the service looks through all that waits, so not for each client */
+};
+
+int gone_open(struct http *http)
+{
+    http->gone_fd = epoll_create1(EPOLL_CLOEXEC);
+    return http->gone_fd >= 0 ? 0 : -1;
+}
+
+void gone_close(struct http *http)
+{
+    if (http->gone_fd >= 0)
+        close(http->gone_fd);
+}
+
+void gone_watch(struct http *http, struct conn *conn)
+{
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = conn};
+    epoll_ctl(http->gone_fd, EPOLL_CTL_ADD, conn->fd, &event); /* without memory: not watched */
+}
+
+void gone_forget(struct http *http, struct conn *conn)
+{
+    epoll_ctl(http->gone_fd, EPOLL_CTL_DEL, conn->fd, NULL);
+}
+
+static void take(struct http *http, struct conn *conn)
+{
+    conn->gone = true;
+    if (conn->phase == PHASE_SERVICE || conn->phase == PHASE_AUDIT) {
+        request_abandon(http, conn);
+        http->withdraws = true;
+    } else if (conn->phase == PHASE_STREAM) {
+        conn_shutdown(http, conn); /* the next tick of the events resumes it */
+    }
+}
+
+void gone_take(struct http *http)
+{
+    struct epoll_event events[EVENTS_MAX];
+    const int n = epoll_wait(http->gone_fd, events, EVENTS_MAX, 0);
+    for (int i = 0; i < n; i++)
+        take(http, events[i].data.ptr);
+}
+
+int64_t gone_tick(struct http *http, int64_t now_us)
+{
+    if (!http->withdraws)
+        return INT64_MAX;
+    if (now_us >= http->withdraw_due_us) {
+        http->withdraws = false;
+        service_withdraw(http->service);
+        http->withdraw_due_us = http_now_us() + WITHDRAW_US;
+        return INT64_MAX;
+    }
+    return http->withdraw_due_us;
+}

@@ -1,0 +1,122 @@
+/* A client that goes away while its request waits ends the request and its connection, and nobody
+ * else's. */
+#include "http_fixture.h"
+#include "process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { CLIENTS = 20 };
+
+static struct fixture fixture;
+
+static int start(void **state)
+{
+    fixture_defaults(&fixture);
+    fixture.config.wait_ms = 600000;
+    fixture_start(&fixture);
+    stub_mode(fixture.service, STUB_QUEUE);
+    *state = &fixture;
+    return 0;
+}
+
+static bool all_held(void *arg)
+{
+    return stub_held(fixture.service) == *(const int *)arg;
+}
+
+static bool all_withdrawn(void *arg)
+{
+    return stub_withdrawn(fixture.service) == *(const int *)arg;
+}
+
+static bool one_in_flight(void *arg)
+{
+    (void)arg;
+    return fixture_metric(&fixture, "seckill_http_in_flight") == 1 &&
+           fixture_metric(&fixture, "seckill_http_connections_open") == 2; /* and the question's */
+}
+
+/* The clients leave as `leave` does it; one stays. */
+static void the_gone_are_withdrawn(const char *method, const char *path, const char *body,
+                                   void (*leave)(int fd))
+{
+    int fds[CLIENTS], held = CLIENTS + 1, gone = CLIENTS;
+    const int stays = raw_connect(fixture.port);
+    fixture_send(stays, "POST", "/v1/items/1/orders", "{\"user_id\":\"u1\"}");
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = raw_connect(fixture.port);
+        fixture_send(fds[i], method, path, body);
+    }
+    assert_true(wait_until(all_held, &held, RAW_WAIT_MS));
+    for (int i = 0; i < CLIENTS; i++)
+        leave(fds[i]);
+    assert_true(wait_until(all_withdrawn, &gone, RAW_WAIT_MS));
+    assert_true(wait_until(one_in_flight, NULL, RAW_WAIT_MS));
+    assert_int_equal(stub_held(fixture.service), 1);
+
+    struct raw_reply reply;
+    stub_release(fixture.service);
+    assert_int_equal(raw_read(stays, 0, RAW_WAIT_MS, &reply), 201);
+    raw_free(&reply);
+    close(stays);
+}
+
+static void leave_by_close(int fd)
+{
+    close(fd);
+}
+
+static void leave_by_reset(int fd)
+{
+    const struct linger none = {.l_onoff = 1};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    close(fd);
+}
+
+static int half_closed[CLIENTS], n_half_closed;
+
+static void leave_by_half(int fd)
+{
+    shutdown(fd, SHUT_WR);
+    half_closed[n_half_closed++] = fd;
+}
+
+static void a_client_that_closes_is_gone(void **state)
+{
+    (void)state;
+    the_gone_are_withdrawn("POST", "/v1/items/1/orders", "{\"user_id\":\"u1\"}", leave_by_close);
+}
+
+static void so_is_one_that_resets(void **state)
+{
+    (void)state;
+    the_gone_are_withdrawn("GET", "/v1/items/1", NULL, leave_by_reset);
+}
+
+static void and_one_that_sends_no_more(void **state)
+{
+    (void)state;
+    the_gone_are_withdrawn("GET", "/v1/audit", NULL, leave_by_half);
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_true(raw_closed(half_closed[i], RAW_WAIT_MS));
+        close(half_closed[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_client_that_closes_is_gone, start, fixture_tear_down),
+        cmocka_unit_test_setup_teardown(so_is_one_that_resets, start, fixture_tear_down),
+        cmocka_unit_test_setup_teardown(and_one_that_sends_no_more, start, fixture_tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
