@@ -343,8 +343,9 @@ lk_status lk_extend(lk_hold *hold, int64_t lease_ms);
 /* Releases. The watchdog has stopped for this hold when it returns, and on_lost will not be called
  * any more. The hold is finished whatever the status; releasing it again is LK_LOST.
  * Returns LK_OK (it was ours until now), LK_LOST (it had ended before; a provider without
- * LK_CAP_OWNER cannot tell), LK_UNAVAILABLE, LK_UNKNOWN or LK_PROTOCOL: it may still stand on the
- * server. The client then repeats the release in the background, as lk_acquire() says. */
+ * LK_CAP_OWNER cannot tell), LK_UNAVAILABLE, LK_UNKNOWN, LK_PROTOCOL or LK_NO_MEMORY: it may still
+ * stand on the server. The client then repeats the release in the background, as lk_acquire() says.
+ */
 lk_status lk_release(lk_hold *hold);
 
 /* lk_release() of each of n (0..LK_EACH_MAX, asserted) holds of one client (asserted), at once

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
-enum { LEASE_PARTS = 10, US_PER_MS = 1000 };
+enum { LEASE_PARTS = 10, US_PER_MS = 1000, REFUSED_NS = 1000000 };
 
 struct lk_redlock_nodes {
     const lk_context *context;
@@ -62,6 +63,8 @@ static bool poll_nodes(lk_redlock_nodes *nodes, bool (*watched)(const lk_redlock
         left_us = 0;
     struct timespec limit = lk_timespec(left_us);
     int n = ppoll(fds, nodes->n, &limit, NULL);
+    if (n < 0 && errno != EINTR) /* the kernel has no memory: no node is seen for a moment */
+        nanosleep(&(struct timespec){.tv_nsec = REFUSED_NS}, NULL);
     for (size_t i = 0; i < nodes->n && n > 0; i++)
         if (fds[i].revents != 0)
             ready(&nodes->node[i]);

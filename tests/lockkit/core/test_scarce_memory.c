@@ -96,6 +96,27 @@ static void guards_without_memory_end_nothing(void **state)
     }
 }
 
+/* While the kernel refuses to wait for the nodes, the client pauses between its tries. */
+static void redlock_that_cannot_wait_does_not_spin(void **state)
+{
+    (void)state;
+    enum { PAUSES_MAX = 20 * TIMEOUT_MS }; /* of at least 1 ms, in several rounds */
+    char endpoints[WORLD_ENDPOINTS_MAX];
+    const lk_options options = {.command_timeout_ms = TIMEOUT_MS};
+    lk_client *client;
+    lk_hold hold;
+    world->endpoints(endpoints, sizeof endpoints, 0);
+    assert_int_equal(lk_open("redlock", endpoints, &options, &client, NULL), LK_OK);
+    assert_int_equal(lk_try_acquire(client, KEY, &hold), LK_OK);
+    assert_int_equal(lk_release(&hold), LK_OK);
+    scarce_from(1, true);
+    lk_status status = lk_try_acquire(client, KEY, &hold);
+    int refused = scarce_end();
+    assert_int_not_equal(status, LK_OK);
+    assert_in_range(refused, 1, PAUSES_MAX);
+    lk_close(client);
+}
+
 static int open_redis(void **state)
 {
     world = &family_redis;
@@ -132,6 +153,8 @@ int main(void)
         cmocka_unit_test(line_without_memory_is_refused),
         cmocka_unit_test_setup_teardown(guards_without_memory_end_nothing, open_redis, world_close),
         cmocka_unit_test_setup_teardown(guards_without_memory_end_nothing, open_redlock,
+                                        world_close),
+        cmocka_unit_test_setup_teardown(redlock_that_cannot_wait_does_not_spin, open_redlock,
                                         world_close),
         cmocka_unit_test_setup_teardown(guards_without_memory_end_nothing, open_memcached,
                                         world_close),
