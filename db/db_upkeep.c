@@ -11,3 +11,15 @@ db_status db_backup(const char *url, const char *file, db_error *error)
         return db_fail(error, DB_INVALID, "give the name of a new file for the copy");
     return engine->backup(address, file, error);
 }
+
+db_status db_read_bite(db_reader *reader, const char *after, int64_t before_us, db_bite *ret)
+{
+    return reader->engine->read_bite(reader, after, before_us, ret);
+}
+
+db_status db_tx_prune_bite(db_tx *tx, const char *after, const char *last, int64_t before_us)
+{
+    if (!db_text_ok(after, DB_KEY_MAX) || !db_name_ok(last, DB_KEY_MAX))
+        return DB_INVALID;
+    return tx->engine->tx_prune_bite(tx, after, last, before_us);
+}

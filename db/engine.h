@@ -5,7 +5,7 @@
  *   db_open() ...      db_open.c             open, close, ping, stats, settle
  *   db_read_*()        db_read.c             read_row and the other reads
  *   db_run(), db_tx_*  db_write.c            run and the tx_ functions
- *   upkeep.h           db_upkeep.c           backup
+ *   upkeep.h           db_upkeep.c           backup, read_bite, tx_prune_bite
  *
  * The files check every argument first: text ends within its array, ids are not empty,
  * numbers are in range. An engine relies on that. What a function must do stands in db.h, beside
@@ -18,6 +18,7 @@
 #define DB_ENGINE_H
 
 #include "columns.h"
+#include "upkeep.h"
 
 #include <stdatomic.h>
 
@@ -61,6 +62,7 @@ typedef struct db_engine {
     db_status (*read_ledger)(db_reader *reader, int64_t after, size_t max,
                              int (*each)(void *arg, const db_ledger_row *row), void *arg,
                              int64_t *ret_last);
+    db_status (*read_bite)(db_reader *reader, const char *after, int64_t before_us, db_bite *ret);
     db_status (*audit)(db_reader *reader, const char *resource,
                        int (*each)(void *arg, const db_audit_row *row), void *arg, db_error *error);
 
@@ -90,6 +92,7 @@ typedef struct db_engine {
     db_status (*tx_reset)(db_tx *tx, enum db_table table, const void *fresh, void *ret);
     db_status (*tx_put_task)(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                              int64_t done);
+    db_status (*tx_prune_bite)(db_tx *tx, const char *after, const char *last, int64_t before_us);
     db_status (*tx_next_fence)(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 } db_engine;
 

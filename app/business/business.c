@@ -1,12 +1,42 @@
 #include "business.h"
 #include "close_orders.h"
+#include "prune_keys.h"
 #include "reset.h"
+
+#include <stdlib.h>
+
+struct tasks {
+    struct close_orders *close_orders;
+    struct prune_keys *prune_keys;
+};
+
+static void tasks_close(struct tasks *tasks)
+{
+    if (tasks == NULL)
+        return;
+    close_orders_close(tasks->close_orders);
+    prune_keys_close(tasks->prune_keys);
+    free(tasks);
+}
+
+static struct tasks *tasks_open(const struct section_base *base)
+{
+    struct tasks *tasks = calloc(1, sizeof *tasks);
+    if (tasks == NULL)
+        return NULL;
+    tasks->close_orders = close_orders_open(base);
+    tasks->prune_keys = prune_keys_open(base);
+    if (tasks->close_orders != NULL && tasks->prune_keys != NULL)
+        return tasks;
+    tasks_close(tasks);
+    return NULL;
+}
 
 const struct business business = {
 #define OPERATION(kind, name, metric, event) .changes[OP_##kind] = &name##_operation,
     OP_BUSINESS_MAP(OPERATION)
 #undef OPERATION
         .put = reset_put,
-    .task_open = close_orders_open,
-    .task_close = close_orders_close,
+    .tasks_open = tasks_open,
+    .tasks_close = tasks_close,
 };

@@ -38,6 +38,7 @@ struct config {
     char operator_token_sha256[65]; /* "": none */
     bool open;                      /* without a token everything is answered; loopback only */
     int64_t drain_delay_ms;         /* after the signal: not ready, and serving as before */
+    int64_t key_retention_s;        /* age at which stored answers are pruned; 0: never */
     int64_t close_orders_ms;        /* period of the scheduled task that closes unpaid orders */
 };
 

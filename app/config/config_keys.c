@@ -64,6 +64,8 @@ const struct config_key config_keys[] = {
      "answer without a token, too; loopback only, and there the default without tokens"},
     {"drain-delay-ms", CONFIG_NUMBER, AT(drain_delay_ms), 0, 600000, "0",
      "after SIGTERM so long not ready, but serving, until balancers have noticed"},
+    {"key-retention-s", CONFIG_NUMBER, AT(key_retention_s), 0, 3155760000, "604800",
+     "the answers of idempotency keys are kept so long; 0: for ever"},
     {"close-orders-ms", CONFIG_NUMBER, AT(close_orders_ms), 10, 3600000, "5000",
      "period of the task that closes unpaid orders"},
 };

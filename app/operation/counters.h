@@ -16,6 +16,7 @@ struct counters {
     atomic_uint_fast64_t stale_fences; /* writes refused by the store */
     atomic_uint_fast64_t fences;       /* taken from the store */
     atomic_uint_fast64_t closed;       /* orders closed by the scheduled task */
+    atomic_uint_fast64_t pruned;       /* stored answers pruned by the scheduled task */
     atomic_uint_fast64_t undecided;    /* commits whose outcome was unknown */
     atomic_uint_fast64_t kept;         /* sets of locks that the keeper has now */
     atomic_uint_fast64_t kept_lost;    /* sets of which a lock ended before the decision */

@@ -15,6 +15,17 @@ static const struct problem_info problems[] = {[PROBLEM_NONE] = {"none", "", 200
 #undef PROBLEM_INFO
 };
 
+bool op_is_pruned(struct op *op, const db_answer *stored)
+{
+    if (stored->body[0] != '\0')
+        return false;
+    op_problem(op, PROBLEM_ALREADY_DONE,
+               "a request with this key was accepted and answered %d; the answer is older than "
+               "--key-retention-s; GET /v1/ledger has what it did, under this transaction id",
+               stored->http_status);
+    return true;
+}
+
 void op_problem(struct op *op, enum problem problem, const char *detail, ...)
 {
     char text[DETAIL_MAX], escaped[DETAIL_MAX], request_id[2 * sizeof op->request_id];

@@ -22,6 +22,7 @@
     X(FUNDS, "insufficient-funds", 409, "Insufficient funds", 0, true)                             \
     X(OUT_OF_RANGE, "out-of-range", 409, "Value would leave the 64-bit range", 0, true)            \
     X(ORDER_CLOSED, "order-closed", 409, "Order is no longer open", 0, true)                       \
+    X(ALREADY_DONE, "already-done", 409, "Done before; the answer is no longer kept", 0, false)    \
     X(IN_FLIGHT, "in-flight", 409, "A request with this key is still running", 1, false)           \
     X(TOO_LARGE, "too-large", 413, "Request too large", 0, false)                                  \
     X(MEDIA_TYPE, "media-type", 415, "application/json expected", 0, false)                        \
@@ -55,13 +56,16 @@ struct problem_info {
 /* Static. */
 const struct problem_info *problem_info(enum problem problem);
 
+/* Answers op with PROBLEM_ALREADY_DONE, if the stored answer of its key has been pruned: true. */
+struct op;
+bool op_is_pruned(struct op *op, const db_answer *stored);
+
 /* The problem of a failed store: a special one if the status tells, else PROBLEM_UNAVAILABLE. */
 enum problem problem_of_store(db_status status);
 
 /* Makes op's answer this problem. The detail is printf-style: what happened, to what, what to do.
  * The document carries op->request_id. Without memory there is no document, and nothing to store
  * for the key. */
-struct op;
 void op_problem(struct op *op, enum problem problem, const char *detail, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -68,6 +68,8 @@ static void get_transaction(const struct queries *queries, struct op *op)
         return;
     }
     db_status status = db_read_answer(queries->reader, op->key, &stored);
+    if (status == DB_OK && op_is_pruned(op, &stored))
+        return;
     if (status == DB_OK) {
         op_answer(op, 200, "%s", stored.body);
     } else if (status == DB_NOT_FOUND) {

@@ -133,6 +133,8 @@ bool attempt_begin(struct attempt *attempt, struct op **ops, size_t n)
 
 static void replay(struct op *op, const db_answer *stored)
 {
+    if (op_is_pruned(op, stored))
+        return;
     if (strcmp(stored->request, op->request) != 0)
         op_problem(op, PROBLEM_KEY_REUSED, "the key was used for \"%.80s\"", stored->request);
     else

@@ -130,9 +130,9 @@ struct section_base {
 struct business {
     const struct operation *changes[OP_PUT_ITEM];        /* by kind */
     void (*put)(struct section *section, struct op *op); /* answers an OP_PUT_* */
-    /* Starts the scheduled task; NULL: no memory or threads. Ends it; task may be NULL. */
-    struct close_orders *(*task_open)(const struct section_base *base);
-    void (*task_close)(struct close_orders *task);
+    /* Starts the scheduled tasks; NULL: no memory or threads. Ends them; tasks may be NULL. */
+    struct tasks *(*tasks_open)(const struct section_base *base);
+    void (*tasks_close)(struct tasks *tasks);
 };
 
 struct section {

@@ -222,7 +222,7 @@ void service_close(struct service *service)
     atomic_store(&service->closing, true);
     if (service->keeper)
         keeper_stop_waiting(service->keeper);
-    service->business->task_close(service->task);
+    service->business->tasks_close(service->tasks);
     lanes_close(service->writes);
     lanes_close(service->reads);
     lanes_close(service->audits);

@@ -56,6 +56,8 @@ static void print_operations(struct service *service, FILE *out)
         get(&service->counters.fences));
     one(out, "seckill_orders_closed_total", "counter", "Orders closed by the scheduled task.",
         get(&service->counters.closed));
+    one(out, "seckill_answers_pruned_total", "counter",
+        "Stored answers pruned by the scheduled task.", get(&service->counters.pruned));
     one(out, "seckill_unknown_commits_total", "counter",
         "Commits that the store did not answer: their outcome had to be found out.",
         get(&service->counters.undecided));

@@ -21,7 +21,7 @@ struct service {
     struct lanes *audits; /* these take minutes for millions of resources */
     struct lanes *asks;   /* operations that ask lock servers: guards, the lab's look at a lock */
     struct lanes *probes; /* readiness, which must answer when everything else is stuck */
-    struct close_orders *task;
+    struct tasks *tasks;
     struct counters counters;
 
     atomic_bool draining, closing;

@@ -210,7 +210,7 @@ bool service_open_threads(struct service *service)
     service->asks = open_readers(service, "asker", 1, queue_max);
     service->probes = open_readers(service, "probe", 1, queue_max);
     const struct section_base base = base_of(service);
-    service->task = service->business->task_open(&base);
+    service->tasks = service->business->tasks_open(&base);
     return service->writes && service->reads && service->audits && service->asks &&
-           service->probes && service->task;
+           service->probes && service->tasks;
 }

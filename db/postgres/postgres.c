@@ -94,6 +94,7 @@ const db_engine db_engine_postgres = {
     .read_sold = pg_read_sold,
     .read_expired = pg_read_expired,
     .read_ledger = pg_read_ledger,
+    .read_bite = pg_read_bite,
     .audit = pg_audit,
     .run = pg_run,
     .settle = pg_settle,
@@ -106,5 +107,6 @@ const db_engine db_engine_postgres = {
     .tx_insert = pg_insert,
     .tx_reset = pg_reset,
     .tx_put_task = pg_put_task,
+    .tx_prune_bite = pg_prune_bite,
     .tx_next_fence = pg_next_fence,
 };

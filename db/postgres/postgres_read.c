@@ -2,6 +2,7 @@
 #include "postgres.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 db_status session_row(struct session *session, const PGresult *result, int at,
@@ -93,6 +94,26 @@ db_status session_read_sold(struct session *session, const db_item *item, int64_
     db_status status = session_ask(session, SQL_READ_SOLD, args, VALUE_COUNT(args), &result);
     if (status == DB_OK) {
         *ret_quantity = cell_int(session, result, 0, 0);
+        status = session->trouble.status;
+    }
+    PQclear(result);
+    return status;
+}
+
+db_status session_read_bite(struct session *session, const char *after, int64_t before_us,
+                            db_bite *ret)
+{
+    const struct value args[] = {VALUE_TEXT(after), VALUE_INT(before_us)};
+    PGresult *result = NULL;
+    db_status status = session_ask(session, SQL_READ_BITE, args, VALUE_COUNT(args), &result);
+    if (status == DB_OK) {
+        ret->n = cell_int(session, result, 0, 0);
+        ret->old = cell_int(session, result, 0, 1);
+        const char *last = PQnfields(result) == 3 ? PQgetvalue(result, 0, 2) : NULL;
+        if (last == NULL)
+            session_bad_answer(session, "no bite of keys");
+        else
+            snprintf(ret->last, sizeof ret->last, "%s", last);
         status = session->trouble.status;
     }
     PQclear(result);

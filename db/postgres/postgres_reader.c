@@ -106,6 +106,11 @@ db_status pg_read_expired(db_reader *base, int64_t now_us, const db_expired *aft
     READ(session_read_expired(session, now_us, after, ret, max, ret_n));
 }
 
+db_status pg_read_bite(db_reader *base, const char *after, int64_t before_us, db_bite *ret)
+{
+    READ(session_read_bite(session, after, before_us, ret));
+}
+
 db_status pg_read_ledger(db_reader *base, int64_t after, size_t max,
                          int (*each)(void *arg, const db_ledger_row *row), void *arg,
                          int64_t *ret_last)

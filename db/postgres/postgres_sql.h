@@ -40,6 +40,8 @@
 #define INT64_LARGEST    "9223372036854775807"
 #define BACKEND_START_US "(extract(epoch FROM backend_start) * 1000000)::bigint"
 
+#define BITE "64" /* DB_BITE */
+
 #define POSTGRES_SQL_MAP(X)                                                                        \
     X(BEGIN_WRITE, "", "BEGIN READ WRITE")                                                         \
     X(BEGIN_READ, "", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
@@ -85,6 +87,10 @@
     X(READ_EXPIRED, "iiti",                                                                        \
       "SELECT " EXPIRED_COLUMNS " FROM orders WHERE state = 0 AND expires_us <= $1"                \
       " AND (expires_us, id) > ($2, $3) ORDER BY expires_us, id LIMIT $4")                         \
+    X(READ_BITE, "ti",                                                                             \
+      "SELECT count(*), coalesce(sum(old), 0)::bigint, coalesce(max(key), '') FROM (SELECT key,"   \
+      " CASE WHEN at_us < $2 AND body <> '' THEN 1 ELSE 0 END AS old FROM idempotency"             \
+      " WHERE key > $1 ORDER BY key LIMIT " BITE ") AS keys")                                      \
     X(AUDIT_HEADS, "t", "DECLARE heads NO SCROLL CURSOR FOR " AUDIT_HEADS_SQL)                     \
     X(AUDIT_ROWS, "ti", "DECLARE rows NO SCROLL CURSOR FOR " AUDIT_ROWS_SQL)                       \
     X(AUDIT_REPEATS, "ti", "DECLARE repeats NO SCROLL CURSOR FOR " AUDIT_REPEATS_SQL)              \
@@ -151,6 +157,12 @@
     X(PUT_TASK, "ttii",                                                                            \
       "INSERT INTO tasks (name, instance, at_us, done) VALUES ($1, $2, $3, $4)"                    \
       " ON CONFLICT (name) DO UPDATE SET instance = $2, at_us = $3, done = $4")                    \
+    X(PRUNE_REFUSALS, "tti",                                                                       \
+      "DELETE FROM idempotency WHERE key > $1 AND key <= $2 AND at_us < $3"                        \
+      " AND http_status >= 400")                                                                   \
+    X(PRUNE_ANSWERS, "tti",                                                                        \
+      "UPDATE idempotency SET request = '', body = '' WHERE key > $1 AND key <= $2"                \
+      " AND at_us < $3 AND http_status < 400 AND body <> ''")                                      \
     X(NEXT_FENCE, "ti",                                                                            \
       "INSERT INTO locks AS old (key, owner, fence, expires_us) VALUES ($1, '', $2 + 1, 0)"        \
       " ON CONFLICT (key) DO UPDATE SET fence = greatest(old.fence, $2) + 1 RETURNING fence")

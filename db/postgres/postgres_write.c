@@ -122,6 +122,15 @@ db_status pg_put_task(db_tx *tx, const char *name, const char *instance, int64_t
     return tx_write(tx, SQL_PUT_TASK, values, VALUE_COUNT(values), false);
 }
 
+db_status pg_prune_bite(db_tx *tx, const char *after, const char *last, int64_t before_us)
+{
+    const struct value values[] = {VALUE_TEXT(after), VALUE_TEXT(last), VALUE_INT(before_us)};
+    db_status status = tx_write(tx, SQL_PRUNE_REFUSALS, values, VALUE_COUNT(values), false);
+    if (status == DB_OK)
+        status = tx_write(tx, SQL_PRUNE_ANSWERS, values, VALUE_COUNT(values), false);
+    return status;
+}
+
 db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret)
 {
     const struct value values[] = {VALUE_TEXT(resource), VALUE_INT(seen)};

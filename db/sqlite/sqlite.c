@@ -145,6 +145,7 @@ const db_engine db_engine_sqlite = {
     .read_sold = sqlite_read_sold,
     .read_expired = sqlite_read_expired,
     .read_ledger = sqlite_read_ledger,
+    .read_bite = sqlite_read_bite,
     .audit = sqlite_audit,
     .commits_in_groups = true,
     .run = writer_run,
@@ -157,5 +158,6 @@ const db_engine db_engine_sqlite = {
     .tx_insert = sqlite_insert,
     .tx_reset = sqlite_reset,
     .tx_put_task = sqlite_put_task,
+    .tx_prune_bite = sqlite_prune_bite,
     .tx_next_fence = sqlite_next_fence,
 };

@@ -268,6 +268,7 @@ db_status conn_find_answers(struct conn *conn, const char *const *keys, size_t n
 db_status conn_read_bought(struct conn *conn, const db_item *item, const char *user_id,
                            int64_t *ret_quantity);
 db_status conn_read_sold(struct conn *conn, const db_item *item, int64_t *ret_quantity);
+db_status conn_read_bite(struct conn *conn, const char *after, int64_t before_us, db_bite *ret);
 db_status conn_read_expired(struct conn *conn, int64_t now_us, const db_expired *after,
                             db_expired *ret, size_t max, size_t *ret_n);
 
@@ -285,6 +286,7 @@ db_status sqlite_read_bought(db_reader *reader, const db_item *item, const char 
 db_status sqlite_read_sold(db_reader *reader, const db_item *item, int64_t *ret_quantity);
 db_status sqlite_read_expired(db_reader *reader, int64_t now_us, const db_expired *after,
                               db_expired *ret, size_t max, size_t *ret_n);
+db_status sqlite_read_bite(db_reader *reader, const char *after, int64_t before_us, db_bite *ret);
 db_status sqlite_read_ledger(db_reader *reader, int64_t after, size_t max,
                              int (*each)(void *arg, const db_ledger_row *row), void *arg,
                              int64_t *ret_last);
@@ -307,6 +309,7 @@ db_status sqlite_insert(db_tx *tx, enum db_table table, const void *row);
 db_status sqlite_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret);
 db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                           int64_t done);
+db_status sqlite_prune_bite(db_tx *tx, const char *after, const char *last, int64_t before_us);
 db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 
 /* sqlite_backup.c */

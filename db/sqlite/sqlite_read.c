@@ -1,6 +1,7 @@
 /* Reading rows, by a connection of any kind. */
 #include "sqlite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 db_status conn_row(struct conn *conn, sqlite3_stmt *at, const struct row_type *type, void *ret)
@@ -80,6 +81,20 @@ db_status conn_read_sold(struct conn *conn, const db_item *item, int64_t *ret_qu
 {
     const struct value values[] = {VALUE_TEXT(item->id), VALUE_INT(item->epoch)};
     return read_number(conn, SQL_READ_SOLD, values, VALUE_COUNT(values), ret_quantity);
+}
+
+db_status conn_read_bite(struct conn *conn, const char *after, int64_t before_us, db_bite *ret)
+{
+    const struct value values[] = {VALUE_TEXT(after), VALUE_INT(before_us)};
+    sqlite3_stmt *statement = conn_bind(conn, SQL_READ_BITE, values, VALUE_COUNT(values));
+    db_status status = conn_step(conn, statement);
+    if (status != DB_OK)
+        return status;
+    ret->n = sqlite3_column_int64(statement, 0);
+    ret->old = sqlite3_column_int64(statement, 1);
+    snprintf(ret->last, sizeof ret->last, "%s", (const char *)sqlite3_column_text(statement, 2));
+    conn_done(statement);
+    return DB_OK;
 }
 
 db_status conn_read_expired(struct conn *conn, int64_t now_us, const db_expired *after,

@@ -107,6 +107,11 @@ db_status sqlite_read_expired(db_reader *reader, int64_t now_us, const db_expire
     return conn_read_expired(conn_of(reader), now_us, after, ret, max, ret_n);
 }
 
+db_status sqlite_read_bite(db_reader *reader, const char *after, int64_t before_us, db_bite *ret)
+{
+    return conn_read_bite(conn_of(reader), after, before_us, ret);
+}
+
 db_status sqlite_read_ledger(db_reader *reader, int64_t after, size_t max,
                              int (*each)(void *arg, const db_ledger_row *row), void *arg,
                              int64_t *ret_last)

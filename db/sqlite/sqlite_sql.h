@@ -15,6 +15,8 @@
  * would turn an overflow into a floating point number. */
 #define ADD_LIMIT "9223372036854775807"
 
+#define BITE "64" /* DB_BITE */
+
 #define SQLITE_SQL_MAP(X)                                                                          \
     X(WRITE, BEGIN_WRITE, "BEGIN IMMEDIATE")                                                       \
     X(READ, BEGIN_READ, "BEGIN")                                                                   \
@@ -37,6 +39,10 @@
     X(READ, READ_EXPIRED,                                                                          \
       "SELECT " EXPIRED_COLUMNS " FROM orders WHERE state = 0 AND expires_us <= ?1"                \
       " AND (expires_us, id) > (?2, ?3) ORDER BY expires_us, id LIMIT ?4")                         \
+    X(READ, READ_BITE,                                                                             \
+      "SELECT count(*), coalesce(sum(old), 0), coalesce(max(key), '') FROM (SELECT key,"           \
+      " CASE WHEN at_us < ?2 AND body <> '' THEN 1 ELSE 0 END AS old FROM idempotency"             \
+      " WHERE key > ?1 ORDER BY key LIMIT " BITE ") AS keys")                                      \
     X(READ, AUDIT_HEADS, AUDIT_HEADS_SQL)                                                          \
     X(READ, AUDIT_ROWS, AUDIT_ROWS_SQL)                                                            \
     X(READ, AUDIT_REPEATS, AUDIT_REPEATS_SQL)                                                      \
@@ -89,6 +95,12 @@
     X(WRITE, PUT_TASK,                                                                             \
       "INSERT INTO tasks (name, instance, at_us, done) VALUES (?1, ?2, ?3, ?4)"                    \
       " ON CONFLICT (name) DO UPDATE SET instance = ?2, at_us = ?3, done = ?4")                    \
+    X(WRITE, PRUNE_REFUSALS,                                                                       \
+      "DELETE FROM idempotency WHERE key > ?1 AND key <= ?2 AND at_us < ?3"                        \
+      " AND http_status >= 400")                                                                   \
+    X(WRITE, PRUNE_ANSWERS,                                                                        \
+      "UPDATE idempotency SET request = '', body = '' WHERE key > ?1 AND key <= ?2"                \
+      " AND at_us < ?3 AND http_status < 400 AND body <> ''")                                      \
     X(WRITE, NEXT_FENCE,                                                                           \
       "INSERT INTO locks (key, owner, fence, expires_us) VALUES (?1, '', ?2 + 1, 0)"               \
       " ON CONFLICT (key) DO UPDATE SET fence = max(fence, ?2) + 1 RETURNING fence")

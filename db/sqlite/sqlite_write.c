@@ -140,6 +140,18 @@ db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int
                : status;
 }
 
+db_status sqlite_prune_bite(db_tx *tx, const char *after, const char *last, int64_t before_us)
+{
+    const struct value values[] = {VALUE_TEXT(after), VALUE_TEXT(last), VALUE_INT(before_us)};
+    struct conn *conn;
+    db_status status = tx_begin_write(tx, &conn);
+    if (status == DB_OK)
+        status = conn_run(conn, conn_bind(conn, SQL_PRUNE_REFUSALS, values, VALUE_COUNT(values)));
+    if (status == DB_OK)
+        status = conn_run(conn, conn_bind(conn, SQL_PRUNE_ANSWERS, values, VALUE_COUNT(values)));
+    return status;
+}
+
 db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret)
 {
     const struct value values[] = {VALUE_TEXT(resource), VALUE_INT(seen)};

@@ -49,6 +49,7 @@ enum pg_kind {
     PG_SELECT,
     PG_LOCK,
     PG_UPDATE,
+    PG_DELETE,
     PG_INSERT
 };
 
@@ -67,6 +68,7 @@ struct pg_sql {
     sqlite3_stmt *read;   /* SELECT, LOCK: the result; of "asked" if it unnests */
     sqlite3_stmt *find;   /* vid, rid of rows that qualify; INSERT: of versions with its key */
     sqlite3_stmt *write;  /* UPDATE, DO UPDATE: the new version of row :rid, if it qualifies */
+    sqlite3_stmt *again;  /* DELETE: the version of row :rid, if it qualifies */
     sqlite3_stmt *insert; /* a new row :rid */
     sqlite3_stmt *result; /* RETURNING, of version ?91 */
     sqlite3_stmt *live;   /* the vid of the version of row ?90 that is seen */

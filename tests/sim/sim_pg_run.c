@@ -245,6 +245,29 @@ static void run_update(struct run *run)
     }
 }
 
+static void run_delete(struct run *run)
+{
+    int64_t found[ROWS_MAX][3];
+    int n = find(run, false, found);
+    for (int i = 0; i < n; i++) {
+        bool newer;
+        if (!lock(run, found[i][1], found[i][0], &newer))
+            return;
+        look(run, true);
+        bind(run, run->sql->again);
+        bind_number(run->sql->again, AT_ROW, found[i][1]);
+        const bool qualifies = step(run, run->sql->again) == SQLITE_ROW;
+        const int64_t vid = qualifies ? sqlite3_column_int64(run->sql->again, 0) : 0;
+        sqlite3_reset(run->sql->again);
+        if (!qualifies)
+            continue;
+        bind_number(run->sql->end, AT_VID, vid);
+        step(run, run->sql->end);
+        sqlite3_reset(run->sql->end);
+        run->changed++;
+    }
+}
+
 /* Waits for those who insert the same key. False: failed. *ret: the row that has it, or 0. */
 static bool find_key(struct run *run, int64_t *ret)
 {
@@ -337,6 +360,9 @@ static void run_rows(struct run *run)
         return;
     case PG_UPDATE:
         run_update(run);
+        return;
+    case PG_DELETE:
+        run_delete(run);
         return;
     case PG_INSERT:
         for (int n = run->sql->of_many ? array_size(&run->args[0]) : 1;

@@ -192,6 +192,20 @@ static void take_update(struct pg_sql *sql, char *text)
     take_returning(sql, returning);
 }
 
+/* DELETE FROM table WHERE where */
+static void take_delete(struct pg_sql *sql, char *text)
+{
+    char *where = cut_at(text, " WHERE ");
+    if (!where)
+        unknown(sql->text);
+    sql->kind = PG_DELETE;
+    sql->lock = PG_FOR_UPDATE;
+    sscanf(text, "DELETE FROM %31s", sql->table);
+    sql->find = prepare("SELECT vid, row FROM %s WHERE %s", sql->table, where);
+    sql->again = prepare("SELECT vid FROM %s WHERE (%s) AND row = ?90", sql->table, where);
+    take_versions(sql);
+}
+
 /* INSERT INTO table [AS alias] (columns) VALUES (values) [ON CONFLICT DO NOTHING | ON CONFLICT
  * (key) DO UPDATE SET sets] [RETURNING columns]; or SELECT * FROM unnest(values) */
 static void take_insert(struct pg_sql *sql, char *text)
@@ -286,6 +300,8 @@ struct pg_sql *pg_sql(const char *text)
         take_select(sql, copy);
     else if (begins(copy, "UPDATE "))
         take_update(sql, copy);
+    else if (begins(copy, "DELETE FROM "))
+        take_delete(sql, copy);
     else if (begins(copy, "INSERT INTO ") && !begins(copy, "INSERT INTO seckill_schema"))
         take_insert(sql, copy);
     return statements[i] = sql;

@@ -1,0 +1,120 @@
+/* The task that prunes old answers: a late retry is told that its request was done, and never acts
+ * twice. */
+#include "business.h"
+#include "process.h"
+#include "service_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { WITHIN_MS = 60000, STOCK = 100, ORDERS = 150 };
+
+static bool lanes;
+
+static int start(void **state)
+{
+    struct op op;
+    (void)state;
+    rig_reset("redis-token");
+    rig.config.key_retention_s = 1;
+    rig.config.lanes = lanes;
+    if (rig_start() != 0)
+        return -1;
+    return op_run(rig.service, op_put_item(&op, "1", STOCK, "")) == 200 ? 0 : -1;
+}
+
+/* The answer that GET /v1/transactions/{key} gives. */
+static enum problem transaction(const struct op *of)
+{
+    struct op op;
+    op_make(&op, OP_GET_TRANSACTION, "", "", 0, 0);
+    snprintf(op.key, sizeof op.key, "%s", of->key);
+    op_run(rig.service, &op);
+    return op.answer.problem;
+}
+
+struct wanted {
+    const struct op *of;
+    enum problem problem;
+};
+
+static bool is_told(void *arg)
+{
+    const struct wanted *wanted = arg;
+    return transaction(wanted->of) == wanted->problem;
+}
+
+static void await(const struct op *of, enum problem problem)
+{
+    struct wanted wanted = {of, problem};
+    assert_true(wait_until(is_told, &wanted, WITHIN_MS));
+}
+
+static void a_late_retry_is_told_that_it_was_done_and_never_acts_again(void **state)
+{
+    (void)state;
+    struct op first, again;
+    assert_int_equal(op_run(rig.service, op_order(&first, 7)), 201);
+    await(&first, PROBLEM_ALREADY_DONE);
+    assert_int_equal(op_run(rig.service, op_order(&again, 7)), 409);
+    assert_int_equal(again.answer.problem, PROBLEM_ALREADY_DONE);
+    assert_non_null(strstr(again.answer.body, "answered 201"));
+    assert_false(again.answer.replayed);
+    op_make(&again, OP_PLACE_ORDER, "1", "u1", 2, 7); /* what was asked is not known any more */
+    op_run(rig.service, &again);
+    assert_int_equal(again.answer.problem, PROBLEM_ALREADY_DONE);
+    assert_int_equal(rig_stock(), STOCK - 1);
+}
+
+/* It moved nothing, so it may be decided anew. */
+static void a_pruned_refusal_can_be_asked_again(void **state)
+{
+    (void)state;
+    struct op first, again;
+    op_make(&first, OP_PLACE_ORDER, "1", "u1", STOCK + 1, 0);
+    op_run(rig.service, &first);
+    assert_int_equal(first.answer.problem, PROBLEM_SOLD_OUT);
+    await(&first, PROBLEM_NOT_FOUND);
+    op_make(&again, OP_PLACE_ORDER, "1", "u1", 1, 0);
+    assert_int_equal(op_run(rig.service, &again), 201);
+    assert_int_equal(rig_stock(), STOCK - 1);
+}
+
+static bool is_shown(void *line)
+{
+    return rig_metrics_contain(line);
+}
+
+/* More than two bites. */
+static void every_old_answer_is_pruned_and_counted(void **state)
+{
+    (void)state;
+    struct op op;
+    assert_int_equal(op_run(rig.service, op_put_item(&op, "1", ORDERS, "")), 200);
+    for (int i = 0; i < ORDERS; i++)
+        assert_int_equal(op_run(rig.service, op_order(&op, i)), 201);
+    for (int i = 0; i < ORDERS; i++)
+        await(op_order(&op, i), PROBLEM_ALREADY_DONE);
+    char line[64];
+    snprintf(line, sizeof line, "seckill_answers_pruned_total %d\n", ORDERS);
+    assert_true(wait_until(is_shown, line, WITHIN_MS)); /* counted after the commit */
+    assert_int_equal(rig_stock(), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, rig_clear)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_late_retry_is_told_that_it_was_done_and_never_acts_again),
+        TEST(a_pruned_refusal_can_be_asked_again),
+        TEST(every_old_answer_is_pruned_and_counted),
+    };
+    int failed = cmocka_run_group_tests_name("lanes off", tests, rig_open, rig_close);
+    lanes = true;
+    return failed + cmocka_run_group_tests_name("lanes on", tests, rig_open, rig_close);
+}
