@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -207,6 +208,62 @@ static void a_second_signal_ends_at_once(void **state)
     close(server);
 }
 
+#define HASH_OF_FIRST  "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e"
+#define HASH_OF_SECOND "16367aacb67a4a017c8da8ab95682ccb390863780f7114dda0a0e0c55644c7c4"
+
+/* Writes the file of --tokens. */
+static void write_tokens(const char *path, const char *role, const char *hash)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "%s ann %s\n", role, hash);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0600), 0);
+}
+
+static int ask_metrics(int port, const char *token)
+{
+    char text[256];
+    struct raw_reply reply;
+    int fd = raw_connect(port);
+    snprintf(text, sizeof(text),
+             "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", token);
+    raw_send_text(fd, text);
+    int status = raw_read(fd, 0, RAW_WAIT_MS, &reply);
+    raw_free(&reply);
+    close(fd);
+    return status;
+}
+
+/* SIGHUP reads the tokens again. A file that is wrong leaves those that are known. */
+static void a_hangup_reloads_the_tokens(void **state)
+{
+    (void)state;
+    char path[128], option[160];
+    struct daemon daemon;
+    snprintf(path, sizeof(path), "%s/tokens", folder);
+    snprintf(option, sizeof(option), "--tokens=%s", path);
+    write_tokens(path, "operator", HASH_OF_FIRST);
+    run_until_ready(&daemon, (const char *const[]){option, NULL});
+    assert_int_equal(ask_metrics(daemon.port, "first"), 200);
+    assert_int_equal(ask_metrics(daemon.port, "second"), 401);
+
+    write_tokens(path, "operator", HASH_OF_SECOND);
+    kill(daemon.pid, SIGHUP);
+    await_line(&daemon, "event=reload tokens=1");
+    assert_int_equal(ask_metrics(daemon.port, "first"), 401);
+    assert_int_equal(ask_metrics(daemon.port, "second"), 200);
+
+    write_tokens(path, "king", HASH_OF_FIRST);
+    kill(daemon.pid, SIGHUP);
+    await_line(&daemon, "event=reload error=");
+    assert_int_equal(ask_metrics(daemon.port, "second"), 200);
+
+    unlink(path);
+    kill(daemon.pid, SIGTERM);
+    assert_int_equal(status_of(&daemon), 0);
+}
+
 /* -- the service manager --------------------------------------------------------------------------
  */
 
@@ -374,6 +431,7 @@ int main(void)
         cmocka_unit_test(a_signal_drains_and_ends_with_0),
         cmocka_unit_test(what_was_accepted_is_answered_before_the_end),
         cmocka_unit_test(a_second_signal_ends_at_once),
+        cmocka_unit_test(a_hangup_reloads_the_tokens),
         cmocka_unit_test(a_manager_hears_of_the_start_and_of_the_end),
         cmocka_unit_test_teardown(a_watchdog_hears_that_the_service_turns, manager_goes),
         cmocka_unit_test(a_delayed_drain_is_not_ready_and_serves),
