@@ -196,9 +196,9 @@ static int listen_socket(struct http *http)
 static int start_daemon(struct http *http)
 {
     http->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, request_step,
-        http, MHD_OPTION_EXTERNAL_LOGGER, http_log, http, MHD_OPTION_LISTEN_SOCKET, http->listen_fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)http->config->connections,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_TURBO, 0, NULL, NULL,
+        request_step, http, MHD_OPTION_EXTERNAL_LOGGER, http_log, http, MHD_OPTION_LISTEN_SOCKET,
+        http->listen_fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)http->config->connections,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
         MHD_OPTION_NOTIFY_CONNECTION, conn_opened_or_closed, http, MHD_OPTION_NOTIFY_COMPLETED,
         request_end, http, MHD_OPTION_URI_LOG_CALLBACK, request_begin, http, MHD_OPTION_END);

@@ -198,7 +198,8 @@ enum MHD_Result answer_queue(struct http *http, struct request *request,
                               response);
 }
 
-void answer_too_late(struct http *http, struct conn *conn)
+void answer_straight(struct http *http, struct conn *conn, enum problem problem, const char *detail,
+                     int64_t duration_us)
 {
     struct call *call = call_get(http);
     if (call == NULL)
@@ -208,21 +209,21 @@ void answer_too_late(struct http *http, struct conn *conn)
         strcpy(op->request_id, conn->request->call->op.request_id);
     else
         answer_request_id(http, op, NULL);
-    op_problem(op, PROBLEM_REQUEST_TIMEOUT, "the request was not complete after %" PRId64 " ms",
-               http->limits.read_ms);
+    op_problem(op, problem, "%s", detail);
     const size_t bytes = answer_end_line(&op->answer);
     const char *const body = op->answer.body != NULL ? op->answer.body : "";
+    const struct problem_info *info = problem_info(problem);
     char text[DB_BODY_MAX + 2 + 512];
     int n = snprintf(text, sizeof(text),
-                     "HTTP/1.1 408 Request Timeout\r\nContent-Type: %s\r\n"
+                     "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n"
                      "Cache-Control: no-store\r\nX-Request-Id: %s\r\nConnection: close\r\n"
                      "Content-Length: %zu\r\n\r\n%s",
-                     problem_type, op->request_id, bytes, body);
+                     info->status, info->title, problem_type, op->request_id, bytes, body);
     if (n > 0 && (size_t)n < sizeof(text)) {
         ssize_t sent = send(conn->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
         (void)sent; /* best effort: the connection ends anyway */
     }
     http_metrics_count(&http->metrics, conn->request != NULL ? conn->request->match.route : NULL,
-                       MHD_HTTP_REQUEST_TIMEOUT, http->limits.read_ms * 1000);
+                       info->status, duration_us);
     call_put(http, call);
 }

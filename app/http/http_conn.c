@@ -5,6 +5,8 @@
 #include "http_internal.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 static int64_t allowance_us(const struct http *http, enum phase phase)
@@ -74,6 +76,7 @@ static void closed(struct http *http, struct conn *conn)
         void *request = conn->request;
         request_end(http, conn->mhd, &request, MHD_REQUEST_TERMINATED_WITH_ERROR);
     }
+    malformed_line(http, conn);
     list_remove(&http->phases[conn->phase], conn);
     gone_forget(http, conn);
     conn_put(http, conn);
@@ -113,8 +116,12 @@ static void end_late(struct http *http, struct conn *conn)
         return;
     }
     http->metrics.timed_out++;
-    if (conn->phase == PHASE_READING)
-        answer_too_late(http, conn);
+    if (conn->phase == PHASE_READING) {
+        char detail[64];
+        snprintf(detail, sizeof(detail), "the request was not complete after %" PRId64 " ms",
+                 http->limits.read_ms);
+        answer_straight(http, conn, PROBLEM_REQUEST_TIMEOUT, detail, http->limits.read_ms * 1000);
+    }
     conn_shutdown(http, conn);
 }
 

@@ -166,8 +166,10 @@ enum MHD_Result answer_send(struct http *http, struct request *request);
 /* The same with a body of the caller's making. */
 enum MHD_Result answer_queue(struct http *http, struct request *request,
                              struct MHD_Response *response);
-/* Writes 408 straight to the socket: libmicrohttpd takes no answer to a request half read. */
-void answer_too_late(struct http *http, struct conn *conn);
+/* Writes the problem straight to the socket, where libmicrohttpd takes no answer: the request is
+ * half read, or malformed. The connection must end then. */
+void answer_straight(struct http *http, struct conn *conn, enum problem problem, const char *detail,
+                     int64_t duration_us);
 void answer_local(struct http *http, struct request *request); /* /livez, /metrics, /openapi.json */
 void answer_request_id(struct http *http, struct op *op, const struct http_value *sent);
 
@@ -181,6 +183,12 @@ void request_put(struct http *http, struct request *request);
 struct conn *conn_get(struct http *http);
 void conn_put(struct http *http, struct conn *conn);
 void pool_free(struct http *http);
+
+/* -- http_malformed.c: requests that libmicrohttpd refuses, but not well -- */
+/* It is about to refuse a Content-Length. It would answer twice. */
+void malformed_length(struct http *http);
+/* It has closed a connection. If it had no answer for the first request line, this gives one. */
+void malformed_line(struct http *http, struct conn *conn);
 
 /* -- http_log.c: libmicrohttpd's messages, a few per second -- */
 void http_log(void *http, const char *format, va_list args);

@@ -9,7 +9,10 @@ enum { LINES_PER_SECOND = 5 };
 
 void http_log(void *context, const char *format, va_list args)
 {
-    struct http_log_ration *ration = &((struct http *)context)->log_ration;
+    struct http *http = context;
+    struct http_log_ration *ration = &http->log_ration;
+    if (strstr(format, "Content-Length") != NULL)
+        malformed_length(http);
     const int64_t second = http_now_us() / 1000000;
     if (ration->skips) {
         ration->skips = false;

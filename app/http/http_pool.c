@@ -33,6 +33,7 @@ static void op_reset(struct op *op)
     op->deadline_us = 0;
     memset(op->point_us, 0, sizeof(op->point_us));
     op->shown_value = op->shown_fence = 0;
+    op->n_crowds = 0;
     op->noted = 0;
     op->section = NULL;
     atomic_init(&op->abandoned, false);

@@ -188,9 +188,12 @@ static enum MHD_Result take_head(struct http *http, struct request *request, con
         if (wrong == NULL)
             wrong = framing_read(method, version, info->header_size, &head);
         answer_request_id(http, op, wrong == NULL ? &head.request_id : NULL);
-        refused = wrong != NULL;
-        if (refused)
+        if (wrong != NULL)
             op_problem(op, PROBLEM_BAD_REQUEST, "%s", wrong);
+        else if (head.transfer_encoding.count > 0) /* libmicrohttpd reads chunks leniently */
+            op_problem(op, PROBLEM_LENGTH_REQUIRED,
+                       "send the body with a Content-Length instead of chunked");
+        refused = op->answer.status != 0;
     }
     if (refused) {
         http->metrics.refused_heads++;

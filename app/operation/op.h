@@ -111,6 +111,8 @@ struct op {
     int64_t shown_value, shown_fence;
     bool key_found;            /* its key had an answer in the store at the look-up */
     int64_t bought;            /* pieces that its buyer had when the batch was decided */
+    uint64_t crowds[2];        /* where the service counts it (crowd.h) */
+    int8_t n_crowds;           /* of them */
     uint64_t noted;            /* its number among the operations noted (events.h); 0: not noted */
     struct section *section;   /* runs it; NULL: none yet */
     const struct seams *seams; /* the service's; NULL: none */

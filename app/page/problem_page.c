@@ -37,9 +37,13 @@ static const char *const advice[PROBLEM_COUNT] = {
     [PROBLEM_ORDER_CLOSED] = "The order is paid, cancelled or closed, its time is over, or its "
                              "sale was reset. GET the order to see. Order again if pieces are "
                              "left.",
+    [PROBLEM_ALREADY_DONE] = "The request was done before, so it does not act again. Its answer is "
+                             "no longer kept. GET the order, the item or the account to see.",
     [PROBLEM_IN_FLIGHT] = "A request with this Idempotency-Key is still running. Wait as "
                           "Retry-After says, then send the same again: it is answered as the "
                           "first.",
+    [PROBLEM_LENGTH_REQUIRED] = "The body was sent in chunks. Send it with a Content-Length, which "
+                                "most clients do for a body that they have as a whole.",
     [PROBLEM_TOO_LARGE] = "The body is larger than 16 KiB. No request of this service needs so "
                           "much.",
     [PROBLEM_MEDIA_TYPE] = "A body must be JSON in UTF-8. Send Content-Type: application/json.",
@@ -50,6 +54,10 @@ static const char *const advice[PROBLEM_COUNT] = {
                            "each new intent.",
     [PROBLEM_UNKNOWN_GUARD] = "The service has no guard of this name, or cannot reach its "
                               "servers. GET /v1/guards lists them.",
+    [PROBLEM_TOO_MANY_WAITING] = "So many requests about the same item, account or order, or for "
+                                 "the same user, wait already that no more are taken: others "
+                                 "shall get their turn. Nothing was done. " SAME_KEY
+                                 ", after Retry-After, and wait longer each time.",
     [PROBLEM_HEADERS_TOO_LARGE] = "Request line and headers may have 8 KiB together, the target "
                                   "1 KiB. Send fewer or shorter ones.",
     [PROBLEM_INTERNAL] = "The service has met something that it cannot handle, such as a damaged "

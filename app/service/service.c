@@ -20,6 +20,54 @@ static bool runs_under_key(const struct op *op)
     return service_is_business(op) && op->key[0] != '\0';
 }
 
+/* -- crowds: no item and no user fills the queue of all others --------------------------------- */
+
+enum { CROWD_MIN = 64, RESOURCE_PART = 2, USER_PART = 16 };
+
+/* The share of the queue that operations of one name may have. */
+static uint32_t crowd_max(const struct service *service, int part)
+{
+    const int64_t max = service->config->queue_max / part;
+    return max > CROWD_MIN ? (uint32_t)max : CROWD_MIN;
+}
+
+static void leave_crowds(struct service *service, struct op *op)
+{
+    while (op->n_crowds > 0)
+        crowd_leave(service->crowd, op->crowds[--op->n_crowds]);
+}
+
+static bool enter(struct service *service, struct op *op, const char *kind, const char *name,
+                  int part)
+{
+    const uint32_t max = crowd_max(service, part);
+    if (name[0] == '\0')
+        return true;
+    if (crowd_enter(service->crowd, kind, name, max, &op->crowds[op->n_crowds])) {
+        op->n_crowds++;
+        return true;
+    }
+    op_problem(op, PROBLEM_TOO_MANY_WAITING, "%s %s has %u requests waiting; try later", kind, name,
+               (unsigned)max);
+    return false;
+}
+
+/* Counts what changes stock or balances: by its resource, and by its user or second account. False:
+ * op has its problem. */
+static bool enter_crowds(struct service *service, struct op *op)
+{
+    static const char *const kinds[OP_PUT_ITEM] = {
+        [OP_PLACE_ORDER] = "item", [OP_CHANGE_BALANCE] = "account", [OP_TRANSFER] = "account"};
+    op->n_crowds = 0;
+    if (!service_is_business(op))
+        return true;
+    const char *kind = kinds[op->kind] ? kinds[op->kind] : "order";
+    return enter(service, op, kind, op->id, RESOURCE_PART) &&
+           (op->kind == OP_TRANSFER      ? enter(service, op, "account", op->other, RESOURCE_PART)
+            : op->kind == OP_PLACE_ORDER ? enter(service, op, "user", op->other, USER_PART)
+                                         : enter(service, op, "user", op->caller, USER_PART));
+}
+
 /* -- one operation ---------------------------------------------------------------------------- */
 
 /* One accepted operation more; before service_drain() begins to wait, or it is refused. */
@@ -60,16 +108,23 @@ void service_finish(struct service *service, struct op *op)
         op->answer.problem == PROBLEM_NONE)
         counters_step(&service->counters, op);
     const enum op_kind kind = op->kind;
+    leave_crowds(service, op);
     op->done(op);
     drop_accepted(service, kind);
+}
+
+static bool refused(struct service *service, struct op *op)
+{
+    leave_crowds(service, op);
+    count_outcome(service, op);
+    drop_accepted(service, op->kind);
+    return false;
 }
 
 static bool refuse(struct service *service, struct op *op, enum problem problem, const char *detail)
 {
     op_problem(op, problem, "%s", detail);
-    count_outcome(service, op);
-    drop_accepted(service, op->kind);
-    return false;
+    return refused(service, op);
 }
 
 static struct lanes *lanes_for(struct service *service, enum op_kind kind)
@@ -107,6 +162,8 @@ bool service_submit(struct service *service, struct op *op)
     add_accepted(service, op->kind);
     if (atomic_load(&service->draining))
         return refuse(service, op, PROBLEM_DRAINING, "this instance is shutting down");
+    if (!enter_crowds(service, op))
+        return refused(service, op);
     bool keyed = runs_under_key(op);
     if (keyed && !inflight_add(service->inflight, op))
         return refuse(service, op, PROBLEM_IN_FLIGHT, "ask again when it is done");
@@ -176,8 +233,10 @@ int service_open(const struct config *config, const struct business *business,
     bool ready = open_store(service) && guards_open(config, service->seams, &service->guards) == 0;
     if (ready) {
         service->inflight = inflight_open();
+        service->crowd = crowd_open();
         service->keeper = keeper_open(service->db, service->seams, &service->counters);
-        ready = service->inflight && service->keeper && service_open_threads(service);
+        ready =
+            service->inflight && service->crowd && service->keeper && service_open_threads(service);
         if (!ready)
             fprintf(stderr, "seckilld: no memory or threads; lower --workers or --batch\n");
     }
@@ -231,6 +290,7 @@ void service_close(struct service *service)
     assert(atomic_load(&service->accepted) == 0);
     keeper_close(service->keeper);
     inflight_close(service->inflight);
+    crowd_close(service->crowd);
     guards_close(service->guards);
     db_close(service->db);
     pthread_cond_destroy(&service->idle);

@@ -3,6 +3,7 @@
 #define SERVICE_PRIVATE_H
 
 #include "attempt.h"
+#include "crowd.h"
 #include "inflight.h"
 #include "lanes.h"
 #include "seams.h"
@@ -16,6 +17,7 @@ struct service {
     struct guards *guards;
     struct keeper *keeper;
     struct inflight *inflight;
+    struct crowd *crowd;
     struct lanes *writes; /* operations that take locks */
     struct lanes *reads;  /* operations that take none: they never wait behind the writes */
     struct lanes *audits; /* these take minutes for millions of resources */

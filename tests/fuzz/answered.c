@@ -39,6 +39,9 @@ static bool take_answer(const char **at, size_t *left, struct answered *ret)
         n += span.length;
     }
     type_of(head, (size_t)(*at - head), type);
+    const size_t whole = (size_t)(*at - head) - n; /* of the head, if the body is not in chunks */
+    if (event == HTTP_DONE && memmem(head, whole, "\r\nConnection: close\r\n", 21) != NULL)
+        FUZZ_CHECK(*left == 0); /* one answer, not two */
     ret->streams |= strcmp(type, "text/event-stream") == 0;
     if (event != HTTP_DONE)
         return false;

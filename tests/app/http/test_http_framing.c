@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -181,6 +182,104 @@ static void too_many_header_lines_are_refused(void **state)
     refused(text, strlen(text));
 }
 
+/* Whatever the chunks look like: how libmicrohttpd reads them cannot be checked. */
+static void chunks_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        "10\r\n" BODY "\r\n0\r\n\r\n",              /* as it should be */
+        "10\n" BODY "\r\n0\r\n\r\n",                /* a bare line feed after the size, */
+        "10\r\n" BODY "\n0\r\n\r\n",                /* after the data, */
+        "10\r\n" BODY "\r\n0\n\n",                  /* at the end */
+        "10\r\n" BODY "\r\n0\r\nA: b\nHost: x\n\n", /* in trailers */
+        "10;a=\"\n\"\r\n" BODY "\r\n0\r\n\r\n",     /* an extension */
+        "10\r\r\n" BODY "\r\n0\r\n\r\n",            /* one more carriage return */
+        "0000000000000000010\r\n" BODY "\r\n0\r\n\r\n",
+        "",
+    };
+    const long before = stub_submitted(fixture.service);
+    char text[512], header[64];
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        struct raw_reply reply;
+        int fd = raw_connect(fixture.port);
+        snprintf(text, sizeof(text), POST "Transfer-Encoding: chunked\r\n\r\n%s", bodies[i]);
+        raw_send_text(fd, text);
+        assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), 411);
+        assert_string_equal(raw_header(&reply, "Connection", header, sizeof(header)), "close");
+        assert_non_null(strstr(reply.body, "length-required"));
+        assert_true(raw_closed(fd, RAW_WAIT_MS));
+        raw_free(&reply);
+        close(fd);
+    }
+    REFUSED(POST "Transfer-Encoding: chunked\0\r\n\r\n0\r\n\r\n");
+    assert_int_equal(stub_submitted(fixture.service), before);
+}
+
+/* All bytes until the service closes. */
+static size_t read_all(int fd, char *ret, size_t size)
+{
+    size_t n = 0;
+    ssize_t got;
+    while (n + 1 < size && (got = recv(fd, ret + n, size - n - 1, 0)) > 0)
+        n += (size_t)got;
+    ret[n] = '\0';
+    return n;
+}
+
+/* The head may come in pieces, with other requests between them. */
+static void a_bad_length_has_one_answer(void **state)
+{
+    (void)state;
+    static const char *const lengths[] = {
+        "-1", "+16", "0x10", "16, 16", "16 16", "", "99999999999999999999999"};
+    static char text[8192];
+    for (size_t i = 0; i < 2 * sizeof(lengths) / sizeof(lengths[0]); i++) {
+        const bool in_pieces = i % 2 != 0;
+        int fd = raw_connect(fixture.port), other = raw_connect(fixture.port);
+        raw_send_text(fd, POST);
+        if (in_pieces) {
+            struct raw_reply reply;
+            raw_send_text(other, GET HOST); /* without its end */
+            assert_int_equal(fixture_ask(&fixture, GET HOST "\r\n", &reply), 200);
+            raw_free(&reply);
+        }
+        snprintf(text, sizeof(text), "Content-Length: %s\r\n\r\n", lengths[i / 2]);
+        raw_send_text(fd, text);
+        assert_true(read_all(fd, text, sizeof(text)) > 0);
+        const char *const body = strstr(text, "\r\n\r\n{\"type\":\"/problems/bad-request\"");
+        assert_true(strncmp(text, "HTTP/1.1 400 ", 13) == 0);
+        assert_non_null(body);
+        assert_null(strstr(text + 1, "HTTP/1.1"));
+        assert_int_equal(strlen(body + 4), atoi(strstr(text, "Content-Length: ") + 16));
+        close(fd);
+        close(other);
+    }
+}
+
+static void a_line_without_a_space_is_answered(void **state)
+{
+    (void)state;
+    REFUSED("GET\r\n\r\n");
+    REFUSED("GET\n");
+    REFUSED("\r\nGET/livez\r\nHost: t\r\n\r\n");
+    REFUSED(" /livez HTTP/1.1\r\nHost: t\r\n\r\n");
+}
+
+/* Nobody may be answered twice, or what was not asked. */
+static void who_closes_without_a_request_is_not_answered(void **state)
+{
+    (void)state;
+    char text[16];
+    const long before = fixture_metric(&fixture, "seckill_http_refused_heads_total");
+    for (int i = 0; i < 10; i++) {
+        int fd = raw_connect(fixture.port);
+        shutdown(fd, SHUT_WR);
+        assert_int_equal(read_all(fd, text, sizeof(text)), 0);
+        close(fd);
+    }
+    assert_int_equal(fixture_metric(&fixture, "seckill_http_refused_heads_total"), before);
+}
+
 /* Checks only the status: libmicrohttpd refuses these itself, with its own page. */
 static void what_is_not_http_is_refused_and_closed(void **state)
 {
@@ -192,8 +291,7 @@ static void what_is_not_http_is_refused_and_closed(void **state)
                                            POST "Content-Length: 99999999999999999999999\r\n\r\n",
                                            GET HOST "no colon\r\n\r\n",
                                            "GET /livez HTTP/2.0\r\nHost: t\r\n\r\n",
-                                           "GET /livez\r\nHost: t\r\n\r\n",
-                                           POST "Transfer-Encoding: chunked\r\n\r\nxyz\r\n"};
+                                           "GET /livez\r\nHost: t\r\n\r\n"};
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
         int fd = raw_connect(fixture.port);
         raw_send_text(fd, requests[i]);
@@ -350,6 +448,10 @@ int main(void)
         cmocka_unit_test(malformed_request_lines_are_refused),
         cmocka_unit_test(exactly_one_host_is_needed),
         cmocka_unit_test(too_many_header_lines_are_refused),
+        cmocka_unit_test(chunks_are_refused),
+        cmocka_unit_test(a_bad_length_has_one_answer),
+        cmocka_unit_test(a_line_without_a_space_is_answered),
+        cmocka_unit_test(who_closes_without_a_request_is_not_answered),
         cmocka_unit_test(what_is_not_http_is_refused_and_closed),
         cmocka_unit_test(the_largest_head_is_taken),
         cmocka_unit_test(a_head_full_of_cookies_is_answered),

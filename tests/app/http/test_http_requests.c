@@ -167,30 +167,6 @@ static void bodies_up_to_16_kib_are_taken(void **state)
     order_is(JSON KEY, body, 413, "too-large");
 }
 
-static void chunked_bodies_are_bounded_too(void **state)
-{
-    (void)state;
-    for (int chunks = 1; chunks <= 2; chunks++) {
-        int fd = raw_connect(fixture.port);
-        raw_send_text(fd, "POST /v1/items/1/orders HTTP/1.1\r\nHost: t\r\n" JSON KEY
-                          "Transfer-Encoding: chunked\r\n\r\n10\r\n" BUY "\r\n");
-        static char spaces[HTTP_BODY_MAX - 16];
-        memset(spaces, ' ', sizeof(spaces));
-        for (int i = 0; i < chunks; i++) {
-            char size[16];
-            sprintf(size, "%zx\r\n", sizeof(spaces));
-            raw_send_text(fd, size);
-            raw_send(fd, spaces, sizeof(spaces));
-            raw_send_text(fd, "\r\n");
-        }
-        raw_send_text(fd, "0\r\n\r\n");
-        struct raw_reply reply;
-        assert_int_equal(raw_read(fd, 0, RAW_WAIT_MS, &reply), chunks == 1 ? 201 : 413);
-        raw_free(&reply);
-        close(fd);
-    }
-}
-
 static void continue_is_sent_for_a_good_head_only(void **state)
 {
     (void)state;
@@ -264,7 +240,6 @@ int main(void)
         cmocka_unit_test(bad_keys_are_400),
         cmocka_unit_test(only_json_is_taken),
         cmocka_unit_test(bodies_up_to_16_kib_are_taken),
-        cmocka_unit_test(chunked_bodies_are_bounded_too),
         cmocka_unit_test(continue_is_sent_for_a_good_head_only),
         cmocka_unit_test(refused_requests_keep_the_connection),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
