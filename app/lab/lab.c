@@ -22,8 +22,11 @@ static _Thread_local struct {
     bool waited; /* its wait is traced: a polling waiter passes these points many times */
 } current;
 
-static bool shows_value(enum op_point point)
+/* An order's own row has no value of this kind. */
+static bool shows_value(const struct op *op, enum op_point point)
 {
+    if (op->kind == OP_PAY_ORDER || op->kind == OP_CANCEL_ORDER)
+        return false;
     return point == OP_READ || point == OP_DECIDED || point == OP_COMMITTED;
 }
 
@@ -86,7 +89,7 @@ static void at_op_point(struct op *op, enum op_point point)
         .lock = "",
         .value = op->shown_value,
         .fence = op->shown_fence,
-        .has_value = shows_value(point),
+        .has_value = shows_value(op, point),
     };
     lab_trace_add(&passage);
     lab_pause_pass(&passage);

@@ -16,6 +16,7 @@ static void decide(struct section *section, struct op *op)
     struct change *change = &section->changes[n_changes].change;
     change->before--; /* the real stock */
     change->after--;
+    op->shown_value--;
 }
 
 void lab_slip_off_by_one(struct seams *seams)
