@@ -26,7 +26,7 @@
  *                               is no lock, "left_ms" null where there is no lease), and the newest
  *                               fence that the row of the item or account has seen. 404: no row
  *   DELETE /v1/lab/locks/item:1 makes it free whoever holds it, as a lock server that forgets:
- *                               {"was_held":true}
+ *                               {"was_held":true}. In the trace: lock.freed, without a key
  *   POST   /v1/lab/wire         {"wished":true} -> 201: whoever holds the wire between this service
  *                               and Redis is to cut it, or with false to make it whole. 503
  *                               unavailable: nobody holds it. Who does (`loadgen serve`) says

@@ -311,6 +311,21 @@ static bool answer_start(const struct extra_request *request, struct op *op)
     return true;
 }
 
+/* As they were wished; what was left out is left out. */
+static json_t *terms_json(const struct terms *terms)
+{
+    json_t *json = json_pack("{s:s}", "guard", terms->guard);
+    if (terms->lease_ms > 0)
+        json_object_set_new(json, "lease_ms", json_integer((json_int_t)terms->lease_ms));
+    if (terms->watchdog >= 0)
+        json_object_set_new(json, "watchdog", json_boolean(terms->watchdog));
+    if (terms->fence >= 0)
+        json_object_set_new(json, "fence", json_boolean(terms->fence));
+    if (terms->lanes >= 0)
+        json_object_set_new(json, "lanes", json_boolean(terms->lanes));
+    return json;
+}
+
 static bool answer_state(const struct extra_request *request, struct op *op)
 {
     (void)request;
@@ -319,8 +334,9 @@ static bool answer_state(const struct extra_request *request, struct op *op)
                         : sale.pid > 0            ? "running"
                         : sale.message[0] != '\0' ? "failed"
                                                   : "done";
-    op_answer_json(op, json_pack("{s:i, s:s, s:s, s:O?}", "id", sale.id, "state", state, "message",
-                                 sale.message, "reports", sale.reports));
+    op_answer_json(op, json_pack("{s:i, s:s, s:s, s:O?, s:o*}", "id", sale.id, "state", state,
+                                 "message", sale.message, "reports", sale.reports, "terms",
+                                 sale.pid > 0 ? terms_json(&sale.wish.sales[sale.at]) : NULL));
     return true;
 }
 

@@ -8,11 +8,12 @@
  *                        "connections":64,"rate":0} -> 201 {"id":1}
  *                        409 in-flight while a sale runs
  *
- *   GET  /v1/demo/sales  {"id","state","message","reports"}
+ *   GET  /v1/demo/sales  {"id","state","message","reports","terms"}
  *
  * - rate 0: all buyers at once.
  * - lease_ms, watchdog and lanes need --lab. A missing value is as the service is configured.
  * - state: idle, running, done or failed. message says why it failed.
+ * - terms: of the sale that runs, as the POST has them.
  * - reports: the output of `loadgen sale --json -`, for each sale.
  *
  * One per process. Only the HTTP thread uses it.

@@ -46,6 +46,8 @@
     X(steps_style, "steps.css", "steps.css", STYLE)                                                \
     X(steps, "steps.js", "steps.js", SCRIPT)                                                       \
     X(steps_view, "steps_view.js", "steps_view.js", SCRIPT)                                        \
+    X(notices, "notices.js", "notices.js", SCRIPT)                                                 \
+    X(facts, "facts.js", "facts.js", SCRIPT)                                                       \
     X(exercises, "exercises.js", "exercises.js", SCRIPT)                                           \
     X(lab, "lab.js", "lab.js", SCRIPT)                                                             \
     X(row, "row.js", "row.js", SCRIPT)                                                             \

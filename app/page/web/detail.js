@@ -1,5 +1,6 @@
-// What a click on a lane shows: both read-modify-writes, and the two rows of the ledger.
-import { duration, number, text } from "./text.js";
+// What a click on a lane shows: its read-modify-write, and the rows of the ledger that contradict it.
+import { ask } from "./stream.js";
+import { duration, number, reason, text } from "./text.js";
 
 export function add(name, content, parent) {
   const made = parent.ownerDocument.createElement(name);
@@ -18,47 +19,105 @@ export function table(parent, heads, rows) {
   for (const row of rows) line(row, "td");
 }
 
-// The request and those who read the same value; request undefined: only the ledger's rows.
-export function describeRequest(section, pane, request) {
-  const both = request ? [request, ...request.mates.slice(0, 3)] : [];
-  if (request) {
-    const name = request.mates.length ? "clash" : request.at.killed ? "killedInside" : request.refused ? "refusedLate" : request.batched ? "batch" : "alone";
-    add("p", text(name, { value: request.read }), section);
-    table(section,
-      [text("request"), text("readValue"), text("wroteValue"), text("waited"), text("inside"), text("fence")],
-      both.map(({ key, read, wrote, at, fence }) => [
-        key, read, at.killed ? undefined : wrote, duration((at.acquired ?? at.read) - at.submitted), duration((at.committed ?? at.rejected ?? Math.round(at.killed)) - at.read), fence ? String(fence) : undefined,
-      ]));
+const COLUMNS = ["txn_id", "version_before", "before", "delta", "after", "fence", "instance"];
+const OTHERS_MAX = 3;
+
+// A request's row of the ledger, as its stored answer has it; null: it has written nothing.
+async function rowOf(key) {
+  try {
+    const { quantity, stock_before, stock_after, version, fence, instance } = await ask(`/v1/transactions/${encodeURIComponent(key)}`);
+    return version === undefined ? null
+      : { txn_id: key, version_before: version - 1, before: stock_before, delta: -quantity, after: stock_after, fence, instance };
+  } catch (error) {
+    if (error.status === 404 || error.status === 409) return null;
+    throw error;
   }
-  const keys = new Set(both.map((r) => r.key)), forks = pane.audit?.forks ?? [];
-  const fork = forks.find((pair) => pair.some((row) => keys.has(row.txn_id))) ?? (!request || request.mates.length ? forks[0] : undefined);
-  if (!fork) return;
-  add("p", text("ledger"), section);
-  const columns = ["id", "txn_id", "version_before", "before", "delta", "after", "fence", "instance"];
-  table(section, columns, fork.map((row) => columns.map((name) => row[name])));
 }
 
-let shown = null; // what is to be seen, as it was then: {pane: {terms, audit}, request, back: the focus}
+// The ledger's word on one request: {own: its row, rivals: rows that start from the same version}.
+export async function ledgerOf(request, audit) {
+  const [own, ...others] = await Promise.all([request, ...request.mates].map(({ key }) => rowOf(key)));
+  const forked = (audit?.forks ?? []).filter((pair) => pair.some(({ txn_id }) => txn_id === request.key)).flat();
+  const rivals = [...others, ...forked].filter((row) => own && row && row.txn_id !== own.txn_id && row.version_before === own.version_before);
+  return { own, rivals: rivals.filter((row, i) => rivals.findIndex(({ txn_id }) => txn_id === row.txn_id) === i) };
+}
+
+// What holds of it: a sentence's name.
+function sentenceOf(request, { rivals }) {
+  if (rivals.length) return "clash";
+  if (request.at.killed) return "killedInside";
+  if (request.refused) return request.fences ? "refusedByFence" : "refusedLate";
+  return request.mates.length ? "clashBut" : request.batched ? "batch" : "alone";
+}
+
+const ledgerTable = (section, rows) =>
+  table(section, COLUMNS.map((name) => text(name)), rows.map((row) => COLUMNS.map((name) => (name === "fence" ? String(row.fence || "–") : row[name]))));
+
+// The request, those who read the same value, and its rows of the ledger; ledger: of ledgerOf().
+export function describeRequest(section, request, ledger) {
+  const others = ledger.rivals.length ? ledger.rivals.map(({ txn_id }) => txn_id) : request.mates.map(({ key }) => key);
+  add("p", text(sentenceOf(request, ledger), {
+    value: request.read, others: others.slice(0, OTHERS_MAX).join(", ") + (others.length > OTHERS_MAX ? ` (+${others.length - OTHERS_MAX})` : ""),
+    ...(request.fences && { old: request.fences.fence, newer: request.fences.newer }),
+  }), section);
+  table(section,
+    [text("request"), text("readValue"), text("wroteValue"), text("waited"), text("inside"), text("fence")],
+    [request, ...request.mates.slice(0, OTHERS_MAX)].map(({ key, read, wrote, refused, at, fence }) => [
+      key, read, at.killed || refused ? undefined : wrote, duration((at.acquired ?? at.read) - at.submitted),
+      duration((at.committed ?? at.rejected ?? Math.round(at.killed)) - at.read), fence ? String(fence) : undefined,
+    ]));
+  add("p", text(!ledger.own ? "ledgerNone" : ledger.rivals.length ? "ledger" : "ledgerOwn"), section);
+  if (ledger.own) ledgerTable(section, [ledger.own, ...ledger.rivals.slice(0, OTHERS_MAX)]);
+}
+
+// Two rows of the ledger, where no request of theirs was traced.
+export function describeFork(section, fork) {
+  add("p", text("ledgerAny"), section);
+  ledgerTable(section, fork);
+}
+
+let shown = null; // what is to be seen: {pane, request, ledger or undefined while it is asked for, back: the focus}
 
 // Also once more, in another language.
 export function drawDetail() {
   if (!shown) return;
-  const section = document.getElementById("detail");
+  const section = document.getElementById("detail"), { pane, request, ledger, failed } = shown;
   section.replaceChildren();
-  add("h2", shown.pane.terms.guard, section);
-  describeRequest(section, shown.pane, shown.request);
+  add("h2", `${pane.terms.guard}: ${request.key}`, section);
+  if (failed) add("p", text("failed", { why: reason(failed) }), section);
+  if (ledger) describeRequest(section, request, ledger);
+  if (ledger?.rivals.length) add("p", text("marked"), section);
   const close = add("button", text("close"), section);
   close.type = "button";
-  close.addEventListener("click", () => {
-    section.hidden = true;
-    shown.back?.focus();
-    shown = null;
-  });
+  close.addEventListener("click", closeDetail);
   section.hidden = false;
 }
 
-export function showDetail({ terms, audit }, request) {
-  shown = { pane: { terms, audit }, request, back: document.activeElement };
+function mark(pane, keys) {
+  pane.chosen = keys;
+  pane.dirty = true;
+}
+
+export function closeDetail() {
+  if (!shown) return;
+  const { pane, back, request } = shown;
+  shown = null;
+  mark(pane, []);
+  document.getElementById("detail").hidden = true;
+  (back?.isConnected ? back : pane.root.querySelector(`[data-key="${CSS.escape(request.key)}"]`))?.focus();
+}
+
+export async function showDetail(pane, request) {
+  if (shown) mark(shown.pane, []);
+  const own = shown = { pane, request, back: document.activeElement };
+  mark(pane, [request.key]);
+  try {
+    own.ledger = await ledgerOf(request, pane.audit);
+  } catch (error) {
+    own.failed = error;
+  }
+  if (shown !== own) return;
+  mark(pane, [request.key, ...(own.ledger?.rivals ?? []).map(({ txn_id }) => txn_id)]);
   drawDetail();
   document.getElementById("detail").focus();
 }

@@ -1,6 +1,6 @@
 // A run as one HTML file that needs nothing else, not even a script: figures, curve, lanes,
 // counter-example, every parameter, and the reports as data for other programs.
-import { add, describeRequest, table } from "./detail.js";
+import { add, describeFork, describeRequest, ledgerOf, table } from "./detail.js";
 import { captionOf } from "./settings.js";
 import { text } from "./text.js";
 
@@ -37,7 +37,18 @@ function addParameters(main, { settings, address, reports }) {
   add("p", [at, system, cpu, text("cores", { cores }), `${memory_mb} MB`].join(" · "), section);
 }
 
-function build(panes, run, style) {
+// [pane, a request with a contradiction or undefined, the ledger's word on it].
+async function counterexamples(panes) {
+  const found = [];
+  for (const pane of panes) {
+    const clash = pane.requests.bought.find((request) => request.mates.length > 0);
+    const ledger = clash && await ledgerOf(clash, pane.audit);
+    if (ledger?.rivals.length || pane.audit.forks?.length) found.push([pane, ledger?.rivals.length ? clash : undefined, ledger]);
+  }
+  return found;
+}
+
+function build(panes, run, style, examples) {
   const page = document.implementation.createHTMLDocument("");
   page.documentElement.lang = document.documentElement.lang;
   page.head.replaceChildren();
@@ -52,13 +63,12 @@ function build(panes, run, style) {
   both.id = "panes";
   for (const pane of panes) addPane(both, pane);
   main.append(document.querySelector(".legend").cloneNode(true));
-  for (const pane of panes) {
-    const clash = pane.requests.bought.find((request) => request.mates.length > 0);
-    if (!clash && !pane.audit.forks?.length) continue;
+  for (const [pane, clash, ledger] of examples) {
     const section = add("section", undefined, main);
     section.className = "counterexample";
     add("h2", text("counterexample", { guard: pane.terms.guard }), section);
-    describeRequest(section, pane, clash);
+    if (clash) describeRequest(section, clash, ledger);
+    else describeFork(section, pane.audit.forks[0]);
   }
   addParameters(main, run);
   const data = add("script", JSON.stringify(run).replaceAll("<", "\\u003c"), page.body);
@@ -72,10 +82,10 @@ function build(panes, run, style) {
 // run: {settings: [[name, value]], address, reports}, as it was started and judged; a sale that was
 // killed has no report.
 export async function exportRun(panes, run) {
-  const style = await (await fetch("/web/style.css")).text();
+  const style = await (await fetch("/web/style.css")).text(), examples = await counterexamples(panes);
   const link = document.createElement("a");
   link.download = `sale-${panes.map((pane) => pane.terms.guard).join("-")}-${panes[0].resource.replace("item:sale-", "")}.html`;
-  link.href = URL.createObjectURL(new Blob([build(panes, run, style)], { type: "text/html" }));
+  link.href = URL.createObjectURL(new Blob([build(panes, run, style, examples)], { type: "text/html" }));
   link.click();
   setTimeout(URL.revokeObjectURL, 60000, link.href);
 }

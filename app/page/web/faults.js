@@ -1,7 +1,8 @@
 // What goes wrong on purpose in a sale, through the routes of the lab: a holder is held just before
-// its write until its lock is another one's, and then let go.
+// its write until another one has written, and then let go.
+import { shortFences } from "./facts.js";
 import { ask, heardFrom, post } from "./stream.js";
-import { text } from "./text.js";
+import { reason, text } from "./text.js";
 import { setWire } from "./wire.js";
 
 const LOOK_MS = 100, GRACE_MS = 2000, OUTCOME_MS = 10000, BACK_MS = 60000, HEARD_MS = 3000;
@@ -51,7 +52,7 @@ async function cutWire(item, pane, locked, byHand) {
     pane.tell("faultIsCut");
     const enough = () => !byHand && performance.now() > begun + lease_ms && (!locked || refused() > refusedBefore);
     while (!wire.restored && !enough() && performance.now() < begun + longest_ms) await soon();
-    pane.tell("faultCutOrders", { refused: refused() - refusedBefore, written: (await sold()) - before });
+    pane.tell("faultCutOrders", { failed: refused() - refusedBefore, written: (await sold()) - before });
   } finally {
     wire = null;
     await setWire(false);
@@ -59,8 +60,9 @@ async function cutWire(item, pane, locked, byHand) {
   pane.tell("faultRestored");
 }
 
-// Takes the lock away, or waits for its end. True: another one got in, read and decided; false: nobody.
-async function untilAnotherDecided(fault, item, key, pane, decided, byHand) {
+// Takes the lock away, or waits for its end. True: another one got in and wrote, as committed shows;
+// false: nobody.
+async function untilAnotherWrote(fault, item, key, pane, committed, byHand) {
   if (fault === "flush") {
     const { was_held } = await ask(`/v1/lab/locks/item:${item}`, { method: "DELETE" });
     pane.tell(was_held ? "faultFlushed" : "faultNoLock");
@@ -72,7 +74,7 @@ async function untilAnotherDecided(fault, item, key, pane, decided, byHand) {
   const lease_ms = pane.terms.lease_ms ?? 0, begun = performance.now();
   const patience_ms = fault === "cut" ? AFTER_CUT_MS : lease_ms + GRACE_MS;
   while (performance.now() < begun + patience_ms) {
-    if ((await pauseOf(decided)).passed > 0 || pane.requests.hasRival(key)) { // who decided before the note
+    if ((await pauseOf(committed)).passed > 0 || pane.requests.hasRival(key)) { // who wrote before the note
       pane.tell("faultNext");
       return true;
     }
@@ -86,21 +88,32 @@ async function untilAnotherDecided(fault, item, key, pane, decided, byHand) {
   return false;
 }
 
+// By which fence a refusal was, if it was by one: the row has seen a newer one than the request's.
+async function fencesOf(item, pause) {
+  const { last_fence } = await lockOf(item);
+  return pause.fence > 0 && last_fence > pause.fence ? shortFences(pause.fence, last_fence) : null;
+}
+
 // What became of the first one's write, and of the item when another one had written as well.
-async function outcome(notes, item, pane, version, two) {
+async function outcome(notes, item, pane, version) {
   const until = performance.now() + OUTCOME_MS;
-  let told = false;
+  let told = false, fences = null;
   while (performance.now() < until) {
     const passed = async (point) => (await pauseOf(notes[point])).passed > 0;
     const refused = await passed("rejected"), written = await passed("committed");
-    if ((refused || written) && !told) pane.tell(refused ? "faultRefused" : (await passed("read")) ? "faultAgain" : "faultWrote");
+    if (refused && !told) {
+      fences = pane.terms.fence ? await fencesOf(item, await pauseOf(notes.rejected)) : null;
+      pane.tell(fences ? "faultRefusedFence" : "faultRefused", fences ? { old: fences.fence, newer: fences.newer } : {});
+    } else if (written && !told) {
+      pane.tell((await passed("read")) ? "faultAgain" : "faultWrote");
+    }
     told ||= refused || written;
     if (told && (!pane.underWay || (await ask(`/v1/items/${item}`)).version >= version + 2)) break;
     await soon();
   }
   await pane.look(true);
   const lost = pane.audit.lost_updates;
-  pane.tell(lost > 0 ? "faultLost" : two && pane.terms.fence ? "faultFenced" : "faultNothingLost", { lost });
+  pane.tell(lost > 0 ? "faultLost" : fences ? "faultFenced" : "faultNothingLost", { lost });
 }
 
 function order(item, key) {
@@ -142,18 +155,20 @@ async function kill(item, key, pane) {
   const killed_us = pane.requests.now_us();
   const successor = await untilReplaced(dead);
   pane.tell("faultKilled");
-  const { holders, left_ms } = await lockOf(item);
+  const { holders, left_ms } = await lockOf(item), looked = performance.now();
   pane.tell(holders === 0 ? "faultNoLock" : left_ms === null ? "faultNoLease" : "faultOrphan", { left: left_ms ?? 0 });
   const freed_us = left_ms === null ? null : pane.requests.now_us() + left_ms * 1000;
   pane.requests.kill(killed_us, holders === 0 ? undefined : freed_us);
   await untilHeard(() => heardFrom === successor); // what is passed before is not told
-  const begun = performance.now();
   try {
     await order(item, "heir");
-    pane.tell("faultHeir", { waited: Math.round(performance.now() - begun) });
+    pane.tell("faultHeir", { waited: Math.round(performance.now() - looked) }); // since the line above
     await untilHeard(() => pane.requests.all.get(`${item}-heir`)?.done);
   } catch (error) {
-    pane.tell("faultStuck", { why: error.message });
+    pane.tell("faultStuck", { why: reason(error) });
+    const still = await lockOf(item);
+    pane.stuck = still.holders > 0 && still.left_ms === null;
+    if (pane.stuck) pane.tell("faultForever");
   }
   await pane.stop();
 }
@@ -176,10 +191,10 @@ export async function strike(fault, id, pane, byHand) {
     }
     for (const point of ["read", "rejected", "committed"]) notes[point] = await add(point, key, "note");
     const { version } = await ask(`/v1/items/${item}`);
-    notes.decided = await add("decided", "", "note"); // the one that is held has passed it
-    const two = await untilAnotherDecided(fault, item, key, pane, notes.decided, byHand);
+    notes.others = await add("committed", "", "note"); // the one that is held does not pass it yet
+    await untilAnotherWrote(fault, item, key, pane, notes.others, byHand);
     await post(`/v1/lab/pauses/${id}`, {});
-    await outcome(notes, item, pane, version, two);
+    await outcome(notes, item, pane, version);
   } finally {
     if (!killed) for (const one of [id, ...Object.values(notes)]) await forget(one);
   }

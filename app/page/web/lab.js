@@ -25,6 +25,7 @@ export class Actor {
     this.state = "idle"; // idle, moving, held, waiting, done
     this.at = this.read = this.wrote = this.fence = this.token = this.answer = undefined;
     this.again = false;
+    this.answers = []; // of all its tries in this round
     this.reached = -1; // index of the last point it was held at
     this.round = (this.round ?? 0) + 1;
     this.base = this.last ?? new Map();
@@ -47,10 +48,13 @@ export class Actor {
     this.state = "moving";
     this.base = this.last ?? new Map();
     this.answer = this.read = this.wrote = undefined;
-    this.under = row.change(this, `${this.id}-${this.round}`).then(async (answer) => {
+    this.under = row.change(this, this.key).then(async (answer) => {
       const body = await answer.json();
-      this.answer = { ok: answer.ok, decided: answer.status === 409, problem: answer.ok ? "" : String(body.type).split("/").pop() };
-    }).catch(() => { this.answer = { ok: false, problem: "no answer" }; });
+      return { ok: answer.ok, decided: answer.status === 409, problem: answer.ok ? "" : String(body.type).split("/").pop() };
+    }).catch(() => ({ ok: false, problem: "noAnswer" })).then((answer) => {
+      this.answers.push(answer);
+      this.answer = answer;
+    });
     this.reached = -1;
     this.moves++;
   }
@@ -67,6 +71,10 @@ export class Actor {
       this.letting = false;
       this.moves++;
     }
+  }
+
+  get key() {
+    return `${this.id}-${this.round}`;
   }
 
   // What the service says of its pauses, put into words of its own.

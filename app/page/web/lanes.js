@@ -11,12 +11,21 @@ export function make(name, attributes, parent) {
 }
 
 const endOf = ({ at }) => at.released ?? at.committed ?? at.rejected ?? at.killed;
-const signOf = ({ at, mates, marked }) => (mates.length ? "✗" : at.killed ? "†" : marked ? "‖" : " ");
+const signOf = ({ at, mates, marked, refused }) => (mates.length ? "✗" : at.killed ? "†" : refused ? "⊘" : marked ? "‖" : " ");
 const wroteOf = ({ at, refused, wrote }) => (refused || at.killed ? "–" : wrote);
+// By what it was refused, where that is known.
+export const refusalOf = ({ fences }) => (fences ? text("refusedBy", { old: fences.fence, newer: fences.newer }) : "");
 
+// A bar across the end of what was to be a write, and the reason beside it, on the side with room.
+function drawRefusal(lane, x, y, width, said) {
+  make("path", { class: "refusal", d: `M${x} ${y}V${y + ROW}` }, lane);
+  const right = x < width * 0.7;
+  make("text", { class: "refusal", x: right ? x + 5 : x - 5, y: y + 11, "text-anchor": right ? "start" : "end" }, lane).textContent = `⊘ ${said}`;
+}
 
 // lease_us: after which a lock ends whoever holds it; undefined: it does not.
-export function drawLanes(svg, requests, lease_us, onChoose) {
+// chosen: keys of the requests that are described below the picture.
+export function drawLanes(svg, requests, lease_us, chosen, onChoose) {
   const focused = svg.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   const width = svg.clientWidth || 1;
   svg.replaceChildren();
@@ -30,14 +39,16 @@ export function drawLanes(svg, requests, lease_us, onChoose) {
   const from = begin - (end - begin) * 0.08;
   const x = (t) => LABEL + Math.max(0, ((t - from) / (end - from || 1)) * (width - LABEL));
   requests.forEach((request, i) => {
-    const { at } = request, clash = request.mates.length > 0, y = i * ROW;
+    const { at } = request, clash = request.mates.length > 0, y = i * ROW, isChosen = chosen.includes(request.key);
+    const said = refusalOf(request);
     const lane = make("g", {
-      class: ["lane", clash && "clash", request.marked && "marked"].filter(Boolean).join(" "), tabindex: 0, role: "button", "data-key": request.key,
-      "aria-label": `${signOf(request)} ${text("lane", { key: request.key, read: request.read, wrote: wroteOf(request) })}`.trim(),
+      class: ["lane", clash && "clash", request.marked && "marked", request.refused && "refused", isChosen && "chosen"].filter(Boolean).join(" "), tabindex: 0, role: "button", "data-key": request.key,
+      "aria-label": `${signOf(request)} ${text("lane", { key: request.key, read: request.read, wrote: wroteOf(request) })} ${said}`.trim(),
+      "aria-pressed": isChosen,
     }, svg);
     make("rect", { class: "back", x: 0, y, width: width, height: ROW }, lane);
     make("text", { x: 2, y: y + 11 }, lane).textContent =
-      `${signOf(request)} ${request.read} → ${wroteOf(request)}`;
+      `${isChosen ? "◆" : signOf(request)} ${request.read} → ${wroteOf(request)}`;
     const bar = (name, start, stop, inset) => {
       if (start === undefined || stop === undefined) return;
       const left = x(start);
@@ -48,6 +59,7 @@ export function drawLanes(svg, requests, lease_us, onChoose) {
     bar("orphan", at.killed, at.freed === null ? end : at.freed, 4);
     bar("section", at.read, at.committed ?? at.rejected ?? at.killed, 2);
     if (at.acquired + lease_us < endOf(request)) make("rect", { class: "leaseEnd", x: x(at.acquired + lease_us), y, width: 3, height: ROW }, lane);
+    if (request.refused) drawRefusal(lane, x(endOf(request)), y, width, said);
     lane.addEventListener("click", () => onChoose(request));
     lane.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") {

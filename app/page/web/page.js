@@ -1,20 +1,22 @@
 // The page: its parameters (all in the URL), the sale, and what the stream brings.
 import { cancelCountdown, countDown, countingDown } from "./countdown.js";
-import { drawDetail, showDetail } from "./detail.js";
+import { closeDetail, drawDetail, showDetail } from "./detail.js";
 import { exportRun } from "./export.js";
+import { drawNotices, notice, serviceIs, settled } from "./notices.js";
 import { Pane } from "./pane.js";
 import { fault, inLanes, keepSettings, openSettings, setting, settings, termsOf } from "./settings.js";
-import { ask, listen, post } from "./stream.js";
+import { ask, heardFrom, listen, post } from "./stream.js";
 import { aim, drawStrikes, openStrikes, settle } from "./strikes.js";
-import { setLanguage, text } from "./text.js";
+import { reason, setLanguage, text } from "./text.js";
 import { mendWire } from "./wire.js";
 
-const FRAME_MS = 100, POLL_MS = 300;
+const FRAME_MS = 100, POLL_MS = 300, SERVERS_EVERY_MS = 1500;
 const form = document.getElementById("form"), start = document.getElementById("start");
 const save = document.getElementById("save");
 const lang = document.getElementById("lang"), message = document.getElementById("message");
 const given = new URLSearchParams(location.search);
 const panes = [0, 1].map(() => new Pane(document.getElementById("panes"), showDetail));
+let following = false; // a sale that this page has not started
 let connected = false, unnoted = null, unnotedBefore = null, busy = false, wireHeld = false;
 let said = []; // the name of a text, and its values
 const guards = await ask("/v1/guards");
@@ -26,7 +28,8 @@ let run = null; // the last one that was judged: see exportRun()
 // pane's.
 function paneOf(resource) {
   const known = panes.find((pane) => pane.resource === resource);
-  if (known || !busy || !resource.startsWith("item:sale-")) return known;
+  if (!known && !busy && !following && resource.startsWith("item:sale-")) follow();
+  if (known || !(busy || following) || !resource.startsWith("item:sale-")) return known;
   const next = panes.find((pane) => pane.state === "queued");
   next?.begin(resource);
   return next;
@@ -41,7 +44,7 @@ function tell(...what) {
 async function press(event) {
   event.preventDefault();
   if (countingDown()) return cancelCountdown();
-  if (busy) return;
+  if (busy || following) return;
   busy = true;
   keepSettings(lang.value);
   tell();
@@ -71,8 +74,8 @@ async function sell() {
     draw(); // what can be saved is what is seen
     save.disabled = panes.some((pane) => !pane.resource); // one was killed before it began
   } catch (error) {
-    for (const pane of panes) if (pane.underWay) pane.reset(pane.terms, "idle");
-    tell(error.status === 404 ? "noDemo" : "failed", { why: error.message });
+    for (const pane of panes) if (pane.underWay) pane.breakOff();
+    tell(error.status === 404 ? "noDemo" : "failed", { why: reason(error) });
   }
 }
 
@@ -85,24 +88,66 @@ async function sellStruck(pane, reports) {
   } catch (error) {
     if (!pane.killed) failed = error; // else the load has died with the instance
   }
-  if (failed) pane.reset(pane.terms, "idle"); // who waits for somebody inside gives up
-  await settle().catch((error) => { failed ??= error; });
+  if (failed) pane.breakOff(); // who waits for somebody inside gives up
+  await settle().catch((error) => pane.tell("faultFailed", { why: reason(error) }));
   if (failed) throw failed;
 }
 
 async function sellOne(pane) {
   const [buyers, stock, connections, rate] = ["buyers", "stock", "connections", "rate"].map(setting);
   await post("/v1/demo/sales", { sales: [pane.terms], buyers, stock, connections, rate });
+  return untilSold(pane);
+}
+
+// Its report, once it has ended.
+async function untilSold(pane) {
   for (;;) {
     const sale = await ask("/v1/demo/sales");
     if (sale.state === "failed" || sale.state === "idle") throw new Error(sale.message);
     if (sale.state === "done") {
       await new Promise((later) => setTimeout(later, 2 * FRAME_MS)); // the stream's last events
-      await pane.finish(sale.reports[0].runs[0]);
-      return sale.reports[0];
+      const [report] = sale.reports;
+      await pane.finish(report.runs[0]);
+      return report;
     }
-    await pane.look(false);
+    await pane.look(false).catch(() => {}); // it is told what does not answer
+    await lookAtServers(pane);
     await new Promise((later) => setTimeout(later, POLL_MS));
+  }
+}
+
+// Nothing was sold for a while, or orders fail: does the guard's server answer?
+async function lookAtServers(pane) {
+  const { accepted = 0, failed = 0 } = pane.counters ?? {}, now = performance.now();
+  const well = accepted > (pane.acceptedBefore ?? 0) && failed === (pane.failedBefore ?? 0);
+  if (well && !pane.away) pane.lookedAt = now;
+  Object.assign(pane, { acceptedBefore: accepted, failedBefore: failed });
+  pane.lookedAt ??= now;
+  if (now < pane.lookedAt + SERVERS_EVERY_MS) return;
+  const answers = (await ask("/v1/guards")).guards.find(({ name }) => name === pane.terms.guard)?.servers_answer ?? true;
+  pane.lookedAt = performance.now();
+  if (answers === !pane.away) return;
+  pane.away = !answers;
+  pane.tell(answers ? "guardBack" : "guardAway", { guard: pane.terms.guard });
+}
+
+// A sale that runs and that this page has not started, or started before it was loaded again.
+async function follow() {
+  if (following) return;
+  following = true;
+  try {
+    const { state, terms } = await ask("/v1/demo/sales");
+    if (state !== "running" || busy) return;
+    start.disabled = true;
+    notice("others", "otherSale");
+    panes[0].reset(terms, "queued");
+    await untilSold(panes[0]);
+    notice("others", "otherSaleEnded");
+  } catch (error) {
+    if (panes[0].underWay) panes[0].breakOff();
+    if (error.status !== 404) settled("others"); // 404: a service without --demo has none
+  } finally {
+    following = start.disabled = false;
   }
 }
 
@@ -123,14 +168,15 @@ function redraw() {
 }
 
 lang.value = (given.get("lang") ?? navigator.language).startsWith("zh") ? "zh" : "en";
-openSettings(given, guards);
 setLanguage(lang.value);
+openSettings(given, guards);
 panes.forEach((pane, i) => pane.reset(termsOf(i), "idle"));
 lang.addEventListener("change", () => {
   setLanguage(lang.value);
   keepSettings(lang.value);
   redraw();
   drawDetail();
+  drawNotices();
   tell(...said);
 });
 form.addEventListener("change", () => {
@@ -139,9 +185,11 @@ form.addEventListener("change", () => {
 });
 form.addEventListener("submit", press);
 openStrikes();
-save.addEventListener("click", () => exportRun(panes, run).catch((error) => tell("failed", { why: error.message })));
+save.addEventListener("click", () => exportRun(panes, run).catch((error) => tell("failed", { why: reason(error) })));
 addEventListener("keydown", (event) => {
-  if (event.key === "Escape") cancelCountdown();
+  if (event.key !== "Escape") return;
+  if (countingDown()) cancelCountdown();
+  else closeDetail();
 });
 addEventListener("resize", redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
@@ -152,8 +200,12 @@ listen({
     unnoted = limits.unnoted;
     unnotedBefore ??= unnoted; // what others did before this page was opened
   },
-  state: (now) => { connected = now; },
+  state: (now) => {
+    connected = now;
+    serviceIs(now, heardFrom);
+  },
 });
 setInterval(draw, FRAME_MS);
 redraw();
+follow();
 document.body.dataset.ready = "yes";

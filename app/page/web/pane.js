@@ -28,6 +28,9 @@ export class Pane {
     this.told = []; // [seconds, name, values]: what a fault did
     this.auditDue = 0;
     this.killed = false; // its load has died with the instance
+    Object.assign(this, { away: false, acceptedBefore: 0, failedBefore: 0, lookedAt: undefined }); // see lookAtServers()
+    this.stuck = false; // a lock stands that nobody will ever free
+    this.chosen = []; // keys of the requests that are described below: marked in the picture
     this.dirty = true;
   }
 
@@ -110,7 +113,13 @@ export class Pane {
   // There is no report: the load has died.
   async stop() {
     await this.markEnd();
-    this.state = this.audit.ok ? "stopped" : "bad";
+    this.state = !this.audit.ok ? "bad" : this.stuck ? "stuck" : "stopped";
+    this.dirty = true;
+  }
+
+  // Nobody knows how it went on: what was seen stays.
+  breakOff() {
+    this.state = this.counters || this.audit ? "broken" : "idle";
     this.dirty = true;
   }
 
@@ -118,42 +127,60 @@ export class Pane {
     this.root.querySelector(`[data-is=${name}]`).textContent = value === undefined ? "–" : number(value);
   }
 
-  verdict(left) {
-    const { audit } = this;
-    if (this.state === "good" || this.state === "bad") {
-      const name = this.state === "good" ? "good" : audit.oversold > 0 || audit.lost_updates > 0 ? "bad" : "under";
-      return text(name, { sold: audit.sold, initial: audit.initial, oversold: audit.oversold, lost: audit.lost_updates, left });
-    }
-    return text(this.state, audit ?? {});
+  // Each word of the verdict is one of the ledger's figures.
+  verdict(sold, initial, left) {
+    const { audit, state } = this;
+    if (state !== "good" && state !== "bad") return text(state, { sold: sold ?? "–", initial: initial ?? "–" });
+    const figures = this.result?.verdict ?? {};
+    const wrong = Object.entries(figures).filter(([, figure]) => typeof figure === "number" && figure > 0);
+    const name = state === "good" ? "good" : audit.oversold > 0 ? "bad" : audit.lost_updates > 0 ? "lostOnly"
+      : left > 0 && figures.undersold > 0 ? "under" : "unsound";
+    return text(name, {
+      sold, initial, left, oversold: audit.oversold, lost: audit.lost_updates, row: audit.current,
+      figures: wrong.map((pair) => pair.join(" ")).join(", "),
+    });
+  }
+
+  // Where the time of a buyer went: the load's figures and the service's are of different things.
+  latencies(p50_us) {
+    const { load, latency_us: due, sent_late_us: late, service_us: sent } = this.result ?? {};
+    if (!due?.p50 || !sent?.p50 || !p50_us) return "";
+    return text("latencies", {
+      buyer: duration(due.p50), wait: duration(late.no_connection.p50 ?? 0), request: duration(sent.p50), service: duration(p50_us),
+      connections: load.connections,
+    });
   }
 
   draw(lanes) {
     if (!this.dirty) return;
     this.dirty = false;
-    const { counters, audit, root } = this, ended = ["good", "bad", "stopped"].includes(this.state);
+    const { counters, audit, root } = this, ended = audit !== null && ["good", "bad", "stopped", "stuck"].includes(this.state);
     const initial = ended ? audit.initial : counters?.initial;
     const sold = ended ? audit.sold : counters?.amount;
     const left = sold === undefined || !(initial >= 0) ? undefined : initial - sold;
     root.dataset.state = left < 0 ? "bad" : this.state;
     root.querySelector("h2").textContent = this.terms.guard;
     root.querySelector(".settings").textContent = describe(this.terms);
-    root.querySelector(".verdict").textContent = this.verdict(left);
+    root.querySelector(".verdict").textContent = this.verdict(sold, initial, left);
     root.querySelector(".number").textContent = left === undefined ? "–" : number(left);
     this.set("sold", sold);
     const row = ended ? audit.current : counters?.value;
     this.set("row", row);
     this.set("oversold", ended ? audit.oversold : left === undefined ? undefined : Math.max(0, -left));
     this.set("lost", audit?.lost_updates);
-    this.set("refused", counters ? counters.decided_no + counters.failed : undefined);
+    this.set("turnedAway", counters?.decided_no);
+    this.set("failures", counters?.failed);
     const result = this.result;
     this.set("rate", result ? Math.round(result.load?.completed / result.load?.duration_s) : this.rate);
     this.set("p50", counters?.p50_us ? duration(counters.p50_us) : undefined);
     this.set("p99", counters?.p99_us ? duration(counters.p99_us) : undefined);
+    this.set("p50Buyer", result?.latency_us?.p50 ? duration(result.latency_us.p50) : undefined);
+    root.querySelector(".latencies").textContent = this.latencies(counters?.p50_us);
     const chart = root.querySelector(".chart");
     chart.setAttribute("aria-label", text("chart", { guard: this.terms.guard, left: left ?? "–", row: row ?? "–" }));
     drawChart(chart, this.points, initial > 0 ? initial : 1);
     const lease_us = this.terms.watchdog ? undefined : this.terms.lease_ms * 1000;
-    drawLanes(root.querySelector(".lanes"), this.requests.shown(lanes, ended), lease_us, (request) => this.onChoose(this, request));
+    drawLanes(root.querySelector(".lanes"), this.requests.shown(lanes, ended, this.chosen), lease_us, this.chosen, (request) => this.onChoose(this, request));
     this.drawTold();
   }
 }

@@ -1,4 +1,6 @@
 // Requests of one item, put together from their points; and which of them clashed.
+import { shortFences } from "./facts.js";
+
 const KEPT = 4000;
 
 export class Requests {
@@ -22,10 +24,10 @@ export class Requests {
     if (request) request.marked = true;
   }
 
-  // Has another one read the same as this, not in one batch with it, and decided?
+  // Has another one read the same as this, not in one batch with it, and written?
   hasRival(key) {
     const { read, at } = this.all.get(key) ?? {};
-    return read !== undefined && [...this.all.values()].some((other) => other.read === read && other.at.read !== at.read && other.wrote !== undefined);
+    return read !== undefined && [...this.all.values()].some((other) => other.read === read && other.at.read !== at.read && other.done);
   }
 
   // The one held on purpose has died inside; its lock stands until freed_us, for ever (null), or
@@ -38,12 +40,15 @@ export class Requests {
     if (this.firstClash === null) this.firstClash = this.bought.length - 1;
   }
 
-  // One held on purpose is shown, although it was refused.
-  refuse(request) {
+  // One held on purpose is shown, although it was refused: by a fence, if a newer one has written.
+  refuse(request, problem) {
     this.all.delete(request.key);
     if (!request.marked || request.read === undefined) return;
     this.marked = null; // it may come again under its key
     request.refused = true;
+    const newer = Math.max(0, ...this.bought.filter(({ at }) => at.committed < request.at.rejected).map(({ fence }) => fence ?? 0));
+    if (problem === "lock-lost" && request.at.checked > request.at.decided && newer > request.fence)
+      request.fences = shortFences(request.fence, newer);
     this.bought.push(request);
     if (this.firstClash === null) this.firstClash = this.bought.length - 1;
   }
@@ -60,7 +65,7 @@ export class Requests {
     if (event.fence) request.fence = event.fence;
     if (event.point === "read") request.read = event.value;
     if (event.point === "decided") request.wrote = event.value;
-    if (event.point === "rejected") this.refuse(request);
+    if (event.point === "rejected") this.refuse(request, event.problem);
     if (event.point === "committed" && request.read !== undefined && event.value !== request.read)
       this.commit(request, event.value);
   }
@@ -87,12 +92,15 @@ export class Requests {
 
   // What is drawn: while it runs the latest, afterwards those around the one held, or around the first
   // clash, and with it the one that it was with, who may have bought long before.
-  shown(count, ended) {
+  // The chosen ones are always among them.
+  shown(count, ended, chosen = []) {
     const at = this.firstClash ?? this.bought.findIndex((r) => r.marked);
     let first = Math.max(0, this.bought.length - count);
     if (ended) first = Math.min(first, Math.max(0, at - (count >> 2)));
     const shown = this.bought.slice(first, first + count), mate = ended && this.bought[at]?.mates[0];
-    if (mate && !shown.includes(mate)) shown[0] = mate;
+    const wanted = [...new Set([...(mate ? [mate] : []), ...this.bought.filter(({ key }) => chosen.includes(key))])].filter((one) => !shown.includes(one));
+    const room = shown.filter((one) => !chosen.includes(one.key) && one !== this.bought[at]);
+    wanted.slice(0, room.length).forEach((one, i) => { shown[shown.indexOf(room[i])] = one; });
     return shown.sort((a, b) => a.at.read - b.at.read);
   }
 }

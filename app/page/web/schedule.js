@@ -88,7 +88,7 @@ export class Search {
     if (state === "waiting") this.waits++;
     if (state === "waiting") this.lines.push({ what: "mustWait", name });
     else if (state === "held") this.lines.push(at === "read" ? { what: "reads", name, value: read } : written({ name, wrote }));
-    else if (state === "done") this.lines.push(answer.ok ? { what: "leaves", name } : { what: "isRefused", name, why: answer.problem });
+    else if (state === "done") this.lines.push(answer.ok ? { what: "leaves", name } : { what: "isRefused", name, problem: answer.problem });
   }
 
   // Until each one stands somewhere, or is known to wait for the other.

@@ -1,4 +1,5 @@
 // The form: what a sale is started with, all of it in the address, too.
+import { noticeOfLink, refusalOf, refusalOfGuard } from "./notices.js";
 import { text, translate } from "./text.js";
 
 const SIDES = ["a", "b"], FALLBACKS = ["none", "redis-token"];
@@ -26,8 +27,23 @@ function enable(side) {
   field(side, "lanes").disabled = !service.lab || guard?.name === "none";
 }
 
-// The form as the address says, and where that says nothing or nonsense, as it is.
+// One setting as the link has it. Returns why not, as noticeOfLink() wants it; undefined: it is so.
+function honour(input, wanted) {
+  if (input.type === "checkbox") {
+    if (wanted !== "on" && wanted !== "off") return refusalOf(input, input.name, wanted, input.checked ? "on" : "off");
+    input.checked = wanted === "on";
+    return undefined;
+  }
+  const before = input.value;
+  input.value = wanted;
+  if (input.value === wanted && input.checkValidity()) return undefined;
+  input.value = before;
+  return refusalOf(input, input.name, wanted, before);
+}
+
+// The form as the address says. What it says and what cannot be so is told, and stays as it is.
 export function openSettings(given, guards) {
+  const refusals = [];
   SIDES.forEach(makeSide);
   service = guards;
   const names = guards.guards.filter((guard) => guard.servers_answer).map((guard) => guard.name);
@@ -35,20 +51,26 @@ export function openSettings(given, guards) {
     const select = form.elements[side], wanted = given.get(side);
     select.replaceChildren(...names.map((guard) => new Option(guard, guard)));
     select.value = [wanted, FALLBACKS[i], names[0]].find((name) => names.includes(name));
+    if (wanted !== null && select.value !== wanted) refusals.push(refusalOfGuard(guards.guards, side, wanted, select.value));
     field(side, "fence").checked = guards.fence;
     field(side, "lanes").checked = guards.lanes;
   });
-  for (const input of form.querySelectorAll("input, [name=fault]")) {
-    if (!given.has(input.name)) continue;
-    if (input.type === "checkbox") input.checked = given.get(input.name) === "on";
-    else input.value = given.get(input.name);
-    if (!input.checkValidity()) input.value = input.defaultValue;
-    if (input.value === "") input.selectedIndex = 0;
+  for (const [name, wanted] of given) {
+    const input = form.elements[name];
+    if (name === "lang" || SIDES.includes(name)) continue;
+    refusals.push(input?.name ? honour(input, wanted) : ["noSuchName", { name }]);
   }
   form.elements.fault.disabled = form.elements.fault_after.disabled = !guards.lab;
   SIDES.forEach(enable);
+  for (const [name, wanted] of given) // a wish, not what the page itself writes into each address
+    if (form.elements[name]?.disabled && !refusals.some((refusal) => refusal?.[1].name === name) && isWish(form.elements[name], wanted)) refusals.push(["notHere", { name, wanted }]);
+  noticeOfLink(refusals.filter((refusal) => refusal !== undefined));
   document.getElementById("labNote").hidden = guards.lab;
 }
+
+// Another value than the form has from the start.
+const isWish = (input, wanted) => (input.type === "checkbox" ? (wanted === "on") !== input.defaultChecked
+  : input.tagName === "SELECT" ? wanted !== input.options[0].value : wanted !== input.defaultValue);
 
 export function keepSettings(lang) {
   const query = new URLSearchParams();

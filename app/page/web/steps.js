@@ -1,20 +1,23 @@
 // Step mode: who is held where, what each knows, and what there really is. All settings in the URL.
 import { ALL, exercises } from "./exercises.js";
+import { factsOf, recordOf } from "./facts.js";
 import { Actor, look } from "./lab.js";
+import { drawNotices, notice, noticeOfLink, refusalOf, refusalOfGuard, serviceIs } from "./notices.js";
 import { ACCOUNT, Row } from "./row.js";
 import { INSIDE_STORE, Search, written } from "./schedule.js";
 import { build, draw as drawBoard, drawFound } from "./steps_view.js";
 import { ask } from "./stream.js";
-import { setLanguage, speak, text } from "./text.js";
+import { reason, setLanguage, speak, text } from "./text.js";
 
-const SECTIONS = ["page", "exercises", "steps"]; // of the words
+const SECTIONS = ["page", "state", "exercises", "facts", "steps"]; // of the words
 const BUSY_MS = 30, IDLE_MS = 400, LESSON_MS = 600000;
 const $ = (id) => document.getElementById(id);
 const form = $("form"), lang = $("lang"), given = new URLSearchParams(location.search);
 const session = `step-${[...crypto.getRandomValues(new Uint8Array(5))].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
-// What is shown; target: the Row stepped through, row: as it was seen last; found: {state, what,
-// values, lines} of the search.
-const board = { found: null, actors: [], round: 0, subject: ACCOUNT, target: null, row: null, lock: null, audit: null, events: [], ready: false, connected: false };
+// What is shown; target: the Row stepped through, row: as it was seen last; said: the facts of the
+// round, once it is over; changed: settings that are not the exercise's; found: {state, what, values,
+// lines} of the search.
+const board = { said: [], changed: [], found: null, actors: [], round: 0, subject: ACCOUNT, target: null, row: null, lock: null, audit: null, events: [], ready: false, connected: false };
 
 /* -- settings ---------------------------------------------------------------------------------- */
 
@@ -26,13 +29,31 @@ function keepInUrl() {
   history.replaceState(null, "", `?${query}`);
 }
 
-function prefill(from) {
+// The form with these values. Returns what it does not take, as noticeOfLink() wants it.
+function prefill(from, guards = []) {
+  const refusals = [];
   for (const name of ["guard", "actors", "fence", "lease"]) {
-    const input = form.elements[name], wanted = String(from[name] ?? "");
-    const before = input.value;
-    if (wanted !== "") input.value = wanted;
-    if (!input.value || !input.checkValidity()) input.value = before;
+    const input = form.elements[name], wanted = String(from[name] ?? ""), before = input.value;
+    if (wanted === "") continue;
+    input.value = wanted;
+    if (input.value === wanted && input.checkValidity()) continue;
+    input.value = before;
+    refusals.push(name === "guard" ? refusalOfGuard(guards, name, wanted, before) : refusalOf(input, name, wanted, before));
   }
+  return refusals;
+}
+
+// The form as the link says.
+function honourLink(guards) {
+  const asked = Object.fromEntries(given), known = exercises.some(({ id }) => id === asked.ex);
+  if (known) form.elements.ex.value = asked.ex;
+  const refusals = [
+    ...(asked.ex === undefined || known ? [] : [refusalOf(form.elements.ex, "ex", asked.ex, form.elements.ex.value)]),
+    ...prefill(exercise(), guards).map(([name, values]) => [name, { ...values, name: `ex=${exercise().id}: guard` }]),
+    ...prefill(asked, guards),
+    ...Object.keys(asked).filter((name) => name !== "lang" && !form.elements[name]?.name).map((name) => ["noSuchName", { name }]),
+  ];
+  noticeOfLink(refusals);
 }
 
 function fillExercises() {
@@ -67,7 +88,9 @@ async function begin() {
   const { guard, fence, lease, actors } = Object.fromEntries(new FormData(form));
   await leave();
   const id = `${session}-${++board.round}`, target = new Row(board.subject, id);
-  Object.assign(board, { events: [], audit: null, row: null, lock: null, target });
+  const meant = exercise(), values = { guard, fence, lease: +lease, actors: +actors };
+  const changed = Object.keys(values).filter((name) => values[name] !== meant[name]);
+  Object.assign(board, { events: [], audit: null, said: [], changed, row: null, lock: null, target });
   await target.put(guard, fence === "on");
   board.actors = board.subject.amounts.slice(0, +actors).map(([name, amount], i) =>
     new Actor(id, name, amount, exercise().points[i] ?? ALL));
@@ -82,14 +105,14 @@ const safely = (what) => async (...args) => {
   try {
     await what(...args);
   } catch (error) {
-    tell("failed", { why: error.message });
+    tell("failed", { why: reason(error) });
   }
   draw();
 };
 
 const move = safely(async (actor) => {
   if (!actor?.movable || !board.ready) return;
-  board.audit = null;
+  Object.assign(board, { audit: null, said: [] });
   const moved = actor.state === "held" ? actor.letGo() : actor.send(board.target);
   draw();
   await moved;
@@ -130,12 +153,21 @@ async function lookOnce() {
   });
   for (const actor of actors) if (actor.state === "idle" || actor.state === "done") actor.token = undefined;
   if (!board.audit && actors.some((actor) => actor.state === "done") && actors.every((actor) => actor.state === "done"))
-    board.audit = await target.audit();
+    await judge(target);
+}
+
+// The round is over: what the ledger says, and what can be said of the way there.
+async function judge(target) {
+  const [audit, { events }] = await Promise.all([target.audit(), ask("/v1/lab/trace")]);
+  if (board.target !== target) return;
+  const { actors, lock } = board, { lease } = Object.fromEntries(new FormData(form));
+  const record = recordOf(events, actors, { isLock: lock.key !== "", lease_ms: { A: +lease }, lock: lock.key });
+  Object.assign(board, { audit, said: record ? factsOf(record) : [] });
 }
 
 function happened({ name, state, at, read, wrote, answer }) {
   if (state === "waiting") return { what: "mustWait", name };
-  if (state === "done") return answer.ok ? { what: "leaves", name } : { what: "isRefused", name, why: answer.problem };
+  if (state === "done") return answer.ok ? { what: "leaves", name } : { what: "isRefused", name, problem: answer.problem };
   if (at === "read") return { what: "didRead", name, value: read };
   return at === "committed" ? written({ name, wrote }) : { what: "stands", name, at };
 }
@@ -154,6 +186,7 @@ async function watch() {
     } catch {
       board.connected = false;
     }
+    serviceIs(board.connected);
     draw();
   }
 }
@@ -202,6 +235,7 @@ function listenToUser() {
     setLanguage(lang.value);
     fillExercises();
     keepInUrl();
+    drawNotices();
     draw();
   });
   form.elements.ex.addEventListener("change", () => {
@@ -235,11 +269,10 @@ async function open() {
     return;
   }
   form.elements.guard.replaceChildren(...guards.filter((guard) => guard.servers_answer).map(({ name }) => new Option(name, name)));
-  if (exercises.some(({ id }) => id === given.get("ex"))) form.elements.ex.value = given.get("ex");
-  prefill(exercise());
-  prefill(Object.fromEntries(given));
+  honourLink(guards);
   nameSubject();
   listenToUser();
+  if (performance.getEntriesByType("navigation")[0]?.type === "reload") notice("round", "roundLost");
   await restart();
   watch();
 }

@@ -1,7 +1,10 @@
 // The board of step mode: each actor and what it knows, the row, the lock, the verdict.
-import { number, text, translate } from "./text.js";
+import { number, problem, text, translate } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
+const CAPTIONS = { guard: "guard", fence: "fenceOn", lease: "leaseA", actors: "actors" }; // of the settings
+// After these it is not known whether the request changed anything.
+const UNKNOWN = new Set(["noAnswer", "unavailable", "internal", "request-timeout"]);
 
 export function build(board, onMove) {
   $("actors").replaceChildren(...board.actors.map((actor) => {
@@ -29,10 +32,11 @@ const nameOf = (point) => text(bare && ["waiting", "acquired", "done"].includes(
 
 function drawActor(actor) {
   const { root, name, state, at, answer } = actor, done = state === "done";
+  const outcome = !done ? "" : answer.ok ? "accepted" : UNKNOWN.has(answer.problem) ? "unanswered" : "refused";
   const put = (what, value) => { root.querySelector(`[data-is=${what}]`).textContent = typeof value === "string" ? value : show(value); };
-  root.dataset.state = done ? (answer.ok ? "accepted" : "refused") : state;
+  root.dataset.state = outcome || state;
   root.querySelector("h2").textContent = text("takes", { name, amount: -actor.amount });
-  root.querySelector(".where").textContent = done ? text(answer.ok ? "accepted" : "refused", { why: answer.problem })
+  root.querySelector(".where").textContent = done ? text(outcome, { why: problem(answer.problem) })
     : state === "held" ? nameOf(at) : text(state === "waiting" ? "waitsLock" : state);
   [...root.querySelector(".points").children].forEach((line, i) => {
     line.textContent = nameOf(line.dataset.point);
@@ -59,31 +63,42 @@ function drawWorld({ row, lock, actors }) {
   $("vanish").disabled = !lock?.holders;
 }
 
-function drawVerdict({ audit, actors, subject }, exercise) {
-  const root = $("verdict");
-  const lines = [];
-  if (audit) {
-    const expected = actors.reduce((sum, actor) => sum + (actor.answer?.ok ? actor.amount : 0), subject.start);
-    const lost = audit.current - expected;
-    root.dataset.state = lost ? "bad" : "good";
-    lines.push(text(lost ? "lost" : "nothingLost", { lost: Math.abs(lost), expected, value: audit.current }));
-    for (const pair of audit.forks) lines.push(text("forks", { keys: pair.map((one) => one.txn_id).join(", ") }));
-  } else {
-    root.dataset.state = "running";
-    lines.push(text("underWay"));
-  }
-  const asMeant = exercise.loses === (root.dataset.state === "bad");
-  const texts = [...lines, ...(audit ? [asMeant ? text(`${exercise.id}.lesson`) : text(exercise.loses ? "harmless" : "unexpected")] : [])];
-  if (root.textContent === texts.join("")) return;
-  root.replaceChildren(...texts.map((line, i) => {
+// Its own lesson only where the facts that make it true hold.
+function lessonOf({ said, changed }, exercise, lost) {
+  const holds = (fact) => said.some(({ id }) => id === fact);
+  if (exercise.shows.every(holds)) return text(`${exercise.id}.lesson`);
+  if (exercise.loses && !lost) return text("harmless");
+  return changed.length ? text("changed", { names: changed.map((name) => text(CAPTIONS[name])).join(", ") }) : "";
+}
+
+// [sentence, the fact that it tells or "", class].
+function linesOf(board, exercise) {
+  const { audit, actors, subject, said } = board;
+  if (!audit) return [[text(actors.some((actor) => actor.movable) ? "yourMove" : "underWay"), "", ""]];
+  const expected = actors.reduce((sum, actor) => sum + (actor.answer?.ok ? actor.amount : 0), subject.start);
+  const off = audit.current - expected, what = off > 0 ? "lost" : off < 0 ? "surplus" : "nothingLost";
+  const lesson = lessonOf(board, exercise, off !== 0);
+  return [
+    [text(what, { lost: Math.abs(off), expected, value: audit.current }), what, ""],
+    ...said.map(({ id, values }) => [text(`fact.${id}`, values), id, "fact"]),
+    ...audit.forks.map((pair) => [text("forks", { keys: pair.map((one) => one.txn_id).join(", ") }), "forks", "fact"]),
+    ...(lesson ? [[lesson, "", "lesson"]] : []),
+  ];
+}
+
+function drawVerdict(board, exercise) {
+  const root = $("verdict"), { audit } = board, lines = linesOf(board, exercise);
+  root.dataset.state = !audit ? "running" : lines[0][1] === "nothingLost" ? "good" : "bad";
+  if (root.textContent === lines.map(([line]) => line).join("")) return;
+  root.replaceChildren(...lines.map(([line, fact, kind]) => {
     const made = document.createElement("p");
-    made.textContent = line;
-    made.className = i === lines.length ? "lesson" : "";
+    Object.assign(made, { textContent: line, className: kind });
+    if (fact) made.dataset.fact = fact;
     return made;
   }));
 }
 
-const lineOf = (event) => text(event.what, event.what === "stands" ? { ...event, where: nameOf(event.at) } : event);
+const lineOf = (event) => text(event.what, { ...event, ...(event.at && { where: nameOf(event.at) }), ...(event.problem && { why: problem(event.problem) }) });
 
 function list(root, lines) {
   if (root.children.length === lines.length && [...root.children].every((line, i) => line.textContent === lines[i])) return;

@@ -20,6 +20,7 @@ export async function ask(path, options = {}) {
   if (!answer.ok) {
     const error = new Error(body.detail || body.title);
     error.status = answer.status;
+    error.problem = String(body.type).split("/").pop();
     throw error;
   }
   return body;

@@ -3,7 +3,7 @@
 import { words as en } from "./words_en.js";
 import { words as zh } from "./words_zh.js";
 
-let words = en, sections = ["page"];
+let words = en, sections = ["page", "detail", "faults", "state"];
 
 // A page's sections of the words; where two have one name, the later one counts.
 export function speak(...names) {
@@ -27,6 +27,16 @@ export function translate(root) {
 export function text(name, values = {}) {
   const section = sections.findLast((one) => words[one][name] !== undefined);
   return words[section][name].replace(/\{(\w+)\}/g, (_, key) => number(values[key]));
+}
+
+// A problem of the service, by the end of its type; what has no words is shown as it is.
+export function problem(name) {
+  return words.problems[name] ?? words.state[name] ?? name;
+}
+
+// What became of a call that failed, in the words of the language.
+export function reason(error) {
+  return error.problem ? problem(error.problem) : error instanceof TypeError ? words.state.noAnswer : error.message;
 }
 
 export function number(value) {

@@ -24,8 +24,8 @@ static void a_wire_cut_under_a_holder_costs_a_sale_unless_fenced(void **state)
     page_click("#start");
     assert_true(page_sold(CAN_SAVE));
 #define CUT_STORY                                                                                  \
-    "is cut.*Meanwhile [1-9]\\d* orders were refused \\(503\\), and 0 written.*whole again.*"      \
-    "got in, read and decided.*"
+    "is cut.*Meanwhile [1-9]\\d* orders failed \\(503\\), and 0 were written.*is restored.*"       \
+    "got in and wrote.*"
     assert_true(page_told(0, CUT_STORY "Lost updates in the ledger: \\d"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'bad'"));
     assert_true(browser_number(browser, FIGURE(0, "lost")) > 0);
@@ -35,7 +35,7 @@ static void a_wire_cut_under_a_holder_costs_a_sale_unless_fenced(void **state)
     assert_true(page_picture("cut", 1280, 720));
     page_choose("#lang", "zh");
     browser_dark(browser, true);
-    assert_true(browser_await(browser, TOLD(0, "已切断.*连接已恢复"), PAGE_WAIT_MS));
+    assert_true(browser_await(browser, TOLD(0, "已断开.*连接已恢复"), PAGE_WAIT_MS));
     assert_true(page_picture("cut-phone", 390, 844));
     assert_true(browser_is(browser, "document.documentElement.scrollWidth <= innerWidth"));
     browser_dark(browser, false);
@@ -55,14 +55,14 @@ static void who_is_refused_while_the_wire_is_cut_by_hand_buys_when_it_is_whole(v
     browser_type(browser, "\xEE\x80\x87"); /* Enter */
     assert_true(browser_await(browser, TOLD(0, "is cut"), PAGE_WAIT_MS));
     assert_true(browser_await(browser,
-                              FIGURE(0, "refused") " > 0 && !" CUT ".disabled && " CUT
-                                                   ".textContent === 'restore Redis'",
+                              FIGURE(0, "failures") " > 0 && !" CUT ".disabled && " CUT
+                                                    ".textContent === 'restore Redis'",
                               PAGE_WAIT_MS));
     assert_true(page_picture("cut-now", 1280, 720));
     page_click("#strikes [data-fault=cut]");
-    assert_true(browser_await(browser, TOLD(0, "whole again"), RESTORED_MS));
+    assert_true(browser_await(browser, TOLD(0, "is restored"), RESTORED_MS));
     assert_true(page_sold(CAN_SAVE));
-    assert_true(page_told(0, "and 0 written.*whole again"));
+    assert_true(page_told(0, "and 0 were written.*is restored"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));
     assert_int_equal(browser_number(browser, FIGURE(0, "sold")), 40);
     assert_true(browser_await(browser, CUT ".disabled && " CUT ".textContent === 'cut Redis'",

@@ -23,7 +23,13 @@ static void struck_sale(const char *fault, const char *watchdog)
     assert_true(page_told(0, INTERRUPTED));
     assert_true(page_told(1, INTERRUPTED));
     assert_true(page_told(0, "Lost updates in the ledger: \\d"));
-    assert_true(page_told(1, "no lost update: the fence"));
+    assert_true(page_told(0, "It wrote"));
+    assert_true(
+        page_told(1, "late write was refused: fence …(\\d+) < …\\d+.*no lost update: of the two"));
+    assert_int_equal(browser_number(browser, PANE(1) ".querySelectorAll('.lane.refused').length"),
+                     1);
+    assert_true(browser_is(browser, "/⊘ fence …\\d+ < …\\d+/.test(" PANE(
+                                        1) ".querySelector('.lane.refused').textContent)"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'bad'"));
     assert_true(browser_number(browser, FIGURE(0, "lost")) > 0);
     assert_true(browser_is(browser, PANE(1) ".dataset.state === 'good'"));
@@ -54,7 +60,7 @@ static void a_watched_lock_outlasts_its_holders_pause(void **state)
     page_click("#start");
     assert_true(page_sold(ENDED));
     assert_true(page_told(0, "watchdog renewed.*It wrote"));
-    assert_true(page_told(1, "no lock.*Another one got in"));
+    assert_true(page_told(1, "no lock.*Another one got in and wrote"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'good'"));
     assert_true(browser_is(browser, PANE(1) ".dataset.state === 'bad'"));
     assert_int_equal(browser_errors(browser), 0);

@@ -16,13 +16,13 @@ static void who_buys_after_a_kill_waits_for_the_dead_ones_lease(void **state)
 {
     (void)state;
     browser_size(browser, 1280, 720);
-    assert_true(page_go("/?a=redis-token&a_lease=10000&a_watchdog=off&b=none&buyers=200"
+    assert_true(page_go("/?a=redis-token&a_lease=10000&a_watchdog=off&b=mutex&buyers=200"
                         "&stock=100&countdown=0&lang=en&fault=kill"));
     page_click("#start");
     assert_true(page_sold(CAN_SAVE));
     assert_true(
-        page_told(0, "SIGKILL.*stands for [\\d,]+ ms more.*had to wait [\\d,]+ ms, and bought"));
-    assert_true(page_told(1, "SIGKILL.*no lock.*and bought"));
+        page_told(0, "kill -9.*ends in [\\d,]+ ms.*[\\d,]+ ms later the next buyer had bought"));
+    assert_true(page_told(1, "kill -9.*no lock.*had bought"));
     assert_true(browser_is(browser, PANE(0) ".dataset.state === 'stopped' && " PANE(
                                         1) ".dataset.state === 'stopped'"));
     assert_int_equal(browser_number(browser, FIGURE(0, "sold")), 1);
@@ -68,6 +68,13 @@ static void a_lock_without_a_lease_is_seen_to_stand_on(void **state)
     assert_true(page_sold(CAN_SAVE));
     assert_true(browser_is(browser, ORPHAN(0) " > 50"));
     assert_true(browser_is(browser, "Number.isNaN" ORPHAN(1)));
+    assert_true(page_told(0, "no lease.*did not get in.*nobody will ever free it"));
+    assert_true(browser_is(browser, PANE(0) ".dataset.state === 'stuck' && /STUCK/.test(" PANE(
+                                        0) ".querySelector('.verdict').textContent)"));
+    /* a colour of its own */
+    assert_true(browser_is(
+        browser, "getComputedStyle(" PANE(0) ").borderColor !== "
+                                             "getComputedStyle(" PANE(1) ").borderColor"));
     assert_true(page_picture("stands", 1280, 720));
     browser_errors(browser); /* those of the requests that died with it */
 }

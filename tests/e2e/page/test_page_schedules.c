@@ -49,7 +49,7 @@ static void under_a_lock_the_second_finds_it_sold_and_cannot_try_again(void **st
                                     "'log').textContent) && document.querySelector("
                                     "'[data-name=B] [data-is=wrote]').textContent === '–'"));
     VERDICT("good", "Nothing oversold: 0");
-    assert_true(browser_is(browser, "/sold-out/.test(document.querySelector('[data-name=B] .where')"
+    assert_true(browser_is(browser, "/sold out/.test(document.querySelector('[data-name=B] .where')"
                                     ".textContent) && "
                                     "document.querySelector('[data-name=B] .move').disabled"));
     browser_errors(browser); /* says that B was refused */
@@ -122,7 +122,7 @@ static void a_lock_that_vanishes_loses_money_without_a_fence(void **state)
     (void)state;
     find("ex=locked&fence=off&lang=en", true, "bad");
     assert_true(browser_is(browser, "[...document.querySelectorAll('#schedule li')].some("
-                                    "line => /vanishes/.test(line.textContent))"));
+                                    "line => /is deleted/.test(line.textContent))"));
     assert_int_equal(browser_errors(browser), 0);
 }
 

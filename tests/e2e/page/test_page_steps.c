@@ -24,9 +24,10 @@ static void without_a_lock_the_learner_makes_700_of_1000(void **state)
     WORLD("value", "700");
     MOVE("A", "accepted");
     MOVE("B", "accepted");
-    VERDICT("bad", "200 lost");
+    VERDICT("bad", "200 too little was deducted: the accepted withdrawals leave 500");
+    VERDICT("bad", "A\\'s withdrawal of 200 was accepted and is not deducted: B had read 1,000");
     VERDICT("bad", "Two ledger rows");
-    VERDICT("bad", "whoever wrote last won");
+    VERDICT("bad", "the later write replaced the earlier one");
     assert_int_equal(browser_errors(browser), 0);
 }
 
@@ -82,7 +83,9 @@ static void a_holder_paused_past_its_lease_loses_money_without_a_fence(void **st
     pause_a_and_let_b_read();
     MOVES("B", "committed", "accepted");
     WORLD("value", "700");
-    VERDICT("bad", "200 lost");
+    VERDICT("bad", "A\\'s withdrawal of 200 was accepted and is not deducted");
+    VERDICT("bad", "B got the lock while A was still inside");
+    VERDICT("bad", "A\\'s lease of 4,000 ms had ended");
 }
 
 static void with_a_fence_b_has_to_read_again(void **state)
@@ -100,7 +103,26 @@ static void with_a_fence_b_has_to_read_again(void **state)
     MOVES("B", "committed", "accepted");
     WORLD("value", "500");
     VERDICT("good", "Nothing lost");
+    VERDICT("good", "B\\'s write of 700 was refused");
     assert_int_equal(browser_errors(browser), 0);
+}
+
+/* The lesson of the fence: the newer holder writes, and the older one is refused. */
+static void with_a_fence_the_late_holder_is_refused(void **state)
+{
+    (void)state;
+    GO("ex=paused-holder-fence&lease=4000&lang=en");
+    MOVES("A", "waiting", "checked");
+    WORLD("holder", "free");
+    MOVES("B", "waiting", "decided", "committed");
+    WORLD("value", "700");
+    MOVE("A", "refused");
+    MOVE("B", "accepted");
+    WORLD("value", "700");
+    VERDICT("good", "700 is what the accepted withdrawals leave");
+    VERDICT("good", "A\\'s late write was refused: B had written with a newer fence. …");
+    VERDICT("good", "had seen the newer fence");
+    browser_errors(browser); /* says that A was refused */
 }
 
 static void a_bare_del_lets_c_in_beside_b(void **state)
@@ -118,7 +140,9 @@ static void a_bare_del_lets_c_in_beside_b(void **state)
     MOVES("B", "committed", "accepted");
     MOVES("C", "committed", "accepted");
     WORLD("value", "900");
-    VERDICT("bad", "300 lost");
+    VERDICT("bad", "B\\'s withdrawal of 300 was accepted and is not deducted: C had read 1,000");
+    VERDICT("bad", "A, whose lock it no longer was, had freed it");
+    VERDICT("bad", "A bare DEL");
     browser_errors(browser); /* says that A was refused */
 }
 
@@ -176,6 +200,7 @@ int main(void)
         cmocka_unit_test(under_a_lock_b_waits_and_500_are_left),
         cmocka_unit_test(a_holder_paused_past_its_lease_loses_money_without_a_fence),
         cmocka_unit_test(with_a_fence_b_has_to_read_again),
+        cmocka_unit_test(with_a_fence_the_late_holder_is_refused),
         cmocka_unit_test(a_bare_del_lets_c_in_beside_b),
         cmocka_unit_test(settings_and_language_stand_in_the_address),
         cmocka_unit_test(without_lab_the_page_says_so),

@@ -69,7 +69,8 @@ bool page_picture(const char *name, int width, int height);
              "/[✓✗]/.test(pane.querySelector('.verdict').textContent))"
 
 /* The text after a fault stopped a holder and another request entered meanwhile. */
-#define HELD        "held just before its write"
-#define INTERRUPTED HELD ".*got in, read and decided.*(It wrote|read again, and wrote)"
+#define HELD "held just before its write"
+#define INTERRUPTED                                                                                \
+    HELD ".*got in and wrote.*(It wrote|read again, and wrote|late write was refused)"
 
 #endif
