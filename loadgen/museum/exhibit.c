@@ -106,6 +106,33 @@ static void add_lock(json_t *json, const json_t *record, const struct hazard_set
     json_object_set_new(json, "instances", json_integer(with->instances));
 }
 
+/* A grant of this lock has a fence, and the store looked at it. */
+static bool is_fenced(const json_t *record)
+{
+    bool has_fence = false;
+    for (size_t i = 0; i < json_array_size(json_object_get(record, "timeline")); i++) {
+        const json_t *event = json_array_get(json_object_get(record, "timeline"), i);
+        has_fence |= json_integer_value(json_object_get(event, "fence")) != 0;
+    }
+    return has_fence && json_is_true(json_object_get(record, "fence"));
+}
+
+/* The commands behind the points: of the lock, and of the store, with or without a fence. A mistake
+ * made on purpose has others. */
+static json_t *commands_json(const struct page *page, const json_t *record, bool fenced)
+{
+    const json_t *all = page->site->commands;
+    const json_t *unit = json_object_get(json_object_get(record, "outcome"), "unit");
+    const bool sold = unit != NULL && strcmp(json_string_value(unit), "sold") == 0;
+    const char *store =
+        sold ? (fenced ? "item fenced" : "item") : (fenced ? "account fenced" : "account");
+    json_t *commands = json_copy(json_object_get(json_object_get(all, "store"), store));
+    json_t *own = json_object_get(json_object_get(all, "guards"), text_of(record, "guard"));
+    if (own != NULL)
+        json_object_update(commands, own);
+    return commands;
+}
+
 static void write_data(const struct page *page, const json_t *record)
 {
     const struct hazard *hazard = hazard_find(text_of(record, "hazard"));
@@ -114,15 +141,15 @@ static void write_data(const struct page *page, const json_t *record)
         one != NULL ? hazard_setting_of(hazard, one) : (struct hazard_setting){.instances = 1};
     json_t *clients = json_array(), *others = json_array();
     add_actors(record, clients, others);
-    const json_t *commands = json_object_get(page->site->commands, text_of(record, "guard"));
     json_t *json = json_pack(
-        "{s:O, s:O, s:O, s:I, s:b, s:o, s:o, s:o, s:O*}", "guard", json_object_get(record, "guard"),
-        "fence", json_object_get(record, "fence"), "observed", json_object_get(record, "observed"),
+        "{s:O, s:o, s:O, s:I, s:b, s:o, s:o, s:o}", "guard", json_object_get(record, "guard"),
+        "fence", json_boolean(is_fenced(record)), "observed", json_object_get(record, "observed"),
         "initial", figure(record, "initial"), "row", hazard != NULL && hazard->subject != TRANSFER,
-        "clients", clients, "others", others, "events", events_json(record), "commands", commands);
-    if (commands == NULL)
-        json_object_set_new(json, "commands", json_object());
+        "clients", clients, "others", others, "events", events_json(record));
     add_lock(json, record, &with);
+    json_object_set_new(json, "commands",
+                        with.slip == NULL ? commands_json(page, record, is_fenced(record))
+                                          : json_object());
     fputs("<script type=\"application/json\" class=\"record\">", page->out);
     page_json(json, page->out);
     fputs("</script>\n", page->out);

@@ -5,6 +5,7 @@
 #include "words.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void member(const struct page *page, const char *name)
@@ -58,9 +59,16 @@ int page_make(struct page *page, const char *template, const struct page_part *p
     return -1;
 }
 
+/* No '<' in it can end the element or begin another. */
 void page_json(const json_t *json, FILE *out)
 {
-    json_dumpf(json, out, JSON_COMPACT | JSON_ESCAPE_SLASH | JSON_SORT_KEYS);
+    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    for (const char *at = text; at != NULL && *at != '\0'; at++)
+        if (*at == '<')
+            fputs("\\u003c", out);
+        else
+            fputc(*at, out);
+    free(text);
 }
 
 /* Keys that begin with "p." */

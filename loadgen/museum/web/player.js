@@ -8,6 +8,8 @@ Museum.player = (() => {
   const still = matchMedia('(prefers-reduced-motion: reduce)');
   const SPEEDS = [[4, '1/4'], [1, '1'], [0.4, '2½']];
   const players = new Map();
+  const ADDRESS_MS = 200; // browsers count changes of the address, and ignore too many
+  let address = 0;
   let current = null;
   let scrolled = false; // the last thing that the user did
 
@@ -103,7 +105,8 @@ Museum.player = (() => {
     player.section.querySelector('[type=range]').value = player.k;
     if (quiet) return;
     choose(player);
-    history.replaceState(null, '', `#${player.section.id}/${player.k}`);
+    clearTimeout(address);
+    address = setTimeout(() => history.replaceState(null, '', `#${player.section.id}/${player.k}`), ADDRESS_MS);
     keepInView(player);
   }
 

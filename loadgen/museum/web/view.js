@@ -70,7 +70,7 @@ Museum.view = (() => {
   /* The key stands on the card of its holder, or on the lock if nobody has it. */
   function place(stage, key, target) {
     const home = stage.getBoundingClientRect(), to = target.getBoundingClientRect();
-    key.style.transform = `translate(${to.right - home.left - 42}px, ${to.top - home.top + 4}px)`;
+    key.style.transform = `translate(${to.right - home.left - key.offsetWidth - 5}px, ${to.top - home.top + 4}px)`;
   }
 
   function drawKeys(stage, record, state) {

@@ -1,0 +1,325 @@
+/* The museum: each scene is recorded anew on real servers and must still be true, and a browser
+ * walks the site as files. */
+#include "bind.h"
+#include "museum_rig.h"
+#include "sandbox_process.h"
+#include "shop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+static struct browser *const browser = &museum.browser;
+
+/* -- a picture cannot contradict the code --------------------------------------------------------
+ */
+
+static void each_scene_is_true_of_a_new_recording(void **state)
+{
+    char message[MUSEUM_MESSAGE_MAX];
+    (void)state;
+    for (size_t i = 0; i < scenes_n; i++) {
+        struct bound bound;
+        const json_t *record = scene_record(&scenes[i], json_object_get(museum.lab, "results"));
+        if (record == NULL)
+            fail_msg("scene %s was not recorded", scenes[i].id);
+        if (scene_bind(&scenes[i], record, &bound, message) != 0)
+            fail_msg("%s", message);
+        assert_true(bound.n > 3);
+    }
+}
+
+/* The service as the lab starts it, but without its fences. */
+static void write_fenceless_service(char path[MUSEUM_PATH_MAX])
+{
+    char real[4096];
+    assert_non_null(realpath(shop_binary("seckilld"), real));
+    snprintf(path, MUSEUM_PATH_MAX, "%s/seckilld", sandbox_dir(museum.sandbox));
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\nexec '%s' \"$@\" --fence off\n", real);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+static void a_lesson_that_has_become_untrue_makes_no_site(void **state)
+{
+    enum { MISMATCH = 99 };
+    char service[MUSEUM_PATH_MAX], file[MUSEUM_PATH_MAX], folder[MUSEUM_PATH_MAX];
+    (void)state;
+    write_fenceless_service(service);
+    snprintf(file, sizeof file, "%s/fenceless.json", sandbox_dir(museum.sandbox));
+    snprintf(folder, sizeof folder, "%s/fenceless", sandbox_dir(museum.sandbox));
+    assert_int_equal(
+        museum_run("hazards", (const char *const[]){"run", "--hazard", "paused-holder", "--guard",
+                                                    "redis-reentrant", "--seckilld", service,
+                                                    "--json", file, NULL}),
+        MISMATCH);
+    assert_int_equal(
+        museum_run("loadgen", (const char *const[]){"site", "--lab", file, "--out", folder, NULL}),
+        EXIT_FAILURE);
+    assert_non_null(
+        strstr(museum.output, "scene fence tells of a run that is safe, but it was unsafe"));
+}
+
+/* -- the player ----------------------------------------------------------------------------------
+ */
+
+/* In the page: the pictures of a scene after each of its events, there by ArrowRight and back by
+ * ArrowLeft. Returns what is wrong. */
+#define PICTURES                                                                                   \
+    "const press = (key) => document.body.dispatchEvent("                                          \
+    "  new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));"                   \
+    "const shot = (s) => [...s.querySelectorAll('.stage *, .caption, .command, .trace .now')]"     \
+    "  .map((e) => [...e.classList].sort() + e.style.cssText + e.textContent + e.hidden).join();"  \
+    "const walk = (section) => {"                                                                  \
+    "  const wrong = [], there = [];"                                                              \
+    "  Museum.player.enter(section, 0, true);"                                                     \
+    "  const player = Museum.player.players.get(section.id);"                                      \
+    "  const n = player.record.events.length;"                                                     \
+    "  for (let k = 0; k < n; k++) {"                                                              \
+    "    if (player.k !== k) wrong.push(`${section.id}/${k}: at ${player.k}`);"                    \
+    "    there.push(shot(section)); press('ArrowRight'); }"                                        \
+    "  if (new Set(there).size !== n) wrong.push(`${section.id}: pictures that are alike`);"       \
+    "  for (let k = n - 1; k >= 0; k--) {"                                                         \
+    "    if (shot(section) !== there[k]) wrong.push(`${section.id}/${k} is another on the way "    \
+    "back`);"                                                                                      \
+    "    press('ArrowLeft'); }"                                                                    \
+    "  return wrong; };"
+
+static void assert_nothing(json_t *wrong)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(wrong, i, one)
+    {
+        fprintf(stderr, "%s\n", json_string_value(one));
+    }
+    const size_t n = json_array_size(wrong);
+    json_decref(wrong);
+    assert_int_equal(n, 0);
+}
+
+static void each_scene_steps_on_and_back_to_the_same_pictures(void **state)
+{
+    (void)state;
+    assert_true(museum_go("index.html"));
+    assert_int_equal(
+        browser_number(browser, "document.querySelectorAll('.exhibit .record').length"),
+        (int64_t)scenes_n);
+    assert_nothing(browser_run(browser, PICTURES
+                               "return [...document.querySelectorAll('.exhibit')].flatMap(walk);"));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+/* The last picture shows the value that the ledger and the audit gave, and the same events stand in
+ * the list as in the recording. */
+static void each_picture_ends_as_its_record(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < scenes_n; i++) {
+        char page[MUSEUM_PATH_MAX], expression[512];
+        const json_t *record = scene_record(&scenes[i], json_object_get(museum.lab, "results"));
+        const json_t *outcome = json_object_get(record, "outcome");
+        const size_t n = json_array_size(json_object_get(record, "timeline"));
+        snprintf(page, sizeof page, "index.html#%s/%zu", scenes[i].id, n - 1);
+        assert_true(museum_go(page));
+#define SECTION "document.getElementById('%s')"
+        snprintf(expression, sizeof expression,
+                 "Number(" SECTION ".querySelector('.row .value').textContent.replace(',', ''))",
+                 scenes[i].id);
+        assert_int_equal(browser_number(browser, expression),
+                         json_integer_value(json_object_get(outcome, "final")));
+        snprintf(expression, sizeof expression, SECTION ".querySelectorAll('.trace > li').length",
+                 scenes[i].id);
+        assert_int_equal(browser_number(browser, expression), n);
+        snprintf(expression, sizeof expression,
+                 "getComputedStyle(" SECTION ".querySelector('.verdict.%s')).visibility === "
+                 "'visible'",
+                 scenes[i].id, scenes[i].outcome);
+        assert_true(browser_is(browser, expression));
+    }
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+static void an_address_leads_to_its_step_in_both_languages(void **state)
+{
+    static const char *const pages[] = {"index.html#fence/9", "zh/index.html#fence/9",
+                                        "lesson/paused-holder.html#redis-reentrant.fence-on/9",
+                                        "zh/lesson/paused-holder.html#redis-reentrant.fence-on/9"};
+    (void)state;
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        assert_true(museum_go(pages[i]));
+        assert_true(browser_is(browser, "document.querySelector('.current .trace .now') === "
+                                        "document.querySelectorAll('.current .trace > li')[9]"));
+        assert_true(browser_is(browser, "document.querySelector('.current').getBoundingClientRect()"
+                                        ".top < innerHeight / 2"));
+    }
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+/* A space for each beat, with the keys of a real keyboard, from the opening to the last scene. */
+static void the_space_bar_tells_the_whole_story(void **state)
+{
+    char last[200];
+    int spaces = 0;
+    (void)state;
+    snprintf(last, sizeof last, "document.querySelector('.current.over')?.id === '%s'",
+             scenes[scenes_n - 1].id);
+    assert_true(museum_go("index.html"));
+    browser_type(browser, "p"); /* no scene is chosen: it does nothing */
+    assert_true(browser_is(browser, "location.hash === ''"));
+    for (; spaces < 200 && !browser_is(browser, last); spaces++)
+        browser_type(browser, " ");
+    assert_true(browser_is(browser, last));
+    assert_true(spaces > 70);
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+static void a_scene_plays_by_itself_to_its_end(void **state)
+{
+    (void)state;
+    assert_true(museum_go("index.html#setnx-crash/0"));
+    json_decref(browser_run(browser, "const s = document.querySelector('.current');"
+                                     "s.querySelector('select').value = '0.4';"
+                                     "s.querySelector('select').dispatchEvent(new Event('change'));"
+                                     "s.querySelector('[data-do=play]').click();"));
+    assert_true(browser_await(
+        browser, "document.querySelector('.current').classList.contains('over')", MUSEUM_WAIT_MS));
+}
+
+static void scrolling_alone_tells_a_scene(void **state)
+{
+    (void)state;
+    browser_size(browser, 1280, 720);
+    assert_true(museum_go("index.html#late/0"));
+    json_decref(browser_run(browser,
+                            "dispatchEvent(new WheelEvent('wheel'));"
+                            "const s = document.getElementById('late');"
+                            "scrollTo({ top: s.offsetTop + s.offsetHeight - innerHeight - 2,"
+                            " behavior: 'instant' });"));
+    assert_true(browser_await(browser,
+                              "/^A writes 800/.test(document.querySelector('#late .caption')"
+                              ".textContent)",
+                              MUSEUM_WAIT_MS));
+}
+
+/* -- the rest ------------------------------------------------------------------------------------
+ */
+
+static void the_opening_ends_below_zero_on_two_who_read_one_value(void **state)
+{
+    (void)state;
+    assert_true(museum_go("index.html"));
+    assert_true(browser_await(
+        browser, "document.getElementById('sale').classList.contains('frozen')", MUSEUM_WAIT_MS));
+    assert_true(browser_is(browser, "document.querySelector('.left').textContent === '−' + "
+                                    "(document.getElementById('sale').dataset.sold - "
+                                    "document.getElementById('sale').dataset.initial)"
+                                    ".toLocaleString('en-US')"));
+    assert_int_equal(browser_number(browser, "document.querySelectorAll('.buyer em').length"), 2);
+    assert_int_equal(browser_number(browser, "new Set([...document.querySelectorAll('.buyer em')]"
+                                             ".map((e) => e.textContent.match(/\\d+/)[0])).size"),
+                     1);
+    json_decref(browser_run(browser, "document.querySelector('.why').click();"));
+    assert_true(browser_await(browser, "location.hash === '#lost-update/0'", MUSEUM_WAIT_MS));
+}
+
+static void every_link_of_the_matrix_opens_its_run(void **state)
+{
+    (void)state;
+    assert_true(museum_go("zh/matrix.html"));
+    json_t *links = browser_run(browser, "return [...document.querySelectorAll('.matrix td a')]"
+                                         ".map((a) => a.getAttribute('href'));"),
+           *link;
+    size_t i;
+    assert_int_equal(json_array_size(links),
+                     json_array_size(json_object_get(museum.lab, "results")));
+    json_array_foreach(links, i, link)
+    {
+        char page[MUSEUM_PATH_MAX];
+        snprintf(page, sizeof page, "zh/%s", json_string_value(link));
+        assert_true(museum_go(page));
+        assert_true(browser_is(browser, "document.querySelector('.current').open && "
+                                        "location.hash.startsWith("
+                                        "'#' + document.querySelector('.current').id)"));
+    }
+    json_decref(links);
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+static void no_page_names_another_host_and_no_script_is_inline(void **state)
+{
+    static const char *const pages[] = {"index.html", "zh/matrix.html",
+                                        "lesson/paused-holder.html"};
+    (void)state;
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        assert_true(museum_go(pages[i]));
+        assert_true(browser_is(browser, "[...document.querySelectorAll('[src], [href]')]"
+                                        ".every((one) => (one.src || one.href)"
+                                        ".startsWith('file:'))"));
+        json_decref(browser_run(browser, "const inline = document.createElement('script');"
+                                         "inline.textContent = 'window.ran = true';"
+                                         "document.body.append(inline);"));
+        assert_true(browser_is(browser, "window.ran === undefined"));
+        assert_int_equal(browser_errors(browser), 1); /* it says that the policy has refused it */
+    }
+}
+
+static void all_scripts_together_are_small(void **state)
+{
+    static const char *const scripts[] = {"state.js", "view.js", "player.js", "opening.js",
+                                          "which.js"};
+    off_t bytes = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        char path[MUSEUM_PATH_MAX];
+        struct stat file;
+        snprintf(path, sizeof path, "%s/%s", museum.folder, scripts[i]);
+        assert_int_equal(stat(path, &file), 0);
+        bytes += file.st_size;
+    }
+    assert_true(bytes > 0 && bytes < 150000);
+}
+
+static void the_answer_to_which_lock_follows_the_questions(void **state)
+{
+    (void)state;
+    assert_true(museum_go("index.html#which"));
+#define SHOWN "document.querySelector('.choice:not([hidden])').id"
+    assert_true(browser_is(browser, "document.querySelectorAll('.choice:not([hidden])').length "
+                                    "=== 1 && " SHOWN " === 'which-sql-atomic'"));
+    json_decref(browser_run(browser,
+                            "document.querySelector('[name=database][value=no]').click();"
+                            "document.querySelector('[name=servers][value=redis]').click();"
+                            "document.querySelector('[name=waiters][value=many]').click();"));
+    assert_true(browser_is(browser, SHOWN " === 'which-redis-fair'"));
+    json_decref(browser_run(browser, "document.querySelector('.because a').click();"));
+    assert_true(browser_await(browser, "location.hash === '#wrong-delete/0'", MUSEUM_WAIT_MS));
+    assert_int_equal(browser_errors(browser), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_scene_is_true_of_a_new_recording),
+        cmocka_unit_test(a_lesson_that_has_become_untrue_makes_no_site),
+        cmocka_unit_test(each_scene_steps_on_and_back_to_the_same_pictures),
+        cmocka_unit_test(each_picture_ends_as_its_record),
+        cmocka_unit_test(an_address_leads_to_its_step_in_both_languages),
+        cmocka_unit_test(the_space_bar_tells_the_whole_story),
+        cmocka_unit_test(a_scene_plays_by_itself_to_its_end),
+        cmocka_unit_test(scrolling_alone_tells_a_scene),
+        cmocka_unit_test(the_opening_ends_below_zero_on_two_who_read_one_value),
+        cmocka_unit_test(every_link_of_the_matrix_opens_its_run),
+        cmocka_unit_test(no_page_names_another_host_and_no_script_is_inline),
+        cmocka_unit_test(all_scripts_together_are_small),
+        cmocka_unit_test(the_answer_to_which_lock_follows_the_questions),
+    };
+    return cmocka_run_group_tests(tests, museum_open, museum_close);
+}
