@@ -28,7 +28,7 @@ PKGS_build := gcc make libc6-dev pkg-config libmicrohttpd-dev libhiredis-dev lib
 PKGS_test  := libcmocka-dev postgresql-15 memcached libzookeeper-java openjdk-17-jdk-headless elfutils \
               libslf4j-java liblog4j1.2-java chromium chromium-driver fonts-wqy-microhei \
               libcurator-recipes-java python3-kazoo python3-redis python3-pymemcache python3-psycopg2 \
-              python3-jsonschema liblua5.1-0-dev
+              python3-jsonschema liblua5.1-0-dev hledger beancount
 PKGS_lint  := clang libclang-rt-14-dev clang-format clang-tidy cppcheck systemd
 PKGS_bench := wrk hey python3-redis chromium chromium-driver
 

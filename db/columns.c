@@ -10,6 +10,7 @@
 #define ANSWER_COLUMN(kind, name)  COLUMN(db_answer, kind, name)
 #define LEDGER_COLUMN(kind, name)  COLUMN(db_ledger_row, kind, name)
 #define EXPIRED_COLUMN(kind, name) COLUMN(db_expired, kind, name)
+#define ADDED_COLUMN(kind, name)   COLUMN(struct added, kind, name)
 
 static const struct column items[] = {ITEM_ROW(ITEM_COLUMN, ITEM_COLUMN)};
 static const struct column accounts[] = {ACCOUNT_ROW(ACCOUNT_COLUMN, ACCOUNT_COLUMN)};
@@ -18,6 +19,7 @@ static const struct column answers[] = {ANSWER_ROW(ANSWER_COLUMN, ANSWER_COLUMN)
 static const struct column new_ledger[] = {NEW_LEDGER_ROW(LEDGER_COLUMN, LEDGER_COLUMN)};
 static const struct column ledger[] = {LEDGER_ROW(LEDGER_COLUMN, LEDGER_COLUMN)};
 static const struct column expired[] = {EXPIRED_ROW(EXPIRED_COLUMN, EXPIRED_COLUMN)};
+static const struct column added[] = {ADDED_ROW(ADDED_COLUMN, ADDED_COLUMN)};
 
 const struct row_type row_types[TABLES] = {
     [TABLE_ITEMS] = ROW_TYPE(db_item, items),
@@ -28,6 +30,7 @@ const struct row_type row_types[TABLES] = {
 };
 const struct row_type new_ledger_type = ROW_TYPE(db_ledger_row, new_ledger);
 const struct row_type expired_type = ROW_TYPE(db_expired, expired);
+const struct row_type added_type = ROW_TYPE(struct added, added);
 
 /* -- out of a row ----------------------------------------------------------------------------- */
 
@@ -43,6 +46,8 @@ static struct value value_of(const struct column *column, const void *row)
         return VALUE_INT(*(const bool *)member);
     case COLUMN_STATE:
         return VALUE_INT(*(const db_order_state *)member);
+    case COLUMN_KIND:
+        return VALUE_TEXT(db_kind_text(*(const db_kind *)member));
     case COLUMN_HTTP:
         return VALUE_INT(*(const int32_t *)member);
     default:
@@ -63,7 +68,8 @@ size_t row_values(const struct row_type *type, const void *row,
 
 bool column_is_text(const struct column *column)
 {
-    return column->kind == COLUMN_TEXT || column->kind == COLUMN_COUNTED;
+    return column->kind == COLUMN_TEXT || column->kind == COLUMN_COUNTED ||
+           column->kind == COLUMN_KIND;
 }
 
 /* The room has no type of its own, so members are copied into it. */
@@ -73,6 +79,19 @@ static void put(const struct column *column, struct any_row *row, const void *me
     memcpy(row->bytes + column->at, member, column->size);
 }
 
+static bool take_kind(const struct column *column, struct any_row *row, const char *text,
+                      size_t length)
+{
+    for (db_kind kind = 0; kind < DB_KINDS; kind++) {
+        const char *name = db_kind_text(kind);
+        if (strlen(name) == length && memcmp(name, text, length) == 0) {
+            put(column, row, &kind);
+            return true;
+        }
+    }
+    return false;
+}
+
 bool row_take_text(const struct column *column, struct any_row *row, const char *text,
                    size_t length)
 {
@@ -80,6 +99,8 @@ bool row_take_text(const struct column *column, struct any_row *row, const char 
         put(column, row, &(const bool){length > 0});
         return true;
     }
+    if (column->kind == COLUMN_KIND)
+        return take_kind(column, row, text, length);
     if (length >= column->size)
         return false;
     assert(column->at + column->size <= sizeof row->bytes);
@@ -97,7 +118,7 @@ bool row_take_number(const struct column *column, struct any_row *row, int64_t n
         return true;
     case COLUMN_STATE:
         put(column, row, &(const db_order_state){(db_order_state)number});
-        return number >= DB_RESERVED && number <= DB_CLOSED;
+        return number >= DB_RESERVED && number <= DB_REFUNDED;
     case COLUMN_HTTP: /* 0: none that anybody can have stored through db.h */
         put(column, row, &(const int32_t){is_http ? (int32_t)number : 0});
         return true;

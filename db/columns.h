@@ -10,6 +10,7 @@
  *   INT      int64_t                      number
  *   FLAG     bool                         0 or 1
  *   STATE    db_order_state               number; one that names no state is damage
+ *   KIND     db_kind                      its text; another text is damage
  *   HTTP     int32_t                      number; read as 0 if it is no HTTP status
  *   COUNTED  bool, named `limited`        the row's user_id, or '' when it is false
  *
@@ -21,7 +22,7 @@
 #include "db.h"
 
 /* Of the tables, in both engines: a store of another version is refused. Stands in SQL text. */
-#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION 3
 
 /* What a PUT gives, then what the store counts. */
 #define ITEM_GIVEN(NEXT)                                                                           \
@@ -40,7 +41,8 @@
 #define COUNTERS(NEXT)                                                                             \
     NEXT(INT, version)                                                                             \
     NEXT(INT, last_fence)                                                                          \
-    NEXT(INT, epoch)
+    NEXT(INT, epoch)                                                                               \
+    NEXT(TEXT, chain)
 #define ITEM_ROW(FIRST, NEXT)    FIRST(TEXT, id) ITEM_GIVEN(NEXT) COUNTERS(NEXT)
 #define ACCOUNT_ROW(FIRST, NEXT) FIRST(TEXT, id) ACCOUNT_GIVEN(NEXT) COUNTERS(NEXT)
 
@@ -65,7 +67,8 @@
     NEXT(TEXT, body)                                                                               \
     NEXT(INT, at_us)
 
-/* A new row has no id yet: the store gives it. */
+/* A new row has no id yet: the store gives it. Its hash covers the columns before it, in their
+ * order. */
 #define NEW_LEDGER_ROW(FIRST, NEXT)                                                                \
     FIRST(TEXT, resource)                                                                          \
     NEXT(INT, epoch)                                                                               \
@@ -77,8 +80,21 @@
     NEXT(INT, fence)                                                                               \
     NEXT(TEXT, guard)                                                                              \
     NEXT(TEXT, instance)                                                                           \
-    NEXT(INT, at_us)
+    NEXT(KIND, kind)                                                                               \
+    NEXT(TEXT, order_id)                                                                           \
+    NEXT(TEXT, counterpart)                                                                        \
+    NEXT(TEXT, reason)                                                                             \
+    NEXT(TEXT, reference)                                                                          \
+    NEXT(INT, at_us)                                                                               \
+    NEXT(TEXT, hash)
 #define LEDGER_ROW(FIRST, NEXT) NEW_LEDGER_ROW(FIRST, NEXT) NEXT(INT, id)
+
+/* What a conditional change leaves: value, version and chain. */
+struct added {
+    int64_t value, version;
+    char chain[DB_HASH_LENGTH + 1];
+};
+#define ADDED_ROW(FIRST, NEXT) FIRST(INT, value) NEXT(INT, version) NEXT(TEXT, chain)
 
 /* A part of an order: db_read_expired(). */
 #define EXPIRED_ROW(FIRST, NEXT)                                                                   \
@@ -117,6 +133,7 @@ enum column_kind {
     COLUMN_INT,
     COLUMN_FLAG,
     COLUMN_STATE,
+    COLUMN_KIND,
     COLUMN_HTTP,
     COLUMN_COUNTED
 };
@@ -147,14 +164,15 @@ struct row_type {
 #define MEMBER_INT(row, name)     MEMBER_OF(COLUMN_INT, row, name, int64_t)
 #define MEMBER_FLAG(row, name)    MEMBER_OF(COLUMN_FLAG, row, name, bool)
 #define MEMBER_STATE(row, name)   MEMBER_OF(COLUMN_STATE, row, name, db_order_state)
+#define MEMBER_KIND(row, name)    MEMBER_OF(COLUMN_KIND, row, name, db_kind)
 #define MEMBER_HTTP(row, name)    MEMBER_OF(COLUMN_HTTP, row, name, int32_t)
 #define MEMBER_COUNTED(row, name) MEMBER_OF(COLUMN_COUNTED, row, limited, bool)
 
 /* Of the tables with rows that are read or inserted whole. */
 enum db_table { TABLE_ITEMS, TABLE_ACCOUNTS, TABLE_ORDERS, TABLE_ANSWERS, TABLE_LEDGER, TABLES };
-extern const struct row_type row_types[TABLES], new_ledger_type, expired_type;
+extern const struct row_type row_types[TABLES], new_ledger_type, expired_type, added_type;
 
-enum { ROW_COLUMNS_MAX = 16 };
+enum { ROW_COLUMNS_MAX = 24 };
 
 /* Room for a row of any type until it is known to be whole. */
 struct any_row {

@@ -43,7 +43,10 @@ enum {
     DB_RESOURCE_MAX = 72, /* "account:" + id */
     DB_GUARD_MAX = 24,
     DB_INSTANCE_MAX = 32,
-    DB_KEY_MAX = 320,     /* idempotency key, with its caller: "NAME<TAB>KEY" */
+    DB_KEY_MAX = 320,   /* idempotency key, with its caller: "NAME<TAB>KEY" */
+    DB_REASON_MAX = 64, /* the caller's words in the ledger */
+    DB_REFERENCE_MAX = 64,
+    DB_HASH_LENGTH = 64,  /* hex digits of a SHA-256 */
     DB_REQUEST_MAX = 320, /* canonical text of a request, see db_answer */
     DB_BODY_MAX = 1023,   /* stored answer */
     DB_MESSAGE_MAX = 256,
@@ -128,6 +131,7 @@ typedef struct db_item {
     int64_t version;        /* rises by 1 with each accepted change; a fork when it does not */
     int64_t last_fence;
     int64_t epoch; /* rises with each reset (PUT): older orders and ledger rows are history */
+    char chain[DB_HASH_LENGTH + 1]; /* hash of its last ledger row; "": it has none */
 } db_item;
 
 typedef struct db_account {
@@ -136,10 +140,18 @@ typedef struct db_account {
     int64_t initial_balance, balance;
     bool fence;
     int64_t version, last_fence, epoch;
+    char chain[DB_HASH_LENGTH + 1];
 } db_account;
 
-/* reserved -> paid | cancelled | closed (by the scheduled task); nothing leaves the last three. */
-typedef enum db_order_state { DB_RESERVED, DB_PAID, DB_CANCELLED, DB_CLOSED } db_order_state;
+/* reserved -> paid | cancelled | closed (by the scheduled task), paid -> refunded; nothing leaves
+ * cancelled, closed and refunded. */
+typedef enum db_order_state {
+    DB_RESERVED,
+    DB_PAID,
+    DB_CANCELLED,
+    DB_CLOSED,
+    DB_REFUNDED
+} db_order_state;
 const char *db_order_state_text(db_order_state state);
 
 typedef struct db_order {
@@ -164,19 +176,63 @@ typedef struct db_answer {
     int64_t at_us;
 } db_answer;
 
+/* What a ledger row is: FIRST(name, text) for the first kind, NEXT(name, text) for each other. */
+#define DB_KIND_MAP(FIRST, NEXT)                                                                   \
+    FIRST(ORDER, "order")              /* pieces reserved for an order */                          \
+    NEXT(PAYMENT, "payment")           /* of an order: the buyer's account to shop:revenue */      \
+    NEXT(REFUND, "refund")             /* of a paid order: its money, and its pieces */            \
+    NEXT(CANCELLATION, "cancellation") /* pieces that the buyer gave back */                       \
+    NEXT(EXPIRY, "expiry")             /* pieces of a reservation that ended unpaid */             \
+    NEXT(CHANGE, "change")             /* money paid in or out: against shop:cash */               \
+    NEXT(TRANSFER, "transfer")         /* money between two accounts */                            \
+    NEXT(RESET, "reset")     /* a row created or begun anew: money against shop:equity */          \
+    NEXT(RESTOCK, "restock") /* pieces that came or were lost */                                   \
+    NEXT(SETTING, "setting") /* other terms, without a movement */
+
+typedef enum db_kind {
+#define DB_KIND_ENUM(name, text) DB_KIND_##name,
+    DB_KIND_MAP(DB_KIND_ENUM, DB_KIND_ENUM)
+#undef DB_KIND_ENUM
+        DB_KINDS
+} db_kind;
+const char *db_kind_text(db_kind kind);
+
+/* The shop's own sides of a movement of money. They have no stored balance, so no payment waits for
+ * another one. The audit sums their rows. */
+#define DB_SHOP_REVENUE "shop:revenue"
+#define DB_SHOP_CASH    "shop:cash"
+#define DB_SHOP_EQUITY  "shop:equity"
+
 /* One accepted change. Unharmed, version_before of a resource's rows counts up without gap or
  * repetition; two rows with one version_before are a fork, and a fork is a lost update. */
 typedef struct db_ledger_row {
     int64_t id; /* given by the store, in commit order (PostgreSQL: of each resource) */
-    char resource[DB_RESOURCE_MAX + 1]; /* "item:1", "account:12345" */
+    char resource[DB_RESOURCE_MAX + 1]; /* "item:1", "account:12345", "shop:revenue" */
     char txn_id[DB_KEY_MAX + 1];        /* the idempotency key, or "task\t...", "reset\t..." */
+    db_kind kind;
+    char order_id[DB_ID_MAX + 1];          /* "": about no order */
+    char counterpart[DB_RESOURCE_MAX + 1]; /* where the money went or came from; "": stock */
+    char reason[DB_REASON_MAX + 1], reference[DB_REFERENCE_MAX + 1]; /* the caller's; may be "" */
     int64_t delta, before, after, version_before;
     int64_t fence; /* 0: unfenced */
     int64_t epoch;
     char guard[DB_GUARD_MAX + 1];
     char instance[DB_INSTANCE_MAX + 1];
-    int64_t at_us;
+    int64_t at_us;                 /* by the store's clock: db_tx_now_us() */
+    char hash[DB_HASH_LENGTH + 1]; /* db_ledger_seal() */
 } db_ledger_row;
+
+/* Makes the row's hash from all its other members but id, and from the hash of the row before it.
+ * chain: that one's hash, then this one's. Two rows with one predecessor are two heirs: a fork.
+ * The predecessor is the last row of the same resource; of a shop's row, the other leg of its
+ * transaction. The hash is the SHA-256 of a text that README.md describes. */
+void db_ledger_seal(db_ledger_row *row, char chain[DB_HASH_LENGTH + 1]);
+/* The hash alone, for those who check it. */
+void db_ledger_hash(const db_ledger_row *row, const char *predecessor,
+                    char ret[DB_HASH_LENGTH + 1]);
+/* The shop's leg of a sealed row of an account, sealed: the counterpart gets what the account
+ * lost. delta is not INT64_MIN. */
+void db_ledger_shop_leg(const db_ledger_row *row, db_ledger_row *ret);
 
 /* -- reading ---------------------------------------------------------------------------------- */
 
@@ -312,7 +368,7 @@ typedef struct db_put {
     bool former_sale;         /* orders: the item may have been reset since the order */
 } db_put;
 
-/* Store stock/balance and version of *row as they stand in it, for the row's id and epoch:
+/* Store stock/balance, version and chain of *row as they stand in it, for the row's id and epoch:
  * DB_CONFLICT when the row was reset since, DB_NOT_FOUND when it is gone. */
 db_status db_tx_put_item(db_tx *tx, const db_item *row, const db_put *how);
 db_status db_tx_put_account(db_tx *tx, const db_account *row, const db_put *how);
@@ -322,26 +378,39 @@ db_status db_tx_put_account(db_tx *tx, const db_account *row, const db_put *how)
 db_status db_tx_put_order(db_tx *tx, const db_order *row, const db_put *how);
 
 /* sql-atomic: one conditional UPDATE adds delta if the value stays >= 0, raises version by 1 and
- * fills stock/balance and version of *row with what the row has now. DB_REFUSED when it would fall
- * below zero or leave 64 bits, DB_CONFLICT when the row is no longer of row->epoch, DB_NOT_FOUND.
+ * fills stock/balance, version and chain of *row with what the row has now. The chain is still that
+ * of the row before this change: db_tx_chain_item() stores the next one. DB_REFUSED when it would
+ * fall below zero or leave 64 bits, DB_CONFLICT when the row is no longer of row->epoch,
+ * DB_NOT_FOUND.
  */
 db_status db_tx_add_item(db_tx *tx, db_item *row, int64_t delta);
 db_status db_tx_add_account(db_tx *tx, db_account *row, int64_t delta);
+/* Stores the chain of a row that this transaction has changed by db_tx_add_...(). */
+db_status db_tx_chain_item(db_tx *tx, const db_item *row);
+db_status db_tx_chain_account(db_tx *tx, const db_account *row);
 /* One conditional UPDATE of an order's state, which fills state and version of *row; DB_REFUSED
  * when it is not in state `from`, DB_CONFLICT when the item was reset since (as above),
  * DB_NOT_FOUND. */
 db_status db_tx_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to);
 
+/* Now, by the store's clock: of the machine on SQLite, of the server on PostgreSQL. There the
+ * offset of the two clocks is measured when a connection opens. Unix microseconds. */
+int64_t db_tx_now_us(const db_tx *tx);
+
 /* DB_INVALID when the id is taken. */
 db_status db_tx_insert_order(db_tx *tx, const db_order *row);
+/* The row is sealed. DB_INVALID also for text with a line feed, which would make its hash
+ * ambiguous.
+ */
 db_status db_tx_append_ledger(db_tx *tx, const db_ledger_row *row);
 /* DB_DUPLICATE when the key has an answer already. */
 db_status db_tx_insert_answer(db_tx *tx, const db_answer *row);
 
 /* Create or reset. Writes a ledger row of its own (txn_id "reset\t<resource>:<epoch>", guard and
- * instance as given; delta 0: it begins the epoch's chain), raises epoch and version (a new row has
- * 1 and 1), clears last_fence; fills *row from the store. The current value becomes the initial
- * one: DB_INVALID when *row has another one that is not 0. */
+ * instance as given), raises epoch and version (a new row has 1 and 1), clears last_fence; fills
+ * *row from the store. The current value becomes the initial one: DB_INVALID when *row has another
+ * one that is not 0. The ledger row's delta is the new value minus the old one; of an account,
+ * shop:equity has the other leg. DB_INVALID if the difference leaves 64 bits. */
 db_status db_tx_reset_item(db_tx *tx, db_item *row, const char *guard, const char *instance);
 db_status db_tx_reset_account(db_tx *tx, db_account *row, const char *guard, const char *instance);
 

@@ -133,7 +133,18 @@ const char *db_status_text(db_status status)
 
 const char *db_order_state_text(db_order_state state)
 {
-    static const char *const texts[] = {"reserved", "paid", "cancelled", "closed"};
+    static const char *const texts[] = {"reserved", "paid", "cancelled", "closed", "refunded"};
     size_t i = (size_t)state;
     return i < sizeof texts / sizeof *texts ? texts[i] : "unknown state";
+}
+
+const char *db_kind_text(db_kind kind)
+{
+    static const char *const texts[] = {
+#define KIND_TEXT(name, text) text,
+        DB_KIND_MAP(KIND_TEXT, KIND_TEXT)
+#undef KIND_TEXT
+    };
+    size_t i = (size_t)kind;
+    return i < sizeof texts / sizeof *texts ? texts[i] : "unknown kind";
 }

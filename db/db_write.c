@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
+#include <string.h>
 
 db_status db_run(db *store, db_work *work, void *arg, db_error *error)
 {
@@ -56,23 +56,26 @@ bool db_commits_in_groups(const db *store)
 
 static bool item_ok(const db_item *row)
 {
-    return db_name_ok(row->id, DB_ID_MAX) && db_text_ok(row->guard, DB_GUARD_MAX);
+    return db_name_ok(row->id, DB_ID_MAX) && db_text_ok(row->guard, DB_GUARD_MAX) &&
+           db_text_ok(row->chain, DB_HASH_LENGTH);
 }
 
 static bool account_ok(const db_account *row)
 {
-    return db_name_ok(row->id, DB_ID_MAX) && db_text_ok(row->guard, DB_GUARD_MAX);
+    return db_name_ok(row->id, DB_ID_MAX) && db_text_ok(row->guard, DB_GUARD_MAX) &&
+           db_text_ok(row->chain, DB_HASH_LENGTH);
 }
 
 static bool state_ok(db_order_state state)
 {
-    return (unsigned)state <= DB_CLOSED;
+    return (unsigned)state <= DB_REFUNDED;
 }
 
 static bool order_ok(const db_order *row)
 {
     return db_name_ok(row->id, DB_ID_MAX) && db_name_ok(row->item_id, DB_ID_MAX) &&
-           db_name_ok(row->user_id, DB_ID_MAX) && state_ok(row->state);
+           db_name_ok(row->user_id, DB_ID_MAX) && state_ok(row->state) && row->quantity >= 1 &&
+           row->item_epoch >= 1;
 }
 
 /* A fence alone does not tell whether another one has written since its holder read. */
@@ -115,21 +118,21 @@ db_status db_tx_read_bought(db_tx *tx, const db_item *item, const char *user_id,
 
 db_status db_tx_put_item(db_tx *tx, const db_item *row, const db_put *how)
 {
-    const struct new_value value = {row->id, row->stock, row->version, row->epoch};
+    const struct new_value value = {row->id, row->stock, row->version, row->epoch, row->chain};
     return item_ok(row) && put_ok(how) ? tx->engine->tx_put(tx, TABLE_ITEMS, &value, how)
                                        : DB_INVALID;
 }
 
 db_status db_tx_put_account(db_tx *tx, const db_account *row, const db_put *how)
 {
-    const struct new_value value = {row->id, row->balance, row->version, row->epoch};
+    const struct new_value value = {row->id, row->balance, row->version, row->epoch, row->chain};
     return account_ok(row) && put_ok(how) ? tx->engine->tx_put(tx, TABLE_ACCOUNTS, &value, how)
                                           : DB_INVALID;
 }
 
 db_status db_tx_put_order(db_tx *tx, const db_order *row, const db_put *how)
 {
-    const struct new_value value = {row->id, row->state, row->version, row->item_epoch};
+    const struct new_value value = {row->id, row->state, row->version, row->item_epoch, NULL};
     if (!db_name_ok(row->id, DB_ID_MAX) || !state_ok(row->state) || !put_ok(how))
         return DB_INVALID;
     db_status status =
@@ -141,7 +144,7 @@ db_status db_tx_put_order(db_tx *tx, const db_order *row, const db_put *how)
 
 /* Neither below zero nor beyond 64 bits. */
 static db_status add(db_tx *tx, enum db_table table, const char *id, int64_t epoch, int64_t delta,
-                     int64_t *ret_value, int64_t *ret_version)
+                     struct added *ret)
 {
     if (delta == INT64_MIN) /* no value is large enough */
         return DB_REFUSED;
@@ -150,21 +153,44 @@ static db_status add(db_tx *tx, enum db_table table, const char *id, int64_t epo
                                   .delta = delta,
                                   .least = -delta,
                                   .most = delta > 0 ? INT64_MAX - delta : INT64_MAX};
-    return tx->engine->tx_add(tx, table, &what, ret_value, ret_version);
+    return tx->engine->tx_add(tx, table, &what, ret);
 }
 
 db_status db_tx_add_item(db_tx *tx, db_item *row, int64_t delta)
 {
-    return item_ok(row)
-               ? add(tx, TABLE_ITEMS, row->id, row->epoch, delta, &row->stock, &row->version)
-               : DB_INVALID;
+    struct added now;
+    db_status status =
+        item_ok(row) ? add(tx, TABLE_ITEMS, row->id, row->epoch, delta, &now) : DB_INVALID;
+    if (status == DB_OK) {
+        row->stock = now.value;
+        row->version = now.version;
+        memcpy(row->chain, now.chain, sizeof row->chain);
+    }
+    return status;
 }
 
 db_status db_tx_add_account(db_tx *tx, db_account *row, int64_t delta)
 {
-    return account_ok(row)
-               ? add(tx, TABLE_ACCOUNTS, row->id, row->epoch, delta, &row->balance, &row->version)
-               : DB_INVALID;
+    struct added now;
+    db_status status =
+        account_ok(row) ? add(tx, TABLE_ACCOUNTS, row->id, row->epoch, delta, &now) : DB_INVALID;
+    if (status == DB_OK) {
+        row->balance = now.value;
+        row->version = now.version;
+        memcpy(row->chain, now.chain, sizeof row->chain);
+    }
+    return status;
+}
+
+db_status db_tx_chain_item(db_tx *tx, const db_item *row)
+{
+    return item_ok(row) ? tx->engine->tx_chain(tx, TABLE_ITEMS, row->id, row->chain) : DB_INVALID;
+}
+
+db_status db_tx_chain_account(db_tx *tx, const db_account *row)
+{
+    return account_ok(row) ? tx->engine->tx_chain(tx, TABLE_ACCOUNTS, row->id, row->chain)
+                           : DB_INVALID;
 }
 
 db_status db_tx_move_order(db_tx *tx, db_order *row, db_order_state from, db_order_state to)
@@ -192,11 +218,33 @@ db_status db_tx_insert_order(db_tx *tx, const db_order *row)
     return order_ok(row) ? insert(tx, TABLE_ORDERS, row, DB_INVALID) : DB_INVALID;
 }
 
+int64_t db_tx_now_us(const db_tx *tx)
+{
+    return tx->engine->tx_now_us(tx);
+}
+
+/* Each text of the row ends within its array, and has one line. */
+static bool texts_ok(const db_ledger_row *row)
+{
+    const struct {
+        const char *text;
+        size_t max;
+    } texts[] = {{row->resource, DB_RESOURCE_MAX},    {row->txn_id, DB_KEY_MAX},
+                 {row->guard, DB_GUARD_MAX},          {row->instance, DB_INSTANCE_MAX},
+                 {row->order_id, DB_ID_MAX},          {row->reason, DB_REASON_MAX},
+                 {row->counterpart, DB_RESOURCE_MAX}, {row->hash, DB_HASH_LENGTH},
+                 {row->reference, DB_REFERENCE_MAX}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!db_text_ok(texts[i].text, texts[i].max) || strchr(texts[i].text, '\n'))
+            return false;
+    return row->resource[0] != '\0' && row->txn_id[0] != '\0';
+}
+
 db_status db_tx_append_ledger(db_tx *tx, const db_ledger_row *row)
 {
-    if (!db_name_ok(row->resource, DB_RESOURCE_MAX) || !db_name_ok(row->txn_id, DB_KEY_MAX) ||
-        !db_text_ok(row->guard, DB_GUARD_MAX) || !db_text_ok(row->instance, DB_INSTANCE_MAX) ||
-        row->fence < 0)
+    int64_t after;
+    if (!texts_ok(row) || (unsigned)row->kind >= DB_KINDS || row->fence < 0 ||
+        __builtin_add_overflow(row->before, row->delta, &after) || after != row->after)
         return DB_INVALID;
     return tx->engine->tx_insert(tx, TABLE_LEDGER, row);
 }
@@ -211,23 +259,49 @@ db_status db_tx_insert_answer(db_tx *tx, const db_answer *row)
 
 /* -- resets ----------------------------------------------------------------------------------- */
 
-/* A reset begins anew: its ledger row has delta 0, and the chain of the new epoch starts from it.
- */
-static db_status book_reset(db_tx *tx, const char *kind, const char *id, int64_t value,
-                            int64_t version, int64_t epoch, const char *guard, const char *instance)
+/* What a reset did to a row. */
+struct reset {
+    enum db_table table;
+    const char *kind, *id; /* "item", "1" */
+    int64_t old, now, version, epoch;
+    char *chain; /* of the row */
+    const char *guard, *instance;
+};
+
+/* The difference between the old value and the new one. */
+static db_status reset_row(const db_tx *tx, const struct reset *reset, db_ledger_row *ret)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    db_ledger_row row = {.before = value,
-                         .after = value,
-                         .version_before = version - 1,
-                         .epoch = epoch,
-                         .at_us = now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000};
-    snprintf(row.resource, sizeof row.resource, "%s:%s", kind, id);
-    snprintf(row.guard, sizeof row.guard, "%s", guard);
-    snprintf(row.instance, sizeof row.instance, "%s", instance);
-    db_reset_txn(&row.txn_id, row.resource, epoch);
-    return tx->engine->tx_insert(tx, TABLE_LEDGER, &row);
+    *ret = (db_ledger_row){.kind = DB_KIND_RESET,
+                           .before = reset->old,
+                           .after = reset->now,
+                           .version_before = reset->version - 1,
+                           .epoch = reset->epoch,
+                           .at_us = db_tx_now_us(tx)};
+    snprintf(ret->resource, sizeof ret->resource, "%s:%s", reset->kind, reset->id);
+    snprintf(ret->guard, sizeof ret->guard, "%s", reset->guard);
+    snprintf(ret->instance, sizeof ret->instance, "%s", reset->instance);
+    db_reset_txn(&ret->txn_id, ret->resource, reset->epoch);
+    if (reset->table == TABLE_ACCOUNTS)
+        snprintf(ret->counterpart, sizeof ret->counterpart, "%s", DB_SHOP_EQUITY);
+    bool fits = !__builtin_sub_overflow(reset->now, reset->old, &ret->delta);
+    return fits && ret->delta != INT64_MIN ? DB_OK : DB_INVALID;
+}
+
+/* The chain goes on: the reset's row follows the last one of the former epoch. */
+static db_status book_reset(db_tx *tx, const struct reset *reset)
+{
+    db_ledger_row row, leg;
+    db_status status = reset_row(tx, reset, &row);
+    if (status != DB_OK)
+        return status;
+    db_ledger_seal(&row, reset->chain);
+    status = tx->engine->tx_chain(tx, reset->table, reset->id, reset->chain);
+    if (status == DB_OK)
+        status = tx->engine->tx_insert(tx, TABLE_LEDGER, &row);
+    if (status != DB_OK || row.counterpart[0] == '\0')
+        return status;
+    db_ledger_shop_leg(&row, &leg);
+    return tx->engine->tx_insert(tx, TABLE_LEDGER, &leg);
 }
 
 /* A reset starts at its initial value: another current value beside it is the caller's mistake. */
@@ -237,14 +311,16 @@ db_status db_tx_reset_item(db_tx *tx, db_item *row, const char *guard, const cha
         !db_text_ok(instance, DB_INSTANCE_MAX) ||
         (row->stock != 0 && row->stock != row->initial_stock))
         return DB_INVALID;
-    db_item fresh = *row, now;
+    db_item fresh = *row, old = {.stock = 0}, now = fresh;
     fresh.stock = row->initial_stock;
     fresh.version = fresh.epoch = 1;
     fresh.last_fence = 0;
-    db_status status = tx->engine->tx_reset(tx, TABLE_ITEMS, &fresh, &now);
+    fresh.chain[0] = '\0';
+    db_status status = tx->engine->tx_reset(tx, TABLE_ITEMS, &fresh, &old, &now);
+    const struct reset reset = {TABLE_ITEMS, "item",    now.id,    old.stock, now.stock,
+                                now.version, now.epoch, now.chain, guard,     instance};
     if (status == DB_OK)
-        status = book_reset(tx, "item", now.id, now.initial_stock, now.version, now.epoch, guard,
-                            instance);
+        status = book_reset(tx, &reset);
     if (status == DB_OK)
         *row = now;
     return status;
@@ -256,14 +332,16 @@ db_status db_tx_reset_account(db_tx *tx, db_account *row, const char *guard, con
         !db_text_ok(instance, DB_INSTANCE_MAX) ||
         (row->balance != 0 && row->balance != row->initial_balance))
         return DB_INVALID;
-    db_account fresh = *row, now;
+    db_account fresh = *row, old = {.balance = 0}, now = fresh;
     fresh.balance = row->initial_balance;
     fresh.version = fresh.epoch = 1;
     fresh.last_fence = 0;
-    db_status status = tx->engine->tx_reset(tx, TABLE_ACCOUNTS, &fresh, &now);
+    fresh.chain[0] = '\0';
+    db_status status = tx->engine->tx_reset(tx, TABLE_ACCOUNTS, &fresh, &old, &now);
+    const struct reset reset = {TABLE_ACCOUNTS, "account", now.id,    old.balance, now.balance,
+                                now.version,    now.epoch, now.chain, guard,       instance};
     if (status == DB_OK)
-        status = book_reset(tx, "account", now.id, now.initial_balance, now.version, now.epoch,
-                            guard, instance);
+        status = book_reset(tx, &reset);
     if (status == DB_OK)
         *row = now;
     return status;

@@ -26,6 +26,7 @@
 struct new_value {
     const char *id;
     int64_t value, version, epoch; /* an order: its state, and its item's epoch */
+    const char *chain;             /* NULL: an order has none */
 };
 
 /* A conditional change: value += delta if least <= value <= most. */
@@ -83,16 +84,20 @@ typedef struct db_engine {
                         const db_put *how);
     /* Items and accounts. */
     db_status (*tx_add)(db_tx *tx, enum db_table table, const struct addition *what,
-                        int64_t *ret_value, int64_t *ret_version);
+                        struct added *ret);
+    db_status (*tx_chain)(db_tx *tx, enum db_table table, const char *id, const char *chain);
     db_status (*tx_move_order)(db_tx *tx, const db_order *row, db_order_state from,
                                db_order_state to, int64_t *ret_version);
     /* Orders, answers and ledger rows. DB_REFUSED: not inserted, because its key is taken. */
     db_status (*tx_insert)(db_tx *tx, enum db_table table, const void *row);
-    /* Items and accounts. fresh: the row as it is if there is none yet. ret: as it is now. */
-    db_status (*tx_reset)(db_tx *tx, enum db_table table, const void *fresh, void *ret);
+    /* Items and accounts. fresh: the row as it is if there is none yet. *ret_old: as it was, if
+     * there was one; untouched else. ret: as it is now. */
+    db_status (*tx_reset)(db_tx *tx, enum db_table table, const void *fresh, void *ret_old,
+                          void *ret);
     db_status (*tx_put_task)(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                              int64_t done);
     db_status (*tx_prune_bite)(db_tx *tx, const char *after, const char *last, int64_t before_us);
+    int64_t (*tx_now_us)(const db_tx *tx);
     db_status (*tx_next_fence)(db_tx *tx, const char *resource, int64_t seen, int64_t *ret);
 } db_engine;
 

@@ -1,6 +1,10 @@
 /* The tables of each engine. What they mean stands in README.md, their columns in columns.h. */
 #include "schema.h"
 
+#define FIRST_KIND(name, text) "'" text "'"
+#define NEXT_KIND(name, text)  ", '" text "'"
+#define LEDGER_KINDS           DB_KIND_MAP(FIRST_KIND, NEXT_KIND)
+
 /*
  * No CHECK and no trigger guards stock or balance: a lost update must be able to happen, or no lock
  * could be shown to prevent it. Only the ledger defends itself: nothing may be changed in it.
@@ -13,8 +17,9 @@
  *     that index. Where the item has a limit per user, orders are counted by user as well, each on
  * a page of its own. Where it has none, they are appended to those of the item. The index has all
  *     columns that a count needs, so no order is looked up.
- *   - The ledger has no index. Only the audit reads it, and sorts it once, in the time that a walk
- *     along an index takes. An index would cost each order of another item one more page.
+ *   - The ledger's index has the rows of one resource in the order of its chain: for the audit and
+ *     for statements. A hot item appends to one place of it.
+ *   - Each order has an entry in the index of its user's orders, on a page of its own.
  */
 const char sqlite_schema_sql[] =
     "CREATE TABLE items ("
@@ -28,7 +33,8 @@ const char sqlite_schema_sql[] =
     " fence INTEGER NOT NULL,"
     " version INTEGER NOT NULL,"
     " last_fence INTEGER NOT NULL,"
-    " epoch INTEGER NOT NULL"
+    " epoch INTEGER NOT NULL CHECK (epoch >= 1),"
+    " chain TEXT NOT NULL" /* hash of its last ledger row */
     ") STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE accounts ("
@@ -39,25 +45,27 @@ const char sqlite_schema_sql[] =
     " fence INTEGER NOT NULL,"
     " version INTEGER NOT NULL,"
     " last_fence INTEGER NOT NULL,"
-    " epoch INTEGER NOT NULL"
+    " epoch INTEGER NOT NULL CHECK (epoch >= 1),"
+    " chain TEXT NOT NULL" /* hash of its last ledger row */
     ") STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE orders ("
     " id TEXT PRIMARY KEY,"
     " item_id TEXT NOT NULL,"
     " user_id TEXT NOT NULL,"
-    " quantity INTEGER NOT NULL,"
+    " quantity INTEGER NOT NULL CHECK (quantity >= 1),"
     " amount INTEGER NOT NULL,"
-    " state INTEGER NOT NULL," /* 0 reserved, 1 paid, 2 cancelled, 3 closed */
+    " state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 4)," /* db_order_state */
     " version INTEGER NOT NULL,"
     " last_fence INTEGER NOT NULL DEFAULT 0,"
-    " item_epoch INTEGER NOT NULL,"
+    " item_epoch INTEGER NOT NULL CHECK (item_epoch >= 1),"
     " created_us INTEGER NOT NULL,"
     " expires_us INTEGER NOT NULL,"
     " counted_user TEXT NOT NULL" /* user_id, or '' where the item has no limit per user */
     ") STRICT, WITHOUT ROWID;"
     "CREATE INDEX orders_live ON orders(item_id, item_epoch, counted_user, quantity, state)"
     " WHERE state <= 1;"
+    "CREATE INDEX orders_of_user ON orders(user_id, id);"
     "CREATE INDEX orders_unpaid ON orders(expires_us) WHERE state = 0;"
 
     "CREATE TABLE ledger ("
@@ -72,12 +80,26 @@ const char sqlite_schema_sql[] =
     " fence INTEGER NOT NULL,"
     " guard TEXT NOT NULL,"
     " instance TEXT NOT NULL,"
-    " at_us INTEGER NOT NULL"
+    " kind TEXT NOT NULL CHECK (kind IN (" LEDGER_KINDS ")),"
+    " order_id TEXT NOT NULL DEFAULT '',"
+    " counterpart TEXT NOT NULL DEFAULT '',"
+    " reason TEXT NOT NULL DEFAULT '',"
+    " reference TEXT NOT NULL DEFAULT '',"
+    " at_us INTEGER NOT NULL,"
+    " hash TEXT NOT NULL DEFAULT '',"
+    " CONSTRAINT ledger_adds CHECK (after = before + delta)"
     ") STRICT;"
+    "CREATE INDEX ledger_chain ON ledger(resource, epoch, version_before, id);"
     "CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger BEGIN"
     " SELECT RAISE(ABORT, 'the ledger is append-only: book a correction instead'); END;"
     "CREATE TRIGGER ledger_keeps_values BEFORE UPDATE ON ledger BEGIN"
     " SELECT RAISE(ABORT, 'the ledger is append-only: book a correction instead'); END;"
+
+    /* INSERT OR REPLACE deletes without a trigger. RAISE(ROLLBACK), because ABORT makes each insert
+     * keep a journal of its own. */
+    "CREATE TRIGGER ledger_keeps_ids BEFORE INSERT ON ledger"
+    " WHEN NEW.id > 0 AND EXISTS (SELECT 1 FROM ledger WHERE id = NEW.id) BEGIN"
+    " SELECT RAISE(ROLLBACK, 'the ledger is append-only: book a correction instead'); END;"
 
     "CREATE TABLE idempotency ("
     " key TEXT PRIMARY KEY,"
@@ -87,11 +109,9 @@ const char sqlite_schema_sql[] =
     " at_us INTEGER NOT NULL"
     ") STRICT;"
 
-    "CREATE TABLE locks ("
+    "CREATE TABLE fences ("
     " key TEXT PRIMARY KEY,"
-    " owner TEXT NOT NULL,"
-    " fence INTEGER NOT NULL,"
-    " expires_us INTEGER NOT NULL"
+    " fence INTEGER NOT NULL"
     ") STRICT, WITHOUT ROWID;"
 
     "CREATE TABLE tasks ("
@@ -125,7 +145,8 @@ const char postgres_schema_sql[] =
     " fence bigint NOT NULL,"
     " version bigint NOT NULL,"
     " last_fence bigint NOT NULL,"
-    " epoch bigint NOT NULL"
+    " epoch bigint NOT NULL CHECK (epoch >= 1),"
+    " chain text NOT NULL"
     ") WITH (fillfactor = 50);"
 
     "CREATE TABLE accounts ("
@@ -136,19 +157,20 @@ const char postgres_schema_sql[] =
     " fence bigint NOT NULL,"
     " version bigint NOT NULL,"
     " last_fence bigint NOT NULL,"
-    " epoch bigint NOT NULL"
+    " epoch bigint NOT NULL CHECK (epoch >= 1),"
+    " chain text NOT NULL"
     ") WITH (fillfactor = 50);"
 
     "CREATE TABLE orders ("
     " id text COLLATE \"C\" PRIMARY KEY,"
     " item_id text COLLATE \"C\" NOT NULL,"
     " user_id text COLLATE \"C\" NOT NULL,"
-    " quantity bigint NOT NULL,"
+    " quantity bigint NOT NULL CHECK (quantity >= 1),"
     " amount bigint NOT NULL,"
-    " state bigint NOT NULL," /* 0 reserved, 1 paid, 2 cancelled, 3 closed */
+    " state bigint NOT NULL CHECK (state BETWEEN 0 AND 4)," /* db_order_state */
     " version bigint NOT NULL,"
     " last_fence bigint NOT NULL DEFAULT 0,"
-    " item_epoch bigint NOT NULL,"
+    " item_epoch bigint NOT NULL CHECK (item_epoch >= 1),"
     " created_us bigint NOT NULL,"
     " expires_us bigint NOT NULL,"
     " counted_user text COLLATE \"C\" NOT NULL" /* user_id, or '' where the item has no limit per
@@ -156,6 +178,7 @@ const char postgres_schema_sql[] =
     ");"
     "CREATE INDEX orders_live ON orders(item_id, item_epoch, counted_user) INCLUDE (quantity)"
     " WHERE state <= 1;"
+    "CREATE INDEX orders_of_user ON orders(user_id, id);"
     "CREATE INDEX orders_unpaid ON orders(expires_us) WHERE state = 0;"
 
     "CREATE TABLE ledger ("
@@ -170,9 +193,18 @@ const char postgres_schema_sql[] =
     " fence bigint NOT NULL,"
     " guard text NOT NULL,"
     " instance text NOT NULL,"
-    " at_us bigint NOT NULL"
+    " kind text NOT NULL CHECK (kind IN (" LEDGER_KINDS ")),"
+    " order_id text COLLATE \"C\" NOT NULL DEFAULT '',"
+    " counterpart text COLLATE \"C\" NOT NULL DEFAULT '',"
+    " reason text NOT NULL DEFAULT '',"
+    " reference text NOT NULL DEFAULT '',"
+    " at_us bigint NOT NULL,"
+    " hash text NOT NULL DEFAULT '',"
+    " txid xid8 NOT NULL DEFAULT pg_current_xact_id(),"
+    " CONSTRAINT ledger_adds CHECK (after = before + delta)"
     ");"
     "CREATE INDEX ledger_chain ON ledger(resource, epoch, version_before, id);"
+    "CREATE INDEX ledger_feed ON ledger(txid, id);"
     "CREATE FUNCTION ledger_refuses() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
     " RAISE EXCEPTION 'the ledger is append-only: book a correction instead'; END $$;"
     "CREATE TRIGGER ledger_keeps_values BEFORE UPDATE ON ledger"
@@ -190,11 +222,9 @@ const char postgres_schema_sql[] =
     " at_us bigint NOT NULL"
     ");"
 
-    "CREATE TABLE locks ("
+    "CREATE TABLE fences ("
     " key text COLLATE \"C\" PRIMARY KEY,"
-    " owner text NOT NULL,"
-    " fence bigint NOT NULL,"
-    " expires_us bigint NOT NULL"
+    " fence bigint NOT NULL"
     ");"
 
     "CREATE TABLE tasks ("

@@ -28,7 +28,7 @@ static void decide(struct section *section, struct op *op)
     }
 
     struct change balance; /* write */
-    if (!section_change_account(section, op, account, op->amount, &balance)) {
+    if (!section_change_account(section, op, account, op->amount, "", DB_SHOP_CASH, &balance)) {
         op_problem(op, PROBLEM_FUNDS, "account %s has too little for %" PRId64, op->id, op->amount);
         return;
     }
@@ -42,4 +42,4 @@ static void decide(struct section *section, struct op *op)
               balance.fence, section_instance(section));
 }
 
-const struct operation account_operation = {"transaction", uses, decide};
+const struct operation account_operation = {"transaction", DB_KIND_CHANGE, uses, decide};

@@ -43,7 +43,8 @@ static void return_stock(struct section *section, struct op *op, db_order_state 
         op_problem(op, PROBLEM_ORDER_CLOSED, "order %s is no longer reserved", op->id);
         return;
     }
-    if (!section_insist(section, section_change_item(section, op, item, order->quantity, &stock)))
+    if (!section_insist(section,
+                        section_change_item(section, op, item, order->quantity, order->id, &stock)))
         return;
     op_answer(op, 201,
               "{\"order_id\":\"%s\",\"item_id\":\"%s\",\"user_id\":\"%s\",\"quantity\":%" PRId64
@@ -81,5 +82,6 @@ static void close_expired(struct section *section, struct op *op)
         return_stock(section, op, DB_CLOSED);
 }
 
-const struct operation cancellation_operation = {"cancellation", uses, cancel};
-const struct operation close_operation = {"close", uses, close_expired};
+const struct operation cancellation_operation = {"cancellation", DB_KIND_CANCELLATION, uses,
+                                                 cancel};
+const struct operation close_operation = {"close", DB_KIND_EXPIRY, uses, close_expired};

@@ -12,10 +12,10 @@ static bool uses(struct section *section, struct op *op)
     return section_uses_item(section, op, op->id);
 }
 
-static void insert(struct section *section, const struct op *op, const db_item *item,
-                   int64_t amount, int64_t now, int64_t expires_us, db_order *order)
+static db_order new_order(const struct op *op, const db_item *item, int64_t amount, int64_t now,
+                          int64_t expires_us)
 {
-    *order = (db_order){
+    db_order order = {
         .quantity = op->amount,
         .amount = amount,
         .state = DB_RESERVED,
@@ -25,10 +25,10 @@ static void insert(struct section *section, const struct op *op, const db_item *
         .expires_us = expires_us,
         .limited = item->per_user_limit > 0,
     };
-    order_id_make(order->id, now);
-    snprintf(order->item_id, sizeof order->item_id, "%s", item->id);
-    snprintf(order->user_id, sizeof order->user_id, "%s", op->other);
-    section_insert_order(section, order);
+    order_id_make(order.id, now);
+    snprintf(order.item_id, sizeof order.item_id, "%s", item->id);
+    snprintf(order.user_id, sizeof order.user_id, "%s", op->other);
+    return order;
 }
 
 static void decide(struct section *section, struct op *op)
@@ -63,14 +63,14 @@ static void decide(struct section *section, struct op *op)
         return;
     }
 
+    db_order order = new_order(op, item, amount, now, expires_us);
     struct change stock; /* write */
-    if (!section_change_item(section, op, item, -op->amount, &stock)) {
+    if (!section_change_item(section, op, item, -op->amount, order.id, &stock)) {
         op_problem(op, PROBLEM_SOLD_OUT, "item %s has fewer than %" PRId64 " left", op->id,
                    op->amount);
         return;
     }
-    db_order order;
-    insert(section, op, item, amount, now, expires_us, &order);
+    section_insert_order(section, &order);
     op_answer(op, 201,
               "{\"order_id\":\"%s\",\"item_id\":\"%s\",\"user_id\":\"%s\",\"quantity\":%" PRId64
               ",\"amount\":%" PRId64 ",\"state\":\"reserved\",\"stock_before\":%" PRId64
@@ -81,4 +81,4 @@ static void decide(struct section *section, struct op *op)
               section_instance(section), order.expires_us);
 }
 
-const struct operation order_operation = {"order", uses, decide};
+const struct operation order_operation = {"order", DB_KIND_ORDER, uses, decide};

@@ -50,7 +50,8 @@ static void decide(struct section *section, struct op *op)
     }
 
     struct change balance; /* write */
-    if (!section_change_account(section, op, account, -order->amount, &balance)) {
+    if (!section_change_account(section, op, account, -order->amount, order->id, DB_SHOP_REVENUE,
+                                &balance)) {
         op_problem(op, PROBLEM_FUNDS,
                    "account %s has too little for order %s, which costs %" PRId64, order->user_id,
                    op->id, order->amount);
@@ -68,4 +69,4 @@ static void decide(struct section *section, struct op *op)
               section_instance(section));
 }
 
-const struct operation payment_operation = {"payment", uses, decide};
+const struct operation payment_operation = {"payment", DB_KIND_PAYMENT, uses, decide};

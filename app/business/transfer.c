@@ -2,6 +2,8 @@
 #include "answer.h"
 #include "business.h"
 
+#include "resource.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -35,12 +37,16 @@ static void decide(struct section *section, struct op *op)
         return;
     }
 
+    char source[DB_RESOURCE_MAX + 1], target[DB_RESOURCE_MAX + 1];
+    resource_name(source, "account", op->id);
+    resource_name(target, "account", op->other);
     struct change debit, credit; /* write */
-    if (!section_change_account(section, op, from, -op->amount, &debit)) {
+    if (!section_change_account(section, op, from, -op->amount, "", target, &debit)) {
         op_problem(op, PROBLEM_FUNDS, "account %s has too little for %" PRId64, op->id, op->amount);
         return;
     }
-    if (!section_insist(section, section_change_account(section, op, to, op->amount, &credit)))
+    if (!section_insist(section,
+                        section_change_account(section, op, to, op->amount, "", source, &credit)))
         return;
     char key[2 * OP_KEY_MAX + 1];
     json_escape(key, sizeof key, op_client_key(op));
@@ -52,4 +58,4 @@ static void decide(struct section *section, struct op *op)
               debit.fence, credit.version, section_instance(section));
 }
 
-const struct operation transfer_operation = {"transfer", uses, decide};
+const struct operation transfer_operation = {"transfer", DB_KIND_TRANSFER, uses, decide};

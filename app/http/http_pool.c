@@ -9,7 +9,7 @@ enum {
     ROOM_MIN = 384,       /* enough for an order, and for its answer */
     ROOM_KEPT_MAX = 1024, /* a larger buffer is freed after use */
     MALLOC_OWN = 16,      /* malloc's own bytes for each block */
-    WAITING_MAX = 2304    /* bytes for a request that waits for the service */
+    WAITING_MAX = 2560    /* bytes for a request that waits for the service */
 };
 _Static_assert(sizeof(struct call) + sizeof(struct request) + ROOM_MIN + 3 * MALLOC_OWN <=
                    WAITING_MAX,
@@ -22,6 +22,7 @@ static void op_reset(struct op *op)
     op->kind = OP_READY;
     op->key[0] = op->request[0] = op->request_id[0] = op->id[0] = op->other[0] = '\0';
     op->guard[0] = op->resource[0] = op->caller[0] = '\0';
+    op->reason[0] = op->reference[0] = '\0';
     op->own_only = false;
     op->amount = op->price = op->per_user_limit = op->reserve_s = 0;
     op->fence = -1;

@@ -94,8 +94,9 @@ struct op {
     char id[DB_ID_MAX + 1];             /* item, account, order, or transfer's "from" */
     char resource[DB_RESOURCE_MAX + 1]; /* audit and lab: "item:1"; audit: "" for all */
     char other[DB_ID_MAX + 1];          /* buyer, or transfer's "to" */
-    int64_t amount;                     /* quantity, signed amount, stock, balance */
-    int64_t after, limit;               /* ledger: rows behind this id, at most so many */
+    char reason[DB_REASON_MAX + 1], reference[DB_REFERENCE_MAX + 1]; /* for the ledger; or "" */
+    int64_t amount;       /* quantity, signed amount, stock, balance */
+    int64_t after, limit; /* ledger: rows behind this id, at most so many */
     /* OP_PUT_*, otherwise unused */
     int64_t price, per_user_limit, reserve_s;
     char guard[DB_GUARD_MAX + 1];

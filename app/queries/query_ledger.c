@@ -7,11 +7,14 @@
 
 json_t *query_ledger_row(const db_ledger_row *row)
 {
-    return json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:I}", "id", row->id,
-                     "resource", row->resource, "txn_id", row->txn_id, "delta", row->delta,
-                     "before", row->before, "after", row->after, "version_before",
-                     row->version_before, "fence", row->fence, "epoch", row->epoch, "guard",
-                     row->guard, "instance", row->instance, "at_us", row->at_us);
+    return json_pack(
+        "{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:s,"
+        " s:I, s:s}",
+        "id", row->id, "resource", row->resource, "txn_id", row->txn_id, "delta", row->delta,
+        "before", row->before, "after", row->after, "version_before", row->version_before, "fence",
+        row->fence, "epoch", row->epoch, "guard", row->guard, "instance", row->instance, "kind",
+        db_kind_text(row->kind), "order_id", row->order_id, "counterpart", row->counterpart,
+        "reason", row->reason, "reference", row->reference, "at_us", row->at_us, "hash", row->hash);
 }
 
 struct page {

@@ -222,7 +222,8 @@ const struct section_row *section_row_of(const struct section *section, const st
 }
 
 static void note_change(struct section *section, struct op *op, struct section_row *row,
-                        int64_t delta, int64_t after, int64_t version, struct change *ret)
+                        int64_t delta, int64_t after, int64_t version, const char *order_id,
+                        const char *counterpart, struct change *ret)
 {
     assert(section->n_changes < section->batch * SECTION_CHANGES_PER_OP);
     *ret = (struct change){
@@ -231,8 +232,13 @@ static void note_change(struct section *section, struct op *op, struct section_r
         .version = version,
         .fence = row->fence,
     };
-    section->changes[section->n_changes++] =
-        (struct section_change){.op = op, .row = row, .delta = delta, .change = *ret};
+    struct section_change *change = &section->changes[section->n_changes++];
+    change->op = op;
+    change->row = row;
+    change->delta = delta;
+    change->change = *ret;
+    memccpy(change->order_id, order_id, '\0', sizeof change->order_id);
+    memccpy(change->counterpart, counterpart, '\0', sizeof change->counterpart);
     if (row == section_row_of(section, op))
         op->shown_value = after;
 }
@@ -256,36 +262,40 @@ static bool add(struct section *section, const struct section_row *row, int64_t 
 }
 
 bool section_change_item(struct section *section, struct op *op, db_item *item, int64_t delta,
-                         struct change *ret)
+                         const char *order_id, struct change *ret)
 {
     struct section_row *row = row_of(section, item);
     if (row->guard->kind == GUARD_ATOMIC) {
         db_status status = db_tx_add_item(section->tx, item, delta);
         if (status != DB_OK)
             return refused(section, status);
+        row->added_to = true;
     } else {
         if (!add(section, row, &item->stock, delta, &item->version))
             return false;
         row->changed = true;
     }
-    note_change(section, op, row, delta, item->stock, item->version, ret);
+    note_change(section, op, row, delta, item->stock, item->version, order_id, "", ret);
     return true;
 }
 
 bool section_change_account(struct section *section, struct op *op, db_account *account,
-                            int64_t delta, struct change *ret)
+                            int64_t delta, const char *order_id, const char *counterpart,
+                            struct change *ret)
 {
     struct section_row *row = row_of(section, account);
     if (row->guard->kind == GUARD_ATOMIC) {
         db_status status = db_tx_add_account(section->tx, account, delta);
         if (status != DB_OK)
             return refused(section, status);
+        row->added_to = true;
     } else {
         if (!add(section, row, &account->balance, delta, &account->version))
             return false;
         row->changed = true;
     }
-    note_change(section, op, row, delta, account->balance, account->version, ret);
+    note_change(section, op, row, delta, account->balance, account->version, order_id, counterpart,
+                ret);
     return true;
 }
 

@@ -24,7 +24,7 @@
 enum {
     SECTION_ROWS_MAX = LOCK_SET_MAX,
     SECTIONS_MAX = DB_JOBS_MAX, /* run together */
-    SECTION_CHANGES_PER_OP = 2  /* a transfer's */
+    SECTION_CHANGES_PER_OP = 2  /* a transfer's, a refund's */
 };
 
 struct section;
@@ -56,11 +56,14 @@ struct change {
 };
 
 /* Adds delta to a row's stock or balance. The caller has checked that it fits. False: refused, and
- * nothing is changed; only sql-atomic refuses. */
+ * nothing is changed; only sql-atomic refuses. The ledger row names the order, if there is one, and
+ * for money the counterpart: "account:2", which has its own change, or a side of the shop, which
+ * gets its row here. Both are copied. */
 bool section_change_item(struct section *section, struct op *op, db_item *item, int64_t delta,
-                         struct change *ret);
+                         const char *order_id, struct change *ret);
 bool section_change_account(struct section *section, struct op *op, db_account *account,
-                            int64_t delta, struct change *ret);
+                            int64_t delta, const char *order_id, const char *counterpart,
+                            struct change *ret);
 /* reserved -> state; false as above. */
 bool section_move_order(struct section *section, db_order *order, db_order_state state);
 /* Closes an order of a sale that was reset; it moves no stock. A request under the item's former
@@ -96,6 +99,7 @@ struct section_row {
     int64_t seen_fence;                /* the newest in the row when its guard was looked up */
     int64_t fence;                     /* of this hold; 0: none */
     bool changed;
+    bool added_to;    /* by sql-atomic: the store has the change, but not its hash */
     bool former_sale; /* an order whose item was reset: written only over the version that was read,
                          whatever its guard */
     db_status status; /* of reading it */
@@ -104,14 +108,17 @@ struct section_row {
 
 struct section_change {
     const struct op *op;
-    const struct section_row *row;
+    struct section_row *row;
     int64_t delta;
     struct change change;
+    char order_id[DB_ID_MAX + 1], counterpart[DB_RESOURCE_MAX + 1];
+    char hash[DB_HASH_LENGTH + 1]; /* of its ledger row */
 };
 
 /* What a kind of operation does. */
 struct operation {
     const char *name;
+    db_kind kind;                                         /* of its ledger rows */
     bool (*uses)(struct section *section, struct op *op); /* names the rows */
     void (*decide)(struct section *section, struct op *op);
 };

@@ -153,7 +153,7 @@ static void restart(struct section *section)
     section->bought_read = false;
     for (size_t i = 0; i < section->n_rows; i++) {
         struct section_row *row = &section->rows[i];
-        row->changed = row->former_sale = false;
+        row->changed = row->added_to = row->former_sale = false;
         row->now = row->read;
     }
 }

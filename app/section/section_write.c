@@ -134,6 +134,9 @@ static db_status write_rows(struct section *section, db_tx *tx)
     for (size_t i = 0; i < section->n_rows; i++) {
         const struct section_row *row = &section->rows[i];
         db_status status = row->changed ? write_row(section, tx, row) : DB_OK;
+        if (status == DB_OK && row->added_to)
+            status = row->kind == ROW_ITEM ? db_tx_chain_item(tx, &row->now.item)
+                                           : db_tx_chain_account(tx, &row->now.account);
         if (status != DB_OK) {
             section->refused = row;
             return status;
@@ -142,39 +145,81 @@ static db_status write_rows(struct section *section, db_tx *tx)
     return DB_OK;
 }
 
-static db_status write_ledger(const struct section *section, db_tx *tx, int64_t at_us)
+static void ledger_row(const struct section *section, const struct section_change *change,
+                       int64_t at_us, db_ledger_row *ret)
 {
-    for (size_t i = 0; i < section->n_changes; i++) {
-        const struct section_change *change = &section->changes[i];
-        const struct section_row *row = change->row;
-        db_ledger_row ledger = {
-            .delta = change->delta,
-            .before = change->change.before,
-            .after = change->change.after,
-            .version_before = change->change.version - 1,
-            .fence = change->change.fence,
-            .epoch = row->kind == ROW_ITEM ? row->now.item.epoch : row->now.account.epoch,
-            .at_us = at_us,
-        };
-        copy_text(ledger.resource, sizeof ledger.resource, row->resource);
-        if (change->op->key[0] != '\0')
-            copy_text(ledger.txn_id, sizeof ledger.txn_id, change->op->key);
-        else /* of a task; no client can send a tab */
-            snprintf(ledger.txn_id, sizeof ledger.txn_id, "task\t%s:%s", section->operation->name,
-                     change->op->id);
-        copy_text(ledger.guard, sizeof ledger.guard, row->guard->info->name);
-        copy_text(ledger.instance, sizeof ledger.instance, section->config->instance);
-        db_status status = db_tx_append_ledger(tx, &ledger);
-        if (status != DB_OK)
-            return status;
-    }
-    return DB_OK;
+    const struct section_row *row = change->row;
+    const struct op *op = change->op;
+    *ret = (db_ledger_row){
+        .kind = section->operation->kind,
+        .delta = change->delta,
+        .before = change->change.before,
+        .after = change->change.after,
+        .version_before = change->change.version - 1,
+        .fence = change->change.fence,
+        .epoch = row->kind == ROW_ITEM ? row->now.item.epoch : row->now.account.epoch,
+        .at_us = at_us,
+    };
+    copy_text(ret->resource, sizeof ret->resource, row->resource);
+    if (op->key[0] != '\0')
+        copy_text(ret->txn_id, sizeof ret->txn_id, op->key);
+    else /* of a task; no client can send a tab */
+        snprintf(ret->txn_id, sizeof ret->txn_id, "task\t%s:%s", section->operation->name, op->id);
+    copy_text(ret->guard, sizeof ret->guard, row->guard->info->name);
+    copy_text(ret->instance, sizeof ret->instance, section->config->instance);
+    copy_text(ret->order_id, sizeof ret->order_id, change->order_id);
+    copy_text(ret->counterpart, sizeof ret->counterpart, change->counterpart);
+    copy_text(ret->reason, sizeof ret->reason, op->reason);
+    copy_text(ret->reference, sizeof ret->reference, op->reference);
 }
 
+/* As it was read: the store may run an undone transaction again. Under sql-atomic the store has
+ * just told it. */
+static void restart_chain(struct section_row *row)
+{
+    if (row->changed && row->kind == ROW_ITEM)
+        memcpy(row->now.item.chain, row->read.item.chain, sizeof row->now.item.chain);
+    else if (row->changed && row->kind == ROW_ACCOUNT)
+        memcpy(row->now.account.chain, row->read.account.chain, sizeof row->now.account.chain);
+}
+
+/* Each change's hash, and the chain that each row has after all of them. */
+static void seal_changes(struct section *section, int64_t at_us)
+{
+    db_ledger_row row;
+    for (size_t i = 0; i < section->n_rows; i++)
+        restart_chain(&section->rows[i]);
+    for (size_t i = 0; i < section->n_changes; i++) {
+        struct section_change *change = &section->changes[i];
+        union row_value *now = &change->row->now;
+        ledger_row(section, change, at_us, &row);
+        db_ledger_seal(&row, change->row->kind == ROW_ITEM ? now->item.chain : now->account.chain);
+        copy_text(change->hash, sizeof change->hash, row.hash);
+    }
+}
+
+static db_status write_ledger(const struct section *section, db_tx *tx, int64_t at_us)
+{
+    db_ledger_row row, leg;
+    db_status status = DB_OK;
+    for (size_t i = 0; i < section->n_changes && status == DB_OK; i++) {
+        ledger_row(section, &section->changes[i], at_us, &row);
+        copy_text(row.hash, sizeof row.hash, section->changes[i].hash);
+        status = db_tx_append_ledger(tx, &row);
+        if (status != DB_OK || strncmp(row.counterpart, "shop:", 5) != 0)
+            continue;
+        db_ledger_shop_leg(&row, &leg);
+        status = db_tx_append_ledger(tx, &leg);
+    }
+    return status;
+}
+
+/* The rows first: a resource's ledger rows get their ids under the lock of its row. */
 static db_status write_all(struct section *section, db_tx *tx)
 {
-    int64_t at_us = wall_us();
+    int64_t at_us = db_tx_now_us(tx);
     db_status status = write_answers(section, tx, at_us);
+    seal_changes(section, at_us);
     if (status == DB_OK)
         status = write_rows(section, tx);
     for (size_t i = 0; i < section->n_orders && status == DB_OK; i++)

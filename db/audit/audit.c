@@ -28,8 +28,7 @@ static bool opens_epoch(const struct audit *audit, const db_ledger_row *row)
 {
     char txn_id[DB_KEY_MAX + 1];
     db_reset_txn(&txn_id, audit->head.resource, audit->head.epoch);
-    return strcmp(row->txn_id, txn_id) == 0 && row->delta == 0 &&
-           row->before == audit->head.initial;
+    return strcmp(row->txn_id, txn_id) == 0 && row->after == audit->head.initial;
 }
 
 /* True if a row of the step before ends with the value that `row` begins with. Steps with too many
@@ -86,7 +85,8 @@ void audit_add(struct audit *audit, const db_ledger_row *row)
 {
     if (row->epoch < audit->head.epoch)
         return;
-    audit->ledger_sum += row->delta;
+    if (row->kind != DB_KIND_RESET) /* the new value minus the one before the epoch */
+        audit->ledger_sum += row->delta;
     if (row->after < 0)
         audit->row.negative = 1;
     if (row->epoch == audit->head.epoch)

@@ -10,7 +10,10 @@
 
 #include "columns.h"
 
-#define AUDIT_THOSE_ROWS "($1 = '' OR (resource = $1 AND epoch >= $2))"
+/* The shop's own sides have no row whose value could be compared. ";" follows ":". */
+#define AUDIT_THOSE_ROWS                                                                           \
+    "(($1 = '' AND (resource < 'shop:' OR resource >= 'shop;')) OR"                                \
+    " (resource = $1 AND epoch >= $2))"
 
 /* The items of live orders. Each is found by one index search after the item before it, as there
  * are far more orders than items. */

@@ -103,10 +103,12 @@ const db_engine db_engine_postgres = {
     .tx_hold_epoch = pg_hold_epoch,
     .tx_put = pg_put,
     .tx_add = pg_add,
+    .tx_chain = pg_chain,
     .tx_move_order = pg_move_order,
     .tx_insert = pg_insert,
     .tx_reset = pg_reset,
     .tx_put_task = pg_put_task,
     .tx_prune_bite = pg_prune_bite,
+    .tx_now_us = pg_now_us,
     .tx_next_fence = pg_next_fence,
 };

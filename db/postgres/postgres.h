@@ -37,7 +37,7 @@ enum {
     PG_POOL_MAX = 1024,         /* of the parameter pool=N */
     PG_POOL_DEFAULT = 40,       /* two instances fit a server with its 100 connections */
     PG_QUEUE_MAX = 256,         /* statements sent before their answers are read */
-    PG_ARGS_MAX = 16,           /* of one statement */
+    PG_ARGS_MAX = 24,           /* of one statement */
     PG_GATHER_MAX = 128,        /* statements that are sent as one */
     PG_CONNECT_MS = 2000,       /* until a new connection is ready for use */
     PG_READ_MS = 3000,          /* an answer that waits for no lock */
@@ -81,6 +81,7 @@ void gather_free(struct gather *gather);
 struct session {
     PGconn *handle;
     int64_t backend, backend_start_us; /* the server's process, see db_commit_id */
+    int64_t clock_us;                  /* the server's clock minus db_now_us() */
     int64_t answer_ms;                 /* wait for an answer at most */
     const db_reader *asks;             /* its stop() is asked while waiting; NULL: nobody's */
     struct gather gather;              /* statements that are not sent yet */
@@ -127,6 +128,8 @@ void session_interrupt(struct session *session);
 db_status session_lose(struct session *session, const char *why);
 /* Records an answer that no server with our tables gives. */
 db_status session_bad_answer(struct session *session, const char *what);
+/* Records that the work must run again, as after a serialization failure. */
+db_status session_run_again(struct session *session, const char *why);
 /* Records a column with a value that this program never stores. */
 db_status session_damage(struct session *session, const struct column *column);
 /* Like session_lose(), with libpq's reason why it could not connect. */
@@ -250,12 +253,13 @@ db_status after_writes(const struct session *session, db_status status);
 /* postgres_write.c */
 db_status pg_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch);
 db_status pg_put(db_tx *tx, enum db_table table, const struct new_value *row, const db_put *how);
-db_status pg_add(db_tx *tx, enum db_table table, const struct addition *what, int64_t *ret_value,
-                 int64_t *ret_version);
+db_status pg_add(db_tx *tx, enum db_table table, const struct addition *what, struct added *ret);
+db_status pg_chain(db_tx *tx, enum db_table table, const char *id, const char *chain);
 db_status pg_move_order(db_tx *tx, const db_order *row, db_order_state from, db_order_state to,
                         int64_t *ret_version);
 db_status pg_insert(db_tx *tx, enum db_table table, const void *row);
-db_status pg_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret);
+db_status pg_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret_old, void *ret);
+int64_t pg_now_us(const db_tx *tx);
 db_status pg_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                       int64_t done);
 db_status pg_prune_bite(db_tx *tx, const char *after, const char *last, int64_t before_us);

@@ -42,6 +42,15 @@ db_status session_damage(struct session *session, const struct column *column)
     return session->trouble.status;
 }
 
+db_status session_run_again(struct session *session, const char *why)
+{
+    if (session->trouble.status == DB_OK) {
+        db_fail(&session->trouble, DB_BUSY, "PostgreSQL: %s", why);
+        session->again = true;
+    }
+    return session->trouble.status;
+}
+
 /* By SQLSTATE (PostgreSQL documentation, appendix A). */
 static db_status status_of(const char *code)
 {

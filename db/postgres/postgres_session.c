@@ -121,16 +121,20 @@ static db_status setup_schema(struct session *session, db_error *error)
     return status == DB_OK ? session_exec(session, "COMMIT", NULL) : status;
 }
 
-/* Reads the id and the start time of this connection's server process. */
+/* Reads the id and the start time of this connection's server process, and the server's clock: as
+ * of the middle between question and answer. */
 static db_status learn_backend(struct session *session)
 {
     PGresult *result = NULL;
+    int64_t asked_us = db_now_us();
     db_status status = session_ask(session, SQL_BACKEND, NULL, 0, &result);
+    int64_t middle_us = asked_us + (db_now_us() - asked_us) / 2;
     if (status == DB_NOT_FOUND)
         status = session_bad_answer(session, "no entry of pg_stat_activity for this connection");
     if (status == DB_OK) {
         session->backend = cell_int(session, result, 0, 0);
         session->backend_start_us = cell_int(session, result, 0, 1);
+        session->clock_us = cell_int(session, result, 0, 2) - middle_us;
         status = session->trouble.status;
     }
     PQclear(result);

@@ -11,6 +11,7 @@
 #define LETTER_INT         "i"
 #define LETTER_FLAG        "i"
 #define LETTER_STATE       "i"
+#define LETTER_KIND        "t"
 #define LETTER_HTTP        "i"
 #define LETTER_COUNTED     "t"
 #define LETTER(kind, name) LETTER_##kind
@@ -20,6 +21,7 @@
 #define ARRAY_INT         "I"
 #define ARRAY_FLAG        "I"
 #define ARRAY_STATE       "I"
+#define ARRAY_KIND        "T"
 #define ARRAY_HTTP        "I"
 #define ARRAY_COUNTED     "T"
 #define ARRAY(kind, name) ARRAY_##kind
@@ -30,7 +32,7 @@
  * and the work is run again.
  *
  * $1 id, $2 value, $3 version, $4 epoch (orders: of the item), $5 fence (0: none), $6 expected
- * version (-1: any) */
+ * version (-1: any), $7 chain (not of orders) */
 #define PUT_HOLDS "($6 = -1 OR version = $6) AND ($5 = 0 OR last_fence <= $5)"
 #define PUT_WHERE " WHERE id = $1 AND epoch = $4 AND " PUT_HOLDS
 /* HOLD_EPOCH keeps the epoch of an order's item until the transaction ends. Its key lock (13.3.2
@@ -39,6 +41,7 @@
  * for each other. */
 #define INT64_LARGEST    "9223372036854775807"
 #define BACKEND_START_US "(extract(epoch FROM backend_start) * 1000000)::bigint"
+#define CLOCK_US         "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 #define BITE "64" /* DB_BITE */
 
@@ -55,7 +58,7 @@
     X(IS_UNDECIDED, "i", /* 0: committed, aborted, or so old that it must be one of them */        \
       "SELECT coalesce(pg_xact_status($1::text::xid8) = 'in progress', false)::int::bigint")       \
     X(BACKEND, "",                                                                                 \
-      "SELECT pid::bigint, " BACKEND_START_US                                                      \
+      "SELECT pid::bigint, " BACKEND_START_US ", " CLOCK_US                                        \
       " FROM pg_stat_activity WHERE pid = pg_backend_pid()")                                       \
     X(END_TRANSACTION, "iii", /* processes with this number: others; ours, told to end */          \
       "SELECT count(*) FILTER (WHERE NOT ours),"                                                   \
@@ -66,6 +69,7 @@
     X(READ_ITEM, "t", "SELECT " ITEM_COLUMNS " FROM items WHERE id = $1")                          \
     X(LOCK_ITEM, "t", "SELECT " ITEM_COLUMNS " FROM items WHERE id = $1 FOR NO KEY UPDATE")        \
     X(READ_ACCOUNT, "t", "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id = $1")                 \
+    X(HOLD_ITEM, "t", "SELECT " ITEM_COLUMNS " FROM items WHERE id = $1 FOR UPDATE")               \
     X(LOCK_ACCOUNT, "t", "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id = $1 FOR UPDATE")      \
     X(READ_ORDER, "t", "SELECT " ORDER_COLUMNS " FROM orders WHERE id = $1")                       \
     X(LOCK_ORDER, "t", "SELECT " ORDER_COLUMNS " FROM orders WHERE id = $1 FOR UPDATE")            \
@@ -100,12 +104,14 @@
     X(FETCH_ROWS, "", "FETCH 1000 FROM rows")                                                      \
     X(FETCH_REPEATS, "", "FETCH 1000 FROM repeats")                                                \
     X(CLOSE_LISTS, "", "CLOSE ALL")                                                                \
-    X(PUT_ITEM, "tiiiii",                                                                          \
-      "UPDATE items SET stock = $2, version = $3, last_fence = greatest(last_fence, "              \
-      "$5)" PUT_WHERE)                                                                             \
-    X(PUT_ACCOUNT, "tiiiii",                                                                       \
-      "UPDATE accounts SET balance = $2, version = $3,"                                            \
-      " last_fence = greatest(last_fence, $5)" PUT_WHERE)                                          \
+    X(PUT_ITEM, "tiiiiit",                                                                         \
+      "UPDATE items SET stock = $2, version = $3, last_fence = greatest(last_fence, $5),"          \
+      " chain = $7" PUT_WHERE)                                                                     \
+    X(PUT_ACCOUNT, "tiiiiit",                                                                      \
+      "UPDATE accounts SET balance = $2, version = $3, last_fence = greatest(last_fence, $5),"     \
+      " chain = $7" PUT_WHERE)                                                                     \
+    X(CHAIN_ITEM, "tt", "UPDATE items SET chain = $2 WHERE id = $1")                               \
+    X(CHAIN_ACCOUNT, "tt", "UPDATE accounts SET chain = $2 WHERE id = $1")                         \
     X(PUT_ORDER, "tiiiii",                                                                         \
       "UPDATE orders SET state = $2, version = $3, last_fence = greatest(last_fence, $5)"          \
       " WHERE id = $1 AND item_epoch = $4 AND " PUT_HOLDS)                                         \
@@ -118,11 +124,11 @@
     X(ADD_ITEM, "tiiii", /* $4 and $5: smallest and largest value that $2 can be added to */       \
       "UPDATE items SET stock = stock + $2, version = version + 1"                                 \
       " WHERE id = $1 AND epoch = $3 AND stock BETWEEN $4 AND $5 AND version < " INT64_LARGEST     \
-      " RETURNING stock, version")                                                                 \
+      " RETURNING stock, version, chain")                                                          \
     X(ADD_ACCOUNT, "tiiii",                                                                        \
       "UPDATE accounts SET balance = balance + $2, version = version + 1"                          \
       " WHERE id = $1 AND epoch = $3 AND balance BETWEEN $4 AND $5 AND version < " INT64_LARGEST   \
-      " RETURNING balance, version")                                                               \
+      " RETURNING balance, version, chain")                                                        \
     X(MOVE_ORDER, "tii",                                                                           \
       "UPDATE orders SET state = $3, version = version + 1 WHERE id = $1 AND state = $2"           \
       " RETURNING version")                                                                        \
@@ -164,7 +170,7 @@
       "UPDATE idempotency SET request = '', body = '' WHERE key > $1 AND key <= $2"                \
       " AND at_us < $3 AND http_status < 400 AND body <> ''")                                      \
     X(NEXT_FENCE, "ti",                                                                            \
-      "INSERT INTO locks AS old (key, owner, fence, expires_us) VALUES ($1, '', $2 + 1, 0)"        \
+      "INSERT INTO fences AS old (key, fence) VALUES ($1, $2 + 1)"                                 \
       " ON CONFLICT (key) DO UPDATE SET fence = greatest(old.fence, $2) + 1 RETURNING fence")
 
 enum postgres_sql {

@@ -18,6 +18,21 @@ static db_status ask_numbers(db_tx *tx, enum postgres_sql sql, const struct valu
     return status;
 }
 
+/* Reads the single row that a statement returns. */
+static db_status ask_row(db_tx *tx, enum postgres_sql sql, const struct value *values, size_t n,
+                         const struct row_type *type, void *ret)
+{
+    struct session *session;
+    PGresult *result = NULL;
+    db_status status = tx_session(tx, &session);
+    if (status == DB_OK)
+        status = session_ask(session, sql, values, n, &result);
+    if (status == DB_OK)
+        status = session_row(session, result, 0, type, ret);
+    PQclear(result);
+    return status;
+}
+
 /* Tells why a statement changed no row. */
 static db_status why_refused(db_tx *tx, enum db_table table, const char *id, int64_t epoch,
                              int64_t fence, db_status otherwise)
@@ -41,8 +56,9 @@ db_status pg_put(db_tx *tx, enum db_table table, const struct new_value *row, co
     };
     const struct value values[] = {VALUE_TEXT(row->id),     VALUE_INT(row->value),
                                    VALUE_INT(row->version), VALUE_INT(row->epoch),
-                                   VALUE_INT(how->fence),   VALUE_INT(how->expected_version)};
-    db_status status = tx_write(tx, puts[table], values, VALUE_COUNT(values), true);
+                                   VALUE_INT(how->fence),   VALUE_INT(how->expected_version),
+                                   VALUE_TEXT(row->chain)};
+    db_status status = tx_write(tx, puts[table], values, row->chain ? 7 : 6, true);
     return status == DB_REFUSED
                ? why_refused(tx, table, row->id, row->epoch, how->fence, DB_CONFLICT)
                : status;
@@ -57,22 +73,22 @@ db_status pg_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch)
                : status;
 }
 
-db_status pg_add(db_tx *tx, enum db_table table, const struct addition *what, int64_t *ret_value,
-                 int64_t *ret_version)
+db_status pg_add(db_tx *tx, enum db_table table, const struct addition *what, struct added *ret)
 {
     const struct value values[] = {VALUE_TEXT(what->id), VALUE_INT(what->delta),
                                    VALUE_INT(what->epoch), VALUE_INT(what->least),
                                    VALUE_INT(what->most)};
-    int64_t row[2]; /* value, version */
-    db_status status = ask_numbers(tx, table == TABLE_ITEMS ? SQL_ADD_ITEM : SQL_ADD_ACCOUNT,
-                                   values, VALUE_COUNT(values), row, 2);
-    if (status == DB_NOT_FOUND)
-        return why_refused(tx, table, what->id, what->epoch, 0, DB_REFUSED);
-    if (status == DB_OK) {
-        *ret_value = row[0];
-        *ret_version = row[1];
-    }
-    return status;
+    db_status status = ask_row(tx, table == TABLE_ITEMS ? SQL_ADD_ITEM : SQL_ADD_ACCOUNT, values,
+                               VALUE_COUNT(values), &added_type, ret);
+    return status == DB_NOT_FOUND ? why_refused(tx, table, what->id, what->epoch, 0, DB_REFUSED)
+                                  : status;
+}
+
+db_status pg_chain(db_tx *tx, enum db_table table, const char *id, const char *chain)
+{
+    const struct value values[] = {VALUE_TEXT(id), VALUE_TEXT(chain)};
+    return tx_write(tx, table == TABLE_ITEMS ? SQL_CHAIN_ITEM : SQL_CHAIN_ACCOUNT, values,
+                    VALUE_COUNT(values), true);
 }
 
 db_status pg_move_order(db_tx *tx, const db_order *row, db_order_state from, db_order_state to,
@@ -98,19 +114,26 @@ db_status pg_insert(db_tx *tx, enum db_table table, const void *row)
     return tx_write(tx, inserts[table], values, row_values(type, row, values), true);
 }
 
-db_status pg_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret)
+/* The old row is read under the lock that the reset takes: no lock is made stronger later, so two
+ * transactions cannot wait for each other here. A row that another transaction creates in between
+ * was not read: all runs again. */
+db_status pg_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret_old, void *ret)
 {
-    const enum postgres_sql sql = table == TABLE_ITEMS ? SQL_RESET_ITEM : SQL_RESET_ACCOUNT;
+    const bool is_item = table == TABLE_ITEMS;
     struct value values[ROW_COLUMNS_MAX];
     size_t n = row_values(&row_types[table], fresh, values);
     struct session *session;
-    PGresult *result = NULL;
     db_status status = tx_session(tx, &session);
     if (status == DB_OK)
-        status = session_ask(session, sql, values, n, &result);
-    if (status == DB_OK)
-        status = session_row(session, result, 0, &row_types[table], ret);
-    PQclear(result);
+        status = ask_row(tx, is_item ? SQL_HOLD_ITEM : SQL_LOCK_ACCOUNT, values, 1,
+                         &row_types[table], ret_old);
+    const bool was_there = status == DB_OK;
+    if (was_there || status == DB_NOT_FOUND)
+        status = ask_row(tx, is_item ? SQL_RESET_ITEM : SQL_RESET_ACCOUNT, values, n,
+                         &row_types[table], ret);
+    int64_t epoch = is_item ? ((db_item *)ret)->epoch : ((db_account *)ret)->epoch;
+    if (status == DB_OK && !was_there && epoch != 1)
+        status = session_run_again(session, "the row was created meanwhile");
     return after_writes(session, status);
 }
 
@@ -135,4 +158,9 @@ db_status pg_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *
 {
     const struct value values[] = {VALUE_TEXT(resource), VALUE_INT(seen)};
     return ask_numbers(tx, SQL_NEXT_FENCE, values, VALUE_COUNT(values), ret, 1);
+}
+
+int64_t pg_now_us(const db_tx *tx)
+{
+    return db_now_us() + ((const struct pg_tx *)tx)->session->clock_us;
 }

@@ -154,10 +154,12 @@ const db_engine db_engine_sqlite = {
     .tx_hold_epoch = sqlite_hold_epoch,
     .tx_put = sqlite_put,
     .tx_add = sqlite_add,
+    .tx_chain = sqlite_chain,
     .tx_move_order = sqlite_move_order,
     .tx_insert = sqlite_insert,
     .tx_reset = sqlite_reset,
     .tx_put_task = sqlite_put_task,
     .tx_prune_bite = sqlite_prune_bite,
+    .tx_now_us = sqlite_now_us,
     .tx_next_fence = sqlite_next_fence,
 };

@@ -302,11 +302,13 @@ db_status sqlite_hold_epoch(db_tx *tx, const char *order_id, int64_t item_epoch)
 db_status sqlite_put(db_tx *tx, enum db_table table, const struct new_value *row,
                      const db_put *how);
 db_status sqlite_add(db_tx *tx, enum db_table table, const struct addition *what,
-                     int64_t *ret_value, int64_t *ret_version);
+                     struct added *ret);
+db_status sqlite_chain(db_tx *tx, enum db_table table, const char *id, const char *chain);
 db_status sqlite_move_order(db_tx *tx, const db_order *row, db_order_state from, db_order_state to,
                             int64_t *ret_version);
 db_status sqlite_insert(db_tx *tx, enum db_table table, const void *row);
-db_status sqlite_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret);
+db_status sqlite_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret_old, void *ret);
+int64_t sqlite_now_us(const db_tx *tx);
 db_status sqlite_put_task(db_tx *tx, const char *name, const char *instance, int64_t at_us,
                           int64_t done);
 db_status sqlite_prune_bite(db_tx *tx, const char *after, const char *last, int64_t before_us);

@@ -8,7 +8,7 @@
 
 /* One statement stores a value and tests epoch, fence and version, or changes nothing.
  * ?1 id, ?2 value, ?3 version, ?4 epoch (orders: of the item), ?5 fence (0: none), ?6 expected
- * version (-1: any) */
+ * version (-1: any), ?7 chain (not of orders) */
 #define PUT_HOLDS "(?6 = -1 OR version = ?6) AND (?5 = 0 OR last_fence <= ?5)"
 #define PUT_WHERE " WHERE id = ?1 AND epoch = ?4 AND " PUT_HOLDS
 /* ?2 delta, ?3 epoch, ?4 and ?5: smallest and largest value that the delta can be added to; SQLite
@@ -49,10 +49,13 @@
     X(READ, LEDGER_PAGE, AUDIT_PAGE_SQL)                                                           \
     X(READ, LEDGER_END, AUDIT_END_SQL)                                                             \
     X(WRITE, PUT_ITEM,                                                                             \
-      "UPDATE items SET stock = ?2, version = ?3, last_fence = max(last_fence, ?5)" PUT_WHERE)     \
+      "UPDATE items SET stock = ?2, version = ?3, last_fence = max(last_fence, ?5),"               \
+      " chain = ?7" PUT_WHERE)                                                                     \
     X(WRITE, PUT_ACCOUNT,                                                                          \
-      "UPDATE accounts SET balance = ?2, version = ?3, last_fence = max(last_fence, "              \
-      "?5)" PUT_WHERE)                                                                             \
+      "UPDATE accounts SET balance = ?2, version = ?3, last_fence = max(last_fence, ?5),"          \
+      " chain = ?7" PUT_WHERE)                                                                     \
+    X(WRITE, CHAIN_ITEM, "UPDATE items SET chain = ?2 WHERE id = ?1")                              \
+    X(WRITE, CHAIN_ACCOUNT, "UPDATE accounts SET chain = ?2 WHERE id = ?1")                        \
     X(WRITE, PUT_ORDER,                                                                            \
       "UPDATE orders SET state = ?2, version = ?3, last_fence = max(last_fence, ?5)"               \
       " WHERE id = ?1 AND item_epoch = ?4 AND " PUT_HOLDS)                                         \
@@ -65,11 +68,11 @@
     X(WRITE, ADD_ITEM,                                                                             \
       "UPDATE items SET stock = stock + ?2, version = version + 1"                                 \
       " WHERE id = ?1 AND epoch = ?3 AND stock BETWEEN ?4 AND ?5 AND version < " ADD_LIMIT         \
-      " RETURNING stock, version")                                                                 \
+      " RETURNING stock, version, chain")                                                          \
     X(WRITE, ADD_ACCOUNT,                                                                          \
       "UPDATE accounts SET balance = balance + ?2, version = version + 1"                          \
       " WHERE id = ?1 AND epoch = ?3 AND balance BETWEEN ?4 AND ?5 AND version < " ADD_LIMIT       \
-      " RETURNING balance, version")                                                               \
+      " RETURNING balance, version, chain")                                                        \
     X(WRITE, MOVE_ORDER,                                                                           \
       "UPDATE orders SET state = ?3, version = version + 1 WHERE id = ?1 AND state = ?2"           \
       " RETURNING version")                                                                        \
@@ -102,7 +105,7 @@
       "UPDATE idempotency SET request = '', body = '' WHERE key > ?1 AND key <= ?2"                \
       " AND at_us < ?3 AND http_status < 400 AND body <> ''")                                      \
     X(WRITE, NEXT_FENCE,                                                                           \
-      "INSERT INTO locks (key, owner, fence, expires_us) VALUES (?1, '', ?2 + 1, 0)"               \
+      "INSERT INTO fences (key, fence) VALUES (?1, ?2 + 1)"                                        \
       " ON CONFLICT (key) DO UPDATE SET fence = max(fence, ?2) + 1 RETURNING fence")
 
 enum sqlite_sql {

@@ -1,6 +1,8 @@
 /* Changing rows: absolute values under a condition, conditional additions, resets, counters. */
 #include "sqlite.h"
 
+#include <time.h>
+
 /* Tells why a statement changed no row. */
 static db_status why_refused(struct conn *conn, enum db_table table, const char *id, int64_t epoch,
                              int64_t fence, db_status otherwise)
@@ -36,11 +38,12 @@ db_status sqlite_put(db_tx *tx, enum db_table table, const struct new_value *row
     };
     const struct value values[] = {VALUE_TEXT(row->id),     VALUE_INT(row->value),
                                    VALUE_INT(row->version), VALUE_INT(row->epoch),
-                                   VALUE_INT(how->fence),   VALUE_INT(how->expected_version)};
+                                   VALUE_INT(how->fence),   VALUE_INT(how->expected_version),
+                                   VALUE_TEXT(row->chain)};
     struct conn *conn;
     db_status status = begin_write(tx, table, &conn);
     if (status == DB_OK)
-        status = conn_run(conn, conn_bind(conn, puts[table], values, VALUE_COUNT(values)));
+        status = conn_run(conn, conn_bind(conn, puts[table], values, row->chain ? 7 : 6));
     if (status != DB_OK || sqlite3_changes(conn->handle) == 1)
         return status;
     return why_refused(conn, table, row->id, row->epoch, how->fence, DB_CONFLICT);
@@ -75,25 +78,35 @@ static db_status run_returning(struct conn *conn, sqlite3_stmt *statement, int64
     return DB_OK;
 }
 
-db_status sqlite_add(db_tx *tx, enum db_table table, const struct addition *what,
-                     int64_t *ret_value, int64_t *ret_version)
+db_status sqlite_add(db_tx *tx, enum db_table table, const struct addition *what, struct added *ret)
 {
     const enum sqlite_sql sql = table == TABLE_ITEMS ? SQL_ADD_ITEM : SQL_ADD_ACCOUNT;
     const struct value values[] = {VALUE_TEXT(what->id), VALUE_INT(what->delta),
                                    VALUE_INT(what->epoch), VALUE_INT(what->least),
                                    VALUE_INT(what->most)};
     struct conn *conn;
-    int64_t row[2]; /* value, version */
     db_status status = tx_begin_write(tx, &conn);
-    if (status == DB_OK)
-        status = run_returning(conn, conn_bind(conn, sql, values, VALUE_COUNT(values)), row, 2);
+    if (status != DB_OK)
+        return status;
+    sqlite3_stmt *statement = conn_bind(conn, sql, values, VALUE_COUNT(values));
+    status = conn_step(conn, statement);
     if (status == DB_NOT_FOUND)
         return why_refused(conn, table, what->id, what->epoch, 0, DB_REFUSED);
     if (status == DB_OK) {
-        *ret_value = row[0];
-        *ret_version = row[1];
+        status = conn_row(conn, statement, &added_type, ret);
+        conn_done(statement);
     }
     return status;
+}
+
+db_status sqlite_chain(db_tx *tx, enum db_table table, const char *id, const char *chain)
+{
+    const enum sqlite_sql sql = table == TABLE_ITEMS ? SQL_CHAIN_ITEM : SQL_CHAIN_ACCOUNT;
+    const struct value values[] = {VALUE_TEXT(id), VALUE_TEXT(chain)};
+    struct conn *conn;
+    db_status status = tx_begin_write(tx, &conn);
+    return status == DB_OK ? conn_run(conn, conn_bind(conn, sql, values, VALUE_COUNT(values)))
+                           : status;
 }
 
 db_status sqlite_move_order(db_tx *tx, const db_order *row, db_order_state from, db_order_state to,
@@ -110,14 +123,16 @@ db_status sqlite_move_order(db_tx *tx, const db_order *row, db_order_state from,
                : status;
 }
 
-db_status sqlite_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret)
+db_status sqlite_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret_old, void *ret)
 {
     const enum sqlite_sql sql = table == TABLE_ITEMS ? SQL_RESET_ITEM : SQL_RESET_ACCOUNT;
     struct value values[ROW_COLUMNS_MAX];
     size_t n = row_values(&row_types[table], fresh, values);
     struct conn *conn;
     db_status status = tx_begin_write(tx, &conn);
-    if (status != DB_OK)
+    if (status == DB_OK)
+        status = conn_read_row(conn, table, values[0].text, ret_old); /* the id */
+    if (status != DB_OK && status != DB_NOT_FOUND)
         return status;
     sqlite3_stmt *statement = conn_bind(conn, sql, values, n);
     status = conn_step(conn, statement);
@@ -161,4 +176,12 @@ db_status sqlite_next_fence(db_tx *tx, const char *resource, int64_t seen, int64
         status = run_returning(conn, conn_bind(conn, SQL_NEXT_FENCE, values, VALUE_COUNT(values)),
                                ret, 1);
     return status;
+}
+
+int64_t sqlite_now_us(const db_tx *tx)
+{
+    struct timespec now;
+    (void)tx;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
 }

@@ -146,10 +146,10 @@ static bool continues(const struct rows_row *row, const struct rows_row *from,
 
 static bool opens_chain(const struct rows_row *row, int64_t initial)
 {
-    return row->opens && row->delta == 0 && row->before == initial;
+    return row->opens && row->after == initial;
 }
 
-/* Walks the chain; returns the sum of the deltas. */
+/* Walks the chain; returns the sum of the deltas after the creation. */
 static wide walk(const struct rows *rows, const struct rows_resource *resource,
                  struct audit_row *audit)
 {
@@ -168,7 +168,7 @@ static wide walk(const struct rows *rows, const struct rows_resource *resource,
                                 : !row->opens && continues(row, before, same);
         audit->broken += !fits || (wide)row->before + row->delta != row->after;
         audit->negative |= row->after < 0;
-        sum += row->delta;
+        sum += row->opens ? 0 : row->delta;
     }
     return sum;
 }

@@ -57,14 +57,16 @@ static const struct rule {
      "SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'", false, true},
     {"two changes were made from one reading",
      "SELECT resource || ' version ' || version_before || ' by ' || min(txn_id) || ' and ' ||"
-     " max(txn_id) FROM ledger GROUP BY resource, epoch, version_before HAVING count(*) > 1",
+     " max(txn_id) FROM ledger WHERE resource NOT LIKE 'shop:%' GROUP BY resource, epoch, "
+     "version_before HAVING count(*) > 1",
      true, false},
     {"one key changed one thing twice",
      "SELECT resource || ' ' || txn_id FROM ledger GROUP BY resource, txn_id HAVING count(*) > 1",
      false, false},
     {"the chain of a resource has a gap",
      "SELECT resource || ' version ' || version_before FROM (SELECT *, lag(version_before) OVER w"
-     " AS v, lag(after) OVER w AS a FROM ledger WINDOW w AS (PARTITION BY resource, epoch"
+     " AS v, lag(after) OVER w AS a FROM ledger WHERE resource NOT LIKE 'shop:%'"
+     " WINDOW w AS (PARTITION BY resource, epoch"
      " ORDER BY version_before, id)) AS rows"
      " WHERE v IS NOT NULL AND (v + 1 <> version_before OR a <> before)",
      true, false},
@@ -78,7 +80,8 @@ static const struct rule {
     {"stock and ledger differ",
      "SELECT id || ': ' || stock || ', should be ' || s FROM (SELECT i.id, i.stock, i.initial_stock"
      " + coalesce((SELECT sum(delta) FROM ledger l WHERE l.resource = 'item:' || i.id AND"
-     " l.epoch = i.epoch), 0) AS s FROM items i) AS rows WHERE s <> stock",
+     " l.epoch = i.epoch AND txn_id NOT LIKE 'reset%'), 0) AS s FROM items i) AS rows WHERE s <> "
+     "stock",
      true, false},
     {"stock and orders differ",
      "SELECT id || ': ' || stock || ' left of ' || initial_stock || ', sold ' || s FROM (SELECT"
@@ -89,7 +92,8 @@ static const struct rule {
     {"balance and ledger differ",
      "SELECT id || ': ' || balance || ', should be ' || s FROM (SELECT a.id, a.balance,"
      " a.initial_balance + coalesce((SELECT sum(delta) FROM ledger l WHERE"
-     " l.resource = 'account:' || a.id AND l.epoch = a.epoch), 0) AS s FROM accounts a) AS rows"
+     " l.resource = 'account:' || a.id AND l.epoch = a.epoch AND txn_id NOT LIKE 'reset%'), 0) AS "
+     "s FROM accounts a) AS rows"
      " WHERE s <> balance OR balance < 0",
      true, false},
     {"more than the limit was sold",
@@ -188,7 +192,8 @@ static void changed_row(void *ctx, const char *const *columns)
 static int compare_books(struct judge *judge)
 {
     if (ask(judge, "SELECT key, http_status, body FROM idempotency", stored_answer) != 0 ||
-        ask(judge, "SELECT txn_id, resource FROM ledger", changed_row) != 0)
+        ask(judge, "SELECT txn_id, resource FROM ledger WHERE resource NOT LIKE 'shop:%'",
+            changed_row) != 0)
         return -1;
     for (const struct torture_entry *entry = judge->books.entries; entry != NULL;
          entry = entry->hh.next) {
@@ -231,12 +236,13 @@ static int make_audit(struct judge *judge)
 {
     return ask(judge,
                "SELECT 'item:' || id, initial_stock, stock, coalesce((SELECT sum(delta) FROM ledger"
-               " l WHERE l.resource = 'item:' || i.id AND l.epoch = i.epoch), 0),"
+               " l WHERE l.resource = 'item:' || i.id AND l.epoch = i.epoch AND txn_id NOT LIKE "
+               "'reset%'), 0),"
                " coalesce((SELECT sum(quantity) FROM orders o WHERE o.item_id = i.id AND"
                " o.item_epoch = i.epoch AND o.state <= 1), 0) FROM items i"
                " UNION ALL SELECT 'account:' || id, initial_balance, balance,"
                " coalesce((SELECT sum(delta) FROM ledger l WHERE l.resource = 'account:' || a.id"
-               " AND l.epoch = a.epoch), 0), 0 FROM accounts a",
+               " AND l.epoch = a.epoch AND txn_id NOT LIKE 'reset%'), 0), 0 FROM accounts a",
                add_audit);
 }
 

@@ -137,7 +137,8 @@ static inline void expect_sold(struct fixture *fixture, int sold)
 static inline db_status work_take_names(db_tx *tx, void *arg)
 {
     const db_answer answer = {.key = "taken", .http_status = 409};
-    const db_order order = {.id = "taken", .item_id = "2", .user_id = "u"};
+    const db_order order = {
+        .id = "taken", .item_id = "2", .user_id = "u", .quantity = 1, .item_epoch = 1};
     (void)arg;
     db_status status = db_tx_insert_answer(tx, &answer);
     return status == DB_OK ? db_tx_insert_order(tx, &order) : status;

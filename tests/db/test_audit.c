@@ -313,8 +313,8 @@ static void a_row_of_an_epoch_to_come_is_broken(void **state)
     chain(*state, 3);
     fixture_sql(*state,
                 "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before,"
-                " after, fence, guard, instance, at_us)"
-                " VALUES ('account:a', 2, 4, 'x', -5, 970, 965, 0, '', '', 1)");
+                " after, fence, guard, instance, kind, at_us)"
+                " VALUES ('account:a', 2, 4, 'x', -5, 970, 965, 0, '', '', 'change', 1)");
     expect_broken(*state, "account:a", 1);
     assert_int_equal(5, last_row(*state, "account:a").lost_amount);
 }

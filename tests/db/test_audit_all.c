@@ -161,15 +161,18 @@ static void what_fills_several_pages_is_seen_to_its_end(void **state)
     plant(fixture,
           "INSERT INTO items WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n"
           " WHERE i < 2500) SELECT CAST(i AS text), guard, initial_stock, stock, price,"
-          " per_user_limit, reserve_s, fence, version + 1, last_fence, epoch FROM n, items;"
+          " per_user_limit, reserve_s, fence, version + 1, last_fence, epoch, chain"
+          " FROM n, items;"
           " INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after,"
-          " fence, guard, instance, at_us) SELECT 'item:' || items.id, ledger.epoch,"
+          " fence, guard, instance, kind, at_us) SELECT 'item:' || items.id, ledger.epoch,"
           " ledger.version_before + 1, 'reset' || substr(txn_id, 6, 1) || 'item:' || items.id"
-          " || ':1', delta, before, after, ledger.fence, ledger.guard, instance, at_us"
+          " || ':1', delta, before, after, ledger.fence, ledger.guard, instance,"
+          " kind, at_us"
           " FROM items, ledger WHERE items.id <> '1';"
           " INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after,"
-          " fence, guard, instance, at_us) SELECT resource, epoch, version_before + 1, txn_id,"
-          " delta, before, after, fence, guard, instance, at_us FROM ledger WHERE resource <>"
+          " fence, guard, instance, kind, at_us) SELECT resource, epoch, version_before + 1,"
+          " txn_id, 0, after, after, fence, guard, instance, 'order', at_us FROM ledger WHERE "
+          "resource <>"
           " 'item:1'; UPDATE items SET version = version + 1 WHERE id <> '1'");
     assert_int_equal(DB_OK, db_audit(fixture->reader, NULL, count_bad, &seen, NULL));
     assert_int_equal(2500, seen.n);
@@ -212,7 +215,7 @@ static int note_row(void *arg, const db_ledger_row *row)
 /* Rows of all resources: none twice, none missing, and the end is known. */
 static void the_ledger_is_read_page_by_page(void **state)
 {
-    enum { ROWS = 2 * DB_LEDGER_MAX + 7 };
+    enum { ROWS = 2 * DB_LEDGER_MAX + 8 };
     struct fixture *fixture = *state;
     struct page page = {0};
     int64_t last = -1;
@@ -221,12 +224,12 @@ static void the_ledger_is_read_page_by_page(void **state)
     assert_int_equal(page.n, 0);
     fixture_sql(fixture,
                 "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before,"
-                " after, fence, guard, instance, at_us) WITH RECURSIVE n (i) AS (SELECT 1"
+                " after, fence, guard, instance, kind, at_us) WITH RECURSIVE n (i) AS (SELECT 1"
                 " UNION ALL SELECT i + 1 FROM n WHERE i < 2006)"
-                " SELECT 'account:a', 1, i, 't', 0, 0, 0, 0, '', '', 0 FROM n");
+                " SELECT 'account:a', 1, i, 't', 0, 0, 0, 0, '', '', 'change', 0 FROM n");
     fixture_account(fixture, "last", 1);
     size_t seen = 0;
-    static const size_t sizes[] = {DB_LEDGER_MAX, DB_LEDGER_MAX, 7, 0};
+    static const size_t sizes[] = {DB_LEDGER_MAX, DB_LEDGER_MAX, 8, 0};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         page.n = 0;
         assert_int_equal(DB_OK, db_read_ledger(fixture->reader, page.last, 5 * DB_LEDGER_MAX,
@@ -235,7 +238,7 @@ static void the_ledger_is_read_page_by_page(void **state)
         seen += page.n;
         assert_int_equal(page.last == last, seen == ROWS);
     }
-    assert_string_equal(page.resource, "account:last");
+    assert_string_equal(page.resource, "shop:equity");
     page = (struct page){.last = last - 3};
     assert_int_equal(DB_OK, db_read_ledger(fixture->reader, last - 3, 2, note_row, &page, &last));
     assert_int_equal(page.n, 2);

@@ -11,9 +11,9 @@ static void an_audit_without_room_names_the_folder(void **state)
     fixture_account(fixture, "a", 1000);
     fixture_sql(fixture,
                 "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after,"
-                " fence, guard, instance, at_us) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL"
+                " fence, guard, instance, kind, at_us) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL"
                 " SELECT i + 1 FROM n WHERE i < 100000)"
-                " SELECT 'account:a', 1, i, i, 0, 1000, 1000, 0, '', '', 1 FROM n");
+                " SELECT 'account:a', 1, i, i, 0, 1000, 1000, 0, '', '', 'change', 1 FROM n");
     fixture_sql(fixture, "UPDATE accounts SET version = 100001");
     fault_arm((struct fault_plan){.kind = FAULT_FULL, .sticky = true}, 1);
     assert_int_equal(DB_FULL, db_audit(fixture->reader, NULL, keep_audit_row, &row, &error));

@@ -82,8 +82,9 @@ static db_status bad_accounts(db_tx *tx, void *arg)
 static db_status bad_orders(db_tx *tx, void *arg)
 {
     struct calls *calls = arg;
-    const db_order good = {.id = "o", .item_id = "1", .user_id = "u", .version = 1};
-    const db_order_state no_state = (db_order_state)(DB_CLOSED + 1);
+    const db_order good = {
+        .id = "o", .item_id = "1", .user_id = "u", .quantity = 1, .version = 1, .item_epoch = 1};
+    const db_order_state no_state = (db_order_state)(DB_REFUNDED + 1);
     db_order nameless = good, of_nothing = good, of_nobody = good, stateless = good, row = good;
     nameless.id[0] = '\0';
     FILL(of_nothing.item_id);
@@ -149,7 +150,7 @@ static void bad_rows_are_refused_and_nothing_is_written(void **state)
                 fail_msg("work %zu, call %zu: %d", i, k, (int)calls.returned[k]);
         assert_true(calls.n >= 10);
     }
-    assert_int_equal(2, fixture_sql_int(fixture, "SELECT count(*) FROM ledger"));
+    assert_int_equal(3, fixture_sql_int(fixture, "SELECT count(*) FROM ledger"));
     assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM items"));
     assert_int_equal(1, fixture_sql_int(fixture, "SELECT version FROM items"));
     assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM accounts"));

@@ -127,7 +127,7 @@ static db_status work_rows(db_tx *tx, void *arg)
             row_id(row.account.id, i);
             status = db_tx_reset_account(tx, &row.account, "test", "test");
         } else {
-            row.order = (db_order){.item_id = "1", .user_id = "u", .item_epoch = 1};
+            row.order = (db_order){.item_id = "1", .user_id = "u", .quantity = 1, .item_epoch = 1};
             row_id(row.order.id, i);
             status = db_tx_insert_order(tx, &row.order);
         }

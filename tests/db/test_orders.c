@@ -278,11 +278,12 @@ static void the_ledger_lets_nothing_be_changed(void **state)
 {
     struct fixture *fixture = *state;
     fixture_item(fixture, "1", 10);
-    static const char *const attempts[] = {"UPDATE ledger SET delta = 1", "DELETE FROM ledger"};
+    static const char *const attempts[] = {"UPDATE ledger SET delta = 1", "DELETE FROM ledger",
+                                           "INSERT OR REPLACE INTO ledger SELECT * FROM ledger"};
     for (size_t i = 0; i < sizeof attempts / sizeof *attempts; i++)
         assert_true(fixture_sql_fails(fixture, attempts[i]));
     assert_true(!pg_server || fixture_sql_fails(fixture, "TRUNCATE ledger"));
-    assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM ledger WHERE delta = 0"));
+    assert_int_equal(1, fixture_sql_int(fixture, "SELECT count(*) FROM ledger WHERE delta = 10"));
 }
 
 /* A text without a NUL in its array is too long. */
@@ -292,15 +293,18 @@ static void text_that_is_too_long_or_missing_is_refused_not_cut(void **state)
 {
     struct fixture *fixture = *state;
     db *store = fixture->store;
-    const db_order order = {.id = "o", .item_id = "1", .user_id = "u"};
+    const db_order order = {
+        .id = "o", .item_id = "1", .user_id = "u", .quantity = 1, .item_epoch = 1};
     const db_answer answer = {.key = "k"};
     const db_ledger_row row = {.resource = "item:1", .txn_id = "t"};
-    db_order orders[] = {order, order, order, order, order};
+    db_order orders[] = {order, order, order, order, order, order, order};
     OVERFILL(orders[0].id);
     OVERFILL(orders[1].item_id);
     OVERFILL(orders[2].user_id);
     orders[3].id[0] = '\0';
-    orders[4].state = (db_order_state)4;
+    orders[4].state = (db_order_state)5;
+    orders[5].quantity = 0;
+    orders[6].item_epoch = 0;
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
         assert_int_equal(DB_INVALID, db_run(store, work_insert_order, &orders[i], NULL));
     db_answer answers[] = {answer, answer, answer, answer};
@@ -310,12 +314,19 @@ static void text_that_is_too_long_or_missing_is_refused_not_cut(void **state)
     answers[3].key[0] = '\0';
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
         assert_int_equal(DB_INVALID, db_run(store, work_insert_answer, &answers[i], NULL));
-    db_ledger_row rows[] = {row, row, row, row, row};
+    db_ledger_row rows[] = {row, row, row, row, row, row, row, row, row, row, row, row};
     OVERFILL(rows[0].resource);
     OVERFILL(rows[1].txn_id);
     OVERFILL(rows[2].guard);
     OVERFILL(rows[3].instance);
     rows[4].fence = -1;
+    rows[5].after = 1;
+    OVERFILL(rows[6].order_id);
+    OVERFILL(rows[7].counterpart);
+    OVERFILL(rows[8].reason);
+    OVERFILL(rows[9].hash);
+    strcpy(rows[10].reference, "two\nlines");
+    rows[11].kind = DB_KINDS;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(DB_INVALID, db_run(store, work_append_ledger, &rows[i], NULL));
     db_item items[] = {{.id = ""}, {.id = "1"}, {.id = "1"}};

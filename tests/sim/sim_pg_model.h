@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 enum {
-    PG_COLUMNS = 16,
+    PG_COLUMNS = 24,
     PG_SNAPSHOT_MAX = 256,
     PG_XIDS_MAX = 1 << 16,
     PG_BACKENDS_MAX = 512,

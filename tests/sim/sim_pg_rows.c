@@ -24,7 +24,7 @@ static const struct {
     {"orders", ORDER_COLUMNS},
     {"ledger", LEDGER_COLUMNS},
     {"idempotency", ANSWER_COLUMNS},
-    {"locks", "key, owner, fence, expires_us"},
+    {"fences", "key, fence"},
     {"tasks", "name, instance, at_us, done"},
 };
 enum { TABLES_N = sizeof tables / sizeof tables[0] };
@@ -139,6 +139,13 @@ static void f_backend_pid(sqlite3_context *context, int n, sqlite3_value **args)
     sqlite3_result_int64(context, rows.backend->pid);
 }
 
+static void f_clock_us(sqlite3_context *context, int n, sqlite3_value **args)
+{
+    (void)n;
+    (void)args;
+    sqlite3_result_int64(context, sim_now_us());
+}
+
 static void f_terminate(sqlite3_context *context, int n, sqlite3_value **args)
 {
     (void)n;
@@ -185,6 +192,7 @@ void pg_rows_begin(void)
     add_function("pg_current_xact_id_if_assigned", 0, 0, f_xid_if_assigned);
     add_function("pg_xact_status", 1, 0, f_xact_status);
     add_function("pg_backend_pid", 0, 0, f_backend_pid);
+    add_function("clock_us", 0, 0, f_clock_us);
     add_function("pg_terminate_backend", 1, 0, f_terminate);
     for (size_t i = 0; i < TABLES_N; i++) {
         const char *name = tables[i].name;

@@ -62,6 +62,7 @@ static void translate(const char *text, char ret[SQL_MAX])
     char *out = ret;
     replace_all(strcpy(ret, text), "(extract(epoch FROM backend_start) * 1000000)",
                 "backend_start_us");
+    replace_all(ret, "(extract(epoch FROM clock_timestamp()) * 1000000)", "clock_us()");
     replace_all(ret, "greatest(", "max(");
     for (const char *in = ret; *in;) {
         if (in[0] == ':' && in[1] == ':') { /* a type */

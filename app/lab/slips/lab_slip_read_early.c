@@ -21,6 +21,6 @@ static void decide(struct section *section, struct op *op)
 
 void lab_slip_read_early(struct seams *seams)
 {
-    static const struct operation wrong = {"transaction", uses, decide};
+    static const struct operation wrong = {"transaction", DB_KIND_CHANGE, uses, decide};
     seams->operations[OP_CHANGE_BALANCE] = &wrong;
 }

@@ -85,9 +85,14 @@ static db_status tx_put(db_tx *tx, enum db_table table, const struct new_value *
 }
 
 static db_status tx_add(db_tx *tx, enum db_table table, const struct addition *what,
-                        int64_t *ret_value, int64_t *ret_version)
+                        struct added *ret)
 {
-    return OR_FAIL(true, tx_add(tx, table, what, ret_value, ret_version));
+    return OR_FAIL(true, tx_add(tx, table, what, ret));
+}
+
+static db_status tx_chain(db_tx *tx, enum db_table table, const char *id, const char *chain)
+{
+    return OR_FAIL(false, tx_chain(tx, table, id, chain));
 }
 
 static db_status tx_move_order(db_tx *tx, const db_order *row, db_order_state from,
@@ -101,9 +106,10 @@ static db_status tx_insert(db_tx *tx, enum db_table table, const void *row)
     return OR_FAIL(false, tx_insert(tx, table, row));
 }
 
-static db_status tx_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret)
+static db_status tx_reset(db_tx *tx, enum db_table table, const void *fresh, void *ret_old,
+                          void *ret)
 {
-    return OR_FAIL(false, tx_reset(tx, table, fresh, ret));
+    return OR_FAIL(false, tx_reset(tx, table, fresh, ret_old, ret));
 }
 
 static db_status tx_next_fence(db_tx *tx, const char *resource, int64_t seen, int64_t *ret)
@@ -160,6 +166,7 @@ db_status __wrap_db_open(const db_options *options, db **ret, db_error *error)
     plan.engine.tx_hold_epoch = tx_hold_epoch;
     plan.engine.tx_put = tx_put;
     plan.engine.tx_add = tx_add;
+    plan.engine.tx_chain = tx_chain;
     plan.engine.tx_move_order = tx_move_order;
     plan.engine.tx_insert = tx_insert;
     plan.engine.tx_reset = tx_reset;

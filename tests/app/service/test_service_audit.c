@@ -58,8 +58,8 @@ static void a_fork_that_cannot_be_written_is_a_problem(void **state)
 {
     (void)state;
     damage("INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after,"
-           " fence, guard, instance, at_us) SELECT resource, epoch, version_before, 'fork', delta,"
-           " before, after, fence, guard, CAST(x'ff41' AS TEXT), at_us FROM ledger"
+           " fence, guard, instance, kind, at_us) SELECT resource, epoch, version_before, 'fork',"
+           " delta, before, after, fence, guard, CAST(x'ff41' AS TEXT), kind, at_us FROM ledger"
            " WHERE resource = 'item:1'");
     audit_fails_and_says(PROBLEM_UNAVAILABLE, "audit of item:1: it cannot be written");
 }
@@ -68,9 +68,9 @@ static void an_audit_without_room_names_the_folder(void **state)
 {
     (void)state;
     damage("INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after,"
-           " fence, guard, instance, at_us) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL"
+           " fence, guard, instance, kind, at_us) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL"
            " SELECT i + 1 FROM n WHERE i < 100000)"
-           " SELECT 'item:1', 1, i, i, 0, 5, 5, 0, '', '', 1 FROM n");
+           " SELECT 'item:1', 1, i, i, 0, 5, 5, 0, '', '', 'order', 1 FROM n");
     fault_arm((struct fault_plan){.kind = FAULT_FULL, .sticky = true}, 1);
     audit_fails_and_says(PROBLEM_STORAGE_FULL, "no room to sort the ledger in $SQLITE_TMPDIR");
     fault_heal();

@@ -116,11 +116,12 @@ static const struct books {
               "INSERT INTO keys VALUES (:key, :number)"}},
     {.name = "books",
      .tables = sqlite_schema_sql,
-     .item = "INSERT INTO items VALUES ('1', 'redis-token', 1, 1000000000, 1, 0, 0, 1, 1, 1, 1)",
+     .item =
+         "INSERT INTO items VALUES ('1', 'redis-token', 1, 1000000000, 1, 0, 0, 1, 1, 1, 1, '')",
      .rows = {"INSERT INTO idempotency VALUES (:key, 'order 1 u1 1', 201, :answer, :at)",
               "INSERT INTO orders VALUES (:id, '1', :id, 1, 1, 0, 1, 1, 1, :at, :at, '')",
               "INSERT INTO ledger VALUES (:number, 'item:1', 1, :number, :key, -1, :stock, "
-              ":stock - 1, :number, 'redis-token', 'bare', :at)"}},
+              ":stock - 1, :number, 'redis-token', 'bare', 'order', :id, '', '', '', :at, '')"}},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 

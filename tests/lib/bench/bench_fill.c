@@ -9,13 +9,14 @@
 static const char *const more_items[] = {
     "INSERT INTO items WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)"
     " SELECT CAST(i AS TEXT), guard, initial_stock, stock, price, per_user_limit, reserve_s, fence,"
-    " version, last_fence, epoch FROM n, items WHERE id = '1' ORDER BY 1",
+    " version, last_fence, epoch, chain FROM n, items WHERE id = '1' ORDER BY 1",
     "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after, fence, "
     "guard,"
-    " instance, at_us) WITH RECURSIVE n(i) AS"
+    " instance, kind, at_us) WITH RECURSIVE n(i) AS"
     " (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)"
     " SELECT 'item:' || i, epoch, version_before, 'reset' || char(9) || 'item:' || i || ':' ||"
-    " epoch, delta, before, after, fence, guard, instance, at_us FROM n, ledger WHERE ledger.id = "
+    " epoch, delta, before, after, fence, guard, instance, kind, at_us FROM n, ledger WHERE "
+    "ledger.id = "
     "1 ORDER BY 1",
 };
 
@@ -24,11 +25,11 @@ static const char *const more_past[] = {
     " ORDER BY version_before DESC LIMIT 1",
     "INSERT INTO ledger (resource, epoch, version_before, txn_id, delta, before, after, fence, "
     "guard,"
-    " instance, at_us) WITH RECURSIVE n(i) AS"
+    " instance, kind, at_us) WITH RECURSIVE n(i) AS"
     " (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)"
     " SELECT resource, epoch, version_before + i, 'past-' || i, delta, before - i, after - i, "
     "fence,"
-    " guard, instance, at_us FROM n, last",
+    " guard, instance, kind, at_us FROM n, last",
     "INSERT INTO orders WITH RECURSIVE n(i) AS"
     " (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)"
     " SELECT printf('0PAST%021d', i), item_id, 'past-' || i, quantity, amount, 1, version,"
