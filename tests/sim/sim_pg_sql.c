@@ -297,7 +297,7 @@ struct pg_sql *pg_sql(const char *text)
     if (!sql || strlen(text) >= SQL_MAX || !(sql->text = strdup(text)))
         abort();
     translate(text, copy);
-    if (begins(copy, "SELECT ") && !strstr(copy, "; SELECT"))
+    if (begins(copy, "SELECT ") && !strstr(copy, "; SELECT") && !strstr(copy, "set_config("))
         take_select(sql, copy);
     else if (begins(copy, "UPDATE "))
         take_update(sql, copy);
